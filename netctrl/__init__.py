@@ -1,0 +1,34 @@
+"""netctrl: control theory turned into running network congestion management."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# name -> module that defines it. Importing netctrl loads none of them, and none of their libraries.
+_PUBLIC = {
+    "ArcDesign": "netctrl.model.artifact",
+    "DelayLoop": "netctrl.model.loop",
+    "InvalidValue": "netctrl.errors",
+    "NetctrlError": "netctrl.errors",
+    "NoAdmissibleDesign": "netctrl.errors",
+    "StateSpace": "netctrl.model.statespace",
+    "arc": "netctrl.design.arc",
+    "gain_band": "netctrl.frequency.margins",
+    "margins": "netctrl.frequency.margins",
+    "read_design": "netctrl.model.artifact",
+}
+
+__all__ = [*_PUBLIC, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'netctrl' has no attribute {name!r}; it has {', '.join(sorted(_PUBLIC))}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

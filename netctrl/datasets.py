@@ -1,0 +1,62 @@
+"""Readers of the data that travels with netctrl: the papers' claims and the schema of Design files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from netctrl.errors import FileError, InvalidValue
+
+__all__ = ["Claim", "claims", "data_path", "design_schema"]
+
+_INSTALLED = Path(__file__).parent / "data"  # where the wheel carries the repository's data/
+_CHECKOUT = Path(__file__).parent.parent / "data"
+
+PAPERS = ("arc",)
+
+
+class Claim(NamedTuple):
+    """One number or statement of a paper, and what became of it here."""
+
+    id: str
+    where: str
+    """Figure, section, equation or algorithm of the paper."""
+    claim: str
+    """What the paper says, in our words."""
+    paper_value: float | None
+    unit: str
+    verdict: str
+    """reproduced, not reproduced (with the reason in `why`), or open (the issue that will try is in `why`)."""
+    value: float | None
+    """What we compute, where the verdict rests on a number."""
+    tolerance: float | None
+    """Relative distance from `value` within which the verdict still stands."""
+    why: str
+
+
+def data_path(name: str) -> Path:
+    """The path of a file of data/, as in data_path("claims/arc.csv"); FileError if there is none."""
+    for folder in (_INSTALLED, _CHECKOUT):
+        if (folder / name).is_file():
+            return folder / name
+    raise FileError(name, "is no file of netctrl's data")
+
+
+def claims(paper: str) -> tuple[Claim, ...]:
+    """All claims of a paper that netctrl knows of; `paper` is one of PAPERS."""
+    if paper not in PAPERS:
+        raise InvalidValue("paper", paper, ", ".join(PAPERS))
+    with data_path(f"claims/{paper}.csv").open(newline="", encoding="utf-8") as file:
+        return tuple(_claim(row) for row in csv.DictReader(file))
+
+
+def design_schema() -> dict[str, Any]:
+    """JSON Schema of Design files, as published."""
+    return json.loads(data_path("schema/design-1.json").read_text(encoding="utf-8"))
+
+
+def _claim(row: dict[str, str]) -> Claim:
+    numbers = {name: float(row[name]) if row[name] else None for name in ("paper_value", "value", "tolerance")}
+    return Claim(**(row | numbers))  # ty: ignore[invalid-argument-type]

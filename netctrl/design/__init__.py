@@ -1,0 +1,1 @@
+"""From a network to gains with a certificate: one module a paper, each a composition of techniques."""

@@ -1,0 +1,219 @@
+"""`python -m netctrl.design arc --N 50`: gains with a certificate, as a table, JSON, a Design file and a picture."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from netctrl.cli import GOOD, new_app, run
+from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
+from netctrl.units import (
+    DURATION_TAKES,
+    RATE_TAKES,
+    SIZE_TAKES,
+    format_quantity,
+    parse_count,
+    parse_duration,
+    parse_range,
+    parse_rate,
+    parse_size,
+)
+
+if TYPE_CHECKING:
+    from netctrl.model.artifact import ArcDesign
+
+__all__ = ["main"]
+
+FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high, as in 50:400"
+RTT_TAKES = "a round-trip time above 0 with its unit (ns, us, ms, s, min), as in 500ms, or a range, as in 60ms:500ms"
+UTILIZATION_TAKES = "a number in (0, 1], as in 0.98"
+QUEUE_TAKES = "a number of packets of at least 0, as in 0, or a size with its unit, as in 50kB"
+ALPHA_TAKES = "a gain above 0 per packet, as in 1.42e-5"
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+
+# Argument of netctrl.arc -> option, where the two differ by more than dashes.
+OPTIONS = {"flows": "--N", "fragile_flows": "--fragile-N", "output": "-o"}
+
+app = new_app("python -m netctrl.design", "Control laws for congestion management, with certificates.")
+
+
+def _option(metavar: str, help: str, *names: str) -> Parameter:
+    return Parameter(name=list(names) or None, help=f"{metavar}: {help}", allow_leading_hyphen=True)
+
+
+@app.command(help="ARC: AQM gains for TCP on one congested link, exact for the delay and for the epoch.")
+def arc(
+    *,
+    flows: Annotated[str, _option("FLOWS", FLOWS_TAKES, "--N")],
+    capacity: Annotated[str, _option("RATE", f"link capacity: {RATE_TAKES}")] = "10Mbit",
+    packet_size: Annotated[str, _option("SIZE", SIZE_TAKES)] = "1000",
+    rtt: Annotated[str, _option("TIME", RTT_TAKES)] = "500ms",
+    utilization: Annotated[str, _option("GAMMA", f"target utilization: {UTILIZATION_TAKES}")] = "0.98",
+    epoch: Annotated[str, _option("TIME", f"how often the law acts: {DURATION_TAKES}")] = "1s",
+    target_queue: Annotated[str, _option("QUEUE", QUEUE_TAKES)] = "0",
+    plant: Annotated[str, _option("PLANT", "paper (eq. 7), noq (no queue stands) or phys (a queue stands)")] = "paper",
+    alpha: Annotated[str | None, _option("GAIN", f"analyse this instead of designing one: {ALPHA_TAKES}")] = None,
+    accept: Annotated[
+        str, _option("STATUS", "admissible, or stable: also a gain slower than the rule asks")
+    ] = "admissible",
+    fragile_flows: Annotated[
+        str, _option("FLOWS", "N_min of the minimum-stability check, eq. 9", "--fragile-N")
+    ] = "10",
+    fragile_rtt: Annotated[str, _option("TIME", "longest RTT of the minimum-stability check, eq. 9")] = "2s",
+    json: Annotated[
+        bool, Parameter(help=": print the Design as one JSON object and nothing else", negative="")
+    ] = False,
+    output: Annotated[str | None, _option("FILE", "save the Design there", "--output", "-o")] = None,
+    plot: Annotated[str | None, _option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+) -> int:
+    """Parse what is text, call `netctrl.arc`, write what was asked for."""
+    packet = parse_size(packet_size, "packet_size")
+    arguments = {
+        "flows": parse_range(flows, parse_count, "flows", FLOWS_TAKES),
+        "rtt_s": parse_range(rtt, parse_duration, "rtt", RTT_TAKES),
+        "capacity_bit_per_s": parse_rate(capacity, "capacity"),
+        "packet_size_bytes": packet,
+        "utilization": parse_count(utilization, "utilization", UTILIZATION_TAKES),
+        "epoch_s": parse_duration(epoch, "epoch"),
+        "target_queue_packets": _queue(target_queue, packet),
+        "plant": plant,
+        "alpha_per_packet": None if alpha is None else parse_count(alpha, "alpha", ALPHA_TAKES),
+        "accept": accept,
+        "fragile_flows": parse_count(fragile_flows, "fragile_flows", "a number of flows above 0, as in 10"),
+        "fragile_rtt_s": parse_duration(fragile_rtt, "fragile_rtt"),
+        "argv": [Path(sys.argv[0]).name, *sys.argv[1:]],
+    }
+    if plot is not None and Path(plot).suffix.lower() not in PLOT_SUFFIXES:
+        raise InvalidValue("plot", plot, f"a file name that ends in {', '.join(PLOT_SUFFIXES)}")
+
+    import netctrl
+
+    try:
+        design, refused = netctrl.arc(**arguments), None
+        if not design.certificate.stable:
+            refused = NoAdmissibleDesign(design.certificate.warnings[0])
+    except NoAdmissibleDesign as error:
+        design, refused = error.design, error
+    if plot is not None:
+        _draw(design, plot)
+    if output is not None and refused is None:
+        _write("output", output, design.to_json().encode())
+    sys.stdout.write(design.to_json() if json else arc_report(design))
+    sys.stdout.flush()
+    if refused is not None:
+        raise refused
+    return GOOD
+
+
+def _queue(text: str, packet_size_bytes: float) -> float:
+    """A queue as packets: a bare number is packets already, 0 included; with a unit it is bytes."""
+    bare = text.strip().replace(".", "", 1)
+    if bare.isdigit():
+        return float(text)
+    try:
+        return parse_size(text, "target_queue") / packet_size_bytes
+    except InvalidValue:
+        raise InvalidValue("target_queue", text, QUEUE_TAKES) from None
+
+
+def _write(option: str, path: str, content: bytes) -> None:
+    from netctrl.model.artifact import write_atomically
+
+    try:
+        write_atomically(path, content)
+    except FileError as error:
+        raise InvalidValue(option, path, f"a file that can be written ({error.why})") from None
+
+
+def _draw(design: ArcDesign, path: str) -> None:
+    import io
+
+    from netctrl.design.arc import arc_stability_map
+    from netctrl.plotting import arc_figure
+
+    figure = arc_figure(design, arc_stability_map(design))
+    content = io.BytesIO()
+    figure.savefig(content, format=Path(path).suffix[1:].lower(), dpi=150)
+    _write("plot", path, content.getvalue())
+
+
+def arc_report(design: ArcDesign) -> str:
+    """The Design as a short table for people."""
+    inputs, law, proof = design.inputs, design.law, design.certificate
+    band, sampled, fragile = proof.alpha_over_epoch, proof.sampled, proof.minimum_stability
+
+    def span(ends: tuple[float, float], show) -> str:
+        low, high = ends
+        return show(low) if low == high else f"{show(low)} to {show(high)}"
+
+    def value(number: float | None, unit: str, spec: str = ".2f") -> str:
+        return "unlimited" if number is None else f"{number:{spec}}{unit}"
+
+    head = (
+        f"ARC on {format_quantity(inputs.capacity_bit_per_s, 'bit/s')}, {span(inputs.flows, '{:g}'.format)} flows,"
+        f" RTT {span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}, utilization {inputs.utilization:g},"
+        f" epoch {format_quantity(inputs.epoch_s, 's')}: {proof.status.upper()}"
+    )
+    at = "" if proof.box is None else f" at {proof.box.worst_corner.flows:g} flows, {proof.box.worst_corner.rtt_s:g} s"
+    rows = [
+        ("alpha", f"{law.alpha_per_packet:.6g} per packet, {law.alpha_per_byte:.6g} per byte"),
+        ("alpha/epoch", f"{law.alpha_per_packet / law.epoch_s:.6g} /s{at}"),
+        ("  admissible", f"{band.low:.6g} to {band.high:.6g} /s, upper end set by the {band.binding}"),
+        ("  stable below", f"{band.limit:.6g} /s"),
+        (
+            "gain margin",
+            f"{value(proof.gain_margin_db, ' dB')} at {value(proof.phase_crossover_rad_s, ' rad/s', '.4g')}"
+            "   (rule: 6 dB or more)",
+        ),
+        (
+            "phase margin",
+            f"{value(proof.phase_margin_deg, '°')} at {value(proof.crossover_rad_s, ' rad/s', '.4g')}"
+            "   (rule: 30° to 60°)",
+        ),
+        ("delay margin", value(proof.delay_margin_s, " s", ".4g")),
+        (
+            f"sampled ({sampled.plant})",
+            f"stable below alpha {sampled.alpha_limit:.6g}: {sampled.gain_margin_db:.2f} dB of margin,"
+            f" spectral radius {sampled.spectral_radius:.6f}",
+        ),
+        (
+            "fragile system",
+            f"alpha is {fragile.alpha_ratio:.2g} of what {fragile.flows:g} flows at"
+            f" {format_quantity(fragile.rtt_s, 's')} sustain (eq. 9 {'holds' if fragile.satisfied else 'fails'});"
+            f" that loop is {'stable' if fragile.stable else 'unstable'} (GM {fragile.gain_margin_db:.1f} dB)",
+        ),
+    ]
+    if proof.box is not None:
+        box = proof.box
+        whole = "none" if box.admissible is None else f"{box.admissible[0]:.6g} to {box.admissible[1]:.6g} /s"
+        rows += [
+            ("over the box", f"admissible alpha/epoch: {whole}"),
+            (
+                "",
+                f"GM >= 6 dB and PM >= 30° up to {box.margins_kept_below:.6g} /s,"
+                f" stable below {box.stable_below:.6g} /s",
+            ),
+            (
+                "",
+                f"slowest at {box.slow_corner.flows:g} flows, {format_quantity(box.slow_corner.rtt_s, 's')}:"
+                f" PM {box.slow_phase_margin_deg:.2f}°; {box.points} points decide",
+            ),
+        ]
+    width = max(len(name) for name, _ in rows) + 2
+    lines = [head, ""] + [f"  {name:<{width}}{text}" for name, text in rows]
+    if proof.warnings:
+        lines += ["", *(f"  warning: {warning}" for warning in proof.warnings)]
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    return run(app, argv, OPTIONS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

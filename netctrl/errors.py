@@ -1,0 +1,79 @@
+"""What can go wrong, in a short family: each message says what was got, what is taken, and what to do."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+__all__ = [
+    "FileError",
+    "InvalidValue",
+    "NetctrlError",
+    "NoAdmissibleDesign",
+    "Status",
+    "checked_number",
+]
+
+
+class Status(StrEnum):
+    """How a design came out. A numerical outcome is a value, never a silent NaN."""
+
+    ADMISSIBLE = "admissible"
+    """Meets the whole design rule, and the sampled loop keeps its margin."""
+
+    STABLE = "stable"
+    """Stable, yet outside the design rule: see the certificate's warnings."""
+
+    UNSTABLE = "unstable"
+    """At least one closed-loop pole outside the stable region."""
+
+
+class NetctrlError(Exception):
+    """Base of all errors that netctrl raises on purpose."""
+
+
+class InvalidValue(NetctrlError, ValueError):
+    """An argument that can't be used: names it, what it got and what it takes."""
+
+    def __init__(self, argument: str, got: object, takes: str) -> None:
+        self.argument = argument
+        self.got = got
+        self.takes = takes
+        super().__init__(f"{argument}: got {got!r}, takes {takes}")
+
+
+class FileError(NetctrlError, OSError):
+    """A file that can't be read or written."""
+
+    def __init__(self, path: object, why: str) -> None:
+        self.path = str(path)
+        self.why = why
+        super().__init__(f"{self.path}: {why}")
+
+
+class NoAdmissibleDesign(NetctrlError):
+    """No gain meets the design rule. `design` holds the best that is stable, or None; the text says what to change."""
+
+    def __init__(self, message: str, design: Any = None) -> None:
+        self.design = design
+        super().__init__(message)
+
+
+def checked_number(
+    argument: str,
+    value: object,
+    takes: str,
+    *,
+    above: float = float("-inf"),
+    at_least: float = float("-inf"),
+    at_most: float = float("inf"),
+) -> float:
+    """`value` as a finite float within the bounds, else `InvalidValue` that names `argument`."""
+    try:
+        number = float(value)  # ty: ignore[invalid-argument-type]
+    except (TypeError, ValueError):
+        raise InvalidValue(argument, value, takes) from None
+    finite = number - number == 0.0
+    if isinstance(value, bool) or not finite or not (number > above and at_least <= number <= at_most):
+        raise InvalidValue(argument, value, takes)
+    return number

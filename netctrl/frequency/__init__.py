@@ -1,0 +1,1 @@
+"""Loops with exact delay: margins, sampled-data stability, stability maps."""

@@ -1,0 +1,294 @@
+"""Frequency response of loops with exact delay, and every frequency at which it crosses a level.
+
+No Padé approximation anywhere: the delay enters the phase as itself. Phase is reckoned as lag, unwrapped from its
+value at low frequency: lag(w) = m π/2 + Σ atan(T w) − Σ atan(z w) + w·delay, so L(iw) = |L| e^(−i·lag).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.model.loop import DelayLoop
+
+__all__ = [
+    "from_control",
+    "gain_crossings",
+    "lag_crossings",
+    "lag_turning_points",
+    "magnitude",
+    "magnitude_turning_points",
+    "phase_lag",
+    "response",
+    "to_control",
+]
+
+_TOLERANCE = 4.0 * np.finfo(float).eps
+_FAR = 1e290  # rad/s; beyond it a level is not reached
+
+
+def phase_lag(loop: DelayLoop, frequency: float) -> float:
+    """Unwrapped phase lag [rad] at one frequency [rad/s]."""
+    w = frequency
+    lag = loop.integrators * (0.5 * math.pi) + loop.delay * w
+    for T in loop.lags:
+        lag += math.atan(T * w)
+    for z in loop.leads:
+        lag -= math.atan(z * w)
+    return lag
+
+
+def magnitude(loop: DelayLoop, frequency: float) -> float:
+    """|L(iw)| at one frequency [rad/s] above 0."""
+    w = frequency
+    ratio = loop.gain / w**loop.integrators
+    for T in loop.lags:
+        ratio /= math.hypot(1.0, T * w)
+    for z in loop.leads:
+        ratio *= math.hypot(1.0, z * w)
+    return ratio
+
+
+def response(loop: DelayLoop, frequencies) -> np.ndarray:
+    """L(iw) as complex numbers at an array of frequencies [rad/s]."""
+    s = 1j * np.asarray(frequencies, dtype=float)
+    L = loop.gain * np.exp(-s * loop.delay) / s**loop.integrators
+    for T in loop.lags:
+        L = L / (1.0 + T * s)
+    for z in loop.leads:
+        L = L * (1.0 + z * s)
+    return L
+
+
+def lag_turning_points(loop: DelayLoop) -> list[float]:
+    """Frequencies [rad/s] that split (0, inf) into pieces on which the lag is monotone; most loops have none."""
+    # Each lead lowers the slope by at most its time constant, at w = 0; the delay adds its own length everywhere.
+    if sum(z for z in loop.leads if z > 0.0) <= loop.delay:
+        return []
+    terms = [(T, (T,)) for T in loop.lags] + [(z, (-z,)) for z in loop.leads]
+    return _turning_points(loop.delay, terms)
+
+
+def magnitude_turning_points(loop: DelayLoop) -> list[float]:
+    """Frequencies [rad/s] that split (0, inf) into pieces on which |L| is monotone; most loops have none."""
+    if len(loop.leads) <= loop.integrators:  # each integrator falls faster than any one zero rises
+        return []
+    terms = [(T, (0.0, -T * T)) for T in loop.lags] + [(z, (0.0, z * z)) for z in loop.leads]
+    return _turning_points(-float(loop.integrators), terms)
+
+
+def lag_crossings(loop: DelayLoop, lag: float) -> list[float]:
+    """Every frequency [rad/s], ascending, at which the unwrapped lag equals `lag` [rad], monotone or not."""
+
+    def value_and_slope(w: float) -> tuple[float, float]:
+        value = loop.integrators * (0.5 * math.pi) + loop.delay * w - lag
+        slope = loop.delay
+        for T in loop.lags:
+            value += math.atan(T * w)
+            slope += T / (1.0 + T * T * w * w)
+        for z in loop.leads:
+            value -= math.atan(z * w)
+            slope -= z / (1.0 + z * z * w * w)
+        return value, slope
+
+    # Below this frequency the lag can't have left its start by more than half the way to the level.
+    reach = loop.delay + sum(loop.lags) + sum(abs(z) for z in loop.leads)
+    start = abs(lag - loop.integrators * 0.5 * math.pi) / (2.0 * reach) if reach > 0.0 else 1.0
+    return _roots(value_and_slope, lag_turning_points(loop), start)
+
+
+def gain_crossings(loop: DelayLoop, level: float = 1.0) -> list[float]:
+    """Every frequency [rad/s], ascending, at which |L| equals `level`."""
+    log_gain = math.log(loop.gain / level)
+
+    def value_and_slope(u: float) -> tuple[float, float]:
+        # In u = ln w, where ln|L| is close to piecewise linear.
+        w = math.exp(u)
+        value = log_gain - loop.integrators * u
+        slope = -float(loop.integrators)
+        for T in loop.lags:
+            x = (T * w) ** 2
+            value -= 0.5 * math.log1p(x)
+            slope -= x / (1.0 + x)
+        for z in loop.leads:
+            x = (z * w) ** 2
+            value += 0.5 * math.log1p(x)
+            slope += x / (1.0 + x)
+        return value, slope
+
+    splits = magnitude_turning_points(loop)
+    if loop.integrators == 0:
+        return _crossings_from_dc(loop, value_and_slope, [math.log(w) for w in splits], log_gain)
+    # Low-frequency asymptote gain/w^m = level; a loop whose corners all lie above it crosses there.
+    start = log_gain / loop.integrators
+    return [math.exp(u) for u in _roots(value_and_slope, [math.log(w) for w in splits], start, whole_line=True)]
+
+
+def to_control(loop: DelayLoop, pade_order: int):
+    """A python-control TransferFunction with the delay replaced by a Padé approximation of the given order."""
+    import control
+
+    s = control.tf("s")
+    rational = control.tf([loop.gain], [1.0]) / s**loop.integrators
+    for T in loop.lags:
+        rational = rational / (T * s + 1)
+    for z in loop.leads:
+        rational = rational * (z * s + 1)
+    return rational * control.tf(*control.pade(loop.delay, pade_order)) if loop.delay else rational
+
+
+def from_control(transfer_function, delay: float = 0.0) -> DelayLoop:
+    """A continuous single-input single-output python-control system with real poles and zeros, times e^(−s·delay).
+
+    Raises
+    ------
+    InvalidValue
+        Complex or unstable poles, more than two integrators, a negative loop gain, discrete time.
+    """
+    import control
+
+    if not transfer_function.issiso() or transfer_function.isdtime(strict=True):
+        raise InvalidValue("transfer_function", transfer_function, "a continuous single-input single-output system")
+    poles, zeros = control.poles(transfer_function), control.zeros(transfer_function)
+    scale = max([1e-300, *np.abs(poles), *np.abs(zeros)])
+    if any(abs(r.imag) > 1e-7 * scale for r in (*poles, *zeros)):
+        raise InvalidValue("transfer_function", f"poles {poles}, zeros {zeros}", "real poles and zeros")
+    corners = [float(p.real) for p in poles if abs(p) > 1e-12 * scale]
+    zero_corners = [float(z.real) for z in zeros]
+    integrators = len(poles) - len(corners)
+    # Normalise at a frequency of its own scale: gain = |L| s^m Π(1 + Ts)/Π(1 + zs) there, sign included.
+    s = 1j * scale
+    unit = s**-integrators
+    for p in corners:
+        unit /= 1.0 - s / p
+    for z in zero_corners:
+        if z == 0.0:
+            raise InvalidValue("transfer_function", "a zero at s = 0", "zeros away from 0")
+        unit *= 1.0 - s / z
+    gain = float((transfer_function(s) / unit).real)
+    return DelayLoop(
+        gain=gain,
+        delay=delay,
+        integrators=integrators,
+        leads=tuple(-1.0 / z for z in zero_corners),
+        lags=tuple(-1.0 / p for p in corners),
+    )
+
+
+def _turning_points(constant: float, terms: Sequence[tuple[float, tuple[float, ...]]]) -> list[float]:
+    """sqrt of the positive roots x of constant + Σ numerator(x)/(1 + t² x) = 0, x = w².
+
+    Roots with a small imaginary part are kept: a split where the function is monotone after all does no harm.
+    """
+    P = np.polynomial.polynomial
+    times = [abs(t) for t, _ in terms]
+    scale = math.exp(-2.0 * sum(map(math.log, times)) / len(times))  # x = scale·y brings the corners around y = 1
+    factors = [np.array([1.0, t * t * scale]) for t in times]
+    total = constant * _product(factors)
+    for i, (_, numerator) in enumerate(terms):
+        scaled = np.array([c * scale**k for k, c in enumerate(numerator)])
+        total = P.polyadd(total, P.polymul(scaled, _product(factors[:i] + factors[i + 1 :])))
+    roots = P.polyroots(np.trim_zeros(total, "b"))
+    return sorted(math.sqrt(r.real * scale) for r in roots if r.real > 0.0 and abs(r.imag) < 1e-3 * abs(r))
+
+
+def _product(factors: list[np.ndarray]) -> np.ndarray:
+    product = np.array([1.0])
+    for factor in factors:
+        product = np.polynomial.polynomial.polymul(product, factor)
+    return product
+
+
+ValueAndSlope = Callable[[float], tuple[float, float]]
+
+
+def _crossings_from_dc(loop, value_and_slope: ValueAndSlope, splits: list[float], log_gain: float) -> list[float]:
+    """Gain crossings of a loop without integrators, whose |L| starts at a finite value."""
+    # Below `floor` every corner is flat to 1e-9, so the first piece may start there.
+    floor = math.log(1e-5 / max(*loop.lags, *(abs(z) for z in loop.leads)) if loop.lags else 1.0)
+    if log_gain == 0.0:
+        return []
+    roots = _roots(value_and_slope, [u for u in splits if u > floor], floor, low_end=floor, whole_line=True)
+    return [math.exp(u) for u in roots]
+
+
+def _roots(
+    value_and_slope: ValueAndSlope,
+    splits: list[float],
+    start: float,
+    *,
+    low_end: float | None = None,
+    whole_line: bool = False,
+) -> list[float]:
+    """Roots of a function that is monotone between consecutive `splits`.
+
+    The axis is (0, inf), or with `whole_line` (−inf, inf) in ln w; `start` is a guess from which the open ends are
+    bracketed, `low_end` replaces the open lower end.
+    """
+    if low_end is None:
+        low_end = _open_end(value_and_slope, min([start, *splits[:1]]), -1.0) if whole_line else 0.0
+    ends = [low_end, *splits]
+    roots = []
+    for i, a in enumerate(ends):
+        if i + 1 < len(ends):
+            b = ends[i + 1]
+        else:
+            b = _bracket_upwards(value_and_slope, a, max(start, a), whole_line)
+            if b is None:
+                break
+        root = _root_between(value_and_slope, a, b, start if a < start < b else None)
+        if root is not None:
+            roots.append(root)
+    return roots
+
+
+def _open_end(value_and_slope: ValueAndSlope, u: float, direction: float) -> float:
+    """A point below `u` at which |L| is above the level: with an integrator it grows without bound."""
+    step = 1.0
+    while value_and_slope(u)[0] <= 0.0:
+        u += direction * step
+        step *= 2.0
+    return u
+
+
+def _bracket_upwards(value_and_slope: ValueAndSlope, a: float, start: float, whole_line: bool) -> float | None:
+    """A point beyond `a` at which the function has changed sign, or None where it never does."""
+    sign = value_and_slope(a)[0] > 0.0
+    limit = math.log(_FAR) if whole_line else _FAR
+    step = 1.0 if whole_line else max(start - a, abs(a), 1e-300)
+    b = a + step
+    while b < limit:
+        if (value_and_slope(b)[0] > 0.0) != sign:
+            return b
+        step *= 2.0
+        b = a + step
+    return None
+
+
+def _root_between(value_and_slope: ValueAndSlope, a: float, b: float, guess: float | None) -> float | None:
+    """The root of a monotone function between a and b by Newton steps inside a shrinking bracket; None without a sign
+    change."""
+    fa, slope = value_and_slope(a)
+    fb, _ = value_and_slope(b)
+    if fa == 0.0 or (fa > 0.0) == (fb > 0.0):  # a root at a split was returned by the piece before it
+        return None
+    rising = fb > fa
+    x = a if guess is None else guess
+    f, slope = (fa, slope) if guess is None else value_and_slope(x)
+    for _ in range(200):
+        if f == 0.0:
+            return x
+        if (f > 0.0) == rising:
+            b = x
+        else:
+            a = x
+        newton = x - f / slope if slope else math.nan  # a turning point: halve the bracket
+        new = newton if a <= newton <= b else 0.5 * (a + b)
+        if abs(new - x) <= _TOLERANCE * abs(new):
+            return new
+        x = new
+        f, slope = value_and_slope(x)
+    return x

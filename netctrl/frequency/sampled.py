@@ -1,0 +1,138 @@
+"""Exact stability of a delayed plant under a sampled integral law.
+
+The law changes its output once an epoch and holds it: p₊ = p + gain · (c·x at the epoch's end). The plant delays only
+p, and p is piecewise constant, so the closed loop is finite dimensional: with tau = n d + r the plant sees p of n + 1
+epochs ago until r into the epoch and p of n epochs ago from then on. States that the law reads and clears at every
+epoch (a byte counter) are reset. No time stepping and no Padé: two matrix exponentials carry a whole epoch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netctrl.model.loop import SampledLoop
+
+__all__ = ["gain_limit", "gain_limits", "lifted_matrix", "spectral_radius"]
+
+_GRID_PER_EPOCH = 24  # points for each half turn that one more epoch of delay adds to the phase
+
+
+def lifted_matrix(loop: SampledLoop, gain: float) -> np.ndarray:
+    """One epoch of one closed loop as a matrix over (kept states, p_k, p_(k−1), …, p_(k−n−1))."""
+    Phi, G_new, G_old, n = _epoch_map(loop)
+    m = Phi.shape[-1]
+    keep = np.asarray(loop.keep)
+    M = np.zeros((m + n + 2, m + n + 2))
+    M[:m, :m] = Phi
+    M[:m, m + n] = G_new
+    M[:m, m + n + 1] += G_old
+    read = loop.read @ M[:m]
+    M[m] = gain * read
+    M[m, m] += 1.0
+    M[m + 1 :, m:-1] = np.eye(n + 1)
+    stays = np.concatenate([keep, np.ones(n + 2, dtype=bool)])
+    return M[np.ix_(stays, stays)]
+
+
+def spectral_radius(loop: SampledLoop, gain: float) -> float:
+    """Largest modulus of the closed loop's eigenvalues over one epoch: stable iff below 1."""
+    return float(np.abs(np.linalg.eigvals(lifted_matrix(loop, gain))).max())
+
+
+def gain_limit(loop: SampledLoop) -> float:
+    """Least gain above 0 at which one loop has an eigenvalue on the unit circle; 0 where no small gain is stable."""
+    return float(gain_limits(loop).item())
+
+
+def gain_limits(loop: SampledLoop) -> np.ndarray:
+    """`gain_limit` for each loop of a batch, shape of the batch.
+
+    1 − gain·g(z) = 0 on |z| = 1 needs g real: the phase crossings of g on the unit circle are bracketed on a grid that
+    resolves every corner and every turn of the delay, then refined by bisection. The limit is the least 1/g there.
+    """
+    Phi, G_new, G_old, n = _epoch_map(loop)
+    shape = Phi.shape[:-2]
+    m = Phi.shape[-1]
+    flat = (
+        Phi.reshape(-1, m, m),
+        G_new.reshape(-1, m),
+        G_old.reshape(-1, m),
+        np.broadcast_to(n, shape).reshape(-1),
+    )
+    limits = np.empty(len(flat[0]))
+    for epochs in np.unique(flat[3]):  # loops with as many epochs of delay share one grid
+        members = np.flatnonzero(flat[3] == epochs)
+        angles = _angles(int(epochs), loop)
+        block = max(1, 400_000 // len(angles))
+        for i in range(0, len(members), block):
+            part = members[i : i + block]
+            limits[part] = _limits_of(*(a[part] for a in flat), angles, loop.read)
+    return limits.reshape(shape)
+
+
+def _epoch_map(loop: SampledLoop):
+    """x₊ = Phi x + G_new p_(k−n) + G_old p_(k−n−1), with the columns of cleared states set to 0."""
+    from scipy.linalg import expm
+
+    A, B = np.asarray(loop.A, dtype=float), np.asarray(loop.B, dtype=float)
+    d, tau = loop.epoch, np.asarray(loop.delay, dtype=float)
+    m = A.shape[-1]
+    shape = np.broadcast_shapes(A.shape[:-2], B.shape[:-1], tau.shape)
+    n = np.floor(tau / d).astype(int)
+    r = np.clip(tau - n * d, 0.0, d)
+
+    augmented = np.zeros((*shape, m + 1, m + 1))
+    augmented[..., :m, :m] = A
+    augmented[..., :m, m] = B
+    early = expm(augmented * np.broadcast_to(r, shape)[..., None, None])
+    late = expm(augmented * np.broadcast_to(d - r, shape)[..., None, None])
+    Phi = late[..., :m, :m] @ early[..., :m, :m]
+    G_old = (late[..., :m, :m] @ early[..., :m, m:])[..., 0]
+    G_new = late[..., :m, m]
+    return Phi * np.asarray(loop.keep, dtype=float), G_new, G_old, int(n) if n.ndim == 0 else n
+
+
+def _angles(n: int, loop: SampledLoop) -> np.ndarray:
+    """Grid on (0, pi]: geometric from well below the slowest corner, joined with an even one for the delay's turns."""
+    even = np.linspace(0.0, np.pi, _GRID_PER_EPOCH * (n + 3) + 1)[1:]
+    rates = np.abs(np.linalg.eigvals(np.asarray(loop.A, dtype=float))).ravel()
+    slowest = rates[rates > 1e-9 * rates.max()].min() * loop.epoch
+    geometric = np.geomspace(min(1e-2 * slowest, 1e-2 * even[0]), even[0], 65)[:-1]
+    return np.concatenate([geometric, even])
+
+
+def _transfer(Phi, G_new, G_old, n, angles, read) -> np.ndarray:
+    """g(z) = z/(z − 1) · c (zI − Phi)⁻¹ (G_new z^−n + G_old z^−(n+1)) at z = e^(i·angle); angles (loops, k)."""
+    z = np.exp(1j * angles)
+    m = Phi.shape[-1]
+    turns = np.exp(-1j * angles * n[:, None])
+    forced = turns[..., None] * (G_new[:, None, :] + G_old[:, None, :] / z[..., None])
+    resolvent = z[..., None, None] * np.eye(m) - Phi[:, None, :, :]
+    states = np.linalg.solve(resolvent, forced[..., None])[..., 0]
+    return z / (z - 1.0) * (states @ read)
+
+
+def _limits_of(Phi, G_new, G_old, n, angles, read) -> np.ndarray:
+    core = (Phi, G_new, G_old, n)
+    grid = np.broadcast_to(angles, (len(n), len(angles)))
+    g = _transfer(*core, grid, read)
+    # At z = −1 the response is real by itself: always a candidate. Round-off in its imaginary part is no crossing.
+    end = g[:, -1].real
+    limits = np.where(end > 0.0, 1.0 / np.where(end > 0.0, end, 1.0), np.inf)
+    imaginary = g.imag.copy()
+    imaginary[:, -1] = imaginary[:, -2]
+    rows, columns = np.nonzero(np.signbit(imaginary[:, 1:]) != np.signbit(imaginary[:, :-1]))
+    low, high = angles[columns], angles[columns + 1]
+    at = tuple(a[rows] for a in core)
+    low_sign = np.signbit(imaginary[rows, columns])
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        same = np.signbit(_transfer(*at, middle[:, None], read)[:, 0].imag) == low_sign
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    crossing = _transfer(*at, (0.5 * (low + high))[:, None], read)[:, 0].real
+    positive = crossing > 0.0
+    np.minimum.at(limits, rows[positive], 1.0 / crossing[positive])
+    # A small gain moves the eigenvalue at z = 1 by gain · (static reading): inwards only if that is negative.
+    m = Phi.shape[-1]
+    static = np.linalg.solve(np.eye(m) - Phi, (G_new + G_old)[..., None])[..., 0] @ read
+    return np.where(static < 0.0, limits, 0.0)

@@ -1,0 +1,205 @@
+"""Design files: method, inputs, law, certificate, provenance; the one thing that is saved, simulated, exported."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from netctrl.errors import FileError
+from netctrl.model.arc import ArcCertificate, ArcInputs
+from netctrl.model.display import html_table, plot
+from netctrl.model.gain import ArcLaw
+
+__all__ = [
+    "AnyDesign",
+    "ArcDesign",
+    "Design",
+    "Provenance",
+    "design_json_schema",
+    "provenance",
+    "read_design",
+    "write_atomically",
+]
+
+_MAX_BYTES = 64 * 2**20
+
+
+class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where a result came from, so that it can be made again."""
+
+    netctrl: str
+    git_revision: str | None
+    """Commit of the checkout, "-dirty" if it had changes; null for an installed package."""
+    argv: tuple[str, ...]
+    """Command line; empty when called as a library."""
+    seed: int | None
+    input_hashes: dict[str, str]
+    """SHA-256 of each file that was read."""
+    python: str
+    libraries: dict[str, str]
+    """Versions of the libraries that computed it."""
+
+
+def provenance(
+    *,
+    argv: Iterable[str] = (),
+    seed: int | None = None,
+    inputs: Iterable[Path] = (),
+    libraries: Iterable[str] = (),
+) -> Provenance:
+    """The provenance of a result that this process makes; `libraries` names modules that are already imported."""
+    import netctrl
+
+    return Provenance(
+        netctrl=netctrl.__version__,
+        git_revision=_git_revision(Path(netctrl.__file__).resolve().parent.parent),
+        argv=tuple(argv),
+        seed=seed,
+        input_hashes={str(path): hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in inputs},
+        python=".".join(map(str, sys.version_info[:3])),
+        libraries={name: sys.modules[name].__version__ for name in libraries},
+    )
+
+
+Inputs = TypeVar("Inputs")
+Law = TypeVar("Law")
+Certificate = TypeVar("Certificate")
+
+
+class Design(
+    msgspec.Struct,
+    Generic[Inputs, Law, Certificate],
+    frozen=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="method",
+):
+    """What all designs share; each method names the types of its inputs, law and certificate."""
+
+    schema: Literal["netctrl.design/1"]
+    inputs: Inputs
+    law: Law
+    certificate: Certificate
+    provenance: Provenance
+
+    @property
+    def method(self) -> str:
+        """Name of the design method, as on the command line."""
+        return str(self.__struct_config__.tag)
+
+    def to_json(self) -> str:
+        """The Design file's text: strict JSON, ends with a newline."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode() + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the Design file: beside its place first, then renamed, so that no half of it is ever there."""
+        write_atomically(path, self.to_json().encode())
+
+    def to_pandas(self):
+        """Law and certificate as one pandas Series, nested names joined by dots."""
+        import pandas as pd
+
+        parts = {"law": msgspec.to_builtins(self.law), "certificate": msgspec.to_builtins(self.certificate)}
+        return pd.Series(dict(_leaves(parts)), name=self.method)
+
+    def plot(self, **options):
+        """What a person wants to see of this design, as a matplotlib Figure (`netctrl.plotting.draw`)."""
+        return plot(self, **options)
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{v:.6g}" if isinstance(v, float) else str(v)) for name, v in self.to_pandas().items()]
+        return html_table(f"Design ({self.method})", rows)
+
+
+class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc"):
+    """Gains of an ARC queue with their certificate (`netctrl.design.arc`)."""
+
+
+AnyDesign = ArcDesign
+"""Every kind of Design; a union once there is a second method."""
+
+
+def read_design(path: str | os.PathLike[str]) -> AnyDesign:
+    """Read a Design file, strictly.
+
+    Raises
+    ------
+    FileError
+        It can't be read, isn't JSON, or has an unknown, missing or ill-typed key, which the message names.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise FileError(path, f"can't be read: {error.strerror}") from None
+    if len(text) > _MAX_BYTES:
+        raise FileError(path, f"is larger than a Design file may be ({_MAX_BYTES // 2**20} MiB)")
+    try:
+        return msgspec.json.decode(text, type=AnyDesign)
+    except msgspec.ValidationError as error:
+        raise FileError(path, f"is no netctrl Design: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FileError(path, f"is no JSON: {error}") from None
+
+
+def design_json_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of Design files; published as data/schema/design-1.json."""
+    schema = msgspec.json.schema(AnyDesign)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "netctrl.design/1", **schema}
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file beside its place and rename it; on any error nothing is left and what was there stays.
+
+    Raises
+    ------
+    FileError
+        The place can't be written.
+    """
+    target = Path(os.path.realpath(path))  # through a symbolic link: the link stays
+    temporary = None
+    try:
+        if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null: never renamed over
+            target.write_bytes(content)
+            return
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        mask = os.umask(0)  # mkstemp makes files private; give the rights that open() would have given
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(target)
+    except BaseException as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise FileError(path, f"can't be written: {error.strerror}") from None
+        raise
+
+
+def _git_revision(checkout: Path) -> str | None:
+    if not (checkout / ".git").exists():
+        return None
+    import subprocess
+
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() or None
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = ""):
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value

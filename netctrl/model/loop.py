@@ -1,0 +1,103 @@
+"""Open loops with one exact delay, as data: continuous, and under a law that acts once an epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_number
+from netctrl.model.display import html_table, plot
+
+__all__ = ["MAX_EPOCHS_PER_DELAY", "DelayLoop", "SampledLoop"]
+
+MAX_EPOCHS_PER_DELAY = 1000
+"""The lifted matrix holds one state for each epoch of delay; beyond this many its eigenvalues take too long."""
+
+
+class DelayLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """L(s) = gain · Π(1 + z s) / (sᵐ Π(1 + T s)) · e^(−s·delay), closed by negative unit feedback.
+
+    Parameters
+    ----------
+    gain : float
+        Above 0; unit 1/sᵐ where the loop has m integrators.
+    integrators : int
+        m, from 0 to 2.
+    leads : tuple of float
+        Time constants z of the zeros [s], not 0; a negative one is a zero in the right half plane.
+    lags : tuple of float
+        Time constants T of the poles [s], above 0: apart from its integrators the open loop is stable.
+    delay : float
+        Delay [s], at least 0.
+
+    Raises
+    ------
+    InvalidValue
+        A value outside these bounds, or a loop that doesn't fall off at high frequency (as many zeros as poles).
+    """
+
+    gain: float
+    delay: float
+    integrators: int
+    leads: tuple[float, ...]
+    lags: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        checked_number("gain", self.gain, "a loop gain above 0 (negative feedback is implied)", above=0.0)
+        checked_number("delay", self.delay, "a delay of at least 0 seconds", at_least=0.0)
+        if self.integrators not in (0, 1, 2):
+            raise InvalidValue("integrators", self.integrators, "0, 1 or 2")
+        for T in self.lags:
+            checked_number("lags", T, "time constants above 0 in seconds (a stable open loop)", above=0.0)
+        for z in self.leads:
+            if checked_number("leads", z, "finite time constants in seconds, not 0") == 0.0:
+                raise InvalidValue("leads", z, "finite time constants in seconds, not 0")
+        if len(self.leads) >= len(self.lags) + self.integrators:
+            raise InvalidValue("leads", self.leads, "fewer zeros than poles: the loop gain must fall off")
+
+    def scaled(self, factor: float) -> DelayLoop:
+        """The same loop with `factor` times the gain."""
+        return msgspec.structs.replace(self, gain=self.gain * factor)
+
+    def plot(self, **options):
+        """Bode plot with both margins, as a matplotlib Figure (`netctrl.plotting.draw`)."""
+        return plot(self, **options)
+
+    def _repr_html_(self) -> str:
+        return html_table("DelayLoop", [(name, str(getattr(self, name))) for name in self.__struct_fields__])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledLoop:
+    """x' = A x + B u(t − delay), u held at p; at each epoch's end p₊ = p + gain · c·x, then x is kept or cleared.
+
+    Parameters
+    ----------
+    A : ndarray, shape (..., n, n)
+        Stable but for states that are cleared. Leading axes hold several loops.
+    B : ndarray, shape (..., n)
+    read : ndarray, shape (n,)
+        c, what the law reads at the epoch's end.
+    keep : ndarray of bool, shape (n,)
+        False for a state that the law sets to 0 after reading it.
+    delay : float or ndarray of the leading shape
+        tau [s].
+    epoch : float
+        d [s].
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    read: np.ndarray
+    keep: np.ndarray
+    delay: np.ndarray
+    epoch: float
+
+    def __post_init__(self) -> None:
+        checked_number("epoch", self.epoch, "an epoch above 0 in seconds", above=0.0)
+        most = float(np.max(self.delay))
+        if most / self.epoch > MAX_EPOCHS_PER_DELAY:
+            takes = f"at least {most / MAX_EPOCHS_PER_DELAY:.3g} s: an epoch of at least delay/{MAX_EPOCHS_PER_DELAY}"
+            raise InvalidValue("epoch", self.epoch, takes)

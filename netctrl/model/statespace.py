@@ -1,0 +1,129 @@
+"""Linear state-space models, discrete or continuous."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_number
+from netctrl.model.display import html_table
+
+__all__ = ["StateSpace"]
+
+
+def _matrix(argument: str, value, shape: tuple[int | None, int | None]) -> np.ndarray:
+    takes = f"a finite real matrix of shape ({', '.join('any' if n is None else str(n) for n in shape)})"
+    try:
+        matrix = np.array(value, dtype=float, ndmin=2)
+    except (TypeError, ValueError):
+        raise InvalidValue(argument, value, takes) from None
+    fits = matrix.ndim == 2 and all(n is None or n == m for n, m in zip(shape, matrix.shape, strict=True))
+    if not fits:
+        raise InvalidValue(argument, f"shape {matrix.shape}", takes)
+    if not np.isfinite(matrix).all():
+        raise InvalidValue(argument, "an entry that is not finite", takes)
+    matrix.setflags(write=False)
+    return matrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateSpace:
+    """x' = A x + B u, y = C x + D u; x' is dx/dt when `dt` is 0, else x one sample of `dt` seconds later.
+
+    Parameters
+    ----------
+    A, B, C, D : array_like, shapes (n, n), (n, m), (p, n), (p, m)
+        Real and finite; copied and made read-only. D defaults to zeros. For one input, B may be a list of n
+        single-entry rows.
+    dt : float
+        0 for continuous time, else the sampling interval [s] (python-control's meaning, without its "unspecified").
+
+    Raises
+    ------
+    InvalidValue
+        A shape that doesn't fit, an entry that isn't finite, a negative dt.
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray = field(default=None)  # ty: ignore[invalid-assignment]
+    dt: float = 0.0
+
+    def __post_init__(self) -> None:
+        A = _matrix("A", self.A, (None, None))
+        A = _matrix("A", A, (A.shape[0], A.shape[0]))
+        n = A.shape[0]
+        B = _matrix("B", self.B, (n, None))
+        C = _matrix("C", self.C, (None, n))
+        shape = (C.shape[0], B.shape[1])
+        D = _matrix("D", np.zeros(shape) if self.D is None else self.D, shape)
+        dt = checked_number(
+            "dt", self.dt, "0 (continuous time) or a sampling interval above 0 in seconds", at_least=0.0
+        )
+        for name, value in zip(("A", "B", "C", "D", "dt"), (A, B, C, D, dt), strict=True):
+            object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StateSpace):
+            return NotImplemented
+        pairs = zip(self._matrices(), other._matrices(), strict=True)
+        return self.dt == other.dt and all(np.array_equal(a, b) for a, b in pairs)
+
+    __hash__ = None
+
+    def _matrices(self) -> tuple[np.ndarray, ...]:
+        return self.A, self.B, self.C, self.D
+
+    @property
+    def n_states(self) -> int:
+        """Number of states n."""
+        return self.A.shape[0]
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs m."""
+        return self.B.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs p."""
+        return self.C.shape[0]
+
+    @classmethod
+    def from_control(cls, system) -> StateSpace:
+        """From a python-control StateSpace. `dt=None` or `dt=True` (no sampling time in seconds) is refused."""
+        if system.dt is None or system.dt is True:
+            raise InvalidValue(
+                "system.dt", system.dt, "0 or a sampling interval in seconds; set it on the system first"
+            )
+        return cls(system.A, system.B, system.C, system.D, float(system.dt))
+
+    def to_control(self):
+        """As a python-control StateSpace with the same matrices and the same dt."""
+        import control
+
+        return control.ss(self.A, self.B, self.C, self.D, self.dt)
+
+    def to_pandas(self):
+        """The matrix [[A, B], [C, D]] as a DataFrame whose labels name states, inputs and outputs."""
+        import pandas as pd
+
+        states = [f"x{i}" for i in range(self.n_states)]
+        inputs = [f"u{i}" for i in range(self.n_inputs)]
+        outputs = [f"y{i}" for i in range(self.n_outputs)]
+        return pd.DataFrame(
+            np.block([[self.A, self.B], [self.C, self.D]]), index=states + outputs, columns=states + inputs
+        )
+
+    def _repr_html_(self) -> str:
+        time = "continuous time" if self.dt == 0 else f"dt = {self.dt:g} s"
+        rows = [
+            ("states, inputs, outputs", f"{self.n_states}, {self.n_inputs}, {self.n_outputs}"),
+            ("time", time),
+        ]
+        if self.n_states:
+            poles = ", ".join(f"{p:.6g}" for p in np.linalg.eigvals(self.A)[:8])
+            rows.append(("poles", poles + (", …" if self.n_states > 8 else "")))
+        return html_table("StateSpace", rows)
