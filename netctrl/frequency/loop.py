@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _TOLERANCE = 4.0 * np.finfo(float).eps
-_FAR = 1e290  # rad/s; beyond it a level is not reached
+_FAR = 1e120  # rad/s; beyond it a level is not reached
 
 
 def phase_lag(loop: DelayLoop, frequency: float) -> float:
@@ -158,6 +158,8 @@ def from_control(transfer_function, delay: float = 0.0) -> DelayLoop:
         raise InvalidValue("transfer_function", f"poles {poles}, zeros {zeros}", "real poles and zeros")
     corners = [float(p.real) for p in poles if abs(p) > 1e-12 * scale]
     zero_corners = [float(z.real) for z in zeros]
+    if any(p > 0.0 for p in corners):
+        raise InvalidValue("transfer_function", f"poles {poles}", "poles at 0 or in the left half plane")
     integrators = len(poles) - len(corners)
     # Normalise at a frequency of its own scale: gain = |L| s^m Π(1 + Ts)/Π(1 + zs) there, sign included.
     s = 1j * scale
@@ -191,7 +193,8 @@ def _turning_points(constant: float, terms: Sequence[tuple[float, tuple[float, .
     for i, (_, numerator) in enumerate(terms):
         scaled = np.array([c * scale**k for k, c in enumerate(numerator)])
         total = P.polyadd(total, P.polymul(scaled, _product(factors[:i] + factors[i + 1 :])))
-    roots = P.polyroots(np.trim_zeros(total, "b"))
+    total = np.trim_zeros(total, "b")
+    roots = P.polyroots(total) if total.size else ()  # no term left: the function is constant
     return sorted(math.sqrt(r.real * scale) for r in roots if r.real > 0.0 and abs(r.imag) < 1e-3 * abs(r))
 
 
@@ -208,7 +211,7 @@ ValueAndSlope = Callable[[float], tuple[float, float]]
 def _crossings_from_dc(loop, value_and_slope: ValueAndSlope, splits: list[float], log_gain: float) -> list[float]:
     """Gain crossings of a loop without integrators, whose |L| starts at a finite value."""
     # Below `floor` every corner is flat to 1e-9, so the first piece may start there.
-    floor = math.log(1e-5 / max(*loop.lags, *(abs(z) for z in loop.leads)) if loop.lags else 1.0)
+    floor = math.log(1e-5 / max([*loop.lags, *map(abs, loop.leads)]))
     if log_gain == 0.0:
         return []
     roots = _roots(value_and_slope, [u for u in splits if u > floor], floor, low_end=floor, whole_line=True)

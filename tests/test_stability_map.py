@@ -1,0 +1,79 @@
+"""The rule over arrays is the rule of one loop, element by element, and the map reads it right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netctrl.design.arc import arc_gain_bands
+from netctrl.errors import InvalidValue
+from netctrl.fluid.linearize import arc_loop
+from netctrl.frequency.margins import gain_band, margins
+from netctrl.frequency.stability_map import GainBands, StabilityMap, gain_bands
+from netctrl.model.arc import PLANTS, ArcSetting, Plant
+from netctrl.model.loop import DelayLoop
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(PLANTS), st.floats(0.05, 3.0), st.floats(0.3, 1.0))
+@settings(max_examples=40)
+def test_arrays_are_their_members(seed: int, plant: Plant, epoch: float, utilization: float) -> None:
+    random = np.random.default_rng(seed)
+    flows, rtt = 10 ** random.uniform(0, 3, 12), 10 ** random.uniform(-2, 0.5, (3, 1))
+    capacity = 10 ** random.uniform(2, 5, 12)
+    bands = arc_gain_bands(
+        flows, rtt, ArcSetting(capacity_packet_per_s=capacity, utilization=utilization, epoch_s=epoch), plant
+    )
+    assert bands.low.shape == bands.high.shape == bands.limit.shape == bands.gain_binds.shape == (3, 12)
+    for i, j in np.ndindex(3, 12):
+        one = ArcSetting(capacity_packet_per_s=capacity[j], utilization=utilization, epoch_s=epoch)
+        band = gain_band(arc_loop(flows[j], rtt[i, 0], one, plant))
+        assert bands.low[i, j] == pytest.approx(band.low, rel=1e-10)
+        assert bands.high[i, j] == pytest.approx(band.high, rel=1e-10)
+        assert bands.limit[i, j] == pytest.approx(band.limit, rel=1e-10)
+        assert bands.gain_binds[i, j] == (band.binding == "gain margin")
+
+
+def test_a_loop_whose_phase_is_not_monotone_takes_the_scalar_way() -> None:
+    # Slow pole, slower zero, little delay: the lag rises past 150°, falls back and rises again.
+    loop = DelayLoop(gain=1.0, delay=0.05, integrators=1, leads=(3.0,), lags=(40.0, 0.5))
+    band = gain_band(loop)
+    assert len(band.intervals) > 1
+    bands = gain_bands(1.0, [0.05, 4.0], leads=(3.0,), lags=(40.0, 0.5))
+    assert (bands.low[0], bands.high[0]) == (pytest.approx(band.low), pytest.approx(band.high))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ({"gain": 1.0, "delay": 1.0, "leads": (1.0, 1.0), "lags": (1.0,)}, "leads"),
+        ({"gain": 1.0, "delay": 1.0}, "lags"),
+        ({"gain": [1.0, -1.0], "delay": 1.0, "lags": (1.0,)}, "positive"),
+        ({"gain": 1.0, "delay": [np.nan], "lags": (1.0,)}, "finite"),
+    ],
+)
+def test_refusals(arguments: dict, names: str) -> None:
+    with pytest.raises(InvalidValue, match=names):
+        gain_bands(**arguments)
+
+
+def test_classes_are_what_the_margins_say() -> None:
+    setting = ArcSetting(capacity_packet_per_s=1250.0)
+    flows, rtt = np.geomspace(10, 300, 9), np.geomspace(0.1, 1.5, 7)
+    gain = 1.42e-5
+    drawn = StabilityMap(flows, rtt, arc_gain_bands(flows, rtt[:, None], setting), gain)
+    for i, j in np.ndindex(7, 9):
+        found = margins(arc_loop(flows[j], rtt[i], setting, "paper").scaled(gain))
+        safe = found.gain_margin_db >= 6.0 and found.phase_margin_deg >= 30.0
+        expected = 0 if not found.stable else 1 if not safe else 2 if found.phase_margin_deg <= 60.0 else 3
+        assert drawn.classes[i, j] == expected
+        assert drawn.gain_margin_db[i, j] == pytest.approx(found.gain_margin_db, abs=1e-8)
+    assert set(np.unique(drawn.classes)) == {0, 1, 2, 3}
+
+
+def test_map_as_a_table() -> None:
+    bands = GainBands(*(np.array([[x, x]]) for x in (1.0, 2.0, 4.0)), np.array([[True, False]]))
+    table = StabilityMap(np.array([5.0, 6.0]), np.array([0.1]), bands, 1.5).to_pandas()
+    assert list(table["flows"]) == [5.0, 6.0]
+    assert list(table["class"]) == [2, 2]
