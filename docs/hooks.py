@@ -1,0 +1,53 @@
+"""What mkdocs does beside its configuration: LaTeX becomes MathML, and two pages come from the root."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from latex2mathml.converter import convert
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+FROM_THE_ROOT = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+# What pymdownx.arithmatex leaves in generic mode.
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages whose source is in the repository's root; their links into docs/ are made to fit."""
+    root = Path(config.config_file_path).parent
+    for page, source in FROM_THE_ROOT.items():
+        text = (root / source).read_text(encoding="utf-8").replace("](docs/", "](")
+        for other, name in FROM_THE_ROOT.items():
+            text = text.replace(f"]({name}", f"]({other}")
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
+    """Replace each formula by MathML, which browsers draw without a script."""
+
+    def mathml(match: re.Match[str]) -> str:
+        # The converter knows `split`, which looks the same, but not `aligned`.
+        latex = html.unescape(match[3]).strip().replace("{aligned}", "{split}")
+        display = "block" if match[2] == "[" else "inline"
+        try:
+            converted = convert(latex, display=display)
+            ElementTree.fromstring(converted)  # an environment it does not know leaves a bare ampersand
+        except Exception as error:
+            raise PluginError(f"{page.file.src_path}: {latex!r} is not LaTeX that can be shown: {error!r}") from error
+        # The converter passes a command that it does not know on as text.
+        if unknown := re.search(r">\s*(\\\w+)", converted):
+            raise PluginError(f"{page.file.src_path}: {unknown[1]} in {latex!r} has no MathML")
+        # Browsers draw MathML Core, where the cells of a table are aligned by style alone.
+        converted = re.sub(r'<mtd columnalign="(\w+)"', r'<mtd style="text-align: \1"', converted)
+        return f"<div>{converted}</div>" if display == "block" else converted
+
+    converted = FORMULA.sub(mathml, content)
+    if 'class="arithmatex"' in converted:
+        raise PluginError(f"{page.file.src_path}: a formula was left unconverted")
+    return converted

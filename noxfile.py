@@ -1,0 +1,118 @@
+"""Everything a developer or CI runs. `nox -l` lists it; without `-s`, tests, lint and typing run.
+
+Versions come from constraints.txt, but for `lowest`, which takes the lower bounds of pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.5.1"
+nox.options.sessions = ["tests", "lint", "typing"]
+nox.options.default_venv_backend = "virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.error_on_missing_interpreters = True
+
+PROJECT = nox.project.load_toml("pyproject.toml")["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+PINNED = ("-c", "constraints.txt")
+
+
+def build_wheel(session: nox.Session) -> Path:
+    """The wheel of this checkout, in the session's own temporary folder."""
+    folder = Path(session.create_tmp()) / "wheel"
+    shutil.rmtree(folder, ignore_errors=True)
+    session.run("hatchling", "build", "-t", "wheel", "-d", str(folder), silent=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def install_wheel(session: nox.Session, *requirements: str) -> None:
+    """The checkout as a user gets it: a wheel, never the source tree, beside `requirements`."""
+    session.install(*PINNED, "hatchling")
+    wheel = build_wheel(session)
+    session.install(*PINNED, str(wheel), *requirements)
+    # A reused environment would keep yesterday's wheel, whose version is the same. As `run`, so that `nox -R`,
+    # which skips `install`, does not test it either.
+    session.run("pip", "install", "--no-deps", "--force-reinstall", "--quiet", str(wheel))
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Test the installed wheel; arguments after `--` go to pytest."""
+    install_wheel(session, *EXTRAS["test"])
+    # The executable, not `python -m pytest`, which would put the checkout on sys.path.
+    session.run("pytest", "--import-mode=importlib", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff's rules and its format."""
+    session.install(*PINNED, *EXTRAS["lint"])
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def typing(session: nox.Session) -> None:
+    """The package's types, against the types of the libraries it uses."""
+    session.install(*PINNED, *PROJECT["dependencies"], *EXTRAS["typing"])
+    session.run("ty", "check", "--python", session.virtualenv.location, *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The site, into site/; a warning is an error."""
+    session.install(*PINNED, *EXTRAS["docs"])
+    quiet = {"NO_MKDOCS_2_WARNING": "1"}  # mkdocs-material's advertisement of its successor
+    session.run("mkdocs", "build", "--strict", "--clean", *session.posargs, env=quiet)
+
+
+@nox.session
+def notebooks(session: nox.Session) -> None:
+    """Execute every notebook from its first cell to its last."""
+    install_wheel(session, *EXTRAS["notebooks"], *EXTRAS["test"])
+    session.run("pytest", "--import-mode=importlib", "--nbmake", "notebooks", *session.posargs)
+
+
+@nox.session
+def figures(session: nox.Session) -> None:
+    """Draw every figure again; fails where a number we call reproduced no longer is."""
+    install_wheel(session)
+    session.run("python", "experiments/figures.py", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """One table of ratios, each against a named peer in the same run."""
+    install_wheel(session)
+    session.run("python", "experiments/benchmarks/run.py", *session.posargs)
+
+
+@nox.session(python="3.11", reuse_venv=False)
+def lowest(session: nox.Session) -> None:
+    """The tests on the lower bounds of pyproject.toml, with the oldest Python."""
+    session.install("uv", "hatchling")
+    wheel = build_wheel(session)
+    # What the wheel asks for is named again: uv takes only what is named for direct.
+    requirements = [*PROJECT["dependencies"], *EXTRAS["test"]]
+    install = ("uv", "pip", "install", "--resolution", "lowest-direct")
+    session.run(*install, str(wheel), *requirements)
+    check_lower_bounds(session, requirements)
+    # Old libraries may use what newer ones beside them call deprecated; that says nothing about netctrl.
+    lenient = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")
+    session.run("pytest", "--import-mode=importlib", *lenient, *session.posargs)
+
+
+def check_lower_bounds(session: nox.Session, requirements: list[str]) -> None:
+    """Fail where another version than the stated bound was installed: such a bound is not tested."""
+    frozen = session.run("uv", "pip", "freeze", silent=True, log=False)
+    installed = dict(line.lower().split("==") for line in str(frozen).splitlines() if "==" in line)
+    for requirement in requirements:
+        name, bound = re.fullmatch(r"([\w.-]+)>=([\w.]+)", requirement).groups()
+        if installed.get(name.lower()) != bound:
+            session.error(f"{requirement} is not tested: {installed.get(name.lower())} was installed")

@@ -1,0 +1,383 @@
+"""The shape of the package: who imports whom, what an import loads, what is documented, and where it is."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "netctrl"
+
+# Who may import whom. An entry is a module or a folder of netctrl; an area may always import itself.
+BASE = ("errors", "units")
+MODEL = (*BASE, "model")
+TECHNIQUES = ("fluid", "ident", "synthesis", "mpc", "frequency")
+MAY_IMPORT = {
+    "errors": (),
+    "units": (),
+    "model": BASE,
+    **dict.fromkeys(TECHNIQUES, MODEL),
+    "design": (*TECHNIQUES, *MODEL),
+    "runtime": MODEL,
+    "sim": ("runtime", "fluid", *MODEL),
+    "export": MODEL,
+    "linux": ("runtime", "export", *MODEL),
+    "datasets": MODEL,
+    "plotting": ("sim.result", "frequency", *MODEL),
+    "cli": MODEL,
+}
+# Areas that even those who may import anything leave alone, but for the named importers.
+ONLY_BY = {"cli": "a __main__.py", "plotting": "a __main__.py, or a function of model/display.py"}
+# What records show themselves with: the one place that may import plotting, and only inside a function.
+DISPLAY = "model.display"
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """One import of ours: from a module to a module, both without the leading "netctrl."."""
+
+    source: str
+    target: str
+    line: int
+    inside_function: bool
+
+
+def module_name(path: Path) -> str:
+    """ "model.network" for netctrl/model/network.py, "model" for its __init__, "" for netctrl/__init__.py."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def arrows(source: str, code: str, is_package: bool) -> Iterator[Arrow]:
+    """Every import of netctrl in `code`, at module level, in functions and under TYPE_CHECKING."""
+    package = source.split(".") if is_package else source.split(".")[:-1]
+    package = [part for part in package if part]
+
+    def visit(node: ast.AST, inside: bool) -> Iterator[Arrow]:
+        for name in imported(node, package):
+            if name == "netctrl" or name.startswith("netctrl."):
+                yield Arrow(source, name.removeprefix("netctrl").removeprefix("."), node.lineno, inside)
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, inside)
+
+    yield from visit(ast.parse(code), inside=False)
+
+
+def imported(node: ast.AST, package: list[str]) -> list[str]:
+    """Absolute names of what a node imports; `package` (within netctrl) is what a leading dot means."""
+    match node:
+        case ast.Import(names=names):
+            # A bare `import netctrl` is judged by what is read from it.
+            return [alias.name for alias in names if alias.name != "netctrl" or alias.asname]
+        case ast.Attribute(value=ast.Name(id="netctrl"), attr=name):
+            return [f"netctrl.{name}"]
+        case ast.ImportFrom(module=module, names=names, level=level):
+            above = ["netctrl", *package[: len(package) - level + 1]] if level else []
+            origin = ".".join([*above, *([module] if module else [])])
+            return [f"{origin}.{alias.name}" for alias in names]
+        case ast.Call(
+            func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
+            args=[ast.Constant(value=str(name)), *_],
+        ):
+            return [name]
+    return []
+
+
+def complaint(arrow: Arrow) -> str | None:
+    """Why an arrow is wrong, or None."""
+    source, target = arrow.source.split("."), arrow.target.split(".")
+    area, aim = source[0], target[0]
+    said = f"netctrl/{'/'.join(source)}, line {arrow.line}, imports netctrl.{arrow.target}"
+    if source[-1] == "__main__" or arrow.target in ("__version__", "__file__"):
+        return None
+    if area == "":
+        return None if arrow.inside_function else f"{said}: netctrl/__init__.py imports lazily"
+    if aim == "plotting" and arrow.source == DISPLAY:
+        return None if arrow.inside_function else f"{said}: only inside a function"
+    if aim in ONLY_BY and aim != area:
+        return f"{said}: {aim} is for {ONLY_BY[aim]}"
+    if aim not in MAY_IMPORT:
+        return f"{said}: import a name from the module that defines it, and list new areas in MAY_IMPORT"
+    if area == aim == "design" and "" not in (papers := {paper(source), paper(target)}) and len(papers) > 1:
+        return f"{said}: a design does not import another design"
+    allowed = (area, *MAY_IMPORT.get(area, ()))
+    if any(arrow.target == entry or arrow.target.startswith(f"{entry}.") for entry in allowed):
+        return None
+    return f"{said}: {area} may import only {', '.join(allowed[1:]) or 'nothing of ours'}"
+
+
+def paper(module: list[str]) -> str:
+    """ "arc" for design.arc, and for its private part design._arc_box; "" for design itself."""
+    name = module[1] if len(module) > 1 else ""
+    return name[1:].partition("_")[0] if name.startswith("_") else name
+
+
+def complaints(source: str, code: str, is_package: bool) -> list[str]:
+    """What is wrong with a module's imports."""
+    return [said for arrow in arrows(source, code, is_package) if (said := complaint(arrow)) is not None]
+
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def named(path: Path) -> str:
+    """A test's id."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_there_is_a_package_to_look_at():
+    assert PACKAGE / "errors.py" in MODULES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_imports_follow_the_architecture(path):
+    code = path.read_text(encoding="utf-8")
+    assert complaints(module_name(path), code, is_package=path.name == "__init__.py") == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_every_module_belongs_to_an_area(path):
+    name = module_name(path)
+    assert name in ("", "__main__") or name.split(".")[0] in MAY_IMPORT, "list the new area in MAY_IMPORT"
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("units", "import netctrl.model.network"),
+        ("units", "from netctrl.model import network"),
+        ("model.network", "from netctrl.fluid.link import backlog"),
+        ("model.network", "from ..fluid import link"),
+        ("model.network", "from .. import fluid"),
+        ("model.network", "import importlib\nimportlib.import_module('netctrl.fluid.link')"),
+        ("model.network", "from netctrl import Network"),
+        ("model.network", "import netctrl\nnetctrl.Network"),
+        ("model.network", "import netctrl as everything"),
+        ("model.network", "def plot():\n    from netctrl import plotting"),
+        ("model.display", "from netctrl import plotting"),
+        ("model.display", "if TYPE_CHECKING:\n    from netctrl.plotting import bode"),
+        ("fluid.aqm", "def f():\n    from netctrl.frequency import loop"),
+        ("synthesis.lqr", "from netctrl.ident.order import order"),
+        ("design.arc", "from netctrl.sim.run import run"),
+        ("design.arc", "from netctrl.design.hftrac import weights"),
+        ("design.arc", "from .hftrac import weights"),
+        ("design.arc", "from netctrl.design._hftrac_weights import weights"),
+        ("design._arc_box", "from netctrl.design.hftrac import weights"),
+        ("design.arc", "from netctrl.cli import table"),
+        ("plotting", "from netctrl.sim.run import run"),
+        ("linux.agent", "from netctrl.sim.result import Result"),
+        ("cli", "from netctrl.design.arc import arc"),
+        ("", "from netctrl.model.network import Network"),
+    ],
+)
+def test_a_wrong_arrow_is_seen(source, code):
+    assert complaints(source, code, is_package=source == "") != []
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("model.network", "import networkx\nfrom netctrl.units import rate\nfrom .display import html_table"),
+        ("model.display", "def plot():\n    from netctrl import plotting"),
+        ("model.artifact", "from netctrl import __version__"),
+        ("model.artifact", "def version():\n    import netctrl\n    return netctrl.__version__"),
+        ("design.arc", "from netctrl.frequency.margins import margins\nfrom netctrl.fluid import tcp"),
+        ("design.arc", "from netctrl.design._arc_box import box"),
+        ("design._arc_box", "from ._arc_advice import advice"),
+        ("plotting", "from netctrl.sim.result import Result\nfrom netctrl.frequency import loop"),
+        ("linux.agent", "from netctrl.runtime import arc"),
+        ("__main__", "from netctrl import cli, sim"),
+        ("design.__main__", "from netctrl import cli\nfrom netctrl.design import arc"),
+        ("", "def __getattr__(name):\n    from netctrl.model.network import Network"),
+    ],
+)
+def test_a_right_arrow_is_allowed(source, code):
+    assert complaints(source, code, is_package=source == "") == []
+
+
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def public_definitions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """The functions and classes of a module that its __all__ names."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    public: set[str] = set()
+    for node in body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=names) | ast.Tuple(elts=names)):
+                public |= {name.value for name in names if isinstance(name, ast.Constant)}
+    return [node for node in body if isinstance(node, FUNCTION | ast.ClassDef) and node.name in public]
+
+
+# Read from the source: a dataclass without a docstring gets one made up when it is imported.
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_public_names_have_docstrings(path):
+    defined = public_definitions(path)
+    assert [node.name for node in defined if not (ast.get_docstring(node) or "").strip()] == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_public_functions_and_methods_are_annotated(path):
+    bare = []
+    for node in public_definitions(path):
+        methods = [part for part in ast.iter_child_nodes(node) if isinstance(part, FUNCTION)]
+        for function in [node] if isinstance(node, FUNCTION) else methods:
+            if not function.name.startswith("_"):
+                bare += [f"{node.name}: {what} of {function.name}" for what in unannotated(function)]
+    assert bare == []
+
+
+def unannotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """What of a function's signature has no type."""
+    given = function.args
+    arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    arguments += [argument for argument in (given.vararg, given.kwarg) if argument is not None]
+    bare = [each.arg for each in arguments if each.annotation is None and each.arg not in ("self", "cls")]
+    return bare if function.returns is not None else [*bare, "the result"]
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.name != "__main__.py"], ids=named)
+def test_public_names_exist(path):
+    module = importlib.import_module(".".join(filter(None, ["netctrl", module_name(path)])))
+    public = getattr(module, "__all__", [])
+    assert [name for name in public if not hasattr(module, name)] == []
+    assert len(set(public)) == len(public)
+
+
+HEAVY = ("control", "cvxpy", "pandas", "numba", "matplotlib")
+DESIGN = ["arc", "--N", "50", "--json"]
+LOADED = """
+import contextlib, io, json, sys
+status = None
+with contextlib.redirect_stdout(io.StringIO()) as out:
+    try:
+        {statement}
+    except SystemExit as stop:
+        status = stop.code or 0
+print(json.dumps({{"status": status, "loaded": sorted(sys.modules), "out": out.getvalue()}}))
+"""
+
+
+def after(statement: str, folder: Path) -> dict:
+    """What a fresh interpreter has loaded after one statement, run where the checkout is not on sys.path."""
+    command = [sys.executable, "-c", LOADED.format(statement=statement)]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def test_importing_netctrl_is_light(tmp_path):
+    found = after("import netctrl", tmp_path)
+    assert set(found["loaded"]) & {*HEAVY, "numpy", "scipy"} == set()
+
+
+def test_designing_arc_is_light(tmp_path):
+    found = after(f"from netctrl.design.__main__ import main; status = main({DESIGN!r})", tmp_path)
+    assert found["status"] == 0
+    assert json.loads(found["out"])["method"] == "arc"
+    assert set(found["loaded"]) & set(HEAVY) == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["arc", "--help"]], ids=" ".join)
+def test_help_is_light(arguments, tmp_path):
+    found = after(f"from netctrl.design.__main__ import main; status = main({arguments!r})", tmp_path)
+    assert found["status"] == 0
+    assert "arc" in found["out"]
+    assert set(found["loaded"]) & {*HEAVY, "numpy", "scipy"} == set()
+
+
+WHERE = ROOT / "docs" / "where.md"
+
+
+def ticked(line: str) -> list[str]:
+    """What stands in backticks."""
+    return re.findall(r"`([^`]+)`", line)
+
+
+def test_where_says_something():
+    assert sum("/" in token for token in ticked(WHERE.read_text(encoding="utf-8"))) >= 5
+
+
+def test_paths_in_where_exist():
+    paths = [token for token in ticked(WHERE.read_text(encoding="utf-8")) if "/" in token]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_names_beside_paths_in_where_are_defined_there():
+    missing = []
+    for line in WHERE.read_text(encoding="utf-8").splitlines():
+        names: set[str] = set()
+        path = None
+        # Only the answer's cell: a question may hold symbols in backticks.
+        for token in ticked(line.rpartition("|")[0].rpartition("|")[2]):
+            if token.endswith(".py") and (ROOT / token).is_file():
+                path, names = token, defined_names(ROOT / token)
+            elif path is not None and token.isidentifier() and token not in names:
+                missing.append(f"{token} in {path}")
+    assert missing == []
+
+
+def defined_names(path: Path) -> set[str]:
+    """The functions, classes, methods and constants of a file."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                names.add(name)
+    return names
+
+
+def test_dotted_names_in_where_can_be_imported():
+    tokens = ticked(WHERE.read_text(encoding="utf-8"))
+    dotted = [token for token in tokens if re.fullmatch(r"netctrl(\.\w+)+", token)]
+    assert [name for name in dotted if not importable(name)] == []
+
+
+def importable(name: str) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    module, _, rest = name.rpartition(".")
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        try:
+            return hasattr(importlib.import_module(module), rest)
+        except ModuleNotFoundError:
+            return False
+    return True
+
+
+def test_no_tracked_file_names_a_path_of_one_machine():
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout; remedy: run the tests in a clone")
+    # CI may run as another user than the one that cloned.
+    listing = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
+    listed = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    # Put together here, so that this file is not its own finding.
+    machine = [f"/{folder}/" for folder in ("work", "root")]
+    found = []
+    for name in filter(None, listed.stdout.split("\0")):
+        try:
+            text = (ROOT / name).read_text(encoding="utf-8")
+        except (UnicodeDecodeError, FileNotFoundError):  # a picture, or a file that is about to be removed
+            continue
+        lines = enumerate(text.splitlines(), start=1)
+        found += [f"{name}:{number}" for number, line in lines if any(path in line for path in machine)]
+    assert found == []
+
+
+def test_the_readme_and_ci_run_the_same_test_command():
+    command = "pip install nox && nox -s tests"
+    assert command in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
