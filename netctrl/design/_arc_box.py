@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netctrl.fluid.linearize import applicable_plant, arc_corners, arc_loop, arc_sampled_loop
 from netctrl.frequency.margins import GainBand, factor, gain_band
@@ -32,7 +33,7 @@ BOX_GRID = (9, 33)  # flows, round-trip times: points over a box where its corne
 ROUNDING = 1e-9  # relative; a gain set exactly to a bound counts as inside it
 
 
-def arc_gain_bands(flows, rtt_s, setting: ArcSetting, plant: Plant = "paper") -> GainBands:
+def arc_gain_bands(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plant: Plant = "paper") -> GainBands:
     """Admissible alpha/epoch and its stability limit for arrays of flows, round-trip time [s] and capacity.
 
     All broadcast (the capacity is in `setting`); each entry is exact for its delay. A million points of the paper's
@@ -42,7 +43,7 @@ def arc_gain_bands(flows, rtt_s, setting: ArcSetting, plant: Plant = "paper") ->
     return gain_bands(**corners, gain_margin_db=GAIN_MARGIN_DB, phase_margin_deg=PHASE_MARGIN_DEG)
 
 
-def arc_sampled_limits(flows, rtt_s, setting: ArcSetting, plant: Plant) -> np.ndarray:
+def arc_sampled_limits(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plant: Plant) -> np.ndarray:
     """The exact sampled loop's limit on alpha per packet, for arrays of flows, round-trip time [s] and capacity."""
     return gain_limits(arc_sampled_loop(flows, rtt_s, setting, plant))
 

@@ -18,7 +18,7 @@ class TcpEquilibrium(NamedTuple):
     """p0 = 2/w0², a probability while it is at most 1."""
 
 
-def tcp_equilibrium(flows, rtt, rate) -> TcpEquilibrium:
+def tcp_equilibrium(flows: Any, rtt: Any, rate: Any) -> TcpEquilibrium:
     """Equilibrium of the Misra-Gong-Towsley TCP model, w' = 1/tau − (w²/(2 tau)) p = 0 with N w/tau = rate.
 
     Parameters

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netctrl.fluid.equilibrium import tcp_equilibrium
 from netctrl.model.arc import ArcSetting, Plant
@@ -35,7 +36,7 @@ class LinearTcp(NamedTuple):
     """tau [s]."""
 
 
-def linear_tcp(flows, rtt, rate) -> LinearTcp:
+def linear_tcp(flows: Any, rtt: Any, rate: Any) -> LinearTcp:
     """Marking probability to aggregate window of N TCP flows, linearised at the equilibrium.
 
     The delayed window in the window equation is taken undelayed, as in the source; that moves the gain limit
@@ -67,7 +68,7 @@ def applicable_plant(setting: ArcSetting) -> Plant:
     return "noq" if gamma < 1.0 and standing <= 0.0 else "phys"
 
 
-def arc_arrival_rate(setting: ArcSetting, plant: Plant):
+def arc_arrival_rate(setting: ArcSetting, plant: Plant) -> Any:
     """Arrival rate at which ARC rests [packet/s]: gamma (C + q0/d) without a standing queue, C with one.
 
     The paper's plant takes gamma C whatever the queue.
@@ -79,7 +80,7 @@ def arc_arrival_rate(setting: ArcSetting, plant: Plant):
     return np.minimum(setting.capacity_packet_per_s, shifted)
 
 
-def arc_corners(flows, rtt, setting: ArcSetting, plant: Plant) -> dict[str, Any]:
+def arc_corners(flows: Any, rtt: Any, setting: ArcSetting, plant: Plant) -> dict[str, Any]:
     """The fields of the open loop at alpha/epoch = 1, as `DelayLoop` names them; floats, or arrays that broadcast."""
     gamma, d = setting.utilization, setting.epoch_s
     P0, T1, tau = linear_tcp(flows, rtt, arc_arrival_rate(setting, plant))
@@ -112,7 +113,7 @@ def arc_loop(flows: float, rtt_s: float, setting: ArcSetting, plant: Plant) -> D
     )
 
 
-def arc_sampled_loop(flows, rtt_s, setting: ArcSetting, plant: Plant) -> SampledLoop:
+def arc_sampled_loop(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plant: Plant) -> SampledLoop:
     """The exact sampled loop whose gain is alpha per packet; flows and rtt_s may be arrays of one shape.
 
     States: deviations of the aggregate window and of the queue, and the arrivals of the epoch, which the law clears

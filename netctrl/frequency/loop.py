@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netctrl.errors import InvalidValue
 from netctrl.model.loop import DelayLoop
+
+if TYPE_CHECKING:
+    import control
 
 __all__ = [
     "from_control",
@@ -52,7 +57,7 @@ def magnitude(loop: DelayLoop, frequency: float) -> float:
     return ratio
 
 
-def response(loop: DelayLoop, frequencies) -> np.ndarray:
+def response(loop: DelayLoop, frequencies: ArrayLike) -> np.ndarray:
     """L(iw) as complex numbers at an array of frequencies [rad/s]."""
     s = 1j * np.asarray(frequencies, dtype=float)
     L = loop.gain * np.exp(-s * loop.delay) / s**loop.integrators
@@ -127,7 +132,7 @@ def gain_crossings(loop: DelayLoop, level: float = 1.0) -> list[float]:
     return [math.exp(u) for u in _roots(value_and_slope, [math.log(w) for w in splits], start, whole_line=True)]
 
 
-def to_control(loop: DelayLoop, pade_order: int):
+def to_control(loop: DelayLoop, pade_order: int) -> control.TransferFunction:
     """A python-control TransferFunction with the delay replaced by a Padé approximation of the given order."""
     import control
 
@@ -140,7 +145,7 @@ def to_control(loop: DelayLoop, pade_order: int):
     return rational * control.tf(*control.pade(loop.delay, pade_order)) if loop.delay else rational
 
 
-def from_control(transfer_function, delay: float = 0.0) -> DelayLoop:
+def from_control(transfer_function: control.lti.LTI, delay: float = 0.0) -> DelayLoop:
     """A continuous single-input single-output python-control system with real poles and zeros, times e^(−s·delay).
 
     Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -18,6 +18,9 @@ from netctrl.frequency.loop import (
 )
 from netctrl.model.display import html_table
 from netctrl.model.loop import DelayLoop
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["GainBand", "Margins", "decibel", "factor", "gain_at_phase_margin", "gain_band", "margins"]
 
@@ -56,7 +59,7 @@ class Margins(msgspec.Struct, frozen=True, kw_only=True):
     """All phase crossovers (lag = 180° + 360°·j) that can matter: up to the first one past every gain crossover and
     every turning point of |L|."""
 
-    def to_pandas(self):
+    def to_pandas(self) -> pd.Series:
         """The scalar fields as a pandas Series."""
         import pandas as pd
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netctrl.errors import InvalidValue
 from netctrl.frequency.margins import factor, gain_band
 from netctrl.model.display import html_table, plot
 from netctrl.model.loop import DelayLoop
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = ["GainBands", "StabilityMap", "gain_bands"]
 
@@ -32,11 +38,11 @@ class GainBands(NamedTuple):
 
 
 def gain_bands(
-    gain,
-    delay,
+    gain: ArrayLike,
+    delay: ArrayLike,
     *,
-    leads=(),
-    lags=(),
+    leads: Sequence[ArrayLike] = (),
+    lags: Sequence[ArrayLike] = (),
     integrators: int = 1,
     gain_margin_db: float = 6.0,
     phase_margin_deg: tuple[float, float] = (30.0, 60.0),
@@ -201,7 +207,7 @@ class StabilityMap:
         """Gain margin [dB] at each point, shape (m, n)."""
         return 20.0 * np.log10(self.bands.limit / self.gain)
 
-    def to_pandas(self):
+    def to_pandas(self) -> pd.DataFrame:
         """One row a point: flows, rtt_s, low, high, limit, gain_margin_db, class."""
         import pandas as pd
 
@@ -216,7 +222,7 @@ class StabilityMap:
         columns |= {"gain_margin_db": self.gain_margin_db, "class": self.classes}
         return pd.DataFrame({name: np.ravel(values) for name, values in columns.items()})
 
-    def plot(self, **options):
+    def plot(self, **options: Any) -> Figure:
         """The map as a matplotlib Figure (`netctrl.plotting.draw`)."""
         return plot(self, **options)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -16,6 +17,10 @@ from netctrl.errors import FileError
 from netctrl.model.arc import ArcCertificate, ArcInputs
 from netctrl.model.display import html_table, plot
 from netctrl.model.gain import ArcLaw
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = [
     "AnyDesign",
@@ -54,7 +59,7 @@ def provenance(
     inputs: Iterable[Path] = (),
     libraries: Iterable[str] = (),
 ) -> Provenance:
-    """The provenance of a result that this process makes; `libraries` names modules that are already imported."""
+    """The provenance of a result that this process makes; `libraries` names the modules that computed it."""
     import netctrl
 
     return Provenance(
@@ -64,7 +69,7 @@ def provenance(
         seed=seed,
         input_hashes={str(path): hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in inputs},
         python=".".join(map(str, sys.version_info[:3])),
-        libraries={name: sys.modules[name].__version__ for name in libraries},
+        libraries={name: importlib.import_module(name).__version__ for name in libraries},
     )
 
 
@@ -102,14 +107,14 @@ class Design(
         """Write the Design file: beside its place first, then renamed, so that no half of it is ever there."""
         write_atomically(path, self.to_json().encode())
 
-    def to_pandas(self):
+    def to_pandas(self) -> pd.Series:
         """Law and certificate as one pandas Series, nested names joined by dots."""
         import pandas as pd
 
         parts = {"law": msgspec.to_builtins(self.law), "certificate": msgspec.to_builtins(self.certificate)}
         return pd.Series(dict(_leaves(parts)), name=self.method)
 
-    def plot(self, **options):
+    def plot(self, **options: Any) -> Figure:
         """What a person wants to see of this design, as a matplotlib Figure (`netctrl.plotting.draw`)."""
         return plot(self, **options)
 

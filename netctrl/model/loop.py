@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.display import html_table, plot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["MAX_EPOCHS_PER_DELAY", "DelayLoop", "SampledLoop"]
 
@@ -61,7 +65,7 @@ class DelayLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         """The same loop with `factor` times the gain."""
         return msgspec.structs.replace(self, gain=self.gain * factor)
 
-    def plot(self, **options):
+    def plot(self, **options: Any) -> Figure:
         """Bode plot with both margins, as a matplotlib Figure (`netctrl.plotting.draw`)."""
         return plot(self, **options)
 

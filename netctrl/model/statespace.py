@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.display import html_table
+
+if TYPE_CHECKING:
+    import control
+    import pandas as pd
 
 __all__ = ["StateSpace"]
 
@@ -92,21 +97,22 @@ class StateSpace:
         return self.C.shape[0]
 
     @classmethod
-    def from_control(cls, system) -> StateSpace:
+    def from_control(cls, system: control.StateSpace) -> StateSpace:
         """From a python-control StateSpace. `dt=None` or `dt=True` (no sampling time in seconds) is refused."""
         if system.dt is None or system.dt is True:
             raise InvalidValue(
                 "system.dt", system.dt, "0 or a sampling interval in seconds; set it on the system first"
             )
-        return cls(system.A, system.B, system.C, system.D, float(system.dt))
+        A, B, C, D = (np.asarray(matrix) for matrix in (system.A, system.B, system.C, system.D))
+        return cls(A, B, C, D, float(system.dt))
 
-    def to_control(self):
+    def to_control(self) -> control.StateSpace:
         """As a python-control StateSpace with the same matrices and the same dt."""
         import control
 
         return control.ss(self.A, self.B, self.C, self.D, self.dt)
 
-    def to_pandas(self):
+    def to_pandas(self) -> pd.DataFrame:
         """The matrix [[A, B], [C, D]] as a DataFrame whose labels name states, inputs and outputs."""
         import pandas as pd
 

@@ -1,0 +1,50 @@
+"""Make the figures: `python experiments/figures.py [PAPER/NAME ...]`; all of them without arguments.
+
+Exit status 1 where a number that data/claims/ calls reproduced, or any other computed verdict, no longer stands.
+`--docs` also copies the pictures to docs/assets/.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from common import write  # noqa: E402
+
+from netctrl.datasets import claims  # noqa: E402
+
+FIGURES = ("arc/fig03", "arc/configuration")
+
+
+def main(argv: list[str]) -> int:
+    copy = "--docs" in argv
+    names = [name for name in argv if name != "--docs"] or list(FIGURES)
+    unknown = [name for name in names if name not in FIGURES]
+    if unknown:
+        print(f"error: no figure {unknown[0]!r}; there are {', '.join(FIGURES)}", file=sys.stderr)
+        return 2
+    fallen = 0
+    for name in names:
+        paper, script = name.split("/")
+        outcome = importlib.import_module(f"{paper}.{script}").main()
+        folder = HERE / paper / "out"
+        rows = write(outcome, folder, ["experiments/figures.py", *argv])
+        print(f"\n{name}: {folder.relative_to(HERE.parent) / outcome.name}.png")
+        for row in rows:
+            mark = "ok  " if row["holds"] else "FELL"
+            print(f"  {mark} {row['id']:<24} {row['verdict']:<15} {row['computed']:>14.7g}  {row['where']}")
+            fallen += not row["holds"]
+        if copy:
+            shutil.copy(folder / f"{outcome.name}.png", HERE.parent / "docs" / "assets" / f"{paper}-{outcome.name}.png")
+    rest = [claim for claim in claims("arc") if claim.verdict == "open"]
+    print(f"\n{fallen} verdicts fell; {len(rest)} claims of the ARC paper are open: {', '.join(c.id for c in rest)}")
+    return 1 if fallen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
