@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any, cast
 
 import numpy as np
@@ -36,6 +37,15 @@ _INK, _ACCENT = "#222222", "#1f4e9c"
 _PAPER_POINTS = {"paper's design point": (50.0, 0.5), "paper's fragile point": (10.0, 2.0)}
 
 
+class _Shown(Figure):
+    """A Figure that Jupyter shows as a picture also without pyplot's inline backend."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png", dpi=100)
+        return content.getvalue()
+
+
 def draw(record: Any, **options: Any) -> Figure:
     """The figure of one record: Bode for a DelayLoop or an ArcDesign, a map for a StabilityMap."""
     if isinstance(record, ArcDesign):
@@ -49,7 +59,7 @@ def draw(record: Any, **options: Any) -> Figure:
 
 def bode(loop: DelayLoop, *, title: str = "") -> Figure:
     """Magnitude [dB] and unwrapped phase [degrees] of an open loop, with both margins drawn and labelled."""
-    figure = Figure(figsize=(6.4, 5.4), layout="constrained")
+    figure = _Shown(figsize=(6.4, 5.4), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     _draw_bode(above, below, loop)
     figure.suptitle(title, fontsize=11)
@@ -58,7 +68,7 @@ def bode(loop: DelayLoop, *, title: str = "") -> Figure:
 
 def stability_map(map_: StabilityMap, *, marks: dict[str, tuple[float, float]] | None = None) -> Figure:
     """Classes of a StabilityMap; `marks` names further points (flows, RTT in seconds)."""
-    figure = Figure(figsize=(6.4, 5.4), layout="constrained")
+    figure = _Shown(figsize=(6.4, 5.4), layout="constrained")
     axes = figure.subplots()
     _legend(axes, _draw_map(axes, map_, marks or {}))
     return figure
@@ -66,7 +76,7 @@ def stability_map(map_: StabilityMap, *, marks: dict[str, tuple[float, float]] |
 
 def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
     """Bode plot and stability map of an ARC design side by side: what `--plot` writes."""
-    figure = Figure(figsize=(12.0, 5.6), layout="constrained")
+    figure = _Shown(figsize=(12.0, 5.6), layout="constrained")
     left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.0, 1.05)))
     above, below = left.subplots(2, 1, sharex=True)
     _draw_bode(above, below, design.certificate.loop)

@@ -73,17 +73,18 @@ def draw(data: pd.DataFrame) -> Figure:
     axes.loglog(d, data["sampled_noq_limit"], color="#c0504d", lw=2.2)
     axes.plot([1.0, 2.0], [1.42e-5, 2.84e-5], "o", ms=8, color="#1f4e9c")
     texts = [
-        ((0.055, 2.6e-7), "admissible by eq. 8 (exact delay)", "#38761d"),
-        ((0.055, 3.4e-6), "limit of eq. 7: ignores the epoch", "#222222"),
-        ((0.25, 4.6e-5), "exact limit of the sampled loop (noq)", "#a03028"),
+        ((0.062, 6.5e-7), "admissible by\neq. 8 (exact delay)", "#38761d"),
+        ((0.062, 1.05e-5), "limit of eq. 7,\nwhich ignores the epoch", "#222222"),
+        ((0.062, 5.2e-5), "exact limit of the sampled loop (noq)", "#a03028"),
     ]
     for (x, y), text, colour in texts:
         axes.text(x, y, text, color=colour, fontsize=9.5)
-    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
-    for (x, y), text in (((1.0, 1.42e-5), "paper: d = 1 s, stable"), ((2.0, 2.84e-5), "paper: d = 2 s, unstable")):
-        axes.annotate(
-            text, (x, y), xytext=(12, -3), textcoords="offset points", fontsize=9.5, color="#1f4e9c", bbox=box
-        )
+    points = [
+        ((1.0, 1.42e-5), "paper: d = 1 s,\nstable", (9, -11), "left"),
+        ((2.0, 2.84e-5), "paper: d = 2 s,\nunstable", (-10, 3), "right"),
+    ]
+    for (x, y), text, shift, side in points:
+        axes.annotate(text, (x, y), xytext=shift, ha=side, textcoords="offset points", fontsize=9.5, color="#1f4e9c")
     axes.set_xlabel("epoch d [s]")
     axes.set_ylabel("alpha [per packet]")
     axes.xaxis.set_major_formatter("{x:g}")

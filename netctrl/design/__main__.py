@@ -15,7 +15,6 @@ from netctrl.units import (
     DURATION_TAKES,
     RATE_TAKES,
     SIZE_TAKES,
-    format_quantity,
     parse_count,
     parse_duration,
     parse_range,
@@ -143,70 +142,12 @@ def _draw(design: ArcDesign, path: str) -> None:
 
 def arc_report(design: ArcDesign) -> str:
     """The Design as a short table for people."""
-    inputs, law, proof = design.inputs, design.law, design.certificate
-    band, sampled, fragile = proof.alpha_over_epoch, proof.sampled, proof.minimum_stability
-
-    def span(ends: tuple[float, float], show) -> str:
-        low, high = ends
-        return show(low) if low == high else f"{show(low)} to {show(high)}"
-
-    def value(number: float | None, unit: str, spec: str = ".2f") -> str:
-        return "unlimited" if number is None else f"{number:{spec}}{unit}"
-
-    head = (
-        f"ARC on {format_quantity(inputs.capacity_bit_per_s, 'bit/s')}, {span(inputs.flows, '{:g}'.format)} flows,"
-        f" RTT {span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}, utilization {inputs.utilization:g},"
-        f" epoch {format_quantity(inputs.epoch_s, 's')}: {proof.status.upper()}"
-    )
-    at = "" if proof.box is None else f" at {proof.box.worst_corner.flows:g} flows, {proof.box.worst_corner.rtt_s:g} s"
-    rows = [
-        ("alpha", f"{law.alpha_per_packet:.6g} per packet, {law.alpha_per_byte:.6g} per byte"),
-        ("alpha/epoch", f"{law.alpha_per_packet / law.epoch_s:.6g} /s{at}"),
-        ("  admissible", f"{band.low:.6g} to {band.high:.6g} /s, upper end set by the {band.binding}"),
-        ("  stable below", f"{band.limit:.6g} /s"),
-        (
-            "gain margin",
-            f"{value(proof.gain_margin_db, ' dB')} at {value(proof.phase_crossover_rad_s, ' rad/s', '.4g')}"
-            "   (rule: 6 dB or more)",
-        ),
-        (
-            "phase margin",
-            f"{value(proof.phase_margin_deg, '°')} at {value(proof.crossover_rad_s, ' rad/s', '.4g')}"
-            "   (rule: 30° to 60°)",
-        ),
-        ("delay margin", value(proof.delay_margin_s, " s", ".4g")),
-        (
-            f"sampled ({sampled.plant})",
-            f"stable below alpha {sampled.alpha_limit:.6g}: {sampled.gain_margin_db:.2f} dB of margin,"
-            f" spectral radius {sampled.spectral_radius:.6f}",
-        ),
-        (
-            "fragile system",
-            f"alpha is {fragile.alpha_ratio:.2g} of what {fragile.flows:g} flows at"
-            f" {format_quantity(fragile.rtt_s, 's')} sustain (eq. 9 {'holds' if fragile.satisfied else 'fails'});"
-            f" that loop is {'stable' if fragile.stable else 'unstable'} (GM {fragile.gain_margin_db:.1f} dB)",
-        ),
-    ]
-    if proof.box is not None:
-        box = proof.box
-        whole = "none" if box.admissible is None else f"{box.admissible[0]:.6g} to {box.admissible[1]:.6g} /s"
-        rows += [
-            ("over the box", f"admissible alpha/epoch: {whole}"),
-            (
-                "",
-                f"GM >= 6 dB and PM >= 30° up to {box.margins_kept_below:.6g} /s,"
-                f" stable below {box.stable_below:.6g} /s",
-            ),
-            (
-                "",
-                f"slowest at {box.slow_corner.flows:g} flows, {format_quantity(box.slow_corner.rtt_s, 's')}:"
-                f" PM {box.slow_phase_margin_deg:.2f}°; {box.points} points decide",
-            ),
-        ]
+    title, rows = design.summary()
     width = max(len(name) for name, _ in rows) + 2
-    lines = [head, ""] + [f"  {name:<{width}}{text}" for name, text in rows]
-    if proof.warnings:
-        lines += ["", *(f"  warning: {warning}" for warning in proof.warnings)]
+    lines = [f"{title}: {design.certificate.status.upper()}", ""]
+    lines += [f"  {name:<{width}}{text}" for name, text in rows]
+    if design.certificate.warnings:
+        lines += ["", *(f"  warning: {warning}" for warning in design.certificate.warnings)]
     return "\n".join(lines) + "\n"
 
 

@@ -17,6 +17,7 @@ from netctrl.errors import FileError
 from netctrl.model.arc import ArcCertificate, ArcInputs
 from netctrl.model.display import html_table, plot
 from netctrl.model.gain import ArcLaw
+from netctrl.model.summary import arc_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,13 +119,18 @@ class Design(
         """What a person wants to see of this design, as a matplotlib Figure (`netctrl.plotting.draw`)."""
         return plot(self, **options)
 
-    def _repr_html_(self) -> str:
-        rows = [(name, f"{v:.6g}" if isinstance(v, float) else str(v)) for name, v in self.to_pandas().items()]
-        return html_table(f"Design ({self.method})", rows)
-
 
 class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc"):
     """Gains of an ARC queue with their certificate (`netctrl.design.arc`)."""
+
+    def summary(self) -> tuple[str, list[tuple[str, str]]]:
+        """A title, and what a person wants to know first as (name, text) rows."""
+        return arc_summary(self.inputs, self.law, self.certificate)
+
+    def _repr_html_(self) -> str:
+        title, rows = self.summary()
+        rows = [("status", str(self.certificate.status)), *rows]
+        return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
 
 
 AnyDesign = ArcDesign

@@ -1,0 +1,80 @@
+"""What a person wants to know of a design first, as rows: the command line prints them and Jupyter shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from netctrl.model.arc import ArcCertificate, ArcInputs
+from netctrl.model.gain import ArcLaw
+from netctrl.units import format_quantity
+
+__all__ = ["arc_summary"]
+
+
+def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and (name, text) rows: gain, margins beside the rule, sampled loop, fragile system, box."""
+    band, sampled, fragile = proof.alpha_over_epoch, proof.sampled, proof.minimum_stability
+
+    title = (
+        f"ARC on {format_quantity(inputs.capacity_bit_per_s, 'bit/s')}, {_span(inputs.flows, '{:g}'.format)} flows,"
+        f" RTT {_span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}, utilization {inputs.utilization:g},"
+        f" epoch {format_quantity(inputs.epoch_s, 's')}"
+    )
+    admissible = f"{band.low:.6g} to {band.high:.6g} /s, upper end set by the {band.binding}"
+    if not band.intervals:
+        admissible = f"none: PM <= 60° asks for {band.low:.6g} /s, GM >= 6 dB allows {band.high:.6g} /s"
+    at = "" if proof.box is None else f" at {proof.box.worst_corner.flows:g} flows, {proof.box.worst_corner.rtt_s:g} s"
+    rows = [
+        ("alpha", f"{law.alpha_per_packet:.6g} per packet, {law.alpha_per_byte:.6g} per byte"),
+        ("alpha/epoch", f"{law.alpha_per_packet / law.epoch_s:.6g} /s{at}"),
+        ("  admissible", admissible),
+        ("  stable below", f"{band.limit:.6g} /s"),
+        (
+            "gain margin",
+            f"{_value(proof.gain_margin_db, ' dB')} at {_value(proof.phase_crossover_rad_s, ' rad/s', '.4g')}"
+            "   (rule: 6 dB or more)",
+        ),
+        (
+            "phase margin",
+            f"{_value(proof.phase_margin_deg, '°')} at {_value(proof.crossover_rad_s, ' rad/s', '.4g')}"
+            "   (rule: 30° to 60°)",
+        ),
+        ("delay margin", _value(proof.delay_margin_s, " s", ".4g")),
+        (
+            f"sampled ({sampled.plant})",
+            f"stable below alpha {sampled.alpha_limit:.6g}: {sampled.gain_margin_db:.2f} dB of margin,"
+            f" spectral radius {sampled.spectral_radius:.6f}",
+        ),
+        (
+            "fragile system",
+            f"alpha is {fragile.alpha_ratio:.2g} of what {fragile.flows:g} flows at"
+            f" {format_quantity(fragile.rtt_s, 's')} sustain (eq. 9 {'holds' if fragile.satisfied else 'fails'});"
+            f" that loop is {'stable' if fragile.stable else 'unstable'} (GM {fragile.gain_margin_db:.1f} dB)",
+        ),
+    ]
+    if proof.box is not None:
+        box = proof.box
+        whole = "none" if box.admissible is None else f"{box.admissible[0]:.6g} to {box.admissible[1]:.6g} /s"
+        rows += [
+            ("over the box", f"admissible alpha/epoch: {whole}"),
+            (
+                "",
+                f"GM >= 6 dB and PM >= 30° up to {box.margins_kept_below:.6g} /s,"
+                f" stable below {box.stable_below:.6g} /s",
+            ),
+            (
+                "",
+                f"slowest at {box.slow_corner.flows:g} flows, {format_quantity(box.slow_corner.rtt_s, 's')}:"
+                f" PM {box.slow_phase_margin_deg:.2f}°; {box.points} points decide",
+            ),
+        ]
+    return title, rows
+
+
+def _span(ends: tuple[float, float], show: Callable[[float], str]) -> str:
+    low, high = ends
+    return show(low) if low == high else f"{show(low)} to {show(high)}"
+
+
+def _value(number: float | None, unit: str, spec: str = ".2f") -> str:
+    return "unlimited" if number is None else f"{number:{spec}}{unit}"
