@@ -22,7 +22,7 @@ A = ArcSetting(capacity_packet_per_s=1250.0)
 
 
 class TestInputA:
-    """theory/arc.md, input A: the operating point that the paper designs for."""
+    """Reference numbers of input A, the operating point that the paper designs for."""
 
     def test_design_at_45_degrees(self) -> None:
         proof = (design := netctrl.arc(50)).certificate
@@ -144,7 +144,7 @@ def test_units_do_not_matter(unit: float, packet: float, **asked) -> None:
 
 class TestBox:
     def test_the_example(self) -> None:
-        with pytest.raises(NoAdmissibleDesign, match="50 flows at 0.5 s") as refused:
+        with pytest.raises(NoAdmissibleDesign, match=r"50 flows at 0\.5 s") as refused:
             netctrl.arc((50, 400), (0.06, 0.5))
         box = refused.value.design.certificate.box
         assert box.admissible is None
@@ -258,7 +258,7 @@ class TestWarnings:
 
     def test_the_domain_edge_is_p0_equal_1(self) -> None:
         edge = 0.5 * 1225.0 / math.sqrt(2.0)
-        assert edge == pytest.approx(433.0, abs=0.2)  # theory/arc.md, item 11
+        assert edge == pytest.approx(433.0, abs=0.2)
         assert tcp_equilibrium(edge, 0.5, 1225.0).marking == pytest.approx(1.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import control
 import numpy as np
@@ -90,7 +91,7 @@ def test_between_turning_points_lag_and_magnitude_are_monotone(loop: DelayLoop) 
         (magnitude_turning_points(loop), lambda w: [math.log(magnitude(loop, x)) for x in w]),
     ):
         ends = [1e-4, *(t for t in turns if 1e-4 < t < 1e4), 1e4]
-        for a, b in zip(ends[:-1], ends[1:], strict=True):
+        for a, b in pairwise(ends):
             steps = np.diff(values(np.linspace(a, b, 60)))
             scale = 1e-9 * (1.0 + np.abs(steps).max())
             assert (steps >= -scale).all() or (steps <= scale).all()

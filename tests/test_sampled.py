@@ -45,12 +45,12 @@ def simulate(loop: SampledLoop, gain: float, epochs: int, per_epoch: int = 1000)
 
 @pytest.mark.parametrize(("plant", "limit"), [("paper", 1.5707894e-5), ("noq", 2.3128302e-5), ("phys", 7.990529e-5)])
 def test_limits_of_input_a_at_one_second(plant: Plant, limit: float) -> None:
-    """theory/arc.md, "Exact sampled limit on alpha at d = 1"."""
+    """Reference numbers at d = 1 s, found apart from this code."""
     assert gain_limit(arc_sampled_loop(50.0, 0.5, setting(), plant)) == pytest.approx(limit, rel=1e-6)
 
 
 def test_the_papers_second_setting_is_unstable() -> None:
-    """theory/arc.md: noq at d = 2, alpha = 2.84e-5."""
+    """Reference number: noq at d = 2 s."""
     loop = arc_sampled_loop(50.0, 0.5, setting(2.0), "noq")
     assert spectral_radius(loop, 2.84e-5) == pytest.approx(1.165111, abs=1e-6)
 
@@ -135,7 +135,7 @@ def test_a_whole_number_of_epochs_is_no_special_case() -> None:
 
 @pytest.mark.parametrize(("plant", "order"), [("noq", 1), ("phys", 2)])
 def test_short_epochs_approach_the_continuous_loop(plant: Plant, order: int) -> None:
-    # noq lags by half an epoch. For phys the queue read at the epoch's end is half an epoch ahead of its mean: second order.
+    # noq lags by half an epoch. For phys the queue, read at the epoch's end, is half an epoch ahead of its mean.
     def distance(epoch: float) -> float:
         chosen = setting(epoch)
         continuous = gain_band(arc_loop(50.0, 0.5, chosen, plant)).limit * epoch

@@ -121,9 +121,8 @@ def whole_process() -> list[Row]:
 
 
 def span(times: Sequence[float]) -> str:
-    scale, unit = next(
-        (s, u) for s, u in ((1.0, "s"), (1e3, "ms"), (1e6, "us")) if median(times) * s >= 1.0 or u == "us"
-    )
+    units = ((1.0, "s"), (1e3, "ms"), (1e6, "us"))
+    scale, unit = next((s, u) for s, u in units if median(times) * s >= 1.0 or u == "us")
     return f"{median(times) * scale:.3g} ({min(times) * scale:.3g} to {max(times) * scale:.3g}) {unit}"
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from netctrl.cli import GOOD, new_app, run
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
 from netctrl.units import (
+    COUNT_TAKES,
     DURATION_TAKES,
     RATE_TAKES,
     SIZE_TAKES,
@@ -70,20 +72,20 @@ def arc(
     plot: Annotated[str | None, _option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """Parse what is text, call `netctrl.arc`, write what was asked for."""
-    packet = parse_size(packet_size, "packet_size")
+    packet = _read("packet_size", packet_size, parse_size, SIZE_TAKES)
     arguments = {
-        "flows": parse_range(flows, parse_count, "flows", FLOWS_TAKES),
-        "rtt_s": parse_range(rtt, parse_duration, "rtt", RTT_TAKES),
-        "capacity_bit_per_s": parse_rate(capacity, "capacity"),
+        "flows": _read_range("flows", flows, parse_count, FLOWS_TAKES),
+        "rtt_s": _read_range("rtt", rtt, parse_duration, RTT_TAKES),
+        "capacity_bit_per_s": _read("capacity", capacity, parse_rate, RATE_TAKES),
         "packet_size_bytes": packet,
-        "utilization": parse_count(utilization, "utilization", UTILIZATION_TAKES),
-        "epoch_s": parse_duration(epoch, "epoch"),
-        "target_queue_packets": _queue(target_queue, packet),
+        "utilization": _read("utilization", utilization, parse_count, UTILIZATION_TAKES),
+        "epoch_s": _read("epoch", epoch, parse_duration, DURATION_TAKES),
+        "target_queue_packets": _read("target_queue", target_queue, lambda text: _queue(text, packet), QUEUE_TAKES),
         "plant": plant,
-        "alpha_per_packet": None if alpha is None else parse_count(alpha, "alpha", ALPHA_TAKES),
+        "alpha_per_packet": None if alpha is None else _read("alpha", alpha, parse_count, ALPHA_TAKES),
         "accept": accept,
-        "fragile_flows": parse_count(fragile_flows, "fragile_flows", "a number of flows above 0, as in 10"),
-        "fragile_rtt_s": parse_duration(fragile_rtt, "fragile_rtt"),
+        "fragile_flows": _read("fragile_flows", fragile_flows, parse_count, COUNT_TAKES),
+        "fragile_rtt_s": _read("fragile_rtt", fragile_rtt, parse_duration, DURATION_TAKES),
         "argv": [Path(sys.argv[0]).name, *sys.argv[1:]],
     }
     if plot is not None and Path(plot).suffix.lower() not in PLOT_SUFFIXES:
@@ -108,15 +110,28 @@ def arc(
     return GOOD
 
 
+def _read(argument: str, text: str, parse: Callable[[str], Any], takes: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError:
+        raise InvalidValue(argument, text, takes) from None
+
+
+def _read_range(argument: str, text: str, parse: Callable[[str], float], takes: str) -> tuple[float, float]:
+    low, high = _read(argument, text, lambda both: parse_range(both, parse), takes)
+    if low > high:
+        raise InvalidValue(argument, text, f"{takes}; this range is empty")
+    return low, high
+
+
 def _queue(text: str, packet_size_bytes: float) -> float:
     """A queue as packets: a bare number is packets already, 0 included; with a unit it is bytes."""
-    bare = text.strip().replace(".", "", 1)
-    if bare.isdigit():
-        return float(text)
+    if re.fullmatch(r"\s*(0+\.?0*|\.0+)\s*", text):
+        return 0.0
     try:
-        return parse_size(text, "target_queue") / packet_size_bytes
-    except InvalidValue:
-        raise InvalidValue("target_queue", text, QUEUE_TAKES) from None
+        return parse_count(text)
+    except ValueError:
+        return parse_size(text) / packet_size_bytes
 
 
 def _write(option: str, path: str, content: bytes) -> None:
