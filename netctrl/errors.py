@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import inf, isfinite
+from numbers import Real
 from typing import Any
 
 __all__ = [
@@ -41,6 +43,9 @@ class InvalidValue(NetctrlError, ValueError):
         self.takes = takes
         super().__init__(f"{argument}: got {got!r}, takes {takes}")
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.argument, self.got, self.takes)  # whole again when it comes back from a worker
+
 
 class FileError(NetctrlError, OSError):
     """A file that can't be read or written."""
@@ -49,6 +54,9 @@ class FileError(NetctrlError, OSError):
         self.path = str(path)
         self.why = why
         super().__init__(f"{self.path}: {why}")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.path, self.why)
 
 
 class NoAdmissibleDesign(NetctrlError):
@@ -64,16 +72,16 @@ def checked_number(
     value: object,
     takes: str,
     *,
-    above: float = float("-inf"),
-    at_least: float = float("-inf"),
-    at_most: float = float("inf"),
+    above: float = -inf,
+    at_least: float = -inf,
+    at_most: float = inf,
 ) -> float:
-    """`value` as a finite float within the bounds, else `InvalidValue` that names `argument`."""
-    try:
-        number = float(value)  # ty: ignore[invalid-argument-type]
-    except (TypeError, ValueError):
-        raise InvalidValue(argument, value, takes) from None
-    finite = number - number == 0.0
-    if isinstance(value, bool) or not finite or not (number > above and at_least <= number <= at_most):
-        raise InvalidValue(argument, value, takes)
-    return number
+    """`value` as a finite float within the bounds, else `InvalidValue` that names `argument`. Text is no number."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = inf
+        if isfinite(number) and number > above and at_least <= number <= at_most:
+            return number
+    raise InvalidValue(argument, value, takes)

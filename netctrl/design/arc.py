@@ -37,6 +37,7 @@ from netctrl.model.arc import (
     ArcSampled,
     MinimumStability,
     Plant,
+    PlantLimits,
     TcpOperatingPoint,
 )
 from netctrl.model.artifact import ArcDesign, provenance
@@ -47,7 +48,7 @@ __all__ = ["arc", "arc_gain_bands", "arc_sampled_limits", "arc_stability_map"]
 TARGET_PHASE_MARGIN_DEG = 45.0  # where the design aims: the middle of the rule's range
 MUCH_SMALLER = 0.1  # what eq. (9)'s "much smaller" is taken to mean
 
-Range = float | tuple[float, float]
+Range = float | Sequence[float]
 
 
 def arc(
@@ -172,8 +173,10 @@ def arc_stability_map(design: ArcDesign, *, points: int = 400) -> StabilityMap:
 
 
 def _range(argument: str, value: Range, takes: str) -> tuple[float, float]:
-    low, high = value if isinstance(value, tuple) else (value, value)
-    low, high = (checked_number(argument, end, takes, above=0.0) for end in (low, high))
+    pair = value if isinstance(value, Sequence) and not isinstance(value, str) else (value, value)
+    if len(pair) != 2:
+        raise InvalidValue(argument, value, takes)
+    low, high = (checked_number(argument, end, takes, above=0.0) for end in pair)
     if low > high:
         raise InvalidValue(argument, f"{low:g}:{high:g}", f"{takes}; this range is empty")
     return low, high
@@ -230,9 +233,12 @@ def _certify(alpha: float, rule: Rule, sampled: Sampled, inputs: ArcInputs) -> A
             alpha_limit=sampled.limit,
             spectral_radius=radius,
             gain_margin_db=decibel(sampled.limit / alpha),
-            alpha_limits={
-                plant: gain_limit(arc_sampled_loop(worst.flows, worst.rtt_s, inputs.setting, plant)) for plant in PLANTS
-            },
+            alpha_limits=PlantLimits(
+                **{
+                    plant: gain_limit(arc_sampled_loop(worst.flows, worst.rtt_s, inputs.setting, plant))
+                    for plant in PLANTS
+                }
+            ),
         ),
         minimum_stability=_minimum_stability(gain, inputs),
         box=box,

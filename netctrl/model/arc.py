@@ -23,6 +23,7 @@ __all__ = [
     "Corner",
     "MinimumStability",
     "Plant",
+    "PlantLimits",
     "TcpOperatingPoint",
 ]
 
@@ -132,6 +133,14 @@ class AlphaBand(_Record, frozen=True):
     """All admissible intervals; more than one only where the phase isn't monotone, none where low > high."""
 
 
+class PlantLimits(_Record, frozen=True):
+    """alpha per packet at which the exact sampled loop becomes unstable, under each plant."""
+
+    paper: float
+    noq: float
+    phys: float
+
+
 class ArcSampled(_Record, frozen=True):
     """The exact sampled loop: p held over each epoch, arrivals counted over it, the queue sampled at its end."""
 
@@ -144,7 +153,7 @@ class ArcSampled(_Record, frozen=True):
     """Of one epoch at the chosen alpha; stable iff below 1. Of a box, at the point with the least limit."""
     gain_margin_db: float
     """alpha_limit over alpha."""
-    alpha_limits: dict[Plant, float]
+    alpha_limits: PlantLimits
     """The limit under each plant, at the certificate's operating point."""
 
 

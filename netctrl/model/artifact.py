@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -153,11 +154,26 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     if len(text) > _MAX_BYTES:
         raise FileError(path, f"is larger than a Design file may be ({_MAX_BYTES // 2**20} MiB)")
     try:
-        return msgspec.json.decode(text, type=AnyDesign)
+        design = msgspec.json.decode(text, type=AnyDesign)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no netctrl Design: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise FileError(path, f"is no JSON: {error}") from None
+    # msgspec takes a missing tag for the only one that there is.
+    tags = msgspec.json.decode(text, type=_Tags)
+    if tags.method is None or tags.law.kind is None:
+        missing = "`method`" if tags.method is None else "`kind` - at `$.law`"
+        raise FileError(path, f"is no netctrl Design: Object missing required field {missing}")
+    return design
+
+
+class _LawTag(msgspec.Struct):
+    kind: str | None = None
+
+
+class _Tags(msgspec.Struct):
+    law: _LawTag
+    method: str | None = None
 
 
 def design_json_schema() -> dict[str, Any]:
@@ -183,9 +199,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        mask = os.umask(0)  # mkstemp makes files private; give the rights that open() would have given
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).chmod(_rights(target))  # mkstemp makes files private
         Path(temporary).replace(target)
     except BaseException as error:
         if temporary is not None:
@@ -193,6 +207,15 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         if isinstance(error, OSError):
             raise FileError(path, f"can't be written: {error.strerror}") from None
         raise
+
+
+def _rights(target: Path) -> int:
+    """The rights of the file that stands there, or those that open() would give a new one."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _git_revision(checkout: Path) -> str | None:

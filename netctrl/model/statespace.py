@@ -19,6 +19,8 @@ __all__ = ["StateSpace"]
 
 def _matrix(argument: str, value, shape: tuple[int | None, int | None]) -> np.ndarray:
     takes = f"a finite real matrix of shape ({', '.join('any' if n is None else str(n) for n in shape)})"
+    if np.iscomplexobj(value):
+        raise InvalidValue(argument, "complex entries", takes)
     try:
         matrix = np.array(value, dtype=float, ndmin=2)
     except (TypeError, ValueError):
@@ -76,6 +78,9 @@ class StateSpace:
         pairs = zip(self._matrices(), other._matrices(), strict=True)
         return self.dt == other.dt and all(np.array_equal(a, b) for a, b in pairs)
 
+    def __reduce__(self) -> tuple[type, tuple[np.ndarray | float, ...]]:
+        return StateSpace, (*self._matrices(), self.dt)  # a copy is built, so checked and read-only, again
+
     __hash__ = None
 
     def _matrices(self) -> tuple[np.ndarray, ...]:
@@ -99,6 +104,10 @@ class StateSpace:
     @classmethod
     def from_control(cls, system: control.StateSpace) -> StateSpace:
         """From a python-control StateSpace. `dt=None` or `dt=True` (no sampling time in seconds) is refused."""
+        import control
+
+        if not isinstance(system, control.StateSpace):
+            raise InvalidValue("system", type(system).__name__, "a python-control StateSpace (control.ss makes one)")
         if system.dt is None or system.dt is True:
             raise InvalidValue(
                 "system.dt", system.dt, "0 or a sampling interval in seconds; set it on the system first"

@@ -1,0 +1,98 @@
+"""The names that `import netctrl` offers, and what the library's front door refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import netctrl
+from netctrl import InvalidValue
+
+
+def test_every_public_name_is_there_and_is_the_one_of_its_module() -> None:
+    assert len(set(netctrl.__all__)) == len(netctrl.__all__)
+    for name in netctrl.__all__:
+        thing = getattr(netctrl, name)
+        if name != "__version__":
+            assert thing.__name__ == name
+            assert thing.__module__.startswith("netctrl.")
+            assert thing is getattr(sys.modules[thing.__module__], name)
+
+
+def test_dir_lists_them_in_order() -> None:
+    assert dir(netctrl) == sorted(netctrl.__all__)
+
+
+def test_star_import_gives_them_all() -> None:
+    names: dict[str, object] = {}
+    exec("from netctrl import *", names)
+    assert names.keys() - {"__builtins__"} == set(netctrl.__all__)
+
+
+@pytest.mark.parametrize("name", ["margin", "Arc", "simulate"])
+def test_an_unknown_name_is_an_attribute_error_that_lists_the_known_ones(name) -> None:
+    with pytest.raises(AttributeError, match="netctrl") as refusal:
+        getattr(netctrl, name)
+    assert repr(name) in str(refusal.value)
+    assert "margins" in str(refusal.value)
+    with pytest.raises(ImportError):
+        exec(f"from netctrl import {name}")
+
+
+# -X importtime writes a line for each module: what was imported and dropped again counts too.
+@pytest.mark.parametrize("statement", ["import netctrl", "import netctrl; dir(netctrl); netctrl.__version__"])
+def test_importing_netctrl_loads_no_library(statement, tmp_path) -> None:
+    command = [sys.executable, "-X", "importtime", "-c", statement]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in ran.stderr.splitlines()}
+    assert "netctrl" in loaded
+    assert loaded & {"numpy", "scipy", "msgspec", "cyclopts", "control", "pandas", "matplotlib", "numba"} == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"flows": 0}, "flows"),
+        ({"flows": -1.0}, "flows"),
+        ({"flows": "50"}, "flows"),
+        ({"flows": True}, "flows"),
+        ({"flows": None}, "flows"),
+        ({"flows": (400, 50)}, "flows"),
+        ({"flows": (50,)}, "flows"),
+        ({"flows": (50, 60, 70)}, "flows"),
+        ({"flows": (50, float("nan"))}, "flows"),
+        ({"flows": 10**400}, "flows"),
+        ({"rtt_s": "500"}, "rtt"),
+        ({"rtt_s": float("inf")}, "rtt"),
+        ({"rtt_s": (0.5, 0.06)}, "rtt"),
+        ({"capacity_bit_per_s": 0}, "capacity"),
+        ({"capacity_bit_per_s": "10Mbit"}, "capacity"),
+        ({"packet_size_bytes": -1}, "packet_size"),
+        ({"utilization": 1.0 + 1e-9}, "utilization"),
+        ({"utilization": 0.0}, "utilization"),
+        ({"epoch_s": 0.0}, "epoch"),
+        ({"epoch_s": 1e-9}, "epoch"),
+        ({"target_queue_packets": -1e-9}, "target_queue"),
+        ({"plant": "real"}, "plant"),
+        ({"plant": None}, "plant"),
+        ({"alpha_per_packet": 0.0}, "alpha"),
+        ({"alpha_per_packet": float("nan")}, "alpha"),
+        ({"fragile_flows": 0}, "fragile_flows"),
+        ({"fragile_rtt_s": -2.0}, "fragile_rtt"),
+        ({"accept": "unstable"}, "accept"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_the_front_door_refuses_by_name(arguments, named) -> None:
+    with pytest.raises(InvalidValue) as refusal:
+        netctrl.arc(**({"flows": 50} | arguments))
+    assert refusal.value.argument.startswith(named)
+    assert refusal.value.takes
+
+
+@pytest.mark.parametrize("flows", [(50, 60), [50, 60]], ids=["tuple", "list"])
+def test_a_range_is_any_pair(flows) -> None:
+    assert netctrl.arc(flows).inputs.flows == (50.0, 60.0)
