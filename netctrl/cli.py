@@ -11,15 +11,18 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 
 from cyclopts import App, CycloptsError, MissingArgumentError
 
 from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 
-__all__ = ["FAILURE", "GOOD", "NO_ADMISSIBLE_DESIGN", "WRONG_USE", "new_app", "run"]
+__all__ = ["FAILURE", "GOOD", "NO_ADMISSIBLE_DESIGN", "WRONG_USE", "invocation", "new_app", "run", "say"]
 
 GOOD, FAILURE, WRONG_USE, NO_ADMISSIBLE_DESIGN = 0, 1, 2, 3
 _INTERRUPTED = 130
+
+_invocation: ContextVar[tuple[str, ...]] = ContextVar("invocation", default=())
 
 _HELP = ("--help", "-h")
 
@@ -44,13 +47,14 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
         "--" and the name with dashes.
     """
     tokens = list(sys.argv[1:] if argv is None else argv)
-    if any(token in _HELP for token in tokens) or not tokens:
-        return _say(_help(app, tokens))
-    if tokens == ["--version"]:
-        import netctrl
-
-        return _say(f"netctrl {netctrl.__version__}\n")
+    _invocation.set((*app.name[0].split(), *tokens))
     try:
+        if any(token in _HELP for token in tokens) or not tokens:
+            return say(_help(app, tokens))
+        if tokens == ["--version"]:
+            import netctrl
+
+            return say(f"netctrl {netctrl.__version__}\n")
         command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
         return command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
@@ -67,13 +71,22 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
     except BrokenPipeError:  # the reader, such as `head`, has gone: nothing is wrong, and nobody listens
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GOOD
+    except OSError as error:
+        return _complain(f"output can't be written: {error.strerror}", FAILURE)
     except KeyboardInterrupt:
         return _complain("stopped", _INTERRUPTED)
 
 
-def _say(text: str) -> int:
+def say(text: str) -> int:
+    """Write the result to stdout, all of it, and return GOOD; what stands in the way is raised here, not at exit."""
     sys.stdout.write(text)
+    sys.stdout.flush()
     return GOOD
+
+
+def invocation() -> tuple[str, ...]:
+    """The command line that `run` is at, for provenance."""
+    return _invocation.get()
 
 
 def _complain(message: str, status: int) -> int:

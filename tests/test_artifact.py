@@ -18,7 +18,6 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -249,8 +248,8 @@ def test_schema_and_reader_refuse_the_same_files(kind, request, tmp_path) -> Non
         except FileError:
             reads = False
         refused += not reads
-        if reads != validator.is_valid(content):
-            differ.append(f"{name}: {'read, though not valid' if reads else 'valid, though not read'}")
+        if reads and not validator.is_valid(content):  # the reader also refuses what no schema can say
+            differ.append(f"{name}: read, though not valid")
     assert not differ, "\n".join(differ)
     assert refused > 400
 
@@ -262,7 +261,7 @@ def test_provenance_says_how_to_make_it_again(box, tmp_path) -> None:
     assert made.argv == ("netctrl", "design")
     assert made.seed is None
     assert made.python == ".".join(map(str, sys.version_info[:3]))
-    assert made.libraries == {"numpy": np.__version__, "scipy": scipy.__version__}
+    assert made.libraries == {"numpy": np.__version__}
     assert netctrl.arc(50).provenance.argv == ()
 
     (tmp_path / "trace.csv").write_bytes(b"t,y\n0,1\n")
@@ -282,7 +281,7 @@ def test_pandas_and_html_show_law_and_certificate(point) -> None:
     assert series.name == "arc"
     assert series["law.alpha_per_packet"] == point.law.alpha_per_packet
     assert series["certificate.alpha_over_epoch.limit"] == point.certificate.alpha_over_epoch.limit
-    assert series["certificate.sampled.alpha_limits.noq"] == point.certificate.sampled.alpha_limits["noq"]
+    assert series["certificate.sampled.alpha_limits.noq"] == point.certificate.sampled.alpha_limits.noq
     html = point._repr_html_()
     assert "admissible" in html
     assert f"{point.law.alpha_per_packet:.6g}" in html

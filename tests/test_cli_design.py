@@ -104,9 +104,9 @@ WRONG_USE = {
     "range without an end": ("arc --N 50:", ["--N", "'50:'", "range"]),
     "picture of a strange kind": ("arc --N 50 --plot x.gif", ["--plot", "'x.gif'", ".png", ".svg"]),
     "picture of no kind": ("arc --N 50 --plot png", ["--plot", "'png'", ".png", ".svg"]),
-    "unwritable output": ("arc --N 50 -o missing/x.json", ["-o", "'missing/x.json'", "No such"]),
-    "output is a folder": ("arc --N 50 --output .", ["-o", "'.'", "directory"]),
-    "unwritable picture": ("arc --N 50 --plot missing/x.png", ["--plot", "'missing/x.png'", "No such"]),
+    "unwritable output": ("arc --N 50 -o missing/x.json", ["-o", "'missing/x.json'", "no folder"]),
+    "output is a folder": ("arc --N 50 --output .", ["-o", "'.'", "folder"]),
+    "unwritable picture": ("arc --N 50 --plot missing/x.png", ["--plot", "'missing/x.png'", "no folder"]),
     "flows not given": ("arc", ["--N", "nothing", "as in 50"]),
     "flows without a value": ("arc --N", ["--N", "nothing", "as in 50"]),
     "epoch without a value": ("arc --N 50 --epoch", ["--epoch", "nothing", "ms"]),
@@ -278,14 +278,12 @@ BOXES += ["--N 50:200 --rtt 100ms:200ms", "--N 50:200 --rtt 200ms:500ms --utiliz
 def test_the_narrower_boxes_that_are_proposed_are_admissible(line, run) -> None:
     error = the_error(run(f"arc {line}"), 3)
     others = " ".join(re.findall(r"--(?:plant|utilization|target-queue) \S+", line))
-    several = re.search(r"([\d.e+-]+):([\d.e+-]+) flows at ([\d.e+-]+) s", error)
-    single = re.search(r"([\d.e+-]+) flows from ([\d.e+-]+) to ([\d.e+-]+) s", error)
-    proposed = []
-    if several:
-        proposed.append(f"--N {several[1]}:{several[2]} --rtt {several[3]}s")
-    if single:
-        proposed.append(f"--N {single[1]} --rtt {single[2]}s:{single[3]}s")
-    assert proposed, error
+    proposed = [proposal.rstrip(",;") for proposal in re.findall(r"--N \S+ --rtt \S+", error)]
+    if not proposed:  # not even the corner does: then the epoch has to be shorter
+        epoch = re.search(r"shorten the epoch to at most (\S+) s", error)
+        assert epoch, error
+        corner = re.search(r"no box with (\S+) flows at (\S+) s", error)
+        proposed = [f"--N {corner[1]} --rtt {corner[2]}s --epoch {epoch[1]}s"]
     for proposal in proposed:
         ran = run(f"arc {proposal} {others}")
         assert (ran.status, ran.err) == (0, ""), f"proposed: {proposal}; it says: {ran.err}"
@@ -398,8 +396,7 @@ def test_provenance_holds_the_command_line(way, run, tmp_path) -> None:
     else:
         found = json.loads(python(["-m", "netctrl.design", *arguments], tmp_path).stdout)
     argv = found["provenance"]["argv"]
-    assert argv[-4:] == arguments
-    assert "netctrl" in argv[0]
+    assert argv == ["python", "-m", "netctrl.design", *arguments]
 
 
 def test_the_report_has_a_unit_for_each_number_and_nothing_on_stderr(run) -> None:

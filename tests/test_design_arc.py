@@ -42,8 +42,9 @@ class TestInputA:
         sampled = netctrl.arc(50).certificate.sampled
         assert sampled.plant == "noq"
         assert sampled.alpha_limit == pytest.approx(2.3128302e-5, rel=1e-6)
-        limits = {"paper": 1.5707894e-5, "noq": 2.3128302e-5, "phys": 7.990529e-5}
-        assert sampled.alpha_limits == pytest.approx(limits, rel=1e-6)
+        assert sampled.alpha_limits.paper == pytest.approx(1.5707894e-5, rel=1e-6)
+        assert sampled.alpha_limits.noq == pytest.approx(2.3128302e-5, rel=1e-6)
+        assert sampled.alpha_limits.phys == pytest.approx(7.990529e-5, rel=1e-6)
 
     def test_the_papers_gain(self) -> None:
         proof = netctrl.arc(50, alpha_per_packet=1.42e-5).certificate
@@ -279,6 +280,11 @@ def test_no_admissible_alpha_says_what_to_change_and_that_works() -> None:
         ({"flows": -1.0}, "flows"),
         ({"flows": math.nan}, "flows"),
         ({"flows": "many"}, "flows"),
+        ({"flows": (50.0, 60.0, 70.0)}, "flows"),
+        ({"flows": 1e9}, "flows"),
+        ({"fragile_flows": 1e-8}, "fragile_flows"),
+        ({"rtt_s": 1e-9}, "rtt"),
+        ({"epoch_s": 6e3}, "epoch"),
         ({"flows": (60.0, 50.0)}, "flows"),
         ({"rtt_s": 0.0}, "rtt"),
         ({"rtt_s": (0.5, 0.1)}, "rtt"),

@@ -194,6 +194,18 @@ def test_two_integrators_need_lead_against_delay() -> None:
     assert margins(leading).unstable_poles == nyquist_count(leading) == 0
 
 
+def test_no_gain_is_small_enough_for_two_integrators_with_delay() -> None:
+    found = margins(DelayLoop(gain=1.0, delay=1.0, integrators=2, leads=(), lags=()))
+    assert (found.stable, found.unstable_poles, found.gain_margin_db) == (False, 2, -math.inf)
+
+
+def test_a_far_too_great_gain_is_counted_without_listing_every_crossing() -> None:
+    found = margins(INPUT_A.scaled(1e12))
+    assert len(found.phase_crossovers_rad_s) == 1
+    assert found.gain_margin_db == pytest.approx(margins(INPUT_A).gain_margin_db - 240.0)
+    assert found.unstable_poles > 1000
+
+
 def test_without_crossings_margins_are_unlimited() -> None:
     found = margins(DelayLoop(gain=0.5, delay=0.0, integrators=0, leads=(), lags=(1.0,)))
     assert found.stable

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from netctrl.errors import InvalidValue
 from netctrl.fluid.linearize import arc_loop, arc_sampled_loop
 from netctrl.frequency.margins import gain_band
-from netctrl.frequency.sampled import gain_limit, gain_limits, lifted_matrix, spectral_radius
+from netctrl.frequency.sampled import _exponential, gain_limit, gain_limits, lifted_matrix, spectral_radius
 from netctrl.model.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import SampledLoop
 
@@ -151,6 +151,14 @@ def test_a_law_that_pushes_the_wrong_way_has_no_stable_gain() -> None:
     wrong = SampledLoop(loop.A, -loop.B, loop.read, loop.keep, loop.delay, loop.epoch)
     assert gain_limit(wrong) == 0.0
     assert spectral_radius(wrong, 1e-9) > 1.0
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.3, 2.0, 60.0, 3e3])
+def test_matrix_exponential_is_scipys(size: float) -> None:
+    random = np.random.default_rng(3)
+    X = random.normal(size=(7, 4, 4))
+    X = size * (X - 5.0 * np.eye(4))  # decaying, as a network's modes are
+    np.testing.assert_allclose(_exponential(X), scipy.linalg.expm(X), rtol=1e-11, atol=1e-13)
 
 
 def test_an_epoch_far_below_the_delay_is_refused_with_the_shortest_that_works() -> None:

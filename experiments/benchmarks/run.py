@@ -127,9 +127,8 @@ def span(times: Sequence[float]) -> str:
 
 
 def main() -> int:
-    print(
-        f"netctrl {netctrl.__version__}, numpy {np.__version__}, python-control {control.__version__}; median (min to max)\n"
-    )
+    versions = f"netctrl {netctrl.__version__}, numpy {np.__version__}, python-control {control.__version__}"
+    print(f"{versions}; one core; median (min to max)\n")
     rows = [exact_margins(), million_points(), sampled_limit(), *whole_process()]
     table = [("what", "ours", "peer", "peer's time", "peer/ours", "target", "")]
     for row in rows:

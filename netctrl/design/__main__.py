@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli import GOOD, new_app, run
+from netctrl.cli import GOOD, invocation, new_app, run, say
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
 from netctrl.units import (
     COUNT_TAKES,
@@ -68,7 +68,9 @@ def arc(
     json: Annotated[
         bool, Parameter(help=": print the Design as one JSON object and nothing else", negative="")
     ] = False,
-    output: Annotated[str | None, _option("FILE", "save the Design there", "--output", "-o")] = None,
+    output: Annotated[
+        str | None, _option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
+    ] = None,
     plot: Annotated[str | None, _option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """Parse what is text, call `netctrl.arc`, write what was asked for."""
@@ -86,10 +88,12 @@ def arc(
         "accept": accept,
         "fragile_flows": _read("fragile_flows", fragile_flows, parse_count, COUNT_TAKES),
         "fragile_rtt_s": _read("fragile_rtt", fragile_rtt, parse_duration, DURATION_TAKES),
-        "argv": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "argv": invocation(),
     }
     if plot is not None and Path(plot).suffix.lower() not in PLOT_SUFFIXES:
         raise InvalidValue("plot", plot, f"a file name that ends in {', '.join(PLOT_SUFFIXES)}")
+    if plot is not None and output is not None and Path(plot).resolve() == Path(output).resolve():
+        raise InvalidValue("plot", plot, "another file than -o")
 
     import netctrl
 
@@ -99,12 +103,13 @@ def arc(
             refused = NoAdmissibleDesign(design.certificate.warnings[0])
     except NoAdmissibleDesign as error:
         design, refused = error.design, error
+    files: dict[str, tuple[str, bytes]] = {}  # option -> path, content; all are made before the first is written
     if plot is not None:
-        _draw(design, plot)
+        files["plot"] = plot, _picture(design, Path(plot).suffix[1:].lower())
     if output is not None and refused is None:
-        _write("output", output, design.to_json().encode())
-    sys.stdout.write(design.to_json() if json else arc_report(design))
-    sys.stdout.flush()
+        files["output"] = output, design.to_json().encode()
+    _write(files)
+    say(design.to_json() if json else arc_report(design))
     if refused is not None:
         raise refused
     return GOOD
@@ -126,7 +131,7 @@ def _read_range(argument: str, text: str, parse: Callable[[str], float], takes: 
 
 def _queue(text: str, packet_size_bytes: float) -> float:
     """A queue as packets: a bare number is packets already, 0 included; with a unit it is bytes."""
-    if re.fullmatch(r"\s*(0+\.?0*|\.0+)\s*", text):
+    if re.fullmatch(r"\s*(0+\.?0*|\.0+)\s*([kmg]i?)?b?\s*", text, re.IGNORECASE):
         return 0.0
     try:
         return parse_count(text)
@@ -134,25 +139,27 @@ def _queue(text: str, packet_size_bytes: float) -> float:
         return parse_size(text) / packet_size_bytes
 
 
-def _write(option: str, path: str, content: bytes) -> None:
-    from netctrl.model.artifact import write_atomically
+def _write(files: dict[str, tuple[str, bytes]]) -> None:
+    """Write all files or, where one place can't be written, none."""
+    from netctrl.model.artifact import check_writable, write_atomically
 
-    try:
-        write_atomically(path, content)
-    except FileError as error:
-        raise InvalidValue(option, path, f"a file that can be written ({error.why})") from None
+    for act in (lambda path, _: check_writable(path), write_atomically):
+        for option, (path, content) in files.items():
+            try:
+                act(path, content)
+            except FileError as error:
+                raise InvalidValue(option, path, f"a file that can be written (here: {error.why})") from None
 
 
-def _draw(design: ArcDesign, path: str) -> None:
+def _picture(design: ArcDesign, kind: str) -> bytes:
     import io
 
     from netctrl.design.arc import arc_stability_map
     from netctrl.plotting import arc_figure
 
-    figure = arc_figure(design, arc_stability_map(design))
     content = io.BytesIO()
-    figure.savefig(content, format=Path(path).suffix[1:].lower(), dpi=150)
-    _write("plot", path, content.getvalue())
+    arc_figure(design, arc_stability_map(design)).savefig(content, format=kind, dpi=150)
+    return content.getvalue()
 
 
 def arc_report(design: ArcDesign) -> str:

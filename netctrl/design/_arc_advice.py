@@ -31,7 +31,7 @@ def warnings_about(
     rule: Rule,
     sampled: Sampled,
     found: Margins,
-    radius: float,
+    sampled_stable: bool,
     inputs: ArcInputs,
 ) -> Iterator[str]:
     """Where the gain misses the rule, and where the model leaves its domain."""
@@ -40,7 +40,7 @@ def warnings_about(
     where = f" at {rule.worst.flows:g} flows and {rule.worst.rtt_s:g} s" if not inputs.is_point else ""
     if not found.stable or (gain >= rule.limit and not inputs.is_point):
         yield f"unstable{where}: alpha/epoch {gain:.6g} is beyond the limit {rule.limit:.6g} of plant {inputs.plant}"
-    if radius >= 1.0:
+    if not sampled_stable:
         yield f"unstable: the sampled loop (plant {sampled.plant}) needs alpha < {sampled.limit:.6g}, got {alpha:.6g}"
     elif alpha > sampled.admissible * (1.0 + ROUNDING):
         yield (
@@ -86,8 +86,8 @@ def what_would_have_to_change(rule: Rule, sampled: Sampled, inputs: ArcInputs) -
         worst, slow = rule.worst, rule.slow
         return (
             f"no alpha is admissible over the whole box: {slow.flows:g} flows at {slow.rtt_s:g} s ask for alpha/epoch"
-            f" >= {rule.low:.6g}, {worst.flows:g} flows at {worst.rtt_s:g} s allow <= {rule.high:.6g}; narrow the box,"
-            f" to {_narrower_box(inputs)}{remedy}"
+            f" >= {rule.low:.6g}, {worst.flows:g} flows at {worst.rtt_s:g} s allow <= {rule.high:.6g};"
+            f" {_narrower_box(inputs)}{remedy}"
         )
     if rule.low > rule.high:
         return (
@@ -104,17 +104,20 @@ def what_would_have_to_change(rule: Rule, sampled: Sampled, inputs: ArcInputs) -
 def _narrower_box(inputs: ArcInputs) -> str:
     """How far each side may reach from (fewest flows, longest RTT) with the other side shrunk to that corner."""
     (few, many), (short, long) = inputs.flows, inputs.rtt_s
+    corner = replace(inputs, flows=(few, few), rtt_s=(long, long))
+    # Fewer flows and longer RTTs are harder for the sampled loop too, so the corner's limit serves both.
+    most_gain = sampled_over_box(corner).admissible / inputs.epoch_s
 
     def admits(flows: tuple[float, float], rtt_s: tuple[float, float]) -> bool:
         rule = rule_over_box(replace(inputs, flows=flows, rtt_s=rtt_s))
-        return rule.low <= rule.high
+        return rule.low <= min(rule.high, most_gain)
 
+    if not admits((few, few), (long, long)):
+        return f"no box with {few:g} flows at {long:g} s does: {_shorter_epoch(corner)}"
     most = _last(few, many, lambda flows: admits((few, flows), (long, long)))
     least = _last(long, short, lambda rtt: admits((few, few), (rtt, long)))
-    return (
-        f"{few:g}:{_round(most, math.floor):g} flows at {long:g} s,"
-        f" or {few:g} flows from {_round(least, math.ceil):g} to {long:g} s"
-    )
+    most, least = max(few, _round(most, math.floor)), min(long, _round(least, math.ceil))
+    return f"narrow the box, as to --N {few:g}:{most:g} --rtt {long:g}s, or --N {few:g} --rtt {least:g}s:{long:g}s"
 
 
 def _shorter_epoch(inputs: ArcInputs) -> str:

@@ -46,6 +46,8 @@ from netctrl.model.gain import ArcLaw
 __all__ = ["arc", "arc_gain_bands", "arc_sampled_limits", "arc_stability_map"]
 
 TARGET_PHASE_MARGIN_DEG = 45.0  # where the design aims: the middle of the rule's range
+LEAST_WINDOW, MOST_WINDOW = 1e-3, 1e9  # packets
+MOST_EPOCHS_PER_RTT = 1e4
 MUCH_SMALLER = 0.1  # what eq. (9)'s "much smaller" is taken to mean
 
 Range = float | Sequence[float]
@@ -118,25 +120,22 @@ def arc(
         raise InvalidValue("accept", accept, "admissible or stable")
     if plant not in PLANTS:
         raise InvalidValue("plant", plant, "paper, noq or phys")
-    if alpha_per_packet is not None:
-        alpha_per_packet = checked_number(
-            "alpha", alpha_per_packet, "a gain above 0 per packet, as in 1.42e-5", above=0.0
-        )
-    checked_number("capacity", capacity_bit_per_s, "a rate above 0 in bit/s", above=0.0)
-    checked_number("packet_size", packet_size_bytes, "a size above 0 in bytes", above=0.0)
     inputs = ArcInputs(
         flows=_range("flows", flows, "a number of flows above 0, or a range low:high of them"),
-        rtt_s=_range("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range low:high of them"),
-        capacity_bit_per_s=float(capacity_bit_per_s),
-        packet_size_bytes=float(packet_size_bytes),
-        utilization=float(utilization),
-        epoch_s=float(epoch_s),
-        target_queue_packets=float(target_queue_packets),
+        rtt_s=_range("rtt", rtt_s, "a round-trip time from 1 us to 1000 s, or a range low:high", 1e-6, 1e3),
+        capacity_bit_per_s=_number("capacity", capacity_bit_per_s, "a rate from 1 kbit/s to 1 Pbit/s", 1e3, 1e15),
+        packet_size_bytes=_number("packet_size", packet_size_bytes, "a size from 1 byte to 1 GB", 1.0, 1e9),
+        utilization=_number("utilization", utilization, "a number in (0, 1], and at least 0.001", 1e-3, 1.0),
+        epoch_s=_number("epoch", epoch_s, "an epoch from 1 us to 1e6 s", 1e-6, 1e6),
+        target_queue_packets=_number("target_queue", target_queue_packets, "0 to 1e12 packets", 0.0, 1e12),
         plant=plant,
-        alpha_per_packet=alpha_per_packet,
-        fragile_flows=checked_number("fragile_flows", fragile_flows, "a number of flows above 0", above=0.0),
-        fragile_rtt_s=checked_number("fragile_rtt", fragile_rtt_s, "a time above 0 in seconds", above=0.0),
+        alpha_per_packet=None
+        if alpha_per_packet is None
+        else _number("alpha", alpha_per_packet, "a gain above 0 per packet, as in 1.42e-5", 1e-100, 1e12),
+        fragile_flows=_number("fragile_flows", fragile_flows, "a number of flows above 0", 1e-9, 1e12),
+        fragile_rtt_s=_number("fragile_rtt", fragile_rtt_s, "a time from 1 us to 1000 s", 1e-6, 1e3),
     )
+    _refuse_absurd_windows(inputs)
     rule = rule_over_box(inputs)
     sampled = sampled_over_box(inputs)
     alpha = alpha_per_packet if alpha_per_packet is not None else _choose_alpha(rule, sampled, inputs)
@@ -155,7 +154,7 @@ def arc(
         inputs=inputs,
         law=law,
         certificate=certificate,
-        provenance=provenance(argv=argv, libraries=("numpy", "scipy")),
+        provenance=provenance(argv=argv, libraries=("numpy",)),
     )
     enough = (Status.ADMISSIBLE,) if accept == "admissible" else (Status.ADMISSIBLE, Status.STABLE)
     if alpha_per_packet is None and certificate.status not in enough:
@@ -172,14 +171,32 @@ def arc_stability_map(design: ArcDesign, *, points: int = 400) -> StabilityMap:
     return StabilityMap(flows, rtt, bands, design.law.alpha_per_packet / inputs.epoch_s, f"plant {inputs.plant}")
 
 
-def _range(argument: str, value: Range, takes: str) -> tuple[float, float]:
+def _number(argument: str, value: object, takes: str, least: float, most: float) -> float:
+    return checked_number(argument, value, takes, at_least=least, at_most=most)
+
+
+def _range(argument: str, value: Range, takes: str, least: float = 1e-9, most: float = 1e12) -> tuple[float, float]:
     pair = value if isinstance(value, Sequence) and not isinstance(value, str) else (value, value)
     if len(pair) != 2:
         raise InvalidValue(argument, value, takes)
-    low, high = (checked_number(argument, end, takes, above=0.0) for end in pair)
+    low, high = (_number(argument, end, takes, least, most) for end in pair)
     if low > high:
         raise InvalidValue(argument, f"{low:g}:{high:g}", f"{takes}; this range is empty")
     return low, high
+
+
+def _refuse_absurd_windows(inputs: ArcInputs) -> None:
+    """Beyond these bounds no number below means anything, long after the model has left its domain (a warning)."""
+    rate = float(arc_arrival_rate(inputs.setting, inputs.plant))
+    (few, many), (short, long) = inputs.flows, inputs.rtt_s
+    fragile = ("fragile_flows", inputs.fragile_flows, inputs.fragile_rtt_s)
+    for argument, flows, rtt in (("flows", few, long), ("flows", many, short), fragile):
+        least, most = (tcp_equilibrium(1.0, rtt, rate).window / window for window in (MOST_WINDOW, LEAST_WINDOW))
+        if not least <= flows <= most:
+            takes = f"{least:.3g} to {most:.3g} at this rate and RTT {rtt:g} s (a window of 0.001 to 1e9 packets)"
+            raise InvalidValue(argument, flows, takes)
+    if inputs.epoch_s > MOST_EPOCHS_PER_RTT * short:
+        raise InvalidValue("epoch", inputs.epoch_s, f"at most {MOST_EPOCHS_PER_RTT * short:g} s, 10000 times the RTT")
 
 
 def _choose_alpha(rule: Rule, sampled: Sampled, inputs: ArcInputs) -> float:
@@ -197,7 +214,9 @@ def _certify(alpha: float, rule: Rule, sampled: Sampled, inputs: ArcInputs) -> A
     found = margins(loop)
     radius = spectral_radius(arc_sampled_loop(sampled.at.flows, sampled.at.rtt_s, inputs.setting, sampled.plant), alpha)
     box = None if inputs.is_point else _box(gain, rule, inputs)
-    stable = found.stable and radius < 1.0 and (box is None or gain < rule.limit)
+    # Below the limit is stable also where the radius rounds to 1; a point above it may be stable again.
+    sampled_stable = alpha < sampled.limit or (radius < 1.0 and box is None)
+    stable = found.stable and sampled_stable and (box is None or gain < rule.limit)
     intervals = rule.band.intervals if box is None else ((rule.low, rule.high),)
     in_rule = any(low * (1.0 - ROUNDING) <= gain <= high * (1.0 + ROUNDING) for low, high in intervals)
     admissible = stable and in_rule and alpha <= sampled.admissible * (1.0 + ROUNDING)
@@ -242,7 +261,7 @@ def _certify(alpha: float, rule: Rule, sampled: Sampled, inputs: ArcInputs) -> A
         ),
         minimum_stability=_minimum_stability(gain, inputs),
         box=box,
-        warnings=tuple(warnings_about(alpha, rule, sampled, found, radius, inputs)),
+        warnings=tuple(warnings_about(alpha, rule, sampled, found, sampled_stable, inputs)),
     )
 
 

@@ -126,7 +126,7 @@ def gain_crossings(loop: DelayLoop, level: float = 1.0) -> list[float]:
 
     splits = magnitude_turning_points(loop)
     if loop.integrators == 0:
-        return _crossings_from_dc(loop, value_and_slope, [math.log(w) for w in splits], log_gain)
+        return _crossings_from_dc(loop, value_and_slope, [math.log(w) for w in splits])
     # Low-frequency asymptote gain/w^m = level; a loop whose corners all lie above it crosses there.
     start = log_gain / loop.integrators
     return [math.exp(u) for u in _roots(value_and_slope, [math.log(w) for w in splits], start, whole_line=True)]
@@ -213,12 +213,10 @@ def _product(factors: list[np.ndarray]) -> np.ndarray:
 ValueAndSlope = Callable[[float], tuple[float, float]]
 
 
-def _crossings_from_dc(loop, value_and_slope: ValueAndSlope, splits: list[float], log_gain: float) -> list[float]:
+def _crossings_from_dc(loop: DelayLoop, value_and_slope: ValueAndSlope, splits: list[float]) -> list[float]:
     """Gain crossings of a loop without integrators, whose |L| starts at a finite value."""
     # Below `floor` every corner is flat to 1e-9, so the first piece may start there.
     floor = math.log(1e-5 / max([*loop.lags, *map(abs, loop.leads)]))
-    if log_gain == 0.0:
-        return []
     roots = _roots(value_and_slope, [u for u in splits if u > floor], floor, low_end=floor, whole_line=True)
     return [math.exp(u) for u in roots]
 

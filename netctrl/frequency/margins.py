@@ -56,8 +56,8 @@ class Margins(msgspec.Struct, frozen=True, kw_only=True):
     crossovers_rad_s: tuple[float, ...]
     """All gain crossovers, ascending."""
     phase_crossovers_rad_s: tuple[float, ...]
-    """All phase crossovers (lag = 180° + 360°·j) that can matter: up to the first one past every gain crossover and
-    every turning point of |L|."""
+    """All phase crossovers (lag = 180° + 360°·j) that can matter: up to the first one past every turning point and,
+    where the loop is stable, past every gain crossover."""
 
     def to_pandas(self) -> pd.Series:
         """The scalar fields as a pandas Series."""
@@ -74,8 +74,8 @@ class Margins(msgspec.Struct, frozen=True, kw_only=True):
 def margins(loop: DelayLoop) -> Margins:
     """Margins of 1 + L = 0, exact for the delay.
 
-    Stability is Nyquist's count from the crossings alone: each phase crossing at which |L| > 1 adds a pair of
-    unstable poles where the lag rises and takes one away where it falls (docs/arc.md derives it).
+    Stability is Nyquist's count from the gain crossovers alone: between two of them where |L| > 1, each level 180° +
+    360°·j that the lag has climbed is a pair of unstable poles (docs/arc.md, "Stability from crossings").
 
     Parameters
     ----------
@@ -87,14 +87,15 @@ def margins(loop: DelayLoop) -> Margins:
         With several crossovers, those of the crossing that is closest to instability.
     """
     crossovers = gain_crossings(loop)
-    phase_crossovers = _phase_crossings(loop, crossovers)
-    sizes = [magnitude(loop, w) for w in phase_crossovers]
-
-    unstable = _unstable_poles(loop, phase_crossovers, sizes)
+    unstable = _unstable_poles(loop, crossovers)
     stable = unstable == 0
+    phase_crossovers = _phase_crossings(loop, crossovers if stable else [])
+    sizes = [magnitude(loop, w) for w in phase_crossovers]
 
     # Unstable: the gain must fall below the largest |L| on the negative real axis. Stable: only |L| < 1 limits growth.
     up = [(1.0 / size, w) for size, w in zip(sizes, phase_crossovers, strict=True) if not stable or size < 1.0]
+    if loop.integrators == 2 and _rises_from_dc(loop):
+        up.append((0.0, 0.0))  # beyond the negative real axis from the start: no gain is small enough
     down = [1.0 / size for size in sizes if stable and size > 1.0]
     gain_margin, phase_crossover = min(up, default=(math.inf, math.nan))
     phase_margins = [(math.pi - phase_lag(loop, w), w) for w in crossovers]
@@ -116,7 +117,11 @@ def margins(loop: DelayLoop) -> Margins:
 
 
 def _phase_crossings(loop: DelayLoop, crossovers: list[float]) -> list[float]:
-    """All phase crossovers up to the first one after which |L| < 1 and both |L| and the lag are monotone."""
+    """All phase crossovers up to the first one beyond `crossovers` and beyond every turning point of |L| and the lag.
+
+    Later ones have smaller |L|. An unstable loop may have thousands below its crossover, and only the first ones tell
+    how far the gain must fall, so none is passed for it.
+    """
     turns = lag_turning_points(loop)
     beyond = max([0.0, *crossovers, *magnitude_turning_points(loop), *turns])
     lags = [loop.integrators * 0.5 * math.pi, phase_lag(loop, beyond), *(phase_lag(loop, w) for w in turns)]
@@ -131,15 +136,17 @@ def _phase_crossings(loop: DelayLoop, crossovers: list[float]) -> list[float]:
         level += 2.0 * math.pi
 
 
-def _unstable_poles(loop: DelayLoop, phase_crossovers: list[float], sizes: list[float]) -> int:
-    # Two integrators start on the negative real axis itself; the side to which the lag first moves decides.
-    start = loop.delay + sum(loop.lags) - sum(loop.leads)
-    pairs = 1 if loop.integrators == 2 and start > 0.0 else 0
-    for w, size in zip(phase_crossovers, sizes, strict=True):
-        if size > 1.0:
-            slope = loop.delay + sum(T / (1.0 + (T * w) ** 2) for T in loop.lags)
-            pairs += 1 if slope > sum(z / (1.0 + (z * w) ** 2) for z in loop.leads) else -1
-    return 2 * pairs
+def _unstable_poles(loop: DelayLoop, crossovers: list[float]) -> int:
+    def levels(lag: float) -> int:  # 180° + 360°·j at or below this lag, j = 0, 1, ...
+        return math.floor((lag + math.pi) / (2.0 * math.pi))
+
+    # |L| falls through 1 at the last crossover, rises at the one before, and so on: what was climbed in between counts.
+    climbed = [levels(phase_lag(loop, w)) for w in reversed(crossovers)]
+    return 2 * (sum(climbed[0::2]) - sum(climbed[1::2]))
+
+
+def _rises_from_dc(loop: DelayLoop) -> bool:
+    return loop.delay + sum(loop.lags) > sum(loop.leads)
 
 
 class GainBand(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ epoch (a byte counter) are reset. No time stepping and no Padé: two matrix expo
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from netctrl.model.loop import SampledLoop
@@ -72,8 +74,6 @@ def gain_limits(loop: SampledLoop) -> np.ndarray:
 
 def _epoch_map(loop: SampledLoop):
     """x₊ = Phi x + G_new p_(k−n) + G_old p_(k−n−1), with the columns of cleared states set to 0."""
-    from scipy.linalg import expm
-
     A, B = np.asarray(loop.A, dtype=float), np.asarray(loop.B, dtype=float)
     d, tau = loop.epoch, np.asarray(loop.delay, dtype=float)
     m = A.shape[-1]
@@ -84,12 +84,30 @@ def _epoch_map(loop: SampledLoop):
     augmented = np.zeros((*shape, m + 1, m + 1))
     augmented[..., :m, :m] = A
     augmented[..., :m, m] = B
-    early = expm(augmented * np.broadcast_to(r, shape)[..., None, None])
-    late = expm(augmented * np.broadcast_to(d - r, shape)[..., None, None])
+    early = _exponential(augmented * np.broadcast_to(r, shape)[..., None, None])
+    late = _exponential(augmented * np.broadcast_to(d - r, shape)[..., None, None])
     Phi = late[..., :m, :m] @ early[..., :m, :m]
     G_old = (late[..., :m, :m] @ early[..., :m, m:])[..., 0]
     G_new = late[..., :m, m]
     return Phi * np.asarray(loop.keep, dtype=float), G_new, G_old, int(n) if n.ndim == 0 else n
+
+
+def _exponential(X: np.ndarray) -> np.ndarray:
+    """e^X of a batch of small matrices, by Taylor's series after scaling, squared back.
+
+    SciPy's expm is general, and slow for this: it takes each 4 x 4 matrix to LAPACK by itself (milliseconds each while
+    another process keeps BLAS's threads waiting), and importing it takes longer than a whole design.
+    """
+    norm = float(np.abs(X).sum(axis=-1).max(initial=0.0))
+    squarings = max(0, math.frexp(norm)[1] + 1)  # then the norm is at most 1/2, and 0.5^15/15! is below round-off
+    X = X / 2.0**squarings
+    identity = np.eye(X.shape[-1])
+    E = identity + X / 14.0
+    for n in range(13, 0, -1):
+        E = identity + (X @ E) / n
+    for _ in range(squarings):
+        E = E @ E
+    return E
 
 
 def _angles(n: int, loop: SampledLoop) -> np.ndarray:

@@ -29,6 +29,7 @@ __all__ = [
     "ArcDesign",
     "Design",
     "Provenance",
+    "check_writable",
     "design_json_schema",
     "provenance",
     "read_design",
@@ -180,6 +181,17 @@ def design_json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of Design files; published as data/schema/design-1.json."""
     schema = msgspec.json.schema(AnyDesign)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "netctrl.design/1", **schema}
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """FileError where `write_atomically` could not write, as far as can be told without trying."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise FileError(path, "it is a folder")
+    if not target.parent.is_dir():
+        raise FileError(path, f"there is no folder {target.parent}")
+    if not os.access(target.parent if target.is_file() or not target.exists() else target, os.W_OK):
+        raise FileError(path, "permission denied")
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:

@@ -19,11 +19,11 @@ __all__ = ["StateSpace"]
 
 def _matrix(argument: str, value, shape: tuple[int | None, int | None]) -> np.ndarray:
     takes = f"a finite real matrix of shape ({', '.join('any' if n is None else str(n) for n in shape)})"
-    if np.iscomplexobj(value):
-        raise InvalidValue(argument, "complex entries", takes)
     try:
+        if np.iscomplexobj(value):
+            raise TypeError("complex entries")
         matrix = np.array(value, dtype=float, ndmin=2)
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):  # ragged lists have no dtype
         raise InvalidValue(argument, value, takes) from None
     fits = matrix.ndim == 2 and all(n is None or n == m for n, m in zip(shape, matrix.shape, strict=True))
     if not fits:
