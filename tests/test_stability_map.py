@@ -77,3 +77,8 @@ def test_map_as_a_table() -> None:
     table = StabilityMap(np.array([5.0, 6.0]), np.array([0.1]), bands, 1.5).to_pandas()
     assert list(table["flows"]) == [5.0, 6.0]
     assert list(table["class"]) == [2, 2]
+
+
+def test_a_phase_margin_that_the_lag_starts_beyond_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="phase_margin_deg"):
+        gain_bands(1.0, 1.0, lags=(1.0,), phase_margin_deg=(30.0, 95.0))

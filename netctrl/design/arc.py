@@ -162,7 +162,7 @@ def arc(
     return made
 
 
-def arc_stability_map(design: ArcDesign, *, points: int = 400) -> StabilityMap:
+def arc_stability_map(design: ArcDesign, *, points: int = 240) -> StabilityMap:
     """Where the design's gain is admissible, over flows and round-trip times around its operating point and box."""
     inputs = design.inputs
     flows = np.geomspace(min(inputs.flows[0] / 10.0, 5.0), max(inputs.flows[1] * 10.0, 500.0), points)

@@ -63,11 +63,14 @@ def gain_bands(
 
     Notes
     -----
-    Where the lag provably rises with frequency its three crossings (180° and the two phase margins) are found by
+    Where the lag provably meets each level once, its three crossings (180° and the two phase margins) are found by
     Halley's iteration inside a bracket, a block of loops at a time. The rest go through `margins.gain_band` one by one.
     """
     if len(leads) > integrators or integrators not in (0, 1):
         raise InvalidValue("leads", len(leads), "no more leads than integrators, and at most one integrator")
+    if not 0.0 < phase_margin_deg[0] < phase_margin_deg[1] < 180.0 - 90.0 * integrators:
+        takes = f"0 < least < most < {180 - 90 * integrators}, from which the lag starts"
+        raise InvalidValue("phase_margin_deg", phase_margin_deg, takes)
     if not lags:
         raise InvalidValue("lags", lags, "at least one lag")
     arrays = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in (gain, delay, *leads, *lags)))
@@ -92,7 +95,7 @@ def gain_bands(
         out.high[part] = np.minimum(at_least, by_gain)
         out.limit[part] = at_180
         out.gain_binds[part] = by_gain < at_least
-        for i in np.flatnonzero(~_lag_rises(tau, zs, Ts)):
+        for i in np.flatnonzero(~_crosses_once(tau, zs, Ts)):
             loop = DelayLoop(
                 gain=float(k[i]),
                 delay=float(tau[i]),
@@ -106,24 +109,25 @@ def gain_bands(
     return GainBands(*(a.reshape(shape) for a in out))
 
 
-def _lag_rises(delay, leads, lags) -> np.ndarray:
-    """True where the lag's slope has no root at w > 0: its numerator, a polynomial in w², has no negative coefficient
-    (Descartes). False means unknown."""
-    terms = [(T, T) for T in lags] + [(z, -z) for z in leads]
-    rises = np.ones(delay.shape, dtype=bool) if not leads else sum(leads) <= delay
+def _crosses_once(delay: np.ndarray, leads: list[np.ndarray], lags: list[np.ndarray]) -> np.ndarray:
+    """True where the lag rises throughout, or falls first and then rises: it meets each level above its start once.
+
+    The slope's numerator is a polynomial in w² whose last coefficient is positive; with at most one change of sign
+    among its coefficients it has at most one positive root (Descartes). False means unknown.
+    """
+    rises = sum(leads, np.zeros_like(delay)) <= delay
     if rises.all():
         return rises
-    numerator = np.zeros((len(terms) + 1, *delay.shape))
-    whole = _times_corners([delay], [t for t, _ in terms])
-    for power, coefficient in enumerate(whole):
-        numerator[power] += coefficient
+    terms = [(T, T) for T in lags] + [(z, -z) for z in leads]
+    numerator = np.array(_times_corners([delay], [t for t, _ in terms]))
     for i, (_, residue) in enumerate(terms):
-        for power, coefficient in enumerate(_times_corners([residue], [t for j, (t, _) in enumerate(terms) if j != i])):
-            numerator[power] += coefficient
-    return rises | (numerator >= 0.0).all(axis=0)
+        others = [t for j, (t, _) in enumerate(terms) if j != i]
+        numerator[:-1] += np.array(_times_corners([residue], others))
+    negative = numerator < 0.0
+    return rises | ~(negative[1:] & ~negative[:-1]).any(axis=0)
 
 
-def _times_corners(polynomial, corners):
+def _times_corners(polynomial: list, corners: list) -> list:
     """The polynomial in x times Π(1 + t² x), low power first."""
     for t in corners:
         shifted = [np.zeros_like(t), *polynomial]
@@ -132,8 +136,8 @@ def _times_corners(polynomial, corners):
 
 
 def _gain_at_lag(level: float, gain, delay, leads, lags, integrators: int) -> np.ndarray:
-    """1/|L| where a rising lag reaches `level`."""
-    w = _rising_lag_crossing(level - integrators * 0.5 * math.pi, delay, leads, lags)
+    """1/|L| where the lag reaches `level`."""
+    w = _lag_crossing(level - integrators * 0.5 * math.pi, delay, leads, lags)
     inverse_square = np.ones_like(w)
     for T in lags:
         inverse_square *= 1.0 + np.square(T * w)
@@ -142,8 +146,8 @@ def _gain_at_lag(level: float, gain, delay, leads, lags, integrators: int) -> np
     return np.sqrt(inverse_square) * w**integrators / gain
 
 
-def _rising_lag_crossing(level: float, delay, leads, lags) -> np.ndarray:
-    """w with Σ atan(T w) − Σ atan(z w) + w·delay = level, for a left side that rises from 0."""
+def _lag_crossing(level: float, delay, leads, lags) -> np.ndarray:
+    """w with Σ atan(T w) − Σ atan(z w) + w·delay = level, where the left side starts at 0 and meets the level once."""
     lo = np.zeros_like(delay)
     hi = (level + 0.5 * math.pi * len(leads)) / delay  # atan(T w) >= 0 and atan(z w) <= pi/2
     # Guess: the slowest lag alone would reach the level at tan(level)/T, all the rest at level/(their slope).
