@@ -46,7 +46,7 @@ from netctrl.model.gain import ArcLaw
 __all__ = ["arc", "arc_gain_bands", "arc_sampled_limits", "arc_stability_map"]
 
 TARGET_PHASE_MARGIN_DEG = 45.0  # where the design aims: the middle of the rule's range
-LEAST_WINDOW, MOST_WINDOW = 1e-3, 1e9  # packets
+LEAST_WINDOW, MOST_WINDOW = 1e-3, 1e12  # packets
 MOST_EPOCHS_PER_RTT = 1e4
 MUCH_SMALLER = 0.1  # what eq. (9)'s "much smaller" is taken to mean
 
@@ -193,7 +193,7 @@ def _refuse_absurd_windows(inputs: ArcInputs) -> None:
     for argument, flows, rtt in (("flows", few, long), ("flows", many, short), fragile):
         least, most = (tcp_equilibrium(1.0, rtt, rate).window / window for window in (MOST_WINDOW, LEAST_WINDOW))
         if not least <= flows <= most:
-            takes = f"{least:.3g} to {most:.3g} at this rate and RTT {rtt:g} s (a window of 0.001 to 1e9 packets)"
+            takes = f"{least:.3g} to {most:.3g} at this rate and RTT {rtt:g} s (a window of 0.001 to 1e12 packets)"
             raise InvalidValue(argument, flows, takes)
     if inputs.epoch_s > MOST_EPOCHS_PER_RTT * short:
         raise InvalidValue("epoch", inputs.epoch_s, f"at most {MOST_EPOCHS_PER_RTT * short:g} s, 10000 times the RTT")

@@ -235,7 +235,7 @@ def _roots(
     bracketed, `low_end` replaces the open lower end.
     """
     if low_end is None:
-        low_end = _open_end(value_and_slope, min([start, *splits[:1]]), -1.0) if whole_line else 0.0
+        low_end = _open_end(value_and_slope, min([start, *splits[:1]])) if whole_line else 0.0
     ends = [low_end, *splits]
     roots = []
     for i, a in enumerate(ends):
@@ -251,11 +251,11 @@ def _roots(
     return roots
 
 
-def _open_end(value_and_slope: ValueAndSlope, u: float, direction: float) -> float:
+def _open_end(value_and_slope: ValueAndSlope, u: float) -> float:
     """A point below `u` at which |L| is above the level: with an integrator it grows without bound."""
     step = 1.0
     while value_and_slope(u)[0] <= 0.0:
-        u += direction * step
+        u -= step
         step *= 2.0
     return u
 
@@ -279,7 +279,9 @@ def _root_between(value_and_slope: ValueAndSlope, a: float, b: float, guess: flo
     change."""
     fa, slope = value_and_slope(a)
     fb, _ = value_and_slope(b)
-    if fa == 0.0 or (fa > 0.0) == (fb > 0.0):  # a root at a split was returned by the piece before it
+    if fb == 0.0:
+        return b
+    if fa == 0.0 or (fa > 0.0) == (fb > 0.0):  # a root at a split belongs to the piece before it
         return None
     rising = fb > fa
     x = a if guess is None else guess
