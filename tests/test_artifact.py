@@ -61,8 +61,8 @@ def read(folder: Path, content: Any) -> ArcDesign:
 
 @settings(max_examples=12)
 @given(
-    flows=st.floats(2.0, 500.0),
-    rtt=st.floats(0.02, 2.0),
+    flows=st.floats(2.0, 300.0),
+    rtt=st.floats(0.05, 2.0),
     spread=st.sampled_from([1.0, 1.2]),
     capacity=st.floats(1e6, 1e9),
     packet=st.floats(200.0, 9000.0),
@@ -197,8 +197,17 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(name, tmp_path) -> 
     assert len(refusal.value.why) > len("can't be read: ")
 
 
+def in_any_order(tree: Any) -> Any:
+    """Alternatives have no order, and versions of msgspec write them in different ones."""
+    if isinstance(tree, dict):
+        return {key: in_any_order(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return sorted((in_any_order(value) for value in tree), key=json.dumps)
+    return tree
+
+
 def test_the_published_schema_is_the_one_of_this_version() -> None:
-    assert design_schema() == design_json_schema()
+    assert in_any_order(design_schema()) == in_any_order(design_json_schema())
     jsonschema.Draft202012Validator.check_schema(design_schema())
     assert design_schema()["$schema"] == jsonschema.Draft202012Validator.META_SCHEMA["$id"]
 

@@ -282,7 +282,7 @@ def test_no_admissible_alpha_says_what_to_change_and_that_works() -> None:
         ({"flows": "many"}, "flows"),
         ({"flows": (50.0, 60.0, 70.0)}, "flows"),
         ({"flows": 1e9}, "flows"),
-        ({"fragile_flows": 1e6}, "fragile_flows"),
+        ({"fragile_flows": 1e7}, "fragile_flows"),
         ({"flows": 1e-9}, "flows"),
         ({"rtt_s": 1e-9}, "rtt"),
         ({"epoch_s": 6e3}, "epoch"),

@@ -13,7 +13,7 @@ from netctrl.fluid.linearize import arc_loop, arc_sampled_loop
 from netctrl.frequency.margins import gain_band
 from netctrl.frequency.sampled import _exponential, gain_limit, gain_limits, lifted_matrix, spectral_radius
 from netctrl.model.arc import PLANTS, ArcSetting, Plant
-from netctrl.model.loop import SampledLoop
+from netctrl.model.loop import DelayLoop, SampledLoop
 
 
 def setting(epoch: float = 1.0, capacity: float = 1250.0, utilization: float = 0.98) -> ArcSetting:
@@ -164,3 +164,15 @@ def test_matrix_exponential_is_scipys(size: float) -> None:
 def test_an_epoch_far_below_the_delay_is_refused_with_the_shortest_that_works() -> None:
     with pytest.raises(InvalidValue, match=r"0\.002 s"):
         arc_sampled_loop(50.0, 2.0, setting(1e-4), "noq")
+
+
+@given(st.floats(4.0, 9.5))
+@settings(max_examples=20)
+def test_a_slow_plant_sees_the_epoch_as_half_an_epoch_of_delay(decades: float) -> None:
+    # A fast link with few flows: TCP's time constant is 5e2 to 2e8 epochs. What p has summed up is the integral itself;
+    # holding it lags by half an epoch.
+    chosen = setting(1.0, 10.0**decades)
+    loop = arc_loop(5.0, 0.5, chosen, "noq")
+    later = DelayLoop(gain=loop.gain, delay=0.5 + 0.5, integrators=1, leads=(), lags=loop.lags)
+    limit = gain_limit(arc_sampled_loop(5.0, 0.5, chosen, "noq"))
+    assert limit == pytest.approx(gain_band(later).limit, rel=1.0 / loop.lags[0])

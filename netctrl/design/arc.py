@@ -46,7 +46,7 @@ from netctrl.model.gain import ArcLaw
 __all__ = ["arc", "arc_gain_bands", "arc_sampled_limits", "arc_stability_map"]
 
 TARGET_PHASE_MARGIN_DEG = 45.0  # where the design aims: the middle of the rule's range
-LEAST_WINDOW, MOST_WINDOW = 1e-3, 1e12  # packets
+LEAST_WINDOW, MOST_WINDOW = 1e-3, 1e10  # packets
 MOST_EPOCHS_PER_RTT = 1e4
 MUCH_SMALLER = 0.1  # what eq. (9)'s "much smaller" is taken to mean
 
@@ -123,7 +123,7 @@ def arc(
     inputs = ArcInputs(
         flows=_range("flows", flows, "a number of flows above 0, or a range low:high of them"),
         rtt_s=_range("rtt", rtt_s, "a round-trip time from 1 us to 1000 s, or a range low:high", 1e-6, 1e3),
-        capacity_bit_per_s=_number("capacity", capacity_bit_per_s, "a rate from 1 kbit/s to 1 Pbit/s", 1e3, 1e15),
+        capacity_bit_per_s=_number("capacity", capacity_bit_per_s, "a rate from 1 kbit/s to 100 Tbit/s", 1e3, 1e14),
         packet_size_bytes=_number("packet_size", packet_size_bytes, "a size from 1 byte to 1 GB", 1.0, 1e9),
         utilization=_number("utilization", utilization, "a number in (0, 1], and at least 0.001", 1e-3, 1.0),
         epoch_s=_number("epoch", epoch_s, "an epoch from 1 us to 1e6 s", 1e-6, 1e6),
@@ -193,7 +193,7 @@ def _refuse_absurd_windows(inputs: ArcInputs) -> None:
     for argument, flows, rtt in (("flows", few, long), ("flows", many, short), fragile):
         least, most = (tcp_equilibrium(1.0, rtt, rate).window / window for window in (MOST_WINDOW, LEAST_WINDOW))
         if not least <= flows <= most:
-            takes = f"{least:.3g} to {most:.3g} at this rate and RTT {rtt:g} s (a window of 0.001 to 1e12 packets)"
+            takes = f"{least:.3g} to {most:.3g} at this rate and RTT {rtt:g} s (a window of 0.001 to 1e10 packets)"
             raise InvalidValue(argument, flows, takes)
     if inputs.epoch_s > MOST_EPOCHS_PER_RTT * short:
         raise InvalidValue("epoch", inputs.epoch_s, f"at most {MOST_EPOCHS_PER_RTT * short:g} s, 10000 times the RTT")

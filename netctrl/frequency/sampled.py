@@ -83,13 +83,15 @@ def _epoch_map(loop: SampledLoop):
 
     augmented = np.zeros((*shape, m + 1, m + 1))
     augmented[..., :m, :m] = A
-    augmented[..., :m, m] = B
+    # The answer is linear in B, so B enters at the size of A: a large one must not set the scaling of the exponential.
+    size = np.abs(B).max(axis=-1, keepdims=True) / np.abs(A).max(axis=(-2, -1))[..., None]
+    augmented[..., :m, m] = B / size
     early = _exponential(augmented * np.broadcast_to(r, shape)[..., None, None])
     late = _exponential(augmented * np.broadcast_to(d - r, shape)[..., None, None])
     Phi = late[..., :m, :m] @ early[..., :m, :m]
     G_old = (late[..., :m, :m] @ early[..., :m, m:])[..., 0]
     G_new = late[..., :m, m]
-    return Phi * np.asarray(loop.keep, dtype=float), G_new, G_old, int(n) if n.ndim == 0 else n
+    return Phi * np.asarray(loop.keep, dtype=float), G_new * size, G_old * size, int(n) if n.ndim == 0 else n
 
 
 def _exponential(X: np.ndarray) -> np.ndarray:
