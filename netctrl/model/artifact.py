@@ -179,7 +179,11 @@ class _Tags(msgspec.Struct):
 
 def design_json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of Design files; published as data/schema/design-1.json."""
+    import inspect
+
     schema = msgspec.json.schema(AnyDesign)
+    for record in schema["$defs"].values():  # Python 3.13 takes the indentation off docstrings, 3.11 leaves it
+        record["description"] = inspect.cleandoc(record["description"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "netctrl.design/1", **schema}
 
 
