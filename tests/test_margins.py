@@ -318,3 +318,9 @@ def test_margins_show_themselves() -> None:
     found = margins(INPUT_A.scaled(1e-5))
     assert found.to_pandas()["gain_margin_db"] == found.gain_margin_db
     assert "phase_margin_deg" in found._repr_html_()
+
+
+def test_at_the_limit_itself_no_margin_is_left() -> None:
+    found = margins(INPUT_A.scaled(gain_band(INPUT_A).limit))
+    assert found.gain_margin_db == pytest.approx(0.0, abs=1e-9)
+    assert found.phase_margin_deg == pytest.approx(0.0, abs=1e-9)

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from netctrl.errors import InvalidValue
 from netctrl.fluid.linearize import arc_loop, arc_sampled_loop
 from netctrl.frequency.margins import gain_band
-from netctrl.frequency.sampled import _exponential, gain_limit, gain_limits, lifted_matrix, spectral_radius
+from netctrl.frequency.sampled import (
+    _exponential,
+    gain_limit,
+    gain_limits,
+    lifted_matrix,
+    spectral_radii,
+    spectral_radius,
+)
 from netctrl.model.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import DelayLoop, SampledLoop
 
@@ -123,6 +130,10 @@ def test_a_batch_is_its_members(seed: int) -> None:
         for i, j in np.ndindex(3, 4):
             one = gain_limit(arc_sampled_loop(flows[i, j], rtt[i, j], setting(0.6, capacity[j]), plant))
             assert batch[i, j] == pytest.approx(one, rel=1e-9)
+        radii = spectral_radii(arc_sampled_loop(flows, rtt, setting(0.6, capacity), plant), 1.3 * batch)
+        for i, j in np.ndindex(3, 4):
+            loop = arc_sampled_loop(flows[i, j], rtt[i, j], setting(0.6, capacity[j]), plant)
+            assert radii[i, j] == pytest.approx(spectral_radius(loop, 1.3 * batch[i, j]), rel=1e-9)
 
 
 def test_a_whole_number_of_epochs_is_no_special_case() -> None:

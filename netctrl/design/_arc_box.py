@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.fluid.linearize import applicable_plant, arc_corners, arc_loop, arc_sampled_loop
+from netctrl.frequency.batch import GainBands, MarginArrays, gain_bands, margin_arrays
 from netctrl.frequency.margins import GainBand, factor, gain_band
 from netctrl.frequency.sampled import gain_limits
-from netctrl.frequency.stability_map import GainBands, gain_bands
 from netctrl.model.arc import ArcInputs, ArcSetting, Corner, Plant
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Rule",
     "Sampled",
     "arc_gain_bands",
+    "arc_margins",
     "arc_sampled_limits",
     "rule_over_box",
     "sampled_over_box",
@@ -41,6 +42,15 @@ def arc_gain_bands(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plan
     """
     corners = arc_corners(np.asarray(flows, dtype=float), np.asarray(rtt_s, dtype=float), setting, plant)
     return gain_bands(**corners, gain_margin_db=GAIN_MARGIN_DB, phase_margin_deg=PHASE_MARGIN_DEG)
+
+
+def arc_margins(
+    flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, alpha_per_packet: ArrayLike, plant: Plant = "paper"
+) -> MarginArrays:
+    """Gain, phase and delay margins with this alpha for arrays of flows, round-trip time [s], capacity and alpha."""
+    corners = arc_corners(np.asarray(flows, dtype=float), np.asarray(rtt_s, dtype=float), setting, plant)
+    corners["gain"] = corners["gain"] * np.asarray(alpha_per_packet, dtype=float) / setting.epoch_s
+    return margin_arrays(**corners)
 
 
 def arc_sampled_limits(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plant: Plant) -> np.ndarray:

@@ -18,6 +18,7 @@ from netctrl.design._arc_box import (
     Rule,
     Sampled,
     arc_gain_bands,
+    arc_margins,
     arc_sampled_limits,
     rule_over_box,
     sampled_over_box,
@@ -43,7 +44,7 @@ from netctrl.model.arc import (
 from netctrl.model.artifact import ArcDesign, provenance
 from netctrl.model.gain import ArcLaw
 
-__all__ = ["arc", "arc_gain_bands", "arc_sampled_limits", "arc_stability_map"]
+__all__ = ["arc", "arc_gain_bands", "arc_margins", "arc_sampled_limits", "arc_stability_map"]
 
 TARGET_PHASE_MARGIN_DEG = 45.0  # where the design aims: the middle of the rule's range
 LEAST_WINDOW, MOST_WINDOW = 1e-3, 1e10  # packets

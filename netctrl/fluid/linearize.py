@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from netctrl.errors import InvalidValue
 from netctrl.fluid.equilibrium import tcp_equilibrium
-from netctrl.model.arc import ArcSetting, Plant
+from netctrl.model.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import DelayLoop, SampledLoop
 
 __all__ = [
@@ -71,8 +72,10 @@ def applicable_plant(setting: ArcSetting) -> Plant:
 def arc_arrival_rate(setting: ArcSetting, plant: Plant) -> Any:
     """Arrival rate at which ARC rests [packet/s]: gamma (C + q0/d) without a standing queue, C with one.
 
-    The paper's plant takes gamma C whatever the queue.
+    The paper's plant takes gamma C whatever the queue. Raises InvalidValue for a plant that isn't in PLANTS.
     """
+    if plant not in PLANTS:
+        raise InvalidValue("plant", plant, ", ".join(PLANTS))
     target = setting.utilization * setting.capacity_packet_per_s
     if plant == "paper":
         return target

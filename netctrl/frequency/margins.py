@@ -22,6 +22,8 @@ from netctrl.model.loop import DelayLoop
 if TYPE_CHECKING:
     import pandas as pd
 
+_ONE = 1.0 + 1e-12  # |L| at a crossing that is both gain and phase crossover, round-off included
+
 __all__ = ["GainBand", "Margins", "decibel", "factor", "gain_at_phase_margin", "gain_band", "margins"]
 
 
@@ -93,10 +95,10 @@ def margins(loop: DelayLoop) -> Margins:
     sizes = [magnitude(loop, w) for w in phase_crossovers]
 
     # Unstable: the gain must fall below the largest |L| on the negative real axis. Stable: only |L| < 1 limits growth.
-    up = [(1.0 / size, w) for size, w in zip(sizes, phase_crossovers, strict=True) if not stable or size < 1.0]
+    up = [(1.0 / size, w) for size, w in zip(sizes, phase_crossovers, strict=True) if not stable or size <= _ONE]
     if loop.integrators == 2 and _rises_from_dc(loop):
         up.append((0.0, 0.0))  # beyond the negative real axis from the start: no gain is small enough
-    down = [1.0 / size for size in sizes if stable and size > 1.0]
+    down = [1.0 / size for size in sizes if stable and size > _ONE]
     gain_margin, phase_crossover = min(up, default=(math.inf, math.nan))
     phase_margins = [(math.pi - phase_lag(loop, w), w) for w in crossovers]
     if stable:  # the next odd multiple of 180° above the lag is what more delay reaches first

@@ -9,12 +9,14 @@ epoch (a byte counter) are reset. No time stepping and no Padé: two matrix expo
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netctrl.model.loop import SampledLoop
 
-__all__ = ["gain_limit", "gain_limits", "lifted_matrix", "spectral_radius"]
+__all__ = ["gain_limit", "gain_limits", "lifted_matrix", "spectral_radii", "spectral_radius"]
 
 _GRID_PER_EPOCH = 24  # points for each half turn that one more epoch of delay adds to the phase
 
@@ -22,23 +24,24 @@ _GRID_PER_EPOCH = 24  # points for each half turn that one more epoch of delay a
 def lifted_matrix(loop: SampledLoop, gain: float) -> np.ndarray:
     """One epoch of one closed loop as a matrix over (kept states, p_k, p_(k−1), …, p_(k−n−1))."""
     Phi, G_new, G_old, n = _epoch_map(loop)
-    m = Phi.shape[-1]
-    keep = np.asarray(loop.keep)
-    M = np.zeros((m + n + 2, m + n + 2))
-    M[:m, :m] = Phi
-    M[:m, m + n] = G_new
-    M[:m, m + n + 1] += G_old
-    read = loop.read @ M[:m]
-    M[m] = gain * read
-    M[m, m] += 1.0
-    M[m + 1 :, m:-1] = np.eye(n + 1)
-    stays = np.concatenate([keep, np.ones(n + 2, dtype=bool)])
-    return M[np.ix_(stays, stays)]
+    return _lifted(Phi, G_new, G_old, int(n), gain, loop)
 
 
 def spectral_radius(loop: SampledLoop, gain: float) -> float:
-    """Largest modulus of the closed loop's eigenvalues over one epoch: stable iff below 1."""
-    return float(np.abs(np.linalg.eigvals(lifted_matrix(loop, gain))).max())
+    """Largest modulus of one closed loop's eigenvalues over one epoch: stable iff below 1."""
+    return float(spectral_radii(loop, gain).item())
+
+
+def spectral_radii(loop: SampledLoop, gain: ArrayLike) -> np.ndarray:
+    """`spectral_radius` for each loop of a batch; `gain` broadcasts with the batch, whose shape the answer has."""
+    *maps, shape = _flat_maps(loop)
+    gains = np.broadcast_to(np.asarray(gain, dtype=float), shape).reshape(-1)
+    radii = np.empty(len(gains))
+    for members, epochs in _by_epochs(maps[3]):  # loops with as many epochs of delay have matrices of one size
+        Phi, G_new, G_old, _ = (a[members] for a in maps)
+        eigenvalues = np.linalg.eigvals(_lifted(Phi, G_new, G_old, epochs, gains[members], loop))
+        radii[members] = np.abs(eigenvalues).max(axis=-1)
+    return radii.reshape(shape)
 
 
 def gain_limit(loop: SampledLoop) -> float:
@@ -52,24 +55,41 @@ def gain_limits(loop: SampledLoop) -> np.ndarray:
     1 − gain·g(z) = 0 on |z| = 1 needs g real: the phase crossings of g on the unit circle are bracketed on a grid that
     resolves every corner and every turn of the delay, then refined by bisection. The limit is the least 1/g there.
     """
-    Phi, G_new, G_old, n = _epoch_map(loop)
-    shape = Phi.shape[:-2]
-    m = Phi.shape[-1]
-    flat = (
-        Phi.reshape(-1, m, m),
-        G_new.reshape(-1, m),
-        G_old.reshape(-1, m),
-        np.broadcast_to(n, shape).reshape(-1),
-    )
-    limits = np.empty(len(flat[0]))
-    for epochs in np.unique(flat[3]):  # loops with as many epochs of delay share one grid
-        members = np.flatnonzero(flat[3] == epochs)
-        angles = _angles(int(epochs), loop)
+    *maps, shape = _flat_maps(loop)
+    limits = np.empty(len(maps[0]))
+    for members, epochs in _by_epochs(maps[3]):  # loops with as many epochs of delay share one grid
+        angles = _angles(epochs, loop)
         block = max(1, 400_000 // len(angles))
         for i in range(0, len(members), block):
             part = members[i : i + block]
-            limits[part] = _limits_of(*(a[part] for a in flat), angles, loop.read)
+            limits[part] = _limits_of(*(a[part] for a in maps), angles, loop.read)
     return limits.reshape(shape)
+
+
+def _by_epochs(n: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    for epochs in np.unique(n):
+        yield np.flatnonzero(n == epochs), int(epochs)
+
+
+def _flat_maps(loop: SampledLoop):
+    """`_epoch_map` with one leading axis, and the shape of the batch."""
+    Phi, G_new, G_old, n = _epoch_map(loop)
+    shape, m = Phi.shape[:-2], Phi.shape[-1]
+    flat_n = np.broadcast_to(n, shape).reshape(-1)
+    return Phi.reshape(-1, m, m), G_new.reshape(-1, m), G_old.reshape(-1, m), flat_n, shape
+
+
+def _lifted(Phi, G_new, G_old, n: int, gain, loop: SampledLoop) -> np.ndarray:
+    m = Phi.shape[-1]
+    M = np.zeros((*Phi.shape[:-2], m + n + 2, m + n + 2))
+    M[..., :m, :m] = Phi
+    M[..., :m, m + n] = G_new
+    M[..., :m, m + n + 1] += G_old
+    M[..., m, :] = np.asarray(gain)[..., None] * (loop.read @ M[..., :m, :])
+    M[..., m, m] += 1.0
+    M[..., m + 1 :, m:-1] = np.eye(n + 1)
+    stays = np.concatenate([loop.keep, np.ones(n + 2, dtype=bool)])
+    return M[..., stays, :][..., stays]
 
 
 def _epoch_map(loop: SampledLoop):
@@ -91,7 +111,7 @@ def _epoch_map(loop: SampledLoop):
     Phi = late[..., :m, :m] @ early[..., :m, :m]
     G_old = (late[..., :m, :m] @ early[..., :m, m:])[..., 0]
     G_new = late[..., :m, m]
-    return Phi * np.asarray(loop.keep, dtype=float), G_new * size, G_old * size, int(n) if n.ndim == 0 else n
+    return Phi * np.asarray(loop.keep, dtype=float), G_new * size, G_old * size, n
 
 
 def _exponential(X: np.ndarray) -> np.ndarray:
