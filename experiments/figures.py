@@ -11,13 +11,11 @@ import shutil
 import sys
 from pathlib import Path
 
+from common import write
+
+from netctrl.datasets import claims
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-
-from common import write  # noqa: E402
-
-from netctrl.datasets import claims  # noqa: E402
-
 FIGURES = ("arc/fig03", "arc/configuration")
 
 

@@ -19,17 +19,17 @@ from typing import NamedTuple
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
-import control  # noqa: E402
-import numpy as np  # noqa: E402
-from scipy.optimize import brentq  # noqa: E402
+import control
+import numpy as np
+from scipy.optimize import brentq
 
-import netctrl  # noqa: E402
-from netctrl.design.arc import arc_gain_bands  # noqa: E402
-from netctrl.fluid.linearize import arc_loop, arc_sampled_loop  # noqa: E402
-from netctrl.frequency.loop import magnitude, phase_lag, to_control  # noqa: E402
-from netctrl.frequency.margins import margins  # noqa: E402
-from netctrl.frequency.sampled import gain_limit, spectral_radius  # noqa: E402
-from netctrl.model.arc import ArcSetting  # noqa: E402
+import netctrl
+from netctrl.design.arc import arc_gain_bands
+from netctrl.fluid.linearize import arc_loop, arc_sampled_loop
+from netctrl.frequency.loop import magnitude, phase_lag, to_control
+from netctrl.frequency.margins import margins
+from netctrl.frequency.sampled import gain_limit, spectral_radius
+from netctrl.model.arc import ArcSetting
 
 SETTING = ArcSetting(capacity_packet_per_s=1250.0)
 MILLION = 1000
