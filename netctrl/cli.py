@@ -1,7 +1,7 @@
 """What every command line shares: options read strictly, one line for each error, exit status, plain help.
 
-Exit status: 0 good, 1 failure, 2 wrong use, 3 no admissible design. cyclopts splits the
-command line; its help and error panels are not used, since they load rich and take several lines (docs/decisions.md).
+Exit status: 0 good, 1 failure, 2 wrong use, 3 no admissible design. cyclopts splits the command
+line; its help and error panels are not used, since they load rich and take several lines (docs/decisions.md).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import cycle
 from typing import Any, cast
 
 import numpy as np
@@ -181,7 +182,7 @@ def _draw_map(axes: Axes, map_: StabilityMap, marks: dict[str, tuple[float, floa
     }
     seen = {name: (flows, rtt) for name, (flows, rtt) in _PAPER_POINTS.items() if _inside(map_, flows, rtt)}
     for points, shapes in ((marks, styles), (seen, rings)):
-        for (name, (flows, rtt)), (marker, style) in zip(points.items(), shapes.items(), strict=False):
+        for (name, (flows, rtt)), (marker, style) in zip(points.items(), cycle(shapes.items()), strict=False):
             axes.plot([flows], [rtt], marker, ls="none", **style)
             shown = Line2D([], [], marker=marker, ls="none")
             shown.set(**(style | {"ms": min(style["ms"], 11)}))

@@ -42,14 +42,19 @@ def nyquist_count(loop: DelayLoop) -> int:
     return -round((turned[-1] - turned[0]) / np.pi)
 
 
-def rightmost_root(loop: DelayLoop, nodes: int = 60) -> complex:
-    """Rightmost root of 1 + L = 0: the delay equation's generator on Chebyshev nodes (pseudospectral, no Padé)."""
+def undelayed(loop: DelayLoop) -> control.StateSpace:
+    """The loop without its delay: x' = a x + b u, and the delay equation closes it by u(t) = −c x(t − delay)."""
     num, den = np.array([loop.gain]), np.array([1.0] + [0.0] * loop.integrators)
     for z in loop.leads:
         num = np.polymul(num, [z, 1.0])
     for T in loop.lags:
         den = np.polymul(den, [T, 1.0])
-    system = control.ss(control.tf(num, den))  # x' = a x + b u, u(t) = −c x(t − delay)
+    return control.ss(control.tf(num, den))
+
+
+def rightmost_root(loop: DelayLoop, nodes: int = 60) -> complex:
+    """Rightmost root of 1 + L = 0: the delay equation's generator on Chebyshev nodes (pseudospectral, no Padé)."""
+    system = undelayed(loop)
     a, b, c = system.A, system.B, system.C
     n = a.shape[0]
     theta = np.cos(np.pi * np.arange(nodes + 1) / nodes)
@@ -69,12 +74,7 @@ def rightmost_root(loop: DelayLoop, nodes: int = 60) -> complex:
 
 def growth_of_the_delay_equation(loop: DelayLoop, periods: int = 40) -> float:
     """Late over early amplitude of x' = a x − b c x(t − delay), stepped exactly between linear interpolations."""
-    num, den = np.array([loop.gain]), np.array([1.0, 0.0])
-    for z in loop.leads:
-        num = np.polymul(num, [z, 1.0])
-    for T in loop.lags:
-        den = np.polymul(den, [T, 1.0])
-    system = control.ss(control.tf(num, den))
+    system = undelayed(loop)
     per_delay = 100
     h = loop.delay / per_delay
     n = system.A.shape[0]

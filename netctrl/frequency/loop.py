@@ -85,8 +85,13 @@ def magnitude_turning_points(loop: DelayLoop) -> list[float]:
     return _turning_points(-float(loop.integrators), terms)
 
 
-def lag_crossings(loop: DelayLoop, lag: float) -> list[float]:
-    """Every frequency [rad/s], ascending, at which the unwrapped lag equals `lag` [rad], monotone or not."""
+def lag_crossings(loop: DelayLoop, lag: float, turning_points: list[float] | None = None) -> list[float]:
+    """Every frequency [rad/s], ascending, at which the unwrapped lag equals `lag` [rad], monotone or not.
+
+    `turning_points` is `lag_turning_points(loop)`, for a caller who asks for several levels of one loop.
+    """
+    if turning_points is None:
+        turning_points = lag_turning_points(loop)
 
     def value_and_slope(w: float) -> tuple[float, float]:
         value = loop.integrators * (0.5 * math.pi) + loop.delay * w - lag
@@ -102,7 +107,7 @@ def lag_crossings(loop: DelayLoop, lag: float) -> list[float]:
     # Below this frequency the lag can't have left its start by more than half the way to the level.
     reach = loop.delay + sum(loop.lags) + sum(abs(z) for z in loop.leads)
     start = abs(lag - loop.integrators * 0.5 * math.pi) / (2.0 * reach) if reach > 0.0 else 1.0
-    return _roots(value_and_slope, lag_turning_points(loop), start)
+    return _roots(value_and_slope, turning_points, start)
 
 
 def gain_crossings(loop: DelayLoop, level: float = 1.0) -> list[float]:

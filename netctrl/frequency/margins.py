@@ -130,7 +130,7 @@ def _phase_crossings(loop: DelayLoop, crossovers: list[float]) -> list[float]:
     level = math.pi * (2 * math.ceil((min(lags) / math.pi - 1.0) / 2.0) + 1)  # least odd multiple of 180° in reach
     found: list[float] = []
     while True:
-        here = lag_crossings(loop, level)
+        here = lag_crossings(loop, level, turns)
         found += [w for w in here if w <= beyond]
         later = [w for w in here if w > beyond]
         if later or level > max(lags):
@@ -186,9 +186,10 @@ def gain_band(
     """
     _refuse_rising(loop)
     least, most = (math.radians(x) for x in phase_margin_deg)
-    limits = lag_crossings(loop, math.pi)
+    turns = lag_turning_points(loop)
+    limits = lag_crossings(loop, math.pi, turns)
     limit = 1.0 / magnitude(loop, limits[0]) if limits else math.inf
-    lowest, highest = lag_crossings(loop, math.pi - most), lag_crossings(loop, math.pi - least)
+    lowest, highest = (lag_crossings(loop, math.pi - margin, turns) for margin in (most, least))
     edges = sorted(lowest + highest)
     intervals: list[tuple[float, float]] = []
     bindings: list[Literal["phase margin", "gain margin"]] = []
