@@ -47,14 +47,14 @@ def parse_rate(text: str) -> float:
     return _parse(text, _RATES, RATE_TAKES)
 
 
-def parse_duration(text: str) -> float:
-    """A time such as "500ms" in seconds; the unit is required. Raises ValueError."""
-    return _parse(text, _DURATIONS, DURATION_TAKES)
+def parse_duration(text: str, *, zero: bool = False) -> float:
+    """A time such as "500ms" in seconds; the unit is required, 0 is taken only with `zero`. Raises ValueError."""
+    return _parse(text, _DURATIONS, DURATION_TAKES, zero=zero)
 
 
-def parse_size(text: str) -> float:
-    """A size such as "200kB" (or a bare number of bytes) in bytes. kB is 1000 bytes, KiB 1024. Raises ValueError."""
-    return _parse(text, _SIZES, SIZE_TAKES, bare=1.0)
+def parse_size(text: str, *, zero: bool = False) -> float:
+    """A size such as "200kB" (or a bare number of bytes) in bytes; kB is 1000 bytes, KiB 1024. Raises ValueError."""
+    return _parse(text, _SIZES, SIZE_TAKES, bare=1.0, zero=zero)
 
 
 def parse_count(text: str) -> float:
@@ -84,11 +84,11 @@ def format_quantity(value: float, unit: str) -> str:
     return f"{value:.6g} {unit}"
 
 
-def _parse(text: str, units: dict[str, float], takes: str, bare: float | None = None) -> float:
+def _parse(text: str, units: dict[str, float], takes: str, *, bare: float | None = None, zero: bool = False) -> float:
     match = _NUMBER.fullmatch(text)
     unit = match[2] if match else None
     scale = bare if unit is None else units.get(unit.lower())
     value = float(match[1]) * scale if match and scale is not None else math.nan
-    if not 0.0 < value < math.inf:
+    if not (0.0 < value < math.inf or (zero and value == 0.0)):
         raise ValueError(f"got {text!r}, takes {takes}")
     return value

@@ -1,0 +1,1 @@
+"""Exporters: designs and scenarios as programs that others run."""
