@@ -210,6 +210,8 @@ class Scenario(_Record, frozen=True, kw_only=True):
     """Interval of the time series [s]."""
     packet_size: Size = 1000.0
     """Of a full data packet with its headers [byte]."""
+    initial_window: int = 10
+    """Of a new TCP connection [packet]; RFC 6928, and 1 in the papers of 2004."""
     seed: int = 1
     step: Duration | None = None
     """Of the fluid simulator [s]; null: chosen from the round-trip times and epochs."""
@@ -220,6 +222,8 @@ class Scenario(_Record, frozen=True, kw_only=True):
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         if not 0 <= self.seed < 2**32:
             raise InvalidValue("seed", self.seed, "a whole number from 0 to 4294967295")
+        if not 1 <= self.initial_window <= 1000:
+            raise InvalidValue("initial_window", self.initial_window, "a whole number of packets from 1 to 1000")
         if self.warmup >= self.duration:
             raise InvalidValue("warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s)")
         if not 1 <= self.duration / self.sample <= MAX_SAMPLES:
@@ -283,7 +287,7 @@ class Scenario(_Record, frozen=True, kw_only=True):
 
 
 def design_scenario(inputs: ArcInputs, law: ArcLaw) -> Scenario:
-    """The plant that ARC was designed for: its flows over one link with its law and a bandwidth-delay product of buffer.
+    """The plant that ARC was designed for: its flows, one link with its law and a bandwidth-delay product of buffer.
 
     Round-trip times spread by 2 % around a single one (flows in step are no fluid); a box takes its fewest flows and
     its whole range of round-trip times. 300 s, of which the first 100 s are warm-up.
