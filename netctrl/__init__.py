@@ -14,11 +14,17 @@ _PUBLIC = {
     "InvalidValue": "netctrl.errors",
     "NetctrlError": "netctrl.errors",
     "NoAdmissibleDesign": "netctrl.errors",
+    "Scenario": "netctrl.model.scenario",
+    "SimulationResult": "netctrl.model.simulation",
     "StateSpace": "netctrl.model.statespace",
     "arc": "netctrl.design.arc",
     "gain_band": "netctrl.frequency.margins",
     "margins": "netctrl.frequency.margins",
     "read_design": "netctrl.model.artifact",
+    "read_result": "netctrl.model.simulation",
+    "read_scenario": "netctrl.model.scenario",
+    "simulate": "netctrl.sim.run",
+    "simulate_many": "netctrl.sim.run",
 }
 
 __all__ = [*_PUBLIC, "__version__"]

@@ -8,7 +8,11 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
-VERBS = {"design": "gains with a certificate, from a network's parameters"}
+VERBS = {
+    "design": "gains with a certificate, from a network's parameters",
+    "simulate": "a scenario in the fluid, with the law of a Design file",
+    "export": "a Design as a program that others run",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -10,14 +10,31 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 
-from cyclopts import App, CycloptsError, MissingArgumentError
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
 
 from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 
-__all__ = ["FAILURE", "GOOD", "NO_ADMISSIBLE_DESIGN", "WRONG_USE", "invocation", "new_app", "run", "say"]
+__all__ = [
+    "FAILURE",
+    "GOOD",
+    "NO_ADMISSIBLE_DESIGN",
+    "PLOT_SUFFIXES",
+    "WRONG_USE",
+    "checked_plot",
+    "invocation",
+    "new_app",
+    "option",
+    "progress_bar",
+    "report",
+    "run",
+    "say",
+    "write_all",
+]
 
 GOOD, FAILURE, WRONG_USE, NO_ADMISSIBLE_DESIGN = 0, 1, 2, 3
 _INTERRUPTED = 130
@@ -25,6 +42,8 @@ _INTERRUPTED = 130
 _invocation: ContextVar[tuple[str, ...]] = ContextVar("invocation", default=())
 
 _HELP = ("--help", "-h")
+
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def new_app(name: str, description: str) -> App:
@@ -67,7 +86,8 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
     except FileError as error:
         return _complain(str(error), WRONG_USE)
     except NetctrlError as error:
-        return _complain(str(error), FAILURE)
+        sys.stderr.write(f"error: {error}\n")  # may hold lines of another program
+        return FAILURE
     except BrokenPipeError:  # the reader, such as `head`, has gone: nothing is wrong, and nobody listens
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GOOD
@@ -89,6 +109,63 @@ def invocation() -> tuple[str, ...]:
     return _invocation.get()
 
 
+def option(metavar: str, help: str, *names: str) -> Parameter:
+    """An option or a positional argument that takes text; "" as metavar is a flag."""
+    if not metavar:
+        return Parameter(name=list(names) or None, help=f": {help}", negative="")
+    return Parameter(name=list(names) or None, help=f"{metavar}: {help}", allow_leading_hyphen=True)
+
+
+def report(title: str, rows: Sequence[tuple[str, str]], notes: Sequence[str] = ()) -> str:
+    """A short table for people: a title, (name, text) rows and notes."""
+    width = max(len(name) for name, _ in rows) + 2
+    lines = [title, "", *(f"  {name:<{width}}{text}" for name, text in rows)]
+    if notes:
+        lines += ["", *(f"  {note}" for note in notes)]
+    return "\n".join(lines) + "\n"
+
+
+def checked_plot(plot: str | None, output: str | None) -> str | None:
+    """The kind of picture that `--plot` names, None without one; InvalidValue if it is none or the same file as -o."""
+    if plot is None:
+        return None
+    if Path(plot).suffix.lower() not in PLOT_SUFFIXES:
+        raise InvalidValue("plot", plot, f"a file name that ends in {', '.join(PLOT_SUFFIXES)}")
+    if output is not None and Path(plot).resolve() == Path(output).resolve():
+        raise InvalidValue("plot", plot, "another file than -o")
+    return Path(plot).suffix[1:].lower()
+
+
+def write_all(files: Mapping[str, tuple[str, Callable[[], bytes]]]) -> None:
+    """Write all files (option -> path and what makes the content) or, where one place can't be written, none."""
+    from netctrl.model.artifact import check_writable, write_atomically
+
+    def attempt(option: str, path: str, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except FileError as error:
+            raise InvalidValue(option, path, f"a file that can be written (here: {error.why})") from None
+
+    for name, (path, _) in files.items():
+        attempt(name, path, lambda path=path: check_writable(path))
+    made = {name: (path, make()) for name, (path, make) in files.items()}
+    for name, (path, content) in made.items():
+        attempt(name, path, lambda path=path, content=content: write_atomically(path, content))
+
+
+@contextmanager
+def progress_bar(what: str) -> Generator[Callable[[float], None] | None]:
+    """A callback that takes the share that is done and draws a bar on stderr; None where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm
+
+    form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
+    with tqdm(total=1.0, desc=what, bar_format=form, leave=False, dynamic_ncols=True) as bar:
+        yield lambda share: bar.update(share - bar.n) and None
+
+
 def _complain(message: str, status: int) -> int:
     sys.stderr.write(f"error: {' '.join(message.split())}\n")
     return status
@@ -107,16 +184,29 @@ def _help(app: App, tokens: Sequence[str]) -> str:
     name = app.name[0]
     commands = [token for token in app if not token.startswith("-")]
     chosen = next((token for token in tokens if token in commands), None)
-    if chosen is None:
-        rows = [(command, (app[command].help or "").split("\n")[0]) for command in commands]
-        usage = f"usage: {name} COMMAND [OPTIONS]\n\n{app.help}\n\n"
-        return usage + _table(rows, width) + f"\n{name} COMMAND --help lists a command's options.\n"
-    command = app[chosen]
+    if chosen is not None:
+        return _command_help(f"{name} {chosen}", app[chosen], app[chosen].help, width)
+    if app.default_command is not None:
+        return _command_help(name, app, app.help, width)
+    rows = [(command, (app[command].help or "").split("\n")[0]) for command in commands]
+    usage = f"usage: {name} COMMAND [OPTIONS]\n\n{app.help}\n\n"
+    return usage + _table(rows, width) + f"\n{name} COMMAND --help lists a command's options.\n"
+
+
+def _command_help(name: str, command: App, help: str | None, width: int) -> str:
     arguments = list(command.assemble_argument_collection())
-    required = " ".join(f"{a.names[0]} {_metavar(a)}" for a in arguments if a.required)
-    rows = [(f"{', '.join(a.names)} {_metavar(a)}".rstrip(), _describe(a)) for a in arguments]
-    description = textwrap.fill(" ".join((command.help or "").split()), width)
-    return f"usage: {name} {chosen} {required} [OPTIONS]\n\n{description}\n\n{_table(rows, width)}"
+    usage = [name]
+    rows = []
+    for argument in arguments:
+        positional = not argument.names[0].startswith("-")
+        left = _metavar(argument) if positional else f"{', '.join(argument.names)} {_metavar(argument)}".rstrip()
+        rows.append((left, _describe(argument)))
+        if positional:
+            usage.append(left if argument.required else f"[{left}]")
+        elif argument.required:
+            usage.append(f"{argument.names[0]} {_metavar(argument)}")
+    description = textwrap.fill(" ".join((help or "").split()), width)
+    return f"usage: {' '.join(usage)} [OPTIONS]\n\n{description}\n\n{_table(rows, width)}"
 
 
 def _metavar(argument) -> str:

@@ -1,4 +1,4 @@
-"""Readers of the data that travels with netctrl: the papers' claims and the schema of Design files."""
+"""Readers of the data that travels with netctrl: the papers' claims, scenarios, and the schema of Design files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from netctrl.errors import FileError, InvalidValue
 
-__all__ = ["Claim", "claims", "data_path", "design_schema"]
+__all__ = ["Claim", "claims", "data_path", "design_schema", "scenario_path", "scenarios"]
 
 _INSTALLED = Path(__file__).parent / "data"  # where the wheel carries the repository's data/
 _CHECKOUT = Path(__file__).parent.parent / "data"
@@ -50,6 +50,27 @@ def claims(paper: str) -> tuple[Claim, ...]:
         raise InvalidValue("paper", paper, ", ".join(PAPERS))
     with data_path(f"claims/{paper}.csv").open(newline="", encoding="utf-8") as file:
         return tuple(_claim(row) for row in csv.DictReader(file))
+
+
+def scenarios() -> tuple[str, ...]:
+    """Names of the scenarios that come with netctrl."""
+    folders = [folder / "scenarios" for folder in (_INSTALLED, _CHECKOUT) if (folder / "scenarios").is_dir()]
+    return tuple(sorted(path.stem for path in folders[0].glob("*.toml"))) if folders else ()
+
+
+def scenario_path(name: str) -> Path:
+    """The path of a scenario: a file if there is one of this name, else one that comes with netctrl.
+
+    Raises
+    ------
+    InvalidValue
+        Neither a file nor one of `scenarios()`.
+    """
+    if Path(name).exists() or name.endswith(".toml"):
+        return Path(name)
+    if name in scenarios():
+        return data_path(f"scenarios/{name}.toml")
+    raise InvalidValue("scenario", name, f"a TOML file, or one of {', '.join(scenarios())}")
 
 
 def design_schema() -> dict[str, Any]:

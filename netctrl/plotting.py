@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from itertools import cycle
 from typing import Any, cast
 
@@ -21,8 +22,10 @@ from netctrl.frequency.margins import Margins, margins
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.artifact import ArcDesign
 from netctrl.model.loop import DelayLoop
+from netctrl.model.simulation import SimulationResult
+from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["arc_figure", "bode", "draw", "stability_map"]
+__all__ = ["arc_figure", "bode", "draw", "stability_map", "time_series"]
 
 # Dark to light, so that they also differ without colour.
 _CLASSES = (
@@ -55,7 +58,11 @@ def draw(record: Any, **options: Any) -> Figure:
         return bode(record, **options)
     if isinstance(record, StabilityMap):
         return stability_map(record, **options)
-    raise InvalidValue("record", type(record).__name__, "an ArcDesign, a DelayLoop or a StabilityMap")
+    if isinstance(record, SimulationResult):
+        return time_series({record.simulator: record}, **options)
+    raise InvalidValue(
+        "record", type(record).__name__, "an ArcDesign, a DelayLoop, a StabilityMap or a SimulationResult"
+    )
 
 
 def bode(loop: DelayLoop, *, title: str = "") -> Figure:
@@ -97,6 +104,48 @@ def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
     _legend(axes, entries)
     figure.suptitle(_title(design), fontsize=12)
     return figure
+
+
+def time_series(results: Mapping[str, SimulationResult], *, title: str = "") -> Figure:
+    """Backlog, throughput, probability and loss of each link against time, results by name side by side.
+
+    Lines are means over a few hundredths of the whole; the backlog's band is from its least to its greatest sample.
+    """
+    figure = _Shown(figsize=(9.0, 8.4), layout="constrained")
+    panels = figure.subplots(4, 1, sharex=True)
+    several = len(results) > 1
+    for name, result in results.items():
+        for row, link in enumerate(result.scenario.links):
+            label = link.id if not several else name if len(result.scenario.links) == 1 else f"{name}: {link.id}"
+            _draw_link(panels, result, row, label)
+    for axes, what in zip(panels, ("backlog [kB]", "throughput [Mbit/s]", "probability", "loss [%]"), strict=True):
+        axes.set_ylabel(what)
+        axes.grid(color="#dddddd", lw=0.6)
+        axes.set_ylim(bottom=0.0)
+    panels[-1].set_xlabel("time [s]")
+    if several or len(next(iter(results.values())).scenario.links) > 1:
+        panels[0].legend(fontsize=9, ncols=3, loc="upper left")
+    first = next(iter(results.values()))
+    figure.suptitle(title or f"{first.scenario.name} ({', '.join(results)})", fontsize=11)
+    return figure
+
+
+def _draw_link(panels: Any, result: SimulationResult, row: int, label: str) -> None:
+    width = max(1, -(-len(result.time_s) // 400))
+    count = len(result.time_s) // width
+    seconds = width * float(result.time_s[0])
+
+    def blocks(series: np.ndarray) -> np.ndarray:
+        return series[row, : count * width].reshape(count, width)
+
+    t = seconds * (np.arange(count) + 0.5)
+    q = blocks(result.backlog_bytes) / 1e3
+    arrived, lost = (blocks(series).sum(axis=1) for series in (result.arrived_bytes, result.lost_bytes))
+    (line,) = panels[0].plot(t, q.mean(axis=1), lw=1.2, label=label)
+    panels[0].fill_between(t, q.min(axis=1), q.max(axis=1), color=line.get_color(), alpha=0.2, lw=0.0)
+    panels[1].plot(t, blocks(result.departed_bytes).sum(axis=1) * BITS_PER_BYTE / seconds / 1e6, lw=1.2)
+    panels[2].plot(t, blocks(result.probability).mean(axis=1), lw=1.2)
+    panels[3].plot(t, 100.0 * np.divide(lost, arrived, out=np.zeros_like(lost), where=arrived > 0.0), lw=1.2)
 
 
 def _title(design: ArcDesign) -> str:

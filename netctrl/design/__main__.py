@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
-
-from netctrl.cli import GOOD, invocation, new_app, run, say
-from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
+from netctrl.cli import GOOD, PLOT_SUFFIXES, checked_plot, invocation, new_app, option, report, run, say, write_all
+from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.units import (
     COUNT_TAKES,
     DURATION_TAKES,
@@ -34,7 +31,6 @@ RTT_TAKES = "a round-trip time above 0 with its unit (ns, us, ms, s, min), as in
 UTILIZATION_TAKES = "a number in (0, 1], as in 0.98"
 QUEUE_TAKES = "a number of packets of at least 0, as in 0, or a size with its unit, as in 50kB"
 ALPHA_TAKES = "a gain above 0 per packet, as in 1.42e-5"
-PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 # Argument of netctrl.arc -> option, where the two differ by more than dashes.
 OPTIONS = {"flows": "--N", "fragile_flows": "--fragile-N", "output": "-o"}
@@ -42,36 +38,28 @@ OPTIONS = {"flows": "--N", "fragile_flows": "--fragile-N", "output": "-o"}
 app = new_app("python -m netctrl.design", "Control laws for congestion management, with certificates.")
 
 
-def _option(metavar: str, help: str, *names: str) -> Parameter:
-    return Parameter(name=list(names) or None, help=f"{metavar}: {help}", allow_leading_hyphen=True)
-
-
 @app.command(help="ARC: AQM gains for TCP on one congested link, exact for the delay and for the epoch.")
 def arc(
     *,
-    flows: Annotated[str, _option("FLOWS", FLOWS_TAKES, "--N")],
-    capacity: Annotated[str, _option("RATE", f"link capacity: {RATE_TAKES}")] = "10Mbit",
-    packet_size: Annotated[str, _option("SIZE", SIZE_TAKES)] = "1000",
-    rtt: Annotated[str, _option("TIME", RTT_TAKES)] = "500ms",
-    utilization: Annotated[str, _option("GAMMA", f"target utilization: {UTILIZATION_TAKES}")] = "0.98",
-    epoch: Annotated[str, _option("TIME", f"how often the law acts: {DURATION_TAKES}")] = "1s",
-    target_queue: Annotated[str, _option("QUEUE", QUEUE_TAKES)] = "0",
-    plant: Annotated[str, _option("PLANT", "paper (eq. 7), noq (no queue stands) or phys (a queue stands)")] = "paper",
-    alpha: Annotated[str | None, _option("GAIN", f"analyse this instead of designing one: {ALPHA_TAKES}")] = None,
+    flows: Annotated[str, option("FLOWS", FLOWS_TAKES, "--N")],
+    capacity: Annotated[str, option("RATE", f"link capacity: {RATE_TAKES}")] = "10Mbit",
+    packet_size: Annotated[str, option("SIZE", SIZE_TAKES)] = "1000",
+    rtt: Annotated[str, option("TIME", RTT_TAKES)] = "500ms",
+    utilization: Annotated[str, option("GAMMA", f"target utilization: {UTILIZATION_TAKES}")] = "0.98",
+    epoch: Annotated[str, option("TIME", f"how often the law acts: {DURATION_TAKES}")] = "1s",
+    target_queue: Annotated[str, option("QUEUE", QUEUE_TAKES)] = "0",
+    plant: Annotated[str, option("PLANT", "paper (eq. 7), noq (no queue stands) or phys (a queue stands)")] = "paper",
+    alpha: Annotated[str | None, option("GAIN", f"analyse this instead of designing one: {ALPHA_TAKES}")] = None,
     accept: Annotated[
-        str, _option("STATUS", "admissible, or stable: also a gain slower than the rule asks")
+        str, option("STATUS", "admissible, or stable: also a gain slower than the rule asks")
     ] = "admissible",
-    fragile_flows: Annotated[
-        str, _option("FLOWS", "N_min of the minimum-stability check, eq. 9", "--fragile-N")
-    ] = "10",
-    fragile_rtt: Annotated[str, _option("TIME", "longest RTT of the minimum-stability check, eq. 9")] = "2s",
-    json: Annotated[
-        bool, Parameter(help=": print the Design as one JSON object and nothing else", negative="")
-    ] = False,
+    fragile_flows: Annotated[str, option("FLOWS", "N_min of the minimum-stability check, eq. 9", "--fragile-N")] = "10",
+    fragile_rtt: Annotated[str, option("TIME", "longest RTT of the minimum-stability check, eq. 9")] = "2s",
+    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
     output: Annotated[
-        str | None, _option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
+        str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
     ] = None,
-    plot: Annotated[str | None, _option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """Parse what is text, call `netctrl.arc`, write what was asked for."""
     packet = _read("packet_size", packet_size, parse_size, SIZE_TAKES)
@@ -90,10 +78,7 @@ def arc(
         "fragile_rtt_s": _read("fragile_rtt", fragile_rtt, parse_duration, DURATION_TAKES),
         "argv": invocation(),
     }
-    if plot is not None and Path(plot).suffix.lower() not in PLOT_SUFFIXES:
-        raise InvalidValue("plot", plot, f"a file name that ends in {', '.join(PLOT_SUFFIXES)}")
-    if plot is not None and output is not None and Path(plot).resolve() == Path(output).resolve():
-        raise InvalidValue("plot", plot, "another file than -o")
+    picture = checked_plot(plot, output)
 
     import netctrl
 
@@ -103,12 +88,12 @@ def arc(
             refused = NoAdmissibleDesign(design.certificate.warnings[0])
     except NoAdmissibleDesign as error:
         design, refused = error.design, error
-    files: dict[str, tuple[str, bytes]] = {}  # option -> path, content; all are made before the first is written
-    if plot is not None:
-        files["plot"] = plot, _picture(design, Path(plot).suffix[1:].lower())
+    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    if plot is not None and picture is not None:
+        files["plot"] = plot, lambda: _picture(design, picture)
     if output is not None and refused is None:
-        files["output"] = output, design.to_json().encode()
-    _write(files)
+        files["output"] = output, lambda: design.to_json().encode()
+    write_all(files)
     say(design.to_json() if json else arc_report(design))
     if refused is not None:
         raise refused
@@ -139,18 +124,6 @@ def _queue(text: str, packet_size_bytes: float) -> float:
         return parse_size(text) / packet_size_bytes
 
 
-def _write(files: dict[str, tuple[str, bytes]]) -> None:
-    """Write all files or, where one place can't be written, none."""
-    from netctrl.model.artifact import check_writable, write_atomically
-
-    for act in (lambda path, _: check_writable(path), write_atomically):
-        for option, (path, content) in files.items():
-            try:
-                act(path, content)
-            except FileError as error:
-                raise InvalidValue(option, path, f"a file that can be written (here: {error.why})") from None
-
-
 def _picture(design: ArcDesign, kind: str) -> bytes:
     import io
 
@@ -165,12 +138,8 @@ def _picture(design: ArcDesign, kind: str) -> bytes:
 def arc_report(design: ArcDesign) -> str:
     """The Design as a short table for people."""
     title, rows = design.summary()
-    width = max(len(name) for name, _ in rows) + 2
-    lines = [f"{title}: {design.certificate.status.upper()}", ""]
-    lines += [f"  {name:<{width}}{text}" for name, text in rows]
-    if design.certificate.warnings:
-        lines += ["", *(f"  warning: {warning}" for warning in design.certificate.warnings)]
-    return "\n".join(lines) + "\n"
+    notes = [f"warning: {warning}" for warning in design.certificate.warnings]
+    return report(f"{title}: {design.certificate.status.upper()}", rows, notes)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

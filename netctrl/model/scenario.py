@@ -18,7 +18,7 @@ from netctrl.model.arc import ArcInputs
 from netctrl.model.gain import ArcLaw
 from netctrl.model.quantity import Duration, Rate, Size, Span, duration, instant, number, rate, settle, size, span
 from netctrl.model.queue import ArcQueue, DesignQueue, DropTailQueue, Queue, arc_queue
-from netctrl.units import BITS_PER_BYTE
+from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = [
     "BulkFlows",
@@ -268,21 +268,24 @@ class Scenario(_Record, frozen=True, kw_only=True):
             if change.at >= self.duration:
                 raise InvalidValue("changes.at", change.at, f"a time before the end ({self.duration:g} s)")
 
-    def with_queue(self, queue: Queue) -> Scenario:
-        """The scenario with `queue` on each link that has an `arc` or a `design` queue.
+    def with_queue(self, queue: Queue, capacity_bit_per_s: float) -> Scenario:
+        """The scenario with `queue`, designed for a capacity, on each link that has an `arc` or a `design` queue.
 
         Raises
         ------
         InvalidValue
-            No link has one.
+            No link has one, or one of them has another capacity.
         """
-        takes_it = [isinstance(link.queue, ArcQueue | DesignQueue) for link in self.links]
-        if not any(takes_it):
+        links = []
+        for link in self.links:
+            if isinstance(link.queue, ArcQueue | DesignQueue):
+                if abs(link.capacity / capacity_bit_per_s - 1.0) > 1e-9:
+                    takes = f"a Design for the {format_quantity(link.capacity, 'bit/s')} of link {link.id}"
+                    raise InvalidValue("design", format_quantity(capacity_bit_per_s, "bit/s"), takes)
+                link = msgspec.structs.replace(link, queue=queue)
+            links.append(link)
+        if not any(isinstance(link.queue, ArcQueue | DesignQueue) for link in self.links):
             raise InvalidValue("design", self.name, 'a scenario with a link whose queue is of kind "design" or "arc"')
-        links = [
-            msgspec.structs.replace(link, queue=queue) if chosen else link
-            for link, chosen in zip(self.links, takes_it, strict=True)
-        ]
         return msgspec.structs.replace(self, links=tuple(links))
 
 

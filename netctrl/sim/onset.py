@@ -74,7 +74,9 @@ def arc_onset(
     """
     low, high = (checked_number("between", gain, "two gains above 0", above=0.0) for gain in between)
     if _unstable(low, flows, rtt_s, setting) or not _unstable(high, flows, rtt_s, setting):
-        raise InvalidValue("between", between, "a gain at which the fluid is stable and a greater one at which it isn't")
+        raise InvalidValue(
+            "between", between, "a gain at which the fluid is stable and a greater one at which it isn't"
+        )
     while high / low > 1.0 + tolerance:
         middle = (low * high) ** 0.5
         if _unstable(middle, flows, rtt_s, setting):
@@ -109,7 +111,7 @@ def _near_rest(alpha: float, flows: float, rtt_s: float, setting: ArcSetting) ->
             alpha=alpha, epoch=d, target_utilization=gamma, target_queue=setting.target_queue_packets * _PACKET
         ),
     )
-    senders = BulkFlows(id="tcp", path=("link",), rtt=rtt_s - queue / C, count=1)
+    senders = BulkFlows(id="tcp", path=("link",), rtt=(rtt_s - queue / C, rtt_s - queue / C), count=1)
     ready = problem(
         Scenario(
             name="onset",

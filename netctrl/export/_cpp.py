@@ -1,0 +1,49 @@
+"""Values as C++ text: whatever a name or a command line holds, it can neither end its literal nor its comment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isinf, isnan
+
+from netctrl.errors import InvalidValue
+
+__all__ = ["nanoseconds", "real", "row", "string"]
+
+_MAX_NS = 2**62
+# A quote would end the literal; a backslash starts an escape, ? a trigraph, * is in what starts or ends a comment.
+_UNSAFE = frozenset("\\?*")
+
+
+def string(text: str) -> str:
+    """A C++ string literal of UTF-8 that may also stand in a comment: printable ASCII and octal escapes, one line."""
+    return '"' + "".join(_safe(byte) for byte in text.encode("utf-8", "surrogateescape")) + '"'
+
+
+def _safe(byte: int) -> str:
+    character = chr(byte)
+    if character == '"':
+        return '\\"'
+    # Octal takes three digits at most, so that what follows is never swallowed.
+    return character if 0x20 <= byte < 0x7F and character not in _UNSAFE else f"\\{byte:03o}"
+
+
+def real(value: float) -> str:
+    """A C++ double that reads back to the last bit."""
+    if isnan(value):
+        raise InvalidValue("number", value, "a number")
+    if isinf(value):
+        return "-HUGE_VAL" if value < 0 else "HUGE_VAL"
+    return repr(float(value))
+
+
+def row(values: Iterable[str]) -> str:
+    """Braces around values."""
+    return "{" + ", ".join(values) + "}"
+
+
+def nanoseconds(name: str, seconds: float) -> int:
+    """A time in ns, as ns-3 counts it; InvalidValue where nothing would be left of it."""
+    count = round(seconds * 1e9)
+    if (seconds > 0.0 and count == 0) or count > _MAX_NS:
+        raise InvalidValue(name, seconds, "a time from 1 ns to 146 years: ns-3 counts in ns")
+    return count
