@@ -17,12 +17,16 @@ from netctrl.model.loop import DelayLoop, SampledLoop
 
 __all__ = [
     "LinearTcp",
+    "TcpPartials",
     "applicable_plant",
     "arc_arrival_rate",
     "arc_corners",
     "arc_loop",
     "arc_sampled_loop",
+    "fast_arc_loop",
+    "fast_arc_sampled_loop",
     "linear_tcp",
+    "tcp_partials",
 ]
 
 
@@ -55,6 +59,40 @@ def linear_tcp(flows: Any, rtt: Any, rate: Any) -> LinearTcp:
     """
     B, w0, _ = tcp_equilibrium(flows, rtt, rate)
     return LinearTcp(gain=B * w0 * w0 / 4.0, time_constant=rtt * w0 / 2.0, delay=rtt)
+
+
+class TcpPartials(NamedTuple):
+    """Partial derivatives of W' (`netctrl.fluid.tcp.window_slope`) at the equilibrium; floats, or arrays."""
+
+    window: Any
+    """∂W'/∂W = −1/(w0 tau) [1/s]."""
+    delayed_rate: Any
+    """∂W'/∂x(t−R) = −1/w0."""
+    signal: Any
+    """∂W'/∂p(t−R) = −w0²/(2 tau) [packet/s]."""
+    rtt: Any
+    """∂W'/∂R = −1/tau² [packet/s²]."""
+
+
+def tcp_partials(flows: Any, rtt: Any, rate: Any) -> TcpPartials:
+    """How the window's slope of one flow answers to what it depends on, around its equilibrium.
+
+    `linear_tcp` follows with x = W/R and the delayed window taken undelayed: 1/T1 = 1/(w0 tau) + (1/w0)/tau, and
+    P0 = N T1 w0²/(2 tau).
+
+    Parameters
+    ----------
+    flows, rtt, rate : array_like
+        N, tau [s] and the arrival rate [packet/s], broadcast.
+
+    Notes
+    -----
+    Hollot, Misra, Towsley, Gong, "A control theoretic analysis of RED", INFOCOM 2001, Appendix I.
+    """
+    _, w0, _ = tcp_equilibrium(flows, rtt, rate)
+    return TcpPartials(
+        window=-1.0 / (w0 * rtt), delayed_rate=-1.0 / w0, signal=-0.5 * w0 * w0 / rtt, rtt=-1.0 / (rtt * rtt)
+    )
 
 
 def applicable_plant(setting: ArcSetting) -> Plant:
@@ -140,6 +178,36 @@ def arc_sampled_loop(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, pl
         B=np.moveaxis(np.array(B), 0, -1),
         read=np.array(read),
         keep=np.array(keep),
+        delay=tau,
+        epoch=setting.epoch_s,
+    )
+
+
+def fast_arc_loop(rtt_s: float, setting: ArcSetting) -> DelayLoop:
+    """Open loop of FAST senders under FAST-extended ARC where a queue stands, at a = 1, for epochs that are short.
+
+    A rate source answers to the price q_v/(gamma C) of one round trip ago, δx = −(a/tau) x0 δprice; all together fill
+    the link, so δy = −(a/tau) δq_v(t − tau). Arrivals and backlog both integrate that under q_v' = y + (gamma/d) q:
+    L = a (s + gamma/d) e^(−s tau)/(tau s²), a double integrator, stable for small a only if d > gamma·tau.
+
+    Source: ARC paper, Algorithm 3, whose stability it leaves as future work (Section V).
+    """
+    gamma, d = setting.utilization, setting.epoch_s
+    return DelayLoop(gain=gamma / (rtt_s * d), delay=rtt_s, integrators=2, leads=(d / gamma,), lags=())
+
+
+def fast_arc_sampled_loop(rtt_s: ArrayLike, setting: ArcSetting) -> SampledLoop:
+    """`fast_arc_loop` exact for the epoch, q_v ← q_v + b + gamma q; its gain is FAST's a. Round trips are constant.
+
+    Far less stable than the continuous loop, since the epoch must exceed gamma·tau. Use `spectral_radius`: the open
+    loop has an eigenvalue on the unit circle besides the law's own, so its limit isn't what `gain_limits` looks for.
+    """
+    tau = np.asarray(rtt_s, dtype=float)
+    return SampledLoop(
+        A=np.zeros((*tau.shape, 2, 2)),
+        B=np.stack([-1.0 / tau, -1.0 / tau], axis=-1),
+        read=np.array([setting.utilization, 1.0]),
+        keep=np.array([True, False]),
         delay=tau,
         epoch=setting.epoch_s,
     )

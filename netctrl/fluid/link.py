@@ -23,5 +23,5 @@ def backlog_step(backlog: float, arrivals: float, service: float, buffer: float)
     offered = backlog + arrivals
     departures = min(offered, service)
     waiting = offered - departures
-    loss = max(waiting - buffer, 0.0)
-    return waiting - loss, departures, loss
+    after = min(waiting, buffer)
+    return after, departures, waiting - after

@@ -39,6 +39,9 @@ def window_slope(window: float, rtt: float, delayed_rate: float, signal: float) 
 def fast_rate(max_rate: float, gain: float, price: float, rtt: float) -> float:
     """x = x_max · exp(−a · price/R) [packet/s], with the path's price [s] one round trip ago.
 
+    R is the propagation round trip, the least that the sender has seen: with queueing in it, a queue would speed up
+    the senders that fill it.
+
     Source: Paganini, Wang, Low, Doyle, "A new TCP/AQM for stable operation in fast networks", INFOCOM 2003.
     """
     return max_rate * exp(-gain * price / rtt)

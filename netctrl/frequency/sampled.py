@@ -104,7 +104,8 @@ def _epoch_map(loop: SampledLoop):
     augmented = np.zeros((*shape, m + 1, m + 1))
     augmented[..., :m, :m] = A
     # The answer is linear in B, so B enters at the size of A: a large one must not set the scaling of the exponential.
-    size = np.abs(B).max(axis=-1, keepdims=True) / np.abs(A).max(axis=(-2, -1))[..., None]
+    largest = np.abs(A).max(axis=(-2, -1))[..., None]
+    size = np.abs(B).max(axis=-1, keepdims=True) / np.where(largest > 0.0, largest, 1.0)
     augmented[..., :m, m] = B / size
     early = _exponential(augmented * np.broadcast_to(r, shape)[..., None, None])
     late = _exponential(augmented * np.broadcast_to(d - r, shape)[..., None, None])

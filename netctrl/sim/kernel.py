@@ -173,7 +173,7 @@ def _send_fast(plant: Plant, state: State, group: int, step: int, delay: float) 
         older, newer = (step - whole - 1) & mask, (step - whole) & mask
         price = prices[older] + (1.0 - (lag - whole)) * (prices[newer] - prices[older])
         if state.flows[i] > 0.0:
-            total += state.flows[i] * fast_rate(plant.fast[group, 1], plant.fast[group, 2], price, R)
+            total += state.flows[i] * fast_rate(plant.fast[group, 1], plant.fast[group, 2], price, plant.rtt[i])
     return total
 
 
