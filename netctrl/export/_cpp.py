@@ -9,7 +9,7 @@ from netctrl.errors import InvalidValue
 
 __all__ = ["nanoseconds", "real", "row", "string"]
 
-_MAX_NS = 2**62
+_MOST_S = 4e9  # ns-3 counts ns in signed 64 bits
 # A quote would end the literal; a backslash starts an escape, ? a trigraph, * is in what starts or ends a comment.
 _UNSAFE = frozenset("\\?*")
 
@@ -43,7 +43,6 @@ def row(values: Iterable[str]) -> str:
 
 def nanoseconds(name: str, seconds: float) -> int:
     """A time in ns, as ns-3 counts it; InvalidValue where nothing would be left of it."""
-    count = round(seconds * 1e9)
-    if (seconds > 0.0 and count == 0) or count > _MAX_NS:
-        raise InvalidValue(name, seconds, "a time from 1 ns to 146 years: ns-3 counts in ns")
-    return count
+    if not seconds <= _MOST_S or 0.0 < seconds < 1e-9:
+        raise InvalidValue(name, seconds, f"a time from 1 ns to {_MOST_S:g} s: ns-3 counts in ns")
+    return round(seconds * 1e9)

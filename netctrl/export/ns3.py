@@ -5,6 +5,7 @@ Rendering is pure; `netctrl.export.ns3_run` compiles and runs what it gives.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -24,6 +25,9 @@ FIXED_FILES = (
     "netctrl-laws.h",
     "netctrl-queue-discs.h",
     "netctrl-tables.h",
+    "netctrl-routing.h",
+    "netctrl-traffic.h",
+    "netctrl-recorder.h",
     "main.cc",
     "Makefile",
     "README.txt",
@@ -178,7 +182,7 @@ def _certificate(design: AnyDesign) -> list[str]:
 
 
 def _json(record: Provenance) -> str:
-    return string(msgspec.json.encode(record).decode())
+    return string(json.dumps(msgspec.to_builtins(record)))  # ASCII, whatever bytes a command line held
 
 
 # --- scenario.h ------------------------------------------------------------------------------------------------------
@@ -191,6 +195,7 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> str:
         "int64_t kDuration": (nanoseconds("duration", scenario.duration), "[ns]"),
         "int64_t kSample": (nanoseconds("sample", scenario.sample), "[ns]"),
         "uint32_t kPacketSize": (int(scenario.packet_size), "[byte], with IP and TCP headers"),
+        "uint32_t kInitialWindow": (scenario.initial_window, "[segment]"),
         "uint32_t kSeed": (scenario.seed, ""),
         "uint32_t kSocketBuffer": (_socket_buffer(scenario), "[byte], of TCP at both ends"),
         "int kRouters": (len(routers), ""),

@@ -1,0 +1,252 @@
+"""What Figs. 5 to 9, 11 and 12 of the ARC paper share: schemes, phases, tables and the picture of fluid beside ns-3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from packets import available, run_all
+
+from netctrl.datasets import data_path, scenario_path
+from netctrl.errors import FileError
+from netctrl.model.artifact import write_atomically
+from netctrl.model.queue import ArcQueue, AvqQueue, DropTailQueue, PiQueue, Queue, SfcQueue
+from netctrl.model.scenario import Scenario, WebFlows, read_scenario
+from netctrl.model.simulation import SimulationResult
+from netctrl.sim.run import simulate_many
+
+RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
+SEEDS = (1, 2, 3, 4, 5)
+
+ARC, PI, AVQ, SFC, DROP_TAIL = "ARC", "PI", "AVQ", "SFC", "drop-tail"
+SCHEMES: dict[str, Queue] = {
+    ARC: ArcQueue(),
+    PI: PiQueue(),
+    AVQ: AvqQueue(),
+    SFC: SfcQueue(),
+    DROP_TAIL: DropTailQueue(),
+}
+"""The paper's settings (Section IV). SFC's law and PI's reference of 50 packets are assumed: the paper gives none."""
+
+COLOURS = {
+    ARC: "#1f4e9c",
+    "ARC, d = 2 s": "#6fa8dc",
+    PI: "#b45f06",
+    AVQ: "#6aa84f",
+    SFC: "#8e44ad",
+    DROP_TAIL: "#777777",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of a run that is summarised by itself."""
+
+    name: str
+    start: float
+    stop: float
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One figure: a scenario under several schemes, in the fluid and in ns-3."""
+
+    name: str
+    scenario: Scenario
+    schemes: Mapping[str, Queue]
+    phases: Sequence[Phase]
+    link: str = "forward"
+
+
+def load(name: str) -> Scenario:
+    """A scenario that comes with netctrl."""
+    return read_scenario(scenario_path(name))
+
+
+def under(scenario: Scenario, queue: Queue, seed: int = 1) -> Scenario:
+    """The scenario with `queue` on every link."""
+    links = tuple(msgspec.structs.replace(link, queue=queue) for link in scenario.links)
+    return msgspec.structs.replace(scenario, links=links, seed=seed)
+
+
+def shortened(scenario: Scenario, factor: float, keep: float = 1.0) -> Scenario:
+    """All times of a scenario times `factor`, of which the first `keep` part is run."""
+    end = scenario.duration * factor * keep
+
+    def scaled(times: tuple[float, float] | None) -> tuple[float, float] | None:
+        return None if times is None else (times[0] * factor, times[1] * factor)
+
+    flows = [
+        msgspec.structs.replace(group, start=scaled(group.start), stop=scaled(group.stop))
+        for group in scenario.flows
+        if group.start[0] * factor < end
+    ]
+    changes = [msgspec.structs.replace(c, at=c.at * factor) for c in scenario.changes if c.at * factor < end]
+    return msgspec.structs.replace(
+        scenario,
+        duration=end,
+        warmup=min(scenario.warmup * factor, 0.5 * end),
+        flows=tuple(flows),
+        changes=tuple(changes),
+    )
+
+
+def fluid(study: Study, seeds: Sequence[int] = SEEDS) -> dict[str, list[SimulationResult]]:
+    """Every scheme and seed in the fluid, in full length."""
+    runs = [under(study.scenario, queue, seed) for queue in study.schemes.values() for seed in seeds]
+    results = simulate_many(runs, n_jobs=-1)
+    k = len(seeds)
+    return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(study.schemes)}
+
+
+def ns3(study: Study, seeds: Sequence[int] = (1,)) -> dict[str, list[SimulationResult]]:
+    """Every scheme and seed in ns-3; nothing where there is none."""
+    if not available():
+        return {}
+    results = run_all([under(study.scenario, queue, seed) for queue in study.schemes.values() for seed in seeds])
+    k = len(seeds)
+    return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(study.schemes)}
+
+
+def table(study: Study, results: Mapping[str, Sequence[SimulationResult]]) -> pd.DataFrame:
+    """One row a scheme, seed and phase."""
+    rows = []
+    for scheme, runs in results.items():
+        for result in runs:
+            row = [link.id for link in result.scenario.links].index(study.link)
+            for phase in study.phases:
+                if phase.stop > result.time_s[-1] * (1.0 + 1e-9):
+                    continue
+                found = result.summary(phase.start, phase.stop)
+                link, web = found.links[row], found.responses
+                rows.append(
+                    {
+                        "simulator": result.simulator,
+                        "scheme": scheme,
+                        "seed": result.scenario.seed,
+                        "phase": phase.name,
+                        "throughput_mbit_s": link.throughput_bit_per_s / 1e6,
+                        "utilization": link.utilization,
+                        "backlog_mean_kb": link.backlog_mean_bytes / 1e3,
+                        "backlog_std_kb": link.backlog_std_bytes / 1e3,
+                        "backlog_p95_kb": link.backlog_quantiles_bytes[2] / 1e3,
+                        "loss": link.loss_ratio,
+                        "marking": link.marking_ratio,
+                        "probability_mean": link.probability_mean,
+                        "probability_cv": link.probability_cv,
+                        "response_mean_s": math.nan if web is None else web.mean_s,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def series(study: Study, results: Mapping[str, Sequence[SimulationResult]], bins: int = 200) -> pd.DataFrame:
+    """Means over `bins` parts of the first seed's run."""
+    parts = []
+    for scheme, runs in results.items():
+        result = runs[0]
+        row = [link.id for link in result.scenario.links].index(study.link)
+        width = max(1, len(result.time_s) // bins)
+        count = len(result.time_s) // width
+
+        def blocks(values: np.ndarray, row=row, count=count, width=width) -> np.ndarray:
+            return values[row, : count * width].reshape(count, width)
+
+        seconds = width * result.scenario.sample
+        arrived, lost = blocks(result.arrived_bytes).sum(axis=1), blocks(result.lost_bytes).sum(axis=1)
+        part = {
+            "simulator": result.simulator,
+            "scheme": scheme,
+            "time_s": seconds * (np.arange(count) + 0.5),
+            "backlog_kb": blocks(result.backlog_bytes).mean(axis=1) / 1e3,
+            "throughput_mbit_s": blocks(result.departed_bytes).sum(axis=1) * 8e-6 / seconds,
+            "loss_percent": 100.0 * np.divide(lost, arrived, out=np.zeros_like(lost), where=arrived > 0.0),
+            "probability": blocks(result.probability).mean(axis=1),
+        }
+        if any(isinstance(group, WebFlows) for group in result.scenario.flows):
+            part["response_s"] = _responses(result, seconds, count)
+        parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _responses(result: SimulationResult, seconds: float, count: int) -> np.ndarray:
+    """Mean response time of the short objects asked for in each part; NaN where there is none."""
+    short = result.response_bytes < 12e3
+    slots = (result.response_start_s[short] / seconds).astype(int)
+    inside = slots < count
+    sums = np.bincount(slots[inside], weights=result.response_s[short][inside], minlength=count)
+    number = np.bincount(slots[inside], minlength=count)
+    return np.divide(sums, number, out=np.full(count, np.nan), where=number > 0)
+
+
+def store(study: Study, results: Mapping[str, Sequence[SimulationResult]]) -> None:
+    """Keep what a full run in ns-3 gave: tables in data/results/, with the provenance of each run."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    numbers = {"float_format": "%.6g", "index": False}
+    write_atomically(RESULTS / f"{study.name}-ns3.csv", table(study, results).to_csv(**numbers).encode())
+    write_atomically(RESULTS / f"{study.name}-ns3-series.csv", series(study, results).to_csv(**numbers).encode())
+    made = {
+        scheme: [{"simulator": r.simulator, "seed": r.scenario.seed, "provenance": r.provenance} for r in runs]
+        for scheme, runs in results.items()
+    }
+    record = {"study": study.name, "scenario": study.scenario, "schemes": dict(study.schemes), "runs": made}
+    write_atomically(RESULTS / f"{study.name}-ns3.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+
+
+def stored(study: Study) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """Table and series of the full run that is kept, or None."""
+    try:
+        return tuple(pd.read_csv(data_path(f"results/{study.name}-ns3{part}.csv")) for part in ("", "-series"))
+    except FileError:
+        return None
+
+
+def mean(data: pd.DataFrame, scheme: str, phase: str, column: str) -> float:
+    """Mean over the seeds."""
+    chosen = data[(data.scheme == scheme) & (data.phase == phase)]
+    return float(chosen[column].mean())
+
+
+def spread(data: pd.DataFrame, scheme: str, phase: str, column: str) -> tuple[float, float]:
+    """Least and greatest of the seeds."""
+    chosen = data[(data.scheme == scheme) & (data.phase == phase)][column]
+    return float(chosen.min()), float(chosen.max())
+
+
+def picture(
+    title: str,
+    columns: Mapping[str, pd.DataFrame],
+    verdict: str,
+    rows: Sequence[str] = ("backlog_kb", "throughput_mbit_s", "loss_percent"),
+) -> Figure:
+    """Time series of all schemes, one column of panels for each simulator."""
+    labels = {
+        "backlog_kb": "backlog [kB]",
+        "throughput_mbit_s": "throughput [Mbit/s]",
+        "loss_percent": "loss [%]",
+        "probability": "probability",
+        "response_s": "response, objects < 12 kB [s]",
+    }
+    figure = Figure(figsize=(6.2 * len(columns), 2.5 * len(rows) + 1.2), layout="constrained")
+    panels = figure.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
+    for column, (name, data) in enumerate(columns.items()):
+        for row, what in enumerate(rows):
+            axes = panels[row, column]
+            for scheme, part in data.groupby("scheme", sort=False):
+                axes.plot(part.time_s, part[what], color=COLOURS[scheme], lw=1.1, label=scheme)
+            axes.grid(color="#dddddd", lw=0.6)
+            axes.set_ylim(bottom=0.0)
+            if column == 0:
+                axes.set_ylabel(labels[what])
+        panels[0, column].set_title(name, fontsize=10)
+        panels[-1, column].set_xlabel("time [s]")
+    panels[0, 0].legend(fontsize=8, ncols=2)
+    figure.suptitle(title, fontsize=12)
+    figure.supxlabel(verdict, fontsize=8.5)
+    return figure

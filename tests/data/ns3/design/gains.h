@@ -1,0 +1,46 @@
+// Made by netctrl export ns3: do not edit.
+// The queue of each link with its gains; what they mean is in netctrl-laws.h and netctrl-tables.h.
+
+#ifndef NETCTRL_GAINS_H
+#define NETCTRL_GAINS_H
+
+#include "netctrl-tables.h"
+
+namespace netctrl
+{
+
+/// How this export was made, as JSON.
+inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
+
+/// Why the gains can be trusted: the certificate of the Design; an unlimited margin is HUGE_VAL.
+namespace design
+{
+inline constexpr const char* kMethod = "arc";
+inline constexpr const char* kStatus = "admissible";
+inline constexpr double kDesignCapacity = 10000000.0; ///< [bit/s]
+inline constexpr double kGainMargin = 14.29689289803587; ///< [dB], continuous loop of plant paper
+inline constexpr double kPhaseMargin = 45.0; ///< [degree]
+inline constexpr double kDelayMargin = 3.4133876872597875; ///< [s]
+inline constexpr double kAlphaLimit = 2.3128302389763148e-05; ///< [1/packet], exact sampled loop of plant noq
+inline constexpr double kSampledGainMargin = 11.411087021013513; ///< [dB]
+inline constexpr double kSpectralRadius = 0.8945390919173217; ///< of one epoch
+// warning: "epoch 1 s is longer than the RTT 0.5 s: the paper's plant (eq. 7) ignores the sampling; trust the sampled loop"
+inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [\"netctrl\", \"design\", \"arc\"], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
+} // namespace design
+
+/// In the order of kLinks (scenario.h).
+inline const QueueSettings kQueues[] = {
+    // bottleneck, 1e+07 bit/s
+    ArcLaw{
+        6.217122230449917e-06, // alpha [1/packet]
+        1.0, // epoch [s]
+        0.98, // target utilization
+        0.0, // target queue [byte]
+        1000.0, // packet size [byte]
+        {0.0, 1.0, 0.0}, // rate error: amplitude [bit/s], frequency [rad/s], start [s]
+    },
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_GAINS_H
