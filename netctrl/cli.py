@@ -25,10 +25,12 @@ __all__ = [
     "NO_ADMISSIBLE_DESIGN",
     "PLOT_SUFFIXES",
     "WRONG_USE",
+    "check_places",
     "checked_plot",
     "invocation",
     "new_app",
     "option",
+    "positional",
     "progress_bar",
     "report",
     "run",
@@ -80,7 +82,8 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
         return _complain(_wrong_use(error), WRONG_USE)
     except InvalidValue as error:
         option = (options or {}).get(error.argument, "--" + error.argument.replace("_", "-"))
-        return _complain(f"{option}: got {error.got!r}, takes {error.takes}", WRONG_USE)
+        got = "nothing" if error.got is None else repr(error.got)
+        return _complain(f"{option}: got {got}, takes {error.takes}", WRONG_USE)
     except NoAdmissibleDesign as error:
         return _complain(str(error), NO_ADMISSIBLE_DESIGN)
     except FileError as error:
@@ -110,10 +113,15 @@ def invocation() -> tuple[str, ...]:
 
 
 def option(metavar: str, help: str, *names: str) -> Parameter:
-    """An option or a positional argument that takes text; "" as metavar is a flag."""
+    """An option that takes text; "" as metavar is a flag."""
     if not metavar:
         return Parameter(name=list(names) or None, help=f": {help}", negative="")
     return Parameter(name=list(names) or None, help=f"{metavar}: {help}", allow_leading_hyphen=True)
+
+
+def positional(metavar: str, help: str) -> Parameter:
+    """A positional argument that takes text; what begins with "-" is an option."""
+    return Parameter(help=f"{metavar}: {help}")
 
 
 def report(title: str, rows: Sequence[tuple[str, str]], notes: Sequence[str] = ()) -> str:
@@ -136,21 +144,23 @@ def checked_plot(plot: str | None, output: str | None) -> str | None:
     return Path(plot).suffix[1:].lower()
 
 
+def check_places(places: Mapping[str, str | None]) -> None:
+    """InvalidValue for the first option whose path can't be written, as far as can be told before the work is done."""
+    from netctrl.model.artifact import check_writable
+
+    for name, path in places.items():
+        if path is not None:
+            _attempt(name, path, lambda path=path: check_writable(path))
+
+
 def write_all(files: Mapping[str, tuple[str, Callable[[], bytes]]]) -> None:
     """Write all files (option -> path and what makes the content) or, where one place can't be written, none."""
-    from netctrl.model.artifact import check_writable, write_atomically
+    from netctrl.model.artifact import write_atomically
 
-    def attempt(option: str, path: str, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except FileError as error:
-            raise InvalidValue(option, path, f"a file that can be written (here: {error.why})") from None
-
-    for name, (path, _) in files.items():
-        attempt(name, path, lambda path=path: check_writable(path))
+    check_places({name: path for name, (path, _) in files.items()})
     made = {name: (path, make()) for name, (path, make) in files.items()}
     for name, (path, content) in made.items():
-        attempt(name, path, lambda path=path, content=content: write_atomically(path, content))
+        _attempt(name, path, lambda path=path, content=content: write_atomically(path, content))
 
 
 @contextmanager
@@ -164,6 +174,13 @@ def progress_bar(what: str) -> Generator[Callable[[float], None] | None]:
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
     with tqdm(total=1.0, desc=what, bar_format=form, leave=False, dynamic_ncols=True) as bar:
         yield lambda share: bar.update(share - bar.n) and None
+
+
+def _attempt(option: str, path: str, act: Callable[[], None]) -> None:
+    try:
+        act()
+    except FileError as error:
+        raise InvalidValue(option, path, f"a file that can be written (here: {error.why})") from None
 
 
 def _complain(message: str, status: int) -> int:

@@ -59,16 +59,21 @@ def scenarios() -> tuple[str, ...]:
 
 
 def scenario_path(name: str) -> Path:
-    """The path of a scenario: a file if there is one of this name, else one that comes with netctrl.
+    """The path of a scenario: a file if there is one of this name (no folder), else one that comes with netctrl.
 
     Raises
     ------
     InvalidValue
         Neither a file nor one of `scenarios()`.
     """
-    if Path(name).exists() or name.endswith(".toml"):
+    shipped = name in scenarios()
+    try:
+        there = bool(name) and Path(name).exists() and not (shipped and Path(name).is_dir())
+    except (OSError, ValueError):  # too long a name, or a folder that may not be looked into
+        there = False
+    if there or name.endswith(".toml"):
         return Path(name)
-    if name in scenarios():
+    if shipped:
         return data_path(f"scenarios/{name}.toml")
     raise InvalidValue("scenario", name, f"a TOML file, or one of {', '.join(scenarios())}")
 

@@ -51,7 +51,7 @@ class _Shown(Figure):
 
 
 def draw(record: Any, **options: Any) -> Figure:
-    """The figure of one record: Bode for a DelayLoop or an ArcDesign, a map for a StabilityMap."""
+    """The figure of one record: Bode for a DelayLoop or an ArcDesign, a map for a StabilityMap, else series in time."""
     if isinstance(record, ArcDesign):
         return bode(record.certificate.loop, title=_title(record), **options)
     if isinstance(record, DelayLoop):
@@ -111,6 +111,8 @@ def time_series(results: Mapping[str, SimulationResult], *, title: str = "") -> 
 
     Lines are means over a few hundredths of the whole; the backlog's band is from its least to its greatest sample.
     """
+    if not results:
+        raise InvalidValue("results", dict(results), "one result by its name, or more")
     figure = _Shown(figsize=(9.0, 8.4), layout="constrained")
     panels = figure.subplots(4, 1, sharex=True)
     several = len(results) > 1
@@ -124,9 +126,11 @@ def time_series(results: Mapping[str, SimulationResult], *, title: str = "") -> 
         axes.set_ylim(bottom=0.0)
     panels[-1].set_xlabel("time [s]")
     if several or len(next(iter(results.values())).scenario.links) > 1:
-        panels[0].legend(fontsize=9, ncols=3, loc="upper left")
+        for text in panels[0].legend(fontsize=9, ncols=3, loc="upper left").get_texts():
+            text.set_parse_math(False)
     first = next(iter(results.values()))
-    figure.suptitle(title or f"{first.scenario.name} ({', '.join(results)})", fontsize=11)
+    shown = figure.suptitle(title or f"{first.scenario.name} ({', '.join(results)})", fontsize=11)
+    shown.set_parse_math(False)  # a scenario's name is no formula
     return figure
 
 

@@ -19,7 +19,10 @@ from netctrl import ArcDesign, DelayLoop, InvalidValue
 from netctrl.design.arc import arc_gain_bands, arc_stability_map
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.arc import ArcSetting
-from netctrl.plotting import arc_figure, draw
+from netctrl.model.artifact import provenance
+from netctrl.model.scenario import BulkFlows, Link, Scenario
+from netctrl.model.simulation import SimulationResult
+from netctrl.plotting import arc_figure, draw, time_series
 
 # The ARC paper's gain on its own network: GM 7.1229 dB, PM 22.042° (shared/theory/arc.md, input A).
 GAIN_MARGIN, PHASE_MARGIN, CROSSOVER, PHASE_CROSSOVER = 7.122914, 22.04231, 0.4016284, 0.6417222
@@ -209,3 +212,105 @@ def test_plotting_leaves_pyplot_and_other_libraries_alone(tmp_path) -> None:
     """With pyplot comes a choice of backend, and figures that stay in memory."""
     ran = subprocess.run([sys.executable, "-c", ALONE], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr
+
+
+def simulated(*, links: int = 1, samples: int = 50, seed: int = 0, name: str = "a test") -> SimulationResult:
+    """A result of numbers without meaning, that differ from each other."""
+    rng = np.random.default_rng(seed)
+    nodes = [f"n{i}" for i in range(links + 1)]
+    parts = tuple(Link(id=f"link{i}", source=nodes[i], target=nodes[i + 1], capacity=1e6) for i in range(links))
+    flows = BulkFlows(id="f", count=1, rtt=0.1, path=("link0",))
+    arrived = rng.uniform(100.0, 200.0, (links, samples))
+    arrived[:, ::7] = 0.0
+    return SimulationResult(
+        scenario=Scenario(name=name, duration=0.5 * samples, sample=0.5, links=parts, flows=(flows,)),
+        simulator="fluid",
+        time_s=0.5 * np.arange(1, samples + 1),
+        backlog_bytes=rng.uniform(0.0, 9e3, (links, samples)),
+        arrived_bytes=arrived,
+        departed_bytes=rng.uniform(0.0, 5e4, (links, samples)),
+        lost_bytes=0.1 * arrived,
+        marked_bytes=np.zeros((links, samples)),
+        probability=rng.uniform(0.0, 1.0, (links, samples)),
+        carried_bytes=arrived[:1],
+        response_start_s=np.zeros(0),
+        response_bytes=np.zeros(0),
+        response_s=np.zeros(0),
+        provenance=provenance(),
+    )
+
+
+LABELS = ["backlog [kB]", "throughput [Mbit/s]", "probability", "loss [%]"]
+
+
+def drawn(axes: Axes) -> list[tuple[np.ndarray, np.ndarray]]:
+    return [(np.asarray(line.get_xdata()), np.asarray(line.get_ydata())) for line in axes.lines]
+
+
+def test_time_series_have_units_and_the_samples_of_a_short_run() -> None:
+    """Up to 400 samples each is drawn, at the middle of its interval."""
+    found = simulated()
+    figure = draw(found)
+    assert [axes.get_ylabel() for axes in figure.axes] == LABELS
+    assert figure.axes[-1].get_xlabel() == "time [s]"
+    assert figure.get_suptitle() == "a test (fluid)"
+    assert all(axes.get_ylim()[0] == 0.0 for axes in figure.axes)
+    assert figure.axes[0].get_legend() is None
+    lost = np.where(found.arrived_bytes[0] > 0.0, 10.0, 0.0)
+    wanted = [found.backlog_bytes[0] / 1e3, found.departed_bytes[0] * 8.0 / 0.5 / 1e6, found.probability[0], lost]
+    for axes, values in zip(figure.axes, wanted, strict=True):
+        ((t, y),) = drawn(axes)
+        assert t == pytest.approx(found.time_s - 0.25)
+        assert y == pytest.approx(values, abs=1e-12)
+    assert rendered(figure).startswith(b"\x89PNG")
+
+
+def test_time_series_of_a_long_run_are_means_of_blocks() -> None:
+    found = simulated(samples=1003)
+    figure = time_series({"fluid": found}, title="chosen")
+    assert figure.get_suptitle() == "chosen"
+    width, count = 3, 334
+
+    def blocks(series: np.ndarray) -> np.ndarray:
+        return series[0, : width * count].reshape(count, width)
+
+    ((t, q),) = drawn(figure.axes[0])
+    assert t == pytest.approx(0.5 * width * (np.arange(count) + 0.5))
+    assert q == pytest.approx(blocks(found.backlog_bytes).mean(axis=1) / 1e3)
+    ((_, rate),) = drawn(figure.axes[1])
+    assert rate == pytest.approx(blocks(found.departed_bytes).sum(axis=1) * 8.0 / (0.5 * width) / 1e6)
+    (band,) = figure.axes[0].collections
+    corners = band.get_paths()[0].vertices
+    assert corners[:, 1].max() == pytest.approx(blocks(found.backlog_bytes).max() / 1e3)
+    assert corners[:, 1].min() == pytest.approx(blocks(found.backlog_bytes).min() / 1e3)
+    assert len(figure.axes[0].lines[0].get_xdata()) <= 400
+
+
+def test_time_series_of_several_links_and_results_are_named() -> None:
+    links = draw(simulated(links=3))
+    assert labels(links.axes[0]) == ["link0", "link1", "link2"]
+    both = time_series({"fluid": simulated(), "ns-3": simulated(seed=1)})
+    assert labels(both.axes[0]) == ["fluid", "ns-3"]
+    assert both.get_suptitle() == "a test (fluid, ns-3)"
+    several = time_series({"fluid": simulated(links=2), "ns-3": simulated(links=2, seed=1)})
+    assert labels(several.axes[0]) == ["fluid: link0", "fluid: link1", "ns-3: link0", "ns-3: link1"]
+    for figure, count in ((links, 3), (both, 2), (several, 4)):
+        assert [len(axes.lines) for axes in figure.axes] == [count] * 4
+        for axes in figure.axes:  # one colour a link, the same in all panels
+            colours = [line.get_color() for line in axes.lines]
+            assert len(set(colours)) == count
+            assert colours == [line.get_color() for line in figure.axes[0].lines]
+
+
+def test_time_series_of_one_sample_and_of_nothing() -> None:
+    assert rendered(draw(simulated(samples=1))).startswith(b"\x89PNG")
+    with pytest.raises(InvalidValue, match="results"):
+        time_series({})
+
+
+def test_names_are_shown_as_they_are_written() -> None:
+    """Not read as formulas."""
+    figure = time_series({r"$\oops$": simulated(name=r"$\frac$"), "other": simulated()})
+    assert rendered(figure).startswith(b"\x89PNG")
+    assert figure.get_suptitle() == r"$\frac$ ($\oops$, other)"
+    assert labels(figure.axes[0]) == [r"$\oops$", "other"]

@@ -31,7 +31,7 @@ def test_star_import_gives_them_all() -> None:
     assert names.keys() - {"__builtins__"} == set(netctrl.__all__)
 
 
-@pytest.mark.parametrize("name", ["margin", "Arc", "simulate"])
+@pytest.mark.parametrize("name", ["margin", "Arc", "simulation"])
 def test_an_unknown_name_is_an_attribute_error_that_lists_the_known_ones(name) -> None:
     with pytest.raises(AttributeError, match="netctrl") as refusal:
         getattr(netctrl, name)

@@ -245,9 +245,44 @@ def test_a_history_that_grows_is_the_same_as_a_long_one(monkeypatch):
         state = longer_history(state, 0)
     advance(ready.plant, state, ready.record, np.zeros((0, ready.steps)), 0, ready.steps)
     assert np.array_equal(ready.record.links[0] * 1000.0, grown.backlog_bytes)
-    monkeypatch.setattr("netctrl.sim.problem._MAX_HISTORY", 1000)
+    monkeypatch.setattr("netctrl.sim.problem._MAX_HISTORY", 2 * ready.state.rate.nbytes)
     with pytest.raises(InvalidValue, match="bounded buffer"):
         simulate(scenario)
+
+
+@pytest.mark.parametrize(
+    ("queue", "more", "named"),
+    [
+        (ArcQueue(epoch=1e-9), {}, "step"),
+        (PieQueue(update=1.3e-9), {}, "step"),
+        (ArcQueue(), {"step": 1e-8}, "step"),
+        (ArcQueue(), {"rtt": 1e-9}, "step"),
+        (ArcQueue(), {"rtt": "1ms:100000s", "count": 1000}, "rtt"),
+        (AvqQueue(), {"buffer": None}, "links.line.virtual_buffer"),
+    ],
+)
+def test_what_would_take_for_ever_or_all_memory_is_refused(queue, more, named):
+    with pytest.raises(InvalidValue) as caught:
+        simulate(dumbbell(queue, **more))
+    assert caught.value.argument == named
+
+
+def test_changes_in_one_step_keep_their_order():
+    """Rates far below the step apart: the later one stands, be it the greater or the smaller."""
+    for rates in (("5Mbit", "2Mbit"), ("2Mbit", "5Mbit")):
+        changes = tuple(Change(at=10.0 + 1e-6 * k, link="line", capacity=rate) for k, rate in enumerate(rates))
+        result = simulate(dumbbell(DropTailQueue(), count=100, duration=20.0, changes=changes[::-1]))
+        served = result.departed_bytes[0, -50:].sum() * 8.0 / 5.0
+        assert served == pytest.approx(float(rates[-1][0]) * 1e6, rel=1e-6)
+
+
+def test_a_delay_that_shrinks_shortens_the_step():
+    line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="100ms")
+    flows = BulkFlows(id="tcp", path=("line",), rtt="220ms", count=5)
+    change = Change(at=5.0, link="line", delay="1ms")
+    scenario = Scenario(name="shrinks", duration=10.0, links=(line,), flows=(flows,), changes=(change,))
+    assert choose_step(scenario) <= 0.1 * (0.220 - 0.198) + 1e-12
+    assert simulate(scenario).carried_bytes.sum() > 0.0
 
 
 def test_a_class_stands_for_its_flows():

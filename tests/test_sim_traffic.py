@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.model.scenario import BulkFlows, Link, Scenario, WebFlows
+from netctrl.model.scenario import BulkFlows, Change, Link, Scenario, WebFlows
 from netctrl.sim.run import simulate
 from netctrl.sim.traffic import HOSTS, draw_flows
 from netctrl.sim.web import WINDOW, web_load
@@ -119,3 +119,20 @@ def test_a_queue_and_losses_lengthen_responses():
     busy = simulate(scenario(web(sessions=50), bulk(start="0s", count=100), capacity="10Mbit", warmup=50.0))
     assert busy.summary().responses.mean_s > idle.summary().responses.mean_s + 0.3
     assert idle.summary().links[0].loss_ratio == 0.0
+
+
+def test_sessions_that_never_come_to_ask_are_no_error():
+    quiet = simulate(scenario(web(sessions=1, think_time=1e6), duration=10.0))
+    assert len(quiet.response_s) == 0
+    assert quiet.summary().responses is None
+
+
+def test_a_change_of_the_path_is_felt_in_the_responses():
+    """A line that gets longer by 150 ms each way."""
+    change = Change(at=100.0, link="line", delay="150ms")
+    result = simulate(scenario(web(sessions=200), changes=(change,), initial_window=10))
+    small = result.response_bytes < 10e3
+    early, late = (small & (result.response_start_s < 99.0)), (small & (result.response_start_s > 101.0))
+    assert result.response_s[early].mean() == pytest.approx(0.15, abs=2e-3)
+    # A round trip to connect of 0.1 + 0.3 s, and half a one with what the line adds both ways.
+    assert result.response_s[late].mean() == pytest.approx(0.15 + 2 * 0.3, abs=0.01)

@@ -106,6 +106,23 @@ def test_a_refusal_shows_what_was_typed(parse, text) -> None:
         parse(text)
 
 
+@pytest.mark.parametrize("text", ["0", "0.0", ".0", "0e5", "1e-400"])
+def test_nothing_is_taken_where_it_is_asked_for(text) -> None:
+    assert parse_duration(f"{text}ms", zero=True) == 0.0
+    assert parse_size(f"{text}kB", zero=True) == parse_size(text, zero=True) == 0.0
+    for parse in (parse_duration, parse_size):
+        with pytest.raises(ValueError, match="got "):
+            parse(f"{text}{'s' if parse is parse_duration else 'B'}")
+
+
+@pytest.mark.parametrize("text", ["-0s", "-1s", "0", "nans", "infs", "s", "", "0 flows", "1e400s"])
+def test_where_nothing_is_taken_less_is_not(text) -> None:
+    with pytest.raises(ValueError, match="got "):
+        parse_duration(text, zero=True)
+    with pytest.raises(ValueError, match="got "):
+        parse_size(text.replace("s", "B").replace("0", "-0"), zero=True)
+
+
 @pytest.mark.parametrize("text", ["5 flows", "0", "-1", "nan", "", "5s", "1e400"])
 def test_a_count_has_no_unit(text) -> None:
     with pytest.raises(ValueError, match="a number above 0"):

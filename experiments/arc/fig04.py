@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 
-import msgspec
 import numpy as np
 import pandas as pd
-from arc.traffic import RESULTS, shortened
 from common import Outcome
 from matplotlib.figure import Figure
 from packets import available, run_all
@@ -76,7 +74,7 @@ def main(*, full: bool = False) -> Outcome:
     if available():
         runs["ns-3"] = run_all([scenario(*case) for case in cases])
     rows = []
-    for simulator, results in runs.items():
+    for results in runs.values():
         for (gamma, frequency), result in zip(cases, results, strict=True):
             predicted = abs(model(gamma, frequency)) * AMPLITUDE / 1e6
             rows.append(

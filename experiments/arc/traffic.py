@@ -13,8 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from packets import available, run_all
 
-from netctrl.datasets import data_path, scenario_path
-from netctrl.errors import FileError
+from netctrl.datasets import scenario_path
 from netctrl.model.artifact import write_atomically
 from netctrl.model.queue import ArcQueue, AvqQueue, DropTailQueue, PiQueue, Queue, SfcQueue
 from netctrl.model.scenario import Scenario, WebFlows, read_scenario
@@ -24,7 +23,7 @@ from netctrl.sim.run import simulate_many
 RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
 SEEDS = (1, 2, 3, 4, 5)
 
-ARC, PI, AVQ, SFC, DROP_TAIL = "ARC", "PI", "AVQ", "SFC", "drop-tail"
+ARC, ARC_2, PI, AVQ, SFC, DROP_TAIL = "ARC", "ARC, d = 2 s", "PI", "AVQ", "SFC", "drop-tail"
 SCHEMES: dict[str, Queue] = {
     ARC: ArcQueue(),
     PI: PiQueue(),
@@ -36,7 +35,7 @@ SCHEMES: dict[str, Queue] = {
 
 COLOURS = {
     ARC: "#1f4e9c",
-    "ARC, d = 2 s": "#6fa8dc",
+    ARC_2: "#6fa8dc",
     PI: "#b45f06",
     AVQ: "#6aa84f",
     SFC: "#8e44ad",
@@ -64,9 +63,62 @@ class Study:
     link: str = "forward"
 
 
-def load(name: str) -> Scenario:
-    """A scenario that comes with netctrl."""
-    return read_scenario(scenario_path(name))
+STAIRCASE = Study(
+    name="arc-fig05",
+    scenario=read_scenario(scenario_path("arc-staircase")),
+    schemes={ARC: SCHEMES[ARC], ARC_2: ArcQueue(alpha=2.84e-5, epoch=2.0)} | SCHEMES,
+    phases=[Phase(f"{n} flows", 200.0 * k, 200.0 * (k + 1)) for k, n in enumerate((10, 50, 100, 200, 400, 800))],
+)
+"""Fig. 5."""
+
+BULK = Study(
+    name="arc-bulk",
+    scenario=read_scenario(scenario_path("arc-staircase-bulk")),
+    schemes={name: SCHEMES[name] for name in (ARC, PI, DROP_TAIL)},
+    phases=[Phase(f"{n} flows", 200.0 * k, 200.0 * (k + 1)) for k, n in enumerate((10, 50, 100, 200))]
+    + [Phase("400 flows", 800.0, 900.0)],
+)
+"""The staircase without Web sessions and reverse flows."""
+
+ROUND_TRIP = Study(
+    name="arc-fig06",
+    scenario=read_scenario(scenario_path("arc-round-trip")),
+    schemes=SCHEMES,
+    phases=[Phase(f"{0.3 * (k + 1):.1f} s", 200.0 * k, 200.0 * (k + 1)) for k in range(8)],
+)
+"""Fig. 6."""
+
+CAPACITY = Study(
+    name="arc-fig07",
+    scenario=read_scenario(scenario_path("arc-capacity")),
+    schemes=SCHEMES,
+    phases=[Phase(f"{10 * (k + 1)} Mbit/s", 200.0 * k, 200.0 * (k + 1)) for k in range(5)],
+)
+"""Fig. 7."""
+
+FLASH_CROWD = Study(
+    name="arc-fig08",
+    scenario=read_scenario(scenario_path("arc-flash-crowd")),
+    schemes=SCHEMES,
+    phases=[
+        Phase("before", 500.0, 2000.0),
+        Phase("growing", 2000.0, 4000.0),
+        Phase("peak", 5000.0, 7500.0),
+        Phase("after", 11000.0, 13000.0),
+    ],
+)
+"""Figs. 8 and 9."""
+
+BOTTLENECKS = Study(
+    name="arc-fig11",
+    scenario=read_scenario(scenario_path("arc-bottlenecks")),
+    schemes=SCHEMES,
+    phases=[Phase("all", 0.0, 300.0), Phase("settled", 100.0, 300.0)],
+    link="hop2",
+)
+"""Figs. 11 and 12."""
+
+STUDIES = {study.name: study for study in (STAIRCASE, BULK, ROUND_TRIP, CAPACITY, FLASH_CROWD, BOTTLENECKS)}
 
 
 def under(scenario: Scenario, queue: Queue, seed: int = 1) -> Scenario:
@@ -185,26 +237,38 @@ def _responses(result: SimulationResult, seconds: float, count: int) -> np.ndarr
     return np.divide(sums, number, out=np.full(count, np.nan), where=number > 0)
 
 
-def store(study: Study, results: Mapping[str, Sequence[SimulationResult]]) -> None:
-    """Keep what a full run in ns-3 gave: tables in data/results/, with the provenance of each run."""
+def keep(study: Study, scheme: str, result: SimulationResult) -> None:
+    """Add one full run in ns-3 to data/results/: its row for each phase, the first seed's series, its provenance."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    numbers = {"float_format": "%.6g", "index": False}
-    write_atomically(RESULTS / f"{study.name}-ns3.csv", table(study, results).to_csv(**numbers).encode())
-    write_atomically(RESULTS / f"{study.name}-ns3-series.csv", series(study, results).to_csv(**numbers).encode())
-    made = {
-        scheme: [{"simulator": r.simulator, "seed": r.scenario.seed, "provenance": r.provenance} for r in runs]
-        for scheme, runs in results.items()
-    }
-    record = {"study": study.name, "scenario": study.scenario, "schemes": dict(study.schemes), "runs": made}
-    write_atomically(RESULTS / f"{study.name}-ns3.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+    for part, made in (("", table), ("-series", series)):
+        path = RESULTS / f"{study.name}-ns3{part}.csv"
+        rows = made(study, {scheme: [result]})
+        if part and result.scenario.seed != SEEDS[0]:
+            continue
+        if path.exists():
+            rows = pd.concat([pd.read_csv(path), rows], ignore_index=True)
+        write_atomically(path, rows.to_csv(float_format="%.6g", index=False).encode())
+    path = RESULTS / f"{study.name}-ns3.json"
+    record = msgspec.json.decode(path.read_bytes()) if path.exists() else {"study": study.name, "runs": []}
+    record["scenario"] = study.scenario
+    queue = study.schemes[scheme]
+    run = {"scheme": scheme, "queue": queue, "seed": result.scenario.seed, "simulator": result.simulator}
+    record["runs"].append(run | {"provenance": result.provenance})
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+
+
+def kept(study: Study) -> set[tuple[str, int]]:
+    """Schemes and seeds of the full runs that are kept."""
+    found = stored(study)
+    return set() if found is None else set(zip(found[0].scheme, found[0].seed, strict=True))
 
 
 def stored(study: Study) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-    """Table and series of the full run that is kept, or None."""
-    try:
-        return tuple(pd.read_csv(data_path(f"results/{study.name}-ns3{part}.csv")) for part in ("", "-series"))
-    except FileError:
+    """Table and series of the full runs that are kept, or None."""
+    paths = [RESULTS / f"{study.name}-ns3{part}.csv" for part in ("", "-series")]
+    if not all(path.exists() for path in paths):
         return None
+    return pd.read_csv(paths[0]), pd.read_csv(paths[1])
 
 
 def mean(data: pd.DataFrame, scheme: str, phase: str, column: str) -> float:

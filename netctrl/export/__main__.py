@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli import (
     PLOT_SUFFIXES,
+    check_places,
     checked_plot,
     invocation,
     new_app,
     option,
+    positional,
     progress_bar,
     report,
     run,
     say,
     write_all,
 )
-from netctrl.errors import InvalidValue
+from netctrl.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.export.ns3_run import Ns3
@@ -40,7 +42,7 @@ app = new_app("python -m netctrl.export", "Writes a Design as a program that oth
 )
 def ns3(
     design: Annotated[
-        str | None, option("DESIGN", "a Design file; its law goes to the links whose queue is arc or design")
+        str | None, positional("DESIGN", "a Design file; its law goes to the links whose queue is arc or design")
     ] = None,
     /,
     *,
@@ -60,15 +62,19 @@ def ns3(
     """Read, render, write; with --run compile, run and report."""
     import msgspec
 
-    from netctrl.simulate.__main__ import scenario_for
+    from netctrl.simulate.__main__ import inputs_of, scenario_for
 
     picture = checked_plot(plot, result)
     for name, path in (("plot", plot), ("result", result)):
         if path is not None and not run_it:
             raise InvalidValue(name, path, "a file only with --run")
     chosen = scenario_for(scenario, design, seed)
+    check_places({"plot": plot, "result": result})
     ns3, law = _machine(run_it), _design(design)
-    files = _rendered(chosen, law, [path for path in (design, scenario) if path])
+    try:
+        files = _rendered(chosen, law, inputs_of(scenario, design))
+    except InvalidValue as error:  # of a key of the scenario, not of an option
+        raise FileError(design if scenario is None else scenario, str(error)) from None
     folder = _written(output, files)
     if ns3 is None:
         if json:
@@ -98,14 +104,12 @@ def _design(path: str | None) -> AnyDesign | None:
     return None if path is None else read_design(path)
 
 
-def _rendered(scenario: Scenario, design: AnyDesign | None, inputs: list[str]) -> dict[str, str]:
+def _rendered(scenario: Scenario, design: AnyDesign | None, inputs: list[Path]) -> dict[str, str]:
     from netctrl.export.ns3 import render
     from netctrl.model.artifact import provenance
     from netctrl.sim.traffic import draw_flows
 
-    origin = provenance(
-        argv=invocation(), seed=scenario.seed, inputs=[Path(path) for path in inputs if Path(path).is_file()]
-    )
+    origin = provenance(argv=invocation(), seed=scenario.seed, inputs=inputs)
     return render(scenario, draw_flows(scenario, merged=False), design=design, provenance=origin)
 
 

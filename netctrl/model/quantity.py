@@ -1,26 +1,20 @@
-"""Fields that a person may give as text with a unit ("10Mbit", "500ms", "60ms:1s") and that hold SI numbers after.
+"""Readers of fields: text with a unit ("10Mbit", "500ms", "60ms:1s") or SI numbers, names, whole numbers, records.
 
 A record's `__post_init__` calls `settle` with one reader a field; what stands in the record is then a float in bit/s,
-seconds or bytes, checked, whether it came from a file, from Python or from another record.
+seconds or bytes, a name or a tuple, checked, whether it came from a file, from Python or from another record.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from netctrl.errors import InvalidValue, checked_number
-from netctrl.units import (
-    DURATION_TAKES,
-    RATE_TAKES,
-    SIZE_TAKES,
-    parse_duration,
-    parse_range,
-    parse_rate,
-    parse_size,
-)
+from netctrl.units import parse_duration, parse_range, parse_rate, parse_size
 
 __all__ = [
     "Duration",
@@ -29,12 +23,19 @@ __all__ = [
     "Span",
     "backlog",
     "duration",
+    "flag",
+    "identifier",
     "instant",
     "number",
+    "optional",
     "rate",
+    "record",
+    "records",
     "settle",
     "size",
     "span",
+    "texts",
+    "whole",
 ]
 
 if TYPE_CHECKING:
@@ -42,78 +43,146 @@ if TYPE_CHECKING:
     Duration = float
     Size = float
     Span = tuple[float, float]
-else:  # what a file may hold
-    Rate = float | str
-    Duration = float | str
-    Size = float | str
-    Span = float | str | tuple[float | str, float | str]
+else:  # a file may hold anything: the readers say what is taken, with units, which msgspec can't
+    Rate = Duration = Size = Span = Any
 
 Reader = Callable[[str, Any], Any]
 
-INSTANT_TAKES = "a time of at least 0 with its unit (ns, us, ms, s, min), as in 0s or 500ms"
-BACKLOG_TAKES = "a size of at least 0 in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 0 or 200kB"
-SPAN_TAKES = "a time with its unit, as in 500ms, or a range low:high, as in 60ms:1s"
+# Wide enough for all networks; within them no product or quotient of a few of these leaves the floats.
+_LEAST_RATE, _MOST_RATE = 1.0, 1e15
+_LEAST_TIME, _MOST_TIME = 1e-9, 1e9
+_LEAST_SIZE, _MOST_SIZE = 1.0, 1e15
+
+RATE_TAKES = "a rate from 1bit to 1000Tbit with its unit (bit, kbit, Mbit, Gbit, Tbit), as in 10Mbit"
+DURATION_TAKES = "a time above 0, from 1ns to 1e9s, with its unit (ns, us, ms, s, min), as in 500ms"
+INSTANT_TAKES = "a time from 0s to 1e9s with its unit (ns, us, ms, s, min), as in 500ms"
+SIZE_TAKES = "a size from 1B to 1e6GB, in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 1000 or 200kB"
+BACKLOG_TAKES = "a size from 0 to 1e6GB, in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 0 or 200kB"
+SPAN_TAKES = "a time from 0s to 1e9s with its unit, as in 500ms, or a range low:high, as in 60ms:1s"
+NAME_TAKES = "a name of 1 to 64 letters, digits, '_', '.' and '-' that starts with a letter"
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
 def settle(record: msgspec.Struct, **readers: Reader) -> None:
-    """Read each named field of a record that is being built, and put the number in its place; None stays None."""
-    for name, reader in readers.items():
-        value = getattr(record, name)
-        if value is not None:
-            msgspec.structs.force_setattr(record, name, reader(name, value))
+    """Read each named field of a record that is being built, and put in its place what the reader gives."""
+    for field, reader in readers.items():
+        msgspec.structs.force_setattr(record, field, reader(field, getattr(record, field)))
 
 
-def rate(name: str, value: Any) -> float:
-    """A rate above 0 [bit/s]; InvalidValue names the field."""
-    return _quantity(name, value, parse_rate, RATE_TAKES, above=0.0)
+def optional(reader: Reader) -> Reader:
+    """A reader that leaves None as it is."""
+    return lambda field, value: None if value is None else reader(field, value)
 
 
-def duration(name: str, value: Any) -> float:
-    """A time above 0 [s]; InvalidValue names the field."""
-    return _quantity(name, value, parse_duration, DURATION_TAKES, above=0.0)
+def rate(field: str, value: Any) -> float:
+    """A rate from 1 bit/s to 1 Pbit/s [bit/s]; InvalidValue names the field."""
+    return _quantity(field, value, parse_rate, RATE_TAKES, _LEAST_RATE, _MOST_RATE)
 
 
-def instant(name: str, value: Any) -> float:
-    """A time of at least 0 [s]; InvalidValue names the field."""
-    return _quantity(name, value, lambda text: parse_duration(text, zero=True), INSTANT_TAKES, at_least=0.0)
+def duration(field: str, value: Any) -> float:
+    """A time from 1 ns to 1e9 s [s]; InvalidValue names the field."""
+    return _quantity(field, value, parse_duration, DURATION_TAKES, _LEAST_TIME, _MOST_TIME)
 
 
-def size(name: str, value: Any) -> float:
-    """A size above 0 [byte]; InvalidValue names the field."""
-    return _quantity(name, value, parse_size, SIZE_TAKES, above=0.0)
+def instant(field: str, value: Any) -> float:
+    """A time from 0 to 1e9 s [s]; InvalidValue names the field."""
+    return _quantity(field, value, _parse_instant, INSTANT_TAKES, 0.0, _MOST_TIME)
 
 
-def backlog(name: str, value: Any) -> float:
-    """A size of at least 0 [byte]; InvalidValue names the field."""
-    return _quantity(name, value, lambda text: parse_size(text, zero=True), BACKLOG_TAKES, at_least=0.0)
+def size(field: str, value: Any) -> float:
+    """A size from 1 byte to 1 PB [byte]; InvalidValue names the field."""
+    return _quantity(field, value, parse_size, SIZE_TAKES, _LEAST_SIZE, _MOST_SIZE)
 
 
-def span(name: str, value: Any) -> tuple[float, float]:
-    """Both ends of a range of times of at least 0 [s], from "60ms:1s", "500ms", a number or a pair."""
-    if isinstance(value, str):
-        try:
-            low, high = parse_range(value, lambda text: parse_duration(text, zero=True))
-        except ValueError:
-            raise InvalidValue(name, value, SPAN_TAKES) from None
-    else:
-        pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
-        if len(pair) != 2:
-            raise InvalidValue(name, value, SPAN_TAKES)
-        low, high = (instant(name, end) for end in pair)
+def backlog(field: str, value: Any) -> float:
+    """A size from 0 to 1 PB [byte]; InvalidValue names the field."""
+    return _quantity(field, value, lambda text: parse_size(text, zero=True), BACKLOG_TAKES, 0.0, _MOST_SIZE)
+
+
+def span(field: str, value: Any) -> tuple[float, float]:
+    """Both ends of a range of times from 0 to 1e9 s [s], from "60ms:1s", "500ms", a number or a pair."""
+    try:
+        ends = parse_range(value, _parse_instant) if isinstance(value, str) else value
+        pair = tuple(ends) if isinstance(ends, list | tuple) else (ends, ends)
+        low, high = (instant(field, end) for end in pair)
+    except ValueError:  # InvalidValue, a broken range, or not two ends
+        raise InvalidValue(field, value, SPAN_TAKES) from None
     if low > high:
-        raise InvalidValue(name, value, f"{SPAN_TAKES}; this range is empty")
+        raise InvalidValue(field, value, f"{SPAN_TAKES}; this range is empty")
     return low, high
 
 
 def number(takes: str, **bounds: float) -> Reader:
     """A reader of plain numbers within bounds, as `checked_number` has them."""
-    return lambda name, value: checked_number(name, value, takes, **bounds)
+    return lambda field, value: checked_number(field, value, takes, **bounds)
 
 
-def _quantity(name: str, value: Any, parse: Callable[[str], float], takes: str, **bounds: float) -> float:
-    if not isinstance(value, str):
-        return checked_number(name, value, takes, **bounds)
+def whole(low: int, high: int, what: str = "a whole number") -> Reader:
+    """A reader of whole numbers from low to high, 5.0 and True being none."""
+
+    def read(field: str, value: Any) -> int:
+        if not isinstance(value, Integral) or isinstance(value, bool) or not low <= value <= high:
+            raise InvalidValue(field, value, f"{what} from {low} to {high}")
+        return int(value)
+
+    return read
+
+
+def flag(field: str, value: Any) -> bool:
+    """True or false; InvalidValue names the field."""
+    if not isinstance(value, bool):
+        raise InvalidValue(field, value, "true or false")
+    return value
+
+
+def identifier(field: str, value: Any) -> str:
+    """A name that a table of C++ and the column of a file can hold as it is; InvalidValue names the field."""
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise InvalidValue(field, value, NAME_TAKES)
+    return value
+
+
+def texts(field: str, value: Any) -> tuple[str, ...]:
+    """A list or tuple of text, as a tuple; InvalidValue names the field."""
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise InvalidValue(field, value, "a list of text")
+    return tuple(value)
+
+
+def record(*kinds: type) -> Reader:
+    """A reader of one record of these kinds."""
+
+    def read(field: str, value: Any) -> Any:
+        if not isinstance(value, kinds):
+            raise InvalidValue(field, value, _or(kinds))
+        return value
+
+    return read
+
+
+def records(*kinds: type) -> Reader:
+    """A reader of a list or tuple of records of these kinds, as a tuple."""
+
+    def read(field: str, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple) or not all(isinstance(each, kinds) for each in value):
+            raise InvalidValue(field, value, f"a list of {_or(kinds)}")
+        return tuple(value)
+
+    return read
+
+
+def _or(kinds: tuple[type, ...]) -> str:
+    return " or ".join(kind.__name__ for kind in kinds)
+
+
+def _parse_instant(text: str) -> float:
+    return parse_duration(text, zero=True)
+
+
+def _quantity(field: str, value: Any, parse: Callable[[str], float], takes: str, least: float, most: float) -> float:
     try:
-        return parse(value)
+        read = parse(value) if isinstance(value, str) else value
+        return checked_number(field, read, takes, at_least=least, at_most=most) + 0.0  # no −0
     except ValueError:
-        raise InvalidValue(name, value, takes) from None
+        raise InvalidValue(field, value, takes) from None

@@ -5,12 +5,28 @@ The laws themselves are in `netctrl.fluid.aqm` (fluid) and in the exported C++ (
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 
 from netctrl.model.gain import ArcLaw
-from netctrl.model.quantity import Duration, Rate, Size, backlog, duration, instant, number, rate, settle, size
+from netctrl.model.quantity import (
+    Duration,
+    Rate,
+    Size,
+    backlog,
+    duration,
+    instant,
+    number,
+    optional,
+    rate,
+    record,
+    settle,
+    size,
+)
 
 __all__ = [
+    "QUEUES",
     "ArcQueue",
     "AvqQueue",
     "CodelQueue",
@@ -26,8 +42,11 @@ __all__ = [
     "arc_queue",
 ]
 
-_GAIN = number("a gain above 0, as in 1.42e-5", above=0.0)
-_GAIN_OR_0 = number("a gain of at least 0", at_least=0.0)
+_MOST = 1e9  # of gains and frequencies: beyond all use, and what is computed with it stays finite
+
+_GAIN = number("a gain above 0, as in 1.42e-5, to 1e9", above=0.0, at_most=_MOST)
+_GAIN_OR_0 = number("a gain from 0 to 1e9", at_least=0.0, at_most=_MOST)
+_FREQUENCY = number("a frequency from 1e-9 to 1e9", at_least=1.0 / _MOST, at_most=_MOST)
 _UTILIZATION = number("a number in (0, 1], as in 0.98", above=0.0, at_most=1.0)
 _PROBABILITY = number("a probability in (0, 1]", above=0.0, at_most=1.0)
 
@@ -47,7 +66,12 @@ class RateError(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     start: Duration = 0.0
 
     def __post_init__(self) -> None:
-        settle(self, amplitude=rate, frequency_rad_s=number("a frequency above 0 in rad/s", above=0.0), start=instant)
+        settle(
+            self,
+            amplitude=rate,
+            frequency_rad_s=_FREQUENCY,
+            start=instant,
+        )
 
 
 class ArcQueue(_Queue, frozen=True, kw_only=True, tag="arc"):
@@ -68,6 +92,7 @@ class ArcQueue(_Queue, frozen=True, kw_only=True, tag="arc"):
 
     def __post_init__(self) -> None:
         settle(self, alpha=_GAIN, epoch=duration, target_utilization=_UTILIZATION, target_queue=backlog)
+        settle(self, rate_error=optional(record(RateError)))
 
 
 class FastArcQueue(_Queue, frozen=True, kw_only=True, tag="fast-arc"):
@@ -86,7 +111,7 @@ class FastArcQueue(_Queue, frozen=True, kw_only=True, tag="fast-arc"):
 
     def __post_init__(self) -> None:
         settle(self, alpha=_GAIN, epoch=duration, target_utilization=_UTILIZATION, target_queue=backlog)
-        settle(self, phi=number("REM's constant above 1", above=1.0))
+        settle(self, phi=number("REM's constant, above 1, to 1e9", above=1.0, at_most=_MOST))
 
 
 class PiQueue(_Queue, frozen=True, kw_only=True, tag="pi"):
@@ -103,7 +128,10 @@ class PiQueue(_Queue, frozen=True, kw_only=True, tag="pi"):
 
     def __post_init__(self) -> None:
         settle(self, alpha=_GAIN, beta=_GAIN_OR_0, reference_queue=backlog)
-        settle(self, frequency_hz=number("a sampling frequency above 0 in Hz", above=0.0))
+        settle(
+            self,
+            frequency_hz=_FREQUENCY,
+        )
 
 
 class AvqQueue(_Queue, frozen=True, kw_only=True, tag="avq"):
@@ -120,7 +148,7 @@ class AvqQueue(_Queue, frozen=True, kw_only=True, tag="avq"):
     """Of the virtual queue [byte]; the link's buffer if null."""
 
     def __post_init__(self) -> None:
-        settle(self, target_utilization=_UTILIZATION, damping=_GAIN, virtual_buffer=size)
+        settle(self, target_utilization=_UTILIZATION, damping=_GAIN, virtual_buffer=optional(size))
 
 
 class SfcQueue(_Queue, frozen=True, kw_only=True, tag="sfc"):
@@ -153,7 +181,7 @@ class RedQueue(_Queue, frozen=True, kw_only=True, tag="red"):
 
     def __post_init__(self) -> None:
         settle(self, min_threshold=size, max_threshold=size, max_probability=_PROBABILITY)
-        settle(self, weight=number("a weight in (0, 1)", above=0.0, at_most=1.0))
+        settle(self, weight=number("a weight in (0, 1]", above=0.0, at_most=1.0))
         number("a threshold above min_threshold", above=self.min_threshold)("max_threshold", self.max_threshold)
 
 
@@ -209,6 +237,8 @@ Queue = (
     | DesignQueue
 )
 """Every kind of queue; in a file, `kind` tells which."""
+
+QUEUES = get_args(Queue)
 
 
 def arc_queue(law: ArcLaw, packet_size_bytes: float) -> ArcQueue:

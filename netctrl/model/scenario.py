@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
-import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,9 +13,30 @@ import numpy as np
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.arc import ArcInputs
+from netctrl.model.explain import explained, shorten
 from netctrl.model.gain import ArcLaw
-from netctrl.model.quantity import Duration, Rate, Size, Span, duration, instant, number, rate, settle, size, span
-from netctrl.model.queue import ArcQueue, DesignQueue, DropTailQueue, Queue, arc_queue
+from netctrl.model.quantity import (
+    Duration,
+    Rate,
+    Size,
+    Span,
+    duration,
+    flag,
+    identifier,
+    instant,
+    number,
+    optional,
+    rate,
+    record,
+    records,
+    settle,
+    size,
+    span,
+    texts,
+    whole,
+)
+from netctrl.model.queue import QUEUES, ArcQueue, DesignQueue, DropTailQueue, Queue, arc_queue
+from netctrl.model.toml import read_toml
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = [
@@ -36,9 +55,8 @@ __all__ = [
 
 MAX_FLOWS = 100_000
 MAX_SAMPLES = 10_000_000
-_MAX_BYTES = 2**20
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-_NAME_TAKES = "a name of letters, digits, '_', '.' and '-' that starts with a letter"
+"""Of all links and groups of flows together."""
+MAX_OBJECTS = 10_000_000
 
 
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -62,8 +80,8 @@ class Link(_Record, frozen=True, kw_only=True):
     queue: Queue = DropTailQueue()
 
     def __post_init__(self) -> None:
-        _named(self)
-        settle(self, capacity=rate, delay=instant, buffer=size)
+        settle(self, id=identifier, source=identifier, target=identifier)
+        settle(self, capacity=rate, delay=instant, buffer=optional(size), queue=record(*QUEUES))
         if self.source == self.target:
             raise InvalidValue("target", self.target, "another node than source")
 
@@ -86,15 +104,14 @@ class _Flows(_Record, frozen=True, kw_only=True, tag_field="kind"):
     """Can be marked; else it is dropped."""
 
     def _settle(self, count: str) -> None:
-        _named(self)
-        settle(self, rtt=span, start=span, stop=span)
-        if self.rtt[0] <= 0.0:
-            raise InvalidValue("rtt", self.rtt, "a round-trip time above 0, as in 500ms, or a range of them")
+        settle(self, id=identifier, path=texts, rtt=span, start=span, stop=optional(span), ack_path=texts, ecn=flag)
+        settle(self, **{count: whole(1, MAX_FLOWS)})
+        if self.rtt[0] < 1e-9:
+            raise InvalidValue("rtt", self.rtt, "a round-trip time from 1ns, as in 500ms, or a range of them")
         if self.stop is not None and self.stop[0] <= self.start[1]:
             raise InvalidValue("stop", self.stop, f"times after the last start ({self.start[1]:g} s)")
         if not self.path:
             raise InvalidValue("path", self.path, "the ids of one link or more")
-        _count(self, count)
 
 
 class BulkFlows(_Flows, frozen=True, kw_only=True, tag="bulk"):
@@ -107,8 +124,7 @@ class BulkFlows(_Flows, frozen=True, kw_only=True, tag="bulk"):
 
     def __post_init__(self) -> None:
         self._settle("count")
-        if self.classes is not None and not 1 <= self.classes <= self.count:
-            raise InvalidValue("classes", self.classes, f"a number from 1 to count ({self.count})")
+        settle(self, classes=optional(whole(1, self.count, "no more classes than flows, a whole number")))
 
 
 class WebFlows(_Flows, frozen=True, kw_only=True, tag="web"):
@@ -129,9 +145,8 @@ class WebFlows(_Flows, frozen=True, kw_only=True, tag="web"):
     def __post_init__(self) -> None:
         self._settle("sessions")
         settle(self, mean_object=size, max_object=size, think_time=duration)
-        settle(self, pareto_shape=number("a shape above 1 (the mean must exist)", above=1.0))
-        if not 1 <= self.objects_per_page <= 1000:
-            raise InvalidValue("objects_per_page", self.objects_per_page, "a number from 1 to 1000")
+        shape = number("a shape above 1 (the mean must exist), to 100", above=1.0, at_most=100.0)
+        settle(self, objects_per_page=whole(1, 1000), pareto_shape=shape)
         if self.max_object <= self.mean_object:
             raise InvalidValue("max_object", self.max_object, "a size above mean_object")
 
@@ -149,9 +164,10 @@ class FastFlows(_Flows, frozen=True, kw_only=True, tag="fast"):
 
     def __post_init__(self) -> None:
         self._settle("count")
-        settle(self, max_rate=rate, gain=number("a gain above 0", above=0.0))
+        settle(self, max_rate=rate, gain=number("a gain above 0, to 1e9", above=0.0, at_most=1e9))
 
 
+GROUPS = (BulkFlows, WebFlows, FastFlows)
 FlowGroup = BulkFlows | WebFlows | FastFlows
 """Every kind of flows; in a file, `kind` tells which."""
 
@@ -185,7 +201,7 @@ class Change(_Record, frozen=True, kw_only=True):
     delay: Duration | None = None
 
     def __post_init__(self) -> None:
-        settle(self, at=instant, capacity=rate, delay=instant)
+        settle(self, at=instant, link=identifier, capacity=optional(rate), delay=optional(instant))
         if self.capacity is None and self.delay is None:
             raise InvalidValue("capacity", None, "a new capacity, or give a new delay")
 
@@ -217,41 +233,36 @@ class Scenario(_Record, frozen=True, kw_only=True):
     """Of the fluid simulator [s]; null: chosen from the round-trip times and epochs."""
 
     def __post_init__(self) -> None:
-        settle(self, duration=duration, warmup=instant, sample=duration, packet_size=size, step=duration)
-        if not self.name or len(self.name) > 200 or not self.name.isprintable():
+        settle(self, duration=duration, warmup=instant, sample=duration, packet_size=size, step=optional(duration))
+        settle(self, seed=whole(0, 2**32 - 1), initial_window=whole(1, 1000, "a whole number of packets"))
+        settle(self, links=records(Link), flows=records(*GROUPS), changes=records(Change))
+        if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
-        if not 0 <= self.seed < 2**32:
-            raise InvalidValue("seed", self.seed, "a whole number from 0 to 4294967295")
-        if not 1 <= self.initial_window <= 1000:
-            raise InvalidValue("initial_window", self.initial_window, "a whole number of packets from 1 to 1000")
         if self.warmup >= self.duration:
             raise InvalidValue("warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s)")
-        if not 1 <= self.duration / self.sample <= MAX_SAMPLES:
-            least = self.duration / MAX_SAMPLES
-            raise InvalidValue("sample", self.sample, f"{least:g} s to the duration ({self.duration:g} s)")
         self._check_names()
         self._check_paths()
+        self._check_changes()
+        self._check_size()
 
     def _check_names(self) -> None:
-        for what, records in (("links", self.links), ("flows", self.flows)):
-            if not records:
-                raise InvalidValue(what, records, "at least one")
-            names = [record.id for record in records]
-            for name in names:
-                if names.count(name) > 1:
-                    raise InvalidValue(f"{what}.id", name, "a name that no other of them has")
-        if sum(_many(group) for group in self.flows) > MAX_FLOWS:
-            raise InvalidValue("flows", sum(_many(group) for group in self.flows), f"at most {MAX_FLOWS} in all")
+        for what, parts in (("links", self.links), ("flows", self.flows)):
+            if not parts:
+                raise InvalidValue(what, parts, "at least one")
+            seen: set[str] = set()
+            for i, part in enumerate(parts):
+                if part.id in seen:
+                    raise InvalidValue(f"{what}[{i}].id", part.id, f"a name that none of the other {what} has")
+                seen.add(part.id)
 
     def _check_paths(self) -> None:
         links = {link.id: link for link in self.links}
-        known = ", ".join(links)
         for group in self.flows:
             for which, path in (("path", group.path), ("ack_path", group.ack_path)):
                 where = f"flows.{group.id}.{which}"
                 for name in path:
                     if name not in links:
-                        raise InvalidValue(where, name, f"ids of links; there are {known}")
+                        raise InvalidValue(where, name, _ids(links))
                 for first, second in pairwise(path):
                     if links[first].target != links[second].source:
                         takes = f"links that join: {first} ends at {links[first].target}"
@@ -259,14 +270,47 @@ class Scenario(_Record, frozen=True, kw_only=True):
                 if len(set(path)) < len(path):
                     raise InvalidValue(where, path, "each link once")
             delay = 2.0 * sum(links[name].delay for name in group.path)
-            if group.rtt[0] < delay:
+            if group.rtt[0] < delay * (1.0 - 1e-9):
                 takes = f"at least {delay:g} s, twice the delay of the links of its path"
                 raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)
-        for change in self.changes:
+
+    def _check_changes(self) -> None:
+        links = {link.id: link for link in self.links}
+        least = {link.id: link.delay for link in self.links}
+        seen: set[tuple[str, str, float]] = set()
+        for i, change in enumerate(self.changes):
+            values = {"capacity": change.capacity, "delay": change.delay}
+            made = {(change.link, what, change.at) for what, value in values.items() if value is not None}
+            if seen & made:
+                raise InvalidValue(f"changes[{i}].at", change.at, "another time: an earlier entry changes the same")
+            seen |= made
             if change.link not in links:
-                raise InvalidValue("changes.link", change.link, f"ids of links; there are {known}")
+                raise InvalidValue(f"changes[{i}].link", change.link, _ids(links))
             if change.at >= self.duration:
-                raise InvalidValue("changes.at", change.at, f"a time before the end ({self.duration:g} s)")
+                raise InvalidValue(f"changes[{i}].at", change.at, f"a time before the end ({self.duration:g} s)")
+            if change.delay is not None:
+                least[change.link] = min(least[change.link], change.delay)
+        for group in self.flows:
+            shortening = 2.0 * sum(links[name].delay - least[name] for name in group.path)
+            if shortening > 0.0 and group.rtt[0] - shortening < 1e-9:
+                takes = f"more than {shortening:g} s, by which changes of delay shorten it"
+                raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)
+
+    def _check_size(self) -> None:
+        """What would fill the memory is refused in words."""
+        least = self.duration * max(len(self.links), len(self.flows)) / MAX_SAMPLES
+        if not max(least, 1e-9) <= self.sample <= self.duration:
+            raise InvalidValue("sample", self.sample, f"{least:g} s to the duration ({self.duration:g} s)")
+        count = sum(_many(group) for group in self.flows)
+        if count > MAX_FLOWS:
+            raise InvalidValue("flows", f"{count} flows", f"at most {MAX_FLOWS} in all")
+        for group in self.flows:
+            if isinstance(group, WebFlows):
+                stop = self.duration if group.stop is None else min(group.stop[1], self.duration)
+                pages = max(stop - group.start[0], 0.0) / (group.think_time + group.rtt[0])
+                if group.sessions * group.objects_per_page * pages > MAX_OBJECTS:
+                    takes = f"fewer, or a longer think_time: these ask for more than {MAX_OBJECTS} objects"
+                    raise InvalidValue(f"flows.{group.id}.sessions", group.sessions, takes)
 
     def with_queue(self, queue: Queue, capacity_bit_per_s: float) -> Scenario:
         """The scenario with `queue`, designed for a capacity, on each link that has an `arc` or a `design` queue.
@@ -285,7 +329,7 @@ class Scenario(_Record, frozen=True, kw_only=True):
                 link = msgspec.structs.replace(link, queue=queue)
             links.append(link)
         if not any(isinstance(link.queue, ArcQueue | DesignQueue) for link in self.links):
-            raise InvalidValue("design", self.name, 'a scenario with a link whose queue is of kind "design" or "arc"')
+            raise InvalidValue("scenario", self.name, 'one with a link whose queue is of kind "design" or "arc"')
         return msgspec.structs.replace(self, links=tuple(links))
 
 
@@ -325,25 +369,11 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     FileError
         It can't be read, isn't TOML, or has an unknown, missing or unusable key, which the message names.
     """
-    try:
-        with Path(path).open("rb") as file:
-            text = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise FileError(path, f"can't be read: {error.strerror}") from None
-    if len(text) > _MAX_BYTES:
-        raise FileError(path, f"is larger than a scenario may be ({_MAX_BYTES // 2**20} MiB)")
-    try:
-        content = tomllib.loads(text.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"is no TOML: {error}") from None
-    except RecursionError:
-        raise FileError(path, "is no scenario: nested too deeply") from None
+    content = read_toml(path)
     try:
         return scenario_from(content)
-    except InvalidValue as error:
-        raise FileError(path, str(error)) from None
     except msgspec.ValidationError as error:
-        raise FileError(path, _where_first(str(error))) from None
+        raise FileError(path, explained(error, content, Scenario)) from None
 
 
 def scenario_from(content: dict[str, Any]) -> Scenario:
@@ -351,22 +381,8 @@ def scenario_from(content: dict[str, Any]) -> Scenario:
     return msgspec.convert(content, Scenario)
 
 
-def _where_first(message: str) -> str:
-    """msgspec's "what - at `$.links[0].capacity`" as "links[0].capacity: what"."""
-    what, _, where = message.rpartition(" - at `$")
-    if not what:
-        return message
-    return f"{where.rstrip('`').lstrip('.')}: {what}" if where != "`" else what
-
-
-def _named(record: Any) -> None:
-    if not _NAME.fullmatch(record.id):
-        raise InvalidValue("id", record.id, _NAME_TAKES)
-
-
-def _count(record: Any, field: str) -> None:
-    if not 1 <= getattr(record, field) <= MAX_FLOWS:
-        raise InvalidValue(field, getattr(record, field), f"a whole number from 1 to {MAX_FLOWS}")
+def _ids(links: Iterable[str]) -> str:
+    return f"ids of links; there are {shorten(', '.join(links), 200)}"
 
 
 def _many(group: FlowGroup) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from netctrl.errors import FileError, InvalidValue, checked_number
 from netctrl.model.artifact import Provenance, write_atomically
 from netctrl.model.display import html_table, plot
+from netctrl.model.explain import explained, shown
 from netctrl.model.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
@@ -112,7 +113,7 @@ class SimulationResult:
     Raises
     ------
     InvalidValue
-        Arrays whose shapes don't fit each other.
+        Arrays whose shapes don't fit each other, a value that isn't finite, samples that aren't evenly spaced.
     """
 
     scenario: Scenario
@@ -131,39 +132,37 @@ class SimulationResult:
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        L, G, T = len(self.scenario.links), len(self.scenario.flows), len(self.time_s)
-        R = len(self.response_s)
-        shapes = (
-            dict.fromkeys(_SERIES, (L, T)) | dict.fromkeys(_RESPONSES, (R,)) | {"carried_bytes": (G, T), "time_s": (T,)}
-        )
-        for name, shape in shapes.items():
-            array = np.array(getattr(self, name), dtype=float)
-            if array.shape != shape:
-                raise InvalidValue(name, array.shape, f"an array of shape {shape}")
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        L, G, T, R = len(self.scenario.links), len(self.scenario.flows), len(self.time_s), len(self.response_s)
+        shapes = {"time_s": (T,)} | dict.fromkeys(_SERIES, (L, T)) | {"carried_bytes": (G, T)}
+        for name, shape in (shapes | dict.fromkeys(_RESPONSES, (R,))).items():
+            object.__setattr__(self, name, _readonly(name, getattr(self, name), shape))
+        even = T > 0 and np.allclose(self.time_s, self.time_s[0] * np.arange(1, T + 1), rtol=1e-6, atol=0.0)
+        if not even or self.time_s[0] <= 0.0:
+            raise InvalidValue("time_s", self.time_s[:3].tolist(), "ends of one interval or more, all of one length")
 
     def capacity_bit_per_s(self) -> np.ndarray:
         """Capacity of each link, the mean of each sampling interval, shape (L, T) [bit/s]."""
         ends = self.time_s
         starts = np.concatenate(([0.0], ends[:-1]))
+        latest = {link.id: link.capacity for link in self.scenario.links}
         capacity = np.array([np.full(len(ends), link.capacity) for link in self.scenario.links])
         index = {link.id: row for row, link in enumerate(self.scenario.links)}
         for change in sorted(self.scenario.changes, key=lambda change: change.at):
             if change.capacity is not None:
                 share = np.clip((ends - change.at) / (ends - starts), 0.0, 1.0)
-                row = capacity[index[change.link]]
-                row += share * (change.capacity - row)
+                capacity[index[change.link]] += share * (change.capacity - latest[change.link])
+                latest[change.link] = change.capacity
         return capacity
 
     def summary(self, start: float | None = None, stop: float | None = None) -> SimulationSummary:
         """Means, quantiles and ratios from `start` (the scenario's warm-up) to `stop` (the end) [s]."""
         first = self.scenario.warmup if start is None else checked_number("start", start, "a time in s", at_least=0.0)
-        last = float(self.time_s[-1]) if stop is None else checked_number("stop", stop, "a time in s", above=first)
+        end = float(self.time_s[-1])
+        last = end if stop is None else min(end, checked_number("stop", stop, "a time after start in s", above=first))
         tick = self.time_s[0] * 1e-6
         chosen = (self.time_s > first + tick) & (self.time_s <= last + tick)
         if not chosen.any():
-            raise InvalidValue("start", first, f"a time before the last sample ({self.time_s[-1]:g} s)")
+            raise InvalidValue("start", first, f"a time before the last sample ({end:g} s), and a sample before stop")
         seconds = float(chosen.sum() * self.time_s[0])
         capacity = self.capacity_bit_per_s()[:, chosen]
         links = tuple(
@@ -288,11 +287,40 @@ def read_result(path: str | os.PathLike[str]) -> SimulationResult:
     """
     try:
         with Path(path).open("rb") as file:
-            text = file.read(_MAX_BYTES)
+            text = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise FileError(path, f"can't be read: {error.strerror}") from None
+    if len(text) > _MAX_BYTES:
+        raise FileError(path, f"is larger than a result may be ({_MAX_BYTES // 2**30} GiB)")
+    try:
         content = msgspec.json.decode(text, type=_File)
         parts = {name: getattr(content, name) for name in content.__struct_fields__ if name != "schema"}
         return SimulationResult(**parts)
-    except OSError as error:
-        raise FileError(path, f"can't be read: {error.strerror}") from None
-    except (msgspec.DecodeError, InvalidValue, ValueError) as error:
-        raise FileError(path, f"is no result of a simulation: {error}") from None
+    except msgspec.ValidationError as error:
+        raise FileError(path, f"is no result of a simulation: {_why(error, text)}") from None
+    except InvalidValue as error:
+        why = f"{error.argument}: got {shown(error.got)}, takes {error.takes}"
+        raise FileError(path, f"is no result of a simulation: {why}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FileError(path, f"is no JSON: {error}") from None
+
+
+def _why(error: msgspec.ValidationError, text: bytes) -> str:
+    try:
+        return explained(error, msgspec.json.decode(text), _File)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # what comes after isn't even JSON
+        return " ".join(str(error).split())
+
+
+def _readonly(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A copy as a read-only array of floats; InvalidValue where it has another shape or isn't finite."""
+    try:
+        array = np.array(values, dtype=float)
+    except (ValueError, TypeError):
+        raise InvalidValue(name, "no table of numbers", f"an array of shape {shape}") from None
+    if array.shape != shape:
+        raise InvalidValue(name, array.shape, f"an array of shape {shape}")
+    if not np.isfinite(array).all():
+        raise InvalidValue(name, float(array[~np.isfinite(array)][0]), "finite numbers")
+    array.flags.writeable = False
+    return array

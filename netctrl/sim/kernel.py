@@ -101,7 +101,7 @@ class Record(NamedTuple):
     links: np.ndarray
     """(6, L, T) backlog, arrived, departed, lost, marked [packet], probability."""
     groups: np.ndarray
-    """(G, T) sent [packet]."""
+    """(2, G, T) sent [packet], and what queues and changed links add to the round trip [s]."""
 
 
 @njit(inline="always")
@@ -217,12 +217,13 @@ def _signal(plant: Plant, state: State, group: int, step: int, overflow: np.ndar
 
 
 @njit(inline="always")
-def _keep(state: State, record: Record, sample: int) -> None:
+def _keep(state: State, record: Record, delays: np.ndarray, sample: int) -> None:
     """Close a sampling interval."""
     record.links[0, :, sample] = state.backlog
     record.links[1:5, :, sample] = record.sums
     record.links[5, :, sample] = state.law[:, PROBABILITY]
-    record.groups[:, sample] = record.sent
+    record.groups[0, :, sample] = record.sent
+    record.groups[1, :, sample] = delays
     record.sums[:] = 0.0
     record.sent[:] = 0.0
 
@@ -278,5 +279,5 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
         for g in range(groups):
             _signal(plant, state, g, step, overflow)
         if (step + 1) % record.every == 0:
-            _keep(state, record, (step + 1) // record.every - 1)
+            _keep(state, record, delays, (step + 1) // record.every - 1)
     return last

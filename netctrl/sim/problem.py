@@ -11,7 +11,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.fluid.aqm import STATES, epoch_of, law_of
 from netctrl.model.queue import FastArcQueue
-from netctrl.model.scenario import FastFlows, FlowDraw, FlowGroup, Scenario, WebFlows
+from netctrl.model.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, WebFlows
 from netctrl.sim.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
 from netctrl.sim.traffic import draw_flows
 from netctrl.units import packets_per_second
@@ -23,6 +23,8 @@ ACK_BYTES = 40.0
 
 _STEPS_PER_RTT = 10
 _FINEST = 64  # how much finer than asked for a step may be, so that epochs are whole numbers of steps
+_TRIES = 100_000
+_MAX_STEPS = 1e9
 _MAX_HISTORY = 2**32  # bytes
 
 
@@ -45,20 +47,39 @@ def choose_step(scenario: Scenario) -> float:
     InvalidValue
         scenario.step is too long, or doesn't divide scenario.sample.
     """
-    shortest = min(group.rtt[0] for group in scenario.flows)
+    shortest = _shortest_rtt(scenario)
     if scenario.step is not None:
         count = scenario.sample / scenario.step
         if scenario.step > 0.5 * shortest or abs(count - round(count)) > 1e-6 * count:
             takes = f"at most {0.5 * shortest:g} s (half the shortest RTT), and a whole part of sample"
             raise InvalidValue("step", scenario.step, f"{takes} ({scenario.sample:g} s)")
-        return scenario.sample / round(count)
+        return _affordable(scenario, round(count))
     epochs = [epoch for link in scenario.links if (epoch := epoch_of(link.queue)) is not None]
     least = ceil(scenario.sample / min(shortest / _STEPS_PER_RTT, *epochs, inf) - 1e-9)
-    for count in range(least, _FINEST * least):
+    _affordable(scenario, least)
+    for count in range(least, min(_FINEST * least, least + _TRIES)):
         per_epoch = [epoch * count / scenario.sample for epoch in epochs]
         if all(abs(steps - round(steps)) < 1e-9 * steps for steps in per_epoch):
-            return scenario.sample / count
+            return _affordable(scenario, count)
     return scenario.sample / least
+
+
+def _shortest_rtt(scenario: Scenario) -> float:
+    """The shortest round-trip propagation delay that any flow ever has [s]."""
+    least = {link.id: link.delay for link in scenario.links}
+    for change in scenario.changes:
+        if change.delay is not None:
+            least[change.link] = min(least[change.link], change.delay)
+    saved = {link.id: 2.0 * (link.delay - least[link.id]) for link in scenario.links}
+    return min(group.rtt[0] - sum(saved[name] for name in group.path) for group in scenario.flows)
+
+
+def _affordable(scenario: Scenario, steps_per_sample: int) -> float:
+    """The step, if a run then ends within a day or so."""
+    if scenario.duration / scenario.sample * steps_per_sample > _MAX_STEPS:
+        takes = f"at most {_MAX_STEPS:.0e} steps in all: a shorter duration, or longer round trips and epochs"
+        raise InvalidValue("step", scenario.sample / steps_per_sample, takes)
+    return scenario.sample / steps_per_sample
 
 
 def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Problem:
@@ -75,12 +96,13 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
     tcp = [_sorted(draw, group) for draw, group in zip(draws, scenario.flows, strict=True)]
     sizes = [len(draw.rtt_s) for draw in tcp]
     first_class = _offsets(sizes)
-    laws = [law_of(link.queue, scenario.packet_size, link.buffer) for link in scenario.links]
+    laws = [_law(link, scenario.packet_size) for link in scenario.links]
     index = {link.id: row for row, link in enumerate(scenario.links)}
     hops, first_hop = _paths([group.path for group in scenario.flows], index)
     ack_hops, first_ack_hop = _paths([group.ack_path for group in scenario.flows], index)
     web = [isinstance(group, WebFlows) for group in scenario.flows]
-    events = sorted([*_flow_events(tcp, first_class, step), *_link_events(scenario, index, step)])
+    events = [*_flow_events(tcp, first_class, step), *_link_events(scenario, index, step)]
+    events.sort(key=lambda event: event[0])  # stable: changes that fall into one step keep their order
     columns = list(zip(*events, strict=True)) or [(), (), (), ()]
     plant = Plant(
         step=step,
@@ -135,6 +157,13 @@ def _check_fast(scenario: Scenario) -> None:
             raise InvalidValue(f"flows.{group.id}.path", other, 'links whose queue is of kind "fast-arc"')
 
 
+def _law(link: Link, packet_size: float) -> tuple[int, np.ndarray]:
+    try:
+        return law_of(link.queue, packet_size, link.buffer)
+    except InvalidValue as error:
+        raise InvalidValue(f"links.{link.id}.{error.argument}", error.got, error.takes) from None
+
+
 def _sorted(draw: FlowDraw, group: FlowGroup) -> FlowDraw:
     """The classes of a group by round-trip time; a web group has none."""
     order = np.argsort(draw.rtt_s, kind="stable")[: 0 if isinstance(group, WebFlows) else None]
@@ -173,7 +202,7 @@ def _flow_events(draws: list[FlowDraw], first_class: np.ndarray, step: float) ->
 
 def _link_events(scenario: Scenario, index: dict[str, int], step: float) -> list[tuple[int, int, int, float]]:
     events = []
-    for change in scenario.changes:
+    for change in sorted(scenario.changes, key=lambda change: change.at):
         row, at = index[change.link], round(change.at / step)
         if change.capacity is not None:
             events.append((at, LINK_CAPACITY, row, packets_per_second(change.capacity, scenario.packet_size)))
@@ -186,6 +215,9 @@ def _start(scenario: Scenario, plant: Plant) -> State:
     n, G, L = len(plant.rtt), len(scenario.flows), len(scenario.links)
     longest = max((float(rtt) for rtt in plant.rtt), default=0.0)
     ring = 2 ** ceil(np.log2(2.0 * longest / plant.step + 4.0))
+    if ring * (n + 2 * G) * 8 > _MAX_HISTORY:
+        takes = "round-trip times whose history fits into 4 GiB: shorter ones, fewer flows, or classes"
+        raise InvalidValue("rtt", longest, takes)
     capacity = [packets_per_second(link.capacity, scenario.packet_size) for link in scenario.links]
     return State(
         window=np.full(n, float(scenario.initial_window)),
@@ -205,4 +237,4 @@ def _start(scenario: Scenario, plant: Plant) -> State:
 
 def _record(scenario: Scenario, every: int, samples: int) -> Record:
     G, L = len(scenario.flows), len(scenario.links)
-    return Record(every, np.zeros((4, L)), np.zeros(G), np.zeros((6, L, samples)), np.zeros((G, samples)))
+    return Record(every, np.zeros((4, L)), np.zeros(G), np.zeros((6, L, samples)), np.zeros((2, G, samples)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 
@@ -23,7 +24,9 @@ Progress = Callable[[float], None]
 _CHUNK = 4_000_000  # class-steps between two signs of progress
 
 
-def simulate(scenario: Scenario, *, progress: Progress | None = None, argv: Iterable[str] = ()) -> SimulationResult:
+def simulate(
+    scenario: Scenario, *, progress: Progress | None = None, argv: Iterable[str] = (), inputs: Iterable[Path] = ()
+) -> SimulationResult:
     """Run one scenario in the fluid.
 
     Parameters
@@ -32,15 +35,15 @@ def simulate(scenario: Scenario, *, progress: Progress | None = None, argv: Iter
         Its seed decides round-trip times, starts and web sessions; the fluid itself knows no chance.
     progress : callable, optional
         Called now and then with the share that is done, from 0 to 1.
-    argv : iterable of str
-        The command line, for the provenance.
+    argv, inputs : iterable of str and of Path
+        The command line and the files that were read, for the provenance.
 
     Raises
     ------
     InvalidValue
         What the fluid can't simulate (see `netctrl.sim.problem.problem`).
     """
-    made = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
+    made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
     return _simulate(scenario, made, progress)
 
 
@@ -97,7 +100,7 @@ def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -
         lost_bytes=links[3],
         marked_bytes=links[4],
         probability=links[5],
-        carried_bytes=ready.record.groups * scenario.packet_size,
+        carried_bytes=ready.record.groups[0] * scenario.packet_size,
         response_start_s=start,
         response_bytes=size,
         response_s=duration,
@@ -137,9 +140,7 @@ def _responses(
     """Start, size and response time of a group's objects, from the links' time series."""
     plant, links = ready.plant, ready.record.links
     path = plant.hops[plant.first_hop[group] : plant.first_hop[group + 1]]
-    back = plant.ack_hops[plant.first_ack_hop[group] : plant.first_ack_hop[group + 1]]
-    capacity = np.array([link.capacity for link in scenario.links])
-    delay = (8.0 * links[0, [*path, *back]] / capacity[[*path, *back], None]).sum(axis=0)
+    delay = ready.record.groups[1, group]
     arrived, lost, p = links[1, path], links[3, path], links[5, path]
     share = np.divide(lost, arrived, out=np.zeros_like(lost), where=arrived > 0.0)
     kept = np.prod(1.0 - np.minimum(share, 1.0), axis=0)

@@ -20,8 +20,6 @@ WINDOW = 16
 CONNECT_TIMEOUT, LEAST_TIMEOUT = 3.0, 1.0
 """First time-out of a lost SYN, and of a lost segment [s] (RFC 6298, and ns-3's defaults)."""
 
-_MAX_OBJECTS = 10_000_000
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WebLoad:
@@ -52,7 +50,7 @@ def web_load(group: WebFlows, draw: FlowDraw, scenario: Scenario, rng: np.random
     """Draw the objects of a group's sessions until the scenario ends, and when they are sent."""
     start, size, rtt = _objects(group, draw, scenario, rng)
     packets = size / scenario.packet_size
-    times, amounts = [], []
+    times, amounts = [np.zeros(0)], [np.zeros(0)]
     for at, burst, alive in _rounds(start + rtt, rtt, packets, scenario.initial_window):
         times.append(at[alive])
         amounts.append(burst[alive])
@@ -108,14 +106,13 @@ def _objects(
     now = draw.start_s + rng.exponential(group.think_time, len(draw.start_s))
     until = np.minimum(draw.stop_s, scenario.duration)
     starts, sizes, rtts = [], [], []
-    alive, total = np.flatnonzero(now < until), 0
-    while len(alive) and total < _MAX_OBJECTS:
+    alive = np.flatnonzero(now < until)
+    while len(alive):
         size = np.minimum(least * (1.0 + rng.pareto(shape, (len(alive), k))), group.max_object)
         rtt = draw.rtt_s[alive]
         starts.append(np.repeat(now[alive], k))
         sizes.append(size.ravel())
         rtts.append(np.repeat(rtt, k))
-        total += size.size
         rounds = _round_count(size.max(axis=1) / scenario.packet_size, scenario.initial_window)
         now[alive] += (rounds + 0.5) * rtt + rng.exponential(group.think_time, len(alive))
         alive = alive[now[alive] < until[alive]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,23 +11,25 @@ from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli import (
     PLOT_SUFFIXES,
+    check_places,
     checked_plot,
     invocation,
     new_app,
     option,
+    positional,
     progress_bar,
     report,
     run,
     say,
     write_all,
 )
-from netctrl.errors import InvalidValue
+from netctrl.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.model.scenario import Scenario
     from netctrl.model.simulation import SimulationResult
 
-__all__ = ["main", "scenario_for"]
+__all__ = ["inputs_of", "main", "scenario_for"]
 
 OPTIONS = {"scenario": "SCENARIO", "output": "-o"}
 RESULT_SUFFIXES = (".json", ".csv")
@@ -40,7 +43,7 @@ app = new_app(
 def simulate(
     scenario: Annotated[
         str | None,
-        option(
+        positional(
             "SCENARIO",
             "a TOML file, or the name of a scenario that comes with netctrl; without one, the plant of --design",
         ),
@@ -48,23 +51,29 @@ def simulate(
     /,
     *,
     design: Annotated[str | None, option("FILE", "a Design, for the links whose queue is arc or design")] = None,
-    seed: Annotated[str | None, option("N", "instead of the scenario's: a whole number from 0 to 4294967295")] = None,
+    seed: Annotated[str | None, option("N", "a whole number from 0 to 4294967295, instead of the scenario's")] = None,
     json: Annotated[bool, option("", "print scenario and summary as one JSON object and nothing else")] = False,
     output: Annotated[
-        str | None, option("FILE", "save the result there (.json), or its time series (.csv)", "--output", "-o")
+        str | None, option("FILE", "a file for the result (.json), or for its time series (.csv)", "--output", "-o")
     ] = None,
-    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+    plot: Annotated[str | None, option("FILE", f"a file for a picture ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """Read the scenario, run it, write what was asked for."""
     picture = checked_plot(plot, output)
     if output is not None and Path(output).suffix.lower() not in RESULT_SUFFIXES:
         raise InvalidValue("output", output, f"a file name that ends in {' or '.join(RESULT_SUFFIXES)}")
+    if output is not None and design is not None and Path(output).resolve() == Path(design).resolve():
+        raise InvalidValue("output", output, "another file than --design")
     chosen = scenario_for(scenario, design, seed)
+    check_places({"plot": plot, "output": output})
 
     from netctrl.sim.run import simulate
 
-    with progress_bar("simulating") as progress:
-        result = simulate(chosen, progress=progress, argv=invocation())
+    try:
+        with progress_bar("simulating") as progress:
+            result = simulate(chosen, progress=progress, argv=invocation(), inputs=inputs_of(scenario, design))
+    except InvalidValue as error:  # of a key of the scenario, not of an option
+        raise FileError(design if scenario is None else scenario, str(error)) from None
     files: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
         files["plot"] = plot, lambda: _picture(result, picture)
@@ -95,14 +104,25 @@ def scenario_for(scenario: str | None, design: str | None, seed: str | None) -> 
         if law is not None:
             chosen = chosen.with_queue(arc_queue(law.law, chosen.packet_size), law.law.capacity_bit_per_s)
     elif law is not None:
-        chosen = design_scenario(law.inputs, law.law)
+        try:
+            chosen = design_scenario(law.inputs, law.law)
+        except InvalidValue as error:
+            raise FileError(design, f"has a plant that can't be simulated: {error}") from None
     else:
-        raise InvalidValue("scenario", "nothing", "a TOML file or the name of a scenario, or give --design")
+        raise InvalidValue("scenario", None, "a TOML file or the name of a scenario, or give --design")
     if seed is None:
         return chosen
-    if not seed.isdecimal() or int(seed) >= 2**32:
+    if not re.fullmatch("[0-9]{1,10}", seed) or int(seed) >= 2**32:
         raise InvalidValue("seed", seed, "a whole number from 0 to 4294967295")
     return msgspec.structs.replace(chosen, seed=int(seed))
+
+
+def inputs_of(scenario: str | None, design: str | None) -> list[Path]:
+    """The files that `scenario_for` reads."""
+    from netctrl.datasets import scenario_path
+
+    found = [] if scenario is None else [scenario_path(scenario)]
+    return found if design is None else [*found, Path(design)]
 
 
 def summary_json(result: SimulationResult) -> str:

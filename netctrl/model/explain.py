@@ -1,0 +1,150 @@
+"""What msgspec finds wrong with a file's content, in the words of who wrote the file: one line that names the key."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date, time
+from typing import Any
+
+import msgspec
+
+from netctrl.errors import InvalidValue
+
+__all__ = ["explained", "shorten", "shown"]
+
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_EXPECTED = re.compile(r"Expected `([^`]*)`(?: of length (\d+))?, got (?:`\w+`|\d+)")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_WORDS = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+
+Keys = Sequence[str | int]
+
+
+def explained(error: msgspec.ValidationError, content: Any, kind: type) -> str:
+    """One line, "links[0].capacity: got -10, takes ...", for what `msgspec.convert(content, kind)` raised."""
+    what, keys, value = _parted(str(error), content)
+    if isinstance(error.__cause__, InvalidValue):
+        cause = error.__cause__
+        return f"{_dotted([*keys, cause.argument])}: got {shown(cause.got)}, takes {cause.takes}"
+    if unknown := _UNKNOWN.fullmatch(what):
+        return _at(keys, _unknown_key(unknown[1], _keys_of(kind, content, keys)))
+    if missing := _MISSING.fullmatch(what):
+        kinds = _tags(kind, content, keys) if missing[1] == "kind" else []
+        takes = f"; it takes one of {', '.join(kinds)}" if kinds else ""
+        return _at(keys, f"key `{missing[1]}` is missing{takes}")
+    if expected := _EXPECTED.fullmatch(what):
+        words = [_WORDS[name] for name in expected[1].split(" | ") if name in _WORDS]
+        takes = " or ".join(words) + (f" of {expected[2]}" if expected[2] else "")
+        if words == ["a table"] and (kinds := _tags(kind, content, keys)):
+            takes += f" whose `kind` is one of {', '.join(kinds)}"
+        return _at(keys, f"got {shown(value)}, takes {takes}")
+    if what.startswith("Invalid value") and keys and (kinds := _tags(kind, content, keys[:-1])):
+        return _at(keys, f"got {shown(value)}, takes one of {', '.join(kinds)}")
+    return _at(keys, " ".join(what.split()))
+
+
+def shown(value: Any) -> str:
+    """A value as its writer knows it, in one short line."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "nothing"
+        case dict() | msgspec.Struct():
+            return "a table"
+        case date() | time():
+            return f"the time {value}"
+        case [] | ():
+            return "an empty list"
+        case list() | tuple() if len(value) > 4 or any(isinstance(each, dict | list) for each in value):
+            return f"a list of {len(value)}"
+    return shorten(repr(value))
+
+
+def shorten(text: str, most: int = 60) -> str:
+    """The text, or its first characters and "..."."""
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _unknown_key(name: str, known: Iterable[str]) -> str:
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    written = shorten(name if name.isprintable() else repr(name))
+    if close:
+        return f"unknown key `{written}`, did you mean `{close[0]}`?"
+    return f"unknown key `{written}`" + (f"; there are {', '.join(known)}" if known else "")
+
+
+def _at(keys: Keys, what: str) -> str:
+    return f"{_dotted(keys)}: {what}" if keys else what
+
+
+def _dotted(keys: Keys) -> str:
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
+
+
+def _parted(message: str, content: Any) -> tuple[str, list[str | int], Any]:
+    """msgspec's "what - at `$.links[0].capacity`" as what, keys, and the value there."""
+    what, found, where = message.rpartition(" - at `$")
+    if found and "[...]" not in where:  # a place in a table of anything: msgspec doesn't say which
+        keys: list[str | int] = [int(index) if index else name for name, index in _STEP.findall(where)]
+        try:
+            return what, keys, _value(content, keys)
+        except (LookupError, TypeError):  # the name of an unknown key may look like a place
+            pass
+    return message, [], content
+
+
+def _value(content: Any, keys: Keys) -> Any:
+    for key in keys:
+        content = content[key]
+    return content
+
+
+def _keys_of(kind: type, content: Any, keys: Keys) -> list[str]:
+    """The keys of the record at a place."""
+    try:
+        found = _record(_type(kind, content, keys), _value(content, keys))
+    except (LookupError, TypeError, AttributeError, StopIteration):
+        return []
+    tag = [found.tag_field] if found.tag_field else []
+    return [*tag, *(field.encode_name for field in found.fields)]
+
+
+def _tags(kind: type, content: Any, keys: Keys) -> list[str]:
+    """What `kind` may be at a place where one of several records stands."""
+    try:
+        found = _type(kind, content, keys)
+    except (LookupError, TypeError, AttributeError, StopIteration):
+        return []
+    parts = getattr(found, "types", [found])
+    return [str(part.tag) for part in parts if isinstance(part, msgspec.inspect.StructType) and part.tag]
+
+
+def _type(kind: type, content: Any, keys: Keys) -> Any:
+    """msgspec's description of what may stand at a place."""
+    found: Any = msgspec.inspect.type_info(kind)
+    for key in keys:
+        if isinstance(key, int):
+            lists = [each for each in getattr(found, "types", [found]) if hasattr(each, "item_type")]
+            found = lists[0].item_type
+        else:
+            found = next(field.type for field in _record(found, content).fields if field.encode_name == key)
+        content = content[key]
+    return found
+
+
+def _record(found: Any, content: Any) -> Any:
+    """Of the records that may stand here, the one that the content says it is."""
+    records = [each for each in getattr(found, "types", [found]) if isinstance(each, msgspec.inspect.StructType)]
+    return next(each for each in records if each.tag_field is None or content.get(each.tag_field) == each.tag)

@@ -1,0 +1,51 @@
+"""TOML files written by people, read in bounded time and depth."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from netctrl.errors import FileError
+from netctrl.model.explain import shorten
+
+__all__ = ["read_toml"]
+
+_MAX_BYTES = 2**20
+_MAX_KEYS = 200
+_MAX_DIGITS = 1000
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a TOML file of at most 1 MiB holds.
+
+    Raises
+    ------
+    FileError
+        It can't be read, is too large, nested too deeply, or isn't TOML; the message names the line.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise FileError(path, f"can't be read: {error.strerror}") from None
+    if len(content) > _MAX_BYTES:
+        raise FileError(path, f"is larger than it may be ({_MAX_BYTES // 2**20} MiB)")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FileError(path, f"is no TOML: not UTF-8 text (at line {line})") from None
+    # tomllib's time grows with the square of the keys in `a.b.c`; Python refuses to show integers of any length.
+    if max(part.count(".") for part in re.split(r"[=,{\[\n]", text)) > _MAX_KEYS:
+        raise FileError(path, "is nested too deeply")
+    if re.search(rf"[0-9a-fA-F_]{{{_MAX_DIGITS}}}", text):
+        raise FileError(path, f"has a number of {_MAX_DIGITS} digits or more")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(path, f"is no TOML: {shorten(' '.join(str(error).split()), 200)}") from None
+    except RecursionError:
+        raise FileError(path, "is nested too deeply") from None
