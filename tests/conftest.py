@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import hashlib
+import importlib.util
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
@@ -31,23 +31,6 @@ def bounded(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ns3:
-    """An ns-3 to compile against: Debian's libns3-dev, or the wheel of the extra `ns3`."""
-
-    version: str
-    compiler: str
-    compile_flags: tuple[str, ...]
-    link_flags: tuple[str, ...]
-    library: str  # how a module's library is called: "ns3-{module}"
-
-    def command(self, source: Path, output: Path, *modules: str) -> list[str]:
-        """The command that compiles `source` and links it with ns-3's `modules`, such as "core"."""
-        libraries = ["-l" + self.library.format(module=module) for module in modules]
-        compile_part = [self.compiler, *self.compile_flags, str(source), "-o", str(output)]
-        return [*compile_part, *self.link_flags, *libraries]
-
-
-@dataclass(frozen=True, slots=True)
 class Requirement:
     """Something that a machine has or lacks: `missing` returns None, or what is lacking."""
 
@@ -56,56 +39,15 @@ class Requirement:
 
 
 @cache
-def find_ns3() -> Ns3 | str:
-    """The ns-3 of this machine, or a sentence about what is lacking. Compiles nothing."""
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        return "no C++ compiler (g++ or clang++) is on PATH"
-    return ns3_of_wheel(compiler) or ns3_of_system(compiler) or "neither ns-3's headers nor its wheel were found"
-
-
-def ns3_of_wheel(compiler: str) -> Ns3 | None:
-    """The wheel's ns-3. It comes first: who installed the extra wants that one."""
-    try:
-        prefix = Path(str(importlib.metadata.distribution("ns3").locate_file("ns3")))
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    headers, folder = prefix / "include", prefix / "lib64"
-    libraries = [re.fullmatch(r"libns(3\.\d+)-core\.so", path.name) for path in folder.glob("libns3.*-core.so")]
-    versions = [match[1] for match in libraries if match]
-    if len(versions) != 1 or not (headers / "ns3" / "core-module.h").is_file():
-        return None
-    return Ns3(
-        version=versions[0],
-        compiler=compiler,
-        compile_flags=("-std=c++20", f"-I{headers}"),
-        link_flags=(f"-L{folder}", f"-Wl,-rpath,{folder}"),
-        library=f"ns{versions[0]}-{{module}}",
-    )
-
-
-def ns3_of_system(compiler: str) -> Ns3 | None:
-    """The ns-3 of libns3-dev. Debian 12's pkg-config flags for it are broken: ask the compiler instead."""
-    library = Path(bounded([compiler, "-print-file-name=libns3-core.so"]).stdout.strip())
-    # A name without a folder is the compiler's way to say: not found.
-    headers = [Path("/usr/include"), Path("/usr/local/include"), *sorted(Path("/usr/include").glob("ns3.*"))]
-    found = [folder for folder in headers if (folder / "ns3" / "core-module.h").is_file()]
-    if not library.is_absolute() or not library.exists() or not found:
-        return None
-    release = library.resolve().suffix
-    return Ns3(
-        version=f"3{release}" if release != ".so" else "of the system",
-        compiler=compiler,
-        compile_flags=("-std=c++17",) if found[0] in headers[:2] else ("-std=c++17", f"-I{found[0]}"),
-        link_flags=(),
-        library="ns3-{module}",
-    )
-
-
 def missing_ns3() -> str | None:
     """What ns-3 lacks here, if anything."""
-    found = find_ns3()
-    return found if isinstance(found, str) else None
+    try:
+        from netctrl.export.ns3_run import find_ns3
+
+        find_ns3()
+    except Exception as error:  # a NetctrlError, or netctrl isn't there
+        return str(error)
+    return None
 
 
 @cache
@@ -127,7 +69,7 @@ def missing_kernel() -> str | None:
 
 
 REQUIREMENTS = {
-    "ns3": Requirement(missing_ns3, "`apt-get install libns3-dev`, or g++ and `pip install 'netctrl[ns3]'`"),
+    "ns3": Requirement(missing_ns3, "`apt-get install g++ make libns3-dev`, or g++, make and the extra `ns3`"),
     "kernel": Requirement(missing_kernel, "run as root where network namespaces are allowed, with iproute2"),
 }
 
@@ -162,14 +104,21 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         return [f"netctrl: cannot be imported ({error}); `nox -s tests` installs it and runs the tests"]
     folder = Path(netctrl.__file__).parent
     kind = "the checkout, not a wheel" if folder.parent == config.rootpath else "installed"
-    found = find_ns3()
-    ns3 = found if isinstance(found, str) else f"{found.version}, {found.compiler}"
-    return [f"netctrl: {netctrl.__version__}, {kind}, {folder}", f"ns-3: {ns3}"]
+    return [f"netctrl: {netctrl.__version__}, {kind}, {folder}", f"ns-3: {missing_ns3() or 'is there'}"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A misspelt NETCTRL_REQUIRE would silently require nothing."""
+    """A misspelt NETCTRL_REQUIRE would silently require nothing. Kernels are compiled anew when any of them changes."""
     required()
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(config.rootpath / ".pytest_cache" / f"numba-{kernels()}"))
+
+
+def kernels() -> str:
+    """A hash of all that numba compiles: its own cache looks at a kernel's file, not at the files that it calls."""
+    found = importlib.util.find_spec("netctrl")
+    folder = Path(found.origin).parent if found is not None and found.origin else Path()
+    text = b"".join(path.read_bytes() for part in ("fluid", "sim") for path in sorted(folder.glob(f"{part}/*.py")))
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -186,12 +135,3 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             if name in required():
                 pytest.fail(f"{sentence} (NETCTRL_REQUIRE names {name})", pytrace=False)
             pytest.skip(sentence)
-
-
-@pytest.fixture(scope="session")
-def ns3() -> Ns3:
-    """The ns-3 to compile against, for tests marked `needs("ns3")`."""
-    found = find_ns3()
-    if isinstance(found, str):
-        pytest.fail(f"{found}; mark this test with @pytest.mark.needs('ns3')", pytrace=False)
-    return found

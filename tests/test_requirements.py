@@ -72,34 +72,6 @@ def test_an_unknown_name_is_a_usage_error_that_lists_the_known(run, names, requi
     assert "'unicron'; known requirements: air, kernel, ns3, unicorn" in said
 
 
-NS3_PROGRAM = """
-#include "ns3/core-module.h"
-#include <iostream>
-
-int main()
-{
-    ns3::Simulator::Schedule(ns3::MilliSeconds(1500), [] {
-        std::cout << ns3::Simulator::Now().GetNanoSeconds() << std::endl;
-    });
-    ns3::Simulator::Run();
-    ns3::Simulator::Destroy();
-    return 0;
-}
-"""
-
-
-@pytest.mark.needs("ns3")
-def test_ns3_compiles_and_runs_an_event(ns3, tmp_path):
-    source, program = tmp_path / "event.cc", tmp_path / "event"
-    source.write_text(NS3_PROGRAM, encoding="utf-8")
-    compiled = subprocess.run(
-        ns3.command(source, program, "core"), capture_output=True, text=True, timeout=300, check=False
-    )
-    assert compiled.returncode == 0, compiled.stderr
-    ran = subprocess.run([program], capture_output=True, text=True, timeout=60, check=False)
-    assert (ran.returncode, ran.stdout.strip()) == (0, "1500000000"), ran.stderr
-
-
 LOOPBACK = """
 import socket
 
