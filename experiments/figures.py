@@ -1,7 +1,8 @@
 """Make the figures: `python experiments/figures.py [PAPER/NAME ...]`; all of them without arguments.
 
 Exit status 1 where a number that data/claims/ calls reproduced, or any other computed verdict, no longer stands.
-`--docs` also copies the pictures to docs/assets/.
+`--docs` also copies the pictures to docs/assets/; `--full` runs the onset in ns-3 in full length (the traffic studies'
+full runs are experiments/full.py's). Without an ns-3 its numbers are left out.
 """
 
 from __future__ import annotations
@@ -16,12 +17,23 @@ from common import write
 from netctrl.datasets import claims
 
 HERE = Path(__file__).resolve().parent
-FIGURES = ("arc/fig03", "arc/configuration")
+FIGURES = (
+    "arc/fig03",
+    "arc/configuration",
+    "arc/onset",
+    "arc/fig04",
+    "arc/fig05",
+    "arc/fig06",
+    "arc/fig07",
+    "arc/fig08",
+    "arc/fig11",
+)
 
 
 def main(argv: list[str]) -> int:
     copy = "--docs" in argv
-    names = [name for name in argv if name != "--docs"] or list(FIGURES)
+    full = "--full" in argv
+    names = [name for name in argv if name not in ("--docs", "--full")] or list(FIGURES)
     unknown = [name for name in names if name not in FIGURES]
     if unknown:
         print(f"error: no figure {unknown[0]!r}; there are {', '.join(FIGURES)}", file=sys.stderr)
@@ -29,7 +41,7 @@ def main(argv: list[str]) -> int:
     fallen = 0
     for name in names:
         paper, script = name.split("/")
-        outcome = importlib.import_module(f"{paper}.{script}").main()
+        outcome = importlib.import_module(f"{paper}.{script}").main(full=full)
         folder = HERE / paper / "out"
         rows = write(outcome, folder, ["experiments/figures.py", *argv])
         print(f"\n{name}: {folder.relative_to(HERE.parent) / outcome.name}.png")

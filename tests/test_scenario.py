@@ -372,7 +372,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "a round trip shorter than the links": (
         put(*LINK, "delay", value="40ms"),
-        "flows.ftp.rtt: got 0.06, takes",
+        "flows.web.rtt: got 0.06, takes",
         ["0.08"],
     ),
     "a link with one id twice": (
@@ -412,7 +412,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
             content["links"][0].update(delay="30ms"),
             content["changes"][1].update(delay=0),
         ),
-        "flows.ftp.rtt: got 0.06, takes more than 0.06 s, by which changes of delay shorten it",
+        "flows.web.rtt: got 0.06, takes more than 0.06 s, by which changes of delay shorten it",
         [],
     ),
     "no duration": (put("duration", value="0s"), "duration: got '0s', takes a time above 0", ["500ms"]),

@@ -134,5 +134,31 @@ def test_a_change_of_the_path_is_felt_in_the_responses():
     small = result.response_bytes < 10e3
     early, late = (small & (result.response_start_s < 99.0)), (small & (result.response_start_s > 101.0))
     assert result.response_s[early].mean() == pytest.approx(0.15, abs=2e-3)
-    # A round trip to connect of 0.1 + 0.3 s, and half a one with what the line adds both ways.
-    assert result.response_s[late].mean() == pytest.approx(0.15 + 2 * 0.3, abs=0.01)
+    # A round trip to connect of 0.1 + 0.3 s, and half a one of 0.05 + 0.15 s for the data.
+    assert result.response_s[late].mean() == pytest.approx(0.4 + 0.2, abs=0.01)
+
+
+def test_acknowledgements_feel_the_line_that_they_cross():
+    """By their group: the change counts on the way out, on the way back, or on both where both are one line."""
+    links = tuple(
+        Link(id=name, source=a, target=b, capacity="1Gbit", delay="10ms")
+        for name, a, b in (("out", "x", "y"), ("in", "y", "x"))
+    )
+    common = {"rtt": "100ms", "sessions": 100}
+    flows = (
+        WebFlows(id="forward", path=("out",), ack_path=("in",), **common),
+        WebFlows(id="reverse", path=("in",), ack_path=("out",), **common),
+        WebFlows(id="alone", path=("out",), **common),
+    )
+    for group, extra in zip(flows, (0.15 + 0.15, 0.15, 0.30 + 0.15), strict=True):  # to connect, and for the data
+        chosen = Scenario(
+            name="lines",
+            duration=100.0,
+            links=links,
+            flows=(group,),
+            changes=(Change(at=0.0, link="out", delay="160ms"),),
+            initial_window=10,
+        )
+        result = simulate(chosen)
+        small = result.response_bytes < 10e3
+        assert result.response_s[small].mean() == pytest.approx(0.15 + extra, abs=2e-3)

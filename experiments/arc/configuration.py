@@ -30,7 +30,7 @@ def flows_that_keep_30_degrees(gain: float) -> float:
     return high
 
 
-def main() -> Outcome:
+def main(*, full: bool = False) -> Outcome:
     paper = netctrl.arc(FLOWS, RTT, alpha_per_packet=1.42e-5).certificate
     second = netctrl.arc(FLOWS, RTT, alpha_per_packet=2.84e-5, epoch_s=2.0).certificate
     validation = arc_loop(35.0, 0.1, VALIDATION, "paper")

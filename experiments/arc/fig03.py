@@ -47,7 +47,7 @@ def gain_at_45_with_the_printed_sign(loop: DelayLoop) -> float:
     return 1.0 / magnitude(loop, low)
 
 
-def main() -> Outcome:
+def main(*, full: bool = False) -> Outcome:
     unit = arc_loop(FLOWS, RTT, PAPER, "paper")
     loop = unit.scaled(GAIN)
     found = margins(loop)

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from packets import available, run_all
 
-from netctrl.datasets import scenario_path
+from netctrl.datasets import claims, scenario_path
 from netctrl.model.artifact import write_atomically
 from netctrl.model.queue import ArcQueue, AvqQueue, DropTailQueue, PiQueue, Queue, SfcQueue
 from netctrl.model.scenario import Scenario, WebFlows, read_scenario
@@ -61,6 +61,7 @@ class Study:
     schemes: Mapping[str, Queue]
     phases: Sequence[Phase]
     link: str = "forward"
+    seeds: Sequence[int] = SEEDS
 
 
 STAIRCASE = Study(
@@ -105,6 +106,7 @@ FLASH_CROWD = Study(
         Phase("peak", 5000.0, 7500.0),
         Phase("after", 11000.0, 13000.0),
     ],
+    seeds=SEEDS[:2],  # 2.6 million steps each
 )
 """Figs. 8 and 9."""
 
@@ -148,11 +150,11 @@ def shortened(scenario: Scenario, factor: float, keep: float = 1.0) -> Scenario:
     )
 
 
-def fluid(study: Study, seeds: Sequence[int] = SEEDS) -> dict[str, list[SimulationResult]]:
+def fluid(study: Study) -> dict[str, list[SimulationResult]]:
     """Every scheme and seed in the fluid, in full length."""
-    runs = [under(study.scenario, queue, seed) for queue in study.schemes.values() for seed in seeds]
+    runs = [under(study.scenario, queue, seed) for queue in study.schemes.values() for seed in study.seeds]
     results = simulate_many(runs, n_jobs=-1)
-    k = len(seeds)
+    k = len(study.seeds)
     return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(study.schemes)}
 
 
@@ -280,6 +282,48 @@ def spread(data: pd.DataFrame, scheme: str, phase: str, column: str) -> tuple[fl
     """Least and greatest of the seeds."""
     chosen = data[(data.scheme == scheme) & (data.phase == phase)][column]
     return float(chosen.min()), float(chosen.max())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is of a study: tables and series of the fluid, of the full ns-3 runs that are kept, of a short one."""
+
+    fluid: pd.DataFrame
+    ns3: pd.DataFrame | None
+    short: pd.DataFrame | None
+    columns: dict[str, pd.DataFrame]
+
+
+def find(study: Study, short: Scenario, phases: Sequence[Phase], schemes: Sequence[str]) -> Found:
+    """Run the study in the fluid in full length and a short form in ns-3; read the full runs in ns-3 that are kept."""
+    results = fluid(study)
+    columns = {f"fluid, seed {SEEDS[0]}": series(study, results)}
+    full = stored(study)
+    brief = Study(study.name, short, {name: study.schemes[name] for name in schemes}, phases, study.link)
+    packets = ns3(brief)
+    if full is not None:
+        columns[f"{full[0].simulator.iloc[0]}, seed {SEEDS[0]}"] = full[1]
+    elif packets:
+        columns[f"{next(iter(packets.values()))[0].simulator}, short form"] = series(brief, packets)
+    return Found(
+        fluid=table(study, results),
+        ns3=None if full is None else full[0],
+        short=table(brief, packets) if packets else None,
+        columns=columns,
+    )
+
+
+def together(found: Found) -> pd.DataFrame:
+    """All tables in one, with the form of the run beside the simulator."""
+    parts = {"full": found.fluid, "full ": found.ns3, "short": found.short}
+    frames = [part.assign(form=form.strip()) for form, part in parts.items() if part is not None]
+    return pd.concat(frames, ignore_index=True)
+
+
+def verdicts(*figures: str) -> str:
+    """What data/claims/arc.csv says of some figures, claim by claim."""
+    said = [claim for claim in claims("arc") if claim.where in figures]
+    return "\n".join(f"Paper: {claim.claim}: {claim.verdict}." for claim in said)
 
 
 def picture(

@@ -81,7 +81,7 @@ def ns3(
             return say(msgspec.json.encode({"folder": str(folder), "files": list(files)}).decode() + "\n")
         then = ("then", f"make -C {_quoted(folder)} && {_quoted(folder / 'scenario')} {_quoted(folder)}")
         return say(report(f"{chosen.name}: a program for ns-3 in {folder}", [("files", ", ".join(files)), then]))
-    outcome = _run(folder, chosen, ns3)
+    outcome = _run(folder, chosen, ns3, inputs_of(scenario, design))
     wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
         wanted["plot"] = plot, lambda: _picture(outcome, picture)
@@ -132,12 +132,12 @@ def _written(output: str, files: dict[str, str]) -> Path:
     return folder
 
 
-def _run(folder: Path, scenario: Scenario, ns3: Ns3) -> SimulationResult:
+def _run(folder: Path, scenario: Scenario, ns3: Ns3, inputs: list[Path]) -> SimulationResult:
     from netctrl.export.ns3_run import compile_program, run_program
     from netctrl.model.artifact import provenance
 
     compile_program(folder, ns3)
-    origin = provenance(argv=invocation(), seed=scenario.seed, libraries=("numpy",))
+    origin = provenance(argv=invocation(), seed=scenario.seed, inputs=inputs, libraries=("numpy",))
     with progress_bar(f"ns-{ns3.version}") as progress:
         return run_program(folder, scenario, ns3=ns3, provenance=origin, progress=progress)
 

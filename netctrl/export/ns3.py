@@ -274,9 +274,7 @@ def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw]) -> tuple[lis
         if len(set(trips)) > MAX_HOSTS:
             raise InvalidValue("draws", len(set(trips)), f"at most {MAX_HOSTS} round-trip times in group {group.id}")
         host_of = {trip: len(hosts) + position for position, trip in enumerate(sorted(set(trips)))}
-        links_trip = sum(delays[name] for name in group.path) + sum(
-            delays[name] for name in group.ack_path or group.path
-        )
+        links_trip = sum(delays[name] for name in group.round_trip)
         for trip in host_of:
             if trip < links_trip:
                 takes = f"at least {links_trip / 1e9:g} s, the delays of path and ack_path"

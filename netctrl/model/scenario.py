@@ -103,6 +103,11 @@ class _Flows(_Record, frozen=True, kw_only=True, tag_field="kind"):
     ecn: bool = True
     """Can be marked; else it is dropped."""
 
+    @property
+    def round_trip(self) -> tuple[str, ...]:
+        """Ids of the lines that a packet and its acknowledgement cross; without `ack_path` they are the same ones."""
+        return (*self.path, *(self.ack_path or self.path))
+
     def _settle(self, count: str) -> None:
         settle(self, id=identifier, path=texts, rtt=span, start=span, stop=optional(span), ack_path=texts, ecn=flag)
         settle(self, **{count: whole(1, MAX_FLOWS)})
@@ -269,9 +274,9 @@ class Scenario(_Record, frozen=True, kw_only=True):
                         raise InvalidValue(where, second, f"{takes}, {second} starts at {links[second].source}")
                 if len(set(path)) < len(path):
                     raise InvalidValue(where, path, "each link once")
-            delay = 2.0 * sum(links[name].delay for name in group.path)
+            delay = sum(links[name].delay for name in group.round_trip)
             if group.rtt[0] < delay * (1.0 - 1e-9):
-                takes = f"at least {delay:g} s, twice the delay of the links of its path"
+                takes = f"at least {delay:g} s, the delays of the lines that it crosses there and back"
                 raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)
 
     def _check_changes(self) -> None:
@@ -291,7 +296,7 @@ class Scenario(_Record, frozen=True, kw_only=True):
             if change.delay is not None:
                 least[change.link] = min(least[change.link], change.delay)
         for group in self.flows:
-            shortening = 2.0 * sum(links[name].delay - least[name] for name in group.path)
+            shortening = sum(links[name].delay - least[name] for name in group.round_trip)
             if shortening > 0.0 and group.rtt[0] - shortening < 1e-9:
                 takes = f"more than {shortening:g} s, by which changes of delay shorten it"
                 raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)

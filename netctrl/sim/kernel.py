@@ -44,6 +44,8 @@ class Plant(NamedTuple):
     ack_hops: np.ndarray
     ack_size: float
     """Of an acknowledgement [packet]."""
+    back: np.ndarray
+    """(G,) 1 where acknowledgements come back over the lines of the path, which are never busy that way; else 0."""
     ecn: np.ndarray
     """(G,) whether a law marks or drops."""
     injection: np.ndarray
@@ -81,7 +83,7 @@ class State(NamedTuple):
     capacity: np.ndarray
     """(L,) [packet/s]"""
     delay: np.ndarray
-    """(L,) round trip that the link adds to that of its beginning [s]."""
+    """(L,) what the line has become longer by since the beginning, one way [s]."""
     law: np.ndarray
     """(L, STATES)"""
     enqueued: np.ndarray
@@ -101,7 +103,7 @@ class Record(NamedTuple):
     links: np.ndarray
     """(6, L, T) backlog, arrived, departed, lost, marked [packet], probability."""
     groups: np.ndarray
-    """(2, G, T) sent [packet], and what queues and changed links add to the round trip [s]."""
+    """(3, G, T) sent [packet], what queues and longer lines add to the round trip and to the way out [s]."""
 
 
 @njit(inline="always")
@@ -120,16 +122,26 @@ def _happen(plant: Plant, state: State, step: int) -> None:
 
 
 @njit(inline="always")
-def _added_delay(plant: Plant, state: State, group: int) -> float:
-    """What queues and changed links add to a group's round trip at the middle of the step [s]."""
+def _forward_delay(plant: Plant, state: State, group: int) -> float:
+    """What queues and longer lines add on a group's way out, at the middle of the step [s]."""
     delay = 0.0
     for h in range(plant.first_hop[group], plant.first_hop[group + 1]):
         link = plant.hops[h]
         middle = max(state.backlog[link] + 0.5 * state.rise[link], 0.0)
         delay += middle / state.capacity[link] + state.delay[link]
+    return delay
+
+
+@njit(inline="always")
+def _backward_delay(plant: Plant, state: State, group: int) -> float:
+    """The same for the acknowledgements' way back [s]."""
+    delay = 0.0
+    for h in range(plant.first_hop[group], plant.first_hop[group + 1]):
+        delay += plant.back[group] * state.delay[plant.hops[h]]
     for h in range(plant.first_ack_hop[group], plant.first_ack_hop[group + 1]):
         link = plant.ack_hops[h]
-        delay += max(state.backlog[link] + 0.5 * state.rise[link], 0.0) / state.capacity[link]
+        middle = max(state.backlog[link] + 0.5 * state.rise[link], 0.0)
+        delay += middle / state.capacity[link] + state.delay[link]
     return delay
 
 
@@ -223,7 +235,8 @@ def _keep(state: State, record: Record, delays: np.ndarray, sample: int) -> None
     record.links[1:5, :, sample] = record.sums
     record.links[5, :, sample] = state.law[:, PROBABILITY]
     record.groups[0, :, sample] = record.sent
-    record.groups[1, :, sample] = delays
+    record.groups[1, :, sample] = delays[0]
+    record.groups[2, :, sample] = delays[1]
     record.sums[:] = 0.0
     record.sent[:] = 0.0
 
@@ -251,13 +264,14 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
     ring = state.signal.shape[1]
     offered = np.zeros((links, 3))
     overflow = np.zeros(links)
-    delays = np.zeros(groups)
+    delays = np.zeros((2, groups))
     for step in range(first, last):
         _happen(plant, state, step)
         for g in range(groups):
-            delays[g] = _added_delay(plant, state, g)
+            delays[1, g] = _forward_delay(plant, state, g)
+            delays[0, g] = delays[1, g] + _backward_delay(plant, state, g)
             longest = plant.first_class[g + 1] - 1
-            if longest >= plant.first_class[g] and plant.rtt[longest] + delays[g] > (ring - 2) * plant.step:
+            if longest >= plant.first_class[g] and plant.rtt[longest] + delays[0, g] > (ring - 2) * plant.step:
                 return step
         offered[:] = 0.0
         for g in range(groups):
@@ -265,9 +279,9 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
             if row >= 0:
                 amount = injected[row, step - first]
             elif plant.fast[g, 0] > 0.0:
-                amount = plant.step * _send_fast(plant, state, g, step, delays[g])
+                amount = plant.step * _send_fast(plant, state, g, step, delays[0, g])
             else:
-                amount = plant.step * _send_tcp(plant, state, g, step, delays[g])
+                amount = plant.step * _send_tcp(plant, state, g, step, delays[0, g])
             record.sent[g] += amount
             kind = 2 if plant.fast[g, 0] > 0.0 else 0 if plant.ecn[g] else 1
             for h in range(plant.first_hop[g], plant.first_hop[g + 1]):

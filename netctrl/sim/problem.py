@@ -70,8 +70,8 @@ def _shortest_rtt(scenario: Scenario) -> float:
     for change in scenario.changes:
         if change.delay is not None:
             least[change.link] = min(least[change.link], change.delay)
-    saved = {link.id: 2.0 * (link.delay - least[link.id]) for link in scenario.links}
-    return min(group.rtt[0] - sum(saved[name] for name in group.path) for group in scenario.flows)
+    saved = {link.id: link.delay - least[link.id] for link in scenario.links}
+    return min(group.rtt[0] - sum(saved[name] for name in group.round_trip) for group in scenario.flows)
 
 
 def _affordable(scenario: Scenario, steps_per_sample: int) -> float:
@@ -114,6 +114,7 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
         first_ack_hop=first_ack_hop,
         ack_hops=ack_hops,
         ack_size=ACK_BYTES / scenario.packet_size,
+        back=np.array([0.0 if group.ack_path else 1.0 for group in scenario.flows]),
         ecn=np.array([group.ecn for group in scenario.flows]),
         injection=np.where(web, np.cumsum(web) - 1, -1),
         law=np.array([kind for kind, _ in laws]),
@@ -207,7 +208,7 @@ def _link_events(scenario: Scenario, index: dict[str, int], step: float) -> list
         if change.capacity is not None:
             events.append((at, LINK_CAPACITY, row, packets_per_second(change.capacity, scenario.packet_size)))
         if change.delay is not None:
-            events.append((at, LINK_DELAY, row, 2.0 * (change.delay - scenario.links[row].delay)))
+            events.append((at, LINK_DELAY, row, change.delay - scenario.links[row].delay))
     return events
 
 
@@ -237,4 +238,4 @@ def _start(scenario: Scenario, plant: Plant) -> State:
 
 def _record(scenario: Scenario, every: int, samples: int) -> Record:
     G, L = len(scenario.flows), len(scenario.links)
-    return Record(every, np.zeros((4, L)), np.zeros(G), np.zeros((6, L, samples)), np.zeros((2, G, samples)))
+    return Record(every, np.zeros((4, L)), np.zeros(G), np.zeros((6, L, samples)), np.zeros((3, G, samples)))

@@ -15,7 +15,7 @@ from netctrl.model.simulation import SimulationResult
 from netctrl.sim.kernel import advance
 from netctrl.sim.problem import Problem, longer_history, problem
 from netctrl.sim.traffic import draw_flows
-from netctrl.sim.web import WebLoad, response_times, web_load
+from netctrl.sim.web import PathHistory, WebLoad, response_times, web_load
 
 __all__ = ["class_steps", "simulate", "simulate_many"]
 
@@ -140,10 +140,10 @@ def _responses(
     """Start, size and response time of a group's objects, from the links' time series."""
     plant, links = ready.plant, ready.record.links
     path = plant.hops[plant.first_hop[group] : plant.first_hop[group + 1]]
-    delay = ready.record.groups[1, group]
+    _, delay, forward = ready.record.groups[:, group]
     arrived, lost, p = links[1, path], links[3, path], links[5, path]
     share = np.divide(lost, arrived, out=np.zeros_like(lost), where=arrived > 0.0)
     kept = np.prod(1.0 - np.minimum(share, 1.0), axis=0)
     refused = 1.0 - np.prod(1.0 - p, axis=0)
-    duration = response_times(load, scenario, time, delay, 1.0 - kept, refused)
-    return load.start_s, load.size_bytes, duration
+    history = PathHistory(time, delay, forward, 1.0 - kept, refused)
+    return load.start_s, load.size_bytes, response_times(load, scenario, history)

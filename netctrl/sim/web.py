@@ -7,18 +7,21 @@ no further; what the sessions send does not react to marks. Losses cost time-out
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.model.scenario import FlowDraw, Scenario, WebFlows
 
-__all__ = ["WINDOW", "WebLoad", "response_times", "web_load"]
+__all__ = ["WINDOW", "PathHistory", "WebLoad", "response_times", "web_load"]
 
 WINDOW = 16
 """Greatest window of a web transfer [packet]: it stands for congestion avoidance, which is not modelled here."""
 
 CONNECT_TIMEOUT, LEAST_TIMEOUT = 3.0, 1.0
-"""First time-out of a lost SYN, and of a lost segment [s] (RFC 6298, and ns-3's defaults)."""
+"""First time-out of a lost SYN (ns-3's default) and least of a lost segment (RFC 6298, Section 2.4) [s]."""
+
+_MOST_LOST = 0.9  # the expected number of tries stays finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,39 +62,41 @@ def web_load(group: WebFlows, draw: FlowDraw, scenario: Scenario, rng: np.random
     return WebLoad(start, size, rtt, sent[order], amount[order])
 
 
-def response_times(
-    load: WebLoad, scenario: Scenario, time_s: np.ndarray, delay_s: np.ndarray, loss: np.ndarray, refused: np.ndarray
-) -> np.ndarray:
-    """Response times of a group's objects [s]: from the connection's first packet to the last byte at the receiver.
+class PathHistory(NamedTuple):
+    """What a path did to packets; arrays of one length."""
 
-    Parameters
-    ----------
-    load : WebLoad
-    scenario : Scenario
-    time_s, delay_s, loss, refused : ndarray, shape (T,)
-        What the path adds to a round trip, the share that overflows, and the probability that a packet that can't be
-        marked (such as a SYN) is dropped, at these times.
-    """
+    time_s: np.ndarray
+    delay_s: np.ndarray
+    """Added to the round trip by queues and longer lines [s]."""
+    forward_s: np.ndarray
+    """The part of it on the way out [s]."""
+    loss: np.ndarray
+    """Share that overflowed."""
+    refused: np.ndarray
+    """Probability that a packet that can't be marked, such as a SYN, was dropped by a law."""
+
+
+def response_times(load: WebLoad, scenario: Scenario, path: PathHistory) -> np.ndarray:
+    """Response times of a group's objects [s]: from the connection's first packet to the last byte at the receiver."""
 
     def at(values: np.ndarray, times: np.ndarray) -> np.ndarray:
-        return np.interp(times, time_s, values)
+        return np.interp(times, path.time_s, values)
 
-    lost_syn = at(refused, load.start_s) + at(loss, load.start_s)
-    lost_syn = np.minimum(lost_syn, 0.9)
-    time = load.start_s + load.rtt_s + at(delay_s, load.start_s) + CONNECT_TIMEOUT * lost_syn / (1.0 - lost_syn)
+    lost_syn = np.minimum(at(path.refused + path.loss, load.start_s), _MOST_LOST)
+    time = load.start_s + load.rtt_s + at(path.delay_s, load.start_s) + CONNECT_TIMEOUT * lost_syn / (1.0 - lost_syn)
     done = np.empty_like(time)
     packets = load.size_bytes / scenario.packet_size
     sent, window = np.zeros_like(time), float(scenario.initial_window)
     alive = np.arange(len(time))
     while len(alive):
         now = time[alive]
-        queue, lost = at(delay_s, now), np.minimum(at(loss, now), 0.9)
+        lost = np.minimum(at(path.loss, now), _MOST_LOST)
         burst = np.minimum(window, packets[alive] - sent[alive])
         sent[alive] += burst
         again = LEAST_TIMEOUT * np.minimum(burst * lost, 1.0)
         over = sent[alive] >= packets[alive]
-        done[alive] = now + again + 0.5 * load.rtt_s[alive] + queue
-        time[alive] = now + again + load.rtt_s[alive] + queue
+        done[alive] = now + again + 0.5 * load.rtt_s[alive] + at(path.forward_s, now)
+        time[alive] = now + again + load.rtt_s[alive] + at(path.delay_s, now)
         alive = alive[~over]
         window = min(2.0 * window, max(WINDOW, scenario.initial_window))
     return done - load.start_s

@@ -79,6 +79,7 @@ MakeQueue(const RedSettings& red, const LinkRow& link)
 {
     auto disc = Marking<RedQueueDisc>();
     disc->SetAttribute("Gentle", BooleanValue(true));
+    disc->SetAttribute("Wait", BooleanValue(false)); // marks spread as in the paper of 1993, 2 p/(1 + p) of the packets
     disc->SetAttribute("MeanPktSize", UintegerValue(kPacketSize));
     disc->SetAttribute("LinkBandwidth", DataRateValue(DataRate(link.capacity))); // for its idle time
     disc->SetAttribute("MinTh", DoubleValue(red.minThreshold));                  // in the unit of MaxSize: bytes

@@ -1,0 +1,87 @@
+"""The fluid kernel's peer: the same scheme in vectorised NumPy, a Python loop over steps, arrays over classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netctrl.model.queue import ArcQueue
+from netctrl.model.scenario import BulkFlows, Link, Scenario
+from netctrl.sim.kernel import advance
+from netctrl.sim.problem import Problem, problem
+
+
+def scenario(classes: int, steps: int, step: float = 0.005) -> Scenario:
+    """Classes of 60 ms to 1 s on a link that is as wide as they are many, under ARC."""
+    line = Link(
+        id="line",
+        source="a",
+        target="b",
+        capacity=2e5 * classes,
+        buffer=2e4 * classes,
+        queue=ArcQueue(alpha=1e-3 / classes),
+    )
+    flows = BulkFlows(id="tcp", path=("line",), rtt="60ms:1s", count=classes)
+    return Scenario(
+        name="bench",
+        duration=steps * step,
+        sample=100 * step,
+        step=step,
+        links=(line,),
+        flows=(flows,),
+        initial_window=1,
+    )
+
+
+def by_kernel(ready: Problem) -> np.ndarray:
+    """Backlogs at the samples, by the kernel [packet]."""
+    advance(ready.plant, ready.state, ready.record, np.zeros((0, ready.steps)), 0, ready.steps)
+    return ready.record.links[0, 0]
+
+
+def by_numpy(ready: Problem) -> np.ndarray:
+    """Backlogs at the samples, by NumPy [packet]."""
+    plant = ready.plant
+    h, rtt, buffer = plant.step, plant.rtt, float(plant.buffer[0])
+    C = float(ready.state.capacity[0])
+    alpha, d, gamma, q0 = (float(x) for x in plant.parameters[0, :4])
+    n, ring = len(rtt), ready.state.signal.shape[1]
+    mask, columns = ring - 1, np.arange(n)
+    W, rate, signal = np.array(ready.state.window), np.zeros((ring, n)), np.zeros(ring)
+    q = rise = p = b = 0.0
+    epochs = 0
+    kept = []
+    for step in range(ready.steps):
+        R = rtt + max(q + 0.5 * rise, 0.0) / C
+        lag = R * (1.0 / h)
+        whole = lag.astype(np.int64)
+        part = 1.0 - (lag - whole)
+        older, newer = (step - whole - 1) & mask, (step - whole) & mask
+        x = rate[older, columns]
+        x += part * (rate[newer, columns] - x)
+        s = signal[older]
+        s += part * (signal[newer] - s)
+        pace, cut = 1.0 / R, 0.5 * x * s
+        middle = W + 0.5 * h * (pace - W * cut)
+        W = np.maximum(W + h * (pace - middle * cut), 1.0)
+        sent = middle * pace
+        rate[step & mask] = sent
+        arrivals = h * float(sent.sum())
+        if step * h >= (epochs + 1) * d * (1.0 - 1e-12) - 1e-12:
+            epochs += 1
+            p, b = min(max(p + alpha * (b - gamma * (d * C - (q - q0))), 0.0), 1.0), 0.0
+        offered = q + arrivals
+        after = min(offered - min(offered, h * C), buffer)
+        lost = offered - min(offered, h * C) - after
+        rise, q = after - q, after
+        b += arrivals - lost
+        signal[step & mask] = 1.0 - (1.0 - p) * (1.0 - (lost / arrivals if lost > 0.0 else 0.0))
+        if (step + 1) % ready.record.every == 0:
+            kept.append(q)
+    return np.array(kept)
+
+
+def agree(classes: int = 100, steps: int = 20_000) -> float:
+    """Greatest difference of the two in relation to the largest backlog: both compute the same."""
+    chosen = scenario(classes, steps)
+    ours, theirs = by_kernel(problem(chosen)), by_numpy(problem(chosen))
+    return float(np.abs(ours - theirs).max() / max(ours.max(), 1.0))
