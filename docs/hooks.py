@@ -1,7 +1,8 @@
-"""What mkdocs does beside its configuration: LaTeX becomes MathML, and two pages come from the root."""
+"""What mkdocs does beside its configuration: MathML from LaTeX, tables of claims, and two pages from the root."""
 
 from __future__ import annotations
 
+import csv
 import html
 import re
 from pathlib import Path
@@ -16,6 +17,9 @@ FROM_THE_ROOT = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTIN
 # What pymdownx.arithmatex leaves in generic mode.
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
+# A line such as "[claims: Fig. 5]": the claims of data/claims/arc.csv whose place begins with that.
+CLAIMS = re.compile(r"^\[claims: (.+)\]$", re.MULTILINE)
+
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages whose source is in the repository's root; their links into docs/ are made to fit."""
@@ -26,6 +30,26 @@ def on_files(files: Any, config: Any) -> Any:
             text = text.replace(f"]({name}", f"]({other}")
         files.append(File.generated(config, page, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Replace each line that asks for claims by their table."""
+    path = Path(config.config_file_path).parent / "data" / "claims" / "arc.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+
+    def table(match: re.Match[str]) -> str:
+        chosen = [row for row in rows if re.match(rf"{re.escape(match[1])}(?!\d)", row["where"])]
+        if not chosen:
+            raise PluginError(f"{page.file.src_path}: data/claims/arc.csv has nothing about {match[1]}")
+        lines = ["| where | claim | paper | here | verdict | note |", "|---|---|---|---|---|---|"]
+        for row in chosen:
+            here = f"{float(row['value']):.4g} {row['unit']}" if row["value"] else ""
+            cells = [row["where"], row["claim"], row["paper_value"], here, f"**{row['verdict']}**", row["why"]]
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        return "\n".join(lines)
+
+    return CLAIMS.sub(table, markdown)
 
 
 def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:

@@ -47,12 +47,12 @@ def main(argv: list[str]) -> int:
         print(f"\n{name}: {folder.relative_to(HERE.parent) / outcome.name}.png")
         for row in rows:
             mark = "ok  " if row["holds"] else "FELL"
-            print(f"  {mark} {row['id']:<24} {row['verdict']:<15} {row['computed']:>14.7g}  {row['where']}")
+            print(f"  {mark} {row['id']:<24} {row['verdict']:<17} {row['computed']:>14.7g}  {row['where']}")
             fallen += not row["holds"]
         if copy:
             shutil.copy(folder / f"{outcome.name}.png", HERE.parent / "docs" / "assets" / f"{paper}-{outcome.name}.png")
-    rest = [claim for claim in claims("arc") if claim.verdict == "open"]
-    print(f"\n{fallen} verdicts fell; {len(rest)} claims of the ARC paper are open: {', '.join(c.id for c in rest)}")
+    rest = [claim.id for claim in claims("arc") if claim.verdict == "open"]
+    print(f"\n{fallen} verdicts fell; claims of the ARC paper that are open: {', '.join(rest) or 'none'}")
     return 1 if fallen else 0
 
 

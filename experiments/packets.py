@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
 from pathlib import Path
+from typing import NamedTuple
 
 from netctrl.export.ns3 import render
 from netctrl.export.ns3_run import compile_program, find_ns3, run_program
@@ -29,17 +30,37 @@ def available() -> bool:
     return True
 
 
+class Timed(NamedTuple):
+    """A run in ns-3 without its compilation, by the program's own account."""
+
+    simulator: str
+    wall_s: float
+    peak_mib: float
+
+
 def run_ns3(scenario: Scenario) -> SimulationResult:
     """One scenario, in a folder that is removed after."""
-    made = provenance(seed=scenario.seed, libraries=("numpy",))
-    files = render(scenario, draw_flows(scenario, merged=False), provenance=made)
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
-        folder = Path(name)
-        for file, text in files.items():
-            (folder / file).write_text(text, encoding="utf-8")
-        ns3 = find_ns3()
-        compile_program(folder, ns3)
-        return run_program(folder, scenario, ns3=ns3, provenance=made, timeout=3 * HOURS)
+        return _run_in(Path(name), scenario)
+
+
+def timed_ns3(scenario: Scenario) -> Timed:
+    """How long one scenario takes in ns-3, and how much memory."""
+    with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
+        result = _run_in(Path(name), scenario)
+        said = dict(
+            line.split() for line in (Path(name) / "run.log").read_text().splitlines() if len(line.split()) == 2
+        )
+    return Timed(result.simulator, float(said["wall_s"]), float(said["peak_rss_kib"]) / 1024.0)
+
+
+def _run_in(folder: Path, scenario: Scenario) -> SimulationResult:
+    made = provenance(seed=scenario.seed, libraries=("numpy",))
+    for file, text in render(scenario, draw_flows(scenario, merged=False), provenance=made).items():
+        (folder / file).write_text(text, encoding="utf-8")
+    ns3 = find_ns3()
+    compile_program(folder, ns3)
+    return run_program(folder, scenario, ns3=ns3, provenance=made, timeout=3 * HOURS)
 
 
 def run_all(scenarios: Sequence[Scenario]) -> list[SimulationResult]:

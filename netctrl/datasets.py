@@ -28,7 +28,7 @@ class Claim(NamedTuple):
     paper_value: float | None
     unit: str
     verdict: str
-    """reproduced, not reproduced (with the reason in `why`), or open (the issue that will try is in `why`)."""
+    """reproduced, partly or not reproduced (with the reason in `why`), or open (what will try is in `why`)."""
     value: float | None
     """What we compute, where the verdict rests on a number."""
     tolerance: float | None

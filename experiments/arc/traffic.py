@@ -321,9 +321,10 @@ def together(found: Found) -> pd.DataFrame:
 
 
 def verdicts(*figures: str) -> str:
-    """What data/claims/arc.csv says of some figures, claim by claim."""
-    said = [claim for claim in claims("arc") if claim.where in figures]
-    return "\n".join(f"Paper: {claim.claim}: {claim.verdict}." for claim in said)
+    """What data/claims/arc.csv says of some figures in the fluid, claim by claim."""
+    places = [f"{figure}, fluid" for figure in figures]
+    said = [claim for claim in claims("arc") if claim.where in places]
+    return "\n".join(f"Paper: {claim.claim}: {claim.verdict} in the fluid." for claim in said)
 
 
 def picture(
@@ -341,7 +342,7 @@ def picture(
         "response_s": "response, objects < 12 kB [s]",
     }
     figure = Figure(figsize=(6.2 * len(columns), 2.5 * len(rows) + 1.2), layout="constrained")
-    panels = figure.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
+    panels = figure.subplots(len(rows), len(columns), sharex="col", sharey="row", squeeze=False)
     for column, (name, data) in enumerate(columns.items()):
         for row, what in enumerate(rows):
             axes = panels[row, column]

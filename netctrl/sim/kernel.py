@@ -106,6 +106,44 @@ class Record(NamedTuple):
     """(3, G, T) sent [packet], what queues and longer lines add to the round trip and to the way out [s]."""
 
 
+class _Queues(NamedTuple):
+    """What a step of a link needs. Small tuples, since numba copies a whole one for each function that it inlines."""
+
+    kind: np.ndarray
+    parameters: np.ndarray
+    buffer: np.ndarray
+    capacity: np.ndarray
+    backlog: np.ndarray
+    rise: np.ndarray
+    law: np.ndarray
+    enqueued: np.ndarray
+    sums: np.ndarray
+
+
+class _Paths(NamedTuple):
+    """What a step of a group needs, its senders aside."""
+
+    first_hop: np.ndarray
+    hops: np.ndarray
+    first_ack_hop: np.ndarray
+    ack_hops: np.ndarray
+    back: np.ndarray
+    delay: np.ndarray
+    signal: np.ndarray
+    price: np.ndarray
+
+
+class _Senders(NamedTuple):
+    """What a step of a group's classes needs."""
+
+    first_class: np.ndarray
+    rtt: np.ndarray
+    fast: np.ndarray
+    flows: np.ndarray
+    window: np.ndarray
+    rate: np.ndarray
+
+
 @njit(inline="always")
 def _happen(plant: Plant, state: State, step: int) -> None:
     """Make the events that are due."""
@@ -122,110 +160,111 @@ def _happen(plant: Plant, state: State, step: int) -> None:
 
 
 @njit(inline="always")
-def _forward_delay(plant: Plant, state: State, group: int) -> float:
+def _queueing(queues: _Queues, link: int) -> float:
+    """Delay of a link's queue at the middle of the step [s]."""
+    return max(queues.backlog[link] + 0.5 * queues.rise[link], 0.0) / queues.capacity[link]
+
+
+@njit(inline="always")
+def _forward_delay(paths: _Paths, queues: _Queues, group: int) -> float:
     """What queues and longer lines add on a group's way out, at the middle of the step [s]."""
     delay = 0.0
-    for h in range(plant.first_hop[group], plant.first_hop[group + 1]):
-        link = plant.hops[h]
-        middle = max(state.backlog[link] + 0.5 * state.rise[link], 0.0)
-        delay += middle / state.capacity[link] + state.delay[link]
+    for h in range(paths.first_hop[group], paths.first_hop[group + 1]):
+        link = paths.hops[h]
+        delay += _queueing(queues, link) + paths.delay[link]
     return delay
 
 
 @njit(inline="always")
-def _backward_delay(plant: Plant, state: State, group: int) -> float:
+def _backward_delay(paths: _Paths, queues: _Queues, group: int) -> float:
     """The same for the acknowledgements' way back [s]."""
     delay = 0.0
-    for h in range(plant.first_hop[group], plant.first_hop[group + 1]):
-        delay += plant.back[group] * state.delay[plant.hops[h]]
-    for h in range(plant.first_ack_hop[group], plant.first_ack_hop[group + 1]):
-        link = plant.ack_hops[h]
-        middle = max(state.backlog[link] + 0.5 * state.rise[link], 0.0)
-        delay += middle / state.capacity[link] + state.delay[link]
+    for h in range(paths.first_hop[group], paths.first_hop[group + 1]):
+        delay += paths.back[group] * paths.delay[paths.hops[h]]
+    for h in range(paths.first_ack_hop[group], paths.first_ack_hop[group + 1]):
+        link = paths.ack_hops[h]
+        delay += _queueing(queues, link) + paths.delay[link]
     return delay
 
 
 @njit(inline="always")
-def _send_tcp(plant: Plant, state: State, group: int, step: int, delay: float) -> float:
+def _send_tcp(senders: _Senders, signal: np.ndarray, h: float, group: int, step: int, delay: float) -> float:
     """Advance the windows of a group's classes; returns what they send in this step [packet/s]."""
-    h, per_step = plant.step, 1.0 / plant.step
-    signal, history = state.signal[group], state.rate
-    mask = np.uint64(len(signal) - 1)  # unsigned, so that numba needn't look for negative indices
-    now = history[np.uint64(step) & mask]
+    history, per_step = senders.rate, 1.0 / h
+    mask = np.uint64(signal.shape[1] - 1)  # unsigned, so that numba needn't look for negative indices
+    now, g = np.uint64(step) & mask, np.uint64(group)
     total = 0.0
-    for i in range(plant.first_class[group], plant.first_class[group + 1]):
-        flows = state.flows[i]
+    for i in range(senders.first_class[group], senders.first_class[group + 1]):
+        flows = senders.flows[i]
         if flows <= 0.0:
             continue
-        R = plant.rtt[i] + delay
+        R = senders.rtt[i] + delay
         lag = R * per_step
         whole = int(lag)
         part = 1.0 - (lag - whole)  # of the way from the older slot to the newer
         older, newer = np.uint64(step - whole - 1) & mask, np.uint64(step - whole) & mask
         x = history[older, i] + part * (history[newer, i] - history[older, i])
-        p = signal[older] + part * (signal[newer] - signal[older])
-        W = state.window[i]
+        p = signal[g, older] + part * (signal[g, newer] - signal[g, older])
+        W = senders.window[i]
         middle = W + 0.5 * h * window_slope(W, R, x, p)
-        state.window[i] = max(W + h * window_slope(middle, R, x, p), LEAST_WINDOW)
-        now[i] = middle / R
-        total += flows * now[i]
+        senders.window[i] = max(W + h * window_slope(middle, R, x, p), LEAST_WINDOW)
+        rate = middle / R
+        history[now, i] = rate
+        total += flows * rate
     return total
 
 
 @njit(inline="always")
-def _send_fast(plant: Plant, state: State, group: int, step: int, delay: float) -> float:
+def _send_fast(senders: _Senders, price: np.ndarray, h: float, group: int, step: int, delay: float) -> float:
     """What a group of FAST senders sends in this step [packet/s]."""
-    prices = state.price[group]
-    mask = len(prices) - 1
+    mask = price.shape[1] - 1
     total = 0.0
-    for i in range(plant.first_class[group], plant.first_class[group + 1]):
-        R = plant.rtt[i] + delay
-        lag = R / plant.step
+    for i in range(senders.first_class[group], senders.first_class[group + 1]):
+        lag = (senders.rtt[i] + delay) / h
         whole = int(lag)
         older, newer = (step - whole - 1) & mask, (step - whole) & mask
-        price = prices[older] + (1.0 - (lag - whole)) * (prices[newer] - prices[older])
-        if state.flows[i] > 0.0:
-            total += state.flows[i] * fast_rate(plant.fast[group, 1], plant.fast[group, 2], price, plant.rtt[i])
+        told = price[group, older] + (1.0 - (lag - whole)) * (price[group, newer] - price[group, older])
+        if senders.flows[i] > 0.0:
+            rate = fast_rate(senders.fast[group, 1], senders.fast[group, 2], told, senders.rtt[i])
+            total += senders.flows[i] * rate
     return total
 
 
 @njit(inline="always")
-def _serve(plant: Plant, state: State, record: Record, link: int, now: float, offered: np.ndarray) -> float:
+def _serve(queues: _Queues, h: float, link: int, now: float, offered: np.ndarray) -> float:
     """One step of a link: law, losses, backlog; returns the share that overflows.
 
     `offered` holds, by link, what arrives and can be marked, what can't, and what is FAST's [packet].
     """
-    h, capacity = plant.step, state.capacity[link]
+    capacity, before = queues.capacity[link], queues.backlog[link]
     marked, dropped, fast = offered[link, 0], offered[link, 1], offered[link, 2]
     arrivals = marked + dropped + fast
-    own = state.law[link]
-    seen = Sample(now, h, state.backlog[link], state.enqueued[link], arrivals, capacity)
-    p = probability(plant.law[link], plant.parameters[link], own, seen)
+    own = queues.law[link]
+    seen = Sample(now, h, before, queues.enqueued[link], arrivals, capacity)
+    p = probability(queues.kind[link], queues.parameters[link], own, seen)
     refused = p * dropped
-    before = state.backlog[link]
-    after, departed, overflow = backlog_step(before, arrivals - refused, h * capacity, plant.buffer[link])
-    state.backlog[link], state.rise[link] = after, after - before
-    state.enqueued[link] = arrivals - refused - overflow
+    after, departed, overflow = backlog_step(before, arrivals - refused, h * capacity, queues.buffer[link])
+    queues.backlog[link], queues.rise[link] = after, after - before
+    queues.enqueued[link] = arrivals - refused - overflow
     share = overflow / (arrivals - refused) if overflow > 0.0 else 0.0
-    sums = record.sums
-    sums[0, link] += arrivals
-    sums[1, link] += departed
-    sums[2, link] += refused + overflow
-    sums[3, link] += (p * marked + own[FAST_PROBABILITY] * fast) * (1.0 - share)
+    queues.sums[0, link] += arrivals
+    queues.sums[1, link] += departed
+    queues.sums[2, link] += refused + overflow
+    queues.sums[3, link] += (p * marked + own[FAST_PROBABILITY] * fast) * (1.0 - share)
     return share
 
 
 @njit(inline="always")
-def _signal(plant: Plant, state: State, group: int, step: int, overflow: np.ndarray) -> None:
+def _signal(paths: _Paths, law: np.ndarray, group: int, step: int, overflow: np.ndarray) -> None:
     """Remember how a group's path marked and lost in this step."""
     kept, price = 1.0, 0.0
-    for h in range(plant.first_hop[group], plant.first_hop[group + 1]):
-        link = plant.hops[h]
-        kept *= (1.0 - state.law[link, PROBABILITY]) * (1.0 - overflow[link])
-        price += state.law[link, PRICE]
-    slot = step & (state.signal.shape[1] - 1)
-    state.signal[group, slot] = 1.0 - kept
-    state.price[group, slot] = price
+    for h in range(paths.first_hop[group], paths.first_hop[group + 1]):
+        link = paths.hops[h]
+        kept *= (1.0 - law[link, PROBABILITY]) * (1.0 - overflow[link])
+        price += law[link, PRICE]
+    slot = step & (paths.signal.shape[1] - 1)
+    paths.signal[group, slot] = 1.0 - kept
+    paths.price[group, slot] = price
 
 
 @njit(inline="always")
@@ -265,11 +304,33 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
     offered = np.zeros((links, 3))
     overflow = np.zeros(links)
     delays = np.zeros((2, groups))
+    queues = _Queues(
+        plant.law,
+        plant.parameters,
+        plant.buffer,
+        state.capacity,
+        state.backlog,
+        state.rise,
+        state.law,
+        state.enqueued,
+        record.sums,
+    )
+    paths = _Paths(
+        plant.first_hop,
+        plant.hops,
+        plant.first_ack_hop,
+        plant.ack_hops,
+        plant.back,
+        state.delay,
+        state.signal,
+        state.price,
+    )
+    senders = _Senders(plant.first_class, plant.rtt, plant.fast, state.flows, state.window, state.rate)
     for step in range(first, last):
         _happen(plant, state, step)
         for g in range(groups):
-            delays[1, g] = _forward_delay(plant, state, g)
-            delays[0, g] = delays[1, g] + _backward_delay(plant, state, g)
+            delays[1, g] = _forward_delay(paths, queues, g)
+            delays[0, g] = delays[1, g] + _backward_delay(paths, queues, g)
             longest = plant.first_class[g + 1] - 1
             if longest >= plant.first_class[g] and plant.rtt[longest] + delays[0, g] > (ring - 2) * plant.step:
                 return step
@@ -279,9 +340,9 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
             if row >= 0:
                 amount = injected[row, step - first]
             elif plant.fast[g, 0] > 0.0:
-                amount = plant.step * _send_fast(plant, state, g, step, delays[0, g])
+                amount = plant.step * _send_fast(senders, state.price, plant.step, g, step, delays[0, g])
             else:
-                amount = plant.step * _send_tcp(plant, state, g, step, delays[0, g])
+                amount = plant.step * _send_tcp(senders, state.signal, plant.step, g, step, delays[0, g])
             record.sent[g] += amount
             kind = 2 if plant.fast[g, 0] > 0.0 else 0 if plant.ecn[g] else 1
             for h in range(plant.first_hop[g], plant.first_hop[g + 1]):
@@ -289,9 +350,9 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
             for h in range(plant.first_ack_hop[g], plant.first_ack_hop[g + 1]):
                 offered[plant.ack_hops[h], 1] += plant.ack_size * amount
         for link in range(links):
-            overflow[link] = _serve(plant, state, record, link, step * plant.step, offered)
+            overflow[link] = _serve(queues, plant.step, link, step * plant.step, offered)
         for g in range(groups):
-            _signal(plant, state, g, step, overflow)
+            _signal(paths, state.law, g, step, overflow)
         if (step + 1) % record.every == 0:
             _keep(state, record, delays, (step + 1) // record.every - 1)
     return last
