@@ -21,6 +21,7 @@ FIGURES = (
     "arc/fig03",
     "arc/configuration",
     "arc/onset",
+    "arc/peers",
     "arc/fig04",
     "arc/fig05",
     "arc/fig06",

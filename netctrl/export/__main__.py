@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -62,7 +61,7 @@ def ns3(
     """Read, render, write; with --run compile, run and report."""
     import msgspec
 
-    from netctrl.simulate.__main__ import inputs_of, scenario_for
+    from netctrl.simulate.__main__ import inputs_of, picture_of, scenario_for
 
     picture = checked_plot(plot, result)
     for name, path in (("plot", plot), ("result", result)):
@@ -84,7 +83,7 @@ def ns3(
     outcome = _run(folder, chosen, ns3, inputs_of(scenario, design))
     wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
-        wanted["plot"] = plot, lambda: _picture(outcome, picture)
+        wanted["plot"] = plot, lambda: picture_of(outcome, picture)
     if result is not None:
         wanted["result"] = result, lambda: outcome.to_json().encode()
     write_all(wanted)
@@ -173,12 +172,6 @@ def _json(result: SimulationResult, design: AnyDesign | None) -> str:
         "provenance": result.provenance,
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
-
-
-def _picture(result: SimulationResult, kind: str) -> bytes:
-    content = io.BytesIO()
-    result.plot().savefig(content, format=kind, dpi=150)
-    return content.getvalue()
 
 
 def _quoted(path: Path) -> str:

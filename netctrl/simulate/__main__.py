@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from netctrl.model.scenario import Scenario
     from netctrl.model.simulation import SimulationResult
 
-__all__ = ["inputs_of", "main", "scenario_for"]
+__all__ = ["inputs_of", "main", "picture_of", "scenario_for", "summary_json"]
 
 OPTIONS = {"scenario": "SCENARIO", "output": "-o"}
 RESULT_SUFFIXES = (".json", ".csv")
@@ -76,7 +76,7 @@ def simulate(
         raise FileError(design if scenario is None else scenario, str(error)) from None
     files: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
-        files["plot"] = plot, lambda: _picture(result, picture)
+        files["plot"] = plot, lambda: picture_of(result, picture)
     if output is not None:
         files["output"] = output, lambda: _content(result, Path(output).suffix.lower())
     write_all(files)
@@ -139,7 +139,8 @@ def _content(result: SimulationResult, suffix: str) -> bytes:
     return result.to_json().encode()
 
 
-def _picture(result: SimulationResult, kind: str) -> bytes:
+def picture_of(result: SimulationResult, kind: str) -> bytes:
+    """The result's figure as a file of the kind png, svg or pdf."""
     content = io.BytesIO()
     result.plot().savefig(content, format=kind, dpi=150)
     return content.getvalue()

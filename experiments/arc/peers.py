@@ -1,0 +1,120 @@
+"""Every queue in the fluid beside itself in ns-3, in one table: ARC from its Design, and all of its peers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from common import Outcome
+from matplotlib.figure import Figure
+from packets import available, run_ns3
+
+import netctrl
+from netctrl.model.queue import (
+    AvqQueue,
+    CodelQueue,
+    DropTailQueue,
+    PieQueue,
+    PiQueue,
+    Queue,
+    RedQueue,
+    SfcQueue,
+    arc_queue,
+)
+from netctrl.model.scenario import BulkFlows, Link, Scenario
+from netctrl.sim.run import simulate
+
+FLOWS, RTT = 50, 0.2
+
+
+def queues() -> dict[str, Queue]:
+    design = netctrl.arc(FLOWS, RTT, epoch_s=RTT)
+    return {
+        "arc": arc_queue(design.law, 1000.0),
+        "pi": PiQueue(),
+        "avq": AvqQueue(),
+        "sfc": SfcQueue(),
+        "red": RedQueue(),
+        "pie": PieQueue(),
+        "codel": CodelQueue(),
+        "droptail": DropTailQueue(),
+    }
+
+
+def scenario() -> Scenario:
+    """A link for each queue, all with the same traffic and none with any other's."""
+    links, flows = [], []
+    for name, queue in queues().items():
+        links.append(
+            Link(
+                id=name,
+                source=f"{name}-a",
+                target=f"{name}-b",
+                capacity="10Mbit",
+                delay="10ms",
+                buffer="500kB",
+                queue=queue,
+            )
+        )
+        flows.append(BulkFlows(id=name, path=(name,), rtt="150ms:250ms", count=FLOWS, start="0s:5s"))
+    return Scenario(
+        name="50 flows, 150 to 250 ms, under each queue",
+        duration=100.0,
+        warmup=40.0,
+        links=tuple(links),
+        flows=tuple(flows),
+        initial_window=1,
+    )
+
+
+def main(*, full: bool = False) -> Outcome:
+    chosen = scenario()
+    results = {"fluid": simulate(chosen)}
+    if available():
+        results["ns-3"] = run_ns3(chosen)
+    rows = []
+    for name, result in results.items():
+        for link in result.summary().links:
+            rows.append(
+                {
+                    "queue": link.id,
+                    "simulator": name,
+                    "utilization": link.utilization,
+                    "backlog_mean_kb": link.backlog_mean_bytes / 1e3,
+                    "backlog_std_kb": link.backlog_std_bytes / 1e3,
+                    "signal": link.marking_ratio + link.loss_ratio,
+                    "loss": link.loss_ratio,
+                }
+            )
+    data = pd.DataFrame(rows)
+    fluid = data[data.simulator == "fluid"].set_index("queue")
+    computed = {"peers-arc-fluid": float(fluid.utilization["arc"])}
+    if "ns-3" in results:
+        packets = data[data.simulator == "ns-3"].set_index("queue")
+        computed |= {
+            "peers-arc-ns3": float(packets.utilization["arc"]),
+            "peers-utilization": float((packets.utilization - fluid.utilization).abs().max()),
+            "peers-signal": float((packets.signal / fluid.signal).median()),
+        }
+    return Outcome("peers", "arc", data, draw(data), computed)
+
+
+def draw(data: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(11.0, 3.8), layout="constrained")
+    panels = figure.subplots(1, 3)
+    columns = {"utilization": "utilization", "backlog_mean_kb": "mean backlog [kB]", "signal": "marked or lost"}
+    names = list(dict.fromkeys(data.queue))
+    place = np.arange(len(names))
+    colours = {"fluid": "#1f4e9c", "ns-3": "#b45f06"}
+    for axes, (column, label) in zip(panels, columns.items(), strict=True):
+        for k, (simulator, part) in enumerate(data.groupby("simulator", sort=False)):
+            values = part.set_index("queue")[column].reindex(names)
+            axes.bar(place + 0.4 * k - 0.2, values, 0.38, color=colours[simulator], label=simulator)
+        axes.set_xticks(place, names, rotation=45)
+        axes.set_title(label, fontsize=10)
+        axes.grid(axis="y", color="#dddddd", lw=0.6)
+    panels[0].set_ylim(0.8, 1.02)
+    panels[0].legend(fontsize=8, loc="lower right")
+    figure.suptitle(
+        "50 flows, round trips of 150 to 250 ms, 10 Mbit/s: each queue in the fluid and in ns-3", fontsize=11
+    )
+    return figure
