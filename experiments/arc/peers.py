@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from common import Outcome
 from matplotlib.figure import Figure
-from packets import available, run_ns3
+from packets import available, run_all
 
 import netctrl
 from netctrl.model.queue import (
@@ -40,10 +40,10 @@ def queues() -> dict[str, Queue]:
     }
 
 
-def scenario() -> Scenario:
+def scenario(chosen: dict[str, Queue]) -> Scenario:
     """A link for each queue, all with the same traffic and none with any other's."""
     links, flows = [], []
-    for name, queue in queues().items():
+    for name, queue in chosen.items():
         links.append(
             Link(
                 id=name,
@@ -67,13 +67,14 @@ def scenario() -> Scenario:
 
 
 def main(*, full: bool = False) -> Outcome:
-    chosen = scenario()
-    results = {"fluid": simulate(chosen)}
+    kinds = list(queues().items())
+    halves = [scenario(dict(kinds[:4])), scenario(dict(kinds[4:]))]  # a program for each core
+    results = {"fluid": [simulate(half) for half in halves]}
     if available():
-        results["ns-3"] = run_ns3(chosen)
+        results["ns-3"] = run_all(halves)
     rows = []
-    for name, result in results.items():
-        for link in result.summary().links:
+    for name, pair in results.items():
+        for link in (link for result in pair for link in result.summary().links):
             rows.append(
                 {
                     "queue": link.id,
