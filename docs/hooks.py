@@ -42,10 +42,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         chosen = [row for row in rows if re.match(rf"{re.escape(match[1])}(?!\d)", row["where"])]
         if not chosen:
             raise PluginError(f"{page.file.src_path}: data/claims/arc.csv has nothing about {match[1]}")
-        lines = ["| where | claim | paper | here | verdict | note |", "|---|---|---|---|---|---|"]
+        lines = ["| claim | in | paper | here | verdict |", "|---|---|---|---|---|"]
         for row in chosen:
             here = f"{float(row['value']):.4g} {row['unit']}" if row["value"] else ""
-            cells = [row["where"], row["claim"], row["paper_value"], here, f"**{row['verdict']}**", row["why"]]
+            claim = f"{row['claim']}<br><small>{row['why']}</small>"
+            place = row["where"].removeprefix(match[1]).lstrip(", ")
+            cells = [claim, place, row["paper_value"], here, f"**{row['verdict']}**"]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         return "\n".join(lines)
 
