@@ -38,7 +38,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <sys/resource.h>
 
 using namespace ns3;
 
@@ -342,6 +341,23 @@ Run(const std::string& folder)
     Simulator::Destroy();
 }
 
+/// Greatest resident memory so far [KiB], 0 where the system does not tell. Not getrusage's figure, which counts what the
+/// process was before it became this program: its parent's memory.
+long
+PeakMemory()
+{
+    long peak = 0;
+    if (std::FILE* status = std::fopen("/proc/self/status", "r"))
+    {
+        char line[256];
+        while (std::fgets(line, sizeof line, status) && std::sscanf(line, "VmHWM: %ld", &peak) != 1)
+        {
+        }
+        std::fclose(status);
+    }
+    return peak;
+}
+
 } // namespace netctrl
 
 int
@@ -357,8 +373,6 @@ main(int argc, char* argv[])
     netctrl::SetDefaults();
     netctrl::Run(argv[1]);
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    std::printf("wall_s %.3f\npeak_rss_kib %ld\n", wall.count(), usage.ru_maxrss);
+    std::printf("wall_s %.3f\npeak_rss_kib %ld\n", wall.count(), netctrl::PeakMemory());
     return 0;
 }
