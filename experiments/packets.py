@@ -9,6 +9,7 @@ from os import cpu_count
 from pathlib import Path
 from typing import NamedTuple
 
+from netctrl.errors import NetctrlError
 from netctrl.export.ns3 import render
 from netctrl.export.ns3_run import compile_program, find_ns3, run_program
 from netctrl.model.artifact import provenance
@@ -21,8 +22,6 @@ HOURS = 3600.0
 
 def available() -> bool:
     """Whether this machine has an ns-3."""
-    from netctrl.errors import NetctrlError
-
     try:
         find_ns3()
     except NetctrlError:

@@ -17,7 +17,7 @@ from netctrl.datasets import claims, scenario_path
 from netctrl.model.artifact import write_atomically
 from netctrl.model.queue import ArcQueue, AvqQueue, DropTailQueue, PiQueue, Queue, SfcQueue
 from netctrl.model.scenario import Scenario, WebFlows, read_scenario
-from netctrl.model.simulation import SimulationResult
+from netctrl.model.simulation import SHORT_OBJECT_BYTES, SimulationResult
 from netctrl.sim.run import simulate_many
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
@@ -230,7 +230,7 @@ def series(study: Study, results: Mapping[str, Sequence[SimulationResult]], bins
 
 def _responses(result: SimulationResult, seconds: float, count: int) -> np.ndarray:
     """Mean response time of the short objects asked for in each part; NaN where there is none."""
-    short = result.response_bytes < 12e3
+    short = result.response_bytes < SHORT_OBJECT_BYTES
     slots = (result.response_start_s[short] / seconds).astype(int)
     inside = slots < count
     sums = np.bincount(slots[inside], weights=result.response_s[short][inside], minlength=count)
@@ -278,12 +278,6 @@ def mean(data: pd.DataFrame, scheme: str, phase: str, column: str) -> float:
     return float(chosen[column].mean())
 
 
-def spread(data: pd.DataFrame, scheme: str, phase: str, column: str) -> tuple[float, float]:
-    """Least and greatest of the seeds."""
-    chosen = data[(data.scheme == scheme) & (data.phase == phase)][column]
-    return float(chosen.min()), float(chosen.max())
-
-
 @dataclass(frozen=True, slots=True)
 class Found:
     """What there is of a study: tables and series of the fluid, of the full ns-3 runs that are kept, of a short one."""
@@ -315,8 +309,8 @@ def find(study: Study, short: Scenario, phases: Sequence[Phase], schemes: Sequen
 
 def together(found: Found) -> pd.DataFrame:
     """All tables in one, with the form of the run beside the simulator."""
-    parts = {"full": found.fluid, "full ": found.ns3, "short": found.short}
-    frames = [part.assign(form=form.strip()) for form, part in parts.items() if part is not None]
+    parts = (("full", found.fluid), ("full", found.ns3), ("short", found.short))
+    frames = [part.assign(form=form) for form, part in parts if part is not None]
     return pd.concat(frames, ignore_index=True)
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "check_writable",
     "design_json_schema",
     "provenance",
+    "read_bounded",
     "read_design",
     "write_atomically",
 ]
@@ -147,13 +148,7 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     FileError
         It can't be read, isn't JSON, or has an unknown, missing or ill-typed key, which the message names.
     """
-    try:
-        with Path(path).open("rb") as file:
-            text = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise FileError(path, f"can't be read: {error.strerror}") from None
-    if len(text) > _MAX_BYTES:
-        raise FileError(path, f"is larger than a Design file may be ({_MAX_BYTES // 2**20} MiB)")
+    text = read_bounded(path, _MAX_BYTES, f"is larger than a Design file may be ({_MAX_BYTES // 2**20} MiB)")
     try:
         design = msgspec.json.decode(text, type=AnyDesign)
     except msgspec.ValidationError as error:
@@ -185,6 +180,18 @@ def design_json_schema() -> dict[str, Any]:
     for record in schema["$defs"].values():  # Python 3.13 takes the indentation off docstrings, 3.11 leaves it
         record["description"] = inspect.cleandoc(record["description"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "netctrl.design/1", **schema}
+
+
+def read_bounded(path: str | os.PathLike[str], most: int, too_large: str) -> bytes:
+    """A file's content, of at most `most` bytes; FileError with the sentence `too_large`, or why it can't be read."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise FileError(path, f"can't be read: {error.strerror}") from None
+    if len(content) > most:
+        raise FileError(path, too_large)
+    return content
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number
-from netctrl.model.artifact import Provenance, write_atomically
+from netctrl.model.artifact import Provenance, read_bounded, write_atomically
 from netctrl.model.display import html_table, plot
 from netctrl.model.explain import explained, shown
 from netctrl.model.scenario import Scenario
@@ -285,13 +284,7 @@ def read_result(path: str | os.PathLike[str]) -> SimulationResult:
     FileError
         It can't be read, or isn't a whole result.
     """
-    try:
-        with Path(path).open("rb") as file:
-            text = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise FileError(path, f"can't be read: {error.strerror}") from None
-    if len(text) > _MAX_BYTES:
-        raise FileError(path, f"is larger than a result may be ({_MAX_BYTES // 2**30} GiB)")
+    text = read_bounded(path, _MAX_BYTES, f"is larger than a result may be ({_MAX_BYTES // 2**30} GiB)")
     try:
         content = msgspec.json.decode(text, type=_File)
         parts = {name: getattr(content, name) for name in content.__struct_fields__ if name != "schema"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from pathlib import Path
 from typing import Any
 
 from netctrl.errors import FileError
+from netctrl.model.artifact import read_bounded
 from netctrl.model.explain import shorten
 
 __all__ = ["read_toml"]
@@ -26,13 +26,7 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     FileError
         It can't be read, is too large, nested too deeply, or isn't TOML; the message names the line.
     """
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise FileError(path, f"can't be read: {error.strerror}") from None
-    if len(content) > _MAX_BYTES:
-        raise FileError(path, f"is larger than it may be ({_MAX_BYTES // 2**20} MiB)")
+    content = read_bounded(path, _MAX_BYTES, f"is larger than it may be ({_MAX_BYTES // 2**20} MiB)")
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
