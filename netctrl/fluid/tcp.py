@@ -12,7 +12,7 @@ LEAST_WINDOW = 1.0
 """A sender keeps one packet on its way; the model has no time-outs."""
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def window_slope(window: float, rtt: float, delayed_rate: float, signal: float) -> float:
     """W' = 1/R − (W/2) · (W(t−R)/R(t−R)) · p(t−R): one packet more a round trip, half the window less a mark.
 

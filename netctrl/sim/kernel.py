@@ -142,11 +142,14 @@ class _Senders(NamedTuple):
     flows: np.ndarray
     window: np.ndarray
     rate: np.ndarray
+    heard: np.ndarray
+    """(2, n) rate and signal of one round trip ago."""
 
 
 @njit(inline="always")
-def _happen(plant: Plant, state: State, step: int) -> None:
-    """Make the events that are due."""
+def _happen(plant: Plant, state: State, step: int) -> bool:
+    """Make the events that are due; returns whether there was one."""
+    before = state.event[0]
     while state.event[0] < len(plant.event_step) and plant.event_step[state.event[0]] <= step:
         k = state.event[0]
         target, value = plant.event_target[k], plant.event_value[k]
@@ -157,6 +160,14 @@ def _happen(plant: Plant, state: State, step: int) -> None:
         else:
             state.delay[target] = value
         state.event[0] = k + 1
+    return state.event[0] > before
+
+
+@njit(inline="always")
+def _look(senders: _Senders, active: np.ndarray) -> None:
+    """See which groups have an active flow: the others needn't be computed."""
+    for g in range(len(active)):
+        active[g] = np.any(senders.flows[senders.first_class[g] : senders.first_class[g + 1]] > 0.0)
 
 
 @njit(inline="always")
@@ -188,30 +199,48 @@ def _backward_delay(paths: _Paths, queues: _Queues, group: int) -> float:
 
 
 @njit(inline="always")
-def _send_tcp(senders: _Senders, signal: np.ndarray, h: float, group: int, step: int, delay: float) -> float:
-    """Advance the windows of a group's classes; returns what they send in this step [packet/s]."""
-    history, per_step = senders.rate, 1.0 / h
-    mask = np.uint64(signal.shape[1] - 1)  # unsigned, so that numba needn't look for negative indices
-    now, g = np.uint64(step) & mask, np.uint64(group)
-    total = 0.0
-    for i in range(senders.first_class[group], senders.first_class[group + 1]):
-        flows = senders.flows[i]
-        if flows <= 0.0:
-            continue
-        R = senders.rtt[i] + delay
-        lag = R * per_step
+def _hear(senders: _Senders, signal: np.ndarray, h: float, group: int, step: int, delay: float) -> None:
+    """What a group's classes hear of one round trip ago: their own rate [packet/s] and the path's signal.
+
+    Loads from all over the history, so apart from the arithmetic, which the compiler can vectorise. All indices are
+    unsigned, so that numba needn't look for negative ones.
+    """
+    rate, heard, per_step = senders.rate, senders.heard, 1.0 / h
+    g, mask = np.uint64(group), np.uint64(signal.shape[1] - 1)
+    for i in range(np.uint64(senders.first_class[group]), np.uint64(senders.first_class[group + 1])):
+        lag = (senders.rtt[i] + delay) * per_step
         whole = int(lag)
         part = 1.0 - (lag - whole)  # of the way from the older slot to the newer
         older, newer = np.uint64(step - whole - 1) & mask, np.uint64(step - whole) & mask
-        x = history[older, i] + part * (history[newer, i] - history[older, i])
-        p = signal[g, older] + part * (signal[g, newer] - signal[g, older])
-        W = senders.window[i]
+        heard[0, i] = rate[older, i] + part * (rate[newer, i] - rate[older, i])
+        heard[1, i] = signal[g, older] + part * (signal[g, newer] - signal[g, older])
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
+def _advance_windows(senders: _Senders, now: int, h: float, group: int, delay: float) -> float:
+    """Advance the windows of a group's classes by a step; returns what they send in it [packet/s].
+
+    A loop of vector instructions: no branch, division without a check, a sum in any order.
+    """
+    rtt, flows, window, rate, heard = senders.rtt, senders.flows, senders.window, senders.rate, senders.heard
+    total = 0.0
+    for i in range(np.uint64(senders.first_class[group]), np.uint64(senders.first_class[group + 1])):
+        R, W, x, p = rtt[i] + delay, window[i], heard[0, i], heard[1, i]
         middle = W + 0.5 * h * window_slope(W, R, x, p)
-        senders.window[i] = max(W + h * window_slope(middle, R, x, p), LEAST_WINDOW)
-        rate = middle / R
-        history[now, i] = rate
-        total += flows * rate
+        after = max(W + h * window_slope(middle, R, x, p), LEAST_WINDOW)
+        active = flows[i] > 0.0
+        window[i] = after if active else W
+        sent = middle / R if active else 0.0
+        rate[now, i] = sent
+        total += flows[i] * sent
     return total
+
+
+@njit(inline="always")
+def _send_tcp(senders: _Senders, signal: np.ndarray, h: float, group: int, step: int, delay: float) -> float:
+    """What a group of TCP senders sends in this step [packet/s]."""
+    _hear(senders, signal, h, group, step, delay)
+    return _advance_windows(senders, np.uint64(step) & np.uint64(signal.shape[1] - 1), h, group, delay)
 
 
 @njit(inline="always")
@@ -304,6 +333,7 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
     offered = np.zeros((links, 3))
     overflow = np.zeros(links)
     delays = np.zeros((2, groups))
+    active = np.zeros(groups, dtype=np.bool_)
     queues = _Queues(
         plant.law,
         plant.parameters,
@@ -325,9 +355,11 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
         state.signal,
         state.price,
     )
-    senders = _Senders(plant.first_class, plant.rtt, plant.fast, state.flows, state.window, state.rate)
+    heard = np.zeros((2, len(plant.rtt)))
+    senders = _Senders(plant.first_class, plant.rtt, plant.fast, state.flows, state.window, state.rate, heard)
     for step in range(first, last):
-        _happen(plant, state, step)
+        if _happen(plant, state, step) or step == first:
+            _look(senders, active)
         for g in range(groups):
             delays[1, g] = _forward_delay(paths, queues, g)
             delays[0, g] = delays[1, g] + _backward_delay(paths, queues, g)
@@ -336,12 +368,12 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
                 return step
         offered[:] = 0.0
         for g in range(groups):
-            row = plant.injection[g]
+            row, amount = plant.injection[g], 0.0
             if row >= 0:
                 amount = injected[row, step - first]
             elif plant.fast[g, 0] > 0.0:
                 amount = plant.step * _send_fast(senders, state.price, plant.step, g, step, delays[0, g])
-            else:
+            elif active[g]:
                 amount = plant.step * _send_tcp(senders, state.signal, plant.step, g, step, delays[0, g])
             record.sent[g] += amount
             kind = 2 if plant.fast[g, 0] > 0.0 else 0 if plant.ecn[g] else 1
