@@ -217,7 +217,7 @@ def _hear(senders: _Senders, signal: np.ndarray, h: float, group: int, step: int
 
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc"})
-def _advance_windows(senders: _Senders, now: int, h: float, group: int, delay: float) -> float:
+def _advance_windows(senders: _Senders, now: np.uint64, h: float, group: int, delay: float) -> float:
     """Advance the windows of a group's classes by a step; returns what they send in it [packet/s].
 
     A loop of vector instructions: no branch, division without a check, a sum in any order.
