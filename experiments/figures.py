@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import shutil
 import sys
+import time
 from pathlib import Path
 
 from common import write
@@ -42,10 +43,12 @@ def main(argv: list[str]) -> int:
     fallen = 0
     for name in names:
         paper, script = name.split("/")
+        start = time.perf_counter()
         outcome = importlib.import_module(f"{paper}.{script}").main(full=full)
         folder = HERE / paper / "out"
         rows = write(outcome, folder, ["experiments/figures.py", *argv])
-        print(f"\n{name}: {folder.relative_to(HERE.parent) / outcome.name}.png")
+        seconds = time.perf_counter() - start
+        print(f"\n{name}: {folder.relative_to(HERE.parent) / outcome.name}.png, {seconds:.0f} s", flush=True)
         for row in rows:
             mark = "ok  " if row["holds"] else "FELL"
             print(f"  {mark} {row['id']:<24} {row['verdict']:<17} {row['computed']:>14.7g}  {row['where']}")

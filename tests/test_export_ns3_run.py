@@ -413,7 +413,8 @@ def test_ctrl_c_at_the_command_line_ends_what_runs(short, tmp_path):
     made = f"printf '#!/bin/sh\\necho $$ > {tmp_path}/pid\\nexec sleep 100\\n' > scenario; chmod +x scenario"
     fake(tmp_path / "bin", gxx="echo /usr/lib/libns3-core.so", make=made)
     code = (
-        "import sys; from pathlib import Path; from netctrl.export import ns3_run as r;"
+        "import signal, sys; from pathlib import Path; from netctrl.export import ns3_run as r;"
+        "signal.signal(signal.SIGINT, signal.default_int_handler);"  # a job in the background inherits "ignore"
         "r.find_ns3 = lambda: r.Ns3('3.0', 'g++', 'make', None);"
         "from netctrl.export.__main__ import main; sys.exit(main())"
     )
