@@ -19,6 +19,8 @@ FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>
 
 # A line such as "[claims: Fig. 5]": the claims of data/claims/arc.csv whose place begins with that.
 CLAIMS = re.compile(r"^\[claims: (.+)\]$", re.MULTILINE)
+# A line such as "[table: arc-peers]": docs/assets/arc-peers.csv.
+TABLE = re.compile(r"^\[table: ([\w-]+)\]$", re.MULTILINE)
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -33,10 +35,15 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Replace each line that asks for claims by their table."""
-    path = Path(config.config_file_path).parent / "data" / "claims" / "arc.csv"
-    with path.open(newline="", encoding="utf-8") as file:
+    """Replace each line that asks for claims, or for a table that a figure made, by the table."""
+    root = Path(config.config_file_path).parent
+    with (root / "data" / "claims" / "arc.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
+
+    def made(match: re.Match[str]) -> str:
+        with (root / "docs" / "assets" / f"{match[1]}.csv").open(newline="", encoding="utf-8") as file:
+            head, *body = csv.reader(file)
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *body])
 
     def table(match: re.Match[str]) -> str:
         chosen = [row for row in rows if re.match(rf"{re.escape(match[1])}(?!\d)", row["where"])]
@@ -51,7 +58,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         return "\n".join(lines)
 
-    return CLAIMS.sub(table, markdown)
+    return CLAIMS.sub(table, TABLE.sub(made, markdown))
 
 
 def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:

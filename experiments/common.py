@@ -17,13 +17,15 @@ from netctrl.model.artifact import provenance, write_atomically
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one script found: the table behind the picture, the picture, and a value for each claim it computes."""
+    """What one script found: the data behind the picture, the picture, a value for each claim it computes, and a table
+    for the docs where there is one."""
 
     name: str
     paper: str
     data: pd.DataFrame
     figure: Figure
     computed: dict[str, float]
+    table: pd.DataFrame | None = None
 
 
 def compare(outcome: Outcome) -> list[dict[str, object]]:

@@ -1,8 +1,8 @@
 """Make the figures: `python experiments/figures.py [PAPER/NAME ...]`; all of them without arguments.
 
 Exit status 1 where a number that data/claims/ calls reproduced, or any other computed verdict, no longer stands.
-`--docs` also copies the pictures to docs/assets/; `--full` runs the onset in ns-3 in full length (the traffic studies'
-full runs are experiments/full.py's). Without an ns-3 its numbers are left out.
+`--docs` also copies pictures and tables to docs/assets/; `--full` runs the onset in ns-3 in full length (the traffic
+studies' full runs are experiments/full.py's). Without an ns-3 its numbers are left out.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def main(argv: list[str]) -> int:
             print(f"  {mark} {row['id']:<24} {row['verdict']:<17} {row['computed']:>14.7g}  {row['where']}")
             fallen += not row["holds"]
         if copy:
-            shutil.copy(folder / f"{outcome.name}.png", HERE.parent / "docs" / "assets" / f"{paper}-{outcome.name}.png")
+            asset = HERE.parent / "docs" / "assets" / f"{paper}-{outcome.name}"
+            shutil.copy(folder / f"{outcome.name}.png", asset.with_suffix(".png"))
+            if outcome.table is not None:
+                outcome.table.to_csv(asset.with_suffix(".csv"), index=False)
     rest = [claim.id for claim in claims("arc") if claim.verdict == "open"]
     print(f"\n{fallen} verdicts fell; claims of the ARC paper that are open: {', '.join(rest) or 'none'}")
     return 1 if fallen else 0

@@ -96,7 +96,21 @@ def main(*, full: bool = False) -> Outcome:
             "peers-utilization": float((packets.utilization - fluid.utilization).abs().max()),
             "peers-signal": float((packets.signal / fluid.signal).median()),
         }
-    return Outcome("peers", "arc", data, draw(data), computed)
+    return Outcome("peers", "arc", data, draw(data), computed, beside(data))
+
+
+def beside(data: pd.DataFrame) -> pd.DataFrame:
+    """A row for each queue, the fluid beside ns-3, rounded for reading."""
+    columns = {
+        "utilization": ("utilization", "{:.3f}"),
+        "backlog_mean_kb": ("mean backlog [kB]", "{:.0f}"),
+        "signal": ("marked or lost", "{:.4f}"),
+    }
+    rows = pd.DataFrame({"queue": data.queue.unique()})
+    for column, (label, form) in columns.items():
+        for name, part in data.groupby("simulator", sort=False):
+            rows[f"{label}: {name}"] = part[column].map(form.format).to_numpy()
+    return rows
 
 
 def draw(data: pd.DataFrame) -> Figure:
