@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from netctrl.datasets import claims
-from netctrl.model.artifact import provenance, write_atomically
+from netctrl.model.artifact import provenance
+from netctrl.model.files import write_atomically
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def checked_plot(plot: str | None, output: str | None) -> str | None:
 
 def check_places(places: Mapping[str, str | None]) -> None:
     """InvalidValue for the first option whose path can't be written, as far as can be told before the work is done."""
-    from netctrl.model.artifact import check_writable
+    from netctrl.model.files import check_writable
 
     for name, path in places.items():
         if path is not None:
@@ -155,7 +155,7 @@ def check_places(places: Mapping[str, str | None]) -> None:
 
 def write_all(files: Mapping[str, tuple[str, Callable[[], bytes]]]) -> None:
     """Write all files (option -> path and what makes the content) or, where one place can't be written, none."""
-    from netctrl.model.artifact import write_atomically
+    from netctrl.model.files import write_atomically
 
     check_places({name: path for name, (path, _) in files.items()})
     made = {name: (path, make()) for name, (path, make) in files.items()}

@@ -25,7 +25,8 @@ import netctrl
 from netctrl import ArcDesign, NoAdmissibleDesign, read_design
 from netctrl.datasets import design_schema
 from netctrl.errors import FileError
-from netctrl.model.artifact import design_json_schema, provenance, write_atomically
+from netctrl.model.artifact import design_json_schema, provenance
+from netctrl.model.files import write_atomically
 
 
 def best(*args: Any, **kwargs: Any) -> ArcDesign:

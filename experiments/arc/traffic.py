@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from packets import available, run_all
 
 from netctrl.datasets import claims, scenario_path
-from netctrl.model.artifact import write_atomically
+from netctrl.model.files import write_atomically
 from netctrl.model.queue import ArcQueue, AvqQueue, DropTailQueue, PiQueue, Queue, SfcQueue
 from netctrl.model.scenario import Scenario, WebFlows, read_scenario
 from netctrl.model.simulation import SHORT_OBJECT_BYTES, SimulationResult

@@ -115,7 +115,7 @@ def _rendered(scenario: Scenario, design: AnyDesign | None, inputs: list[Path]) 
 def _written(output: str, files: dict[str, str]) -> Path:
     """The folder with the files in it, made if need be; only an empty one or an earlier export is written over."""
     from netctrl.export.ns3 import MARKER
-    from netctrl.model.artifact import write_atomically
+    from netctrl.model.files import write_atomically
 
     folder = Path(output)
     mark = folder / "gains.h"

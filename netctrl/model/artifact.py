@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
-import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -17,6 +15,7 @@ import msgspec
 from netctrl.errors import FileError
 from netctrl.model.arc import ArcCertificate, ArcInputs
 from netctrl.model.display import html_table, plot
+from netctrl.model.files import read_bounded, write_atomically
 from netctrl.model.gain import ArcLaw
 from netctrl.model.summary import arc_summary
 
@@ -29,12 +28,9 @@ __all__ = [
     "ArcDesign",
     "Design",
     "Provenance",
-    "check_writable",
     "design_json_schema",
     "provenance",
-    "read_bounded",
     "read_design",
-    "write_atomically",
 ]
 
 _MAX_BYTES = 64 * 2**20
@@ -180,65 +176,6 @@ def design_json_schema() -> dict[str, Any]:
     for record in schema["$defs"].values():  # Python 3.13 takes the indentation off docstrings, 3.11 leaves it
         record["description"] = inspect.cleandoc(record["description"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "netctrl.design/1", **schema}
-
-
-def read_bounded(path: str | os.PathLike[str], most: int, too_large: str) -> bytes:
-    """A file's content, of at most `most` bytes; FileError with the sentence `too_large`, or why it can't be read."""
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(most + 1)
-    except OSError as error:
-        raise FileError(path, f"can't be read: {error.strerror}") from None
-    if len(content) > most:
-        raise FileError(path, too_large)
-    return content
-
-
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """FileError where `write_atomically` could not write, as far as can be told without trying."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise FileError(path, "it is a folder")
-    if not target.parent.is_dir():
-        raise FileError(path, f"there is no folder {target.parent}")
-    if not os.access(target.parent if target.is_file() or not target.exists() else target, os.W_OK):
-        raise FileError(path, "permission denied")
-
-
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file beside its place and rename it; on any error nothing is left and what was there stays.
-
-    Raises
-    ------
-    FileError
-        The place can't be written.
-    """
-    target = Path(os.path.realpath(path))  # through a symbolic link: the link stays
-    temporary = None
-    try:
-        if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null: never renamed over
-            target.write_bytes(content)
-            return
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(_rights(target))  # mkstemp makes files private
-        Path(temporary).replace(target)
-    except BaseException as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise FileError(path, f"can't be written: {error.strerror}") from None
-        raise
-
-
-def _rights(target: Path) -> int:
-    """The rights of the file that stands there, or those that open() would give a new one."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _git_revision(checkout: Path) -> str | None:

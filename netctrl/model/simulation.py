@@ -10,9 +10,10 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number
-from netctrl.model.artifact import Provenance, read_bounded, write_atomically
+from netctrl.model.artifact import Provenance
 from netctrl.model.display import html_table, plot
 from netctrl.model.explain import explained, shown
+from netctrl.model.files import read_bounded, write_atomically
 from netctrl.model.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE, format_quantity
 

@@ -8,8 +8,8 @@ import tomllib
 from typing import Any
 
 from netctrl.errors import FileError
-from netctrl.model.artifact import read_bounded
 from netctrl.model.explain import shorten
+from netctrl.model.files import read_bounded
 
 __all__ = ["read_toml"]
 

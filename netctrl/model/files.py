@@ -1,0 +1,71 @@
+"""Files read and written with care: never without bound, never by half."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from netctrl.errors import FileError
+
+__all__ = ["check_writable", "read_bounded", "write_atomically"]
+
+
+def read_bounded(path: str | os.PathLike[str], most: int, too_large: str) -> bytes:
+    """A file's content, of at most `most` bytes; FileError with the sentence `too_large`, or why it can't be read."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise FileError(path, f"can't be read: {error.strerror}") from None
+    if len(content) > most:
+        raise FileError(path, too_large)
+    return content
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """FileError where `write_atomically` could not write, as far as can be told without trying."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise FileError(path, "it is a folder")
+    if not target.parent.is_dir():
+        raise FileError(path, f"there is no folder {target.parent}")
+    if not os.access(target.parent if target.is_file() or not target.exists() else target, os.W_OK):
+        raise FileError(path, "permission denied")
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file beside its place and rename it; on any error nothing is left and what was there stays.
+
+    Raises
+    ------
+    FileError
+        The place can't be written.
+    """
+    target = Path(os.path.realpath(path))  # through a symbolic link: the link stays
+    temporary = None
+    try:
+        if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null: never renamed over
+            target.write_bytes(content)
+            return
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(temporary).chmod(_rights(target))  # mkstemp makes files private
+        Path(temporary).replace(target)
+    except BaseException as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise FileError(path, f"can't be written: {error.strerror}") from None
+        raise
+
+
+def _rights(target: Path) -> int:
+    """The rights of the file that stands there, or those that open() would give a new one."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
