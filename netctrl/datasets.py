@@ -1,4 +1,4 @@
-"""Readers of the data that travels with netctrl: the papers' claims, scenarios, and the schema of Design files."""
+"""Readers of the data that travels with netctrl: claims of the papers, scenarios, networks, schema of Design files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 
 from netctrl.errors import FileError, InvalidValue
 
-__all__ = ["Claim", "claims", "data_path", "design_schema", "scenario_path", "scenarios"]
+__all__ = [
+    "Claim",
+    "claims",
+    "data_path",
+    "design_schema",
+    "network_path",
+    "networks",
+    "scenario_path",
+    "scenarios",
+]
 
 _INSTALLED = Path(__file__).parent / "data"  # where the wheel carries the repository's data/
 _CHECKOUT = Path(__file__).parent.parent / "data"
@@ -54,8 +63,7 @@ def claims(paper: str) -> tuple[Claim, ...]:
 
 def scenarios() -> tuple[str, ...]:
     """Names of the scenarios that come with netctrl."""
-    folders = [folder / "scenarios" for folder in (_INSTALLED, _CHECKOUT) if (folder / "scenarios").is_dir()]
-    return tuple(sorted(path.stem for path in folders[0].glob("*.toml"))) if folders else ()
+    return _names("scenarios", ".toml")
 
 
 def scenario_path(name: str) -> Path:
@@ -66,21 +74,46 @@ def scenario_path(name: str) -> Path:
     InvalidValue
         Neither a file nor one of `scenarios()`.
     """
-    shipped = name in scenarios()
-    try:
-        there = bool(name) and Path(name).exists() and not (shipped and Path(name).is_dir())
-    except (OSError, ValueError):  # too long a name, or a folder that may not be looked into
-        there = False
-    if there or name.endswith(".toml"):
-        return Path(name)
-    if shipped:
-        return data_path(f"scenarios/{name}.toml")
-    raise InvalidValue("scenario", name, f"a TOML file, or one of {', '.join(scenarios())}")
+    return _path("scenario", name, ".toml", "a TOML file")
+
+
+def networks() -> tuple[str, ...]:
+    """Names of the networks that come with netctrl."""
+    return _names("networks", ".json")
+
+
+def network_path(name: str) -> Path:
+    """The path of a network: a file if there is one of this name (no folder), else one that comes with netctrl.
+
+    Raises
+    ------
+    InvalidValue
+        Neither a file nor one of `networks()`.
+    """
+    return _path("network", name, ".json", "a JSON file")
 
 
 def design_schema() -> dict[str, Any]:
     """JSON Schema of Design files, as published."""
     return json.loads(data_path("schema/design-1.json").read_text(encoding="utf-8"))
+
+
+def _names(folder: str, suffix: str) -> tuple[str, ...]:
+    folders = [root / folder for root in (_INSTALLED, _CHECKOUT) if (root / folder).is_dir()]
+    return tuple(sorted(path.stem for path in folders[0].glob(f"*{suffix}"))) if folders else ()
+
+
+def _path(kind: str, name: str, suffix: str, file: str) -> Path:
+    known = _names(f"{kind}s", suffix)
+    try:
+        there = bool(name) and Path(name).exists() and not (name in known and Path(name).is_dir())
+    except (OSError, ValueError):  # too long a name, or a folder that may not be looked into
+        there = False
+    if there or name.endswith(suffix):
+        return Path(name)
+    if name in known:
+        return data_path(f"{kind}s/{name}{suffix}")
+    raise InvalidValue(kind, name, f"{file}, or one of {', '.join(known)}")
 
 
 def _claim(row: dict[str, str]) -> Claim:

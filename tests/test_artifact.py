@@ -140,7 +140,7 @@ def drop(*keys: str) -> Change:
         (drop("law", "kind"), "kind.*law"),
         (drop("certificate", "sampled", "spectral_radius"), "spectral_radius.*sampled"),
         (put("schema", value="netctrl.design/2"), "netctrl.design/2.*schema"),
-        (put("method", value="hftrac"), "hftrac.*method"),
+        (put("method", value="lqr"), "lqr.*method"),
         (put("law", "kind", value="pi"), "pi.*law.kind"),
         (put("law", "epoch_s", value="1s"), "law.epoch_s"),
         (put("law", "epoch_s", value=None), "law.epoch_s"),

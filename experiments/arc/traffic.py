@@ -43,6 +43,9 @@ COLOURS = {
 }
 
 
+_PLACES = {"fluid": "the fluid", "ns-3": "ns-3"}
+
+
 @dataclass(frozen=True, slots=True)
 class Phase:
     """A part of a run that is summarised by itself; of a staircase, from when the new flows have started."""
@@ -315,10 +318,10 @@ def together(found: Found) -> pd.DataFrame:
 
 
 def verdicts(*figures: str) -> str:
-    """What data/claims/arc.csv says of some figures in the fluid, claim by claim."""
-    places = [f"{figure}, fluid" for figure in figures]
+    """What data/claims/arc.csv says of some figures in the fluid and of full runs in ns-3, claim by claim."""
+    places = {f"{figure}, {place}": name for figure in figures for place, name in _PLACES.items()}
     said = [claim for claim in claims("arc") if claim.where in places]
-    return "\n".join(f"Paper: {claim.claim}: {claim.verdict} in the fluid." for claim in said)
+    return "\n".join(f"Paper: {claim.claim}: {claim.verdict} in {places[claim.where]}." for claim in said)
 
 
 def picture(

@@ -1,19 +1,26 @@
-"""Linear models of the fluid around its equilibrium, by formula: TCP, and the loop that ARC closes around it.
+"""Linear models of the fluid around its equilibrium, by formula: TCP, the loop that ARC closes around it, and a network
+whose links' rates are controlled.
 
 docs/arc.md derives the three plants, says when each applies and what the paper's own (eq. 7) gets wrong.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_number
 from netctrl.fluid.equilibrium import tcp_equilibrium
+from netctrl.fluid.routing import Routing, routing
 from netctrl.model.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import DelayLoop, SampledLoop
+from netctrl.model.network import Network
+from netctrl.model.network_model import NetworkModel
+from netctrl.model.statespace import StateSpace
 
 __all__ = [
     "LinearTcp",
@@ -26,6 +33,8 @@ __all__ = [
     "fast_arc_loop",
     "fast_arc_sampled_loop",
     "linear_tcp",
+    "network_model",
+    "network_state_space",
     "tcp_partials",
 ]
 
@@ -211,3 +220,70 @@ def fast_arc_sampled_loop(rtt_s: ArrayLike, setting: ArcSetting) -> SampledLoop:
         delay=tau,
         epoch=setting.epoch_s,
     )
+
+
+def network_model(network: Network, interval_s: float, routes: Routing | None = None) -> NetworkModel:
+    """The network around its nominal rates, sampled; links that carry nothing are left out.
+
+    Parameters
+    ----------
+    network : Network
+    interval_s : float
+        Sampling interval tau [s]. Delays are rounded to whole numbers of it, with a warning that says by how much.
+    routes : Routing, optional
+        Of this network, where it is known.
+
+    Raises
+    ------
+    InvalidValue
+        An interval that isn't above 0, and what `netctrl.fluid.routing.routing` refuses.
+
+    Notes
+    -----
+    HFTraC paper, eqs. (5) to (7).
+    """
+    interval_s = checked_number("interval_s", interval_s, "a sampling interval above 0 in seconds", above=0.0)
+    routes = routing(network) if routes is None else routes
+    kept = np.flatnonzero(routes.load > 0.0)
+    links = [network.links[row] for row in kept]
+    exact = np.array([link.delay for link in links]) / interval_s
+    delay = np.rint(exact)
+    error = (delay - exact) * interval_s
+    off = np.flatnonzero(np.abs(error) > 1e-9 * interval_s)
+    if off.size:
+        worst = int(off[np.argmax(np.abs(error[off]))])
+        warnings.warn(
+            f"the delays of {off.size} of {len(links)} links were rounded to multiples of {interval_s:g} s, most of "
+            f"all that of {links[worst].id}: {links[worst].delay:g} s became {delay[worst] * interval_s:g} s",
+            stacklevel=2,
+        )
+    return NetworkModel(
+        interval_s=interval_s,
+        delay=delay.astype(np.int64),
+        coupling=routes.coupling[kept][:, kept],
+        injection=routes.injection[kept],
+        std=np.array([demand.std for demand in network.demands]),
+        links=tuple(str(link.id) for link in links),
+    )
+
+
+def network_state_space(model: NetworkModel) -> tuple[StateSpace, sp.csr_array]:
+    """Sparse A, B and H of x(n+1) = A x(n) + B u(n) + H w(n), the output being the state; returns (A, B, I) and H.
+
+    The state holds each link's rates, newest first, and then the backlogs, all in bit/s (`NetworkModel`).
+
+    Source: HFTraC paper, eq. (13) and its blocks; H has the injected shares in its backlog rows.
+    """
+    n, N = model.n_states, model.n_links
+    first, backlog = model.first_rate[:-1], model.first_backlog + np.arange(N)
+    shifted = np.setdiff1d(np.arange(model.first_backlog), first)  # the rates that are older than the newest
+    c = model.coupling.tocoo()
+    rows = np.concatenate([shifted, backlog, backlog[c.row]])
+    columns = np.concatenate([shifted - 1, backlog, (first + model.delay)[c.col]])
+    A = sp.csr_array((np.concatenate([np.ones(len(shifted) + N), c.data]), (rows, columns)), shape=(n, n))
+    links = np.arange(N)
+    B = sp.csr_array(
+        (np.repeat([1.0, -1.0], N), (np.concatenate([first, backlog]), np.concatenate([links, links]))), shape=(n, N)
+    )
+    H = sp.vstack([sp.csr_array((model.first_backlog, len(model.std))), model.injection], format="csr")
+    return StateSpace(A, B, sp.eye_array(n, format="csr"), dt=model.interval_s), H

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import msgspec
+import numpy as np
 
 from netctrl.errors import FileError
 from netctrl.model.arc import ArcCertificate, ArcInputs
 from netctrl.model.display import html_table, plot
 from netctrl.model.files import read_bounded, write_atomically
-from netctrl.model.gain import ArcLaw
-from netctrl.model.summary import arc_summary
+from netctrl.model.gain import ArcLaw, LinkRateLaw
+from netctrl.model.hftrac import HftracCertificate, HftracInputs
+from netctrl.model.summary import arc_summary, hftrac_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +29,7 @@ __all__ = [
     "AnyDesign",
     "ArcDesign",
     "Design",
+    "HftracDesign",
     "Provenance",
     "design_json_schema",
     "provenance",
@@ -101,7 +104,7 @@ class Design(
 
     def to_json(self) -> str:
         """The Design file's text: strict JSON, ends with a newline."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode() + "\n"
+        return msgspec.json.format(msgspec.json.encode(self, enc_hook=_plain), indent=2).decode() + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the Design file: beside its place first, then renamed, so that no half of it is ever there."""
@@ -111,7 +114,10 @@ class Design(
         """Law and certificate as one pandas Series, nested names joined by dots."""
         import pandas as pd
 
-        parts = {"law": msgspec.to_builtins(self.law), "certificate": msgspec.to_builtins(self.certificate)}
+        parts = {
+            "law": msgspec.to_builtins(self.law, enc_hook=_plain),
+            "certificate": msgspec.to_builtins(self.certificate),
+        }
         return pd.Series(dict(_leaves(parts)), name=self.method)
 
     def plot(self, **options: Any) -> Figure:
@@ -132,8 +138,21 @@ class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc
         return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
 
 
-AnyDesign = ArcDesign
-"""Every kind of Design; a union once there is a second method."""
+class HftracDesign(Design[HftracInputs, LinkRateLaw, HftracCertificate], frozen=True, tag="hftrac", eq=False):
+    """Rates of a network's links with their certificate (`netctrl.design.hftrac`)."""
+
+    def summary(self) -> tuple[str, list[tuple[str, str]]]:
+        """A title, and what a person wants to know first as (name, text) rows."""
+        return hftrac_summary(self.inputs, self.certificate)
+
+    def _repr_html_(self) -> str:
+        title, rows = self.summary()
+        rows = [("status", str(self.certificate.status)), *rows]
+        return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
+
+
+AnyDesign = ArcDesign | HftracDesign
+"""Every kind of Design."""
 
 
 def read_design(path: str | os.PathLike[str]) -> AnyDesign:
@@ -146,7 +165,7 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     """
     text = read_bounded(path, _MAX_BYTES, f"is larger than a Design file may be ({_MAX_BYTES // 2**20} MiB)")
     try:
-        design = msgspec.json.decode(text, type=AnyDesign)
+        design = msgspec.json.decode(text, type=AnyDesign, dec_hook=_array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no netctrl Design: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -157,6 +176,24 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
         missing = "`method`" if tags.method is None else "`kind` - at `$.law`"
         raise FileError(path, f"is no netctrl Design: Object missing required field {missing}")
     return design
+
+
+def _plain(value: Any) -> Any:
+    """What msgspec doesn't know, as what it does."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise NotImplementedError(f"no JSON for {type(value).__name__}")
+
+
+def _array(kind: type, value: Any) -> Any:
+    """An array from nested lists of numbers."""
+    if kind is not np.ndarray:
+        raise NotImplementedError(f"no JSON for {kind.__name__}")
+    array = np.array(value)  # ValueError where the lists are ragged
+    if array.dtype.kind not in "if" or not np.isfinite(array).all():
+        raise ValueError("Expected nested lists of finite numbers, all of one shape")
+    array.setflags(write=False)
+    return array
 
 
 class _LawTag(msgspec.Struct):
@@ -172,7 +209,8 @@ def design_json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of Design files; published as data/schema/design-1.json."""
     import inspect
 
-    schema = msgspec.json.schema(AnyDesign)
+    made = msgspec.json.schema(AnyDesign, schema_hook=lambda kind: {"type": "array"})
+    schema = msgspec.json.decode(msgspec.json.encode(made))  # as it will be read: without tuples
     for record in schema["$defs"].values():  # Python 3.13 takes the indentation off docstrings, 3.11 leaves it
         record["description"] = inspect.cleandoc(record["description"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "netctrl.design/1", **schema}

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
-__all__ = ["ArcLaw"]
+__all__ = [
+    "AgedColumns",
+    "AgedGain",
+    "ArcLaw",
+    "FirColumns",
+    "FirGain",
+    "LinkRateLaw",
+    "MyopicGain",
+    "StaticGain",
+]
 
 
 class ArcLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="arc"):
@@ -26,3 +36,89 @@ class ArcLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     capacity_bit_per_s: float
     """C."""
     packet_size_bytes: float
+
+
+class _Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
+    pass
+
+
+class _LinkRates(_Columns, frozen=True, kw_only=True, tag_field="kind", eq=False):
+    """A law for the rates of N links, as deviations from their nominal rates.
+
+    The state x has each link's rates f_l(n), f_l(n − 1), ..., f_l(n − n_l), then the backlogs, each over the interval;
+    all in bit/s, so that gains have no dimension. u is the rate to send at, f_l(n + 1) = u_l(n).
+    """
+
+    interval_s: float
+    """tau."""
+    links: tuple[str, ...]
+    """(N,) their ids."""
+    delay: np.ndarray
+    """(N,) samples in each link's line, n_l."""
+
+
+class StaticGain(_LinkRates, frozen=True, kw_only=True, tag="static", eq=False):
+    """GOD and centralized HFTraC: u(n) = K x̂(n).
+
+    x̂(n) is the state predicted from what was known `information_delay` samples ago and from the rates sent since; the
+    state itself where that is 0.
+    """
+
+    gain: np.ndarray
+    """(N, n) K."""
+    information_delay: int
+    """Round trip to the controller [samples]."""
+
+
+class FirColumns(_Columns, frozen=True, kw_only=True, eq=False):
+    """Responses to a unit at one link e, over T samples: q = n_e + 2 columns, the first for its backlog and the others
+    for the rates in its line, newest first."""
+
+    links: np.ndarray
+    """(m,) numbers of the links that respond; e is the first."""
+    u: np.ndarray
+    """(q, m, T) M(1), ..., M(T): commanded rates."""
+    b: np.ndarray
+    """(q, m, T) R(1), ..., R(T), backlog rows. The other rows hold the commanded rates, one sample or more later."""
+
+
+class FirGain(_LinkRates, frozen=True, kw_only=True, tag="fir", eq=False):
+    """Coordinated HFTraC: δ = x − x̂, u(n) = Σ_t M(t + 1) δ(n − t), x̂(n + 1) = Σ_t R(t + 2) δ(n − t).
+
+    Source: HFTraC paper, eq. (14).
+    """
+
+    columns: tuple[FirColumns, ...]
+    """(N,)"""
+
+
+class AgedColumns(_Columns, frozen=True, kw_only=True, eq=False):
+    """What is done about a disturbance at one link e, by its age."""
+
+    links: np.ndarray
+    """(m,) numbers of the links that respond."""
+    gains: tuple[np.ndarray, ...]
+    """Each (m, n) for the n states of these links, rates before backlogs: at ages 1, 2, ..., and the last for ever."""
+
+
+class AgedGain(_LinkRates, frozen=True, kw_only=True, tag="aged", eq=False):
+    """Exact coordinated HFTraC: u(n) is the sum over all disturbances that still show of gain(age) times what they make
+    of the state, each followed by itself with the model.
+
+    Source: the recursion of `netctrl.synthesis.coordinated`.
+    """
+
+    columns: tuple[AgedColumns, ...]
+    """(N,)"""
+
+
+class MyopicGain(_LinkRates, frozen=True, kw_only=True, tag="myopic", eq=False):
+    """Myopic HFTraC: u_l = k_l b_l + g_l f_l."""
+
+    backlog_gain: np.ndarray
+    """(N,) k_l."""
+    rate_gain: np.ndarray
+    """(N,) g_l."""
+
+
+LinkRateLaw = StaticGain | FirGain | AgedGain | MyopicGain

@@ -18,6 +18,7 @@ from netctrl.units import parse_duration, parse_range, parse_rate, parse_size
 
 __all__ = [
     "Duration",
+    "Label",
     "Rate",
     "Size",
     "Span",
@@ -26,6 +27,7 @@ __all__ = [
     "flag",
     "identifier",
     "instant",
+    "label",
     "number",
     "optional",
     "rate",
@@ -39,12 +41,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    Label = str
     Rate = float
     Duration = float
     Size = float
     Span = tuple[float, float]
 else:  # a file may hold anything: the readers say what is taken, with units, which msgspec can't
-    Rate = Duration = Size = Span = Any
+    Label = Rate = Duration = Size = Span = Any
 
 Reader = Callable[[str, Any], Any]
 
@@ -59,6 +62,7 @@ INSTANT_TAKES = "a time from 0s to 1e9s with its unit (ns, us, ms, s, min), as i
 SIZE_TAKES = "a size from 1B to 1e6GB, in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 1000 or 200kB"
 BACKLOG_TAKES = "a size from 0 to 1e6GB, in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 0 or 200kB"
 SPAN_TAKES = "a time from 0s to 1e9s with its unit, as in 500ms, or a range low:high, as in 60ms:1s"
+LABEL_TAKES = "a name of 1 to 64 printable characters"
 NAME_TAKES = "a name of 1 to 64 letters, digits, '_', '.' and '-' that starts with a letter"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
@@ -140,6 +144,15 @@ def identifier(field: str, value: Any) -> str:
     """A name that a table of C++ and the column of a file can hold as it is; InvalidValue names the field."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise InvalidValue(field, value, NAME_TAKES)
+    return value
+
+
+def label(field: str, value: Any) -> str:
+    """A name for people, or a whole number, which becomes text; InvalidValue names the field."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        value = str(int(value))
+    if not isinstance(value, str) or not value.isprintable() or not 1 <= len(value) <= 64:
+        raise InvalidValue(field, value, LABEL_TAKES)
     return value
 
 

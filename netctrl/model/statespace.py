@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["StateSpace"]
 
+_MOST_SHOWN = 500  # states whose poles are computed for a notebook
 
-def _matrix(argument: str, value, shape: tuple[int | None, int | None]) -> np.ndarray:
+
+def _matrix(argument: str, value, shape: tuple[int | None, int | None]) -> Any:
     takes = f"a finite real matrix of shape ({', '.join('any' if n is None else str(n) for n in shape)})"
+    if _is_sparse(value):
+        return _sparse(argument, value, shape, takes)
     try:
         if np.iscomplexobj(value):
             raise TypeError("complex entries")
@@ -34,6 +39,41 @@ def _matrix(argument: str, value, shape: tuple[int | None, int | None]) -> np.nd
     return matrix
 
 
+def _is_sparse(value: object) -> bool:
+    sparse = sys.modules.get("scipy.sparse")  # not imported here: who has a sparse matrix has imported it
+    return sparse is not None and sparse.issparse(value)
+
+
+def _sparse(argument: str, value, shape: tuple[int | None, int | None], takes: str) -> Any:
+    import scipy.sparse as sp
+
+    if value.ndim != 2 or not all(n is None or n == m for n, m in zip(shape, value.shape, strict=True)):
+        raise InvalidValue(argument, f"shape {value.shape}", takes)
+    if np.iscomplexobj(value):
+        raise InvalidValue(argument, "complex entries", takes)
+    matrix = sp.csr_array(value, dtype=float, copy=True)
+    matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        raise InvalidValue(argument, "an entry that is not finite", takes)
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        part.setflags(write=False)
+    return matrix
+
+
+def _zeros(shape: tuple[int, int], like: Any) -> Any:
+    return type(like)(shape) if _is_sparse(like) else np.zeros(shape)
+
+
+def _dense(matrix) -> np.ndarray:
+    return matrix.toarray() if _is_sparse(matrix) else matrix
+
+
+def _same(one: Any, other: Any) -> bool:
+    if _is_sparse(one) and _is_sparse(other):
+        return one.shape == other.shape and (one != other).nnz == 0
+    return np.array_equal(_dense(one), _dense(other))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StateSpace:
     """x' = A x + B u, y = C x + D u; x' is dx/dt when `dt` is 0, else x one sample of `dt` seconds later.
@@ -41,8 +81,8 @@ class StateSpace:
     Parameters
     ----------
     A, B, C, D : array_like, shapes (n, n), (n, m), (p, n), (p, m)
-        Real and finite; copied and made read-only. D defaults to zeros. For one input, B may be a list of n
-        single-entry rows.
+        Real and finite; copied and made read-only. A scipy.sparse matrix stays sparse, as a csr_array. D defaults to
+        zeros. For one input, B may be a list of n single-entry rows.
     dt : float
         0 for continuous time, else the sampling interval [s] (python-control's meaning, without its "unspecified").
 
@@ -52,10 +92,10 @@ class StateSpace:
         A shape that doesn't fit, an entry that isn't finite, a negative dt.
     """
 
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
-    D: np.ndarray = field(default=None)  # ty: ignore[invalid-assignment]
+    A: Any
+    B: Any
+    C: Any
+    D: Any = None
     dt: float = 0.0
 
     def __post_init__(self) -> None:
@@ -65,7 +105,7 @@ class StateSpace:
         B = _matrix("B", self.B, (n, None))
         C = _matrix("C", self.C, (None, n))
         shape = (C.shape[0], B.shape[1])
-        D = _matrix("D", np.zeros(shape) if self.D is None else self.D, shape)
+        D = _matrix("D", _zeros(shape, like=C) if self.D is None else self.D, shape)
         dt = checked_number(
             "dt", self.dt, "0 (continuous time) or a sampling interval above 0 in seconds", at_least=0.0
         )
@@ -76,7 +116,7 @@ class StateSpace:
         if not isinstance(other, StateSpace):
             return NotImplemented
         pairs = zip(self._matrices(), other._matrices(), strict=True)
-        return self.dt == other.dt and all(np.array_equal(a, b) for a, b in pairs)
+        return self.dt == other.dt and all(_same(a, b) for a, b in pairs)
 
     def __reduce__(self) -> tuple[type, tuple[np.ndarray | float, ...]]:
         return StateSpace, (*self._matrices(), self.dt)  # a copy is built, so checked and read-only, again
@@ -119,18 +159,17 @@ class StateSpace:
         """As a python-control StateSpace with the same matrices and the same dt."""
         import control
 
-        return control.ss(self.A, self.B, self.C, self.D, self.dt)
+        return control.ss(*map(_dense, self._matrices()), self.dt)
 
     def to_pandas(self) -> pd.DataFrame:
         """The matrix [[A, B], [C, D]] as a DataFrame whose labels name states, inputs and outputs."""
         import pandas as pd
 
+        A, B, C, D = map(_dense, self._matrices())
         states = [f"x{i}" for i in range(self.n_states)]
         inputs = [f"u{i}" for i in range(self.n_inputs)]
         outputs = [f"y{i}" for i in range(self.n_outputs)]
-        return pd.DataFrame(
-            np.block([[self.A, self.B], [self.C, self.D]]), index=states + outputs, columns=states + inputs
-        )
+        return pd.DataFrame(np.block([[A, B], [C, D]]), index=states + outputs, columns=states + inputs)
 
     def _repr_html_(self) -> str:
         time = "continuous time" if self.dt == 0 else f"dt = {self.dt:g} s"
@@ -138,7 +177,7 @@ class StateSpace:
             ("states, inputs, outputs", f"{self.n_states}, {self.n_inputs}, {self.n_outputs}"),
             ("time", time),
         ]
-        if self.n_states:
-            poles = ", ".join(f"{p:.6g}" for p in np.linalg.eigvals(self.A)[:8])
+        if 0 < self.n_states <= _MOST_SHOWN:
+            poles = ", ".join(f"{p:.6g}" for p in np.linalg.eigvals(_dense(self.A))[:8])
             rows.append(("poles", poles + (", …" if self.n_states > 8 else "")))
         return html_table("StateSpace", rows)

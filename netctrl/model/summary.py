@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from netctrl.model.arc import ArcCertificate, ArcInputs
 from netctrl.model.gain import ArcLaw
+from netctrl.model.hftrac import HftracCertificate, HftracInputs
 from netctrl.units import format_quantity
 
-__all__ = ["arc_summary"]
+__all__ = ["arc_summary", "hftrac_summary"]
 
 
 def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[str, list[tuple[str, str]]]:
@@ -68,6 +69,36 @@ def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[
                 f" PM {box.slow_phase_margin_deg:.2f}°; {box.points} points decide",
             ),
         ]
+    return title, rows
+
+
+def hftrac_summary(inputs: HftracInputs, proof: HftracCertificate) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and (name, text) rows: what the architecture costs, why that can be trusted, the others beside it."""
+    network, interval = inputs.network, format_quantity(inputs.interval_s, "s")
+    what = f"{inputs.architecture} control" if inputs.architecture != "god" else "GOD control"
+    weight = "mu from each link's weight" if inputs.mu is None else f"mu {inputs.mu:g}"
+    title = f"HFTraC, {what} of {network.name or 'a network'}: {proof.links} links, every {interval}, {weight}"
+    rows = [
+        ("cost", f"{proof.cost:.10g} (bit/s)²"),
+        ("  of the rates", f"{proof.cost_rate:.6g} (bit/s)²: Σ E f²"),
+        ("  of the queues", f"{proof.cost_queue:.6g} (bit/s)²: Σ mu E (b/interval)²"),
+        ("over the bound", f"{proof.gap_to_bound:.3g} of what no {inputs.architecture} controller comes below"),
+        ("spectral radius", f"{proof.spectral_radius:.6f}"),
+    ]
+    if proof.horizon is not None:
+        rows.append(("horizon", f"{proof.horizon} samples; {proof.excess_over_exact:.2g} over the exact cost"))
+    if proof.region is not None:
+        rows.append(("locality", f"a disturbance concerns at most {proof.region} of {proof.links} links"))
+    if proof.residual is not None:
+        rows.append(("residual", f"{proof.residual:.2g}, relative, of the Riccati equation"))
+    if proof.information_delay is not None and inputs.architecture != "god":
+        at = "" if proof.controller is None else f" to the controller at {proof.controller}"
+        rows.append(("round trip", f"{proof.information_delay} samples{at}"))
+    for row in proof.comparison:
+        rows.append((row.architecture, f"{row.cost:.10g} (bit/s)², {100.0 * row.over_god:+.3g} % to GOD; {row.note}"))
+    if proof.break_even_delay_s is not None:
+        even = format_quantity(proof.break_even_delay_s, "s")
+        rows.append(("break-even", f"centralized costs as much as myopic at a round trip of {even}"))
     return title, rows
 
 

@@ -1,0 +1,187 @@
+"""Write the networks of data/networks/ again: `python experiments/hftrac/networks.py`.
+
+The first three are those of "A Control-Theoretic Approach to In-Network Congestion Management" (Wu et al.) whose
+rates its text gives in full; buffers in Mbit are bytes here (1 Mbit = 125000 bytes). It gives no delays for Figs. 1a
+and 1b, and 0.2 ms for Fig. 7a, which is nothing beside its sampling interval: a link between switches has one interval
+of 10 ms here, a link from a host none.
+
+- tandem: Fig. 1a, two switches in a row.
+- merge: Fig. 1b, two sources that share a third link.
+- testbed: Fig. 7a without the link from S3 to Dst, whose 42 Mbit/s can't carry the 57 Mbit/s of both sources, so that
+  demands end at S3. Source 2 splits 3 : 1 over S2 -> S3 and S2 -> S1 -> S3.
+
+abilene is the network of Fig. 12a, whose demands the paper took from measurements and doesn't print. 11 nodes and 14
+lines, each a link of 100 Mbit/s each way, with 100 kB of buffer (0.8 Mbit, as in Figs. 1b and 11; the paper names none
+for Fig. 12a). By formula:
+
+- delay [s] = length of the great circle between the cities [m] / 2e8 m/s, in whole 10 us; length = 2 R asin √h with
+  h = sin²(Δlat / 2) + cos lat1 cos lat2 sin²(Δlon / 2) and R = 6371 km;
+- mean of the demand from i to j [bit/s] = g m_i m_j for all i ≠ j (gravity), in whole kbit/s, where m is the
+  population of the metropolitan area (census of 2020, in millions) and g makes the most loaded link 85 % utilised, as
+  in the paper, when each demand takes its shortest path by delay;
+- standard deviation of a demand = 0.1 mean.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+from math import asin, cos, radians, sin, sqrt
+from pathlib import Path
+from typing import Any
+
+from netctrl.fluid.routing import routing
+from netctrl.model.network import Demand, Link, Network, Node
+from netctrl.units import BITS_PER_BYTE
+
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "networks"
+PAPER = "A Control-Theoretic Approach to In-Network Congestion Management (Wu et al.)"
+MEGA = 1e6
+STEP = 0.01
+"""Sampling interval of the paper's testbed [s]."""
+
+EARTH_RADIUS = 6371e3
+SPEED = 2e8
+CAPACITY, BUFFER = 100 * MEGA, 100e3
+UTILIZATION, DEVIATION = 0.85, 0.1
+# Name, longitude and latitude in degrees (of the city, public gazetteers), population in millions.
+CITIES = {
+    "STTL": ("Seattle", -122.33, 47.61, 4.0),
+    "SNVA": ("Sunnyvale", -122.04, 37.37, 2.0),
+    "LOSA": ("Los Angeles", -118.24, 34.05, 13.2),
+    "DNVR": ("Denver", -104.98, 39.74, 3.0),
+    "KSCY": ("Kansas City", -94.63, 39.11, 2.2),
+    "HSTN": ("Houston", -95.36, 29.76, 7.1),
+    "CHIN": ("Chicago", -87.65, 41.85, 9.6),
+    "IPLS": ("Indianapolis", -86.16, 39.77, 2.1),
+    "ATLA": ("Atlanta", -84.39, 33.75, 6.1),
+    "WASH": ("Washington", -77.04, 38.90, 6.4),
+    "NYCM": ("New York", -74.01, 40.71, 20.1),
+}
+LINES = (
+    ("STTL", "SNVA"),
+    ("STTL", "DNVR"),
+    ("SNVA", "LOSA"),
+    ("SNVA", "DNVR"),
+    ("LOSA", "HSTN"),
+    ("DNVR", "KSCY"),
+    ("KSCY", "HSTN"),
+    ("KSCY", "IPLS"),
+    ("HSTN", "ATLA"),
+    ("ATLA", "IPLS"),
+    ("ATLA", "WASH"),
+    ("IPLS", "CHIN"),
+    ("CHIN", "NYCM"),
+    ("NYCM", "WASH"),
+)
+
+
+def link(name: str, source: str, target: str, capacity: float, buffer: float, delay: float = STEP) -> Link:
+    """A link of the paper: capacity in Mbit/s, buffer in Mbit."""
+    return Link(
+        id=name,
+        source=source,
+        target=target,
+        capacity=capacity * MEGA,
+        delay=delay,
+        buffer=buffer * MEGA / BITS_PER_BYTE,
+    )
+
+
+def demand(
+    name: str, source: str, target: str, mean: float, std: float, split: dict[str, float] | None = None
+) -> Demand:
+    """A demand of the paper: both rates in Mbit/s."""
+    return Demand(id=name, source=source, target=target, mean=mean * MEGA, std=std * MEGA, split=split)
+
+
+def tandem() -> Network:
+    links = (link("L1", "S1", "S2", 23, 0.2), link("L2", "S2", "D", 18, 0.2))
+    return Network(name="tandem", links=links, demands=(demand("p", "S1", "D", 16, 2.5),))
+
+
+def merge() -> Network:
+    ends = {"L1": ("S1", "S3"), "L2": ("S2", "S3"), "L3": ("S3", "D")}
+    return Network(
+        name="merge",
+        links=tuple(link(name, *pair, 36, 0.8) for name, pair in ends.items()),
+        demands=(demand("p1", "S1", "D", 17.5, 4), demand("p2", "S2", "D", 17.5, 4)),
+    )
+
+
+def testbed() -> Network:
+    hosts = {"e1": ("H1", "S1"), "e2": ("H2", "S2")}
+    switches = {"s13": ("S1", "S3"), "s23": ("S2", "S3"), "s21": ("S2", "S1")}
+    split = {"e2": 1.0, "s23": 0.75, "s21": 0.25, "s13": 1.0}
+    return Network(
+        name="testbed",
+        links=(
+            *(link(name, *pair, 42, 0.3, delay=0.0) for name, pair in hosts.items()),
+            *(link(name, *pair, 30, 0.2) for name, pair in switches.items()),
+        ),
+        demands=(demand("p1", "H1", "S3", 19, 8), demand("p2", "H2", "S3", 38, 8, split)),
+    )
+
+
+def great_circle(one: str, other: str) -> float:
+    """Length of the shortest way between two cities over the globe [m]."""
+    (_, lon1, lat1, _), (_, lon2, lat2, _) = CITIES[one], CITIES[other]
+    h = (
+        sin(radians(lat2 - lat1) / 2) ** 2
+        + cos(radians(lat1)) * cos(radians(lat2)) * sin(radians(lon2 - lon1) / 2) ** 2
+    )
+    return 2 * EARTH_RADIUS * asin(sqrt(h))
+
+
+def abilene() -> Network:
+    def made(means: dict[tuple[str, str], float]) -> Network:
+        demands = tuple(Demand(source=i, target=j, mean=mean, std=DEVIATION * mean) for (i, j), mean in means.items())
+        return Network(name="Abilene", nodes=nodes, links=links, demands=demands)
+
+    nodes = tuple(Node(id=city, name=name, pos=(lon, lat)) for city, (name, lon, lat, _) in CITIES.items())
+    delays = {line: round(great_circle(*line) / SPEED, 5) for line in LINES}
+    links = tuple(
+        Link(source=source, target=target, capacity=CAPACITY, delay=delay, buffer=BUFFER)
+        for line, delay in delays.items()
+        for source, target in (line, line[::-1])
+    )
+    gravity = {(i, j): 1e3 * CITIES[i][3] * CITIES[j][3] for i, j in permutations(CITIES, 2)}  # at g = 1000
+    scale = UTILIZATION * CAPACITY / float(routing(made(gravity)).load.max())
+    return made({pair: round(scale * mean, -3) for pair, mean in gravity.items()})
+
+
+NETWORKS = {
+    "tandem": (tandem, f"{PAPER}, Fig. 1a; delays: experiments/hftrac/networks.py"),
+    "merge": (merge, f"{PAPER}, Fig. 1b; delays: experiments/hftrac/networks.py"),
+    "testbed": (testbed, f"{PAPER}, Fig. 7a without the link S3 -> Dst; delays: experiments/hftrac/networks.py"),
+    "abilene": (
+        abilene,
+        "Topology: Abilene, backbone of Internet2, about 2004 (public fact). Delays from great circles, demands from a "
+        "gravity model over populations of the 2020 census: formulas in experiments/hftrac/networks.py",
+    ),
+}
+
+
+def file(name: str) -> bytes:
+    """Content of a network's file: `Network.to_json`, its source, and one record a line."""
+    build, source = NETWORKS[name]
+    content = json.loads(build().to_json())
+    content["graph"]["source"] = source
+    return ("{\n" + ",\n".join(f'  "{key}": {lines(value)}' for key, value in content.items()) + "\n}\n").encode()
+
+
+def lines(value: Any) -> str:
+    if not isinstance(value, list):
+        return json.dumps(value)
+    return "[\n" + ",\n".join(f"    {json.dumps(each)}" for each in value) + "\n  ]"
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in NETWORKS:
+        (FOLDER / f"{name}.json").write_bytes(file(name))
+        print(FOLDER / f"{name}.json")
+
+
+if __name__ == "__main__":
+    main()

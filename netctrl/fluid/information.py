@@ -1,0 +1,57 @@
+"""How fast state travels between the controllers of a network's links."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_number
+from netctrl.model.information import InformationPattern
+from netctrl.model.network import Network
+
+__all__ = ["COMMUNICATIONS", "information_pattern"]
+
+COMMUNICATIONS = ("out-of-band", "in-band")
+
+
+def information_pattern(
+    network: Network, interval_s: float, links: tuple[str, ...], communication: str
+) -> InformationPattern:
+    """Messages over the network's own lines, each as long as its propagation in samples.
+
+    Parameters
+    ----------
+    network : Network
+    interval_s : float
+        Sampling interval [s]; delays are rounded to it, as in the model.
+    links : tuple of str
+        Ids of the links that are controlled (`NetworkModel.links`).
+    communication : str
+        "out-of-band": messages cross every line in both directions; "in-band": they travel with the data, over the
+        controlled links alone and downstream only.
+
+    Raises
+    ------
+    InvalidValue
+        Another communication, an interval that isn't above 0, or an id that no link of the network has.
+
+    Notes
+    -----
+    HFTraC paper, Appendix A.
+    """
+    if communication not in COMMUNICATIONS:
+        raise InvalidValue("communication", communication, " or ".join(COMMUNICATIONS))
+    interval_s = checked_number("interval_s", interval_s, "a sampling interval above 0 in seconds", above=0.0)
+    place = {node.id: row for row, node in enumerate(network.nodes)}
+    controlled = set(links)
+    lines = []
+    for link in network.links:
+        ends, samples = (place[link.source], place[link.target]), int(np.rint(link.delay / interval_s))
+        if communication == "out-of-band":
+            lines += [(*ends, samples), (*ends[::-1], samples)]
+        elif link.id in controlled:
+            lines.append((*ends, samples))
+    sources = {link.id: place[link.source] for link in network.links}
+    unknown = [name for name in links if name not in sources]
+    if unknown:
+        raise InvalidValue("links", unknown[0], "ids of the network's links, as in NetworkModel.links")
+    return InformationPattern.from_lines(np.array([sources[name] for name in links]), lines, len(place))

@@ -1,0 +1,380 @@
+"""A network: nodes, directed links, demands with their routes. From networkx, node-link JSON and TopoHub's files."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from netctrl.errors import FileError, InvalidValue, checked_number
+from netctrl.model.explain import explained, shorten, shown
+from netctrl.model.files import read_bounded
+from netctrl.model.quantity import (
+    RATE_TAKES,
+    Duration,
+    Label,
+    Rate,
+    Size,
+    instant,
+    label,
+    number,
+    optional,
+    rate,
+    records,
+    settle,
+    size,
+)
+from netctrl.units import METRES_PER_KM
+
+if TYPE_CHECKING:
+    import networkx
+
+    Place = tuple[float, float]
+    Number = float
+    Split = dict[str, float]
+else:  # a file may hold anything, and networkx numbers of NumPy: the readers below say what is taken
+    Place = Number = Split = Any
+
+__all__ = ["Demand", "Link", "Network", "Node", "read_network"]
+
+SIGNAL_SPEED = 2e8
+"""Of light in fibre [m/s], for files that give a link's length."""
+
+_MAX_BYTES = 256 * 2**20
+_MAX_LINKS = 1_000_000
+_TOPOHUB_EDGE = ("dist", "type", "ecmp_fwd", "ecmp_bwd")
+_TOPOHUB_NODE = ("type",)
+_ZERO_RATES = ("0", "0bit", "0kbit", "0Mbit", "0Gbit", "0Tbit")
+
+
+class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class Node(_Record, frozen=True, kw_only=True):
+    """A switch, router or host."""
+
+    id: Label
+    name: str | None = None
+    pos: Place | None = None
+    """Where it is drawn: longitude and latitude, or any x and y."""
+
+    def __post_init__(self) -> None:
+        settle(self, id=label, name=optional(_text), pos=optional(_place))
+
+
+class Link(_Record, frozen=True, kw_only=True):
+    """One direction of a line, with the buffer in front of it at `source`."""
+
+    source: Label
+    """Node it leaves: the paper's tail."""
+    target: Label
+    """Node it enters: the paper's head."""
+    capacity: Rate
+    """[bit/s]"""
+    id: Label = ""
+    """"source->target" where none is given."""
+    delay: Duration = 0.0
+    """Propagation, one way [s]."""
+    buffer: Size | None = None
+    """[byte]; null is unlimited."""
+    weight: Number | None = None
+    """lambda of HFTraC: cost of a squared backlog [bit²] against a squared rate [(bit/s)²], 1/s²."""
+
+    def __post_init__(self) -> None:
+        settle(self, source=label, target=label, capacity=rate, delay=instant, buffer=optional(size))
+        settle(self, weight=optional(number("a weight of at least 0, in 1/s²", at_least=0.0)))
+        if self.id is None or self.id == "":  # 0 is an id
+            msgspec.structs.force_setattr(self, "id", f"{self.source}->{self.target}")
+        settle(self, id=label)
+        if self.source == self.target:
+            raise InvalidValue("target", self.target, "another node than source")
+
+
+class Demand(_Record, frozen=True, kw_only=True):
+    """Traffic from one node to another: its mean rate, and how much it fluctuates."""
+
+    source: Label
+    target: Label
+    mean: Rate
+    """[bit/s]"""
+    std: Rate = 0.0
+    """Standard deviation of the rate, averaged over a sampling interval [bit/s]."""
+    id: Label = ""
+    """"source=>target" where none is given."""
+    split: Split | None = None
+    """Share of what reaches a link's source that takes the link, by id of link; null: the shortest path by delay."""
+
+    def __post_init__(self) -> None:
+        settle(self, source=label, target=label, mean=rate, std=_deviation, split=optional(_ratios))
+        if self.id is None or self.id == "":
+            msgspec.structs.force_setattr(self, "id", f"{self.source}=>{self.target}")
+        settle(self, id=label)
+        if self.source == self.target:
+            raise InvalidValue("target", self.target, "another node than source")
+
+
+class Network(_Record, frozen=True, kw_only=True):
+    """Nodes, directed links and demands; names are unique and known, routes are for `netctrl.fluid.routing` to check.
+
+    Raises
+    ------
+    InvalidValue
+        No link, an id that occurs twice, or a name that nothing has.
+    """
+
+    links: tuple[Link, ...]
+    demands: tuple[Demand, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    """Those that links name are there without being listed."""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        settle(self, links=records(Link), demands=records(Demand), nodes=records(Node), name=_text)
+        if not 1 <= len(self.links) <= _MAX_LINKS:
+            raise InvalidValue("links", f"{len(self.links)} links", f"1 to {_MAX_LINKS} links")
+        for field in ("nodes", "links", "demands"):
+            _unique(field, getattr(self, field))
+        self._complete()
+        nodes, links = {node.id for node in self.nodes}, {link.id for link in self.links}
+        for demand in self.demands:
+            for end in ("source", "target"):
+                if getattr(demand, end) not in nodes:
+                    raise InvalidValue(f"demands.{demand.id}.{end}", getattr(demand, end), _ids("nodes", nodes))
+            for unknown in (name for name in demand.split or () if name not in links):
+                raise InvalidValue(f"demands.{demand.id}.split", unknown, _ids("links", links))
+
+    def _complete(self) -> None:
+        """Add the nodes that only links name; where nodes are listed, links must keep to them."""
+        listed = {node.id for node in self.nodes}
+        named = dict.fromkeys(end for link in self.links for end in (link.source, link.target))
+        for link in self.links:
+            for end in ("source", "target"):
+                if listed and getattr(link, end) not in listed:
+                    raise InvalidValue(f"links.{link.id}.{end}", getattr(link, end), _ids("nodes", listed))
+        if not listed:
+            msgspec.structs.force_setattr(self, "nodes", tuple(Node(id=name) for name in named))
+
+    @classmethod
+    def from_networkx(
+        cls, graph: networkx.Graph, demands: Iterable[Demand | Mapping[str, Any]] | None = None
+    ) -> Network:
+        """From a networkx graph whose edges have `capacity`, and `delay`, `buffer`, `weight` and `id` where wanted.
+
+        An undirected edge is a link each way. Demands come from the argument, or else from `graph.graph["demands"]`,
+        where that is a list.
+
+        Raises
+        ------
+        InvalidValue
+            What `Network` refuses, or an attribute that is unknown or unusable.
+        """
+        if not hasattr(graph, "is_directed"):
+            raise InvalidValue("graph", type(graph).__name__, "a networkx graph")
+        kept = {key: graph.graph[key] for key in ("name", "demands") if key in graph.graph}
+        content = {
+            "directed": graph.is_directed(),
+            "graph": kept,
+            "nodes": [{"id": name, **data} for name, data in graph.nodes(data=True)],
+            "edges": [{"source": u, "target": v, **data} for u, v, data in graph.edges(data=True)],
+        }
+        if demands is not None:
+            content["demands"] = [msgspec.to_builtins(demand) for demand in demands]
+        content = _prepared(content, None)
+        try:
+            return _network(content)
+        except msgspec.ValidationError as error:
+            takes = "attributes that Node and Link have, a capacity for each edge among them"
+            raise InvalidValue("graph", explained(error, content, _File), takes) from None
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """As a networkx MultiDiGraph, which orders links by source; the demands are in `graph["demands"]`, as dicts."""
+        import networkx
+
+        graph = networkx.MultiDiGraph(name=self.name, demands=[_plain(demand) for demand in self.demands])
+        for node in self.nodes:
+            data = _plain(node)
+            graph.add_node(data.pop("id"), **data)
+        for link in self.links:
+            data = _plain(link)
+            graph.add_edge(data.pop("source"), data.pop("target"), key=link.id, **data)
+        return graph
+
+    def to_json(self) -> bytes:
+        """As node-link JSON, which `read_network` and networkx's `node_link_graph(..., edges="edges")` read."""
+        ends = {(link.source, link.target) for link in self.links}
+        content = {
+            "directed": True,
+            "multigraph": len(ends) < len(self.links),
+            "graph": {"name": self.name},
+            "nodes": [_plain(node) for node in self.nodes],
+            "edges": [_plain(link) for link in self.links],
+            "demands": [_plain(demand) for demand in self.demands],
+        }
+        return msgspec.json.format(msgspec.json.encode(content)) + b"\n"
+
+
+class _File(_Record, frozen=True, kw_only=True):
+    """Node-link JSON, as networkx writes it, and demands beside it."""
+
+    edges: list[Link]
+    nodes: list[Node] = []
+    demands: list[Demand] = []
+    directed: bool = True
+    multigraph: bool = False
+    graph: dict[str, Any] = {}
+
+
+def read_network(path: str | os.PathLike[str], *, capacity: float | str | None = None) -> Network:
+    """Read a network from node-link JSON, strictly; also one of TopoHub's files, whose links have lengths in km.
+
+    Parameters
+    ----------
+    path : path
+    capacity : float or str, optional
+        Of the links for which the file gives none, as TopoHub's don't [bit/s], or as "10Mbit".
+
+    Raises
+    ------
+    FileError
+        It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
+    InvalidValue
+        `capacity` is no rate.
+
+    Notes
+    -----
+    Demands that networkx wrote, with `Network.to_networkx`'s graph, are in `graph`; they count where none stand beside
+    nodes and edges. Of `graph` only the name is kept besides.
+    """
+    if capacity is not None:
+        capacity = rate("capacity", capacity)
+    content = read_bounded(path, _MAX_BYTES, f"is larger than {_MAX_BYTES // 2**20} MiB: no network of a million links")
+    try:
+        parsed = msgspec.json.decode(content)
+    except RecursionError:
+        raise FileError(path, "is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FileError(path, f"is not JSON: {error}") from None
+    if not isinstance(parsed, dict) or not isinstance(parsed.get("edges", parsed.get("links")), list):
+        raise FileError(path, 'is no network: node-link JSON has "nodes", "edges" and, beside them, "demands"')
+    ready: dict[str, Any] = {}
+    try:
+        ready = _prepared(parsed, capacity)
+        return _network(ready)
+    except msgspec.ValidationError as error:
+        why = explained(error, ready, _File)
+        remedy = (
+            "; read_network's argument `capacity` is for files without" if "key `capacity` is missing" in why else ""
+        )
+        raise FileError(path, why + remedy) from None
+    except InvalidValue as error:
+        raise FileError(path, f"{error.argument}: got {shown(error.got)}, takes {error.takes}") from None
+    except RecursionError:
+        raise FileError(path, "is nested too deeply") from None
+
+
+def _prepared(content: dict[str, Any], capacity: float | str | None) -> dict[str, Any]:
+    """A file's content without what only networkx and TopoHub need, and with the capacity that it lacks."""
+    content = dict(content)
+    if "edges" not in content:  # as networkx before 3.6 writes it
+        content["edges"] = content.pop("links")
+    graph = content.get("graph")
+    if isinstance(graph, dict) and isinstance(graph.get("demands"), list):  # TopoHub's are a table of no unit
+        content.setdefault("demands", graph["demands"])
+    of_topohub = any(isinstance(edge, dict) and "dist" in edge for edge in content["edges"])
+    edges = []
+    for row, edge in enumerate(content["edges"]):
+        if isinstance(edge, dict):
+            edge = {"capacity": capacity} | edge if capacity is not None else dict(edge)
+            if content.get("multigraph") is True:
+                edge.pop("key", None)
+            if of_topohub:
+                edge = _of_topohub(f"edges[{row}].dist", edge)
+        edges.append(edge)
+    content["edges"] = edges
+    if of_topohub and isinstance(content.get("nodes"), list):
+        content["nodes"] = [_without(node, _TOPOHUB_NODE) for node in content["nodes"]]
+    return content
+
+
+def _of_topohub(field: str, edge: dict[str, Any]) -> dict[str, Any]:
+    taken = _without(edge, _TOPOHUB_EDGE)
+    if "dist" in edge and "delay" not in taken:
+        length = checked_number(field, edge["dist"], "a length from 0 to 1e9 in km", at_least=0.0, at_most=1e9)
+        taken["delay"] = length * METRES_PER_KM / SIGNAL_SPEED
+    return taken
+
+
+def _without(record: Any, names: Sequence[str]) -> Any:
+    return {key: value for key, value in record.items() if key not in names} if isinstance(record, dict) else record
+
+
+def _network(content: dict[str, Any]) -> Network:
+    file = msgspec.convert(content, _File)
+    links = file.edges
+    if not file.directed:
+        links = [each for link in links for each in (link, _reverse(link))]
+    name = file.graph.get("name", "")
+    return Network(
+        links=tuple(links),
+        demands=tuple(file.demands),
+        nodes=tuple(file.nodes),
+        name=name if isinstance(name, str) else "",
+    )
+
+
+def _reverse(link: Link) -> Link:
+    default = link.id == f"{link.source}->{link.target}"
+    name = "" if default else f"{link.id}:reverse"
+    turned: dict[str, Any] = {"source": link.target, "target": link.source, "id": name}
+    fields: dict[str, Any] = msgspec.structs.asdict(link)
+    return Link(**(fields | turned))  # `replace` of msgspec 0.20 would leave the id empty
+
+
+def _plain(record: msgspec.Struct) -> dict[str, Any]:
+    """A record as a dict, without what is null."""
+    return {key: value for key, value in msgspec.to_builtins(record).items() if value is not None}
+
+
+def _text(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidValue(field, value, "text")
+    return value
+
+
+def _place(field: str, value: Any) -> tuple[float, float]:
+    takes = "two finite numbers, as longitude and latitude"
+    try:
+        x, y = (checked_number(field, each, takes) for each in value)
+    except (TypeError, ValueError):  # InvalidValue, nothing to go through, or not two
+        raise InvalidValue(field, value, takes) from None
+    return x, y
+
+
+def _ratios(field: str, value: Any) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        raise InvalidValue(field, value, "a table of ratios by id of link")
+    ratio = number("a ratio from 0 to 1", at_least=0.0, at_most=1.0)
+    return {label(field, name): ratio(f"{field}.{name}", each) for name, each in value.items()}
+
+
+def _deviation(field: str, value: Any) -> float:
+    zero = value in _ZERO_RATES if isinstance(value, str) else isinstance(value, Real) and value == 0
+    try:
+        return 0.0 if zero and value is not False else rate(field, value)
+    except InvalidValue:
+        raise InvalidValue(field, value, f"0, or {RATE_TAKES}") from None
+
+
+def _unique(field: str, records: Sequence[Any]) -> None:
+    name, count = max(Counter(record.id for record in records).items(), key=lambda item: item[1], default=("", 0))
+    if count > 1:
+        raise InvalidValue(f"{field}.{name}", f"{count} of this id", "an id of its own for each")
+
+
+def _ids(what: str, known: Iterable[str]) -> str:
+    return f"ids of {what}; there are {shorten(', '.join(sorted(map(str, known))), 200)}"
