@@ -13,7 +13,9 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "ArcDesign": "netctrl.model.artifact",
     "DelayLoop": "netctrl.model.loop",
+    "HftracDesign": "netctrl.model.artifact",
     "InvalidValue": "netctrl.errors",
+    "Network": "netctrl.model.network",
     "NetctrlError": "netctrl.errors",
     "NoAdmissibleDesign": "netctrl.errors",
     "Scenario": "netctrl.model.scenario",
@@ -21,12 +23,16 @@ _PUBLIC = {
     "StateSpace": "netctrl.model.statespace",
     "arc": "netctrl.design.arc",
     "gain_band": "netctrl.frequency.margins",
+    "hftrac": "netctrl.design.hftrac",
+    "localized": "netctrl.synthesis.localized",
     "margins": "netctrl.frequency.margins",
     "read_design": "netctrl.model.artifact",
+    "read_network": "netctrl.model.network",
     "read_result": "netctrl.model.simulation",
     "read_scenario": "netctrl.model.scenario",
     "simulate": "netctrl.sim.run",
     "simulate_many": "netctrl.sim.run",
+    "solve_dare": "netctrl.synthesis.dare",
 }
 
 __all__ = [*_PUBLIC, "__version__"]

@@ -12,6 +12,7 @@ __all__ = [
     "InvalidValue",
     "NetctrlError",
     "NoAdmissibleDesign",
+    "RiccatiStatus",
     "Status",
     "checked_number",
 ]
@@ -28,6 +29,22 @@ class Status(StrEnum):
 
     UNSTABLE = "unstable"
     """At least one closed-loop pole outside the stable region."""
+
+
+class RiccatiStatus(StrEnum):
+    """What the solution of a Riccati equation is worth."""
+
+    STABILISING = "stabilising"
+    """Solves the equation, and no rounding of the data takes a closed-loop pole out of the unit circle."""
+
+    MARGINAL = "marginal"
+    """Solves it, with a closed-loop pole on the unit circle to rounding: no proof of stability."""
+
+    NOT_STABILISING = "not stabilising"
+    """Solves it, with a closed-loop pole outside the unit circle."""
+
+    NO_SOLUTION = "no solution"
+    """Nothing was found that solves it."""
 
 
 class NetctrlError(Exception):

@@ -8,9 +8,11 @@ from itertools import cycle
 from typing import Any, cast
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -20,12 +22,13 @@ from netctrl.errors import InvalidValue
 from netctrl.frequency.loop import phase_lag, response
 from netctrl.frequency.margins import Margins, margins
 from netctrl.frequency.stability_map import StabilityMap
-from netctrl.model.artifact import ArcDesign
+from netctrl.model.artifact import ArcDesign, HftracDesign
+from netctrl.model.gain import FirGain, MyopicGain, StaticGain
 from netctrl.model.loop import DelayLoop
 from netctrl.model.simulation import SimulationResult
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["arc_figure", "bode", "draw", "stability_map", "time_series"]
+__all__ = ["arc_figure", "bode", "draw", "network_figure", "stability_map", "time_series"]
 
 # Dark to light, so that they also differ without colour.
 _CLASSES = (
@@ -36,6 +39,7 @@ _CLASSES = (
 )
 _Shapes = dict[str, dict[str, Any]]  # marker -> its style
 _INK, _ACCENT = "#222222", "#1f4e9c"
+_FAINTEST = 1e-6  # part of a unit that is still drawn
 
 # Where the ARC paper designs (section IV) and what it checks eq. (9) at: flows, RTT [s].
 _PAPER_POINTS = {"paper's design point": (50.0, 0.5), "paper's fragile point": (10.0, 2.0)}
@@ -54,6 +58,8 @@ def draw(record: Any, **options: Any) -> Figure:
     """The figure of one record: Bode for a DelayLoop or an ArcDesign, a map for a StabilityMap, else series in time."""
     if isinstance(record, ArcDesign):
         return bode(record.certificate.loop, title=_title(record), **options)
+    if isinstance(record, HftracDesign):
+        return network_figure(record, **options)
     if isinstance(record, DelayLoop):
         return bode(record, **options)
     if isinstance(record, StabilityMap):
@@ -61,7 +67,9 @@ def draw(record: Any, **options: Any) -> Figure:
     if isinstance(record, SimulationResult):
         return time_series({record.simulator: record}, **options)
     raise InvalidValue(
-        "record", type(record).__name__, "an ArcDesign, a DelayLoop, a StabilityMap or a SimulationResult"
+        "record",
+        type(record).__name__,
+        "an ArcDesign, an HftracDesign, a DelayLoop, a StabilityMap or a SimulationResult",
     )
 
 
@@ -104,6 +112,82 @@ def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
     _legend(axes, entries)
     figure.suptitle(_title(design), fontsize=12)
     return figure
+
+
+def network_figure(design: HftracDesign, *, link: str | None = None) -> Figure:
+    """The network with each link's gain on its own backlog, and who does something about a disturbance at one link.
+
+    `link` is the id of that link; by default the one to which the others respond most.
+    """
+    law, names = design.law, design.law.links
+    gains = [_reactions(design, row) for row in range(len(names))]
+    if link is None:
+        row = int(np.argmax([np.abs(np.delete(gain, i, axis=0)).sum() for i, gain in enumerate(gains)]))
+    elif link in names:
+        row = names.index(link)
+    else:
+        raise InvalidValue("link", link, f"one of {', '.join(names[:20])}")
+    figure = _Shown(figsize=(12.0, 5.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _draw_network(left, design, np.array([abs(gain[i, 0]) for i, gain in enumerate(gains)]))
+    size = np.abs(gains[row])
+    responding = np.argsort(-size.max(axis=1), kind="stable")[: min(40, int(np.count_nonzero(size.any(axis=1))))]
+    scale, colours = LogNorm(_FAINTEST, 1.0), colormaps["magma_r"].with_extremes(under="white", bad="white")
+    image = right.imshow(size[responding], aspect="auto", norm=scale, cmap=colours, interpolation="nearest")
+    right.set_yticks(range(len(responding)), [names[i] for i in responding], fontsize=7)
+    right.set_xlabel("samples after the disturbance" if not isinstance(law, MyopicGain) else "on backlog, on rate")
+    right.set_title(f"magnitude of what each link sends for a unit in the buffer of {names[row]}", fontsize=10)
+    figure.colorbar(image, ax=right, shrink=0.8)
+    figure.suptitle(design.summary()[0], fontsize=11)
+    return figure
+
+
+def _reactions(design: HftracDesign, row: int) -> np.ndarray:
+    """(N, T) commanded rates of all links after a unit at t = 0 in the buffer of link `row`."""
+    law = design.law
+    N = len(law.links)
+    if isinstance(law, FirGain):
+        columns = law.columns[row]
+        answer = np.zeros((N, columns.u.shape[2]))
+        answer[columns.links] = columns.u[0]
+        return answer
+    first = np.concatenate([[0], np.cumsum(law.delay + 1)])
+    if isinstance(law, MyopicGain):
+        answer = np.zeros((N, 2))
+        answer[row] = law.backlog_gain[row], law.rate_gain[row]
+        return answer
+    if isinstance(law, StaticGain):
+        return law.gain[:, [int(first[-1]) + row]]
+    column = law.columns[row]
+    place = int(np.sum(law.delay[column.links] + 1)) + int(np.flatnonzero(column.links == row)[0])
+    answer = np.zeros((N, len(column.gains)))
+    answer[column.links] = np.array([gain[:, place] for gain in column.gains]).T
+    return answer
+
+
+def _draw_network(axes: Axes, design: HftracDesign, gains: np.ndarray) -> None:
+    """Nodes and arrows; the width of a link is its load, the colour its gain."""
+    network, load = design.inputs.network, design.certificate.nominal_rate
+    place = {node.id: node.pos for node in network.nodes if node.pos is not None}
+    if len(place) < len(network.nodes):
+        import networkx
+
+        place = networkx.kamada_kawai_layout(network.to_networkx().to_undirected())
+    colours, scale = colormaps["viridis"], Normalize(float(gains.min()), float(gains.max()))
+    known = dict(zip(design.law.links, gains, strict=True))
+    for link in network.links:
+        used = load.get(link.id, 0.0) / link.capacity
+        colour = colours(scale(known[link.id])) if link.id in known else "#dddddd"
+        style = {"arrowstyle": "-|>", "color": colour, "lw": 0.8 + 3.0 * used, "shrinkA": 7.0, "shrinkB": 7.0}
+        ends = {"xy": place[link.target], "xytext": place[link.source]}
+        axes.annotate("", **ends, arrowprops=style | {"connectionstyle": "arc3,rad=0.08"})
+    for name, (x, y) in place.items():
+        axes.plot(x, y, "o", color=_INK, ms=6)
+        axes.annotate(str(name), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=8).set_parse_math(False)
+    axes.margins(0.12)
+    axes.set_axis_off()
+    axes.set_title("gain on the own backlog (colour), load (width)", fontsize=10)
+    axes.figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.8)
 
 
 def time_series(results: Mapping[str, SimulationResult], *, title: str = "") -> Figure:

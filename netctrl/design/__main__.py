@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli import GOOD, PLOT_SUFFIXES, checked_plot, invocation, new_app, option, report, run, say, write_all
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
 from netctrl.units import (
     COUNT_TAKES,
     DURATION_TAKES,
@@ -22,7 +22,9 @@ from netctrl.units import (
 )
 
 if TYPE_CHECKING:
-    from netctrl.model.artifact import ArcDesign
+    from matplotlib.figure import Figure
+
+    from netctrl.model.artifact import AnyDesign, ArcDesign
 
 __all__ = ["main"]
 
@@ -30,6 +32,8 @@ FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high, as in 5
 RTT_TAKES = "a round-trip time above 0 with its unit (ns, us, ms, s, min), as in 500ms, or a range, as in 60ms:500ms"
 UTILIZATION_TAKES = "a number in (0, 1], as in 0.98"
 QUEUE_TAKES = "a number of packets of at least 0, as in 0, or a size with its unit, as in 50kB"
+MU_TAKES = "a weight above 0 (lambda·interval²) of squared backlogs; without it, links bring their own, as in 1"
+HORIZON_TAKES = "auto, exact, or a whole number of samples, as in 24"
 ALPHA_TAKES = "a gain above 0 per packet, as in 1.42e-5"
 
 # Argument of netctrl.arc -> option, where the two differ by more than dashes.
@@ -90,14 +94,69 @@ def arc(
         design, refused = error.design, error
     files: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
-        files["plot"] = plot, lambda: _picture(design, picture)
+        files["plot"] = plot, lambda: _picture(_with_map(design), picture)
     if output is not None and refused is None:
         files["output"] = output, lambda: design.to_json().encode()
     write_all(files)
-    say(design.to_json() if json else arc_report(design))
+    say(design.to_json() if json else design_report(design))
     if refused is not None:
         raise refused
     return GOOD
+
+
+@app.command(help="HFTraC: rates of a network's links from backlogs and rates, and the price of each architecture.")
+def hftrac(
+    *,
+    network: Annotated[str, option("FILE", "node-link JSON with demands, or the name of one that comes with netctrl")],
+    interval: Annotated[str, option("TIME", f"how often rates are set: {DURATION_TAKES}")] = "10ms",
+    mu: Annotated[str | None, option("MU", MU_TAKES)] = None,
+    architecture: Annotated[str, option("NAME", "god, centralized, coordinated or myopic")] = "coordinated",
+    information_delay: Annotated[str | None, option("N", "round trip to a central controller, in samples")] = None,
+    communication: Annotated[str, option("HOW", "out-of-band or in-band, of coordinated control")] = "out-of-band",
+    horizon: Annotated[str, option("T", HORIZON_TAKES)] = "auto",
+    reach: Annotated[str | None, option("N", "links off the route that hear later than N samples take no part")] = None,
+    capacity: Annotated[str | None, option("RATE", "of links for which the file gives none")] = None,
+    compare: Annotated[bool, option("", "all four architectures side by side")] = False,
+    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
+    output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
+    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+) -> int:
+    """Parse what is text, call `netctrl.hftrac`, write what was asked for."""
+    arguments = {
+        "interval_s": _read("interval", interval, parse_duration, DURATION_TAKES),
+        "mu": None if mu is None else _read("mu", mu, parse_count, MU_TAKES),
+        "architecture": architecture,
+        "information_delay": _read_samples("information_delay", information_delay),
+        "communication": communication,
+        "horizon": horizon if horizon in ("auto", "exact") else _read("horizon", horizon, int, HORIZON_TAKES),
+        "reach": _read_samples("reach", reach),
+        "compare": compare,
+        "argv": invocation(),
+    }
+    rate = None if capacity is None else _read("capacity", capacity, parse_rate, RATE_TAKES)
+    picture = checked_plot(plot, output)
+
+    import netctrl
+    from netctrl.datasets import network_path
+
+    path = network_path(network)
+    try:
+        design = netctrl.hftrac(netctrl.read_network(path, capacity=rate), inputs=[path], **arguments)
+    except InvalidValue as error:
+        if "." in error.argument or error.argument == "demands":  # a place in the network
+            raise FileError(path, str(error)) from None
+        raise
+    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    if plot is not None and picture is not None:
+        files["plot"] = plot, lambda: _picture(design.plot(), picture)
+    if output is not None:
+        files["output"] = output, lambda: design.to_json().encode()
+    write_all(files)
+    return say(design.to_json() if json else design_report(design))
+
+
+def _read_samples(argument: str, text: str | None) -> int | None:
+    return None if text is None else _read(argument, text, int, "a whole number of samples of at least 0, as in 2")
 
 
 def _read(argument: str, text: str, parse: Callable[[str], Any], takes: str) -> Any:
@@ -124,18 +183,22 @@ def _queue(text: str, packet_size_bytes: float) -> float:
         return parse_size(text) / packet_size_bytes
 
 
-def _picture(design: ArcDesign, kind: str) -> bytes:
-    import io
-
+def _with_map(design: ArcDesign) -> Figure:
     from netctrl.design.arc import arc_stability_map
     from netctrl.plotting import arc_figure
 
+    return arc_figure(design, arc_stability_map(design))
+
+
+def _picture(figure: Figure, kind: str) -> bytes:
+    import io
+
     content = io.BytesIO()
-    arc_figure(design, arc_stability_map(design)).savefig(content, format=kind, dpi=150)
+    figure.savefig(content, format=kind, dpi=150)
     return content.getvalue()
 
 
-def arc_report(design: ArcDesign) -> str:
+def design_report(design: AnyDesign) -> str:
     """The Design as a short table for people."""
     title, rows = design.summary()
     notes = [f"warning: {warning}" for warning in design.certificate.warnings]
