@@ -179,8 +179,8 @@ def _draw_network(axes: Axes, design: HftracDesign, gains: np.ndarray) -> None:
         used = load.get(link.id, 0.0) / link.capacity
         colour = colours(scale(known[link.id])) if link.id in known else "#dddddd"
         style = {"arrowstyle": "-|>", "color": colour, "lw": 0.8 + 3.0 * used, "shrinkA": 7.0, "shrinkB": 7.0}
-        ends = {"xy": place[link.target], "xytext": place[link.source]}
-        axes.annotate("", **ends, arrowprops=style | {"connectionstyle": "arc3,rad=0.08"})
+        style["connectionstyle"] = "arc3,rad=0.08"
+        axes.annotate("", xy=place[link.target], xytext=place[link.source], arrowprops=style)
     for name, (x, y) in place.items():
         axes.plot(x, y, "o", color=_INK, ms=6)
         axes.annotate(str(name), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=8).set_parse_math(False)

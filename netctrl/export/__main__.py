@@ -25,7 +25,7 @@ from netctrl.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.export.ns3_run import Ns3
-    from netctrl.model.artifact import AnyDesign
+    from netctrl.model.artifact import ArcDesign
     from netctrl.model.scenario import Scenario
     from netctrl.model.simulation import SimulationResult
 
@@ -97,13 +97,13 @@ def _machine(run_it: bool) -> Ns3 | None:
     return find_ns3() if run_it else None
 
 
-def _design(path: str | None) -> AnyDesign | None:
-    from netctrl.model.artifact import read_design
+def _design(path: str | None) -> ArcDesign | None:
+    from netctrl.model.artifact import read_arc_design
 
-    return None if path is None else read_design(path)
+    return None if path is None else read_arc_design(path)
 
 
-def _rendered(scenario: Scenario, design: AnyDesign | None, inputs: list[Path]) -> dict[str, str]:
+def _rendered(scenario: Scenario, design: ArcDesign | None, inputs: list[Path]) -> dict[str, str]:
     from netctrl.export.ns3 import render
     from netctrl.model.artifact import provenance
     from netctrl.sim.traffic import draw_flows
@@ -141,7 +141,7 @@ def _run(folder: Path, scenario: Scenario, ns3: Ns3, inputs: list[Path]) -> Simu
         return run_program(folder, scenario, ns3=ns3, provenance=origin, progress=progress)
 
 
-def _table(result: SimulationResult, design: AnyDesign | None) -> tuple[str, list[tuple[str, str]]]:
+def _table(result: SimulationResult, design: ArcDesign | None) -> tuple[str, list[tuple[str, str]]]:
     title, rows = result.table()
     return title, rows + [
         ("target", f"utilization {target:.4f} by the Design; {name} is {(reached - target) * 100.0:+.1f} points off")
@@ -149,7 +149,7 @@ def _table(result: SimulationResult, design: AnyDesign | None) -> tuple[str, lis
     ]
 
 
-def _targets(result: SimulationResult, design: AnyDesign | None) -> list[tuple[str, float, float]]:
+def _targets(result: SimulationResult, design: ArcDesign | None) -> list[tuple[str, float, float]]:
     """Link, utilization that its ARC aims at and what it reached, where a Design's law stands."""
     from netctrl.model.queue import ArcQueue
 
@@ -161,7 +161,7 @@ def _targets(result: SimulationResult, design: AnyDesign | None) -> list[tuple[s
     ]
 
 
-def _json(result: SimulationResult, design: AnyDesign | None) -> str:
+def _json(result: SimulationResult, design: ArcDesign | None) -> str:
     import msgspec
 
     targets = {name: target for name, target, _ in _targets(result, design)}

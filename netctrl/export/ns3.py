@@ -15,7 +15,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.export._cpp import nanoseconds, real, row, string
 from netctrl.export._ns3_queues import queue_initializer
-from netctrl.model.artifact import AnyDesign, Provenance
+from netctrl.model.artifact import ArcDesign, Provenance
 from netctrl.model.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, WebFlows
 from netctrl.units import BITS_PER_BYTE
 
@@ -53,7 +53,7 @@ def render(
     scenario: Scenario,
     draws: Sequence[FlowDraw],
     *,
-    design: AnyDesign | None = None,
+    design: ArcDesign | None = None,
     provenance: Provenance,
 ) -> dict[str, str]:
     """The files of an ns-3 program that runs a scenario: file name -> text.
@@ -129,7 +129,7 @@ def _check_group(scenario: Scenario, group: FlowGroup) -> None:
 # --- gains.h ---------------------------------------------------------------------------------------------------------
 
 
-def _gains(scenario: Scenario, design: AnyDesign | None, provenance: Provenance) -> str:
+def _gains(scenario: Scenario, design: ArcDesign | None, provenance: Provenance) -> str:
     lines = [
         MARKER,
         "// The queue of each link with its gains; what they mean is in netctrl-laws.h and netctrl-tables.h.",
@@ -155,7 +155,7 @@ def _gains(scenario: Scenario, design: AnyDesign | None, provenance: Provenance)
     return "\n".join([*lines, "};", "", "} // namespace netctrl", "", "#endif // NETCTRL_GAINS_H", ""])
 
 
-def _certificate(design: AnyDesign) -> list[str]:
+def _certificate(design: ArcDesign) -> list[str]:
     proof, sampled = design.certificate, design.certificate.sampled
     numbers = {
         "kDesignCapacity": (design.law.capacity_bit_per_s, "[bit/s]"),

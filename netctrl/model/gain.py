@@ -79,7 +79,8 @@ class FirColumns(_Columns, frozen=True, kw_only=True, eq=False):
     u: np.ndarray
     """(q, m, T) M(1), ..., M(T): commanded rates."""
     b: np.ndarray
-    """(q, m, T) R(1), ..., R(T), backlog rows. The other rows hold the commanded rates, one sample or more later."""
+    """(q, m, T) R(1), ..., R(T), backlog rows. Those of rates hold the commanded rates, one sample or more later, and
+    what was in e's line, moving along."""
 
 
 class FirGain(_LinkRates, frozen=True, kw_only=True, tag="fir", eq=False):

@@ -94,11 +94,11 @@ def scenario_for(scenario: str | None, design: str | None, seed: str | None) -> 
     import msgspec
 
     from netctrl.datasets import scenario_path
-    from netctrl.model.artifact import read_design
+    from netctrl.model.artifact import read_arc_design
     from netctrl.model.queue import arc_queue
     from netctrl.model.scenario import design_scenario, read_scenario
 
-    law = None if design is None else read_design(design)
+    law = None if design is None else read_arc_design(design)
     if scenario is not None:
         chosen = read_scenario(scenario_path(scenario))
         if law is not None:

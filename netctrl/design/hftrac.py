@@ -1,0 +1,374 @@
+"""HFTraC: the rates of a network's links, controlled from backlogs and rates, with the price of each architecture.
+
+Source: Wu, Bi, Michael, Tang, Doyle, Matni, "A Control-Theoretic Approach to In-Network Congestion Management".
+docs/hftrac.md derives what is here and lists the paper's misprints.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
+
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number
+from netctrl.fluid.information import COMMUNICATIONS, information_pattern
+from netctrl.fluid.linearize import network_model, network_state_space
+from netctrl.fluid.routing import routing
+from netctrl.model.artifact import HftracDesign, provenance
+from netctrl.model.gain import LinkRateLaw, StaticGain
+from netctrl.model.hftrac import ARCHITECTURES, Architecture, ArchitectureCost, HftracCertificate, HftracInputs
+from netctrl.model.information import InformationPattern
+from netctrl.model.network import Network
+from netctrl.model.network_model import NetworkModel
+from netctrl.synthesis.check import steady_covariance
+from netctrl.synthesis.coordinated import coordinated
+from netctrl.synthesis.delayed import delayed_regulator
+from netctrl.synthesis.localized import localized
+from netctrl.synthesis.myopic import myopic
+
+__all__ = ["hftrac"]
+
+MOST_DENSE_STATES = 3000
+"""Of an architecture whose equation is dense."""
+_NO_LENGTH = 1e-9
+EXACT_STATES = 600
+"""Up to here a controller of finite length is held against the exact one, not only against a bound."""
+
+Horizon = int | Literal["auto", "exact"]
+
+
+def hftrac(
+    network: Network,
+    interval_s: float,
+    *,
+    mu: float | None = None,
+    architecture: Architecture = "coordinated",
+    information_delay: int | None = None,
+    communication: Literal["out-of-band", "in-band"] = "out-of-band",
+    horizon: Horizon = "auto",
+    reach: int | None = None,
+    compare: bool = False,
+    n_jobs: int = 1,
+    argv: Sequence[str] = (),
+    inputs: Iterable[Path] = (),
+) -> HftracDesign:
+    """Design the rates of a network's links for one architecture, and say what the architecture costs.
+
+    Least Σ_l E f_l² + mu_l E (b_l/tau)², deviations of rates from the nominal ones and backlogs, under demands that
+    fluctuate.
+
+    Parameters
+    ----------
+    network : Network
+        With demands; `std` is what each fluctuates by, from one interval to the next.
+    interval_s : float
+        tau [s]: rates are set so often.
+    mu : float, optional
+        lambda tau² > 0, of all links; by default from each link's `weight`.
+    architecture : {"god", "centralized", "coordinated", "myopic"}
+        Who knows what: all at once; all, later, at one place; each link what has come to it; each link itself.
+    information_delay : int, optional
+        Round trip to a central controller [samples]; by default to the node from which it is least.
+    communication : {"out-of-band", "in-band"}
+        Of a coordinated controller: over all lines in both directions, or with the data.
+    horizon : int or {"auto", "exact"}
+        Length of a coordinated controller's responses [samples]: "auto" keeps within 1e-6 of the least cost, "exact" is
+        the best there is, of infinite length.
+    reach : int, optional
+        Links that hear of a disturbance later than this [samples] and to which its fluid doesn't come take no part.
+    compare : bool
+        Whether the certificate holds the other architectures too.
+    n_jobs : int
+        Threads of the localized synthesis, −1: all cores.
+    argv, inputs : sequence of str, iterable of Path
+        Command line and files, for the provenance.
+
+    Returns
+    -------
+    HftracDesign
+
+    Raises
+    ------
+    InvalidValue
+        An argument outside its bounds, a network that can't be routed, links without a weight, or a network too large
+        for the architecture's dense equation.
+    NoAdmissibleDesign
+        The information comes too late, or the horizon is too short; the text says where.
+
+    Notes
+    -----
+    HFTraC paper, eqs. (5) to (14).
+    """
+    asked = _checked(network, interval_s, mu, architecture, information_delay, communication, horizon, reach)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plant = _plant(asked)
+    made = _design(plant, asked, n_jobs)
+    table = _comparison(plant, asked, made, n_jobs) if compare else ()
+    certificate = HftracCertificate(
+        status=Status.ADMISSIBLE,
+        cost=made.cost,
+        cost_rate=made.cost_rate,
+        cost_queue=made.cost - made.cost_rate,
+        spectral_radius=made.spectral_radius,
+        horizon=made.horizon,
+        excess_over_exact=made.excess,
+        gap_to_bound=made.cost / made.bound - 1.0 if made.bound > 0.0 else 0.0,
+        bound=made.bound,
+        residual=made.residual,
+        information_delay=made.information_delay,
+        controller=made.controller,
+        states=plant.model.n_states,
+        links=plant.model.n_links,
+        region=made.region,
+        nominal_rate=dict(zip(plant.model.links, plant.nominal, strict=True)),
+        break_even_delay_s=_break_even(plant, table),
+        comparison=table,
+        warnings=tuple(str(warning.message) for warning in caught),
+    )
+    record = provenance(argv=argv, inputs=inputs, libraries=("numpy", "scipy", "numba"))
+    return HftracDesign(
+        schema="netctrl.design/1", inputs=asked, law=made.law, certificate=certificate, provenance=record
+    )
+
+
+class _Plant(NamedTuple):
+    """The network as its controllers see it."""
+
+    network: Network
+    model: NetworkModel
+    mu: np.ndarray
+    nominal: list[float]
+
+
+class _Made(NamedTuple):
+    """What one architecture gives."""
+
+    law: LinkRateLaw
+    cost: float
+    cost_rate: float
+    bound: float
+    spectral_radius: float
+    note: str
+    residual: float | None = None
+    information_delay: int | None = None
+    controller: str | None = None
+    horizon: int | None = None
+    excess: float | None = None
+    region: int | None = None
+
+
+def _design(plant: _Plant, asked: HftracInputs, n_jobs: int) -> _Made:
+    match asked.architecture:
+        case "god":
+            return _central(plant, 0, None)
+        case "centralized":
+            if asked.information_delay is not None:
+                return _central(plant, asked.information_delay, None)
+            return _central(plant, *_nearest(plant))
+        case "myopic":
+            return _myopic(plant)
+        case _ if asked.horizon == "exact":
+            return _exact(plant, asked)
+    return _localized(plant, asked, n_jobs)
+
+
+def _central(plant: _Plant, delay: int, node: str | None) -> _Made:
+    """GOD where the delay is 0."""
+    A, B, H = _matrices(plant)
+    Q, W = _weights(plant, len(A)), (H * plant.model.std**2) @ H.T
+    made = delayed_regulator(A, B, Q, np.eye(plant.model.n_links), W, delay=delay)
+    if made.regulator.status is not RiccatiStatus.STABILISING:
+        raise NoAdmissibleDesign(f"the Riccati equation has no answer: {made.regulator.remedy}")
+    K = made.K
+    power = np.linalg.matrix_power(A, delay)
+    rates = float(np.sum((K.T @ K) * steady_covariance(A + B @ K, power @ W @ power.T)))
+    model = plant.model
+    law = StaticGain(interval_s=model.interval_s, links=model.links, delay=model.delay, gain=K, information_delay=delay)
+    return _Made(
+        law=law,
+        cost=made.cost,
+        cost_rate=rates,
+        bound=made.cost,
+        spectral_radius=made.regulator.spectral_radius,
+        note="all is known at once" if delay == 0 else f"all is known {delay} samples late",
+        residual=made.regulator.residual,
+        information_delay=delay,
+        controller=node,
+    )
+
+
+def _localized(plant: _Plant, asked: HftracInputs, n_jobs: int) -> _Made:
+    information = _information(plant, asked.communication)
+    horizon = asked.horizon if isinstance(asked.horizon, int) else None
+    found = localized(plant.model, plant.mu, information, horizon=horizon, reach=asked.reach, n_jobs=n_jobs)
+    bound = found.bound
+    if plant.model.n_states <= EXACT_STATES:
+        bound = coordinated(plant.model, plant.mu, information, reach=asked.reach).cost
+    return _Made(
+        law=found.law,
+        cost=found.cost,
+        cost_rate=found.cost_rate,
+        bound=bound,
+        spectral_radius=0.0,
+        note=f"{asked.communication}, at rest after {found.horizon} samples",
+        horizon=found.horizon,
+        excess=found.cost / bound - 1.0 if bound > 0.0 else 0.0,
+        region=found.region,
+    )
+
+
+def _exact(plant: _Plant, asked: HftracInputs) -> _Made:
+    found = coordinated(plant.model, plant.mu, _information(plant, asked.communication), reach=asked.reach)
+    return _Made(
+        law=found.law,
+        cost=found.cost,
+        cost_rate=found.cost_rate,
+        bound=found.cost,
+        spectral_radius=found.spectral_radius,
+        note=f"{asked.communication}, exact",
+        residual=found.residual,
+        excess=0.0,
+        region=max(len(column.links) for column in found.law.columns),
+    )
+
+
+def _myopic(plant: _Plant) -> _Made:
+    A, B, H = _matrices(plant)
+    found = myopic(plant.model, A, B, H, plant.mu)
+    # Who knows only itself knows less than who hears what travels with the data.
+    information = _information(plant, "in-band")
+    if plant.model.n_states <= EXACT_STATES:
+        bound = coordinated(plant.model, plant.mu, information).cost
+    else:
+        bound = localized(plant.model, plant.mu, information).bound
+    return _Made(
+        law=found.law,
+        cost=found.cost,
+        cost_rate=found.cost_rate,
+        bound=bound,
+        spectral_radius=found.spectral_radius,
+        note="static gains, locally optimal",
+    )
+
+
+def _checked(
+    network: Network,
+    interval_s: float,
+    mu: float | None,
+    architecture: Architecture,
+    information_delay: int | None,
+    communication: Literal["out-of-band", "in-band"],
+    horizon: Horizon,
+    reach: int | None,
+) -> HftracInputs:
+    if not isinstance(network, Network):
+        raise InvalidValue("network", type(network).__name__, "a netctrl.Network (netctrl.read_network makes one)")
+    checked_number("interval", interval_s, "a sampling interval above 0 in seconds", above=0.0)
+    if mu is not None:
+        checked_number("mu", mu, "a number above 0 (lambda·interval²); with 0 nothing brings backlogs back", above=0.0)
+    if architecture not in ARCHITECTURES:
+        raise InvalidValue("architecture", architecture, ", ".join(ARCHITECTURES))
+    if communication not in COMMUNICATIONS:
+        raise InvalidValue("communication", communication, " or ".join(COMMUNICATIONS))
+    if information_delay is not None and architecture != "centralized":
+        raise InvalidValue("information_delay", information_delay, "no value: it is that of a centralized controller")
+    for name, value in (("information_delay", information_delay), ("reach", reach)):
+        _whole(name, value, "a whole number of samples of at least 0")
+    if horizon not in ("auto", "exact"):
+        _whole("horizon", horizon, "auto, exact, or a whole number of samples of at least 1", least=1)
+    return HftracInputs(
+        network=network,
+        interval_s=float(interval_s),
+        architecture=architecture,
+        mu=None if mu is None else float(mu),
+        information_delay=information_delay,
+        communication=communication,
+        horizon=horizon,
+        reach=reach,
+    )
+
+
+def _whole(name: str, value: object, takes: str, least: int = 0) -> None:
+    right = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    if value is not None and not right:
+        raise InvalidValue(name, value, takes)
+
+
+def _plant(asked: HftracInputs) -> _Plant:
+    routes = routing(asked.network)
+    model = network_model(asked.network, asked.interval_s, routes)
+    by_name = {link.id: link for link in asked.network.links}
+    mu = np.full(model.n_links, asked.mu)
+    if asked.mu is None:
+        lacking = [name for name in model.links if not by_name[name].weight]
+        if lacking:
+            takes = f"a number above 0, or a `weight` above 0 at each link; {lacking[0]} has none"
+            raise InvalidValue("mu", None, takes)
+        mu = np.array([by_name[name].weight for name in model.links]) * asked.interval_s**2
+    return _Plant(asked.network, model, mu, [float(rate) for rate in routes.load if rate > 0.0])
+
+
+def _matrices(plant: _Plant) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    states = plant.model.n_states
+    if states > MOST_DENSE_STATES:
+        takes = f"coordinated for so many states; the equation of the others is dense (at most {MOST_DENSE_STATES})"
+        raise InvalidValue("architecture", f"a network of {states} states", takes)
+    system, H = network_state_space(plant.model)
+    return system.A.toarray(), system.B.toarray(), H.toarray()
+
+
+def _weights(plant: _Plant, states: int) -> np.ndarray:
+    Q = np.zeros((states, states))
+    backlogs = plant.model.first_backlog + np.arange(plant.model.n_links)
+    Q[backlogs, backlogs] = plant.mu
+    return Q
+
+
+def _information(plant: _Plant, communication: str) -> InformationPattern:
+    return information_pattern(plant.network, plant.model.interval_s, plant.model.links, communication)
+
+
+def _nearest(plant: _Plant) -> tuple[int, str]:
+    """Round trip between the node that is nearest to the farthest controlled link, and that link; and the node."""
+    pattern = _information(plant, "out-of-band")
+    nodes = len(pattern.offsets) - 1
+    # Without lines of no length, which a sparse graph doesn't hold.
+    graph = sp.csr_array((pattern.samples + _NO_LENGTH, pattern.to, pattern.offsets), shape=(nodes, nodes))
+    used = np.unique(pattern.node)
+    away = dijkstra(graph, indices=used).max(axis=0)
+    best = int(np.argmin(away))
+    return 2 * int(np.floor(away[best])), str(plant.network.nodes[best].id)
+
+
+def _comparison(plant: _Plant, asked: HftracInputs, made: _Made, n_jobs: int) -> tuple[ArchitectureCost, ...]:
+    """All architectures with the same weights; the one that was asked for as it was made."""
+    costs: dict[Architecture, _Made] = {asked.architecture: made}
+    for other in ARCHITECTURES:
+        if other not in costs:
+            costs[other] = _design(plant, msgspec.structs.replace(asked, architecture=other), n_jobs)
+    god = costs["god"].cost
+    return tuple(
+        ArchitectureCost(
+            architecture=name,
+            cost=costs[name].cost,
+            over_god=costs[name].cost / god - 1.0 if god > 0.0 else 0.0,
+            note=costs[name].note,
+        )
+        for name in ARCHITECTURES
+    )
+
+
+def _break_even(plant: _Plant, table: Sequence[ArchitectureCost]) -> float | None:
+    """Where GOD's cost and d Σ mu sigma² are a myopic controller's; the sum is over the links that demands enter."""
+    if not table:
+        return None
+    cost = {row.architecture: row.cost for row in table}
+    a_sample = float(plant.mu @ (plant.model.injection.multiply(plant.model.injection) @ plant.model.std**2))
+    return float(plant.model.interval_s * (cost["myopic"] - cost["god"]) / a_sample) if a_sample > 0.0 else None

@@ -1,0 +1,129 @@
+"""Centralized control: the linear-quadratic regulator on a state that is known late, exactly or in noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sl
+
+from netctrl.errors import InvalidValue, RiccatiStatus
+from netctrl.synthesis.dare import DareSolution, solve_dare
+
+__all__ = ["DelayedRegulator", "delayed_regulator"]
+
+_ROUNDING = 1e-10
+"""Relative; what a covariance may lack in symmetry and in positive semidefiniteness."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DelayedRegulator:
+    """u(n) = K x̂(n), with x̂(n) predicted from what was known `delay` samples ago and from the inputs since."""
+
+    K: np.ndarray
+    """(m, n)"""
+    L: np.ndarray
+    """(n, p) gain of the filter, x̂ ← x̂ + L (y − C x̂); the identity where the state is measured exactly."""
+    delay: int
+    """Round trip to the controller [samples]."""
+    cost: float
+    """lim E x'Qx + u'Ru; NaN where `regulator` or `filter` isn't STABILISING: its `remedy` says what to change."""
+    error: np.ndarray
+    """(n, n) covariance of x − x̂."""
+    regulator: DareSolution
+    filter: DareSolution | None
+    """None where the state is measured exactly."""
+
+    def __post_init__(self) -> None:
+        for array in (self.K, self.L, self.error):
+            array.setflags(write=False)
+
+
+def delayed_regulator(
+    A: Any, B: Any, Q: Any, R: Any, W: Any, *, delay: int = 0, C: Any = None, V: Any = None
+) -> DelayedRegulator:
+    """The best controller that knows everything, but `delay` samples late, perhaps in noise.
+
+    x(n+1) = A x + B u + w, y = C x + v, E ww' = W, E vv' = V. The separation principle holds: K is the regulator's
+    gain, and x̂(n) = A^d x̂(n − d) + Σ_{i<d} A^i B u(n − 1 − i). With the filter's covariances S before and Σ after a
+    measurement (both without noise: W and 0),
+
+        cost = tr P A^d (S − Σ) A^d' + tr Q E,    E = A^d Σ A^d' + Σ_{i<d} A^i W A^i'.
+
+    Parameters
+    ----------
+    A, B, Q, R : array_like or sparse, shapes (n, n), (n, m), (n, n), (m, m)
+    W : array_like or sparse, shape (n, n)
+        Covariance of the disturbance, positive semidefinite.
+    delay : int
+        d, the round trip between plant and controller.
+    C, V : array_like or sparse, shapes (p, n), (p, p), optional
+        Measurement and the covariance of its noise; without them the state is measured exactly.
+
+    Raises
+    ------
+    InvalidValue
+        Shapes that don't fit, a delay that isn't a whole number of at least 0, C without V, or W or V that is no
+        covariance.
+
+    Notes
+    -----
+    HFTraC paper, Appendix B (whose x' is x̂). For a network of controlled links A^i H = H, and the cost is that of GOD
+    plus d Σ mu sigma².
+    """
+    if not isinstance(delay, int | np.integer) or isinstance(delay, bool) or delay < 0:
+        raise InvalidValue("delay", delay, "a whole number of samples of at least 0")
+    if (C is None) != (V is None):
+        raise InvalidValue("C and V", "one of them", "both, or neither where the state is measured exactly")
+    regulator = solve_dare(A, B, Q, R)
+    A, Q = _dense("A", A), _dense("Q", Q)
+    n = len(A)
+    W = _covariance("W", W, n)
+    S, after, L, filtered = W, np.zeros((n, n)), np.eye(n), None
+    if C is not None:
+        C = _dense("C", C)
+        if C.ndim != 2 or C.shape[1] != n:
+            raise InvalidValue("C", f"shape {C.shape}", f"a matrix of shape (any, {n}), as A is of shape ({n}, {n})")
+        V = _covariance("V", V, len(C))
+        filtered = solve_dare(A.T, C.T, W, V)
+        S = filtered.X
+        L = np.full((n, len(C)), np.nan)
+        if filtered.status is not RiccatiStatus.NO_SOLUTION:
+            L = sl.solve(C @ S @ C.T + V, C @ S, assume_a="sym").T
+        after = S - L @ C @ S
+    power, error = np.eye(n), np.zeros((n, n))
+    for _ in range(delay):
+        error += power @ W @ power.T
+        power = A @ power
+    error += power @ after @ power.T
+    stable = all(each is None or each.status is RiccatiStatus.STABILISING for each in (regulator, filtered))
+    cost = float(np.sum(regulator.X * (power @ (S - after) @ power.T)) + np.sum(Q * error)) if stable else np.nan
+    return DelayedRegulator(regulator.K, L, int(delay), cost, error, regulator, filtered)
+
+
+def _dense(name: str, value: Any) -> np.ndarray:
+    try:
+        value = value.toarray() if hasattr(value, "toarray") else value
+        if np.iscomplexobj(value):
+            raise TypeError("complex entries")
+        matrix = np.array(value, dtype=float, ndmin=2)
+    except (TypeError, ValueError):  # ragged lists have no dtype
+        raise InvalidValue(name, value, "a matrix of finite real numbers") from None
+    if not np.isfinite(matrix).all():
+        raise InvalidValue(name, "an entry that is not finite", "a matrix of finite real numbers")
+    return matrix
+
+
+def _covariance(name: str, value: Any, n: int) -> np.ndarray:
+    matrix = _dense(name, value)
+    takes = f"a covariance of shape ({n}, {n}), symmetric and positive semidefinite"
+    if matrix.shape != (n, n):
+        raise InvalidValue(name, f"shape {matrix.shape}", takes)
+    size = np.abs(matrix).max(initial=0.0)
+    if np.abs(matrix - matrix.T).max(initial=0.0) > _ROUNDING * size:
+        raise InvalidValue(name, "a matrix that isn't symmetric", takes)
+    least = float(np.linalg.eigvalsh(matrix).min(initial=0.0))
+    if least < -_ROUNDING * n * size:
+        raise InvalidValue(name, f"an eigenvalue of {least:.3g}", takes)
+    return 0.5 * (matrix + matrix.T)
