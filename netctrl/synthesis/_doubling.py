@@ -24,21 +24,20 @@ def riccati_by_doubling(
 
     Structured doubling (SDA) of E. K.-W. Chu, H.-Y. Fan, W.-W. Lin, C.-S. Wang, "Structure-preserving algorithms for
     periodic discrete-time algebraic Riccati equations", Int. J. Control 77 (2004) 767-788. It is given an equation that
-    starts half a step or a whole step later. Its input weight R + B'QB is no smaller than R where Q ⪰ 0, so that a
-    singular R will do, and rounding costs 1 to 3 decades less.
+    starts half a step or a whole step later. The input weight there, R + B'QB, is no smaller than R where Q ⪰ 0: a
+    singular R will do, and the residual is 1 to 3 decades smaller (random equations of 10 to 100 states).
     """
     for later in (_before_the_input, _a_step_later, _as_it_is):
-        terms = later(A, B, Q, R, S)
-        start = None if terms is None else _without_cross_term(*terms[:5])
-        if terms is not None and start is not None:
+        begun = later(A, B, Q, R, S)
+        if begun is not None and (start := _without_cross_term(*begun[0])) is not None:
             Z, doublings = _balanced(*start)
-            P, L = terms[5:]
-            return (None if Z is None else _symmetric(P + L.T @ Z @ L)), doublings
+            _, P, L = begun
+            return (None if Z is None else _symmetric(P + (Z if L is None else L.T @ Z @ L))), doublings
     return None, 0
 
 
-def _before_the_input(A, B, Q, R, S) -> tuple[np.ndarray, ...] | None:
-    """The equation of Z in X = Q + L'ZL: the cost of z = Lx, what of the next state is known before the input acts.
+def _before_the_input(A, B, Q, R, S) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | None] | None:
+    """The equation of Z in X = Q + L'ZL, the cost of z = Lx: what of the next state is known before the input acts.
 
     L is A without its zero rows. A delay line's newest sample is such a row: a third or a quarter of the states.
     """
@@ -46,17 +45,17 @@ def _before_the_input(A, B, Q, R, S) -> tuple[np.ndarray, ...] | None:
         return None
     rows = np.flatnonzero(A.any(axis=1))
     L, QB = A[rows], Q @ B
-    return L[:, rows], L @ B, Q[np.ix_(rows, rows)], R + B.T @ QB, QB[rows], Q, L
+    return (L[:, rows], L @ B, Q[np.ix_(rows, rows)], R + B.T @ QB, QB[rows]), Q, L
 
 
-def _a_step_later(A, B, Q, R, S) -> tuple[np.ndarray, ...]:
+def _a_step_later(A, B, Q, R, S) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | None]:
     """The equation of X − Q."""
     QA, QB = Q @ A, Q @ B
-    return A, B, _symmetric(A.T @ QA), R + B.T @ QB, S + A.T @ QB, Q, np.eye(len(A))
+    return (A, B, _symmetric(A.T @ QA), R + B.T @ QB, S + A.T @ QB), Q, None
 
 
-def _as_it_is(A, B, Q, R, S) -> tuple[np.ndarray, ...]:
-    return A, B, Q, R, S, np.zeros_like(Q), np.eye(len(A))
+def _as_it_is(A, B, Q, R, S) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | None]:
+    return (A, B, Q, R, S), np.zeros_like(Q), None
 
 
 def _without_cross_term(A, B, Q, R, S) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:

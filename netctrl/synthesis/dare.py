@@ -87,7 +87,8 @@ def solve_dare(
     on it, R ≻ 0 and [[Q, S], [S', R]] ⪰ 0. R may be singular, and Q and R indefinite: `status` tells what came of it.
 
     STABILISING holds, to first order, for all data that round to these: none of them has a pole of A + BK on or outside
-    the circle. MARGINAL: some of them may.
+    the circle. MARGINAL: some of them may. An X whose residual is above 1e-8, or whose R + B'XB is singular to
+    rounding, counts as NO_SOLUTION.
 
     Parameters
     ----------
@@ -110,6 +111,12 @@ def solve_dare(
     ------
     InvalidValue
         Shapes that don't fit, entries that aren't finite real numbers, Q or R not symmetric, an unknown method.
+
+    Notes
+    -----
+    Chu, Fan, Lin, Wang, Int. J. Control 77 (2004) 767-788 (doubling); D. L. Kleinman, IEEE Trans. Autom. Control 13
+    (1968) 114-115, and G. A. Hewer, ibid. 16 (1971) 382-384 (Newton's steps, where the residual is above rounding).
+    python-control's `dlqr` and MATLAB's have u = −K x.
     """
     if method not in _METHODS:
         raise InvalidValue("method", method, f"one of {', '.join(map(repr, _METHODS))}")
@@ -264,11 +271,11 @@ def _is_rounding(candidate: _Candidate) -> bool:
 
 
 def _refined(equation: _Equation, candidate: _Candidate | None) -> _Candidate | None:
-    """Newton's steps (Kleinman's, from a gain that stabilises) for as long as they pay."""
+    """Newton's steps, from a gain that stabilises, for as long as they pay."""
     while candidate is not None and not _is_rounding(candidate):
         units, by = candidate.units, candidate.by
         step = stein_by_doubling(candidate.Phi * units[:, None] * by, candidate.error * by[:, None] * by, _HALF)
-        if step is None or not np.linalg.norm(step) <= 0.1 * np.linalg.norm(candidate.X * by[:, None] * by):
+        if step is None or not np.linalg.norm(step) <= np.linalg.norm(candidate.X * by[:, None] * by):
             break  # another X, not a better one
         better = _candidate(equation, candidate.X + step * units[:, None] * units)
         if better is None or better.unitless > 0.5 * candidate.unitless:
