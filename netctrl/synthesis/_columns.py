@@ -245,7 +245,10 @@ def reached(fed: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _twice(array):
-    return np.concatenate((array, np.empty_like(array)))
+    longer = np.empty(2 * len(array), array.dtype)
+    for i in range(len(array)):
+        longer[i] = array[i]
+    return longer
 
 
 class Equations(NamedTuple):
@@ -299,17 +302,23 @@ def equations(
     """
     m, T = len(delay), horizon
     final = T - 1 if free else T  # time of the last equation
-    first, last = heard + 1, (np.full(m, T - 1) if free else T - 1 - delay)
-    start, end, where = _start(first, last, delay, fed, final), np.full(m, final), -1
-    for i in np.flatnonzero((start <= final) & (first > last)) if not free else np.zeros(0, np.int64):
-        if reached(fed)[i]:
-            where, start[:] = i, final + 1
-            break
-        end[i] -= 1  # it can't act, but gets back what was kept from it: its last equation follows from the others
+    first, last, end = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+    for i in range(m):
+        first[i], last[i], end[i] = heard[i] + 1, (T - 1 if free else T - 1 - delay[i]), final
+    start, where, route = _start(first, last, delay, fed, final), -1, reached(fed)
+    for i in range(m):
+        if free or where >= 0 or start[i] > final or first[i] <= last[i]:
+            continue
+        if route[i]:
+            where = i
+            start[:] = final + 1
+        else:
+            end[i] -= 1  # it can't act, but gets back what was kept from it: its last equation follows from the others
     place, rows = _places(start, end, _moments(delay, fed, travel), final)
     offset, row, value, link, time, rates = _unknowns(delay, fed, first, last, start, end, place, T)
-    cost_of = np.ones(len(link))
-    cost_of[rates:] = weight[link[rates:]]
+    cost_of = np.empty(len(link))
+    for j in range(len(link)):
+        cost_of[j] = 1.0 if j < rates else weight[link[j]]
     band = _gram(offset, row, value, cost_of, rows)
     return where, Equations(place, offset, row, value, cost_of, link, time, rates), band
 
@@ -349,9 +358,11 @@ def respond(
     u, b, cost = np.zeros((q, m, horizon)), np.zeros((q, m, horizon)), np.zeros((q, 2))
     y = np.empty(len(band))
     for column in range(q):
-        y[:] = 0.0
+        for j in range(len(y)):
+            y[j] = 0.0
         if not lines:
-            b[column, :, 0] = backlog[column]
+            for i in range(m):
+                b[column, i, 0] = backlog[column, i]
         elif column == 0:
             b[0, 0, 0] = 1.0
         else:
@@ -370,7 +381,10 @@ def respond(
             z /= ready.weight[j]
             kind = 0 if j < ready.rates else 1
             cost[column, kind] += ready.weight[j] * z * z
-            (u if kind == 0 else b)[column, ready.link[j], ready.time[j] - 1] = z
+            if kind == 0:
+                u[column, ready.link[j], ready.time[j] - 1] = z
+            else:
+                b[column, ready.link[j], ready.time[j] - 1] = z
     return u, b, cost
 
 
@@ -378,7 +392,9 @@ def respond(
 def _start(first, last, delay, fed, final):
     """From when on each link may be off its rest."""
     m = len(delay)
-    start = np.where((first <= last) & (first <= final), first, final + 1)
+    start = np.empty(m, np.int64)
+    for i in range(m):
+        start[i] = first[i] if first[i] <= min(last[i], final) else final + 1
     start[0] = 1
     for k in range(m):
         for p in range(fed[0][k], fed[0][k + 1]):
@@ -425,9 +441,12 @@ def _moments(delay, fed, travel):
 @njit(cache=True, nogil=True)
 def _places(start, end, moment, final):
     """Where the equation of each link and time stands: sorted by time minus the link's moment, then by link."""
-    place = np.full((len(start), final + 1), -1, np.int64)
-    rows = 0
-    for slot in range((start - moment).min(), final - moment.min() + 1):
+    place = np.empty((len(start), final + 1), np.int64)
+    place[:] = -1
+    rows, soonest, latest = 0, final, 0
+    for i in range(len(start)):
+        soonest, latest = min(soonest, start[i] - moment[i]), max(latest, final - moment[i])
+    for slot in range(soonest, latest + 1):
         for i in range(len(start)):
             t = slot + moment[i]
             if start[i] <= t <= end[i]:
