@@ -120,17 +120,20 @@ def network_figure(design: HftracDesign, *, link: str | None = None) -> Figure:
     `link` is the id of that link; by default the one to which the others respond most.
     """
     law, names = design.law, design.law.links
-    gains = [_reactions(design, row) for row in range(len(names))]
+    own, others = np.zeros(len(names)), np.zeros(len(names))
+    for i in range(len(names)):  # one at a time: all together fill the memory where links are many
+        size = np.abs(_reactions(design, i))
+        own[i], others[i] = size[i, 0], np.delete(size, i, axis=0).sum()
     if link is None:
-        row = int(np.argmax([np.abs(np.delete(gain, i, axis=0)).sum() for i, gain in enumerate(gains)]))
+        row = int(np.argmax(others))
     elif link in names:
         row = names.index(link)
     else:
         raise InvalidValue("link", link, f"one of {', '.join(names[:20])}")
     figure = _Shown(figsize=(12.0, 5.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw_network(left, design, np.array([abs(gain[i, 0]) for i, gain in enumerate(gains)]))
-    size = np.abs(gains[row])
+    _draw_network(left, design, own)
+    size = np.abs(_reactions(design, row))
     responding = np.argsort(-size.max(axis=1), kind="stable")[: min(40, int(np.count_nonzero(size.any(axis=1))))]
     scale, colours = LogNorm(_FAINTEST, 1.0), colormaps["magma_r"].with_extremes(under="white", bad="white")
     image = right.imshow(size[responding], aspect="auto", norm=scale, cmap=colours, interpolation="nearest")
@@ -151,13 +154,12 @@ def _reactions(design: HftracDesign, row: int) -> np.ndarray:
         answer = np.zeros((N, columns.u.shape[2]))
         answer[columns.links] = columns.u[0]
         return answer
-    first = np.concatenate([[0], np.cumsum(law.delay + 1)])
     if isinstance(law, MyopicGain):
         answer = np.zeros((N, 2))
         answer[row] = law.backlog_gain[row], law.rate_gain[row]
         return answer
     if isinstance(law, StaticGain):
-        return law.gain[:, [int(first[-1]) + row]]
+        return law.gain[:, [int(np.sum(law.delay + 1)) + row]]
     column = law.columns[row]
     place = int(np.sum(law.delay[column.links] + 1)) + int(np.flatnonzero(column.links == row)[0])
     answer = np.zeros((N, len(column.gains)))

@@ -92,8 +92,7 @@ def regions(
 ) -> list[Region]:
     """The region of each link."""
     N = model.n_links
-    columns, rows = model.coupling.tocsc(), model.coupling
-    down = (columns.indptr.astype(np.int64), columns.indices.astype(np.int64), columns.data)
+    down, rows = _down(model), model.coupling
     up = (rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
     heard, place = np.empty(N, np.int64), np.full(N, -1, np.int64)
     listen = _listener(information, N)
@@ -135,10 +134,15 @@ def _listener(information: InformationPattern, links: int) -> Any:
     return listen
 
 
+def _down(model: NetworkModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets, indices and c_lk of the links that each link feeds."""
+    columns = model.coupling.tocsc()
+    return columns.indptr.astype(np.int64), columns.indices.astype(np.int64), columns.data
+
+
 def travel_times(model: NetworkModel) -> np.ndarray:
     """(N,) samples after which word of each link has to be everywhere that its fluid can come to."""
-    columns, place = model.coupling.tocsc(), np.full(model.n_links, -1, np.int64)
-    down = (columns.indptr.astype(np.int64), columns.indices.astype(np.int64), columns.data)
+    down, place = _down(model), np.full(model.n_links, -1, np.int64)
     return np.array([kernels.travel_time(link, model.delay, down, place) for link in range(model.n_links)])
 
 
