@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from math import inf, isfinite
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "RiccatiStatus",
     "Status",
     "checked_number",
+    "checked_whole",
 ]
 
 
@@ -101,4 +102,11 @@ def checked_number(
             number = inf
         if isfinite(number) and number > above and at_least <= number <= at_most:
             return number
+    raise InvalidValue(argument, value, takes)
+
+
+def checked_whole(argument: str, value: object, takes: str, *, at_least: int = 0, at_most: float = inf) -> int:
+    """`value` as an int within the bounds, else `InvalidValue` that names `argument`. 5.0 and True are none."""
+    if isinstance(value, Integral) and not isinstance(value, bool) and at_least <= int(value) <= at_most:
+        return int(value)
     raise InvalidValue(argument, value, takes)

@@ -174,12 +174,12 @@ def test_a_gain_that_does_not_stabilise_is_named() -> None:
     ("A", "W", "message"),
     [
         ([[0.5, 0.0]], [[1.0]], r"A: got 'shape \(1, 2\)', takes a square matrix"),
-        ([0.5], [[1.0]], r"A: got 'shape \(1,\)', takes a matrix"),
+        ([0.5, 0.1], [[1.0]], r"A: got 'shape \(1, 2\)', takes a square matrix"),
         ([[np.nan]], [[1.0]], "A: got 'an entry that is not finite'"),
         ([[0.5]], [[np.inf]], "W: got 'an entry that is not finite'"),
-        ([[0.5]], np.eye(2), r"W: got 'shape \(2, 2\)', takes shape \(1, 1\)"),
-        ([[0.5j]], [[1.0]], "A: got .* takes a matrix of finite real numbers"),
-        ([[0.5, 0.1], [0.2]], [[1.0]], "A: got .* takes a matrix of finite real numbers"),
+        ([[0.5]], np.eye(2), r"W: got 'shape \(2, 2\)', takes a finite real matrix of shape \(1, 1\)"),
+        ([[0.5j]], [[1.0]], "A: got .* takes a finite real matrix"),
+        ([[0.5, 0.1], [0.2]], [[1.0]], "A: got .* takes a finite real matrix"),
     ],
 )
 def test_what_is_no_matrix_is_refused(A, W, message: str) -> None:
@@ -188,7 +188,8 @@ def test_what_is_no_matrix_is_refused(A, W, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("B", np.eye(2)), ("K", np.eye(2)), ("Q", 1.0), ("R", [1.0]), ("W", np.eye(3)), ("Q", [[1.0]])]
+    ("name", "value"),
+    [("B", np.eye(2)), ("K", np.eye(2)), ("Q", 1.0), ("R", [1.0, 1.0]), ("W", np.eye(3)), ("Q", [[1.0]])],
 )
 def test_shapes_of_a_cost_are_checked(name: str, value) -> None:
     given = {"A": 0.5 * np.eye(2), "B": [[1.0], [0.0]], "K": [[0.0, 0.0]], "Q": np.eye(2), "R": [[1.0]], "W": np.eye(2)}

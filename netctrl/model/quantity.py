@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.errors import InvalidValue, checked_number, checked_whole
 from netctrl.units import parse_duration, parse_range, parse_rate, parse_size
 
 __all__ = [
@@ -123,14 +123,9 @@ def number(takes: str, **bounds: float) -> Reader:
 
 
 def whole(low: int, high: int, what: str = "a whole number") -> Reader:
-    """A reader of whole numbers from low to high, 5.0 and True being none."""
-
-    def read(field: str, value: Any) -> int:
-        if not isinstance(value, Integral) or isinstance(value, bool) or not low <= value <= high:
-            raise InvalidValue(field, value, f"{what} from {low} to {high}")
-        return int(value)
-
-    return read
+    """A reader of whole numbers from low to high, as `checked_whole` has them."""
+    takes = f"{what} from {low} to {high}"
+    return lambda field, value: checked_whole(field, value, takes, at_least=low, at_most=high)
 
 
 def flag(field: str, value: Any) -> bool:

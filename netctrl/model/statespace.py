@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.display import html_table
+from netctrl.model.matrix import dense, is_sparse, matrix
 
 if TYPE_CHECKING:
     import control
@@ -20,58 +20,14 @@ __all__ = ["StateSpace"]
 _MOST_SHOWN = 500  # states whose poles are computed for a notebook
 
 
-def _matrix(argument: str, value, shape: tuple[int | None, int | None]) -> Any:
-    takes = f"a finite real matrix of shape ({', '.join('any' if n is None else str(n) for n in shape)})"
-    if _is_sparse(value):
-        return _sparse(argument, value, shape, takes)
-    try:
-        if np.iscomplexobj(value):
-            raise TypeError("complex entries")
-        matrix = np.array(value, dtype=float, ndmin=2)
-    except (AttributeError, TypeError, ValueError):  # ragged lists have no dtype
-        raise InvalidValue(argument, value, takes) from None
-    fits = matrix.ndim == 2 and all(n is None or n == m for n, m in zip(shape, matrix.shape, strict=True))
-    if not fits:
-        raise InvalidValue(argument, f"shape {matrix.shape}", takes)
-    if not np.isfinite(matrix).all():
-        raise InvalidValue(argument, "an entry that is not finite", takes)
-    matrix.setflags(write=False)
-    return matrix
-
-
-def _is_sparse(value: object) -> bool:
-    sparse = sys.modules.get("scipy.sparse")  # not imported here: who has a sparse matrix has imported it
-    return sparse is not None and sparse.issparse(value)
-
-
-def _sparse(argument: str, value, shape: tuple[int | None, int | None], takes: str) -> Any:
-    import scipy.sparse as sp
-
-    if value.ndim != 2 or not all(n is None or n == m for n, m in zip(shape, value.shape, strict=True)):
-        raise InvalidValue(argument, f"shape {value.shape}", takes)
-    if np.iscomplexobj(value):
-        raise InvalidValue(argument, "complex entries", takes)
-    matrix = sp.csr_array(value, dtype=float, copy=True)
-    matrix.sum_duplicates()
-    if not np.isfinite(matrix.data).all():
-        raise InvalidValue(argument, "an entry that is not finite", takes)
-    for part in (matrix.data, matrix.indices, matrix.indptr):
-        part.setflags(write=False)
-    return matrix
-
-
 def _zeros(shape: tuple[int, int], like: Any) -> Any:
-    return type(like)(shape) if _is_sparse(like) else np.zeros(shape)
-
-
-def _dense(matrix) -> np.ndarray:
-    return matrix.toarray() if _is_sparse(matrix) else matrix
+    return type(like)(shape) if is_sparse(like) else np.zeros(shape)
 
 
 def _same(one: Any, other: Any) -> bool:
-    if _is_sparse(one) and _is_sparse(other):
+    if is_sparse(one) and is_sparse(other):
         return one.shape == other.shape and (one != other).nnz == 0
-    return np.array_equal(_dense(one), _dense(other))
+    return np.array_equal(dense(one), dense(other))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,13 +55,13 @@ class StateSpace:
     dt: float = 0.0
 
     def __post_init__(self) -> None:
-        A = _matrix("A", self.A, (None, None))
-        A = _matrix("A", A, (A.shape[0], A.shape[0]))
+        A = matrix("A", self.A)
+        A = matrix("A", A, (A.shape[0], A.shape[0]))
         n = A.shape[0]
-        B = _matrix("B", self.B, (n, None))
-        C = _matrix("C", self.C, (None, n))
+        B = matrix("B", self.B, (n, None))
+        C = matrix("C", self.C, (None, n))
         shape = (C.shape[0], B.shape[1])
-        D = _matrix("D", _zeros(shape, like=C) if self.D is None else self.D, shape)
+        D = matrix("D", _zeros(shape, like=C) if self.D is None else self.D, shape)
         dt = checked_number(
             "dt", self.dt, "0 (continuous time) or a sampling interval above 0 in seconds", at_least=0.0
         )
@@ -159,13 +115,13 @@ class StateSpace:
         """As a python-control StateSpace with the same matrices and the same dt."""
         import control
 
-        return control.ss(*map(_dense, self._matrices()), self.dt)
+        return control.ss(*map(dense, self._matrices()), self.dt)
 
     def to_pandas(self) -> pd.DataFrame:
         """The matrix [[A, B], [C, D]] as a DataFrame whose labels name states, inputs and outputs."""
         import pandas as pd
 
-        A, B, C, D = map(_dense, self._matrices())
+        A, B, C, D = map(dense, self._matrices())
         states = [f"x{i}" for i in range(self.n_states)]
         inputs = [f"u{i}" for i in range(self.n_inputs)]
         outputs = [f"y{i}" for i in range(self.n_outputs)]
@@ -178,6 +134,6 @@ class StateSpace:
             ("time", time),
         ]
         if 0 < self.n_states <= _MOST_SHOWN:
-            poles = ", ".join(f"{p:.6g}" for p in np.linalg.eigvals(_dense(self.A))[:8])
+            poles = ", ".join(f"{p:.6g}" for p in np.linalg.eigvals(dense(self.A))[:8])
             rows.append(("poles", poles + (", …" if self.n_states > 8 else "")))
         return html_table("StateSpace", rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import checked_whole
 from netctrl.model.artifact import Provenance, provenance
 from netctrl.model.scenario import FlowDraw, Scenario, WebFlows
 from netctrl.model.simulation import SimulationResult
@@ -57,8 +57,7 @@ def simulate_many(
     InvalidValue
         As `simulate`, or a batch size below 1.
     """
-    if batch_size < 1:
-        raise InvalidValue("batch_size", batch_size, "a whole number of at least 1")
+    checked_whole("batch_size", batch_size, "a whole number of at least 1", at_least=1)
     from joblib import Parallel, delayed
 
     blocks = [scenarios[i : i + batch_size] for i in range(0, len(scenarios), batch_size)]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, checked_whole
 from netctrl.model.gain import AgedColumns, AgedGain
 from netctrl.model.information import InformationPattern
 from netctrl.model.network_model import NetworkModel
@@ -74,9 +74,9 @@ def coordinated(
     special case in which each disturbance enters at one node.
     """
     mu = checked_weight(weight, model.n_links)
-    if reach is not None and (not isinstance(reach, int | np.integer) or reach < 0):
-        raise InvalidValue("reach", reach, "a whole number of samples of at least 0")
-    far = int(model.delay.sum()) + model.n_links if reach is None else int(reach)
+    far = int(model.delay.sum()) + model.n_links
+    if reach is not None:
+        far = checked_whole("reach", reach, "a whole number of samples of at least 0")
     found = regions(model, mu, information, np.full(model.n_links, far), None)
     recursions = _Recursions(model.links)
     columns = []

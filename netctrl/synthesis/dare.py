@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
-from scipy.sparse import issparse
 
 from netctrl.errors import InvalidValue, RiccatiStatus
+from netctrl.model.matrix import dense_matrix, square_matrix
 from netctrl.synthesis._doubling import riccati_by_doubling, stein_by_doubling
 
 __all__ = ["DareSolution", "solve_dare"]
@@ -120,31 +120,14 @@ def solve_dare(
     """
     if method not in _METHODS:
         raise InvalidValue("method", method, f"one of {', '.join(map(repr, _METHODS))}")
-    A = _matrix("A", A, (None, None))
+    A = square_matrix("A", A)
     n = len(A)
-    A = _matrix("A", A, (n, n))
-    B = _matrix("B", B, (n, None))
+    B = dense_matrix("B", B, (n, None))
     m = B.shape[1]
-    Q, R = _symmetric("Q", _matrix("Q", Q, (n, n))), _symmetric("R", _matrix("R", R, (m, m)))
-    S = np.zeros((n, m)) if S is None else _matrix("S", S, (n, m))
+    Q, R = _symmetric("Q", dense_matrix("Q", Q, (n, n))), _symmetric("R", dense_matrix("R", R, (m, m)))
+    S = np.zeros((n, m)) if S is None else dense_matrix("S", S, (n, m))
     with np.errstate(all="ignore"):  # what overflows is no solution, and becomes a status
         return _METHODS[method if B.size else "doubling"](_Equation(A, B, Q, R, S))
-
-
-def _matrix(argument: str, value: Any, shape: tuple[int | None, int | None]) -> np.ndarray:
-    takes = f"a finite real matrix of shape ({', '.join('any' if n is None else str(n) for n in shape)})"
-    try:
-        value = value.toarray() if issparse(value) else value
-        if np.iscomplexobj(value):
-            raise TypeError("complex entries")
-        matrix = np.array(value, dtype=float, ndmin=2)
-    except (AttributeError, TypeError, ValueError):  # ragged lists have no dtype
-        raise InvalidValue(argument, value, takes) from None
-    if matrix.ndim != 2 or not all(n in (None, got) for n, got in zip(shape, matrix.shape, strict=True)):
-        raise InvalidValue(argument, f"shape {matrix.shape}", takes)
-    if not np.isfinite(matrix).all():
-        raise InvalidValue(argument, "an entry that is not finite", takes)
-    return matrix
 
 
 def _symmetric(argument: str, matrix: np.ndarray) -> np.ndarray:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.errors import InvalidValue, RiccatiStatus
+from netctrl.errors import InvalidValue, RiccatiStatus, checked_whole
+from netctrl.model.matrix import dense_matrix, square_matrix
 from netctrl.synthesis.dare import DareSolution, solve_dare
 
 __all__ = ["DelayedRegulator", "delayed_regulator"]
@@ -72,19 +73,16 @@ def delayed_regulator(
     HFTraC paper, Appendix B (whose x' is x̂). For a network of controlled links A^i H = H, and the cost is that of GOD
     plus d Σ mu sigma².
     """
-    if not isinstance(delay, int | np.integer) or isinstance(delay, bool) or delay < 0:
-        raise InvalidValue("delay", delay, "a whole number of samples of at least 0")
+    delay = checked_whole("delay", delay, "a whole number of samples of at least 0")
     if (C is None) != (V is None):
         raise InvalidValue("C and V", "one of them", "both, or neither where the state is measured exactly")
     regulator = solve_dare(A, B, Q, R)
-    A, Q = _dense("A", A), _dense("Q", Q)
+    A, Q = square_matrix("A", A), square_matrix("Q", Q)
     n = len(A)
     W = _covariance("W", W, n)
     S, after, L, filtered = W, np.zeros((n, n)), np.eye(n), None
     if C is not None:
-        C = _dense("C", C)
-        if C.ndim != 2 or C.shape[1] != n:
-            raise InvalidValue("C", f"shape {C.shape}", f"a matrix of shape (any, {n}), as A is of shape ({n}, {n})")
+        C = dense_matrix("C", C, (None, n))
         V = _covariance("V", V, len(C))
         filtered = solve_dare(A.T, C.T, W, V)
         S = filtered.X
@@ -99,27 +97,12 @@ def delayed_regulator(
     error += power @ after @ power.T
     stable = all(each is None or each.status is RiccatiStatus.STABILISING for each in (regulator, filtered))
     cost = float(np.sum(regulator.X * (power @ (S - after) @ power.T)) + np.sum(Q * error)) if stable else np.nan
-    return DelayedRegulator(regulator.K, L, int(delay), cost, error, regulator, filtered)
-
-
-def _dense(name: str, value: Any) -> np.ndarray:
-    try:
-        value = value.toarray() if hasattr(value, "toarray") else value
-        if np.iscomplexobj(value):
-            raise TypeError("complex entries")
-        matrix = np.array(value, dtype=float, ndmin=2)
-    except (TypeError, ValueError):  # ragged lists have no dtype
-        raise InvalidValue(name, value, "a matrix of finite real numbers") from None
-    if not np.isfinite(matrix).all():
-        raise InvalidValue(name, "an entry that is not finite", "a matrix of finite real numbers")
-    return matrix
+    return DelayedRegulator(regulator.K, L, delay, cost, error, regulator, filtered)
 
 
 def _covariance(name: str, value: Any, n: int) -> np.ndarray:
-    matrix = _dense(name, value)
-    takes = f"a covariance of shape ({n}, {n}), symmetric and positive semidefinite"
-    if matrix.shape != (n, n):
-        raise InvalidValue(name, f"shape {matrix.shape}", takes)
+    matrix = dense_matrix(name, value, (n, n))
+    takes = "a covariance, symmetric and positive semidefinite"
     size = np.abs(matrix).max(initial=0.0)
     if np.abs(matrix - matrix.T).max(initial=0.0) > _ROUNDING * size:
         raise InvalidValue(name, "a matrix that isn't symmetric", takes)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky_banded
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_number
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_number, checked_whole
 from netctrl.model.gain import FirColumns, FirGain
 from netctrl.model.information import InformationPattern
 from netctrl.model.network_model import NetworkModel
@@ -112,8 +112,8 @@ def localized(
     mu = checked_weight(weight, model.n_links)
     checked_number("tolerance", tolerance, "a number above 0 and below 1", above=0.0, at_most=1.0 - 1e-9)
     for name, value, least in (("horizon", horizon, 1), ("reach", reach, 0), ("hops", hops, 0)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least):
-            raise InvalidValue(name, value, f"a whole number of at least {least}")
+        if value is not None:
+            checked_whole(name, value, f"a whole number of at least {least}", at_least=least)
     settle = settling_time(float(mu.min()), tolerance)
     for _ in range(_ROUNDS):
         around = regions(model, mu, information, _reach(model, reach, horizon, settle), hops)
