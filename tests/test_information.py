@@ -15,7 +15,7 @@ from netctrl.errors import InvalidValue
 from netctrl.fluid.information import COMMUNICATIONS, information_pattern
 from netctrl.model.information import NEVER, InformationPattern
 from netctrl.model.network import Demand, Link, Network
-from netctrl.synthesis import _columns as kernels
+from netctrl.synthesis import _region_kernels as kernels
 
 
 def lines_of(pattern: InformationPattern) -> list[tuple[int, int, int]]:

@@ -19,7 +19,7 @@ from netctrl.fluid.routing import Routing, routing
 from netctrl.model.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import DelayLoop, SampledLoop
 from netctrl.model.network import Network
-from netctrl.model.network_model import NetworkModel
+from netctrl.model.network_model import NetworkModel, state_matrices
 from netctrl.model.statespace import StateSpace
 
 __all__ = [
@@ -274,16 +274,6 @@ def network_state_space(model: NetworkModel) -> tuple[StateSpace, sp.csr_array]:
 
     Source: HFTraC paper, eq. (13) and its blocks; H has the injected shares in its backlog rows.
     """
-    n, N = model.n_states, model.n_links
-    first, backlog = model.first_rate[:-1], model.first_backlog + np.arange(N)
-    shifted = np.setdiff1d(np.arange(model.first_backlog), first)  # the rates that are older than the newest
-    c = model.coupling.tocoo()
-    rows = np.concatenate([shifted, backlog, backlog[c.row]])
-    columns = np.concatenate([shifted - 1, backlog, (first + model.delay)[c.col]])
-    A = sp.csr_array((np.concatenate([np.ones(len(shifted) + N), c.data]), (rows, columns)), shape=(n, n))
-    links = np.arange(N)
-    B = sp.csr_array(
-        (np.repeat([1.0, -1.0], N), (np.concatenate([first, backlog]), np.concatenate([links, links]))), shape=(n, N)
-    )
+    A, B = state_matrices(model.delay, model.coupling)
     H = sp.vstack([sp.csr_array((model.first_backlog, len(model.std))), model.injection], format="csr")
-    return StateSpace(A, B, sp.eye_array(n, format="csr"), dt=model.interval_s), H
+    return StateSpace(A, B, sp.eye_array(model.n_states, format="csr"), dt=model.interval_s), H

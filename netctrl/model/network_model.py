@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from netctrl.errors import InvalidValue, checked_number
 
-__all__ = ["NetworkModel"]
+__all__ = ["NetworkModel", "state_matrices"]
 
 _FINITE = "finite numbers of at least 0"
 
@@ -109,3 +109,21 @@ class NetworkModel:
     def n_states(self) -> int:
         """Number of states: the histories of all rates, then the backlogs."""
         return self.first_backlog + self.n_links
+
+
+def state_matrices(delay: np.ndarray, coupling: sp.csr_array) -> tuple[sp.csr_array, sp.csr_array]:
+    """Sparse A, (n, n), and B, (n, N), of x(n+1) = A x(n) + B u(n), the state as `NetworkModel` lays it out.
+
+    Source: HFTraC paper, eq. (13) and its blocks.
+    """
+    N, first = len(delay), np.concatenate([[0], np.cumsum(delay + 1)])
+    n, links, newest = int(first[-1]) + N, np.arange(N), first[:-1]
+    older, backlog = np.setdiff1d(np.arange(first[-1]), newest), int(first[-1]) + links
+    c = coupling.tocoo()
+    rows, columns = (
+        np.concatenate([older, backlog, backlog[c.row]]),
+        np.concatenate([older - 1, backlog, (newest + delay)[c.col]]),
+    )
+    A = sp.csr_array((np.concatenate([np.ones(len(older) + N), c.data]), (rows, columns)), shape=(n, n))
+    rows, columns = np.concatenate([newest, backlog]), np.concatenate([links, links])
+    return A, sp.csr_array((np.repeat([1.0, -1.0], N), (rows, columns)), shape=(n, N))

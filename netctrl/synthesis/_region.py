@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.information import InformationPattern
-from netctrl.model.network_model import NetworkModel
-from netctrl.synthesis import _columns as kernels
+from netctrl.model.network_model import NetworkModel, state_matrices
+from netctrl.synthesis import _region_kernels as kernels
 
-__all__ = ["Region", "Source", "checked_weight", "explain", "regions", "sources", "together", "travel_times"]
+__all__ = [
+    "Region",
+    "Source",
+    "check_splits",
+    "checked_weight",
+    "explain",
+    "regions",
+    "sources",
+    "together",
+    "travel_times",
+]
 
 
 class Region(NamedTuple):
@@ -38,20 +49,11 @@ class Region(NamedTuple):
         return int((self.heard + self.delay)[ours].max()) + 2
 
     def matrices(self) -> tuple[np.ndarray, np.ndarray]:
-        """Dense A and B of these links: rates, newest first, before backlogs; HFTraC paper, eq. (13)."""
-        m, first = len(self.links), np.concatenate([[0], np.cumsum(self.delay + 1)])
-        n = int(first[-1]) + m
-        A, B = np.zeros((n, n)), np.zeros((n, m))
-        older = np.setdiff1d(np.arange(first[-1]), first[:-1])
-        backlog = int(first[-1]) + np.arange(m)
-        A[older, older - 1] = 1.0
-        A[backlog, backlog] = 1.0
-        offsets, fed, share = self.fed
-        feeding = np.repeat(np.arange(m), np.diff(offsets))
-        A[backlog[fed], (first[:-1] + self.delay)[feeding]] = share
-        B[first[:-1], np.arange(m)] = 1.0
-        B[backlog, np.arange(m)] = -1.0
-        return A, B
+        """Dense A and B of these links (`netctrl.model.network_model.state_matrices`)."""
+        offsets, index, share = self.fed
+        m = len(self.links)
+        A, B = state_matrices(self.delay, sp.csc_array((share, index, offsets), shape=(m, m)))
+        return A.toarray(), B.toarray()
 
     def ordered(self) -> Region:
         """The same with the links by their numbers."""
@@ -88,25 +90,32 @@ def checked_weight(weight: float | np.ndarray, links: int) -> np.ndarray:
 
 
 def regions(
-    model: NetworkModel, mu: np.ndarray, information: InformationPattern, reach: np.ndarray, hops: int | None
-) -> list[Region]:
-    """The region of each link."""
+    model: NetworkModel,
+    mu: np.ndarray,
+    information: InformationPattern,
+    reach: np.ndarray,
+    *,
+    links: Iterable[int] | None = None,
+    hops: int | None = None,
+    travel: np.ndarray | None = None,
+) -> dict[int, Region]:
+    """The region of each of `links`, by default of all; `travel` as of `travel_times`, where it is known."""
     N = model.n_links
     down, rows = _down(model), model.coupling
     up = (rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
     heard, place = np.empty(N, np.int64), np.full(N, -1, np.int64)
     listen = _listener(information, N)
     # Word of a disturbance is needed as far as the fluid of the last link goes that does something about it.
-    further = travel_times(model).max()
-    found = []
-    for link in range(N):
+    further = (travel_times(model) if travel is None else travel).max()
+    found = {}
+    for link in range(N) if links is None else links:
         listen(link, reach[link] + further, heard)
-        status, where, links, travel, fed = kernels.find_region(
+        status, where, around, since, fed = kernels.find_region(
             link, model.delay, down, up, heard, reach[link], N if hops is None else hops, place
         )
         if status != kernels.SOLVED:
             raise NoAdmissibleDesign(explain(model.links, status, link, where, hops))
-        found.append(Region(links, model.delay[links], heard[links], travel, mu[links], fed))
+        found[link] = Region(around, model.delay[around], heard[around], since, mu[around], fed)
     return found
 
 
@@ -146,7 +155,7 @@ def travel_times(model: NetworkModel) -> np.ndarray:
     return np.array([kernels.travel_time(link, model.delay, down, place) for link in range(model.n_links)])
 
 
-def sources(model: NetworkModel, around: Sequence[Region]) -> dict[Source, float]:
+def sources(model: NetworkModel) -> dict[Source, float]:
     """Each different way in which a demand disturbs, links and shares, and its variance."""
     injection = model.injection.tocsc()
     found: dict[Source, float] = {}
@@ -155,7 +164,12 @@ def sources(model: NetworkModel, around: Sequence[Region]) -> dict[Source, float
         source = tuple(injection.indices[part].tolist()), tuple(injection.data[part].tolist())
         if variance > 0.0 and source[0]:
             found[source] = found.get(source, 0.0) + float(variance)
-    for first, *others in (links for links, _ in found):
+    return found
+
+
+def check_splits(model: NetworkModel, disturbances: Iterable[Source], around: Mapping[int, Region]) -> None:
+    """Refuse links over which a demand splits at its source, and of which another hears at different times."""
+    for first, *others in (links for links, _ in disturbances):
         known = dict(zip(around[first].links.tolist(), around[first].heard.tolist(), strict=True))
         for other in others:
             pairs = zip(around[other].links.tolist(), around[other].heard.tolist(), strict=True)
@@ -166,7 +180,6 @@ def sources(model: NetworkModel, around: Sequence[Region]) -> dict[Source, float
                 raise InvalidValue(
                     "information", f"{model.links[odd]} that hears of {one} before or after {two}", takes
                 )
-    return found
 
 
 def together(parts: Sequence[Region]) -> Region:

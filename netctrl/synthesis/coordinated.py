@@ -13,7 +13,7 @@ from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, chec
 from netctrl.model.gain import AgedColumns, AgedGain
 from netctrl.model.information import InformationPattern
 from netctrl.model.network_model import NetworkModel
-from netctrl.synthesis._region import Region, checked_weight, regions, sources, together
+from netctrl.synthesis._region import Region, check_splits, checked_weight, regions, sources, together
 from netctrl.synthesis.check import steady_covariance
 from netctrl.synthesis.dare import DareSolution, solve_dare
 
@@ -77,14 +77,16 @@ def coordinated(
     far = int(model.delay.sum()) + model.n_links
     if reach is not None:
         far = checked_whole("reach", reach, "a whole number of samples of at least 0")
-    found = regions(model, mu, information, np.full(model.n_links, far), None)
+    disturbances = sources(model)
+    found = regions(model, mu, information, np.full(model.n_links, far))
+    check_splits(model, disturbances, found)
     recursions = _Recursions(model.links)
     columns = []
-    for region in found:
+    for region in found.values():
         ordered = region.ordered()
         columns.append(AgedColumns(links=ordered.links, gains=recursions.of(ordered).gains))
     cost = rate = 0.0
-    for (links, shares), variance in sources(model, found).items():
+    for (links, shares), variance in disturbances.items():
         region = together([found[link] for link in links]).ordered()
         P, Z, _ = recursions.of(region)
         first = len(P) - len(region.links)

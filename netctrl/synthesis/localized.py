@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil, log, log1p, sqrt
 from typing import NamedTuple
 
@@ -14,10 +14,12 @@ from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_number, che
 from netctrl.model.gain import FirColumns, FirGain
 from netctrl.model.information import InformationPattern
 from netctrl.model.network_model import NetworkModel
-from netctrl.synthesis import _columns as kernels
+from netctrl.synthesis import _columns
+from netctrl.synthesis import _region_kernels as kernels
 from netctrl.synthesis._region import (
     Region,
     Source,
+    check_splits,
     checked_weight,
     explain,
     regions,
@@ -114,33 +116,29 @@ def localized(
     for name, value, least in (("horizon", horizon, 1), ("reach", reach, 0), ("hops", hops, 0)):
         if value is not None:
             checked_whole(name, value, f"a whole number of at least {least}", at_least=least)
+    travel, disturbances = travel_times(model), sources(model)
+    entered = sorted({link for links, _ in disturbances for link in links})
     settle = settling_time(float(mu.min()), tolerance)
     for _ in range(_ROUNDS):
-        around = regions(model, mu, information, _reach(model, reach, horizon, settle), hops)
-        problems, which = _distinct(around, horizon, settle)
-        _check_size(problems)
-        solved = _each(problems, n_jobs)
-        _raise_first(model, around, which, solved, horizon)
-        cost, bound = _costs(sources(model, around), around, which, problems, solved, n_jobs)
+        most = _reach(model, travel, reach, horizon, settle)
+        columns = _Columns(model, mu, information, most, hops, travel, horizon, settle, n_jobs)
+        columns.add(entered)
+        check_splits(model, disturbances, columns.regions)
+        cost, bound = _costs(disturbances, columns)
         excess = cost.sum() / bound - 1.0 if bound > 0.0 else 0.0
         if horizon is not None or excess <= tolerance:
             break
-        settle = ceil(1.5 * settle)  # waits in lines slow the loop down
-    for part in (*(part for one in solved for part in (one.u, one.b)), *(region.links for region in around)):
-        part.setflags(write=False)
-    columns = tuple(
-        FirColumns(links=region.links, u=solved[row].u, b=solved[row].b)
-        for region, row in zip(around, which, strict=True)
-    )
+        settle = _longer(settle, excess, tolerance)
+    columns.add(link for link in range(model.n_links) if link not in columns.regions)
     return LocalizedSynthesis(
-        law=FirGain(interval_s=model.interval_s, delay=model.delay, links=model.links, columns=columns),
+        law=FirGain(interval_s=model.interval_s, delay=model.delay, links=model.links, columns=columns.law()),
         cost=float(cost.sum()),
         cost_rate=float(cost[0]),
         cost_queue=float(cost[1]),
         bound=bound,
-        horizon=max(problem.horizon for problem in problems),
-        region=max(len(region.links) for region in around),
-        distinct=len(problems),
+        horizon=columns.horizon,
+        region=max(len(region.links) for region in columns.regions.values()),
+        distinct=columns.distinct,
     )
 
 
@@ -151,6 +149,13 @@ def settling_time(weight: float, tolerance: float) -> int:
     """
     p = 0.5 * (weight + sqrt(weight * weight + 4.0 * weight))
     return ceil(-0.75 * log(tolerance) / log1p(p)) + 1
+
+
+def _longer(settle: int, excess: float, tolerance: float) -> int:
+    """The next guess: what is in excess falls off like a power of the length."""
+    if excess >= 0.5:
+        return 2 * settle
+    return ceil(settle * min(4.0, 1.12 * log(tolerance) / log(excess))) + 1
 
 
 class _Problem(NamedTuple):
@@ -168,40 +173,81 @@ class _Solution(NamedTuple):
     cost: np.ndarray = _NOTHING
 
 
-def _reach(model: NetworkModel, reach: int | None, horizon: int | None, settle: int) -> np.ndarray:
+def _reach(model: NetworkModel, travel: np.ndarray, reach: int | None, horizon: int | None, settle: int) -> np.ndarray:
     """(N,) for each link after how many samples another may hear of it and still take part.
 
     A link that hears after T can't act within the horizon T, nor can it lower the bound.
     """
-    N = model.n_links
     if reach is not None or horizon is not None:
-        return np.full(N, reach if reach is not None else horizon)
-    return settle + travel_times(model) + int(model.delay.max()) + 2
+        return np.full(model.n_links, reach if reach is not None else horizon)
+    return settle + travel + int(model.delay.max()) + 2
 
 
-def _distinct(around: Sequence[Region], horizon: int | None, settle: int) -> tuple[list[_Problem], list[int]]:
-    """The problems that differ, and which of them is each region's."""
-    row: dict[bytes, int] = {}
-    problems: list[_Problem] = []
-    which = []
-    for region in around:
-        key = region.key()
-        if key not in row:
-            row[key] = len(problems)
-            T = settle + region.span if horizon is None else horizon
-            problems.append(_Problem(region, T, np.zeros((0, len(region.links)))))
-        which.append(row[key])
-    return problems, which
+@dataclass(slots=True)
+class _Columns:
+    """The columns of the links that were asked for so far; like ones are solved once."""
+
+    model: NetworkModel
+    mu: np.ndarray
+    information: InformationPattern
+    reach: np.ndarray
+    hops: int | None
+    travel: np.ndarray
+    asked: int | None
+    """The horizon; or None, and the columns are as long as their regions and `settle` say."""
+    settle: int
+    n_jobs: int
+    regions: dict[int, Region] = field(default_factory=dict)
+    _key: dict[int, bytes] = field(default_factory=dict)
+    _solved: dict[bytes, tuple[_Problem, _Solution]] = field(default_factory=dict)
+
+    @property
+    def distinct(self) -> int:
+        return len(self._solved)
+
+    @property
+    def horizon(self) -> int:
+        return max(problem.horizon for problem, _ in self._solved.values())
+
+    def of(self, link: int) -> tuple[_Problem, _Solution]:
+        return self._solved[self._key[link]]
+
+    def add(self, links: Iterable[int]) -> None:
+        found = regions(
+            self.model, self.mu, self.information, self.reach, links=links, hops=self.hops, travel=self.travel
+        )
+        new: dict[bytes, _Problem] = {}
+        for link, region in found.items():
+            key = self._key[link] = region.key()
+            if key not in self._solved and key not in new:
+                T = self.settle + region.span if self.asked is None else self.asked
+                new[key] = _Problem(region, T, np.zeros((0, len(region.links))))
+        self.regions |= found
+        solved = _each(list(new.values()), self.n_jobs)
+        self._solved |= dict(zip(new, zip(new.values(), solved, strict=True), strict=True))
+        for link, region in found.items():
+            one = self.of(link)[1]
+            if one.status != kernels.SOLVED:
+                where = int(region.links[one.where])
+                raise NoAdmissibleDesign(self._why(one.status, link, where))
+
+    def _why(self, status: int, link: int, where: int) -> str:
+        every = regions(self.model, self.mu, self.information, self.reach, hops=self.hops, travel=self.travel)
+        takes = max(region.least_horizon for region in every.values())
+        return explain(self.model.links, status, link, where, self.asked, takes)
+
+    def law(self) -> tuple[FirColumns, ...]:
+        """Of all links, to be read only."""
+        found = []
+        for link in range(self.model.n_links):
+            links, one = self.regions[link].links, self.of(link)[1]
+            for part in (links, one.u, one.b):
+                part.setflags(write=False)
+            found.append(FirColumns(links=links, u=one.u, b=one.b))
+        return tuple(found)
 
 
-def _costs(
-    disturbances: Mapping[Source, float],
-    around: Sequence[Region],
-    which: Sequence[int],
-    problems: Sequence[_Problem],
-    solved: Sequence[_Solution],
-    n_jobs: int,
-) -> tuple[np.ndarray, float]:
+def _costs(disturbances: Mapping[Source, float], columns: _Columns) -> tuple[np.ndarray, float]:
     """Cost of rates and of queues, and the bound from below, over all sources; like ones are solved once."""
     cost = np.zeros(2)
     asked: dict[bytes, _Problem] = {}
@@ -209,14 +255,18 @@ def _costs(
     for (links, shares), variance in disturbances.items():
         if len(links) == 1:
             variance, shares = variance * shares[0] ** 2, (1.0,)
-        cost += variance * _response_cost([(around[link], solved[which[link]]) for link in links], shares)
-        region = together([around[link] for link in links])
+        around = [columns.regions[link] for link in links]
+        solved = [columns.of(link) for link in links]
+        cost += variance * _response_cost(
+            [(region, one) for region, (_, one) in zip(around, solved, strict=True)], shares
+        )
+        region = together(around)
         backlog = np.zeros((1, len(region.links)))
         backlog[0, [int(np.flatnonzero(region.links == link)[0]) for link in links]] = shares
         key = region.key() + backlog.tobytes()
-        asked.setdefault(key, _Problem(region, max(problems[which[link]].horizon for link in links), backlog, True))
+        asked.setdefault(key, _Problem(region, max(problem.horizon for problem, _ in solved), backlog, True))
         variances[key] = variances.get(key, 0.0) + variance
-    free = _each(list(asked.values()), n_jobs)
+    free = _each(list(asked.values()), columns.n_jobs)
     return cost, sum(variances[key] * float(one.cost.sum()) for key, one in zip(asked, free, strict=True))
 
 
@@ -238,13 +288,13 @@ def _response_cost(columns: Sequence[tuple[Region, _Solution]], shares: Sequence
 def _solve(problem: _Problem) -> _Solution:
     region, T = problem.region, problem.horizon
     shape = (region.delay, region.heard, region.travel, region.weight, region.fed)
-    where, ready, band = kernels.equations(*shape, T, problem.free)
+    where, ready, band = _columns.equations(*shape, T, problem.free)
     if where >= 0:
         return _Solution(kernels.LATE, where)
     factor = _factor(band)
     if factor is None:
         return _Solution(kernels.SINGULAR, 0)
-    answer = kernels.respond(region.delay, region.fed, region.weight, T, problem.backlog, ready, factor)
+    answer = _columns.respond(region.delay, region.fed, region.weight, T, problem.backlog, ready, factor)
     return _Solution(kernels.SOLVED, 0, *answer)
 
 
@@ -256,7 +306,7 @@ def _factor(band: np.ndarray) -> np.ndarray | None:
             band = cholesky_banded(band.T, overwrite_ab=True, lower=True, check_finite=False).T
         except LinAlgError:
             return None
-    elif not kernels.factorise(band):
+    elif not _columns.factorise(band):
         return None
     return None if (band[:, 0] ** 2 < _SINGULAR * diagonal).any() else band
 
@@ -267,6 +317,7 @@ def _block(problems: Sequence[_Problem]) -> list[_Solution]:
 
 def _each(problems: Sequence[_Problem], n_jobs: int) -> list[_Solution]:
     """All problems, in blocks; the kernels let other threads run."""
+    _check_size(problems)
     if n_jobs == 1 or len(problems) <= _BLOCK:
         return _block(problems)
     from joblib import Parallel, delayed
@@ -276,22 +327,8 @@ def _each(problems: Sequence[_Problem], n_jobs: int) -> list[_Solution]:
 
 
 def _check_size(problems: Sequence[_Problem]) -> None:
-    largest = max(problems, key=lambda problem: len(problem.region.links) * problem.horizon)
-    links = len(largest.region.links)
-    if links * largest.horizon * 2 * links > _MOST_ENTRIES:
-        takes = f"less, since a region has {links} links over {largest.horizon} samples; or communication in band"
-        raise InvalidValue("reach", "regions that large", takes)
-
-
-def _raise_first(
-    model: NetworkModel,
-    around: Sequence[Region],
-    which: Sequence[int],
-    solved: Sequence[_Solution],
-    horizon: int | None,
-) -> None:
-    for link, (region, row) in enumerate(zip(around, which, strict=True)):
-        if solved[row].status != kernels.SOLVED:
-            where = int(region.links[solved[row].where])
-            takes = max(region.least_horizon for region in around)
-            raise NoAdmissibleDesign(explain(model.links, solved[row].status, link, where, horizon, takes))
+    for problem in problems:
+        links, T = len(problem.region.links), problem.horizon
+        if links * T * 2 * links > _MOST_ENTRIES:
+            takes = f"less, since a region has {links} links over {T} samples; or communication in band"
+            raise InvalidValue("reach", "regions that large", takes)

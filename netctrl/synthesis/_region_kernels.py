@@ -1,0 +1,237 @@
+"""Kernels that find the links that a disturbance concerns: who hears of it, where its fluid goes, who feeds there."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    "CUT",
+    "DEAF",
+    "LATE",
+    "SINGULAR",
+    "SLOW",
+    "SOLVED",
+    "find_region",
+    "hear",
+    "reached",
+    "travel_time",
+]
+
+SOLVED, DEAF, CUT, SLOW, LATE, SINGULAR = range(6)
+"""How it went: a link on the route never hears, is out of reach, hears later than the fluid comes, or can't act before
+the horizon's end; the equations have no single answer."""
+
+
+@njit(cache=True, nogil=True)
+def hear(
+    link: int,
+    node: np.ndarray,
+    roads: tuple[np.ndarray, np.ndarray, np.ndarray],
+    at_node: tuple[np.ndarray, np.ndarray],
+    most: int,
+    heard: np.ndarray,
+) -> None:
+    """After how many samples each link's controller hears of `link`, where that is at most `most`; −1: never.
+
+    Parameters
+    ----------
+    link : int
+    node : ndarray, shape (N,)
+        Of each link's controller.
+    roads : triple of ndarray
+        Offsets, ends and samples of the lines that messages take from each node.
+    at_node : pair of ndarray
+        Offsets and indices of the links whose controller is at each node.
+    most : int
+    heard : ndarray, shape (N,)
+        Is filled.
+    """
+    heard[:] = -1
+    known = np.zeros(len(roads[0]) - 1, np.bool_)
+    heap = [(0, node[link])]
+    while heap:
+        now, here = heappop(heap)
+        if known[here]:
+            continue
+        known[here] = True
+        for p in range(at_node[0][here], at_node[0][here + 1]):
+            heard[at_node[1][p]] = now
+        for p in range(roads[0][here], roads[0][here + 1]):
+            if not known[roads[1][p]] and now + roads[2][p] <= most:
+                heappush(heap, (now + roads[2][p], roads[1][p]))
+
+
+@njit(cache=True, nogil=True)
+def travel_time(
+    link: int, delay: np.ndarray, down: tuple[np.ndarray, np.ndarray, np.ndarray], place: np.ndarray
+) -> int:
+    """Samples after which word of `link` has to be everywhere that its fluid can come to: the propagation, and two a
+    hop. `place` as in `find_region`."""
+    links, travel = np.empty(16, np.int64), np.empty(16, np.int64)
+    links[0], travel[0] = link, 0
+    place[link] = 0
+    count, at, longest = 1, 0, 0
+    while at < count:
+        for p in range(down[0][links[at]], down[0][links[at] + 1]):
+            other = down[1][p]
+            if place[other] < 0:
+                if count == len(links):
+                    links, travel = _twice(links), _twice(travel)
+                links[count], travel[count] = other, travel[at] + delay[links[at]] + 2
+                longest = max(longest, travel[count])
+                place[other] = count
+                count += 1
+        at += 1
+    for at in range(count):
+        place[links[at]] = -1
+    return longest
+
+
+@njit(cache=True, nogil=True)
+def find_region(
+    link: int,
+    delay: np.ndarray,
+    down: tuple[np.ndarray, np.ndarray, np.ndarray],
+    up: tuple[np.ndarray, np.ndarray],
+    heard: np.ndarray,
+    reach: int,
+    hops: int,
+    place: np.ndarray,
+) -> tuple[int, int, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The links that a disturbance at `link` concerns: all that its fluid can come to, and those that feed one of them,
+    hear of it within `reach`, and feed no link that is beyond `hops` or doesn't hear.
+
+    Parameters
+    ----------
+    link : int
+    delay : ndarray, shape (N,)
+        n_l.
+    down : triple of ndarray
+        Offsets, indices and c_lk of the links that each link feeds.
+    up : pair of ndarray
+        Offsets and indices of the links that feed each.
+    heard : ndarray, shape (N,)
+        Samples after which each link hears of `link`, −1: never.
+    reach, hops : int
+        Greatest information delay of a link that only feeds; how many links away the region ends.
+    place : ndarray, shape (N,)
+        Filled with −1; is left so.
+
+    Returns
+    -------
+    status, where : int
+        SOLVED, or what is wrong and with which link.
+    links, travel : ndarray, shape (m,)
+        `link` first; travel is the fluid's time from `link`, negative for links that feed.
+    fed : triple of ndarray
+        As `down`, within the region.
+    """
+    links, travel, away = np.empty(16, np.int64), np.empty(16, np.int64), np.empty(16, np.int64)
+    links[0], travel[0], away[0] = link, 0, 0
+    place[link] = 0
+    count, at = 1, 0
+    while at < count:
+        i = links[at]
+        for side in range(2):
+            pointers, indices = (down[0], down[1]) if side == 0 else up
+            for p in range(pointers[i], pointers[i + 1]):
+                other = indices[p]
+                if place[other] >= 0 or heard[other] < 0 or away[at] >= hops or (side == 1 and heard[other] > reach):
+                    continue
+                if count == len(links):
+                    links, travel, away = _twice(links), _twice(travel), _twice(away)
+                links[count], away[count] = other, away[at] + 1
+                travel[count] = travel[at] + delay[i] + 1 if side == 0 else travel[at] - delay[other] - 1
+                place[other] = count
+                count += 1
+        at += 1
+    status, where = _follow(links, travel, count, delay, down, heard, place)
+    count, inner = _leave_out(links, travel, count, down, place)
+    offset, index, share = np.zeros(count + 1, np.int64), np.empty(inner, np.int64), np.empty(inner)
+    n = 0
+    for at in range(count if status == SOLVED else 0):
+        i = links[at]
+        for p in range(down[0][i], down[0][i + 1]):
+            other = down[1][p]
+            if heard[other] > heard[i] + delay[i] + 2:
+                status, where = SLOW, other
+                break
+            index[n], share[n] = place[other], down[2][p]
+            n += 1
+        offset[at + 1] = n
+    for at in range(count):
+        place[links[at]] = -1
+    return status, where, links[:count].copy(), travel[:count].copy(), (offset, index[:n], share[:n])
+
+
+@njit(cache=True, nogil=True)
+def _follow(links, travel, count, delay, down, heard, place):
+    """Set the fluid's time on its own way from the first link; and whether all that it comes to are in the region."""
+    route, seen = np.empty(count, np.int64), np.zeros(count, np.bool_)
+    route[0], seen[0] = 0, True
+    known, next_ = 1, 0
+    while next_ < known:
+        at = route[next_]
+        for p in range(down[0][links[at]], down[0][links[at] + 1]):
+            other = down[1][p]
+            to = place[other]
+            if to < 0:
+                return DEAF if heard[other] < 0 else CUT, other
+            if not seen[to]:
+                travel[to] = travel[at] + delay[links[at]] + 1
+                route[known], seen[to] = to, True
+                known += 1
+        next_ += 1
+    return SOLVED, links[0]
+
+
+@njit(cache=True, nogil=True)
+def _leave_out(links, travel, count, down, place):
+    """Take out, one after the other, links that feed one that isn't in the region; how many remain, and what they feed.
+
+    The first link stays.
+    """
+    changed = True
+    while changed:
+        changed = False
+        for at in range(1, count):
+            i = links[at]
+            for p in range(down[0][i], down[0][i + 1]):
+                if place[i] >= 0 and place[down[1][p]] < 0:
+                    place[i], changed = -1, True
+    kept = inner = 0
+    for at in range(count):
+        i = links[at]
+        if place[i] >= 0:
+            links[kept], travel[kept], place[i] = i, travel[at], kept
+            kept += 1
+            inner += down[0][i + 1] - down[0][i]
+    return kept, inner
+
+
+@njit(cache=True, nogil=True)
+def reached(fed: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+    """(m,) whether the fluid of a region's first link comes to each."""
+    m = len(fed[0]) - 1
+    found, order = np.zeros(m, np.bool_), np.zeros(m, np.int64)
+    found[0] = True
+    count, at = 1, 0
+    while at < count:
+        for p in range(fed[0][order[at]], fed[0][order[at] + 1]):
+            if not found[fed[1][p]]:
+                found[fed[1][p]] = True
+                order[count] = fed[1][p]
+                count += 1
+        at += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _twice(array):
+    longer = np.empty(2 * len(array), array.dtype)
+    for i in range(len(array)):
+        longer[i] = array[i]
+    return longer
