@@ -37,6 +37,11 @@ class Region(NamedTuple):
     fed: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     @property
+    def n_states(self) -> int:
+        """Rates in all lines, and backlogs."""
+        return int(self.delay.sum()) + 2 * len(self.links)
+
+    @property
     def span(self) -> int:
         """Samples in which the fluid has come everywhere that it can, and word of it too, and has been sent on."""
         ours = kernels.reached(self.fed)
@@ -52,7 +57,7 @@ class Region(NamedTuple):
         """Dense A and B of these links (`netctrl.model.network_model.state_matrices`)."""
         offsets, index, share = self.fed
         m = len(self.links)
-        A, B = state_matrices(self.delay, sp.csc_array((share, index, offsets), shape=(m, m)))
+        A, B = state_matrices(self.delay, sp.csc_array((share, index, offsets), shape=(m, m)).tocsr())
         return A.toarray(), B.toarray()
 
     def ordered(self) -> Region:

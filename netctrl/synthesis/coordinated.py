@@ -14,6 +14,7 @@ from netctrl.model.gain import AgedColumns, AgedGain
 from netctrl.model.information import InformationPattern
 from netctrl.model.network_model import NetworkModel
 from netctrl.synthesis._region import Region, check_splits, checked_weight, regions, sources, together
+from netctrl.synthesis._threads import blas_threads
 from netctrl.synthesis.check import steady_covariance
 from netctrl.synthesis.dare import DareSolution, solve_dare
 
@@ -134,18 +135,19 @@ class _Recursions:
         """That of a region whose links are in the order of their numbers, as the gains are."""
         key, links = region.key(), region.links.tobytes()
         if key not in self._solved:
-            if links not in self.settled:
-                self.settled[links] = _settled(region, self._names)
-            self._solved[key] = _recursion(region, self.settled[links])
+            with blas_threads(region.n_states):
+                if links not in self.settled:
+                    self.settled[links] = _settled(region, self._names)
+                self._solved[key] = _recursion(region, self.settled[links])
         return self._solved[key]
 
 
 def _settled(region: Region, names: Sequence[str]) -> _Settled:
-    A, B = region.matrices()
-    n, m = B.shape
+    n, m = region.n_states, len(region.links)
     if n > MOST_STATES:
         takes = f"networks, or a reach, whose regions have at most {MOST_STATES} states, or the localized synthesis"
         raise InvalidValue("horizon", f"exact, for a region of {n} states", takes)
+    A, B = region.matrices()
     Q = np.zeros((n, n))
     Q[n - m :, n - m :] = np.diag(region.weight)
     solution = solve_dare(A, B, Q, np.eye(m))

@@ -12,6 +12,7 @@ import scipy.linalg as sl
 from netctrl.errors import InvalidValue, RiccatiStatus
 from netctrl.model.matrix import dense_matrix, square_matrix
 from netctrl.synthesis._doubling import riccati_by_doubling, stein_by_doubling
+from netctrl.synthesis._threads import blas_threads
 
 __all__ = ["DareSolution", "solve_dare"]
 
@@ -126,7 +127,7 @@ def solve_dare(
     m = B.shape[1]
     Q, R = _symmetric("Q", dense_matrix("Q", Q, (n, n))), _symmetric("R", dense_matrix("R", R, (m, m)))
     S = np.zeros((n, m)) if S is None else dense_matrix("S", S, (n, m))
-    with np.errstate(all="ignore"):  # what overflows is no solution, and becomes a status
+    with np.errstate(all="ignore"), blas_threads(n):  # what overflows is no solution, and becomes a status
         return _METHODS[method if B.size else "doubling"](_Equation(A, B, Q, R, S))
 
 

@@ -27,6 +27,7 @@ from netctrl.synthesis._region import (
     together,
     travel_times,
 )
+from netctrl.synthesis._threads import blas_threads
 
 __all__ = ["LocalizedSynthesis", "localized", "settling_time"]
 
@@ -318,12 +319,14 @@ def _block(problems: Sequence[_Problem]) -> list[_Solution]:
 def _each(problems: Sequence[_Problem], n_jobs: int) -> list[_Solution]:
     """All problems, in blocks; the kernels let other threads run."""
     _check_size(problems)
-    if n_jobs == 1 or len(problems) <= _BLOCK:
-        return _block(problems)
-    from joblib import Parallel, delayed
+    with blas_threads(_WIDE):
+        if n_jobs == 1 or len(problems) <= _BLOCK:
+            return _block(problems)
+        from joblib import Parallel, delayed
 
-    blocks = [problems[i : i + _BLOCK] for i in range(0, len(problems), _BLOCK)]
-    return [one for block in Parallel(n_jobs, prefer="threads")(delayed(_block)(b) for b in blocks) for one in block]
+        blocks = [problems[i : i + _BLOCK] for i in range(0, len(problems), _BLOCK)]
+        done = Parallel(n_jobs, prefer="threads")(delayed(_block)(block) for block in blocks)
+        return [one for block in done for one in block]
 
 
 def _check_size(problems: Sequence[_Problem]) -> None:

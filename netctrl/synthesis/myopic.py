@@ -11,6 +11,7 @@ from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.gain import MyopicGain
 from netctrl.model.network_model import NetworkModel
 from netctrl.synthesis._region import checked_weight
+from netctrl.synthesis._threads import blas_threads
 from netctrl.synthesis.check import spectral_radius, steady_covariance
 
 __all__ = ["MyopicSynthesis", "myopic"]
@@ -109,7 +110,9 @@ def myopic(
     if cost(first)[0] >= _WALL:
         why = "fluid goes around a circle of links and never leaves it, or a weight is next to 0"
         raise NoAdmissibleDesign(f"the descent has no stable gains to start from: {why}")
-    found = minimize(cost, first, jac=True, method="L-BFGS-B", options={"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10})
+    options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10}
+    with blas_threads(n):
+        found = minimize(cost, first, jac=True, method="L-BFGS-B", options=options)
     k, g = _stable(found.x)
     F = gain(k, g)
     closed = A + B @ F
