@@ -43,9 +43,10 @@ COUNT_TAKES = "a number above 0, as in 50"
 SIZE_TAKES = "a size in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 1000 or 200kB"
 
 
-def parse_rate(text: str) -> float:
-    """A rate such as "10Mbit" (or "10Mbit/s") in bit/s; decimal prefixes, the unit is required. Raises ValueError."""
-    return _parse(text, _RATES, RATE_TAKES)
+def parse_rate(text: str, *, zero: bool = False) -> float:
+    """A rate such as "10Mbit" (or "10Mbit/s") in bit/s; decimal prefixes, the unit is required, 0 is taken only with
+    `zero`. Raises ValueError."""
+    return _parse(text, _RATES, RATE_TAKES, zero=zero)
 
 
 def parse_duration(text: str, *, zero: bool = False) -> float:

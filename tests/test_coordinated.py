@@ -437,7 +437,7 @@ def test_finite_responses_come_to_it_from_above(name: str, communication: str) -
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, inf, [1.0] * 3, [1.0, 0.0], "heavy"])
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, inf, [1.0], [1.0] * 3, [1.0, 0.0], "heavy"])
 def test_weights_are_above_zero(weight) -> None:
     with pytest.raises(InvalidValue, match=r"^weight: got .* number above 0"):
         coordinated(direct([(0, 1)], [0], [1, 1]), weight, everyone_at_once(2))

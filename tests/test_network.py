@@ -116,7 +116,7 @@ def test_whole_numbers_are_ids_too_and_0_is_one(tmp_path) -> None:
     assert Demand(source=0, target=1, mean=1e5, split={0: 1}).split == {"0": 1.0}  # ty: ignore[invalid-argument-type]
 
 
-@pytest.mark.parametrize("zero", [0, 0.0, np.float64(0), "0", "0bit", "0Mbit"])
+@pytest.mark.parametrize("zero", [0, 0.0, np.float64(0), "0", "0bit", "0Mbit", "0.0 Mbit/s"])
 def test_a_demand_may_be_steady(zero) -> None:
     assert Demand(source="a", target="b", mean=1e6, std=zero).std == 0.0
 

@@ -28,7 +28,7 @@ from netctrl.model.quantity import (
     settle,
     size,
 )
-from netctrl.units import METRES_PER_KM
+from netctrl.units import METRES_PER_KM, parse_rate
 
 if TYPE_CHECKING:
     import networkx
@@ -48,7 +48,6 @@ _MAX_BYTES = 256 * 2**20
 _MAX_LINKS = 1_000_000
 _TOPOHUB_EDGE = ("dist", "type", "ecmp_fwd", "ecmp_bwd")
 _TOPOHUB_NODE = ("type",)
-_ZERO_RATES = ("0", "0bit", "0kbit", "0Mbit", "0Gbit", "0Tbit")
 
 
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -363,11 +362,16 @@ def _ratios(field: str, value: Any) -> dict[str, float]:
 
 
 def _deviation(field: str, value: Any) -> float:
-    zero = value in _ZERO_RATES if isinstance(value, str) else isinstance(value, Real) and value == 0
     try:
-        return 0.0 if zero and value is not False else rate(field, value)
-    except InvalidValue:
+        return 0.0 if _is_zero(value) else rate(field, value)
+    except (InvalidValue, ValueError):
         raise InvalidValue(field, value, f"0, or {RATE_TAKES}") from None
+
+
+def _is_zero(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip() == "0" or parse_rate(value, zero=True) == 0.0
+    return isinstance(value, Real) and value == 0 and value is not False
 
 
 def _unique(field: str, records: Sequence[Any]) -> None:

@@ -85,9 +85,12 @@ def checked_weight(weight: float | np.ndarray, links: int) -> np.ndarray:
     """mu as an array of one finite number above 0 for each link."""
     takes = f"a number above 0 (mu = lambda·interval², no dimension), or one for each of the {links} links"
     try:
-        mu = np.broadcast_to(np.asarray(weight, dtype=float), (links,)).copy()
+        given = np.asarray(weight, dtype=float)
     except (TypeError, ValueError):
         raise InvalidValue("weight", weight, takes) from None
+    if given.shape not in ((), (links,)):
+        raise InvalidValue("weight", f"shape {given.shape}", takes)
+    mu = np.full(links, given)
     if not (np.isfinite(mu) & (mu > 0.0)).all():
         bad = mu[~(np.isfinite(mu) & (mu > 0.0))][0]
         raise InvalidValue("weight", float(bad), f"{takes}; with 0 no controller brings the backlogs back")
