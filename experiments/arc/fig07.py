@@ -32,16 +32,20 @@ def main(*, full: bool = False) -> Outcome:
     def least(data, scheme: str, phases=late) -> float:
         return min(mean(data, scheme, phase, "utilization") for phase in phases)
 
-    computed = {
-        "fig7-pi": least(fluid, PI),
-        "fig7-arc": least(fluid, ARC),
-        "fig7-arc-queue": max(mean(fluid, ARC, phase, "backlog_mean_kb") for phase in late),
-        "fig7-sfc": mean(fluid, SFC, "50 Mbit/s", "throughput_mbit_s")
-        / mean(fluid, ARC, "50 Mbit/s", "throughput_mbit_s"),
-        "fig7-avq-loss": mean(fluid, AVQ, "50 Mbit/s", "loss") / mean(fluid, DROP_TAIL, "50 Mbit/s", "loss"),
-    }
-    if found.ns3 is not None:
-        computed |= {"fig7-ns3-pi": least(found.ns3, PI), "fig7-ns3-arc": least(found.ns3, ARC)}
+    def widest(data, scheme: str, other: str, column: str) -> float:
+        """Of one scheme over another's, at 50 Mbit/s."""
+        return mean(data, scheme, "50 Mbit/s", column) / mean(data, other, "50 Mbit/s", column)
+
+    computed = {}
+    for prefix, data in (("fig7", fluid), ("fig7-ns3", found.ns3)):
+        if data is not None:
+            computed |= {
+                f"{prefix}-pi": least(data, PI),
+                f"{prefix}-arc": least(data, ARC),
+                f"{prefix}-arc-queue": max(mean(data, ARC, phase, "backlog_mean_kb") for phase in late),
+                f"{prefix}-sfc": widest(data, SFC, ARC, "throughput_mbit_s"),
+                f"{prefix}-avq-loss": widest(data, AVQ, DROP_TAIL, "loss"),
+            }
     if found.short is not None:
         computed |= {
             "fig7-short-pi": mean(found.short, PI, "20 Mbit/s", "utilization"),

@@ -320,8 +320,16 @@ def together(found: Found) -> pd.DataFrame:
 def verdicts(*figures: str) -> str:
     """What data/claims/arc.csv says of some figures in the fluid and of full runs in ns-3, claim by claim."""
     places = {f"{figure}, {place}": name for figure in figures for place, name in _PLACES.items()}
-    said = [claim for claim in claims("arc") if claim.where in places]
-    return "\n".join(f"Paper: {claim.claim}: {claim.verdict} in {places[claim.where]}." for claim in said)
+    said: dict[str, dict[str, list[str]]] = {}
+    for claim in claims("arc"):
+        if claim.where in places:
+            said.setdefault(claim.claim, {}).setdefault(claim.verdict, []).append(places[claim.where])
+    return "\n".join(
+        f"Paper: {claim}: "
+        + "; ".join(f"{verdict} in {' and in '.join(where)}" for verdict, where in found.items())
+        + "."
+        for claim, found in said.items()
+    )
 
 
 def picture(
