@@ -7,13 +7,14 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import msgspec
 import numpy as np
 
-from netctrl.errors import FileError
+from netctrl.errors import FileError, InvalidValue
 from netctrl.model.arc import ArcCertificate, ArcInputs
 from netctrl.model.display import html_table, plot
 from netctrl.model.files import read_bounded, write_atomically
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 _MAX_BYTES = 64 * 2**20
+_MOST_NUMBERS = _MAX_BYTES // 24  # in decimals
+_HERE = "\0"  # where an array goes: no name may hold this
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -104,8 +107,26 @@ class Design(
         return str(self.__struct_config__.tag)
 
     def to_json(self) -> str:
-        """The Design file's text: strict JSON, ends with a newline."""
-        return msgspec.json.format(msgspec.json.encode(self, enc_hook=_plain), indent=2).decode() + "\n"
+        """The Design file's text: strict JSON, ends with a newline.
+
+        Raises
+        ------
+        InvalidValue
+            A law of so many numbers that `read_design` wouldn't take the file.
+        """
+        _check_size(self.law)
+        arrays: list[bytes] = []
+
+        def apart(value: Any) -> Any:
+            """Arrays are kept off the indentation, which would give each number a line: a row stands on one."""
+            if not isinstance(value, np.ndarray):
+                return _plain(value)
+            arrays.append(msgspec.json.encode(value.tolist()).replace(b"],[", b"],\n["))
+            return _HERE
+
+        text = msgspec.json.format(msgspec.json.encode(self, enc_hook=apart), indent=2)
+        first, *others = text.split(msgspec.json.encode(_HERE))
+        return b"".join([first, *chain.from_iterable(zip(arrays, others, strict=True)), b"\n"]).decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the Design file: beside its place first, then renamed, so that no half of it is ever there."""
@@ -187,6 +208,22 @@ def read_arc_design(path: str | os.PathLike[str]) -> ArcDesign:
     return design
 
 
+def _check_size(law: Any) -> None:
+    numbers = _count(law)
+    if numbers > _MOST_NUMBERS:
+        takes = f"at most {_MOST_NUMBERS} in a Design file: a shorter horizon or a smaller reach; or keep it in memory"
+        raise InvalidValue("law", f"{numbers} numbers", takes)
+
+
+def _count(value: Any) -> int:
+    """Numbers in the arrays of a law."""
+    if isinstance(value, np.ndarray):
+        return value.size
+    if isinstance(value, msgspec.Struct):
+        return sum(_count(part) for part in msgspec.structs.astuple(value))
+    return sum(map(_count, value)) if isinstance(value, tuple) else 0
+
+
 def _plain(value: Any) -> Any:
     """What msgspec doesn't know, as what it does."""
     if isinstance(value, np.ndarray | np.generic):
@@ -201,7 +238,6 @@ def _array(kind: type, value: Any) -> Any:
     array = np.array(value)  # ValueError where the lists are ragged
     if array.dtype.kind not in "if" or not np.isfinite(array).all():
         raise ValueError("Expected nested lists of finite numbers, all of one shape")
-    array.setflags(write=False)
     return array
 
 

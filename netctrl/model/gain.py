@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 
@@ -38,11 +40,24 @@ class ArcLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     packet_size_bytes: float
 
 
-class _Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
-    pass
+class _Arrays(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
+    """Its arrays can't be written."""
+
+    def __post_init__(self) -> None:
+        for field in self.__struct_fields__:
+            msgspec.structs.force_setattr(self, field, _fixed(getattr(self, field)))
 
 
-class _LinkRates(_Columns, frozen=True, kw_only=True, tag_field="kind", eq=False):
+def _fixed(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_fixed, value))
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.setflags(write=False)
+    return value
+
+
+class _LinkRates(_Arrays, frozen=True, kw_only=True, tag_field="kind", eq=False):
     """A law for the rates of N links, as deviations from their nominal rates.
 
     The state x has each link's rates f_l(n), f_l(n − 1), ..., f_l(n − n_l), then the backlogs, each over the interval;
@@ -70,7 +85,7 @@ class StaticGain(_LinkRates, frozen=True, kw_only=True, tag="static", eq=False):
     """Round trip to the controller [samples]."""
 
 
-class FirColumns(_Columns, frozen=True, kw_only=True, eq=False):
+class FirColumns(_Arrays, frozen=True, kw_only=True, eq=False):
     """Responses to a unit at one link e, over T samples: q = n_e + 2 columns, the first for its backlog and the others
     for the rates in its line, newest first."""
 
@@ -93,7 +108,7 @@ class FirGain(_LinkRates, frozen=True, kw_only=True, tag="fir", eq=False):
     """(N,)"""
 
 
-class AgedColumns(_Columns, frozen=True, kw_only=True, eq=False):
+class AgedColumns(_Arrays, frozen=True, kw_only=True, eq=False):
     """What is done about a disturbance at one link e, by its age."""
 
     links: np.ndarray

@@ -238,14 +238,9 @@ class _Columns:
         return explain(self.model.links, status, link, where, self.asked, takes)
 
     def law(self) -> tuple[FirColumns, ...]:
-        """Of all links, to be read only."""
-        found = []
-        for link in range(self.model.n_links):
-            links, one = self.regions[link].links, self.of(link)[1]
-            for part in (links, one.u, one.b):
-                part.setflags(write=False)
-            found.append(FirColumns(links=links, u=one.u, b=one.b))
-        return tuple(found)
+        """Of all links."""
+        solved = [self.of(link)[1] for link in range(self.model.n_links)]
+        return tuple(FirColumns(links=self.regions[link].links, u=one.u, b=one.b) for link, one in enumerate(solved))
 
 
 def _costs(disturbances: Mapping[Source, float], columns: _Columns) -> tuple[np.ndarray, float]:
