@@ -20,6 +20,7 @@ __all__ = ["Routing", "routing"]
 
 _RATIO_TOLERANCE = 1e-6
 _OVERLOAD_TOLERANCE = 1e-9
+_SOURCES = 64  # at a time: SciPy fills a row of all nodes for each
 _HOP = 1e-9
 """Seconds that a link counts for beside its delay, so that of equally long paths the one of fewest links is taken."""
 
@@ -146,20 +147,24 @@ def _shortest_paths(network: Network) -> dict[int, dict[str, float]]:
             best[ends] = link
     entries = [(*ends, link.delay + _HOP) for ends, link in best.items()]
     graph = _sparse(entries, (len(place), len(place)))
-    sources = sorted({place[demand.source] for demand in asked.values()})
-    _, before = dijkstra(graph, indices=sources, return_predecessors=True)
-    rows = {source: row for row, source in enumerate(sources)}
+    by_source = sorted(asked, key=lambda i: place[asked[i].source])
     paths = {}
-    for i, demand in asked.items():
-        source, node, path = place[demand.source], place[demand.target], {}
-        while node != source:
-            previous = int(before[rows[source], node])
-            if previous < 0:
-                takes = f"nodes between which there is a path; none leads from {demand.source} to {demand.target}"
-                raise InvalidValue(f"demands.{demand.id}", f"{demand.source} to {demand.target}", takes)
-            path[best[previous, node].id] = 1.0
-            node = previous
-        paths[i] = path
+    for start in range(0, len(by_source), _SOURCES):
+        some = by_source[start : start + _SOURCES]
+        sources = np.unique([place[asked[i].source] for i in some])
+        _, before = dijkstra(graph, indices=sources, return_predecessors=True)
+        for i in some:
+            demand = asked[i]
+            source, node, path = place[demand.source], place[demand.target], {}
+            row = before[np.searchsorted(sources, source)]
+            while node != source:
+                previous = int(row[node])
+                if previous < 0:
+                    takes = f"nodes between which there is a path; none leads from {demand.source} to {demand.target}"
+                    raise InvalidValue(f"demands.{demand.id}", f"{demand.source} to {demand.target}", takes)
+                path[best[previous, node].id] = 1.0
+                node = previous
+            paths[i] = path
     return paths
 
 
