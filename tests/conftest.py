@@ -117,7 +117,9 @@ def kernels() -> str:
     """A hash of all that numba compiles: its own cache looks at a kernel's file, not at the files that it calls."""
     found = importlib.util.find_spec("netctrl")
     folder = Path(found.origin).parent if found is not None and found.origin else Path()
-    text = b"".join(path.read_bytes() for part in ("fluid", "sim") for path in sorted(folder.glob(f"{part}/*.py")))
+    text = b"".join(
+        path.read_bytes() for part in ("fluid", "sim", "synthesis") for path in sorted(folder.glob(f"{part}/*.py"))
+    )
     return hashlib.sha256(text).hexdigest()[:16]
 
 

@@ -126,35 +126,40 @@ def respond(
     m, lines = len(delay), len(backlog) == 0
     q = delay[0] + 2 if lines else len(backlog)
     u, b, cost = np.zeros((q, m, horizon)), np.zeros((q, m, horizon)), np.zeros((q, 2))
-    y = np.empty(len(band))
-    for column in range(q):
-        for j in range(len(y)):
-            y[j] = 0.0
-        if not lines:
+    y = np.empty((len(band), 4))  # four columns at a time, whose arithmetic the processor does at once
+    for start in range(0, q, 4):
+        y[:] = 0.0
+        for lane in range(min(4, q - start)):
+            column = start + lane
+            if not lines:
+                for i in range(m):
+                    b[column, i, 0] = backlog[column, i]
+            elif column == 0:
+                b[0, 0, 0] = 1.0
+            else:
+                t = 2 + delay[0] - column  # when what is at age column − 1 comes to the line's end
+                for p in range(fed[0][0], fed[0][1]):
+                    y[ready.place[fed[1][p], t], lane] = fed[2][p]
             for i in range(m):
-                b[column, i, 0] = backlog[column, i]
-        elif column == 0:
-            b[0, 0, 0] = 1.0
-        else:
-            t = 2 + delay[0] - column  # when what is at age column − 1 comes to the line's end
-            for p in range(fed[0][0], fed[0][1]):
-                y[ready.place[fed[1][p], t]] = fed[2][p]
-        for i in range(m):
-            if b[column, i, 0] != 0.0:
-                y[ready.place[i, 1]] += b[column, i, 0]
-                cost[column, 1] += weight[i] * b[column, i, 0] ** 2
+                if b[column, i, 0] != 0.0:
+                    y[ready.place[i, 1], lane] += b[column, i, 0]
+                    cost[column, 1] += weight[i] * b[column, i, 0] ** 2
         _substitute(band, y)
         for j in range(len(ready.link)):
-            z = 0.0
+            z0 = z1 = z2 = z3 = 0.0
             for p in range(ready.offset[j], ready.offset[j + 1]):
-                z += ready.value[p] * y[ready.row[p]]
-            z /= ready.weight[j]
+                value, row = ready.value[p], ready.row[p]
+                z0 += value * y[row, 0]
+                z1 += value * y[row, 1]
+                z2 += value * y[row, 2]
+                z3 += value * y[row, 3]
+            z = (z0, z1, z2, z3)
             kind = 0 if j < ready.rates else 1
-            cost[column, kind] += ready.weight[j] * z * z
-            if kind == 0:
-                u[column, ready.link[j], ready.time[j] - 1] = z
-            else:
-                b[column, ready.link[j], ready.time[j] - 1] = z
+            into = u if kind == 0 else b
+            for lane in range(min(4, q - start)):
+                x = z[lane] / ready.weight[j]
+                cost[start + lane, kind] += ready.weight[j] * x * x
+                into[start + lane, ready.link[j], ready.time[j] - 1] = x
     return u, b, cost
 
 
@@ -299,13 +304,25 @@ def factorise(band: np.ndarray) -> bool:
 
 @njit(cache=True, nogil=True)
 def _substitute(band, y):
-    """Solve L L' y = y in place."""
+    """Solve L L' y = y in place, for four columns y."""
     rows, width = band.shape
     for j in range(rows):
-        y[j] /= band[j, 0]
+        scale = 1.0 / band[j, 0]
+        y0, y1, y2, y3 = y[j, 0] * scale, y[j, 1] * scale, y[j, 2] * scale, y[j, 3] * scale
+        y[j, 0], y[j, 1], y[j, 2], y[j, 3] = y0, y1, y2, y3
         for i in range(1, min(width, rows - j)):
-            y[j + i] -= band[j, i] * y[j]
+            factor = band[j, i]
+            y[j + i, 0] -= factor * y0
+            y[j + i, 1] -= factor * y1
+            y[j + i, 2] -= factor * y2
+            y[j + i, 3] -= factor * y3
     for j in range(rows - 1, -1, -1):
+        y0, y1, y2, y3 = y[j, 0], y[j, 1], y[j, 2], y[j, 3]
         for i in range(1, min(width, rows - j)):
-            y[j] -= band[j, i] * y[j + i]
-        y[j] /= band[j, 0]
+            factor = band[j, i]
+            y0 -= factor * y[j + i, 0]
+            y1 -= factor * y[j + i, 1]
+            y2 -= factor * y[j + i, 2]
+            y3 -= factor * y[j + i, 3]
+        scale = 1.0 / band[j, 0]
+        y[j, 0], y[j, 1], y[j, 2], y[j, 3] = y0 * scale, y1 * scale, y2 * scale, y3 * scale

@@ -19,6 +19,9 @@ __all__ = ["MyopicSynthesis", "myopic"]
 _FLOOR = 1e-12
 """Part of the demands' variance that is given to every buffer: without it the cost is flat where nothing disturbs."""
 
+_EDGE = 7.0
+"""Of log(s/(1 − s)), s = k/(2 + 2g), and of 2 artanh |g|: links are kept within 0.999 of what is stable by itself."""
+
 _WALL = 1e3
 """In place of the logarithm of a cost that is infinite."""
 
@@ -35,7 +38,8 @@ class MyopicSynthesis:
     cost_queue: float
     spectral_radius: float
     gradient: float
-    """Greatest derivative of the logarithm of the cost by a gain: 0 at a local optimum."""
+    """Greatest derivative of the logarithm of the cost by log(s/(1 − s)), s = k/(2 + 2g), or by artanh g: 0 at a local
+    optimum. Gains that are held at the edge of what is stable don't count."""
 
 
 def myopic(
@@ -110,10 +114,13 @@ def myopic(
     if cost(first)[0] >= _WALL:
         why = "fluid goes around a circle of links and never leaves it, or a weight is next to 0"
         raise NoAdmissibleDesign(f"the descent has no stable gains to start from: {why}")
-    options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10}
+    bounds = np.repeat([[-np.inf, _EDGE], [-0.5 * _EDGE, 0.5 * _EDGE]], N, axis=0)
+    # A memory as long as there are gains makes steps like Newton's, in the narrow valleys of links that nearly ring.
+    options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": min(2 * N, 100)}
     with blas_threads(n):
-        found = minimize(cost, first, jac=True, method="L-BFGS-B", options=options)
+        found = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     k, g = _stable(found.x)
+    free = (found.x > bounds[:, 0]) & (found.x < bounds[:, 1])
     F = gain(k, g)
     closed = A + B @ F
     Y = steady_covariance(closed, (H * model.std**2) @ H.T)
@@ -124,7 +131,7 @@ def myopic(
         cost_rate=rate,
         cost_queue=queue,
         spectral_radius=spectral_radius(closed),
-        gradient=float(np.abs(slopes(k, g)[1:]).max()),
+        gradient=float(np.abs(cost(found.x)[1][free]).max(initial=0.0)),
     )
 
 
