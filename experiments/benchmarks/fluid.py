@@ -1,13 +1,61 @@
-"""The fluid kernel's peer: the same scheme in vectorised NumPy, a Python loop over steps, arrays over classes."""
+"""The fluid kernel against the same scheme in vectorised NumPy, a Python loop over steps, arrays over classes; and the
+fluid against packets.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import time
+from collections.abc import Iterator
 
+import numpy as np
+import packets
+from rows import Row, Turns, against, alternate
+
+from netctrl.datasets import scenario_path
 from netctrl.model.queue import ArcQueue
-from netctrl.model.scenario import BulkFlows, Link, Scenario
+from netctrl.model.scenario import BulkFlows, Link, Scenario, read_scenario
 from netctrl.sim.kernel import advance
 from netctrl.sim.problem import Problem, problem
+from netctrl.sim.run import class_steps, simulate
+
+
+def rows() -> Iterator[Row]:
+    yield from kernel()
+    if packets.available():
+        yield staircase()
+
+
+def kernel() -> Iterator[Row]:
+    """Seconds for a million class-steps; the peer computes the same numbers (`agree`)."""
+    difference = agree()
+    for classes, steps in ((100, 20_000), (1000, 4_000)):
+        chosen = scenario(classes, steps)
+        ready = [problem(chosen) for _ in range(40)]  # a run changes its arrays: each has its own
+        turns = alternate(lambda r=ready: by_kernel(r.pop()), lambda r=ready: by_numpy(r.pop()), 7)
+        millions = classes * steps / 1e6
+        ours, theirs = ([t / millions for t in times] for times in turns[:2])
+        what = f"fluid, a million class-steps of {classes} classes"
+        peer = f"vectorised NumPy (differs by {difference:.0e})"
+        target = ("<= 12.5 ms (8e7/s) and >= 20x", lambda t, r: t <= 0.0125 and r >= 20.0)
+        if classes == 1000:  # the more classes, the better NumPy's overhead is shared
+            target = ("<= 12.5 ms (8e7/s)", lambda t, _: t <= 0.0125)
+        yield against(what, peer, turns._replace(ours=ours, theirs=theirs), *target)
+
+
+def staircase() -> Row:
+    """The staircase of 10 to 400 bulk flows: once in ns-3, compiled before, against the fluid."""
+    chosen = read_scenario(scenario_path("arc-staircase-bulk"))
+    simulate(chosen)
+    ours = []
+    for _ in range(5):
+        start = time.perf_counter()
+        simulate(chosen)
+        ours.append(time.perf_counter() - start)
+    ran = packets.timed_ns3(chosen)
+    what = f"staircase of 900 s, fluid ({class_steps(chosen) / 1e6:.0f}e6 class-steps)"
+    peer = f"{ran.simulator} ({ran.peak_mib:.0f} MiB)"
+    turns = Turns(ours, [ran.wall_s] * len(ours), (None, None))
+    return against(what, peer, turns, ">= 300x", lambda _, r: r >= 300.0)
 
 
 def scenario(classes: int, steps: int, step: float = 0.005) -> Scenario:

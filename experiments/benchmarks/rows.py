@@ -1,0 +1,63 @@
+"""A row of the table, and how the two ways in it are timed.
+
+Ours and the peer take turns, so that a machine whose speed drifts slows both; each time is shown with its noise as
+median (min to max). Nothing here is a test: a missed target is printed, not raised.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    what: str
+    ours: str
+    peer: str
+    theirs: str
+    ratio: str
+    target: str
+    met: bool | None
+    """None: no target."""
+
+
+class Turns(NamedTuple):
+    ours: list[float]
+    theirs: list[float]
+    answers: tuple[Any, Any]
+
+
+def alternate(ours: Callable[[], Any], peer: Callable[[], Any], rounds: int, repeats: int = 1) -> Turns:
+    """Seconds for one call of each, in turns, after one call of each that isn't counted but whose answers are kept."""
+    times: tuple[list[float], list[float]] = ([], [])
+    answers = ours(), peer()
+    for _ in range(rounds):
+        for call, kept in zip((ours, peer), times, strict=True):
+            start = time.perf_counter()
+            for _ in range(repeats):
+                call()
+            kept.append((time.perf_counter() - start) / repeats)
+    return Turns(*times, answers)
+
+
+def against(what: str, peer: str, turns: Turns, target: str, met: Callable[[float, float], bool] | None) -> Row:
+    """The row of two ways; `met` is asked with the median of our seconds and that of peer/ours."""
+    ratio = median(b / a for a, b in zip(turns.ours, turns.theirs, strict=True))
+    verdict = None if met is None else met(median(turns.ours), ratio)
+    return Row(what, span(turns.ours), peer, span(turns.theirs), f"{ratio:.3g}", target, verdict)
+
+
+def span(times: Sequence[float]) -> str:
+    units = ((1.0, "s"), (1e3, "ms"), (1e6, "us"))
+    scale, unit = next((s, u) for s, u in units if median(times) * s >= 1.0 or u == "us")
+    return f"{median(times) * scale:.3g} ({min(times) * scale:.3g} to {max(times) * scale:.3g}) {unit}"
+
+
+def table(rows: Iterable[Row]) -> str:
+    verdicts = {None: "", True: "met", False: "MISSED"}
+    lines = [("what", "ours", "peer", "peer's time", "peer/ours", "target", "")]
+    lines += [(*row[:-1], verdicts[row.met]) for row in rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
