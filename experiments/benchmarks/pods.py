@@ -90,7 +90,7 @@ def timed(network: Network, communication: str, reach: int, n_jobs: int, clock: 
     middle = clock()
     found = ready.synthesis(n_jobs=n_jobs)
     end = clock()
-    size = {id(part): part.nbytes for column in found.law.columns for part in (column.u, column.b)}
+    size = {id(part.base): part.nbytes for column in found.law.columns for part in (column.u, column.b)}
     return Took(middle - start, end - middle, ready.model.n_states, sum(size.values()) / 1e9)
 
 
