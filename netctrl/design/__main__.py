@@ -34,10 +34,11 @@ UTILIZATION_TAKES = "a number in (0, 1], as in 0.98"
 QUEUE_TAKES = "a number of packets of at least 0, as in 0, or a size with its unit, as in 50kB"
 MU_TAKES = "a weight above 0 (lambda·interval²) of squared backlogs; without it, links bring their own, as in 1"
 HORIZON_TAKES = "auto, exact, or a whole number of samples, as in 24"
+MYOPIC_TAKES = "auto (static gains) or the length of its filters"
 ALPHA_TAKES = "a gain above 0 per packet, as in 1.42e-5"
 
 # Argument of netctrl.arc -> option, where the two differ by more than dashes.
-OPTIONS = {"flows": "--N", "fragile_flows": "--fragile-N", "output": "-o"}
+OPTIONS = {"flows": "--N", "fragile_flows": "--fragile-N", "output": "-o", "law": "the law"}
 
 app = new_app("python -m netctrl.design", "Control laws for congestion management, with certificates.")
 
@@ -113,7 +114,7 @@ def hftrac(
     architecture: Annotated[str, option("NAME", "god, centralized, coordinated or myopic")] = "coordinated",
     information_delay: Annotated[str | None, option("N", "round trip to a central controller, in samples")] = None,
     communication: Annotated[str, option("HOW", "out-of-band or in-band, of coordinated control")] = "out-of-band",
-    horizon: Annotated[str, option("T", HORIZON_TAKES)] = "auto",
+    horizon: Annotated[str, option("T", f"{HORIZON_TAKES}; of myopic control {MYOPIC_TAKES}")] = "auto",
     reach: Annotated[str | None, option("N", "links off the route that hear later than N samples take no part")] = None,
     capacity: Annotated[str | None, option("RATE", "of links for which the file gives none")] = None,
     compare: Annotated[bool, option("", "all four architectures side by side")] = False,

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_whole
 from netctrl.fluid.information import COMMUNICATIONS, information_pattern
 from netctrl.fluid.linearize import network_model, network_state_space
 from netctrl.fluid.routing import routing
@@ -31,6 +31,7 @@ from netctrl.synthesis.coordinated import coordinated
 from netctrl.synthesis.delayed import delayed_regulator
 from netctrl.synthesis.localized import localized
 from netctrl.synthesis.myopic import myopic
+from netctrl.synthesis.myopic_fir import myopic_fir
 
 __all__ = ["hftrac"]
 
@@ -79,7 +80,8 @@ def hftrac(
         Of a coordinated controller: over all lines in both directions, or with the data.
     horizon : int or {"auto", "exact"}
         Length of a coordinated controller's responses [samples]: "auto" keeps within 1e-6 of the least cost, "exact" is
-        the best there is, of infinite length.
+        the best there is, of infinite length. Of a myopic controller: with "auto" its gains are static, a number is
+        the length of its filters, for networks in which no links feed one another in a circle.
     reach : int, optional
         Links that hear of a disturbance later than this [samples] and to which its fluid doesn't come take no part.
     compare : bool
@@ -99,7 +101,7 @@ def hftrac(
         An argument outside its bounds, a network that can't be routed, links without a weight, or a network too large
         for the architecture's dense equation.
     NoAdmissibleDesign
-        The information comes too late, or the horizon is too short; the text says where.
+        The information comes too late, the horizon is too short, or fluid goes around in a circle; the text says where.
 
     Notes
     -----
@@ -173,7 +175,7 @@ def _design(plant: _Plant, asked: HftracInputs, n_jobs: int) -> _Made:
                 return _central(plant, asked.information_delay, None)
             return _central(plant, *_nearest(plant))
         case "myopic":
-            return _myopic(plant)
+            return _myopic(plant, asked)
         case _ if asked.horizon == "exact":
             return _exact(plant, asked)
     return _localized(plant, asked, n_jobs)
@@ -239,9 +241,13 @@ def _exact(plant: _Plant, asked: HftracInputs) -> _Made:
     )
 
 
-def _myopic(plant: _Plant) -> _Made:
-    A, B, H = _matrices(plant)
-    found = myopic(plant.model, A, B, H, plant.mu)
+def _myopic(plant: _Plant, asked: HftracInputs) -> _Made:
+    if isinstance(asked.horizon, int):
+        found = myopic_fir(plant.model, plant.mu, horizon=asked.horizon)
+        note, radius, length = f"filters of {found.horizon} samples, locally optimal", 0.0, found.horizon
+    else:
+        found = myopic(plant.model, *_matrices(plant), plant.mu)
+        note, radius, length = "static gains, locally optimal", found.spectral_radius, None
     # Who knows only itself knows less than who hears what travels with the data.
     information = _information(plant, "in-band")
     if plant.model.n_states <= EXACT_STATES:
@@ -253,8 +259,9 @@ def _myopic(plant: _Plant) -> _Made:
         cost=found.cost,
         cost_rate=found.cost_rate,
         bound=bound,
-        spectral_radius=found.spectral_radius,
-        note="static gains, locally optimal",
+        spectral_radius=radius,
+        note=note,
+        horizon=length,
     )
 
 
@@ -279,10 +286,16 @@ def _checked(
         raise InvalidValue("communication", communication, " or ".join(COMMUNICATIONS))
     if information_delay is not None and architecture != "centralized":
         raise InvalidValue("information_delay", information_delay, "no value: it is that of a centralized controller")
-    for name, value in (("information_delay", information_delay), ("reach", reach)):
-        _whole(name, value, "a whole number of samples of at least 0")
+    samples = "a whole number of samples of at least"
+    if information_delay is not None:
+        information_delay = checked_whole("information_delay", information_delay, f"{samples} 0")
+    if reach is not None:
+        reach = checked_whole("reach", reach, f"{samples} 0")
     if horizon not in ("auto", "exact"):
-        _whole("horizon", horizon, "auto, exact, or a whole number of samples of at least 1", least=1)
+        horizon = checked_whole("horizon", horizon, f"auto, exact, or {samples} 1", at_least=1)
+    if horizon == "exact" and architecture == "myopic":
+        takes = "auto or a whole number of samples: of myopic controllers the best is not known"
+        raise InvalidValue("horizon", horizon, takes)
     return HftracInputs(
         network=network,
         interval_s=float(interval_s),
@@ -293,12 +306,6 @@ def _checked(
         horizon=horizon,
         reach=reach,
     )
-
-
-def _whole(name: str, value: object, takes: str, least: int = 0) -> None:
-    right = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
-    if value is not None and not right:
-        raise InvalidValue(name, value, takes)
 
 
 def _plant(asked: HftracInputs) -> _Plant:
@@ -318,7 +325,10 @@ def _plant(asked: HftracInputs) -> _Plant:
 def _matrices(plant: _Plant) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     states = plant.model.n_states
     if states > MOST_DENSE_STATES:
-        takes = f"coordinated for so many states; the equation of the others is dense (at most {MOST_DENSE_STATES})"
+        takes = (
+            "coordinated for so many states, or myopic with a horizon; the equation of the others is dense "
+            f"(at most {MOST_DENSE_STATES})"
+        )
         raise InvalidValue("architecture", f"a network of {states} states", takes)
     system, H = network_state_space(plant.model)
     return system.A.toarray(), system.B.toarray(), H.toarray()
@@ -348,11 +358,16 @@ def _nearest(plant: _Plant) -> tuple[int, str]:
 
 
 def _comparison(plant: _Plant, asked: HftracInputs, made: _Made, n_jobs: int) -> tuple[ArchitectureCost, ...]:
-    """All architectures with the same weights; the one that was asked for as it was made."""
+    """All architectures with the same weights; the one that was asked for as it was made.
+
+    The horizon is that of coordinated control, unless myopic control was asked for.
+    """
     costs: dict[Architecture, _Made] = {asked.architecture: made}
     for other in ARCHITECTURES:
         if other not in costs:
-            costs[other] = _design(plant, msgspec.structs.replace(asked, architecture=other), n_jobs)
+            horizon = "auto" if "myopic" in (other, asked.architecture) else asked.horizon
+            changed = msgspec.structs.replace(asked, architecture=other, horizon=horizon)
+            costs[other] = _design(plant, changed, n_jobs)
     god = costs["god"].cost
     return tuple(
         ArchitectureCost(

@@ -101,6 +101,8 @@ class FirColumns(_Arrays, frozen=True, kw_only=True, eq=False):
 class FirGain(_LinkRates, frozen=True, kw_only=True, tag="fir", eq=False):
     """Coordinated HFTraC: δ = x − x̂, u(n) = Σ_t M(t + 1) δ(n − t), x̂(n + 1) = Σ_t R(t + 2) δ(n − t).
 
+    Myopic HFTraC of finite length too: then a link's columns hold that link alone, and all that arrives at it is δ.
+
     Source: HFTraC paper, eq. (14).
     """
 

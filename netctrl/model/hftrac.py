@@ -32,7 +32,7 @@ class HftracInputs(_Record, frozen=True):
     """Round trip to a central controller [samples]; null: to the node that is nearest to the farthest link."""
     communication: Literal["out-of-band", "in-band"]
     horizon: int | Literal["auto", "exact"]
-    """Of a coordinated controller [samples]."""
+    """Of a coordinated controller, or of a myopic one's filters [samples]; auto: myopic gains are static."""
     reach: int | None
     """Greatest information delay [samples] of links that help though the fluid doesn't come to them; null: all."""
 
@@ -61,7 +61,8 @@ class HftracCertificate(_Record, frozen=True):
     spectral_radius: float
     """Of the closed loop, from one sample to the next; 0 where all dies out in finite time."""
     horizon: int | None
-    """Samples after which a coordinated controller of finite length has everything at rest."""
+    """Samples after which a coordinated controller of finite length has everything at rest, or each link of a myopic
+    one what came to it at once."""
     excess_over_exact: float | None
     """Cost of a controller of finite length over the least for the same information, − 1; an upper bound where the
     exact one was not computed."""

@@ -86,7 +86,8 @@ def hftrac_summary(inputs: HftracInputs, proof: HftracCertificate) -> tuple[str,
         ("spectral radius", f"{proof.spectral_radius:.6f}"),
     ]
     if proof.horizon is not None:
-        rows.append(("horizon", f"{proof.horizon} samples; {proof.excess_over_exact:.2g} over the exact cost"))
+        over = "" if proof.excess_over_exact is None else f"; {proof.excess_over_exact:.2g} over the exact cost"
+        rows.append(("horizon", f"{proof.horizon} samples{over}"))
     if proof.region is not None:
         rows.append(("locality", f"a disturbance concerns at most {proof.region} of {proof.links} links"))
     if proof.residual is not None:
