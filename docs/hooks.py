@@ -17,7 +17,8 @@ FROM_THE_ROOT = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTIN
 # What pymdownx.arithmatex leaves in generic mode.
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
-# A line such as "[claims: Fig. 5]": the claims of data/claims/arc.csv whose place begins with that.
+# A line such as "[claims: Fig. 5]": the page's paper's claims (arc-figures.md: data/claims/arc.csv) whose place begins
+# with that.
 CLAIMS = re.compile(r"^\[claims: (.+)\]$", re.MULTILINE)
 # A line such as "[table: arc-peers]": docs/assets/arc-peers.csv.
 TABLE = re.compile(r"^\[table: ([\w-]+)\]$", re.MULTILINE)
@@ -37,8 +38,7 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Replace each line that asks for claims, or for a table that a figure made, by the table."""
     root = Path(config.config_file_path).parent
-    with (root / "data" / "claims" / "arc.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    claims = root / "data" / "claims" / f"{re.split('[-.]', page.file.src_path)[0]}.csv"
 
     def made(match: re.Match[str]) -> str:
         with (root / "docs" / "assets" / f"{match[1]}.csv").open(newline="", encoding="utf-8") as file:
@@ -46,9 +46,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *body])
 
     def table(match: re.Match[str]) -> str:
+        with claims.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
         chosen = [row for row in rows if re.match(rf"{re.escape(match[1])}(?!\d)", row["where"])]
         if not chosen:
-            raise PluginError(f"{page.file.src_path}: data/claims/arc.csv has nothing about {match[1]}")
+            raise PluginError(f"{page.file.src_path}: data/claims/{claims.name} has nothing about {match[1]}")
         lines = ["| claim | in | paper | here | verdict |", "|---|---|---|---|---|"]
         for row in chosen:
             here = f"{float(row['value']):.4g} {row['unit']}" if row["value"] else ""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from common import write
 
-from netctrl.datasets import claims
+from netctrl.datasets import PAPERS, claims
 
 HERE = Path(__file__).resolve().parent
 FIGURES = (
@@ -29,6 +29,9 @@ FIGURES = (
     "arc/fig07",
     "arc/fig08",
     "arc/fig11",
+    "hftrac/architectures",
+    "hftrac/norms",
+    "hftrac/limits",
 )
 
 
@@ -58,8 +61,8 @@ def main(argv: list[str]) -> int:
             shutil.copy(folder / f"{outcome.name}.png", asset.with_suffix(".png"))
             if outcome.table is not None:
                 outcome.table.to_csv(asset.with_suffix(".csv"), index=False)
-    rest = [claim.id for claim in claims("arc") if claim.verdict == "open"]
-    print(f"\n{fallen} verdicts fell; claims of the ARC paper that are open: {', '.join(rest) or 'none'}")
+    rest = [f"{paper}/{claim.id}" for paper in PAPERS for claim in claims(paper) if claim.verdict == "open"]
+    print(f"\n{fallen} verdicts fell; claims that are open: {', '.join(rest) or 'none'}")
     return 1 if fallen else 0
 
 
