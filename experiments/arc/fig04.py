@@ -27,7 +27,7 @@ START, SETTLED = 50.0, 100.0
 AMPLITUDE = 0.5e6
 
 
-def scenario(gamma: float, frequency: float, amplitude: float = AMPLITUDE, duration: float = 351.3) -> Scenario:
+def scenario(gamma: float, frequency: float, amplitude: float = AMPLITUDE, duration: float = 225.7) -> Scenario:
     error = RateError(amplitude=amplitude, frequency_rad_s=frequency, start=START) if amplitude else None
     queue = ArcQueue(alpha=ALPHA, epoch=EPOCH, target_utilization=gamma, rate_error=error)
     line = Link(id="line", source="a", target="b", capacity="8Mbit", delay="10ms", buffer="500kB", queue=queue)

@@ -82,7 +82,7 @@ def main(*, full: bool = False) -> Outcome:
     }
     computed = {f"onset-{name}": ratio for name, ratio in onsets.items()}
     limit, expected = limits["noq-1"], predicted_period(made["noq-1"])
-    scenarios = [scenario(ratio * limit, 1500.0 if full else 600.0) for ratio in RATIOS]
+    scenarios = [scenario(ratio * limit, 1500.0 if full else 400.0) for ratio in RATIOS]
     runs = {"fluid": [simulate(each) for each in scenarios]}
     if available():
         runs["ns-3"] = run_all(scenarios)
