@@ -35,6 +35,7 @@ __all__ = [
     "report",
     "run",
     "say",
+    "workers",
     "write_all",
 ]
 
@@ -151,6 +152,30 @@ def check_places(places: Mapping[str, str | None]) -> None:
     for name, path in places.items():
         if path is not None:
             _attempt(name, path, lambda path=path: check_writable(path))
+
+
+@contextmanager
+def workers(address: str | None) -> Generator[None]:
+    """What joblib runs within goes to the workers of the Dask scheduler at `address`; it stays here without one."""
+    if address is None:
+        yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InvalidValue(
+            "dask", address, "no value where Dask isn't installed: pip install 'netctrl[dask]'"
+        ) from None
+    import joblib
+
+    try:
+        client = Client(address, timeout="10s", set_as_default=True)
+    except (OSError, ValueError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        takes = f"the address of a Dask scheduler that answers, as in tcp://127.0.0.1:8786 (here: {why})"
+        raise InvalidValue("dask", address, takes) from None
+    with client, joblib.parallel_config(backend="dask"):
+        yield
 
 
 def write_all(files: Mapping[str, tuple[str, Callable[[], bytes]]]) -> None:

@@ -7,7 +7,19 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli import GOOD, PLOT_SUFFIXES, checked_plot, invocation, new_app, option, report, run, say, write_all
+from netctrl.cli import (
+    GOOD,
+    PLOT_SUFFIXES,
+    checked_plot,
+    invocation,
+    new_app,
+    option,
+    report,
+    run,
+    say,
+    workers,
+    write_all,
+)
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
 from netctrl.units import (
     COUNT_TAKES,
@@ -34,11 +46,12 @@ UTILIZATION_TAKES = "a number in (0, 1], as in 0.98"
 QUEUE_TAKES = "a number of packets of at least 0, as in 0, or a size with its unit, as in 50kB"
 MU_TAKES = "a weight above 0 (lambda·interval²) of squared backlogs; without it, links bring their own, as in 1"
 HORIZON_TAKES = "auto, exact, or a whole number of samples, as in 24"
+JOBS_TAKES = "a number of threads of at least 1, or -1: one for each core"
 MYOPIC_TAKES = "auto (static gains) or the length of its filters"
 ALPHA_TAKES = "a gain above 0 per packet, as in 1.42e-5"
 
 # Argument of netctrl.arc -> option, where the two differ by more than dashes.
-OPTIONS = {"flows": "--N", "fragile_flows": "--fragile-N", "output": "-o", "law": "the law"}
+OPTIONS = {"flows": "--N", "fragile_flows": "--fragile-N", "output": "-o", "law": "the law", "n_jobs": "--jobs"}
 
 app = new_app("python -m netctrl.design", "Control laws for congestion management, with certificates.")
 
@@ -117,6 +130,8 @@ def hftrac(
     horizon: Annotated[str, option("T", f"{HORIZON_TAKES}; of myopic control {MYOPIC_TAKES}")] = "auto",
     reach: Annotated[str | None, option("N", "links off the route that hear later than N samples take no part")] = None,
     capacity: Annotated[str | None, option("RATE", "of links for which the file gives none")] = None,
+    jobs: Annotated[str, option("N", "threads of the localized synthesis, -1: all cores")] = "-1",
+    dask: Annotated[str | None, option("ADDRESS", "its workers, by their scheduler: tcp://127.0.0.1:8786")] = None,
     compare: Annotated[bool, option("", "all four architectures side by side")] = False,
     json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
     output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
@@ -132,6 +147,7 @@ def hftrac(
         "horizon": horizon if horizon in ("auto", "exact") else _read("horizon", horizon, int, HORIZON_TAKES),
         "reach": _read_samples("reach", reach),
         "compare": compare,
+        "n_jobs": _read("jobs", jobs, int, JOBS_TAKES),
         "argv": invocation(),
     }
     rate = None if capacity is None else _read("capacity", capacity, parse_rate, RATE_TAKES)
@@ -142,7 +158,8 @@ def hftrac(
 
     path = network_path(network)
     try:
-        design = netctrl.hftrac(netctrl.read_network(path, capacity=rate), inputs=[path], **arguments)
+        with workers(dask):
+            design = netctrl.hftrac(netctrl.read_network(path, capacity=rate), inputs=[path], **arguments)
     except InvalidValue as error:
         if "." in error.argument or error.argument == "demands":  # a place in the network
             raise FileError(path, str(error)) from None

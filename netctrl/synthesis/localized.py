@@ -97,7 +97,7 @@ def localized(
     hops : int, optional
         Links that are more than so many links away take no part, nor do those that feed them (d-hop locality).
     n_jobs : int
-        Threads, −1: all cores; another joblib backend, such as Dask's, is used where one is set.
+        Threads, −1: all cores; above 1 another joblib backend, such as Dask's, is used where one is set.
 
     Raises
     ------
@@ -117,6 +117,8 @@ def localized(
     for name, value, least in (("horizon", horizon, 1), ("reach", reach, 0), ("hops", hops, 0)):
         if value is not None:
             checked_whole(name, value, f"a whole number of at least {least}", at_least=least)
+    if n_jobs != -1:
+        checked_whole("n_jobs", n_jobs, "a number of threads of at least 1, or -1: one for each core", at_least=1)
     travel, disturbances = travel_times(model), sources(model)
     entered = sorted({link for links, _ in disturbances for link in links})
     settle = settling_time(float(mu.min()), tolerance)
