@@ -598,7 +598,7 @@ def shipped(name: str) -> Network:
 
 
 def test_these_come_with_netctrl() -> None:
-    assert networks() == ("abilene", "merge", "tandem", "testbed")
+    assert networks() == ("abilene", "merge", "tandem", "testbed", "wan")
 
 
 @pytest.mark.parametrize("name", networks())
@@ -630,6 +630,17 @@ def test_numbers_of_the_hftrac_paper_stand_in_them(name, capacity, buffer, load)
     assert [link.capacity / 1e6 for link in network.links] == capacity
     assert [8 * (link.buffer or 0.0) / 1e6 for link in network.links] == pytest.approx(buffer, rel=1e-15)
     assert routing(network).load / 1e6 == pytest.approx(load, rel=1e-15)
+
+
+def test_the_wan_has_what_the_papers_text_gives() -> None:
+    """Four sites on three continents, buffers of 0.8 Mbit, deviations of 5 Mbit/s; the rest is ours."""
+    network = shipped("wan")
+    assert len(network.nodes) == 4
+    assert {link.buffer for link in network.links} == {0.8e6 / 8}
+    assert {demand.std for demand in network.demands} == {5e6}
+    east = {link.id: link.delay for link in network.links}
+    assert east["FRA->IAD"] == east["IAD->FRA"] == pytest.approx(6.5e6 / 2e8, rel=0.01)
+    assert east["SFO->TYO"] == pytest.approx(8.27e6 / 2e8, rel=0.01)
 
 
 def test_abilene_is_the_backbone_of_the_hftrac_paper() -> None:
