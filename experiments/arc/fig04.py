@@ -25,9 +25,10 @@ ALPHA, EPOCH, FLOWS, RTT = 1.12e-3, 0.2, 35, 0.1
 GAMMAS, FREQUENCIES = (0.95, 0.5), (0.1, 100.0)
 START, SETTLED = 50.0, 100.0
 AMPLITUDE = 0.5e6
+SHORT, LONG = (round(SETTLED + turns * 2.0 * math.pi / FREQUENCIES[0], 1) for turns in (2, 4))
 
 
-def scenario(gamma: float, frequency: float, amplitude: float = AMPLITUDE, duration: float = 225.7) -> Scenario:
+def scenario(gamma: float, frequency: float, amplitude: float = AMPLITUDE, duration: float = SHORT) -> Scenario:
     error = RateError(amplitude=amplitude, frequency_rad_s=frequency, start=START) if amplitude else None
     queue = ArcQueue(alpha=ALPHA, epoch=EPOCH, target_utilization=gamma, rate_error=error)
     line = Link(id="line", source="a", target="b", capacity="8Mbit", delay="10ms", buffer="500kB", queue=queue)
@@ -70,9 +71,10 @@ def throughput(result: SimulationResult) -> float:
 
 def main(*, full: bool = False) -> Outcome:
     cases = [(gamma, frequency) for gamma in GAMMAS for frequency in FREQUENCIES]
-    runs = {"fluid": [simulate(scenario(*case)) for case in cases]}
+    scenarios = [scenario(*case, duration=LONG if full else SHORT) for case in cases]
+    runs = {"fluid": [simulate(each) for each in scenarios]}
     if available():
-        runs["ns-3"] = run_all([scenario(*case) for case in cases])
+        runs["ns-3"] = run_all(scenarios)
     rows = []
     for results in runs.values():
         for (gamma, frequency), result in zip(cases, results, strict=True):
