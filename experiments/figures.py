@@ -1,8 +1,8 @@
 """Make the figures: `python experiments/figures.py [PAPER/NAME ...]`; all of them without arguments.
 
 Exit status 1 where a number that data/claims/ calls reproduced, or any other computed verdict, no longer stands.
-`--docs` also copies pictures and tables to docs/assets/; `--full` runs the onset and Fig. 4 in ns-3 in full length (the traffic
-studies' full runs are experiments/full.py's). Without an ns-3 its numbers are left out.
+`--docs` also copies pictures and tables to docs/assets/; `--full` runs the onset and Fig. 4 in ns-3 in full length (the
+traffic studies' full runs are experiments/full.py's). Without an ns-3 its numbers are left out.
 """
 
 from __future__ import annotations
