@@ -530,6 +530,13 @@ def test_the_cost_is_the_variance_of_a_long_run() -> None:
         assert abs(sample.mean() - expected) < 4.0 * error
 
 
+def test_a_column_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("netctrl.synthesis.localized"), "_MOST_ENTRIES", 50)
+    one = published("merge")
+    with pytest.raises(InvalidValue, match=r"^reach: .* less: a column has \d links over \d+ samples"):
+        localized(one.model, 1.0, one.pattern)
+
+
 def test_the_test_and_the_package_write_the_same_state_space() -> None:
     one = case(random_network(2))
     system, H = network_state_space(one.model)

@@ -330,5 +330,8 @@ def _check_size(problems: Sequence[_Problem]) -> None:
     for problem in problems:
         links, T = len(problem.region.links), problem.horizon
         if links * T * 2 * links > _MOST_ENTRIES:
-            takes = f"less, since a region has {links} links over {T} samples; or communication in band"
+            takes = (
+                f"less: a column has {links} links over {T} samples. Shorter routes, longer intervals, larger weights "
+                "or, out of band, a smaller reach make it smaller"
+            )
             raise InvalidValue("reach", "regions that large", takes)
