@@ -60,7 +60,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def typing(session: nox.Session) -> None:
     """The package's types, against the types of the libraries it uses."""
-    session.install(*PINNED, *PROJECT["dependencies"], *EXTRAS["typing"])
+    session.install(*PINNED, *PROJECT["dependencies"], *EXTRAS["dask"], *EXTRAS["typing"])
     session.run("ty", "check", "--python", session.virtualenv.location, *session.posargs)
 
 
