@@ -349,8 +349,9 @@ def _nearest(plant: _Plant) -> tuple[int, str]:
     """Round trip between the node that is nearest to the farthest controlled link, and that link; and the node."""
     pattern = _information(plant, "out-of-band")
     nodes = len(pattern.offsets) - 1
-    # Without lines of no length, which a sparse graph doesn't hold.
-    graph = sp.csr_array((pattern.samples + _NO_LENGTH, pattern.to, pattern.offsets), shape=(nodes, nodes))
+    # Without lines of no length, which a sparse graph doesn't hold; 32 bits, as SciPy before 1.15 takes no others.
+    ends = pattern.to.astype(np.int32), pattern.offsets.astype(np.int32)
+    graph = sp.csr_array((pattern.samples + _NO_LENGTH, *ends), shape=(nodes, nodes))
     used = np.unique(pattern.node)
     away = dijkstra(graph, indices=used).max(axis=0)
     best = int(np.argmin(away))
