@@ -175,6 +175,8 @@ def _draw_network(axes: Axes, design: HftracDesign, gains: np.ndarray) -> None:
         import networkx
 
         place = networkx.kamada_kawai_layout(network.to_networkx().to_undirected())
+    span = np.ptp(list(place.values()), axis=0)
+    beside: dict[str, list[str]] = {name: [] for name in place}
     colours, scale = colormaps["viridis"], Normalize(float(gains.min()), float(gains.max()))
     known = dict(zip(design.law.links, gains, strict=True))
     for link in network.links:
@@ -183,13 +185,26 @@ def _draw_network(axes: Axes, design: HftracDesign, gains: np.ndarray) -> None:
         style = {"arrowstyle": "-|>", "color": colour, "lw": 0.8 + 3.0 * used, "shrinkA": 7.0, "shrinkB": 7.0}
         style["connectionstyle"] = "arc3,rad=0.08"
         axes.annotate("", xy=place[link.target], xytext=place[link.source], arrowprops=style)
+        beside[link.source].append(link.target)
+        beside[link.target].append(link.source)
     for name, (x, y) in place.items():
         axes.plot(x, y, "o", color=_INK, ms=6)
-        axes.annotate(str(name), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=8).set_parse_math(False)
+        ways = np.array([place[other] for other in beside[name]]).reshape(-1, 2) - (x, y)
+        offset = _aside(ways / np.where(span > 0.0, span, 1.0))
+        label = axes.annotate(str(name), (x, y), xytext=offset, textcoords="offset points", fontsize=8)
+        label.set(horizontalalignment="center", verticalalignment="center", parse_math=False)
     axes.margins(0.12)
     axes.set_axis_off()
     axes.set_title("gain on the own backlog (colour), load (width)", fontsize=10)
     axes.figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.8)
+
+
+def _aside(ways: np.ndarray) -> tuple[float, float]:
+    """Where a node's name stands [points]: in the widest gap between its links, which lead these ways."""
+    angles = np.unique(np.arctan2(ways[:, 1], ways[:, 0])) if len(ways) else np.array([np.pi])
+    gaps = np.diff(angles, append=angles[0] + 2.0 * np.pi)
+    middle = float((angles + 0.5 * gaps)[np.argmax(gaps)])
+    return 16.0 * np.cos(middle), 11.0 * np.sin(middle)
 
 
 def time_series(results: Mapping[str, SimulationResult], *, title: str = "") -> Figure:
