@@ -169,7 +169,7 @@ def workers(address: str | None) -> Generator[None]:
     import joblib
 
     try:
-        client = Client(address, timeout="10s", set_as_default=True)
+        client = Client(address, timeout="10s")
     except (OSError, ValueError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         takes = f"the address of a Dask scheduler that answers, as in tcp://127.0.0.1:8786 (here: {why})"

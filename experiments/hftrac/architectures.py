@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from common import Outcome
+from hftrac.networks import MEGA, STEP
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
@@ -17,9 +18,6 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.network import Demand, Link, Network
 
-STEP = 0.01
-"""Sampling interval of the paper's testbed [s]."""
-MEGA = 1e6
 SEED, NETWORKS = 1, 200
 ROUNDING = 1e-9
 """Relative, of two costs that may be equal."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from common import Outcome
+from hftrac.networks import MEGA, STEP
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,8 +17,6 @@ from netctrl.fluid.linearize import network_model, network_state_space
 from netctrl.model.network_model import NetworkModel
 from netctrl.synthesis.check import quadratic_cost
 
-STEP = 0.01
-MEGA = 1e6
 NETWORKS = {"tandem": "#1f4e9c", "merge": "#b45f06", "testbed": "#38761d"}
 WAYS = {
     "god": {"architecture": "god"},

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from common import Outcome
+from hftrac.networks import MEGA, STEP
 from matplotlib.figure import Figure
 
 import netctrl
@@ -19,8 +20,6 @@ from netctrl.model.information import InformationPattern
 from netctrl.model.network import Network
 from netctrl.synthesis.coordinated import coordinated
 
-STEP = 0.01
-MEGA = 1e6
 PAPER = {"god": 585.49, "coordinated": 634.5, "myopic": 791.48, "centralized": 1009.269}
 LABELS = {"god": "GOD", "coordinated": "coordinated", "myopic": "myopic", "centralized": "centralized"}
 COLOURS = {"god": "#222222", "coordinated": "#38761d", "myopic": "#c0504d", "centralized": "#1f4e9c"}

@@ -131,7 +131,7 @@ def myopic(
         cost_rate=rate,
         cost_queue=queue,
         spectral_radius=spectral_radius(closed),
-        gradient=float(np.abs(cost(found.x)[1][free]).max(initial=0.0)),
+        gradient=float(np.abs(found.jac[free]).max(initial=0.0)),
     )
 
 
