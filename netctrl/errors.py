@@ -14,6 +14,7 @@ __all__ = [
     "NoAdmissibleDesign",
     "RiccatiStatus",
     "Status",
+    "checked_jobs",
     "checked_number",
     "checked_whole",
 ]
@@ -110,3 +111,9 @@ def checked_whole(argument: str, value: object, takes: str, *, at_least: int = 0
     if isinstance(value, Integral) and not isinstance(value, bool) and at_least <= int(value) <= at_most:
         return int(value)
     raise InvalidValue(argument, value, takes)
+
+
+def checked_jobs(n_jobs: object) -> int:
+    """A number of processes, or −1 for one on each core; else `InvalidValue`."""
+    takes = "a number of processes of at least 1, or -1: one for each core"
+    return -1 if n_jobs == -1 else checked_whole("n_jobs", n_jobs, takes, at_least=1)

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from math import isclose
 
+import msgspec
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.explain import shorten
 from netctrl.model.network import Demand, Link, Network
+from netctrl.model.network_scenario import NetworkScenario
 from netctrl.units import format_quantity
 
-__all__ = ["Routing", "routing"]
+__all__ = ["Routing", "at_utilization", "nominal_network", "routing"]
 
 _RATIO_TOLERANCE = 1e-6
 _OVERLOAD_TOLERANCE = 1e-9
@@ -81,6 +83,38 @@ def routing(network: Network) -> Routing:
     sources = [demand.source for demand in network.demands]
     injection = _sparse([each for each in alpha if network.links[each[0]].source == sources[each[1]]], shape)
     return Routing(_sparse(alpha, shape), rate, load, coupling, injection)
+
+
+def at_utilization(network: Network, utilization: float) -> Network:
+    """The network with all demands' means scaled so that the busiest link is used this much; deviations stay.
+
+    Raises
+    ------
+    InvalidValue
+        What `routing` refuses, save that links may be overloaded before.
+    """
+    utilization = checked_number("utilization", utilization, "a share above 0, to 1", above=0.0, at_most=1.0)
+    if not network.demands:
+        return network
+    # No link carries more than all demands: with so much room none is overloaded, and all have their routes.
+    total = sum(demand.mean for demand in network.demands)
+    roomy = msgspec.structs.replace(network, links=tuple(_widened(link, total) for link in network.links))
+    load = routing(roomy).load
+    busiest = max(rate / link.capacity for rate, link in zip(load, network.links, strict=True))
+    factor = utilization / busiest
+    demands = tuple(msgspec.structs.replace(demand, mean=demand.mean * factor) for demand in network.demands)
+    return msgspec.structs.replace(network, demands=demands)
+
+
+def _widened(link: Link, capacity: float) -> Link:
+    return msgspec.structs.replace(link, capacity=max(link.capacity, capacity))
+
+
+def nominal_network(scenario: NetworkScenario) -> Network:
+    """The scenario's network, with its demands scaled to the `utilization` that is asked for."""
+    if scenario.utilization is None:
+        return scenario.network
+    return at_utilization(scenario.network, scenario.utilization)
 
 
 def _nominal(network: Network, demand: Demand, ratios: Mapping[int, float]) -> dict[int, float]:

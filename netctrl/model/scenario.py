@@ -375,6 +375,8 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
         It can't be read, isn't TOML, or has an unknown, missing or unusable key, which the message names.
     """
     content = read_toml(path)
+    if "network" in content:
+        raise FileError(path, "is about a network's rates: netctrl.read_network_scenario reads it")
     try:
         return scenario_from(content)
     except msgspec.ValidationError as error:

@@ -1,0 +1,153 @@
+"""A network under fluctuating demands, and how its links' rates are set: what HFTraC's simulations run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from netctrl.errors import FileError, InvalidValue
+from netctrl.model.demand_traffic import TRAFFIC, DemandTraffic, GaussianTraffic
+from netctrl.model.explain import explained, shorten, shown
+from netctrl.model.network import Network, read_network
+from netctrl.model.policy import POLICIES, Fifo, Policy
+from netctrl.model.quantity import Duration, duration, instant, number, optional, record, settle, whole
+from netctrl.model.toml import read_toml
+
+__all__ = [
+    "NetworkScenario",
+    "content_error",
+    "read_network_scenario",
+    "scenario_content",
+    "scenario_from_content",
+]
+
+_MAX_STEPS = 1e9
+_KEYS = "keys of the scenario"
+
+
+class NetworkScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is simulated. Times in seconds, rates in bit/s, sizes in bytes; text with a unit is read when it is built.
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds, a network without demands, a paced link that isn't there.
+    """
+
+    name: str
+    network: Network
+    interval: Duration
+    """tau [s]: demands change and rates are set so often; delays are rounded to it."""
+    duration: Duration
+    policy: Policy = Fifo()
+    traffic: DemandTraffic = GaussianTraffic()
+    warmup: Duration = 0.0
+    """Left out of all figures [s]."""
+    utilization: float | None = None
+    """Of the busiest link: all demands' means are scaled to it, their deviations stay; null: the network's own."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        settle(self, network=record(Network), interval=duration, duration=duration, warmup=instant)
+        settle(self, policy=record(*POLICIES), traffic=record(*TRAFFIC), seed=whole(0, 2**32 - 1))
+        settle(self, utilization=optional(number("a share above 0, to 1", above=0.0, at_most=1.0)))
+        if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
+            raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
+        if not self.network.demands:
+            raise InvalidValue("network", "no demands", 'one demand or more: "demands": [{"source", "target", "mean"}]')
+        steps = self.duration / self.interval
+        if not 1.0 <= round(steps) <= _MAX_STEPS or not isclose(steps, round(steps), rel_tol=1e-6):
+            takes = f"a whole number of intervals of {self.interval:g} s, from 1 to {_MAX_STEPS:g}"
+            raise InvalidValue("duration", self.duration, takes)
+        if round(self.warmup / self.interval) >= self.steps:
+            raise InvalidValue(
+                "warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s) by an interval or more"
+            )
+        known = [link.id for link in self.network.links]
+        for name in getattr(self.policy, "links", ()):
+            if name not in known:
+                raise InvalidValue("policy.links", name, f"ids of links; there are {shorten(', '.join(known), 200)}")
+
+    @property
+    def steps(self) -> int:
+        """Sampling intervals in the whole run."""
+        return round(self.duration / self.interval)
+
+    @property
+    def warmup_steps(self) -> int:
+        """Sampling intervals that are left out of all figures."""
+        return round(self.warmup / self.interval)
+
+
+def read_network_scenario(path: str | os.PathLike[str], network_path: Callable[[str], Path] = Path) -> NetworkScenario:
+    """Read a network scenario from a TOML file, strictly.
+
+    Parameters
+    ----------
+    path : path
+        Its `network` is a table, a file beside it, or a name.
+    network_path : callable
+        Where the network of a name is (`netctrl.datasets.network_path`).
+
+    Raises
+    ------
+    FileError
+        It can't be read, isn't TOML, or has an unknown, missing or unusable key, which the message names.
+    """
+    content = read_toml(path)
+    try:
+        return scenario_from_content(scenario_content(content, path, network_path))
+    except InvalidValue as error:
+        raise content_error(path, error) from None
+
+
+def content_error(path: str | os.PathLike[str], error: InvalidValue) -> FileError:
+    """What `scenario_from_content` finds wrong, of a file."""
+    before, found, _ = error.argument.partition(_KEYS)
+    if found:  # a whole sentence about a key
+        return FileError(path, f"{before}{error.got}")
+    return FileError(path, f"{error.argument}: got {shown(error.got)}, takes {error.takes}")
+
+
+def scenario_content(
+    content: dict[str, Any], path: str | os.PathLike[str], network_path: Callable[[str], Path]
+) -> dict[str, Any]:
+    """A scenario's fields, or places in it, with networks read, and with the files that they name beside `path`.
+
+    Raises
+    ------
+    FileError, InvalidValue
+        As `read_network_scenario`.
+    """
+    return {place: _read_place(place, value, Path(path).parent, network_path) for place, value in content.items()}
+
+
+def _read_place(place: str, value: Any, folder: Path, network_path: Callable[[str], Path]) -> Any:
+    if place == "network" and isinstance(value, str):
+        beside = folder / value
+        try:
+            return msgspec.to_builtins(read_network(beside if beside.is_file() else network_path(value)))
+        except InvalidValue as error:
+            raise InvalidValue(place, value, error.takes) from None
+    if place in ("policy.file", "traffic.file") and isinstance(value, str) and value:
+        return str(folder / value)
+    if place in ("policy", "traffic") and isinstance(value, dict):
+        return {key: _read_place(f"{place}.{key}", each, folder, network_path) for key, each in value.items()}
+    return value
+
+
+def scenario_from_content(content: dict[str, Any]) -> NetworkScenario:
+    """The scenario in plain dicts and lists; InvalidValue names the key."""
+    try:
+        return msgspec.convert(content, NetworkScenario)
+    except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, InvalidValue):
+            cause = error.__cause__
+            place, _, _ = explained(error, content, NetworkScenario).partition(": got ")
+            raise InvalidValue(place, cause.got, cause.takes) from None
+        raise InvalidValue(_KEYS, explained(error, content, NetworkScenario), "those of NetworkScenario") from None
