@@ -118,7 +118,9 @@ def kernels() -> str:
     found = importlib.util.find_spec("netctrl")
     folder = Path(found.origin).parent if found is not None and found.origin else Path()
     text = b"".join(
-        path.read_bytes() for part in ("fluid", "sim", "synthesis") for path in sorted(folder.glob(f"{part}/*.py"))
+        path.read_bytes()
+        for part in ("fluid", "runtime", "sim", "synthesis")
+        for path in sorted(folder.glob(f"{part}/*.py"))
     )
     return hashlib.sha256(text).hexdigest()[:16]
 
