@@ -25,10 +25,11 @@ from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.artifact import ArcDesign, HftracDesign
 from netctrl.model.gain import FirGain, MyopicGain, StaticGain
 from netctrl.model.loop import DelayLoop
+from netctrl.model.network_result import NetworkResult
 from netctrl.model.simulation import SimulationResult
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["arc_figure", "bode", "draw", "network_figure", "stability_map", "time_series"]
+__all__ = ["arc_figure", "bode", "draw", "network_figure", "network_series", "stability_map", "time_series"]
 
 # Dark to light, so that they also differ without colour.
 _CLASSES = (
@@ -66,10 +67,12 @@ def draw(record: Any, **options: Any) -> Figure:
         return stability_map(record, **options)
     if isinstance(record, SimulationResult):
         return time_series({record.simulator: record}, **options)
+    if isinstance(record, NetworkResult):
+        return network_series(record, **options)
     raise InvalidValue(
         "record",
         type(record).__name__,
-        "an ArcDesign, an HftracDesign, a DelayLoop, a StabilityMap or a SimulationResult",
+        "an ArcDesign, an HftracDesign, a DelayLoop, a StabilityMap, a SimulationResult or a NetworkResult",
     )
 
 
@@ -251,6 +254,29 @@ def _draw_link(panels: Any, result: SimulationResult, row: int, label: str) -> N
     panels[1].plot(t, blocks(result.departed_bytes).sum(axis=1) * BITS_PER_BYTE / seconds / 1e6, lw=1.2)
     panels[2].plot(t, blocks(result.probability).mean(axis=1), lw=1.2)
     panels[3].plot(t, 100.0 * np.divide(lost, arrived, out=np.zeros_like(lost), where=arrived > 0.0), lw=1.2)
+
+
+def network_series(result: NetworkResult, *, samples: int = 400, title: str = "") -> Figure:
+    """Backlog, rate and loss of each link in the first run against time: its last samples."""
+    if not len(result.watched_time_s):
+        raise InvalidValue("result", "no time series", "one that was made with watch=True")
+    figure = _Shown(figsize=(9.0, 7.0), layout="constrained")
+    panels = figure.subplots(3, 1, sharex=True)
+    t = result.watched_time_s[-samples:]
+    units = ((1e3, "backlog [kB]"), (1e6, "rate [Mbit/s]"), (1e3, "loss [kB a sample]"))
+    for axes, series, (unit, what) in zip(panels, result.watched, units, strict=True):
+        for name, values in zip(result.links, series, strict=True):
+            axes.plot(t, values[-samples:] / unit, lw=1.2, label=name)
+        axes.set_ylabel(what)
+        axes.grid(color="#dddddd", lw=0.6)
+        axes.set_ylim(bottom=0.0)
+    panels[-1].set_xlabel("time [s]")
+    if len(result.links) <= 12:
+        for text in panels[0].legend(fontsize=9, ncols=6, loc="upper left").get_texts():
+            text.set_parse_math(False)
+    shown = figure.suptitle(title or f"{result.scenario.name} ({result.simulator}), first run", fontsize=11)
+    shown.set_parse_math(False)
+    return figure
 
 
 def _title(design: ArcDesign) -> str:

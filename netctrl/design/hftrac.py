@@ -19,13 +19,15 @@ from scipy.sparse.csgraph import dijkstra
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_whole
 from netctrl.fluid.information import COMMUNICATIONS, information_pattern
 from netctrl.fluid.linearize import network_model, network_state_space
-from netctrl.fluid.routing import routing
-from netctrl.model.artifact import HftracDesign, provenance
+from netctrl.fluid.routing import nominal_network, routing
+from netctrl.model.artifact import HftracDesign, provenance, read_design
 from netctrl.model.gain import LinkRateLaw, StaticGain
 from netctrl.model.hftrac import ARCHITECTURES, Architecture, ArchitectureCost, HftracCertificate, HftracInputs
 from netctrl.model.information import InformationPattern
 from netctrl.model.network import Network
 from netctrl.model.network_model import NetworkModel
+from netctrl.model.network_scenario import NetworkScenario
+from netctrl.model.policy import DesignPolicy, HftracPolicy
 from netctrl.synthesis.check import steady_covariance
 from netctrl.synthesis.coordinated import coordinated
 from netctrl.synthesis.delayed import delayed_regulator
@@ -33,7 +35,7 @@ from netctrl.synthesis.localized import localized
 from netctrl.synthesis.myopic import myopic
 from netctrl.synthesis.myopic_fir import myopic_fir
 
-__all__ = ["hftrac"]
+__all__ = ["hftrac", "scenario_law"]
 
 MOST_DENSE_STATES = 3000
 """Of an architecture whose equation is dense."""
@@ -138,6 +140,60 @@ def hftrac(
     return HftracDesign(
         schema="netctrl.design/1", inputs=asked, law=made.law, certificate=certificate, provenance=record
     )
+
+
+def scenario_law(scenario: NetworkScenario) -> LinkRateLaw | None:
+    """The law that a scenario's policy asks for, designed or read; None where it needs none.
+
+    Raises
+    ------
+    InvalidValue, NoAdmissibleDesign
+        What `hftrac` raises; a Design file of another method, or one for another network or interval.
+    FileError
+        The Design file can't be read.
+    """
+    policy, network = scenario.policy, nominal_network(scenario)
+    if isinstance(policy, HftracPolicy):
+        arguments = {name: getattr(policy, name) for name in _ARGUMENTS}
+        return hftrac(network, scenario.interval, **arguments).law
+    if not isinstance(policy, DesignPolicy):
+        return None
+    design = read_design(policy.file)
+    if not isinstance(design, HftracDesign):
+        raise InvalidValue("policy.file", policy.file, f"an HFTraC Design; this one is of method {design.method}")
+    asked = design.inputs
+    if asked.interval_s != scenario.interval:
+        takes = f"a Design for an interval of {scenario.interval:g} s; this one is for {asked.interval_s:g} s"
+        raise InvalidValue("policy.file", policy.file, takes)
+    differing = _difference(asked.network, network)
+    if differing is not None:
+        raise InvalidValue("policy.file", policy.file, f"a Design for this network; its {differing}")
+    return design.law
+
+
+_ARGUMENTS = ("architecture", "mu", "information_delay", "communication", "horizon", "reach")
+
+
+def _difference(theirs: Network, ours: Network) -> str | None:
+    """What of a law's network isn't as in ours, of all that a law depends on; None where nothing is."""
+    both = [_traits(network) for network in (theirs, ours)]
+    for trait in dict.fromkeys([*both[0], *both[1]]):
+        one, other = (traits.get(trait) for traits in both)
+        if one != other:
+            return (
+                f"{trait} is {'not there' if one is None else one}, and here {'not there' if other is None else other}"
+            )
+    return None
+
+
+def _traits(network: Network) -> dict[str, object]:
+    traits: dict[str, object] = {}
+    for link in network.links:
+        traits |= {f"links.{link.id}.{name}": getattr(link, name) for name in ("source", "target", "delay", "weight")}
+    for demand in network.demands:
+        names = ("source", "target", "mean", "std", "split")
+        traits |= {f"demands.{demand.id}.{name}": getattr(demand, name) for name in names}
+    return {name: value for name, value in traits.items() if value is not None}
 
 
 class _Plant(NamedTuple):

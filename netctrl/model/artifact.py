@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -261,6 +262,7 @@ def design_json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "netctrl.design/1", **schema}
 
 
+@cache
 def _git_revision(checkout: Path) -> str | None:
     if not (checkout / ".git").exists():
         return None

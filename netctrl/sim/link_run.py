@@ -1,0 +1,154 @@
+"""Run a network scenario in the fluid: many runs side by side, in blocks on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.errors import checked_jobs, checked_whole
+from netctrl.model.artifact import provenance
+from netctrl.model.demand_traffic import TraceTraffic
+from netctrl.model.gain import LinkRateLaw
+from netctrl.model.network_result import NetworkResult
+from netctrl.model.network_scenario import NetworkScenario
+from netctrl.model.trace import RateTrace, read_trace
+from netctrl.sim.demands import DemandSource, run_seeds
+from netctrl.sim.link_kernel import (
+    ARRIVED,
+    DEPARTED,
+    LOST,
+    RATE_SQUARE,
+    WAITING,
+    WAITING_SQUARE,
+    advance_links,
+)
+from netctrl.sim.link_problem import LinkProblem, link_problem, link_state
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["LANES", "simulate_network"]
+
+Progress = Callable[[float], None]
+
+LANES = 128
+"""Runs side by side: enough to fill vector instructions, few enough that what a small network remembers stays in the
+cache."""
+_CHUNK = 2**21  # bytes of demands at a time
+
+
+def simulate_network(
+    scenario: NetworkScenario,
+    law: LinkRateLaw | None = None,
+    *,
+    runs: int = 1,
+    first_run: int = 0,
+    n_jobs: int = 1,
+    watch: bool = True,
+    progress: Progress | None = None,
+    argv: Iterable[str] = (),
+    inputs: Iterable[Path] = (),
+) -> NetworkResult:
+    """Run a network under fluctuating demands, many times.
+
+    Parameters
+    ----------
+    scenario : NetworkScenario
+    law : LinkRateLaw, optional
+        Of a Design; needed where the policy is `hftrac` or `design`.
+    runs : int
+        How many, each with random streams of its own.
+    first_run : int
+        Number of the first: run r is the same whichever others are made with it, and whatever the policy.
+    n_jobs : int
+        Processes, −1: all cores.
+    watch : bool
+        Keep the first run's time series.
+    progress : callable, optional
+        Called now and then with the share that is done, from 0 to 1.
+    argv, inputs : iterable of str and of Path
+        Command line and files, for the provenance.
+
+    Raises
+    ------
+    InvalidValue
+        What `netctrl.sim.link_problem` refuses, or numbers of runs or processes out of bounds.
+    FileError
+        The trace can't be read.
+    """
+    checked_whole("runs", runs, "a whole number from 1 to 1000000", at_least=1, at_most=1_000_000)
+    checked_whole("first_run", first_run, "a whole number of at least 0")
+    checked_jobs(n_jobs)
+    ready = link_problem(scenario, law)
+    numbers = [
+        range(start, min(start + LANES, first_run + runs)) for start in range(first_run, first_run + runs, LANES)
+    ]
+    trace = None
+    if isinstance(scenario.traffic, TraceTraffic):
+        trace = read_trace(scenario.traffic.file, interval_s=scenario.interval)
+    from joblib import Parallel, delayed
+
+    blocks: list[_Block] = []
+    tasks = (delayed(_run_block)(scenario, ready, trace, block, watch and not i) for i, block in enumerate(numbers))
+    for block in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+        blocks.append(block)
+        if progress is not None:
+            progress(len(blocks) / len(numbers))
+    record = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "scipy", "numba"))
+    count = scenario.steps - scenario.warmup_steps
+    sums = np.concatenate([block.sums for block in blocks], axis=2).transpose(0, 2, 1) / count
+    growth = np.concatenate([block.growth for block in blocks], axis=1).T
+    interval, seconds = scenario.interval, count * scenario.interval
+    leaves = 1.0 - np.asarray(ready.model.coupling.sum(axis=0)).ravel()
+    watched = blocks[0].watched
+    return NetworkResult(
+        scenario=scenario,
+        simulator="fluid",
+        links=ready.model.links,
+        capacity_bit_per_s=ready.plant.capacity,
+        weight=ready.weight,
+        seconds=seconds,
+        offered_bytes=np.concatenate([block.offered for block in blocks]) * (interval / BITS_PER_BYTE),
+        delivered_bytes=sums[DEPARTED] @ leaves * (seconds / BITS_PER_BYTE),
+        arrived_bytes=sums[ARRIVED] * (seconds / BITS_PER_BYTE),
+        departed_bytes=sums[DEPARTED] * (seconds / BITS_PER_BYTE),
+        lost_bytes=sums[LOST] * (seconds / BITS_PER_BYTE),
+        growth_bytes=growth * (interval / BITS_PER_BYTE),
+        backlog_bytes=sums[WAITING] * (interval / BITS_PER_BYTE),
+        rate_square=sums[RATE_SQUARE],
+        backlog_square=sums[WAITING_SQUARE],
+        watched_time_s=interval * np.arange(1, watched.shape[2] + 1),
+        watched=watched * np.array([interval / BITS_PER_BYTE, 1.0, interval / BITS_PER_BYTE])[:, None, None],
+        provenance=record,
+    )
+
+
+class _Block(NamedTuple):
+    sums: np.ndarray
+    growth: np.ndarray
+    """(N, R) of the backlog over the interval, while it counts."""
+    offered: np.ndarray
+    """(R,) sum of all demands' rates over the steps that count."""
+    watched: np.ndarray
+
+
+def _run_block(
+    scenario: NetworkScenario, ready: LinkProblem, trace: RateTrace | None, numbers: range, watch: bool
+) -> _Block:
+    state = link_state(ready, len(numbers))
+    N, steps = ready.model.n_links, scenario.steps
+    watched = np.zeros((3, N, steps if watch else 0))
+    source = DemandSource(scenario, ready.network, run_seeds(scenario.seed, numbers), trace=trace)
+    chunk = max(1, _CHUNK // (8 * len(ready.network.demands) * len(numbers)))
+    before = np.zeros((N, len(numbers)))
+    slots = state.history.shape[1]
+    step = 0
+    while step < steps:
+        end = scenario.warmup_steps if step < scenario.warmup_steps else steps
+        demand = source.draw(min(chunk, end - step))
+        if step == scenario.warmup_steps:
+            before = state.history[N : 2 * N, step % slots].copy()
+        advance_links(ready.plant, ready.taps, state, demand, step, scenario.warmup_steps, watched)
+        step += len(demand)
+    return _Block(state.sums, state.history[N : 2 * N, step % slots] - before, state.offered, watched)
