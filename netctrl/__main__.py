@@ -11,6 +11,7 @@ __all__ = ["main"]
 VERBS = {
     "design": "gains with a certificate, from a network's parameters",
     "simulate": "a scenario in the fluid, with the law of a Design file",
+    "sweep": "grids of network scenarios, run many times, with intervals",
     "export": "a Design as a program that others run",
 }
 

@@ -18,6 +18,8 @@ __all__ = [
     "networks",
     "scenario_path",
     "scenarios",
+    "sweep_path",
+    "sweeps",
 ]
 
 _INSTALLED = Path(__file__).parent / "data"  # where the wheel carries the repository's data/
@@ -91,6 +93,22 @@ def network_path(name: str) -> Path:
         Neither a file nor one of `networks()`.
     """
     return _path("network", name, ".json", "a JSON file")
+
+
+def sweeps() -> tuple[str, ...]:
+    """Names of the sweeps that come with netctrl."""
+    return _names("sweeps", ".toml")
+
+
+def sweep_path(name: str) -> Path:
+    """The path of a sweep: a file if there is one of this name (no folder), else one that comes with netctrl.
+
+    Raises
+    ------
+    InvalidValue
+        Neither a file nor one of `sweeps()`.
+    """
+    return _path("sweep", name, ".toml", "a TOML file")
 
 
 def design_schema() -> dict[str, Any]:

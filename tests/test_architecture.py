@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "plotting": ("frequency", *MODEL),
     "cli": MODEL,
     "simulate": (),
+    "sweep": (),
 }
 # Areas that even those who may import anything leave alone, but for the named importers.
 ONLY_BY = {"cli": "a __main__.py", "plotting": "a __main__.py, or a function of model/display.py"}

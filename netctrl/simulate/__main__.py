@@ -1,4 +1,7 @@
-"""`python -m netctrl.simulate SCENARIO`: a scenario in the fluid, as a table, JSON, a result's file and a picture."""
+"""`python -m netctrl.simulate SCENARIO`: a scenario in the fluid, as a table, JSON, a result's file and a picture.
+
+TCP flows through queues (`netctrl.Scenario`), or a network under fluctuating demands (`netctrl.NetworkScenario`).
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,17 @@ from netctrl.cli import (
 from netctrl.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
+    from netctrl.model.network_result import NetworkResult
+    from netctrl.model.network_scenario import NetworkScenario
     from netctrl.model.scenario import Scenario
     from netctrl.model.simulation import SimulationResult
 
 __all__ = ["inputs_of", "main", "picture_of", "scenario_for", "summary_json"]
 
-OPTIONS = {"scenario": "SCENARIO", "output": "-o"}
+OPTIONS = {"scenario": "SCENARIO", "output": "-o", "n_jobs": "--n-jobs"}
 RESULT_SUFFIXES = (".json", ".csv")
+TABLE_SUFFIXES = (".csv", ".parquet")
+JOBS_TAKES = "a number of processes of at least 1, or -1: one for each core"
 
 app = new_app(
     "python -m netctrl.simulate", "Runs a scenario in the fluid simulator, with the law of a Design file if given."
@@ -50,20 +57,45 @@ def simulate(
     ] = None,
     /,
     *,
-    design: Annotated[str | None, option("FILE", "a Design, for the links whose queue is arc or design")] = None,
+    design: Annotated[
+        str | None, option("FILE", "a Design: for the links whose queue is arc or design, or for a network's rates")
+    ] = None,
     seed: Annotated[str | None, option("N", "a whole number from 0 to 4294967295, instead of the scenario's")] = None,
+    runs: Annotated[str | None, option("N", "of a network's scenario, with 95 % intervals (20)")] = None,
+    n_jobs: Annotated[str | None, option("N", f"for many runs: {JOBS_TAKES}")] = None,
     json: Annotated[bool, option("", "print scenario and summary as one JSON object and nothing else")] = False,
     output: Annotated[
-        str | None, option("FILE", "a file for the result (.json), or for its time series (.csv)", "--output", "-o")
+        str | None,
+        option(
+            "FILE",
+            "a file for the result (.json) or its time series (.csv); of a network for its runs (.csv, .parquet)",
+            "--output",
+            "-o",
+        ),
     ] = None,
     plot: Annotated[str | None, option("FILE", f"a file for a picture ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """Read the scenario, run it, write what was asked for."""
     picture = checked_plot(plot, output)
-    if output is not None and Path(output).suffix.lower() not in RESULT_SUFFIXES:
-        raise InvalidValue("output", output, f"a file name that ends in {' or '.join(RESULT_SUFFIXES)}")
+    network = _network_scenario(scenario, design, seed)
+    suffixes = RESULT_SUFFIXES if network is None else TABLE_SUFFIXES
+    if output is not None and Path(output).suffix.lower() not in suffixes:
+        raise InvalidValue("output", output, f"a file name that ends in {' or '.join(suffixes)}")
     if output is not None and design is not None and Path(output).resolve() == Path(design).resolve():
         raise InvalidValue("output", output, "another file than --design")
+    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    if network is not None and scenario is not None:
+        check_places({"plot": plot, "output": output})
+        found = _run_network(network, scenario, design, runs, n_jobs)
+        if plot is not None and picture is not None:
+            files["plot"] = plot, lambda: picture_of(found, picture)
+        if output is not None:
+            files["output"] = output, lambda: _table_file(found, Path(output).suffix.lower())
+        write_all(files)
+        return say(summary_json(found) if json else report(*found.table()))
+    for name, value in (("runs", runs), ("n_jobs", n_jobs)):
+        if value is not None:
+            raise InvalidValue(name, value, "no value but for a network's scenario: this one knows no chance")
     chosen = scenario_for(scenario, design, seed)
     check_places({"plot": plot, "output": output})
 
@@ -74,7 +106,6 @@ def simulate(
             result = simulate(chosen, progress=progress, argv=invocation(), inputs=inputs_of(scenario, design))
     except InvalidValue as error:  # of a key of the scenario, not of an option
         raise FileError(design if scenario is None else scenario, str(error)) from None
-    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
         files["plot"] = plot, lambda: picture_of(result, picture)
     if output is not None:
@@ -110,11 +141,63 @@ def scenario_for(scenario: str | None, design: str | None, seed: str | None) -> 
             raise FileError(design, f"has a plant that can't be simulated: {error}") from None
     else:
         raise InvalidValue("scenario", None, "a TOML file or the name of a scenario, or give --design")
-    if seed is None:
-        return chosen
-    if not re.fullmatch("[0-9]{1,10}", seed) or int(seed) >= 2**32:
-        raise InvalidValue("seed", seed, "a whole number from 0 to 4294967295")
-    return msgspec.structs.replace(chosen, seed=int(seed))
+    return chosen if seed is None else msgspec.structs.replace(chosen, seed=_seed(seed))
+
+
+def _seed(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,10}", text) or int(text) >= 2**32:
+        raise InvalidValue("seed", text, "a whole number from 0 to 4294967295")
+    return int(text)
+
+
+def _network_scenario(scenario: str | None, design: str | None, seed: str | None) -> NetworkScenario | None:
+    """The network's scenario that a command line names; None where it names another kind."""
+    import msgspec
+
+    from netctrl.datasets import network_path, scenario_path
+    from netctrl.model.network_scenario import read_network_scenario
+    from netctrl.model.policy import DesignPolicy
+    from netctrl.model.toml import read_toml
+
+    if scenario is None or "network" not in read_toml(scenario_path(scenario)):
+        return None
+    chosen = read_network_scenario(scenario_path(scenario), network_path)
+    if design is not None:
+        chosen = msgspec.structs.replace(chosen, policy=DesignPolicy(file=design))
+    return chosen if seed is None else msgspec.structs.replace(chosen, seed=_seed(seed))
+
+
+def _run_network(
+    chosen: NetworkScenario, scenario: str, design: str | None, runs: str | None, n_jobs: str | None
+) -> NetworkResult:
+    from netctrl.design.hftrac import scenario_law
+    from netctrl.sim.link_run import simulate_network
+
+    count, jobs = runs or "20", n_jobs or "1"
+    if not re.fullmatch("[1-9][0-9]{0,5}", count):
+        raise InvalidValue("runs", runs, "a whole number from 1 to 999999")
+    if not re.fullmatch("-1|[1-9][0-9]{0,3}", jobs):
+        raise InvalidValue("n_jobs", n_jobs, JOBS_TAKES)
+    try:
+        with progress_bar("simulating") as progress:
+            return simulate_network(
+                chosen,
+                scenario_law(chosen),
+                runs=int(count),
+                n_jobs=int(jobs),
+                progress=progress,
+                argv=invocation(),
+                inputs=inputs_of(scenario, design),
+            )
+    except InvalidValue as error:
+        if design is not None and error.argument == "policy.file":
+            raise InvalidValue("design", design, error.takes) from None
+        raise FileError(scenario, str(error)) from None  # of a key of the scenario, not of an option
+
+
+def _table_file(result: NetworkResult, suffix: str) -> bytes:
+    frame = result.to_pandas()
+    return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
 
 
 def inputs_of(scenario: str | None, design: str | None) -> list[Path]:
@@ -125,7 +208,7 @@ def inputs_of(scenario: str | None, design: str | None) -> list[Path]:
     return found if design is None else [*found, Path(design)]
 
 
-def summary_json(result: SimulationResult) -> str:
+def summary_json(result: SimulationResult | NetworkResult) -> str:
     """Scenario, summary and provenance as one JSON object."""
     import msgspec
 
@@ -139,7 +222,7 @@ def _content(result: SimulationResult, suffix: str) -> bytes:
     return result.to_json().encode()
 
 
-def picture_of(result: SimulationResult, kind: str) -> bytes:
+def picture_of(result: SimulationResult | NetworkResult, kind: str) -> bytes:
     """The result's figure as a file of the kind png, svg or pdf."""
     content = io.BytesIO()
     result.plot().savefig(content, format=kind, dpi=150)
