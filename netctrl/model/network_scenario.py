@@ -15,10 +15,23 @@ from netctrl.model.demand_traffic import TRAFFIC, DemandTraffic, GaussianTraffic
 from netctrl.model.explain import explained, shorten, shown
 from netctrl.model.network import Network, read_network
 from netctrl.model.policy import POLICIES, Fifo, Policy
-from netctrl.model.quantity import Duration, duration, instant, number, optional, record, settle, whole
+from netctrl.model.quantity import (
+    Duration,
+    Span,
+    duration,
+    flag,
+    instant,
+    number,
+    optional,
+    record,
+    settle,
+    span,
+    whole,
+)
 from netctrl.model.toml import read_toml
 
 __all__ = [
+    "Messages",
     "NetworkScenario",
     "content_error",
     "read_network_scenario",
@@ -28,6 +41,29 @@ __all__ = [
 
 _MAX_STEPS = 1e9
 _KEYS = "keys of the scenario"
+
+
+class Messages(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How controllers hear of each other. By default on time, all of it, and all act at once.
+
+    What isn't heard is assumed: rates are nominal, backlogs as they last were, and a link that a central controller
+    doesn't reach sends at its nominal rate. Source: HFTraC paper, Section V-B.
+    """
+
+    loss: float = 0.0
+    """Share of the messages that is lost."""
+    jitter: Span = (0.0, 0.0)
+    """How much longer a message takes than the law allows for [s]; drawn uniformly for each."""
+    asynchronous: bool = False
+    """Each link acts at a moment of its own within the interval, which each run draws."""
+
+    def __post_init__(self) -> None:
+        settle(self, loss=number("a share from 0 to 1", at_least=0.0, at_most=1.0), jitter=span, asynchronous=flag)
+
+    @property
+    def ideal(self) -> bool:
+        """Whether nothing is lost, late or out of step."""
+        return self.loss == 0.0 and self.jitter[1] == 0.0 and not self.asynchronous
 
 
 class NetworkScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -51,8 +87,10 @@ class NetworkScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     utilization: float | None = None
     """Of the busiest link: all demands' means are scaled to it, their deviations stay; null: the network's own."""
     seed: int = 1
+    messages: Messages = Messages()
 
     def __post_init__(self) -> None:
+        settle(self, messages=record(Messages))
         settle(self, network=record(Network), interval=duration, duration=duration, warmup=instant)
         settle(self, policy=record(*POLICIES), traffic=record(*TRAFFIC), seed=whole(0, 2**32 - 1))
         settle(self, utilization=optional(number("a share above 0, to 1", above=0.0, at_most=1.0)))

@@ -27,6 +27,8 @@ __all__ = [
     "Taps",
     "backpressure_taps",
     "law_taps",
+    "packed",
+    "response",
     "static_taps",
 ]
 
@@ -78,7 +80,7 @@ class Taps(NamedTuple):
 
 def static_taps(rate: np.ndarray, paced: np.ndarray) -> Taps:
     """Rates that never change, of the links that are `paced`; the others send at their capacity. Both (N,)."""
-    return _packed([], rate, paced)
+    return packed([], rate, paced)
 
 
 def backpressure_taps(delay: np.ndarray, coupling: sp.csr_array) -> Taps:
@@ -89,7 +91,7 @@ def backpressure_taps(delay: np.ndarray, coupling: sp.csr_array) -> Taps:
         (int(link), BACKLOG * N + int(after), int(delay[link]), float(share))
         for after, link, share in zip(c.row, c.col, c.data, strict=True)
     ]
-    return _packed(entries, np.zeros(N), np.ones(N, dtype=bool))._replace(mode=np.full(N, YIELDING))
+    return packed(entries, np.zeros(N), np.ones(N, dtype=bool))._replace(mode=np.full(N, YIELDING))
 
 
 def law_taps(
@@ -144,7 +146,7 @@ def law_taps(
             entries = _responses(law)
         case AgedGain():
             entries = _aged(law, coupling)
-    taps = _packed(entries, np.zeros(len(nominal)), paced)
+    taps = packed(entries, np.zeros(len(nominal)), paced)
     N = len(nominal)
     around = np.concatenate([nominal, np.full(N, standing), np.zeros(2 * N)])
     rows = np.repeat(np.arange(N), np.diff(taps.start))
@@ -205,7 +207,8 @@ def _aged(law: AgedGain, coupling: sp.csr_array) -> list[Entry]:
     entries = [] if K is None else _gain(law.delay, [(0, K)])
     for e, column in enumerate(law.columns):
         for kind in (SURPLUS, SHORTFALL):
-            for age, (u, x) in enumerate(_response(column, e, law.delay, coupling, kind, young=alike)):
+            starts = (1.0, -1.0 if kind == SHORTFALL else 0.0)
+            for age, (u, x) in enumerate(response(column, e, law.delay, coupling, starts, young=alike)):
                 more = u if K is None else u - K[column.links] @ _spread(column, law.delay, x)
                 entries += [
                     (int(link), kind * N + e, age, float(value))
@@ -216,18 +219,25 @@ def _aged(law: AgedGain, coupling: sp.csr_array) -> list[Entry]:
     return entries
 
 
-def _response(
-    column: AgedColumns, e: int, delay: np.ndarray, coupling: sp.csr_array, kind: int, *, young: bool
+def response(
+    column: AgedColumns,
+    e: int,
+    delay: np.ndarray,
+    coupling: sp.csr_array,
+    starts: tuple[float, float],
+    *,
+    young: bool = False,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rates and states, age by age, after a unit of surplus or shortfall at link e."""
+    """Commanded rates and states of a column's links, age by age, after link e's backlog and newest rate start so.
+
+    Until nothing is left of it, or while it is `young`: until the last gain, which holds for ever.
+    """
     links = column.links
     A, B = state_matrices(delay[links], coupling[links][:, links])
     first = np.concatenate([[0], np.cumsum(delay[links] + 1)])
     x = np.zeros(A.shape[0])
     own = int(np.flatnonzero(links == e)[0])
-    x[first[-1] + own] = 1.0
-    if kind == SHORTFALL:
-        x[first[own]] = -1.0
+    x[first[-1] + own], x[first[own]] = starts
     most, age = 0.0, 0
     while age < len(column.gains) - 1 or not young:
         u = column.gains[min(age, len(column.gains) - 1)] @ x
@@ -260,7 +270,8 @@ def _spread(column: AgedColumns, delay: np.ndarray, x: np.ndarray) -> np.ndarray
     return whole
 
 
-def _packed(entries: list[Entry], offset: np.ndarray, paced: np.ndarray) -> Taps:
+def packed(entries: list[Entry], offset: np.ndarray, paced: np.ndarray) -> Taps:
+    """Entries in any order as taps."""
     _check_size(len(entries))
     table = np.array(entries, dtype=float).reshape(-1, 4)
     link, series, lag = table[:, :3].astype(np.int64).T

@@ -26,6 +26,7 @@ from netctrl.sim.link_kernel import (
     advance_links,
 )
 from netctrl.sim.link_problem import LinkProblem, link_problem, link_state
+from netctrl.sim.messages import run_with_messages
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["LANES", "simulate_network"]
@@ -90,7 +91,9 @@ def simulate_network(
     from joblib import Parallel, delayed
 
     blocks: list[_Block] = []
-    tasks = (delayed(_run_block)(scenario, ready, trace, block, watch and not i) for i, block in enumerate(numbers))
+    tasks = (
+        delayed(_run_block)(scenario, ready, law, trace, block, watch and not i) for i, block in enumerate(numbers)
+    )
     for block in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
         blocks.append(block)
         if progress is not None:
@@ -134,12 +137,19 @@ class _Block(NamedTuple):
 
 
 def _run_block(
-    scenario: NetworkScenario, ready: LinkProblem, trace: RateTrace | None, numbers: range, watch: bool
+    scenario: NetworkScenario,
+    ready: LinkProblem,
+    law: LinkRateLaw | None,
+    trace: RateTrace | None,
+    numbers: range,
+    watch: bool,
 ) -> _Block:
+    source = DemandSource(scenario, ready.network, run_seeds(scenario.seed, numbers), trace=trace)
+    if not scenario.messages.ideal:
+        return _Block(*run_with_messages(scenario, ready, law, source, numbers, watch))
     state = link_state(ready, len(numbers))
     N, steps = ready.model.n_links, scenario.steps
     watched = np.zeros((3, N, steps if watch else 0))
-    source = DemandSource(scenario, ready.network, run_seeds(scenario.seed, numbers), trace=trace)
     chunk = max(1, _CHUNK // (8 * len(ready.network.demands) * len(numbers)))
     before = np.zeros((N, len(numbers)))
     slots = state.history.shape[1]
