@@ -37,6 +37,13 @@ FIGURES = (
     "hftrac/architectures",
     "hftrac/norms",
     "hftrac/limits",
+    "hftrac/fig02",
+    "hftrac/fig06",
+    "hftrac/fig07",
+    "hftrac/fig08",
+    "hftrac/fig10",
+    "hftrac/fig11",
+    "hftrac/fig12",
 )
 
 

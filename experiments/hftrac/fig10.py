@@ -1,0 +1,159 @@
+"""HFTraC paper, Fig. 10: demands that a controller believes wrongly, and rates that aren't normal. GOD, testbed.
+
+Fig. 10a: the demands are up to 20 % less or more than believed; at three believed loads, as the paper doesn't state
+its own. Fig. 10b: N(30, 6²) against triangular between 0 and 60 Mbit/s, the paper's numbers. Which sources they are of
+isn't stated: with 30 from both the testbed is overloaded, so here they are Src2's, beside 21 Mbit/s that Src1 sends
+all the time; and, for the shape alone, both demands of the testbed with the same deviation.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pandas as pd
+from common import Outcome
+from hftrac.fig_common import BACKPRESSURE, FIFO, STATIC, WAYS, Way, curve, grid, measure, row, scenario
+from hftrac.networks import MEGA
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import netctrl
+from netctrl.datasets import network_path
+from netctrl.model.demand_traffic import DemandTraffic, GaussianTraffic, TriangularTraffic
+from netctrl.model.network import Network
+
+SCALES = (0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2)
+LOADS = (0.75, 0.85, 0.95)
+"""Utilizations of the busiest link, as believed."""
+TRIED = 8
+STEADY, MEAN, STD = 21.0, 30.0, 6.0
+"""Rate of Src1 and normal rates of Src2 in Fig. 10b [Mbit/s]."""
+KEPT = Way("GOD, mu of load 0.95", "#222222", ":", WAYS["god"].policy)
+PUBLISHED, SAME = "N(30, 6²) and [0, 60]", "same deviation"
+LOOKS = {"fifo": FIFO, "backpressure": BACKPRESSURE, "static": STATIC, "god": WAYS["god"]}
+SHAPES = ("Gaussian", "triangular")
+
+
+def main(*, full: bool = False) -> Outcome:
+    network = netctrl.read_network(network_path("testbed"))
+    kept = tuned(network, WAYS["god"], max(LOADS), GaussianTraffic())
+    wrong = pd.concat([wrongly_believed(network, load, kept) for load in LOADS], ignore_index=True)
+    shapes = pd.concat([published(network), same_deviation(network)], ignore_index=True)
+    data = pd.concat({"10a": wrong, "10b": shapes}, names=["part", "row"]).reset_index()
+    return Outcome("fig10", "hftrac", data, draw(wrong, shapes), compute(wrong, shapes))
+
+
+def tuned(network: Network, way: Way, load: float | None, traffic: DemandTraffic) -> float:
+    """The best mu or factor for demands as believed."""
+    low, high = (1.005, 2.5) if way is STATIC else (0.01, 30.0)
+    asked = scenario(network, way.policy, utilization=load, traffic=traffic)
+    found = netctrl.tune(asked, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.1)
+    return found.value
+
+
+def ways(network: Network, load: float | None, traffic: DemandTraffic) -> dict[str, Way]:
+    """FIFO, backpressure, and GOD and static pacing tuned for demands as believed."""
+    best = {"god": WAYS["god"], "static": STATIC}
+    made = {name: with_value(way, tuned(network, way, load, traffic)) for name, way in best.items()}
+    return {"fifo": FIFO, "backpressure": BACKPRESSURE} | made
+
+
+def with_value(way: Way, value: float) -> Way:
+    return Way(way.label, way.colour, way.style, way.at(value))
+
+
+def wrongly_believed(network: Network, load: float, kept: float) -> pd.DataFrame:
+    """Every way, and GOD with one mu for all loads, by what is sent over what is believed."""
+    rows = []
+    for name, way in (ways(network, load, GaussianTraffic()) | {"kept": with_value(KEPT, kept)}).items():
+        for scale in SCALES:
+            asked = scenario(network, way.policy, utilization=load, traffic=GaussianTraffic(scale=scale))
+            rows.append({"way": name, "load": load, "scale": scale, **measure(asked)})
+    return pd.DataFrame(rows)
+
+
+def published(network: Network) -> pd.DataFrame:
+    """Src2 with the paper's two distributions beside a steady Src1; tuned for the normal one."""
+    one, other = network.demands
+    steady = msgspec.structs.replace(one, mean=STEADY * MEGA, std=0.0)
+    changed = msgspec.structs.replace(
+        network, demands=(steady, msgspec.structs.replace(other, mean=MEAN * MEGA, std=STD * MEGA))
+    )
+    return compared(changed, PUBLISHED, TriangularTraffic(half_width=MEAN * MEGA))
+
+
+def same_deviation(network: Network) -> pd.DataFrame:
+    return compared(network, SAME, TriangularTraffic())
+
+
+def compared(network: Network, case: str, triangular: DemandTraffic) -> pd.DataFrame:
+    rows = []
+    for shape, traffic in {"Gaussian": GaussianTraffic(), "triangular": triangular}.items():
+        for name, way in ways(network, None, traffic).items():
+            asked = scenario(network, way.policy, traffic=traffic)
+            rows.append({"way": name, "case": case, "shape": shape, **measure(asked)})
+    return pd.DataFrame(rows)
+
+
+def compute(wrong: pd.DataFrame, shapes: pd.DataFrame) -> dict[str, float]:
+    loss = wrong.pivot_table(index=["load", "scale"], columns="way", values="loss")
+    gain = 1.0 - loss.god / loss.fifo
+    kind = shapes.pivot_table(index=["case", "shape"], columns="way", values="loss")
+    less = 1.0 - kind.god / kind.fifo
+    found = {
+        "fig10-least": gain.min(),
+        "fig10-heavy": gain[0.95, 1.2],
+        "fig10-heavy-10": gain[0.95, 1.1],
+        "fig10-light": gain[0.75, 1.2],
+        "fig10-kept": (1.0 - loss.kept[0.75] / loss.fifo[0.75])[1.2],
+        "fig10-static": loss.static[0.95, 1.2] / loss.god[0.95, 1.2],
+        "fig10-static-light": loss.static[0.75, 1.2] / loss.god[0.75, 1.2],
+        "fig10-published": kind.fifo[PUBLISHED, "Gaussian"],
+        "fig10-published-triangular": kind.god[PUBLISHED, "triangular"] / kind.fifo[PUBLISHED, "triangular"],
+        "fig10-shape": less[SAME, "triangular"],
+        "fig10-shape-gaussian": less[SAME, "Gaussian"],
+    }
+    return {name: float(value) for name, value in found.items()}
+
+
+def draw(wrong: pd.DataFrame, shapes: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(16.0, 5.2), layout="constrained")
+    *three, bars = figure.subplots(1, 4, width_ratios=(3, 3, 3, 4))
+    for axes, load in zip(three, LOADS, strict=True):
+        draw_wrong(axes, wrong[wrong.load == load], load)
+    three[2].legend(fontsize=8.5, loc="lower right")
+    three[0].set_ylabel("loss [%]")
+    draw_shapes(bars, shapes)
+    grid(*three)
+    figure.supxlabel(
+        "Paper: HFTraC loses less than FIFO with demands up to 20 % larger than believed, and with triangular rates."
+        " Reproduced where mu is tuned for the believed load;\nnot with one mu for all loads at 0.75, nor with the"
+        " paper's own rates, as read here: FIFO loses next to nothing then. 95 % intervals; mu and factor tuned.",
+        fontsize=9,
+    )
+    return figure
+
+
+def draw_wrong(axes: Axes, part: pd.DataFrame, load: float) -> None:
+    for name, way in (LOOKS | {"kept": KEPT}).items():
+        some = part[(part.way == name) & (part.loss > 0.0)]
+        curve(axes, way, "scale", "loss", some)
+    axes.set_yscale("log")
+    axes.set_ylim(1e-4, 30.0)
+    axes.set_xlabel("demand over what is believed")
+    axes.set_title(f"Fig. 10a: believed load {load:g}", fontsize=10.5)
+
+
+def draw_shapes(axes: Axes, shapes: pd.DataFrame) -> None:
+    cases = [(case, shape) for case in (PUBLISHED, SAME) for shape in SHAPES]
+    for k, (name, way) in enumerate(LOOKS.items()):
+        rows = [row(shapes, way=name, case=case, shape=shape) for case, shape in cases]
+        place = np.arange(len(cases)) + 0.2 * (k - 1.5)
+        errors = [each.loss_half for each in rows]
+        axes.bar(place, [each.loss for each in rows], yerr=errors, width=0.19, color=way.colour, capsize=2.0)
+    labels = ["N(30, 6²)", "triangular,\n0 to 60", "N(19, 8²),\nN(38, 8²)", "triangular,\nsame std"]
+    axes.set_xticks(range(len(cases)), labels, fontsize=8.5)
+    axes.set_yscale("log")
+    axes.set_ylabel("loss [%]")
+    axes.text(0.0, 5e-3, "none\nloses", fontsize=8.5, ha="center")
+    axes.set_title("Fig. 10b; colours as on the left", fontsize=10.5)

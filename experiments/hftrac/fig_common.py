@@ -1,0 +1,139 @@
+"""What the figures of the HFTraC paper's simulations share: ways to set link rates, runs in the fluid, and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pandas as pd
+from hftrac.networks import MEGA, STEP
+from matplotlib.axes import Axes
+
+import netctrl
+from netctrl.model.network import Link, Network, Node
+from netctrl.model.network_scenario import NetworkScenario
+from netctrl.model.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.units import BITS_PER_BYTE
+
+SECONDS, WARMUP, RUNS = 100.0, 10.0, 32
+FRESH = 1000
+"""Number of the first run of all that is drawn: nothing is tuned by those."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to set link rates, and how its curve looks."""
+
+    label: str
+    colour: str
+    style: str
+    policy: Policy
+
+    def at(self, value: float) -> Policy:
+        """Its policy with another mu, or another factor on nominal rates."""
+        field = "mu" if isinstance(self.policy, HftracPolicy) else "factor"
+        return msgspec.structs.replace(self.policy, **{field: value})
+
+
+def centralized(delay: int, label: str, style: str, colour: str = "#1f4e9c") -> Way:
+    """Central control with a round trip in samples."""
+    return Way(label, colour, style, HftracPolicy(architecture="centralized", mu=1.0, information_delay=delay))
+
+
+WAYS = {
+    "god": Way("GOD", "#222222", "-", HftracPolicy(architecture="god", mu=1.0)),
+    "coordinated": Way(
+        "coordinated", "#38761d", "--", HftracPolicy(architecture="coordinated", mu=1.0, horizon="exact")
+    ),
+    "centralized": centralized(1, "centralized, d = 1", "-"),
+    "centralized-2": centralized(2, "centralized, d = 2", ":"),
+    "myopic": Way("myopic", "#c0504d", "-", HftracPolicy(architecture="myopic", mu=1.0)),
+}
+STATIC = Way("static pacing", "#b45f06", "-", StaticPacing())
+FIFO = Way("FIFO", "#777777", "-", Fifo())
+BACKPRESSURE = Way("backpressure", "#8e44ad", "-", Backpressure())
+
+
+def scenario(network: Network, policy: Policy, *, interval: float = STEP, **others: Any) -> NetworkScenario:
+    """100 s of a network that count, or so many intervals of 10 ms, after a tenth of it that doesn't."""
+    seconds, warmup = SECONDS * interval / STEP, WARMUP * interval / STEP
+    settings = {"name": "figure", "duration": seconds + warmup, "warmup": warmup} | others
+    return NetworkScenario(network=network, policy=policy, interval=interval, **settings)
+
+
+def measure(asked: NetworkScenario, runs: int = RUNS, first_run: int = FRESH) -> dict[str, float]:
+    """Loss [%] and mean queue of a link [kbit] with half widths of their 95 % intervals."""
+    law = netctrl.scenario_law(asked)
+    found = netctrl.simulate_network(asked, law, runs=runs, first_run=first_run, watch=False).summary()
+    loss, backlog, kbit = found.loss_ratio, found.backlog_bytes, BITS_PER_BYTE / 1e3 / len(found.links)
+    return {
+        "loss": 100.0 * loss.mean,
+        "loss_half": 100.0 * (loss.half_width or 0.0),
+        "queue": kbit * backlog.mean,
+        "queue_half": kbit * (backlog.half_width or 0.0),
+        "throughput": found.throughput_bit_per_s.mean / MEGA,
+        "throughput_half": (found.throughput_bit_per_s.half_width or 0.0) / MEGA,
+    }
+
+
+def with_buffers(network: Network, sizes: Mapping[str, float | None]) -> Network:
+    """The network with other buffers at some links [Mbit]; None is infinite."""
+    new = {name: None if size is None else size * MEGA / BITS_PER_BYTE for name, size in sizes.items()}
+    links = tuple(msgspec.structs.replace(x, buffer=new.get(x.id, x.buffer)) for x in network.links)
+    return msgspec.structs.replace(network, links=links)
+
+
+def with_hosts(network: Network, size: float | None) -> Network:
+    """The testbed with other buffers at its hosts [Mbit]; None is infinite."""
+    return with_buffers(network, {"e1": size, "e2": size})
+
+
+def with_host_links(network: Network) -> Network:
+    """Demands begin at a host of their source, behind a link with an infinite buffer and room for twice their means."""
+    total: dict[str, float] = {}
+    for demand in network.demands:
+        total[demand.source] = total.get(demand.source, 0.0) + demand.mean
+    links = [Link(id=f"host {x}", source=f"host {x}", target=x, capacity=2.0 * rate) for x, rate in total.items()]
+    demands = []
+    for demand in network.demands:
+        host = f"host {demand.source}"
+        split = None if demand.split is None else demand.split | {host: 1.0}
+        demands.append(msgspec.structs.replace(demand, source=host, split=split))
+    nodes = [*network.nodes, *(Node(id=link.source) for link in links)]
+    return msgspec.structs.replace(network, nodes=tuple(nodes), links=(*network.links, *links), demands=tuple(demands))
+
+
+def with_std(network: Network, std: float) -> Network:
+    """The network with one deviation for all demands [Mbit/s]."""
+    demands = tuple(msgspec.structs.replace(demand, std=std * MEGA) for demand in network.demands)
+    return msgspec.structs.replace(network, demands=demands)
+
+
+def capped_std(network: Network, std: float) -> Network:
+    """The network with one deviation for all demands [Mbit/s], but half a demand's mean at most."""
+    capped = [min(std * MEGA, 0.5 * demand.mean) for demand in network.demands]
+    demands = (msgspec.structs.replace(demand, std=x) for demand, x in zip(network.demands, capped, strict=True))
+    return msgspec.structs.replace(network, demands=tuple(demands))
+
+
+def row(data: pd.DataFrame, **wanted: Any) -> pd.Series:
+    """The one row with these values."""
+    for column, value in wanted.items():
+        data = data[data[column] == value]
+    if len(data) != 1:
+        raise LookupError(f"{len(data)} rows with {wanted}")
+    return data.iloc[0]
+
+
+def curve(axes: Axes, way: Way, x: str, y: str, part: pd.DataFrame, **options: Any) -> None:
+    """y over x with 95 % intervals of whichever has them."""
+    widths = {f"{which}err": part[f"{name}_half"] for which, name in (("x", x), ("y", y)) if f"{name}_half" in part}
+    look = {"color": way.colour, "ls": way.style, "label": way.label, "lw": 1.5, "marker": "o", "ms": 3.0}
+    axes.errorbar(part[x], part[y], **widths, **(look | {"elinewidth": 0.9, "capsize": 2.0} | options))
+
+
+def grid(*many: Axes) -> None:
+    for axes in many:
+        axes.grid(which="major", color="#dddddd", lw=0.6)
