@@ -164,6 +164,19 @@ def test_messages_do_not_change_the_traffic() -> None:
     np.testing.assert_allclose(lost.offered_bytes, ideal.offered_bytes, rtol=TOLERANCE["same"])
 
 
+def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
+    """Whatever the moments at which they act, all measure nominal rates from the first time on."""
+    asked = scenario(hftrac("god", standing_backlog=1e4), Messages(asynchronous=True), warmup=0.0, duration=1.0)
+    calm = tuple(msgspec.structs.replace(demand, std=0.0) for demand in asked.network.demands)
+    wide = tuple(msgspec.structs.replace(link, buffer=None) for link in asked.network.links)
+    network = msgspec.structs.replace(asked.network, demands=calm, links=wide)
+    asked = msgspec.structs.replace(asked, network=network)
+    law = netctrl.hftrac(netctrl.read_network(network_path("testbed")), TAU, mu=0.5, architecture="god").law
+    found = netctrl.simulate_network(asked, law, runs=4)
+    np.testing.assert_allclose(found.watched[0], 1e4, rtol=TOLERANCE["conserved"])
+    np.testing.assert_allclose(found.backlog_bytes, 1e4, rtol=TOLERANCE["conserved"])
+
+
 def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None:
     """Half of all news is lost; a prediction that took for granted that all answered would drift away."""
     network = netctrl.read_network(network_path("merge"))

@@ -48,7 +48,7 @@ def run_with_messages(
     line, least, messages = _lines(heard, law, N)
     streams = [_streams(scenario.seed, run) for run in numbers]
     phases = [stream[_PHASE].integers(0, S, N) for stream in streams]
-    states = [_state(ready, heard, S, messages) for _ in numbers]
+    states = [_state(ready, heard, S, phase, messages) for phase in phases]
     result = MessageRuns(
         np.zeros((len(numbers), 6, N)),
         np.zeros((N, len(numbers))),
@@ -119,7 +119,7 @@ def _lines(heard: HeardLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray
     return line, least, int(pairs.sum())
 
 
-def _state(ready: LinkProblem, heard: HeardLaw, ticks: int, messages: int) -> MessageState:
+def _state(ready: LinkProblem, heard: HeardLaw, ticks: int, phase: np.ndarray, messages: int) -> MessageState:
     N, nominal, standing = ready.model.n_links, ready.initial_rate, ready.plant.standing
     slots = _power_of_2(max(heard.control.memory, heard.predicted.memory) + 4)
     tick_slots = _power_of_2((int(ready.model.delay.max(initial=0)) + 1) * ticks + 2)
@@ -132,7 +132,7 @@ def _state(ready: LinkProblem, heard: HeardLaw, ticks: int, messages: int) -> Me
         pipe=np.repeat(nominal[:, None], tick_slots, axis=1),
         backlog=np.full(N, standing),
         command=np.array(nominal),
-        sent=nominal * ticks,
+        sent=nominal * (ticks - phase),  # an interval's worth when each link first acts
     )
 
 
