@@ -7,6 +7,7 @@ line; its help and error panels are not used, since they load rich and take seve
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
 
-from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
+from netctrl.errors import JOBS_TAKES, FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 
 __all__ = [
     "FAILURE",
@@ -32,6 +33,7 @@ __all__ = [
     "option",
     "positional",
     "progress_bar",
+    "read_jobs",
     "report",
     "run",
     "say",
@@ -176,6 +178,13 @@ def workers(address: str | None) -> Generator[None]:
         raise InvalidValue("dask", address, takes) from None
     with client, joblib.parallel_config(backend="dask"):
         yield
+
+
+def read_jobs(text: str) -> int:
+    """A number of processes, or -1, as `--n-jobs` has it."""
+    if not re.fullmatch("-1|[1-9][0-9]{0,3}", text):
+        raise InvalidValue("n_jobs", text, JOBS_TAKES)
+    return int(text)
 
 
 def write_all(files: Mapping[str, tuple[str, Callable[[], bytes]]]) -> None:

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 __all__ = [
+    "JOBS_TAKES",
     "FileError",
     "InvalidValue",
     "NetctrlError",
@@ -18,6 +19,9 @@ __all__ = [
     "checked_number",
     "checked_whole",
 ]
+
+
+JOBS_TAKES = "a number of processes of at least 1, or -1: one for each core"
 
 
 class Status(StrEnum):
@@ -115,5 +119,4 @@ def checked_whole(argument: str, value: object, takes: str, *, at_least: int = 0
 
 def checked_jobs(n_jobs: object) -> int:
     """A number of processes, or −1 for one on each core; else `InvalidValue`."""
-    takes = "a number of processes of at least 1, or -1: one for each core"
-    return -1 if n_jobs == -1 else checked_whole("n_jobs", n_jobs, takes, at_least=1)
+    return -1 if n_jobs == -1 else checked_whole("n_jobs", n_jobs, JOBS_TAKES, at_least=1)

@@ -83,9 +83,8 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         settle(self, runs=whole(1, MAX_RUNS), scenario=_table, grid=records(Grid), over=_values)
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
-        count = sum(self._size(grid) for grid in self.grid or (Grid(),))
-        if count > MAX_CELLS:
-            raise InvalidValue("grid", f"{count} cells", f"at most {MAX_CELLS}")
+        if self.n_cells > MAX_CELLS:
+            raise InvalidValue("grid", f"{self.n_cells} cells", f"at most {MAX_CELLS}")
 
     def cells(self) -> Iterator[Cell]:
         """All cells, in order: grid by grid, the last place fastest.

@@ -18,7 +18,7 @@ from netctrl.runtime.taps import BACKLOG, RATE, Taps, backpressure_taps, law_tap
 from netctrl.sim.link_kernel import LinkPlant, LinkState
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["LinkProblem", "link_problem", "link_state"]
+__all__ = ["LinkProblem", "LinkRuns", "link_problem", "link_state", "power_of_2"]
 
 _MOST_HISTORY = 2**31  # bytes
 
@@ -35,6 +35,19 @@ class LinkProblem(NamedTuple):
     """(N,) mu_l of the cost; None where links have none."""
     initial_rate: np.ndarray
     """(N,) [bit/s]"""
+
+
+class LinkRuns(NamedTuple):
+    """What R runs gave, over the steps that count; sums as in `netctrl.sim.link_kernel`."""
+
+    sums: np.ndarray
+    """(6, N, R)"""
+    growth: np.ndarray
+    """(N, R) of the backlog over the interval."""
+    offered: np.ndarray
+    """(R,) sum of the rates that entered the network."""
+    watched: np.ndarray
+    """(3, N, T) of the first run, from its very beginning."""
 
 
 def link_problem(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> LinkProblem:
@@ -82,9 +95,7 @@ def link_state(ready: LinkProblem, runs: int) -> LinkState:
         Too many runs of too long a memory.
     """
     N = ready.model.n_links
-    slots = 1
-    while slots < max(ready.taps.memory, int(ready.model.delay.max(initial=0))) + 2:
-        slots *= 2
+    slots = power_of_2(max(ready.taps.memory, int(ready.model.delay.max(initial=0))) + 2)
     kinds = 4 if ready.taps.innovations else 2
     size = kinds * N * slots * runs * 8
     if size > _MOST_HISTORY:
@@ -96,6 +107,11 @@ def link_state(ready: LinkProblem, runs: int) -> LinkState:
     present = np.zeros((kinds * N, slots), dtype=np.uint8)
     present[: 2 * N] = 1
     return LinkState(history, present, np.zeros((6, N, runs)), np.zeros(runs))
+
+
+def power_of_2(least: int) -> int:
+    """The least power of 2 that is at least this."""
+    return 1 << (least - 1).bit_length()
 
 
 def _taps(

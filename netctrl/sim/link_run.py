@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from netctrl.sim.link_kernel import (
     WAITING_SQUARE,
     advance_links,
 )
-from netctrl.sim.link_problem import LinkProblem, link_problem, link_state
+from netctrl.sim.link_problem import LinkProblem, LinkRuns, link_problem, link_state
 from netctrl.sim.messages import run_with_messages
 from netctrl.units import BITS_PER_BYTE
 
@@ -90,7 +89,7 @@ def simulate_network(
         trace = read_trace(scenario.traffic.file, interval_s=scenario.interval)
     from joblib import Parallel, delayed
 
-    blocks: list[_Block] = []
+    blocks: list[LinkRuns] = []
     tasks = (
         delayed(_run_block)(scenario, ready, law, trace, block, watch and not i) for i, block in enumerate(numbers)
     )
@@ -127,15 +126,6 @@ def simulate_network(
     )
 
 
-class _Block(NamedTuple):
-    sums: np.ndarray
-    growth: np.ndarray
-    """(N, R) of the backlog over the interval, while it counts."""
-    offered: np.ndarray
-    """(R,) sum of all demands' rates over the steps that count."""
-    watched: np.ndarray
-
-
 def _run_block(
     scenario: NetworkScenario,
     ready: LinkProblem,
@@ -143,10 +133,10 @@ def _run_block(
     trace: RateTrace | None,
     numbers: range,
     watch: bool,
-) -> _Block:
+) -> LinkRuns:
     source = DemandSource(scenario, ready.network, run_seeds(scenario.seed, numbers), trace=trace)
     if not scenario.messages.ideal:
-        return _Block(*run_with_messages(scenario, ready, law, source, numbers, watch))
+        return run_with_messages(scenario, ready, law, source, numbers, watch)
     state = link_state(ready, len(numbers))
     N, steps = ready.model.n_links, scenario.steps
     watched = np.zeros((3, N, steps if watch else 0))
@@ -161,4 +151,4 @@ def _run_block(
             before = state.history[N : 2 * N, step % slots].copy()
         advance_links(ready.plant, ready.taps, state, demand, step, scenario.warmup_steps, watched)
         step += len(demand)
-    return _Block(state.sums, state.history[N : 2 * N, step % slots] - before, state.offered, watched)
+    return LinkRuns(state.sums, state.history[N : 2 * N, step % slots] - before, state.offered, watched)

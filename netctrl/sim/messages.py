@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from netctrl.model.gain import LinkRateLaw, StaticGain
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.runtime.heard import HeardLaw, heard_law
-from netctrl.runtime.taps import BACKLOG, RATE
+from netctrl.runtime.taps import BACKLOG, LINEAR, RATE, packed
 from netctrl.sim.demands import DemandSource
-from netctrl.sim.link_problem import LinkProblem
+from netctrl.sim.link_problem import LinkProblem, LinkRuns, power_of_2
 from netctrl.sim.message_kernel import NEVER, MessageState, Messaging, advance_messages
 
-__all__ = ["MessageRuns", "run_with_messages"]
+__all__ = ["run_with_messages"]
 
 _TICKS = 8
 """An interval, where links act out of step."""
 _CHUNK = 1000  # intervals
 _LOSS, _JITTER, _TOLD, _PHASE = 1, 2, 3, 4  # streams of a run, beside that of its traffic
-
-
-class MessageRuns(NamedTuple):
-    """As the sums of `netctrl.sim.link_kernel`, (6, N, R), (N, R), (R,) and (3, N, T)."""
-
-    sums: np.ndarray
-    growth: np.ndarray
-    offered: np.ndarray
-    watched: np.ndarray
 
 
 def run_with_messages(
@@ -38,18 +27,18 @@ def run_with_messages(
     source: DemandSource,
     numbers: range,
     watch: bool,
-) -> MessageRuns:
+) -> LinkRuns:
     """Run the runs of these numbers, one after the other.
 
     Loss, lateness and moments have random streams of their own in each run: the traffic is the same as without.
     """
     N, steps, S = ready.model.n_links, scenario.steps, _TICKS if scenario.messages.asynchronous else 1
-    heard = _heard(scenario, ready, law)
+    heard = _heard(ready, law)
     line, least, messages = _lines(heard, law, N)
     streams = [_streams(scenario.seed, run) for run in numbers]
     phases = [stream[_PHASE].integers(0, S, N) for stream in streams]
     states = [_state(ready, heard, S, phase, messages) for phase in phases]
-    result = MessageRuns(
+    result = LinkRuns(
         np.zeros((len(numbers), 6, N)),
         np.zeros((N, len(numbers))),
         np.zeros((len(numbers), 1)),
@@ -83,19 +72,13 @@ def run_with_messages(
             )
         step += len(demand)
     growth = np.array([state.backlog for state in states]).T - before
-    return MessageRuns(result.sums.transpose(1, 2, 0), growth, result.offered[:, 0], result.watched)
+    return LinkRuns(result.sums.transpose(1, 2, 0), growth, result.offered[:, 0], result.watched)
 
 
-def _heard(scenario: NetworkScenario, ready: LinkProblem, law: LinkRateLaw | None) -> HeardLaw:
-    nothing = ready.taps._replace(
-        start=np.zeros_like(ready.taps.start),
-        series=np.zeros(0, np.int64),
-        lag=np.zeros(0, np.int64),
-        coefficient=np.zeros(0),
-    )
+def _heard(ready: LinkProblem, law: LinkRateLaw | None) -> HeardLaw:
+    paced = ready.taps.mode == LINEAR
     if law is None:
-        return HeardLaw(ready.taps, nothing, central=False)
-    paced = ready.taps.mode == 0
+        return HeardLaw(ready.taps, packed([], np.zeros(len(paced)), paced), central=False)
     return heard_law(law, ready.model.coupling, ready.initial_rate, paced, ready.plant.standing)
 
 
@@ -106,13 +89,13 @@ def _lines(heard: HeardLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray
         line[:] = np.arange(N)
         least[:] = law.information_delay
         return line, least, N
-    for taps in (heard.control, heard.predicted):
-        rows, of = np.repeat(np.arange(N), np.diff(taps.start)), taps.series % N
-        youngest = np.full((N, N), np.iinfo(np.int64).max)
-        np.minimum.at(youngest, (rows, of), taps.lag)
-        used = youngest < np.iinfo(np.int64).max
-        least = np.where(used & (line != NEVER), np.minimum(least, youngest), np.where(used, youngest, least))
-        line[used] = 0
+    laws = (heard.control, heard.predicted)
+    at = np.concatenate([np.repeat(np.arange(N), np.diff(taps.start)) for taps in laws])
+    of = np.concatenate([taps.series % N for taps in laws])
+    unused = np.iinfo(np.int64).max
+    least[:] = unused
+    np.minimum.at(least, (at, of), np.concatenate([taps.lag for taps in laws]))
+    line[least != unused] = 0
     np.fill_diagonal(line, NEVER)
     pairs = line != NEVER
     line[pairs] = np.arange(pairs.sum())
@@ -121,8 +104,8 @@ def _lines(heard: HeardLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray
 
 def _state(ready: LinkProblem, heard: HeardLaw, ticks: int, phase: np.ndarray, messages: int) -> MessageState:
     N, nominal, standing = ready.model.n_links, ready.initial_rate, ready.plant.standing
-    slots = _power_of_2(max(heard.control.memory, heard.predicted.memory) + 4)
-    tick_slots = _power_of_2((int(ready.model.delay.max(initial=0)) + 1) * ticks + 2)
+    slots = power_of_2(max(heard.control.memory, heard.predicted.memory) + 4)
+    tick_slots = power_of_2((int(ready.model.delay.max(initial=0)) + 1) * ticks + 2)
     known = np.zeros((4 * N, slots))
     known[RATE * N : (RATE + 1) * N] = nominal[:, None]
     known[BACKLOG * N : (BACKLOG + 1) * N] = standing
@@ -134,10 +117,6 @@ def _state(ready: LinkProblem, heard: HeardLaw, ticks: int, phase: np.ndarray, m
         command=np.array(nominal),
         sent=nominal * (ticks - phase),  # an interval's worth when each link first acts
     )
-
-
-def _power_of_2(least: int) -> int:
-    return 1 << (least - 1).bit_length()
 
 
 def _streams(seed: int, run: int) -> dict[int, np.random.Generator]:

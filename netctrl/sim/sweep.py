@@ -13,12 +13,11 @@ import msgspec
 
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, checked_jobs
 from netctrl.model.files import check_writable, read_bounded, write_atomically
-from netctrl.model.gain import LinkRateLaw
 from netctrl.model.network_result import NetworkResult, estimate
-from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.sweep import Cell, SweepSpec
 from netctrl.sim.link_run import LANES, simulate_network
-from netctrl.sim.tune import Tuned, check_objective, tunable, tune
+from netctrl.sim.tune import LawOf, Tuned, check_objective, tunable, tune
+from netctrl.units import BITS_PER_BYTE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "read_frame", "summarized", "sweep", "sweep_to_file", "tune_cells"]
 
-LawOf = Callable[[NetworkScenario], LinkRateLaw | None]
 Progress = Callable[[float], None]
 
 FIGURES = ("loss_ratio", "backlog_bytes", "throughput_bit_per_s", "utilization", "cost")
@@ -164,7 +162,7 @@ def _naming(cell: Cell) -> Generator[None]:
 
 
 def _figures(result: NetworkResult) -> dict[str, list[float | None]]:
-    rate = 8.0 / result.seconds
+    rate = BITS_PER_BYTE / result.seconds
     cost = result.cost
     columns = {
         "loss_ratio": result.loss_ratio,

@@ -18,6 +18,7 @@ from netctrl.sim.link_run import simulate_network
 
 __all__ = [
     "OBJECTIVES",
+    "LawOf",
     "MaxUtilization",
     "Tuned",
     "check_objective",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 LawOf = Callable[[NetworkScenario], LinkRateLaw | None]
+"""Of a scenario the law that its policy needs: `netctrl.scenario_law`."""
 
 OBJECTIVES = ("loss", "backlog")
 _COARSE = 13

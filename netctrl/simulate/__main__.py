@@ -21,12 +21,13 @@ from netctrl.cli import (
     option,
     positional,
     progress_bar,
+    read_jobs,
     report,
     run,
     say,
     write_all,
 )
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.model.network_result import NetworkResult
@@ -39,7 +40,6 @@ __all__ = ["inputs_of", "main", "picture_of", "scenario_for", "summary_json"]
 OPTIONS = {"scenario": "SCENARIO", "output": "-o", "n_jobs": "--n-jobs"}
 RESULT_SUFFIXES = (".json", ".csv")
 TABLE_SUFFIXES = (".csv", ".parquet")
-JOBS_TAKES = "a number of processes of at least 1, or -1: one for each core"
 
 app = new_app(
     "python -m netctrl.simulate", "Runs a scenario in the fluid simulator, with the law of a Design file if given."
@@ -173,18 +173,17 @@ def _run_network(
     from netctrl.design.hftrac import scenario_law
     from netctrl.sim.link_run import simulate_network
 
-    count, jobs = runs or "20", n_jobs or "1"
+    count = runs or "20"
     if not re.fullmatch("[1-9][0-9]{0,5}", count):
         raise InvalidValue("runs", runs, "a whole number from 1 to 999999")
-    if not re.fullmatch("-1|[1-9][0-9]{0,3}", jobs):
-        raise InvalidValue("n_jobs", n_jobs, JOBS_TAKES)
+    jobs = read_jobs(n_jobs or "1")
     try:
         with progress_bar("simulating") as progress:
             return simulate_network(
                 chosen,
                 scenario_law(chosen),
                 runs=int(count),
-                n_jobs=int(jobs),
+                n_jobs=jobs,
                 progress=progress,
                 argv=invocation(),
                 inputs=inputs_of(scenario, design),

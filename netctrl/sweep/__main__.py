@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -15,12 +14,13 @@ from netctrl.cli import (
     option,
     positional,
     progress_bar,
+    read_jobs,
     report,
     run,
     say,
     workers,
 )
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-JOBS_TAKES = "a number of processes of at least 1, or -1: one for each core"
 OPTIONS = {"output": "-o", "n_jobs": "--n-jobs", "sweep": "SPEC", "objective": "--tune"}
 
 app = new_app("python -m netctrl.sweep", "Runs grids of network scenarios many times, with 95 % intervals.")
@@ -52,7 +51,7 @@ def sweep(
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
     """Read the sweep, run it, write what was asked for."""
-    jobs = _jobs(n_jobs)
+    jobs = read_jobs(n_jobs)
     if output is not None and Path(output).suffix.lower() != ".parquet":
         raise InvalidValue("output", output, "a file name that ends in .parquet")
     if resume and output is None:
@@ -165,12 +164,6 @@ def _percent(mean: float, half: float | None) -> str:
 
 def _kilobytes(mean: float, half: float | None) -> str:
     return f"{mean / 1e3:.4g}" + (f" ± {half / 1e3:.2g}" if half == half and half is not None else "") + " kB"
-
-
-def _jobs(text: str) -> int:
-    if not re.fullmatch("-1|[1-9][0-9]{0,3}", text):
-        raise InvalidValue("n_jobs", text, JOBS_TAKES)
-    return int(text)
 
 
 def _share(tune: str | None, most_loss: str | None) -> float | None:
