@@ -1,4 +1,4 @@
-"""Readers of the data that travels with netctrl: claims of the papers, scenarios, networks, schema of Design files."""
+"""Readers of the data that travels with netctrl: claims, scenarios, networks, models, schema of Design files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ __all__ = [
     "claims",
     "data_path",
     "design_schema",
+    "model_path",
+    "models",
     "network_path",
     "networks",
     "scenario_path",
@@ -93,6 +95,22 @@ def network_path(name: str) -> Path:
         Neither a file nor one of `networks()`.
     """
     return _path("network", name, ".json", "a JSON file")
+
+
+def models() -> tuple[str, ...]:
+    """Names of the identified models that come with netctrl."""
+    return _names("models", ".json")
+
+
+def model_path(name: str) -> Path:
+    """The path of a model: a file if there is one of this name (no folder), else one that comes with netctrl.
+
+    Raises
+    ------
+    InvalidValue
+        Neither a file nor one of `models()`.
+    """
+    return _path("model", name, ".json", "a JSON file")
 
 
 def sweeps() -> tuple[str, ...]:

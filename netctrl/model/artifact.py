@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.arc import ArcCertificate, ArcInputs
+from netctrl.model.arrays import array, array_json, plain
 from netctrl.model.display import html_table, plot
 from netctrl.model.files import read_bounded, write_atomically
 from netctrl.model.gain import ArcLaw, LinkRateLaw
@@ -41,7 +41,6 @@ __all__ = [
 
 _MAX_BYTES = 64 * 2**20
 _MOST_NUMBERS = _MAX_BYTES // 24  # in decimals
-_HERE = "\0"  # where an array goes: no name may hold this
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -116,18 +115,7 @@ class Design(
             A law of so many numbers that `read_design` wouldn't take the file.
         """
         _check_size(self.law)
-        arrays: list[bytes] = []
-
-        def apart(value: Any) -> Any:
-            """Arrays are kept off the indentation, which would give each number a line: a row stands on one."""
-            if not isinstance(value, np.ndarray):
-                return _plain(value)
-            arrays.append(msgspec.json.encode(value.tolist()).replace(b"],[", b"],\n["))
-            return _HERE
-
-        text = msgspec.json.format(msgspec.json.encode(self, enc_hook=apart), indent=2)
-        first, *others = text.split(msgspec.json.encode(_HERE))
-        return b"".join([first, *chain.from_iterable(zip(arrays, others, strict=True)), b"\n"]).decode()
+        return array_json(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the Design file: beside its place first, then renamed, so that no half of it is ever there."""
@@ -138,7 +126,7 @@ class Design(
         import pandas as pd
 
         parts = {
-            "law": msgspec.to_builtins(self.law, enc_hook=_plain),
+            "law": msgspec.to_builtins(self.law, enc_hook=plain),
             "certificate": msgspec.to_builtins(self.certificate),
         }
         return pd.Series(dict(_leaves(parts)), name=self.method)
@@ -188,7 +176,7 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     """
     text = read_bounded(path, _MAX_BYTES, f"is larger than a Design file may be ({_MAX_BYTES // 2**20} MiB)")
     try:
-        design = msgspec.json.decode(text, type=AnyDesign, dec_hook=_array)
+        design = msgspec.json.decode(text, type=AnyDesign, dec_hook=array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no netctrl Design: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -223,23 +211,6 @@ def _count(value: Any) -> int:
     if isinstance(value, msgspec.Struct):
         return sum(_count(part) for part in msgspec.structs.astuple(value))
     return sum(map(_count, value)) if isinstance(value, tuple) else 0
-
-
-def _plain(value: Any) -> Any:
-    """What msgspec doesn't know, as what it does."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    raise NotImplementedError(f"no JSON for {type(value).__name__}")
-
-
-def _array(kind: type, value: Any) -> Any:
-    """An array from nested lists of numbers."""
-    if kind is not np.ndarray:
-        raise NotImplementedError(f"no JSON for {kind.__name__}")
-    array = np.array(value)  # ValueError where the lists are ragged
-    if array.dtype.kind not in "if" or not np.isfinite(array).all():
-        raise ValueError("Expected nested lists of finite numbers, all of one shape")
-    return array
 
 
 class _LawTag(msgspec.Struct):

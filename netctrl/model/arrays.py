@@ -1,0 +1,49 @@
+"""Records that hold arrays, as JSON: nested lists, a row a line."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+import msgspec
+import numpy as np
+
+__all__ = ["array", "array_json", "plain"]
+
+_HERE = "\0"  # where an array goes: no name may hold this
+
+
+def array_json(record: msgspec.Struct) -> str:
+    """A record's strict JSON, indented, with a line for each row of an array; ends with a newline."""
+    arrays: list[bytes] = []
+
+    def apart(value: Any) -> Any:
+        """Arrays are kept off the indentation, which would give each number a line."""
+        if not isinstance(value, np.ndarray):
+            return plain(value)
+        arrays.append(msgspec.json.encode(value.tolist()).replace(b"],[", b"],\n["))
+        return _HERE
+
+    text = msgspec.json.format(msgspec.json.encode(record, enc_hook=apart), indent=2)
+    first, *others = text.split(msgspec.json.encode(_HERE))
+    return b"".join([first, *chain.from_iterable(zip(arrays, others, strict=True)), b"\n"]).decode()
+
+
+def plain(value: Any) -> Any:
+    """What msgspec doesn't know, as what it does."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise NotImplementedError(f"no JSON for {type(value).__name__}")
+
+
+def array(kind: type, value: Any) -> Any:
+    """An array from nested lists of numbers; ValueError for anything else."""
+    if kind is not np.ndarray:
+        raise NotImplementedError(f"no JSON for {kind.__name__}")
+    try:
+        found = np.array(value)
+    except ValueError:  # ragged
+        found = np.array(None)
+    if found.dtype.kind not in "if" or not np.isfinite(found).all():
+        raise ValueError("Expected nested lists of finite numbers, all of one shape")
+    return found

@@ -1,0 +1,227 @@
+"""Identified models: matrices, noise, the offsets they are around, and how they were found; files of them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import numpy as np
+
+from netctrl.errors import FileError, InvalidValue, checked_number
+from netctrl.model.arrays import array, array_json
+from netctrl.model.artifact import Provenance
+from netctrl.model.display import html_table, plot
+from netctrl.model.explain import explained
+from netctrl.model.files import read_bounded, write_atomically
+from netctrl.model.matrix import dense_matrix
+from netctrl.model.quantity import label, settle, texts
+from netctrl.model.statespace import StateSpace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Identification", "IdentifiedModel", "read_model"]
+
+_MAX_BYTES = 64 * 2**20
+_ROUNDING = 1e-10
+
+
+class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
+    """How a model was found, and how well it fits."""
+
+    method: str
+    order: int
+    horizon: int
+    """Block rows of the past and of the future [samples]."""
+    samples: int
+    segments: int
+    singular_values: np.ndarray
+    """Of the weighted projection, falling; the order is where they drop."""
+    vaf: np.ndarray
+    """(p,) variance accounted for by the simulated output, 100 (1 − var(y − ŷ)/var y) [%]."""
+    held_out_vaf: np.ndarray | None = None
+    """(p,) the same on data that the model was not made from [%]."""
+    stabilised: bool = False
+    """Whether the stability guard acted."""
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _fix(self, "singular_values", "vaf", "held_out_vaf")
+
+
+class IdentifiedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
+    """x₊ = A x + B (u − u₀) + K e,  y − y₀ = C x + D (u − u₀) + e,  E ee' = V.
+
+    Parameters
+    ----------
+    A, B, C, D : array_like, shapes (n, n), (n, m), (p, n), (p, m)
+    dt : float
+        Sampling interval [s].
+    inputs, outputs : tuple of str
+        Names, m and p of them; by default u1, u2, ... and y1, y2, ...
+    input_units, output_units : tuple of str
+        As in "Mbit/s" and "ms"; by default empty texts, which say nothing.
+    input_offset, output_offset : array_like, shapes (m,), (p,)
+        u₀ and y₀; zeros by default.
+    input_range : array_like, shape (m, 2), optional
+        Least and greatest of each input in the data.
+    K : array_like, shape (n, p), optional
+        Kalman gain of the innovation form. (In the CONNET paper: G; its K is a state feedback.)
+    innovation_covariance : array_like, shape (p, p), optional
+        V, symmetric and positive semidefinite.
+    identification : Identification, optional
+    provenance : Provenance, optional
+
+    Raises
+    ------
+    InvalidValue
+        A shape that doesn't fit, an entry that isn't finite, names that are double, K without V.
+
+    Source: CONNET paper, eq. (1); van Overschee and De Moor 1996.
+    """
+
+    schema: Literal["netctrl.model/1"] = "netctrl.model/1"
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray
+    dt: float
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    input_units: tuple[str, ...] = ()
+    output_units: tuple[str, ...] = ()
+    input_offset: np.ndarray | None = None
+    output_offset: np.ndarray | None = None
+    input_range: np.ndarray | None = None
+    K: np.ndarray | None = None
+    innovation_covariance: np.ndarray | None = None
+    identification: Identification | None = None
+    provenance: Provenance | None = None
+
+    def __post_init__(self) -> None:
+        dt = checked_number("dt", self.dt, "a sampling interval above 0 in seconds", above=0.0)
+        plant = StateSpace(self.A, self.B, self.C, self.D, dt)
+        n, m, p = plant.n_states, plant.n_inputs, plant.n_outputs
+        put = msgspec.structs.force_setattr
+        for name, value in zip("ABCD", (plant.A, plant.B, plant.C, plant.D), strict=True):
+            put(self, name, dense_matrix(name, value))
+        put(self, "dt", dt)
+        settle(self, inputs=_names("u", m), outputs=_names("y", p))
+        settle(self, input_units=_units(m), output_units=_units(p))
+        put(self, "input_offset", _vector("input_offset", self.input_offset, m))
+        put(self, "output_offset", _vector("output_offset", self.output_offset, p))
+        if self.input_range is not None:
+            put(self, "input_range", _range(dense_matrix("input_range", self.input_range, (m, 2))))
+        if (self.K is None) != (self.innovation_covariance is None):
+            raise InvalidValue("K and innovation_covariance", "one of them", "both or neither")
+        if self.K is not None:
+            put(self, "K", dense_matrix("K", self.K, (n, p)))
+            put(self, "innovation_covariance", _covariance(self.innovation_covariance, p))
+        fixed = ("A", "B", "C", "D", "input_offset", "output_offset", "input_range", "K", "innovation_covariance")
+        _fix(self, *fixed)
+
+    @property
+    def state_space(self) -> StateSpace:
+        """A, B, C, D and dt: deviations of the outputs from y₀ by deviations of the inputs from u₀."""
+        return StateSpace(self.A, self.B, self.C, self.D, self.dt)
+
+    def to_json(self) -> str:
+        """The model file's text: strict JSON, ends with a newline."""
+        return array_json(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: beside its place first, then renamed, so that no half of it is ever there."""
+        write_atomically(path, self.to_json().encode())
+
+    def plot(self, **options: Any) -> Figure:
+        """What a person wants to see of this model, as a matplotlib Figure (`netctrl.plotting.draw`)."""
+        return plot(self, **options)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("states", str(len(self.A))),
+            ("inputs", ", ".join(map(_with_unit, self.inputs, self.input_units))),
+            ("outputs", ", ".join(map(_with_unit, self.outputs, self.output_units))),
+            ("dt", f"{self.dt:g} s"),
+            ("poles", ", ".join(f"{pole:.6g}" for pole in np.linalg.eigvals(self.A)[:8])),
+        ]
+        if self.identification is not None:
+            found = self.identification
+            rows.append(("found by", f"{found.method} from {found.samples} samples"))
+            rows.append(("VAF", ", ".join(f"{vaf:.2f} %" for vaf in found.vaf)))
+            rows += [("warning", warning) for warning in found.warnings]
+        return html_table("IdentifiedModel", rows)
+
+
+def read_model(path: str | os.PathLike[str]) -> IdentifiedModel:
+    """Read a model file, strictly; A, B, C, D and dt are enough.
+
+    Raises
+    ------
+    FileError
+        It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
+    """
+    text = read_bounded(path, _MAX_BYTES, f"is larger than a model file may be ({_MAX_BYTES // 2**20} MiB)")
+    try:
+        content = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FileError(path, f"is no JSON: {error}") from None
+    try:
+        return msgspec.convert(content, IdentifiedModel, dec_hook=array)
+    except msgspec.ValidationError as error:
+        raise FileError(path, f"is no model: {explained(error, content, IdentifiedModel)}") from None
+
+
+def _fix(record: msgspec.Struct, *fields: str) -> None:
+    """Arrays that can't be written."""
+    for field in fields:
+        if (value := getattr(record, field)) is not None:
+            value = np.array(value, dtype=float)
+            value.setflags(write=False)
+            msgspec.structs.force_setattr(record, field, value)
+
+
+def _names(prefix: str, count: int):
+    def read(field: str, value: Any) -> tuple[str, ...]:
+        found = tuple(label(field, name) for name in value) or tuple(f"{prefix}{i + 1}" for i in range(count))
+        if len(found) != count or len(set(found)) < count:
+            raise InvalidValue(field, value, f"{count} names, each another")
+        return found
+
+    return read
+
+
+def _units(count: int):
+    def read(field: str, value: Any) -> tuple[str, ...]:
+        found = texts(field, value) or ("",) * count
+        if len(found) != count or not all(len(unit) <= 32 and unit.isprintable() for unit in found):
+            raise InvalidValue(field, value, f"{count} units of at most 32 printable characters")
+        return found
+
+    return read
+
+
+def _vector(name: str, value: Any, count: int) -> np.ndarray:
+    return np.zeros(count) if value is None else dense_matrix(name, value, (1, count))[0]
+
+
+def _range(found: np.ndarray) -> np.ndarray:
+    if (found[:, 0] > found[:, 1]).any():
+        raise InvalidValue("input_range", found.tolist(), "least and greatest of each input, in this order")
+    return found
+
+
+def _covariance(value: Any, count: int) -> np.ndarray:
+    found = dense_matrix("innovation_covariance", value, (count, count))
+    size = np.abs(found).max(initial=0.0)
+    takes = "a covariance, symmetric and positive semidefinite"
+    if np.abs(found - found.T).max(initial=0.0) > _ROUNDING * size:
+        raise InvalidValue("innovation_covariance", "a matrix that isn't symmetric", takes)
+    if (least := float(np.linalg.eigvalsh(found).min(initial=0.0))) < -_ROUNDING * size:
+        raise InvalidValue("innovation_covariance", f"an eigenvalue of {least:.3g}", takes)
+    return 0.5 * (found + found.T)
+
+
+def _with_unit(name: str, unit: str) -> str:
+    return f"{name} [{unit}]" if unit else name
