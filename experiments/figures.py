@@ -38,6 +38,7 @@ FIGURES = (
     "hftrac/norms",
     "hftrac/limits",
     "hftrac/fig02",
+    "hftrac/fig03",
     "hftrac/fig06",
     "hftrac/fig07",
     "hftrac/fig08",
