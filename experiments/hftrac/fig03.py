@@ -178,8 +178,8 @@ def draw(most: pd.DataFrame, loads: pd.DataFrame) -> Figure:
         figure,
         "Paper: dynamic pacing at S1 allows more utilization than FIFO and than the best static rate, with slightly"
         " longer queues. Around nominal rates, as printed, it loses too much at every\nutilization that was tried, 50"
-        f" to 94 %. Around a tuned multiple of them it allows {use['raised'] - use['static']:.2f} points more than static"
-        f" pacing, and that {use['static'] - use['fifo']:.1f} points more than FIFO. 50 ms; 95 % intervals.",
+        f" to 94 %. Around a tuned multiple of them it allows {use['raised'] - use['static']:.2f} points more than"
+        f" static pacing, and that {use['static'] - use['fifo']:.1f} points more than FIFO. 50 ms; 95 % intervals.",
     )
     return figure
 

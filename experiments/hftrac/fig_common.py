@@ -73,10 +73,11 @@ def scenario(network: Network, policy: Policy, *, interval: float = STEP, **othe
     return NetworkScenario(network=network, policy=policy, interval=interval, **settings)
 
 
-def measure(asked: NetworkScenario, runs: int = RUNS, first_run: int = FRESH) -> dict[str, float]:
+def measure(
+    asked: NetworkScenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
+) -> dict[str, float]:
     """Loss [%] and mean queue of a link [kbit] with half widths of their 95 % intervals."""
-    law = netctrl.scenario_law(asked)
-    found = netctrl.simulate_network(asked, law, runs=runs, first_run=first_run, watch=False).summary()
+    found = netctrl.simulate_network(asked, law(asked), runs=runs, first_run=first_run, watch=False).summary()
     loss, backlog, kbit = found.loss_ratio, found.backlog_bytes, BITS_PER_BYTE / 1e3 / len(found.links)
     return {
         "loss": 100.0 * loss.mean,
