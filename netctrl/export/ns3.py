@@ -26,6 +26,8 @@ FIXED_FILES = (
     "netctrl-queue-discs.h",
     "netctrl-tables.h",
     "netctrl-routing.h",
+    "netctrl-lines.h",
+    "netctrl-program.h",
     "netctrl-traffic.h",
     "netctrl-recorder.h",
     "main.cc",
