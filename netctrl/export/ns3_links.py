@@ -73,7 +73,7 @@ def render(
 
     Notes
     -----
-    Beside the program a run needs the table of what it draws, `run-RUN.bin` (`netctrl.sim.link_plan.run_table`).
+    Beside the program a run needs the table of what it draws, `run-RUN.bin` (`netctrl.sim.link_plan.run_tables`).
     """
     size = checked_whole(
         "packet_size", packet_size, "a whole number of bytes from 100 to 65000", at_least=100, at_most=65000
@@ -241,7 +241,10 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
     tables = {
         "LinkRow> kLinks": (
             "id, source, target, capacity, delay, buffer, paced, nominal",
-            [_link(link, nodes, delay, plan, number) for number, (link, delay) in enumerate(zip(links, delays))],
+            [
+                _link(link, nodes, delay, plan, number)
+                for number, (link, delay) in enumerate(zip(links, delays, strict=True))
+            ],
         ),
         "DemandRow> kDemands": (
             "id, source, target",
@@ -253,7 +256,13 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
         ),
     }
     for name, (columns, rows) in tables.items():
-        lines += ["", f"/// {columns}", f"inline const std::vector<{name} = {{", *(f"    {each}," for each in rows), "};"]
+        lines += [
+            "",
+            f"/// {columns}",
+            f"inline const std::vector<{name} = {{",
+            *(f"    {each}," for each in rows),
+            "};",
+        ]
     return "\n".join([*lines, "", "} // namespace netctrl", "", "#endif // NETCTRL_SCENARIO_H", ""])
 
 

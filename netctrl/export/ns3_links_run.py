@@ -67,7 +67,7 @@ def run_links(
         A run failed, or its output isn't whole.
     """
     _execute_all(folder, runs, checked_jobs(n_jobs), watch, progress)
-    N, R, T = len(plan.links), len(runs), scenario.steps if watch else 0
+    N, T = len(plan.links), scenario.steps if watch else 0
     try:
         tables = np.array([_rows(read_table(folder / f"result-{run}.csv", _COLUMNS), 1 + N) for run in runs])
         watched = np.zeros((_WATCHED, N, 0))

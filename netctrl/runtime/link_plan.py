@@ -1,4 +1,4 @@
-"""What runs a network outside of the fluid: its routes, and its law as numbers. All that a program for packets needs."""
+"""What runs a network outside of the fluid: its routes, and its law as numbers."""
 
 from __future__ import annotations
 

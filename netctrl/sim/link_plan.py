@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.fluid.routing import routing
+from netctrl.model.demand_traffic import TraceTraffic
 from netctrl.model.gain import LinkRateLaw
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.policy import Backpressure
-from netctrl.model.trace import RateTrace
+from netctrl.model.trace import read_trace
 from netctrl.runtime.link_plan import Feeds, Hearing, LinkPlan
 from netctrl.sim.demands import DemandSource, run_seeds
 from netctrl.sim.link_problem import LinkProblem, link_problem
 from netctrl.sim.messages import heard_problem, message_lines, message_table, ticks
 
-__all__ = ["link_plan", "run_table"]
+__all__ = ["link_plan", "run_tables"]
 
 _MOST_TABLE = 2**28  # bytes
 _CHUNK = 2**21  # bytes of demands at a time
@@ -66,8 +69,8 @@ def _split(ready: LinkProblem) -> tuple[tuple[int, int, float], ...]:
     )
 
 
-def run_table(scenario: NetworkScenario, plan: LinkPlan, run: int, trace: RateTrace | None = None) -> bytes:
-    """What run number `run` draws, for a program to read: the rates of all demands and, where messages may be late, theirs.
+def run_tables(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[bytes]:
+    """What the runs of these numbers draw, each as bytes for a program to read.
 
     Little-endian: rates, (steps, I) float64 [bit/s]; then phases, (N,) int32, by how many ticks each message is late or
     −1, (steps, messages) int32, and whether a central command arrives, (steps, N) uint8.
@@ -75,21 +78,35 @@ def run_table(scenario: NetworkScenario, plan: LinkPlan, run: int, trace: RateTr
     Raises
     ------
     InvalidValue
-        More than 256 MiB.
+        At once: more than 256 MiB a run, or what `netctrl.sim.demands` refuses.
+    FileError
+        The trace can't be read.
     """
-    I, N, steps = len(plan.network.demands), len(plan.links), scenario.steps
+    demands, N, steps = len(plan.network.demands), len(plan.links), scenario.steps
     messages = plan.hearing.messages if plan.hearing is not None else 0
-    size = steps * (8 * I + (4 * messages + N if plan.hearing is not None else 0))
+    size = steps * (8 * demands + (4 * messages + N if plan.hearing is not None else 0))
     if size > _MOST_TABLE:
-        got = f"{steps} intervals of {I} demands and {messages} messages, {size / 2**20:.0f} MiB a run"
+        got = f"{steps} intervals of {demands} demands and {messages} messages, {size / 2**20:.0f} MiB a run"
         takes = f"at most {_MOST_TABLE / 2**20:g} MiB in a program's table: a shorter duration or a longer interval"
         raise InvalidValue("duration", got, takes)
-    source = DemandSource(scenario, plan.network, run_seeds(scenario.seed, range(run, run + 1)), trace=trace)
-    chunk = max(1, _CHUNK // (8 * I))
-    rates = (source.draw(min(chunk, steps - first)) for first in range(0, steps, chunk))
+    trace = None
+    if isinstance(scenario.traffic, TraceTraffic):
+        trace = read_trace(scenario.traffic.file, interval_s=scenario.interval)
+
+    def source(run: int) -> DemandSource:
+        return DemandSource(scenario, plan.network, run_seeds(scenario.seed, range(run, run + 1)), trace=trace)
+
+    source(runs[0])  # what it refuses is said before anything is written
+    return (_table(scenario, plan, run, source(run)) for run in runs)
+
+
+def _table(scenario: NetworkScenario, plan: LinkPlan, run: int, source: DemandSource) -> bytes:
+    chunk = max(1, _CHUNK // (8 * len(plan.network.demands)))
+    rates = (source.draw(min(chunk, scenario.steps - first)) for first in range(0, scenario.steps, chunk))
     parts = [np.ascontiguousarray(rate[:, :, 0], dtype="<f8").tobytes() for rate in rates]
     if plan.hearing is not None:
-        phase, late, told = message_table(scenario, run, messages, N)
+        messages = plan.hearing.messages
+        phase, late, told = message_table(scenario, run, messages, len(plan.links))
         parts += [phase.astype("<i4").tobytes(), late[:, :messages].astype("<i4").tobytes()]
         parts.append(told.astype(np.uint8).tobytes())
     return b"".join(parts)

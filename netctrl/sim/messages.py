@@ -85,8 +85,8 @@ def message_table(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All that a run draws for its messages: phases, (N,), and the whole run's lateness and commands that arrive.
 
-    The draws of `run_with_messages`: by how many ticks each message is late, −1 if lost, (steps, messages or 1); whether
-    each link's command arrives, (steps, N).
+    The draws of `run_with_messages`: by how many ticks each message is late, −1 if lost, (steps, messages or 1);
+    whether each link's command arrives, (steps, N).
     """
     stream, S = _streams(scenario.seed, run), ticks(scenario)
     phase = stream[_PHASE].integers(0, S, N)
