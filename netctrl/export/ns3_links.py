@@ -179,14 +179,18 @@ def _struct(name: str, fields: dict[str, str]) -> list[str]:
 def _taps(plan: LinkPlan, taps: Taps) -> str:
     """Offsets, starts, and a row a link of {series, lag, coefficient}."""
     N, lines = len(plan.links), []
-    kinds = ("rate", "backlog", "third", "fourth")
+    kinds = (
+        "rates",
+        "backlogs",
+        *(("surpluses", "shortfalls") if plan.hearing is None else ("backlog news", "rate news")),
+    )
     for link, name in enumerate(plan.links):
         part = slice(taps.start[link], taps.start[link + 1])
         columns = (taps.series[part].tolist(), taps.lag[part].tolist(), taps.coefficient[part].tolist())
         each = [row([str(s), str(lag), real(value)]) for s, lag, value in zip(*columns, strict=True)]
-        lines += [f"            // {string(name)}: {taps.offset[link]:g} bit/s and"] if each else []
+        lines += [f"            // {string(name)}: {taps.offset[link]:g} bit/s plus"] if each else []
         lines += [f"            {text}," for text in each]
-    order = ", ".join(f"{kind * N} on: {name} series" for kind, name in enumerate(kinds))
+    order = "; ".join(f"from {kind * N}: {name}" for kind, name in enumerate(kinds))
     rows = "\n".join(["{", f"            // {order}", *lines, "        }"])
     return f"{{\n        {_reals(taps.offset)},\n        {_wholes(taps.start)},\n        {rows}}}"
 

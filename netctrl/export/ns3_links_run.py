@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 
 import numpy as np
 
@@ -109,7 +109,7 @@ def _rows(table: np.ndarray, rows: int) -> np.ndarray:
 def _execute_all(folder: Path, runs: Sequence[int], jobs: int, watch: bool, progress: Progress | None) -> None:
     """Threads wait for the processes; whatever happens here, none of these is left."""
     processes: list[subprocess.Popen] = []
-    shares, lock = dict.fromkeys(runs, 0.0), Lock()
+    shares, lock, stopped = dict.fromkeys(runs, 0.0), Lock(), Event()
 
     def run_one(run: int) -> None:
         def tell(share: float) -> None:
@@ -118,8 +118,13 @@ def _execute_all(folder: Path, runs: Sequence[int], jobs: int, watch: bool, prog
                 if progress is not None:
                     progress(sum(shares.values()) / len(shares))
 
+        def note(process: subprocess.Popen) -> None:
+            processes.append(process)
+            if stopped.is_set():
+                process.kill()
+
         arguments = [".", str(run), *(["series"] if watch and run == runs[0] else [])]
-        execute(folder, arguments, f"run-{run}.log", progress=tell, started=processes.append)
+        execute(folder, arguments, f"run-{run}.log", progress=tell, started=note)
 
     if jobs == 1:
         for run in runs:
@@ -127,9 +132,10 @@ def _execute_all(folder: Path, runs: Sequence[int], jobs: int, watch: bool, prog
         return
     with ThreadPoolExecutor(os.cpu_count() if jobs == -1 else jobs) as pool:
         try:
-            for done in [pool.submit(run_one, run) for run in runs]:
+            for done in as_completed([pool.submit(run_one, run) for run in runs]):
                 done.result()
         except BaseException:  # Ctrl-C among them
+            stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             for process in processes:
                 process.kill()
