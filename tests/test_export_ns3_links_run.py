@@ -13,6 +13,7 @@ import pytest
 import netctrl
 from netctrl import NetworkResult
 from netctrl.datasets import network_path
+from netctrl.design.__main__ import main as design_main
 from netctrl.errors import NetctrlError
 from netctrl.export import ns3_links_run
 from netctrl.export.__main__ import main
@@ -217,7 +218,7 @@ def test_one_command_runs_a_law_whose_messages_are_late(short, tmp_path, capsys)
     assert 53e6 < answer["throughput_bit_per_s"]["mean"] < 55e6
     assert len(stored.read_text().splitlines()) == 11
     assert picture.stat().st_size > 1000
-    # A law that did nothing would send at the nominal rates: paced links do not send at their capacities.
+    # Under FIFO half as much waits, under static pacing at nominal rates half as much again.
     asked = netctrl.read_network_scenario(short, network_path)
     expected = netctrl.simulate_network(asked, netctrl.scenario_law(asked), runs=2).summary()
     assert answer["backlog_bytes"]["mean"] == pytest.approx(expected.backlog_bytes.mean, rel=0.25)
@@ -235,6 +236,19 @@ def test_without_run_it_says_what_to_do_next(short, tmp_path, capsys):
     assert main(["ns3", "--scenario", str(short), "-o", str(folder), "--json", "--sampled-delays"]) == 0
     assert "run-3.bin" in json.loads(capsys.readouterr().out)["files"]
     assert "10000000, 37500U" in (folder / "scenario.h").read_text()
+
+
+def test_a_design_sets_the_rates(short, tmp_path):
+    short.write_text(SHORT.replace("utilization = 0.9\n", ""))
+    design = tmp_path / "design.json"
+    made = ["hftrac", "--network", "testbed", "--mu", "0.1", "--horizon", "24", "-o", str(design)]
+    assert design_main(made) == 0
+    for name, asked in (("policy", [str(short)]), ("design", [str(design), "--scenario", str(short)])):
+        assert main(["ns3", *asked, "-o", str(tmp_path / name)]) == 0
+    gains = [(tmp_path / name / "gains.h").read_text().splitlines() for name in ("policy", "design")]
+    assert len(gains[0]) > 100
+    differing = [line for line, other in zip(*gains, strict=True) if line != other]
+    assert all("kProvenance" in line for line in differing)
 
 
 @pytest.mark.parametrize(
