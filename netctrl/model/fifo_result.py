@@ -93,7 +93,7 @@ class FifoResult:
 
     def __post_init__(self) -> None:
         T = len(self.time_s)
-        shapes = {field.name: (T,) for field in fields(FifoSample)}
+        shapes: dict[str, tuple[int, ...]] = {field.name: (T,) for field in fields(FifoSample)}
         shapes |= {"backlog": (T, self.scenario.hops), "source_bit_per_s": (T, len(self.scenario.sources))}
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:

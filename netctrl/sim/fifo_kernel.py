@@ -250,7 +250,7 @@ def _serve_fair(plant: FifoPlant, now: FifoTraffic, hop: int, end: float) -> Non
         elif i < waiting and arrived[hop, i] <= end:
             t = arrived[hop, i]
         idle = now.serving[hop] < 0
-        if not idle and now.last[hop] < t:  # what comes as a packet leaves is queued first
+        if not idle and now.last[hop] < t:  # what comes as a packet leaves has its place, and may be the next
             if now.last[hop] > end:
                 break
             gone[hop, n], entered[hop, n], kind[hop, n] = now.last[hop], now.serving_entered[hop], now.serving[hop]
@@ -266,7 +266,8 @@ def _serve_fair(plant: FifoPlant, now: FifoTraffic, hop: int, end: float) -> Non
             k, origin = own[hop, i], t
             i += 1
         q = plant.queue[k]
-        held = now.ring_count[hop, q] + (not idle and plant.queue[now.serving[hop]] == q)
+        sending = not idle and plant.queue[now.serving[hop]] == q and now.last[hop] > t
+        held = now.ring_count[hop, q] + sending
         if held >= plant.limit:
             now.dropped[hop, k] += 1
             continue

@@ -70,8 +70,9 @@ class TcpTraffic(NamedTuple):
     node_count: np.ndarray
     last: np.ndarray
     path: np.ndarray
-    """(P,) ring of departures from the last node."""
+    """(H, P) ring of packets that get through: departures from each node."""
     path_entered: np.ndarray
+    """(P,)"""
     path_kind: np.ndarray
     path_number: np.ndarray
     pointers: np.ndarray
@@ -133,7 +134,7 @@ def tcp_traffic(scenario: FifoScenario, plant: TcpPlant, streams: list[np.random
         node_head=np.zeros(H, dtype=np.int64),
         node_count=np.zeros(H, dtype=np.int64),
         last=np.zeros(H),
-        path=np.zeros(path),
+        path=np.zeros((H, path)),
         path_entered=np.zeros(path),
         path_kind=np.zeros(path, dtype=np.int16),
         path_number=np.zeros(path, dtype=np.int64),
@@ -156,18 +157,16 @@ def tcp_traffic(scenario: FifoScenario, plant: TcpPlant, streams: list[np.random
 
 
 def tcp_backlog(now: TcpTraffic) -> tuple[int, ...]:
-    """Packets in each node: those yet to leave it, less those yet to leave the one before."""
-    remaining = [
-        sum(now.node[h, (now.node_head[h] + i) % now.node.shape[1]] > now.time[0] for i in range(now.node_count[h]))
-        for h in range(len(now.last))
-    ]
-    return tuple(int(n - before) for n, before in zip(remaining, [0, *remaining[:-1]], strict=True))
+    """Packets in each node."""
+    under_way = now.path[:, np.arange(now.pointers[1], now.pointers[2]) % now.path.shape[1]]
+    beyond = (under_way > now.time[0]).sum(axis=1)
+    return tuple(np.diff(beyond, prepend=0).tolist())
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _enter(plant: TcpPlant, now: TcpTraffic, time: float, kind: int, number: int) -> None:
     """A packet goes through all nodes: as packets come in order, what is ahead of it is known."""
-    t = time
+    t, place = time, now.pointers[2] % now.path.shape[1]
     for hop in range(len(now.last)):
         while now.node_count[hop] and now.node[hop, now.node_head[hop]] <= t:
             now.node_head[hop] = (now.node_head[hop] + 1) % plant.limit
@@ -179,8 +178,8 @@ def _enter(plant: TcpPlant, now: TcpTraffic, time: float, kind: int, number: int
         now.last[hop] = t
         now.node[hop, (now.node_head[hop] + now.node_count[hop]) % plant.limit] = t
         now.node_count[hop] += 1
-    place = now.pointers[2] % len(now.path)
-    now.path[place], now.path_entered[place] = t, time
+        now.path[hop, place] = t
+    now.path_entered[place] = time
     now.path_kind[place], now.path_number[place] = kind, number
     now.pointers[2] += 1
 
@@ -190,12 +189,12 @@ def _see(now: TcpTraffic, time: float) -> None:
     """The receiver counts what came up to a time, and measures premium packets."""
     m, last = now.measured, now.departed.shape[0] - 1
     while now.pointers[1] < now.pointers[2]:
-        place = now.pointers[1] % len(now.path)
-        if now.path[place] > time:
+        place = now.pointers[1] % now.path.shape[1]
+        if now.path[last, place] > time:
             return
         kind = now.path_kind[place]
         if kind == PREMIUM:
-            delay = now.path[place] - now.path_entered[place]
+            delay = now.path[last, place] - now.path_entered[place]
             if now.departed[last, PREMIUM] == 0:
                 m[DELAY], m[LAST_DELAY] = delay, delay
             change = abs(delay - m[LAST_DELAY])
@@ -229,7 +228,7 @@ def _send(plant: TcpPlant, now: TcpTraffic, flow: int, time: float) -> None:
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _acknowledge(plant: TcpPlant, now: TcpTraffic, time: float) -> None:
-    place = now.pointers[0] % len(now.path)
+    place = now.pointers[0] % now.path.shape[1]
     flow, number = now.path_kind[place] - 1, now.path_number[place]
     now.pointers[0] += 1
     if flow < 0 or number < now.expected[flow]:  # premium, or sent before a timeout
@@ -285,7 +284,7 @@ def _let_through(plant: TcpPlant, now: TcpTraffic, flow: int) -> bool:
 @njit(cache=True, error_model="numpy", nogil=True)
 def advance_tcp(plant: TcpPlant, now: TcpTraffic, end: float) -> bool:
     """Advance to `end`. False: a flow has no draws left; with more of them, call again."""
-    F = len(now.next)
+    F, last = len(now.next), now.path.shape[0] - 1
     if now.time[0] == 0.0 and now.number.sum() == 0:
         for flow in range(F):
             _send(plant, now, flow, 0.0)
@@ -293,7 +292,7 @@ def advance_tcp(plant: TcpPlant, now: TcpTraffic, end: float) -> bool:
         premium = plant.premium_phase + now.premium[0] * plant.premium_period
         acknowledged = inf
         if now.pointers[0] < now.pointers[2]:
-            acknowledged = now.path[now.pointers[0] % len(now.path)] + plant.round_trip
+            acknowledged = now.path[last, now.pointers[0] % now.path.shape[1]] + plant.round_trip
         least = min(premium, acknowledged)
         gate, timer = -1, -1
         for flow in range(F):
