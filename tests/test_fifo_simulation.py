@@ -187,28 +187,33 @@ def events(scenario: FifoScenario, rates: list[float], bursts: list[int]) -> Pla
                 if failure.source == source[flow] and failure.start <= time < failure.stop:
                     rate = failure.rate
             rate /= own.flows
-        return (burst * bits / rate - (burst - 1) * gap if rate else inf), burst
+        return (burst * (bits / rate) - (burst - 1) * gap if rate else inf), burst
 
     def after(flow: int, time: float, mean_pauses: float) -> tuple[float, int]:
         """When a flow's pause from `time` on is over, that is `mean_pauses` mean pauses long, and the burst then."""
         turns = {(k + 1) * scenario.interval for k in range(len(rates) - 1)}
         turns |= {turn for each in scenario.failures for turn in (each.start, each.stop)}
-        for turn in [*sorted(turn for turn in turns if turn > time), inf]:
-            mean, burst = commanded(flow, time)
-            if time + mean_pauses * mean <= turn:
-                return time + mean_pauses * mean, burst
-            mean_pauses -= (turn - time) / mean
-            time = turn
-        return inf, 1
+        mean, burst = commanded(flow, time)
+        planned = time + mean_pauses * mean if mean < inf else inf
+        for turn in sorted(turn for turn in turns if turn > time):
+            if planned <= turn:
+                break
+            if commanded(flow, turn) != (mean, burst):
+                mean_pauses = (planned - turn) / mean if mean < inf else mean_pauses
+                mean, burst = commanded(flow, turn)
+                planned = turn + mean_pauses * mean if mean < inf else inf
+        return planned, burst
 
-    # What comes as a packet leaves finds its place free, and fair queueing may choose it: first in, then out.
-    heap: list[tuple[float, bool, int, int, Any]] = []
+    # What comes as a packet leaves finds its place free, and fair queueing may choose it: first in, then out. Of
+    # what comes at once, packets of the node before are first, then premium ones, then flows in their order.
+    heap: list[tuple[float, bool, int, int, int, Any]] = []
     serial = 0
 
     def put(time: float, completion: bool, hop: int, what: Any) -> None:
         nonlocal serial
         serial += 1
-        heapq.heappush(heap, (time, completion, hop, serial, what))
+        rank = -1 if isinstance(what, Packet) else 0 if what in (None, "done") else what[0] + 1
+        heapq.heappush(heap, (time, completion, hop, rank, serial, what))
 
     def put_release(flow: int, time: float, left: int) -> None:
         put(time, False, cross[flow - F].hop if flow >= F else 0, (flow, left))
@@ -230,7 +235,7 @@ def events(scenario: FifoScenario, rates: list[float], bursts: list[int]) -> Pla
             put(nodes[hop].until, True, hop, "done")
 
     while heap and heap[0][0] <= end:
-        time, _, hop, _, what = heapq.heappop(heap)
+        time, _, hop, _, _, what = heapq.heappop(heap)
         if what == "done":
             packet = nodes[hop].busy
             nodes[hop].departed[packet.kind] += 1
