@@ -1,10 +1,12 @@
-"""An access link packet by packet, against Lindley's recursion in vectorised NumPy (no drops) and a heap of events."""
+"""An access link packet by packet, against Lindley's recursion in vectorised NumPy (no drops) and a heap of events;
+processor time."""
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
 from collections.abc import Iterator
+from time import process_time
 
 import numpy as np
 from rows import Row, against, alternate
@@ -13,7 +15,7 @@ from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.sim.fifo_run import FifoLink
 
 RATE, SPEED = 80e6, 2e7
-LONG, SHORT = 40, 2  # s
+LONG, SHORT = 100, 2  # s
 
 
 def rows() -> Iterator[Row]:
@@ -25,8 +27,10 @@ def rows() -> Iterator[Row]:
 
 def against_numpy(burst: int, speed: float | None) -> Row:
     """Seconds for a million packets of the same arrivals; without drops."""
-    scenario = FifoScenario(limit=100_000, duration=LONG)
-    turns = alternate(lambda: ours(scenario, burst, LONG), lambda: by_numpy(scenario, burst, LONG), 5)
+    scenario = FifoScenario(limit=1000, duration=LONG)
+    turns = alternate(
+        lambda: ours(scenario, burst, LONG), lambda: by_numpy(scenario, burst, LONG), 7, clock=process_time
+    )
     (packets, delay), (count, other) = turns.answers
     assert packets == count
     scaled = turns._replace(ours=per_million(turns.ours, packets), theirs=per_million(turns.theirs, packets))
@@ -38,7 +42,7 @@ def against_numpy(burst: int, speed: float | None) -> Row:
 
 def against_events(discipline: str) -> Row:
     scenario = FifoScenario(duration=SHORT, discipline=discipline)
-    turns = alternate(lambda: ours(scenario, 10, SHORT), lambda: by_events(scenario, SHORT), 3)
+    turns = alternate(lambda: ours(scenario, 10, SHORT), lambda: by_events(scenario, SHORT), 3, clock=process_time)
     counts = [answer[0] for answer in turns.answers]
     times = [per_million(each, count) for each, count in zip(turns[:2], counts, strict=True)]
     scaled = turns._replace(ours=times[0], theirs=times[1])
