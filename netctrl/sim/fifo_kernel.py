@@ -29,6 +29,7 @@ __all__ = [
     "FifoPlant",
     "FifoTraffic",
     "advance_fifo",
+    "observe",
 ]
 
 PREMIUM = 0
@@ -212,7 +213,7 @@ def _serve(plant: FifoPlant, now: FifoTraffic, hop: int, end: float) -> None:
     now.last[hop], now.counts[TAKEN, hop], now.counts[NODE_COUNT, hop], now.counts[NODE_OUT, hop] = last, i, n, head
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 def _start(plant: FifoPlant, now: FifoTraffic, hop: int, time: float) -> None:
     """Take the packet with the least tag into service."""
     best, queue = inf, -1
@@ -281,24 +282,27 @@ def _serve_fair(plant: FifoPlant, now: FifoTraffic, hop: int, end: float) -> Non
     now.counts[TAKEN, hop], now.counts[NODE_COUNT, hop], now.counts[NODE_OUT, hop] = i, n, n
 
 
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+def observe(measured: np.ndarray, delay: float, first: bool) -> None:
+    """One more premium packet, and its difference from the one before."""
+    if first:
+        measured[DELAY], measured[LAST_DELAY] = delay, delay
+    change = abs(delay - measured[LAST_DELAY])
+    measured[DELAY], measured[JITTER] = averaged(measured[DELAY], delay), averaged(measured[JITTER], change)
+    measured[LAST_DELAY] = delay
+    measured[DELAY_SUM] += delay
+    measured[JITTER_SUM] += change
+    measured[MEASURED] += 1.0
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def _measure(now: FifoTraffic) -> None:
-    """Delay of each premium packet that left the last node, and its difference from the one before."""
+    """Premium packets that left the last node."""
     last = now.gone.shape[0] - 1
-    m = now.measured
     for i in range(now.counts[NODE_OUT, last]):
-        if now.kind[last, i] != PREMIUM:
-            continue
-        delay = now.gone[last, i] - now.entered[last, i]
-        if now.departed[last, PREMIUM] == 0:
-            m[DELAY], m[LAST_DELAY] = delay, delay
-        change = abs(delay - m[LAST_DELAY])
-        m[DELAY], m[JITTER] = averaged(m[DELAY], delay), averaged(m[JITTER], change)
-        m[LAST_DELAY] = delay
-        m[DELAY_SUM] += delay
-        m[JITTER_SUM] += change
-        m[MEASURED] += 1.0
-        now.departed[last, PREMIUM] += 1
+        if now.kind[last, i] == PREMIUM:
+            observe(now.measured, now.gone[last, i] - now.entered[last, i], now.departed[last, PREMIUM] == 0)
+            now.departed[last, PREMIUM] += 1
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

@@ -15,17 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from netctrl.fluid.fifo import averaged, departure, window_after_ack, window_after_loss
+from netctrl.fluid.fifo import departure, window_after_ack, window_after_loss
 from netctrl.model.fifo_scenario import FifoScenario, TcpSenders
-from netctrl.sim.fifo_kernel import (
-    DELAY,
-    DELAY_SUM,
-    JITTER,
-    JITTER_SUM,
-    LAST_DELAY,
-    MEASURED,
-    PREMIUM,
-)
+from netctrl.sim.fifo_kernel import PREMIUM, observe
 from netctrl.sim.fifo_problem import fifo_plant, first_pauses
 
 __all__ = ["TcpPlant", "TcpTraffic", "advance_tcp", "tcp_backlog", "tcp_plant", "tcp_traffic"]
@@ -163,7 +155,7 @@ def tcp_backlog(now: TcpTraffic) -> tuple[int, ...]:
     return tuple(np.diff(beyond, prepend=0).tolist())
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 def _enter(plant: TcpPlant, now: TcpTraffic, time: float, kind: int, number: int) -> None:
     """A packet goes through all nodes: as packets come in order, what is ahead of it is known."""
     t, place = time, now.pointers[2] % now.path.shape[1]
@@ -184,31 +176,23 @@ def _enter(plant: TcpPlant, now: TcpTraffic, time: float, kind: int, number: int
     now.pointers[2] += 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 def _see(now: TcpTraffic, time: float) -> None:
     """The receiver counts what came up to a time, and measures premium packets."""
-    m, last = now.measured, now.departed.shape[0] - 1
+    last = now.departed.shape[0] - 1
     while now.pointers[1] < now.pointers[2]:
         place = now.pointers[1] % now.path.shape[1]
         if now.path[last, place] > time:
             return
         kind = now.path_kind[place]
         if kind == PREMIUM:
-            delay = now.path[last, place] - now.path_entered[place]
-            if now.departed[last, PREMIUM] == 0:
-                m[DELAY], m[LAST_DELAY] = delay, delay
-            change = abs(delay - m[LAST_DELAY])
-            m[DELAY], m[JITTER] = averaged(m[DELAY], delay), averaged(m[JITTER], change)
-            m[LAST_DELAY] = delay
-            m[DELAY_SUM] += delay
-            m[JITTER_SUM] += change
-            m[MEASURED] += 1.0
+            observe(now.measured, now.path[last, place] - now.path_entered[place], now.departed[last, PREMIUM] == 0)
         for hop in range(last + 1):
             now.departed[hop, kind] += 1
         now.pointers[1] += 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 def _send(plant: TcpPlant, now: TcpTraffic, flow: int, time: float) -> None:
     """New packets into the regulator, as many as the window lets."""
     limit = plant.regulator_limit
@@ -226,7 +210,7 @@ def _send(plant: TcpPlant, now: TcpTraffic, flow: int, time: float) -> None:
         now.flight[flow] += 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 def _acknowledge(plant: TcpPlant, now: TcpTraffic, time: float) -> None:
     place = now.pointers[0] % now.path.shape[1]
     flow, number = now.path_kind[place] - 1, now.path_number[place]
@@ -246,7 +230,7 @@ def _acknowledge(plant: TcpPlant, now: TcpTraffic, time: float) -> None:
     _send(plant, now, flow, time)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 def _time_out(plant: TcpPlant, now: TcpTraffic, flow: int) -> None:
     """All that is under way is given up for lost; what waits in the regulator still goes out."""
     time = now.deadline[flow]
@@ -258,7 +242,7 @@ def _time_out(plant: TcpPlant, now: TcpTraffic, flow: int) -> None:
     _send(plant, now, flow, time)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 def _let_through(plant: TcpPlant, now: TcpTraffic, flow: int) -> bool:
     """A regulator's next packet. False: no draws are left."""
     last_of_burst = now.left[flow] == 1
