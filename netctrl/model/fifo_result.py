@@ -30,7 +30,8 @@ class FifoSample:
     burst: int
     """Packets; 0: each source's own."""
     delay_ms: float
-    """Moving average over premium packets, d += (d_i - d)/8, as it stands at the end."""
+    """Moving average over received premium packets, d += (d_i - d)/8, as it stands at the end; 0 before the first.
+    While all are lost it stays as it was: see `premium_received`."""
     jitter_ms: float
     """Moving average of |d_i - d_(i-1)|, in the same way."""
     mean_delay_ms: float

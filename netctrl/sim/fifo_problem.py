@@ -9,7 +9,7 @@ import numpy as np
 
 from netctrl.fluid.fifo import pause_mean
 from netctrl.model.fifo_scenario import FifoScenario
-from netctrl.sim.fifo_kernel import FifoPlant, FifoTraffic
+from netctrl.sim.fifo_state import FifoPlant, FifoTraffic
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [

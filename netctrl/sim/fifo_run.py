@@ -14,17 +14,9 @@ from netctrl.errors import InvalidValue, checked_whole
 from netctrl.model.artifact import provenance
 from netctrl.model.fifo_result import FifoResult, FifoSample, fifo_result
 from netctrl.model.fifo_scenario import FifoScenario
-from netctrl.sim.fifo_kernel import (
-    DELAY,
-    DELAY_SUM,
-    JITTER,
-    JITTER_SUM,
-    MEASURED,
-    NODE_COUNT,
-    PREMIUM,
-    advance_fifo,
-)
+from netctrl.sim.fifo_kernel import advance_fifo
 from netctrl.sim.fifo_problem import command, draw_ahead, fifo_plant, fifo_traffic, flow_rates, flow_streams, source_of
+from netctrl.sim.fifo_state import DELAY, DELAY_SUM, JITTER, JITTER_SUM, MEASURED, NODE_COUNT, PREMIUM
 from netctrl.sim.fifo_tcp import advance_tcp, tcp_backlog, tcp_plant, tcp_traffic
 from netctrl.units import BITS_PER_BYTE
 
@@ -51,7 +43,7 @@ class FifoLink:
         self.period = 0
         self._streams = flow_streams(scenario)
         self._source = source_of(scenario)
-        self._bits = np.full(1 + scenario.flows, scenario.size * BITS_PER_BYTE)
+        self._bits = np.full(1 + scenario.flows + len(scenario.cross), scenario.size * BITS_PER_BYTE)
         self._bits[PREMIUM] = scenario.premium_size * BITS_PER_BYTE
         if scenario.senders is None:
             self.plant: Any = fifo_plant(scenario)
@@ -117,10 +109,8 @@ class FifoLink:
         scenario, m, F = self.scenario, self.traffic.measured, self.scenario.flows
         departed, dropped, refused = self._counters()
         departed, dropped = departed - before[0], dropped - before[1]
-        out = departed[-1, : F + 1] * self._bits / scenario.interval
-        everything = np.full(departed.shape[1], scenario.size * BITS_PER_BYTE)
-        everything[PREMIUM] = self._bits[PREMIUM]
-        carried = (departed * everything).sum(axis=1).max() / scenario.interval
+        rates = departed * self._bits / scenario.interval
+        out = rates[-1, : F + 1]
         base, received = scenario.base_delay, int(m[MEASURED])
         seen = self.traffic.departed[-1, PREMIUM] > 0
         delay, jitter = (m[DELAY] + base) * seen, m[JITTER]
@@ -138,7 +128,7 @@ class FifoLink:
             other_bit_per_s=float(out[1:].sum()),
             other_lost=int(dropped[:, 1 : F + 1].sum()),
             regulator_lost=refused - before[2],
-            utilization=float(carried / scenario.capacity),
+            utilization=float(rates.sum(axis=1).max() / scenario.capacity),
             backlog=self._backlog(),
             source_bit_per_s=tuple(np.bincount(self._source, out[1:], len(scenario.sources)).tolist()),
         )

@@ -17,8 +17,9 @@ from numba import njit
 
 from netctrl.fluid.fifo import departure, window_after_ack, window_after_loss
 from netctrl.model.fifo_scenario import FifoScenario, TcpSenders
-from netctrl.sim.fifo_kernel import PREMIUM, observe
+from netctrl.sim.fifo_kernel import observe
 from netctrl.sim.fifo_problem import fifo_plant, first_pauses
+from netctrl.sim.fifo_state import PREMIUM
 
 __all__ = ["TcpPlant", "TcpTraffic", "advance_tcp", "tcp_backlog", "tcp_plant", "tcp_traffic"]
 
