@@ -60,6 +60,7 @@ _PUBLIC = {
     "solve_dare": "netctrl.synthesis.dare",
     "sweep": "netctrl.sim.sweep",
     "sweep_to_file": "netctrl.sim.sweep",
+    "track_fifo": "netctrl.sim.fifo_track",
     "tune": "netctrl.sim.tune",
 }
 

@@ -1,0 +1,133 @@
+"""A tracking law on an access link, packet by packet: what it was designed for, outside of its linear model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_whole
+from netctrl.model.artifact import provenance
+from netctrl.model.fifo_result import FifoResult, FifoSample, fifo_result
+from netctrl.model.fifo_scenario import FifoScenario
+from netctrl.model.gain import TrackingLaw
+from netctrl.runtime.governor import ReferenceGovernor, govern
+from netctrl.runtime.tracking import start_tracking, step_tracking
+from netctrl.sim.fifo_run import FifoLink
+from netctrl.units import unit_scale
+
+__all__ = ["FifoTracking", "track_fifo"]
+
+Measured = Literal["average", "period"]
+_FIELDS = {
+    ("delay", "average"): "delay_ms",
+    ("jitter", "average"): "jitter_ms",
+    ("delay", "period"): "mean_delay_ms",
+    ("jitter", "period"): "mean_jitter_ms",
+}
+_MBIT, _MS = 1e6, 1e-3
+
+
+class FifoTracking(NamedTuple):
+    """T periods of a link under a law with m inputs and p outputs."""
+
+    result: FifoResult
+    reference: np.ndarray
+    """(T, p) what was asked for [the law's units]."""
+    given: np.ndarray
+    """(T, p) what the law was given: the same without a governor."""
+    measured: np.ndarray
+    """(T, p) what it measured."""
+    commanded: np.ndarray
+    """(T, m) its inputs before the limits; NaN while it was off."""
+
+    def infeasible(self, law: TrackingLaw, least_s: float = 20.0) -> list[tuple[float, float]]:
+        """Times [s] through which an input was at its limit for `least_s` or longer: the reference can't be had."""
+        at_limit = ((self.commanded > law.high) | (self.commanded < law.low)).any(axis=1)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(int)))
+        spans = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+        tau = law.interval_s
+        return [(tau * first, tau * last) for first, last in spans if tau * (last - first) >= least_s]
+
+
+def track_fifo(
+    scenario: FifoScenario,
+    law: TrackingLaw,
+    reference: Any,
+    *,
+    measured: Measured = "average",
+    governor: ReferenceGovernor | None = None,
+    start: int = 0,
+    first_rate: float | None = None,
+    argv: Iterable[str] = (),
+) -> FifoTracking:
+    """Run a link with a law in the loop.
+
+    Parameters
+    ----------
+    scenario : FifoScenario
+        Whose interval is the law's.
+    law : LqgLaw or LqiLaw
+        Its first input is the rate of all regulators together, a second one the packets that a flow releases at once;
+        its outputs are `delay` and `jitter`, or one of them. A model file without units means Mbit/s and ms.
+    reference : array_like, shape (p,) or (T, p)
+        In the law's units; with a row for each period, that at its end.
+    measured : {"average", "period"}
+        Moving averages over packets as they stand at the end of a period (the paper's), or means over the period, which
+        are three times quieter.
+    governor : ReferenceGovernor, optional
+        Stands before the law (`netctrl.runtime.governor`).
+    start : int
+        Periods in which regulators are open, before the law is switched on.
+    first_rate : float, optional
+        What the law's first input is when it is switched on; by default its model's middle, within the limits.
+    argv : iterable of str
+        Command line, for the provenance.
+
+    Raises
+    ------
+    InvalidValue
+        A law for another interval or of other signals, a reference of another shape.
+    """
+    T, m, p = scenario.periods, len(law.inputs), len(law.outputs)
+    checked_whole("start", start, f"a number of periods from 0 to {T}", at_most=T)
+    if abs(law.interval_s - scenario.interval) > 1e-9 * scenario.interval:
+        raise InvalidValue("law", f"interval {law.interval_s:g} s", f"one for this link's {scenario.interval:g} s")
+    if m > 2 or not all((name, measured) in _FIELDS for name in law.outputs):
+        takes = "one or two inputs (rate, burst) and the outputs delay or jitter; measured is average or period"
+        raise InvalidValue("law", f"{', '.join(law.inputs)} -> {', '.join(law.outputs)}, {measured}", takes)
+    wanted = np.asarray(reference, dtype=float)
+    wanted = np.tile(wanted, (T, 1)) if wanted.shape == (p,) else wanted
+    if wanted.shape != (T, p) or not np.isfinite(wanted).all():
+        raise InvalidValue("reference", wanted.shape, f"finite numbers of shape ({p},) or ({T}, {p})")
+    in_bit_per_s = unit_scale(law.input_units[0]) or _MBIT
+    per_ms = _MS / np.array([unit_scale(unit) or _MS for unit in law.output_units])
+    names = [_FIELDS[name, measured] for name in law.outputs]
+    first = law.input_offset.copy()
+    if first_rate is not None:
+        first[0] = first_rate
+    state = start_tracking(law, None if first_rate is None else first)
+    link, samples = FifoLink(scenario), []
+    given, seen, commanded = np.array(wanted), np.empty((T, p)), np.full((T, m), np.nan)
+    cut = law.output_offset.copy()
+    for k in range(T):
+        if k < start:
+            samples.append(link.advance(inf))
+            seen[k] = _read(samples[-1], names) * per_ms
+            continue
+        rate = float(state.applied[0]) * in_bit_per_s
+        burst = max(1, round(float(state.applied[1]))) if m > 1 else 0
+        samples.append(link.advance(max(rate, 0.0), burst))
+        seen[k], commanded[k] = _read(samples[-1], names) * per_ms, state.commanded
+        if governor is not None:
+            cut, _ = govern(governor, state, cut, wanted[k])
+            given[k] = cut
+        state = step_tracking(law, state, seen[k], given[k])
+    record = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
+    return FifoTracking(fifo_result(scenario, samples, record), wanted, given, seen, commanded)
+
+
+def _read(sample: FifoSample, names: list[str]) -> np.ndarray:
+    return np.array([getattr(sample, name) for name in names])
