@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netctrl.errors import FileError, InvalidValue
+from netctrl.model import table
 from netctrl.model import trace as module
 from netctrl.model.trace import RateTrace, read_trace
 
@@ -320,7 +321,7 @@ def test_numbers_are_names_of_columns_too() -> None:
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(module, "_MAX_BYTES", 2**20)
+    monkeypatch.setattr(table, "_MAX_BYTES", 2**20)
     path = tmp_path / "x.csv"
     with path.open("wb") as file:
         file.truncate(2**20 + 1)

@@ -1,0 +1,127 @@
+"""A trace as a few triangular factors: all that subspace methods read of it, in memory that doesn't grow with it.
+
+A column of the block Hankel matrix is h_k = (z_k, z_{k+1}, ..., z_{k+2i−1}), z = (u, y); the factor R of the columns
+h_0', h_1', ... stacked has R'R = Σ h_k h_k', and so has every regression of parts of h on others. Factors of pieces of
+a trace, or of several traces, add: the factor of the stacked factors is that of all of them.
+
+Source: van Overschee and De Moor 1996, section 6.1; for the moments, Sima, Sima and Van Huffel 2004.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+__all__ = ["Compressed", "compress"]
+
+_PIECES = 24  # that a long trace is cut into: what a bootstrap draws from
+_BLOCK = 2048  # columns at a time: a few MB
+# Squaring the data costs as many digits as R's condition number has, twice. From 1e3 on, 10 digits are not left.
+_SAFE = 1e-6
+_LONG = 12  # columns a row, from which moments pay
+
+Segment = tuple[np.ndarray, np.ndarray]
+"""Inputs (T, m) and outputs (T, p), scaled."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compressed:
+    """The block Hankel matrix of a trace, compressed."""
+
+    triangles: np.ndarray
+    """(F, r, r) upper triangular: a factor for each piece of the trace, r = 2 horizon (m + p)."""
+    columns: np.ndarray
+    """(F,) columns in each piece."""
+    horizon: int
+    n_inputs: int
+    n_outputs: int
+
+    def total(self, weights: np.ndarray | None = None) -> np.ndarray:
+        """(r, r) factor of all pieces, each as often as `weights` says (once), over the root of the columns."""
+        times = np.ones(len(self.columns)) if weights is None else weights
+        taken = times > 0
+        stacked = self.triangles[taken] * np.sqrt(times[taken])[:, None, None]
+        return np.linalg.qr(stacked.reshape(-1, stacked.shape[2]), mode="r") / np.sqrt(times @ self.columns)
+
+
+def compress(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK) -> Compressed:
+    """Factors of the block Hankel matrices of all segments; those shorter than 2 horizon add nothing.
+
+    Long and well-conditioned ones through lagged moments, which each sample enters once, all others by QR.
+    """
+    m, p = segments[0][0].shape[1], segments[0][1].shape[1]
+    r = 2 * horizon * (m + p)
+    counts = [max(0, len(u) - 2 * horizon + 1) for u, _ in segments]
+    size = max(-(-sum(counts) // _PIECES), 2 * r)
+    pieces = [piece for segment, N in zip(segments, counts, strict=True) for piece in _cut(segment, N, size, horizon)]
+    columns = np.array([len(u) - 2 * horizon + 1 for u, _ in pieces])
+    triangles = _by_moments(pieces, horizon, block) if sum(counts) >= _LONG * r else None
+    if triangles is None:
+        triangles = np.stack([_by_qr(piece, horizon, block) for piece in pieces])
+    return Compressed(triangles, columns, horizon, m, p)
+
+
+def _cut(segment: Segment, N: int, size: int, horizon: int) -> Iterator[Segment]:
+    """Pieces of about `size` columns; they overlap in samples, not in columns."""
+    if N <= 0:
+        return
+    u, y = segment
+    edges = np.linspace(0, N, max(1, N // size) + 1).astype(int)
+    for first, last in pairwise(edges):
+        part = slice(first, last + 2 * horizon - 1)
+        yield u[part], y[part]
+
+
+def _hankel(piece: Segment, horizon: int, first: int, count: int) -> np.ndarray:
+    """(count, r) rows h_first, ...: a view of overlapping memory."""
+    u, y = (signal[first : first + count + 2 * horizon - 1] for signal in piece)
+    z = np.hstack([u, y])
+    q = z.shape[1]
+    return np.lib.stride_tricks.sliding_window_view(z.reshape(-1), 2 * horizon * q)[::q]
+
+
+def _by_qr(piece: Segment, horizon: int, block: int) -> np.ndarray:
+    N = len(piece[0]) - 2 * horizon + 1
+    r = 2 * horizon * (piece[0].shape[1] + piece[1].shape[1])
+    R = np.zeros((0, r))
+    for first in range(0, N, max(block, r)):
+        rows = _hankel(piece, horizon, first, min(max(block, r), N - first))
+        R = np.linalg.qr(np.vstack([R, rows]), mode="r")
+    return np.vstack([R, np.zeros((r - len(R), r))])
+
+
+def _by_moments(pieces: Sequence[Segment], horizon: int, block: int) -> np.ndarray | None:
+    """Cholesky factors of the pieces' moments; None where they have lost too many digits."""
+    moments = [_moments(piece, horizon, block) for piece in pieces]
+    for G in [sum(moments), *moments]:
+        size = np.sqrt(np.diag(G))
+        if not size.all():
+            return None
+        values = np.linalg.eigvalsh(G / np.outer(size, size))
+        if values[0] < _SAFE * values[-1]:
+            return None
+    return np.stack([np.linalg.cholesky(G).T for G in moments])
+
+
+def _moments(piece: Segment, horizon: int, block: int) -> np.ndarray:
+    """(r, r) Σ h_k h_k': the first q rows by products, each later block from the one before it on the diagonal.
+
+    Σ z_{k+a+1} z_{k+b+1}' = Σ z_{k+a} z_{k+b}' − z_a z_b' + z_{N+a} z_{N+b}'.
+    """
+    u, y = piece
+    N, q = len(u) - 2 * horizon + 1, u.shape[1] + y.shape[1]
+    r = 2 * horizon * q
+    G = np.zeros((r, r))
+    for first in range(0, N, block):
+        rows = np.ascontiguousarray(_hankel(piece, horizon, first, min(block, N - first)))
+        G[:q] += rows[:, :q].T @ rows
+    start = np.hstack([signal[: 2 * horizon] for signal in piece]).reshape(-1)
+    end = np.hstack([signal[N : N + 2 * horizon - 1] for signal in piece]).reshape(-1)
+    for a in range(q, r, q):
+        before = G[a - q : a, : r - q] - np.outer(start[a - q : a], start[: r - q])
+        G[a : a + q, q:] = before + np.outer(end[a - q : a], end[: r - q])
+        G[a : a + q, :q] = G[:q, a : a + q].T
+    return G
