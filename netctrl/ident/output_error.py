@@ -18,7 +18,7 @@ from numba import njit
 
 from netctrl.ident.compress import Segment
 
-__all__ = ["Fitted", "fit", "refine", "simulated"]
+__all__ = ["Fitted", "balanced", "fit", "free_response", "predict", "refine", "simulate"]
 
 _BLOCK = 4096  # rows of the regression at a time
 _ENOUGH = 1e-6  # of the squared error: less gain than this a step is none
@@ -41,6 +41,10 @@ class Fitted:
     error: float
     """Mean of (y − ŷ)² over samples and outputs."""
 
+    def __post_init__(self) -> None:
+        for name in ("A", "B", "C", "D", "offset", "initial"):  # one layout in memory: one compilation of the kernels
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
+
     @property
     def radius(self) -> float:
         """Greatest modulus of A's eigenvalues."""
@@ -49,6 +53,7 @@ class Fitted:
 
 def fit(A: np.ndarray, C: np.ndarray, segments: Sequence[Segment], feedthrough: bool) -> Fitted:
     """B, D, c and initial states of least squared simulated error for given A and C."""
+    A, C = np.ascontiguousarray(A), np.ascontiguousarray(C)
     triangle, heads = _compressed(A, C, None, None, segments, feedthrough)
     return _solved(A, C, triangle, heads, segments, feedthrough)
 
@@ -59,7 +64,7 @@ def refine(start: Fitted, segments: Sequence[Segment], feedthrough: bool) -> Fit
     triangle = None
     for _ in range(_MOST_STEPS):
         if triangle is None:
-            best = _balanced(best)
+            best = balanced(best)
             n, p = len(best.A), len(best.C)
             triangle, _ = _compressed(best.A, best.C, best.B, best.initial, segments, feedthrough)
         step = _damped(triangle, n * n + n * p, damping)
@@ -79,37 +84,54 @@ def refine(start: Fitted, segments: Sequence[Segment], feedthrough: bool) -> Fit
     return best
 
 
-def simulated(fitted: Fitted, segments: Sequence[Segment]) -> list[np.ndarray]:
-    """ŷ of each segment, scaled as they are."""
-    return [
-        simulate(fitted.A, fitted.B, fitted.C, fitted.D, x, u) + fitted.offset
-        for x, (u, _) in zip(fitted.initial, segments, strict=True)
-    ]
+@njit(inline="always")
+def _add(total, matrix, vector):
+    """total += matrix @ vector."""
+    for i in range(matrix.shape[0]):
+        for k in range(matrix.shape[1]):
+            total[i] += matrix[i, k] * vector[k]
 
 
 @njit(cache=True)
 def simulate(A, B, C, D, x, u):
     """(T, p) outputs from state x on."""
-    n, m, p = A.shape[0], B.shape[1], C.shape[0]
-    y = np.empty((len(u), p))
-    now, after = x.copy(), x.copy()
+    y = np.zeros((len(u), C.shape[0]))
+    now, after = x.copy(), np.empty_like(x)
     for t in range(len(u)):
-        for row in range(p):
-            total = 0.0
-            for k in range(n):
-                total += C[row, k] * now[k]
-            for j in range(m):
-                total += D[row, j] * u[t, j]
-            y[t, row] = total
-        for row in range(n):
-            total = 0.0
-            for k in range(n):
-                total += A[row, k] * now[k]
-            for j in range(m):
-                total += B[row, j] * u[t, j]
-            after[row] = total
+        _add(y[t], C, now)
+        _add(y[t], D, u[t])
+        after[:] = 0.0
+        _add(after, A, now)
+        _add(after, B, u[t])
         now, after = after, now
     return y
+
+
+@njit(cache=True)
+def predict(A, B, C, D, K, x, u, y):
+    """(T, p) outputs one sample ahead, from state x on: x₊ = A x + B u + K (y − ŷ)."""
+    found = np.zeros(y.shape)
+    now, after = x.copy(), np.empty_like(x)
+    for t in range(len(u)):
+        _add(found[t], C, now)
+        _add(found[t], D, u[t])
+        after[:] = 0.0
+        _add(after, A, now)
+        _add(after, B, u[t])
+        _add(after, K, y[t] - found[t])
+        now, after = after, now
+    return found
+
+
+@njit(cache=True)
+def free_response(A, C, count):
+    """(count p, n) C, CA, CA², ... stacked."""
+    p, n = C.shape
+    found = np.zeros((count * p, n))
+    found[:p] = C
+    for row in range(p, count * p):
+        _add(found[row], A.T, found[row - p])
+    return found
 
 
 @njit(cache=True)
@@ -151,26 +173,15 @@ def _regressors(A, B, C, u, y, state, free, filters, moving, rows):
             row[at + p * m + out] = 1.0
             row[at + p * m + p] = y[t, out]
             for j in range(s):
-                for i in range(n):
-                    total = 0.0
-                    for k in range(n):
-                        total += A[k, i] * filters[out, j, k]
-                    kept[i] = total
-                for i in range(n):
-                    filters[out, j, i] = kept[i] + C[out, i] * fed[j]
-            for i in range(n):
-                total = 0.0
-                for k in range(n):
-                    total += free[out, k] * A[k, i]
-                kept[i] = total
+                kept[:] = C[out] * fed[j]
+                _add(kept, A.T, filters[out, j])
+                filters[out, j] = kept
+            kept[:] = 0.0
+            _add(kept, A.T, free[out])
             free[out] = kept
-        for i in range(n):
-            total = 0.0
-            for k in range(n):
-                total += A[i, k] * state[k]
-            for j in range(m):
-                total += B[i, j] * u[t, j]
-            kept[i] = total
+        kept[:] = 0.0
+        _add(kept, A, state)
+        _add(kept, B, u[t])
         state[:] = kept
 
 
@@ -245,7 +256,7 @@ def _damped(triangle: np.ndarray, count: int, damping: float) -> np.ndarray:
     return (Vt.T @ (s / (s * s + damping * s[0] ** 2) * (U.T @ error))) / size
 
 
-def _balanced(fitted: Fitted) -> Fitted:
+def balanced(fitted: Fitted) -> Fitted:
     """States so that inputs move them, and outputs see them, alike: the damping then treats them alike."""
     from scipy.linalg import solve_discrete_lyapunov
 
