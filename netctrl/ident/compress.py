@@ -35,16 +35,21 @@ class Compressed:
     """(F, r, r) upper triangular: a factor for each piece of the trace, r = 2 horizon (m + p)."""
     columns: np.ndarray
     """(F,) columns in each piece."""
+    factor: np.ndarray
+    """(r, r) of all pieces, over the root of the columns."""
     horizon: int
     n_inputs: int
     n_outputs: int
 
-    def total(self, weights: np.ndarray | None = None) -> np.ndarray:
-        """(r, r) factor of all pieces, each as often as `weights` says (once), over the root of the columns."""
-        times = np.ones(len(self.columns)) if weights is None else weights
-        taken = times > 0
-        stacked = self.triangles[taken] * np.sqrt(times[taken])[:, None, None]
-        return np.linalg.qr(stacked.reshape(-1, stacked.shape[2]), mode="r") / np.sqrt(times @ self.columns)
+    def drawn(self, times: np.ndarray) -> np.ndarray:
+        """(r, r) factor of pieces, each as often as `times` says, over the root of the columns."""
+        return _sum(self.triangles, self.columns, times)
+
+
+def _sum(triangles: np.ndarray, columns: np.ndarray, times: np.ndarray) -> np.ndarray:
+    taken = times > 0
+    stacked = triangles[taken] * np.sqrt(times[taken])[:, None, None]
+    return np.linalg.qr(stacked.reshape(-1, stacked.shape[2]), mode="r") / np.sqrt(times @ columns)
 
 
 def compress(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK) -> Compressed:
@@ -61,7 +66,7 @@ def compress(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK) 
     triangles = _by_moments(pieces, horizon, block) if sum(counts) >= _LONG * r else None
     if triangles is None:
         triangles = np.stack([_by_qr(piece, horizon, block) for piece in pieces])
-    return Compressed(triangles, columns, horizon, m, p)
+    return Compressed(triangles, columns, _sum(triangles, columns, np.ones(len(columns))), horizon, m, p)
 
 
 def _cut(segment: Segment, N: int, size: int, horizon: int) -> Iterator[Segment]:

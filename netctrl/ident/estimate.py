@@ -25,7 +25,7 @@ __all__ = ["Estimate", "estimate", "stable_versions"]
 _COMPARED = 50_000  # samples that candidates are compared on
 _FOLDS = 3
 _INSIDE = 1.0 - 1e-9
-_CIRCLE = 0.999  # where poles are moved that were outside
+_CIRCLES = 0.999, 0.99999  # where poles are moved that were outside
 
 Refine = Literal["auto"] | bool
 
@@ -64,8 +64,10 @@ def stable_versions(A: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         yield "", A
         return
     if np.linalg.cond(vectors) < 1e10:
-        size = np.maximum(np.abs(values), 1.0 / _CIRCLE)
-        for said, moved in (("mirrored", values / size**2), ("moved inside", values / np.abs(values) * _CIRCLE)):
+        size = np.maximum(np.abs(values), 1.0 / _CIRCLES[0])
+        ways = [("mirrored", values / size**2)]
+        ways += [("moved inside", values / np.maximum(np.abs(values), 1e-9) * radius) for radius in _CIRCLES]
+        for said, moved in ways:
             yield said, (vectors * np.where(outside, moved, values) @ np.linalg.inv(vectors)).real
 
 

@@ -24,7 +24,7 @@ def excitation(data: Compressed, inputs: Sequence[int] | None = None, *, least: 
     """
     m, q = data.n_inputs, data.n_inputs + data.n_outputs
     chosen = range(m) if inputs is None else inputs
-    R = data.total()
+    R = data.factor
 
     def full(k: int) -> bool:
         s = np.linalg.svd(R[:, [t * q + j for t in range(k) for j in chosen]], compute_uv=False)

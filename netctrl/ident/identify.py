@@ -33,7 +33,6 @@ _MOST_HORIZON, _MOST_ORDER = 20, 20
 _COLUMNS_A_ROW = 3  # that a horizon chosen here leaves
 _RIGID = 1e-12  # of a channel's size: what moves less is constant
 _NOISELESS = 1e-18  # of the outputs' variance
-_SHORT_MEMORY = 0.3
 
 
 def identify(
@@ -108,6 +107,8 @@ def identify(
     around = np.linalg.eigvals(found.matrices[0])
     around = around[np.lexsort((-around.imag, -np.abs(around)))]
     cloud = bootstrap_poles(data, _own(method), n, draws, random, around) if draws else None
+    if draws and cloud is None:
+        warnings.append("no uncertainty of the poles: the trace is too short to draw from, or the horizon too long")
     return _result(found, scale, learned, tried, segments, choice, cloud, method, i, warnings, argv, files)
 
 
@@ -152,7 +153,7 @@ def _found(
 ) -> _Found:
     if method in SIPPY_METHODS:
         matrices, K = by_sippy(segments, method, n, i, feedthrough)
-        left = None if K is None else np.vstack([y for _, y in segments]) - predicted(matrices, K, segments)
+        left = None if K is None else _outputs(segments) - predicted(matrices, K, segments)
         noise = None if K is None or left is None else Noise(K, np.atleast_2d(np.cov(left.T, bias=True)))
         values = subspace(data, _own(method)).singular_values
         return _Found(matrices, np.zeros(data.n_outputs), noise, values, None)
@@ -188,9 +189,11 @@ def _result(
     files: Iterable[Path],
 ) -> IdentificationResult:
     A, B, C, D = found.matrices
-    y = learned.output_values
-    fit = scale.y_mean + scale.y_size * simulated(found.matrices, segments)
-    held = None if tried is None else scale.y_mean + scale.y_size * simulated(found.matrices, scale.scaled(tried))
+    fit, vaf = _tried(found, scale, segments)
+    held, held_vaf = (None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
+    ahead = None
+    if found.noise is not None:
+        ahead = variance_accounted_for(_outputs(segments), predicted(found.matrices, found.noise.K, segments))
     how = Identification(
         method=method,
         order=len(A),
@@ -198,15 +201,12 @@ def _result(
         samples=len(learned),
         segments=len(learned.starts),
         singular_values=found.singular_values,
-        vaf=variance_accounted_for(y, fit),
-        held_out_vaf=None if tried is None or held is None else variance_accounted_for(tried.output_values, held),
+        vaf=vaf,
+        held_out_vaf=held_vaf,
         stabilised=found.own is not None and found.own.stabilised != "",
         refined=found.own is not None and found.own.refined,
         warnings=tuple(warnings),
     )
-    ahead = None
-    if found.noise is not None:
-        ahead = scale.y_mean + scale.y_size * predicted(found.matrices, found.noise.K, segments)
     model = IdentifiedModel(
         A=A,
         B=B / scale.u_size,
@@ -227,12 +227,25 @@ def _result(
         model=model,
         trace=learned,
         simulated=fit,
-        predicted_vaf=None if ahead is None else variance_accounted_for(y, ahead),
+        predicted_vaf=ahead,
         held_out=tried,
         held_out_simulated=held,
         order=choice,
         pole_draws=cloud,
     )
+
+
+def _tried(found: _Found, scale: _Scale, segments: list[Segment]) -> tuple[np.ndarray, np.ndarray]:
+    """Simulated outputs in physical units, and their VAF."""
+    fit = simulated(found.matrices, segments)
+    vaf = variance_accounted_for(_outputs(segments), fit)
+    fit *= scale.y_size
+    fit += scale.y_mean + scale.y_size * found.offset
+    return fit, vaf
+
+
+def _outputs(segments: list[Segment]) -> np.ndarray:
+    return segments[0][1] if len(segments) == 1 else np.vstack([y for _, y in segments])
 
 
 def _check_options(order: object, method: object, feedthrough: object, refine: object) -> None:
@@ -313,5 +326,5 @@ def _warnings(
     if found.noise is None and not (own is not None and own.fitted.error < 1e-16):
         said.append("no Kalman gain: what the model leaves tells no stable filter; another horizon may")
     if choice is not None and choice.confidence is not None and choice.confidence < 0.5:
-        said.append(f"order {choice.order} is uncertain: only {choice.confidence:.0%} of bootstrap draws agree")
+        said.append(f"order {choice.order} is uncertain: only {choice.confidence:.0%} of the trace's halves show it")
     return said

@@ -19,7 +19,8 @@ from netctrl.model.fit import OrderChoice
 __all__ = ["choose_order", "noise_edge"]
 
 _MARGIN = 1.1
-_DRAWS = 40
+_HALVES = 40
+_LEAST_PIECES = 8
 
 
 def noise_edge(past: int, future: int, columns: int) -> float:
@@ -29,15 +30,15 @@ def noise_edge(past: int, future: int, columns: int) -> float:
 
 
 def choose_order(data: Compressed, random: np.random.Generator, *, most: int) -> OrderChoice:
-    """The number of correlations above the noise, from 1 to `most`; the share of bootstrap draws that agree.
+    """The number of correlations above the noise, from 1 to `most`; the share of random halves of it that agree.
 
     Beside it stand two others: the greatest drop of the correlations' logarithms among them, and the least of SVC(n) =
     ρ_{n+1}² + d(n) log(N) / N with d(n) = n (2p + m) parameters.
     """
     found = subspace(data, "cva")
     rho = found.singular_values
-    order = _count(found, data, most)
     N, d = int(data.columns.sum()), 2 * data.n_outputs + data.n_inputs
+    order = _count(found, data, N, most)
     after = np.append(rho, 0.0)[: most + 1]
     svc = after**2 + np.arange(len(after)) * d * log(N) / N
     drops = -np.diff(np.log(np.maximum(np.append(rho, 0.0)[: order + 1], 1e-12)))
@@ -56,8 +57,8 @@ def _sizes(data: Compressed) -> tuple[int, int]:
     return (m + p) * data.horizon, p * data.horizon
 
 
-def _count(found: Subspace, data: Compressed, most: int) -> int:
-    edge = noise_edge(*_sizes(data), int(data.columns.sum()))
+def _count(found: Subspace, data: Compressed, columns: int, most: int) -> int:
+    edge = noise_edge(*_sizes(data), columns)
     above = found.singular_values > min(_MARGIN * edge, 1.0 - 1e-9)
     return int(min(max(1, np.count_nonzero(above)), most))
 
@@ -65,8 +66,12 @@ def _count(found: Subspace, data: Compressed, most: int) -> int:
 def _agreement(data: Compressed, order: int, most: int, random: np.random.Generator) -> float | None:
     """None where the trace is in too few pieces to draw from."""
     F = len(data.columns)
-    if F < 8:
+    if F < _LEAST_PIECES:
         return None
-    draws = random.multinomial(F, np.full(F, 1.0 / F), size=_DRAWS)
-    same = [_count(subspace(data, "cva", data.total(draw)), data, most) == order for draw in draws]
+    same = []
+    for _ in range(_HALVES):
+        half = np.zeros(F)
+        half[random.permutation(F)[: F // 2]] = 1.0
+        columns = int(half @ data.columns)
+        same.append(_count(subspace(data, "cva", data.drawn(half)), data, columns, most) == order)
     return float(np.mean(same))

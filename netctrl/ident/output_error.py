@@ -135,10 +135,11 @@ def free_response(A, C, count):
 
 
 @njit(cache=True)
-def _regressors(A, B, C, u, y, state, free, filters, moving, rows):
-    """Fill `rows` (T p, columns) with x_0, then A and C (where `moving`), B, D, c and y; advance what is carried.
+def _regressors(A, B, C, u, y, state, free, filters, moving, direct, rows):
+    """Fill `rows` (T p, columns) with x_0, then A and C (where `moving`), B, D (where `direct`), c and y.
 
-    state (n,) x; free (p, n) C A^t; filters (p, s, n) of the inputs, and of the states where `moving`.
+    What is carried on: state (n,) x; free (p, n) C A^t; filters (p, s, n) of the inputs, and of the states where
+    `moving`.
     """
     T, m = u.shape
     n, p = A.shape[0], C.shape[0]
@@ -146,16 +147,14 @@ def _regressors(A, B, C, u, y, state, free, filters, moving, rows):
     fed = np.empty(s)
     kept = np.empty(n)
     for t in range(T):
-        for j in range(m):
-            fed[j] = u[t, j]
+        fed[:m] = u[t]
         if moving:
-            for k in range(n):
-                fed[m + k] = state[k]
+            fed[m:] = state
         for out in range(p):
             row = rows[t * p + out]
-            row[:] = 0.0
-            at = n
+            row[n:] = 0.0
             row[:n] = free[out]
+            at = n
             if moving:
                 for i in range(n):  # A[i, k]: the filter of state k, entry i
                     for k in range(n):
@@ -168,17 +167,27 @@ def _regressors(A, B, C, u, y, state, free, filters, moving, rows):
                 for j in range(m):
                     row[at] = filters[out, j, i]
                     at += 1
-            for j in range(m):
-                row[at + out * m + j] = u[t, j]
-            row[at + p * m + out] = 1.0
-            row[at + p * m + p] = y[t, out]
+            if direct:
+                for j in range(m):
+                    row[at + out * m + j] = u[t, j]
+                at += p * m
+            row[at + out] = 1.0
+            row[at + p] = y[t, out]
             for j in range(s):
-                kept[:] = C[out] * fed[j]
-                _add(kept, A.T, filters[out, j])
-                filters[out, j] = kept
-            kept[:] = 0.0
-            _add(kept, A.T, free[out])
-            free[out] = kept
+                for i in range(n):
+                    total = C[out, i] * fed[j]
+                    for k in range(n):
+                        total += A[k, i] * filters[out, j, k]
+                    kept[i] = total
+                for i in range(n):
+                    filters[out, j, i] = kept[i]
+            for i in range(n):
+                total = 0.0
+                for k in range(n):
+                    total += A[k, i] * free[out, k]
+                kept[i] = total
+            for i in range(n):
+                free[out, i] = kept[i]
         kept[:] = 0.0
         _add(kept, A, state)
         _add(kept, B, u[t])
@@ -200,22 +209,21 @@ def _compressed(
     m, (p, n) = segments[0][0].shape[1], C.shape
     moving = B is not None
     B = np.zeros((n, m)) if B is None else B
-    shared = (n * n + p * n if moving else 0) + n * m + p * m + p + 1
-    kept = np.ones(n + shared, dtype=bool)
-    if not feedthrough:
-        kept[-1 - p - p * m : -1 - p] = False
-    triangle, heads = np.zeros((0, int(kept.sum()) - n)), []
+    width = n + (n * n + p * n if moving else 0) + n * m + (p * m if feedthrough else 0) + p + 1
+    block = max(_BLOCK, 2 * width) // p
+    rows = np.empty((width + block * p, width))  # a triangle, and what is put below it
+    triangle, heads = np.zeros((0, width - n)), []
     for number, (u, y) in enumerate(segments):
         state = np.zeros(n) if initial is None else initial[number].copy()
         free, filters = C.copy(), np.zeros((p, m + n if moving else m, n))
-        R = np.zeros((0, int(kept.sum())))
-        for first in range(0, len(u), block := max(_BLOCK // p, 2 * shared)):
+        rows[:width] = 0.0
+        for first in range(0, len(u), block):
             part = slice(first, first + block)
-            rows = np.empty((len(u[part]) * p, n + shared))
-            _regressors(A, B, C, u[part], y[part], state, free, filters, moving, rows)
-            R = np.linalg.qr(np.vstack([R, rows[:, kept]]), mode="r")
-        heads.append(R[:n])
-        triangle = np.linalg.qr(np.vstack([triangle, R[n:, n:]]), mode="r")
+            last = width + len(u[part]) * p
+            _regressors(A, B, C, u[part], y[part], state, free, filters, moving, feedthrough, rows[width:last])
+            rows[:width] = np.linalg.qr(rows[:last], mode="r")
+        heads.append(rows[:n].copy())
+        triangle = np.linalg.qr(np.vstack([triangle, rows[n:width, n:]]), mode="r")
     return triangle, heads
 
 

@@ -1,8 +1,8 @@
 """SIPPY's subspace methods behind guards, as a second opinion.
 
 What its 1.0 does when left alone: an unknown method ends the process; an order that isn't an int gives a zero model,
-one above the horizon is cut in silence; PARSIM with unlike horizons is wrong; centring offsets are lost; it prints; it may
-change its caller's arrays; a constant channel or NaN fails inside NumPy; K may be an empty list.
+one above the horizon is cut in silence; PARSIM with unlike horizons is wrong; centring offsets are lost; it prints; it
+may change its caller's arrays; a constant channel or NaN fails inside NumPy; K may be an empty list.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Subspace:
 def subspace(data: Compressed, method: str, R: np.ndarray | None = None) -> Subspace:
     """The subspace by the weighting of `method`, one of METHODS; `R` in place of the factor of all data."""
     i, m, p = data.horizon, data.n_inputs, data.n_outputs
-    R = data.total() if R is None else R
+    R = data.factor if R is None else R
     future_u, past, future_y = _places(i, m, p)
     S = np.linalg.qr(R[:, [*future_u, *past, *future_y]], mode="r")
     a, b = m * i, (2 * m + p) * i

@@ -19,9 +19,8 @@ Matrices = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def variance_accounted_for(measured: np.ndarray, modelled: np.ndarray) -> np.ndarray:
     """100 (1 − var(y − ŷ) / var y) of each column, shape (p,) [%]; at most 100, and below 0 where ŷ is worse than the
     mean. NaN for a column that doesn't move."""
-    spread = measured.var(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(spread > 0.0, 100.0 * (1.0 - (measured - modelled).var(axis=0) / spread), np.nan)
+    spread, left = measured.var(axis=0), (measured - modelled).var(axis=0)
+    return np.array([100.0 * (1.0 - b / a) if a > 0.0 else np.nan for a, b in zip(spread, left, strict=True)])
 
 
 def initial_state(model: Matrices, segment: Segment) -> np.ndarray:
@@ -39,10 +38,10 @@ def initial_state(model: Matrices, segment: Segment) -> np.ndarray:
 def simulated(model: Matrices, segments: Sequence[Segment]) -> np.ndarray:
     """(T, p) outputs from the inputs and each segment's estimated initial state."""
     parts = [simulate(*model, initial_state(model, (u, y)), u) for u, y in segments]
-    return np.vstack(parts)
+    return parts[0] if len(parts) == 1 else np.vstack(parts)
 
 
 def predicted(model: Matrices, K: np.ndarray, segments: Sequence[Segment]) -> np.ndarray:
     """(T, p) outputs one sample ahead by the innovation form, from each segment's estimated initial state."""
     parts = [predict(*model, K, initial_state(model, (u, y)), u, y) for u, y in segments]
-    return np.vstack(parts)
+    return parts[0] if len(parts) == 1 else np.vstack(parts)

@@ -32,7 +32,7 @@ class OrderChoice:
     by_svc: int
     """By Bauer's singular value criterion."""
     confidence: float | None
-    """Share of bootstrap draws that give the same order; None for a trace too short to draw from."""
+    """Share of random halves of the trace that show the same order; None for one too short to halve."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -90,7 +90,7 @@ class IdentificationResult:
             spread = ", ".join(f"{value:.2g}" for value in self.pole_spread())
             rows.append(("poles' std (bootstrap)", spread))
         if (choice := self.order) is not None:
-            sure = "" if choice.confidence is None else f", in {choice.confidence:.0%} of bootstrap draws"
+            sure = "" if choice.confidence is None else f", in {choice.confidence:.0%} of the trace's halves"
             rows.append(("order", f"{choice.order} by noise{sure}; {choice.by_gap} by gap, {choice.by_svc} by SVC"))
         return title, rows, [f"warning: {warning}" for warning in how.warnings]
 
