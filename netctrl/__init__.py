@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 # name -> module that defines it. Importing netctrl loads none of them, and none of their libraries.
 _PUBLIC = {
     "ArcDesign": "netctrl.model.artifact",
+    "ConnetDesign": "netctrl.model.artifact",
     "DelayLoop": "netctrl.model.loop",
     "HftracDesign": "netctrl.model.artifact",
     "IdentificationResult": "netctrl.model.fit",
@@ -29,11 +30,12 @@ _PUBLIC = {
     "StateSpace": "netctrl.model.statespace",
     "SweepSpec": "netctrl.model.sweep",
     "arc": "netctrl.design.arc",
+    "connet": "netctrl.design.connet",
     "coordinated": "netctrl.synthesis.coordinated",
     "delayed_regulator": "netctrl.synthesis.delayed",
     "gain_band": "netctrl.frequency.margins",
-    "hftrac": "netctrl.design.hftrac",
     "gbn": "netctrl.ident.excite",
+    "hftrac": "netctrl.design.hftrac",
     "identify": "netctrl.ident.identify",
     "information_pattern": "netctrl.fluid.information",
     "localized": "netctrl.synthesis.localized",

@@ -22,13 +22,14 @@ from netctrl.errors import InvalidValue
 from netctrl.frequency.loop import phase_lag, response
 from netctrl.frequency.margins import Margins, margins
 from netctrl.frequency.stability_map import StabilityMap
-from netctrl.model.artifact import ArcDesign, HftracDesign
+from netctrl.model.artifact import ArcDesign, ConnetDesign, HftracDesign
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.gain import FirGain, MyopicGain, StaticGain
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.loop import DelayLoop
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.simulation import SimulationResult
+from netctrl.runtime.tracking import start_tracking, step_tracking
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "network_series",
     "stability_map",
     "time_series",
+    "tracking_figure",
 ]
 
 # Dark to light, so that they also differ without colour.
@@ -73,6 +75,8 @@ def draw(record: Any, **options: Any) -> Figure:
         return bode(record.certificate.loop, title=_title(record), **options)
     if isinstance(record, HftracDesign):
         return network_figure(record, **options)
+    if isinstance(record, ConnetDesign):
+        return tracking_figure(record, **options)
     if isinstance(record, DelayLoop):
         return bode(record, **options)
     if isinstance(record, StabilityMap):
@@ -85,12 +89,11 @@ def draw(record: Any, **options: Any) -> Figure:
         return identification_figure(record, **options)
     if isinstance(record, IdentifiedModel):
         return model_figure(record, **options)
-    raise InvalidValue(
-        "record",
-        type(record).__name__,
-        "an ArcDesign, an HftracDesign, a DelayLoop, a StabilityMap, a SimulationResult, a NetworkResult, an "
-        "IdentificationResult or an IdentifiedModel",
+    known = (
+        "ArcDesign, HftracDesign, ConnetDesign, DelayLoop, StabilityMap, SimulationResult, NetworkResult, "
+        "IdentificationResult, IdentifiedModel"
     )
+    raise InvalidValue("record", type(record).__name__, f"one of {known}")
 
 
 def bode(loop: DelayLoop, *, title: str = "") -> Figure:
@@ -227,6 +230,70 @@ def _aside(ways: np.ndarray) -> tuple[float, float]:
     return 16.0 * np.cos(middle), 11.0 * np.sin(middle)
 
 
+def tracking_figure(design: ConnetDesign, *, samples: int = 0) -> Figure:
+    """What the loop around the model does: a step in the reference, from the middle of what can be attained, and poles.
+
+    `samples` is the length of the step's picture; by default ten times the slowest pole's time.
+    """
+    law, proof = design.law, design.certificate
+    slow = min(max(abs(complex(*pole)) for pole in proof.closed_loop_poles), 0.999)
+    count = samples or int(min(max(10.0 / -np.log(max(slow, 0.05)), 20.0), 2000.0))
+    figure = _Shown(figsize=(12.0, 5.6), layout="constrained")
+    left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.4, 1.0)))
+    panels = left.subplots(len(law.outputs) + 1, 1, sharex=True)
+    gain = np.array(proof.plant_dc_gain)
+    start, stop = (law.low + share * (law.high - law.low) for share in (0.4, 0.6))
+    references = [law.output_offset + gain @ (each - law.input_offset) for each in (start, stop)]
+    outputs, inputs = _step(design, references, count)
+    time = law.interval_s * (np.arange(len(outputs)) - count)
+    for row, (axes, name, unit) in enumerate(zip(panels, law.outputs, law.output_units, strict=False)):
+        asked = np.where(time < 0.0, references[0][row], references[1][row])
+        axes.step(time, asked, where="post", color=_INK, lw=1.0, ls="--", label="reference")
+        axes.step(time, outputs[:, row], where="post", color=_ACCENT, lw=1.4, label="model")
+        axes.set_ylabel(f"{name} [{unit}]" if unit else name)
+    panels[0].legend(fontsize=8, loc="lower right")
+    for name, unit, values in zip(law.inputs, law.input_units, inputs.T, strict=True):
+        panels[-1].step(time, values, where="post", lw=1.4, label=f"{name} [{unit}]" if unit else name)
+    panels[-1].set_ylabel(", ".join(law.inputs) + (f" [{law.input_units[0]}]" if law.input_units[0] else ""))
+    panels[-1].set_xlabel("time [s]")
+    for axes in panels:
+        axes.grid(color="#dddddd", lw=0.6)
+        axes.set_xlim(-0.1 * count * law.interval_s, count * law.interval_s)
+    axes = right.subplots()
+    _draw_poles(axes, {"closed loop": (proof.closed_loop_poles, "x"), "controller": (proof.controller_poles, "+")})
+    figure.suptitle(design.summary()[0], fontsize=11).set_parse_math(False)
+    return figure
+
+
+def _step(design: ConnetDesign, references: list[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Outputs and inputs of the model under its law, `count` samples in one reference and as many in the other."""
+    law, model = design.law, design.inputs.model
+    x, state = np.zeros(len(model.A)), start_tracking(law)
+    outputs, inputs = [], []
+    settle = 3 * count
+    for n in range(settle + 2 * count):
+        v = state.applied - law.input_offset
+        outputs.append(model.C @ x + model.D @ v + law.output_offset)
+        inputs.append(state.applied)
+        x = model.A @ x + model.B @ v
+        state = step_tracking(law, state, outputs[-1], references[n >= settle + count])
+    return np.array(outputs[settle:]), np.array(inputs[settle:])
+
+
+def _draw_poles(axes: Axes, poles: Mapping[str, tuple[Any, str]]) -> None:
+    """Poles by name, each with its marker, in the unit circle."""
+    around = np.linspace(0.0, 2.0 * np.pi, 400)
+    axes.plot(np.cos(around), np.sin(around), color=_INK, lw=0.8)
+    for (name, (values, marker)), colour in zip(poles.items(), (_ACCENT, "#b45f06", "#6aa84f"), strict=False):
+        real, imaginary = np.transpose(values)
+        axes.plot(real, imaginary, marker, color=colour, ms=8, mew=1.6, label=name)
+    axes.axhline(0.0, color="#dddddd", lw=0.6)
+    axes.axvline(0.0, color="#dddddd", lw=0.6)
+    axes.set_aspect("equal")
+    axes.set_title("poles", fontsize=10)
+    axes.legend(fontsize=8, loc="upper left")
+
+
 def time_series(results: Mapping[str, SimulationResult], *, title: str = "") -> Figure:
     """Backlog, throughput, probability and loss of each link against time, results by name side by side.
 
@@ -316,7 +383,7 @@ def identification_figure(result: IdentificationResult, *, samples: int = 400, t
     panels[-1].set_xlabel("time [s]")
     above, below = right.subplots(2, 1, height_ratios=(1.0, 1.6))
     _draw_singular_values(above, result)
-    _draw_poles(below, result.poles, result.pole_draws)
+    _draw_cloud(below, result.poles, result.pole_draws)
     shown = figure.suptitle(title or result.table()[0], fontsize=11)
     shown.set_parse_math(False)  # a column's name is no formula
     return figure
@@ -335,7 +402,7 @@ def _draw_singular_values(axes: Axes, result: IdentificationResult) -> None:
     axes.grid(color="#dddddd", lw=0.6)
 
 
-def _draw_poles(axes: Axes, poles: np.ndarray, draws: np.ndarray | None) -> None:
+def _draw_cloud(axes: Axes, poles: np.ndarray, draws: np.ndarray | None) -> None:
     """Crosses in the unit circle, each with the cloud of its bootstrap draws."""
     angle = np.linspace(0.0, 2.0 * np.pi, 361)
     axes.plot(np.cos(angle), np.sin(angle), color=_INK, lw=0.8)
@@ -369,7 +436,7 @@ def model_figure(model: IdentifiedModel, *, title: str = "") -> Figure:
     for text in panels[0].legend(fontsize=9).get_texts():
         text.set_parse_math(False)
     panels[-1].set_xlabel("time [s]")
-    _draw_poles(right.subplots(), poles, None)
+    _draw_cloud(right.subplots(), poles, None)
     figure.suptitle(title or f"{len(model.A)} states, every {model.dt:g} s", fontsize=11)
     return figure
 

@@ -20,6 +20,7 @@ __all__ = [
     "parse_range",
     "parse_rate",
     "parse_size",
+    "unit_scale",
 ]
 
 BITS_PER_BYTE = 8
@@ -70,6 +71,11 @@ def parse_range(text: str, parse: Callable[[str], float]) -> tuple[float, float]
     if len(ends) > 2:
         raise ValueError(f"got {text!r}, takes one value or a range low:high")
     return ends[0], ends[-1]
+
+
+def unit_scale(unit: str) -> float | None:
+    """What one of a rate's or a time's unit is, as "Mbit/s" or "ms", in bit/s or s; None of any other text."""
+    return _RATES.get(unit.lower(), _DURATIONS.get(unit.lower()))
 
 
 def packets_per_second(rate_bit_per_s: Any, packet_size_bytes: Any) -> Any:

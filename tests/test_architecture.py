@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "export": MODEL,
     "linux": ("runtime", "export", *MODEL),
     "datasets": MODEL,
-    "plotting": ("frequency", *MODEL),
+    "plotting": ("frequency", "runtime", *MODEL),
     "cli": MODEL,
     "identify": (),
     "simulate": (),

@@ -31,12 +31,14 @@ from netctrl.units import (
     parse_range,
     parse_rate,
     parse_size,
+    unit_scale,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from netctrl.model.artifact import AnyDesign, ArcDesign
+    from netctrl.model.identified import IdentifiedModel
 
 __all__ = ["main"]
 
@@ -48,10 +50,20 @@ MU_TAKES = "a weight above 0 (lambda·interval²) of squared backlogs; without i
 HORIZON_TAKES = "auto, exact, or a whole number of samples, as in 24"
 JOBS_TAKES = "a number of threads of at least 1, or -1: one for each core"
 MYOPIC_TAKES = "auto (static gains) or the length of its filters"
+TRACK_TAKES = "an output, as in delay, or weights of outputs, as in delay=1,jitter=0.5; several with several inputs"
+LIMITS_TAKES = "least:greatest input, as in 0Mbit:95Mbit, or numbers in the model's unit"
+REFERENCE_TAKES = "all outputs, as in delay=0.46,jitter=0.043; several with semicolons"
 ALPHA_TAKES = "a gain above 0 per packet, as in 1.42e-5"
 
 # Argument of netctrl.arc -> option, where the two differ by more than dashes.
-OPTIONS = {"flows": "--N", "fragile_flows": "--fragile-N", "output": "-o", "law": "the law", "n_jobs": "--jobs"}
+OPTIONS = {
+    "flows": "--N",
+    "fragile_flows": "--fragile-N",
+    "output": "-o",
+    "law": "the law",
+    "n_jobs": "--jobs",
+    "references": "--reference",
+}
 
 app = new_app("python -m netctrl.design", "Control laws for congestion management, with certificates.")
 
@@ -171,6 +183,100 @@ def hftrac(
         files["output"] = output, lambda: design.to_json().encode()
     write_all(files)
     return say(design.to_json() if json else design_report(design))
+
+
+@app.command(help="CONNET: the rate of other traffic, so that premium packets see the delay or jitter asked for.")
+def connet(
+    *,
+    model: Annotated[str, option("FILE", "model file of netctrl identify, or the name of one that comes with netctrl")],
+    method: Annotated[str, option("METHOD", "lqi (integral action), or paper (the published LQG)")] = "lqi",
+    track: Annotated[str | None, option("WHAT", TRACK_TAKES)] = None,
+    limits: Annotated[str | None, option("RANGE", f"{LIMITS_TAKES}; by default the range in the model file")] = None,
+    input_weight: Annotated[str | None, option("WEIGHT", "the smaller, the faster: 0.01 (lqi), 2.3e-5 (paper)")] = None,
+    reference: Annotated[str | None, option("VALUES", f"certify it: {REFERENCE_TAKES}")] = None,
+    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
+    output: Annotated[
+        str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
+    ] = None,
+    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+) -> int:
+    """Parse what is text, call `netctrl.connet`, write what was asked for."""
+    weight = None if input_weight is None else _read("input_weight", input_weight, parse_count, "a number above 0")
+    picture = checked_plot(plot, output)
+
+    import netctrl
+    from netctrl.datasets import model_path
+
+    path = model_path(model)
+    found = netctrl.read_model(path)
+    arguments = {
+        "method": method,
+        "track": None if track is None else _track(track, found),
+        "limits": None if limits is None else _input_limits(limits, found),
+        "input_weight": weight,
+        "references": () if reference is None else [_values("references", each) for each in reference.split(";")],
+        "argv": invocation(),
+        "inputs": [path],
+    }
+    try:
+        design, refused = netctrl.connet(found, **arguments), None
+    except NoAdmissibleDesign as error:
+        if error.design is None:
+            raise
+        design, refused = error.design, error
+    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    if plot is not None and picture is not None:
+        files["plot"] = plot, lambda: _picture(design.plot(), picture)
+    if output is not None and refused is None:
+        files["output"] = output, lambda: design.to_json().encode()
+    write_all(files)
+    say(design.to_json() if json else design_report(design))
+    if refused is not None:
+        raise refused
+    return GOOD
+
+
+def _track(text: str, model: IdentifiedModel) -> list[Any]:
+    """Names of outputs, a weight for each of them, or "name=weight" pairs, which are one combination."""
+    parts = [part.strip() for part in text.split(",")]
+    if all("=" in part for part in parts):
+        weights = _values("track", text)
+        if not set(weights) <= set(model.outputs):
+            raise InvalidValue("track", text, f"{TRACK_TAKES}; there are {', '.join(model.outputs)}")
+        return [weights.get(name, 0.0) for name in model.outputs]
+    try:
+        return [float(part) for part in parts]
+    except ValueError:
+        return parts
+
+
+def _values(argument: str, text: str) -> dict[str, float]:
+    pairs = [part.split("=") for part in text.split(",")]
+    try:
+        return {name.strip(): float(value) for name, value in pairs}
+    except ValueError:
+        raise InvalidValue(argument, text, REFERENCE_TAKES if argument == "references" else TRACK_TAKES) from None
+
+
+def _input_limits(text: str, model: IdentifiedModel) -> list[tuple[float, float]]:
+    """A range for each input, rates in the model's unit."""
+    parts = text.split(",")
+    if len(parts) != len(model.inputs):
+        raise InvalidValue("limits", text, f"{LIMITS_TAKES}, for each of {', '.join(model.inputs)}")
+    return [_input_range(part, unit) for part, unit in zip(parts, model.input_units, strict=True)]
+
+
+def _input_range(text: str, unit: str) -> tuple[float, float]:
+    scale = unit_scale(unit)
+
+    def end(part: str) -> float:
+        try:
+            return float(part)
+        except ValueError:
+            # Without a unit in the model file: Mbit/s, as in the paper.
+            return parse_rate(part, zero=True) / (1e6 if scale is None else scale)
+
+    return _read("limits", text, lambda both: parse_range(both, end), LIMITS_TAKES)
 
 
 def _read_samples(argument: str, text: str | None) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netctrl.ident.compress import Segment
-from netctrl.ident.output_error import free_response, predict, simulate
+from netctrl.ident.kernels import free_response, predict, simulate
 
 __all__ = ["initial_state", "predicted", "simulated", "variance_accounted_for"]
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import os
-import sys
-from collections.abc import Iterable, Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -17,11 +12,13 @@ import numpy as np
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.arc import ArcCertificate, ArcInputs
 from netctrl.model.arrays import array, array_json, plain
+from netctrl.model.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.display import html_table, plot
 from netctrl.model.files import read_bounded, write_atomically
-from netctrl.model.gain import ArcLaw, LinkRateLaw
+from netctrl.model.gain import ArcLaw, LinkRateLaw, TrackingLaw
 from netctrl.model.hftrac import HftracCertificate, HftracInputs
-from netctrl.model.summary import arc_summary, hftrac_summary
+from netctrl.model.provenance import Provenance, provenance
+from netctrl.model.summary import arc_summary, connet_summary, hftrac_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnyDesign",
     "ArcDesign",
+    "ConnetDesign",
     "Design",
     "HftracDesign",
     "Provenance",
@@ -41,43 +39,6 @@ __all__ = [
 
 _MAX_BYTES = 64 * 2**20
 _MOST_NUMBERS = _MAX_BYTES // 24  # in decimals
-
-
-class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where a result came from, so that it can be made again."""
-
-    netctrl: str
-    git_revision: str | None
-    """Commit of the checkout, "-dirty" if it had changes; null for an installed package."""
-    argv: tuple[str, ...]
-    """Command line; empty when called as a library."""
-    seed: int | None
-    input_hashes: dict[str, str]
-    """SHA-256 of each file that was read."""
-    python: str
-    libraries: dict[str, str]
-    """Versions of the libraries that computed it."""
-
-
-def provenance(
-    *,
-    argv: Iterable[str] = (),
-    seed: int | None = None,
-    inputs: Iterable[Path] = (),
-    libraries: Iterable[str] = (),
-) -> Provenance:
-    """The provenance of a result that this process makes; `libraries` names the modules that computed it."""
-    import netctrl
-
-    return Provenance(
-        netctrl=netctrl.__version__,
-        git_revision=_git_revision(Path(netctrl.__file__).resolve().parent.parent),
-        argv=tuple(argv),
-        seed=seed,
-        input_hashes={str(path): hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in inputs},
-        python=".".join(map(str, sys.version_info[:3])),
-        libraries={name: importlib.import_module(name).__version__ for name in libraries},
-    )
 
 
 Inputs = TypeVar("Inputs")
@@ -162,7 +123,20 @@ class HftracDesign(Design[HftracInputs, LinkRateLaw, HftracCertificate], frozen=
         return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
 
 
-AnyDesign = ArcDesign | HftracDesign
+class ConnetDesign(Design[ConnetInputs, TrackingLaw, ConnetCertificate], frozen=True, tag="connet", eq=False):
+    """A law for delay or jitter with its certificate (`netctrl.design.connet`)."""
+
+    def summary(self) -> tuple[str, list[tuple[str, str]]]:
+        """A title, and what a person wants to know first as (name, text) rows."""
+        return connet_summary(self.inputs, self.law, self.certificate)
+
+    def _repr_html_(self) -> str:
+        title, rows = self.summary()
+        rows = [("status", str(self.certificate.status)), *rows]
+        return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
+
+
+AnyDesign = ArcDesign | HftracDesign | ConnetDesign
 """Every kind of Design."""
 
 
@@ -231,20 +205,6 @@ def design_json_schema() -> dict[str, Any]:
     for record in schema["$defs"].values():  # Python 3.13 takes the indentation off docstrings, 3.11 leaves it
         record["description"] = inspect.cleandoc(record["description"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "netctrl.design/1", **schema}
-
-
-@cache
-def _git_revision(checkout: Path) -> str | None:
-    if not (checkout / ".git").exists():
-        return None
-    import subprocess
-
-    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return answer.stdout.strip() or None
 
 
 def _leaves(tree: Mapping[str, Any], prefix: str = ""):

@@ -14,8 +14,11 @@ __all__ = [
     "FirColumns",
     "FirGain",
     "LinkRateLaw",
+    "LqgLaw",
+    "LqiLaw",
     "MyopicGain",
     "StaticGain",
+    "TrackingLaw",
 ]
 
 
@@ -140,3 +143,59 @@ class MyopicGain(_LinkRates, frozen=True, kw_only=True, tag="myopic", eq=False):
 
 
 LinkRateLaw = StaticGain | FirGain | AgedGain | MyopicGain
+
+
+class _Observer(_Arrays, frozen=True, kw_only=True, tag_field="kind", eq=False):
+    """A law that follows references r for p outputs with m inputs, by an observer of n states.
+
+    Inside, inputs and outputs are deviations from their offsets, in the model's units. v is the input that was really
+    applied, within the limits: so the observer knows of saturation.
+    """
+
+    interval_s: float
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    input_units: tuple[str, ...]
+    output_units: tuple[str, ...]
+    input_offset: np.ndarray
+    """(m,)"""
+    output_offset: np.ndarray
+    """(p,)"""
+    low: np.ndarray
+    """(m,) least inputs."""
+    high: np.ndarray
+    """(m,) greatest inputs."""
+    A: np.ndarray
+    """(n, n)"""
+    B: np.ndarray
+    """(n, m)"""
+    C: np.ndarray
+    """(p, n)"""
+    D: np.ndarray
+    """(p, m)"""
+    L: np.ndarray
+    """(n, p) estimator gain."""
+    K: np.ndarray
+    """(m, n) state feedback."""
+
+
+class LqgLaw(_Observer, frozen=True, kw_only=True, tag="lqg", eq=False):
+    """CONNET as published: u = −K x̂, x̂₊ = A x̂ + B v + L (y − r − C x̂ − D v).
+
+    Source: CONNET paper, eqs. (2) and (3), with v, the input after saturation, as its algorithm stores.
+    """
+
+
+class LqiLaw(_Observer, frozen=True, kw_only=True, tag="lqi", eq=False):
+    """With integral action: u = −K x̂ − K_z z, x̂₊ = A x̂ + B v + L (y − C x̂ − D v), z₊ = z + W (r − y).
+
+    Where u leaves the limits, z is first set back along K_z' so that u is as near to v as it can (Hanus' conditioning).
+    """
+
+    W: np.ndarray
+    """(q, p) combinations of outputs that follow their references."""
+    integral_gain: np.ndarray
+    """(m, q) K_z."""
+
+
+TrackingLaw = LqgLaw | LqiLaw

@@ -10,11 +10,11 @@ import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number
 from netctrl.model.arrays import array, array_json
-from netctrl.model.artifact import Provenance
 from netctrl.model.display import html_table, plot
 from netctrl.model.explain import explained
 from netctrl.model.files import read_bounded, write_atomically
 from netctrl.model.matrix import dense_matrix
+from netctrl.model.provenance import Provenance
 from netctrl.model.quantity import label, settle, texts
 from netctrl.model.statespace import StateSpace
 

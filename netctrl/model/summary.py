@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from netctrl.model.arc import ArcCertificate, ArcInputs
-from netctrl.model.gain import ArcLaw
+from netctrl.model.connet import ConnetCertificate, ConnetInputs
+from netctrl.model.gain import ArcLaw, LqiLaw, TrackingLaw
 from netctrl.model.hftrac import HftracCertificate, HftracInputs
 from netctrl.units import format_quantity
 
-__all__ = ["arc_summary", "hftrac_summary"]
+__all__ = ["arc_summary", "connet_summary", "hftrac_summary"]
 
 
 def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[str, list[tuple[str, str]]]:
@@ -101,6 +103,56 @@ def hftrac_summary(inputs: HftracInputs, proof: HftracCertificate) -> tuple[str,
         even = format_quantity(proof.break_even_delay_s, "s")
         rows.append(("break-even", f"centralized costs as much as myopic at a round trip of {even}"))
     return title, rows
+
+
+def connet_summary(
+    inputs: ConnetInputs, law: TrackingLaw, proof: ConnetCertificate
+) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and (name, text) rows: what is tracked and how well, gains, poles, margins, references."""
+    what = " and ".join(_combination(row, law.outputs) for row in inputs.tracked)
+    how = "LQI" if isinstance(law, LqiLaw) else "the paper's LQG"
+    title = f"CONNET, {how}: {what} by {', '.join(law.inputs)}, every {format_quantity(law.interval_s, 's')}"
+    rows = [("K (u = -K x)", _numbers(law.K))]
+    if isinstance(law, LqiLaw):
+        rows.append(("K_z", _numbers(law.integral_gain)))
+    band = "up to half the sampling rate" if proof.bandwidth_hz is None else f"{proof.bandwidth_hz:.4g} Hz"
+    most = "any" if proof.highest_gain is None else f"{proof.highest_gain:.3g}"
+    gains = f"{max(proof.lowest_gain, 0.0):.3g} to {most} times"
+    off = "no stable loop" if proof.dc_error_gain is None else f"{100.0 * proof.dc_error_gain:.3g} %"
+    rows += [
+        ("L", _numbers(law.L)),
+        ("poles", ", ".join(_complex(pole) for pole in proof.closed_loop_poles)),
+        ("steady error", f"{100.0 * (proof.dc_error or 0.0):.3g} %; plant gain 20 % off the model's: {off}"),
+        ("bandwidth", f"{band} (-3 dB)"),
+        ("disc margin", f"{proof.disc_alpha:.3g}: gain {gains}, phase {proof.phase_deg:.1f}°"),
+        ("residual", f"{proof.residual_regulator:.2g} regulator, {proof.residual_estimator:.2g} estimator"),
+    ]
+    for row, (low, high) in zip(inputs.tracked, proof.attainable, strict=True):
+        rows.append(("attainable", f"{_combination(row, law.outputs)} from {low:.4g} to {high:.4g}"))
+    for check in proof.references:
+        asked = _pairs(law.outputs, check.reference)
+        rows.append(
+            ("reference", f"{asked}: {_pairs(law.inputs, check.needed)}; gives {_pairs(law.outputs, check.attained)}")
+        )
+    return title, rows
+
+
+def _combination(row: tuple[float, ...], names: tuple[str, ...]) -> str:
+    parts = [name if weight == 1.0 else f"{weight:g} {name}" for weight, name in zip(row, names, strict=True) if weight]
+    return " + ".join(parts)
+
+
+def _pairs(names: tuple[str, ...], values: tuple[float, ...]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in zip(names, values, strict=True))
+
+
+def _numbers(matrix: Any) -> str:
+    return "; ".join(", ".join(f"{value:.6g}" for value in row) for row in matrix)
+
+
+def _complex(pole: tuple[float, float]) -> str:
+    real, imaginary = pole
+    return f"{real:.5g}" if imaginary == 0.0 else f"{real:.5g}{imaginary:+.5g}i"
 
 
 def _span(ends: tuple[float, float], show: Callable[[float], str]) -> str:

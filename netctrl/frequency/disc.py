@@ -1,0 +1,50 @@
+"""Disc margins: how much gain and phase may change at the input of a plant, together, before its loop is unstable."""
+
+from __future__ import annotations
+
+from math import atan, degrees, pi
+
+import msgspec
+import numpy as np
+
+from netctrl.frequency.levels import peak_gain
+from netctrl.model.statespace import StateSpace
+
+__all__ = ["DiscMargin", "disc_margin"]
+
+
+class DiscMargin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Any factor f = (1 + δ/2)/(1 − δ/2), |δ| < α, at the input leaves the loop stable; complex and, for several
+    inputs, another at each of them."""
+
+    alpha: float
+    """α = 2/‖S − T‖∞, S and T the sensitivities at the plant's input."""
+    lowest_gain: float
+    """(2 − α)/(2 + α): the gain may fall to this; 0 or less: to nothing."""
+    highest_gain: float | None
+    """(2 + α)/(2 − α): it may rise to this; null: without limit."""
+    phase_deg: float
+    """2 atan(α/2): so much phase may be lost or won."""
+    frequency_hz: float
+    """Where the loop is nearest to its limit."""
+
+
+def disc_margin(difference: StateSpace) -> DiscMargin:
+    """Disc margin from S − T, the response of u + w − (−u) = 2u + w to a disturbance w at the plant's input.
+
+    Raises
+    ------
+    InvalidValue
+        The closed loop isn't stable.
+
+    Source: Seiler, Packard, Gahinet, IEEE Control Systems Magazine 40 (2020) 78-95, with skew 0.
+    """
+    peak, angle = peak_gain(difference)
+    alpha = 2.0 / peak if peak > 0.0 else np.inf
+    return DiscMargin(
+        alpha=alpha,
+        lowest_gain=(2.0 - alpha) / (2.0 + alpha),
+        highest_gain=(2.0 + alpha) / (2.0 - alpha) if alpha < 2.0 else None,
+        phase_deg=degrees(2.0 * atan(0.5 * alpha)),
+        frequency_hz=angle / (2.0 * pi * difference.dt),
+    )

@@ -1,0 +1,117 @@
+"""Where the gain of a discrete-time system crosses a level, exactly: its peak (H-infinity norm) and its bandwidth."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+
+import numpy as np
+import scipy.linalg as sl
+
+from netctrl.errors import InvalidValue
+from netctrl.model.matrix import dense
+from netctrl.model.statespace import StateSpace
+
+__all__ = ["bandwidth", "gain_at", "level_crossings", "peak_gain"]
+
+_ON_CIRCLE = 1e-6
+_AT_LEVEL = 1e-6
+_CLOSE = 1e-9  # relative, of the peak
+_MOST = 60
+_HALF_POWER = 1.0 / sqrt(2.0)
+
+
+def gain_at(system: StateSpace, angle: float) -> float:
+    """Largest singular value of G(e^{iθ}), θ in radians per sample."""
+    A, B, C, D = (dense(part) for part in (system.A, system.B, system.C, system.D))
+    G = C @ np.linalg.solve(np.exp(1j * angle) * np.eye(len(A)) - A, B) + D
+    return float(np.linalg.norm(G, 2)) if G.size else 0.0
+
+
+def level_crossings(system: StateSpace, level: float) -> np.ndarray:
+    """All angles θ in [0, π] at which `level` is a singular value of G(e^{iθ}) [rad/sample], rising.
+
+    θ are the angles of the eigenvalues on the unit circle of the pencil
+
+        z [[I, 0, 0], [0, A', 0], [0, B', 0]] − [[A, 0, B], [−C'C, I, −C'D], [−D'C, 0, γ²I − D'D]],
+
+    which stands for x₊ = A x + B u, p = A'p₊ + C'y, γ²u = B'p₊ + D'y, y = C x + D u. No matrix is inverted.
+
+    Raises
+    ------
+    InvalidValue
+        Continuous time, or a level that isn't above 0.
+
+    Source: Boyd, Balakrishnan, Kabamba, Math. Control Signals Systems 2 (1989) 207-219, for discrete time.
+    """
+    if system.dt <= 0.0:
+        raise InvalidValue("system", "continuous time", "a discrete-time system, with a sampling interval dt > 0")
+    if not level > 0.0:
+        raise InvalidValue("level", level, "a level above 0")
+    A, B, C, D = _balanced(system)
+    n, m = B.shape
+    E, F = np.zeros((2, 2 * n + m, 2 * n + m))
+    E[:n, :n] = np.eye(n)
+    E[n:, n : 2 * n] = np.vstack([A.T, B.T])
+    F[:n, :n], F[:n, 2 * n :] = A, B
+    F[n : 2 * n, :n], F[n : 2 * n, n : 2 * n], F[n : 2 * n, 2 * n :] = -C.T @ C, np.eye(n), -C.T @ D
+    F[2 * n :, :n], F[2 * n :, 2 * n :] = -D.T @ C, level**2 * np.eye(m) - D.T @ D
+    alpha, beta = sl.eigvals(F, E, homogeneous_eigvals=True)
+    size = np.maximum(np.abs(alpha), np.abs(beta))
+    apart = np.abs(np.abs(alpha) - np.abs(beta)) > _ON_CIRCLE * np.where(size > 0.0, size, 1.0)
+    angles = np.angle(alpha * np.conj(beta))[~apart & (size > 0.0)]
+    return np.unique(np.round(angles[angles >= -_ON_CIRCLE].clip(0.0), 12))
+
+
+def _balanced(system: StateSpace) -> tuple[np.ndarray, ...]:
+    """A, B, C, D with states scaled so that rows are as large as columns, whatever the units of the states are."""
+    A, B, C, D = (dense(part) for part in (system.A, system.B, system.C, system.D))
+    n = len(A)
+    sizes = np.zeros((n + 1, n + 1))
+    sizes[:n, :n], sizes[:n, n], sizes[n, :n] = np.abs(A), np.linalg.norm(B, axis=1), np.linalg.norm(C, axis=0)
+    _, (scale, _) = sl.matrix_balance(sizes, permute=False, separate=True)
+    states = scale[:n] / scale[n]
+    return A * states / states[:, np.newaxis], B / states[:, np.newaxis], C * states, D
+
+
+def peak_gain(system: StateSpace) -> tuple[float, float]:
+    """Largest gain over all frequencies of a stable system, and the angle at which it is [rad/sample].
+
+    Raises
+    ------
+    InvalidValue
+        The system isn't stable.
+
+    Source: Bruinsma, Steinbuch, Systems & Control Letters 14 (1990) 287-293.
+    """
+    poles = np.linalg.eigvals(dense(system.A)) if system.n_states else np.empty(0)
+    if (radius := float(np.abs(poles).max(initial=0.0))) >= 1.0:
+        raise InvalidValue(
+            "system", f"spectral radius {radius:.9g}", "a stable system, with all poles within the circle"
+        )
+    candidates = np.unique(np.concatenate([[0.0, pi], np.abs(np.angle(poles))]))
+    best = max((gain_at(system, angle), angle) for angle in candidates)
+    for _ in range(_MOST):
+        if best[0] == 0.0:
+            break
+        crossed = level_crossings(system, best[0] * (1.0 + _CLOSE))
+        ends = np.unique(np.concatenate([[0.0], crossed, [pi]]))
+        found = max((gain_at(system, angle), angle) for angle in 0.5 * (ends[1:] + ends[:-1]))
+        if found[0] <= best[0] * (1.0 + _CLOSE):
+            break
+        best = found
+    return best[0], float(best[1])
+
+
+def bandwidth(system: StateSpace) -> float | None:
+    """Lowest frequency at which the gain of a stable system is 1/√2 of that at 0 [Hz]; None where it never is.
+
+    The zero frequency must have a gain; at half the sampling rate the band ends.
+    """
+    steady = gain_at(system, 0.0)
+    if steady == 0.0:
+        return None
+    level = steady * _HALF_POWER
+    for angle in level_crossings(system, level):
+        if abs(gain_at(system, angle) - level) <= _AT_LEVEL * level:
+            return float(angle / (2.0 * pi * system.dt))
+    return None
