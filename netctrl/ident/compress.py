@@ -1,8 +1,9 @@
 """A trace as a few triangular factors: all that subspace methods read of it, in memory that doesn't grow with it.
 
-A column of the block Hankel matrix is h_k = (z_k, z_{k+1}, ..., z_{k+2i−1}), z = (u, y); the factor R of the columns
-h_0', h_1', ... stacked has R'R = Σ h_k h_k', and so has every regression of parts of h on others. Factors of pieces of
-a trace, or of several traces, add: the factor of the stacked factors is that of all of them.
+A column of the block Hankel matrix is h_k = (1, z_k, z_{k+1}, ..., z_{k+2i−1}), z = (u, y); the factor R of h_0', h_1',
+... stacked has R'R = Σ h_k h_k', and all regressions of parts of h on others can be made from it. Factors of pieces of
+a trace, or of several traces, add: the factor of the stacked factors is that of all of them. The 1 takes the means off,
+which aren't those of the signals: a constant that is left would be a state with its pole at 1.
 
 Source: van Overschee and De Moor 1996, section 6.1; for the moments, Sima, Sima and Van Huffel 2004.
 """
@@ -12,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
-__all__ = ["Compressed", "compress"]
+__all__ = ["Compressed", "Segment", "compress", "triangular"]
 
 _PIECES = 24  # that a long trace is cut into: what a bootstrap draws from
 _BLOCK = 2048  # columns at a time: a few MB
@@ -32,11 +34,11 @@ class Compressed:
     """The block Hankel matrix of a trace, compressed."""
 
     triangles: np.ndarray
-    """(F, r, r) upper triangular: a factor for each piece of the trace, r = 2 horizon (m + p)."""
+    """(F, r + 1, r + 1) upper triangular: a factor for each piece of the trace, r = 2 horizon (m + p)."""
     columns: np.ndarray
     """(F,) columns in each piece."""
     factor: np.ndarray
-    """(r, r) of all pieces, over the root of the columns."""
+    """(r, r) of all pieces about their common means, over the root of the columns."""
     horizon: int
     n_inputs: int
     n_outputs: int
@@ -49,7 +51,12 @@ class Compressed:
 def _sum(triangles: np.ndarray, columns: np.ndarray, times: np.ndarray) -> np.ndarray:
     taken = times > 0
     stacked = triangles[taken] * np.sqrt(times[taken])[:, None, None]
-    return np.linalg.qr(stacked.reshape(-1, stacked.shape[2]), mode="r") / np.sqrt(times @ columns)
+    return triangular(stacked.reshape(-1, stacked.shape[2]))[1:, 1:] / np.sqrt(times @ columns)
+
+
+def triangular(rows: np.ndarray) -> np.ndarray:
+    """R of rows = QR."""
+    return cast(np.ndarray, np.linalg.qr(rows, mode="r"))
 
 
 def compress(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK) -> Compressed:
@@ -90,11 +97,11 @@ def _hankel(piece: Segment, horizon: int, first: int, count: int) -> np.ndarray:
 
 def _by_qr(piece: Segment, horizon: int, block: int) -> np.ndarray:
     N = len(piece[0]) - 2 * horizon + 1
-    r = 2 * horizon * (piece[0].shape[1] + piece[1].shape[1])
+    r = 2 * horizon * (piece[0].shape[1] + piece[1].shape[1]) + 1
     R = np.zeros((0, r))
     for first in range(0, N, max(block, r)):
         rows = _hankel(piece, horizon, first, min(max(block, r), N - first))
-        R = np.linalg.qr(np.vstack([R, rows]), mode="r")
+        R = triangular(np.vstack([R, np.insert(rows, 0, 1.0, axis=1)]))
     return np.vstack([R, np.zeros((r - len(R), r))])
 
 
@@ -112,14 +119,16 @@ def _by_moments(pieces: Sequence[Segment], horizon: int, block: int) -> np.ndarr
 
 
 def _moments(piece: Segment, horizon: int, block: int) -> np.ndarray:
-    """(r, r) Σ h_k h_k': the first q rows by products, each later block from the one before it on the diagonal.
+    """(r + 1, r + 1) Σ h_k h_k'. Of the z the first q rows by products, each later block from the one before it:
 
     Σ z_{k+a+1} z_{k+b+1}' = Σ z_{k+a} z_{k+b}' − z_a z_b' + z_{N+a} z_{N+b}'.
     """
     u, y = piece
     N, q = len(u) - 2 * horizon + 1, u.shape[1] + y.shape[1]
     r = 2 * horizon * q
-    G = np.zeros((r, r))
+    whole = np.empty((r + 1, r + 1))
+    G = whole[1:, 1:]
+    G[:q] = 0.0
     for first in range(0, N, block):
         rows = np.ascontiguousarray(_hankel(piece, horizon, first, min(block, N - first)))
         G[:q] += rows[:, :q].T @ rows
@@ -129,4 +138,9 @@ def _moments(piece: Segment, horizon: int, block: int) -> np.ndarray:
         before = G[a - q : a, : r - q] - np.outer(start[a - q : a], start[: r - q])
         G[a : a + q, q:] = before + np.outer(end[a - q : a], end[: r - q])
         G[a : a + q, :q] = G[:q, a : a + q].T
-    return G
+    sums = np.hstack([signal[:N].sum(axis=0) for signal in piece])
+    steps = np.cumsum((end - start[:-q]).reshape(-1, q), axis=0)
+    whole[0, 1:] = np.vstack([sums, sums + steps]).reshape(-1)
+    whole[1:, 0] = whole[0, 1:]
+    whole[0, 0] = N
+    return whole

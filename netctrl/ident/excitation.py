@@ -12,7 +12,7 @@ from netctrl.ident.compress import Compressed
 __all__ = ["check_excitation", "excitation"]
 
 _NOTHING = 1e-7  # of the greatest singular value: rounding of what was measured
-_WEAK = 1e-3
+_WEAK = 0.03
 _REMEDY = "a GBN or a multisine (netctrl.ident.excite), with each input on its own"
 
 

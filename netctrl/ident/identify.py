@@ -26,7 +26,6 @@ from netctrl.model.signals import SignalTrace
 
 __all__ = ["ALL_METHODS", "identify"]
 
-Method = Literal["n4sid", "moesp", "cva", "sippy-n4sid", "sippy-moesp", "sippy-cva", "sippy-parsim-k"]
 ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 
 _MOST_HORIZON, _MOST_ORDER = 20, 20
@@ -39,7 +38,7 @@ def identify(
     trace: SignalTrace,
     order: int | Literal["auto"] = "auto",
     *,
-    method: Method = "n4sid",
+    method: str = "n4sid",
     horizon: int | None = None,
     feedthrough: bool = True,
     held_out: float | SignalTrace | None = None,
@@ -100,8 +99,11 @@ def identify(
     i = _horizon(segments, horizon, wanted)
     data = compress(segments, i)
     warnings = check_excitation(data, learned.inputs, wanted or 1)
-    choice = None if wanted is not None else choose_order(data, random, most=min(i - 1, _MOST_ORDER))
-    n = wanted if choice is None else choice.order
+    if wanted is not None:
+        n, choice = wanted, None
+    else:
+        choice = choose_order(data, random, most=min(i - 1, _MOST_ORDER))
+        n = choice.order
     found = _found(segments, data, method, n, i, feedthrough, refine)
     warnings += _warnings(found, choice, scale, learned, tried)
     around = np.linalg.eigvals(found.matrices[0])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netctrl.ident.compress import Segment
+from netctrl.ident.compress import Segment, triangular
 from netctrl.ident.kernels import regressors
 
 __all__ = ["Fitted", "balanced", "fit", "refine"]
@@ -111,9 +111,9 @@ def _compressed(
             part = slice(first, first + block)
             last = width + len(u[part]) * p
             regressors(A, B, C, u[part], y[part], state, free, filters, moving, feedthrough, rows[width:last])
-            rows[:width] = np.linalg.qr(rows[:last], mode="r")
+            rows[:width] = triangular(rows[:last])
         heads.append(rows[:n].copy())
-        triangle = np.linalg.qr(np.vstack([triangle, rows[n:width, n:]]), mode="r")
+        triangle = triangular(np.vstack([triangle, rows[n:width, n:]]))
     return triangle, heads
 
 

@@ -11,6 +11,7 @@ import contextlib
 import io
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,7 @@ def _sippy():
     return system_identification
 
 
-def _gain(K: object, A: np.ndarray, C: np.ndarray) -> np.ndarray | None:
+def _gain(K: Any, A: np.ndarray, C: np.ndarray) -> np.ndarray | None:
     """K where it makes a stable filter: on data without noise it is garbage."""
     found = np.array(K, dtype=float) if np.size(K) else np.zeros((0, 0))
     if found.shape != C.T.shape or not np.isfinite(found).all():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.ident.compress import Compressed
+from netctrl.ident.compress import Compressed, triangular
 
 __all__ = ["METHODS", "Noise", "Subspace", "noise_of", "observability", "shift", "states_regressed", "subspace"]
 
@@ -48,7 +48,7 @@ def subspace(data: Compressed, method: str, R: np.ndarray | None = None) -> Subs
     i, m, p = data.horizon, data.n_inputs, data.n_outputs
     R = data.factor if R is None else R
     future_u, past, future_y = _places(i, m, p)
-    S = np.linalg.qr(R[:, [*future_u, *past, *future_y]], mode="r")
+    S = triangular(R[:, [*future_u, *past, *future_y]])
     a, b = m * i, (2 * m + p) * i
     R22, R23, R33 = S[a:b, a:b], S[a:b, b:], S[b:, b:]
     Lw = _least_squares(R22, R23).T

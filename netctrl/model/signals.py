@@ -213,7 +213,7 @@ def _check_finite(argument: str, names: Sequence[str], values: np.ndarray) -> No
     wrong = ~(np.abs(values) <= _MOST)  # true for NaN too
     if wrong.any():
         row, column = np.unravel_index(wrong.argmax(), wrong.shape)
-        where = f"{argument}, row {row + 1}, column {names[column]!r}"
+        where = f"{argument}, row {row + 1}, column {names[int(column)]!r}"
         takes = "a finite number; what is missing is not filled: cut it out and begin a segment behind it"
         raise InvalidValue(where, float(values[row, column]), takes)
 
