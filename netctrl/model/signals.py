@@ -239,7 +239,7 @@ def _changes(column: pd.Series) -> tuple[int, ...]:
     """Rows where a column has another value than the row before, and the first."""
     if column.isna().any():
         row = int(column.isna().to_numpy().argmax())
-        raise InvalidValue(f"row {row + 1}, column {column.name!r}", "nothing", "the name or number of a segment")
+        raise InvalidValue(f"row {row + 1}, column {column.name!r}", None, "the name or number of a segment")
     values = column.to_numpy()
     return (0, *(int(row) + 1 for row in np.flatnonzero(values[1:] != values[:-1])))
 

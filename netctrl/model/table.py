@@ -114,11 +114,12 @@ def spacing(times: np.ndarray, before: int = 0) -> float:
     steps = np.diff(times)
     usual = float(np.quantile(steps, 0.5, method="lower"))  # one of the steps, though there be two
     rounding = 2.0 * float(np.spacing(np.abs(times).max()))
-    uneven = (steps <= 0.0) | (np.abs(steps - usual) > max(_EVEN * usual, rounding))
+    back = steps <= 0.0
+    uneven = back | (np.abs(steps - usual) > max(_EVEN * usual, rounding))
     if uneven.any():
-        row = int(uneven.argmax())
+        row = int((back if back.any() else uneven).argmax())
         earlier, got = float(times[row]), float(times[row + 1])
-        if got <= earlier or usual <= 0.0:
+        if got <= earlier:
             raise InvalidValue(
                 f"{TIME}, row {before + row + 2}", got, f"a time after {earlier:.12g}, that of the row before"
             )
