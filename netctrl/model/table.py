@@ -117,7 +117,7 @@ def spacing(times: np.ndarray, before: int = 0) -> float:
     back = steps <= 0.0
     uneven = back | (np.abs(steps - usual) > max(_EVEN * usual, rounding))
     if uneven.any():
-        row = int((back if back.any() else uneven).argmax())
+        row = int((back if usual <= 0.0 else uneven).argmax())
         earlier, got = float(times[row]), float(times[row + 1])
         if got <= earlier:
             raise InvalidValue(
