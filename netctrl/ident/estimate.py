@@ -96,7 +96,10 @@ def _pays(segments: Sequence[Segment], horizon: int, method: str, order: int, fe
         data = compress(made_from, horizon)
         if data.columns.sum() < data.triangles.shape[1]:
             return False
-        plain = _best(subspace(data, method), order, made_from, feedthrough).fitted
+        found = subspace(data, method)
+        if found.U.shape[1] < order:
+            return False
+        plain = _best(found, order, made_from, feedthrough).fitted
         total += _error(refine(plain, made_from, feedthrough), left_out) - _error(plain, left_out)
     return total < 0.0
 

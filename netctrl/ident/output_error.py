@@ -10,10 +10,12 @@ redundant directions the damping leaves alone; McKelvey and Helmersson 1997).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg as sl
 
 from netctrl.ident.compress import Segment, triangular
 from netctrl.ident.kernels import regressors
@@ -156,18 +158,18 @@ def _damped(triangle: np.ndarray, count: int, damping: float) -> np.ndarray:
 
 def balanced(fitted: Fitted) -> Fitted:
     """States so that inputs move them, and outputs see them, alike: the damping then treats them alike."""
-    from scipy.linalg import solve_discrete_lyapunov
-
     A, B, C = fitted.A, fitted.B, fitted.C
     try:
-        P = solve_discrete_lyapunov(A, B @ B.T)
-        Q = solve_discrete_lyapunov(A.T, C.T @ C)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", sl.LinAlgWarning)
+            P = sl.solve_discrete_lyapunov(A, B @ B.T)
+            Q = sl.solve_discrete_lyapunov(A.T, C.T @ C)
         n = len(A)
         L = np.linalg.cholesky(P + 1e-12 * np.trace(P) / n * np.eye(n))
         U, s, _ = np.linalg.svd(L.T @ Q @ L)
         T = (L @ U) / np.maximum(s, 1e-12 * s[0]) ** 0.25
         inverse = np.linalg.inv(T)
-    except (np.linalg.LinAlgError, ValueError):
+    except (np.linalg.LinAlgError, sl.LinAlgWarning, ValueError):
         return fitted
     if not (np.isfinite(T).all() and np.isfinite(inverse).all()):
         return fitted

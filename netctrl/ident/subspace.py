@@ -9,11 +9,13 @@ Source: van Overschee and De Moor 1996, table 4.1; Verhaegen 1994 (PO-MOESP); La
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sl
 
+from netctrl.errors import InvalidValue
 from netctrl.ident.compress import Compressed, triangular
 
 __all__ = ["METHODS", "Noise", "Subspace", "noise_of", "observability", "shift", "states_regressed", "subspace"]
@@ -39,7 +41,9 @@ class Subspace:
     n_outputs: int
 
     def gamma(self, order: int) -> np.ndarray:
-        """(p i, order) extended observability matrix."""
+        """(p i, order) extended observability matrix; InvalidValue where the data have no such rank."""
+        if order > (most := self.U.shape[1]):
+            raise InvalidValue("order", order, f"at most {most}, all states that these data show, or a longer horizon")
         return self.U[:, :order]
 
 
@@ -103,10 +107,12 @@ def noise_of(found: Subspace, A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np
     covariance = left.T @ left
     Q, S, R = covariance[:n, :n], covariance[:n, n:], covariance[n:, n:]
     try:
-        P = sl.solve_discrete_are(A.T, C.T, Q, R, s=S)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", sl.LinAlgWarning)
+            P = sl.solve_discrete_are(A.T, C.T, Q, R, s=S)
         V = C @ P @ C.T + R
         K = np.linalg.solve(V, (A @ P @ C.T + S).T).T
-    except (np.linalg.LinAlgError, ValueError):
+    except (np.linalg.LinAlgError, sl.LinAlgWarning, ValueError):
         return None
     stable = np.isfinite(K).all() and np.abs(np.linalg.eigvals(A - K @ C)).max() < 1.0
     return Noise(K, 0.5 * (V + V.T)) if stable and np.linalg.eigvalsh(V).min() > 0.0 else None
