@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from common import write
+from threadpoolctl import threadpool_limits
 
 from netctrl.datasets import PAPERS, claims
 
@@ -38,6 +39,7 @@ FIGURES = (
     "hftrac/norms",
     "hftrac/limits",
     "hftrac/fig02",
+    "hftrac/fig03",
     "hftrac/fig06",
     "hftrac/fig07",
     "hftrac/fig08",
@@ -58,7 +60,8 @@ def make(name: str, argv: list[str]) -> Made:
     """One figure: its files in PAPER/out/, with `--docs` in docs/assets/ too."""
     start = time.perf_counter()
     paper, script = name.split("/")
-    outcome = importlib.import_module(f"{paper}.{script}").main(full="--full" in argv)
+    with threadpool_limits(limits=1, user_api="blas"):  # every core has a process already
+        outcome = importlib.import_module(f"{paper}.{script}").main(full="--full" in argv)
     folder = HERE / paper / "out"
     rows = write(outcome, folder, ["experiments/figures.py", *argv])
     picture = folder / f"{outcome.name}.png"

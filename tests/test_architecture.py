@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "design": (*TECHNIQUES, *MODEL),
     "runtime": MODEL,
     "sim": ("runtime", "fluid", *MODEL),
-    "export": MODEL,
+    "export": ("runtime", *MODEL),
     "linux": ("runtime", "export", *MODEL),
     "datasets": MODEL,
     "plotting": ("frequency", "runtime", *MODEL),

@@ -10,16 +10,21 @@ import numpy as np
 import pandas as pd
 from common import Outcome
 from hftrac.fig_common import (
-    BACKPRESSURE,
-    FIFO,
+    LOSS,
+    QUEUE,
     STATIC,
     WAYS,
     Way,
     curve,
+    curves,
     grid,
     measure,
+    panel,
+    plain_rows,
+    points,
     row,
     scenario,
+    verdict,
 )
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -79,10 +84,7 @@ def static_rates(network: Network, interval: float) -> pd.DataFrame:
 
 def dynamic_pacing(network: Network) -> pd.DataFrame:
     """FIFO, static pacing at S1 and HFTraC at S1 by mu, and HFTraC at both switches."""
-    rows = [{"way": "fifo", "value": np.nan, **measure(scenario(network, FIFO.policy, interval=INTERVAL))}]
-    rows += [
-        {"way": "backpressure", "value": np.nan, **measure(scenario(network, BACKPRESSURE.policy, interval=INTERVAL))}
-    ]
+    rows = plain_rows(network, interval=INTERVAL)
     for name, way in DYNAMIC.items():
         for mu in MUS:
             asked = scenario(network, way.at(float(mu)), interval=INTERVAL)
@@ -91,10 +93,7 @@ def dynamic_pacing(network: Network) -> pd.DataFrame:
 
 
 def shared(network: Network) -> pd.DataFrame:
-    rows = [
-        {"way": name, "value": np.nan, **measure(scenario(network, way.policy, interval=INTERVAL))}
-        for name, way in {"fifo": FIFO, "backpressure": BACKPRESSURE}.items()
-    ]
+    rows = plain_rows(network, interval=INTERVAL)
     for factor in (1.005, 1.01, 1.015, 1.02, 1.025, 1.03, 1.05, 1.1, 1.2, 1.4):
         asked = scenario(network, STATIC.at(factor), interval=INTERVAL)
         rows.append({"way": "static", "value": factor, **measure(asked)})
@@ -137,11 +136,11 @@ def draw(fig2: pd.DataFrame, fig3: pd.DataFrame, fig4: pd.DataFrame) -> Figure:
     draw_dynamic(middle, fig2[fig2.interval == INTERVAL], fig3)
     draw_shared(right, fig4)
     grid(left, middle, right)
-    figure.supxlabel(
+    verdict(
+        figure,
         "Paper: 19 Mbit/s is the best static rate; dynamic pacing at S1 is better than it (Fig. 3); dynamic control of"
         " two switches far better than FIFO (Fig. 4).\nFigs. 2 and 4 are reproduced, Fig. 3 isn't: around the nominal"
         " rate dynamic pacing loses more than FIFO, around 19 Mbit/s as much as static pacing. 95 % intervals.",
-        fontsize=9,
     )
     return figure
 
@@ -151,40 +150,27 @@ def draw_rates(axes: Axes, rates: pd.DataFrame) -> None:
         look = Way(f"sampled every {1e3 * interval:g} ms", colour, "-", StaticPacing())
         curve(axes, look, "rate", "loss", rates[rates.interval == interval])
     axes.axvline(19.0, color="#999999", lw=0.9, ls="--")
-    axes.set_xlabel("static rate at S1 [Mbit/s]")
-    axes.set_ylabel("loss [%]")
-    axes.legend(fontsize=8.5)
-    axes.set_title("Fig. 2: two switches, static pacing; 23 Mbit/s is FIFO", fontsize=10.5)
+    panel(axes, "Fig. 2: two switches, static pacing; 23 Mbit/s is FIFO", "static rate at S1 [Mbit/s]", LOSS)
 
 
 def draw_dynamic(axes: Axes, rates: pd.DataFrame, fig3: pd.DataFrame) -> None:
     look = Way("static pacing at S1", STATIC.colour, STATIC.style, STATIC.policy)
     curve(axes, look, "queue", "loss", rates)
-    for name, way in DYNAMIC.items():
-        curve(axes, way, "queue", "loss", fig3[fig3.way == name])
-    for name, way in {"fifo": FIFO, "backpressure": BACKPRESSURE}.items():
-        curve(axes, way, "queue", "loss", fig3[fig3.way == name], ls="none", marker="s", ms=6.0)
+    curves(axes, DYNAMIC, "queue", "loss", fig3)
+    points(axes, "queue", "loss", fig3)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xticks([10, 15, 20, 30, 40, 50], minor=False, labels=["10", "15", "20", "30", "40", "50"])
     axes.minorticks_off()
-    axes.set_xlabel("mean queue of a link [kbit]")
-    axes.set_ylabel("loss [%]")
-    axes.legend(fontsize=8.5)
-    axes.set_title("Fig. 3: dynamic pacing at S1, by mu; 50 ms", fontsize=10.5)
+    panel(axes, "Fig. 3: dynamic pacing at S1, by mu; 50 ms", QUEUE, LOSS)
 
 
 def draw_shared(axes: Axes, fig4: pd.DataFrame) -> None:
-    for name, way in {"god": WAYS["god"], "static": STATIC}.items():
-        curve(axes, way, "queue", "loss", fig4[fig4.way == name])
-    for name, way in {"fifo": FIFO, "backpressure": BACKPRESSURE}.items():
-        curve(axes, way, "queue", "loss", fig4[fig4.way == name], ls="none", marker="s", ms=6.0)
+    curves(axes, {"god": WAYS["god"], "static": STATIC}, "queue", "loss", fig4)
+    points(axes, "queue", "loss", fig4)
     point = row(fig4, way="god", value=SHOWN)
     place = {"xytext": (0, -14), "textcoords": "offset points", "fontsize": 9, "ha": "center"}
     axes.annotate(f"mu = {SHOWN:g}", (point.queue, point.loss), **place)
     axes.set_yscale("log")
     axes.set_ylim(0.2, 30.0)
-    axes.set_xlabel("mean queue of a link [kbit]")
-    axes.set_ylabel("loss [%]")
-    axes.legend(fontsize=8.5)
-    axes.set_title("Fig. 4: two sources share a third link; 50 ms", fontsize=10.5)
+    panel(axes, "Fig. 4: two sources share a third link; 50 ms", QUEUE, LOSS)

@@ -10,16 +10,22 @@ import numpy as np
 import pandas as pd
 from common import Outcome
 from hftrac.fig_common import (
-    BACKPRESSURE,
     FIFO,
+    LOSS,
+    QUEUE,
     STATIC,
     WAYS,
     Way,
     curve,
+    curves,
     grid,
     measure,
+    panel,
+    plain_rows,
+    points,
     row,
     scenario,
+    verdict,
     with_hosts,
 )
 from matplotlib.axes import Axes
@@ -50,8 +56,7 @@ def main(*, full: bool = False) -> Outcome:
 
 def trade_offs(network: Network) -> pd.DataFrame:
     """Loss and queue of every way, with infinite buffers at the hosts."""
-    rows = [{"way": "fifo", "value": np.nan, **measure(scenario(network, FIFO.policy))}]
-    rows += [{"way": "backpressure", "value": np.nan, **measure(scenario(network, BACKPRESSURE.policy))}]
+    rows = plain_rows(network)
     rows += [{"way": "static", "value": f, **measure(scenario(network, STATIC.at(f)))} for f in FACTORS]
     for name, way in WAYS.items():
         rows += [{"way": name, "value": mu, **measure(scenario(network, way.at(float(mu))))} for mu in (*MUS, SHOWN)]
@@ -118,21 +123,18 @@ def draw(fronts: pd.DataFrame, hosts: pd.DataFrame, least: pd.DataFrame) -> Figu
     draw_hosts(right, hosts)
     grid(left, right)
     queue = least.set_index("way").queue
-    figure.supxlabel(
+    verdict(
+        figure,
         "Paper: up to −80 % loss against FIFO and −50 % queue against static smoothing. Reproduced against static"
         " pacing at 1.02 f*.\nBut static pacing, tuned, needs no more queue: at 0.1 % loss "
         f"{queue['static']:.0f} kbit, and GOD {queue['god']:.0f} kbit. 95 % intervals.",
-        fontsize=9,
     )
     return figure
 
 
 def draw_fronts(axes: Axes, fronts: pd.DataFrame) -> None:
-    for name, way in {**WAYS, "static": STATIC}.items():
-        part = fronts[fronts.way == name]
-        curve(axes, way, "queue", "loss", part)
-    for name, way in {"fifo": FIFO, "backpressure": BACKPRESSURE}.items():
-        curve(axes, way, "queue", "loss", fronts[fronts.way == name], ls="none", marker="s", ms=6.0)
+    curves(axes, {**WAYS, "static": STATIC}, "queue", "loss", fronts)
+    points(axes, "queue", "loss", fronts)
     for factor, place in {1.02: (0, 8), 1.05: (0, -12), 1.1: (-22, -4), 1.2: (-22, -4)}.items():
         point = row(fronts, way="static", value=factor)
         look = {"xytext": place, "textcoords": "offset points", "ha": "center", "fontsize": 9}
@@ -142,10 +144,7 @@ def draw_fronts(axes: Axes, fronts: pd.DataFrame) -> None:
     axes.annotate(f"GOD, mu = {SHOWN:g}", (point.queue, point.loss), xytext=(110.0, 0.3), fontsize=9, arrowprops=arrow)
     axes.set_xlim(20.0, 260.0)
     axes.set_ylim(-0.06, 1.25)
-    axes.set_xlabel("mean queue of a link [kbit]")
-    axes.set_ylabel("loss [%]")
-    axes.legend(fontsize=8.5)
-    axes.set_title("Fig. 6a: testbed, infinite host buffers; mu from 0.001 to 100", fontsize=10.5)
+    panel(axes, "Fig. 6a: testbed, infinite host buffers; mu from 0.001 to 100", QUEUE, LOSS)
 
 
 def draw_hosts(axes: Axes, hosts: pd.DataFrame) -> None:
@@ -159,7 +158,4 @@ def draw_hosts(axes: Axes, hosts: pd.DataFrame) -> None:
     axes.plot([], [], color="#555555", ls="--", label="static pacing, factor tuned")
     axes.set_xscale("log")
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel("mu")
-    axes.set_ylabel("loss [%]")
-    axes.legend(fontsize=8.5)
-    axes.set_title("Fig. 6b: limited host buffers, GOD", fontsize=10.5)
+    panel(axes, "Fig. 6b: limited host buffers, GOD", "mu", LOSS)

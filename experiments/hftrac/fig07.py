@@ -10,17 +10,22 @@ import numpy as np
 import pandas as pd
 from common import Outcome
 from hftrac.fig_common import (
-    BACKPRESSURE,
-    FIFO,
+    LOAD,
+    LOSS,
+    PLAIN,
+    QUEUE,
     STATIC,
     WAYS,
     Way,
     centralized,
     curve,
+    curves,
     grid,
     measure,
+    panel,
     row,
     scenario,
+    verdict,
     with_hosts,
 )
 from matplotlib.axes import Axes
@@ -44,6 +49,7 @@ TRIPS = {1: "centralized", 2: "centralized-2", 4: "centralized-4"}
 ROOMY = 0.6
 """Host buffers with which the round trips are compared [Mbit]."""
 ROUND_TRIPS = WAYS | {"centralized-4": centralized(4, "centralized, d = 4", "--")}
+DRAWN = PLAIN | {"static": STATIC} | {name: WAYS[name] for name in NAMES} | {"one": ONE}
 
 
 def main(*, full: bool = False) -> Outcome:
@@ -96,18 +102,10 @@ def finer(
 
 
 def at_load(network: Network, load: float, traffic: DemandTraffic) -> pd.DataFrame:
-    rows = [measured(network, name, way, load, np.nan, traffic) for name, way in plain().items()]
+    rows = [measured(network, name, way, load, np.nan, traffic) for name, way in PLAIN.items()]
     rows += [finer(network, "static", STATIC, load, (1.005, 2.5), traffic)]
     rows += [tuned(network, name, WAYS[name], load, traffic) for name in NAMES]
     return pd.DataFrame(rows)
-
-
-def plain() -> dict[str, Way]:
-    return {"fifo": FIFO, "backpressure": BACKPRESSURE}
-
-
-def adjusted() -> dict[str, Way]:
-    return {"static": STATIC} | {name: WAYS[name] for name in NAMES}
 
 
 def round_trips(network: Network) -> pd.DataFrame:
@@ -141,38 +139,32 @@ def compute(data: pd.DataFrame, trips: pd.DataFrame) -> dict[str, float]:
 def draw(data: pd.DataFrame, trips: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(15.0, 5.4), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(4, 4, 2.3))
-    draw_loss(left, data)
+    draw_loss(left, data, "Fig. 7b: loss; mu and factor tuned for each load")
     left.set_ylim(2e-4, 5.0)
-    left.set_title("Fig. 7b: loss; mu and factor tuned for each load", fontsize=10.5)
-    draw_queue(middle, data)
-    middle.set_title("Fig. 7c: mean queue", fontsize=10.5)
+    draw_queue(middle, data, "Fig. 7c: mean queue")
     draw_trips(right, trips)
     grid(left, middle)
-    figure.supxlabel(
+    verdict(
+        figure,
         "Paper: up to 50 % less loss than FIFO, coordinated up to 30 % less than centralized. Reproduced with mu tuned"
         " for each load.\nWith one mu for all loads HFTraC loses more than FIFO at light load, as does central"
         " control with any. 95 % intervals.",
-        fontsize=9,
     )
     return figure
 
 
-def draw_loss(axes: Axes, data: pd.DataFrame) -> None:
-    for name, way in (plain() | adjusted() | {"one": ONE}).items():
+def draw_loss(axes: Axes, data: pd.DataFrame, title: str) -> None:
+    for name, way in DRAWN.items():
         part = data[(data.way == name) & (data.loss > 0.0)]
         curve(axes, way, "load", "loss", part, label=way.label + (f" = {part.value.iloc[0]:.2g}" * (way is ONE)))
     axes.set_yscale("log")
-    axes.set_xlabel("utilization of the busiest link")
-    axes.set_ylabel("loss [%]")
-    axes.legend(fontsize=8.5, loc="lower right")
+    panel(axes, title, LOAD, LOSS, legend="lower right")
 
 
-def draw_queue(axes: Axes, data: pd.DataFrame) -> None:
-    for name, way in (plain() | adjusted() | {"one": ONE}).items():
-        curve(axes, way, "load", "queue", data[data.way == name])
+def draw_queue(axes: Axes, data: pd.DataFrame, title: str) -> None:
+    curves(axes, DRAWN, "load", "queue", data)
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel("utilization of the busiest link")
-    axes.set_ylabel("mean queue of a link [kbit]")
+    panel(axes, title, LOAD, QUEUE, legend=None)
 
 
 def draw_trips(axes: Axes, trips: pd.DataFrame) -> None:
@@ -181,5 +173,4 @@ def draw_trips(axes: Axes, trips: pd.DataFrame) -> None:
     axes.bar(range(len(names)), trips.loss, yerr=trips.loss_half, color=colours, width=0.6, capsize=3.0)
     labels = [ROUND_TRIPS[name].label.replace(", ", ",\n") for name in names]
     axes.set_xticks(range(len(names)), labels, fontsize=8, rotation=45, ha="right")
-    axes.set_ylabel("loss [%]")
-    axes.set_title(f"host buffers {ROOMY:g} Mbit, load {KEPT:g}", fontsize=10.5)
+    panel(axes, f"host buffers {ROOMY:g} Mbit, load {KEPT:g}", y=LOSS, legend=None)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from common import Outcome
 from hftrac.fig07 import by_load, draw_loss, draw_queue
-from hftrac.fig_common import grid, scenario
+from hftrac.fig_common import grid, panel, scenario, verdict
 from hftrac.networks import MEGA, STEP
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -81,17 +81,15 @@ def draw(rate: np.ndarray, load: pd.DataFrame) -> Figure:
     (series, histograms), (left, right) = figure.subplots(2, 2)
     draw_series(series, rate)
     draw_histograms(histograms, rate)
-    draw_loss(left, load)
-    left.set_title("Fig. 9: loss on the stand-in; mu and factor tuned for each load", fontsize=10.5)
-    draw_queue(right, load)
-    right.set_title("Fig. 9: mean queue", fontsize=10.5)
+    draw_loss(left, load, "Fig. 9: loss on the stand-in; mu and factor tuned for each load")
+    draw_queue(right, load, "Fig. 9: mean queue")
     grid(series, histograms, left, right)
-    figure.supxlabel(
+    verdict(
+        figure,
         "Paper: curves as in Fig. 7, where HFTraC loses up to 50 % less than FIFO. Not reproduced on the stand-in,"
         " whose neighbouring samples are correlated by half: 12 to 16 % less with mu tuned for each load,\nand static"
         " pacing and backpressure lose less at light load. Not the paper's data, which isn't public. 95 % intervals;"
         " all ways run under the same demands.",
-        fontsize=9,
     )
     return figure
 
@@ -101,10 +99,8 @@ def draw_series(axes: Axes, rate: np.ndarray) -> None:
         part = averaged(rate, samples)[: round(SHOWN / STEP / samples)]
         time = STEP * samples * (np.arange(len(part)) + 0.5)
         axes.plot(time, part, color=colour, lw=0.3 + 0.7 * np.log10(samples), label=f"{1e3 * STEP * samples:g} ms")
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel("rate [Mbit/s]")
-    axes.legend(fontsize=8.5, loc="upper right")
-    axes.set_title(f"Fig. 8a: stand-in for the CAIDA trace, Hurst parameter {HURST:g}", fontsize=10.5)
+    title = f"Fig. 8a: stand-in for the CAIDA trace, Hurst parameter {HURST:g}"
+    panel(axes, title, "time [s]", "rate [Mbit/s]", legend="upper right")
 
 
 def draw_histograms(axes: Axes, rate: np.ndarray) -> None:
@@ -115,7 +111,4 @@ def draw_histograms(axes: Axes, rate: np.ndarray) -> None:
         axes.hist(part, bins=bins, density=True, color=colour, alpha=0.3)
         label = f"{1e3 * STEP * samples:g} ms: N({part.mean():.1f}, {part.std():.1f}²)"
         axes.plot(at, stats.norm.pdf(at, part.mean(), part.std()), color=colour, lw=1.5, label=label)
-    axes.set_xlabel("rate [Mbit/s]")
-    axes.set_ylabel("density [s/Mbit]")
-    axes.legend(fontsize=8.5)
-    axes.set_title("Fig. 8b: histograms and normal fits", fontsize=10.5)
+    panel(axes, "Fig. 8b: histograms and normal fits", "rate [Mbit/s]", "density [s/Mbit]")

@@ -1,20 +1,26 @@
-"""What the figures of the HFTraC paper's simulations share: ways to set link rates, runs in the fluid, and curves."""
+"""What the figures of the HFTraC paper's simulations share: ways to set link rates, runs in the fluid, and drawing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import numpy as np
 import pandas as pd
 from hftrac.networks import MEGA, STEP
 from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
 
 import netctrl
+from netctrl.errors import InvalidValue
+from netctrl.model.gain import LinkRateLaw
 from netctrl.model.network import Link, Network, Node
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.sim.tune import LawOf
 from netctrl.units import BITS_PER_BYTE
 
 SECONDS, WARMUP, RUNS = 100.0, 10.0, 32
@@ -54,6 +60,10 @@ WAYS = {
 STATIC = Way("static pacing", "#b45f06", "-", StaticPacing())
 FIFO = Way("FIFO", "#777777", "-", Fifo())
 BACKPRESSURE = Way("backpressure", "#8e44ad", "-", Backpressure())
+PLAIN = {"fifo": FIFO, "backpressure": BACKPRESSURE}
+"""Ways with nothing to tune."""
+
+LOAD, LOSS, QUEUE = "utilization of the busiest link", "loss [%]", "mean queue of a link [kbit]"
 
 
 def scenario(network: Network, policy: Policy, *, interval: float = STEP, **others: Any) -> NetworkScenario:
@@ -63,10 +73,11 @@ def scenario(network: Network, policy: Policy, *, interval: float = STEP, **othe
     return NetworkScenario(network=network, policy=policy, interval=interval, **settings)
 
 
-def measure(asked: NetworkScenario, runs: int = RUNS, first_run: int = FRESH) -> dict[str, float]:
+def measure(
+    asked: NetworkScenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
+) -> dict[str, float]:
     """Loss [%] and mean queue of a link [kbit] with half widths of their 95 % intervals."""
-    law = netctrl.scenario_law(asked)
-    found = netctrl.simulate_network(asked, law, runs=runs, first_run=first_run, watch=False).summary()
+    found = netctrl.simulate_network(asked, law(asked), runs=runs, first_run=first_run, watch=False).summary()
     loss, backlog, kbit = found.loss_ratio, found.backlog_bytes, BITS_PER_BYTE / 1e3 / len(found.links)
     return {
         "loss": 100.0 * loss.mean,
@@ -76,6 +87,37 @@ def measure(asked: NetworkScenario, runs: int = RUNS, first_run: int = FRESH) ->
         "throughput": found.throughput_bit_per_s.mean / MEGA,
         "throughput_half": (found.throughput_bit_per_s.half_width or 0.0) / MEGA,
     }
+
+
+def plain_rows(network: Network, runs: int = RUNS, **others: Any) -> list[dict[str, object]]:
+    """What FIFO and backpressure lose and let wait."""
+    asked = {name: scenario(network, way.policy, **others) for name, way in PLAIN.items()}
+    return [{"way": name, "value": np.nan, **measure(each, runs)} for name, each in asked.items()]
+
+
+def law_for_all_loads() -> LawOf:
+    """A policy's law, made once: it doesn't depend on utilization, as all means grow alike."""
+    laws: dict[Policy, LinkRateLaw | None] = {}
+
+    def law(wanted: NetworkScenario) -> LinkRateLaw | None:
+        if wanted.policy not in laws:
+            laws[wanted.policy] = netctrl.scenario_law(wanted)
+        return laws[wanted.policy]
+
+    return law
+
+
+def greatest_utilization(
+    asked: NetworkScenario, law: LawOf, loss: float, near: float, runs: int, tolerance: float = 2e-3
+) -> netctrl.MaxUtilization | None:
+    """Looked for from the greatest of some utilizations where little enough is lost: loss may fall with load."""
+    for less in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3):
+        options = {"low": near - less, "runs": runs, "tolerance": tolerance}
+        try:
+            return netctrl.max_utilization(asked, law, loss=loss, **options)
+        except InvalidValue:
+            continue
+    return None
 
 
 def with_buffers(network: Network, sizes: Mapping[str, float | None]) -> Network:
@@ -132,6 +174,44 @@ def curve(axes: Axes, way: Way, x: str, y: str, part: pd.DataFrame, **options: A
     widths = {f"{which}err": part[f"{name}_half"] for which, name in (("x", x), ("y", y)) if f"{name}_half" in part}
     look = {"color": way.colour, "ls": way.style, "label": way.label, "lw": 1.5, "marker": "o", "ms": 3.0}
     axes.errorbar(part[x], part[y], **widths, **(look | {"elinewidth": 0.9, "capsize": 2.0} | options))
+
+
+def curves(axes: Axes, ways: Mapping[str, Way], x: str, y: str, data: pd.DataFrame) -> None:
+    """A curve for each way, through its rows."""
+    for name, way in ways.items():
+        curve(axes, way, x, y, data[data.way == name])
+
+
+def points(axes: Axes, x: str, y: str, data: pd.DataFrame) -> None:
+    """FIFO and backpressure, which are no curves."""
+    for name, way in PLAIN.items():
+        curve(axes, way, x, y, data[data.way == name], ls="none", marker="s", ms=6.0)
+
+
+def bars(
+    axes: Axes, looks: Mapping[str, Way], heights: Mapping[str, Sequence[float]], errors: Mapping[str, Any]
+) -> dict[str, BarContainer]:
+    """Groups of bars, one of each way in every group."""
+    step, made = 0.84 / len(looks), {}
+    for k, (name, way) in enumerate(looks.items()):
+        place = np.arange(len(heights[name])) + step * (k - 0.5 * (len(looks) - 1))
+        look = {"width": 0.94 * step, "color": way.colour, "capsize": 2.5, "label": way.label}
+        made[name] = axes.bar(place, heights[name], yerr=errors[name], **look)
+    return made
+
+
+def panel(axes: Axes, title: str, x: str = "", y: str = "", *, legend: str | None = "best", columns: int = 1) -> None:
+    """Title, labels, and the legend's place."""
+    axes.set_title(title, fontsize=10.5)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    if legend is not None:
+        axes.legend(fontsize=8.5, loc=legend, ncols=columns)
+
+
+def verdict(figure: Figure, text: str) -> None:
+    """What the paper says and what came out, under the picture."""
+    figure.supxlabel(text, fontsize=9)
 
 
 def grid(*many: Axes) -> None:

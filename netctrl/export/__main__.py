@@ -1,11 +1,15 @@
-"""`python -m netctrl.export ns3 DESIGN -o DIR`: a Design and a scenario as a program for ns-3, run if asked."""
+"""`python -m netctrl.export ns3 DESIGN -o DIR`: a Design and a scenario as a program for ns-3, run if asked.
+
+TCP flows through queues (`netctrl.Scenario`), or a network under fluctuating demands (`netctrl.NetworkScenario`).
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from netctrl.cli import (
     PLOT_SUFFIXES,
@@ -16,22 +20,26 @@ from netctrl.cli import (
     option,
     positional,
     progress_bar,
+    read_jobs,
     report,
     run,
     say,
     write_all,
 )
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.export.ns3_run import Ns3
     from netctrl.model.artifact import ArcDesign
+    from netctrl.model.network_result import NetworkResult
+    from netctrl.model.network_scenario import NetworkScenario
     from netctrl.model.scenario import Scenario
     from netctrl.model.simulation import SimulationResult
 
 __all__ = ["main"]
 
-OPTIONS = {"scenario": "--scenario", "design": "DESIGN", "output": "-o"}
+OPTIONS = {"scenario": "--scenario", "design": "DESIGN", "output": "-o", "n_jobs": "--n-jobs"}
+_RUNS = "4"
 
 app = new_app("python -m netctrl.export", "Writes a Design as a program that others run.")
 
@@ -41,7 +49,12 @@ app = new_app("python -m netctrl.export", "Writes a Design as a program that oth
 )
 def ns3(
     design: Annotated[
-        str | None, positional("DESIGN", "a Design file; its law goes to the links whose queue is arc or design")
+        str | None,
+        positional(
+            "DESIGN",
+            "a Design file; its law goes to the links whose queue is arc or design, or sets a network's rates; a file "
+            "that ends in .toml is taken for the scenario",
+        ),
     ] = None,
     /,
     *,
@@ -54,19 +67,48 @@ def ns3(
     ] = None,
     run_it: Annotated[bool, option("", "compile and run it, print what came out", "--run")] = False,
     seed: Annotated[str | None, option("N", "instead of the scenario's: a whole number from 0 to 4294967295")] = None,
+    runs: Annotated[str | None, option("N", f"of a network's scenario, with 95 % intervals ({_RUNS})")] = None,
+    n_jobs: Annotated[str | None, option("N", f"for many runs: {JOBS_TAKES}")] = None,
+    packet_size: Annotated[
+        str | None, option("BYTES", "of a network's scenario: each packet, with IP and UDP headers (1500)")
+    ] = None,
+    sampled_delays: Annotated[
+        bool, option("", "of a network's scenario: delay data by whole intervals, as the fluid does")
+    ] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
-    result: Annotated[str | None, option("FILE", "save what --run gives there (.json)")] = None,
+    result: Annotated[
+        str | None, option("FILE", "save what --run gives there (.json; of a network .csv or .parquet)")
+    ] = None,
     plot: Annotated[str | None, option("FILE", f"draw what --run gives there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """Read, render, write; with --run compile, run and report."""
     import msgspec
 
-    from netctrl.simulate.__main__ import inputs_of, picture_of, scenario_for
+    from netctrl.simulate.__main__ import inputs_of, network_scenario_for, picture_of, read_runs, scenario_for
 
+    if design is not None and design.endswith(".toml") and scenario is None:
+        design, scenario = None, design
     picture = checked_plot(plot, result)
     for name, path in (("plot", plot), ("result", result)):
         if path is not None and not run_it:
             raise InvalidValue(name, path, "a file only with --run")
+    network = network_scenario_for(scenario, design, seed)
+    if network is not None and scenario is not None:
+        job = _NetworkJob(
+            chosen=network,
+            scenario=scenario,
+            design=design,
+            output=output,
+            runs=range(read_runs(runs or _RUNS)),
+            n_jobs=read_jobs(n_jobs or "1"),
+            packet_size=_packet_size(packet_size or "1500"),
+            sampled_delays=sampled_delays,
+        )
+        return _export_network(job, run_it, json, result, plot)
+    given = {"runs": runs, "n_jobs": n_jobs, "packet_size": packet_size, "sampled_delays": sampled_delays or None}
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidValue(name, value, "no value but for a network's scenario")
     chosen = scenario_for(scenario, design, seed)
     check_places({"plot": plot, "result": result})
     ns3, law = _machine(run_it), _design(design)
@@ -88,6 +130,95 @@ def ns3(
         wanted["result"] = result, lambda: outcome.to_json().encode()
     write_all(wanted)
     return say(_json(outcome, law) if json else report(*_table(outcome, law)))
+
+
+# --- a network under fluctuating demands -----------------------------------------------------------------------------
+
+
+class _NetworkJob(NamedTuple):
+    """What a command line asks of a network."""
+
+    chosen: NetworkScenario
+    scenario: str
+    design: str | None
+    output: str
+    runs: range
+    n_jobs: int
+    packet_size: int
+    sampled_delays: bool
+
+
+def _packet_size(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{2,4}", text) or int(text) > 65000:
+        raise InvalidValue("packet_size", text, "a whole number of bytes from 100 to 65000")
+    return int(text)
+
+
+def _export_network(job: _NetworkJob, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
+    """Write program and tables; with --run compile, run and report."""
+    import msgspec
+
+    from netctrl.simulate.__main__ import TABLE_SUFFIXES, picture_of, refused, summary_json, table_file
+
+    picture = checked_plot(plot, result)
+    if result is not None and Path(result).suffix.lower() not in TABLE_SUFFIXES:
+        raise InvalidValue("result", result, f"a file name that ends in {' or '.join(TABLE_SUFFIXES)}")
+    check_places({"plot": plot, "result": result})
+    ns3 = _machine(run_it)
+    try:
+        folder, names, run = _written_network(job)
+    except InvalidValue as error:
+        if error.argument in OPTIONS:
+            raise
+        raise refused(error, job.scenario, job.design) from None
+    if ns3 is None:
+        if json:
+            return say(msgspec.json.encode({"folder": str(folder), "files": names}).decode() + "\n")
+        then = ("then", f"make -C {_quoted(folder)} && {_quoted(folder / 'scenario')} {_quoted(folder)} 0")
+        return say(report(f"{job.chosen.name}: a program for ns-3 in {folder}", [("files", ", ".join(names)), then]))
+    outcome = run(ns3)
+    wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    if plot is not None and picture is not None:
+        wanted["plot"] = plot, lambda: picture_of(outcome, picture)
+    if result is not None:
+        wanted["result"] = result, lambda: table_file(outcome, Path(result).suffix.lower())
+    write_all(wanted)
+    return say(summary_json(outcome) if json else report(*outcome.table()))
+
+
+def _written_network(job: _NetworkJob) -> tuple[Path, list[str], Callable[[Ns3], NetworkResult]]:
+    """The folder, the names of the files in it, and what compiles and runs them."""
+    from netctrl.design.hftrac import scenario_law
+    from netctrl.export.ns3_links import render
+    from netctrl.export.ns3_links_run import run_links, table_name
+    from netctrl.export.ns3_run import compile_program
+    from netctrl.model.artifact import provenance
+    from netctrl.model.files import write_atomically
+    from netctrl.sim.link_plan import link_plan, run_tables
+    from netctrl.simulate.__main__ import inputs_of
+
+    chosen = job.chosen
+    plan = link_plan(chosen, scenario_law(chosen))
+    inputs = inputs_of(job.scenario, job.design)
+    origin = provenance(argv=invocation(), seed=chosen.seed, inputs=inputs, libraries=("numpy", "scipy"))
+    options = {"packet_size": job.packet_size, "sampled_delays": job.sampled_delays}
+    files = render(chosen, plan, provenance=origin, **options)
+    tables = run_tables(chosen, plan, job.runs)
+    folder = _written(job.output, files)
+    for number, table in zip(job.runs, tables, strict=True):
+        write_atomically(folder / table_name(number), table)
+
+    def go(ns3: Ns3) -> NetworkResult:
+        compile_program(folder, ns3)
+        with progress_bar(f"ns-{ns3.version}") as progress:
+            return run_links(
+                folder, chosen, plan, job.runs, ns3=ns3, provenance=origin, n_jobs=job.n_jobs, progress=progress
+            )
+
+    return folder, [*files, *map(table_name, job.runs)], go
+
+
+# --- TCP flows through queues ----------------------------------------------------------------------------------------
 
 
 def _machine(run_it: bool) -> Ns3 | None:

@@ -19,13 +19,15 @@ from netctrl.model.artifact import ArcDesign, Provenance
 from netctrl.model.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, WebFlows
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FIXED_FILES", "MARKER", "render"]
+__all__ = ["FIXED_FILES", "MARKER", "MAX_RECORDS", "check_capacity", "render"]
 
 FIXED_FILES = (
     "netctrl-laws.h",
     "netctrl-queue-discs.h",
     "netctrl-tables.h",
     "netctrl-routing.h",
+    "netctrl-lines.h",
+    "netctrl-program.h",
     "netctrl-traffic.h",
     "netctrl-recorder.h",
     "main.cc",
@@ -92,12 +94,12 @@ def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
         raise InvalidValue("links", len(scenario.links), f"at most {MAX_RECORDS} links and groups of flows")
     for link in scenario.links:
         where = f"links.{link.id}"
-        _check_capacity(f"{where}.capacity", link.capacity, size)
+        check_capacity(f"{where}.capacity", link.capacity, size)
         if link.buffer is not None and not size <= link.buffer < _UINT32:
             raise InvalidValue(f"{where}.buffer", link.buffer, f"{size:g} (a packet) to {_UINT32 - 1} bytes, or null")
     for change in scenario.changes:
         if change.capacity is not None:
-            _check_capacity("changes.capacity", change.capacity, size)
+            check_capacity("changes.capacity", change.capacity, size)
     for group in scenario.flows:
         _check_group(scenario, group)
     counts = [group.sessions if isinstance(group, WebFlows) else group.count for group in scenario.flows]
@@ -105,7 +107,8 @@ def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
         raise InvalidValue("draws", [len(draw.rtt_s) for draw in draws], f"one row a flow: {counts}")
 
 
-def _check_capacity(name: str, capacity: float, packet_size: float) -> None:
+def check_capacity(name: str, capacity: float, packet_size: float) -> None:
+    """That ns-3 can count a capacity [bit/s] and the time of a packet; InvalidValue names it."""
     if abs(round(capacity) - capacity) > 1e-6 * capacity:
         raise InvalidValue(name, capacity, "a whole number of bit/s, as ns-3 counts")
     if packet_size * BITS_PER_BYTE / capacity < _LEAST_TRANSMISSION_S:

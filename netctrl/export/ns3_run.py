@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from netctrl.model.artifact import Provenance
 from netctrl.model.scenario import Scenario
 from netctrl.model.simulation import SimulationResult
 
-__all__ = ["Ns3", "compile_program", "find_ns3", "run_program"]
+__all__ = ["Ns3", "compile_program", "execute", "find_ns3", "read_table", "run_program"]
 
 REMEDY = "`apt-get install g++ make libns3-dev`, or g++, make and `pip install 'netctrl[ns3]'`"
 PROGRAM = "scenario"
@@ -153,16 +153,41 @@ def run_program(
     NetctrlError
         It failed, took too long, or its output isn't whole.
     """
-    log = folder / "run.log"
+    execute(folder, ["."], "run.log", progress=progress, timeout=timeout)
+    return _read(folder, scenario, f"ns-{ns3.version}", provenance)
+
+
+def execute(
+    folder: Path,
+    arguments: Sequence[str],
+    log_name: str,
+    *,
+    progress: Callable[[float], None] | None = None,
+    timeout: float | None = None,
+    started: Callable[[subprocess.Popen], None] | None = None,
+) -> None:
+    """Run the compiled program in `folder` from there; what it says that is no progress goes to a file of this name.
+
+    Parameters
+    ----------
+    started : callable, optional
+        Called with the process, for who wants to end it before its time.
+
+    Raises
+    ------
+    NetctrlError
+        It failed, or took longer than `timeout` [s].
+    """
+    log = folder / log_name
+    command = [str((folder / PROGRAM).resolve()), *arguments]
     with log.open("w", encoding="utf-8") as errors:
-        status, late = _follow([str((folder / PROGRAM).resolve()), "."], folder, errors, progress, timeout)
+        status, late = _follow(command, folder, errors, progress, timeout, started)
     if late:
         raise NetctrlError(f"the program in {folder} was ended after {timeout:g} s; the folder is kept")
     if status != 0:
         said = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_COMPILER_LINES:]
         shown = "\n".join(f"  {line}" for line in said)
         raise NetctrlError(f"the program in {folder} failed with status {status} (the folder is kept):\n{shown}")
-    return _read(folder, scenario, f"ns-{ns3.version}", provenance)
 
 
 def _follow(
@@ -171,12 +196,15 @@ def _follow(
     log,
     progress: Callable[[float], None] | None,
     timeout: float | None,
+    started: Callable[[subprocess.Popen], None] | None,
 ) -> tuple[int, bool]:
     """Exit status, and whether it was ended for taking too long. Ends the process whatever happens here."""
     try:
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True)
     except OSError as error:
         raise NetctrlError(f"{command[0]} can't be run: {error.strerror}; compile it first") from None
+    if started is not None:
+        started(process)
     late = threading.Event()
 
     def end() -> None:
@@ -208,10 +236,10 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
     L, G = len(scenario.links), len(scenario.flows)
     T = int(scenario.duration / scenario.sample * (1.0 + 1e-12))
     try:
-        table = _table(folder / "series.csv", 1 + len(_COLUMNS) * L + G, skip=1)
+        table = read_table(folder / "series.csv", 1 + len(_COLUMNS) * L + G, skip=1)
         if len(table) != T:
             raise ValueError(f"series.csv has {len(table)} samples, not {T}")
-        responses = _table(folder / "responses.csv", 4)
+        responses = read_table(folder / "responses.csv", 4)
     except (OSError, ValueError) as error:
         raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
     series = table[:, 1 : 1 + len(_COLUMNS) * L].T.reshape(L, len(_COLUMNS), T)
@@ -234,7 +262,7 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
     )
 
 
-def _table(path: Path, columns: int, *, skip: int = 0) -> np.ndarray:
+def read_table(path: Path, columns: int, *, skip: int = 0) -> np.ndarray:
     """Numbers of a CSV file, shape (rows, columns); ValueError where it has others."""
     with path.open(encoding="ascii") as file:
         lines = file.readlines()[skip:]

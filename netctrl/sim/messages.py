@@ -12,7 +12,7 @@ from netctrl.sim.demands import DemandSource
 from netctrl.sim.link_problem import LinkProblem, LinkRuns, power_of_2
 from netctrl.sim.message_kernel import NEVER, MessageState, Messaging, advance_messages
 
-__all__ = ["run_with_messages"]
+__all__ = ["heard_problem", "message_lines", "message_table", "run_with_messages", "ticks"]
 
 _TICKS = 8
 """An interval, where links act out of step."""
@@ -32,9 +32,9 @@ def run_with_messages(
 
     Loss, lateness and moments have random streams of their own in each run: the traffic is the same as without.
     """
-    N, steps, S = ready.model.n_links, scenario.steps, _TICKS if scenario.messages.asynchronous else 1
-    heard = _heard(ready, law)
-    line, least, messages = _lines(heard, law, N)
+    N, steps, S = ready.model.n_links, scenario.steps, ticks(scenario)
+    heard = heard_problem(ready, law)
+    line, least, messages = message_lines(heard, law, N)
     streams = [_streams(scenario.seed, run) for run in numbers]
     phases = [stream[_PHASE].integers(0, S, N) for stream in streams]
     states = [_state(ready, heard, S, phase, messages) for phase in phases]
@@ -75,14 +75,33 @@ def run_with_messages(
     return LinkRuns(result.sums.transpose(1, 2, 0), growth, result.offered[:, 0], result.watched)
 
 
-def _heard(ready: LinkProblem, law: LinkRateLaw | None) -> HeardLaw:
+def ticks(scenario: NetworkScenario) -> int:
+    """Of an interval: at one of them each link acts."""
+    return _TICKS if scenario.messages.asynchronous else 1
+
+
+def message_table(
+    scenario: NetworkScenario, run: int, messages: int, N: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All that a run draws for its messages: phases, (N,), and the whole run's lateness and commands that arrive.
+
+    The draws of `run_with_messages`: by how many ticks each message is late, −1 if lost, (steps, messages or 1);
+    whether each link's command arrives, (steps, N).
+    """
+    stream, S = _streams(scenario.seed, run), ticks(scenario)
+    phase = stream[_PHASE].integers(0, S, N)
+    return phase, *_draws(scenario, stream, S, scenario.steps, messages, N)
+
+
+def heard_problem(ready: LinkProblem, law: LinkRateLaw | None) -> HeardLaw:
+    """The policy's law by what was heard; laws that aren't HFTraC's hear nothing."""
     paced = ready.taps.mode == LINEAR
     if law is None:
         return HeardLaw(ready.taps, packed([], np.zeros(len(paced)), paced), central=False)
     return heard_law(law, ready.model.coupling, ready.initial_rate, paced, ready.plant.standing)
 
 
-def _lines(heard: HeardLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray, np.ndarray, int]:
+def message_lines(heard: HeardLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Numbers of the messages from k to l, the age from which on each is used, and how many messages there are."""
     line, least = np.full((N, N), NEVER), np.zeros((N, N), dtype=np.int64)
     if heard.central and isinstance(law, StaticGain):  # one message tells the controller, for all links

@@ -35,7 +35,18 @@ if TYPE_CHECKING:
     from netctrl.model.scenario import Scenario
     from netctrl.model.simulation import SimulationResult
 
-__all__ = ["inputs_of", "main", "picture_of", "scenario_for", "summary_json"]
+__all__ = [
+    "TABLE_SUFFIXES",
+    "inputs_of",
+    "main",
+    "network_scenario_for",
+    "picture_of",
+    "read_runs",
+    "refused",
+    "scenario_for",
+    "summary_json",
+    "table_file",
+]
 
 OPTIONS = {"scenario": "SCENARIO", "output": "-o", "n_jobs": "--n-jobs"}
 RESULT_SUFFIXES = (".json", ".csv")
@@ -77,7 +88,7 @@ def simulate(
 ) -> int:
     """Read the scenario, run it, write what was asked for."""
     picture = checked_plot(plot, output)
-    network = _network_scenario(scenario, design, seed)
+    network = network_scenario_for(scenario, design, seed)
     suffixes = RESULT_SUFFIXES if network is None else TABLE_SUFFIXES
     if output is not None and Path(output).suffix.lower() not in suffixes:
         raise InvalidValue("output", output, f"a file name that ends in {' or '.join(suffixes)}")
@@ -90,7 +101,7 @@ def simulate(
         if plot is not None and picture is not None:
             files["plot"] = plot, lambda: picture_of(found, picture)
         if output is not None:
-            files["output"] = output, lambda: _table_file(found, Path(output).suffix.lower())
+            files["output"] = output, lambda: table_file(found, Path(output).suffix.lower())
         write_all(files)
         return say(summary_json(found) if json else report(*found.table()))
     for name, value in (("runs", runs), ("n_jobs", n_jobs)):
@@ -150,7 +161,7 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _network_scenario(scenario: str | None, design: str | None, seed: str | None) -> NetworkScenario | None:
+def network_scenario_for(scenario: str | None, design: str | None, seed: str | None) -> NetworkScenario | None:
     """The network's scenario that a command line names; None where it names another kind."""
     import msgspec
 
@@ -173,28 +184,38 @@ def _run_network(
     from netctrl.design.hftrac import scenario_law
     from netctrl.sim.link_run import simulate_network
 
-    count = runs or "20"
-    if not re.fullmatch("[1-9][0-9]{0,5}", count):
-        raise InvalidValue("runs", runs, "a whole number from 1 to 999999")
-    jobs = read_jobs(n_jobs or "1")
+    count, jobs = read_runs(runs or "20"), read_jobs(n_jobs or "1")
     try:
         with progress_bar("simulating") as progress:
             return simulate_network(
                 chosen,
                 scenario_law(chosen),
-                runs=int(count),
+                runs=count,
                 n_jobs=jobs,
                 progress=progress,
                 argv=invocation(),
                 inputs=inputs_of(scenario, design),
             )
     except InvalidValue as error:
-        if design is not None and error.argument == "policy.file":
-            raise InvalidValue("design", design, error.takes) from None
-        raise FileError(scenario, str(error)) from None  # of a key of the scenario, not of an option
+        raise refused(error, scenario, design) from None
 
 
-def _table_file(result: NetworkResult, suffix: str) -> bytes:
+def read_runs(text: str) -> int:
+    """How many, as `--runs` has it."""
+    if not re.fullmatch("[1-9][0-9]{0,5}", text):
+        raise InvalidValue("runs", text, "a whole number from 1 to 999999")
+    return int(text)
+
+
+def refused(error: InvalidValue, scenario: str, design: str | None) -> InvalidValue | FileError:
+    """What is wrong with a key of a network's scenario, of the file or the option that it came from."""
+    if design is not None and error.argument == "policy.file":
+        return InvalidValue("design", design, error.takes)
+    return FileError(scenario, str(error))
+
+
+def table_file(result: NetworkResult, suffix: str) -> bytes:
+    """One row a run and link, as .csv or .parquet."""
     frame = result.to_pandas()
     return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
 

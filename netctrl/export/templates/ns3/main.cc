@@ -9,6 +9,8 @@
 // Fixed: netctrl copies this file as it is.
 
 #include "gains.h"
+#include "netctrl-lines.h"
+#include "netctrl-program.h"
 #include "netctrl-queue-discs.h"
 #include "netctrl-recorder.h"
 #include "netctrl-routing.h"
@@ -24,7 +26,6 @@
 #include "ns3/ipv4-static-routing-helper.h"
 #include "ns3/ipv4.h"
 #include "ns3/point-to-point-channel.h"
-#include "ns3/point-to-point-helper.h"
 #include "ns3/point-to-point-net-device.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/string.h"
@@ -33,7 +34,6 @@
 #include "ns3/tcp-prr-recovery.h"
 #include "ns3/uinteger.h"
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -45,7 +45,6 @@ using namespace ns3;
 namespace netctrl
 {
 
-constexpr uint32_t kPppHeader = 2;    // what a point-to-point device adds
 constexpr int kMaxHosts = 64;         // of a group: 64 subnets /30 fill its /24
 constexpr double kAccessSpeed = 10.0; // of access lines, in capacities of the fastest link
 constexpr double kLeastAccess = 1e9;  // [bit/s]
@@ -53,72 +52,6 @@ constexpr double kLeastAccess = 1e9;  // [bit/s]
 // ---------------------------------------------------------------------------------------------------------------------
 // Network. Group g's senders are in 10.x.y.0/24 with x.y = g, a subnet /30 each; its sink is in 11.x.y.0/30, the
 // channel of link k in 12.x.y.0/30. One route a group and router is then enough in each direction.
-
-void
-AddAddress(Ptr<NetDevice> device, uint32_t address)
-{
-    // By hand: Ipv4AddressHelper would install a FqCoDel on each device that has no queue disc.
-    Ptr<Ipv4> ipv4 = device->GetNode()->GetObject<Ipv4>();
-    const uint32_t interface = ipv4->AddInterface(device);
-    ipv4->AddAddress(interface, Ipv4InterfaceAddress(Ipv4Address(address), Ipv4Mask("/30")));
-    ipv4->SetMetric(interface, 1);
-    ipv4->SetUp(interface);
-}
-
-/// The end of a line at a node.
-struct End
-{
-    Ptr<PointToPointNetDevice> device;
-    uint32_t address;
-    uint32_t opposite; ///< address of the other end
-
-    /// Send what goes to a network over this line.
-    void Route(uint32_t network, int bits) const
-    {
-        Ptr<Ipv4Route> route = Create<Ipv4Route>();
-        route->SetDestination(Ipv4Address(network));
-        route->SetSource(Ipv4Address(address));
-        route->SetGateway(Ipv4Address(opposite));
-        route->SetOutputDevice(device);
-        auto routing = device->GetNode()->GetObject<Ipv4>()->GetRoutingProtocol();
-        DynamicCast<TableRouting>(routing)->Add(network, bits, route);
-    }
-};
-
-/// A line with two ends; `near` has the lower address.
-struct Line
-{
-    End near;
-    End far;
-    Ptr<PointToPointChannel> channel;
-};
-
-/// The rate of a device whose full packets leave as if there were no PPP header.
-DataRate
-DeviceRate(uint64_t capacity)
-{
-    const double full = kPacketSize;
-    return DataRate(static_cast<uint64_t>(std::llround(capacity * ((full + kPppHeader) / full))));
-}
-
-Line
-Connect(Ptr<Node> near, Ptr<Node> far, uint32_t subnet, DataRate rate, int64_t delay, const char* nearQueue)
-{
-    PointToPointHelper helper;
-    helper.SetDeviceAttribute("DataRate", DataRateValue(rate));
-    helper.SetDeviceAttribute("Mtu", UintegerValue(std::max<uint32_t>(kPacketSize, 1500)));
-    helper.SetChannelAttribute("Delay", TimeValue(NanoSeconds(delay)));
-    helper.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1000000p")); // no loss but at the links' queues
-    const NetDeviceContainer devices = helper.Install(near, far);
-    auto one = DynamicCast<PointToPointNetDevice>(devices.Get(0));
-    auto two = DynamicCast<PointToPointNetDevice>(devices.Get(1));
-    one->GetQueue()->SetMaxSize(QueueSize(nearQueue));
-    AddAddress(one, subnet + 1);
-    AddAddress(two, subnet + 2);
-    return {{one, subnet + 1, subnet + 2},
-            {two, subnet + 2, subnet + 1},
-            DynamicCast<PointToPointChannel>(one->GetChannel())};
-}
 
 double
 AccessRate()
@@ -129,37 +62,6 @@ AccessRate()
         fastest = std::max(fastest, static_cast<double>(link.capacity));
     }
     return kAccessSpeed * fastest;
-}
-
-void
-Progress(int percent)
-{
-    std::printf("progress %d\n", percent);
-    std::fflush(stdout);
-    Simulator::Schedule(NanoSeconds(kDuration / 100 + 1), &Progress, percent + 1);
-}
-
-std::FILE*
-Open(const std::string& folder, const char* name)
-{
-    const std::string path = folder + "/" + name;
-    std::FILE* file = std::fopen(path.c_str(), "w");
-    if (!file)
-    {
-        std::perror(path.c_str());
-        std::exit(1);
-    }
-    return file;
-}
-
-void
-Close(std::FILE* file)
-{
-    if (std::ferror(file) || std::fclose(file) != 0)
-    {
-        std::perror("results");
-        std::exit(1);
-    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -343,23 +245,6 @@ Run(const std::string& folder)
     Simulator::Destroy();
 }
 
-/// Greatest resident memory so far [KiB], 0 where the system does not tell. Not getrusage's figure, which counts what the
-/// process was before it became this program: its parent's memory.
-long
-PeakMemory()
-{
-    long peak = 0;
-    if (std::FILE* status = std::fopen("/proc/self/status", "r"))
-    {
-        char line[256];
-        while (std::fgets(line, sizeof line, status) && std::sscanf(line, "VmHWM: %ld", &peak) != 1)
-        {
-        }
-        std::fclose(status);
-    }
-    return peak;
-}
-
 } // namespace netctrl
 
 int
@@ -371,10 +256,8 @@ main(int argc, char* argv[])
         return 2;
     }
     RngSeedManager::SetRun(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
-    const auto start = std::chrono::steady_clock::now();
-    netctrl::SetDefaults();
-    netctrl::Run(argv[1]);
-    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-    std::printf("wall_s %.3f\npeak_rss_kib %ld\n", wall.count(), netctrl::PeakMemory());
-    return 0;
+    return netctrl::Timed([&] {
+        netctrl::SetDefaults();
+        netctrl::Run(argv[1]);
+    });
 }

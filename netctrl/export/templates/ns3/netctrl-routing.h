@@ -1,4 +1,4 @@
-// Routing by a look into a table, for nodes with many interfaces.
+// Routing by a look into a table, for nodes with many interfaces: what kinds of tables share, and one of networks.
 //
 // Fixed: netctrl copies this file as it is.
 
@@ -13,46 +13,33 @@
 #include <unordered_map>
 #include <unordered_set>
 
-
 namespace netctrl
 {
 
 using namespace ns3;
 
-/// Routes by a look into a table: ns-3's own routing goes through all interfaces and all routes for every packet.
+/// Routes by a look-up of its heirs: ns-3's own routing goes through all interfaces and all routes for every packet.
 /// The arguments U to E are callbacks, by value in ns-3.37 and by reference in ns-3.44.
 template <class RouteInputType>
-class TableRoutingFor;
+class LookupRoutingFor;
 
 template <class U, class M, class L, class E>
-class TableRoutingFor<bool (Ipv4RoutingProtocol::*)(Ptr<const Packet>,
-                                                    const Ipv4Header&,
-                                                    Ptr<const NetDevice>,
-                                                    U,
-                                                    M,
-                                                    L,
-                                                    E)>
-    final : public Ipv4RoutingProtocol
+class LookupRoutingFor<bool (Ipv4RoutingProtocol::*)(Ptr<const Packet>,
+                                                     const Ipv4Header&,
+                                                     Ptr<const NetDevice>,
+                                                     U,
+                                                     M,
+                                                     L,
+                                                     E)>
+    : public Ipv4RoutingProtocol
 {
   public:
-    static TypeId GetTypeId()
-    {
-        static TypeId tid = TypeId("netctrl::TableRouting").SetParent<Ipv4RoutingProtocol>();
-        return tid;
-    }
-
-    /// Packets to what starts with the `bits` bits of `network` (24, 30, or 0: all others) leave through `route`.
-    void Add(uint32_t network, int bits, Ptr<Ipv4Route> route)
-    {
-        (bits == 30 ? m_narrow[network >> 2] : bits == 24 ? m_wide[network >> 8] : m_default) = route;
-    }
-
-    Ptr<Ipv4Route> RouteOutput(Ptr<Packet>,
+    Ptr<Ipv4Route> RouteOutput(Ptr<Packet> packet,
                                const Ipv4Header& header,
                                Ptr<NetDevice>,
                                Socket::SocketErrno& error) override
     {
-        Ptr<Ipv4Route> route = Find(header.GetDestination().Get());
+        Ptr<Ipv4Route> route = Find(header.GetDestination().Get(), packet ? packet->GetSize() : 0);
         error = route ? Socket::ERROR_NOTERROR : Socket::ERROR_NOROUTETOHOST;
         return route;
     }
@@ -71,7 +58,7 @@ class TableRoutingFor<bool (Ipv4RoutingProtocol::*)(Ptr<const Packet>,
             deliver(packet, header, m_ipv4->GetInterfaceForDevice(device));
             return true;
         }
-        Ptr<Ipv4Route> route = Find(destination);
+        Ptr<Ipv4Route> route = Find(destination, packet->GetSize());
         if (route)
         {
             forward(route, packet, header);
@@ -106,13 +93,39 @@ class TableRoutingFor<bool (Ipv4RoutingProtocol::*)(Ptr<const Packet>,
     }
 
   private:
+    /// The way to a destination for a packet of `size` bytes without its header; null: none.
+    virtual Ptr<Ipv4Route> Find(uint32_t destination, uint32_t size) = 0;
+
     void DoDispose() override
     {
         m_ipv4 = nullptr;
         Ipv4RoutingProtocol::DoDispose();
     }
 
-    Ptr<Ipv4Route> Find(uint32_t destination) const
+    Ptr<Ipv4> m_ipv4;
+    std::unordered_set<uint32_t> m_own;
+};
+
+using LookupRouting = LookupRoutingFor<decltype(&Ipv4RoutingProtocol::RouteInput)>;
+
+/// One way to each network.
+class TableRouting final : public LookupRouting
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("netctrl::TableRouting").SetParent<Ipv4RoutingProtocol>();
+        return tid;
+    }
+
+    /// Packets to what starts with the `bits` bits of `network` (24, 30, or 0: all others) leave through `route`.
+    void Add(uint32_t network, int bits, Ptr<Ipv4Route> route)
+    {
+        (bits == 30 ? m_narrow[network >> 2] : bits == 24 ? m_wide[network >> 8] : m_default) = route;
+    }
+
+  private:
+    Ptr<Ipv4Route> Find(uint32_t destination, uint32_t) override
     {
         const auto narrow = m_narrow.find(destination >> 2);
         if (narrow != m_narrow.end())
@@ -123,14 +136,10 @@ class TableRoutingFor<bool (Ipv4RoutingProtocol::*)(Ptr<const Packet>,
         return wide != m_wide.end() ? wide->second : m_default;
     }
 
-    Ptr<Ipv4> m_ipv4;
-    std::unordered_set<uint32_t> m_own;
     std::unordered_map<uint32_t, Ptr<Ipv4Route>> m_narrow;
     std::unordered_map<uint32_t, Ptr<Ipv4Route>> m_wide;
     Ptr<Ipv4Route> m_default;
 };
-
-using TableRouting = TableRoutingFor<decltype(&Ipv4RoutingProtocol::RouteInput)>;
 
 inline uint32_t
 Subnet(uint32_t kind, int number, int host = 0)

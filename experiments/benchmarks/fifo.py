@@ -1,0 +1,114 @@
+"""An access link packet by packet, against Lindley's recursion in vectorised NumPy (no drops) and a heap of events;
+processor time."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from time import process_time
+
+import numpy as np
+from rows import Row, against, alternate
+
+from netctrl.model.fifo_scenario import FifoScenario
+from netctrl.sim.fifo_run import FifoLink
+
+RATE, SPEED = 80e6, 2e7
+LONG, SHORT = 100, 2  # s
+
+
+def rows() -> Iterator[Row]:
+    for burst in (10, 1):
+        yield against_numpy(burst, SPEED if burst == 10 else None)
+    for name in ("fifo", "wfq"):
+        yield against_events(name)
+
+
+def against_numpy(burst: int, speed: float | None) -> Row:
+    """Seconds for a million packets of the same arrivals; without drops."""
+    scenario = FifoScenario(limit=1000, duration=LONG)
+    turns = alternate(
+        lambda: ours(scenario, burst, LONG), lambda: by_numpy(scenario, burst, LONG), 7, clock=process_time
+    )
+    (packets, delay), (count, other) = turns.answers
+    assert packets == count
+    scaled = turns._replace(ours=per_million(turns.ours, packets), theirs=per_million(turns.theirs, packets))
+    target = "" if speed is None else f"<= {1e9 / speed:g} ms ({speed:g}/s)"
+    met = None if speed is None else lambda seconds, ratio: seconds <= 1e6 / speed
+    peer = f"Lindley in vectorised NumPy (delay differs by {abs(delay - other) / other:.0e})"
+    return against(f"fifo, a million packets, bursts of {burst}", peer, scaled, target, met)
+
+
+def against_events(discipline: str) -> Row:
+    scenario = FifoScenario(duration=SHORT, discipline=discipline)
+    turns = alternate(lambda: ours(scenario, 10, SHORT), lambda: by_events(scenario, SHORT), 3, clock=process_time)
+    counts = [answer[0] for answer in turns.answers]
+    times = [per_million(each, count) for each, count in zip(turns[:2], counts, strict=True)]
+    scaled = turns._replace(ours=times[0], theirs=times[1])
+    target, met = (">= 20x", lambda seconds, ratio: ratio >= 20.0) if discipline == "fifo" else ("", None)
+    what = f"fifo, a million packets, bursts of 10, 100 places, {discipline}"
+    return against(what, "a heap of events, FIFO", scaled, target, met)
+
+
+def per_million(seconds: list[float], packets: int) -> list[float]:
+    return [each / packets * 1e6 for each in seconds]
+
+
+def ours(scenario: FifoScenario, burst: int, periods: int) -> tuple[int, float]:
+    """Packets, and premium traffic's mean delay [s]."""
+    link = FifoLink(scenario)
+    samples = [link.advance(RATE, burst) for _ in range(periods)]
+    received = sum(sample.premium_received for sample in samples)
+    delay = sum(sample.mean_delay_ms * sample.premium_received for sample in samples) / received
+    return int(link.traffic.released.sum()), 1e-3 * delay - scenario.base_delay
+
+
+def arrivals(scenario: FifoScenario, burst: int, end: float) -> list[np.ndarray]:
+    """Of premium traffic and each flow, with the draws that the scenario's seed gives."""
+    bits, flows = scenario.size * 8.0, scenario.flows
+    gap = bits / scenario.access_rate
+    pause = burst * bits / (RATE / flows) - (burst - 1) * gap
+    period = scenario.premium_size * 8.0 / scenario.premium_rate
+    phase = period * np.random.default_rng([scenario.seed, 0]).uniform()
+    each = [phase + period * np.arange(int(end / period) + 1)]
+    for flow in range(flows):
+        stream = np.random.default_rng([scenario.seed, flow + 1])
+        stream.uniform()
+        draws = stream.standard_exponential(int(1.5 * end / (pause + (burst - 1) * gap)) + 100)
+        starts = np.cumsum(draws * pause + (burst - 1) * gap) - (burst - 1) * gap
+        each.append((starts[:, None] + gap * np.arange(burst)).ravel())
+    return [times[times <= end] for times in each]
+
+
+def by_numpy(scenario: FifoScenario, burst: int, end: float) -> tuple[int, float]:
+    """Merged by a sort; D_n = max over k <= n of (A_k - k S) + (n + 1) S."""
+    each = arrivals(scenario, burst, end)
+    times = np.concatenate(each)
+    order = np.argsort(times, kind="stable")
+    times, steps = times[order], scenario.service_s * np.arange(len(times))
+    delay = np.maximum.accumulate(times - steps) + steps + scenario.service_s - times
+    premium = order < len(each[0])
+    return len(times), float(delay[premium & (delay + times <= end)].mean())
+
+
+def by_events(scenario: FifoScenario, end: float) -> tuple[int, float]:
+    """Arrivals and completions in one heap, packets in a deque, tail drop."""
+    heap = [(time, kind) for kind, times in enumerate(arrivals(scenario, 10, end)) for time in times.tolist()]
+    packets, service, done = len(heap), scenario.service_s, -1
+    heapq.heapify(heap)
+    queue: deque[tuple[float, int]] = deque()
+    total = count = 0.0
+    while heap:
+        time, kind = heapq.heappop(heap)
+        if kind == done:
+            entered, what = queue.popleft()
+            if what == 0:
+                total, count = total + time - entered, count + 1.0
+            if queue:
+                heapq.heappush(heap, (time + service, done))
+        elif len(queue) < scenario.limit:
+            queue.append((time, kind))
+            if len(queue) == 1:
+                heapq.heappush(heap, (time + service, done))
+    return packets, total / count

@@ -1,0 +1,287 @@
+// Runs the network of scenario.h with the law of gains.h on stock ns-3.
+//
+// Usage: scenario FOLDER [RUN [series]]: reads FOLDER/run-RUN.bin, writes FOLDER/result-RUN.csv. Compiles against ns-3.37
+// and ns-3.44.
+//
+// Each link has a channel of its own, whose other direction is idle. At its near end a pacer lets packets go at the
+// link's capacity or at the rate of its law, which is asked every interval.
+//
+// Fixed: netctrl copies this file as it is.
+
+#include "gains.h"
+#include "netctrl-demands.h"
+#include "netctrl-lines.h"
+#include "netctrl-link-laws.h"
+#include "netctrl-link-recorder.h"
+#include "netctrl-link-tables.h"
+#include "netctrl-pacer.h"
+#include "netctrl-program.h"
+#include "netctrl-split-routing.h"
+#include "scenario.h"
+
+#include "ns3/fifo-queue-disc.h"
+#include "ns3/global-value.h"
+#include "ns3/internet-stack-helper.h"
+#include "ns3/ipv4-static-routing-helper.h"
+#include "ns3/ipv4.h"
+#include "ns3/string.h"
+#include "ns3/traffic-control-layer.h"
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace ns3;
+
+namespace netctrl
+{
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Nodes, links and the ends of demands. The channel of link k is in 12.x.y.0/30 with x.y = k; demand i ends at 11.x.y.1.
+
+class Network
+{
+  public:
+    Network()
+    {
+        m_stack.SetIpv6StackInstall(false);
+        m_stack.SetRoutingHelper(Ipv4StaticRoutingHelper());
+        for (int i = 0; i < kNodes; ++i)
+        {
+            Ptr<Node> node = CreateObject<Node>();
+            m_stack.Install(node);
+            node->GetObject<Ipv4>()->SetRoutingProtocol(CreateObject<SplitRouting>());
+            m_nodes.push_back(node);
+        }
+        for (std::size_t i = 0; i < kLinks.size(); ++i)
+        {
+            AddLink(kLinks[i], static_cast<int>(i));
+        }
+        for (std::size_t i = 0; i < kDemands.size(); ++i)
+        {
+            AddDemand(kDemands[i], static_cast<int>(i));
+        }
+        for (const SplitRow& row : kSplits)
+        {
+            const uint32_t end = Subnet(11, row.demand) + 1;
+            auto routing = m_nodes[kLinks[row.link].source]->GetObject<Ipv4>()->GetRoutingProtocol();
+            DynamicCast<SplitRouting>(routing)->Add(end, m_lines[row.link].near.RouteTo(end), row.share);
+        }
+    }
+
+    std::vector<Counters> Count() const
+    {
+        std::vector<Counters> now;
+        for (const Ptr<PacerQueueDisc>& pacer : pacers)
+        {
+            now.push_back(Counters::Of(pacer));
+        }
+        return now;
+    }
+
+    LinkRecorder::Ends CountEnds() const
+    {
+        LinkRecorder::Ends ends;
+        for (std::size_t i = 0; i < sources.size(); ++i)
+        {
+            ends.offered += sources[i]->Bytes();
+            ends.delivered += m_sinks[i]->Bytes();
+        }
+        return ends;
+    }
+
+    std::vector<Ptr<PacerQueueDisc>> pacers;
+    std::vector<std::unique_ptr<DemandSource>> sources;
+
+  private:
+    void AddLink(const LinkRow& row, int index)
+    {
+        const Line line = Connect(m_nodes[row.source],
+                                  m_nodes[row.target],
+                                  Subnet(12, index),
+                                  DeviceRate(row.capacity),
+                                  row.delay,
+                                  "1p"); // packets wait in the pacer's child
+        Ptr<QueueDisc> child = CreateObject<FifoQueueDisc>();
+        child->SetMaxSize(QueueSize(QueueSizeUnit::BYTES, row.buffer));
+        auto pacer = CreateObject<PacerQueueDisc>();
+        pacer->SetChild(child);
+        pacer->SetRate(static_cast<double>(row.capacity));
+        m_nodes[row.source]->GetObject<TrafficControlLayer>()->SetRootQueueDiscOnDevice(line.near.device, pacer);
+        pacers.push_back(pacer);
+        m_lines.push_back(line);
+    }
+
+    void AddDemand(const DemandRow& row, int index)
+    {
+        const uint32_t end = Subnet(11, index) + 1;
+        constexpr uint32_t kLoopback = 0;
+        m_nodes[row.target]->GetObject<Ipv4>()->AddAddress(kLoopback,
+                                                           Ipv4InterfaceAddress(Ipv4Address(end), Ipv4Mask("/32")));
+        m_sinks.push_back(std::make_unique<DemandSink>(m_nodes[row.target], end));
+        sources.push_back(std::make_unique<DemandSource>(m_nodes[row.source], end));
+    }
+
+    InternetStackHelper m_stack;
+    std::vector<Ptr<Node>> m_nodes;
+    std::vector<Line> m_lines;
+    std::vector<std::unique_ptr<DemandSink>> m_sinks;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The controllers: every tick, of which an interval has one, or several where links act out of step.
+
+class Controllers
+{
+  public:
+    Controllers(Network& network, const RunTable& table, LinkRecorder& recorder, std::FILE* result)
+        : m_network(network),
+          m_table(table),
+          m_recorder(recorder),
+          m_result(result),
+          m_interval(kLinks.size()),
+          m_acted(kLinks.size()),
+          m_measured(kLinks.size())
+    {
+        if (kHearing.ticks > 0)
+        {
+            m_heard.emplace(kLaw, kHearing, table.phase);
+        }
+        else
+        {
+            m_law.emplace(kLaw);
+        }
+        Set(kLaw.nominal);
+        Simulator::ScheduleNow(&Controllers::Tick, this, int64_t{0});
+    }
+
+  private:
+    static int64_t Ticks()
+    {
+        return kHearing.ticks > 0 ? kHearing.ticks : 1;
+    }
+
+    /// What was measured up to now is looked at before anything new happens.
+    void Tick(int64_t tick)
+    {
+        const int64_t step = tick / Ticks();
+        const bool begins = tick % Ticks() == 0;
+        const std::vector<Counters> now = m_network.Count();
+        if (begins)
+        {
+            EndInterval(step, now);
+        }
+        if (step == kSteps)
+        {
+            return;
+        }
+        Set(m_law ? m_law->Next(m_measured) : Heard(tick, step, now));
+        if (begins)
+        {
+            for (std::size_t i = 0; i < m_network.sources.size(); ++i)
+            {
+                m_network.sources[i]->Begin(m_table.rates[step * m_network.sources.size() + i]);
+            }
+        }
+        const int64_t next = (tick + 1) / Ticks() * kInterval + (tick + 1) % Ticks() * kInterval / Ticks();
+        Simulator::Schedule(NanoSeconds(next) - Simulator::Now(), &Controllers::Tick, this, tick + 1);
+    }
+
+    void EndInterval(int64_t step, const std::vector<Counters>& now)
+    {
+        for (std::size_t link = 0; link < now.size(); ++link)
+        {
+            m_measured[link] = now[link].Since(m_interval[link]);
+        }
+        m_interval = now;
+        if (step > 0)
+        {
+            m_recorder.Add(step - 1, m_measured);
+        }
+        if (step == kWarmupSteps)
+        {
+            m_recorder.Start(now, m_network.CountEnds());
+        }
+        if (step == kSteps)
+        {
+            m_recorder.Write(m_result, now, m_network.CountEnds());
+        }
+    }
+
+    const std::vector<double>& Heard(int64_t tick, int64_t step, const std::vector<Counters>& now)
+    {
+        std::vector<Measured> measured(now.size());
+        for (std::size_t link = 0; link < now.size(); ++link)
+        {
+            if (m_heard->ActsAt(link, tick))
+            {
+                measured[link] = now[link].Since(m_acted[link]);
+                if (step == 0) // before the start all sent at their nominal rates
+                {
+                    const double before = 1.0 - static_cast<double>(m_table.phase[link]) / static_cast<double>(Ticks());
+                    measured[link].sent += before * kLaw.nominal[link];
+                }
+                m_acted[link] = now[link];
+            }
+        }
+        const int32_t* late = m_table.late.data() + step * kHearing.messages;
+        return m_heard->Act(tick, measured, late, m_table.told.data() + step * kLinks.size());
+    }
+
+    void Set(const std::vector<double>& rates)
+    {
+        for (std::size_t link = 0; link < kLinks.size(); ++link)
+        {
+            const auto capacity = static_cast<double>(kLinks[link].capacity);
+            m_network.pacers[link]->SetRate(kLinks[link].paced ? std::clamp(rates[link], 0.0, capacity) : capacity);
+        }
+    }
+
+    Network& m_network;
+    const RunTable& m_table;
+    LinkRecorder& m_recorder;
+    std::FILE* m_result;
+    std::optional<LinkLaw> m_law;
+    std::optional<HeardLaw> m_heard;
+    std::vector<Counters> m_interval; ///< when the interval began
+    std::vector<Counters> m_acted;    ///< when each link last acted
+    std::vector<Measured> m_measured; ///< in the interval that ended
+};
+
+void
+Run(const std::string& folder, const std::string& run, bool watched)
+{
+    GlobalValue::Bind("SchedulerType", StringValue("ns3::PriorityQueueScheduler")); // the same order in less time
+    const RunTable table(folder + "/run-" + run + ".bin", kHearing);
+    std::FILE* result = Open(folder, "result-" + run + ".csv");
+    std::FILE* series = watched ? Open(folder, "series-" + run + ".csv") : nullptr;
+    Network network;
+    LinkRecorder recorder(series);
+    Controllers controllers(network, table, recorder, result);
+    Simulator::ScheduleNow(&Progress, 0);
+    // One nanosecond more: the end of the last interval counts.
+    Simulator::Stop(NanoSeconds(kDuration + 1));
+    Simulator::Run();
+    Close(result);
+    if (series)
+    {
+        Close(series);
+    }
+    Simulator::Destroy();
+}
+
+} // namespace netctrl
+
+int
+main(int argc, char* argv[])
+{
+    if (argc < 2 || argc > 4 || (argc == 4 && std::strcmp(argv[3], "series") != 0))
+    {
+        std::fprintf(stderr, "usage: %s FOLDER [RUN [series]]\n", argv[0]);
+        return 2;
+    }
+    return netctrl::Timed([&] { netctrl::Run(argv[1], argc > 2 ? argv[2] : "0", argc == 4); });
+}

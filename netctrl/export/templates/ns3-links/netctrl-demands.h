@@ -1,0 +1,176 @@
+// What demands send: packets, evenly spaced at the rate of each interval; and the table of a run that says the rates.
+//
+// Fixed: netctrl copies this file as it is.
+
+#ifndef NETCTRL_DEMANDS_H
+#define NETCTRL_DEMANDS_H
+
+#include "netctrl-link-tables.h"
+#include "netctrl-link-laws.h"
+#include "scenario.h"
+
+#include "ns3/inet-socket-address.h"
+#include "ns3/node.h"
+#include "ns3/packet.h"
+#include "ns3/simulator.h"
+#include "ns3/socket.h"
+#include "ns3/udp-socket-factory.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace netctrl
+{
+
+using namespace ns3;
+
+constexpr uint16_t kPort = 5000;
+constexpr uint32_t kHeaders = 28; ///< IP and UDP [byte]
+
+/// What differs between runs: in the file FOLDER/run-RUN.bin, little-endian, in this order.
+struct RunTable
+{
+    std::vector<double> rates;  ///< [bit/s], kSteps times the demands
+    std::vector<int32_t> phase; ///< of each link; these three only where messages may be late
+    std::vector<int32_t> late;  ///< by how many ticks, or kNever: kSteps times the messages
+    std::vector<uint8_t> told;  ///< kSteps times the links
+
+    RunTable(const std::string& path, const HearingTable& hearing)
+    {
+        std::FILE* file = std::fopen(path.c_str(), "rb");
+        if (!file)
+        {
+            std::perror(path.c_str());
+            std::exit(1);
+        }
+        bool whole = Read(file, rates, kSteps * kDemands.size());
+        if (hearing.ticks > 0)
+        {
+            whole = whole && Read(file, phase, kLinks.size()) && Read(file, late, kSteps * hearing.messages) &&
+                    Read(file, told, kSteps * kLinks.size());
+        }
+        whole = whole && std::fgetc(file) == EOF;
+        std::fclose(file);
+        if (!whole)
+        {
+            std::fprintf(stderr, "%s: not the table of a run of this scenario\n", path.c_str());
+            std::exit(1);
+        }
+    }
+
+  private:
+    template <class Value>
+    static bool Read(std::FILE* file, std::vector<Value>& values, std::size_t count)
+    {
+        values.resize(count);
+        return std::fread(values.data(), sizeof(Value), count, file) == count;
+    }
+};
+
+/// Where a demand ends; counts the bytes of its packets.
+class DemandSink
+{
+  public:
+    DemandSink(Ptr<Node> node, uint32_t address)
+        : m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
+    {
+        m_socket->Bind(InetSocketAddress(Ipv4Address(address), kPort));
+        m_socket->SetRecvCallback(MakeCallback(&DemandSink::Take, this));
+    }
+
+    uint64_t Bytes() const
+    {
+        return m_bytes;
+    }
+
+  private:
+    void Take(Ptr<Socket> socket)
+    {
+        while (Ptr<Packet> packet = socket->Recv())
+        {
+            m_bytes += packet->GetSize() + kHeaders;
+        }
+    }
+
+    Ptr<Socket> m_socket;
+    uint64_t m_bytes = 0;
+};
+
+/// Sends packets of kPacketSize; what is no whole packet in an interval is left for the next.
+class DemandSource
+{
+  public:
+    DemandSource(Ptr<Node> node, uint32_t sink)
+        : m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
+    {
+        m_socket->Bind();
+        m_socket->SetIpTtl(255);
+        m_socket->Connect(InetSocketAddress(Ipv4Address(sink), kPort));
+    }
+
+    uint64_t Bytes() const
+    {
+        return m_bytes;
+    }
+
+    /// An interval begins, in which this is the rate [bit/s].
+    void Begin(double rate)
+    {
+        while (m_left > 0) // of the very end of the last one, by rounding
+        {
+            SendOne();
+        }
+        m_begin = Simulator::Now().GetNanoSeconds();
+        const double before = m_waiting;
+        m_waiting += rate * 1e-9 * kInterval / 8.0;
+        m_left = static_cast<int64_t>(m_waiting / kPacketSize);
+        m_waiting -= static_cast<double>(m_left) * kPacketSize;
+        if (m_left > 0)
+        {
+            m_gap = 8e9 * kPacketSize / rate;
+            m_at = m_gap - 8e9 * before / rate;
+            Plan();
+        }
+    }
+
+  private:
+    void Plan()
+    {
+        const int64_t at = m_begin + std::llround(m_at);
+        m_next = Simulator::Schedule(NanoSeconds(at) - Simulator::Now(), &DemandSource::Send, this);
+        m_at += m_gap;
+    }
+
+    void Send()
+    {
+        SendOne();
+        if (m_left > 0)
+        {
+            Plan();
+        }
+    }
+
+    void SendOne()
+    {
+        m_next.Cancel();
+        --m_left;
+        m_bytes += kPacketSize;
+        m_socket->Send(Create<Packet>(kPacketSize - kHeaders));
+    }
+
+    Ptr<Socket> m_socket;
+    EventId m_next;
+    int64_t m_begin = 0;
+    int64_t m_left = 0;     ///< packets of this interval
+    double m_waiting = 0.0; ///< less than a packet [byte]
+    double m_gap = 0.0;     ///< [ns]
+    double m_at = 0.0;      ///< of the next packet, after the beginning [ns]
+    uint64_t m_bytes = 0;
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_DEMANDS_H

@@ -1,0 +1,146 @@
+// What links did in each interval, and what is written of it: result-RUN.csv, and series-RUN.csv where asked for.
+//
+// Fixed: netctrl copies this file as it is.
+
+#ifndef NETCTRL_LINK_RECORDER_H
+#define NETCTRL_LINK_RECORDER_H
+
+#include "netctrl-link-laws.h"
+#include "netctrl-link-tables.h"
+#include "netctrl-pacer.h"
+#include "scenario.h"
+
+#include <cstdio>
+#include <vector>
+
+namespace netctrl
+{
+
+using namespace ns3;
+
+constexpr double kBitPerSecond = 8e9 / kInterval; ///< of a byte an interval
+
+/// Bytes of a link since the start.
+struct Counters
+{
+    uint64_t arrived = 0;
+    uint64_t departed = 0;
+    uint64_t lost = 0;
+    uint64_t backlog = 0; ///< now
+
+    static Counters Of(Ptr<QueueDisc> disc)
+    {
+        const QueueDisc::Stats& stats = disc->GetStats();
+        const uint64_t departed = stats.nTotalDequeuedBytes - stats.nTotalDroppedBytesAfterDequeue;
+        return {stats.nTotalReceivedBytes, departed, stats.nTotalDroppedBytes, disc->GetNBytes()};
+    }
+
+    /// From `before` to here.
+    Measured Since(const Counters& before) const
+    {
+        return {kBitPerSecond * static_cast<double>(departed - before.departed),
+                kBitPerSecond * static_cast<double>(backlog),
+                kBitPerSecond * static_cast<double>(arrived - before.arrived),
+                kBitPerSecond * static_cast<double>(lost - before.lost)};
+    }
+};
+
+/// Sums over the intervals that count.
+class LinkRecorder
+{
+  public:
+    /// Bytes that demands have sent, and that came to their ends.
+    struct Ends
+    {
+        uint64_t offered = 0;
+        uint64_t delivered = 0;
+    };
+
+    /// @param series takes a row an interval from the very beginning; null: none
+    explicit LinkRecorder(std::FILE* series)
+        : m_series(series),
+          m_start(kLinks.size()),
+          m_sums(kLinks.size())
+    {
+        if (m_series)
+        {
+            std::fprintf(m_series, "time_s");
+            for (const LinkRow& link : kLinks)
+            {
+                std::fprintf(m_series, ",backlog:%s,rate:%s,lost:%s", link.id, link.id, link.id);
+            }
+            std::fprintf(m_series, "\n");
+        }
+    }
+
+    /// The warmup ends here.
+    void Start(const std::vector<Counters>& now, Ends ends)
+    {
+        m_start = now;
+        m_ends = ends;
+    }
+
+    /// An interval has ended, number `index` from 0.
+    void Add(int64_t index, const std::vector<Measured>& measured)
+    {
+        for (std::size_t link = 0; link < m_sums.size() && index >= kWarmupSteps; ++link)
+        {
+            const double rate = measured[link].sent - kLinks[link].nominal;
+            const double backlog = measured[link].backlog - kStanding;
+            m_sums[link].backlog += measured[link].backlog;
+            m_sums[link].rateSquare += rate * rate;
+            m_sums[link].backlogSquare += backlog * backlog;
+        }
+        if (m_series)
+        {
+            std::fprintf(m_series, "%.9f", 1e-9 * static_cast<double>(kInterval) * static_cast<double>(index + 1));
+            for (const Measured& one : measured)
+            {
+                std::fprintf(m_series, ",%.0f,%.17g,%.0f", one.backlog / kBitPerSecond, one.sent, one.lost / kBitPerSecond);
+            }
+            std::fprintf(m_series, "\n");
+        }
+    }
+
+    /// At the end: first what demands sent and what came to their ends, then a row a link; bytes, and means of squares.
+    void Write(std::FILE* file, const std::vector<Counters>& now, Ends ends) const
+    {
+        const auto whole = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+        std::fprintf(file,
+                     "%llu,%llu,0,0,0,0,0\n",
+                     whole(ends.offered - m_ends.offered),
+                     whole(ends.delivered - m_ends.delivered));
+        const auto count = static_cast<double>(kSteps - kWarmupSteps);
+        for (std::size_t link = 0; link < now.size(); ++link)
+        {
+            const Counters& start = m_start[link];
+            const Sums& sums = m_sums[link];
+            std::fprintf(file,
+                         "%llu,%llu,%llu,%lld,%.17g,%.17g,%.17g\n",
+                         whole(now[link].arrived - start.arrived),
+                         whole(now[link].departed - start.departed),
+                         whole(now[link].lost - start.lost),
+                         static_cast<long long>(now[link].backlog) - static_cast<long long>(start.backlog),
+                         sums.backlog / count / kBitPerSecond,
+                         sums.rateSquare / count,
+                         sums.backlogSquare / count);
+        }
+    }
+
+  private:
+    struct Sums
+    {
+        double backlog = 0.0;
+        double rateSquare = 0.0;
+        double backlogSquare = 0.0;
+    };
+
+    std::FILE* m_series;
+    std::vector<Counters> m_start;
+    std::vector<Sums> m_sums;
+    Ends m_ends;
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_LINK_RECORDER_H

@@ -1,0 +1,116 @@
+"""What the kernels of an access link work on.
+
+Packets are of kinds: 0 premium, then a kind for each regulated flow, then one for each flow of cross traffic.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = [
+    "DELAY",
+    "DELAY_SUM",
+    "JITTER",
+    "JITTER_SUM",
+    "LAST_DELAY",
+    "MEASURED",
+    "NODE_COUNT",
+    "NODE_OUT",
+    "PREMIUM",
+    "TAKEN",
+    "WAITING",
+    "FifoPlant",
+    "FifoTraffic",
+]
+
+PREMIUM = 0
+WAITING, TAKEN, NODE_COUNT, NODE_OUT = range(4)
+"""Rows of `counts`: packets in the buffer before a node and of these taken by it; in a node's buffer, and gone."""
+DELAY, JITTER, LAST_DELAY, DELAY_SUM, JITTER_SUM, MEASURED = range(6)
+"""Rows of `measured`: both moving averages, the last packet's delay, sums over the period, and their packets."""
+
+
+class FifoPlant(NamedTuple):
+    """What does not change. H hops, F flows, K = F + 1 kinds. Times in seconds."""
+
+    service: np.ndarray
+    """(K,) on the wire."""
+    limit: int
+    """Packets in a node; with fair queueing, in each queue."""
+    premium_phase: float
+    premium_period: float
+    flow_start: np.ndarray
+    """(H + 1,) flows that enter before each hop."""
+    first_cross: int
+    """The kinds from this one on leave after their hop."""
+    spacing: float
+    """Between packets of a burst."""
+    variation: float
+    """Pauses are mean times (1 - variation + variation * draw)."""
+    queue: np.ndarray
+    """(K,) of each kind; empty: FIFO."""
+    cost: np.ndarray
+    """(K,) L/w, for fair queueing."""
+
+
+class FifoTraffic(NamedTuple):
+    """What changes, all in place. M draws ahead, Q queues, N and B places in buffers."""
+
+    time: np.ndarray
+    """(1,) up to which all is done."""
+    premium: np.ndarray
+    """(1,) premium packets released."""
+    next: np.ndarray
+    """(F,) when each flow's next packet comes; inf while its rate is 0."""
+    left: np.ndarray
+    """(F,) packets left of its burst."""
+    burst: np.ndarray
+    """(F,)"""
+    pause: np.ndarray
+    """(F,) mean."""
+    pausing: np.ndarray
+    """(F,) whether that is the first packet of a burst."""
+    held: np.ndarray
+    """(F,) the last pause over its mean: what a flow waits for whose rate is 0."""
+    draws: np.ndarray
+    """(F, M) exponential, of mean 1."""
+    used: np.ndarray
+    """(F,) of these."""
+    arrived: np.ndarray
+    """(H, B) times of released packets."""
+    arrived_kind: np.ndarray
+    """(H, B)"""
+    gone: np.ndarray
+    """(H, N) departures in order: those up to `time`, then, with FIFO, those of packets in the node."""
+    entered: np.ndarray
+    """(H, N) when these came into the first node."""
+    kind: np.ndarray
+    """(H, N)"""
+    counts: np.ndarray
+    """(4, H)"""
+    last: np.ndarray
+    """(H,) departure of the last packet taken; with fair queueing, of the one in service."""
+    released: np.ndarray
+    """(K,) packets, since the beginning."""
+    dropped: np.ndarray
+    """(H, K)"""
+    departed: np.ndarray
+    """(H, K)"""
+    measured: np.ndarray
+    """(6,)"""
+    ring_tag: np.ndarray
+    """(H, Q, limit) queues of fair queueing, (H, 0, 0) with FIFO."""
+    ring_entered: np.ndarray
+    ring_kind: np.ndarray
+    ring_head: np.ndarray
+    """(H, Q)"""
+    ring_count: np.ndarray
+    """(H, Q)"""
+    tag: np.ndarray
+    """(H, Q + 1) of each queue's last packet, and of the packet in service."""
+    serving: np.ndarray
+    """(H,) kind in service, -1: none."""
+    serving_entered: np.ndarray
+    """(H,)"""
