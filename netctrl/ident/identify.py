@@ -12,7 +12,7 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_whole
 from netctrl.ident.compress import Compressed, Segment, compress
 from netctrl.ident.estimate import Estimate, estimate, settled
-from netctrl.ident.excitation import check_excitation
+from netctrl.ident.excitation import check_excitation, excitation
 from netctrl.ident.order import choose_order
 from netctrl.ident.output_error import Fitted
 from netctrl.ident.sippy_ import SIPPY_METHODS, by_sippy
@@ -98,12 +98,13 @@ def identify(
     wanted = None if order == "auto" else order
     i = _horizon(segments, horizon, wanted)
     data = compress(segments, i)
-    warnings = check_excitation(data, learned.inputs, wanted or 1)
     if wanted is not None:
         n, choice = wanted, None
     else:
-        choice = choose_order(data, random, most=min(i - 1, _MOST_ORDER))
+        most = min(i - 1, _MOST_ORDER, max(1, excitation(data) - 1))  # more states than the inputs show would be chance
+        choice = choose_order(data, random, most=most)
         n = choice.order
+    warnings = check_excitation(data, learned.inputs, n)
     found = _found(segments, data, method, n, i, feedthrough, refine)
     warnings += _warnings(found, choice, scale, learned, tried)
     around = np.linalg.eigvals(found.matrices[0])
