@@ -10,6 +10,7 @@ __all__ = ["main"]
 
 VERBS = {
     "design": "gains with a certificate, from a network's parameters",
+    "identify": "a state-space model, from measured inputs and outputs",
     "simulate": "a scenario in the fluid, with the law of a Design file",
     "sweep": "grids of network scenarios, run many times, with intervals",
     "export": "a Design as a program that others run",

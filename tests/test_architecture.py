@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "datasets": MODEL,
     "plotting": ("frequency", "runtime", *MODEL),
     "cli": MODEL,
+    "identify": (),
     "simulate": (),
     "sweep": (),
 }

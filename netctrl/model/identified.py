@@ -44,6 +44,8 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """(p,) the same on data that the model was not made from [%]."""
     stabilised: bool = False
     """Whether the stability guard acted."""
+    refined: bool = False
+    """Whether all parameters went on to the least simulated error."""
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

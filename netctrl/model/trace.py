@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
-import warnings
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue, checked_number
+from netctrl.errors import FileError, InvalidValue
 from netctrl.model.capture import captured_bytes
-from netctrl.model.explain import shorten, shown
-from netctrl.model.files import read_bounded
+from netctrl.model.explain import shown
 from netctrl.model.quantity import label
+from netctrl.model.table import (
+    INTERVAL_TAKES,
+    LIKE_TIME,
+    TABLES,
+    TIME,
+    check_once,
+    clock,
+    column_names,
+    interval,
+    numbers,
+    read_table,
+    spacing,
+)
 from netctrl.units import BITS_PER_BYTE
 
 if TYPE_CHECKING:
@@ -25,22 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = ["RateTrace", "read_trace"]
 
-_TABLES, _CAPTURES = (".csv", ".parquet"), (".pcap", ".cap", ".pcapng")
-_TIME = "time_s"
-_INTERVAL_TAKES = "a time from 1e-9 to 1e9 in s"
+_CAPTURES = (".pcap", ".cap", ".pcapng")
 _MOST_RATE = 1e18
-_LATEST_S = 1e11  # the year 5138: what is later was counted in ms or ns
-_EVEN = 1e-2  # of the interval: what clocks and rounded times may be off
 _SAME = 1e-6  # of an interval: 3 * 0.1 is a multiple of 0.1
-
-_MAX_BYTES = 2**31
-_MAX_VALUES = 2**28
 
 _UNIT = r"(?:[kmgt]i?)?(?:(?:bit|byte|octet|packet|pkt)s?(?:_per_s(?:ec(?:ond)?)?|/s(?:ec)?|ps)?|b(?:ps|/s))|pps"
 _BIT_PER_S = re.compile(r"(.+?)(?:[\s_]bit(?:_per_s|/s)|\s*[\[(]bit/s[\])])|bit(?:_per_s|/s)")
 _OTHER_UNIT = re.compile(rf"(?:.*[\s_])?(?:{_UNIT})|.*[\[(]\s*(?:{_UNIT}|[kmgt]?i?b)\s*[\])]", re.IGNORECASE)
-_LIKE_TIME = re.compile(r"(?:time|timestamp|datetime|date|epoch)(?:[\s_]*[\[(]?[mun]?s(?:ec)?[\])]?)?", re.IGNORECASE)
-_SHORT_TIMES = {"t", "ts", "s", "sec", "seconds"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ class RateTrace:
     rate_bit_per_s: np.ndarray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "interval_s", _interval("interval_s", self.interval_s))
+        object.__setattr__(self, "interval_s", interval("interval_s", self.interval_s))
         object.__setattr__(self, "names", _names(self.names))
         object.__setattr__(self, "rate_bit_per_s", _rates(self.rate_bit_per_s, self.names))
 
@@ -90,7 +90,7 @@ class RateTrace:
         InvalidValue
             No whole multiple of the trace's interval, or longer than the trace.
         """
-        wanted = _interval("interval_s", interval_s)
+        wanted = interval("interval_s", interval_s)
         T, K = self.rate_bit_per_s.shape
         factor = round(wanted / self.interval_s)
         if abs(wanted - factor * self.interval_s) > _SAME * wanted or not 1 <= factor <= T:
@@ -105,7 +105,7 @@ class RateTrace:
         import pandas as pd
 
         frame = pd.DataFrame(np.array(self.rate_bit_per_s), columns=list(self.names))
-        frame.insert(0, _TIME, np.arange(len(frame)) * self.interval_s)
+        frame.insert(0, TIME, np.arange(len(frame)) * self.interval_s)
         return frame
 
     @classmethod
@@ -124,17 +124,17 @@ class RateTrace:
 
         if not isinstance(frame, pd.DataFrame):
             raise InvalidValue("frame", type(frame).__name__, "a pandas DataFrame")
-        if frame.index.name == _TIME and _TIME not in frame.columns:
+        if frame.index.name == TIME and TIME not in frame.columns:
             frame = frame.reset_index()
-        columns = [_label(place, name) for place, name in enumerate(frame.columns)]
-        clock = _clock(columns)
-        names = [name if place == clock else _bare(name) for place, name in enumerate(columns)]
-        _check_once(names)
+        columns = column_names(frame)
+        place_of_time = clock(columns)
+        names = [name if place == place_of_time else _bare(name) for place, name in enumerate(columns)]
+        check_once(names)
         if len(frame) < 2:
             raise InvalidValue("rows", len(frame), "at least 2 below the header, which tell the interval")
-        values = [_numbers(name, frame.iloc[:, place]) for place, name in enumerate(names)]
-        del names[clock]
-        return cls(_spacing(values.pop(clock)), tuple(names), np.column_stack(values))
+        values = [numbers(name, frame.iloc[:, place]) for place, name in enumerate(names)]
+        del names[place_of_time]
+        return cls(spacing(values.pop(place_of_time)), tuple(names), np.column_stack(values))
 
 
 def read_trace(path: str | os.PathLike[str], *, interval_s: float | None = None) -> RateTrace:
@@ -161,40 +161,29 @@ def read_trace(path: str | os.PathLike[str], *, interval_s: float | None = None)
 
     Source: formats of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
     """
-    wanted = None if interval_s is None else _interval("interval_s", interval_s)
+    wanted = None if interval_s is None else interval("interval_s", interval_s)
     suffix = Path(path).suffix.lower()
-    if suffix not in (*_TABLES, *_CAPTURES):
-        raise FileError(path, f"is no trace by its name: takes {', '.join((*_TABLES, *_CAPTURES))}, unpacked")
+    if suffix not in (*TABLES, *_CAPTURES):
+        raise FileError(path, f"is no trace by its name: takes {', '.join((*TABLES, *_CAPTURES))}, unpacked")
     if wanted is None and suffix in _CAPTURES:
-        raise InvalidValue("interval_s", None, f"{_INTERVAL_TAKES} over which packets are counted, as in 0.1")
+        raise InvalidValue("interval_s", None, f"{INTERVAL_TAKES} over which packets are counted, as in 0.1")
     try:
         if wanted is not None and suffix in _CAPTURES:
             sent_bytes = captured_bytes(path, wanted)
             return RateTrace(wanted, ("all",), sent_bytes[:, np.newaxis] * (BITS_PER_BYTE / wanted))
-        content = read_bounded(path, _MAX_BYTES, f"is larger than a table may be ({_MAX_BYTES // 2**20} MiB)")
-        trace = RateTrace.from_pandas((_csv if suffix == ".csv" else _parquet)(path, content))
+        trace = RateTrace.from_pandas(read_table(path))
     except InvalidValue as error:
         raise FileError(path, f"is no trace: {error.argument}: got {shown(error.got)}, takes {error.takes}") from None
     return trace if wanted is None else trace.resampled(wanted)
 
 
-def _interval(argument: str, value: Any) -> float:
-    return checked_number(argument, value, _INTERVAL_TAKES, at_least=1e-9, at_most=1e9)
-
-
 def _names(names: Any) -> tuple[str, ...]:
     if not isinstance(names, list | tuple) or not names:
         raise InvalidValue("names", names, "a name for each column, at least one")
-    _check_once(found := [label("names", name) for name in names])
-    if _TIME in found:
-        raise InvalidValue("names", _TIME, "another name: in tables this is the time")
+    check_once(found := [label("names", name) for name in names])
+    if TIME in found:
+        raise InvalidValue("names", TIME, "another name: in tables this is the time")
     return tuple(found)
-
-
-def _check_once(names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        double = next(name for name, times in Counter(names).items() if times > 1)
-        raise InvalidValue("names", double, "each column's name only once")
 
 
 def _rates(values: Any, names: tuple[str, ...]) -> np.ndarray:
@@ -217,101 +206,12 @@ def _rates(values: Any, names: tuple[str, ...]) -> np.ndarray:
     return rates
 
 
-def _label(place: int, name: Any) -> str:
-    if str(name).strip() == "":
-        raise InvalidValue(
-            f"the name of column {place + 1}", name, "text; pandas leaves its index out with index=False"
-        )
-    return label(f"the name of column {place + 1}", name.strip() if isinstance(name, str) else name)
-
-
-def _clock(columns: list[str]) -> int:
-    """The place of the time column."""
-    takes = f"a column {_TIME!r} with the starts of the intervals in seconds"
-    if _TIME not in columns:
-        likely = [name for name in columns if _LIKE_TIME.fullmatch(name) or name.lower() in _SHORT_TIMES]
-        if likely:
-            raise InvalidValue("columns", likely[0], f"{takes}: convert this one and rename it")
-        raise InvalidValue("columns", shorten(", ".join(columns)), takes)
-    if len(columns) == 1:
-        raise InvalidValue("columns", _TIME, "beside it at least one column with rates in bit/s")
-    return columns.index(_TIME)
-
-
 def _bare(name: str) -> str:
     """The name of a column of rates without its unit, which has to be bit/s."""
     if right := _BIT_PER_S.fullmatch(name):
         return right[1] or name
     if _OTHER_UNIT.fullmatch(name):
         raise InvalidValue("columns", name, "rates in bit/s: convert them and end the name in _bit_per_s")
-    if _LIKE_TIME.fullmatch(name):
-        raise InvalidValue("columns", name, f"rates in bit/s beside {_TIME!r}, the only time: leave this column out")
+    if LIKE_TIME.fullmatch(name):
+        raise InvalidValue("columns", name, f"rates in bit/s beside {TIME!r}, the only time: leave this column out")
     return name
-
-
-def _numbers(name: str, column: pd.Series) -> np.ndarray:
-    """A column as floats, NaN where it is empty."""
-    import pandas as pd
-
-    if getattr(column.dtype, "kind", "O") in "iuf":
-        return column.to_numpy(dtype=float, na_value=np.nan)
-    numbers = pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=float)
-    row = int((~(np.abs(numbers) <= _MOST_RATE)).argmax())  # whole numbers that are too long for pandas come here too
-    raise InvalidValue(f"row {row + 1}, column {name!r}", column.iloc[[row]].tolist()[0], "a number")
-
-
-def _spacing(times: np.ndarray) -> float:
-    """The interval [s]: of all numbers that the rounded times allow, the shortest to write."""
-    wrong = ~(np.abs(times) <= _LATEST_S)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InvalidValue(
-            f"{_TIME}, row {row + 1}", float(times[row]), "a time in seconds, at most 1e11; ms and ns are not"
-        )
-    steps = np.diff(times)
-    usual = float(np.quantile(steps, 0.5, method="lower"))  # one of the steps, though there be two
-    rounding = 2.0 * float(np.spacing(np.abs(times).max()))
-    uneven = (steps <= 0.0) | (np.abs(steps - usual) > max(_EVEN * usual, rounding))
-    if uneven.any():
-        row = int(uneven.argmax())
-        before, got = float(times[row]), float(times[row + 1])
-        if got <= before or usual <= 0.0:
-            raise InvalidValue(f"{_TIME}, row {row + 2}", got, f"a time after {before:.12g}, that of the row before")
-        takes = f"{before + usual:.12g}, one interval of {usual:.6g} s after the row before; gaps are not filled"
-        raise InvalidValue(f"{_TIME}, row {row + 2}", got, takes)
-    mean = float(times[-1] - times[0]) / len(steps)
-    written = (float(f"{mean:.{digits}g}") for digits in range(1, 18))
-    return next(number for number in written if abs(number - mean) <= rounding / len(steps))
-
-
-def _csv(path: str | os.PathLike[str], content: bytes) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # a first row that is longer than the header
-            header = pd.read_csv(
-                io.BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False, skipinitialspace=True
-            )
-            frame = pd.read_csv(io.BytesIO(content), header=0, index_col=False, low_memory=False, skipinitialspace=True)
-    except (ValueError, pd.errors.ParserWarning) as error:
-        raise FileError(path, f"is no CSV: {shorten(' '.join(str(error).split()), 200)}") from None
-    frame.columns = header.iloc[0].tolist()  # as written: pandas renames double ones
-    return frame
-
-
-def _parquet(path: str | os.PathLike[str], content: bytes) -> pd.DataFrame:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise FileError(path, "is Parquet, which needs pyarrow: `pip install pyarrow`") from None
-    try:
-        file = pq.ParquetFile(io.BytesIO(content))
-        if file.metadata.num_rows * file.metadata.num_columns > _MAX_VALUES:  # a small file may unpack to a large table
-            raise FileError(path, f"holds more values than a trace may ({_MAX_VALUES})")
-        return file.read().to_pandas()
-    except FileError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileError(path, f"is no Parquet: {shorten(' '.join(str(error).split()), 200)}") from None

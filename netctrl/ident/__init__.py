@@ -1,0 +1,1 @@
+"""Traces to state-space models."""

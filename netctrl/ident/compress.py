@@ -1,0 +1,146 @@
+"""A trace as a few triangular factors: all that subspace methods read of it, in memory that doesn't grow with it.
+
+A column of the block Hankel matrix is h_k = (1, z_k, z_{k+1}, ..., z_{k+2i−1}), z = (u, y); the factor R of h_0', h_1',
+... stacked has R'R = Σ h_k h_k', and all regressions of parts of h on others can be made from it. Factors of pieces of
+a trace, or of several traces, add: the factor of the stacked factors is that of all of them. The 1 takes the means off,
+which aren't those of the signals: a constant that is left would be a state with its pole at 1.
+
+Source: van Overschee and De Moor 1996, section 6.1; for the moments, Sima, Sima and Van Huffel 2004.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+
+__all__ = ["Compressed", "Segment", "compress", "triangular"]
+
+_PIECES = 24  # that a long trace is cut into: what a bootstrap draws from
+_BLOCK = 2048  # columns at a time: a few MB
+# Squaring the data costs as many digits as R's condition number has, twice. From 1e3 on, 10 digits are not left.
+_SAFE = 1e-6
+_LONG = 12  # columns a row, from which moments pay
+
+Segment = tuple[np.ndarray, np.ndarray]
+"""Inputs (T, m) and outputs (T, p), scaled."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compressed:
+    """The block Hankel matrix of a trace, compressed."""
+
+    triangles: np.ndarray
+    """(F, r + 1, r + 1) upper triangular: a factor for each piece of the trace, r = 2 horizon (m + p)."""
+    columns: np.ndarray
+    """(F,) columns in each piece."""
+    factor: np.ndarray
+    """(r, r) of all pieces about their common means, over the root of the columns."""
+    horizon: int
+    n_inputs: int
+    n_outputs: int
+
+    def drawn(self, times: np.ndarray) -> np.ndarray:
+        """(r, r) factor of pieces, each as often as `times` says, over the root of the columns."""
+        return _sum(self.triangles, self.columns, times)
+
+
+def _sum(triangles: np.ndarray, columns: np.ndarray, times: np.ndarray) -> np.ndarray:
+    taken = times > 0
+    stacked = triangles[taken] * np.sqrt(times[taken])[:, None, None]
+    return triangular(stacked.reshape(-1, stacked.shape[2]))[1:, 1:] / np.sqrt(times @ columns)
+
+
+def triangular(rows: np.ndarray) -> np.ndarray:
+    """R of rows = QR."""
+    return cast(np.ndarray, np.linalg.qr(rows, mode="r"))
+
+
+def compress(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK) -> Compressed:
+    """Factors of the block Hankel matrices of all segments; those shorter than 2 horizon add nothing.
+
+    Long and well-conditioned ones through lagged moments, which each sample enters once, all others by QR.
+    """
+    m, p = segments[0][0].shape[1], segments[0][1].shape[1]
+    r = 2 * horizon * (m + p)
+    counts = [max(0, len(u) - 2 * horizon + 1) for u, _ in segments]
+    size = max(-(-sum(counts) // _PIECES), 2 * r)
+    pieces = [piece for segment, N in zip(segments, counts, strict=True) for piece in _cut(segment, N, size, horizon)]
+    columns = np.array([len(u) - 2 * horizon + 1 for u, _ in pieces])
+    triangles = _by_moments(pieces, horizon, block) if sum(counts) >= _LONG * r else None
+    if triangles is None:
+        triangles = np.stack([_by_qr(piece, horizon, block) for piece in pieces])
+    return Compressed(triangles, columns, _sum(triangles, columns, np.ones(len(columns))), horizon, m, p)
+
+
+def _cut(segment: Segment, N: int, size: int, horizon: int) -> Iterator[Segment]:
+    """Pieces of about `size` columns; they overlap in samples, not in columns."""
+    if N <= 0:
+        return
+    u, y = segment
+    edges = np.linspace(0, N, max(1, N // size) + 1).astype(int)
+    for first, last in pairwise(edges):
+        part = slice(first, last + 2 * horizon - 1)
+        yield u[part], y[part]
+
+
+def _hankel(piece: Segment, horizon: int, first: int, count: int) -> np.ndarray:
+    """(count, r) rows h_first, ...: a view of overlapping memory."""
+    u, y = (signal[first : first + count + 2 * horizon - 1] for signal in piece)
+    z = np.hstack([u, y])
+    q = z.shape[1]
+    return np.lib.stride_tricks.sliding_window_view(z.reshape(-1), 2 * horizon * q)[::q]
+
+
+def _by_qr(piece: Segment, horizon: int, block: int) -> np.ndarray:
+    N = len(piece[0]) - 2 * horizon + 1
+    r = 2 * horizon * (piece[0].shape[1] + piece[1].shape[1]) + 1
+    R = np.zeros((0, r))
+    for first in range(0, N, max(block, r)):
+        rows = _hankel(piece, horizon, first, min(max(block, r), N - first))
+        R = triangular(np.vstack([R, np.insert(rows, 0, 1.0, axis=1)]))
+    return np.vstack([R, np.zeros((r - len(R), r))])
+
+
+def _by_moments(pieces: Sequence[Segment], horizon: int, block: int) -> np.ndarray | None:
+    """Cholesky factors of the pieces' moments; None where they have lost too many digits."""
+    moments = [_moments(piece, horizon, block) for piece in pieces]
+    for G in [sum(moments), *moments]:
+        size = np.sqrt(np.diag(G))
+        if not size.all():
+            return None
+        values = np.linalg.eigvalsh(G / np.outer(size, size))
+        if values[0] < _SAFE * values[-1]:
+            return None
+    return np.stack([np.linalg.cholesky(G).T for G in moments])
+
+
+def _moments(piece: Segment, horizon: int, block: int) -> np.ndarray:
+    """(r + 1, r + 1) Σ h_k h_k'. Of the z the first q rows by products, each later block from the one before it:
+
+    Σ z_{k+a+1} z_{k+b+1}' = Σ z_{k+a} z_{k+b}' − z_a z_b' + z_{N+a} z_{N+b}'.
+    """
+    u, y = piece
+    N, q = len(u) - 2 * horizon + 1, u.shape[1] + y.shape[1]
+    r = 2 * horizon * q
+    whole = np.empty((r + 1, r + 1))
+    G = whole[1:, 1:]
+    G[:q] = 0.0
+    for first in range(0, N, block):
+        rows = np.ascontiguousarray(_hankel(piece, horizon, first, min(block, N - first)))
+        G[:q] += rows[:, :q].T @ rows
+    start = np.hstack([signal[: 2 * horizon] for signal in piece]).reshape(-1)
+    end = np.hstack([signal[N : N + 2 * horizon - 1] for signal in piece]).reshape(-1)
+    for a in range(q, r, q):
+        before = G[a - q : a, : r - q] - np.outer(start[a - q : a], start[: r - q])
+        G[a : a + q, q:] = before + np.outer(end[a - q : a], end[: r - q])
+        G[a : a + q, :q] = G[:q, a : a + q].T
+    sums = np.hstack([signal[:N].sum(axis=0) for signal in piece])
+    steps = np.cumsum((end - start[:-q]).reshape(-1, q), axis=0)
+    whole[0, 1:] = np.vstack([sums, sums + steps]).reshape(-1)
+    whole[1:, 0] = whole[0, 1:]
+    whole[0, 0] = N
+    return whole

@@ -1,0 +1,63 @@
+"""Whether the inputs move enough: their order of persistent excitation, and who is too poor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.ident.compress import Compressed
+
+__all__ = ["check_excitation", "excitation"]
+
+_NOTHING = 1e-7  # of the greatest singular value: rounding of what was measured
+_WEAK = 0.03
+_REMEDY = "a GBN or a multisine (netctrl.ident.excite), with each input on its own"
+
+
+def excitation(data: Compressed, inputs: Sequence[int] | None = None, *, least: float = _NOTHING) -> int:
+    """Order of persistent excitation of some inputs together (all), at most twice the horizon.
+
+    The greatest k for which k successive samples of them have a covariance matrix of full rank: least singular value
+    of their block Hankel matrix above `least` of the greatest.
+    """
+    m, q = data.n_inputs, data.n_inputs + data.n_outputs
+    chosen = range(m) if inputs is None else inputs
+    R = data.factor
+
+    def full(k: int) -> bool:
+        s = np.linalg.svd(R[:, [t * q + j for t in range(k) for j in chosen]], compute_uv=False)
+        return bool(s[-1] > least * s[0])
+
+    low, high = 0, 2 * data.horizon
+    while low < high:  # an order has all lower ones
+        middle = -(-(low + high) // 2)
+        low, high = (middle, high) if full(middle) else (low, middle - 1)
+    return low
+
+
+def check_excitation(data: Compressed, names: Sequence[str], order: int) -> list[str]:
+    """Warnings about poor inputs.
+
+    Raises
+    ------
+    InvalidValue
+        They excite less than order + 1: any model would fit.
+    """
+    most, needed = 2 * data.horizon, order + 1
+    found = excitation(data)
+    if found >= most:
+        if excitation(data, least=_WEAK) < needed:
+            said = f"{_named(data, names, _WEAK, needed)} hardly"
+            return [f"{said} above order {excitation(data, least=_WEAK)}: fast poles are uncertain; better {_REMEDY}"]
+        return []
+    said = f"{_named(data, names, _NOTHING, most)} only up to order {found}"
+    if found < needed:
+        raise InvalidValue("inputs", said, f"inputs that excite order {needed} at least: {_REMEDY}")
+    return [f"{said}, below {most}, twice the horizon: better {_REMEDY}, or a shorter horizon"]
+
+
+def _named(data: Compressed, names: Sequence[str], least: float, needed: int) -> str:
+    poor = [name for j, name in enumerate(names) if excitation(data, [j], least=least) < needed]
+    return f"{', '.join(poor)}: excites" if poor else f"{', '.join(names)}: move together, excite"

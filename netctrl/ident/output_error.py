@@ -1,0 +1,178 @@
+"""The model whose simulated outputs come closest: B, D, offsets and initial states by least squares, then A and C too.
+
+ŷ = C x + D u + c, x₊ = A x + B u from x_0 is linear in B, D, c and each segment's x_0: the regressors are outputs of
+w₊ = A'w + C_l' u_j, one filter for each pair of input and output, and C A^t. What A and C do to ŷ, to first order, are
+the same filters fed with the states. All is compressed to one triangle as it is made, so that memory doesn't grow.
+
+Source: Verhaegen and Verdult 2007, sections 7.3 (least squares) and 8.2 (Gauss-Newton on a full parametrisation, whose
+redundant directions the damping leaves alone; McKelvey and Helmersson 1997).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sl
+
+from netctrl.ident.compress import Segment, triangular
+from netctrl.ident.kernels import regressors
+
+__all__ = ["Fitted", "balanced", "fit", "refine"]
+
+_BLOCK = 4096  # rows of the regression at a time
+_ENOUGH = 1e-6  # of the squared error: less gain than this a step is none
+_MOST_STEPS = 30
+_LARGEST_RADIUS = 1.0 - 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A model and how far its simulated outputs are from those measured, in scaled units."""
+
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray
+    offset: np.ndarray
+    """(p,) c."""
+    initial: np.ndarray
+    """(S, n) state at the first sample of each segment."""
+    error: float
+    """Mean of (y − ŷ)² over samples and outputs."""
+
+    def __post_init__(self) -> None:
+        for name in ("A", "B", "C", "D", "offset", "initial"):  # one layout in memory: one compilation of the kernels
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
+
+    @property
+    def radius(self) -> float:
+        """Greatest modulus of A's eigenvalues."""
+        return float(np.abs(np.linalg.eigvals(self.A)).max())
+
+
+def fit(A: np.ndarray, C: np.ndarray, segments: Sequence[Segment], feedthrough: bool) -> Fitted:
+    """B, D, c and initial states of least squared simulated error for given A and C."""
+    A, C = np.ascontiguousarray(A), np.ascontiguousarray(C)
+    triangle, heads = _compressed(A, C, None, None, segments, feedthrough)
+    return _solved(A, C, triangle, heads, segments, feedthrough)
+
+
+def refine(start: Fitted, segments: Sequence[Segment], feedthrough: bool) -> Fitted:
+    """The local optimum of all parameters from `start` on, all of whose steps are stable (Levenberg-Marquardt)."""
+    best, damping = start, 1e-3
+    triangle = None
+    for _ in range(_MOST_STEPS):
+        if triangle is None:
+            best = balanced(best)
+            n, p = len(best.A), len(best.C)
+            triangle, _ = _compressed(best.A, best.C, best.B, best.initial, segments, feedthrough)
+        step = _damped(triangle, n * n + n * p, damping)
+        A, C = best.A + step[: n * n].reshape(n, n), best.C + step[n * n :].reshape(p, n)
+        found = None
+        if np.abs(np.linalg.eigvals(A)).max() < _LARGEST_RADIUS:
+            found = fit(A, C, segments, feedthrough)
+        if found is not None and found.error < best.error:
+            gain = 1.0 - found.error / best.error
+            best, triangle, damping = found, None, max(damping * 0.1, 1e-9)
+            if gain < _ENOUGH:
+                break
+        else:
+            damping *= 10.0
+            if damping > 1e6:
+                break
+    return best
+
+
+def _compressed(
+    A: np.ndarray,
+    C: np.ndarray,
+    B: np.ndarray | None,
+    initial: np.ndarray | None,
+    segments: Sequence[Segment],
+    feedthrough: bool,
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Triangle of the regression on what all segments share, y last, and for each segment the rows that give x_0.
+
+    With B and initial states, the regressors for A and C come first.
+    """
+    m, (p, n) = segments[0][0].shape[1], C.shape
+    moving = B is not None
+    B = np.zeros((n, m)) if B is None else B
+    width = n + (n * n + p * n if moving else 0) + n * m + (p * m if feedthrough else 0) + p + 1
+    block = max(_BLOCK, 2 * width) // p
+    rows = np.empty((width + block * p, width))  # a triangle, and what is put below it
+    triangle, heads = np.zeros((0, width - n)), []
+    for number, (u, y) in enumerate(segments):
+        state = np.zeros(n) if initial is None else initial[number].copy()
+        free, filters = C.copy(), np.zeros((p, m + n if moving else m, n))
+        rows[:width] = 0.0
+        for first in range(0, len(u), block):
+            part = slice(first, first + block)
+            last = width + len(u[part]) * p
+            regressors(A, B, C, u[part], y[part], state, free, filters, moving, feedthrough, rows[width:last])
+            rows[:width] = triangular(rows[:last])
+        heads.append(rows[:n].copy())
+        triangle = triangular(np.vstack([triangle, rows[n:width, n:]]))
+    return triangle, heads
+
+
+def _solved(
+    A: np.ndarray,
+    C: np.ndarray,
+    triangle: np.ndarray,
+    heads: Sequence[np.ndarray],
+    segments: Sequence[Segment],
+    feedthrough: bool,
+) -> Fitted:
+    m, (p, n) = segments[0][0].shape[1], C.shape
+    found = _lstsq(triangle[:, :-1], triangle[:, -1])
+    left = triangle[:, -1] - triangle[:, :-1] @ found
+    initial = np.array([_lstsq(head[:, :n], head[:, -1] - head[:, n:-1] @ found) for head in heads])
+    B, rest = found[: n * m].reshape(n, m), found[n * m :]
+    D = rest[: p * m].reshape(p, m) if feedthrough else np.zeros((p, m))
+    samples = sum(len(u) for u, _ in segments)
+    return Fitted(A, B, C, D, rest[-p:], initial, float(left @ left) / (samples * p))
+
+
+def _lstsq(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Least squares with columns of one length first: states and inputs have no common scale."""
+    size = np.linalg.norm(matrix, axis=0)
+    size[size == 0.0] = 1.0
+    return np.linalg.lstsq(matrix / size, right, rcond=1e-13)[0] / size
+
+
+def _damped(triangle: np.ndarray, count: int, damping: float) -> np.ndarray:
+    """The first `count` parameters' step: those behind them are free to follow, undamped."""
+    behind = triangle[:, count:-1]
+    Q, _ = np.linalg.qr(behind)
+    moved = triangle[:, :count] - Q @ (Q.T @ triangle[:, :count])
+    error = triangle[:, -1] - Q @ (Q.T @ triangle[:, -1])
+    size = np.linalg.norm(moved, axis=0)
+    size[size == 0.0] = 1.0
+    U, s, Vt = np.linalg.svd(moved / size, full_matrices=False)
+    return (Vt.T @ (s / (s * s + damping * s[0] ** 2) * (U.T @ error))) / size
+
+
+def balanced(fitted: Fitted) -> Fitted:
+    """States so that inputs move them, and outputs see them, alike: the damping then treats them alike."""
+    A, B, C = fitted.A, fitted.B, fitted.C
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", sl.LinAlgWarning)
+            P = sl.solve_discrete_lyapunov(A, B @ B.T)
+            Q = sl.solve_discrete_lyapunov(A.T, C.T @ C)
+        n = len(A)
+        L = np.linalg.cholesky(P + 1e-12 * np.trace(P) / n * np.eye(n))
+        U, s, _ = np.linalg.svd(L.T @ Q @ L)
+        T = (L @ U) / np.maximum(s, 1e-12 * s[0]) ** 0.25
+        inverse = np.linalg.inv(T)
+    except (np.linalg.LinAlgError, sl.LinAlgWarning, ValueError):
+        return fitted
+    if not (np.isfinite(T).all() and np.isfinite(inverse).all()):
+        return fitted
+    return Fitted(
+        inverse @ A @ T, inverse @ B, C @ T, fitted.D, fitted.offset, fitted.initial @ inverse.T, fitted.error
+    )

@@ -1,0 +1,74 @@
+"""Least squares that forget: parameters of y = Θ'φ + e that change slowly, sample by sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_number
+from netctrl.model.matrix import dense_matrix
+
+__all__ = ["RecursiveEstimate", "recursive_start", "recursive_step"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecursiveEstimate:
+    """What is known after some samples."""
+
+    theta: np.ndarray
+    """(k, p) Θ."""
+    P: np.ndarray
+    """(k, k) inverse of the weighted sum of φφ', in φ's units."""
+
+    def __post_init__(self) -> None:
+        for array in (self.theta, self.P):
+            array.setflags(write=False)
+
+
+def recursive_start(theta: Any, *, doubt: float = 1e6) -> RecursiveEstimate:
+    """A first guess Θ, shape (k, p), held with P = `doubt` I: the greater, the sooner data overrule it."""
+    guess = dense_matrix("theta", theta)
+    size = checked_number("doubt", doubt, "a number above 0", above=0.0)
+    return RecursiveEstimate(guess, size * np.eye(len(guess)))
+
+
+def recursive_step(
+    known: RecursiveEstimate, phi: Any, y: Any, *, forgetting: float = 0.99, most: float = 1e9
+) -> tuple[RecursiveEstimate, np.ndarray]:
+    """After one sample more: what is known, and the prediction's error y − Θ'φ, shape (p,).
+
+    k = P φ / (λ + φ'P φ), Θ₊ = Θ + k (y − Θ'φ)', P₊ = (P − k φ'P) / λ: the least of Σ λ^{T−t} ‖y_t − Θ'φ_t‖². Where no
+    sample tells about a direction, forgetting lets P grow there until a single one upsets Θ; `most` bounds it.
+
+    Parameters
+    ----------
+    known : RecursiveEstimate
+    phi, y : array_like, shapes (k,), (p,)
+        Regressors, as (y_{t−1}, u_{t−1}, ...) of an ARX model, and what they are to tell.
+    forgetting : float
+        λ, above 0, at most 1: weight of a sample against the next; 1 / (1 − λ) samples count.
+    most : float
+        Greatest eigenvalue of P.
+
+    Raises
+    ------
+    InvalidValue
+        Shapes that don't fit, entries that aren't finite, a λ or bound out of range.
+
+    Source: Ljung 1999, section 11.2.
+    """
+    weight = checked_number("forgetting", forgetting, "a number above 0, at most 1", above=0.0, at_most=1.0)
+    bound = checked_number("most", most, "a number above 0", above=0.0)
+    k, p = known.theta.shape
+    row = dense_matrix("phi", phi, (1, k))[0]
+    error = dense_matrix("y", y, (1, p))[0] - row @ known.theta
+    moved = known.P @ row
+    if not np.isfinite(row @ moved):
+        raise InvalidValue("phi", row.tolist(), "regressors whose squares are floats: scale the signals")
+    gain = moved / (weight + row @ moved)
+    P = (known.P - np.outer(gain, moved)) / weight
+    sizes, directions = np.linalg.eigh(0.5 * (P + P.T))
+    P = (directions * np.clip(sizes, 0.0, bound)) @ directions.T
+    return RecursiveEstimate(known.theta + np.outer(gain, error), 0.5 * (P + P.T)), error

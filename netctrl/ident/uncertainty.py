@@ -1,0 +1,45 @@
+"""How sure the poles are: those of a block bootstrap over pieces of the trace."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from netctrl.ident.compress import Compressed
+from netctrl.ident.subspace import shift, subspace
+
+__all__ = ["bootstrap_poles"]
+
+_LEAST_PIECES = 8
+
+
+def bootstrap_poles(
+    data: Compressed, method: str, order: int, draws: int, random: np.random.Generator, around: np.ndarray
+) -> np.ndarray | None:
+    """(draws, order) poles of the subspace step on pieces drawn with replacement, each column near one of `around`.
+
+    None where a trace is in fewer than 8 pieces of 4 horizon (m + p) samples. The pieces are long beside the plant's
+    memory, so that dependence between them counts little. Refinement and guard aren't repeated on the draws: the cloud
+    is that of the subspace's poles, moved so that its middle is `around`.
+
+    Source: Künsch 1989 (block bootstrap); Bittanti and Lovera 2000 (of subspace models).
+    """
+    F = len(data.columns)
+    if F < _LEAST_PIECES:
+        return None
+    own = _matched(_poles(data, method, order, None), around)
+    found = np.empty((draws, order), dtype=complex)
+    for k, weights in enumerate(random.multinomial(F, np.full(F, 1.0 / F), size=draws)):
+        found[k] = _matched(_poles(data, method, order, weights), own)
+    return found - own + around
+
+
+def _poles(data: Compressed, method: str, order: int, weights: np.ndarray | None) -> np.ndarray:
+    found = subspace(data, method, None if weights is None else data.drawn(weights))
+    return np.linalg.eigvals(shift(found.gamma(order), data.n_outputs))
+
+
+def _matched(poles: np.ndarray, around: np.ndarray) -> np.ndarray:
+    """In the order of `around`: least sum of squared distances."""
+    _, order = linear_sum_assignment(np.abs(around[:, None] - poles[None, :]) ** 2)
+    return poles[order]

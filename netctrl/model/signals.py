@@ -1,0 +1,261 @@
+"""Measured inputs and outputs of a plant, evenly sampled, in one or several segments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netctrl.errors import FileError, InvalidValue, checked_number, checked_whole
+from netctrl.model.explain import shorten, shown
+from netctrl.model.quantity import label
+from netctrl.model.table import TABLES, TIME, check_once, clock, column_names, interval, numbers, read_table, spacing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SignalTrace", "read_signals"]
+
+_MOST = 1e150  # whose square is a float
+_SAME = 1e-6  # of an interval: 3 * 0.1 is a multiple of 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SignalTrace:
+    """T samples of m inputs and p outputs, taken at the same times.
+
+    Parameters
+    ----------
+    interval_s : float
+        From one sample to the next [s].
+    input_values, output_values : array_like, shapes (T, m), (T, p)
+        In any unit; one-dimensional where there is one signal. Copied and made read-only.
+    inputs, outputs : tuple of str
+        Names, m and p of them; by default u1, u2, ... and y1, y2, ...
+    starts : tuple of int
+        Row, from 0, of the first sample of each segment: nothing is known between a segment and the next. By default
+        one segment.
+
+    Raises
+    ------
+    InvalidValue
+        Shapes that don't fit, names that are double, a value that isn't a finite number: it names the row (from 1) and
+        the column.
+    """
+
+    interval_s: float
+    input_values: np.ndarray
+    output_values: np.ndarray
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    starts: tuple[int, ...] = field(default=(0,))
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "interval_s", interval("interval_s", self.interval_s))
+        for kind, letter in (("input", "u"), ("output", "y")):
+            values = _table(f"{kind}_values", getattr(self, f"{kind}_values"))
+            names = _names(f"{kind}s", getattr(self, f"{kind}s"), letter, values.shape[1])
+            _check_finite(f"{kind}_values", names, values)
+            values.setflags(write=False)
+            put(self, f"{kind}s", names)
+            put(self, f"{kind}_values", values)
+        check_once([*self.inputs, *self.outputs])
+        T = len(self.input_values)
+        if len(self.output_values) != T:
+            takes = f"as many rows as input_values, {T}: cut both to the same samples"
+            raise InvalidValue("output_values", f"{len(self.output_values)} rows", takes)
+        put(self, "starts", _starts(self.starts, T))
+
+    def __len__(self) -> int:
+        return len(self.input_values)
+
+    def segments(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Inputs and outputs of each segment, as views."""
+        edges = [*self.starts, len(self)]
+        spans = [slice(first, last) for first, last in pairwise(edges)]
+        return [(self.input_values[span], self.output_values[span]) for span in spans]
+
+    def split(self, share: float) -> tuple[SignalTrace, SignalTrace]:
+        """The trace without its last samples, and those: `share` of it, above 0 and below 1."""
+        takes = "a share of the trace above 0 and below 1, as in 0.3, that leaves samples on both sides"
+        wanted = checked_number("share", share, takes, above=0.0)
+        at = round(len(self) * (1.0 - wanted))
+        if not 0 < at < len(self):
+            raise InvalidValue("share", share, takes)
+        return self._cut(0, at), self._cut(at, len(self))
+
+    def _cut(self, first: int, last: int) -> SignalTrace:
+        inside = [start - first for start in self.starts if first < start < last]
+        return SignalTrace(
+            interval_s=self.interval_s,
+            input_values=self.input_values[first:last],
+            output_values=self.output_values[first:last],
+            inputs=self.inputs,
+            outputs=self.outputs,
+            starts=(0, *inside),
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a sample: `time_s`, from 0 [s], the inputs, the outputs, and, where there are several, `segment`."""
+        import pandas as pd
+
+        values = np.hstack([self.input_values, self.output_values])
+        frame = pd.DataFrame(values, columns=[*self.inputs, *self.outputs])
+        frame.insert(0, TIME, np.arange(len(self)) * self.interval_s)
+        if len(self.starts) > 1:
+            frame["segment"] = np.searchsorted(self.starts, np.arange(len(self)), side="right")
+        return frame
+
+    @classmethod
+    def from_pandas(
+        cls, frame: pd.DataFrame, inputs: Sequence[str], outputs: Sequence[str], *, segments: str | None = None
+    ) -> SignalTrace:
+        """From a table with evenly spaced `time_s` [s], also as its index, and a column for each signal.
+
+        `segments` names a column: where it changes, a segment begins, and `time_s` may jump there.
+
+        Raises
+        ------
+        InvalidValue
+            A missing or doubled column, a gap, a time that doesn't increase, a value that isn't a finite number; it
+            names the row (from 1, below the header) and the column.
+        """
+        import pandas as pd
+
+        if not isinstance(frame, pd.DataFrame):
+            raise InvalidValue("frame", type(frame).__name__, "a pandas DataFrame")
+        if frame.index.name == TIME and TIME not in frame.columns:
+            frame = frame.reset_index()
+        columns = column_names(frame)
+        check_once(columns)
+        frame = frame.set_axis(columns, axis=1)
+        time = columns[clock(columns, "inputs and outputs")]
+        wanted = {"inputs": _asked("inputs", inputs), "outputs": _asked("outputs", outputs)}
+        for argument, names in {**wanted, "segments": () if segments is None else (segments,)}.items():
+            for name in names:
+                if name == time or name not in columns:
+                    known = [column for column in columns if column != time]
+                    raise InvalidValue(argument, name, f"columns of the table: {shorten(', '.join(known), 200)}")
+        if double := set(wanted["inputs"]) & set(wanted["outputs"]):
+            raise InvalidValue("outputs", min(double), "a column that isn't an input too")
+        if len(frame) < 2:
+            raise InvalidValue("rows", len(frame), "at least 2 below the header, which tell the interval")
+        starts = (0,) if segments is None else _changes(frame[segments])
+        values = {name: numbers(name, frame[name]) for names in wanted.values() for name in names}
+        return cls(
+            interval_s=_common_spacing(numbers(time, frame[time]), starts),
+            input_values=np.column_stack([values[name] for name in wanted["inputs"]]),
+            output_values=np.column_stack([values[name] for name in wanted["outputs"]]),
+            inputs=wanted["inputs"],
+            outputs=wanted["outputs"],
+            starts=starts,
+        )
+
+
+def read_signals(
+    path: str | os.PathLike[str], inputs: Sequence[str], outputs: Sequence[str], *, segments: str | None = None
+) -> SignalTrace:
+    """Inputs and outputs that were measured, from a `.csv` or `.parquet` file as `SignalTrace.from_pandas` takes it.
+
+    Raises
+    ------
+    InvalidValue
+        A column that is asked for isn't there.
+    FileError
+        The file can't be read, is none of these, or is broken; row and column are named.
+    """
+    if Path(path).suffix.lower() not in TABLES:
+        raise FileError(path, f"is no table by its name: takes {', '.join(TABLES)}, unpacked")
+    frame = read_table(path)
+    try:
+        return SignalTrace.from_pandas(frame, inputs, outputs, segments=segments)
+    except InvalidValue as error:
+        if error.argument in ("inputs", "outputs", "segments"):
+            raise
+        raise FileError(path, f"is no trace: {error.argument}: got {shown(error.got)}, takes {error.takes}") from None
+
+
+def _table(argument: str, values: Any) -> np.ndarray:
+    """A copy of two dimensions."""
+    takes = "an array of numbers, a row a sample, a column a signal"
+    try:
+        if np.iscomplexobj(values) or np.asarray(values).dtype.kind not in "fiu":
+            raise TypeError
+        found = np.array(values, dtype=float, order="C")
+    except (ValueError, TypeError):
+        raise InvalidValue(argument, "no table of numbers", takes) from None
+    found = found[:, np.newaxis] if found.ndim == 1 else found
+    if found.ndim != 2 or 0 in found.shape:
+        raise InvalidValue(argument, f"shape {found.shape}", takes)
+    if found.shape[1] > found.shape[0] > 1:
+        raise InvalidValue(argument, f"shape {found.shape}", f"{takes}: transpose it")
+    return found
+
+
+def _names(argument: str, names: Any, letter: str, count: int) -> tuple[str, ...]:
+    if not isinstance(names, list | tuple):
+        raise InvalidValue(argument, names, "a list of names")
+    found = tuple(label(argument, name) for name in names) or tuple(f"{letter}{i + 1}" for i in range(count))
+    if len(found) != count:
+        raise InvalidValue(argument, list(found), f"{count} names, one a column")
+    if TIME in found:
+        raise InvalidValue(argument, TIME, "another name: in tables this is the time")
+    return found
+
+
+def _check_finite(argument: str, names: Sequence[str], values: np.ndarray) -> None:
+    wrong = ~(np.abs(values) <= _MOST)  # true for NaN too
+    if wrong.any():
+        row, column = np.unravel_index(wrong.argmax(), wrong.shape)
+        where = f"{argument}, row {row + 1}, column {names[int(column)]!r}"
+        takes = "a finite number; what is missing is not filled: cut it out and begin a segment behind it"
+        raise InvalidValue(where, float(values[row, column]), takes)
+
+
+def _starts(starts: Any, T: int) -> tuple[int, ...]:
+    takes = f"rows from 0 on, rising, below the number of samples, {T}: the first of each segment"
+    if not isinstance(starts, list | tuple | np.ndarray) or len(starts) == 0:
+        raise InvalidValue("starts", starts, takes)
+    found = tuple(checked_whole("starts", start, takes, at_most=T - 1) for start in starts)
+    if found[0] != 0 or any(b <= a for a, b in pairwise(found)):
+        raise InvalidValue("starts", found, takes)
+    return found
+
+
+def _asked(argument: str, names: Any) -> tuple[str, ...]:
+    takes = "names of columns, each once"
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names or len(set(names)) < len(names):
+        raise InvalidValue(argument, names, takes)
+    return tuple(label(argument, name) for name in names)
+
+
+def _changes(column: pd.Series) -> tuple[int, ...]:
+    """Rows where a column has another value than the row before, and the first."""
+    if column.isna().any():
+        row = int(column.isna().to_numpy().argmax())
+        raise InvalidValue(f"row {row + 1}, column {column.name!r}", None, "the name or number of a segment")
+    values = column.to_numpy()
+    return (0, *(int(row) + 1 for row in np.flatnonzero(values[1:] != values[:-1])))
+
+
+def _common_spacing(times: np.ndarray, starts: Sequence[int]) -> float:
+    """The interval of all segments [s]; those of one row have none."""
+    edges = [*starts, len(times)]
+    found: float | None = None
+    for first, last in pairwise(edges):
+        if last - first < 2:
+            continue
+        step = spacing(times[first:last], first)
+        if found is not None and abs(step - found) > _SAME * found:
+            takes = f"the interval of the segments before, {found:.9g} s: resample, or identify them apart"
+            raise InvalidValue(f"{TIME}, interval of the segment at row {first + 1}", step, takes)
+        found = step if found is None else found
+    if found is None:
+        raise InvalidValue("segments", "segments of one row each", "a column that keeps its value within a segment")
+    return found
