@@ -46,6 +46,12 @@ FIGURES = (
     "hftrac/fig10",
     "hftrac/fig11",
     "hftrac/fig12",
+    "connet/fig03",
+    "connet/fig07",
+    "connet/fig10",
+    "connet/fig12",
+    "connet/fig13",
+    "connet/fig14",
 )
 
 

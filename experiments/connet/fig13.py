@@ -1,0 +1,56 @@
+"""CONNET paper, Figs. 13 and 15a: regulators that fail, and uneven shares; three FIFO nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+from common import Outcome
+from connet.links import LQI, PRINTED, SEEDS, laws, picture, table, tracked
+
+import netctrl
+from netctrl.model.fifo_scenario import FifoSource, RegulatorFailure
+
+REFERENCE = (0.86, 0.393)
+"""On the curve of three nodes."""
+ONE = (RegulatorFailure(source=0, start=100.0, stop=250.0, rate=5e7),)
+TWO = (
+    RegulatorFailure(source=0, start=100.0, stop=300.0, rate=5e7),
+    RegulatorFailure(source=1, start=100.0, stop=200.0, rate=5e7),
+)
+UNEVEN = (FifoSource(share=0.5), FifoSource(share=0.35), FifoSource(share=0.15))
+
+
+def main(*, full: bool = False) -> Outcome:
+    shown, computed = {}, {}
+    for name, law in laws().items():
+        key = "printed" if name == PRINTED else "lqi"
+        rows, reported = [], []
+        for seed in SEEDS:
+            base = {"duration": 400.0, "hops": 3, "seed": seed}
+            one = tracked(law, netctrl.FifoScenario(failures=ONE, **base), REFERENCE)
+            two = tracked(law, netctrl.FifoScenario(failures=TWO, **base), REFERENCE)
+            uneven = tracked(law, netctrl.FifoScenario(sources=UNEVEN, **base), REFERENCE)
+            delay = [run.result.mean_delay_ms for run in (one, two, uneven)]
+            rows.append(
+                (
+                    delay[0][150:250].mean(),
+                    delay[1][150:200].mean(),
+                    delay[1][250:300].mean(),
+                    delay[2][100:].mean(),
+                    one.result.rate_bit_per_s[150:250].mean() / one.result.rate_bit_per_s[50:100].mean(),
+                )
+            )
+            reported.append(len(two.infeasible(law)) == 1 and not one.infeasible(law))
+            if seed == SEEDS[0]:
+                shown[f"{name}, two of three fail"] = two
+        means = np.mean(rows, axis=0)
+        computed |= {
+            f"fig13-{key}-one": float(means[0]),
+            f"fig13-{key}-two": float(means[1]),
+            f"fig13-{key}-repaired": float(means[2]),
+            f"fig15a-{key}": float(means[3]),
+        }
+        if name == LQI:
+            computed |= {"fig13-lqi-rate": float(means[4]), "fig13-lqi-reported": float(np.mean(reported))}
+    said = "Paper: with two of three regulators failed (100 to 200 s) it is helpless; with one (to 300 s) it holds."
+    figure = picture("CONNET paper, Figs. 13c, d: two of three regulators fail", shown, said, top=6.0)
+    return Outcome("fig13", "connet", table(shown), figure, computed)
