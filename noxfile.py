@@ -20,6 +20,8 @@ nox.options.error_on_missing_interpreters = True
 PROJECT = nox.project.load_toml("pyproject.toml")["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 PINNED = ("-c", "constraints.txt")
+PARALLEL = ("-n", "auto", "--dist", "loadfile")
+"""A process for each core, each file in one of them: its fixtures are made once."""
 
 
 def build_wheel(session: nox.Session) -> Path:
@@ -46,7 +48,7 @@ def tests(session: nox.Session) -> None:
     """Test the installed wheel; arguments after `--` go to pytest."""
     install_wheel(session, *EXTRAS["test"])
     # The executable, not `python -m pytest`, which would put the checkout on sys.path.
-    session.run("pytest", "--import-mode=importlib", *session.posargs)
+    session.run("pytest", "--import-mode=importlib", *PARALLEL, *session.posargs)
 
 
 @nox.session
@@ -76,7 +78,7 @@ def docs(session: nox.Session) -> None:
 def notebooks(session: nox.Session) -> None:
     """Execute every notebook from its first cell to its last."""
     install_wheel(session, *EXTRAS["notebooks"], *EXTRAS["test"])
-    session.run("pytest", "--import-mode=importlib", "--nbmake", "notebooks", *session.posargs)
+    session.run("pytest", "--import-mode=importlib", *PARALLEL, "--nbmake", "notebooks", *session.posargs)
 
 
 @nox.session
@@ -105,7 +107,7 @@ def lowest(session: nox.Session) -> None:
     check_lower_bounds(session, requirements)
     # Old libraries may use what newer ones beside them call deprecated; that says nothing about netctrl.
     lenient = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")
-    session.run("pytest", "--import-mode=importlib", *lenient, *session.posargs)
+    session.run("pytest", "--import-mode=importlib", *PARALLEL, *lenient, *session.posargs)
 
 
 def check_lower_bounds(session: nox.Session, requirements: list[str]) -> None:

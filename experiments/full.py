@@ -6,23 +6,24 @@ only what is missing.
 
 from __future__ import annotations
 
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from os import cpu_count
 
 from arc.traffic import SEEDS, STUDIES, keep, kept, under
-from packets import run_ns3
+from packets import FASTER, run_ns3
 
 
 def main(argv: list[str]) -> int:
     if not argv or argv[0] not in STUDIES or not all(seed.isdecimal() for seed in argv[1:]):
         print(f"usage: full.py STUDY [SEED ...]; studies: {', '.join(STUDIES)}", file=sys.stderr)
         return 2
+    os.environ.update(FASTER)
     study = STUDIES[argv[0]]
     wanted = [(scheme, seed) for seed in map(int, argv[1:] or map(str, SEEDS)) for scheme in study.schemes]
     missing = [case for case in wanted if case not in kept(study)]
     print(f"{study.name}: {len(missing)} of {len(wanted)} runs to do", flush=True)
-    with ThreadPoolExecutor(cpu_count()) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {
             pool.submit(run_ns3, under(study.scenario, study.schemes[scheme], seed)): (scheme, seed)
             for scheme, seed in missing

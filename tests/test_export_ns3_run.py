@@ -424,6 +424,7 @@ def test_ctrl_c_at_the_command_line_ends_what_runs(short, tmp_path):
         deadline = time.monotonic() + 60.0
         while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
+        time.sleep(1.0)  # until it is followed: a Ctrl-C while it is being started reaches it from the terminal only
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=60)
     assert running.returncode == 130

@@ -12,7 +12,7 @@ SHORT = 0.2
 def main(*, full: bool = False) -> Outcome:
     short = shortened(ROUND_TRIP.scenario, SHORT)
     phases = [Phase(phase.name, SHORT * phase.start, SHORT * phase.stop) for phase in ROUND_TRIP.phases]
-    found = find(ROUND_TRIP, short, phases, (ARC, PI))
+    found = find(ROUND_TRIP, short, phases, (ARC,))
     names = [phase.name for phase in ROUND_TRIP.phases]
 
     def overall(data, scheme: str, column: str) -> float:

@@ -23,8 +23,8 @@ SHORT = 0.2
 
 
 def main(*, full: bool = False) -> Outcome:
-    short = shortened(CAPACITY.scenario, SHORT, 0.6)
-    phases = [Phase(phase.name, SHORT * phase.start, SHORT * phase.stop) for phase in CAPACITY.phases[:3]]
+    short = shortened(CAPACITY.scenario, SHORT, 0.4)  # 10 and 20 Mbit/s
+    phases = [Phase(phase.name, SHORT * phase.start, SHORT * phase.stop) for phase in CAPACITY.phases[:2]]
     found = find(CAPACITY, short, phases, (ARC, PI))
     fluid = found.fluid
     late = ("20 Mbit/s", "30 Mbit/s", "40 Mbit/s")
