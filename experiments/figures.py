@@ -48,6 +48,7 @@ FIGURES = (
     "hftrac/fig11",
     "hftrac/fig12",
     "connet/fig03",
+    "connet/fig05",
     "connet/fig07",
     "connet/fig10",
     "connet/fig12",
