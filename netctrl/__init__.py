@@ -38,6 +38,7 @@ _PUBLIC = {
     "control_fifo": "netctrl.sim.fifo_run",
     "coordinated": "netctrl.synthesis.coordinated",
     "delayed_regulator": "netctrl.synthesis.delayed",
+    "fifo_signals": "netctrl.sim.fifo_track",
     "gain_band": "netctrl.frequency.margins",
     "gbn": "netctrl.ident.excite",
     "hftrac": "netctrl.design.hftrac",

@@ -13,12 +13,13 @@ from netctrl.model.artifact import provenance
 from netctrl.model.fifo_result import FifoResult, FifoSample, fifo_result
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.gain import TrackingLaw
+from netctrl.model.signals import SignalTrace
 from netctrl.runtime.governor import ReferenceGovernor, govern
 from netctrl.runtime.tracking import start_tracking, step_tracking
 from netctrl.sim.fifo_run import FifoLink
 from netctrl.units import unit_scale
 
-__all__ = ["FifoTracking", "track_fifo"]
+__all__ = ["FifoTracking", "fifo_signals", "track_fifo"]
 
 Measured = Literal["average", "period"]
 _FIELDS = {
@@ -127,6 +128,33 @@ def track_fifo(
         state = step_tracking(law, state, seen[k], given[k])
     record = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
     return FifoTracking(fifo_result(scenario, samples, record), wanted, given, seen, commanded)
+
+
+def fifo_signals(result: FifoResult, *, measured: Measured = "period") -> SignalTrace:
+    """A run's rate R [Mbit/s], delay and jitter [ms], from which `netctrl.identify` makes a model.
+
+    Parameters
+    ----------
+    result : FifoResult
+        Of `simulate_fifo` with rates that excite, such as `netctrl.gbn`'s.
+    measured : {"average", "period"}
+        As in `track_fifo`.
+
+    Raises
+    ------
+    InvalidValue
+        Regulators were open: R is no number then.
+    """
+    if not np.isfinite(result.rate_bit_per_s).all():
+        raise InvalidValue("result", "open regulators", "a run in which R has a value in every period")
+    outputs = [getattr(result, _FIELDS[name, measured]) for name in ("delay", "jitter")]
+    return SignalTrace(
+        interval_s=result.scenario.interval,
+        input_values=result.rate_bit_per_s / _MBIT,
+        output_values=np.column_stack(outputs),
+        inputs=("R",),
+        outputs=("delay", "jitter"),
+    )
 
 
 def _read(sample: FifoSample, names: list[str]) -> np.ndarray:
