@@ -255,10 +255,9 @@ def in_time(asked: NetworkScenario) -> tuple[list[float], np.ndarray]:
         measured = np.column_stack([sent, backlog, sent + lost + backlog - before, lost])
         numbers += measured.ravel().tolist()
         before = backlog.copy()
-        command = np.zeros((N, 1))
-        _command(ready.taps, state, step, command)
-        commands[step] = command[:, 0]
-        advance_links(ready.plant, ready.taps, state, demand[step : step + 1], step, 0, watched)
+        _command(ready.taps, *ready.tiles, state, step)
+        commands[step] = state.command[:N, 0]
+        advance_links(ready.plant, ready.taps, *ready.tiles, state, demand[step : step + 1], step, 0, watched)
     return numbers, commands
 
 

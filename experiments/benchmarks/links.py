@@ -126,8 +126,8 @@ def by_kernel(ready: LinkProblem, demand: np.ndarray) -> np.ndarray:
     """Sums of rates, losses and backlogs, (3, N, RUNS)."""
     state = link_state(ready, RUNS)
     watched = np.zeros((3, ready.model.n_links, 0))
-    advance_links(ready.plant, ready.taps, state, demand, 0, 0, watched)
-    return state.sums[[DEPARTED, LOST, WAITING]]
+    advance_links(ready.plant, ready.taps, *ready.tiles, state, demand, 0, 0, watched)
+    return state.sums.transpose(1, 0, 2)[[DEPARTED, LOST, WAITING], :, :RUNS]
 
 
 def by_numpy(ready: LinkProblem, demand: np.ndarray) -> np.ndarray:

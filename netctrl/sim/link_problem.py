@@ -15,12 +15,14 @@ from netctrl.model.network_model import NetworkModel
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, StaticPacing
 from netctrl.runtime.taps import BACKLOG, RATE, Taps, backpressure_taps, law_taps, static_taps
-from netctrl.sim.link_kernel import LinkPlant, LinkState
+from netctrl.sim.link_kernel import LANES, LinkPlant, LinkState
+from netctrl.sim.tap_tiles import WIDE, TapTiles, tap_tiles
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["LinkProblem", "LinkRuns", "link_problem", "link_state", "power_of_2"]
 
 _MOST_HISTORY = 2**31  # bytes
+_LINE = 64  # bytes
 
 
 class LinkProblem(NamedTuple):
@@ -31,6 +33,8 @@ class LinkProblem(NamedTuple):
     model: NetworkModel
     plant: LinkPlant
     taps: Taps
+    tiles: tuple[TapTiles, TapTiles]
+    """The taps for the kernel: of several links together, and of one."""
     weight: np.ndarray | None
     """(N,) mu_l of the cost; None where links have none."""
     initial_rate: np.ndarray
@@ -83,7 +87,7 @@ def link_problem(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> L
     initial = nominal * getattr(scenario.policy, "reference", 1.0)
     _check_standing(scenario, links)
     taps = _taps(scenario, law, model, plant, injection @ np.array([demand.mean for demand in network.demands]))
-    return LinkProblem(network, model, plant, taps, _weight(scenario, network, model), initial)
+    return LinkProblem(network, model, plant, taps, tap_tiles(taps), _weight(scenario, network, model), initial)
 
 
 def link_state(ready: LinkProblem, runs: int) -> LinkState:
@@ -92,8 +96,10 @@ def link_state(ready: LinkProblem, runs: int) -> LinkState:
     Raises
     ------
     InvalidValue
-        Too many runs of too long a memory.
+        More than LANES runs, or too many of too long a memory.
     """
+    if runs > LANES:
+        raise InvalidValue("runs", runs, f"at most {LANES} side by side")
     N = ready.model.n_links
     slots = power_of_2(max(ready.taps.memory, int(ready.model.delay.max(initial=0))) + 2)
     kinds = 4 if ready.taps.innovations else 2
@@ -101,12 +107,27 @@ def link_state(ready: LinkProblem, runs: int) -> LinkState:
     if size > _MOST_HISTORY:
         takes = f"fewer at a time: their history would take {size / 2**30:.1f} GiB"
         raise InvalidValue("runs", runs, takes)
-    history = np.zeros((kinds * N, slots, runs))
+    history = _zeros(kinds * N, slots, runs)
     history[RATE * N : (RATE + 1) * N] = ready.initial_rate[:, None, None]
     history[BACKLOG * N : (BACKLOG + 1) * N] = ready.plant.standing
     present = np.zeros((kinds * N, slots), dtype=np.uint8)
     present[: 2 * N] = 1
-    return LinkState(history, present, np.zeros((6, N, runs)), np.zeros(runs))
+    return LinkState(
+        history,
+        present,
+        sums=_zeros(N, 6, LANES),
+        command=_zeros(N + WIDE - 1, LANES),
+        scratch=_zeros(3 * LANES),
+        offered=_zeros(runs),
+    )
+
+
+def _zeros(*shape: int) -> np.ndarray:
+    """Zeros that begin where a line of the cache does: a vector instruction then needs one line, and not two."""
+    count = int(np.prod(shape))
+    room = np.zeros(count + _LINE // 8)
+    first = -room.ctypes.data % _LINE // 8
+    return room[first : first + count].reshape(shape)
 
 
 def power_of_2(least: int) -> int:

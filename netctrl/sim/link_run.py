@@ -18,6 +18,7 @@ from netctrl.sim.demands import DemandSource, run_seeds
 from netctrl.sim.link_kernel import (
     ARRIVED,
     DEPARTED,
+    LANES,
     LOST,
     RATE_SQUARE,
     WAITING,
@@ -32,9 +33,6 @@ __all__ = ["LANES", "simulate_network"]
 
 Progress = Callable[[float], None]
 
-LANES = 128
-"""Runs side by side: enough to fill vector instructions, few enough that what a small network remembers stays in the
-cache."""
 _CHUNK = 2**21  # bytes of demands at a time
 
 
@@ -149,6 +147,7 @@ def _run_block(
         demand = source.draw(min(chunk, end - step))
         if step == scenario.warmup_steps:
             before = state.history[N : 2 * N, step % slots].copy()
-        advance_links(ready.plant, ready.taps, state, demand, step, scenario.warmup_steps, watched)
+        advance_links(ready.plant, ready.taps, *ready.tiles, state, demand, step, scenario.warmup_steps, watched)
         step += len(demand)
-    return LinkRuns(state.sums, state.history[N : 2 * N, step % slots] - before, state.offered, watched)
+    sums = state.sums[:, :, : len(numbers)].transpose(1, 0, 2)
+    return LinkRuns(sums, state.history[N : 2 * N, step % slots] - before, state.offered, watched)
