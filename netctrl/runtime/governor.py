@@ -109,7 +109,7 @@ def govern(
     start = np.asarray(given, dtype=float) - law.output_offset
     inputs = governor.by_state @ np.concatenate([state.estimate, state.integral]) + governor.by_reference @ start
     change = governor.by_reference @ (goal - start)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room = np.where(change > 0.0, (governor.high - inputs) / change, (governor.low - inputs) / change)
     share = float(np.clip(room[change != 0.0].min(initial=1.0), 0.0, 1.0))
     return law.output_offset + start + share * (goal - start), possible
