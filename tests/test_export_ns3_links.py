@@ -72,10 +72,10 @@ NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
 
 
 def same(text: str, other: str) -> bool:
-    """Equal but for the last digits of numbers, which follow the machine's floating point."""
+    """Equal but for the last digits of numbers: the best myopic gains are known to 1e-8, where the cost is flat."""
     left, right = NUMBER.split(text), NUMBER.split(other)
     return left[::2] == right[::2] and bool(
-        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-9, atol=1e-12)
+        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-7, atol=1e-12)
     )
 
 

@@ -21,7 +21,7 @@ from netctrl.export.ns3_links import PACKET_SIZE, render
 from netctrl.export.ns3_links_run import run_links, table_name
 from netctrl.export.ns3_run import Ns3, compile_program, find_ns3
 from netctrl.model.artifact import provenance
-from netctrl.model.network import Demand, Link
+from netctrl.model.network import Demand, Link, Network
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.policy import Fifo, StaticPacing
 from netctrl.sim.link_plan import link_plan, run_tables
@@ -45,7 +45,7 @@ def together() -> NetworkScenario:
     demands = (*network.demands, demand)
     return NetworkScenario(
         name="together",
-        network=msgspec.structs.replace(network, links=(*network.links, *steady), demands=demands, nodes=()),
+        network=Network(name=network.name, links=(*network.links, *steady), demands=demands),
         interval=0.01,
         duration=20.0,
         warmup=2.0,
