@@ -51,7 +51,7 @@ class TcpEstimates(_Record, frozen=True):
     goodput_bit_per_s: Estimate
     """Payload that came to the end, in order."""
     round_trip_s: Estimate
-    """Mean over TCP's own samples."""
+    """TCP's newest sample, mean over acknowledgements."""
     retransmission_ratio: Estimate
     """Sent again, of all payload sent."""
 

@@ -53,8 +53,8 @@ struct TcpCounters
     uint64_t arrived = 0;    ///< payload, in order [byte]
     uint64_t sent = 0;       ///< payload [byte]
     uint64_t again = 0;      ///< of it what had been sent before [byte]
-    uint64_t samples = 0;    ///< of the round trip
-    double roundTrips = 0.0; ///< their sum [s]
+    uint64_t samples = 0;    ///< acknowledgements
+    double roundTrips = 0.0; ///< sum of the newest samples at each of them [s]
 };
 
 /// Sums over the intervals that count.

@@ -100,6 +100,7 @@ class TcpFlow
         m_socket->SetConnectCallback(MakeCallback(&TcpFlow::Fill, this), MakeNullCallback<void, Ptr<Socket>>());
         m_socket->SetSendCallback(MakeCallback(&TcpFlow::Room, this));
         m_socket->TraceConnectWithoutContext("RTT", MakeCallback(&TcpFlow::RoundTrip, this));
+        m_socket->TraceConnectWithoutContext("Rx", MakeCallback(&TcpFlow::Received, this));
         m_socket->TraceConnectWithoutContext("Tx", MakeCallback(&TcpFlow::Sent, this));
         m_socket->Connect(InetSocketAddress(Ipv4Address(m_end), kPort));
     }
@@ -119,10 +120,18 @@ class TcpFlow
         }
     }
 
-    void RoundTrip(Time, Time sample)
+    void RoundTrip(Time, Time sample) // told where it differs from the last
     {
-        m_counters.roundTrips += sample.GetSeconds();
-        ++m_counters.samples;
+        m_roundTrip = sample;
+    }
+
+    void Received(Ptr<const Packet>, const TcpHeader&, Ptr<const TcpSocketBase>)
+    {
+        if (m_roundTrip.IsStrictlyPositive())
+        {
+            m_counters.roundTrips += m_roundTrip.GetSeconds();
+            ++m_counters.samples;
+        }
     }
 
     void Sent(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>)
@@ -150,6 +159,7 @@ class TcpFlow
     TcpCounters& m_counters;
     Ptr<Socket> m_socket;
     SequenceNumber32 m_newest{0};
+    Time m_roundTrip; ///< newest sample
 };
 
 /// The flows of a demand, and where they end.
