@@ -48,6 +48,8 @@ FIGURES = (
     "hftrac/fig11",
     "hftrac/fig12",
     "hftrac/fig13",
+    "hftrac/fig15",
+    "hftrac/fig16",
 )
 IN_NS3 = ("hftrac/fig13", "hftrac/fig15", "hftrac/fig16")
 """Left out where there is no ns-3: the fluid has no TCP over networks."""

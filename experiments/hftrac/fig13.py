@@ -95,8 +95,11 @@ def compute(data: pd.DataFrame) -> dict[str, float]:
     found = {
         "fig13-loss-15": less[15.0],
         "fig13-loss-20": less[20.0],
-        "fig13-throughput-least": more.min(),
+        "fig13-throughput-15": more[15.0],
+        "fig13-throughput-20": more[20.0],
         "fig13-throughput-25": more[25.0],
+        "fig13-loss-25": less[25.0],
+        "fig13-last-25": 1.0 - paced.lost_s3d[25.0] / fifo.lost_s3d[25.0],
         "fig13-low": fifo.loss[5.0] / fifo.loss[25.0],
         "fig13-low-place": fifo.lost_s13[5.0] / fifo.filter(like="lost_").loc[5.0].sum(),
         "fig13-static-throughput": (static.goodput / fifo.goodput)[25.0] - 1.0,
@@ -120,9 +123,9 @@ def draw(data: pd.DataFrame) -> Figure:
     verdict(
         figure,
         "Paper: coordinated HFTraC loses less, by over a half where the background is 15 to 20 Mbit/s, and so TCP is"
-        " faster. Here, in stock ns-3, TCP is faster where the background is heavy,\nbut more is lost: hosts lose of the"
-        f" background what their buffers have no room for. mu = {MU:g}. Points: {RUNS} runs of {SECONDS:g} s; lines:"
-        " their means.",
+        " faster. In stock ns-3 TCP is faster where the background is heavy, and S3 -> Dst\nloses less; at 25 Mbit/s"
+        " hosts lose of the background what their buffers have no room for."
+        f" mu = {MU:g}. Points: {RUNS} runs of {SECONDS:g} s; lines: their means.",
     )
     return figure
 

@@ -1,9 +1,10 @@
 """HFTraC paper, Fig. 15: utilization under RED and PI with TCP Reno on the lab testbed, with and without HFTraC.
 
 In ns-3: 20 flows from each source, ECN, packets of 1 kB as in the paper. It publishes neither mu, nominal rates,
-buffers nor gains of PI: mu is 0.1 here, nominal rates are what fills S3 -> Dst, half for each source; buffers are 100 kB, RED's
-upper threshold is three times the lower, and PI's gains are by the rule of Hollot et al. for 40 flows with a round trip
-of 50 ms (crossover at 4 rad/s). The queue is at all links. Of Fig. 15b's UDP the mean is known to the controllers.
+buffers nor gains of PI: mu is 0.1 here; nominal rates are what fills S3 -> Dst, half for each source; buffers are 100
+kB; RED's upper threshold is three times the lower; PI's gains are by the rule of Hollot et al. for 40 flows with a
+round trip of 50 ms (crossover at 4 rad/s). The queue is at all links. Of Fig. 15b's UDP the mean is known to the
+controllers.
 
 One run of 4 s that count, after 3 s, for each point, and one level of background: short enough for CI, half a minute of
 one core.
@@ -137,7 +138,8 @@ def draw(data: pd.DataFrame) -> Figure:
         figure,
         "Paper: with HFTraC up to 5 % more utilization at the same buffer occupancy. Here, in stock ns-3, a short queue"
         " at the bottleneck is used better, as packets wait at hosts and switches before it; where\nall queues count"
-        f" there is next to no gain. With UDP the bottleneck is full either way. mu = {MU:g}, one run of {SECONDS:g} s each.",
+        " there is next to no gain. With UDP the bottleneck is full either way."
+        f" mu = {MU:g}, one run of {SECONDS:g} s each.",
     )
     return figure
 

@@ -26,7 +26,7 @@
 #include "ns3/tcp-cubic.h"
 #include "ns3/tcp-header.h"
 #include "ns3/tcp-l4-protocol.h"
-#include "ns3/tcp-prr-recovery.h"
+#include "ns3/tcp-recovery-ops.h"
 #include "ns3/tcp-socket-base.h"
 #include "ns3/tcp-socket-factory.h"
 #include "ns3/tcp-vegas.h"
@@ -46,7 +46,8 @@ constexpr uint32_t kSegment = kPacketSize - 40; // IP and TCP without options
 inline void
 SetTcpDefaults()
 {
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpPrrRecovery::GetTypeId()));
+    // Not PRR: that of ns-3.37 sends again whole windows at once, over and over, where a first queue has no room for them.
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kSegment));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
