@@ -105,7 +105,7 @@ def compute(data: pd.DataFrame) -> dict[str, float]:
             f"fig15a-{name}-least": by_queue.min(),
             f"fig15a-{name}-all": by_all.max(),
             f"fig15a-{name}-queue": paced.backlog[first] / fifo.backlog[first],
-            f"fig15b-{name}": paced.utilization[level] - fifo.utilization[level],
+            f"fig15b-{name}": min(paced.utilization[level], fifo.utilization[level]),
             f"fig15b-{name}-queue": paced.backlog[level] / fifo.backlog[level],
         }
     return {name: float(value) for name, value in found.items()}
@@ -138,7 +138,7 @@ def draw(data: pd.DataFrame) -> Figure:
         figure,
         "Paper: with HFTraC up to 5 % more utilization at the same buffer occupancy. Here, in stock ns-3, a short queue"
         " at the bottleneck is used better, as packets wait at hosts and switches before it; where\nall queues count"
-        " there is next to no gain. With UDP the bottleneck is full either way."
+        " there is no gain. With UDP the bottleneck is full either way."
         f" mu = {MU:g}, one run of {SECONDS:g} s each.",
     )
     return figure
