@@ -46,7 +46,7 @@ constexpr uint32_t kSegment = kPacketSize - 40; // IP and TCP without options
 inline void
 SetTcpDefaults()
 {
-    // Not PRR: that of ns-3.37 sends again whole windows at once, over and over, where a first queue has no room for them.
+    // Not PRR: that of ns-3.37 more often sends whole windows again at once, where a first queue has no room for them.
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kSegment));
