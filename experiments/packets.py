@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from netctrl.design.hftrac import scenario_law
 from netctrl.errors import NetctrlError
 from netctrl.export.ns3 import render
+from netctrl.export.ns3_links import PACKET_SIZE
+from netctrl.export.ns3_links import render as links_program
+from netctrl.export.ns3_links_run import run_links, table_name
 from netctrl.export.ns3_run import compile_program, find_ns3, run_program
 from netctrl.model.artifact import provenance
+from netctrl.model.network_result import NetworkResult
+from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.scenario import Scenario
 from netctrl.model.simulation import SimulationResult
+from netctrl.sim.link_plan import link_plan, run_tables
 from netctrl.sim.traffic import draw_flows
 
 HOURS = 3600.0
@@ -70,3 +78,55 @@ def run_all(scenarios: Sequence[Scenario]) -> list[SimulationResult]:
     """All scenarios, as many at a time as there are cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(run_ns3, scenarios))
+
+
+_TABLE = re.compile(r"inline const (\S.*?) (k\w+) = (.*?);\n", re.DOTALL)
+
+
+def run_networks(
+    scenarios: Sequence[NetworkScenario], runs: int, packet_size: int = PACKET_SIZE
+) -> list[NetworkResult]:
+    """Networks of the same links and times in real ns-3, by one program for all, as compiling takes seconds.
+
+    Each table of the program that differs becomes a list of tables, from which the environment chooses.
+    """
+    made, numbers = provenance(seed=scenarios[0].seed, libraries=("numpy",)), range(runs)
+    plans = [link_plan(each, scenario_law(each)) for each in scenarios]
+    rendered = [
+        links_program(each, plan, packet_size=packet_size, provenance=made)
+        for each, plan in zip(scenarios, plans, strict=True)
+    ]
+    found = []
+    with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
+        program, ns3 = Path(name), find_ns3()
+        for file, text in rendered[0].items():
+            (program / file).write_text(_with_all([files[file] for files in rendered], text), encoding="utf-8")
+        compile_program(program, ns3)
+        for number, (scenario, plan) in enumerate(zip(scenarios, plans, strict=True)):
+            folder = program / str(number)
+            folder.mkdir()
+            start = folder / "scenario"
+            start.write_text(f'#!/bin/sh\nCASE={number} exec ../scenario "$@"\n')
+            start.chmod(0o755)
+            for run, table in zip(numbers, run_tables(scenario, plan, numbers), strict=True):
+                (folder / table_name(run)).write_bytes(table)
+            found.append(run_links(folder, scenario, plan, numbers, ns3=ns3, provenance=made, watch=False))
+    return found
+
+
+def _with_all(texts: list[str], first: str) -> str:
+    if all(text == first for text in texts):
+        return first
+    tables = [{name: value for _, name, value in _TABLE.findall(text)} for text in texts]
+    rest = {_TABLE.sub("", text) for text in texts}
+    if len(rest) > 1:
+        raise ValueError("these scenarios differ in more than tables")
+
+    def chosen(match: re.Match[str]) -> str:
+        kind, name, value = match.groups()
+        if all(each[name] == value for each in tables):
+            return match[0]
+        every = ",\n".join(each[name] for each in tables)
+        return f'inline const {kind} {name} = std::vector<{kind}>{{{every}}}.at(std::atoi(std::getenv("CASE")));\n'
+
+    return "#include <cstdlib>\n#include <vector>\n" + _TABLE.sub(chosen, first)

@@ -21,8 +21,9 @@ from netctrl.export.ns3 import MARKER
 from netctrl.export.ns3_links import FIXED_FILES, SHARED_FILES, render
 from netctrl.export.ns3_run import find_ns3
 from netctrl.model.artifact import Provenance
-from netctrl.model.network_scenario import Messages, NetworkScenario
+from netctrl.model.network_scenario import Messages, NetworkScenario, TcpDemand
 from netctrl.model.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.model.queue import CodelQueue, PieQueue
 from netctrl.runtime.taps import BACKLOG, RATE
 from netctrl.sim import link_plan as link_plan_module
 from netctrl.sim.demands import DemandSource, run_seeds
@@ -62,8 +63,11 @@ def cases() -> dict[str, dict[str, str]]:
     """Of laws without responses: how many numbers of these are rounding differs from machine to machine."""
     myopic = coordinated("auto", architecture="myopic", links=("e1", "s13"), standing_backlog=1e3)
     central = coordinated("auto", architecture="centralized", information_delay=1)
+    carried = {"demand": "p2", "flows": 5, "variant": "vegas", "start": (0.0, 0.5), "ecn": True}
+    managed = {"tcp": (TcpDemand(**carried),), "queue": PieQueue(target="5ms")}
     return {
         "links": rendered(scenario(myopic)),
+        "links-tcp": rendered(scenario(StaticPacing(factor=1.1), **managed)),
         "links-late": rendered(scenario(central, LATE, "tandem"), packet_size=300, sampled_delays=True),
     }
 
@@ -79,7 +83,7 @@ def same(text: str, other: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("case", ["links", "links-late"])
+@pytest.mark.parametrize("case", ["links", "links-tcp", "links-late"])
 def test_generated_text_is_what_is_stored(case):
     files = cases()[case]
     assert set(files) == {*GENERATED, *FIXED_FILES, *SHARED_FILES}
@@ -89,8 +93,8 @@ def test_generated_text_is_what_is_stored(case):
 
 
 def test_fixed_files_are_the_same_in_every_export():
-    first, second = cases().values()
-    assert [name for name in (*FIXED_FILES, *SHARED_FILES) if first[name] != second[name]] == []
+    first, *others = cases().values()
+    assert [name for name in (*FIXED_FILES, *SHARED_FILES) for other in others if first[name] != other[name]] == []
 
 
 # --- what can't be expressed -----------------------------------------------------------------------------------------
@@ -110,6 +114,7 @@ def changed(**link) -> NetworkScenario:
         (changed(buffer=1e10), {}, "network.links.e1.buffer", "4294967294"),
         (changed(capacity=1e12), {}, "network.links.e1.capacity", "100 ns"),
         (changed(delay=1e-12), {}, "network.links.e1.delay", "ns"),
+        (scenario(Fifo(), queue=CodelQueue(target=1e-7)), {}, "queue.target", "1024 ns"),
         (scenario(Fifo()), {"packet_size": 99}, "packet_size", "100 to 65000"),
         (scenario(Fifo()), {"packet_size": 1500.0}, "packet_size", "whole"),
     ],
@@ -145,6 +150,18 @@ def test_the_table_of_a_run_is_what_the_fluid_draws():
         assert np.array_equal(np.frombuffer(table, count=600).reshape(300, 2), demand[:, :, run])
     assert len(first) == 300 * (2 * 8 + 4 * plan.hearing.messages + 5) + 5 * 4
     assert plan.split == ((0, 0, 1.0), (1, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0), (1, 3, 0.75), (1, 4, 0.25))
+
+
+def test_what_tcp_carries_sends_no_udp():
+    asked = scenario(Fifo())
+    carried = msgspec.structs.replace(asked, tcp=(TcpDemand(demand="p1"),))
+    plain, tcp = (
+        np.frombuffer(next(run_tables(each, link_plan(each), (0,))), count=600).reshape(300, 2)
+        for each in (asked, carried)
+    )
+    assert not tcp[:, 0].any()
+    assert plain[:, 0].mean() > 15e6
+    assert np.array_equal(tcp[:, 1], plain[:, 1])
 
 
 # --- the laws, compiled ----------------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from netctrl.errors import InvalidValue
 from netctrl.export._cpp import nanoseconds, real, row
 from netctrl.model.queue import (
@@ -16,13 +18,14 @@ from netctrl.model.queue import (
     FastArcQueue,
     PieQueue,
     PiQueue,
+    Queue,
     RateError,
     RedQueue,
     SfcQueue,
 )
 from netctrl.model.scenario import Link
 
-__all__ = ["queue_initializer"]
+__all__ = ["queue_initializer", "settings_initializer"]
 
 _CODEL_TICK_S = 1.024e-6
 """ns-3's CoDel counts time in units of 1024 ns, 32 bits of them."""
@@ -39,14 +42,20 @@ def queue_initializer(link: Link, packet_size: int) -> str:
     InvalidValue
         A value, or a whole kind of queue, that ns-3's queue disc can't express; names the link's field.
     """
-    where = f"links.{link.id}.queue"
-    kind, fields = _KINDS[type(link.queue)](link, where, packet_size)
+    queue = link.queue
+    if isinstance(queue, AvqQueue) and queue.virtual_buffer is None and link.buffer is not None:
+        queue = msgspec.structs.replace(queue, virtual_buffer=link.buffer)
+    return settings_initializer(queue, f"links.{link.id}.queue", packet_size)
+
+
+def settings_initializer(queue: Queue, where: str, packet_size: int) -> str:
+    """The same of a queue by itself, whose place in a file is `where`."""
+    kind, fields = _KINDS[type(queue)](queue, where, packet_size)
     lines = [f"        {text}, // {what}" for what, text in fields]
     return "\n".join([f"    {kind}{{", *lines, "    },"]) if lines else f"    {kind}{{}},"
 
 
-def _arc(link: Link, where: str, packet_size: int) -> tuple[str, list[Field]]:
-    queue: Any = link.queue
+def _arc(queue: Any, where: str, packet_size: int) -> tuple[str, list[Field]]:
     error: RateError | None = queue.rate_error
     terms = (0.0, 1.0, 0.0) if error is None else (error.amplitude, error.frequency_rad_s, error.start)
     return "ArcLaw", [
@@ -59,8 +68,7 @@ def _arc(link: Link, where: str, packet_size: int) -> tuple[str, list[Field]]:
     ]
 
 
-def _pi(link: Link, where: str, packet_size: int) -> tuple[str, list[Field]]:
-    queue: Any = link.queue
+def _pi(queue: Any, where: str, packet_size: int) -> tuple[str, list[Field]]:
     return "PiLaw", [
         ("alpha [1/packet]", real(queue.alpha)),
         ("beta [1/packet]", real(queue.beta)),
@@ -70,8 +78,7 @@ def _pi(link: Link, where: str, packet_size: int) -> tuple[str, list[Field]]:
     ]
 
 
-def _sfc(link: Link, where: str, packet_size: int) -> tuple[str, list[Field]]:
-    queue: Any = link.queue
+def _sfc(queue: Any, where: str, packet_size: int) -> tuple[str, list[Field]]:
     return "SfcLaw", [
         ("k1 [1/packet]", real(queue.k1)),
         ("k2", real(queue.k2)),
@@ -81,20 +88,17 @@ def _sfc(link: Link, where: str, packet_size: int) -> tuple[str, list[Field]]:
     ]
 
 
-def _avq(link: Link, where: str, _: int) -> tuple[str, list[Field]]:
-    queue: Any = link.queue
-    virtual_buffer = queue.virtual_buffer if queue.virtual_buffer is not None else link.buffer
-    if virtual_buffer is None:
+def _avq(queue: Any, where: str, _: int) -> tuple[str, list[Field]]:
+    if queue.virtual_buffer is None:
         raise InvalidValue(f"{where}.virtual_buffer", None, "a size: the link's own buffer is unlimited")
     return "AvqLaw", [
         ("target utilization", real(queue.target_utilization)),
         ("damping [1/s]", real(queue.damping)),
-        ("virtual buffer [byte]", real(virtual_buffer)),
+        ("virtual buffer [byte]", real(queue.virtual_buffer)),
     ]
 
 
-def _red(link: Link, _: str, __: int) -> tuple[str, list[Field]]:
-    queue: Any = link.queue
+def _red(queue: Any, _: str, __: int) -> tuple[str, list[Field]]:
     return "RedSettings", [
         ("min threshold [byte]", real(queue.min_threshold)),
         ("max threshold [byte]", real(queue.max_threshold)),
@@ -103,8 +107,7 @@ def _red(link: Link, _: str, __: int) -> tuple[str, list[Field]]:
     ]
 
 
-def _pie(link: Link, where: str, _: int) -> tuple[str, list[Field]]:
-    queue: Any = link.queue
+def _pie(queue: Any, where: str, _: int) -> tuple[str, list[Field]]:
     return "PieSettings", [
         ("target [ns]", str(nanoseconds(f"{where}.target", queue.target))),
         ("update [ns]", str(nanoseconds(f"{where}.update", queue.update))),
@@ -114,8 +117,7 @@ def _pie(link: Link, where: str, _: int) -> tuple[str, list[Field]]:
     ]
 
 
-def _codel(link: Link, where: str, _: int) -> tuple[str, list[Field]]:
-    queue: Any = link.queue
+def _codel(queue: Any, where: str, _: int) -> tuple[str, list[Field]]:
     for name in ("target", "interval"):
         if not _CODEL_TICK_S <= getattr(queue, name) < 2**31 * _CODEL_TICK_S:
             takes = "a time from 1.024 us to 2199 s: ns-3's CoDel counts in units of 1024 ns"
@@ -126,18 +128,18 @@ def _codel(link: Link, where: str, _: int) -> tuple[str, list[Field]]:
     ]
 
 
-def _droptail(_: Link, __: str, ___: int) -> tuple[str, list[Field]]:
+def _droptail(_: Any, __: str, ___: int) -> tuple[str, list[Field]]:
     return "FifoSettings", []
 
 
-def _fluid_only(link: Link, where: str, _: int) -> tuple[str, list[Field]]:
+def _fluid_only(queue: Any, where: str, _: int) -> tuple[str, list[Field]]:
     takes = "a queue that stock ns-3 can run; FAST and its queue are for the fluid simulator only"
-    raise InvalidValue(f"{where}.kind", link.queue.__struct_config__.tag, takes)
+    raise InvalidValue(f"{where}.kind", queue.__struct_config__.tag, takes)
 
 
-def _no_design(link: Link, where: str, _: int) -> tuple[str, list[Field]]:
+def _no_design(queue: Any, where: str, _: int) -> tuple[str, list[Field]]:
     takes = "a queue, or give a Design whose law goes there"
-    raise InvalidValue(f"{where}.kind", link.queue.__struct_config__.tag, takes)
+    raise InvalidValue(f"{where}.kind", queue.__struct_config__.tag, takes)
 
 
 def _seconds(name: str, seconds: float) -> str:
@@ -145,7 +147,7 @@ def _seconds(name: str, seconds: float) -> str:
     return real(seconds)
 
 
-_KINDS: dict[type, Callable[[Link, str, int], tuple[str, list[Field]]]] = {
+_KINDS: dict[type, Callable[[Any, str, int], tuple[str, list[Field]]]] = {
     ArcQueue: _arc,
     PiQueue: _pi,
     AvqQueue: _avq,

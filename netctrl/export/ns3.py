@@ -19,11 +19,13 @@ from netctrl.model.artifact import ArcDesign, Provenance
 from netctrl.model.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, WebFlows
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FIXED_FILES", "MARKER", "MAX_RECORDS", "check_capacity", "render"]
+__all__ = ["FIXED_FILES", "MARKER", "MAX_RECORDS", "check_capacity", "render", "socket_buffer"]
 
 FIXED_FILES = (
     "netctrl-laws.h",
     "netctrl-queue-discs.h",
+    "netctrl-queue-settings.h",
+    "netctrl-queues.h",
     "netctrl-tables.h",
     "netctrl-routing.h",
     "netctrl-lines.h",
@@ -243,6 +245,11 @@ def _socket_buffer(scenario: Scenario) -> int:
     )
     longest = max(group.rtt[1] for group in scenario.flows) + 2.0 * sum(c.delay or 0.0 for c in scenario.changes)
     waiting = sum(link.buffer or 0.0 for link in scenario.links)
+    return socket_buffer(fastest, longest, waiting)
+
+
+def socket_buffer(fastest: float, longest: float, waiting: float) -> int:
+    """TCP's buffers [byte], of which no window runs out: capacity [bit/s], round trip [s] and all buffers [byte]."""
     low, high = _BUFFER_BYTES
     return int(min(max(4.0 * (fastest * longest / BITS_PER_BYTE + waiting), low), high))
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
 from netctrl.export._cpp import nanoseconds, real, row, string
-from netctrl.export.ns3 import MARKER, MAX_RECORDS, check_capacity
+from netctrl.export._ns3_queues import settings_initializer
+from netctrl.export.ns3 import MARKER, MAX_RECORDS, check_capacity, socket_buffer
 from netctrl.model.artifact import Provenance
 from netctrl.model.network import Link
 from netctrl.model.network_scenario import NetworkScenario
@@ -30,10 +31,20 @@ FIXED_FILES = (
     "netctrl-pacer.h",
     "netctrl-split-routing.h",
     "netctrl-demands.h",
+    "netctrl-tcp.h",
     "main.cc",
     "README.txt",
 )
-SHARED_FILES = ("netctrl-routing.h", "netctrl-lines.h", "netctrl-program.h", "Makefile")
+SHARED_FILES = (
+    "netctrl-laws.h",
+    "netctrl-queue-discs.h",
+    "netctrl-queue-settings.h",
+    "netctrl-queues.h",
+    "netctrl-routing.h",
+    "netctrl-lines.h",
+    "netctrl-program.h",
+    "Makefile",
+)
 """Those of all programs; both are copied from the templates as they are."""
 
 PACKET_SIZE = 1500
@@ -225,6 +236,8 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
         "uint32_t kPacketSize": (f"{size}U", "[byte], with IP and UDP headers"),
         "double kStanding": (real(plan.standing), "backlog around which squares are taken, over the interval [bit/s]"),
         "int kNodes": (len(nodes), ""),
+        "uint32_t kSeed": (f"{scenario.seed}U", ""),
+        "uint32_t kSocketBuffer": (f"{_socket_buffer(links)}U", "[byte], of TCP at both ends"),
     }
     lines = [
         MARKER,
@@ -258,6 +271,7 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
             "demand, link, share",
             [row([str(i), str(link), real(share)]) for i, link, share in plan.split],
         ),
+        "TcpRow> kTcp": ("demand, flows, variant, first, last, ecn", _tcp(scenario)),
     }
     for name, (columns, rows) in tables.items():
         lines += [
@@ -267,7 +281,34 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
             *(f"    {each}," for each in rows),
             "};",
         ]
+    queue = settings_initializer(scenario.queue, "queue", size).strip().removesuffix(",")
+    lines += ["", "/// Of each link, inside of its pacer.", f"inline const QueueSettings kQueue = {queue};"]
     return "\n".join([*lines, "", "} // namespace netctrl", "", "#endif // NETCTRL_SCENARIO_H", ""])
+
+
+_VARIANTS = {"cubic": "TcpVariant::kCubic", "newreno": "TcpVariant::kNewReno", "vegas": "TcpVariant::kVegas"}
+
+
+def _tcp(scenario: NetworkScenario) -> list[str]:
+    number = {demand.id: i for i, demand in enumerate(scenario.network.demands)}
+    return [
+        row(
+            [
+                str(number[tcp.demand]),
+                str(tcp.flows),
+                _VARIANTS[tcp.variant],
+                *(str(nanoseconds(f"tcp.{tcp.demand}.start", end)) for end in tcp.start),
+                _flag(tcp.ecn),
+            ]
+        )
+        for tcp in scenario.tcp
+    ]
+
+
+def _socket_buffer(links: list[Link]) -> int:
+    """For the way over all links and back, with all that waits at them."""
+    waiting = sum(link.buffer or 0.0 for link in links)
+    return socket_buffer(max(link.capacity for link in links), 2.0 * sum(link.delay for link in links), waiting)
 
 
 def _link(link: Link, nodes: dict[str, int], delay: float, plan: LinkPlan, number: int) -> str:

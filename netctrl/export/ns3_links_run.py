@@ -14,9 +14,10 @@ import numpy as np
 from netctrl.errors import NetctrlError, checked_jobs
 from netctrl.export.ns3_run import Ns3, execute, read_table
 from netctrl.model.artifact import Provenance
-from netctrl.model.network_result import NetworkResult
+from netctrl.model.network_result import NetworkResult, TcpResult
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.runtime.link_plan import LinkPlan
+from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["run_links", "table_name"]
 
@@ -68,15 +69,20 @@ def run_links(
     """
     _execute_all(folder, runs, checked_jobs(n_jobs), watch, progress)
     N, T = len(plan.links), scenario.steps if watch else 0
+    seconds = (scenario.steps - scenario.warmup_steps) * scenario.interval
     try:
-        tables = np.array([_rows(read_table(folder / f"result-{run}.csv", _COLUMNS), 1 + N) for run in runs])
+        tables = np.array(
+            [_rows(read_table(folder / f"result-{run}.csv", _COLUMNS), 1 + N + len(scenario.tcp)) for run in runs]
+        )
         watched = np.zeros((_WATCHED, N, 0))
         if watch:
             series = _rows(read_table(folder / f"series-{runs[0]}.csv", 1 + _WATCHED * N, skip=1), T)
             watched = series[:, 1:].reshape(T, N, _WATCHED).transpose(2, 1, 0).copy()
     except (OSError, ValueError) as error:
         raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
-    arrived, departed, lost, growth, backlog, rate_square, backlog_square = tables[:, 1:].transpose(2, 0, 1).copy()
+    arrived, departed, lost, growth, backlog, rate_square, backlog_square = (
+        tables[:, 1 : 1 + N].transpose(2, 0, 1).copy()
+    )
     capacity = {link.id: link.capacity for link in plan.network.links}
     return NetworkResult(
         scenario=scenario,
@@ -84,7 +90,7 @@ def run_links(
         links=plan.links,
         capacity_bit_per_s=np.array([capacity[name] for name in plan.links]),
         weight=plan.weight,
-        seconds=(scenario.steps - scenario.warmup_steps) * scenario.interval,
+        seconds=seconds,
         offered_bytes=tables[:, 0, 0].copy(),
         delivered_bytes=tables[:, 0, 1].copy(),
         arrived_bytes=arrived,
@@ -97,6 +103,16 @@ def run_links(
         watched_time_s=scenario.interval * np.arange(1, T + 1),
         watched=watched,
         provenance=provenance,
+        tcp=_tcp(tables[:, 1 + N :], seconds) if scenario.tcp else None,
+    )
+
+
+def _tcp(table: np.ndarray, seconds: float) -> TcpResult:
+    arrived, sent, again, round_trip = table[:, :, :4].transpose(2, 0, 1)
+    return TcpResult(
+        goodput_bit_per_s=arrived * (BITS_PER_BYTE / seconds),
+        round_trip_s=round_trip.copy(),
+        retransmission_ratio=np.divide(again, sent, out=np.zeros_like(sent), where=sent > 0.0),
     )
 
 

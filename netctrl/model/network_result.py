@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Estimate", "LinkEstimates", "NetworkResult", "NetworkSummary", "estimate"]
+__all__ = ["Estimate", "LinkEstimates", "NetworkResult", "NetworkSummary", "TcpEstimates", "TcpResult", "estimate"]
 
 
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -44,6 +44,18 @@ class LinkEstimates(_Record, frozen=True):
     """Of what arrives at the link."""
 
 
+class TcpEstimates(_Record, frozen=True):
+    """The TCP of one demand, all flows together."""
+
+    demand: str
+    goodput_bit_per_s: Estimate
+    """Payload that came to the end, in order."""
+    round_trip_s: Estimate
+    """TCP's newest sample, mean over acknowledgements."""
+    retransmission_ratio: Estimate
+    """Sent again, of all payload sent."""
+
+
 class NetworkSummary(_Record, frozen=True):
     """What came out, in numbers."""
 
@@ -61,6 +73,23 @@ class NetworkSummary(_Record, frozen=True):
     cost: Estimate | None
     """Σ_l E f_l² + mu_l E b_l² around nominal rates and the standing backlog [(bit/s)²]; null without mu."""
     links: tuple[LinkEstimates, ...]
+    tcp: tuple[TcpEstimates, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TcpResult:
+    """What R runs gave of M demands that are TCP, in the scenario's order; each (R, M)."""
+
+    goodput_bit_per_s: np.ndarray
+    round_trip_s: np.ndarray
+    retransmission_ratio: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name in ("goodput_bit_per_s", "round_trip_s", "retransmission_ratio"):
+            values = getattr(self, name)
+            if values.shape != self.goodput_bit_per_s.shape or values.ndim != 2:
+                raise InvalidValue(name, values.shape, "an array of shape (runs, demands of TCP)")
+            values.setflags(write=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -92,6 +121,8 @@ class NetworkResult:
     watched : ndarray, shape (3, N, T)
         Of the first run from its very beginning: backlog [byte], rate [bit/s] and loss [byte] of each interval.
     provenance : Provenance
+    tcp : TcpResult or None
+        None without TCP.
     """
 
     scenario: NetworkScenario
@@ -112,6 +143,7 @@ class NetworkResult:
     watched_time_s: np.ndarray
     watched: np.ndarray
     provenance: Provenance
+    tcp: TcpResult | None = None
 
     def __post_init__(self) -> None:
         R, N = self.backlog_bytes.shape
@@ -165,6 +197,7 @@ class NetworkResult:
             throughput_bit_per_s=estimate(self.delivered_bytes * (BITS_PER_BYTE / self.seconds)),
             cost=None if cost is None else estimate(cost),
             links=links,
+            tcp=() if self.tcp is None else _tcp_estimates(self.scenario, self.tcp),
         )
 
     def to_pandas(self) -> pd.DataFrame:
@@ -186,6 +219,18 @@ class NetworkResult:
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())
+
+
+def _tcp_estimates(scenario: NetworkScenario, tcp: TcpResult) -> tuple[TcpEstimates, ...]:
+    return tuple(
+        TcpEstimates(
+            demand=each.demand,
+            goodput_bit_per_s=estimate(tcp.goodput_bit_per_s[:, column]),
+            round_trip_s=estimate(tcp.round_trip_s[:, column]),
+            retransmission_ratio=estimate(tcp.retransmission_ratio[:, column]),
+        )
+        for column, each in enumerate(scenario.tcp)
+    )
 
 
 def estimate(values: np.ndarray) -> Estimate:
@@ -214,6 +259,15 @@ def network_table(summary: NetworkSummary) -> tuple[str, list[tuple[str, str]]]:
             f"backlog {_text(link.backlog_bytes, 1e3, 'kB')}",
         )
         for link in summary.links
+    ]
+    rows += [
+        (
+            f"TCP of {each.demand}",
+            f"goodput {_text(each.goodput_bit_per_s, 1e6, 'Mbit/s')}, "
+            f"round trip {_text(each.round_trip_s, 1e-3, 'ms')}, "
+            f"sent again {_text(each.retransmission_ratio, 1e-2, '%')}",
+        )
+        for each in summary.tcp
     ]
     title = f"{summary.scenario} ({summary.simulator}), {summary.runs} runs of {summary.seconds:g} s, 95 % intervals"
     return title, rows

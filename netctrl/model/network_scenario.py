@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from math import isclose
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,22 +17,27 @@ from netctrl.model.network import Network, read_network
 from netctrl.model.policy import POLICIES, Fifo, Policy
 from netctrl.model.quantity import (
     Duration,
+    Label,
     Span,
     duration,
     flag,
     instant,
+    label,
     number,
     optional,
     record,
+    records,
     settle,
     span,
     whole,
 )
+from netctrl.model.queue import CodelQueue, DropTailQueue, PieQueue, PiQueue, RedQueue
 from netctrl.model.toml import read_toml
 
 __all__ = [
     "Messages",
     "NetworkScenario",
+    "TcpDemand",
     "content_error",
     "read_network_scenario",
     "scenario_content",
@@ -66,6 +71,32 @@ class Messages(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return self.loss == 0.0 and self.jitter[1] == 0.0 and not self.asynchronous
 
 
+class TcpDemand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """TCP in place of what a demand sends: flows that always have data, over the demand's ways.
+
+    The demand's mean is then what controllers believe; `std` and `traffic` don't count. UDP beside it is a demand of
+    its own. Segments fill the packets of ns-3's run.
+    """
+
+    demand: Label
+    """Id of a demand of the network."""
+    flows: int = 1
+    variant: Literal["cubic", "newreno", "vegas"] = "cubic"
+    start: Span = (0.0, 0.0)
+    """Of each flow, drawn uniformly."""
+    ecn: bool = False
+
+    def __post_init__(self) -> None:
+        settle(self, demand=label, flows=whole(1, 10_000, "a whole number of flows"), start=span, ecn=flag)
+        if self.variant not in TCP_VARIANTS:
+            raise InvalidValue("variant", self.variant, ", ".join(TCP_VARIANTS))
+
+
+TCP_VARIANTS = ("cubic", "newreno", "vegas")
+LINK_QUEUES = (DropTailQueue, RedQueue, PiQueue, PieQueue, CodelQueue)
+LinkQueue = DropTailQueue | RedQueue | PiQueue | PieQueue | CodelQueue
+
+
 class NetworkScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is simulated. Times in seconds, rates in bit/s, sizes in bytes; text with a unit is read when it is built.
 
@@ -88,6 +119,10 @@ class NetworkScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """Of the busiest link: all demands' means are scaled to it, their deviations stay; null: the network's own."""
     seed: int = 1
     messages: Messages = Messages()
+    tcp: tuple[TcpDemand, ...] = ()
+    """Demands that are TCP, one record each; they run in ns-3 only."""
+    queue: LinkQueue = DropTailQueue()
+    """What manages the buffer of every link; others than `droptail` run in ns-3 only."""
 
     def __post_init__(self) -> None:
         settle(self, messages=record(Messages))
@@ -106,6 +141,13 @@ class NetworkScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
             raise InvalidValue(
                 "warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s) by an interval or more"
             )
+        settle(self, tcp=records(TcpDemand), queue=record(*LINK_QUEUES))
+        demands = [demand.id for demand in self.network.demands]
+        carried = [each.demand for each in self.tcp]
+        for each in self.tcp:
+            if each.demand not in demands or carried.count(each.demand) > 1:
+                takes = f"ids of demands, each once; there are {shorten(', '.join(demands), 200)}"
+                raise InvalidValue("tcp.demand", each.demand, takes)
         known = [link.id for link in self.network.links]
         for name in getattr(self.policy, "links", ()):
             if name not in known:

@@ -72,8 +72,8 @@ def _split(ready: LinkProblem) -> tuple[tuple[int, int, float], ...]:
 def run_tables(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[bytes]:
     """What the runs of these numbers draw, each as bytes for a program to read.
 
-    Little-endian: rates, (steps, I) float64 [bit/s]; then phases, (N,) int32, by how many ticks each message is late or
-    −1, (steps, messages) int32, and whether a central command arrives, (steps, N) uint8.
+    Little-endian: rates, (steps, I) float64 [bit/s], 0 of what TCP carries; then phases, (N,) int32, by how many ticks
+    each message is late or −1, (steps, messages) int32, and whether a central command arrives, (steps, N) uint8.
 
     Raises
     ------
@@ -102,8 +102,10 @@ def run_tables(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -
 
 def _table(scenario: NetworkScenario, plan: LinkPlan, run: int, source: DemandSource) -> bytes:
     chunk = max(1, _CHUNK // (8 * len(plan.network.demands)))
+    carried = {each.demand for each in scenario.tcp}
+    udp = np.array([demand.id not in carried for demand in plan.network.demands], dtype=float)
     rates = (source.draw(min(chunk, scenario.steps - first)) for first in range(0, scenario.steps, chunk))
-    parts = [np.ascontiguousarray(rate[:, :, 0], dtype="<f8").tobytes() for rate in rates]
+    parts = [np.ascontiguousarray(udp * rate[:, :, 0], dtype="<f8").tobytes() for rate in rates]
     if plan.hearing is not None:
         messages = plan.hearing.messages
         phase, late, told = message_table(scenario, run, messages, len(plan.links))

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import checked_jobs, checked_whole
+from netctrl.errors import InvalidValue, checked_jobs, checked_whole
 from netctrl.model.artifact import provenance
 from netctrl.model.demand_traffic import TraceTraffic
 from netctrl.model.gain import LinkRateLaw
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.network_scenario import NetworkScenario
+from netctrl.model.queue import DropTailQueue
 from netctrl.model.trace import RateTrace, read_trace
 from netctrl.sim.demands import DemandSource, run_seeds
 from netctrl.sim.link_kernel import (
@@ -78,6 +79,13 @@ def simulate_network(
     checked_whole("runs", runs, "a whole number from 1 to 1000000", at_least=1, at_most=1_000_000)
     checked_whole("first_run", first_run, "a whole number of at least 0")
     checked_jobs(n_jobs)
+    if scenario.tcp:
+        raise InvalidValue(
+            "tcp", f"{len(scenario.tcp)} demands", "none in the fluid: TCP over networks runs in ns-3 only"
+        )
+    if not isinstance(scenario.queue, DropTailQueue):
+        takes = "droptail in the fluid: other queues at a network's links run in ns-3 only"
+        raise InvalidValue("queue.kind", scenario.queue.__struct_config__.tag, takes)
     ready = link_problem(scenario, law)
     numbers = [
         range(start, min(start + LANES, first_run + runs)) for start in range(first_run, first_run + runs, LANES)

@@ -16,18 +16,23 @@
 #include "netctrl-link-tables.h"
 #include "netctrl-pacer.h"
 #include "netctrl-program.h"
+#include "netctrl-queues.h"
 #include "netctrl-split-routing.h"
+#include "netctrl-tcp.h"
 #include "scenario.h"
 
-#include "ns3/fifo-queue-disc.h"
 #include "ns3/global-value.h"
 #include "ns3/internet-stack-helper.h"
 #include "ns3/ipv4-static-routing-helper.h"
 #include "ns3/ipv4.h"
+#include "ns3/random-variable-stream.h"
+#include "ns3/rng-seed-manager.h"
 #include "ns3/string.h"
 #include "ns3/traffic-control-layer.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -40,7 +45,8 @@ namespace netctrl
 {
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Nodes, links and the ends of demands. The channel of link k is in 12.x.y.0/30 with x.y = k; demand i ends at 11.x.y.1.
+// Nodes, links and the ends of demands. The channel of link k is in 12.x.y.0/30 with x.y = k; demand i ends at 11.x.y.1,
+// and where it is TCP begins at 13.x.y.1.
 
 class Network
 {
@@ -67,8 +73,15 @@ class Network
         for (const SplitRow& row : kSplits)
         {
             const uint32_t end = Subnet(11, row.demand) + 1;
-            auto routing = m_nodes[kLinks[row.link].source]->GetObject<Ipv4>()->GetRoutingProtocol();
-            DynamicCast<SplitRouting>(routing)->Add(end, m_lines[row.link].near.RouteTo(end), row.share);
+            Ptr<Ipv4Route> route = m_lines[row.link].near.RouteTo(end);
+            route->SetSource(Ipv4Address(Subnet(13, row.demand) + 1)); // which a TCP socket takes for its own
+            RoutingAt(kLinks[row.link].source)->Add(end, route, row.share, IsTcp(row.demand));
+        }
+        auto random = CreateObject<UniformRandomVariable>();
+        random->SetStream(0);
+        for (const TcpRow& row : kTcp)
+        {
+            AddTcp(row, random);
         }
     }
 
@@ -90,6 +103,12 @@ class Network
             ends.offered += sources[i]->Bytes();
             ends.delivered += m_sinks[i]->Bytes();
         }
+        for (const auto& tcp : m_tcp)
+        {
+            ends.tcp.push_back(tcp->Count());
+            ends.offered += ends.tcp.back().offered;
+            ends.delivered += ends.tcp.back().delivered;
+        }
         return ends;
     }
 
@@ -105,10 +124,8 @@ class Network
                                   DeviceRate(row.capacity),
                                   row.delay,
                                   "1p"); // packets wait in the pacer's child
-        Ptr<QueueDisc> child = CreateObject<FifoQueueDisc>();
-        child->SetMaxSize(QueueSize(QueueSizeUnit::BYTES, row.buffer));
         auto pacer = CreateObject<PacerQueueDisc>();
-        pacer->SetChild(child);
+        pacer->SetChild(MakeQueue(kQueue, row.capacity, row.buffer).disc);
         pacer->SetRate(static_cast<double>(row.capacity));
         m_nodes[row.source]->GetObject<TrafficControlLayer>()->SetRootQueueDiscOnDevice(line.near.device, pacer);
         pacers.push_back(pacer);
@@ -118,17 +135,61 @@ class Network
     void AddDemand(const DemandRow& row, int index)
     {
         const uint32_t end = Subnet(11, index) + 1;
-        constexpr uint32_t kLoopback = 0;
-        m_nodes[row.target]->GetObject<Ipv4>()->AddAddress(kLoopback,
-                                                           Ipv4InterfaceAddress(Ipv4Address(end), Ipv4Mask("/32")));
+        AddOwn(m_nodes[row.target], end);
         m_sinks.push_back(std::make_unique<DemandSink>(m_nodes[row.target], end));
         sources.push_back(std::make_unique<DemandSource>(m_nodes[row.source], end));
+    }
+
+    void AddTcp(const TcpRow& row, Ptr<UniformRandomVariable> random)
+    {
+        const DemandRow& demand = kDemands[row.demand];
+        const uint32_t begin = Subnet(13, row.demand) + 1;
+        AddOwn(m_nodes[demand.source], begin);
+        for (int at = demand.source; at != demand.target;) // acknowledgements take the idle way back of the greatest share
+        {
+            const SplitRow& way = Greatest(row.demand, at);
+            at = kLinks[way.link].target;
+            RoutingAt(at)->Add(begin, m_lines[way.link].far.RouteTo(begin), 1.0, false);
+        }
+        m_tcp.push_back(std::make_unique<TcpDemand>(m_nodes[demand.source],
+                                                    m_nodes[demand.target],
+                                                    Subnet(11, row.demand) + 1,
+                                                    row,
+                                                    random));
+    }
+
+    static bool IsTcp(int demand)
+    {
+        return std::any_of(kTcp.begin(), kTcp.end(), [&](const TcpRow& row) { return row.demand == demand; });
+    }
+
+    static const SplitRow& Greatest(int demand, int node)
+    {
+        const auto share = [&](const SplitRow& row) {
+            return row.demand == demand && kLinks[row.link].source == node ? row.share : -1.0;
+        };
+        return *std::max_element(kSplits.begin(), kSplits.end(), [&](const SplitRow& one, const SplitRow& other) {
+            return share(one) < share(other);
+        });
+    }
+
+    Ptr<SplitRouting> RoutingAt(int node) const
+    {
+        return DynamicCast<SplitRouting>(m_nodes[node]->GetObject<Ipv4>()->GetRoutingProtocol());
+    }
+
+    static void AddOwn(Ptr<Node> node, uint32_t address)
+    {
+        constexpr uint32_t kLoopback = 0;
+        node->GetObject<Ipv4>()->AddAddress(kLoopback,
+                                            Ipv4InterfaceAddress(Ipv4Address(address), Ipv4Mask("/32")));
     }
 
     InternetStackHelper m_stack;
     std::vector<Ptr<Node>> m_nodes;
     std::vector<Line> m_lines;
     std::vector<std::unique_ptr<DemandSink>> m_sinks;
+    std::vector<std::unique_ptr<TcpDemand>> m_tcp;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -255,6 +316,9 @@ void
 Run(const std::string& folder, const std::string& run, bool watched)
 {
     GlobalValue::Bind("SchedulerType", StringValue("ns3::PriorityQueueScheduler")); // the same order in less time
+    RngSeedManager::SetSeed(1 + kSeed % 4294967086U); // ns-3's generator takes 1 to 4294967086
+    RngSeedManager::SetRun(std::strtoull(run.c_str(), nullptr, 10));
+    SetTcpDefaults();
     const RunTable table(folder + "/run-" + run + ".bin", kHearing);
     std::FILE* result = Open(folder, "result-" + run + ".csv");
     std::FILE* series = watched ? Open(folder, "series-" + run + ".csv") : nullptr;

@@ -45,6 +45,18 @@ struct Counters
     }
 };
 
+/// Of a demand's TCP since the start.
+struct TcpCounters
+{
+    uint64_t offered = 0;    ///< to IP, with headers [byte]
+    uint64_t delivered = 0;  ///< by IP, with headers [byte]
+    uint64_t arrived = 0;    ///< payload, in order [byte]
+    uint64_t sent = 0;       ///< payload [byte]
+    uint64_t again = 0;      ///< of it what had been sent before [byte]
+    uint64_t samples = 0;    ///< acknowledgements
+    double roundTrips = 0.0; ///< sum of the newest samples at each of them [s]
+};
+
 /// Sums over the intervals that count.
 class LinkRecorder
 {
@@ -54,6 +66,7 @@ class LinkRecorder
     {
         uint64_t offered = 0;
         uint64_t delivered = 0;
+        std::vector<TcpCounters> tcp;
     };
 
     /// @param series takes a row an interval from the very beginning; null: none
@@ -74,7 +87,7 @@ class LinkRecorder
     }
 
     /// The warmup ends here.
-    void Start(const std::vector<Counters>& now, Ends ends)
+    void Start(const std::vector<Counters>& now, const Ends& ends)
     {
         m_start = now;
         m_ends = ends;
@@ -102,8 +115,9 @@ class LinkRecorder
         }
     }
 
-    /// At the end: first what demands sent and what came to their ends, then a row a link; bytes, and means of squares.
-    void Write(std::FILE* file, const std::vector<Counters>& now, Ends ends) const
+    /// At the end: first what demands sent and what came to their ends, then a row a link, then one of each TCP; bytes,
+    /// and means of squares.
+    void Write(std::FILE* file, const std::vector<Counters>& now, const Ends& ends) const
     {
         const auto whole = [](uint64_t value) { return static_cast<unsigned long long>(value); };
         std::fprintf(file,
@@ -124,6 +138,18 @@ class LinkRecorder
                          sums.backlog / count / kBitPerSecond,
                          sums.rateSquare / count,
                          sums.backlogSquare / count);
+        }
+        for (std::size_t i = 0; i < ends.tcp.size(); ++i)
+        {
+            const TcpCounters start = i < m_ends.tcp.size() ? m_ends.tcp[i] : TcpCounters{};
+            const TcpCounters& end = ends.tcp[i];
+            const auto samples = static_cast<double>(end.samples - start.samples);
+            std::fprintf(file,
+                         "%llu,%llu,%llu,%.17g,0,0,0\n",
+                         whole(end.arrived - start.arrived),
+                         whole(end.sent - start.sent),
+                         whole(end.again - start.again),
+                         samples > 0.0 ? (end.roundTrips - start.roundTrips) / samples : 0.0);
         }
     }
 

@@ -5,14 +5,13 @@
 #ifndef NETCTRL_LINK_TABLES_H
 #define NETCTRL_LINK_TABLES_H
 
+#include "netctrl-queue-settings.h"
+
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace netctrl
 {
-
-constexpr uint32_t kUnlimited = std::numeric_limits<uint32_t>::max(); ///< as a buffer: 4 GiB, the most that ns-3 counts
 
 /// One direction of a line, in the order of the law's links.
 struct LinkRow
@@ -40,6 +39,24 @@ struct SplitRow
     int demand;
     int link;
     double share;
+};
+
+enum class TcpVariant
+{
+    kCubic,
+    kNewReno,
+    kVegas
+};
+
+/// Endless flows over the ways of a demand, which sends no UDP then. Each starts at a time drawn between two.
+struct TcpRow
+{
+    int demand;
+    int flows;
+    TcpVariant variant;
+    int64_t first; ///< earliest start [ns]
+    int64_t last;  ///< latest start [ns]
+    bool ecn;
 };
 
 } // namespace netctrl

@@ -5,123 +5,27 @@
 #ifndef NETCTRL_RECORDER_H
 #define NETCTRL_RECORDER_H
 
-#include "netctrl-queue-discs.h"
+#include "netctrl-queues.h"
 #include "netctrl-tables.h"
 #include "netctrl-traffic.h"
 #include "scenario.h"
 
-#include "ns3/boolean.h"
-#include "ns3/codel-queue-disc.h"
-#include "ns3/data-rate.h"
-#include "ns3/double.h"
-#include "ns3/fifo-queue-disc.h"
 #include "ns3/net-device.h"
-#include "ns3/pie-queue-disc.h"
-#include "ns3/red-queue-disc.h"
 #include "ns3/traffic-control-layer.h"
-#include "ns3/uinteger.h"
 
 #include <cstdio>
 #include <memory>
 #include <vector>
-
 
 namespace netctrl
 {
 
 using namespace ns3;
 
-/// A queue disc, with what is its own to say: its probability, or which of its packets its law chose.
-struct LinkQueue
-{
-    Ptr<QueueDisc> disc;
-    Ptr<LawQueueDisc> law;         ///< null: one of ns-3's own
-    bool samplesProbability;       ///< else the part of the packets that the law chose is written
-    const char* lawDrop = nullptr; ///< reasons with which the law drops; null: none
-    const char* hardDrop = nullptr;
-};
-
-/// A queue disc of ns-3's own that marks.
-template <class Disc>
-Ptr<Disc>
-Marking()
-{
-    Ptr<Disc> disc = CreateObject<Disc>();
-    disc->SetAttribute("UseEcn", BooleanValue(true));
-    return disc;
-}
-
-inline LinkQueue
-MakeQueue(const FifoSettings&, const LinkRow&)
-{
-    return {CreateObject<FifoQueueDisc>(), nullptr, false};
-}
-
-template <class Law>
-inline LinkQueue
-MakeQueue(const Law& law, const LinkRow&)
-{
-    auto disc = CreateObject<EpochQueueDisc<Law>>();
-    disc->SetLaw(law);
-    return {disc, disc, true};
-}
-
-inline LinkQueue
-MakeQueue(const AvqLaw& law, const LinkRow&)
-{
-    auto disc = CreateObject<AvqQueueDisc>();
-    disc->SetLaw(law);
-    return {disc, disc, false, LawQueueDisc::LAW_DROP};
-}
-
-inline LinkQueue
-MakeQueue(const RedSettings& red, const LinkRow& link)
-{
-    auto disc = Marking<RedQueueDisc>();
-    disc->SetAttribute("Gentle", BooleanValue(true));
-    disc->SetAttribute("Wait", BooleanValue(false)); // marks spread as in the paper of 1993, 2 p/(1 + p) of the packets
-    disc->SetAttribute("MeanPktSize", UintegerValue(kPacketSize));
-    disc->SetAttribute("LinkBandwidth", DataRateValue(DataRate(link.capacity))); // for its idle time
-    disc->SetAttribute("MinTh", DoubleValue(red.minThreshold));                  // in the unit of MaxSize: bytes
-    disc->SetAttribute("MaxTh", DoubleValue(red.maxThreshold));
-    disc->SetAttribute("LInterm", DoubleValue(1.0 / red.maxProbability));
-    disc->SetAttribute("QW", DoubleValue(red.weight));
-    return {disc, nullptr, false, RedQueueDisc::UNFORCED_DROP, RedQueueDisc::FORCED_DROP};
-}
-
-inline LinkQueue
-MakeQueue(const PieSettings& pie, const LinkRow&)
-{
-    auto disc = Marking<PieQueueDisc>();
-    disc->SetAttribute("MeanPktSize", UintegerValue(kPacketSize));
-    disc->SetAttribute("QueueDelayReference", TimeValue(NanoSeconds(pie.target)));
-    disc->SetAttribute("Tupdate", TimeValue(NanoSeconds(pie.update)));
-    disc->SetAttribute("A", DoubleValue(pie.alpha));
-    disc->SetAttribute("B", DoubleValue(pie.beta));
-    disc->SetAttribute("MaxBurstAllowance", TimeValue(NanoSeconds(pie.burst)));
-    disc->SetAttribute("MarkEcnThreshold", DoubleValue(0.1)); // RFC 8033, Section 5.1: above it, drop
-    return {disc, nullptr, false, PieQueueDisc::UNFORCED_DROP};
-}
-
-inline LinkQueue
-MakeQueue(const CodelSettings& codel, const LinkRow&)
-{
-    auto disc = Marking<CoDelQueueDisc>();
-    disc->SetAttribute("MinBytes", UintegerValue(kPacketSize));
-    disc->SetAttribute("Target", TimeValue(NanoSeconds(codel.target)));
-    disc->SetAttribute("Interval", TimeValue(NanoSeconds(codel.interval)));
-    return {disc, nullptr, false, CoDelQueueDisc::TARGET_EXCEEDED_DROP};
-}
-
 inline LinkQueue
 InstallQueue(const QueueSettings& settings, const LinkRow& link, Ptr<NetDevice> device)
 {
-    LinkQueue queue = std::visit([&](const auto& kind) { return MakeQueue(kind, link); }, settings);
-    queue.disc->SetMaxSize(QueueSize(QueueSizeUnit::BYTES, link.buffer));
-    if (queue.law)
-    {
-        queue.law->SetCapacity(link.capacity);
-    }
+    const LinkQueue queue = MakeQueue(settings, link.capacity, link.buffer);
     device->GetNode()->GetObject<TrafficControlLayer>()->SetRootQueueDiscOnDevice(device, queue.disc);
     return queue;
 }

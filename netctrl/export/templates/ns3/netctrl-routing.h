@@ -39,7 +39,7 @@ class LookupRoutingFor<bool (Ipv4RoutingProtocol::*)(Ptr<const Packet>,
                                Ptr<NetDevice>,
                                Socket::SocketErrno& error) override
     {
-        Ptr<Ipv4Route> route = Find(header.GetDestination().Get(), packet ? packet->GetSize() : 0);
+        Ptr<Ipv4Route> route = Find(header.GetDestination().Get(), packet);
         error = route ? Socket::ERROR_NOTERROR : Socket::ERROR_NOROUTETOHOST;
         return route;
     }
@@ -58,7 +58,7 @@ class LookupRoutingFor<bool (Ipv4RoutingProtocol::*)(Ptr<const Packet>,
             deliver(packet, header, m_ipv4->GetInterfaceForDevice(device));
             return true;
         }
-        Ptr<Ipv4Route> route = Find(destination, packet->GetSize());
+        Ptr<Ipv4Route> route = Find(destination, packet);
         if (route)
         {
             forward(route, packet, header);
@@ -93,8 +93,8 @@ class LookupRoutingFor<bool (Ipv4RoutingProtocol::*)(Ptr<const Packet>,
     }
 
   private:
-    /// The way to a destination for a packet of `size` bytes without its header; null: none.
-    virtual Ptr<Ipv4Route> Find(uint32_t destination, uint32_t size) = 0;
+    /// The way to a destination for a packet without its IP header, or for none yet (null); null: no way.
+    virtual Ptr<Ipv4Route> Find(uint32_t destination, Ptr<const Packet> packet) = 0;
 
     void DoDispose() override
     {
@@ -125,7 +125,7 @@ class TableRouting final : public LookupRouting
     }
 
   private:
-    Ptr<Ipv4Route> Find(uint32_t destination, uint32_t) override
+    Ptr<Ipv4Route> Find(uint32_t destination, Ptr<const Packet>) override
     {
         const auto narrow = m_narrow.find(destination >> 2);
         if (narrow != m_narrow.end())

@@ -5,52 +5,16 @@
 #ifndef NETCTRL_TABLES_H
 #define NETCTRL_TABLES_H
 
-#include "netctrl-laws.h"
+#include "netctrl-queue-settings.h"
 
 #include <cstdint>
 #include <limits>
-#include <variant>
 #include <vector>
 
 namespace netctrl
 {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr uint32_t kUnlimited = std::numeric_limits<uint32_t>::max(); ///< as a buffer: 4 GiB, the most that ns-3 counts
-
-/// ns-3's own FifoQueueDisc.
-struct FifoSettings
-{
-};
-
-/// ns-3's own RedQueueDisc, gentle.
-struct RedSettings
-{
-    double minThreshold;   ///< [byte]
-    double maxThreshold;   ///< [byte]
-    double maxProbability; ///< at maxThreshold
-    double weight;         ///< of one packet in the moving average
-};
-
-/// ns-3's own PieQueueDisc.
-struct PieSettings
-{
-    int64_t target; ///< [ns]
-    int64_t update; ///< [ns]
-    double alpha;   ///< [1/s]
-    double beta;    ///< [1/s]
-    int64_t burst;  ///< [ns]
-};
-
-/// ns-3's own CoDelQueueDisc.
-struct CodelSettings
-{
-    int64_t target;   ///< [ns]
-    int64_t interval; ///< [ns]
-};
-
-using QueueSettings =
-    std::variant<FifoSettings, ArcLaw, PiLaw, SfcLaw, AvqLaw, RedSettings, PieSettings, CodelSettings>;
 
 /// One direction of a line; its queue has the same index in gains.h.
 struct LinkRow

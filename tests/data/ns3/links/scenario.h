@@ -16,6 +16,8 @@ inline constexpr int64_t kDuration = 3000000000; ///< [ns]
 inline constexpr uint32_t kPacketSize = 1500U; ///< [byte], with IP and UDP headers
 inline constexpr double kStanding = 800000.0; ///< backlog around which squares are taken, over the interval [bit/s]
 inline constexpr int kNodes = 5;
+inline constexpr uint32_t kSeed = 1U;
+inline constexpr uint32_t kSocketBuffer = 4194304U; ///< [byte], of TCP at both ends
 
 /// id, source, target, capacity, delay, buffer, paced, nominal
 inline const std::vector<LinkRow> kLinks = {
@@ -41,6 +43,13 @@ inline const std::vector<SplitRow> kSplits = {
     {1, 3, 0.75},
     {1, 4, 0.25},
 };
+
+/// demand, flows, variant, first, last, ecn
+inline const std::vector<TcpRow> kTcp = {
+};
+
+/// Of each link, inside of its pacer.
+inline const QueueSettings kQueue = FifoSettings{};
 
 } // namespace netctrl
 

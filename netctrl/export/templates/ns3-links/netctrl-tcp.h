@@ -1,0 +1,242 @@
+// TCP: endless flows over the ways of a demand.
+//
+// Fixed: netctrl copies this file as it is.
+
+#ifndef NETCTRL_TCP_H
+#define NETCTRL_TCP_H
+
+#include "netctrl-demands.h"
+#include "netctrl-link-recorder.h"
+#include "netctrl-link-tables.h"
+#include "scenario.h"
+
+#include "ns3/boolean.h"
+#include "ns3/config.h"
+#include "ns3/double.h"
+#include "ns3/inet-socket-address.h"
+#include "ns3/ipv4-header.h"
+#include "ns3/ipv4-l3-protocol.h"
+#include "ns3/node.h"
+#include "ns3/packet.h"
+#include "ns3/random-variable-stream.h"
+#include "ns3/simulator.h"
+#include "ns3/socket.h"
+#include "ns3/string.h"
+#include "ns3/tcp-congestion-ops.h"
+#include "ns3/tcp-cubic.h"
+#include "ns3/tcp-header.h"
+#include "ns3/tcp-l4-protocol.h"
+#include "ns3/tcp-recovery-ops.h"
+#include "ns3/tcp-socket-base.h"
+#include "ns3/tcp-socket-factory.h"
+#include "ns3/tcp-vegas.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace netctrl
+{
+
+using namespace ns3;
+
+constexpr uint32_t kSegment = kPacketSize - 40; // IP and TCP without options
+
+inline void
+SetTcpDefaults()
+{
+    // Not PRR: that of ns-3.37 more often sends whole windows again at once, where a first queue has no room for them.
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
+    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kSegment));
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
+    Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
+    Config::SetDefault("ns3::TcpSocket::ConnCount", UintegerValue(20));
+    Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000)); // senders never give up
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(kSocketBuffer));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(kSocketBuffer));
+}
+
+inline Ptr<TcpCongestionOps>
+MakeControl(TcpVariant variant)
+{
+    switch (variant)
+    {
+    case TcpVariant::kCubic:
+        return CreateObject<TcpCubic>();
+    case TcpVariant::kVegas:
+        return CreateObject<TcpVegas>();
+    case TcpVariant::kNewReno:
+        break;
+    }
+    return CreateObject<TcpNewReno>();
+}
+
+/// One endless flow.
+class TcpFlow
+{
+  public:
+    TcpFlow(Ptr<Node> node, uint32_t end, const TcpRow& row, int64_t start, TcpCounters& counters)
+        : m_node(node),
+          m_end(end),
+          m_row(row),
+          m_counters(counters)
+    {
+        Simulator::Schedule(NanoSeconds(start), &TcpFlow::Open, this);
+    }
+
+    TcpFlow(const TcpFlow&) = delete;
+    TcpFlow& operator=(const TcpFlow&) = delete;
+
+  private:
+    void Open()
+    {
+        m_socket = Socket::CreateSocket(m_node, TcpSocketFactory::GetTypeId());
+        DynamicCast<TcpSocketBase>(m_socket)->SetCongestionControlAlgorithm(MakeControl(m_row.variant));
+        m_socket->SetAttribute("UseEcn", StringValue(m_row.ecn ? "On" : "Off"));
+        m_socket->SetIpTtl(255);
+        m_socket->Bind();
+        m_socket->SetConnectCallback(MakeCallback(&TcpFlow::Fill, this), MakeNullCallback<void, Ptr<Socket>>());
+        m_socket->SetSendCallback(MakeCallback(&TcpFlow::Room, this));
+        m_socket->TraceConnectWithoutContext("RTT", MakeCallback(&TcpFlow::RoundTrip, this));
+        m_socket->TraceConnectWithoutContext("Rx", MakeCallback(&TcpFlow::Received, this));
+        m_socket->TraceConnectWithoutContext("Tx", MakeCallback(&TcpFlow::Sent, this));
+        m_socket->Connect(InetSocketAddress(Ipv4Address(m_end), kPort));
+    }
+
+    void Room(Ptr<Socket> socket, uint32_t)
+    {
+        Fill(socket);
+    }
+
+    void Fill(Ptr<Socket> socket)
+    {
+        const uint32_t room = socket->GetTxAvailable();
+        const uint32_t whole = room - room % kSegment; // no small packets
+        if (whole > 0)
+        {
+            socket->Send(Create<Packet>(whole));
+        }
+    }
+
+    void RoundTrip(Time, Time sample) // told where it differs from the last
+    {
+        m_roundTrip = sample;
+    }
+
+    void Received(Ptr<const Packet>, const TcpHeader&, Ptr<const TcpSocketBase>)
+    {
+        if (m_roundTrip.IsStrictlyPositive())
+        {
+            m_counters.roundTrips += m_roundTrip.GetSeconds();
+            ++m_counters.samples;
+        }
+    }
+
+    void Sent(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>)
+    {
+        const uint32_t size = packet->GetSize();
+        if (size == 0)
+        {
+            return;
+        }
+        m_counters.sent += size;
+        const SequenceNumber32 behind = header.GetSequenceNumber() + size;
+        if (m_newest < behind)
+        {
+            m_newest = behind;
+        }
+        else
+        {
+            m_counters.again += size;
+        }
+    }
+
+    Ptr<Node> m_node;
+    const uint32_t m_end;
+    const TcpRow& m_row;
+    TcpCounters& m_counters;
+    Ptr<Socket> m_socket;
+    SequenceNumber32 m_newest{0};
+    Time m_roundTrip; ///< newest sample
+};
+
+/// The flows of a demand, and where they end.
+class TcpDemand
+{
+  public:
+    /// @param end the address at which they end, of `target`
+    TcpDemand(Ptr<Node> source, Ptr<Node> target, uint32_t end, const TcpRow& row, Ptr<UniformRandomVariable> random)
+        : m_end(end)
+    {
+        source->GetObject<Ipv4L3Protocol>()->TraceConnectWithoutContext("SendOutgoing",
+                                                                        MakeCallback(&TcpDemand::Offered, this));
+        target->GetObject<Ipv4L3Protocol>()->TraceConnectWithoutContext("LocalDeliver",
+                                                                        MakeCallback(&TcpDemand::Delivered, this));
+        m_listener = Socket::CreateSocket(target, TcpSocketFactory::GetTypeId());
+        m_listener->SetAttribute("UseEcn", StringValue(row.ecn ? "On" : "Off"));
+        m_listener->SetIpTtl(255);
+        m_listener->Bind(InetSocketAddress(Ipv4Address(end), kPort));
+        m_listener->Listen();
+        m_listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
+                                      MakeCallback(&TcpDemand::Accept, this));
+        for (int i = 0; i < row.flows; ++i)
+        {
+            const double share = random->GetValue();
+            const auto start = row.first + static_cast<int64_t>(share * static_cast<double>(row.last - row.first));
+            m_flows.push_back(std::make_unique<TcpFlow>(source, end, row, start, m_counters));
+        }
+    }
+
+    TcpDemand(const TcpDemand&) = delete;
+    TcpDemand& operator=(const TcpDemand&) = delete;
+
+    const TcpCounters& Count() const
+    {
+        return m_counters;
+    }
+
+  private:
+    void Offered(const Ipv4Header& header, Ptr<const Packet>, uint32_t)
+    {
+        m_counters.offered += Size(header);
+    }
+
+    void Delivered(const Ipv4Header& header, Ptr<const Packet>, uint32_t)
+    {
+        m_counters.delivered += Size(header);
+    }
+
+    uint64_t Size(const Ipv4Header& header) const
+    {
+        return header.GetDestination().Get() == m_end ? header.GetPayloadSize() + header.GetSerializedSize() : 0;
+    }
+
+    void Accept(Ptr<Socket> socket, const Address&)
+    {
+        socket->SetRecvCallback(MakeCallback(&TcpDemand::Read, this));
+    }
+
+    void Read(Ptr<Socket> socket)
+    {
+        while (Ptr<Packet> packet = socket->Recv())
+        {
+            if (packet->GetSize() == 0)
+            {
+                break;
+            }
+            m_counters.arrived += packet->GetSize();
+        }
+    }
+
+    const uint32_t m_end;
+    TcpCounters m_counters;
+    Ptr<Socket> m_listener;
+    std::vector<std::unique_ptr<TcpFlow>> m_flows;
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_TCP_H
