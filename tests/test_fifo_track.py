@@ -138,3 +138,35 @@ def test_from_trace_to_closed_loop_the_delay_is_held(seed):
 def test_open_regulators_are_no_signal():
     with pytest.raises(InvalidValue, match="open regulators"):
         netctrl.fifo_signals(netctrl.simulate_fifo(FifoScenario(duration="5s")))
+    with pytest.raises(InvalidValue, match="some of delay"):
+        netctrl.fifo_signals(netctrl.simulate_fifo(FifoScenario(duration="5s"), 1e7), outputs=("loss",))
+
+
+@pytest.fixture(scope="module")
+def two_inputs():
+    """A law that sets rate and burst, for delay and throughput."""
+    actions = netctrl.gbn(1500, [[45.0, 65.0], [3.0, 9.0]], np.random.default_rng(3))
+    run = netctrl.simulate_fifo(
+        FifoScenario(duration="1500s", seed=2), actions[:, 0] * 1e6, actions[:, 1].round().astype(int)
+    )
+    trace = netctrl.fifo_signals(run, outputs=("delay", "throughput"), burst=True)
+    model = netctrl.identify(trace, order=2).model
+    return connet(model, track=["delay", "throughput"], limits=[(0.0, 95.0), (1.0, 20.0)])
+
+
+@pytest.mark.parametrize(("throughput", "burst"), [(48.0, (8.0, 12.5)), (59.0, (4.0, 6.5)), (70.0, (2.0, 3.0))])
+def test_a_second_input_buys_throughput_at_the_same_delay(two_inputs, throughput, burst):
+    """At 0.6 ms: the bursts that `docs/fifo.md` finds for these rates without control, 10, 5 and 2 to 3."""
+    assert two_inputs.certificate.status in ("admissible", "stable")
+    assert two_inputs.certificate.untracked == ()
+    scenario = FifoScenario(duration="600s", seed=9)
+    run = track_fifo(scenario, two_inputs.law, [0.6, throughput], measured="period", first_rate=50.0)
+    assert run.measured[200:].mean(axis=0) == pytest.approx([0.6, throughput], rel=0.02)
+    assert burst[0] < run.result.burst[200:].mean() < burst[1]
+    assert run.infeasible(two_inputs.law) == []
+
+
+def test_more_than_single_packets_allow_is_infeasible(two_inputs):
+    scenario = FifoScenario(duration="300s", seed=9)
+    run = track_fifo(scenario, two_inputs.law, [0.6, 92.0], measured="period", first_rate=50.0)
+    assert run.infeasible(two_inputs.law)

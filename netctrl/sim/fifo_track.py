@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any, Literal, NamedTuple
 
@@ -22,13 +22,26 @@ from netctrl.units import unit_scale
 __all__ = ["FifoTracking", "fifo_signals", "track_fifo"]
 
 Measured = Literal["average", "period"]
-_FIELDS = {
-    ("delay", "average"): "delay_ms",
-    ("jitter", "average"): "jitter_ms",
-    ("delay", "period"): "mean_delay_ms",
-    ("jitter", "period"): "mean_jitter_ms",
-}
 _MBIT, _MS = 1e6, 1e-3
+
+
+class _Field(NamedTuple):
+    name: str
+    """In a FifoSample."""
+    unit: float
+    """Of the field [bit/s or s]."""
+    assumed: float
+    """Of a law that names no unit."""
+
+
+_FIELDS = {
+    ("delay", "average"): _Field("delay_ms", _MS, _MS),
+    ("jitter", "average"): _Field("jitter_ms", _MS, _MS),
+    ("throughput", "average"): _Field("other_bit_per_s", 1.0, _MBIT),
+    ("delay", "period"): _Field("mean_delay_ms", _MS, _MS),
+    ("jitter", "period"): _Field("mean_jitter_ms", _MS, _MS),
+    ("throughput", "period"): _Field("other_bit_per_s", 1.0, _MBIT),
+}
 
 
 class FifoTracking(NamedTuple):
@@ -72,7 +85,8 @@ def track_fifo(
         Whose interval is the law's.
     law : LqgLaw or LqiLaw
         Its first input is the rate of all regulators together, a second one the packets that a flow releases at once;
-        its outputs are `delay` and `jitter`, or one of them. A model file without units means Mbit/s and ms.
+        its outputs are some of `delay`, `jitter` and `throughput` (of all regulated traffic). A law without units means
+        Mbit/s and ms.
     reference : array_like, shape (p,) or (T, p)
         In the law's units; with a row for each period, that at its end.
     measured : {"average", "period"}
@@ -97,15 +111,16 @@ def track_fifo(
     if abs(law.interval_s - scenario.interval) > 1e-9 * scenario.interval:
         raise InvalidValue("law", f"interval {law.interval_s:g} s", f"one for this link's {scenario.interval:g} s")
     if m > 2 or not all((name, measured) in _FIELDS for name in law.outputs):
-        takes = "one or two inputs (rate, burst) and the outputs delay or jitter; measured is average or period"
+        takes = "inputs rate or rate and burst, outputs delay, jitter, throughput; measured is average or period"
         raise InvalidValue("law", f"{', '.join(law.inputs)} -> {', '.join(law.outputs)}, {measured}", takes)
     wanted = np.asarray(reference, dtype=float)
     wanted = np.tile(wanted, (T, 1)) if wanted.shape == (p,) else wanted
     if wanted.shape != (T, p) or not np.isfinite(wanted).all():
         raise InvalidValue("reference", wanted.shape, f"finite numbers of shape ({p},) or ({T}, {p})")
     in_bit_per_s = unit_scale(law.input_units[0]) or _MBIT
-    per_ms = _MS / np.array([unit_scale(unit) or _MS for unit in law.output_units])
-    names = [_FIELDS[name, measured] for name in law.outputs]
+    read = [_FIELDS[name, measured] for name in law.outputs]
+    units = [unit_scale(unit) or field.assumed for field, unit in zip(read, law.output_units, strict=True)]
+    scale = np.array([field.unit for field in read]) / np.array(units)
     first = law.input_offset.copy()
     if first_rate is not None:
         first[0] = first_rate
@@ -116,12 +131,12 @@ def track_fifo(
     for k in range(T):
         if k < start:
             samples.append(link.advance(inf))
-            seen[k] = _read(samples[-1], names) * per_ms
+            seen[k] = _read(samples[-1], read) * scale
             continue
         rate = float(state.applied[0]) * in_bit_per_s
         burst = max(1, round(float(state.applied[1]))) if m > 1 else 0
         samples.append(link.advance(max(rate, 0.0), burst))
-        seen[k], commanded[k] = _read(samples[-1], names) * per_ms, state.commanded
+        seen[k], commanded[k] = _read(samples[-1], read) * scale, state.commanded
         if governor is not None:
             cut, _ = govern(governor, state, cut, wanted[k])
             given[k] = cut
@@ -130,32 +145,45 @@ def track_fifo(
     return FifoTracking(fifo_result(scenario, samples, record), wanted, given, seen, commanded)
 
 
-def fifo_signals(result: FifoResult, *, measured: Measured = "period") -> SignalTrace:
-    """A run's rate R [Mbit/s], delay and jitter [ms], from which `netctrl.identify` makes a model.
+def fifo_signals(
+    result: FifoResult,
+    *,
+    outputs: Sequence[str] = ("delay", "jitter"),
+    burst: bool = False,
+    measured: Measured = "period",
+) -> SignalTrace:
+    """A run's R [Mbit/s] and what came of it, from which `netctrl.identify` makes a model.
 
     Parameters
     ----------
     result : FifoResult
         Of `simulate_fifo` with rates that excite, such as `netctrl.gbn`'s.
+    outputs : sequence of {"delay", "jitter", "throughput"}
+        In ms and Mbit/s.
+    burst : bool
+        Whether bursts [packets] are a second input.
     measured : {"average", "period"}
         As in `track_fifo`.
 
     Raises
     ------
     InvalidValue
-        Regulators were open: R is no number then.
+        Regulators were open: R is no number then; or an output that isn't known.
     """
     if not np.isfinite(result.rate_bit_per_s).all():
         raise InvalidValue("result", "open regulators", "a run in which R has a value in every period")
-    outputs = [getattr(result, _FIELDS[name, measured]) for name in ("delay", "jitter")]
+    if not outputs or not all((name, measured) in _FIELDS for name in outputs):
+        raise InvalidValue("outputs", (*outputs, measured), "some of delay, jitter, throughput; average or period")
+    fields = [_FIELDS[name, measured] for name in outputs]
+    inputs = {"R": result.rate_bit_per_s / _MBIT} | ({"burst": result.burst.astype(float)} if burst else {})
     return SignalTrace(
         interval_s=result.scenario.interval,
-        input_values=result.rate_bit_per_s / _MBIT,
-        output_values=np.column_stack(outputs),
-        inputs=("R",),
-        outputs=("delay", "jitter"),
+        input_values=np.column_stack(list(inputs.values())),
+        output_values=np.column_stack([getattr(result, each.name) * (each.unit / each.assumed) for each in fields]),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
     )
 
 
-def _read(sample: FifoSample, names: list[str]) -> np.ndarray:
-    return np.array([getattr(sample, name) for name in names])
+def _read(sample: FifoSample, fields: Sequence[_Field]) -> np.ndarray:
+    return np.array([getattr(sample, field.name) for field in fields])
