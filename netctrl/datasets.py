@@ -15,6 +15,7 @@ __all__ = [
     "data_path",
     "design_schema",
     "model_path",
+    "model_schema",
     "models",
     "network_path",
     "networks",
@@ -132,6 +133,11 @@ def sweep_path(name: str) -> Path:
 def design_schema() -> dict[str, Any]:
     """JSON Schema of Design files, as published."""
     return json.loads(data_path("schema/design-1.json").read_text(encoding="utf-8"))
+
+
+def model_schema() -> dict[str, Any]:
+    """JSON Schema of model files, as published."""
+    return json.loads(data_path("schema/model-1.json").read_text(encoding="utf-8"))
 
 
 def _names(folder: str, suffix: str) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.datasets import model_path, models
+from netctrl.datasets import model_path, model_schema, models
 from netctrl.errors import FileError, InvalidValue
-from netctrl.model.identified import Identification, IdentifiedModel, read_model
+from netctrl.model.identified import Identification, IdentifiedModel, model_json_schema, read_model
 
 LEAST = {"A": [[0.5]], "B": [[1.0]], "C": [[2.0]], "D": [[0.0]], "dt": 1.0}
 
@@ -86,3 +86,19 @@ def test_a_bare_model_is_enough_and_is_copied():
         model.A[0, 0] = 1.0
     with pytest.raises(InvalidValue, match="none such"):
         model_path("none such")
+
+
+def in_any_order(tree):
+    """Alternatives have no order, and versions of msgspec write them in different ones."""
+    if isinstance(tree, dict):
+        return {key: in_any_order(value) for key, value in tree.items()}
+    return sorted(map(in_any_order, tree), key=json.dumps) if isinstance(tree, list) else tree
+
+
+def test_the_published_schema_is_the_one_of_this_version_and_takes_models():
+    import jsonschema
+
+    assert in_any_order(model_schema()) == in_any_order(model_json_schema())
+    jsonschema.Draft202012Validator.check_schema(model_schema())
+    jsonschema.validate(json.loads(read_model(model_path("connet-paper")).to_json()), model_schema())
+    jsonschema.validate(LEAST, model_schema())

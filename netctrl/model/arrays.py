@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-__all__ = ["array", "array_json", "plain"]
+__all__ = ["array", "array_json", "json_schema", "plain"]
 
 _HERE = "\0"  # where an array goes: no name may hold this
 
@@ -47,3 +47,14 @@ def array(kind: type, value: Any) -> Any:
     if found.dtype.kind not in "if" or not np.isfinite(found).all():
         raise ValueError("Expected nested lists of finite numbers, all of one shape")
     return found
+
+
+def json_schema(kind: Any, name: str) -> dict[str, Any]:
+    """JSON Schema (2020-12) of files of this kind; arrays are nested lists."""
+    import inspect
+
+    made = msgspec.json.schema(kind, schema_hook=lambda kind: {"type": "array"})
+    schema = msgspec.json.decode(msgspec.json.encode(made))  # as it will be read: without tuples
+    for record in schema["$defs"].values():  # Python 3.13 takes the indentation off docstrings, 3.11 leaves it
+        record["description"] = inspect.cleandoc(record["description"])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name, **schema}

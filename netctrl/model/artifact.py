@@ -11,7 +11,7 @@ import numpy as np
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.arc import ArcCertificate, ArcInputs
-from netctrl.model.arrays import array, array_json, plain
+from netctrl.model.arrays import array, array_json, json_schema, plain
 from netctrl.model.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.display import html_table, plot
 from netctrl.model.files import read_bounded, write_atomically
@@ -198,13 +198,7 @@ class _Tags(msgspec.Struct):
 
 def design_json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of Design files; published as data/schema/design-1.json."""
-    import inspect
-
-    made = msgspec.json.schema(AnyDesign, schema_hook=lambda kind: {"type": "array"})
-    schema = msgspec.json.decode(msgspec.json.encode(made))  # as it will be read: without tuples
-    for record in schema["$defs"].values():  # Python 3.13 takes the indentation off docstrings, 3.11 leaves it
-        record["description"] = inspect.cleandoc(record["description"])
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "netctrl.design/1", **schema}
+    return json_schema(AnyDesign, "netctrl.design/1")
 
 
 def _leaves(tree: Mapping[str, Any], prefix: str = ""):

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number
-from netctrl.model.arrays import array, array_json
+from netctrl.model.arrays import array, array_json, json_schema
 from netctrl.model.display import html_table, plot
 from netctrl.model.explain import explained
 from netctrl.model.files import read_bounded, write_atomically
@@ -21,7 +21,7 @@ from netctrl.model.statespace import StateSpace
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Identification", "IdentifiedModel", "read_model"]
+__all__ = ["Identification", "IdentifiedModel", "model_json_schema", "read_model"]
 
 _MAX_BYTES = 64 * 2**20
 _ROUNDING = 1e-10
@@ -173,6 +173,11 @@ def read_model(path: str | os.PathLike[str]) -> IdentifiedModel:
         return msgspec.convert(content, IdentifiedModel, dec_hook=array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no model: {explained(error, content, IdentifiedModel)}") from None
+
+
+def model_json_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of model files; published as data/schema/model-1.json."""
+    return json_schema(IdentifiedModel, "netctrl.model/1")
 
 
 def _fix(record: msgspec.Struct, *fields: str) -> None:
