@@ -15,6 +15,7 @@ from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.gain import TrackingLaw
 from netctrl.model.signals import SignalTrace
 from netctrl.runtime.governor import ReferenceGovernor, govern
+from netctrl.runtime.schedule import GainSchedule, scheduled
 from netctrl.runtime.tracking import start_tracking, step_tracking
 from netctrl.sim.fifo_run import FifoLink
 from netctrl.units import unit_scale
@@ -73,6 +74,7 @@ def track_fifo(
     *,
     measured: Measured = "average",
     governor: ReferenceGovernor | None = None,
+    schedule: GainSchedule | None = None,
     start: int = 0,
     first_rate: float | None = None,
     argv: Iterable[str] = (),
@@ -94,6 +96,8 @@ def track_fifo(
         are three times quieter.
     governor : ReferenceGovernor, optional
         Stands before the law (`netctrl.runtime.governor`).
+    schedule : GainSchedule, optional
+        Makes the law as fast at all points of the curve (`netctrl.runtime.schedule`).
     start : int
         Periods in which regulators are open, before the law is switched on.
     first_rate : float, optional
@@ -140,7 +144,8 @@ def track_fifo(
         if governor is not None:
             cut, _ = govern(governor, state, cut, wanted[k])
             given[k] = cut
-        state = step_tracking(law, state, seen[k], given[k])
+        shown = seen[k] if schedule is None else scheduled(schedule, seen[k], given[k], state.applied)
+        state = step_tracking(law, state, shown, given[k])
     record = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
     return FifoTracking(fifo_result(scenario, samples, record), wanted, given, seen, commanded)
 
