@@ -45,13 +45,14 @@ def gain_schedule(law: TrackingLaw, models: Sequence[IdentifiedModel]) -> GainSc
     if len(models) < 2 or any((each.inputs, each.outputs) != (law.inputs, law.outputs) for each in models):
         takes = f"two models or more of {law.inputs[0]} -> {', '.join(law.outputs)}"
         raise InvalidValue("models", f"{len(models)} models", takes)
-    order = sorted(models, key=lambda each: float(each.input_offset[0]))
-    points = np.array([float(each.input_offset[0]) for each in order])
+    around = np.array([each.input_offset for each in models], dtype=float)[:, 0]
+    order = np.argsort(around)
+    points = around[order]
     if not (np.diff(points) > 0.0).all():
         raise InvalidValue("models", points.tolist(), "models around different inputs")
     nominal = _steady(law.A, law.B, law.C, law.D)
     with np.errstate(divide="ignore", invalid="ignore"):
-        factors = nominal / np.array([_steady(each.A, each.B, each.C, each.D) for each in order])
+        factors = nominal / np.array([_steady(each.A, each.B, each.C, each.D) for each in (models[i] for i in order)])
     if not ((factors > 0.0) & np.isfinite(factors)).all():
         raise InvalidValue("models", "a gain of another sign", "gains of the sign that the law's model has")
     return GainSchedule(points, factors.clip(1.0 / _MOST, _MOST))
