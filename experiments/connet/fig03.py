@@ -45,7 +45,7 @@ def main(*, full: bool = False) -> Outcome:
         axes.grid(color="#dddddd", lw=0.6)
     figure.suptitle("CONNET paper, Fig. 3a: the characteristic curve", fontsize=12)
     figure.supxlabel(
-        "Paper: R decides both. Crosses: pairs that the paper prints; that at 70 Mbit/s is said to be around 1.1 and 0.6 ms.",
+        "Paper: R decides both. Crosses: pairs that the paper prints; that at 70 Mbit/s it rounds to 1.1 and 0.6 ms.",
         fontsize=8.5,
     )
 
