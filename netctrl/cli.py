@@ -6,6 +6,7 @@ line; its help and error panels are not used, since they load rich and take seve
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -15,10 +16,14 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
 
 from netctrl.errors import JOBS_TAKES, FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "FAILURE",
@@ -31,6 +36,7 @@ __all__ = [
     "invocation",
     "new_app",
     "option",
+    "picture_file",
     "positional",
     "progress_bar",
     "read_jobs",
@@ -195,6 +201,13 @@ def write_all(files: Mapping[str, tuple[str, Callable[[], bytes]]]) -> None:
     made = {name: (path, make()) for name, (path, make) in files.items()}
     for name, (path, content) in made.items():
         _attempt(name, path, lambda path=path, content=content: write_atomically(path, content))
+
+
+def picture_file(figure: Figure, kind: str) -> bytes:
+    """A matplotlib Figure as the content of a file of the kind png, svg or pdf."""
+    content = io.BytesIO()
+    figure.savefig(content, format=kind, dpi=150)
+    return content.getvalue()
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from netctrl.cli import (
     GOOD,
@@ -14,6 +14,7 @@ from netctrl.cli import (
     invocation,
     new_app,
     option,
+    picture_file,
     report,
     run,
     say,
@@ -118,16 +119,7 @@ def arc(
             refused = NoAdmissibleDesign(design.certificate.warnings[0])
     except NoAdmissibleDesign as error:
         design, refused = error.design, error
-    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    if plot is not None and picture is not None:
-        files["plot"] = plot, lambda: _picture(_with_map(design), picture)
-    if output is not None and refused is None:
-        files["output"] = output, lambda: design.to_json().encode()
-    write_all(files)
-    say(design.to_json() if json else design_report(design))
-    if refused is not None:
-        raise refused
-    return GOOD
+    return _deliver(_Files(json, output, plot, picture), design, lambda: _with_map(design), refused)
 
 
 @app.command(help="HFTraC: rates of a network's links from backlogs and rates, and the price of each architecture.")
@@ -176,13 +168,7 @@ def hftrac(
         if "." in error.argument or error.argument == "demands":  # a place in the network
             raise FileError(path, str(error)) from None
         raise
-    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    if plot is not None and picture is not None:
-        files["plot"] = plot, lambda: _picture(design.plot(), picture)
-    if output is not None:
-        files["output"] = output, lambda: design.to_json().encode()
-    write_all(files)
-    return say(design.to_json() if json else design_report(design))
+    return _deliver(_Files(json, output, plot, picture), design, design.plot)
 
 
 @app.command(help="CONNET: the rate of other traffic, so that premium packets see the delay or jitter asked for.")
@@ -224,13 +210,31 @@ def connet(
         if error.design is None:
             raise
         design, refused = error.design, error
-    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    if plot is not None and picture is not None:
-        files["plot"] = plot, lambda: _picture(design.plot(), picture)
-    if output is not None and refused is None:
-        files["output"] = output, lambda: design.to_json().encode()
-    write_all(files)
-    say(design.to_json() if json else design_report(design))
+    return _deliver(_Files(json, output, plot, picture), design, design.plot, refused)
+
+
+class _Files(NamedTuple):
+    """Where a design goes."""
+
+    json: bool
+    output: str | None
+    plot: str | None
+    picture: str | None
+    """Kind of the picture."""
+
+
+def _deliver(
+    files: _Files, design: AnyDesign, figure: Callable[[], Figure], refused: NoAdmissibleDesign | None = None
+) -> int:
+    """Write what was asked for and show the design; of one that is refused there is no Design file."""
+    wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    kind = files.picture
+    if files.plot is not None and kind is not None:
+        wanted["plot"] = files.plot, lambda: picture_file(figure(), kind)
+    if files.output is not None and refused is None:
+        wanted["output"] = files.output, lambda: design.to_json().encode()
+    write_all(wanted)
+    say(design.to_json() if files.json else design_report(design))
     if refused is not None:
         raise refused
     return GOOD
@@ -312,14 +316,6 @@ def _with_map(design: ArcDesign) -> Figure:
     from netctrl.plotting import arc_figure
 
     return arc_figure(design, arc_stability_map(design))
-
-
-def _picture(figure: Figure, kind: str) -> bytes:
-    import io
-
-    content = io.BytesIO()
-    figure.savefig(content, format=kind, dpi=150)
-    return content.getvalue()
 
 
 def design_report(design: AnyDesign) -> str:

@@ -18,6 +18,7 @@ from netctrl.cli import (
     invocation,
     new_app,
     option,
+    picture_file,
     positional,
     progress_bar,
     read_jobs,
@@ -84,7 +85,7 @@ def ns3(
     """Read, render, write; with --run compile, run and report."""
     import msgspec
 
-    from netctrl.simulate.__main__ import inputs_of, network_scenario_for, picture_of, read_runs, scenario_for
+    from netctrl.simulate.__main__ import inputs_of, network_scenario_for, read_runs, scenario_for
 
     if design is not None and design.endswith(".toml") and scenario is None:
         design, scenario = None, design
@@ -125,7 +126,7 @@ def ns3(
     outcome = _run(folder, chosen, ns3, inputs_of(scenario, design))
     wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
-        wanted["plot"] = plot, lambda: picture_of(outcome, picture)
+        wanted["plot"] = plot, lambda: picture_file(outcome.plot(), picture)
     if result is not None:
         wanted["result"] = result, lambda: outcome.to_json().encode()
     write_all(wanted)
@@ -158,7 +159,7 @@ def _export_network(job: _NetworkJob, run_it: bool, json: bool, result: str | No
     """Write program and tables; with --run compile, run and report."""
     import msgspec
 
-    from netctrl.simulate.__main__ import TABLE_SUFFIXES, picture_of, refused, summary_json, table_file
+    from netctrl.simulate.__main__ import TABLE_SUFFIXES, refused, summary_json, table_file
 
     picture = checked_plot(plot, result)
     if result is not None and Path(result).suffix.lower() not in TABLE_SUFFIXES:
@@ -179,7 +180,7 @@ def _export_network(job: _NetworkJob, run_it: bool, json: bool, result: str | No
     outcome = run(ns3)
     wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
-        wanted["plot"] = plot, lambda: picture_of(outcome, picture)
+        wanted["plot"] = plot, lambda: picture_file(outcome.plot(), picture)
     if result is not None:
         wanted["result"] = result, lambda: table_file(outcome, Path(result).suffix.lower())
     write_all(wanted)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from netctrl.cli import (
     PLOT_SUFFIXES,
@@ -16,6 +15,7 @@ from netctrl.cli import (
     invocation,
     new_app,
     option,
+    picture_file,
     positional,
     report,
     run,
@@ -23,9 +23,6 @@ from netctrl.cli import (
     write_all,
 )
 from netctrl.errors import InvalidValue
-
-if TYPE_CHECKING:
-    from netctrl.model.fit import IdentificationResult
 
 __all__ = ["main"]
 
@@ -100,7 +97,7 @@ def identify(
     )
     files: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
-        files["plot"] = plot, lambda: _picture(result, picture)
+        files["plot"] = plot, lambda: picture_file(result.plot(), picture)
     if output is not None:
         files["output"] = output, lambda: result.model.to_json().encode()
     write_all(files)
@@ -121,13 +118,6 @@ def _share(text: str) -> float:
     if not re.fullmatch(r"0?\.[0-9]*[1-9][0-9]*", text):
         raise InvalidValue("held_out", text, "a share of the trace above 0 and below 1, as in 0.3")
     return float(text)
-
-
-def _picture(result: IdentificationResult, kind: str) -> bytes:
-    """The result's figure as a file of the kind png, svg or pdf."""
-    content = io.BytesIO()
-    result.plot().savefig(content, format=kind, dpi=150)
-    return content.getvalue()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

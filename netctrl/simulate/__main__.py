@@ -5,7 +5,6 @@ TCP flows through queues (`netctrl.Scenario`), or a network under fluctuating de
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from netctrl.cli import (
     invocation,
     new_app,
     option,
+    picture_file,
     positional,
     progress_bar,
     read_jobs,
@@ -40,7 +40,6 @@ __all__ = [
     "inputs_of",
     "main",
     "network_scenario_for",
-    "picture_of",
     "read_runs",
     "refused",
     "scenario_for",
@@ -99,7 +98,7 @@ def simulate(
         check_places({"plot": plot, "output": output})
         found = _run_network(network, scenario, design, runs, n_jobs)
         if plot is not None and picture is not None:
-            files["plot"] = plot, lambda: picture_of(found, picture)
+            files["plot"] = plot, lambda: picture_file(found.plot(), picture)
         if output is not None:
             files["output"] = output, lambda: table_file(found, Path(output).suffix.lower())
         write_all(files)
@@ -118,7 +117,7 @@ def simulate(
     except InvalidValue as error:  # of a key of the scenario, not of an option
         raise FileError(design if scenario is None else scenario, str(error)) from None
     if plot is not None and picture is not None:
-        files["plot"] = plot, lambda: picture_of(result, picture)
+        files["plot"] = plot, lambda: picture_file(result.plot(), picture)
     if output is not None:
         files["output"] = output, lambda: _content(result, Path(output).suffix.lower())
     write_all(files)
@@ -240,13 +239,6 @@ def _content(result: SimulationResult, suffix: str) -> bytes:
     if suffix == ".csv":
         return result.to_pandas().to_csv(index=False).encode()
     return result.to_json().encode()
-
-
-def picture_of(result: SimulationResult | NetworkResult, kind: str) -> bytes:
-    """The result's figure as a file of the kind png, svg or pdf."""
-    content = io.BytesIO()
-    result.plot().savefig(content, format=kind, dpi=150)
-    return content.getvalue()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
