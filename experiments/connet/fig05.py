@@ -44,10 +44,9 @@ def steady(model: netctrl.IdentifiedModel, method: str, track: str) -> float:
     loop = tracking_loop(truth, law).response
     if np.abs(np.linalg.eigvals(loop.A)).max() >= 1.0:
         return np.nan
-    T = loop.C @ np.linalg.solve(np.eye(loop.n_states) - loop.A, loop.B)
-    gain = (truth.C @ np.linalg.solve(np.eye(2) - truth.A, truth.B) + truth.D)[:, 0]
+    gain = truth.steady_gain()[:, 0]
     row = law.outputs.index(track)
-    return float((T @ gain)[row] / gain[row])
+    return float((loop.steady_gain() @ gain)[row] / gain[row])
 
 
 def main(*, full: bool = False) -> Outcome:

@@ -356,10 +356,9 @@ def _bandwidth(loop: TrackingLoop, W: np.ndarray, gain: np.ndarray) -> float | N
 
 def _steady(system: StateSpace) -> np.ndarray:
     """Gain at zero frequency; infinite with an integrator, so that is refused."""
-    free = np.eye(system.n_states) - system.A
-    if np.linalg.cond(free) > 1e12:
+    if np.linalg.cond(np.eye(system.n_states) - system.A) > 1e12:
         raise InvalidValue("model", "a model with an integrator", "one whose outputs settle: no pole at 1")
-    return system.C @ np.linalg.solve(free, system.B) + system.D
+    return system.steady_gain()
 
 
 def _limits(model: IdentifiedModel, limits: Sequence[tuple[float, float]] | None) -> np.ndarray:

@@ -13,7 +13,7 @@ from netctrl.model.arrays import array, array_json, json_schema
 from netctrl.model.display import html_table, plot
 from netctrl.model.explain import explained
 from netctrl.model.files import read_bounded, write_atomically
-from netctrl.model.matrix import dense_matrix
+from netctrl.model.matrix import covariance, dense_matrix
 from netctrl.model.provenance import Provenance
 from netctrl.model.quantity import label, settle, texts
 from netctrl.model.statespace import StateSpace
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Identification", "IdentifiedModel", "model_json_schema", "read_model"]
 
 _MAX_BYTES = 64 * 2**20
-_ROUNDING = 1e-10
 
 
 class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
@@ -119,7 +118,7 @@ class IdentifiedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
             raise InvalidValue("K and innovation_covariance", "one of them", "both or neither")
         if self.K is not None:
             put(self, "K", dense_matrix("K", self.K, (n, p)))
-            put(self, "innovation_covariance", _covariance(self.innovation_covariance, p))
+            put(self, "innovation_covariance", covariance("innovation_covariance", self.innovation_covariance, p))
         fixed = ("A", "B", "C", "D", "input_offset", "output_offset", "input_range", "K", "innovation_covariance")
         _fix(self, *fixed)
 
@@ -217,17 +216,6 @@ def _range(found: np.ndarray) -> np.ndarray:
     if (found[:, 0] > found[:, 1]).any():
         raise InvalidValue("input_range", found.tolist(), "least and greatest of each input, in this order")
     return found
-
-
-def _covariance(value: Any, count: int) -> np.ndarray:
-    found = dense_matrix("innovation_covariance", value, (count, count))
-    size = np.abs(found).max(initial=0.0)
-    takes = "a covariance, symmetric and positive semidefinite"
-    if np.abs(found - found.T).max(initial=0.0) > _ROUNDING * size:
-        raise InvalidValue("innovation_covariance", "a matrix that isn't symmetric", takes)
-    if (least := float(np.linalg.eigvalsh(found).min(initial=0.0))) < -_ROUNDING * size:
-        raise InvalidValue("innovation_covariance", f"an eigenvalue of {least:.3g}", takes)
-    return 0.5 * (found + found.T)
 
 
 def _with_unit(name: str, unit: str) -> str:

@@ -9,7 +9,10 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 
-__all__ = ["dense", "dense_matrix", "is_sparse", "matrix", "square_matrix"]
+__all__ = ["covariance", "dense", "dense_matrix", "is_sparse", "matrix", "square_matrix"]
+
+ROUNDING = 1e-10
+"""Relative; what a covariance may lack in symmetry and in positive semidefiniteness."""
 
 Shape = tuple[int | None, int | None]
 """None stands for any number."""
@@ -69,6 +72,22 @@ def square_matrix(argument: str, value: Any) -> np.ndarray:
     if found.shape[0] != found.shape[1]:
         raise InvalidValue(argument, f"shape {found.shape}", "a square matrix")
     return found
+
+
+def covariance(argument: str, value: Any, size: int, *, below: float = ROUNDING) -> np.ndarray:
+    """`dense_matrix` of this size that is symmetric to rounding and positive semidefinite, made symmetric.
+
+    `below`: how far an eigenvalue may lie below 0, relative to the greatest entry.
+    """
+    found = dense_matrix(argument, value, (size, size))
+    takes = "a covariance, symmetric and positive semidefinite"
+    largest = np.abs(found).max(initial=0.0)
+    if np.abs(found - found.T).max(initial=0.0) > ROUNDING * largest:
+        raise InvalidValue(argument, "a matrix that isn't symmetric", takes)
+    least = float(np.linalg.eigvalsh(found).min(initial=0.0))
+    if least < -below * largest:
+        raise InvalidValue(argument, f"an eigenvalue of {least:.3g}", takes)
+    return 0.5 * (found + found.T)
 
 
 def _sparse(argument: str, value: Any, shape: Shape) -> Any:

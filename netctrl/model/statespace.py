@@ -97,6 +97,14 @@ class StateSpace:
         """Number of outputs p."""
         return self.C.shape[0]
 
+    def steady_gain(self) -> np.ndarray:
+        """Outputs that a constant unit of each input settles at in discrete time, C (I − A)⁻¹ B + D, shape (p, m).
+
+        numpy.linalg.LinAlgError where a pole is 1.
+        """
+        A, B, C, D = map(dense, self._matrices())
+        return C @ np.linalg.solve(np.eye(self.n_states) - A, B) + D
+
     @classmethod
     def from_control(cls, system: control.StateSpace) -> StateSpace:
         """From a python-control StateSpace. `dt=None` or `dt=True` (no sampling time in seconds) is refused."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.gain import LqiLaw
+from netctrl.model.statespace import StateSpace
 from netctrl.runtime.tracking import TrackingState
 
 __all__ = ["ReferenceGovernor", "govern", "reference_governor"]
@@ -69,7 +70,7 @@ def reference_governor(law: LqiLaw, *, margin: float = 0.0) -> ReferenceGovernor
     for t in range(T):
         by_state[t], by_reference[t] = -F @ power, -F @ response
         power, response = A @ power, A @ response + entering
-    gain = law.C @ np.linalg.solve(np.eye(n) - law.A, law.B) + law.D
+    gain = StateSpace(law.A, law.B, law.C, law.D, law.interval_s).steady_gain()
     nearest = np.linalg.pinv(law.W @ gain) @ law.W
     kept = margin * (law.high - law.low)
     low, high = law.low + kept - law.input_offset, law.high - kept - law.input_offset

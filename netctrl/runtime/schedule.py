@@ -10,6 +10,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.model.gain import TrackingLaw
 from netctrl.model.identified import IdentifiedModel
+from netctrl.model.statespace import StateSpace
 
 __all__ = ["GainSchedule", "gain_schedule", "scheduled"]
 
@@ -50,9 +51,9 @@ def gain_schedule(law: TrackingLaw, models: Sequence[IdentifiedModel]) -> GainSc
     points = around[order]
     if not (np.diff(points) > 0.0).all():
         raise InvalidValue("models", points.tolist(), "models around different inputs")
-    nominal = _steady(law.A, law.B, law.C, law.D)
+    nominal = StateSpace(law.A, law.B, law.C, law.D, law.interval_s).steady_gain()[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        factors = nominal / np.array([_steady(each.A, each.B, each.C, each.D) for each in (models[i] for i in order)])
+        factors = nominal / np.array([each.state_space.steady_gain()[:, 0] for each in (models[i] for i in order)])
     if not ((factors > 0.0) & np.isfinite(factors)).all():
         raise InvalidValue("models", "a gain of another sign", "gains of the sign that the law's model has")
     return GainSchedule(points, factors.clip(1.0 / _MOST, _MOST))
@@ -74,7 +75,3 @@ def scheduled(schedule: GainSchedule, measured: np.ndarray, reference: np.ndarra
     logs = np.log(schedule.factors)
     factor = np.exp([np.interp(applied[0], schedule.points, column) for column in logs.T])
     return reference + factor * (measured - reference)
-
-
-def _steady(A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray) -> np.ndarray:
-    return (C @ np.linalg.solve(np.eye(len(A)) - A, B) + D)[:, 0]

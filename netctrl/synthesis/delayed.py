@@ -9,13 +9,10 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.errors import InvalidValue, RiccatiStatus, checked_whole
-from netctrl.model.matrix import dense_matrix, square_matrix
+from netctrl.model.matrix import ROUNDING, covariance, dense_matrix, square_matrix
 from netctrl.synthesis.dare import DareSolution, solve_dare
 
 __all__ = ["DelayedRegulator", "delayed_regulator"]
-
-_ROUNDING = 1e-10
-"""Relative; what a covariance may lack in symmetry and in positive semidefiniteness."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,11 +76,11 @@ def delayed_regulator(
     regulator = solve_dare(A, B, Q, R)
     A, Q = square_matrix("A", A), square_matrix("Q", Q)
     n = len(A)
-    W = _covariance("W", W, n)
+    W = covariance("W", W, n, below=n * ROUNDING)
     S, after, L, filtered = W, np.zeros((n, n)), np.eye(n), None
     if C is not None:
         C = dense_matrix("C", C, (None, n))
-        V = _covariance("V", V, len(C))
+        V = covariance("V", V, len(C), below=len(C) * ROUNDING)
         filtered = solve_dare(A.T, C.T, W, V)
         S = filtered.X
         L = np.full((n, len(C)), np.nan)
@@ -98,15 +95,3 @@ def delayed_regulator(
     stable = all(each is None or each.status is RiccatiStatus.STABILISING for each in (regulator, filtered))
     cost = float(np.sum(regulator.X * (power @ (S - after) @ power.T)) + np.sum(Q * error)) if stable else np.nan
     return DelayedRegulator(regulator.K, L, delay, cost, error, regulator, filtered)
-
-
-def _covariance(name: str, value: Any, n: int) -> np.ndarray:
-    matrix = dense_matrix(name, value, (n, n))
-    takes = "a covariance, symmetric and positive semidefinite"
-    size = np.abs(matrix).max(initial=0.0)
-    if np.abs(matrix - matrix.T).max(initial=0.0) > _ROUNDING * size:
-        raise InvalidValue(name, "a matrix that isn't symmetric", takes)
-    least = float(np.linalg.eigvalsh(matrix).min(initial=0.0))
-    if least < -_ROUNDING * n * size:
-        raise InvalidValue(name, f"an eigenvalue of {least:.3g}", takes)
-    return 0.5 * (matrix + matrix.T)
