@@ -98,6 +98,22 @@ def flow_streams(scenario: FifoScenario) -> list[np.random.Generator]:
     return [np.random.default_rng([scenario.seed, flow + 1]) for flow in range(flows)]
 
 
+def silent_flows(count: int) -> dict[str, np.ndarray]:
+    """Clock, premium packets and F flows that send nothing yet: fields of `FifoTraffic` and of TCP's alike."""
+    return {
+        "time": np.zeros(1),
+        "premium": np.zeros(1, dtype=np.int64),
+        "next": np.full(count, inf),
+        "left": np.ones(count, dtype=np.int64),
+        "burst": np.ones(count, dtype=np.int64),
+        "pause": np.full(count, inf),
+        "pausing": np.ones(count, dtype=np.bool_),
+        "held": np.zeros(count),
+        "draws": np.zeros((count, _DRAWS)),
+        "used": np.full(count, _DRAWS),
+    }
+
+
 def fifo_traffic(scenario: FifoScenario, plant: FifoPlant, streams: list[np.random.Generator]) -> FifoTraffic:
     """An empty link; cross traffic runs, regulated flows have rate 0."""
     H, F, K = scenario.hops, len(streams), len(plant.service)
@@ -106,16 +122,7 @@ def fifo_traffic(scenario: FifoScenario, plant: FifoPlant, streams: list[np.rand
     node = H * (_BUFFER + max(Q, 1) * scenario.limit + 1) + 1
     ring = (H, Q, scenario.limit if Q else 0)
     traffic = FifoTraffic(
-        time=np.zeros(1),
-        premium=np.zeros(1, dtype=np.int64),
-        next=np.full(F, inf),
-        left=np.ones(F, dtype=np.int64),
-        burst=np.ones(F, dtype=np.int64),
-        pause=np.full(F, inf),
-        pausing=np.ones(F, dtype=np.bool_),
-        held=np.zeros(F),
-        draws=np.zeros((F, _DRAWS)),
-        used=np.full(F, _DRAWS),
+        **silent_flows(F),
         arrived=np.zeros((H, _BUFFER)),
         arrived_kind=np.zeros((H, _BUFFER), dtype=np.int16),
         gone=np.zeros((H, node)),

@@ -18,12 +18,11 @@ from numba import njit
 from netctrl.fluid.fifo import departure, window_after_ack, window_after_loss
 from netctrl.model.fifo_scenario import FifoScenario, TcpSenders
 from netctrl.sim.fifo_kernel import observe
-from netctrl.sim.fifo_problem import fifo_plant, first_pauses
+from netctrl.sim.fifo_problem import fifo_plant, first_pauses, silent_flows
 from netctrl.sim.fifo_state import PREMIUM
 
 __all__ = ["TcpPlant", "TcpTraffic", "advance_tcp", "tcp_backlog", "tcp_plant", "tcp_traffic"]
 
-_DRAWS = 512
 _FIRST_WINDOW = 2.0
 _MOST_BACKOFF = 6
 
@@ -113,16 +112,7 @@ def tcp_traffic(scenario: FifoScenario, plant: TcpPlant, streams: list[np.random
     path = H * (plant.limit + 1) + ceil(plant.round_trip / float(plant.service.min())) + 2
     counts = {name: np.zeros(F, dtype=np.int64) for name in ("number", "expected", "flight", "recover", "backoff")}
     traffic = TcpTraffic(
-        time=np.zeros(1),
-        premium=np.zeros(1, dtype=np.int64),
-        next=np.full(F, inf),
-        left=np.ones(F, dtype=np.int64),
-        burst=np.ones(F, dtype=np.int64),
-        pause=np.full(F, inf),
-        pausing=np.ones(F, dtype=np.bool_),
-        held=np.zeros(F),
-        draws=np.zeros((F, _DRAWS)),
-        used=np.full(F, _DRAWS),
+        **silent_flows(F),
         node=np.zeros((H, plant.limit)),
         node_head=np.zeros(H, dtype=np.int64),
         node_count=np.zeros(H, dtype=np.int64),
