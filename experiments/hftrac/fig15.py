@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 from common import Outcome
-from hftrac.fig_common import FIFO, WAYS, Way, grid, panel, verdict
-from hftrac.networks import MEGA, STEP, demand, link, testbed
+from hftrac.fig_common import FIFO, WAYS, Way, at_link, grid, panel, verdict
+from hftrac.networks import STEP, demand, link, testbed
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from packets import run_networks
@@ -26,7 +26,6 @@ from netctrl.model.demand_traffic import LongRangeTraffic
 from netctrl.model.network import Network
 from netctrl.model.network_scenario import NetworkScenario, TcpDemand
 from netctrl.model.queue import PiQueue, RedQueue
-from netctrl.units import BITS_PER_BYTE
 
 PACKET = 1000
 """[byte]"""
@@ -50,14 +49,10 @@ def main(*, full: bool = False) -> Outcome:
     found = run_networks([asked(*case) for case in cases], 1, packet_size=PACKET)
     rows = []
     for case, result in zip(cases, found, strict=True):
-        at = result.links.index("s3d")
         rows.append(
             {
                 **dict(zip(("way", "queue", "target", "level"), case, strict=True)),
-                "utilization": 100.0 * BITS_PER_BYTE * result.departed_bytes[0, at] / (SECONDS * BOTTLENECK * MEGA),
-                "backlog": result.backlog_bytes[0, at] / PACKET,
-                "backlog_all": result.backlog_bytes[0].sum() / PACKET,
-                "loss": 100.0 * result.loss_ratio[0],
+                **at_link(result, "s3d", PACKET),
             }
         )
     data = pd.DataFrame(rows)

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 from common import Outcome
-from hftrac.fig_common import FIFO, WAYS, Way, grid, panel, verdict
+from hftrac.fig_common import FIFO, WAYS, Way, at_link, grid, panel, verdict
 from hftrac.networks import MEGA, STEP, abilene
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -29,7 +29,6 @@ from netctrl.model.demand_traffic import LongRangeTraffic
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.network_scenario import NetworkScenario, TcpDemand
 from netctrl.model.queue import CodelQueue, PieQueue
-from netctrl.units import BITS_PER_BYTE
 
 SENDERS = ("STTL", "SNVA", "LOSA", "HSTN")
 BACKGROUND = "LOSA"
@@ -55,14 +54,10 @@ def main(*, full: bool = False) -> Outcome:
         found = run_networks([asked(*case) for case in cases], 1)
     rows = []
     for case, result in zip(cases, found, strict=True):
-        at = result.links.index("edge")
         rows.append(
             {
                 **dict(zip(("way", "queue", "load", "target", "level"), case, strict=True)),
-                "utilization": 100.0 * BITS_PER_BYTE * result.departed_bytes[0, at] / (SECONDS * CAPACITY),
-                "backlog": result.backlog_bytes[0, at] / PACKET_SIZE,
-                "backlog_all": result.backlog_bytes[0].sum() / PACKET_SIZE,
-                "loss": 100.0 * result.loss_ratio[0],
+                **at_link(result, "edge", PACKET_SIZE),
             }
         )
     data = pd.DataFrame(rows)

@@ -18,6 +18,7 @@ import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.model.gain import LinkRateLaw
 from netctrl.model.network import Link, Network, Node
+from netctrl.model.network_result import NetworkResult
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
 from netctrl.sim.tune import LawOf
@@ -167,6 +168,18 @@ def row(data: pd.DataFrame, **wanted: Any) -> pd.Series:
     if len(data) != 1:
         raise LookupError(f"{len(data)} rows with {wanted}")
     return data.iloc[0]
+
+
+def at_link(result: NetworkResult, link: str, packet: float) -> dict[str, float]:
+    """The first run at a link: utilization [%], its queue and all queues [packet of so many bytes], all loss [%]."""
+    at, backlog = result.links.index(link), result.backlog_bytes[0]
+    carried = BITS_PER_BYTE * result.departed_bytes[0, at]
+    return {
+        "utilization": 100.0 * carried / (result.seconds * result.capacity_bit_per_s[at]),
+        "backlog": backlog[at] / packet,
+        "backlog_all": backlog.sum() / packet,
+        "loss": 100.0 * result.loss_ratio[0],
+    }
 
 
 def curve(axes: Axes, way: Way, x: str, y: str, part: pd.DataFrame, **options: Any) -> None:
