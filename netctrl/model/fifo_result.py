@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from netctrl.errors import InvalidValue
 from netctrl.model.artifact import Provenance
 from netctrl.model.display import html_table
 from netctrl.model.fifo_scenario import FifoScenario
+from netctrl.model.gain import TrackingLaw
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FifoResult", "FifoSample", "fifo_result"]
+__all__ = ["FifoResult", "FifoSample", "FifoTracking", "fifo_result"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,8 @@ class FifoResult:
     Parameters
     ----------
     scenario : FifoScenario
+    simulator : str
+        "netctrl", or as in "ns-3.37".
     time_s, rate_bit_per_s, burst, delay_ms, jitter_ms, mean_delay_ms, mean_jitter_ms, premium_received, premium_lost,
     premium_bit_per_s, other_bit_per_s, other_lost, regulator_lost, utilization : ndarray, shape (T,)
     backlog : ndarray, shape (T, H)
@@ -91,6 +94,7 @@ class FifoResult:
     backlog: np.ndarray
     source_bit_per_s: np.ndarray
     provenance: Provenance
+    simulator: str = "netctrl"
 
     def __post_init__(self) -> None:
         T = len(self.time_s)
@@ -124,13 +128,37 @@ class FifoResult:
             ("utilization", f"{self.utilization.mean():.4f}"),
         ]
         end = self.time_s[-1] if len(self.time_s) else 0.0
-        return f"{self.scenario.name} ({self.scenario.discipline}), {end:g} s", rows
+        return f"{self.scenario.name} ({self.scenario.discipline}, {self.simulator}), {end:g} s", rows
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())
 
 
-def fifo_result(scenario: FifoScenario, samples: Sequence[FifoSample], provenance: Provenance) -> FifoResult:
+class FifoTracking(NamedTuple):
+    """T periods of a link under a law with m inputs and p outputs."""
+
+    result: FifoResult
+    reference: np.ndarray
+    """(T, p) what was asked for [the law's units]."""
+    given: np.ndarray
+    """(T, p) what the law was given: the same without a governor."""
+    measured: np.ndarray
+    """(T, p) what it measured."""
+    commanded: np.ndarray
+    """(T, m) its inputs before the limits; NaN while it was off."""
+
+    def infeasible(self, law: TrackingLaw, least_s: float = 20.0) -> list[tuple[float, float]]:
+        """Times [s] through which an input was at its limit for `least_s` or longer: the reference can't be had."""
+        at_limit = ((self.commanded > law.high) | (self.commanded < law.low)).any(axis=1)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(int)))
+        spans = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+        tau = law.interval_s
+        return [(tau * first, tau * last) for first, last in spans if tau * (last - first) >= least_s]
+
+
+def fifo_result(
+    scenario: FifoScenario, samples: Sequence[FifoSample], provenance: Provenance, simulator: str = "netctrl"
+) -> FifoResult:
     """The samples of a run as arrays."""
     widths = {"backlog": scenario.hops, "source_bit_per_s": len(scenario.sources)}
     columns = {}
@@ -139,4 +167,4 @@ def fifo_result(scenario: FifoScenario, samples: Sequence[FifoSample], provenanc
         values = np.array([getattr(sample, field.name) for sample in samples], dtype=kind)
         width = widths.get(field.name)
         columns[field.name] = values if width is None else values.reshape(len(samples), width)
-    return FifoResult(scenario=scenario, provenance=provenance, **columns)
+    return FifoResult(scenario=scenario, provenance=provenance, simulator=simulator, **columns)
