@@ -186,7 +186,8 @@ class FlowSink
     int64_t m_packets = 0;
 };
 
-/// Packets of a hop since the beginning. A packet that finds kLimit of them, the one being sent included, is lost.
+/// Packets of a hop since the beginning. A packet that finds kLimit of them, the one being sent included, is lost; one that
+/// has been sent at the very time at which another comes makes room for it, whichever of the two events is first.
 class Hop
 {
   public:
@@ -201,9 +202,10 @@ class Hop
     };
 
     explicit Hop(Ptr<PointToPointNetDevice> device)
+        : m_queue(device->GetQueue())
     {
-        device->GetQueue()->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, kLimit - 1)); // and one is being sent
         device->TraceConnectWithoutContext("MacTx", MakeCallback(&Hop::Arrive, this));
+        device->TraceConnectWithoutContext("PhyTxBegin", MakeCallback(&Hop::Begin, this));
         device->TraceConnectWithoutContext("MacTxDrop", MakeCallback(&Hop::Drop, this));
         device->TraceConnectWithoutContext("PhyTxEnd", MakeCallback(&Hop::Depart, this));
     }
@@ -220,9 +222,17 @@ class Hop
     }
 
   private:
+    /// A packet is about to enter the device's queue, where those wait that aren't being sent.
     void Arrive(Ptr<const Packet>)
     {
         ++m_count.arrived;
+        const bool leaves = m_end == Simulator::Now();
+        m_queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, leaves ? kLimit : kLimit - 1));
+    }
+
+    void Begin(Ptr<const Packet> packet)
+    {
+        m_end = Simulator::Now() + DataRate(kCapacity).CalculateBytesTxTime(packet->GetSize());
     }
 
     void Depart(Ptr<const Packet> packet)
@@ -247,6 +257,8 @@ class Hop
         ++lost;
     }
 
+    Ptr<Queue<Packet>> m_queue;
+    Time m_end; ///< of the packet that is being sent
     Counters m_count;
 };
 
