@@ -51,6 +51,7 @@ _PUBLIC = {
     "network_model": "netctrl.fluid.linearize",
     "pareto_front": "netctrl.sim.tune",
     "read_design": "netctrl.model.artifact",
+    "read_fifo_scenario": "netctrl.model.fifo_scenario",
     "read_model": "netctrl.model.identified",
     "read_network": "netctrl.model.network",
     "read_network_scenario": "netctrl.model.network_scenario",

@@ -118,12 +118,10 @@ def _gains(plan: FifoPlan, design: ConnetDesign | None, provenance: Provenance) 
     integrates = isinstance(law, LqiLaw)
     W = law.W if integrates else np.zeros((0, p))
     Kz = law.integral_gain if integrates else np.zeros((m, 0))
-    names = [f"{name} [{unit}]" if unit else name for name, unit in zip(law.inputs, law.input_units, strict=True)]
-    outputs = [f"{name} [{unit}]" if unit else name for name, unit in zip(law.outputs, law.output_units, strict=True)]
     fields = {
         "A": _matrix(law.A),
-        f"B: from {', '.join(names)}": _matrix(law.B),
-        f"C: to {', '.join(outputs)}": _matrix(law.C),
+        f"B: from {_signals(law.inputs, law.input_units)}": _matrix(law.B),
+        f"C: to {_signals(law.outputs, law.output_units)}": _matrix(law.C),
         "D": _matrix(law.D),
         "L: estimator": _matrix(law.L),
         "K: state feedback": _matrix(law.K),
@@ -153,6 +151,11 @@ def _gains(plan: FifoPlan, design: ConnetDesign | None, provenance: Provenance) 
     ]
     about = "The law of the regulators with its gains; what they mean is in netctrl-tracking.h."
     return header("GAINS", "netctrl-tracking.h", lines, about)
+
+
+def _signals(names: Sequence[str], units: Sequence[str]) -> str:
+    """Names with units, as literals: a Design file may hold any text."""
+    return ", ".join(string(f"{name} [{unit}]" if unit else name) for name, unit in zip(names, units, strict=True))
 
 
 def _governor(plan: FifoPlan) -> dict[str, str]:

@@ -17,7 +17,7 @@ from netctrl.model.gain import TrackingLaw
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FifoResult", "FifoSample", "FifoTracking", "fifo_result"]
+__all__ = ["FifoResult", "FifoSample", "FifoSummary", "FifoTracking", "fifo_result"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,20 @@ class FifoSample:
     """Packets in each hop, the one being sent included."""
     source_bit_per_s: tuple[float, ...]
     """Throughput of each source."""
+
+
+@dataclass(frozen=True, slots=True)
+class FifoSummary:
+    """Means over a run; delays over the premium packets that were received."""
+
+    mean_delay_ms: float
+    mean_jitter_ms: float
+    premium_received: int
+    premium_lost: int
+    premium_bit_per_s: float
+    other_bit_per_s: float
+    other_lost: int
+    utilization: float
 
 
 _TABLES = ("backlog", "source_bit_per_s")
@@ -115,17 +129,29 @@ class FifoResult:
         columns |= {f"source_{place}_bit_per_s": rates[:, place] for place in range(rates.shape[1])}
         return pd.DataFrame(columns)
 
+    def summary(self) -> FifoSummary:
+        """Means over all periods."""
+        weight = np.maximum(self.premium_received, 1e-12)
+        return FifoSummary(
+            mean_delay_ms=float(np.average(self.mean_delay_ms, weights=weight)),
+            mean_jitter_ms=float(np.average(self.mean_jitter_ms, weights=weight)),
+            premium_received=int(self.premium_received.sum()),
+            premium_lost=int(self.premium_lost.sum()),
+            premium_bit_per_s=float(self.premium_bit_per_s.mean()),
+            other_bit_per_s=float(self.other_bit_per_s.mean()),
+            other_lost=int(self.other_lost.sum()),
+            utilization=float(self.utilization.mean()),
+        )
+
     def table(self) -> tuple[str, list[tuple[str, str]]]:
         """A title, and what a person wants to know first as (name, text) rows."""
-        received, lost = int(self.premium_received.sum()), int(self.premium_lost.sum())
-        weight = np.maximum(self.premium_received, 1e-12)
-        delay, jitter = (np.average(each, weights=weight) for each in (self.mean_delay_ms, self.mean_jitter_ms))
+        found = self.summary()
         rows = [
-            ("premium delay", f"{delay:.4g} ms, jitter {jitter:.4g} ms"),
-            ("premium packets", f"{received} received, {lost} lost"),
-            ("premium throughput", f"{self.premium_bit_per_s.mean() / 1e6:.4g} Mbit/s"),
-            ("non-premium throughput", f"{self.other_bit_per_s.mean() / 1e6:.4g} Mbit/s"),
-            ("utilization", f"{self.utilization.mean():.4f}"),
+            ("premium delay", f"{found.mean_delay_ms:.4g} ms, jitter {found.mean_jitter_ms:.4g} ms"),
+            ("premium packets", f"{found.premium_received} received, {found.premium_lost} lost"),
+            ("premium throughput", f"{found.premium_bit_per_s / 1e6:.4g} Mbit/s"),
+            ("non-premium throughput", f"{found.other_bit_per_s / 1e6:.4g} Mbit/s"),
+            ("utilization", f"{found.utilization:.4f}"),
         ]
         end = self.time_s[-1] if len(self.time_s) else 0.0
         return f"{self.scenario.name} ({self.scenario.discipline}, {self.simulator}), {end:g} s", rows
@@ -146,6 +172,15 @@ class FifoTracking(NamedTuple):
     """(T, p) what it measured."""
     commanded: np.ndarray
     """(T, m) its inputs before the limits; NaN while it was off."""
+
+    def table(self, law: TrackingLaw) -> tuple[str, list[tuple[str, str]]]:
+        """A title, and (name, text) rows: the link's, what outputs came to in the second half, what can't be had."""
+        title, rows = self.result.table()
+        half = len(self.reference) // 2
+        for i, (name, unit) in enumerate(zip(law.outputs, law.output_units, strict=True)):
+            found, wanted = self.measured[half:, i].mean(), self.reference[half:, i].mean()
+            rows.append((f"{name}, second half", f"{found:.4g}, asked for {wanted:.4g} {unit}".rstrip()))
+        return title, rows + [("can't be had", f"{first:g} to {last:g} s") for first, last in self.infeasible(law)]
 
     def infeasible(self, law: TrackingLaw, least_s: float = 20.0) -> list[tuple[float, float]]:
         """Times [s] through which an input was at its limit for `least_s` or longer: the reference can't be had."""
