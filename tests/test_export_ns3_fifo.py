@@ -12,6 +12,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import netctrl
 from netctrl.datasets import model_path
@@ -29,6 +31,7 @@ from netctrl.runtime.schedule import GainSchedule, scheduled
 from netctrl.runtime.tracking import step_tracking
 from netctrl.sim import fifo_draws
 from netctrl.sim.fifo_draws import flow_pauses, run_table
+from netctrl.sim.fifo_problem import flow_streams
 from netctrl.sim.fifo_run import FifoLink
 
 STORED = Path(__file__).parent / "data" / "ns3"
@@ -178,31 +181,53 @@ def test_laws_that_do_not_fit_are_named():
 # --- what a run draws ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("start", [0, 9])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_table_holds_all_that_the_simulator_draws(start, seed):
-    """At the greatest rates; the draws are the very same."""
-    scenario = msgspec.structs.replace(BUSY, seed=seed)
-    plan = fifo_plan(scenario, TWO, [0.6, 59.0], measured="period", start=start)
-    pauses = flow_pauses(scenario, plan)
+class Counted:
+    """A flow's stream that counts what is drawn ahead."""
+
+    def __init__(self, stream: np.random.Generator) -> None:
+        self.stream, self.count = stream, 0
+
+    def standard_exponential(self, size: int) -> np.ndarray:
+        self.count += size
+        return self.stream.standard_exponential(size)
+
+
+def taken(scenario: FifoScenario, actions: list[tuple[float, int]]) -> np.ndarray:
+    """How many pauses each flow begins in the simulator."""
     link = FifoLink(scenario)
-    taken = np.zeros(len(pauses), dtype=int)
-    for _ in range(scenario.periods):
-        before = [link.traffic.draws[flow][used:].copy() for flow, used in enumerate(link.traffic.used)]
-        link.advance(np.inf if start else 95e6, 0 if start else 1)
-        for flow, left in enumerate(before):
-            left_now = len(link.traffic.draws[flow]) - link.traffic.used[flow]
-            shown = pauses[flow][1 + taken[flow] : 1 + taken[flow] + len(left)]
-            np.testing.assert_array_equal(shown, left[: len(shown)])
-            taken[flow] = _position(pauses[flow], link.traffic.draws[flow], link.traffic.used[flow], left_now)
-    assert all(count + 1 < len(each) for count, each in zip(taken, pauses, strict=True))
+    link._streams = [Counted(stream) for stream in link._streams]
+    for rate, burst in actions:
+        link.advance(rate, burst)
+    return np.array([stream.count for stream in link._streams]) + link.traffic.used
 
 
-def _position(pauses: np.ndarray, draws: np.ndarray, used: int, left: int) -> int:
-    """How many draws are gone: where those that are left stand in the table."""
-    ahead = draws[used : used + min(left, 5)]
-    found = np.flatnonzero(pauses[1:] == ahead[0]) if len(ahead) else []
-    return int(found[0]) if len(found) else len(pauses)
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([0.0, 5e6, 50e6, 95e6]), st.integers(1, 20)), min_size=9, max_size=9))
+def test_no_run_takes_more_pauses_than_a_table_has(actions):
+    plan = fifo_plan(BUSY, TWO, [0.6, 59.0], measured="period")
+    held = [len(pauses) for pauses in flow_pauses(BUSY, plan)]
+    assert (1 + taken(BUSY, actions) < held).all()
+
+
+def test_neither_does_one_with_open_regulators():
+    """And with bursts as they are a table is no longer than it need be."""
+    held = []
+    for law in (TWO, LQI.law):
+        plan = fifo_plan(BUSY, law, law.output_offset, measured="period", start=9)
+        held.append(np.array([len(pauses) for pauses in flow_pauses(BUSY, plan)]))
+    used = 1 + taken(BUSY, [(np.inf, 0)] * 9)
+    assert (used < np.minimum(*held)).all()
+    assert (held[1] <= used + 3 * 512).all()
+
+
+@pytest.mark.parametrize("variation", [0.0, 0.5, 1.0])
+def test_pauses_are_those_of_the_simulator_s_streams(variation):
+    scenario = msgspec.structs.replace(BUSY, pause_variation=variation)
+    plan = fifo_plan(scenario, TWO, [0.6, 59.0], measured="period")
+    for pauses, stream in zip(flow_pauses(scenario, plan), flow_streams(scenario), strict=True):
+        phase = (1.0 - variation) * stream.uniform() + variation * stream.standard_exponential()
+        expected = 1.0 - variation + variation * stream.standard_exponential(len(pauses) - 1)
+        np.testing.assert_array_equal(pauses, [phase, *expected])
 
 
 def test_a_table_is_laid_out_as_the_program_reads_it():

@@ -221,17 +221,15 @@ def _reals(values: np.ndarray | Sequence[float]) -> str:
 
 
 def _scenario(scenario: FifoScenario, plan: FifoPlan) -> str:
-    interval = nanoseconds("interval", scenario.interval)
-    nanoseconds("duration", scenario.duration)
+    nanoseconds("interval", scenario.interval)
     largest = int(max(scenario.size, scenario.premium_size))
     period = scenario.premium_size * BITS_PER_BYTE / scenario.premium_rate
     spacing = scenario.size * BITS_PER_BYTE / scenario.access_rate
     constants = {
-        "int64_t kInterval": (str(interval), "Ts [ns]"),
-        "double kIntervalSeconds": (real(scenario.interval), "Ts [s]"),
+        "double kInterval": (real(scenario.interval), "Ts [s]"),
         "int64_t kPeriods": (str(scenario.periods), ""),
         "int64_t kOpenPeriods": (str(plan.start), "in which regulators are open, before the law is switched on"),
-        "int64_t kDuration": (str(interval * scenario.periods), "[ns]"),
+        "int64_t kDuration": (str(nanoseconds("duration", scenario.duration)), "[ns]"),
         "double kSeconds": (real(scenario.duration), "[s]"),
         "uint64_t kCapacity": (f"{round(scenario.capacity)}U", "of each hop [bit/s]"),
         "int kHops": (str(scenario.hops), ""),

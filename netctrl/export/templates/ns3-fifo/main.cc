@@ -140,7 +140,7 @@ class Loop
   private:
     static double At(int64_t period)
     {
-        return static_cast<double>(period) * kIntervalSeconds;
+        return static_cast<double>(period) * kInterval;
     }
 
     /// What happens at the same time has happened before a period ends.
@@ -191,8 +191,7 @@ class Loop
                 }
             }
         }
-        const int64_t end = (m_period + 1) * kInterval;
-        Simulator::Schedule(NanoSeconds(end) - Simulator::Now(), &Loop::Tick, this);
+        ScheduleAt(At(m_period + 1), &Loop::Tick, this);
     }
 
     void Command(double time)
@@ -235,7 +234,7 @@ class Loop
         sample.meanDelayMs = 1e3 * premium.meanDelay;
         sample.meanJitterMs = 1e3 * premium.meanJitter;
         sample.premiumReceived = premium.received;
-        sample.premiumBitPerS = 8.0 * kPremiumSize * static_cast<double>(premium.received) / kIntervalSeconds;
+        sample.premiumBitPerS = 8.0 * kPremiumSize * static_cast<double>(premium.received) / kInterval;
         std::size_t flow = 0;
         for (const SourceRow& source : kSources)
         {
@@ -246,13 +245,13 @@ class Loop
                 packets += now - m_sinks[flow];
                 m_sinks[flow] = now;
             }
-            sample.sourceBitPerS.push_back(8.0 * kSize * static_cast<double>(packets) / kIntervalSeconds);
+            sample.sourceBitPerS.push_back(8.0 * kSize * static_cast<double>(packets) / kInterval);
             sample.otherBitPerS += sample.sourceBitPerS.back();
         }
         for (std::size_t k = 0; k < m_hops.size(); ++k)
         {
             const Hop::Counters& now = m_network.hops[k]->Count();
-            const double sent = (now.bits - m_hops[k].bits) / kIntervalSeconds;
+            const double sent = (now.bits - m_hops[k].bits) / kInterval;
             sample.utilization = std::max(sample.utilization, sent / static_cast<double>(kCapacity));
             sample.premiumLost += now.lostPremium - m_hops[k].lostPremium;
             sample.otherLost += now.lostRegulated - m_hops[k].lostRegulated;

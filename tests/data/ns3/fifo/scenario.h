@@ -9,8 +9,7 @@ namespace netctrl
 {
 
 inline constexpr const char* kScenario = "access link";
-inline constexpr int64_t kInterval = 1000000000; ///< Ts [ns]
-inline constexpr double kIntervalSeconds = 1.0; ///< Ts [s]
+inline constexpr double kInterval = 1.0; ///< Ts [s]
 inline constexpr int64_t kPeriods = 10;
 inline constexpr int64_t kOpenPeriods = 0; ///< in which regulators are open, before the law is switched on
 inline constexpr int64_t kDuration = 10000000000; ///< [ns]
