@@ -280,6 +280,17 @@ def test_a_link_that_ns3_cannot_express_is_one_of_the_file(design, tmp_path, cap
     assert not (tmp_path / "p").exists()
 
 
+def test_a_governor_takes_integral_action(tmp_path, capsys):
+    path = tmp_path / "paper.json"
+    asked = ["--model", "connet-paper", "--method", "paper", "--reference", "delay=0.676,jitter=0.361", "-o", str(path)]
+    assert design_main(["connet", *asked]) == 0
+    capsys.readouterr()
+    assert main(["ns3", str(path), "-o", str(tmp_path / "p")]) == 0
+    assert "&Sample::delayMs, 1.0" in (tmp_path / "p" / "scenario.h").read_text()  # as the paper measures
+    assert main(["ns3", str(path), "-o", str(tmp_path / "q"), "--governor"]) == 2
+    assert "DESIGN: got 'LqgLaw', takes an LqiLaw" in capsys.readouterr().err
+
+
 def test_options_of_connet_are_refused_elsewhere(tmp_path, capsys):
     assert main(["ns3", "--scenario", "arc-capacity", "-o", str(tmp_path / "p"), "--governor"]) == 2
     assert "no value but with a Design of connet" in capsys.readouterr().err
