@@ -48,24 +48,25 @@ def flow_pauses(scenario: FifoScenario, plan: FifoPlan) -> list[np.ndarray]:
     found, total = [], 0
     for flow, (rate, burst) in enumerate(_fastest(scenario, plan)):
         mean = pause_mean(rate, burst, scenario.size * BITS_PER_BYTE, plant.spacing)
+        length = (burst - 1) * plant.spacing
         draws = [traffic.held[flow : flow + 1], 1.0 - plant.variation + plant.variation * traffic.draws[flow]]
-        end = _end(draws[0], mean, burst, plant.spacing) + _end(draws[1], mean, burst, plant.spacing)
-        # The first of these is no burst's, and one more is drawn than is taken.
-        while end - 2.0 * (burst - 1) * plant.spacing <= scenario.duration:
-            more = streams[flow].standard_exponential(_PIECE)
-            draws.append(1.0 - plant.variation + plant.variation * more)
-            end += _end(draws[-1], mean, burst, plant.spacing)
-            if (total + sum(map(len, draws))) > _MOST_PAUSES:
+        end = sum(_passed(each, mean, length) for each in draws)
+        # Sums are rounded otherwise than the simulator's times: two bursts are room enough.
+        while (missing := scenario.duration - (end - 2.0 * length)) >= 0.0:
+            more = int(min(missing / (mean + length), _MOST_PAUSES)) + _PIECE
+            total += more
+            if total > _MOST_PAUSES:
                 takes = f"one in which flows pause at most {_MOST_PAUSES} times: the table of a run holds no more"
                 raise InvalidValue("duration", scenario.duration, takes)
+            draws.append(1.0 - plant.variation + plant.variation * streams[flow].standard_exponential(more))
+            end += _passed(draws[-1], mean, length)
         found.append(np.concatenate(draws))
-        total += len(found[-1])
     return found
 
 
-def _end(pauses: np.ndarray, mean: float, burst: int, spacing: float) -> float:
-    """How long these pauses and a burst after each take; inf at rate 0."""
-    return inf if mean == inf else float(pauses.sum()) * mean + len(pauses) * (burst - 1) * spacing
+def _passed(pauses: np.ndarray, mean: float, length: float) -> float:
+    """How long these pauses and a burst after each take [s]; inf at rate 0."""
+    return inf if mean == inf else float(pauses.sum()) * mean + len(pauses) * length
 
 
 def _fastest(scenario: FifoScenario, plan: FifoPlan) -> list[tuple[float, int]]:
