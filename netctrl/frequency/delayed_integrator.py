@@ -73,7 +73,8 @@ def integrator_margins(gain: float, delay: int, *, predicts: bool) -> Integrator
     else:
         k = checked_number("gain", gain, "a number above 0", above=0.0, at_most=1e12)
     radius = abs(1.0 - k) if predicts else _radius(k, tau)
-    alpha = 2.0 / (_predictor_peak(k, tau) if predicts else _peak(k, tau)) if radius < 1.0 else 0.0
+    stable = predicts or k < gain_limit(tau)
+    alpha = 2.0 / (_predictor_peak(k, tau) if predicts else _peak(k, tau)) if stable else 0.0
     return IntegratorMargins(
         spectral_radius=radius,
         gain_margin=_predictor_gain(k, tau) if predicts else gain_limit(tau) / k,
@@ -113,7 +114,8 @@ def _peak(k: float, tau: int) -> float:
     def squared(at: np.ndarray) -> np.ndarray:
         a = 2.0 * np.sin(0.5 * at)
         both = 2.0 * a * k * np.sin((tau + 0.5) * at)
-        return (a**2 + k**2 + both) / (a**2 + k**2 - both)
+        with np.errstate(divide="ignore"):  # at the limit of stability
+            return (a**2 + k**2 + both) / (a**2 + k**2 - both)
 
     return float(np.sqrt(_highest(squared, theta)))
 

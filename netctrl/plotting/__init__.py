@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from netctrl.errors import InvalidValue
 from netctrl.frequency.stability_map import StabilityMap
-from netctrl.model.artifact import ArcDesign, ConnetDesign, HftracDesign
+from netctrl.model.artifact import ArcDesign, ConnetDesign, HftracDesign, MpccDesign
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.loop import DelayLoop
@@ -20,6 +20,7 @@ from netctrl.plotting.loops import arc_bode, arc_figure, bode, stability_map
 from netctrl.plotting.networks import network_figure, network_series
 from netctrl.plotting.simulation import result_series, time_series
 from netctrl.plotting.tracking import tracking_figure
+from netctrl.plotting.windows import window_figure
 
 __all__ = [
     "arc_figure",
@@ -32,12 +33,14 @@ __all__ = [
     "stability_map",
     "time_series",
     "tracking_figure",
+    "window_figure",
 ]
 
 _FIGURES: dict[type, Callable[..., Figure]] = {
     ArcDesign: arc_bode,
     HftracDesign: network_figure,
     ConnetDesign: tracking_figure,
+    MpccDesign: window_figure,
     DelayLoop: bode,
     StabilityMap: stability_map,
     SimulationResult: result_series,
