@@ -23,13 +23,12 @@ from netctrl.export.ns3_links import render as links_program
 from netctrl.export.ns3_links_run import run_links, table_name
 from netctrl.export.ns3_run import compile_program, find_ns3, run_program
 from netctrl.model.artifact import provenance
-from netctrl.model.fifo_result import FifoTracking
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.scenario import Scenario
 from netctrl.model.simulation import SimulationResult
-from netctrl.runtime.fifo_plan import FifoPlan
+from netctrl.runtime.fifo_plan import FifoPlan, FifoTracking
 from netctrl.sim.fifo_draws import run_table
 from netctrl.sim.link_plan import link_plan, run_tables
 from netctrl.sim.traffic import draw_flows

@@ -27,6 +27,7 @@ from netctrl.model.gain import LqgLaw, LqiLaw, TrackingLaw
 from netctrl.model.identified import IdentifiedModel
 from netctrl.runtime.fifo_plan import FifoPlan, fifo_plan
 from netctrl.runtime.governor import govern, reference_governor
+from netctrl.runtime.learning import start_learning
 from netctrl.runtime.schedule import GainSchedule, scheduled
 from netctrl.runtime.tracking import step_tracking
 from netctrl.sim import fifo_draws
@@ -174,6 +175,9 @@ def test_laws_that_do_not_fit_are_named():
         render(scenario, fifo_plan(scenario, wide, [0.6, 55.0], measured="period"), provenance=origin())
     governor = reference_governor(LQI.law)
     long = governor._replace(by_state=np.zeros((60_000, 1, 3)), by_reference=np.zeros((60_000, 1, 2)))
+    learning = plan_for(LQI.law, schedule=start_learning(LQI.law, [0.01, 0.01]))
+    with pytest.raises(InvalidValue, match="learned_schedule"):
+        render(scenario, learning, provenance=origin())
     with pytest.raises(InvalidValue, match="settles sooner"):
         render(scenario, fifo_plan(scenario, LQI.law, [0.676, 0.361], governor=long), provenance=origin())
 
@@ -299,6 +303,7 @@ LAWS: dict[str, FifoPlan] = {
     "governed": plan_for(LQI.law, governor=reference_governor(LQI.law, margin=0.1)),
     "two governed": plan_for(random_law(3), governor=reference_governor(random_law(3))),
     "scheduled": plan_for(LQI.law, schedule=SCHEDULE),
+    "one slope": plan_for(LQI.law, schedule=GainSchedule(SCHEDULE.points[:1], SCHEDULE.factors[:1])),
     "governed and scheduled": plan_for(LQI.law, governor=reference_governor(LQI.law), schedule=SCHEDULE),
 }
 

@@ -19,10 +19,9 @@ from netctrl.export.ns3_fifo import render
 from netctrl.export.ns3_fifo_run import run_fifo, table_name
 from netctrl.export.ns3_run import Ns3, compile_program, find_ns3
 from netctrl.model.artifact import provenance
-from netctrl.model.fifo_result import FifoTracking
 from netctrl.model.fifo_scenario import CrossTraffic, FifoScenario, FifoSource, RegulatorFailure
 from netctrl.model.gain import LqiLaw
-from netctrl.runtime.fifo_plan import FifoPlan, fifo_plan
+from netctrl.runtime.fifo_plan import FifoPlan, FifoTracking, fifo_plan
 from netctrl.runtime.governor import govern, reference_governor
 from netctrl.runtime.tracking import step_tracking
 from netctrl.sim.fifo_draws import run_table

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import model_path
-from netctrl.model.fifo_result import FifoTracking
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.gain import LqgLaw, TrackingLaw
+from netctrl.runtime.fifo_plan import FifoTracking
 from netctrl.sim.fifo_track import track_fifo
 
 PRINTED, LQI = "printed gains", "LQI"

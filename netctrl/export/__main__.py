@@ -35,12 +35,11 @@ if TYPE_CHECKING:
 
     from netctrl.export.ns3_run import Ns3
     from netctrl.model.artifact import ArcDesign, ConnetDesign
-    from netctrl.model.fifo_result import FifoTracking
     from netctrl.model.network_result import NetworkResult
     from netctrl.model.network_scenario import NetworkScenario
     from netctrl.model.scenario import Scenario
     from netctrl.model.simulation import SimulationResult
-    from netctrl.runtime.fifo_plan import Measured
+    from netctrl.runtime.fifo_plan import FifoTracking, Measured
 
 __all__ = ["main"]
 

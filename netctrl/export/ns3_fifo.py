@@ -17,6 +17,8 @@ from netctrl.model.artifact import ConnetDesign, Provenance
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.gain import LqiLaw
 from netctrl.runtime.fifo_plan import FifoPlan
+from netctrl.runtime.learning import LearnedCurve
+from netctrl.runtime.schedule import GainSchedule
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["FIXED_FILES", "SHARED_FILES", "render"]
@@ -103,6 +105,9 @@ def _check(scenario: FifoScenario, plan: FifoPlan) -> None:
         raise InvalidValue("cross", scenario.flows + hosts, takes)
     if len(plan.law.high) > 1 and not plan.law.high[1] <= _MOST_BURST:
         raise InvalidValue("law", f"bursts up to {plan.law.high[1]:g}", f"limits of bursts up to {_MOST_BURST} packets")
+    if isinstance(plan.schedule, LearnedCurve):
+        takes = "a GainSchedule, as netctrl.runtime.learning.learned_schedule makes of what a run has learned"
+        raise InvalidValue("schedule", "LearnedCurve", takes)
     governor = plan.governor
     if governor is not None and governor.by_state.size + governor.by_reference.size > _MOST_NUMBERS:
         got = f"{len(governor.by_state)} samples ahead"
@@ -178,7 +183,7 @@ def _governor(plan: FifoPlan) -> dict[str, str]:
 
 
 def _schedule(plan: FifoPlan) -> dict[str, str]:
-    if plan.schedule is None:
+    if not isinstance(plan.schedule, GainSchedule):
         return {"no schedule": "{}, {}"}
     return {"inputs": _reals(plan.schedule.points), "log factors": _matrix(np.log(plan.schedule.factors))}
 

@@ -10,9 +10,9 @@ import numpy as np
 from netctrl.errors import NetctrlError
 from netctrl.export.ns3_run import Ns3, execute, read_table
 from netctrl.model.artifact import Provenance
-from netctrl.model.fifo_result import FifoResult, FifoTracking
+from netctrl.model.fifo_result import FifoResult
 from netctrl.model.fifo_scenario import FifoScenario
-from netctrl.runtime.fifo_plan import FifoPlan
+from netctrl.runtime.fifo_plan import FifoPlan, FifoTracking
 
 __all__ = ["run_fifo", "table_name"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +12,11 @@ from netctrl.errors import InvalidValue
 from netctrl.model.artifact import Provenance
 from netctrl.model.display import html_table
 from netctrl.model.fifo_scenario import FifoScenario
-from netctrl.model.gain import TrackingLaw
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FifoResult", "FifoSample", "FifoSummary", "FifoTracking", "fifo_result"]
+__all__ = ["FifoResult", "FifoSample", "FifoSummary", "fifo_result"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,37 +157,6 @@ class FifoResult:
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())
-
-
-class FifoTracking(NamedTuple):
-    """T periods of a link under a law with m inputs and p outputs."""
-
-    result: FifoResult
-    reference: np.ndarray
-    """(T, p) what was asked for [the law's units]."""
-    given: np.ndarray
-    """(T, p) what the law was given: the same without a governor."""
-    measured: np.ndarray
-    """(T, p) what it measured."""
-    commanded: np.ndarray
-    """(T, m) its inputs before the limits; NaN while it was off."""
-
-    def table(self, law: TrackingLaw) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and (name, text) rows: the link's, what outputs came to in the second half, what can't be had."""
-        title, rows = self.result.table()
-        half = len(self.reference) // 2
-        for i, (name, unit) in enumerate(zip(law.outputs, law.output_units, strict=True)):
-            found, wanted = self.measured[half:, i].mean(), self.reference[half:, i].mean()
-            rows.append((f"{name}, second half", f"{found:.4g}, asked for {wanted:.4g} {unit}".rstrip()))
-        return title, rows + [("can't be had", f"{first:g} to {last:g} s") for first, last in self.infeasible(law)]
-
-    def infeasible(self, law: TrackingLaw, least_s: float = 20.0) -> list[tuple[float, float]]:
-        """Times [s] through which an input was at its limit for `least_s` or longer: the reference can't be had."""
-        at_limit = ((self.commanded > law.high) | (self.commanded < law.low)).any(axis=1)
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(int)))
-        spans = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
-        tau = law.interval_s
-        return [(tau * first, tau * last) for first, last in spans if tau * (last - first) >= least_s]
 
 
 def fifo_result(

@@ -1,4 +1,5 @@
-"""What runs a tracking law on an access link, wherever the packets are: references, signals, units and the start."""
+"""What runs a tracking law on an access link, wherever the packets are: references, signals, units, start; and what
+comes of it."""
 
 from __future__ import annotations
 
@@ -7,14 +8,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
+from netctrl.model.fifo_result import FifoResult
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.gain import TrackingLaw
 from netctrl.runtime.governor import ReferenceGovernor
+from netctrl.runtime.learning import LearnedCurve
 from netctrl.runtime.schedule import GainSchedule
 from netctrl.runtime.tracking import TrackingState, start_tracking
 from netctrl.units import unit_scale
 
-__all__ = ["FIFO_SIGNALS", "MBIT", "FifoPlan", "FifoSignal", "Measured", "fifo_plan"]
+__all__ = ["FIFO_SIGNALS", "MBIT", "FifoPlan", "FifoSignal", "FifoTracking", "Measured", "fifo_plan"]
 
 Measured = Literal["average", "period"]
 MBIT, _MS = 1e6, 1e-3
@@ -58,7 +61,40 @@ class FifoPlan(NamedTuple):
     start: int
     """Periods in which regulators are open before."""
     governor: ReferenceGovernor | None
-    schedule: GainSchedule | None
+    schedule: GainSchedule | LearnedCurve | None
+
+
+class FifoTracking(NamedTuple):
+    """T periods of a link under a law with m inputs and p outputs."""
+
+    result: FifoResult
+    reference: np.ndarray
+    """(T, p) what was asked for [the law's units]."""
+    given: np.ndarray
+    """(T, p) what the law was given: the same without a governor."""
+    measured: np.ndarray
+    """(T, p) what it measured."""
+    commanded: np.ndarray
+    """(T, m) its inputs before the limits; NaN while it was off."""
+    curve: LearnedCurve | None = None
+    """What was learned by the end, where the schedule was learned."""
+
+    def table(self, law: TrackingLaw) -> tuple[str, list[tuple[str, str]]]:
+        """A title, and (name, text) rows: the link's, what outputs came to in the second half, what can't be had."""
+        title, rows = self.result.table()
+        half = len(self.reference) // 2
+        for i, (name, unit) in enumerate(zip(law.outputs, law.output_units, strict=True)):
+            found, wanted = self.measured[half:, i].mean(), self.reference[half:, i].mean()
+            rows.append((f"{name}, second half", f"{found:.4g}, asked for {wanted:.4g} {unit}".rstrip()))
+        return title, rows + [("can't be had", f"{first:g} to {last:g} s") for first, last in self.infeasible(law)]
+
+    def infeasible(self, law: TrackingLaw, least_s: float = 20.0) -> list[tuple[float, float]]:
+        """Times [s] through which an input was at its limit for `least_s` or longer: the reference can't be had."""
+        at_limit = ((self.commanded > law.high) | (self.commanded < law.low)).any(axis=1)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(int)))
+        spans = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+        tau = law.interval_s
+        return [(tau * first, tau * last) for first, last in spans if tau * (last - first) >= least_s]
 
 
 def fifo_plan(
@@ -68,7 +104,7 @@ def fifo_plan(
     *,
     measured: Measured = "average",
     governor: ReferenceGovernor | None = None,
-    schedule: GainSchedule | None = None,
+    schedule: GainSchedule | LearnedCurve | None = None,
     start: int = 0,
     first_rate: float | None = None,
 ) -> FifoPlan:

@@ -10,12 +10,13 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.model.artifact import provenance
-from netctrl.model.fifo_result import FifoResult, FifoSample, FifoTracking, fifo_result
+from netctrl.model.fifo_result import FifoResult, FifoSample, fifo_result
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.gain import TrackingLaw
 from netctrl.model.signals import SignalTrace
-from netctrl.runtime.fifo_plan import FIFO_SIGNALS, MBIT, FifoPlan, Measured, fifo_plan
+from netctrl.runtime.fifo_plan import FIFO_SIGNALS, MBIT, FifoPlan, FifoTracking, Measured, fifo_plan
 from netctrl.runtime.governor import ReferenceGovernor, govern
+from netctrl.runtime.learning import LearnedCurve, learn, learned_schedule
 from netctrl.runtime.schedule import GainSchedule, scheduled
 from netctrl.runtime.tracking import step_tracking
 from netctrl.sim.fifo_run import FifoLink
@@ -30,7 +31,7 @@ def track_fifo(
     *,
     measured: Measured = "average",
     governor: ReferenceGovernor | None = None,
-    schedule: GainSchedule | None = None,
+    schedule: GainSchedule | LearnedCurve | None = None,
     start: int = 0,
     first_rate: float | None = None,
     argv: Iterable[str] = (),
@@ -52,8 +53,9 @@ def track_fifo(
         are three times quieter.
     governor : ReferenceGovernor, optional
         Stands before the law (`netctrl.runtime.governor`).
-    schedule : GainSchedule, optional
-        Makes the law as fast at all points of the curve (`netctrl.runtime.schedule`).
+    schedule : GainSchedule or LearnedCurve, optional
+        Makes the law as fast at all points of the curve (`netctrl.runtime.schedule`); a `LearnedCurve` goes on learning
+        from each period (`netctrl.runtime.learning`).
     start : int
         Periods in which regulators are open, before the law is switched on.
     first_rate : float, optional
@@ -79,6 +81,7 @@ def track_fifo(
     wanted, state = plan.reference, plan.state
     (T, p), m = wanted.shape, len(law.inputs)
     link, samples = FifoLink(scenario), []
+    curve, factors = (schedule, None) if isinstance(schedule, LearnedCurve) else (None, schedule)
     given, seen, commanded = np.array(wanted), np.empty((T, p)), np.full((T, m), np.nan)
     cut = law.output_offset.copy()
     for k in range(T):
@@ -93,10 +96,13 @@ def track_fifo(
         if governor is not None:
             cut, _ = govern(governor, state, cut, wanted[k])
             given[k] = cut
-        shown = seen[k] if schedule is None else scheduled(schedule, seen[k], given[k], state.applied)
+        if curve is not None:
+            curve = learn(curve, state.applied, seen[k])
+            factors = learned_schedule(curve)
+        shown = seen[k] if factors is None else scheduled(factors, seen[k], given[k], state.applied)
         state = step_tracking(law, state, shown, given[k])
     record = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
-    return FifoTracking(fifo_result(scenario, samples, record), wanted, given, seen, commanded)
+    return FifoTracking(fifo_result(scenario, samples, record), wanted, given, seen, commanded, curve)
 
 
 def fifo_signals(

@@ -116,8 +116,8 @@ Scheduled(const ScheduleTable& table, const Vector& measured, const Vector& refe
     const double at = std::min(std::max(applied, points.front()), points.back());
     const auto above = static_cast<std::size_t>(std::upper_bound(points.begin(), points.end(), at) - points.begin());
     const std::size_t right = std::min(above, points.size() - 1);
-    const std::size_t left = right - 1;
-    const double share = (at - points[left]) / (points[right] - points[left]);
+    const std::size_t left = right == 0 ? 0 : right - 1;
+    const double share = left == right ? 0.0 : (at - points[left]) / (points[right] - points[left]);
     Vector seen(measured.size());
     for (std::size_t i = 0; i < seen.size(); ++i)
     {
