@@ -117,6 +117,7 @@ class QPSolution:
     status: QPStatus
     solver: str
     iterations: int
+    """0 where the solver doesn't tell."""
 
     def __post_init__(self) -> None:
         for array in (self.x, self.multipliers):

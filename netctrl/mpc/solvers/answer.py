@@ -21,6 +21,7 @@ class Answer(NamedTuple):
     """(n + k,), above 0 at an upper bound."""
     status: QPStatus
     iterations: int
+    """0 where the solver doesn't tell."""
 
 
 class Workspace(Protocol):

@@ -5,6 +5,9 @@ Source: Arnström, Bemporad, Axehill, IEEE Trans. Automatic Control 67 (2022) 43
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 
 from netctrl.model.matrix import dense
@@ -29,10 +32,11 @@ class DaqpWorkspace:
 
     def __init__(self, program: QuadraticProgram) -> None:
         try:
-            from daqp import Model
+            self._make: Any = import_module("daqp").Model  # a compiled module, which type checkers don't see
         except ImportError:
             raise missing("daqp", "daqp") from None
-        self._make, self._solve, self._update = Model, None, None
+        self._solve: Any = None
+        self._update: Any = None
         self._H, self._A = (np.array(dense(part), order="C") for part in (program.H, program.A))
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
@@ -49,8 +53,9 @@ class DaqpWorkspace:
         model.settings = _SETTINGS
         always = np.where(lower == upper, 5, 0).astype(np.intc)  # equalities stay active
         flag, _ = model.setup(self._H, g, self._A, upper, lower, always)
-        x, info = np.full(len(g), np.nan), {"lam": np.full(len(lower), np.nan), "iterations": 0}
+        x, y, iterations = np.full(len(g), np.nan), np.full(len(lower), np.nan), 0
         if flag >= 0:
             x, _, flag, info = model.solve()
+            y, iterations = info["lam"], info["iterations"]
         self._update, self._solve = (model.update, model.solve) if flag == 1 else (None, None)
-        return Answer(x, info["lam"], _STATUS.get(flag, QPStatus.FAILED), info["iterations"])
+        return Answer(x, y, _STATUS.get(flag, QPStatus.FAILED), iterations)
