@@ -16,6 +16,7 @@ from netctrl.errors import InfeasibleProgram, InvalidValue
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import parameters, predict_through_delay
+from netctrl.mpc.plan import solve_mpc
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.solve import solve_qp
 
@@ -356,3 +357,25 @@ def test_an_mpc_problem_names_state_input_and_step() -> None:
     with pytest.raises(InfeasibleProgram, match=r"state 1 at step 1, upper.*input \d at step 0") as refusal:
         solve_qp(program.program(theta))
     assert "soft_weight" in str(refusal.value)
+
+
+@pytest.mark.parametrize("form", ["condensed", "sparse"])
+def test_a_plan_is_what_the_model_does(form: str) -> None:
+    problem = everything(1, soft_linear=0.0, state_upper=[np.inf, 0.3, 2.0, np.inf])
+    state = np.array([0.5, 3.0, 0.5, 0.0])
+    plan = solve_mpc(problem, state, past_inputs=PAST, form=form)
+    theta = parameters(problem, state, PAST)
+    np.testing.assert_allclose(plan.inputs, first_inputs(problem, theta), atol=SCALED)
+    np.testing.assert_array_equal(plan.states[0], theta[:4])
+    expected = plan.states[:-1] @ problem.plant.A.T + plan.inputs @ problem.plant.B.T
+    np.testing.assert_allclose(plan.states[1:], expected, atol=1e-12)
+    assert plan.excess[1:, 1].max() == pytest.approx(plan.states[1:, 1].max() - 0.3, abs=1e-12)
+    assert plan.excess[1:, 2].max() <= 1e-9
+    assert plan.solution.residuals.worst <= 1e-9
+
+
+def test_a_plan_s_refusals() -> None:
+    with pytest.raises(InvalidValue, match="condensed, sparse"):
+        solve_mpc(double_integrator(), [0.0, 0.0], form="banded")
+    with pytest.raises(InfeasibleProgram, match="state 0 at step 1, upper"):
+        solve_mpc(double_integrator(), [5.0, 4.0])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -259,6 +261,15 @@ def test_a_cost_without_end(solver: str) -> None:
     assert solve_qp(endless, solver=solver, strict=False).status is QPStatus.UNBOUNDED
     with pytest.raises(NetctrlError, match="without end"):
         solve_qp(endless, solver=solver)
+
+
+def test_importing_mpc_loads_no_solver_and_no_compiler(tmp_path: Path) -> None:
+    names = ("problem", "formulate", "plan", "receding", "piecewise", "explicit", "infeasible", "solve")
+    code = f"import sys; import {', '.join(f'netctrl.mpc.{name}' for name in names)}; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    loaded = set(ran.stdout.split())
+    assert loaded & {"numba", "cvxpy", "osqp", "casadi", "daqp", "scipy.optimize", "scipy.sparse", "pandas"} == set()
 
 
 def test_an_unknown_solver_lists_the_known_ones() -> None:

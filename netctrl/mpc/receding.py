@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.infeasible import conflict
 from netctrl.mpc.parametric import ParametricProgram, parameters
+from netctrl.mpc.plan import formulated
 from netctrl.mpc.problem import MpcProblem, vector
 from netctrl.mpc.qp import QPStatus
 from netctrl.mpc.solve import open_solver
@@ -93,15 +93,12 @@ def receding_controller(
     InvalidValue
         An unknown solver or form, a safe input out of bounds, or what `condensed` refuses.
     """
-    forms = {"condensed": condensed, "sparse": sparse}
-    if form not in forms:
-        raise InvalidValue("form", form, f"one of {', '.join(forms)}")
     low, high = problem.input_lower, problem.input_upper
     safe = np.clip(0.0, low, high) if safe_input is None else vector("safe_input", safe_input, len(low))
     if not ((safe >= low) & (safe <= high)).all():
         raise InvalidValue("safe_input", safe.tolist(), f"numbers from {low.tolist()} to {high.tolist()}")
     hold = checked_whole("hold", hold, "a number of samples of at least 0")
-    program = forms[form](problem)
+    program = formulated(problem, form)
     start = np.zeros(program.n_parameters)
     return RecedingController(
         problem, program, open_solver(program.program(start), solver), hold, safe, solver == "osqp"
