@@ -53,6 +53,7 @@ _PUBLIC = {
     "information_pattern": "netctrl.fluid.information",
     "localized": "netctrl.synthesis.localized",
     "margins": "netctrl.frequency.margins",
+    "mpcc": "netctrl.design.mpcc",
     "max_utilization": "netctrl.sim.tune",
     "multisine": "netctrl.ident.excite",
     "network_model": "netctrl.fluid.linearize",

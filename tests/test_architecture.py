@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "model": BASE,
     **dict.fromkeys(TECHNIQUES, MODEL),
     "design": (*TECHNIQUES, *MODEL),
-    "runtime": MODEL,
+    "runtime": ("ident.recursive", *MODEL),
     "sim": ("runtime", "fluid", *MODEL),
     "export": ("runtime", *MODEL),
     "linux": ("runtime", "export", *MODEL),

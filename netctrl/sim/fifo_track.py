@@ -15,6 +15,7 @@ from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.gain import TrackingLaw
 from netctrl.model.signals import SignalTrace
 from netctrl.runtime.governor import ReferenceGovernor, govern
+from netctrl.runtime.learning import LearnedCurve, learn, learned_schedule
 from netctrl.runtime.schedule import GainSchedule, scheduled
 from netctrl.runtime.tracking import start_tracking, step_tracking
 from netctrl.sim.fifo_run import FifoLink
@@ -57,6 +58,8 @@ class FifoTracking(NamedTuple):
     """(T, p) what it measured."""
     commanded: np.ndarray
     """(T, m) its inputs before the limits; NaN while it was off."""
+    curve: LearnedCurve | None = None
+    """What was learned by the end, where the schedule was learned."""
 
     def infeasible(self, law: TrackingLaw, least_s: float = 20.0) -> list[tuple[float, float]]:
         """Times [s] through which an input was at its limit for `least_s` or longer: the reference can't be had."""
@@ -74,7 +77,7 @@ def track_fifo(
     *,
     measured: Measured = "average",
     governor: ReferenceGovernor | None = None,
-    schedule: GainSchedule | None = None,
+    schedule: GainSchedule | LearnedCurve | None = None,
     start: int = 0,
     first_rate: float | None = None,
     argv: Iterable[str] = (),
@@ -96,8 +99,9 @@ def track_fifo(
         are three times quieter.
     governor : ReferenceGovernor, optional
         Stands before the law (`netctrl.runtime.governor`).
-    schedule : GainSchedule, optional
-        Makes the law as fast at all points of the curve (`netctrl.runtime.schedule`).
+    schedule : GainSchedule or LearnedCurve, optional
+        Makes the law as fast at all points of the curve (`netctrl.runtime.schedule`); a `LearnedCurve` goes on learning
+        from each period (`netctrl.runtime.learning`).
     start : int
         Periods in which regulators are open, before the law is switched on.
     first_rate : float, optional
@@ -130,6 +134,7 @@ def track_fifo(
         first[0] = first_rate
     state = start_tracking(law, None if first_rate is None else first)
     link, samples = FifoLink(scenario), []
+    curve, factors = (schedule, None) if isinstance(schedule, LearnedCurve) else (None, schedule)
     given, seen, commanded = np.array(wanted), np.empty((T, p)), np.full((T, m), np.nan)
     cut = law.output_offset.copy()
     for k in range(T):
@@ -144,10 +149,13 @@ def track_fifo(
         if governor is not None:
             cut, _ = govern(governor, state, cut, wanted[k])
             given[k] = cut
-        shown = seen[k] if schedule is None else scheduled(schedule, seen[k], given[k], state.applied)
+        if curve is not None:
+            curve = learn(curve, state.applied, seen[k])
+            factors = learned_schedule(curve)
+        shown = seen[k] if factors is None else scheduled(factors, seen[k], given[k], state.applied)
         state = step_tracking(law, state, shown, given[k])
     record = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
-    return FifoTracking(fifo_result(scenario, samples, record), wanted, given, seen, commanded)
+    return FifoTracking(fifo_result(scenario, samples, record), wanted, given, seen, commanded, curve)
 
 
 def fifo_signals(
