@@ -278,13 +278,19 @@ def test_an_unknown_solver_lists_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("solver", "library"), [("daqp", "daqp"), ("qpoases", "casadi"), ("osqp", "osqp"), ("clarabel", "cvxpy")]
+    ("solver", "library", "remedy"),
+    [
+        ("daqp", "daqp", "pip install daqp"),
+        ("qpoases", "casadi", r"pip install 'netctrl\[mpc\]'"),
+        ("osqp", "osqp", "pip install osqp"),
+        ("clarabel", "cvxpy", "pip install cvxpy"),
+    ],
 )
 def test_a_solver_that_is_not_installed_says_how_to_get_it(
-    solver: str, library: str, monkeypatch: pytest.MonkeyPatch
+    solver: str, library: str, remedy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(InvalidValue, match=rf"{library}: pip install 'netctrl\[mpc\]'"):
+    with pytest.raises(InvalidValue, match=f"{solver} needs {library}: {remedy}"):
         open_solver(PROGRAMS["rows"], solver)
 
 

@@ -32,7 +32,7 @@ class Workspace(Protocol):
         ...
 
 
-def missing(solver: str, package: str) -> InvalidValue:
+def missing(solver: str, package: str, how: str) -> InvalidValue:
     """The error where a solver isn't installed."""
-    takes = f"a solver that is installed; {solver} needs {package}: pip install 'netctrl[mpc]'. osqp comes with netctrl"
+    takes = f"a solver that is installed; {solver} needs {package}: {how}"
     return InvalidValue("solver", solver, takes)

@@ -29,7 +29,7 @@ class CvxpyWorkspace:
         try:
             import cvxpy as cp
         except ImportError:
-            raise missing("cvxpy", "cvxpy") from None
+            raise missing("clarabel", "cvxpy", "pip install cvxpy") from None
         n = program.n_variables
         self._x, self._g, self._size = cp.Variable(n), cp.Parameter(n), n + program.n_rows
         stacked = cp.hstack([self._x, program.A @ self._x]) if program.n_rows else self._x

@@ -34,7 +34,7 @@ class DaqpWorkspace:
         try:
             self._make: Any = import_module("daqp").Model  # a compiled module, which type checkers don't see
         except ImportError:
-            raise missing("daqp", "daqp") from None
+            raise missing("daqp", "daqp", "pip install daqp") from None
         self._solve: Any = None
         self._update: Any = None
         self._H, self._A = (np.array(dense(part), order="C") for part in (program.H, program.A))

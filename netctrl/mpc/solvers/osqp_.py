@@ -36,7 +36,7 @@ class OsqpWorkspace:
         try:
             import osqp
         except ImportError:
-            raise missing("osqp", "osqp") from None
+            raise missing("osqp", "osqp", "pip install osqp") from None
         import scipy.sparse as sp
 
         n = program.n_variables

@@ -33,7 +33,7 @@ class QpoasesWorkspace:
         try:
             import casadi
         except ImportError:
-            raise missing("qpoases", "casadi") from None
+            raise missing("qpoases", "casadi", "pip install 'netctrl[mpc]'") from None
         n, k = program.n_variables, program.n_rows
         shapes = {"h": casadi.Sparsity.dense(n, n), "a": casadi.Sparsity.dense(k, n)}
         with contextlib.redirect_stdout(io.StringIO()):  # it prints its name
