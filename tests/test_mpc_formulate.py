@@ -377,5 +377,19 @@ def test_a_plan_is_what_the_model_does(form: str) -> None:
 def test_a_plan_s_refusals() -> None:
     with pytest.raises(InvalidValue, match="condensed, sparse"):
         solve_mpc(double_integrator(), [0.0, 0.0], form="banded")
-    with pytest.raises(InfeasibleProgram, match="state 0 at step 1, upper"):
-        solve_mpc(double_integrator(), [5.0, 4.0])
+
+
+@pytest.mark.parametrize("form", ["condensed", "sparse"])
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_a_conflict_is_in_the_plant_s_units(form: str, unit: float) -> None:
+    """5 + 0.8 − 0.5 exceeds 5 by 0.3, which an input lower by 0.6 would mend; then all in units of 1/1000."""
+    model = StateSpace([[1.0, 1.0], [0.0, 1.0]], [[0.5], [1.0]], [[1.0, 0.0]], dt=1.0)
+    asked = double_integrator(
+        plant=model, state_lower=-5.0 * unit, state_upper=5.0 * unit, input_lower=-unit, input_upper=unit
+    )
+    with pytest.raises(InfeasibleProgram) as refusal:
+        solve_mpc(asked, [5.0 * unit, 0.8 * unit], form=form)
+    found = refusal.value.conflict
+    shortfall = dict(zip(found.names, found.shortfall, strict=True))
+    assert shortfall["state 0 at step 1, upper"] == pytest.approx(0.3 * unit, rel=1e-9)
+    assert shortfall["input 0 at step 0, lower"] == pytest.approx(0.6 * unit, rel=1e-9)

@@ -64,7 +64,9 @@ def condensed(problem: MpcProblem) -> ParametricProgram:
     free, zero = np.full(len(eased), np.inf), np.zeros(len(eased))
     lower = np.concatenate([low[0], zero, low[1][hard], low[1][eased], -free])
     upper = np.concatenate([high[0], free, high[1][hard], free, high[1][eased]])
-    return ParametricProgram(H, g, F, np.vstack(rows), lower, upper, E, tuple(labels), P, *scaled[-3:])
+    z = np.tile(scaled.state_scale, P)
+    units = np.concatenate([np.tile(scaled.input_scale, P), z[eased], z[hard], z[eased], z[eased]])
+    return ParametricProgram(H, g, F, np.vstack(rows), lower, upper, E, tuple(labels), P, *scaled[-3:], units)
 
 
 def sparse(problem: MpcProblem) -> ParametricProgram:
@@ -101,8 +103,10 @@ def sparse(problem: MpcProblem) -> ParametricProgram:
     lower = [low[0], np.where(hard, low[1], -np.inf), np.zeros(len(eased)), zero, low[1][eased], -free]
     upper = [high[0], np.where(hard, high[1], np.inf), free, zero, free, high[1][eased]]
     rows = sp.block_array(blocks, format="csc")
+    z = np.tile(scaled.state_scale, P)
+    units = np.concatenate([np.tile(scaled.input_scale, P), z, z[eased], z, z[eased], z[eased]])
     return ParametricProgram(
-        H, g, F, rows, np.concatenate(lower), np.concatenate(upper), E, tuple(labels), P, *scaled[-3:]
+        H, g, F, rows, np.concatenate(lower), np.concatenate(upper), E, tuple(labels), P, *scaled[-3:], units
     )
 
 
