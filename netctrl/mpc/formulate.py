@@ -41,7 +41,8 @@ class _Names(NamedTuple):
 def condensed(problem: MpcProblem) -> ParametricProgram:
     """The program in the inputs alone (and the slacks of soft bounds): small and dense, for active-set solvers.
 
-    H = 2 (Γ'QΓ + R), F = 2 Γ'QΦ with x_1 .. x_P = Φ x_0 + Γ U.
+    H = 2 (Γ'QΓ + R), F = 2 Γ'QΦ with x_1 .. x_P = Φ x_0 + Γ U. Γ holds powers of A: with an unstable plant and a long
+    horizon they grow, and digits are lost that `sparse` keeps.
 
     Raises
     ------
