@@ -17,7 +17,7 @@ from netctrl.mpc.qp import QPSolution, QPStatus, QuadraticProgram
 from netctrl.mpc.solve import SOLVERS, open_solver, solve_qp
 
 # What each solver reaches on the problem set: worst residual, and distance of x from the exact one, absolute. Where a
-# bound is met without a multiplier, interior points are right to the root of their tolerance (1e-12).
+# bound is met without a multiplier, interior points are right to the root of their tolerance (1e-11).
 TOLERANCE = {
     "daqp": (1e-11, 1e-9),
     "qpoases": (1e-11, 1e-9),
