@@ -71,17 +71,19 @@ class WindowTable:
         """
         from netctrl.mpc.explicit_kernel import decide_windows
 
-        queue, count = np.broadcast_arrays(np.asarray(queue_bytes, dtype=float), np.asarray(flows))
+        queue, count = np.asarray(queue_bytes, dtype=float), np.asarray(flows)
         if not (np.isfinite(queue).all() and (queue >= 0.0).all()):
             raise InvalidValue("queue_bytes", queue_bytes, "finite numbers of bytes of at least 0")
-        whole = count.astype(np.int64)
-        if not ((whole == count).all() and (whole >= 1).all() and (whole <= self.most_flows).all()):
+        known = count.dtype.kind in "iuf" and ((count >= 1) & (count <= self.most_flows)).all()  # NaN is neither
+        if not known or (count % 1 != 0).any():
             takes = f"whole numbers from 1 to {self.most_flows}: a switch that counts none has no queue to control"
             raise InvalidValue("flows", flows, takes)
-        found = decide_windows(
-            queue.ravel(), whole.ravel(), self.gain, self.fair_window, self.input_gain, self.bdp_bytes
+        shape = np.broadcast_shapes(queue.shape, count.shape)
+        each = (
+            np.array(np.broadcast_to(queue, shape)).ravel(),
+            np.array(np.broadcast_to(count, shape), np.int64).ravel(),
         )
-        return found.reshape(queue.shape)
+        return decide_windows(*each, self.gain, self.fair_window, self.input_gain, self.bdp_bytes).reshape(shape)
 
 
 def queue_gain(input_gain: Any, horizon: int, queue_weight: float, window_weight: float) -> Any:

@@ -41,7 +41,8 @@ class _Names(NamedTuple):
 def condensed(problem: MpcProblem) -> ParametricProgram:
     """The program in the inputs alone (and the slacks of soft bounds): small and dense, for active-set solvers.
 
-    H = 2 (Γ'QΓ + R), F = 2 Γ'QΦ with x_1 .. x_P = Φ x_0 + Γ U.
+    H = 2 (Γ'QΓ + R), F = 2 Γ'QΦ with x_1 .. x_P = Φ x_0 + Γ U. Γ holds powers of A: with an unstable plant and a long
+    horizon they grow, and digits are lost that `sparse` keeps.
 
     Raises
     ------
@@ -64,7 +65,9 @@ def condensed(problem: MpcProblem) -> ParametricProgram:
     free, zero = np.full(len(eased), np.inf), np.zeros(len(eased))
     lower = np.concatenate([low[0], zero, low[1][hard], low[1][eased], -free])
     upper = np.concatenate([high[0], free, high[1][hard], free, high[1][eased]])
-    return ParametricProgram(H, g, F, np.vstack(rows), lower, upper, E, tuple(labels), P, *scaled[-3:])
+    z = np.tile(scaled.state_scale, P)
+    units = np.concatenate([np.tile(scaled.input_scale, P), z[eased], z[hard], z[eased], z[eased]])
+    return ParametricProgram(H, g, F, np.vstack(rows), lower, upper, E, tuple(labels), P, *scaled[-3:], units)
 
 
 def sparse(problem: MpcProblem) -> ParametricProgram:
@@ -101,8 +104,10 @@ def sparse(problem: MpcProblem) -> ParametricProgram:
     lower = [low[0], np.where(hard, low[1], -np.inf), np.zeros(len(eased)), zero, low[1][eased], -free]
     upper = [high[0], np.where(hard, high[1], np.inf), free, zero, free, high[1][eased]]
     rows = sp.block_array(blocks, format="csc")
+    z = np.tile(scaled.state_scale, P)
+    units = np.concatenate([np.tile(scaled.input_scale, P), z, z[eased], z, z[eased], z[eased]])
     return ParametricProgram(
-        H, g, F, rows, np.concatenate(lower), np.concatenate(upper), E, tuple(labels), P, *scaled[-3:]
+        H, g, F, rows, np.concatenate(lower), np.concatenate(upper), E, tuple(labels), P, *scaled[-3:], units
     )
 
 

@@ -20,7 +20,7 @@ class Conflict(NamedTuple):
     names: tuple[str, ...]
     """Of the bounds, with "lower" or "upper"; the one that needs the least widening first."""
     shortfall: np.ndarray
-    """By how much each would have to be widened if it alone were [the program's units]."""
+    """By how much each would have to be widened if it alone were [the program's `units`; an MPC's are its plant's]."""
 
     @property
     def message(self) -> str:
@@ -66,4 +66,4 @@ def conflict(program: QuadraticProgram) -> Conflict | None:
     chosen = chosen[np.argsort(-y[chosen], kind="stable")]
     of, sides = np.concatenate([high, low]), np.repeat(["upper", "lower"], [len(high), len(low)])
     names = tuple(f"{program.names[of[i]]}, {sides[i]}" for i in chosen)
-    return Conflict(names, 1.0 / y[chosen])
+    return Conflict(names, program.units[of[chosen]] / y[chosen])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,16 @@ class ParametricProgram:
     state_scale: np.ndarray
     """(n,)"""
     cost_scale: float
+    units: np.ndarray
+    """(N + k,) of the bounds, in the plant's: what 1 stands for."""
+    base: QuadraticProgram = field(init=False)
+    """The program at θ = 0, whose H and A are checked."""
 
     def __post_init__(self) -> None:
-        for part in (self.g, self.F, self.lower, self.upper, self.E, self.input_scale, self.state_scale):
+        for part in (self.g, self.F, self.lower, self.upper, self.E, self.input_scale, self.state_scale, self.units):
             part.setflags(write=False)
+        base = QuadraticProgram(self.H, self.g, self.A, self.lower, self.upper, self.names, self.units)
+        object.__setattr__(self, "base", base)
 
     @property
     def n_parameters(self) -> int:
@@ -56,9 +62,7 @@ class ParametricProgram:
         if theta.shape != (self.n_parameters,) or not np.isfinite(theta).all():
             raise InvalidValue("theta", theta.tolist(), f"{self.n_parameters} finite numbers: state, then last input")
         shift = self.E @ theta
-        return QuadraticProgram(
-            self.H, self.g + self.F @ theta, self.A, self.lower + shift, self.upper + shift, self.names
-        )
+        return self.base.changed(self.g + self.F @ theta, self.lower + shift, self.upper + shift)
 
     def inputs(self, v: np.ndarray) -> np.ndarray:
         """u_0 .. u_{P−1} of a solution, shape (P, m), in the plant's units."""

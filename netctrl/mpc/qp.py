@@ -44,6 +44,8 @@ class QuadraticProgram:
         Of x, then of A x; infinite where there is none.
     names : tuple of str
         n + k of them, what a bound is called in messages; by default "x[i]" and "row i".
+    units : array_like, shape (n + k,), optional
+        What 1 in a bound is for the user, for messages; by default 1.
 
     Raises
     ------
@@ -57,6 +59,7 @@ class QuadraticProgram:
     lower: np.ndarray
     upper: np.ndarray
     names: tuple[str, ...] = ()
+    units: Any = None
 
     def __post_init__(self) -> None:
         H = matrix("H", self.H)
@@ -68,13 +71,29 @@ class QuadraticProgram:
         names = self.names or (*(f"x[{i}]" for i in range(n)), *(f"row {i}" for i in range(A.shape[0])))
         if len(names) != size:
             raise InvalidValue("names", len(names), f"{size} of them: one a variable, one a row of A")
-        g = _vector("g", self.g, n)
-        if not np.isfinite(g).all():
-            raise InvalidValue("g", "an entry that is not finite", f"{n} finite numbers")
-        lower, upper = (_vector(name, getattr(self, name), size) for name in ("lower", "upper"))
-        check_bounds(lower, upper, names)
-        for name, value in (("H", H), ("g", g), ("A", A), ("lower", lower), ("upper", upper), ("names", tuple(names))):
+        units = _vector("units", np.ones(size) if self.units is None else self.units, size)
+        for name, value in (("H", H), ("A", A), ("names", tuple(names)), ("units", units)):
             object.__setattr__(self, name, value)
+        self._take(self.g, self.lower, self.upper)
+
+    def _take(self, g: Any, lower: Any, upper: Any) -> None:
+        """Check and keep what changes from one program to the next."""
+        g = _vector("g", g, self.n_variables)
+        if not np.isfinite(g).all():
+            raise InvalidValue("g", "an entry that is not finite", f"{len(g)} finite numbers")
+        size = self.n_variables + self.n_rows
+        lower, upper = _vector("lower", lower, size), _vector("upper", upper, size)
+        check_bounds(lower, upper, self.names)
+        for name, value in (("g", g), ("lower", lower), ("upper", upper)):
+            object.__setattr__(self, name, value)
+
+    def changed(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> QuadraticProgram:
+        """The program with other g and bounds; H and A are checked already, which takes longer than a solve."""
+        other = object.__new__(QuadraticProgram)
+        for name in ("H", "A", "names", "units"):
+            object.__setattr__(other, name, getattr(self, name))
+        other._take(g, lower, upper)
+        return other
 
     @property
     def n_variables(self) -> int:
@@ -117,6 +136,7 @@ class QPSolution:
     status: QPStatus
     solver: str
     iterations: int
+    """0 where the solver doesn't tell."""
 
     def __post_init__(self) -> None:
         for array in (self.x, self.multipliers):

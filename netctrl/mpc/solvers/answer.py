@@ -21,6 +21,7 @@ class Answer(NamedTuple):
     """(n + k,), above 0 at an upper bound."""
     status: QPStatus
     iterations: int
+    """0 where the solver doesn't tell."""
 
 
 class Workspace(Protocol):
@@ -31,7 +32,7 @@ class Workspace(Protocol):
         ...
 
 
-def missing(solver: str, package: str) -> InvalidValue:
+def missing(solver: str, package: str, how: str) -> InvalidValue:
     """The error where a solver isn't installed."""
-    takes = f"a solver that is installed; {solver} needs {package}: pip install 'netctrl[mpc]'. osqp comes with netctrl"
+    takes = f"a solver that is installed; {solver} needs {package}: {how}"
     return InvalidValue("solver", solver, takes)

@@ -14,7 +14,8 @@ from netctrl.mpc.solvers.answer import Answer, missing
 
 __all__ = ["CvxpyWorkspace"]
 
-_SETTINGS = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
+# Tight, then as it comes: on some programs no more can be had.
+_TOLERANCES = (1e-11, 1e-8)
 _STATUS = {"optimal": QPStatus.SOLVED, "optimal_inaccurate": QPStatus.SOLVED}
 _STATUS |= dict.fromkeys(("infeasible", "infeasible_inaccurate"), QPStatus.INFEASIBLE)
 _STATUS |= dict.fromkeys(("unbounded", "unbounded_inaccurate"), QPStatus.UNBOUNDED)
@@ -29,7 +30,7 @@ class CvxpyWorkspace:
         try:
             import cvxpy as cp
         except ImportError:
-            raise missing("cvxpy", "cvxpy") from None
+            raise missing("clarabel", "cvxpy", "pip install cvxpy") from None
         n = program.n_variables
         self._x, self._g, self._size = cp.Variable(n), cp.Parameter(n), n + program.n_rows
         stacked = cp.hstack([self._x, program.A @ self._x]) if program.n_rows else self._x
@@ -43,23 +44,29 @@ class CvxpyWorkspace:
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
         """Of `Workspace`; `start` is ignored, as interior points can't use it."""
-        import cvxpy as cp
-
         self._g.value = g
         for (at, parameter), bound in ((self._low, lower), (self._high, upper)):
             if parameter is not None:
                 parameter.value = bound[at]
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # "may be inaccurate": residuals say so
-                self._problem.solve(solver=cp.CLARABEL, **_SETTINGS)
-        except cp.SolverError:
+        if not any(self._solved(tolerance) for tolerance in _TOLERANCES):
             return Answer(np.full(len(g), np.nan), np.full(self._size, np.nan), QPStatus.FAILED, 0)
         status = _STATUS.get(self._problem.status, QPStatus.FAILED)
         iterations = self._problem.solver_stats.num_iters or 0
         if status is not QPStatus.SOLVED:
             return Answer(np.full(len(g), np.nan), np.full(self._size, np.nan), status, iterations)
         return Answer(np.array(self._x.value), self._multipliers(), status, iterations)
+
+    def _solved(self, tolerance: float) -> bool:
+        import cvxpy as cp
+
+        options = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "may be inaccurate": residuals say so
+                self._problem.solve(solver=cp.CLARABEL, **options)
+        except cp.SolverError:
+            return False
+        return True
 
     def _multipliers(self) -> np.ndarray:
         found, duals = np.zeros(self._size), iter(self._problem.constraints)

@@ -17,8 +17,8 @@ from netctrl.mpc.solvers.answer import Answer, missing
 __all__ = ["OsqpWorkspace"]
 
 _SETTINGS = {
-    "eps_abs": 1e-9,
-    "eps_rel": 1e-9,
+    "eps_abs": 1e-8,
+    "eps_rel": 1e-8,
     "eps_prim_inf": 1e-9,
     "max_iter": 20000,
     "polishing": True,
@@ -36,7 +36,7 @@ class OsqpWorkspace:
         try:
             import osqp
         except ImportError:
-            raise missing("osqp", "osqp") from None
+            raise missing("osqp", "osqp", "pip install osqp") from None
         import scipy.sparse as sp
 
         n = program.n_variables

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+from typing import Any
 
 import numpy as np
 
@@ -32,22 +33,26 @@ class QpoasesWorkspace:
         try:
             import casadi
         except ImportError:
-            raise missing("qpoases", "casadi") from None
+            raise missing("qpoases", "casadi", "pip install 'netctrl[mpc]'") from None
         n, k = program.n_variables, program.n_rows
         shapes = {"h": casadi.Sparsity.dense(n, n), "a": casadi.Sparsity.dense(k, n)}
         with contextlib.redirect_stdout(io.StringIO()):  # it prints its name
             self._function = casadi.conic("qp", "qpoases", shapes, _SETTINGS)
             self._buffer, self._call = self._function.buffer()
-        H, A = (np.asarray(dense(part)).ravel(order="F") for part in (program.H, program.A))
-        sizes = {"lba": k, "uba": k, "lbx": n, "ubx": n}
-        self._inputs = {"h": H.copy(), "a": A.copy(), "g": np.zeros(n)} | {at: np.zeros(of) for at, of in sizes.items()}
+        sizes = {"g": n, "lba": k, "uba": k, "lbx": n, "ubx": n}
+        constant = {"h": np.array(dense(program.H)), "a": np.array(dense(program.A))}
+        self._inputs = {name: each.ravel(order="F") for name, each in constant.items()}
+        self._inputs |= {name: np.zeros(size) for name, size in sizes.items()}
         self._outputs = {"x": np.zeros(n), "lam_x": np.zeros(n), "lam_a": np.zeros(k)}
+        # A buffer takes a memoryview alone, or an address with its size; CasADi's annotations know the second.
+        give: Any = self._buffer.set_arg
+        take: Any = self._buffer.set_res
         for name, array in self._inputs.items():
             if array.size:
-                self._buffer.set_arg(self._function.index_in(name), memoryview(array))
+                give(self._function.index_in(name), array.data)
         for name, array in self._outputs.items():
             if array.size:
-                self._buffer.set_res(self._function.index_out(name), memoryview(array))
+                take(self._function.index_out(name), array.data)
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
         """Of `Workspace`; `start` is ignored: CasADi's interface starts qpOASES anew each time."""
@@ -56,10 +61,9 @@ class QpoasesWorkspace:
         inputs["lbx"][:], inputs["lba"][:] = lower[:n], lower[n:]
         inputs["ubx"][:], inputs["uba"][:] = upper[:n], upper[n:]
         self._call()
-        stats = self._buffer.stats()
-        status = QPStatus.SOLVED if self._buffer.ret() == 0 else _status(str(stats["return_status"]))
-        multipliers = np.concatenate([outputs["lam_x"], outputs["lam_a"]])
-        return Answer(outputs["x"].copy(), multipliers, status, int(stats["iter_count"]))
+        # Statistics take longer than a small program, so only failures are looked at.
+        status = QPStatus.SOLVED if self._buffer.ret() == 0 else _status(str(self._buffer.stats()["return_status"]))
+        return Answer(outputs["x"].copy(), np.concatenate([outputs["lam_x"], outputs["lam_a"]]), status, 0)
 
 
 def _status(said: str) -> QPStatus:
