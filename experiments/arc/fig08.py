@@ -54,7 +54,9 @@ def main(*, full: bool = False) -> Outcome:
         packets = found.ns3
         computed |= {
             "fig8-ns3-throughput": min(
-                mean(packets, scheme, phase.name, "throughput_mbit_s") for scheme in managed for phase in FLASH_CROWD.phases
+                mean(packets, scheme, phase.name, "throughput_mbit_s")
+                for scheme in managed
+                for phase in FLASH_CROWD.phases
             ),
             "fig8-ns3-queue": ratio(packets, "peak", "backlog_mean_kb"),
             "fig8-ns3-loss": ratio(packets, "peak", "loss"),
