@@ -65,6 +65,9 @@ class Mpcc(_Scheme, frozen=True, kw_only=True, tag="mpcc"):
     """D [s]; null: of the flow's path, without queues."""
     packet_size: Size | None = None
     """Of (A.1) [byte]; null: a full packet on the wire. The thesis has 1080."""
+    window: Size | None = None
+    """W of (A.1) [byte], by which the law steps; null: the flow's own at each acknowledgement. With it the gain is a table
+    K[N]."""
     initial_window: Size | None = None
     """[byte]; null: P_BD."""
 
@@ -72,7 +75,8 @@ class Mpcc(_Scheme, frozen=True, kw_only=True, tag="mpcc"):
         settle(self, horizon=whole(1, 1000, "a whole number of steps"), bdp=optional(size), packet_size=optional(size))
         settle(self, queue_weight=number("a weight of at least 0, to 1e12", at_least=0.0, at_most=1e12))
         settle(self, window_weight=number("a weight above 0, to 1e12", above=0.0, at_most=1e12))
-        settle(self, round_trip=optional(duration), initial_window=optional(size), variant=_one_of(VARIANTS))
+        settle(self, round_trip=optional(duration), window=optional(size), initial_window=optional(size))
+        settle(self, variant=_one_of(VARIANTS))
 
 
 class Hpcc(_Scheme, frozen=True, kw_only=True, tag="hpcc"):

@@ -76,7 +76,8 @@ def _fixed(scheme: FixedWindow, payload: float, wire: float, longest: float) -> 
 
 
 def _mpcc(scheme: Mpcc, payload: float, wire: float, longest: float) -> tuple[float, ...]:
-    return VARIANTS.index(scheme.variant), scheme.packet_size or wire
+    packet, window = scheme.packet_size or wire, scheme.window or 0.0
+    return VARIANTS.index(scheme.variant), packet, window, scheme.horizon, scheme.queue_weight, scheme.window_weight
 
 
 def _hpcc(scheme: Hpcc, payload: float, wire: float, longest: float) -> tuple[float, ...]:
@@ -123,17 +124,18 @@ def law_paths(scheme: Scheme, paths: np.ndarray) -> np.ndarray:
 
 
 def mpcc_gains(scheme: Scheme, paths: np.ndarray, wire: float, most: int) -> np.ndarray:
-    """K[N] of MPCC for each kind of path, shape (C, most + 1); of other schemes zeros.
+    """K[N] of MPCC for each kind of path, shape (C, most + 1), with its `window` as W of (A.1); of other schemes zeros.
 
-    B = Δt N R_in/(8 P_BD) with Δt = packet · D/P_BD, (3.4) and (A.1) at W = P_BD.
+    B = Δt N R_in/(8 P_BD) with Δt = packet · D/W, (3.4) and (A.1).
     """
+    if not isinstance(scheme, Mpcc) or scheme.window is None:
+        return np.zeros((len(paths), 2))
     gains = np.zeros((len(paths), most + 1))
-    if isinstance(scheme, Mpcc) and scheme.variant != "feed-forward":
-        weights = scheme.horizon, scheme.queue_weight, scheme.window_weight
-        for row, path in enumerate(paths):
-            step = (scheme.packet_size or wire) * path[BASE_RTT] / path[BDP]
-            for flows in range(1, most + 1):
-                gains[row, flows] = horizon_gain(step * flows * path[LINE_RATE] / (8.0 * _NS * path[BDP]), *weights)
+    weights = scheme.horizon, scheme.queue_weight, scheme.window_weight
+    for row, path in enumerate(paths):
+        step = (scheme.packet_size or wire) * path[BASE_RTT] / scheme.window
+        for flows in range(1, most + 1):
+            gains[row, flows] = horizon_gain(step * flows * path[LINE_RATE] / (8.0 * _NS * path[BDP]), *weights)
     return gains
 
 

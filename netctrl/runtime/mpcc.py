@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 
 from netctrl.runtime.congestion import (
+    BASE_RTT,
+    BDP,
     HOP_FLOWS,
     HOP_QUEUE,
     HOPS,
@@ -23,8 +25,8 @@ from netctrl.runtime.congestion import (
 __all__ = ["DELAYED", "DELAY_FREE", "FEED_FORWARD", "HOLD", "fair_state", "horizon_gain", "mpcc", "predicted_queue"]
 
 DELAY_FREE, DELAYED, FEED_FORWARD, HOLD = range(4)
-VARIANT, PACKET, BDP_COLUMN, RTT_COLUMN = range(4)
-"""Of the parameters: variant, packet of (A.1) [byte], and P_BD [byte] and D [ns] where they aren't the path's (0)."""
+VARIANT, PACKET, STEP_WINDOW, HORIZON, QUEUE_WEIGHT, WINDOW_WEIGHT = range(6)
+"""Of the parameters: variant, packet and W of (A.1) [byte] (0: the flow's own, and the gain is computed anew), weights."""
 FED = OWN  # acknowledgements so far
 
 
@@ -92,31 +94,34 @@ def mpcc(
     Parameters
     ----------
     parameters : ndarray
-        Variant, packet [byte].
+        Variant, packet and W of (A.1), horizon, weights.
     paths : ndarray, shape (C, ...)
         P_BD and D stand in the columns `BDP` and `BASE_RTT`.
     gains : ndarray, shape (C, N + 1)
-        K of N flows for each kind of path; the last stands for all above.
+        K of N flows for each kind of path, where W of (A.1) is given; the last stands for all above.
     """
-    from_path = paths[seen.path]
-    queue, flows, share = fair_state(from_path, hops[: int(from_path[HOPS])])
-    D, P_BD = from_path[0], from_path[1]
+    path = paths[seen.path]
+    queue, flows, share = fair_state(path, hops[: int(path[HOPS])])
+    P_BD = path[BDP]
     c = min(share, 1.0) * P_BD
-    variant = int(parameters[VARIANT])
-    if variant == HOLD and queue == 0.0:
+    variant, packet, tabled = int(parameters[VARIANT]), parameters[PACKET], parameters[STEP_WINDOW] > 0.0
+    if variant == FEED_FORWARD or (variant == HOLD and queue == 0.0):
+        if variant == FEED_FORWARD:
+            state[WINDOW] = max(c, 1.0)
         return
+    # (A.1): in a round trip come W/packet acknowledgements. At less than a packet it would be none.
+    step_window = parameters[STEP_WINDOW] if tabled else max(state[WINDOW], packet)
+    B = packet * path[BASE_RTT] / step_window * flows * path[LINE_RATE] / (8e9 * P_BD)
     if variant == DELAYED:
-        # (A.1): an acknowledgement comes every packet·D/W, so that a round trip holds W/packet of them.
-        packet = parameters[PACKET]
-        interval = packet * D / P_BD
-        B = interval * flows * from_path[LINE_RATE] / (8e9 * P_BD)
-        fed, H = int(state[FED]), len(history)
-        steps = min(min(int(D / interval), fed), H)
+        fed = int(state[FED])
+        steps = min(min(int(step_window / packet), fed), len(history))
         queue = predicted_queue(queue, B, c, history, fed - 1, steps)
-    window = c
-    if variant != FEED_FORWARD:
-        window = c - gains[seen.path, min(flows, gains.shape[1] - 1)] * queue
-    state[WINDOW] = min(max(window, 1.0), P_BD)  # 1 byte: a sender with nothing under way may send one packet
+    if tabled:
+        K = gains[seen.path, min(flows, gains.shape[1] - 1)]
+    else:
+        K = horizon_gain(B, int(parameters[HORIZON]), parameters[QUEUE_WEIGHT], parameters[WINDOW_WEIGHT])
+    # 1 byte: a sender with nothing under way may send one packet, else it would never hear again.
+    state[WINDOW] = min(max(c - K * queue, 1.0), P_BD)
     if variant == DELAYED:
         history[int(state[FED]) % len(history)] = state[WINDOW]
         state[FED] += 1.0

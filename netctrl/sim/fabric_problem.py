@@ -57,7 +57,7 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     ----------
     scenario : FabricScenario
     gains : ndarray, shape (N + 1,) or (C, N + 1), optional
-        K[N] of MPCC, for all or for each kind of path; without it, the Riccati gain of the scheme's weights.
+        K[N] of MPCC with a `window`, for all or for each kind of path; without it, the Riccati gain of its weights.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     kinds, kind = _kinds(net, routes, full, ack, scenario)
     paths = law_paths(scheme, kinds)
     longest = float(kinds[:, BASE_RTT].max())
-    table = mpcc_gains(scheme, paths, full, _MOST_FLOWS) if gains is None else _checked(gains, len(paths))
+    table = mpcc_gains(scheme, paths, full, _MOST_FLOWS) if gains is None else _checked(gains, len(paths), scheme)
     hosts = Senders(
         law=law_of(scheme),
         parameters=parameters_of(scheme, payload=packets.payload, wire=full, round_trip_ns=longest),
@@ -116,7 +116,8 @@ def _kinds(
     net: Fabric, routes: Paths, full: int, ack: int, scenario: FabricScenario
 ) -> tuple[np.ndarray, np.ndarray]:
     """Kinds of path (C, ...) as `netctrl.runtime.congestion` has them, and each flow's."""
-    if (routes.there[:, -1] >= 0).any() and (net.target[routes.there[:, -1]] >= net.hosts).any():
+    last = routes.there[:, -1]
+    if (net.target[last[last >= 0]] >= net.hosts).any():
         raise InvalidValue("topology", type(scenario.topology).__name__, f"paths of at most {MOST_HOPS} links")
     trip = np.zeros(len(routes.there), dtype=np.int64)
     for ports, size in ((routes.there, full), (routes.back, ack)):
@@ -134,7 +135,9 @@ def _kinds(
     return found, kind.reshape(-1)
 
 
-def _checked(gains: np.ndarray, kinds: int) -> np.ndarray:
+def _checked(gains: np.ndarray, kinds: int, scheme: Scheme) -> np.ndarray:
+    if not isinstance(scheme, Mpcc) or scheme.window is None:
+        raise InvalidValue("gains", np.shape(gains), "no table but for a scheme of kind mpcc with a window, W of (A.1)")
     table = np.array(np.broadcast_to(gains, (kinds, np.shape(gains)[-1])) if np.ndim(gains) else 0.0, dtype=float)
     if table.ndim != 2 or table.shape[1] < 2 or not np.isfinite(table).all() or (table[:, 1:] < 0.0).any():
         takes = f"gains of at least 0 for 0, 1, ... flows, shape (N + 1,) or ({kinds}, N + 1)"
@@ -146,7 +149,7 @@ def _history(scheme: Scheme, paths: np.ndarray, full: int) -> int:
     if isinstance(scheme, Hpcc):
         return 3 * SWITCH_HOPS
     if isinstance(scheme, Mpcc) and scheme.variant == "delayed":
-        return max(1, int((paths[:, BDP] / (scheme.packet_size or full)).max()))
+        return max(1, int(max(paths[:, BDP].max(), scheme.window or 0.0) / (scheme.packet_size or full)))
     return 1
 
 
