@@ -23,6 +23,7 @@ from netctrl.frequency.loop import phase_lag, response
 from netctrl.frequency.margins import Margins, margins
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.artifact import ArcDesign, ConnetDesign, HftracDesign
+from netctrl.model.fabric_result import SIZE_BINS, FabricResult
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.gain import FirGain, MyopicGain, StaticGain
 from netctrl.model.identified import IdentifiedModel
@@ -36,6 +37,7 @@ __all__ = [
     "arc_figure",
     "bode",
     "draw",
+    "fabric_figure",
     "identification_figure",
     "model_figure",
     "network_figure",
@@ -89,9 +91,11 @@ def draw(record: Any, **options: Any) -> Figure:
         return identification_figure(record, **options)
     if isinstance(record, IdentifiedModel):
         return model_figure(record, **options)
+    if isinstance(record, FabricResult):
+        return fabric_figure({str(type(record.scenario.scheme).__struct_config__.tag): record}, **options)
     known = (
         "ArcDesign, HftracDesign, ConnetDesign, DelayLoop, StabilityMap, SimulationResult, NetworkResult, "
-        "IdentificationResult, IdentifiedModel"
+        "IdentificationResult, IdentifiedModel, FabricResult"
     )
     raise InvalidValue("record", type(record).__name__, f"one of {known}")
 
@@ -360,6 +364,41 @@ def network_series(result: NetworkResult, *, samples: int = 400, title: str = ""
             text.set_parse_math(False)
     shown = figure.suptitle(title or f"{result.scenario.name} ({result.simulator}), first run", fontsize=11)
     shown.set_parse_math(False)
+    return figure
+
+
+def fabric_figure(results: Mapping[str, FabricResult], *, title: str = "") -> Figure:
+    """Data centres side by side: slow-down against flow size (median and 95 %), and how long switch queues are.
+
+    Where a result has watched ports, their queues against time as well.
+    """
+    watched = [name for name, result in results.items() if result.queue_bytes.size]
+    figure = _Shown(figsize=(5.0 * (2 + bool(watched)), 4.4), layout="constrained")
+    panels = figure.subplots(1, 2 + bool(watched))
+    for place, (name, result) in enumerate(results.items()):
+        colour = f"C{place % 10}"
+        rows = result.slow_down_by_size()
+        size = [min(each.high, SIZE_BINS[-2] * 3.0) / 1e3 for each in rows]
+        panels[0].plot(size, [each.median for each in rows], "o-", ms=3, lw=1.2, color=colour, label=name)
+        panels[0].plot(size, [each.percentile_95 for each in rows], "o--", ms=3, lw=1.0, color=colour)
+        queue, share = result.queue_cdf()
+        panels[1].step(queue / 1e3, share, where="post", lw=1.2, color=colour, label=name)
+        if name in watched:
+            t = 1e3 * result.scenario.watch.interval * np.arange(result.queue_bytes.shape[1])
+            for port, values in zip(result.scenario.watch.ports, result.queue_bytes, strict=True):
+                panels[2].plot(t, values / 1e3, lw=1.0, label=f"{name}, {port}")
+    panels[0].set(xlabel="flows up to [kB]", ylabel="slow-down: median, 95 % dashed")
+    if any(result.done.any() for result in results.values()):
+        panels[0].set(xscale="log", yscale="log")
+    panels[1].set(xlabel="queue of a switch port [kB]", ylabel="share of samples")
+    if watched:
+        panels[2].set(xlabel="time [ms]", ylabel="queue [kB]")
+    for axes in panels:
+        axes.grid(color="#dddddd", lw=0.6)
+        if axes.get_legend_handles_labels()[0]:
+            for text in axes.legend(fontsize=8).get_texts():
+                text.set_parse_math(False)
+    figure.suptitle(title or next(iter(results.values())).scenario.name, fontsize=11).set_parse_math(False)
     return figure
 
 

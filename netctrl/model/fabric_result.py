@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,7 +27,7 @@ SIZE_BINS = (0.0, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 1e13)
 ACKNOWLEDGEMENTS = (
     "time_ns", "flow", "queue_bytes", "flows", "hop", "left_ns", "window_bytes", "rate_bit_per_s", "round_trip_ns",
 )  # fmt: skip
-"""Columns of a log: queue of the fullest hop, its flows and place, when the packet left it, the window and rate after."""
+"""Columns of a log: queue of the fullest hop, its flows and place, when the packet left it, window and rate after."""
 
 _NS = 1e9
 
@@ -100,7 +101,8 @@ class FabricResult:
     rate_bit_per_s, sent_bytes, queue_mean_bytes, queue_most_bytes, drops, pauses, paused_ns : ndarray, shape (P,)
         Queues without the packet that is being sent.
     histogram : ndarray, shape (H,)
-        Samples of all switch queues; entry 0 counts empty ones, entry i those above (i − 1) to i times `histogram_bytes`.
+        Samples of all switch queues; entry 0 counts empty ones, entry i those above (i − 1) to i
+        times `histogram_bytes`.
     histogram_bytes : int
     queue_bytes : ndarray, shape (W, T)
         Samples of watched ports, every `watch.interval` from time 0.
@@ -205,8 +207,7 @@ class FabricResult:
 
     def slow_down_by_size(self, edges: tuple[float, ...] = SIZE_BINS) -> tuple[SlowDown, ...]:
         """Median and percentiles of the slow-down in bins of flow size [byte]; empty bins are left out."""
-        pairs = zip(edges[:-1], edges[1:], strict=True)
-        found = (self._slow_down(low, high) for low, high in pairs)
+        found = (self._slow_down(low, high) for low, high in pairwise(edges))
         return tuple(each for each in found if each is not None)
 
     def _slow_down(self, low: float, high: float) -> SlowDown | None:
@@ -230,7 +231,7 @@ class FabricResult:
         switch = self.switch_port
         return FabricSummary(
             scenario=self.scenario.name,
-            scheme=type(self.scenario.scheme).__struct_config__.tag,
+            scheme=str(type(self.scenario.scheme).__struct_config__.tag),
             seconds=self.scenario.duration,
             flows=len(self.size_bytes),
             completed=int(self.done.sum()),

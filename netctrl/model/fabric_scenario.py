@@ -258,8 +258,9 @@ class FabricScenario(_Record, frozen=True, kw_only=True):
     """Of each switch port [byte]; null: unlimited."""
     pfc: Pfc | None = None
     flow_timeout: Duration | None = None
-    """A port counts a flow as active until so long after its last packet; null: four round trips of the longest path for
-    each sender of the largest incast or dumbbell: more than (N − 1) D, or N is counted too low."""
+    """A port counts a flow as active until so long after its last packet. null: N + 2 of the longest round trips, with
+    N the senders of the dumbbell or the incast, at least 4. Below (N − 1) round trips N is counted too low, and queues
+    burst; well above, small flows that are over still count."""
     retransmission_timeout: Duration = 1e-3
     duration: Duration = 0.01
     watch: Watch = Watch()

@@ -66,8 +66,8 @@ class Mpcc(_Scheme, frozen=True, kw_only=True, tag="mpcc"):
     packet_size: Size | None = None
     """Of (A.1) [byte]; null: a full packet on the wire. The thesis has 1080."""
     window: Size | None = None
-    """W of (A.1) [byte], by which the law steps; null: the flow's own at each acknowledgement. With it the gain is a table
-    K[N]."""
+    """W of (A.1) [byte], by which the law steps; null: the flow's own at each acknowledgement. With it the gain is a
+    table K[N]."""
     initial_window: Size | None = None
     """[byte]; null: P_BD."""
 

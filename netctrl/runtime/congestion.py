@@ -1,7 +1,7 @@
 """What every law of a data centre's senders sees and sets: one call an acknowledgement, one row of state a flow.
 
-A law is `step(parameters, paths, gains, state, history, seen, hops)`. It sets `state[WINDOW]` [byte] and `state[RATE]` [bit/s],
-and keeps what it remembers in the columns from `OWN` on, which start as zeros. Times are nanoseconds.
+A law is `step(parameters, paths, gains, state, history, seen, hops)`. It sets `state[WINDOW]` [byte] and `state[RATE]`
+[bit/s], and keeps what it remembers in the columns from `OWN` on, which start as zeros. Times are nanoseconds.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ LAWS: dict[type, int] = {FixedWindow: FIXED, Mpcc: MPCC, Hpcc: HPCC, Dctcp: DCTC
 _NS = 1e9
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(error_model="numpy", nogil=True)  # not cached: numba wouldn't see that a law's file has changed
 def step_law(
     law: int,
     parameters: np.ndarray,

@@ -26,7 +26,7 @@ __all__ = ["DELAYED", "DELAY_FREE", "FEED_FORWARD", "HOLD", "fair_state", "horiz
 
 DELAY_FREE, DELAYED, FEED_FORWARD, HOLD = range(4)
 VARIANT, PACKET, STEP_WINDOW, HORIZON, QUEUE_WEIGHT, WINDOW_WEIGHT = range(6)
-"""Of the parameters: variant, packet and W of (A.1) [byte] (0: the flow's own, and the gain is computed anew), weights."""
+"""Of the parameters: variant, packet and W of (A.1) [byte] (0: the flow's own, and no table), horizon, weights."""
 FED = OWN  # acknowledgements so far
 
 
@@ -114,7 +114,7 @@ def mpcc(
     B = packet * path[BASE_RTT] / step_window * flows * path[LINE_RATE] / (8e9 * P_BD)
     if variant == DELAYED:
         fed = int(state[FED])
-        steps = min(min(int(step_window / packet), fed), len(history))
+        steps = min(int(step_window / packet), fed, len(history))
         queue = predicted_queue(queue, B, c, history, fed - 1, steps)
     if tabled:
         K = gains[seen.path, min(flows, gains.shape[1] - 1)]

@@ -41,7 +41,6 @@ from netctrl.sim.fabric_ports import (
     P_TAIL,
     S_DONE,
     S_FLOW,
-    S_LISTED,
     S_NEXT,
     S_PACKETS,
     S_READY,
@@ -110,14 +109,14 @@ class Senders(NamedTuple):
     """Of watched flows' throughput [ns]."""
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _may_send(net: FabricState, s: int) -> bool:
     slot = net.slot
     next_byte = slot[s, S_NEXT_BYTE]
     return next_byte < slot[s, S_SIZE] and next_byte - slot[s, S_UNA] < net.law[s, WINDOW]
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _settle(net: FabricState, s: int, now: int) -> bool:
     """Put a flow that may send among those that wait for its port, now or when its pace lets it. True: it waits now."""
     slot, port = net.slot, net.port
@@ -140,7 +139,7 @@ def _settle(net: FabricState, s: int, now: int) -> bool:
     return True
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def offer(net: FabricState, hosts: Senders, s: int, now: int, rule: np.ndarray) -> None:
     """A flow may send perhaps: its port is served if it is free."""
     if _settle(net, s, now):
@@ -151,7 +150,7 @@ def offer(net: FabricState, hosts: Senders, s: int, now: int, rule: np.ndarray) 
             plan(net, q)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def serve_host(net: FabricState, hosts: Senders, q: int, now: int, rule: np.ndarray) -> None:
     """A host's wire is free: an acknowledgement, or a packet of the flow whose turn it is."""
     port, packet, slot = net.port, net.packet, net.slot
@@ -176,12 +175,11 @@ def serve_host(net: FabricState, hosts: Senders, q: int, now: int, rule: np.ndar
                 _settle(net, s, now)
                 break
             forget(net, s)
-    if port[q, P_HEAD] >= 0 or port[q, P_READY_HEAD] >= 0:
-        if port[q, P_BUSY] > now:
-            plan(net, q)
+    if (port[q, P_HEAD] >= 0 or port[q, P_READY_HEAD] >= 0) and port[q, P_BUSY] > now:
+        plan(net, q)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _packet(net: FabricState, hosts: Senders, s: int, now: int) -> int:
     """The next packet of a flow."""
     slot, packet, meta, law = net.slot, net.packet, net.meta, net.law
@@ -209,7 +207,7 @@ def _packet(net: FabricState, hosts: Senders, s: int, now: int) -> int:
     return k
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def start_flow(net: FabricState, hosts: Senders, f: int, now: int, rule: np.ndarray) -> None:
     """A flow begins: it gets a slot, and sends what its window lets."""
     slot, flow, meta, law = net.slot, net.flow, net.meta, net.law
@@ -235,7 +233,7 @@ def start_flow(net: FabricState, hosts: Senders, f: int, now: int, rule: np.ndar
     offer(net, hosts, s, now, rule)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _arm(net: FabricState, s: int, now: int) -> None:
     """The flow's timer starts; all timers run equally long, so that a list in order of time does."""
     slot, meta = net.slot, net.meta
@@ -248,7 +246,7 @@ def _arm(net: FabricState, s: int, now: int) -> None:
         meta[M_TIMER_HEAD] = s
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def time_out(net: FabricState, hosts: Senders, now: int, rule: np.ndarray) -> None:
     """The first timer is over: without progress since, the flow sends all again that isn't acknowledged."""
     slot, meta = net.slot, net.meta
@@ -267,7 +265,7 @@ def time_out(net: FabricState, hosts: Senders, now: int, rule: np.ndarray) -> No
     offer(net, hosts, s, now, rule)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def wake(net: FabricState, hosts: Senders, s: int, now: int, rule: np.ndarray) -> None:
     """A flow's pace lets it send."""
     net.slot[s, S_WAKE] = 0
@@ -275,7 +273,7 @@ def wake(net: FabricState, hosts: Senders, s: int, now: int, rule: np.ndarray) -
     forget(net, s)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def deliver(net: FabricState, hosts: Senders, k: int, now: int, rule: np.ndarray) -> None:
     """A data packet came to its host, which turns it into its acknowledgement; telemetry stays in it."""
     packet, slot, meta, port = net.packet, net.slot, net.meta, net.port
@@ -318,7 +316,7 @@ def deliver(net: FabricState, hosts: Senders, k: int, now: int, rule: np.ndarray
         plan(net, q)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def acknowledge(net: FabricState, hosts: Senders, k: int, now: int, rule: np.ndarray) -> None:
     """An acknowledgement came to its sender: the law takes a step, and the flow sends what it may."""
     packet, slot, meta = net.packet, net.slot, net.meta
@@ -363,7 +361,7 @@ def acknowledge(net: FabricState, hosts: Senders, k: int, now: int, rule: np.nda
     release_packet(net, k)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _log(net: FabricState, s: int, seen: Acknowledged, hops: np.ndarray, count: int) -> None:
     """One row: time, watched flow, queue of the fullest hop, its flows, its place, when it left it, W, rate, RTT."""
     row = net.meta[M_LOG]

@@ -1,10 +1,11 @@
 """The packet kernel of a data centre: one event after the other, in whole nanoseconds.
 
-A call goes on from where the last one stopped; it stops early where a pool has no room or draws are missing, and changes
-nothing by that.
+A call goes on from where the last one stopped; it stops early where a pool has no room or draws are missing, and
+changes nothing by that.
 
-All is inlined into `advance_fabric`, and numba's reference counts are off (`_nrt`: nothing is allocated here): with them each
-table is counted up and down again wherever a function takes it out of its tuple, which made the kernel 100 times slower.
+All is inlined into `advance_fabric`, and numba's reference counts are off (`_nrt`: nothing is allocated here): with them
+each table is counted up and down again wherever a function takes it out of its tuple, which made the kernel some 50 times
+slower. Only `advance_fabric` is cached on disk: after a change of what it calls, one file has to be touched.
 """
 
 from __future__ import annotations
@@ -13,8 +14,18 @@ import numpy as np
 from numba import njit
 
 from netctrl.sim.fabric_heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
-from netctrl.sim.fabric_hosts import F_START, M_NEXT_FLOW, M_TIMER_HEAD, Senders, acknowledge, deliver
-from netctrl.sim.fabric_hosts import serve_host, start_flow, time_out, wake
+from netctrl.sim.fabric_hosts import (
+    F_START,
+    M_NEXT_FLOW,
+    M_TIMER_HEAD,
+    Senders,
+    acknowledge,
+    deliver,
+    serve_host,
+    start_flow,
+    time_out,
+    wake,
+)
 from netctrl.sim.fabric_ports import (
     ARRIVES,
     DATA,
@@ -57,7 +68,7 @@ _NEVER = 1 << 62
 _PLACE = (1 << PLACE_BITS) - 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _arrive(net: FabricState, hosts: Senders, p: int, now: int, rule: np.ndarray, most: float) -> None:
     """The first packet on a port's wire is at its other end."""
     port, packet, meta = net.port, net.packet, net.meta
@@ -81,7 +92,7 @@ def _arrive(net: FabricState, hosts: Senders, p: int, now: int, rule: np.ndarray
     enqueue(net, net.slot[packet[k, K_SLOT], ROUTE_AT + back + hop], k, now, rule, most)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _resume(net: FabricState, hosts: Senders, q: int, now: int, rule: np.ndarray) -> None:
     port = net.port
     port[q, P_PAUSED] = 0
@@ -96,7 +107,7 @@ def _resume(net: FabricState, hosts: Senders, q: int, now: int, rule: np.ndarray
         serve_host(net, hosts, q, now, rule)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _sample(net: FabricState, width: int) -> None:
     """All switch queues at one time."""
     port, last = net.port, len(net.histogram) - 1
@@ -120,8 +131,8 @@ def advance_fabric(
     net : FabricState
     hosts : Senders
     rule : ndarray
-        Telemetry (0: none, 1: without, 2: with flow counting), its timeout [ns], PFC's pause and resume [byte] (0: none),
-        clock, sizes of a full packet and an acknowledgement.
+        Telemetry (0: none, 1: without, 2: with flow counting), its timeout [ns], PFC's pause and resume [byte] (0:
+        none), clock, sizes of a full packet and an acknowledgement.
     most : float
         Greatest probability of marking between the thresholds.
     interval, width : int
@@ -140,8 +151,8 @@ def advance_fabric(
         start = flow[meta[M_NEXT_FLOW], F_START] if meta[M_NEXT_FLOW] < F else _NEVER
         head = meta[M_TIMER_HEAD]
         timer = net.slot[head, S_TIMER] - 1 + hosts.timeout if head >= 0 else _NEVER
-        if min(min(sample, start), timer) <= now:
-            now = min(min(sample, start), timer)
+        if min(sample, start, timer) <= now:
+            now = min(sample, start, timer)
             if now >= end:
                 meta[M_NOW] = end
                 return True

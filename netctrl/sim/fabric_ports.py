@@ -14,9 +14,7 @@ from netctrl.sim.fabric_state import (
     MOST_HOPS,
     PACKET,
     PORT,
-    ROUTE_AT,
     SLOT,
-    SWITCH_HOPS,
     FabricState,
 )
 
@@ -48,7 +46,7 @@ M_DROPPED, M_DROPPED_BYTES, M_LIVE, M_LIVE_BYTES = (
 M_MARKED, M_MOST_PACKETS = META["marked"], META["most_packets"]
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def take_packet(net: FabricState) -> int:
     """An unused packet of the pool; the kernel sees to it that there is one."""
     meta = net.meta
@@ -59,7 +57,7 @@ def take_packet(net: FabricState) -> int:
     return k
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def release_packet(net: FabricState, k: int) -> None:
     """Back to the pool."""
     meta, packet = net.meta, net.packet
@@ -71,7 +69,7 @@ def release_packet(net: FabricState, k: int) -> None:
     forget(net, slot)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def forget(net: FabricState, s: int) -> None:
     """Free the slot of a flow that is done and that nothing refers to any more."""
     slot = net.slot
@@ -86,7 +84,7 @@ def forget(net: FabricState, s: int) -> None:
     net.meta[M_SLOTS_LEFT] += 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _expire(net: FabricState, q: int, before: int) -> None:
     """Stop counting flows that a port hasn't seen since `before`."""
     port, entry = net.port, net.entry
@@ -106,7 +104,7 @@ def _expire(net: FabricState, q: int, before: int) -> None:
         e = after
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _see(net: FabricState, q: int, e: int, now: int) -> None:
     """A packet of entry e came: its flow goes to the end of the port's list, which is in order of time."""
     port, entry = net.port, net.entry
@@ -135,7 +133,7 @@ def _see(net: FabricState, q: int, e: int, now: int) -> None:
     port[q, P_SEEN_TAIL] = e
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def _mark(net: FabricState, q: int, k: int, most: float) -> None:
     """ECN on arrival: always above mark_high, in between with a probability that rises to `most`."""
     port, meta = net.port, net.meta
@@ -152,14 +150,14 @@ def _mark(net: FabricState, q: int, k: int, most: float) -> None:
     meta[M_MARKED] += 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def transmit(net: FabricState, q: int, k: int, now: int, rule: np.ndarray) -> None:
     """Put a packet on a port's wire. `rule`: telemetry, flow counting's timeout, PFC's thresholds, clock, full, ACK."""
     port, packet, meta = net.port, net.packet, net.meta
     size, kind = packet[k, K_SIZE], packet[k, K_KIND]
     if port[q, P_SWITCH] == 1:
         if kind == DATA and rule[0] > 0:
-            s, h = packet[k, K_SLOT], packet[k, K_HOPS]
+            h = packet[k, K_HOPS]
             flows = 0
             if rule[0] == 2:
                 _expire(net, q, now - rule[1])
@@ -195,7 +193,7 @@ def transmit(net: FabricState, q: int, k: int, now: int, rule: np.ndarray) -> No
         meta[M_HEAP] = push(net.heap, meta[M_HEAP], event(arrives, ARRIVES, q))
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def time_on_wire(size: int, rate: int, clock: int) -> int:
     """Whole nanoseconds: the nearest (clock 0), or the greatest below the exact time (clock 1)."""
     if clock == 1:
@@ -203,7 +201,7 @@ def time_on_wire(size: int, rate: int, clock: int) -> int:
     return max((size * 8_000_000_000 + rate // 2) // rate, 1)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def plan(net: FabricState, q: int) -> None:
     """See to it that a port is served when its wire is free."""
     port, meta = net.port, net.meta
@@ -212,7 +210,7 @@ def plan(net: FabricState, q: int) -> None:
         meta[M_HEAP] = push(net.heap, meta[M_HEAP], event(port[q, P_BUSY], FREE, q))
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def serve(net: FabricState, q: int, now: int, rule: np.ndarray) -> None:
     """A switch port's wire is free: the next packet of its queue."""
     port, packet = net.port, net.packet
@@ -231,7 +229,7 @@ def serve(net: FabricState, q: int, now: int, rule: np.ndarray) -> None:
         plan(net, q)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
 def enqueue(net: FabricState, q: int, k: int, now: int, rule: np.ndarray, most: float) -> None:
     """A packet came to a switch by port p (its `ingress`) and goes out by q."""
     port, packet, meta = net.port, net.packet, net.meta

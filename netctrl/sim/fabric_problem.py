@@ -9,7 +9,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.model.explain import shorten
-from netctrl.model.fabric_scenario import FabricScenario
+from netctrl.model.fabric_scenario import Dumbbell, FabricScenario
 from netctrl.model.fabric_scheme import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme
 from netctrl.runtime.congestion import BASE_RTT, BDP, HOPS, LINE_RATE, RATES_AT, STATES
 from netctrl.runtime.congestion_laws import law_of, law_paths, mpcc_gains, parameters_of, start_window
@@ -62,7 +62,7 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     Raises
     ------
     InvalidValue
-        Gains of another shape, below 0 or not finite; a port or flow to watch that isn't there; a path that is too long.
+        Gains of another shape, below 0 or not finite; a port or flow to watch that isn't there; too long a path.
     """
     net, flows = fabric(scenario.topology), draw_fabric_flows(scenario)
     routes = fabric_paths(net, flows.source, flows.target, scenario.seed)
@@ -91,10 +91,17 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     end, interval = round(scenario.duration * _NS), round(scenario.watch.interval * _NS)
     port = _ports(net, scenario, full, ack)
     table_of_flows = _flows(flows, routes, kind, scenario)
-    timeout = scenario.flow_timeout
-    timeout_ns = 2.0 * scenario.topology.hosts * longest if timeout is None else timeout * _NS
+    timeout_ns = _flow_timeout(scenario, longest)
     pfc = scenario.pfc
-    rule = [telemetry, timeout_ns, pfc.pause if pfc else 0, pfc.resume if pfc else 0, packets.clock == "ns-3", full, ack]
+    rule = [
+        telemetry,
+        timeout_ns,
+        pfc.pause if pfc else 0,
+        pfc.resume if pfc else 0,
+        packets.clock == "ns-3",
+        full,
+        ack,
+    ]
     state = fabric_state(
         port,
         table_of_flows,
@@ -112,9 +119,7 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     return FabricProblem(state, hosts, rule_row, most, interval, end, net, flows, ideal)
 
 
-def _kinds(
-    net: Fabric, routes: Paths, full: int, ack: int, scenario: FabricScenario
-) -> tuple[np.ndarray, np.ndarray]:
+def _kinds(net: Fabric, routes: Paths, full: int, ack: int, scenario: FabricScenario) -> tuple[np.ndarray, np.ndarray]:
     """Kinds of path (C, ...) as `netctrl.runtime.congestion` has them, and each flow's."""
     last = routes.there[:, -1]
     if (net.target[last[last >= 0]] >= net.hosts).any():
@@ -133,6 +138,17 @@ def _kinds(
         return np.ones((1, RATES_AT + SWITCH_HOPS)), np.zeros(0, dtype=np.int64)
     found, kind = np.unique(rows, axis=0, return_inverse=True)
     return found, kind.reshape(-1)
+
+
+def _flow_timeout(scenario: FabricScenario, longest: float) -> float:
+    if scenario.flow_timeout is not None:
+        return scenario.flow_timeout * _NS
+    together = 4
+    if isinstance(scenario.topology, Dumbbell):
+        together = max(together, scenario.topology.senders)
+    if scenario.incast is not None:
+        together = max(together, scenario.incast.senders)
+    return (together + 2) * longest
 
 
 def _checked(gains: np.ndarray, kinds: int, scheme: Scheme) -> np.ndarray:

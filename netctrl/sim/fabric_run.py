@@ -10,7 +10,7 @@ import numpy as np
 from netctrl.model.fabric_result import FabricResult
 from netctrl.model.fabric_scenario import FabricScenario
 from netctrl.model.fabric_scheme import Dcqcn
-from netctrl.model.provenance import provenance
+from netctrl.model.provenance import Provenance, provenance
 from netctrl.sim.fabric_kernel import advance_fabric
 from netctrl.sim.fabric_problem import FabricProblem, fabric_problem
 from netctrl.sim.fabric_state import FLOW, META, PORT, FabricState, grown
@@ -56,9 +56,7 @@ def simulate_fabric(
     state = ready.state._replace(draws=rng.random(_DRAWS) if chance else np.zeros(4))
     for part in range(1, _PARTS + 1):
         end = ready.end * part // _PARTS
-        while not advance_fabric(
-            state, ready.hosts, ready.rule, ready.most_marking, ready.interval, _BIN, end
-        ):
+        while not advance_fabric(state, ready.hosts, ready.rule, ready.most_marking, ready.interval, _BIN, end):
             state = grown(state)
             if chance and state.meta[META["draw"]] > len(state.draws) - 2:
                 state = state._replace(draws=rng.random(_DRAWS))
@@ -69,15 +67,15 @@ def simulate_fabric(
     return _result(scenario, ready, state, record)
 
 
-def _result(scenario: FabricScenario, ready: FabricProblem, state: FabricState, record: object) -> FabricResult:
+def _result(scenario: FabricScenario, ready: FabricProblem, state: FabricState, record: Provenance) -> FabricResult:
     port, meta, flow = state.port, state.meta, state.flow
     elapsed = max(ready.end, 1)
     area = port[:, PORT["area"]] + port[:, PORT["bytes"]] * (ready.end - port[:, PORT["changed"]])
     since = np.where(port[:, PORT["paused"]] == 1, ready.end - port[:, PORT["paused_since"]], 0)
     names = {"under_way": "live", "under_way_bytes": "live_bytes", "most_under_way": "most_packets"}
     same = (
-        "sent", "received", "dropped", "sent_bytes", "received_bytes", "dropped_bytes", "acks", "again", "marked", "hops",
-        "events",
+        "sent", "received", "dropped", "sent_bytes", "received_bytes", "dropped_bytes", "acks", "again", "marked",
+        "hops", "events",
     )  # fmt: skip
     counts = {name: int(meta[META[column]]) for name, column in (names | {each: each for each in same}).items()}
     return FabricResult(

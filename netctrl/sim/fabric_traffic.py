@@ -31,7 +31,7 @@ class FlowTable(NamedTuple):
 
 
 def draw_fabric_flows(scenario: FabricScenario) -> FlowTable:
-    """All flows of a scenario. Poisson arrivals and incasts have streams of their own, so that one doesn't move the other.
+    """All flows of a scenario. Poisson arrivals and incasts have streams of their own: one doesn't move the other.
 
     Raises
     ------
