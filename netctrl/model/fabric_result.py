@@ -235,7 +235,7 @@ class FabricResult:
             seconds=self.scenario.duration,
             flows=len(self.size_bytes),
             completed=int(self.done.sum()),
-            slow_down=self._slow_down(0.0, np.inf),
+            slow_down=self._slow_down(SIZE_BINS[0], SIZE_BINS[-1]),
             slow_down_by_size=self.slow_down_by_size(),
             queue_median_bytes=self.queue_quantile(0.5),
             queue_95_bytes=self.queue_quantile(0.95),

@@ -261,7 +261,9 @@ class FabricScenario(_Record, frozen=True, kw_only=True):
     """A port counts a flow as active until so long after its last packet. null: N + 2 of the longest round trips, with
     N the senders of the dumbbell or the incast, at least 4. Below (N − 1) round trips N is counted too low, and queues
     burst; well above, small flows that are over still count."""
-    retransmission_timeout: Duration = 1e-3
+    retransmission_timeout: Duration | None = None
+    """Without progress, a flow sends all again that isn't acknowledged [s]; null: ten of the longest round trips, at
+    least 1 ms."""
     duration: Duration = 0.01
     watch: Watch = Watch()
     seed: int = 1
@@ -270,7 +272,8 @@ class FabricScenario(_Record, frozen=True, kw_only=True):
         settle(self, name=label, topology=record(Dumbbell, FatTree), scheme=record(*SCHEMES), packets=record(Packets))
         settle(self, flows=records(FabricFlow), poisson=optional(record(PoissonFlows)), incast=optional(record(Incast)))
         settle(self, buffer=optional(size), pfc=optional(record(Pfc)), flow_timeout=optional(duration))
-        settle(self, retransmission_timeout=duration, duration=duration, watch=record(Watch), seed=whole(0, 2**32 - 1))
+        settle(self, retransmission_timeout=optional(duration), duration=duration, watch=record(Watch))
+        settle(self, seed=whole(0, 2**32 - 1))
         hosts = self.topology.hosts
         for place, flow in enumerate(self.flows):
             for end in ("source", "target"):

@@ -3,9 +3,9 @@
 A call goes on from where the last one stopped; it stops early where a pool has no room or draws are missing, and
 changes nothing by that.
 
-All is inlined into `advance_fabric`, and numba's reference counts are off (`_nrt`: nothing is allocated here): with them
-each table is counted up and down again wherever a function takes it out of its tuple, which made the kernel some 50 times
-slower. Only `advance_fabric` is cached on disk: after a change of what it calls, one file has to be touched.
+All is inlined into `advance_fabric`, and numba's reference counts are off (`_nrt`: nothing is allocated here): with
+them each table is counted up and down again wherever a function takes it out of its tuple, which made the kernel some
+50 times slower. Only `advance_fabric` is cached on disk: after a change of what it calls, one file has to be touched.
 """
 
 from __future__ import annotations

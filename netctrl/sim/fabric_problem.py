@@ -85,7 +85,7 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
         overhead=overhead,
         ack=ack,
         notification=round(scheme.notification_interval * _NS) if isinstance(scheme, Dcqcn) else 0,
-        timeout=round(scenario.retransmission_timeout * _NS),
+        timeout=round(_retransmission_timeout(scenario, longest)),
         bin=round(scenario.watch.bin * _NS),
     )
     end, interval = round(scenario.duration * _NS), round(scenario.watch.interval * _NS)
@@ -149,6 +149,11 @@ def _flow_timeout(scenario: FabricScenario, longest: float) -> float:
     if scenario.incast is not None:
         together = max(together, scenario.incast.senders)
     return (together + 2) * longest
+
+
+def _retransmission_timeout(scenario: FabricScenario, longest: float) -> float:
+    given = scenario.retransmission_timeout
+    return max(10.0 * longest, 1e-3 * _NS) if given is None else given * _NS
 
 
 def _checked(gains: np.ndarray, kinds: int, scheme: Scheme) -> np.ndarray:
