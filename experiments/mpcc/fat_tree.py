@@ -1,14 +1,14 @@
 """MPCC thesis, section 5.4: six schemes in the fat tree of Fig. 5.5, kept in data/results/.
 
-`python experiments/mpcc/fat_tree.py [SEED ...]`: runs the seeds (1 to 5) that aren't kept yet, and keeps each as soon as
-it is done. What the thesis doesn't say is chosen here: how often an incast comes, PFC's thresholds, the flow counter's
-timeout; peers' parameters are those of section 5.1 of the HPCC paper, whose simulator the thesis used.
+`python experiments/mpcc/fat_tree.py [SEED ...]`: runs the seeds (1 to 5) that aren't kept yet, and keeps each as soon
+as it is done. What the thesis doesn't say is chosen here: how often an incast comes, PFC's thresholds, the flow
+counter's timeout; peers' marking is that of section 5.1 of the HPCC paper, whose simulator the thesis used.
 """
 
 from __future__ import annotations
 
 import sys
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def rows_of(result: FabricResult) -> list[dict[str, Any]]:
     slow = result.slow_down
     chosen = {
         (low, high, False): ~result.incast & (result.size_bytes > low) & (result.size_bytes <= high)
-        for low, high in [(SIZE_BINS[0], SIZE_BINS[-1]), *zip(SIZE_BINS[:-1], SIZE_BINS[1:], strict=True)]
+        for low, high in [(SIZE_BINS[0], SIZE_BINS[-1]), *pairwise(SIZE_BINS)]
     }
     chosen[SIZE_BINS[0], SIZE_BINS[-1], True] = result.incast
     rows = []
