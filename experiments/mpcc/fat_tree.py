@@ -39,10 +39,12 @@ SCHEMES: dict[str, Scheme] = {
     ),
 }
 """Delay-free MPCC is the thesis's; feed-forward is our ablation, K = 0."""
-SENDING = {"WebSearch": 0.02, "FB_Hadoop": 0.005}
+SENDING = {"WebSearch": 0.04, "FB_Hadoop": 0.01}
 """Time with arrivals [s]; as long again is left for flows to end."""
 LOADS = (0.3, 0.6)
 CASE = ["sizes", "load", "with_incast", "scheme", "seed"]
+CLASSES = (0.0, 1e4, 1e5, 1e6, SIZE_BINS[-1])
+"""Sizes of the docs' table [byte]; the figures have `SIZE_BINS`."""
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 
 
@@ -67,7 +69,7 @@ def rows_of(result: FabricResult) -> list[dict[str, Any]]:
     slow = result.slow_down
     chosen = {
         (low, high, False): ~result.incast & (result.size_bytes > low) & (result.size_bytes <= high)
-        for low, high in [(SIZE_BINS[0], SIZE_BINS[-1]), *pairwise(SIZE_BINS)]
+        for low, high in [(SIZE_BINS[0], SIZE_BINS[-1]), *pairwise(CLASSES), *pairwise(SIZE_BINS)]
     }
     chosen[SIZE_BINS[0], SIZE_BINS[-1], True] = result.incast
     rows = []
