@@ -57,6 +57,9 @@ FIGURES = (
     "connet/fig12",
     "connet/fig13",
     "connet/fig14",
+    "mpcc/fig03",
+    "mpcc/fig05",
+    "mpcc/fig06",
 )
 IN_NS3 = ("hftrac/fig13", "hftrac/fig15", "hftrac/fig16")
 """Left out where there is no ns-3: the fluid has no TCP over networks."""
