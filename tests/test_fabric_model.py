@@ -77,6 +77,8 @@ def test_bad_values_are_named(record, arguments, named) -> None:
         ({"incast": Incast(senders=5)}, "incast.senders"),
         ({"duration": 2000.0}, "duration"),
         ({"watch": Watch(interval=1e-9)}, "watch.interval"),
+        ({"topology": Dumbbell(host_rate=100.0)}, "topology"),
+        ({"topology": Dumbbell(link_rate=100.0)}, "topology"),
         ({"scheme": "mpcc"}, "scheme"),
     ],
     ids=str,

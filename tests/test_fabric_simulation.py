@@ -363,6 +363,26 @@ def test_small_pools_grow_and_change_nothing(monkeypatch) -> None:
     assert whole.counts["most_under_way"] > 100
 
 
+def test_nothing_happens_for_a_long_time_after_the_last_packet() -> None:
+    flow = FabricFlow(source=0, target=1, size=10_000)
+    scenario = FabricScenario(
+        topology=Dumbbell(senders=1, host_rate=1e3),
+        scheme=Dctcp(),
+        flows=(flow,),
+        duration=900.0,
+        watch=Watch(interval=1.0, bin=1.0),
+    )
+    result = simulate_fabric(scenario)
+    assert result.done.all()
+    assert result.histogram.sum() == 900 * result.switch_port.sum()
+
+
+def test_no_flow_at_all_is_a_run_too() -> None:
+    result = simulate_fabric(FabricScenario(topology=FatTree(), poisson=PoissonFlows(load=1e-9), duration=1e-4))
+    assert result.summary().slow_down is None
+    assert result.counts["sent"] == 0
+
+
 def test_memory_follows_what_is_under_way() -> None:
     """Ten times the time: as many packets in the pool, not ten times as many."""
     base = FabricScenario(
@@ -396,6 +416,11 @@ def test_the_fat_tree_is_that_of_fig_5_5() -> None:
         assert net.source[used[0]] == first
         assert net.target[used[-1]] == last
         assert (net.target[used[:-1]] == net.source[used[1:]]).all()
+
+
+def test_too_large_a_network_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="topology"):
+        fabric(FatTree(pods=16, racks=16, hosts_per_rack=16))
 
 
 def test_equal_paths_are_chosen_evenly() -> None:

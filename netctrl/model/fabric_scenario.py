@@ -28,6 +28,7 @@ from netctrl.model.quantity import (
     whole,
 )
 from netctrl.model.toml import read_toml
+from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
     "Dumbbell",
@@ -285,6 +286,14 @@ class FabricScenario(_Record, frozen=True, kw_only=True):
             raise InvalidValue("incast.senders", self.incast.senders, f"fewer than the {hosts} hosts")
         if self.duration > 1000.0:
             raise InvalidValue("duration", self.duration, "at most 1000 s: times are whole nanoseconds")
+        rates = (
+            self.topology.host_rate,
+            getattr(self.topology, "link_rate", None),
+            getattr(self.topology, "fabric_rate", None),
+        )
+        packet = (self.packets.payload + self.packets.header + self.packets.telemetry) * BITS_PER_BYTE
+        if packet > 10.0 * min(each for each in rates if each is not None):
+            raise InvalidValue("topology", "a slow link", "links that send a full packet within 10 s")
         self._check_samples()
 
     def _check_samples(self) -> None:

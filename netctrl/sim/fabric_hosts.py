@@ -82,6 +82,7 @@ M_SENT, M_SENT_BYTES, M_RECEIVED, M_RECEIVED_BYTES = (
 )
 M_ACKS, M_LOG, M_TIMER_HEAD, M_TIMER_TAIL = (META[name] for name in ("acks", "log", "timer_head", "timer_tail"))
 M_MOST_SLOTS = META["most_slots"]
+_LONGEST_GAP = 60e9  # [ns]: times of events have 40 bits, and a run may last 1000 s
 NOTIFIED, MISSING = 1, 2  # bits of a packet's notice
 
 
@@ -199,7 +200,7 @@ def _packet(net: FabricState, hosts: Senders, s: int, now: int) -> int:
         dcqcn_timers(hosts.parameters, law[s], now, payload, hosts.paths[slot[s, S_PATH], LINE_RATE])
     rate = law[s, RATE]
     if rate < inf:
-        slot[s, S_PACE] = now + np.int64(size * 8e9 / rate)
+        slot[s, S_PACE] = now + np.int64(min(size * 8e9 / rate, _LONGEST_GAP))
     meta[M_SENT] += 1
     meta[M_SENT_BYTES] += size
     meta[M_LIVE] += 1

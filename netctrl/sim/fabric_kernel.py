@@ -145,8 +145,8 @@ def advance_fabric(
             return False
         if meta[M_DRAW] > drawn:
             return False
-        first = heap[0] if meta[M_HEAP] > 0 else _NEVER
-        now = first >> TIME_SHIFT
+        first = heap[0]
+        now = first >> TIME_SHIFT if meta[M_HEAP] > 0 else _NEVER
         sample = meta[M_SAMPLE] * interval
         start = flow[meta[M_NEXT_FLOW], F_START] if meta[M_NEXT_FLOW] < F else _NEVER
         head = meta[M_TIMER_HEAD]

@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.errors import InvalidValue
+from netctrl.sim.fabric_heap import PLACE_BITS
+
 __all__ = ["ENTRY", "FLOW", "META", "PACKET", "PORT", "SLOT", "FabricState", "columns", "fabric_state", "grown"]
 
 MOST_HOPS = 6
@@ -128,7 +131,13 @@ def fabric_state(
 
 
 def grown(state: FabricState) -> FabricState:
-    """The same state with twice the room in each pool that is short of it."""
+    """The same state with twice the room in each pool that is short of it.
+
+    Raises
+    ------
+    InvalidValue
+        More flows are active than an event can name.
+    """
     meta = state.meta
     if meta[META["packets_left"]] < 8:
         size = len(state.packet)
@@ -140,6 +149,9 @@ def grown(state: FabricState) -> FabricState:
         state = state._replace(packet=packet)
     if meta[META["slots_left"]] < 2:
         size = len(state.slot)
+        if 2 * size > 1 << PLACE_BITS:
+            takes = f"fewer at a time: at most {1 << PLACE_BITS} may be active, or still counted by ports"
+            raise InvalidValue("flows", size, takes)
         slot = np.vstack([state.slot, np.zeros_like(state.slot)])
         _chain(slot, SLOT["next"], size)
         slot[-1, SLOT["next"]] = meta[META["slot_free"]] if meta[META["slots_left"]] else -1

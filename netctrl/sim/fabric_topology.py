@@ -8,12 +8,14 @@ from itertools import product
 
 import numpy as np
 
+from netctrl.errors import InvalidValue
 from netctrl.model.fabric_scenario import Dumbbell, FatTree, Packets, Topology
 from netctrl.sim.fabric_state import MOST_HOPS
 
 __all__ = ["Fabric", "Paths", "fabric", "fabric_paths", "ideal_times", "wire_times"]
 
 _NS = 1_000_000_000
+_MOST_PAIRS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,9 +62,18 @@ class Paths:
 
 
 def fabric(topology: Topology) -> Fabric:
-    """Ports and shortest paths of a topology."""
-    links = _dumbbell(topology) if isinstance(topology, Dumbbell) else _fat_tree(topology)
+    """Ports and shortest paths of a topology.
+
+    Raises
+    ------
+    InvalidValue
+        So many nodes that the table of shortest paths would fill the memory.
+    """
     hosts = topology.hosts
+    switches = 2 if isinstance(topology, Dumbbell) else _switches(topology)
+    if (hosts + switches) * hosts > _MOST_PAIRS:
+        raise InvalidValue("topology", f"{hosts} hosts, {switches} switches", f"(nodes) x (hosts) up to {_MOST_PAIRS}")
+    links = _dumbbell(topology) if isinstance(topology, Dumbbell) else _fat_tree(topology)
     delay = round(topology.delay * _NS)
     ends = [(a, b, rate) for a, b, rate in links] + [(b, a, rate) for a, b, rate in links]
     ends.sort(key=lambda each: each[:2])
@@ -74,6 +85,10 @@ def fabric(topology: Topology) -> Fabric:
 
 def _node(number: int, hosts: int) -> str:
     return f"h{number}" if number < hosts else f"s{number - hosts}"
+
+
+def _switches(topology: FatTree) -> int:
+    return topology.pods * (topology.racks + topology.aggregations) + topology.cores
 
 
 def _dumbbell(topology: Dumbbell) -> list[tuple[int, int, int]]:
