@@ -88,14 +88,13 @@ def picture(slow: pd.DataFrame, queues: pd.DataFrame) -> Figure:
             panels[row, column].plot(size, mean, "o-", ms=3, lw=1.0, color=f"C{number}", label=scheme)
             held = of_case(queues, case, scheme)
             quantiles = [held[f"queue_q{100 * share:g}_bytes"].mean() / 1e3 for share in QUANTILES]
-            panels[row + 1, column].plot(quantiles, QUANTILES, "o-", ms=3, lw=1.0, color=f"C{number}")
+            panels[row + 1, column].plot(quantiles, 1.0 - np.array(QUANTILES), "o-", ms=3, lw=1.0, color=f"C{number}")
         name = f"{case[0]}, {case[1]:.0%}{', incast' if case[2] else ''}"
         panels[row, column].set(
             title=name, xscale="log", yscale="log", xlabel="flows up to [kB]", ylabel="95 % slow-down"
         )
-        panels[row + 1, column].set(
-            xlabel="switch queue [kB]", ylabel="share of samples", xscale="symlog", ylim=(0.5, 1.0)
-        )
+        panels[row + 1, column].set(xlabel="switch queue [kB]", ylabel="share of samples above")
+        panels[row + 1, column].set(xscale="symlog", yscale="log")
     for axes in panels.ravel():
         axes.grid(color="#dddddd", lw=0.6)
     panels[0, 0].legend(fontsize=8)
