@@ -225,7 +225,7 @@ def fabric_scenario_for(scenario: str | None, seed: str | None) -> FabricScenari
     if scenario is None or "topology" not in read_toml(scenario_path(scenario)):
         return None
     chosen = read_fabric_scenario(scenario_path(scenario))
-    return chosen if seed is None else msgspec.structs.replace(chosen, seed=_seed(seed))
+    return chosen if seed is None else msgspec.structs.replace(chosen, seed=read_seed(seed))
 
 
 def _run_fabric(chosen: FabricScenario, scenario: str) -> FabricResult:

@@ -1,0 +1,186 @@
+// MPCC, one acknowledgement at a time: the closed form of its quadratic program, without ns-3. C++17.
+//
+//   W = clip(c - K(N) Q, 1 byte, P_BD), c = min(R_out/(R_in N), 1) P_BD
+//
+// K from a table by the number of flows N, or by the scalar Riccati recursion at each step. Bytes, bit/s, nanoseconds.
+//
+// Source: MPCC thesis, (3.4) to (3.7), Algorithm 1, (A.1); netctrl.runtime.mpcc.
+//
+// Fixed: netctrl copies this file as it is.
+
+#ifndef NETCTRL_MPCC_H
+#define NETCTRL_MPCC_H
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace netctrl
+{
+
+enum class Variant
+{
+    delayFree,
+    delayed,     ///< of the queue that (3.7) predicts
+    feedForward, ///< K = 0: W = c(N)
+    hold,        ///< while all queues are empty the window stays
+    fixed        ///< no law: the window stays
+};
+
+/// What all flows share.
+struct MpccLaw
+{
+    Variant variant;
+    double packet;       ///< of (A.1) [byte]
+    double stepWindow;   ///< W of (A.1) [byte], with a table of gains; 0: the flow's own, without
+    int horizon;         ///< P [acknowledgement]
+    double queueWeight;  ///< W_Q
+    double windowWeight; ///< W_R
+    std::size_t history; ///< windows that are remembered, for `delayed`
+};
+
+/// A kind of path.
+struct MpccPath
+{
+    double bdp;         ///< P_BD [byte]
+    double roundTrip;   ///< D, without queues [ns]
+    double lineRate;    ///< R_in [bit/s]
+    double startWindow; ///< [byte]; HUGE_VAL: no limit
+    std::vector<double> gains; ///< K of 0, 1, .. flows; the last stands for all above. Empty: by the recursion
+};
+
+/// What a switch port told.
+struct HopSeen
+{
+    double queue; ///< [byte]
+    int64_t flows;
+    double rate; ///< R_out [bit/s]
+};
+
+/// The port that counts.
+struct Bottleneck
+{
+    double queue;
+    int64_t flows;
+    double share; ///< R_out/(R_in N)
+};
+
+/// The hop with the longest queue (Algorithm 1); where all are empty, that with the least fair share.
+inline Bottleneck
+FindBottleneck(double lineRate, const HopSeen* hops, int count)
+{
+    Bottleneck least{0.0, 1, std::numeric_limits<double>::infinity()};
+    int best = -1;
+    double queue = 0.0;
+    for (int h = 0; h < count; ++h)
+    {
+        const int64_t flows = std::max<int64_t>(hops[h].flows, 1);
+        const double share = hops[h].rate / (lineRate * static_cast<double>(flows));
+        if (share < least.share)
+        {
+            least = {0.0, flows, share};
+        }
+        if (hops[h].queue > queue)
+        {
+            best = h;
+            queue = hops[h].queue;
+        }
+    }
+    if (best < 0)
+    {
+        return least;
+    }
+    const int64_t flows = std::max<int64_t>(hops[best].flows, 1);
+    return {queue, flows, hops[best].rate / (lineRate * static_cast<double>(flows))};
+}
+
+/// K_P: P - 1 times s = W_Q + s W_R/(W_R + B^2 s), then B s/(W_R + B^2 s).
+inline double
+HorizonGain(double B, int horizon, double queueWeight, double windowWeight)
+{
+    double s = queueWeight;
+    for (int i = 1; i < horizon; ++i)
+    {
+        s = queueWeight + s * windowWeight / (windowWeight + B * B * s);
+    }
+    return B * s / (windowWeight + B * B * s);
+}
+
+/// A flow's window.
+class MpccWindow
+{
+  public:
+    /// Both are kept by reference.
+    MpccWindow(const MpccLaw& law, const MpccPath& path)
+        : m_law(law),
+          m_path(path),
+          m_window(path.startWindow),
+          m_history(law.variant == Variant::delayed ? std::max<std::size_t>(law.history, 1) : 0)
+    {
+    }
+
+    double Window() const
+    {
+        return m_window;
+    }
+
+    /// The window after an acknowledgement that tells of these hops.
+    double Step(const HopSeen* hops, int count)
+    {
+        if (m_law.variant == Variant::fixed || count == 0)
+        {
+            return m_window;
+        }
+        const Bottleneck seen = FindBottleneck(m_path.lineRate, hops, count);
+        const double fair = std::min(seen.share, 1.0) * m_path.bdp;
+        if (m_law.variant == Variant::feedForward)
+        {
+            return m_window = std::max(fair, 1.0);
+        }
+        if (m_law.variant == Variant::hold && seen.queue == 0.0)
+        {
+            return m_window;
+        }
+        const bool tabled = m_law.stepWindow > 0.0;
+        // In a round trip come W/packet acknowledgements (A.1); at less than a packet it would be none.
+        const double step = tabled ? m_law.stepWindow : std::max(m_window, m_law.packet);
+        const bool delayed = m_law.variant == Variant::delayed;
+        const double B = tabled && !delayed ? 0.0
+                                            : m_law.packet * m_path.roundTrip / step * static_cast<double>(seen.flows) *
+                                                  m_path.lineRate / (8e9 * m_path.bdp);
+        const double queue = delayed ? Predict(seen.queue, B, fair, step) : seen.queue;
+        const double gain = tabled ? m_path.gains[std::min<std::size_t>(seen.flows, m_path.gains.size() - 1)]
+                                   : HorizonGain(B, m_law.horizon, m_law.queueWeight, m_law.windowWeight);
+        // 1 byte: a sender with nothing under way may send one packet, else it would never hear again.
+        m_window = std::min(std::max(fair - gain * queue, 1.0), m_path.bdp);
+        if (delayed)
+        {
+            m_history[m_fed++ % m_history.size()] = m_window;
+        }
+        return m_window;
+    }
+
+  private:
+    /// Q + B sum of (W(k - i) - c), oldest first, never below 0 on its way (3.7).
+    double Predict(double queue, double B, double fair, double step) const
+    {
+        const std::size_t size = m_history.size();
+        for (std::size_t i = std::min({static_cast<std::size_t>(step / m_law.packet), m_fed, size}); i > 0; --i)
+        {
+            queue = std::max(queue + B * (m_history[(m_fed - i) % size] - fair), 0.0);
+        }
+        return queue;
+    }
+
+    const MpccLaw& m_law;
+    const MpccPath& m_path;
+    double m_window;
+    std::vector<double> m_history; ///< ring
+    std::size_t m_fed = 0;         ///< acknowledgements so far
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_MPCC_H
