@@ -86,7 +86,7 @@ def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
         kind = str(type(scheme).__struct_config__.tag)
         raise InvalidValue("scheme.kind", kind, "mpcc or fixed; the others run in netctrl.simulate only")
     if scenario.pfc is not None:
-        raise InvalidValue("pfc", "Pfc", "null: ns-3's point-to-point devices have no priority flow control")
+        raise InvalidValue("pfc", "Pfc", "null, without [pfc]: ns-3's point-to-point devices can't pause one another")
     for name, size in (("packets.payload", 1 + plan.overhead), ("packets.ack", plan.ack)):
         if size < _HEADERS + (name == "packets.payload"):
             takes = f"sizes on the wire of at least {_HEADERS} bytes, which PPP, IPv4 and UDP take"
@@ -110,7 +110,9 @@ def _gains(scenario: FabricScenario, plan: FabricPlan, design: MpccDesign | None
     law = {
         "variant": f"Variant::{variant}",
         "packet of (A.1) [byte]": real(0.0 if fixed else given[PACKET]),
-        "W of (A.1) [byte], with gains by number of flows; 0: the flow's own": real(0.0 if fixed else given[STEP_WINDOW]),
+        "W of (A.1) [byte], with gains by number of flows; 0: the flow's own": real(
+            0.0 if fixed else given[STEP_WINDOW]
+        ),
         "P [acknowledgement]": str(1 if fixed else int(given[HORIZON])),
         "W_Q": real(1.0 if fixed else given[QUEUE_WEIGHT]),
         "W_R": real(1.0 if fixed else given[WINDOW_WEIGHT]),

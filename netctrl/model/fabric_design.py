@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.model.fabric_scenario import Dumbbell, FabricFlow, FabricScenario, Packets
+from netctrl.model.fabric_scenario import Dumbbell, FabricFlow, FabricScenario, Packets, Watch
 from netctrl.model.fabric_scheme import Mpcc
 from netctrl.model.gain import MpccLaw
 from netctrl.model.mpcc import MpccInputs
@@ -16,6 +16,7 @@ __all__ = ["design_dumbbell", "design_gains", "design_scheme"]
 _LINKS = 3
 _LEAST_S = 1e-2
 _ROUND_TRIPS = 300
+_WATCHED = 16
 
 
 def design_scheme(inputs: MpccInputs, law: MpccLaw) -> Mpcc:
@@ -73,7 +74,9 @@ def design_dumbbell(inputs: MpccInputs, law: MpccLaw) -> FabricScenario:
     sent = BITS_PER_BYTE * wire * (2.0 / law.rate_bit_per_s + 1.0 / law.bottleneck_bit_per_s)
     delay = (law.rtt_s - sent) / (2 * _LINKS)
     if delay < 1e-9:
-        takes = f"above {sent + 6e-9:g} s, what packets take on the wires of a dumbbell; or give a data centre's scenario"
+        takes = (
+            f"above {sent + 6e-9:g} s, what packets take on the wires of a dumbbell; or give a data centre's scenario"
+        )
         raise InvalidValue("rtt_s", law.rtt_s, takes)
     duration = max(_LEAST_S, _ROUND_TRIPS * law.rtt_s)
     size = max(1.0, round(2.0 * duration * law.rate_bit_per_s / BITS_PER_BYTE))
@@ -88,6 +91,7 @@ def design_dumbbell(inputs: MpccInputs, law: MpccLaw) -> FabricScenario:
         ),
         scheme=design_scheme(inputs, law),
         flows=tuple(FabricFlow(source=i, target=law.flows + i, size=size) for i in range(law.flows)),
-        packets=Packets(payload=payload, clock="ns-3"),
+        packets=Packets(payload=payload, clock="nearest"),
         duration=duration,
+        watch=Watch(flows=tuple(range(min(law.flows, _WATCHED))), ports=("s0>s1",)),
     )

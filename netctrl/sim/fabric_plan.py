@@ -27,7 +27,9 @@ def fabric_plan(scenario: FabricScenario, gains: np.ndarray | None = None) -> Fa
     net, drawn, flow = ready.fabric, ready.flows, ready.state.flow
     split = FLOW_ROUTE_AT + MOST_HOPS
     return FabricPlan(
-        ports=PlannedPorts(net.hosts, int(net.source.max()) + 1, net.names, net.source, net.target, net.rate, net.delay),
+        ports=PlannedPorts(
+            net.hosts, int(net.source.max()) + 1, net.names, net.source, net.target, net.rate, net.delay
+        ),
         flows=PlannedFlows(
             source=drawn.source,
             target=drawn.target,

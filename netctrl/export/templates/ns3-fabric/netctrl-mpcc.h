@@ -151,7 +151,7 @@ class MpccWindow
                                             : m_law.packet * m_path.roundTrip / step * static_cast<double>(seen.flows) *
                                                   m_path.lineRate / (8e9 * m_path.bdp);
         const double queue = delayed ? Predict(seen.queue, B, fair, step) : seen.queue;
-        const double gain = tabled ? m_path.gains[std::min<std::size_t>(seen.flows, m_path.gains.size() - 1)]
+        const double gain = tabled ? m_path.gains[std::min(static_cast<std::size_t>(seen.flows), m_path.gains.size() - 1)]
                                    : HorizonGain(B, m_law.horizon, m_law.queueWeight, m_law.windowWeight);
         // 1 byte: a sender with nothing under way may send one packet, else it would never hear again.
         m_window = std::min(std::max(fair - gain * queue, 1.0), m_path.bdp);
