@@ -12,6 +12,7 @@
 #define NETCTRL_MPCC_H
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
