@@ -77,36 +77,49 @@ FindBottleneck(double lineRate, const HopSeen* hops, int count)
     double queue = 0.0;
     for (int h = 0; h < count; ++h)
     {
-        const int64_t flows = std::max<int64_t>(hops[h].flows, 1);
-        const double share = hops[h].rate / (lineRate * static_cast<double>(flows));
-        if (share < least.share)
-        {
-            least = {0.0, flows, share};
-        }
         if (hops[h].queue > queue)
         {
             best = h;
             queue = hops[h].queue;
         }
     }
-    if (best < 0)
+    const int first = best < 0 ? 0 : best;
+    const int last = best < 0 ? count : best + 1;
+    for (int h = first; h < last; ++h)
     {
-        return least;
+        const int64_t flows = std::max<int64_t>(hops[h].flows, 1);
+        const double share = hops[h].rate / (lineRate * static_cast<double>(flows));
+        if (share < least.share)
+        {
+            least = {queue, flows, share};
+        }
     }
-    const int64_t flows = std::max<int64_t>(hops[best].flows, 1);
-    return {queue, flows, hops[best].rate / (lineRate * static_cast<double>(flows))};
+    return least;
 }
 
 /// K_P: P - 1 times s = W_Q + s W_R/(W_R + B^2 s), then B s/(W_R + B^2 s).
+///
+/// With s = W_Q p/q and t = B^2 W_Q/W_R: p, q = q + (1 + t) p, q + t p, K_P = t p/((q + t p) B), and one division in all.
+///
+/// @param ratio W_Q/W_R
 inline double
-HorizonGain(double B, int horizon, double queueWeight, double windowWeight)
+HorizonGain(double B, int horizon, double ratio)
 {
-    double s = queueWeight;
+    const double t = B * B * ratio;
+    double p = 1.0;
+    double q = 1.0;
     for (int i = 1; i < horizon; ++i)
     {
-        s = queueWeight + s * windowWeight / (windowWeight + B * B * s);
+        const double grown = q + t * p;
+        p = q + (1.0 + t) * p;
+        q = grown;
+        if (p > 1e200) // only their ratio counts
+        {
+            p *= 1e-200;
+            q *= 1e-200;
+        }
     }
-    return B * s / (windowWeight + B * B * s);
+    return t * p / ((q + t * p) * B);
 }
 
 /// A flow's window.
@@ -118,6 +131,8 @@ class MpccWindow
         : m_law(law),
           m_path(path),
           m_window(path.startWindow),
+          m_scale(law.packet * path.roundTrip * path.lineRate / (8e9 * path.bdp)),
+          m_ratio(law.queueWeight / law.windowWeight),
           m_history(law.variant == Variant::delayed ? std::max<std::size_t>(law.history, 1) : 0)
     {
     }
@@ -148,12 +163,10 @@ class MpccWindow
         // In a round trip come W/packet acknowledgements (A.1); at less than a packet it would be none.
         const double step = tabled ? m_law.stepWindow : std::max(m_window, m_law.packet);
         const bool delayed = m_law.variant == Variant::delayed;
-        const double B = tabled && !delayed ? 0.0
-                                            : m_law.packet * m_path.roundTrip / step * static_cast<double>(seen.flows) *
-                                                  m_path.lineRate / (8e9 * m_path.bdp);
+        const double B = tabled && !delayed ? 0.0 : m_scale * static_cast<double>(seen.flows) / step;
         const double queue = delayed ? Predict(seen.queue, B, fair, step) : seen.queue;
         const double gain = tabled ? m_path.gains[std::min(static_cast<std::size_t>(seen.flows), m_path.gains.size() - 1)]
-                                   : HorizonGain(B, m_law.horizon, m_law.queueWeight, m_law.windowWeight);
+                                   : HorizonGain(B, m_law.horizon, m_ratio);
         // 1 byte: a sender with nothing under way may send one packet, else it would never hear again.
         m_window = std::min(std::max(fair - gain * queue, 1.0), m_path.bdp);
         if (delayed)
@@ -178,6 +191,8 @@ class MpccWindow
     const MpccLaw& m_law;
     const MpccPath& m_path;
     double m_window;
+    double m_scale; ///< B times the window that it is for, of one flow: packet D R_in/(8 P_BD)
+    double m_ratio; ///< W_Q/W_R
     std::vector<double> m_history; ///< ring
     std::size_t m_fed = 0;         ///< acknowledgements so far
 };
