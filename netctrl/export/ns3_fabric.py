@@ -13,7 +13,7 @@ from netctrl.errors import InvalidValue
 from netctrl.export._cpp import header, origin, real, row, string
 from netctrl.model.artifact import MpccDesign, Provenance
 from netctrl.model.fabric_scenario import FabricScenario
-from netctrl.model.fabric_scheme import VARIANTS, FixedWindow, Mpcc
+from netctrl.model.fabric_scheme import VARIANTS, Dctcp, FixedWindow, Mpcc
 from netctrl.runtime.congestion import BASE_RTT, BDP, LINE_RATE
 from netctrl.runtime.fabric_plan import FabricPlan
 from netctrl.runtime.mpcc import HORIZON, PACKET, QUEUE_WEIGHT, STEP_WINDOW, VARIANT, WINDOW_WEIGHT
@@ -25,6 +25,7 @@ FIXED_FILES = (
     "netctrl-flow-counter.h",
     "netctrl-fabric-hosts.h",
     "netctrl-fabric-ports.h",
+    "netctrl-fabric-tcp.h",
     "netctrl-fabric-tags.h",
     "netctrl-fabric-recorder.h",
     "netctrl-fabric-tables.h",
@@ -41,6 +42,7 @@ _HEADERS = 30
 _PPP = 2
 _MOST_SIZE = 65_000
 _MOST_PORTS = 100_000
+_MOST_TCP = 50_000
 _MOST_BUFFER = 2**32 - 1
 _A_LINE = 8
 _VARIANTS = dict(zip(VARIANTS, ("delayFree", "delayed", "feedForward", "hold"), strict=True))
@@ -82,9 +84,12 @@ def render(
 
 def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
     scheme = scenario.scheme
-    if not isinstance(scheme, Mpcc | FixedWindow):
+    if not isinstance(scheme, Mpcc | FixedWindow | Dctcp):
         kind = str(type(scheme).__struct_config__.tag)
-        raise InvalidValue("scheme.kind", kind, "mpcc or fixed; the others run in netctrl.simulate only")
+        raise InvalidValue("scheme.kind", kind, "mpcc, fixed or dctcp; the others run in netctrl.simulate only")
+    if isinstance(scheme, Dctcp) and len(plan.flows.size) > _MOST_TCP:
+        takes = f"at most {_MOST_TCP} with dctcp: each has a TCP port"
+        raise InvalidValue("flows", len(plan.flows.size), takes)
     if scenario.pfc is not None:
         raise InvalidValue("pfc", "Pfc", "null, without [pfc]: ns-3's point-to-point devices can't pause one another")
     for name, size in (("packets.payload", 1 + plan.overhead), ("packets.ack", plan.ack)):
@@ -183,6 +188,7 @@ def _certificate(design: MpccDesign) -> list[str]:
 
 def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
     watch = scenario.watch
+    tcp = scenario.scheme if isinstance(scenario.scheme, Dctcp) else None
     largest = max(plan.payload + plan.overhead, plan.ack)
     constants = {
         "int64_t kDuration": (plan.end, "[ns]"),
@@ -202,6 +208,9 @@ def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
         "int64_t kWatchedFlows": (len(watch.flows), ""),
         "int64_t kWatchedPorts": (len(watch.ports), ""),
         "int64_t kMostAcknowledgements": (watch.acknowledgements, "that are logged"),
+        "bool kTcp": ("true" if tcp is not None else "false", "flows go over ns-3's TcpDctcp"),
+        "double kDctcpGain": (real(tcp.gain if tcp is not None else 0.0), "g"),
+        "bool kSlowStart": ("true" if tcp is not None and tcp.slow_start else "false", "of DCTCP"),
         "int64_t kHistogramBins": (HISTOGRAM_BINS, ""),
         "int64_t kHistogramBytes": (HISTOGRAM_BYTES, "of a bin"),
     }
@@ -210,7 +219,8 @@ def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
         lines.append(f"inline constexpr {name} = {value};" + (f" ///< {unit}" if unit else ""))
     lines += [
         "",
-        "/// from node, to node, rate [bit/s], delay [ns], the other end's port, place among watched ports or -1",
+        "/// from node, to node, rate [bit/s], delay [ns], the other end's port, place among watched ports or -1,",
+        "/// K of DCTCP [byte]",
         "inline const std::vector<PortRow> kPorts = {",
         *(f"    {each}" for each in _ports(scenario, plan)),
         "};",
@@ -223,8 +233,10 @@ def _ports(scenario: FabricScenario, plan: FabricPlan) -> list[str]:
     ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
     number = {end: place for place, end in enumerate(ends)}
     watched = {name: place for place, name in enumerate(scenario.watch.ports)}
-    columns = zip(ends, ports.rate.tolist(), ports.delay.tolist(), ports.names, strict=True)
+    threshold = np.where(ports.threshold > _MOST_BUFFER, 0, ports.threshold).tolist()
+    columns = zip(ends, ports.rate.tolist(), ports.delay.tolist(), threshold, ports.names, strict=True)
     return [
-        row([str(a), str(b), f"{rate}U", str(delay), str(number[b, a]), str(watched.get(name, -1))]) + f", // {name}"
-        for (a, b), rate, delay, name in columns
+        row([str(a), str(b), f"{rate}U", str(delay), str(number[b, a]), str(watched.get(name, -1)), str(K)])
+        + f", // {name}"
+        for (a, b), rate, delay, K, name in columns
     ]

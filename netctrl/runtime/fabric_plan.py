@@ -23,6 +23,8 @@ class PlannedPorts(NamedTuple):
     """(P,) [bit/s], whole."""
     delay: np.ndarray
     """(P,) [ns], whole."""
+    threshold: np.ndarray
+    """(P,) queues above are marked [byte]; no queue gets there where the scheme knows no marks."""
 
 
 class PlannedFlows(NamedTuple):

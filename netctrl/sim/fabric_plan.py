@@ -7,7 +7,7 @@ import numpy as np
 from netctrl.model.fabric_scenario import FabricScenario
 from netctrl.runtime.fabric_plan import FabricPlan, PlannedFlows, PlannedPorts
 from netctrl.sim.fabric_problem import fabric_problem
-from netctrl.sim.fabric_state import FLOW, FLOW_ROUTE_AT, MOST_HOPS
+from netctrl.sim.fabric_state import FLOW, FLOW_ROUTE_AT, MOST_HOPS, PORT
 
 __all__ = ["fabric_plan", "run_table"]
 
@@ -28,7 +28,14 @@ def fabric_plan(scenario: FabricScenario, gains: np.ndarray | None = None) -> Fa
     split = FLOW_ROUTE_AT + MOST_HOPS
     return FabricPlan(
         ports=PlannedPorts(
-            net.hosts, int(net.source.max()) + 1, net.names, net.source, net.target, net.rate, net.delay
+            hosts=net.hosts,
+            nodes=int(net.source.max()) + 1,
+            names=net.names,
+            source=net.source,
+            target=net.target,
+            rate=net.rate,
+            delay=net.delay,
+            threshold=ready.state.port[:, PORT["mark_low"]].copy(),
         ),
         flows=PlannedFlows(
             source=drawn.source,

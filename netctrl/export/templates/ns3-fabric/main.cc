@@ -4,6 +4,7 @@
 //
 // Each link is a point-to-point channel. Hosts send UDP; a packet goes by the ports of its flow in run-RUN.bin, where
 // Python chose among the shortest paths. Switch ports write telemetry into what they send; acknowledgements bring it back.
+// With DCTCP hosts have ns-3's TCP instead, and switch ports RED.
 //
 // Fixed: netctrl copies this file as it is.
 
@@ -12,6 +13,7 @@
 #include "netctrl-fabric-ports.h"
 #include "netctrl-fabric-recorder.h"
 #include "netctrl-fabric-tables.h"
+#include "netctrl-fabric-tcp.h"
 #include "netctrl-lines.h"
 #include "netctrl-program.h"
 #include "scenario.h"
@@ -48,7 +50,7 @@ class Network
         {
             m_nodes.push_back(CreateObject<Node>());
             stack.Install(m_nodes[node]);
-            m_nodes[node]->GetObject<Ipv4>()->SetRoutingProtocol(CreateObject<FlowRouting>(node, flows, m_routes));
+            m_nodes[node]->GetObject<Ipv4>()->SetRoutingProtocol(CreateObject<FlowRouting>(node, flows, m_routes, traffic.addresses));
         }
         ports.resize(kPorts.size());
         traffic.addresses.resize(kHosts);
@@ -62,7 +64,7 @@ class Network
         }
         for (std::size_t p = 0; p < kPorts.size(); ++p)
         {
-            if (!ports[p]->OfSwitch()) // hosts have one port each, in order
+            if (!ports[p]->OfSwitch() && !kTcp) // hosts have one port each, in order
             {
                 const int host = kPorts[p].source;
                 traffic.hosts.push_back(std::make_unique<Host>(host, m_nodes[host], *ports[p], traffic));
@@ -85,21 +87,29 @@ class Network
   private:
     void Begin(std::size_t flow)
     {
-        traffic.hosts[traffic.flows[flow].source]->Start(static_cast<uint32_t>(flow));
+        const FlowRow& row = traffic.flows[flow];
+        if (kTcp)
+        {
+            m_tcp.push_back(std::make_unique<TcpFlow>(static_cast<uint32_t>(flow), row, traffic.recorder));
+            m_tcp.back()->Start(m_nodes[row.source], m_nodes[row.target], traffic.addresses[row.target]);
+            Start(flow + 1);
+            return;
+        }
+        traffic.hosts[row.source]->Start(static_cast<uint32_t>(flow));
         Start(flow + 1);
     }
 
     void AddLink(std::size_t p, int link)
     {
         const PortRow& row = kPorts[p];
-        // What is full drops rather than stop what is above it.
+        // Where there is no queue disc, what is full drops rather than stop what is above it.
         const Line line = Connect(m_nodes[row.source],
                                   m_nodes[row.target],
                                   Subnet(12, link),
                                   DataRate(row.rate),
                                   row.delay,
                                   "1000000p",
-                                  false);
+                                  kTcp);
         AddPort(p, line.near);
         AddPort(row.reverse, line.far);
     }
@@ -111,17 +121,37 @@ class Network
         if (!ports[p]->OfSwitch())
         {
             traffic.addresses[kPorts[p].source] = Ipv4Address(end.address);
+            if (kTcp)
+            {
+                end.device->GetQueue()->TraceConnectWithoutContext("Enqueue", MakeCallback(&Network::Made, this));
+                end.device->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Network::Came, this));
+            }
         }
+    }
+
+    void Made(Ptr<const Packet> packet)
+    {
+        traffic.recorder.counters.Made(packet->GetSize());
+    }
+
+    void Came(Ptr<const Packet> packet)
+    {
+        traffic.recorder.counters.Came(packet->GetSize());
     }
 
     std::vector<Ptr<Node>> m_nodes;
     std::vector<Ptr<Ipv4Route>> m_routes;
+    std::vector<std::unique_ptr<TcpFlow>> m_tcp;
 };
 
 void
 Run(const std::string& folder, const std::string& run)
 {
     GlobalValue::Bind("SchedulerType", StringValue("ns3::PriorityQueueScheduler")); // the same order in less time
+    if (kTcp)
+    {
+        SetTcpDefaults();
+    }
     const std::vector<FlowRow> flows = ReadFlows(folder + "/run-" + run + ".bin");
     Recorder recorder(folder, run, flows);
     Network network(flows, recorder);

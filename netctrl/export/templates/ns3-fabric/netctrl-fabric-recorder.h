@@ -183,7 +183,7 @@ class Recorder
     /// What is under way is counted where it is: in queues, on wires, at hosts.
     void WriteCounts(const std::vector<std::unique_ptr<Port>>& ports, int64_t waiting) const
     {
-        int64_t hops = 0, drops = 0, droppedBytes = 0;
+        int64_t hops = 0, drops = 0, droppedBytes = 0, marked = 0;
         int64_t live = waiting, liveBytes = waiting * kAckSize;
         for (const auto& port : ports)
         {
@@ -191,6 +191,7 @@ class Recorder
             const PortCounts& other = ports[port->Row().reverse]->Counts();
             hops += counts.packets;
             drops += counts.drops;
+            marked += port->Marked();
             droppedBytes += counts.droppedBytes;
             live += port->Waiting() + counts.packets - other.cameIn;
             liveBytes += port->Queue() + counts.bytes - other.bytesIn;
@@ -205,7 +206,7 @@ class Recorder
                   droppedBytes,
                   counters.acks,
                   counters.again,
-                  0,
+                  marked,
                   hops,
                   static_cast<int64_t>(Simulator::GetEventCount()),
                   live,

@@ -25,8 +25,9 @@ struct PortRow
     int target;
     uint64_t rate;
     int64_t delay;
-    int reverse; ///< the port at the other end
-    int watch;   ///< place among those whose queue is kept; -1: it isn't
+    int reverse;       ///< the port at the other end
+    int watch;         ///< place among those whose queue is kept; -1: it isn't
+    int64_t threshold; ///< K of DCTCP: queues above are marked
 };
 
 /// One flow; its ports there and back, -1 after the last.
