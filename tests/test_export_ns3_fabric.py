@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import netctrl
 from netctrl.datasets import scenario_path
 from netctrl.errors import InvalidValue
+from netctrl.export import ns3_fabric
 from netctrl.export.ns3_fabric import FIXED_FILES, SHARED_FILES, render
 from netctrl.export.ns3_run import find_ns3
 from netctrl.model.artifact import Provenance
@@ -33,7 +34,7 @@ from netctrl.model.fabric_scenario import (
     Watch,
     read_fabric_scenario,
 )
-from netctrl.model.fabric_scheme import Dcqcn, FixedWindow, Hpcc, Mpcc, Timely
+from netctrl.model.fabric_scheme import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
 from netctrl.runtime.congestion import BDP, HOPS, RATES_AT, STATES, WINDOW, Acknowledged
 from netctrl.runtime.fabric_plan import FabricPlan
 from netctrl.runtime.mpcc import mpcc
@@ -80,13 +81,15 @@ def cases() -> dict[str, dict[str, str]]:
     plant = design_dumbbell(design.inputs, design.law)
     plan = fabric_plan(plant, design_gains(design.law))
     tree = fat_tree()
+    peer = fat_tree(scheme=Dctcp(initial_window=1e4), topology=Dumbbell(), watch=Watch(), buffer=None)
     return {
+        "fabric-dctcp": render(peer, fabric_plan(peer), provenance=origin()),
         "fabric": render(plant, plan, design=design, provenance=origin()),
         "fabric-tree": render(tree, fabric_plan(tree), provenance=origin("netctrl", 'a "quote" */')),
     }
 
 
-@pytest.mark.parametrize("case", ["fabric", "fabric-tree"])
+@pytest.mark.parametrize("case", ["fabric", "fabric-tree", "fabric-dctcp"])
 def test_generated_text_is_what_is_stored(case):
     files = cases()[case]
     assert set(files) == {*GENERATED, *FIXED_FILES, *SHARED_FILES}
@@ -95,8 +98,9 @@ def test_generated_text_is_what_is_stored(case):
 
 
 def test_fixed_files_are_the_same_in_every_export():
-    one, other = cases().values()
-    assert [name for name in (*FIXED_FILES, *SHARED_FILES) if one[name] != other[name]] == []
+    first, *others = cases().values()
+    for other in others:
+        assert [name for name in (*FIXED_FILES, *SHARED_FILES) if first[name] != other[name]] == []
 
 
 # --- what can't be expressed -----------------------------------------------------------------------------------------
@@ -122,6 +126,13 @@ def test_what_ns3_cannot_express_is_named(fields, field, says):
     with pytest.raises(InvalidValue, match=says) as refused:
         render(scenario, fabric_plan(scenario), provenance=origin())
     assert refused.value.argument == field
+
+
+def test_more_flows_than_tcp_has_ports_are_refused(monkeypatch):
+    monkeypatch.setattr(ns3_fabric, "_MOST_TCP", 1)
+    scenario = FabricScenario(topology=Dumbbell(), scheme=Dctcp(), flows=2 * ONE)
+    with pytest.raises(InvalidValue, match="a TCP port"):
+        render(scenario, fabric_plan(scenario), provenance=origin())
 
 
 # --- a Design in a data centre ---------------------------------------------------------------------------------------

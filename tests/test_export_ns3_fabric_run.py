@@ -29,7 +29,7 @@ from netctrl.model.fabric_scenario import (
     Watch,
     read_fabric_scenario,
 )
-from netctrl.model.fabric_scheme import FixedWindow, Mpcc
+from netctrl.model.fabric_scheme import Dctcp, FixedWindow, Mpcc
 from netctrl.sim.fabric_plan import fabric_plan, run_table
 from netctrl.sim.fabric_run import simulate_fabric
 
@@ -141,6 +141,41 @@ def test_sixteen_flows_use_the_link_where_the_delay_is_in_the_model(tmp_path):
         assert shares[variant] == pytest.approx(expected.throughput()[:, 1:].sum(axis=0).mean() / 1e11, abs=0.01)
     assert shares["delayed"] > 0.999
     assert shares["delay-free"] < 0.97
+
+
+@pytest.mark.needs("ns3")
+def test_ns3_s_dctcp_holds_the_queue_where_the_simulator_s_does(tmp_path):
+    """Four flows at 10 Gbit/s, K = 30 kB: TcpDctcp and RED's marks beside our DCTCP, both from their papers."""
+    flows = tuple(FabricFlow(source=i, target=4, size=2e6) for i in range(4))
+    watch = Watch(flows=(0, 1, 2, 3), ports=("s0>s1",), bin=2e-3)
+    scenario = FabricScenario(
+        topology=Dumbbell(host_rate=1e10), scheme=Dctcp(), flows=flows, duration=1e-2, watch=watch
+    )
+    found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
+    assert found.done.all()
+    assert found.residual == (0, 0)
+    assert found.counts["dropped"] == found.counts["again"] == 0
+    assert found.counts["marked"] == pytest.approx(expected.counts["marked"], rel=0.2)
+    busy = slice(100, 6000)
+    middle, wanted = (np.median(each.queue_bytes[0, busy]) for each in (found, expected))
+    assert middle == pytest.approx(wanted, rel=0.05)
+    assert middle == pytest.approx(30e3, rel=0.1)
+    assert found.finish_ns.max() == pytest.approx(expected.finish_ns.max(), rel=0.02)
+    assert (found.fairness()[:3] > 0.99).all()
+
+
+@pytest.mark.needs("ns3")
+def test_dctcp_comes_through_losses(tmp_path):
+    scenario = FabricScenario(
+        topology=FatTree(), scheme=Dctcp(), incast=Incast(interval=1.0), buffer=2e5, duration=2e-2, seed=2
+    )
+    found = run_in(tmp_path, scenario)
+    assert found.counts["dropped"] > 100
+    assert found.counts["again"] > 100
+    assert found.done.all()
+    assert found.residual == (0, 0)
+    # RED counts IP packets, 2 bytes less each; one more packet is in the device.
+    assert found.queue_most_bytes[found.switch_port].max() <= 1.01 * 2e5 + 1042
 
 
 @pytest.mark.needs("ns3")
