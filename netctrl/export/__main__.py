@@ -1,7 +1,8 @@
 """`python -m netctrl.export ns3 DESIGN -o DIR`: a Design and a scenario as a program for ns-3, run if asked.
 
 TCP flows through queues (`netctrl.Scenario`), a network under fluctuating demands (`netctrl.NetworkScenario`), an
-access link under a Design of connet (`netctrl.FifoScenario`), or a data centre under MPCC or DCTCP (`netctrl.FabricScenario`).
+access link under a Design of connet (`netctrl.FifoScenario`), or a data centre under MPCC or DCTCP
+(`netctrl.FabricScenario`).
 """
 
 from __future__ import annotations
