@@ -6,7 +6,6 @@ RDMA: the receiver takes packets in order only, and the sender goes back to the 
 
 from __future__ import annotations
 
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -199,7 +198,7 @@ def _packet(net: FabricState, hosts: Senders, s: int, now: int) -> int:
     if hosts.law == DCQCN:
         dcqcn_timers(hosts.parameters, law[s], now, payload, hosts.paths[slot[s, S_PATH], LINE_RATE])
     rate = law[s, RATE]
-    if rate < inf:
+    if rate < hosts.paths[slot[s, S_PATH], LINE_RATE]:  # the wire itself keeps line rate
         slot[s, S_PACE] = now + np.int64(min(size * 8e9 / rate, _LONGEST_GAP))
     meta[M_SENT] += 1
     meta[M_SENT_BYTES] += size
