@@ -61,7 +61,7 @@ def rendered(asked: NetworkScenario, law: LinkRateLaw | None = None, **options) 
 
 
 def rounded(asked: NetworkScenario) -> MyopicGain:
-    """Its law to three decimals: the cost is flat at its least, so the best gains' last digits depend on the machine."""
+    """Its law to three decimals: the cost is flat at its least, so last digits depend on the machine."""
     law = netctrl.scenario_law(asked)
     return msgspec.structs.replace(
         law, backlog_gain=np.round(law.backlog_gain, 3), rate_gain=np.round(law.rate_gain, 3)
