@@ -50,8 +50,9 @@ SetTcpDefaults()
     // Not PRR: that of ns-3.37 loses more of what it sends again, where a first queue is short.
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
-    // Of Linux, and of ns-2, too; ns-3's is RFC 6298's second.
+    // Timeouts as Linux has them: smoothed round trip + max(4 deviations, 200 ms); ns-3's least one is a second.
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(200)));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kSegment));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
