@@ -109,9 +109,22 @@ WINDOWS = r"""
 
 using namespace ns3;
 
+/// Newer ns-3 lets a window grow only where it is what holds the sender back.
+template <class State>
+static auto Limited(State state, int) -> decltype(state->m_isCwndLimited, void())
+{
+    state->m_isCwndLimited = true;
+}
+
+template <class State>
+static void Limited(State, long)
+{
+}
+
 static void Show(Ptr<TcpCongestionOps> control, uint32_t window, uint32_t threshold)
 {
     auto state = CreateObject<TcpSocketState>();
+    Limited(state, 0);
     state->m_segmentSize = netctrl::kSegment;
     state->m_cWnd = window * netctrl::kSegment;
     state->m_ssThresh = threshold * netctrl::kSegment;
@@ -146,10 +159,9 @@ def test_an_acknowledgement_of_many_segments_opens_the_window_by_one(tmp_path):
     compile_program(tmp_path, find_ns3())
     said = subprocess.run([tmp_path / "scenario"], capture_output=True, text=True, check=True, timeout=60).stdout
     slow_start, avoidance = (list(map(int, line.split())) for line in said.splitlines())
-    assert slow_start[2] == slow_start[4] == 39
-    assert slow_start[3] <= 77 + 3
-    assert avoidance[2:] == pytest.approx([76, 79, 76, 76], abs=3)  # the cubic has grown a little in a round
-    if find_ns3().version == "3.37":
+    assert slow_start[2:] == [39, 77, 39, 76]
+    assert avoidance[2:] == [76, 79, 76, 76]
+    if find_ns3().version in ("3.37", "3.44"):
         assert slow_start[0] == 38 + 1955
         assert avoidance[:2] == [77, 153]  # a window that doubles in a round, where slow start is over
 

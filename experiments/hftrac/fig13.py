@@ -30,7 +30,7 @@ LEVELS = (5.0, 15.0, 20.0, 25.0)
 MU = 0.1
 MUS = (0.01, 0.03, MU, 0.3, 1.0)
 """Of coordinated control."""
-FACTORS = (1.05, 1.1, 1.2)
+FACTORS = (1.1, 1.2, 1.3)
 """Of static pacing, over nominal rates."""
 SHARE = 0.95
 """Nominal rate of TCP over what the background leaves to it."""
