@@ -93,7 +93,8 @@ def kept_runs(study: PacketStudy) -> pd.DataFrame:
     data = stored(study)
     if data is None or lacking:
         raise FileNotFoundError(f"{len(lacking)} runs are missing: python experiments/full.py {study.name}")
-    return data
+    asked = pd.MultiIndex.from_tuples([(*case, run) for case in study.cases for run in range(study.runs)])
+    return data.set_index([*study.columns, "run"]).loc[asked].rename_axis([*study.columns, "run"]).reset_index()
 
 
 def short(study: PacketStudy, cases: Sequence[Case], seconds: float) -> pd.DataFrame | None:
