@@ -127,6 +127,7 @@ def compute(data: pd.DataFrame) -> dict[str, float]:
             f"fig15a-{name}-queue": paced.backlog[first] / fifo.backlog[first],
             f"fig15b-{name}": min(paced.utilization[level], fifo.utilization[level]),
             f"fig15b-{name}-queue": paced.backlog[level] / fifo.backlog[level],
+            f"fig15b-{name}-loss": 1.0 - paced.loss[level] / fifo.loss[level],
         }
     return {name: float(value) for name, value in found.items()}
 

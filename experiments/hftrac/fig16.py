@@ -121,6 +121,8 @@ def compute(data: pd.DataFrame) -> dict[str, float]:
             f"fig16-{name}-queue-heavy": np.median(waits["heavy", 0.0]),
             f"fig16-{name}-all-heavy": np.median(all_wait["heavy", 0.0]),
             f"fig16-{name}-queue-udp": np.median(waits["heavy"][list(LEVELS)]),
+            f"fig16-{name}-loss-heavy": np.median(1.0 - (paced.loss / fifo.loss)["heavy", 0.0]),
+            f"fig16-{name}-loss-udp": np.median(1.0 - (paced.loss / fifo.loss)["heavy"][list(LEVELS)]),
         }
     return {name: float(value) for name, value in found.items()}
 
