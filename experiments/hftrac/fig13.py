@@ -116,7 +116,7 @@ def main(*, full: bool = False) -> Outcome:
         of_all = means(data, STUDY.columns).set_index(list(STUDY.columns)).goodput
         of_one = brief.set_index(list(STUDY.columns)).goodput
         computed["fig13-short"] = float((of_one / of_all[of_one.index]).mean())
-    return Outcome("fig13", "hftrac", data, draw(means(curves, ("look", "level"))), computed)
+    return Outcome("fig13", "hftrac", data, draw(curves), computed)
 
 
 def shown(data: pd.DataFrame) -> pd.DataFrame:
@@ -150,6 +150,7 @@ def compute(curves: pd.DataFrame) -> dict[str, float]:
         "fig13-low": fifo.loss[5.0] / fifo.loss[25.0],
         "fig13-low-place": fifo.lost_s13[5.0] / fifo.loss[5.0],
         "fig13-again": curves.sent_again.max(),
+        "fig13-own": paced.lost_e1.max() / paced.loss.mean(),
         "fig14-rtt": (paced.round_trip / fifo.round_trip).mean() - 1.0,
     }
     for level in LEVELS[1:]:
@@ -176,17 +177,23 @@ def change(by_run: pd.DataFrame, more: str, less: str, column: str, level: float
     return mean / over, half / over
 
 
-def draw(data: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(15.0, 4.9), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
-    for axes, column in ((left, "goodput"), (middle, "loss"), (right, "round_trip")):
+def draw(curves: pd.DataFrame) -> Figure:
+    fifo = curves[curves.look == "fifo"].set_index(["level", "run"]).goodput.rename("of_fifo")
+    beside = curves.join(fifo, on=["level", "run"])
+    data = means(beside.assign(more=100.0 * (beside.goodput / beside.of_fifo - 1.0)), ("look", "level"))
+    figure = Figure(figsize=(15.0, 9.0), layout="constrained")
+    panels = figure.subplots(2, 2)
+    for axes, column in zip(panels.flat, ("goodput", "loss", "more", "round_trip"), strict=True):
         for look, way in LOOKS.items():
-            curve(axes, way, "level", column, data[data.look == look])
-    middle.set_yscale("log")
-    panel(left, "Fig. 13: what TCP Cubic brings to its end", LEVEL, "goodput [Mbit/s]")
-    panel(middle, "Fig. 13: total loss", LEVEL, "loss, of what TCP and UDP send [%]", legend=None)
-    panel(right, "as Fig. 14: TCP's round trip, a bulk flow in place of a video", LEVEL, "round trip [ms]", legend=None)
-    grid(left, middle, right)
+            if look != "fifo" or column != "more":
+                curve(axes, way, "level", column, data[data.look == look])
+    (goodput, loss), (more, trip) = panels
+    loss.set_yscale("log")
+    panel(goodput, "Fig. 13: what TCP Cubic brings to its end", LEVEL, "goodput [Mbit/s]")
+    panel(loss, "Fig. 13: total loss", LEVEL, "loss, of what TCP and UDP send [%]", legend=None)
+    panel(more, "TCP beside FIFO's, run by run", LEVEL, "more goodput than FIFO's [%]", legend=None)
+    panel(trip, "as Fig. 14: TCP's round trip, a bulk flow in place of a video", LEVEL, "round trip [ms]", legend=None)
+    grid(*panels.flat)
     verdict(
         figure,
         "Paper: coordinated HFTraC loses less, by over a half where the background is 15 to 20 Mbit/s, and so TCP is"
