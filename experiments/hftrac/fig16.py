@@ -128,17 +128,19 @@ def compute(data: pd.DataFrame) -> dict[str, float]:
 
 
 def draw(data: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(15.0, 4.9), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
+    figure = Figure(figsize=(15.0, 9.0), layout="constrained")
+    (left, middle), (right, lost) = figure.subplots(2, 2)
     alone = data[data.level == 0.0]
     draw_ways(left, alone, "backlog_all", "utilization", {"light": "-", "heavy": "--"})
     draw_ways(middle, alone, "target", "backlog", {"light": "-", "heavy": "--"})
     draw_ways(right, data[data.level > 0.0], "level", "backlog", {"heavy": "--"})
+    draw_ways(lost, alone, "target", "loss", {"heavy": "--"})
     panel(left, "Figs. 16a and 16b", "mean of all queues [packet]", "utilization of the edge link [%]")
     panel(middle, "what waits at the edge link", "target [ms]", "mean queue of the edge link [packet]", legend=None)
     title = f"the same beside UDP, as Figs. 16c and 16d: target {FIXED:g} ms"
     panel(right, title, "mean background UDP [Mbit/s]", "mean queue of the edge link [packet]", legend=None)
-    grid(left, middle, right)
+    panel(lost, "what is lost of all packets, heavy load", "target [ms]", "loss [%]", legend=None)
+    grid(left, middle, right, lost)
     verdict(
         figure,
         "Paper: with HFTraC more utilization under PIE and CoDel at all targets, loads and backgrounds. Here, in stock"
