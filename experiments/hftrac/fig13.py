@@ -145,10 +145,13 @@ def compute(curves: pd.DataFrame) -> dict[str, float]:
     by_run = curves.set_index(["look", "level", "run"]).sort_index()
     mean = by_run.groupby(["look", "level"]).mean(numeric_only=True)
     fifo, fixed, paced, static = (mean.loc[name] for name in LOOKS)
+    low, low_half = change(by_run, "fifo", "coordinated", "loss", LEVELS[0])
     found = {
         "fig13-last-25": 1.0 - paced.lost_s3d[25.0] / fifo.lost_s3d[25.0],
         "fig13-low": fifo.loss[5.0] / fifo.loss[25.0],
         "fig13-low-place": fifo.lost_s13[5.0] / fifo.loss[5.0],
+        "fig13-loss-5": low,
+        "fig13-loss-5-half": low_half,
         "fig13-again": curves.sent_again.max(),
         "fig13-own": paced.lost_e1.max() / paced.loss.mean(),
         "fig14-rtt": (paced.round_trip / fifo.round_trip).mean() - 1.0,
@@ -163,6 +166,7 @@ def compute(curves: pd.DataFrame) -> dict[str, float]:
             f"fig13-throughput-{name}": more,
             f"fig13-throughput-{name}-half": spread,
             f"fig13-fixed-loss-{name}": 1.0 - fixed.loss[level] / fifo.loss[level],
+            f"fig13-fixed-throughput-{name}": fixed.goodput[level] / fifo.goodput[level] - 1.0,
             f"fig13-static-loss-{name}": static.loss[level] / paced.loss[level],
             f"fig13-static-throughput-{name}": static.goodput[level] / paced.goodput[level] - 1.0,
         }
@@ -197,8 +201,8 @@ def draw(curves: pd.DataFrame) -> Figure:
     verdict(
         figure,
         "Paper: coordinated HFTraC loses less, by over a half where the background is 15 to 20 Mbit/s, and so TCP is"
-        " faster. VERDICT"
-        f"\nTuned: what lost least in the other runs. Means of {STUDY.runs} runs of {SECONDS:g} s in ns-3 with 95 %"
-        " intervals.",
+        " faster. Here the loss is a quarter to a third less,\nwhich is within the intervals, and TCP is faster by 1 %"
+        " at 15 Mbit/s and by 5 % at 25; with mu = 0.1 by 8 %. Tuned: what lost least in the other runs.\n"
+        f"Means of {STUDY.runs} runs of {SECONDS:g} s in ns-3 with 95 % intervals.",
     )
     return figure

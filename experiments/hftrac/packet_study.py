@@ -71,7 +71,7 @@ def keep(study: PacketStudy, case: Case, run: int, result: NetworkResult) -> Non
     rows = rows.sort_values([*study.columns, "run"], kind="stable")
     write_atomically(table, rows.to_csv(float_format="%.6g", index=False).encode())
     content = msgspec.json.decode(record.read_bytes()) if record.exists() else {"study": study.name, "made": []}
-    source = msgspec.to_builtins(result.provenance)
+    source = msgspec.json.decode(msgspec.json.encode(result.provenance))
     batch = next((each for each in content["made"] if each["provenance"] == source), None)
     if batch is None:
         batch = {"simulator": result.simulator, "provenance": source, "runs": []}
