@@ -62,7 +62,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def typing(session: nox.Session) -> None:
     """The package's types, against the types of the libraries it uses."""
-    session.install(*PINNED, *PROJECT["dependencies"], *EXTRAS["dask"], *EXTRAS["typing"])
+    session.install(*PINNED, *PROJECT["dependencies"], *EXTRAS["dask"], *EXTRAS["mpc"], *EXTRAS["typing"])
     session.run("ty", "check", "--python", session.virtualenv.location, *session.posargs)
 
 
@@ -91,7 +91,7 @@ def figures(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """One table of ratios, each against a named peer in the same run."""
-    install_wheel(session)
+    install_wheel(session, *EXTRAS["mpc"])
     session.run("python", "experiments/benchmarks/run.py", *session.posargs)
 
 

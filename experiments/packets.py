@@ -12,19 +12,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from netctrl.design.hftrac import scenario_law
 from netctrl.errors import NetctrlError
 from netctrl.export.ns3 import render
+from netctrl.export.ns3_fifo import render as fifo_program
+from netctrl.export.ns3_fifo_run import run_fifo
+from netctrl.export.ns3_fifo_run import table_name as fifo_table_name
 from netctrl.export.ns3_links import PACKET_SIZE
 from netctrl.export.ns3_links import render as links_program
 from netctrl.export.ns3_links_run import run_links, table_name
 from netctrl.export.ns3_run import Ns3, compile_program, find_ns3, run_program
 from netctrl.model.artifact import Provenance, provenance
+from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.scenario import Scenario
 from netctrl.model.simulation import SimulationResult
+from netctrl.runtime.fifo_plan import FifoPlan, FifoTracking
 from netctrl.runtime.link_plan import LinkPlan
+from netctrl.sim.fifo_draws import run_table
 from netctrl.sim.link_plan import link_plan, run_tables
 from netctrl.sim.traffic import draw_flows
 
@@ -81,6 +89,21 @@ def run_all(scenarios: Sequence[Scenario]) -> list[SimulationResult]:
     """All scenarios, as many at a time as there are cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(run_ns3, scenarios))
+
+
+def run_link(scenario: FifoScenario, plan: FifoPlan, seeds: Sequence[int]) -> list[FifoTracking]:
+    """A law on an access link, one run a seed, by one program in a folder that is removed after."""
+    made, ns3 = provenance(seed=scenario.seed, libraries=("numpy",)), find_ns3()
+    with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
+        folder, found = Path(name), []
+        for file, text in fifo_program(scenario, plan, provenance=made).items():
+            (folder / file).write_text(text, encoding="utf-8")
+        compile_program(folder, ns3)
+        for seed in seeds:
+            drawn = msgspec.structs.replace(scenario, seed=seed)
+            (folder / fifo_table_name(seed)).write_bytes(run_table(drawn, plan))
+            found.append(run_fifo(folder, drawn, plan, ns3=ns3, provenance=made, timeout=3 * HOURS))
+    return found
 
 
 _TABLE = re.compile(r"inline const (\S.*?) (k\w+) = (.*?);\n", re.DOTALL)

@@ -10,6 +10,7 @@ from typing import Any
 __all__ = [
     "JOBS_TAKES",
     "FileError",
+    "InfeasibleProgram",
     "InvalidValue",
     "NetctrlError",
     "NoAdmissibleDesign",
@@ -87,6 +88,14 @@ class NoAdmissibleDesign(NetctrlError):
 
     def __init__(self, message: str, design: Any = None) -> None:
         self.design = design
+        super().__init__(message)
+
+
+class InfeasibleProgram(NetctrlError):
+    """Bounds of a quadratic program that exclude each other. `conflict` holds which; the text says what to change."""
+
+    def __init__(self, message: str, conflict: Any = None) -> None:
+        self.conflict = conflict
         super().__init__(message)
 
 

@@ -119,7 +119,7 @@ def kernels() -> str:
     folder = Path(found.origin).parent if found is not None and found.origin else Path()
     text = b"".join(
         path.read_bytes()
-        for part in ("fluid", "runtime", "sim", "synthesis")
+        for part in ("fluid", "mpc", "runtime", "sim", "synthesis")
         for path in sorted(folder.glob(f"{part}/*.py"))
     )
     return hashlib.sha256(text).hexdigest()[:16]

@@ -12,9 +12,9 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-GROUPS = ("arc", "fluid", "links", "fifo", "commands", "hftrac", "ident")
+GROUPS = ("arc", "fluid", "links", "fifo", "commands", "hftrac", "ident", "mpc")
 HELP = f"{', '.join(GROUPS)}; default: all"
-LIBRARIES = ("numpy", "scipy", "numba", "control", "cvxpy")
+LIBRARIES = ("numpy", "scipy", "numba", "control", "cvxpy", "osqp", "casadi", "daqp")
 
 
 def main() -> int:

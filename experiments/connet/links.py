@@ -12,7 +12,8 @@ import netctrl
 from netctrl.datasets import model_path
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.gain import LqgLaw, TrackingLaw
-from netctrl.sim.fifo_track import FifoTracking, track_fifo
+from netctrl.runtime.fifo_plan import FifoTracking
+from netctrl.sim.fifo_track import track_fifo
 
 PRINTED, LQI = "printed gains", "LQI"
 COLOURS = {PRINTED: "#b45f06", LQI: "#1f4e9c"}

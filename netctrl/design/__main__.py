@@ -64,6 +64,12 @@ OPTIONS = {
     "law": "the law",
     "n_jobs": "--jobs",
     "references": "--reference",
+    "rate_bit_per_s": "--rate",
+    "bottleneck_bit_per_s": "--bottleneck",
+    "rtt_s": "--rtt",
+    "bdp_bytes": "--bdp",
+    "packet_size_bytes": "--packet-size",
+    "window_bytes": "--window",
 }
 
 app = new_app("python -m netctrl.design", "Control laws for congestion management, with certificates.")
@@ -213,6 +219,50 @@ def connet(
     return _deliver(_Files(json, output, plot, picture), design, design.plot, refused)
 
 
+@app.command(help="MPCC: windows of data-centre senders from a switch's queue, without a solver.")
+def mpcc(
+    *,
+    flows: Annotated[str, option("N", "flows through the bottleneck, as in 4", "--flows", "--N")],
+    rate: Annotated[str, option("RATE", f"of each sender's link: {RATE_TAKES}")],
+    rtt: Annotated[str, option("TIME", f"round trip without queues: {DURATION_TAKES}")],
+    bdp: Annotated[str | None, option("SIZE", "greatest window; by default rate times round trip")] = None,
+    packet_size: Annotated[str, option("SIZE", f"on the wire: {SIZE_TAKES}")] = "1080",
+    window: Annotated[str | None, option("SIZE", "at which acknowledgements are counted; by default --bdp")] = None,
+    bottleneck: Annotated[str | None, option("RATE", "of the bottleneck; by default --rate")] = None,
+    horizon: Annotated[str, option("P", "acknowledgements ahead, as in 5")] = "5",
+    queue_weight: Annotated[str, option("WEIGHT", "on squared queues")] = "1",
+    window_weight: Annotated[str, option("WEIGHT", "on squared windows beside the fair one")] = "10",
+    delayed: Annotated[bool, option("", "act on the queue that what is under way leads to")] = False,
+    table: Annotated[str | None, option("RANGE", "store gains for numbers of flows, as in 1:1024")] = None,
+    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
+    output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
+    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+) -> int:
+    """Parse what is text, call `netctrl.mpcc`, write what was asked for."""
+    whole = "a whole number, as in 4"
+    arguments = {
+        "flows": _read("flows", flows, int, whole),
+        "rate_bit_per_s": _read("rate", rate, parse_rate, RATE_TAKES),
+        "rtt_s": _read("rtt", rtt, parse_duration, DURATION_TAKES),
+        "bdp_bytes": None if bdp is None else _read("bdp", bdp, parse_size, SIZE_TAKES),
+        "packet_size_bytes": _read("packet_size", packet_size, parse_size, SIZE_TAKES),
+        "window_bytes": None if window is None else _read("window", window, parse_size, SIZE_TAKES),
+        "bottleneck_bit_per_s": None if bottleneck is None else _read("bottleneck", bottleneck, parse_rate, RATE_TAKES),
+        "horizon": _read("horizon", horizon, int, whole),
+        "queue_weight": _read("queue_weight", queue_weight, float, "a number above 0"),
+        "window_weight": _read("window_weight", window_weight, float, "a number of at least 0"),
+        "delayed": delayed,
+        "table": None if table is None else _read_flows(table),
+        "argv": invocation(),
+    }
+    picture = checked_plot(plot, output)
+
+    import netctrl
+
+    design = netctrl.mpcc(**arguments)
+    return _deliver(_Files(json, output, plot, picture), design, design.plot)
+
+
 class _Files(NamedTuple):
     """Where a design goes."""
 
@@ -299,6 +349,11 @@ def _read_range(argument: str, text: str, parse: Callable[[str], float], takes: 
     if low > high:
         raise InvalidValue(argument, text, f"{takes}; this range is empty")
     return low, high
+
+
+def _read_flows(text: str) -> tuple[int, int]:
+    takes = "first and last number of flows, as in 1:1024"
+    return _read("table", text, lambda both: parse_range(both, int), takes)
 
 
 def _queue(text: str, packet_size_bytes: float) -> float:

@@ -1,13 +1,14 @@
 """`python -m netctrl.export ns3 DESIGN -o DIR`: a Design and a scenario as a program for ns-3, run if asked.
 
-TCP flows through queues (`netctrl.Scenario`), or a network under fluctuating demands (`netctrl.NetworkScenario`).
+TCP flows through queues (`netctrl.Scenario`), a network under fluctuating demands (`netctrl.NetworkScenario`), or an
+access link under a Design of connet (`netctrl.FifoScenario`).
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -30,17 +31,23 @@ from netctrl.cli import (
 from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from netctrl.export.ns3_run import Ns3
-    from netctrl.model.artifact import ArcDesign
+    from netctrl.model.artifact import ArcDesign, ConnetDesign
     from netctrl.model.network_result import NetworkResult
     from netctrl.model.network_scenario import NetworkScenario
     from netctrl.model.scenario import Scenario
     from netctrl.model.simulation import SimulationResult
+    from netctrl.runtime.fifo_plan import FifoTracking, Measured
 
 __all__ = ["main"]
 
-OPTIONS = {"scenario": "--scenario", "design": "DESIGN", "output": "-o", "n_jobs": "--n-jobs"}
+OPTIONS = {"scenario": "--scenario", "design": "DESIGN", "output": "-o", "n_jobs": "--n-jobs", "law": "DESIGN"}
 _RUNS = "4"
+_REFERENCE_TAKES = (
+    "all outputs, as in delay=0.676,jitter=0.361; several with semicolons follow each other, as long each"
+)
 
 app = new_app("python -m netctrl.export", "Writes a Design as a program that others run.")
 
@@ -53,8 +60,8 @@ def ns3(
         str | None,
         positional(
             "DESIGN",
-            "a Design file; its law goes to the links whose queue is arc or design, or sets a network's rates; a file "
-            "that ends in .toml is taken for the scenario",
+            "a Design file; its law goes to the links whose queue is arc or design, or sets rates of a network, or of "
+            "an access link's regulators (connet); a file that ends in .toml is taken for the scenario",
         ),
     ] = None,
     /,
@@ -76,15 +83,18 @@ def ns3(
     sampled_delays: Annotated[
         bool, option("", "of a network's scenario: delay data by whole intervals, as the fluid does")
     ] = False,
+    reference: Annotated[str | None, option("VALUES", f"with a Design of connet: {_REFERENCE_TAKES}")] = None,
+    measured: Annotated[
+        str | None, option("WHAT", "with a Design of connet: average (over packets) or period (means over it)")
+    ] = None,
+    governor: Annotated[bool, option("", "with a Design of connet: cut references to what can be had")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
     result: Annotated[
-        str | None, option("FILE", "save what --run gives there (.json; of a network .csv or .parquet)")
+        str | None, option("FILE", "save what --run gives there (.json; of a network or a link .csv or .parquet)")
     ] = None,
     plot: Annotated[str | None, option("FILE", f"draw what --run gives there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """Read, render, write; with --run compile, run and report."""
-    import msgspec
-
     from netctrl.simulate.__main__ import inputs_of, network_scenario_for, read_runs, scenario_for
 
     if design is not None and design.endswith(".toml") and scenario is None:
@@ -94,6 +104,14 @@ def ns3(
         if path is not None and not run_it:
             raise InvalidValue(name, path, "a file only with --run")
     network = network_scenario_for(scenario, design, seed)
+    loop = None if network is not None else _connet_design(design)
+    of_connet = {"reference": reference, "measured": measured, "governor": governor or None}
+    of_network = {"runs": runs, "n_jobs": n_jobs, "packet_size": packet_size, "sampled_delays": sampled_delays or None}
+    _refuse({} if loop is not None else of_connet, "no value but with a Design of connet")
+    _refuse({} if network is not None else of_network, "no value but for a network's scenario")
+    if loop is not None and design is not None:
+        asked = _FifoJob(loop, design, scenario, seed, output, reference, measured, governor)
+        return _export_fifo(asked, run_it, json, result, plot)
     if network is not None and scenario is not None:
         job = _NetworkJob(
             chosen=network,
@@ -106,10 +124,6 @@ def ns3(
             sampled_delays=sampled_delays,
         )
         return _export_network(job, run_it, json, result, plot)
-    given = {"runs": runs, "n_jobs": n_jobs, "packet_size": packet_size, "sampled_delays": sampled_delays or None}
-    for name, value in given.items():
-        if value is not None:
-            raise InvalidValue(name, value, "no value but for a network's scenario")
     chosen = scenario_for(scenario, design, seed)
     check_places({"plot": plot, "result": result})
     ns3, law = _machine(run_it), _design(design)
@@ -119,10 +133,7 @@ def ns3(
         raise FileError(design if scenario is None else scenario, str(error)) from None
     folder = _written(output, files)
     if ns3 is None:
-        if json:
-            return say(msgspec.json.encode({"folder": str(folder), "files": list(files)}).decode() + "\n")
-        then = ("then", f"make -C {_quoted(folder)} && {_quoted(folder / 'scenario')} {_quoted(folder)}")
-        return say(report(f"{chosen.name}: a program for ns-3 in {folder}", [("files", ", ".join(files)), then]))
+        return _say_what_is_next(chosen.name, folder, list(files), json)
     outcome = _run(folder, chosen, ns3, inputs_of(scenario, design))
     wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
@@ -157,8 +168,6 @@ def _packet_size(text: str) -> int:
 
 def _export_network(job: _NetworkJob, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
     """Write program and tables; with --run compile, run and report."""
-    import msgspec
-
     from netctrl.simulate.__main__ import TABLE_SUFFIXES, refused, summary_json, table_file
 
     picture = checked_plot(plot, result)
@@ -173,10 +182,7 @@ def _export_network(job: _NetworkJob, run_it: bool, json: bool, result: str | No
             raise
         raise refused(error, job.scenario, job.design) from None
     if ns3 is None:
-        if json:
-            return say(msgspec.json.encode({"folder": str(folder), "files": names}).decode() + "\n")
-        then = ("then", f"make -C {_quoted(folder)} && {_quoted(folder / 'scenario')} {_quoted(folder)} 0")
-        return say(report(f"{job.chosen.name}: a program for ns-3 in {folder}", [("files", ", ".join(names)), then]))
+        return _say_what_is_next(job.chosen.name, folder, names, json, " 0")
     outcome = run(ns3)
     wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
@@ -219,7 +225,140 @@ def _written_network(job: _NetworkJob) -> tuple[Path, list[str], Callable[[Ns3],
     return folder, [*files, *map(table_name, job.runs)], go
 
 
+# --- an access link under a Design of connet -------------------------------------------------------------------------
+
+
+class _FifoJob(NamedTuple):
+    """What a command line asks of a link."""
+
+    loop: ConnetDesign
+    design: str
+    scenario: str | None
+    seed: str | None
+    output: str
+    reference: str | None
+    measured: str | None
+    governor: bool
+
+
+def _connet_design(path: str | None) -> ConnetDesign | None:
+    from netctrl.model.artifact import ConnetDesign, read_design
+
+    design = None if path is None else read_design(path)
+    return design if isinstance(design, ConnetDesign) else None
+
+
+def _export_fifo(job: _FifoJob, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
+    """Write program and table; with --run compile, run and report."""
+    from netctrl.export.ns3_fifo import render
+    from netctrl.export.ns3_fifo_run import run_fifo, table_name
+    from netctrl.export.ns3_run import compile_program
+    from netctrl.model.artifact import provenance
+    from netctrl.model.fifo_scenario import access_link
+    from netctrl.model.files import write_atomically
+    from netctrl.runtime.fifo_plan import fifo_plan
+    from netctrl.runtime.governor import reference_governor
+    from netctrl.sim.fifo_draws import run_table
+    from netctrl.simulate.__main__ import TABLE_SUFFIXES, inputs_of, read_seed, table_file
+
+    if plot is not None:
+        raise InvalidValue("plot", plot, "no value with a Design of connet; --result keeps what can be drawn")
+    if result is not None and Path(result).suffix.lower() not in TABLE_SUFFIXES:
+        raise InvalidValue("result", result, f"a file name that ends in {' or '.join(TABLE_SUFFIXES)}")
+    check_places({"result": result})
+    ns3, law = _machine(run_it), job.loop.law
+    path = None if job.scenario is None else _scenario_file(job.scenario)
+    scenario = access_link(path, law.interval_s, None if job.seed is None else read_seed(job.seed))
+    measured = _measured(job)
+    origin = provenance(argv=invocation(), seed=scenario.seed, inputs=inputs_of(job.scenario, job.design))
+    try:
+        wanted = _references(job, scenario.periods)
+        governor = reference_governor(law) if job.governor else None
+        plan = fifo_plan(scenario, law, wanted, measured=measured, governor=governor)
+        files = render(scenario, plan, design=job.loop, provenance=origin)
+        table = run_table(scenario, plan)
+    except InvalidValue as error:
+        if error.argument in OPTIONS or error.argument in ("reference", "governor"):
+            raise
+        raise FileError(job.scenario or job.design, str(error)) from None
+    folder = _written(job.output, files)
+    write_atomically(folder / table_name(scenario.seed), table)
+    if ns3 is None:
+        names = [*files, table_name(scenario.seed)]
+        return _say_what_is_next(scenario.name, folder, names, json, f" {scenario.seed}")
+    compile_program(folder, ns3)
+    with progress_bar(f"ns-{ns3.version}") as progress:
+        run = run_fifo(folder, scenario, plan, ns3=ns3, provenance=origin, progress=progress)
+    if result is not None:
+        write_all({"result": (result, lambda: table_file(run.result, Path(result).suffix.lower()))})
+    return say(_fifo_json(job, run) if json else report(*run.table(job.loop.law)))
+
+
+def _measured(job: _FifoJob) -> Measured:
+    """Means over periods have less noise; the published law takes moving averages."""
+    match job.measured:
+        case "period" | "average":
+            return job.measured
+        case None:
+            return "period" if job.loop.inputs.law == "lqi" else "average"
+    raise InvalidValue("measured", job.measured, "average or period")
+
+
+def _scenario_file(name: str) -> Path:
+    from netctrl.datasets import scenario_path
+
+    return scenario_path(name)
+
+
+def _references(job: _FifoJob, periods: int) -> np.ndarray:
+    """What is asked for in each period: of the option, or of the Design."""
+    import numpy as np
+
+    outputs, given = job.loop.law.outputs, job.loop.inputs.references
+    if job.reference is not None:
+        try:
+            found = [dict(part.split("=") for part in each.split(",")) for each in job.reference.split(";")]
+            named = [{name.strip(): float(value) for name, value in each.items()} for each in found]
+            given = tuple(tuple(each.pop(name) for name in outputs) for each in named)
+        except (KeyError, ValueError):
+            raise InvalidValue("reference", job.reference, f"{_REFERENCE_TAKES}; of {', '.join(outputs)}") from None
+        if any(named):
+            raise InvalidValue("reference", job.reference, f"outputs {', '.join(outputs)} and no others")
+    if not 1 <= len(given) <= periods:
+        raise InvalidValue("reference", job.reference, f"{_REFERENCE_TAKES}; the Design names none, or too many")
+    return np.asarray(given)[np.arange(periods) * len(given) // periods]
+
+
+def _fifo_json(job: _FifoJob, run: FifoTracking) -> str:
+    import msgspec
+
+    content = {
+        "scenario": run.result.scenario,
+        "simulator": run.result.simulator,
+        "summary": run.result.summary(),
+        "infeasible_s": run.infeasible(job.loop.law),
+        "provenance": run.result.provenance,
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
+
+
 # --- TCP flows through queues ----------------------------------------------------------------------------------------
+
+
+def _refuse(given: Mapping[str, object], takes: str) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidValue(name, value, takes)
+
+
+def _say_what_is_next(name: str, folder: Path, files: list[str], json: bool, run: str = "") -> int:
+    """Of a program that was only written; `run` is what follows the folder on its command line."""
+    import msgspec
+
+    if json:
+        return say(msgspec.json.encode({"folder": str(folder), "files": files}).decode() + "\n")
+    then = ("then", f"make -C {_quoted(folder)} && {_quoted(folder / 'scenario')} {_quoted(folder)}{run}")
+    return say(report(f"{name}: a program for ns-3 in {folder}", [("files", ", ".join(files)), then]))
 
 
 def _machine(run_it: bool) -> Ns3 | None:

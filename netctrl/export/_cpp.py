@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from math import isinf, isnan
 
-from netctrl.errors import InvalidValue
+import msgspec
 
-__all__ = ["nanoseconds", "real", "row", "string"]
+from netctrl.errors import InvalidValue
+from netctrl.model.provenance import Provenance
+
+__all__ = ["MARKER", "header", "nanoseconds", "origin", "real", "row", "string"]
+
+MARKER = "// Made by netctrl export ns3: do not edit."
+"""First line of the generated files: whoever finds it may write over the folder."""
 
 _MOST_S = 4e9  # ns-3 counts ns in signed 64 bits
 # A quote would end the literal; a backslash starts an escape, ? a trigraph, * is in what starts or ends a comment.
@@ -39,6 +46,19 @@ def real(value: float) -> str:
 def row(values: Iterable[str]) -> str:
     """Braces around values."""
     return "{" + ", ".join(values) + "}"
+
+
+def header(name: str, include: str, lines: Iterable[str], about: str = "") -> str:
+    """A generated header: `lines` in the namespace, within a guard of this name, behind one include."""
+    guard = f"NETCTRL_{name}_H"
+    start = [MARKER, *([f"// {about}"] if about else []), "", f"#ifndef {guard}", f"#define {guard}", ""]
+    start += [f'#include "{include}"', "", "namespace netctrl", "{", ""]
+    return "\n".join([*start, *lines, "", "} // namespace netctrl", "", f"#endif // {guard}", ""])
+
+
+def origin(record: Provenance) -> str:
+    """The line that says where something came from, as JSON; ASCII, whatever bytes a command line held."""
+    return f"inline constexpr const char* kProvenance = {string(json.dumps(msgspec.to_builtins(record)))};"
 
 
 def nanoseconds(name: str, seconds: float) -> int:

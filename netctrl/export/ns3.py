@@ -5,15 +5,13 @@ Rendering is pure; `netctrl.export.ns3_run` compiles and runs what it gives.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from importlib.resources import files
 
-import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.export._cpp import nanoseconds, real, row, string
+from netctrl.export._cpp import MARKER, header, nanoseconds, origin, real, row, string
 from netctrl.export._ns3_queues import queue_initializer
 from netctrl.model.artifact import ArcDesign, Provenance
 from netctrl.model.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, WebFlows
@@ -37,9 +35,6 @@ FIXED_FILES = (
     "README.txt",
 )
 """Copied from the templates as they are."""
-
-MARKER = "// Made by netctrl export ns3: do not edit."
-"""First line of the generated files: whoever finds it may write over the folder."""
 
 MAX_HOSTS = 64
 """Most round-trip times of one group: each is a host, and a group's hosts share a /24."""
@@ -136,19 +131,8 @@ def _check_group(scenario: Scenario, group: FlowGroup) -> None:
 
 def _gains(scenario: Scenario, design: ArcDesign | None, provenance: Provenance) -> str:
     lines = [
-        MARKER,
-        "// The queue of each link with its gains; what they mean is in netctrl-laws.h and netctrl-tables.h.",
-        "",
-        "#ifndef NETCTRL_GAINS_H",
-        "#define NETCTRL_GAINS_H",
-        "",
-        '#include "netctrl-tables.h"',
-        "",
-        "namespace netctrl",
-        "{",
-        "",
         "/// How this export was made, as JSON.",
-        f"inline constexpr const char* kProvenance = {_json(provenance)};",
+        origin(provenance),
         "",
         *(_certificate(design) if design is not None else []),
         "/// In the order of kLinks (scenario.h).",
@@ -157,7 +141,8 @@ def _gains(scenario: Scenario, design: ArcDesign | None, provenance: Provenance)
     for link in scenario.links:
         capacity = f"{link.capacity:g} bit/s"
         lines += [f"    // {link.id}, {capacity}", queue_initializer(link, int(scenario.packet_size))]
-    return "\n".join([*lines, "};", "", "} // namespace netctrl", "", "#endif // NETCTRL_GAINS_H", ""])
+    about = "The queue of each link with its gains; what they mean is in netctrl-laws.h and netctrl-tables.h."
+    return header("GAINS", "netctrl-tables.h", [*lines, "};"], about)
 
 
 def _certificate(design: ArcDesign) -> list[str]:
@@ -182,12 +167,7 @@ def _certificate(design: ArcDesign) -> list[str]:
         text = "HUGE_VAL" if value is None else real(value)
         lines.append(f"inline constexpr double {name} = {text}; ///< {unit}")
     lines += [f"// warning: {string(warning)}" for warning in proof.warnings]
-    lines += [f"inline constexpr const char* kProvenance = {_json(design.provenance)};"]
-    return [*lines, "} // namespace design", ""]
-
-
-def _json(record: Provenance) -> str:
-    return string(json.dumps(msgspec.to_builtins(record)))  # ASCII, whatever bytes a command line held
+    return [*lines, origin(design.provenance), "} // namespace design", ""]
 
 
 # --- scenario.h ------------------------------------------------------------------------------------------------------
@@ -205,19 +185,7 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> str:
         "uint32_t kSocketBuffer": (_socket_buffer(scenario), "[byte], of TCP at both ends"),
         "int kRouters": (len(routers), ""),
     }
-    lines = [
-        MARKER,
-        "",
-        "#ifndef NETCTRL_SCENARIO_H",
-        "#define NETCTRL_SCENARIO_H",
-        "",
-        '#include "netctrl-tables.h"',
-        "",
-        "namespace netctrl",
-        "{",
-        "",
-        f"inline constexpr const char* kScenario = {string(scenario.name)};",
-    ]
+    lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
     for name, (value, unit) in constants.items():
         comment = f" ///< {unit}" if unit else ""
         lines.append(f"inline constexpr {name} = {value}{'U' if name.startswith('u') else ''};{comment}")
@@ -234,7 +202,7 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> str:
     }
     for name, (columns, rows) in tables.items():
         lines += ["", f"/// {columns}", f"inline {name} = {{", *(f"    {each}," for each in rows), "};"]
-    return "\n".join([*lines, "", "} // namespace netctrl", "", "#endif // NETCTRL_SCENARIO_H", ""])
+    return header("SCENARIO", "netctrl-tables.h", lines)
 
 
 def _socket_buffer(scenario: Scenario) -> int:

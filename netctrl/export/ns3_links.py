@@ -5,17 +5,15 @@ Rendering is pure; `netctrl.export.ns3_links_run` compiles and runs what it give
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
-import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.export._cpp import nanoseconds, real, row, string
+from netctrl.export._cpp import header, nanoseconds, origin, real, row, string
 from netctrl.export._ns3_queues import settings_initializer
-from netctrl.export.ns3 import MARKER, MAX_RECORDS, check_capacity, socket_buffer
+from netctrl.export.ns3 import MAX_RECORDS, check_capacity, socket_buffer
 from netctrl.model.artifact import Provenance
 from netctrl.model.network import Link
 from netctrl.model.network_scenario import NetworkScenario
@@ -155,32 +153,17 @@ def _gains(plan: LinkPlan, provenance: Provenance) -> str:
             "least [interval]": _wholes(np.where(unused, 0, hearing.least).ravel()),
         }
     lines = [
-        MARKER,
-        "// The law of the links' rates with its gains; what they mean is in netctrl-link-laws.h.",
-        "",
-        "#ifndef NETCTRL_GAINS_H",
-        "#define NETCTRL_GAINS_H",
-        "",
-        '#include "netctrl-link-laws.h"',
-        "",
-        "namespace netctrl",
-        "{",
-        "",
         "/// How this export was made, as JSON.",
-        f"inline constexpr const char* kProvenance = {string(json.dumps(msgspec.to_builtins(provenance)))};",
+        origin(provenance),
         "",
         "/// In the order of kLinks (scenario.h).",
         *_struct("LawTable kLaw", law),
         "",
         "/// Where messages may be late, lost or out of step.",
         *_struct("HearingTable kHearing", heard),
-        "",
-        "} // namespace netctrl",
-        "",
-        "#endif // NETCTRL_GAINS_H",
-        "",
     ]
-    return "\n".join(lines)
+    about = "The law of the links' rates with its gains; what they mean is in netctrl-link-laws.h."
+    return header("GAINS", "netctrl-link-laws.h", lines, about)
 
 
 def _struct(name: str, fields: dict[str, str]) -> list[str]:
@@ -239,19 +222,7 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
         "uint32_t kSeed": (f"{scenario.seed}U", ""),
         "uint32_t kSocketBuffer": (f"{_socket_buffer(links)}U", "[byte], of TCP at both ends"),
     }
-    lines = [
-        MARKER,
-        "",
-        "#ifndef NETCTRL_SCENARIO_H",
-        "#define NETCTRL_SCENARIO_H",
-        "",
-        '#include "netctrl-link-tables.h"',
-        "",
-        "namespace netctrl",
-        "{",
-        "",
-        f"inline constexpr const char* kScenario = {string(scenario.name)};",
-    ]
+    lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
     for name, (value, unit) in constants.items():
         lines.append(f"inline constexpr {name} = {value};" + (f" ///< {unit}" if unit else ""))
     delays = [(n + 1) * scenario.interval for n in plan.delay.tolist()] if sampled_delays else [k.delay for k in links]
@@ -283,7 +254,7 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
         ]
     queue = settings_initializer(scenario.queue, "queue", size).strip().removesuffix(",")
     lines += ["", "/// Of each link, inside of its pacer.", f"inline const QueueSettings kQueue = {queue};"]
-    return "\n".join([*lines, "", "} // namespace netctrl", "", "#endif // NETCTRL_SCENARIO_H", ""])
+    return header("SCENARIO", "netctrl-link-tables.h", lines)
 
 
 _VARIANTS = {"cubic": "TcpVariant::kCubic", "newreno": "TcpVariant::kNewReno", "vegas": "TcpVariant::kVegas"}

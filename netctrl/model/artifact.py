@@ -15,10 +15,11 @@ from netctrl.model.arrays import array, array_json, json_schema, plain
 from netctrl.model.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.display import html_table, plot
 from netctrl.model.files import read_bounded, write_atomically
-from netctrl.model.gain import ArcLaw, LinkRateLaw, TrackingLaw
+from netctrl.model.gain import ArcLaw, LinkRateLaw, MpccLaw, TrackingLaw
 from netctrl.model.hftrac import HftracCertificate, HftracInputs
+from netctrl.model.mpcc import MpccCertificate, MpccInputs
 from netctrl.model.provenance import Provenance, provenance
-from netctrl.model.summary import arc_summary, connet_summary, hftrac_summary
+from netctrl.model.summary import arc_summary, connet_summary, hftrac_summary, mpcc_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,7 @@ __all__ = [
     "ConnetDesign",
     "Design",
     "HftracDesign",
+    "MpccDesign",
     "Provenance",
     "design_json_schema",
     "provenance",
@@ -136,7 +138,20 @@ class ConnetDesign(Design[ConnetInputs, TrackingLaw, ConnetCertificate], frozen=
         return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
 
 
-AnyDesign = ArcDesign | HftracDesign | ConnetDesign
+class MpccDesign(Design[MpccInputs, MpccLaw, MpccCertificate], frozen=True, tag="mpcc", eq=False):
+    """A window law of data-centre senders with its certificate (`netctrl.design.mpcc`)."""
+
+    def summary(self) -> tuple[str, list[tuple[str, str]]]:
+        """A title, and what a person wants to know first as (name, text) rows."""
+        return mpcc_summary(self.inputs, self.law, self.certificate)
+
+    def _repr_html_(self) -> str:
+        title, rows = self.summary()
+        rows = [("status", str(self.certificate.status)), *rows]
+        return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
+
+
+AnyDesign = ArcDesign | HftracDesign | ConnetDesign | MpccDesign
 """Every kind of Design."""
 
 

@@ -16,7 +16,7 @@ from netctrl.model.fifo_scenario import FifoScenario
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FifoResult", "FifoSample", "fifo_result"]
+__all__ = ["FifoResult", "FifoSample", "FifoSummary", "fifo_result"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,20 @@ class FifoSample:
     """Throughput of each source."""
 
 
+@dataclass(frozen=True, slots=True)
+class FifoSummary:
+    """Means over a run; delays over the premium packets that were received."""
+
+    mean_delay_ms: float
+    mean_jitter_ms: float
+    premium_received: int
+    premium_lost: int
+    premium_bit_per_s: float
+    other_bit_per_s: float
+    other_lost: int
+    utilization: float
+
+
 _TABLES = ("backlog", "source_bit_per_s")
 _COUNTS = ("burst", "premium_received", "premium_lost", "other_lost", "regulator_lost")
 
@@ -66,6 +80,8 @@ class FifoResult:
     Parameters
     ----------
     scenario : FifoScenario
+    simulator : str
+        "netctrl", or as in "ns-3.37".
     time_s, rate_bit_per_s, burst, delay_ms, jitter_ms, mean_delay_ms, mean_jitter_ms, premium_received, premium_lost,
     premium_bit_per_s, other_bit_per_s, other_lost, regulator_lost, utilization : ndarray, shape (T,)
     backlog : ndarray, shape (T, H)
@@ -91,6 +107,7 @@ class FifoResult:
     backlog: np.ndarray
     source_bit_per_s: np.ndarray
     provenance: Provenance
+    simulator: str = "netctrl"
 
     def __post_init__(self) -> None:
         T = len(self.time_s)
@@ -111,26 +128,40 @@ class FifoResult:
         columns |= {f"source_{place}_bit_per_s": rates[:, place] for place in range(rates.shape[1])}
         return pd.DataFrame(columns)
 
+    def summary(self) -> FifoSummary:
+        """Means over all periods."""
+        weight = np.maximum(self.premium_received, 1e-12)
+        return FifoSummary(
+            mean_delay_ms=float(np.average(self.mean_delay_ms, weights=weight)),
+            mean_jitter_ms=float(np.average(self.mean_jitter_ms, weights=weight)),
+            premium_received=int(self.premium_received.sum()),
+            premium_lost=int(self.premium_lost.sum()),
+            premium_bit_per_s=float(self.premium_bit_per_s.mean()),
+            other_bit_per_s=float(self.other_bit_per_s.mean()),
+            other_lost=int(self.other_lost.sum()),
+            utilization=float(self.utilization.mean()),
+        )
+
     def table(self) -> tuple[str, list[tuple[str, str]]]:
         """A title, and what a person wants to know first as (name, text) rows."""
-        received, lost = int(self.premium_received.sum()), int(self.premium_lost.sum())
-        weight = np.maximum(self.premium_received, 1e-12)
-        delay, jitter = (np.average(each, weights=weight) for each in (self.mean_delay_ms, self.mean_jitter_ms))
+        found = self.summary()
         rows = [
-            ("premium delay", f"{delay:.4g} ms, jitter {jitter:.4g} ms"),
-            ("premium packets", f"{received} received, {lost} lost"),
-            ("premium throughput", f"{self.premium_bit_per_s.mean() / 1e6:.4g} Mbit/s"),
-            ("non-premium throughput", f"{self.other_bit_per_s.mean() / 1e6:.4g} Mbit/s"),
-            ("utilization", f"{self.utilization.mean():.4f}"),
+            ("premium delay", f"{found.mean_delay_ms:.4g} ms, jitter {found.mean_jitter_ms:.4g} ms"),
+            ("premium packets", f"{found.premium_received} received, {found.premium_lost} lost"),
+            ("premium throughput", f"{found.premium_bit_per_s / 1e6:.4g} Mbit/s"),
+            ("non-premium throughput", f"{found.other_bit_per_s / 1e6:.4g} Mbit/s"),
+            ("utilization", f"{found.utilization:.4f}"),
         ]
         end = self.time_s[-1] if len(self.time_s) else 0.0
-        return f"{self.scenario.name} ({self.scenario.discipline}), {end:g} s", rows
+        return f"{self.scenario.name} ({self.scenario.discipline}, {self.simulator}), {end:g} s", rows
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())
 
 
-def fifo_result(scenario: FifoScenario, samples: Sequence[FifoSample], provenance: Provenance) -> FifoResult:
+def fifo_result(
+    scenario: FifoScenario, samples: Sequence[FifoSample], provenance: Provenance, simulator: str = "netctrl"
+) -> FifoResult:
     """The samples of a run as arrays."""
     widths = {"backlog": scenario.hops, "source_bit_per_s": len(scenario.sources)}
     columns = {}
@@ -139,4 +170,4 @@ def fifo_result(scenario: FifoScenario, samples: Sequence[FifoSample], provenanc
         values = np.array([getattr(sample, field.name) for sample in samples], dtype=kind)
         width = widths.get(field.name)
         columns[field.name] = values if width is None else values.reshape(len(samples), width)
-    return FifoResult(scenario=scenario, provenance=provenance, **columns)
+    return FifoResult(scenario=scenario, provenance=provenance, simulator=simulator, **columns)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from math import isclose
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import FileError, InvalidValue
+from netctrl.model.explain import explained
 from netctrl.model.quantity import (
     Duration,
     Rate,
@@ -23,9 +25,19 @@ from netctrl.model.quantity import (
     size,
     whole,
 )
+from netctrl.model.toml import read_toml
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["DISCIPLINES", "CrossTraffic", "FifoScenario", "FifoSource", "RegulatorFailure", "TcpSenders"]
+__all__ = [
+    "DISCIPLINES",
+    "CrossTraffic",
+    "FifoScenario",
+    "FifoSource",
+    "RegulatorFailure",
+    "TcpSenders",
+    "access_link",
+    "read_fifo_scenario",
+]
 
 DISCIPLINES = ("fifo", "wfq", "cbq")
 _MOST_PERIODS = 1e7
@@ -213,3 +225,27 @@ class FifoScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     def service_s(self) -> float:
         """Time on the wire of a packet that isn't premium [s]."""
         return self.size * BITS_PER_BYTE / self.capacity
+
+
+def read_fifo_scenario(path: str | os.PathLike[str]) -> FifoScenario:
+    """Read an access link from a TOML file, strictly; its keys are the fields of `FifoScenario`.
+
+    Raises
+    ------
+    FileError
+        It can't be read, isn't TOML, or has an unknown or unusable key, which the message names.
+    """
+    return _from_content(path, read_toml(path))
+
+
+def access_link(path: str | os.PathLike[str] | None, interval_s: float, seed: int | None) -> FifoScenario:
+    """What a law of this interval is tried on: a file's link, or the default one for 100 intervals; another seed."""
+    content = {"interval": interval_s, "duration": 100.0 * interval_s} if path is None else read_toml(path)
+    return _from_content(path or "", content | ({} if seed is None else {"seed": seed}))
+
+
+def _from_content(path: str | os.PathLike[str], content: dict[str, Any]) -> FifoScenario:
+    try:
+        return msgspec.convert(content, FifoScenario)
+    except msgspec.ValidationError as error:
+        raise FileError(path, explained(error, content, FifoScenario)) from None

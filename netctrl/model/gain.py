@@ -16,6 +16,8 @@ __all__ = [
     "LinkRateLaw",
     "LqgLaw",
     "LqiLaw",
+    "MpccLaw",
+    "MpccTable",
     "MyopicGain",
     "StaticGain",
     "TrackingLaw",
@@ -199,3 +201,54 @@ class LqiLaw(_Observer, frozen=True, kw_only=True, tag="lqi", eq=False):
 
 
 TrackingLaw = LqgLaw | LqiLaw
+
+
+class MpccTable(_Arrays, frozen=True, kw_only=True, eq=False):
+    """What a sender looks up by the number of flows that telemetry tells."""
+
+    flows: np.ndarray
+    """(k,) N, one after the other."""
+    gain: np.ndarray
+    """(k,) K"""
+    fair_window: np.ndarray
+    """(k,) c [byte]"""
+    B: np.ndarray
+    """(k,)"""
+
+
+class MpccLaw(_Arrays, frozen=True, kw_only=True, tag_field="kind", tag="mpcc", eq=False):
+    """Model predictive congestion control, solved: W = clip(c − K Q, 0, P_BD), at most c − (Q − (N − 1) P_BD)/B.
+
+    With `delayed`, of Q̄ = Q + B Σ (W(k − i) − c) over the last `delay_steps` windows, oldest first and never below 0,
+    in place of Q. Where no switch has a queue, c of the hop with the least fair share.
+
+    Source: MPCC thesis, (3.4), (3.7), (4.8) to (4.17), of which this is the exact solution (docs/mpcc.md).
+    """
+
+    delayed: bool
+    flows: int
+    """N that `gain`, `fair_window` and `B` are for."""
+    gain: float
+    """K: bytes of window for a byte of queue."""
+    fair_window: float
+    """c [byte]"""
+    B: float
+    """Bytes that the queue gains in an interval for each byte of window above c."""
+    interval_s: float
+    """Δt, from one acknowledgement to the next."""
+    delay_steps: int
+    """τ"""
+    bdp_bytes: float
+    """P_BD"""
+    rtt_s: float
+    """D"""
+    rate_bit_per_s: float
+    """R_in"""
+    bottleneck_bit_per_s: float
+    """R_out"""
+    packet_size_bytes: float
+    horizon: int
+    queue_weight: float
+    window_weight: float
+    table: MpccTable | None
+    """By number of flows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
+import importlib.metadata
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -47,7 +47,7 @@ def provenance(
         seed=seed,
         input_hashes={str(path): hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in inputs},
         python=".".join(map(str, sys.version_info[:3])),
-        libraries={name: importlib.import_module(name).__version__ for name in libraries},
+        libraries={name: importlib.metadata.version(name) for name in libraries},
     )
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from netctrl.model.arc import ArcCertificate, ArcInputs
 from netctrl.model.connet import ConnetCertificate, ConnetInputs
-from netctrl.model.gain import ArcLaw, LqiLaw, TrackingLaw
+from netctrl.model.gain import ArcLaw, LqiLaw, MpccLaw, TrackingLaw
 from netctrl.model.hftrac import HftracCertificate, HftracInputs
+from netctrl.model.mpcc import MpccCertificate, MpccInputs
 from netctrl.units import format_quantity
 
-__all__ = ["arc_summary", "connet_summary", "hftrac_summary"]
+__all__ = ["arc_summary", "connet_summary", "hftrac_summary", "mpcc_summary"]
 
 
 def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[str, list[tuple[str, str]]]:
@@ -134,6 +135,43 @@ def connet_summary(
         rows.append(
             ("reference", f"{asked}: {_pairs(law.inputs, check.needed)}; gives {_pairs(law.outputs, check.attained)}")
         )
+    return title, rows
+
+
+def mpcc_summary(inputs: MpccInputs, law: MpccLaw, proof: MpccCertificate) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and (name, text) rows: the law, the program that it solves, its loop with the round trip."""
+    what = "on the predicted queue" if law.delayed else "on the queue as told"
+    title = (
+        f"MPCC {what}: {inputs.flows} flows, {format_quantity(inputs.rate_bit_per_s, 'bit/s')},"
+        f" RTT {format_quantity(inputs.rtt_s, 's')}, P_BD {inputs.bdp_bytes:g} bytes, P {inputs.horizon},"
+        f" weights {inputs.queue_weight:g}:{inputs.window_weight:g}"
+    )
+    queue = "Qp" if law.delayed else "Q"
+    rows = [
+        ("law", f"W = clip({law.fair_window:.6g} - {law.gain:.10g} {queue}, 0, {law.bdp_bytes:g}) bytes"),
+        ("B", f"{law.B:.7g}; an acknowledgement every {format_quantity(law.interval_s, 's')}"),
+        (
+            "QP",
+            f"{proof.qp_states} random queues: {proof.qp_difference:.1e} of P_BD off, residual {proof.qp_residual:.1e}",
+        ),
+        ("feasible", f"queues up to {proof.feasible_queue_bytes:.6g} bytes"),
+        (
+            "pole",
+            f"{proof.closed_loop_pole:.6f}; with {proof.delay_steps} samples of round trip {proof.spectral_radius:.6f}",
+        ),
+        ("gain margin", f"{proof.gain_margin:.3g} times the flows' gain, where a queue stands"),
+        ("disc margin", f"{proof.disc_alpha:.3g}, phase {proof.phase_deg:.1f}°   (rule: 0.667 or more)"),
+        ("delay margin", f"{proof.delay_margin_steps} acknowledgements"),
+        (
+            "settling",
+            f"{proof.settling_rtts:.3g} round trips from a burst of one P_BD to a packet;"
+            f" then {100.0 * proof.idle_share:.3g} % of P_BD lost to idling",
+        ),
+        ("utilization", f"{100.0 * proof.utilization:.4g} % at the fair window"),
+    ]
+    if law.table is not None:
+        first, last = (int(law.table.flows[i]) for i in (0, -1))
+        rows.append(("table", f"{first} to {last} flows"))
     return title, rows
 
 

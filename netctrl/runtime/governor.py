@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
-from netctrl.model.gain import LqiLaw
+from netctrl.model.gain import LqiLaw, TrackingLaw
 from netctrl.model.statespace import StateSpace
 from netctrl.runtime.tracking import TrackingState
 
@@ -35,13 +35,13 @@ class ReferenceGovernor(NamedTuple):
     high: np.ndarray
 
 
-def reference_governor(law: LqiLaw, *, margin: float = 0.0) -> ReferenceGovernor:
+def reference_governor(law: TrackingLaw, *, margin: float = 0.0) -> ReferenceGovernor:
     """Prepare a governor for a law with integral action.
 
     Parameters
     ----------
     law : LqiLaw
-        Stable without its limits.
+        Stable without its limits; no other law settles at its reference.
     margin : float
         Share of each input's range that is kept free at both ends, for noise; from 0 to below 0.5.
 

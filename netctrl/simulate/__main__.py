@@ -30,6 +30,7 @@ from netctrl.cli import (
 from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
+    from netctrl.model.fifo_result import FifoResult
     from netctrl.model.network_result import NetworkResult
     from netctrl.model.network_scenario import NetworkScenario
     from netctrl.model.scenario import Scenario
@@ -41,6 +42,7 @@ __all__ = [
     "main",
     "network_scenario_for",
     "read_runs",
+    "read_seed",
     "refused",
     "scenario_for",
     "summary_json",
@@ -151,10 +153,11 @@ def scenario_for(scenario: str | None, design: str | None, seed: str | None) -> 
             raise FileError(design, f"has a plant that can't be simulated: {error}") from None
     else:
         raise InvalidValue("scenario", None, "a TOML file or the name of a scenario, or give --design")
-    return chosen if seed is None else msgspec.structs.replace(chosen, seed=_seed(seed))
+    return chosen if seed is None else msgspec.structs.replace(chosen, seed=read_seed(seed))
 
 
-def _seed(text: str) -> int:
+def read_seed(text: str) -> int:
+    """As `--seed` has it."""
     if not re.fullmatch("[0-9]{1,10}", text) or int(text) >= 2**32:
         raise InvalidValue("seed", text, "a whole number from 0 to 4294967295")
     return int(text)
@@ -174,7 +177,7 @@ def network_scenario_for(scenario: str | None, design: str | None, seed: str | N
     chosen = read_network_scenario(scenario_path(scenario), network_path)
     if design is not None:
         chosen = msgspec.structs.replace(chosen, policy=DesignPolicy(file=design))
-    return chosen if seed is None else msgspec.structs.replace(chosen, seed=_seed(seed))
+    return chosen if seed is None else msgspec.structs.replace(chosen, seed=read_seed(seed))
 
 
 def _run_network(
@@ -213,8 +216,8 @@ def refused(error: InvalidValue, scenario: str, design: str | None) -> InvalidVa
     return FileError(scenario, str(error))
 
 
-def table_file(result: NetworkResult, suffix: str) -> bytes:
-    """One row a run and link, as .csv or .parquet."""
+def table_file(result: NetworkResult | FifoResult, suffix: str) -> bytes:
+    """One row a run and link, or a period, as .csv or .parquet."""
     frame = result.to_pandas()
     return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
 

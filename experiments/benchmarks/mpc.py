@@ -1,0 +1,176 @@
+"""MPC: the closed form against qpOASES through CasADi, what our adapter adds to DAQP, and a problem of 20 states
+against the same in parametrised cvxpy; processor time, one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from statistics import median
+from time import process_time
+
+import cvxpy as cp
+import daqp
+import numpy as np
+from rows import Row, against, alternate, span
+
+from netctrl.model.statespace import StateSpace
+from netctrl.mpc.explicit import WindowTable, window_problem, window_table
+from netctrl.mpc.explicit_kernel import decide_from_table
+from netctrl.mpc.formulate import condensed
+from netctrl.mpc.problem import MpcProblem
+from netctrl.mpc.receding import receding_controller, start_receding, step_receding
+from netctrl.mpc.solve import open_solver
+
+HORIZONS = (3, 5, 10, 20)
+BDP, RATE, FLOWS = 3750.0, 1e9, 4
+MANY, SOME = 100_000, 50
+ROUNDS = 9
+
+
+def rows() -> Iterator[Row]:
+    for horizon in HORIZONS:
+        yield from explicit(horizon)
+    for horizon in HORIZONS:
+        yield adapter(horizon)
+    yield from general()
+
+
+def table(horizon: int) -> WindowTable:
+    return window_table(
+        bdp_bytes=BDP,
+        rate_in_bit_per_s=RATE,
+        rate_out_bit_per_s=RATE,
+        interval_s=1.0008576e-5,
+        horizon=horizon,
+        queue_weight=1.0,
+        window_weight=1.0,
+        most_flows=1024,
+    )
+
+
+def data(horizon: int, count: int) -> tuple[WindowTable, np.ndarray, list[tuple[np.ndarray, ...]]]:
+    """The table, queues, and g and bounds of their programs, ready to be solved."""
+    law = table(horizon)
+    program = condensed(problem(law, horizon))
+    queues = np.random.default_rng(0).uniform(0.0, (FLOWS - 1) * BDP, count)
+    ready = []
+    for queue in queues:
+        made = program.program(np.array([queue]))
+        ready.append((made.g.copy(), made.lower.copy(), made.upper.copy()))
+    return law, queues, ready
+
+
+def problem(law: WindowTable, horizon: int) -> MpcProblem:
+    return window_problem(
+        input_gain=float(law.input_gain[FLOWS]),
+        fair_window_bytes=float(law.fair_window[FLOWS]),
+        bdp_bytes=BDP,
+        flows=FLOWS,
+        horizon=horizon,
+        queue_weight=1.0,
+        window_weight=1.0,
+    )
+
+
+def explicit(horizon: int) -> Iterator[Row]:
+    law, queues, ready = data(horizon, SOME)
+    solver = open_solver(condensed(problem(law, horizon)).program(np.zeros(1)), "qpoases")
+    K, c, B = law.gain, law.fair_window, law.input_gain
+    listed = queues.tolist()
+
+    def one() -> list[float]:
+        return [decide_from_table(queue, FLOWS, K, c, B, BDP) for queue in listed]
+
+    def qpoases() -> list[float]:
+        return [BDP * solver.solve(*each).x[0] + c[FLOWS] for each in ready]
+
+    turns = alternate(one, qpoases, ROUNDS, 5, process_time)
+    worst = np.abs(np.subtract(*turns.answers)).max() / BDP
+    scaled = each_of(turns, SOME, SOME)
+    peer = f"qpOASES through CasADi (differs by {worst:.0e} of P_BD)"
+    yield against(f"explicit, one decision, P = {horizon}", peer, scaled, ">= 20x", lambda _, ratio: ratio >= 20.0)
+    many = np.random.default_rng(1).uniform(0.0, (FLOWS - 1) * BDP, MANY)
+    flows = np.full(MANY, FLOWS)
+    turns = each_of(alternate(lambda: law.windows(many, flows), qpoases, ROUNDS, 1, process_time), MANY, SOME)
+    what = f"explicit, one of {MANY}, P = {horizon}"
+    yield against(what, "qpOASES through CasADi", turns, ">= 1000x", lambda _, ratio: ratio >= 1000.0)
+
+
+def each_of(turns, ours: int, theirs: int):
+    return turns._replace(ours=[t / ours for t in turns.ours], theirs=[t / theirs for t in turns.theirs])
+
+
+def adapter(horizon: int) -> Row:
+    """What a solve takes through our adapter, beside the bare calls that it makes."""
+    law, _, ready = data(horizon, SOME)
+    program = condensed(problem(law, horizon)).program(np.zeros(1))
+    ours, bare = open_solver(program, "daqp"), daqp.Model()
+    parts = (np.array(program.H), program.g.copy(), np.array(program.A), program.upper.copy(), program.lower.copy())
+    bare.setup(*parts)
+    bare.settings = {"primal_tol": 1e-11}
+
+    def by_adapter() -> None:
+        for g, lower, upper in ready:
+            ours.solve(g, lower, upper)
+
+    def by_hand() -> None:
+        for g, lower, upper in ready:
+            bare.update(f=g, bupper=upper, blower=lower)
+            bare.solve()
+
+    turns = each_of(alternate(by_adapter, by_hand, 25, 20, process_time), SOME, SOME)
+    added = median(a - b for a, b in zip(turns.ours, turns.theirs, strict=True))
+    what, peer = f"DAQP through our adapter, P = {horizon}", "daqp's update and solve alone"
+    target = "adds < 5 us"
+    return Row(what, span(turns.ours), peer, span(turns.theirs), f"+{added * 1e6:.2g} us", target, added < 5e-6)
+
+
+def general() -> Iterator[Row]:
+    """20 states, 4 inputs, horizon 20, all bounded: 400 rows, of which 4 to 24 are active, others each time."""
+    rng = np.random.default_rng(3)
+    n, m, P = 20, 4, 20
+    A = rng.standard_normal((n, n))
+    A *= 0.98 / np.abs(np.linalg.eigvals(A)).max()
+    plant = StateSpace(A, rng.standard_normal((n, m)), np.eye(n), dt=1.0)
+    asked = MpcProblem(
+        plant=plant,
+        horizon=P,
+        state_weight=1.0,
+        input_weight=0.1,
+        state_lower=-10.0,
+        state_upper=10.0,
+        input_lower=-0.5,
+        input_upper=0.5,
+    )
+    states = rng.uniform(-8.0, 8.0, (SOME // 5, n))
+    controller = receding_controller(asked)
+    start = start_receding(controller)
+
+    def ours() -> np.ndarray:
+        return np.array([step_receding(controller, start, x).applied for x in states])
+
+    for name, options in (("OSQP", {"solver": cp.OSQP}), ("Clarabel", {"solver": cp.CLARABEL})):
+        theirs = parametrised(asked, states, options)
+        turns = each_of(alternate(ours, theirs, 5, 1, process_time), len(states), len(states))
+        worst = np.abs(np.subtract(*turns.answers)).max() / 0.5
+        what, peer = f"MPC, {n} states, {m} inputs, horizon {P}", f"cvxpy with {name} (differs by {worst:.0e})"
+        yield against(what, peer, turns, ">= 10x", lambda _, ratio: ratio >= 10.0)
+
+
+def parametrised(asked: MpcProblem, states: np.ndarray, options: dict) -> Callable[[], np.ndarray]:
+    """As a user of cvxpy would write it: once, with the measured state as a parameter."""
+    n, m, P = asked.plant.n_states, asked.plant.n_inputs, asked.horizon
+    x, u, x0 = cp.Variable((P + 1, n)), cp.Variable((P, m)), cp.Parameter(n)
+    cost = cp.sum_squares(x[1:]) + 0.1 * cp.sum_squares(u)
+    bounds = [cp.abs(x[1:]) <= 10.0, cp.abs(u) <= 0.5]
+    model = [x[0] == x0, x[1:] == x[:-1] @ asked.plant.A.T + u @ asked.plant.B.T]
+    program = cp.Problem(cp.Minimize(cost), bounds + model)
+
+    def solved() -> np.ndarray:
+        found = []
+        for state in states:
+            x0.value = state
+            program.solve(**options)
+            found.append(u.value[0])
+        return np.array(found)
+
+    return solved

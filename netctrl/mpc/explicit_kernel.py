@@ -1,0 +1,97 @@
+"""MPCC's decision for one packet, compiled; nothing is checked here.
+
+Arguments are floats but for numbers of flows and steps. The laws that wrap these check: `netctrl.mpc.explicit`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    "decide_from_model",
+    "decide_from_table",
+    "decide_window",
+    "decide_windows",
+    "predict_queue",
+    "riccati_gain",
+]
+
+
+@njit(cache=True)
+def decide_window(queue: float, gain: float, fair_window: float, input_gain: float, flows: int, bdp: float) -> float:
+    """W = clip(c − K Q, 0, P_BD), and at most c − (Q − (N − 1) P_BD)/B [byte].
+
+    With K ≤ 1/B the queue's lower bound needs no term of its own for Q ≥ 0.
+    """
+    W = fair_window - gain * queue
+    above = queue - (flows - 1) * bdp
+    if above > 0.0:
+        W = min(W, fair_window - above / input_gain)
+    return min(max(W, 0.0), bdp)
+
+
+@njit(cache=True)
+def decide_from_table(
+    queue: float, flows: int, gain: np.ndarray, fair_window: np.ndarray, input_gain: np.ndarray, bdp: float
+) -> float:
+    """`decide_window` of a `WindowTable`'s arrays; flows beyond the table take its last entry."""
+    N = min(max(flows, 1), len(gain) - 1)
+    return decide_window(queue, gain[N], fair_window[N], input_gain[N], N, bdp)
+
+
+@njit(cache=True)
+def decide_windows(
+    queue: np.ndarray,
+    flows: np.ndarray,
+    gain: np.ndarray,
+    fair_window: np.ndarray,
+    input_gain: np.ndarray,
+    bdp: float,
+) -> np.ndarray:
+    """`decide_from_table` of many queues and flows, both (n,)."""
+    found = np.empty(len(queue))
+    for i in range(len(queue)):
+        found[i] = decide_from_table(queue[i], flows[i], gain, fair_window, input_gain, bdp)
+    return found
+
+
+@njit(cache=True)
+def riccati_gain(input_gain: float, horizon: int, queue_weight: float, window_weight: float) -> float:
+    """K_P by the recursion, for a B that changes from packet to packet."""
+    s, BB = queue_weight, input_gain * input_gain
+    for _ in range(horizon - 1):
+        s = queue_weight + s * window_weight / (window_weight + BB * s)
+    return input_gain * s / (window_weight + BB * s)
+
+
+@njit(cache=True)
+def decide_from_model(
+    queue: float,
+    flows: int,
+    window: float,
+    packet: float,
+    rtt: float,
+    rate_in: float,
+    rate_out: float,
+    bdp: float,
+    horizon: int,
+    queue_weight: float,
+    window_weight: float,
+) -> float:
+    """The same without a table: dt and B follow from the window of now, floored at one packet [byte, s, bit/s]."""
+    dt = packet * rtt / max(window, packet)
+    B = dt * flows * rate_in / (8.0 * bdp)
+    c = min(rate_out * bdp / (rate_in * flows), bdp)
+    return decide_window(queue, riccati_gain(B, horizon, queue_weight, window_weight), c, B, flows, bdp)
+
+
+@njit(cache=True)
+def predict_queue(queue: float, inputs: np.ndarray, input_gain: float) -> float:
+    """Q̄ = Q + B Σ u of the inputs under way, oldest first, (τ,) [byte]: never below 0 on the way.
+
+    Source: MPCC thesis (3.7); its printed sum lets the queue go below 0.
+    """
+    for u in inputs:
+        queue = max(queue + input_gain * u, 0.0)
+    return queue

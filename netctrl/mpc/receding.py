@@ -1,0 +1,170 @@
+"""Receding horizon: at each sample the program is solved anew and the first input applied; what if a solve fails."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_whole
+from netctrl.mpc.infeasible import conflict
+from netctrl.mpc.parametric import ParametricProgram, parameters
+from netctrl.mpc.plan import formulated
+from netctrl.mpc.problem import MpcProblem, vector
+from netctrl.mpc.qp import QPStatus
+from netctrl.mpc.solve import open_solver
+from netctrl.mpc.solvers.answer import Workspace
+
+__all__ = [
+    "RecedingController",
+    "RecedingState",
+    "explain_failure",
+    "receding_controller",
+    "start_receding",
+    "step_receding",
+]
+
+
+class RecedingController(NamedTuple):
+    """What is set up once. The workspace keeps factors and the last active set, so it serves one loop at a time."""
+
+    problem: MpcProblem
+    program: ParametricProgram
+    workspace: Workspace
+    hold: int
+    """Samples for which the last input is held when solves fail."""
+    safe_input: np.ndarray
+    """(m,) what is applied after that."""
+    warm: bool
+    """Whether the solver takes a guess."""
+
+
+class RecedingState(NamedTuple):
+    """What goes from one sample to the next."""
+
+    applied: np.ndarray
+    """(m,) what to apply until the next sample."""
+    past: np.ndarray
+    """(max(d, 1), m) inputs given, the newest last."""
+    plan: np.ndarray
+    """(P, m) what the last solution foresaw from now on."""
+    status: QPStatus
+    """Of the last solve."""
+    failed_at: np.ndarray | None
+    """θ of the last solve that failed; NaN where the measurement was no number. None: all went well."""
+    steps: int
+    failures: int
+    """Solves that failed, in all."""
+    failing: int
+    """In a row, up to now."""
+    held: int
+    """Samples at which the last input was held, in all."""
+    safe: int
+    """Samples at which the safe input was applied, in all."""
+
+    @property
+    def report(self) -> str:
+        """In words."""
+        if self.failures == 0:
+            return f"{self.steps} steps, all solved"
+        counted = f"{self.failures} of {self.steps} steps failed: input held {self.held} times, safe input {self.safe}"
+        return f"{counted} times; the last solve: {self.status}"
+
+
+def receding_controller(
+    problem: MpcProblem, *, solver: str = "daqp", form: str = "condensed", hold: int = 3, safe_input: Any = None
+) -> RecedingController:
+    """Set a controller up.
+
+    Parameters
+    ----------
+    problem : MpcProblem
+    solver : str
+        Of `netctrl.mpc.solve.SOLVERS`.
+    form : {"condensed", "sparse"}
+        sparse suits osqp, condensed the others.
+    hold : int
+        How many samples in a row the last input is held when solves fail, before the safe input takes over.
+    safe_input : array_like, shape (m,), optional
+        Within the inputs' bounds; by default the nearest to 0 that is.
+
+    Raises
+    ------
+    InvalidValue
+        An unknown solver or form, a safe input out of bounds, or what `condensed` refuses.
+    """
+    low, high = problem.input_lower, problem.input_upper
+    safe = np.clip(0.0, low, high) if safe_input is None else vector("safe_input", safe_input, len(low))
+    if not ((safe >= low) & (safe <= high)).all():
+        raise InvalidValue("safe_input", safe.tolist(), f"numbers from {low.tolist()} to {high.tolist()}")
+    hold = checked_whole("hold", hold, "a number of samples of at least 0")
+    program = formulated(problem, form)
+    start = np.zeros(program.n_parameters)
+    return RecedingController(
+        problem, program, open_solver(program.program(start), solver), hold, safe, solver == "osqp"
+    )
+
+
+def start_receding(controller: RecedingController, applied: Any = None) -> RecedingState:
+    """At the start: `applied` (m,) has been given for long, by default the safe input."""
+    problem = controller.problem
+    u = controller.safe_input if applied is None else vector("applied", applied, problem.plant.n_inputs)
+    if not np.isfinite(u).all():
+        raise InvalidValue("applied", u.tolist(), "finite numbers")
+    past, plan = np.tile(u, (max(problem.delay, 1), 1)), np.tile(u, (problem.horizon, 1))
+    return RecedingState(u, past, plan, QPStatus.SOLVED, None, 0, 0, 0, 0, 0)
+
+
+def step_receding(controller: RecedingController, state: RecedingState, measured: np.ndarray) -> RecedingState:
+    """One sample: the measured state (n,) to the input until the next one, `applied`.
+
+    A solve that fails, or a measurement that isn't finite, is no reason to stop: the last input is held for `hold`
+    samples and then the safe one applied, until a solve succeeds. All of it is counted.
+    """
+    program, measured = controller.program, np.asarray(measured, dtype=float)
+    plan = np.vstack([state.plan[1:], state.plan[-1:]])
+    if np.isfinite(measured).all():
+        theta = parameters(controller.problem, measured, state.past)
+        shift = program.E @ theta
+        start = _guess(program, plan) if controller.warm else None
+        answer = controller.workspace.solve(
+            program.g + program.F @ theta, program.lower + shift, program.upper + shift, start
+        )
+        if answer.status is QPStatus.SOLVED and np.isfinite(answer.x).all():
+            plan = program.inputs(answer.x)
+            low, high = controller.problem.input_lower, controller.problem.input_upper
+            return _given(state, np.clip(plan[0], low, high), plan, answer.status)
+        status = QPStatus.FAILED if answer.status is QPStatus.SOLVED else answer.status
+    else:
+        theta, status = np.full(program.n_parameters, np.nan), QPStatus.FAILED
+    holds = state.failing < controller.hold
+    low, high = controller.problem.input_lower, controller.problem.input_upper
+    u = np.clip(state.applied, low, high) if holds else controller.safe_input
+    return _given(state, u, plan, status)._replace(
+        failed_at=theta,
+        failures=state.failures + 1,
+        failing=state.failing + 1,
+        held=state.held + holds,
+        safe=state.safe + (not holds),
+    )
+
+
+def explain_failure(controller: RecedingController, state: RecedingState) -> str:
+    """Why the last failed solve did, in words; empty where none did. An infeasible program's bounds are named."""
+    if state.failed_at is None:
+        return ""
+    if not np.isfinite(state.failed_at).all():
+        return "a measurement was not finite"
+    found = conflict(controller.program.program(state.failed_at))
+    return found.message if found is not None else "the solver stopped before its tolerance"
+
+
+def _given(state: RecedingState, u: np.ndarray, plan: np.ndarray, status: QPStatus) -> RecedingState:
+    past = np.vstack([state.past[1:], u])
+    return state._replace(applied=u, past=past, plan=plan, status=status, steps=state.steps + 1, failing=0)
+
+
+def _guess(program: ParametricProgram, plan: np.ndarray) -> np.ndarray:
+    start = np.zeros(len(program.g))
+    start[: plan.size] = (plan / program.input_scale).ravel()
+    return start

@@ -1,0 +1,1 @@
+"""Quadratic-programming solvers, one adapter a file."""

@@ -1,0 +1,76 @@
+"""cvxpy with Clarabel, an interior-point method: one parametrised problem, compiled once.
+
+Source: Goulart, Chen, "Clarabel: an interior-point solver for conic programs with quadratic objectives" (2024).
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from netctrl.mpc.qp import QPStatus, QuadraticProgram
+from netctrl.mpc.solvers.answer import Answer, missing
+
+__all__ = ["CvxpyWorkspace"]
+
+# Tight, then as it comes: on some programs no more can be had.
+_TOLERANCES = (1e-11, 1e-8)
+_STATUS = {"optimal": QPStatus.SOLVED, "optimal_inaccurate": QPStatus.SOLVED}
+_STATUS |= dict.fromkeys(("infeasible", "infeasible_inaccurate"), QPStatus.INFEASIBLE)
+_STATUS |= dict.fromkeys(("unbounded", "unbounded_inaccurate"), QPStatus.UNBOUNDED)
+
+
+class CvxpyWorkspace:
+    """A problem whose g and finite bounds are parameters."""
+
+    __slots__ = ("_g", "_high", "_low", "_problem", "_size", "_x")
+
+    def __init__(self, program: QuadraticProgram) -> None:
+        try:
+            import cvxpy as cp
+        except ImportError:
+            raise missing("clarabel", "cvxpy", "pip install cvxpy") from None
+        n = program.n_variables
+        self._x, self._g, self._size = cp.Variable(n), cp.Parameter(n), n + program.n_rows
+        stacked = cp.hstack([self._x, program.A @ self._x]) if program.n_rows else self._x
+        low, high = (np.flatnonzero(np.isfinite(each)) for each in (program.lower, program.upper))
+        self._low, self._high = ((at, cp.Parameter(len(at)) if len(at) else None) for at in (low, high))
+        (low_at, low_by), (high_at, high_by) = self._low, self._high
+        constraints = [] if low_by is None else [stacked[low_at] >= low_by]
+        constraints += [] if high_by is None else [stacked[high_at] <= high_by]
+        cost = 0.5 * cp.quad_form(self._x, cp.psd_wrap(program.H)) + self._g @ self._x
+        self._problem = cp.Problem(cp.Minimize(cost), constraints)
+
+    def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+        """Of `Workspace`; `start` is ignored, as interior points can't use it."""
+        self._g.value = g
+        for (at, parameter), bound in ((self._low, lower), (self._high, upper)):
+            if parameter is not None:
+                parameter.value = bound[at]
+        if not any(self._solved(tolerance) for tolerance in _TOLERANCES):
+            return Answer(np.full(len(g), np.nan), np.full(self._size, np.nan), QPStatus.FAILED, 0)
+        status = _STATUS.get(self._problem.status, QPStatus.FAILED)
+        iterations = self._problem.solver_stats.num_iters or 0
+        if status is not QPStatus.SOLVED:
+            return Answer(np.full(len(g), np.nan), np.full(self._size, np.nan), status, iterations)
+        return Answer(np.array(self._x.value), self._multipliers(), status, iterations)
+
+    def _solved(self, tolerance: float) -> bool:
+        import cvxpy as cp
+
+        options = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "may be inaccurate": residuals say so
+                self._problem.solve(solver=cp.CLARABEL, **options)
+        except cp.SolverError:
+            return False
+        return True
+
+    def _multipliers(self) -> np.ndarray:
+        found, duals = np.zeros(self._size), iter(self._problem.constraints)
+        for (at, parameter), sign in ((self._low, -1.0), (self._high, 1.0)):
+            if parameter is not None:
+                found[at] += sign * np.asarray(next(duals).dual_value)
+        return found

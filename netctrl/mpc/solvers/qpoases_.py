@@ -1,0 +1,70 @@
+"""qpOASES through CasADi, the online active-set method that the MPCC thesis uses; dense programs.
+
+Source: Ferreau, Bock, Diehl, Int. J. Robust Nonlinear Control 18 (2008) 816-830.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+import numpy as np
+
+from netctrl.model.matrix import dense
+from netctrl.mpc.qp import QPStatus, QuadraticProgram
+from netctrl.mpc.solvers.answer import Answer, missing
+
+__all__ = ["QpoasesWorkspace"]
+
+_SETTINGS = {"printLevel": "none", "error_on_fail": False, "nWSR": 10000}
+_FAILURES = {
+    "infeasib": QPStatus.INFEASIBLE,
+    "unbound": QPStatus.UNBOUNDED,
+}
+
+
+class QpoasesWorkspace:
+    """A CasADi function over buffers that stay, the fastest way to call it from Python."""
+
+    __slots__ = ("_buffer", "_call", "_function", "_inputs", "_outputs")
+
+    def __init__(self, program: QuadraticProgram) -> None:
+        try:
+            import casadi
+        except ImportError:
+            raise missing("qpoases", "casadi", "pip install 'netctrl[mpc]'") from None
+        n, k = program.n_variables, program.n_rows
+        shapes = {"h": casadi.Sparsity.dense(n, n), "a": casadi.Sparsity.dense(k, n)}
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints its name
+            self._function = casadi.conic("qp", "qpoases", shapes, _SETTINGS)
+            self._buffer, self._call = self._function.buffer()
+        sizes = {"g": n, "lba": k, "uba": k, "lbx": n, "ubx": n}
+        constant = {"h": np.array(dense(program.H)), "a": np.array(dense(program.A))}
+        self._inputs = {name: each.ravel(order="F") for name, each in constant.items()}
+        self._inputs |= {name: np.zeros(size) for name, size in sizes.items()}
+        self._outputs = {"x": np.zeros(n), "lam_x": np.zeros(n), "lam_a": np.zeros(k)}
+        # A buffer takes a memoryview alone, or an address with its size; CasADi's annotations know the second.
+        give: Any = self._buffer.set_arg
+        take: Any = self._buffer.set_res
+        for name, array in self._inputs.items():
+            if array.size:
+                give(self._function.index_in(name), array.data)
+        for name, array in self._outputs.items():
+            if array.size:
+                take(self._function.index_out(name), array.data)
+
+    def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+        """Of `Workspace`; `start` is ignored: CasADi's interface starts qpOASES anew each time."""
+        n, inputs, outputs = len(g), self._inputs, self._outputs
+        inputs["g"][:] = g
+        inputs["lbx"][:], inputs["lba"][:] = lower[:n], lower[n:]
+        inputs["ubx"][:], inputs["uba"][:] = upper[:n], upper[n:]
+        self._call()
+        # Statistics take longer than a small program, so only failures are looked at.
+        status = QPStatus.SOLVED if self._buffer.ret() == 0 else _status(str(self._buffer.stats()["return_status"]))
+        return Answer(outputs["x"].copy(), np.concatenate([outputs["lam_x"], outputs["lam_a"]]), status, 0)
+
+
+def _status(said: str) -> QPStatus:
+    return next((status for word, status in _FAILURES.items() if word in said.lower()), QPStatus.FAILED)

@@ -1,0 +1,194 @@
+"""Loops and their margins: Bode plots and maps of stability."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import Any, cast
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from netctrl.frequency.loop import phase_lag, response
+from netctrl.frequency.margins import Margins, margins
+from netctrl.frequency.stability_map import StabilityMap
+from netctrl.model.artifact import ArcDesign
+from netctrl.model.loop import DelayLoop
+from netctrl.plotting.style import ACCENT, INK, ShownFigure
+
+__all__ = ["arc_bode", "arc_figure", "bode", "stability_map"]
+
+# Dark to light, so that they also differ without colour.
+_CLASSES = (
+    ("unstable", "#c0504d"),
+    ("stable, GM < 6 dB or PM < 30°", "#f6b26b"),
+    ("admissible", "#6aa84f"),
+    ("stable, slow: PM > 60°", "#d9e8f5"),
+)
+_Shapes = dict[str, dict[str, Any]]  # marker -> its style
+# Where the ARC paper designs (section IV) and what it checks eq. (9) at: flows, RTT [s].
+_PAPER_POINTS = {"paper's design point": (50.0, 0.5), "paper's fragile point": (10.0, 2.0)}
+
+
+def bode(loop: DelayLoop, *, title: str = "") -> Figure:
+    """Magnitude [dB] and unwrapped phase [degrees] of an open loop, with both margins drawn and labelled."""
+    figure = ShownFigure(figsize=(6.4, 5.4), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    _draw_bode(above, below, loop)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def stability_map(map_: StabilityMap, *, marks: dict[str, tuple[float, float]] | None = None) -> Figure:
+    """Classes of a StabilityMap; `marks` names further points (flows, RTT in seconds)."""
+    figure = ShownFigure(figsize=(6.4, 5.4), layout="constrained")
+    axes = figure.subplots()
+    _legend(axes, _draw_map(axes, map_, marks or {}))
+    return figure
+
+
+def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
+    """Bode plot and stability map of an ARC design side by side: what `--plot` writes."""
+    figure = ShownFigure(figsize=(12.0, 5.6), layout="constrained")
+    left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.0, 1.05)))
+    above, below = left.subplots(2, 1, sharex=True)
+    _draw_bode(above, below, design.certificate.loop)
+    axes = right.subplots()
+    point = design.certificate.operating_point
+    entries = _draw_map(axes, map_, {"this design": (point.flows, point.rtt_s)})
+    box = design.certificate.box
+    if box is not None:
+        (few, many), (short, long) = design.inputs.flows, design.inputs.rtt_s
+        axes.plot([few, many, many, few, few], [short, short, long, long, short], color=INK, lw=1.6)
+    rate = point.rate_packet_per_s
+    edge = map_.rtt_s * rate / np.sqrt(2.0)
+    axes.plot(edge, map_.rtt_s, color=INK, ls="--", lw=1.1)
+    entries["p0 = 1: right of it TCP's model fails"] = Line2D([], [], color=INK, ls="--", lw=1.1)
+    if box is not None:
+        entries["the box asked for"] = Line2D([], [], color=INK, lw=1.6)
+    _legend(axes, entries)
+    figure.suptitle(_title(design), fontsize=12)
+    return figure
+
+
+def arc_bode(design: ArcDesign) -> Figure:
+    """Bode plot of an ARC design's loop."""
+    return bode(design.certificate.loop, title=_title(design))
+
+
+def _title(design: ArcDesign) -> str:
+    inputs, law = design.inputs, design.law
+    capacity = f"{inputs.capacity_bit_per_s / 1e6:g} Mbit/s"
+    gain = f"alpha = {law.alpha_per_packet:.4g} per packet, epoch {law.epoch_s:g} s, plant {inputs.plant}"
+    return f"ARC on {capacity}: {gain}: {design.certificate.status}"
+
+
+def _draw_bode(above: Axes, below: Axes, loop: DelayLoop) -> None:
+    found = margins(loop)
+    marked = [w for w in (found.crossover_rad_s, found.phase_crossover_rad_s) if np.isfinite(w)] or [1.0]
+    w = np.geomspace(min(marked) / 15.0, max(marked) * 8.0, 600)
+    size = 20.0 * np.log10(np.abs(response(loop, w)))
+    phase = -np.degrees([phase_lag(loop, x) for x in w])
+    above.semilogx(w, size, color=ACCENT, lw=1.8)
+    below.semilogx(w, phase, color=ACCENT, lw=1.8)
+    above.axhline(0.0, color=INK, lw=0.8)
+    below.axhline(-180.0, color=INK, lw=0.8)
+    above.set_ylabel("magnitude [dB]")
+    below.set_ylabel("phase [degrees]")
+    below.set_xlabel("frequency [rad/s]")
+    below.set_yticks(np.arange(-360, int(phase.max()) + 20, 45))
+    below.set_ylim(max(phase.min(), -400.0), phase.max() + 20.0)
+    below.xaxis.set_major_formatter("{x:g}")
+    for axes in (above, below):
+        axes.grid(which="major", color="#dddddd", lw=0.6)
+    _draw_margins(above, below, loop, found)
+
+
+def _draw_margins(above: Axes, below: Axes, loop: DelayLoop, found: Margins) -> None:
+    if np.isfinite(found.phase_crossover_rad_s):
+        w = found.phase_crossover_rad_s
+        _bracket(above, w, -found.gain_margin_db, 0.0, f"GM {found.gain_margin_db:.2f} dB\nat {w:.3g} rad/s", +1)
+        below.axvline(w, color="#b45f06", ls=":", lw=1.2)
+    if np.isfinite(found.crossover_rad_s):
+        w = found.crossover_rad_s
+        above.axvline(w, color="#b45f06", ls=":", lw=1.2)
+        lag = -np.degrees(phase_lag(loop, w))
+        _bracket(below, w, -180.0, lag, f"PM {found.phase_margin_deg:.2f}°\nat {w:.3g} rad/s", -1)
+
+
+def _bracket(axes: Axes, x: float, low: float, high: float, text: str, side: int) -> None:
+    """A bar from low to high at x with its text to the left (side −1) or to the right (+1)."""
+    colour = "#b45f06"
+    axes.axvline(x, color=colour, ls=":", lw=1.2)
+    axes.plot([x, x], [low, high], color=colour, lw=3.2, solid_capstyle="butt")
+    axes.annotate(
+        text,
+        (x, 0.5 * (low + high)),
+        xytext=(8 * side, 0),
+        textcoords="offset points",
+        ha="left" if side > 0 else "right",
+        va="center",
+        color=colour,
+        fontsize=10,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5},
+    )
+
+
+def _draw_map(axes: Axes, map_: StabilityMap, marks: dict[str, tuple[float, float]]) -> dict[str, Artist]:
+    """Draw the classes and the points; returns what the legend shows."""
+    colours = ListedColormap([colour for _, colour in _CLASSES])
+    axes.pcolormesh(
+        map_.flows,
+        map_.rtt_s,
+        map_.classes,
+        cmap=colours,
+        norm=BoundaryNorm(np.arange(-0.5, 4.0), 4),
+        shading="nearest",
+        rasterized=True,
+    )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("flows N")
+    axes.set_ylabel("round-trip time [s]")
+    axes.set_title(f"alpha/epoch = {map_.gain:.4g} /s, {map_.title}", fontsize=10)
+    entries: dict[str, Artist] = {name: Patch(color=colour) for name, colour in _CLASSES}
+    styles: _Shapes = {"*": {"ms": 15, "mfc": INK, "mec": "white"}, "D": {"ms": 8, "mfc": INK, "mec": "white"}}
+    rings: _Shapes = {
+        "o": {"ms": 19, "mfc": "none", "mec": INK, "mew": 1.6},
+        "s": {"ms": 15, "mfc": "none", "mec": INK, "mew": 1.6},
+    }
+    seen = {name: (flows, rtt) for name, (flows, rtt) in _PAPER_POINTS.items() if _inside(map_, flows, rtt)}
+    for points, shapes in ((marks, styles), (seen, rings)):
+        for (name, (flows, rtt)), (marker, style) in zip(points.items(), cycle(shapes.items()), strict=False):
+            axes.plot([flows], [rtt], marker, ls="none", **style)
+            shown = Line2D([], [], marker=marker, ls="none")
+            shown.set(**(style | {"ms": min(style["ms"], 11)}))
+            entries[f"{name}: {flows:g} flows, {rtt:g} s"] = shown
+    axes.set_xlim(map_.flows[0], map_.flows[-1])
+    axes.set_ylim(map_.rtt_s[0], map_.rtt_s[-1])
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
+    return entries
+
+
+def _inside(map_: StabilityMap, flows: float, rtt: float) -> bool:
+    return bool(map_.flows[0] <= flows <= map_.flows[-1] and map_.rtt_s[0] <= rtt <= map_.rtt_s[-1])
+
+
+def _legend(axes: Axes, entries: dict[str, Artist]) -> None:
+    axes.legend(
+        list(entries.values()),
+        list(entries),
+        fontsize=9,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12),
+        ncols=2,
+        frameon=False,
+    )

@@ -1,0 +1,136 @@
+"""Networks of links: who reacts to whom, and a run's series."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.figure import Figure
+
+from netctrl.errors import InvalidValue
+from netctrl.model.artifact import HftracDesign
+from netctrl.model.gain import FirGain, MyopicGain, StaticGain
+from netctrl.model.network_result import NetworkResult
+from netctrl.plotting.style import INK, ShownFigure
+
+__all__ = ["network_figure", "network_series"]
+
+_FAINTEST = 1e-6  # part of a unit that is still drawn
+
+
+def network_figure(design: HftracDesign, *, link: str | None = None) -> Figure:
+    """The network with each link's gain on its own backlog, and who does something about a disturbance at one link.
+
+    `link` is the id of that link; by default the one to which the others respond most.
+    """
+    law, names = design.law, design.law.links
+    own, others = np.zeros(len(names)), np.zeros(len(names))
+    for i in range(len(names)):  # one at a time: all together fill the memory where links are many
+        size = np.abs(_reactions(design, i))
+        own[i], others[i] = size[i, 0], np.delete(size, i, axis=0).sum()
+    if link is None:
+        row = int(np.argmax(others))
+    elif link in names:
+        row = names.index(link)
+    else:
+        raise InvalidValue("link", link, f"one of {', '.join(names[:20])}")
+    figure = ShownFigure(figsize=(12.0, 5.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _draw_network(left, design, own)
+    size = np.abs(_reactions(design, row))
+    responding = np.argsort(-size.max(axis=1), kind="stable")[: min(40, int(np.count_nonzero(size.any(axis=1))))]
+    scale, colours = LogNorm(_FAINTEST, 1.0), colormaps["magma_r"].with_extremes(under="white", bad="white")
+    image = right.imshow(size[responding], aspect="auto", norm=scale, cmap=colours, interpolation="nearest")
+    right.set_yticks(range(len(responding)), [names[i] for i in responding], fontsize=7)
+    right.set_xlabel("samples after the disturbance" if not isinstance(law, MyopicGain) else "on backlog, on rate")
+    right.set_title(f"magnitude of what each link sends for a unit in the buffer of {names[row]}", fontsize=10)
+    figure.colorbar(image, ax=right, shrink=0.8)
+    figure.suptitle(design.summary()[0], fontsize=11)
+    return figure
+
+
+def _reactions(design: HftracDesign, row: int) -> np.ndarray:
+    """(N, T) commanded rates of all links after a unit at t = 0 in the buffer of link `row`."""
+    law = design.law
+    N = len(law.links)
+    if isinstance(law, FirGain):
+        columns = law.columns[row]
+        answer = np.zeros((N, columns.u.shape[2]))
+        answer[columns.links] = columns.u[0]
+        return answer
+    if isinstance(law, MyopicGain):
+        answer = np.zeros((N, 2))
+        answer[row] = law.backlog_gain[row], law.rate_gain[row]
+        return answer
+    if isinstance(law, StaticGain):
+        return law.gain[:, [int(np.sum(law.delay + 1)) + row]]
+    column = law.columns[row]
+    place = int(np.sum(law.delay[column.links] + 1)) + int(np.flatnonzero(column.links == row)[0])
+    answer = np.zeros((N, len(column.gains)))
+    answer[column.links] = np.array([gain[:, place] for gain in column.gains]).T
+    return answer
+
+
+def _draw_network(axes: Axes, design: HftracDesign, gains: np.ndarray) -> None:
+    """Nodes and arrows; the width of a link is its load, the colour its gain."""
+    network, load = design.inputs.network, design.certificate.nominal_rate
+    place = {node.id: node.pos for node in network.nodes if node.pos is not None}
+    if len(place) < len(network.nodes):
+        import networkx
+
+        place = networkx.kamada_kawai_layout(network.to_networkx().to_undirected())
+    span = np.ptp(list(place.values()), axis=0)
+    beside: dict[str, list[str]] = {name: [] for name in place}
+    colours, scale = colormaps["viridis"], Normalize(float(gains.min()), float(gains.max()))
+    known = dict(zip(design.law.links, gains, strict=True))
+    for link in network.links:
+        used = load.get(link.id, 0.0) / link.capacity
+        colour = colours(scale(known[link.id])) if link.id in known else "#dddddd"
+        style = {"arrowstyle": "-|>", "color": colour, "lw": 0.8 + 3.0 * used, "shrinkA": 7.0, "shrinkB": 7.0}
+        style["connectionstyle"] = "arc3,rad=0.08"
+        axes.annotate("", xy=place[link.target], xytext=place[link.source], arrowprops=style)
+        beside[link.source].append(link.target)
+        beside[link.target].append(link.source)
+    for name, (x, y) in place.items():
+        axes.plot(x, y, "o", color=INK, ms=6)
+        ways = np.array([place[other] for other in beside[name]]).reshape(-1, 2) - (x, y)
+        offset = _aside(ways / np.where(span > 0.0, span, 1.0))
+        label = axes.annotate(str(name), (x, y), xytext=offset, textcoords="offset points", fontsize=8)
+        label.set(horizontalalignment="center", verticalalignment="center", parse_math=False)
+    axes.margins(0.12)
+    axes.set_axis_off()
+    axes.set_title("gain on the own backlog (colour), load (width)", fontsize=10)
+    axes.figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.8)
+
+
+def _aside(ways: np.ndarray) -> tuple[float, float]:
+    """Where a node's name stands [points]: in the widest gap between its links, which lead these ways."""
+    angles = np.unique(np.arctan2(ways[:, 1], ways[:, 0])) if len(ways) else np.array([np.pi])
+    gaps = np.diff(angles, append=angles[0] + 2.0 * np.pi)
+    middle = float((angles + 0.5 * gaps)[np.argmax(gaps)])
+    return 16.0 * np.cos(middle), 11.0 * np.sin(middle)
+
+
+def network_series(result: NetworkResult, *, samples: int = 400, title: str = "") -> Figure:
+    """Backlog, rate and loss of each link in the first run against time: its last samples."""
+    if not len(result.watched_time_s):
+        raise InvalidValue("result", "no time series", "one that was made with watch=True")
+    figure = ShownFigure(figsize=(9.0, 7.0), layout="constrained")
+    panels = figure.subplots(3, 1, sharex=True)
+    t = result.watched_time_s[-samples:]
+    units = ((1e3, "backlog [kB]"), (1e6, "rate [Mbit/s]"), (1e3, "loss [kB a sample]"))
+    for axes, series, (unit, what) in zip(panels, result.watched, units, strict=True):
+        for name, values in zip(result.links, series, strict=True):
+            axes.plot(t, values[-samples:] / unit, lw=1.2, label=name)
+        axes.set_ylabel(what)
+        axes.grid(color="#dddddd", lw=0.6)
+        axes.set_ylim(bottom=0.0)
+    panels[-1].set_xlabel("time [s]")
+    if len(result.links) <= 12:
+        for text in panels[0].legend(fontsize=9, ncols=6, loc="upper left").get_texts():
+            text.set_parse_math(False)
+    shown = figure.suptitle(title or f"{result.scenario.name} ({result.simulator}), first run", fontsize=11)
+    shown.set_parse_math(False)
+    return figure

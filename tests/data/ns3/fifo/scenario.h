@@ -1,0 +1,57 @@
+// Made by netctrl export ns3: do not edit.
+
+#ifndef NETCTRL_SCENARIO_H
+#define NETCTRL_SCENARIO_H
+
+#include "netctrl-fifo-tables.h"
+
+namespace netctrl
+{
+
+inline constexpr const char* kScenario = "access link";
+inline constexpr double kInterval = 1.0; ///< Ts [s]
+inline constexpr int64_t kPeriods = 10;
+inline constexpr int64_t kOpenPeriods = 0; ///< in which regulators are open, before the law is switched on
+inline constexpr int64_t kDuration = 10000000000; ///< [ns]
+inline constexpr double kSeconds = 10.0; ///< [s]
+inline constexpr uint64_t kCapacity = 100000000U; ///< of each hop [bit/s]
+inline constexpr int kHops = 1;
+inline constexpr int kFlows = 6; ///< behind regulators
+inline constexpr uint32_t kLimit = 100U; ///< packets in a node, the one being sent included
+inline constexpr uint32_t kSize = 1000U; ///< of packets that are not premium, on the wire [byte]
+inline constexpr uint32_t kPremiumSize = 1000U; ///< of premium packets, on the wire [byte]
+inline constexpr uint32_t kPacketSize = 998U; ///< of the largest IP packets [byte]
+inline constexpr double kPremiumPeriod = 0.008; ///< between premium packets [s]
+inline constexpr double kSpacing = 8e-05; ///< between packets of a burst [s]
+inline constexpr double kBaseDelay = 0.00036; ///< added to each delay [s]
+inline constexpr double kRateUnit = 1000000.0; ///< of the law's first input [bit/s]
+
+/// flows, burst, share, offered [bit/s]
+inline const std::vector<SourceRow> kSources = {
+    {2, 10, 0.3333333333333333, 100000000.0},
+    {2, 10, 0.3333333333333333, 100000000.0},
+    {2, 10, 0.3333333333333333, 100000000.0},
+};
+
+/// source, start [s], stop [s], rate [bit/s]
+inline const std::vector<FailureRow> kFailures = {
+};
+
+/// hop, rate [bit/s], burst
+inline const std::vector<CrossRow> kCross = {
+};
+
+/// outputs of the law: measurement, and what one of its unit is in the law's
+inline const std::vector<Signal> kSignals = {
+    {&Sample::delayMs, 1.0},
+    {&Sample::jitterMs, 1.0},
+};
+
+/// from a period on: what is asked for, in the law's units
+inline const std::vector<ReferenceRow> kReferences = {
+    {0, {0.676, 0.361}},
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_SCENARIO_H
