@@ -61,6 +61,7 @@ FIGURES = (
     "mpcc/fig03",
     "mpcc/fig05",
     "mpcc/fig06",
+    "mpcc/weights",
 )
 IN_NS3 = ("connet/ns3",)
 """Left out where there is no ns-3: a simulator isn't beside itself."""
