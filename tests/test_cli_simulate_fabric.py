@@ -8,6 +8,7 @@ import re
 import pandas as pd
 import pytest
 
+import netctrl
 from netctrl.simulate.__main__ import main
 
 SMALL = """
@@ -59,11 +60,28 @@ def test_a_seed_instead_of_the_files(capsys) -> None:
     assert shown[0] != shown[1]
 
 
+def test_a_design_is_what_senders_run(capsys, folder) -> None:
+    law = netctrl.mpcc(4, 1e11, 8e-6, delayed=True, window_weight=3.0)
+    law.save(folder / "law.json")
+    assert main(["s.toml", "--json", "--design", "law.json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    scheme = content["scenario"]["scheme"]
+    assert (scheme["kind"], scheme["variant"], scheme["window_weight"]) == ("mpcc", "delayed", 3.0)
+    assert scheme["window"] == pytest.approx(law.inputs.window_bytes)
+    assert len(content["provenance"]["input_hashes"]) == 2
+    netctrl.arc(50).save(folder / "arc.json")
+    assert main(["s.toml", "--design", "arc.json"]) == 2
+    assert "is a Design of arc, takes one of mpcc" in capsys.readouterr().err
+    netctrl.mpcc(4, 1e11, 8e-6, window_weight=0.0).save(folder / "greedy.json")
+    assert main(["s.toml", "--design", "greedy.json"]) == 2
+    assert "window_weight" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         (["s.toml", "--runs", "3"], "--runs: got '3', takes no value for a data centre's scenario"),
-        (["s.toml", "--design", "d.json"], "--design: got 'd.json', takes no value for a data centre's scenario"),
+        (["s.toml", "--design", "d.json"], "d.json"),
         (["s.toml", "-o", "result.json"], "takes a file name that ends in .csv or .parquet"),
     ],
 )

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netctrl.model.fabric_scheme import SCHEMES, Dcqcn, Dctcp, Hpcc, Mpcc, Timely
+from netctrl.mpc.explicit_kernel import riccati_gain
 from netctrl.runtime.congestion import OWN, RATE, STATES, WINDOW, Acknowledged
 from netctrl.runtime.congestion_laws import LAWS, law_of, law_paths, mpcc_gains, parameters_of, step_law
 from netctrl.runtime.dcqcn import dcqcn_timers
 from netctrl.runtime.hpcc import inflight
-from netctrl.runtime.mpcc import fair_state, horizon_gain, predicted_queue
+from netctrl.runtime.mpcc import fair_state, predicted_queue
 
 # One hop of 1 Gbit/s, 34.752 us, as in section 5.2 of the thesis.
 PATHS = np.array([[34752.0, 4344.0, 1e9, 1.0, 1e9, 0.0, 0.0, 0.0, 0.0]])
@@ -62,7 +63,7 @@ def test_every_scheme_has_a_law_and_parameters() -> None:
     ],
 )
 def test_gains_of_the_theory_note(weight, horizon, gain) -> None:
-    assert horizon_gain(1.0 / 3.0, horizon, 1.0, weight) == pytest.approx(gain, abs=6e-11)
+    assert riccati_gain(1.0 / 3.0, horizon, 1.0, weight) == pytest.approx(gain, abs=6e-11)
 
 
 @given(st.floats(1e-3, 1e3), st.integers(1, 30), st.floats(1e-2, 1e2), st.floats(1e-2, 1e2))
@@ -74,7 +75,7 @@ def test_the_recursion_is_its_closed_form(B, P, queue_weight, window_weight) -> 
         closed *= sinh(P * theta) / cosh((P + 0.5) * theta)
     else:
         closed *= np.exp(-0.5 * theta)
-    assert horizon_gain(B, P, queue_weight, window_weight) == pytest.approx(closed, rel=1e-9)
+    assert riccati_gain(B, P, queue_weight, window_weight) == pytest.approx(closed, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from netctrl.export import ns3_fabric
 from netctrl.export.ns3_fabric import FIXED_FILES, SHARED_FILES, render
 from netctrl.export.ns3_run import find_ns3
 from netctrl.model.artifact import Provenance
-from netctrl.model.fabric_design import design_dumbbell, design_gains, design_scheme
+from netctrl.model.fabric_design import design_dumbbell, design_gains
 from netctrl.model.fabric_scenario import (
     Dumbbell,
     FabricFlow,
@@ -34,7 +34,7 @@ from netctrl.model.fabric_scenario import (
     Watch,
     read_fabric_scenario,
 )
-from netctrl.model.fabric_scheme import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
+from netctrl.model.fabric_scheme import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely, mpcc_scheme
 from netctrl.runtime.congestion import BDP, HOPS, RATES_AT, STATES, WINDOW, Acknowledged
 from netctrl.runtime.fabric_plan import FabricPlan
 from netctrl.runtime.mpcc import mpcc
@@ -78,7 +78,7 @@ def fat_tree(**fields) -> FabricScenario:
 
 def cases() -> dict[str, dict[str, str]]:
     design = thesis()
-    plant = design_dumbbell(design.inputs, design.law)
+    plant = design_dumbbell(design.law)
     plan = fabric_plan(plant, design_gains(design.law))
     tree = fat_tree()
     peer = fat_tree(scheme=Dctcp(initial_window=1e4), topology=Dumbbell(), watch=Watch(), buffer=None)
@@ -140,7 +140,7 @@ def test_more_flows_than_tcp_has_ports_are_refused(monkeypatch):
 
 def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
     design = thesis()
-    plant = design_dumbbell(design.inputs, design.law)
+    plant = design_dumbbell(design.law)
     plan = fabric_plan(plant, design_gains(design.law))
     own = fabric_plan(msgspec.structs.replace(plant, scheme=FixedWindow()))
     assert own.paths[0, 0] == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
@@ -153,7 +153,7 @@ def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
 def test_the_simulator_s_own_gains_are_those_of_a_design():
     design = thesis()
     scenario = msgspec.structs.replace(
-        read_fabric_scenario(scenario_path("mpcc-dumbbell")), scheme=design_scheme(design.inputs, design.law)
+        read_fabric_scenario(scenario_path("mpcc-dumbbell")), scheme=mpcc_scheme(design.law)
     )
     made = fabric_plan(scenario).gains[0, 1:13]
     np.testing.assert_allclose(made, design.law.table.gain, rtol=1e-12)
@@ -162,10 +162,10 @@ def test_the_simulator_s_own_gains_are_those_of_a_design():
 def test_a_design_that_is_no_dumbbell_is_refused():
     short = netctrl.mpcc(4, 1e9, 20e-6)
     with pytest.raises(InvalidValue, match="on the wires of a dumbbell"):
-        design_dumbbell(short.inputs, short.law)
+        design_dumbbell(short.law)
     small = netctrl.mpcc(4, 1e9, 1e-4, packet_size_bytes=100.0)
     with pytest.raises(InvalidValue, match="which headers take"):
-        design_dumbbell(small.inputs, small.law)
+        design_dumbbell(small.law)
     late = netctrl.mpcc(4, 1e9, 1e-4, table=(2, 8))
     with pytest.raises(InvalidValue, match="from 1 flow on"):
         design_gains(late.law)

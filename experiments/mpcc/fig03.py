@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from common import Outcome
+from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 from netctrl.model.fabric_result import FabricResult
@@ -72,7 +72,7 @@ def main(*, full: bool = False) -> Outcome:
         "fig35-input": float(first.left_ns) * 1e-6,
         "fig35-feedback": float(first.time_ns) * 1e-6,
     }
-    figure = Figure(figsize=(11.0, 7.0), layout="constrained")
+    figure = Figure(figsize=(11.0, 8.2), layout="constrained")
     panels = figure.subplots(2, 2).ravel()
     series = {"Fig. 3.2: no window": steady, "Fig. 3.4: windows of 3750 B": bounded, "Fig. 3.5: links of 1 ms": late}
     frames = []
@@ -94,4 +94,5 @@ def main(*, full: bool = False) -> Outcome:
         axes.grid(color="#dddddd", lw=0.6)
         axes.legend(fontsize=8)
     figure.suptitle("MPCC thesis, chapter 3: four senders of 1 Gbit/s, one receiver", fontsize=11)
+    figure.supxlabel(verdicts("mpcc", "Fig. 3.2", "Fig. 3.3", "Fig. 3.4", "Fig. 3.5, links of 1 ms"), fontsize=8.5)
     return Outcome("fig03", "mpcc", pd.concat(frames, ignore_index=True), figure, computed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pandas as pd
-from common import Outcome
+from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 from netctrl.datasets import scenario_path
@@ -44,13 +44,13 @@ def staggered(scheme: Scheme) -> FabricResult:
     )
 
 
-def sixteen(variant: str) -> tuple[float, float]:
+def sixteen(variant: str, weight: float = 1.0, horizon: int = 5) -> tuple[float, float]:
     """(utilization, queue that acknowledgements tell over P_BD) from 1 to 5 ms: 16 flows, 100 Gbit/s, 71 packets."""
     flows = tuple(FabricFlow(source=i, target=16, size=1e9) for i in range(16))
     result = simulate_fabric(
         FabricScenario(
             topology=Dumbbell(senders=16, host_rate=1e11),
-            scheme=Mpcc(variant=variant),  # ty: ignore[invalid-argument-type]
+            scheme=Mpcc(variant=variant, window_weight=weight, horizon=horizon),  # ty: ignore[invalid-argument-type]
             flows=flows,
             duration=5e-3,
             packets=Packets(clock="ns-3"),
@@ -80,7 +80,7 @@ def main(*, full: bool = False) -> Outcome:
     for variant in VARIANTS:
         utilization, queue = sixteen(variant)
         computed |= {f"sixteen-{variant}": utilization, f"sixteen-{variant}-queue": queue}
-    figure = Figure(figsize=(12.0, 6.4), layout="constrained")
+    figure = Figure(figsize=(12.0, 7.4), layout="constrained")
     frames = []
     for column, (name, result) in zip(figure.subplots(2, len(shown)).T, shown.items(), strict=True):
         rates = result.throughput() / 1e9
@@ -95,6 +95,7 @@ def main(*, full: bool = False) -> Outcome:
         column[0].legend(fontsize=8)
         bins = {"series": name, "time_ms": 2.0 * np.arange(rates.shape[1])}
         frames.append(pd.DataFrame(bins | {f"flow_{place + 1}_gbit_per_s": each for place, each in enumerate(rates)}))
+    figure.supxlabel(verdicts("mpcc", "Fig. 5.3", "Fig. 5.4"), fontsize=8.5)
     table = pd.DataFrame(
         [(name, *np.round(result.finish_ns * 1e-6, 1)) for name, result in shown.items()],
         columns=["scheme", *(f"flow {place} done [ms]" for place in range(1, 5))],

@@ -6,7 +6,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
-from common import Outcome
+from common import Outcome, verdicts
 from matplotlib.figure import Figure
 from mpcc.fat_tree import CLASSES, LOADS, NAME, QUANTILES, RESULTS, SCHEMES, SENDING
 
@@ -75,7 +75,7 @@ def main(*, full: bool = False) -> Outcome:
 
 
 def picture(slow: pd.DataFrame, queues: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(16.0, 14.0), layout="constrained")
+    figure = Figure(figsize=(17.0, 15.0), layout="constrained")
     panels = figure.subplots(4, 4)
     for place, case in enumerate(CASES):
         row, column = 2 * (place // 4), place % 4
@@ -101,4 +101,5 @@ def picture(slow: pd.DataFrame, queues: pd.DataFrame) -> Figure:
     figure.suptitle(
         "MPCC thesis, section 5.4 (Figs. 5.6 to 5.9): fat tree of 16 hosts, means over five seeds", fontsize=11
     )
+    figure.supxlabel(verdicts("mpcc", "Fig. 5.6, Fig. 5.8", "Fig. 5.7, Fig. 5.9"), fontsize=9)
     return figure

@@ -117,7 +117,7 @@ def ns3(
         if path is not None and not run_it:
             raise InvalidValue(name, path, "a file only with --run")
     network = network_scenario_for(scenario, design, seed)
-    fabric = fabric_scenario_for(scenario, seed)
+    fabric = fabric_scenario_for(scenario, design, seed)
     loop = None if network is not None else _connet_design(design)
     windows = None if network is not None else _mpcc_design(design)
     of_connet = {"reference": reference, "measured": measured, "governor": governor or None}
@@ -431,27 +431,20 @@ def _fabric_json(result: FabricResult, ns3: Ns3) -> str:
 
 
 def _fabric_chosen(job: _FabricJob) -> FabricScenario:
-    """The scenario with the Design's law, or the Design's plant."""
+    """The scenario, which has the Design's law, or the Design's plant."""
     import msgspec
 
-    from netctrl.model.fabric_design import design_dumbbell, design_scheme
+    from netctrl.model.fabric_design import design_dumbbell
 
-    if job.law is None or job.design is None:
-        if job.given is None or job.design is not None:
-            takes = "a Design of mpcc with a data centre's scenario"
-            raise InvalidValue("design", job.design, takes)
+    if job.given is not None:
         return job.given
+    if job.law is None or job.scenario is not None:
+        takes = "a data centre's scenario, with a topology, for a Design of mpcc"
+        raise InvalidValue("scenario", job.scenario, takes)
     try:
-        if job.given is not None:
-            return msgspec.structs.replace(job.given, scheme=design_scheme(job.law.inputs, job.law.law))
-        if job.scenario is not None:
-            takes = "a data centre's scenario, with a topology, for a Design of mpcc"
-            raise InvalidValue("scenario", job.scenario, takes)
-        plant = design_dumbbell(job.law.inputs, job.law.law)
+        plant = design_dumbbell(job.law.law)
     except InvalidValue as error:
-        if error.argument == "scenario":
-            raise
-        raise FileError(job.design, str(error)) from None
+        raise FileError(job.design or "", str(error)) from None
     return plant if job.seed is None else msgspec.structs.replace(plant, seed=job.seed)
 
 

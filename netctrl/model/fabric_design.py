@@ -1,4 +1,4 @@
-"""A Design of MPCC in a data centre: its law as a scheme, its gains by number of flows, its plant as a dumbbell."""
+"""A Design of MPCC in a data centre: its gains by number of flows, its plant as a dumbbell."""
 
 from __future__ import annotations
 
@@ -6,37 +6,16 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.model.fabric_scenario import Dumbbell, FabricFlow, FabricScenario, Packets, Watch
-from netctrl.model.fabric_scheme import Mpcc
+from netctrl.model.fabric_scheme import mpcc_scheme
 from netctrl.model.gain import MpccLaw
-from netctrl.model.mpcc import MpccInputs
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["design_dumbbell", "design_gains", "design_scheme"]
+__all__ = ["design_dumbbell", "design_gains"]
 
 _LINKS = 3
 _LEAST_S = 1e-2
 _ROUND_TRIPS = 300
 _WATCHED = 16
-
-
-def design_scheme(inputs: MpccInputs, law: MpccLaw) -> Mpcc:
-    """The Design's law as a scheme: its P_BD, D, packet, W of (A.1) and weights.
-
-    Raises
-    ------
-    InvalidValue
-        A weight that a scheme doesn't take.
-    """
-    return Mpcc(
-        variant="delayed" if law.delayed else "delay-free",
-        horizon=law.horizon,
-        queue_weight=law.queue_weight,
-        window_weight=law.window_weight,
-        bdp=law.bdp_bytes,
-        round_trip=law.rtt_s,
-        packet_size=law.packet_size_bytes,
-        window=inputs.window_bytes,
-    )
 
 
 def design_gains(law: MpccLaw) -> np.ndarray | None:
@@ -55,7 +34,7 @@ def design_gains(law: MpccLaw) -> np.ndarray | None:
     return np.concatenate([law.table.gain[:1], law.table.gain])
 
 
-def design_dumbbell(inputs: MpccInputs, law: MpccLaw) -> FabricScenario:
+def design_dumbbell(law: MpccLaw) -> FabricScenario:
     """The plant of a Design: N senders, each to a receiver of its own, through one link of R_out.
 
     Links have the delay that makes up the round trip; all flows last.
@@ -89,7 +68,7 @@ def design_dumbbell(inputs: MpccInputs, law: MpccLaw) -> FabricScenario:
             link_rate=law.bottleneck_bit_per_s,
             delay=delay,
         ),
-        scheme=design_scheme(inputs, law),
+        scheme=mpcc_scheme(law),
         flows=tuple(FabricFlow(source=i, target=law.flows + i, size=size) for i in range(law.flows)),
         packets=Packets(payload=payload, clock="nearest"),
         duration=duration,

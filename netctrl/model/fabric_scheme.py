@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from netctrl.errors import InvalidValue
+from netctrl.model.gain import MpccLaw
 from netctrl.model.quantity import (
     Duration,
     Rate,
@@ -24,7 +25,7 @@ from netctrl.model.quantity import (
     whole,
 )
 
-__all__ = ["SCHEMES", "Dcqcn", "Dctcp", "FixedWindow", "Hpcc", "Mpcc", "Scheme", "Timely"]
+__all__ = ["SCHEMES", "Dcqcn", "Dctcp", "FixedWindow", "Hpcc", "Mpcc", "Scheme", "Timely", "mpcc_scheme"]
 
 VARIANTS = ("delay-free", "delayed", "feed-forward", "hold")
 _PART = "a share above 0, below 1"
@@ -198,6 +199,20 @@ class Dcqcn(_Scheme, frozen=True, kw_only=True, tag="dcqcn"):
 SCHEMES = (FixedWindow, Mpcc, Hpcc, Dctcp, Timely, Dcqcn)
 Scheme = FixedWindow | Mpcc | Hpcc | Dctcp | Timely | Dcqcn
 """Every kind; in a file, `kind` tells which."""
+
+
+def mpcc_scheme(law: MpccLaw) -> Mpcc:
+    """A Design's law as senders run it: its windows, weights, and the interval that it was certified at."""
+    return Mpcc(
+        variant="delayed" if law.delayed else "delay-free",
+        horizon=law.horizon,
+        queue_weight=law.queue_weight,
+        window_weight=law.window_weight,
+        bdp=law.bdp_bytes,
+        round_trip=law.rtt_s,
+        packet_size=law.packet_size_bytes,
+        window=law.packet_size_bytes * law.rtt_s / law.interval_s,
+    )
 
 
 def _one_of(known: tuple[str, ...]):

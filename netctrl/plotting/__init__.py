@@ -16,7 +16,7 @@ from netctrl.model.identified import IdentifiedModel
 from netctrl.model.loop import DelayLoop
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.simulation import SimulationResult
-from netctrl.plotting.fabric import fabric_drawing, fabric_figure
+from netctrl.plotting.fabrics import fabric_figure, fabric_result
 from netctrl.plotting.identification import identification_figure, model_figure
 from netctrl.plotting.loops import arc_bode, arc_figure, bode, stability_map
 from netctrl.plotting.networks import network_figure, network_series
@@ -48,9 +48,9 @@ _FIGURES: dict[type, Callable[..., Figure]] = {
     StabilityMap: stability_map,
     SimulationResult: result_series,
     NetworkResult: network_series,
+    FabricResult: fabric_result,
     IdentificationResult: identification_figure,
     IdentifiedModel: model_figure,
-    FabricResult: fabric_drawing,
 }
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from numba import njit
 
 from netctrl.model.fabric_scheme import VARIANTS, Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, Timely
+from netctrl.mpc.explicit_kernel import riccati_gain
 from netctrl.runtime.congestion import BASE_RTT, BDP, LINE_RATE, PARAMETERS, Acknowledged
 from netctrl.runtime.dcqcn import dcqcn
 from netctrl.runtime.dctcp import dctcp
 from netctrl.runtime.hpcc import hpcc
-from netctrl.runtime.mpcc import horizon_gain, mpcc
+from netctrl.runtime.mpcc import mpcc
 from netctrl.runtime.timely import timely
 
 __all__ = ["DCQCN", "LAWS", "law_of", "law_paths", "mpcc_gains", "parameters_of", "start_window", "step_law"]
@@ -135,7 +136,7 @@ def mpcc_gains(scheme: Scheme, paths: np.ndarray, wire: float, most: int) -> np.
     for row, path in enumerate(paths):
         step = (scheme.packet_size or wire) * path[BASE_RTT] / scheme.window
         for flows in range(1, most + 1):
-            gains[row, flows] = horizon_gain(step * flows * path[LINE_RATE] / (8.0 * _NS * path[BDP]), *weights)
+            gains[row, flows] = riccati_gain(step * flows * path[LINE_RATE] / (8.0 * _NS * path[BDP]), *weights)
     return gains
 
 

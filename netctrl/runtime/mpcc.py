@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from netctrl.mpc.explicit_kernel import riccati_gain
 from netctrl.runtime.congestion import (
     BASE_RTT,
     BDP,
@@ -22,21 +23,12 @@ from netctrl.runtime.congestion import (
     Acknowledged,
 )
 
-__all__ = ["DELAYED", "DELAY_FREE", "FEED_FORWARD", "HOLD", "fair_state", "horizon_gain", "mpcc", "predicted_queue"]
+__all__ = ["DELAYED", "DELAY_FREE", "FEED_FORWARD", "HOLD", "fair_state", "mpcc", "predicted_queue"]
 
 DELAY_FREE, DELAYED, FEED_FORWARD, HOLD = range(4)
 VARIANT, PACKET, STEP_WINDOW, HORIZON, QUEUE_WEIGHT, WINDOW_WEIGHT = range(6)
 """Of the parameters: variant, packet and W of (A.1) [byte] (0: the flow's own, and no table), horizon, weights."""
 FED = OWN  # acknowledgements so far
-
-
-@njit(cache=True, error_model="numpy", nogil=True)
-def horizon_gain(B: float, horizon: int, queue_weight: float, window_weight: float) -> float:
-    """K_P of the scalar Riccati recursion s ← W_Q + s W_R/(W_R + B² s); K = B s/(W_R + B² s)."""
-    s = queue_weight
-    for _ in range(horizon - 1):
-        s = queue_weight + s * window_weight / (window_weight + B * B * s)
-    return B * s / (window_weight + B * B * s)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -119,7 +111,7 @@ def mpcc(
     if tabled:
         K = gains[seen.path, min(flows, gains.shape[1] - 1)]
     else:
-        K = horizon_gain(B, int(parameters[HORIZON]), parameters[QUEUE_WEIGHT], parameters[WINDOW_WEIGHT])
+        K = riccati_gain(B, int(parameters[HORIZON]), parameters[QUEUE_WEIGHT], parameters[WINDOW_WEIGHT])
     # 1 byte: a sender with nothing under way may send one packet, else it would never hear again.
     state[WINDOW] = min(max(c - K * queue, 1.0), P_BD)
     if variant == DELAYED:

@@ -6,7 +6,6 @@ RDMA: the receiver takes packets in order only, and the sender goes back to the 
 
 from __future__ import annotations
 
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -73,7 +72,7 @@ K_SEQ, K_PAYLOAD, K_SENT, K_NOTICE = (PACKET[name] for name in ("seq", "payload"
 S_SIZE, S_NEXT_BYTE, S_UNA, S_EXPECTED = (SLOT[name] for name in ("size", "next_byte", "una", "expected"))
 S_FARTHEST, S_PACE, S_NIC, S_NOTIFIED = (SLOT[name] for name in ("farthest", "pace", "nic", "notified"))
 S_PROGRESS, S_NACKED, S_PATH, S_WATCH = (SLOT[name] for name in ("progress", "nacked", "path", "watch"))
-S_TIMER_NEXT, S_SOURCE = SLOT["timer_next"], SLOT["source"]
+S_TIMER_NEXT = SLOT["timer_next"]
 F_START, F_SIZE, F_FINISH, F_ACKED = (FLOW[name] for name in ("start", "size", "finish", "acked"))
 F_NIC, F_PATH, F_WATCH = FLOW["nic"], FLOW["path"], FLOW["watch"]
 M_ACTIVE, M_NEXT_FLOW, M_COMPLETED, M_AGAIN = (META[name] for name in ("active", "next_flow", "completed", "again"))
@@ -199,7 +198,7 @@ def _packet(net: FabricState, hosts: Senders, s: int, now: int) -> int:
     if hosts.law == DCQCN:
         dcqcn_timers(hosts.parameters, law[s], now, payload, hosts.paths[slot[s, S_PATH], LINE_RATE])
     rate = law[s, RATE]
-    if rate < inf:
+    if rate < hosts.paths[slot[s, S_PATH], LINE_RATE]:  # the wire itself keeps line rate
         slot[s, S_PACE] = now + np.int64(min(size * 8e9 / rate, _LONGEST_GAP))
     meta[M_SENT] += 1
     meta[M_SENT_BYTES] += size

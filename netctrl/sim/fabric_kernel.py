@@ -5,7 +5,7 @@ changes nothing by that.
 
 All is inlined into `advance_fabric`, and numba's reference counts are off (`_nrt`: nothing is allocated here): with
 them each table is counted up and down again wherever a function takes it out of its tuple, which made the kernel some
-50 times slower. Only `advance_fabric` is cached on disk: after a change of what it calls, one file has to be touched.
+50 times slower. Only `advance_fabric` is cached on disk: delete it after a change of what it calls.
 """
 
 from __future__ import annotations

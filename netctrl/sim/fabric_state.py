@@ -37,11 +37,11 @@ HOPS_AT = len(PACKET)
 """First column of a packet's telemetry; of each hop: queue [byte], flows, bytes sent, time [ns]."""
 SLOT = columns(
     "next flow size next_byte una expected farthest ready wake pace nic done packets listed notified progress nacked "
-    "path watch hops timer timer_next source back_hops"
+    "path watch timer timer_next"
 )
 ROUTE_AT = len(SLOT)
 """First column of a slot's ports: there, and from ROUTE_AT + MOST_HOPS back."""
-FLOW = columns("start size finish acked nic path watch hops back_hops")
+FLOW = columns("start size finish acked nic path watch")
 FLOW_ROUTE_AT = len(FLOW)
 ENTRY = columns("time before after listed")
 META = columns(

@@ -72,7 +72,10 @@ def simulate(
     /,
     *,
     design: Annotated[
-        str | None, option("FILE", "a Design: for the links whose queue is arc or design, or for a network's rates")
+        str | None,
+        option(
+            "FILE", "a Design: for the links whose queue is arc or design, a network's rates, a data centre's senders"
+        ),
     ] = None,
     seed: Annotated[str | None, option("N", "a whole number from 0 to 4294967295, instead of the scenario's")] = None,
     runs: Annotated[str | None, option("N", "of a network's scenario, with 95 % intervals (20)")] = None,
@@ -93,7 +96,7 @@ def simulate(
     """Read the scenario, run it, write what was asked for."""
     picture = checked_plot(plot, output)
     network = network_scenario_for(scenario, design, seed)
-    fabric = fabric_scenario_for(scenario, seed)
+    fabric = fabric_scenario_for(scenario, design, seed)
     suffixes = RESULT_SUFFIXES if network is None and fabric is None else TABLE_SUFFIXES
     if output is not None and Path(output).suffix.lower() not in suffixes:
         raise InvalidValue("output", output, f"a file name that ends in {' or '.join(suffixes)}")
@@ -101,16 +104,16 @@ def simulate(
         raise InvalidValue("output", output, "another file than --design")
     files: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if fabric is not None:
-        for name, value in (("design", design), ("runs", runs), ("n_jobs", n_jobs)):
+        for name, value in (("runs", runs), ("n_jobs", n_jobs)):
             if value is not None:
-                raise InvalidValue(name, value, "no value for a data centre's scenario: it runs once, with its scheme")
+                raise InvalidValue(name, value, "no value for a data centre's scenario: it runs once")
     if scenario is not None and (network is not None or fabric is not None):
         check_places({"plot": plot, "output": output})
         found: NetworkResult | FabricResult
         if network is not None:
             found = _run_network(network, scenario, design, runs, n_jobs)
         elif fabric is not None:
-            found = _run_fabric(fabric, scenario)
+            found = _run_fabric(fabric, scenario, design)
         if plot is not None and picture is not None:
             files["plot"] = plot, lambda: picture_file(found.plot(), picture)
         if output is not None:
@@ -214,26 +217,36 @@ def _run_network(
         raise refused(error, scenario, design) from None
 
 
-def fabric_scenario_for(scenario: str | None, seed: str | None) -> FabricScenario | None:
-    """The data centre's scenario that a command line names; None where it names another kind."""
+def fabric_scenario_for(scenario: str | None, design: str | None, seed: str | None) -> FabricScenario | None:
+    """The data centre's scenario that a command line names, under a Design's law; None where it names another kind."""
     import msgspec
 
     from netctrl.datasets import scenario_path
+    from netctrl.model.artifact import MpccDesign, read_design
     from netctrl.model.fabric_scenario import read_fabric_scenario
+    from netctrl.model.fabric_scheme import mpcc_scheme
     from netctrl.model.toml import read_toml
 
     if scenario is None or "topology" not in read_toml(scenario_path(scenario)):
         return None
     chosen = read_fabric_scenario(scenario_path(scenario))
+    if design is not None:
+        law = read_design(design)
+        if not isinstance(law, MpccDesign):
+            raise FileError(design, f"is a Design of {law.method}, takes one of mpcc: a data centre's senders run it")
+        try:
+            chosen = msgspec.structs.replace(chosen, scheme=mpcc_scheme(law.law))
+        except InvalidValue as error:  # such as a weight of 0, which no scenario takes
+            raise FileError(design, str(error)) from None
     return chosen if seed is None else msgspec.structs.replace(chosen, seed=read_seed(seed))
 
 
-def _run_fabric(chosen: FabricScenario, scenario: str) -> FabricResult:
+def _run_fabric(chosen: FabricScenario, scenario: str, design: str | None) -> FabricResult:
     from netctrl.sim.fabric_run import simulate_fabric
 
     try:
         with progress_bar("simulating") as progress:
-            return simulate_fabric(chosen, progress=progress, argv=invocation(), inputs=inputs_of(scenario, None))
+            return simulate_fabric(chosen, progress=progress, argv=invocation(), inputs=inputs_of(scenario, design))
     except InvalidValue as error:
         raise FileError(scenario, str(error)) from None
 
@@ -252,8 +265,8 @@ def refused(error: InvalidValue, scenario: str, design: str | None) -> InvalidVa
     return FileError(scenario, str(error))
 
 
-def table_file(result: NetworkResult | FifoResult | FabricResult, suffix: str) -> bytes:
-    """One row a run and link, a period, or a flow, as .csv or .parquet."""
+def table_file(result: NetworkResult | FabricResult | FifoResult, suffix: str) -> bytes:
+    """One row a run and link, a flow, or a period, as .csv or .parquet."""
     frame = result.to_pandas()
     return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
 

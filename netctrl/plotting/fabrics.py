@@ -1,4 +1,4 @@
-"""Runs of data centres."""
+"""Data centres: slow-down by flow size, queues of switch ports."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from netctrl.model.fabric_result import SIZE_BINS, FabricResult
 from netctrl.plotting.style import ShownFigure
 
-__all__ = ["fabric_drawing", "fabric_figure"]
+__all__ = ["fabric_figure", "fabric_result"]
 
 
-def fabric_drawing(result: FabricResult, *, title: str = "") -> Figure:
+def fabric_result(result: FabricResult, *, title: str = "") -> Figure:
     """One run's `fabric_figure`."""
     return fabric_figure({str(type(result.scenario.scheme).__struct_config__.tag): result}, title=title)
 
