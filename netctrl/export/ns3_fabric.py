@@ -17,6 +17,7 @@ from netctrl.model.fabric_scheme import VARIANTS, Dctcp, FixedWindow, Mpcc
 from netctrl.runtime.congestion import BASE_RTT, BDP, LINE_RATE
 from netctrl.runtime.fabric_plan import FabricPlan
 from netctrl.runtime.mpcc import HORIZON, PACKET, QUEUE_WEIGHT, STEP_WINDOW, VARIANT, WINDOW_WEIGHT
+from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["FIXED_FILES", "HISTOGRAM_BINS", "HISTOGRAM_BYTES", "SHARED_FILES", "render"]
 
@@ -43,6 +44,7 @@ _PPP = 2
 _MOST_SIZE = 65_000
 _MOST_PORTS = 100_000
 _MOST_TCP = 50_000
+_LEAST_S = 1e-9
 _MOST_BUFFER = 2**32 - 1
 _A_LINE = 8
 _VARIANTS = dict(zip(VARIANTS, ("delayFree", "delayed", "feedForward", "hold"), strict=True))
@@ -98,6 +100,11 @@ def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
             raise InvalidValue(name, size, takes)
     if max(plan.payload + plan.overhead, plan.ack) > _MOST_SIZE:
         raise InvalidValue("packets.payload", plan.payload, f"packets of at most {_MOST_SIZE} bytes on the wire")
+    fastest = float(plan.ports.rate.max())
+    shortest = min(1 + plan.overhead, plan.ack)
+    if shortest * BITS_PER_BYTE / fastest < _LEAST_S:
+        takes = f"links on which a packet of {shortest} bytes takes {_LEAST_S:g} s or more: ns-3 counts in ns"
+        raise InvalidValue("topology", f"{fastest:g} bit/s", takes)
     if len(plan.ports.names) > _MOST_PORTS:
         raise InvalidValue("topology", f"{len(plan.ports.names)} ports", f"at most {_MOST_PORTS}: links have addresses")
     if scenario.buffer is not None and not plan.ack <= scenario.buffer <= _MOST_BUFFER:
@@ -233,7 +240,8 @@ def _ports(scenario: FabricScenario, plan: FabricPlan) -> list[str]:
     ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
     number = {end: place for place, end in enumerate(ends)}
     watched = {name: place for place, name in enumerate(scenario.watch.ports)}
-    threshold = np.where(ports.threshold > _MOST_BUFFER, 0, ports.threshold).tolist()
+    marks = isinstance(scenario.scheme, Dctcp)
+    threshold = (np.minimum(ports.threshold, _MOST_BUFFER) if marks else np.zeros_like(ports.threshold)).tolist()
     columns = zip(ends, ports.rate.tolist(), ports.delay.tolist(), threshold, ports.names, strict=True)
     return [
         row([str(a), str(b), f"{rate}U", str(delay), str(number[b, a]), str(watched.get(name, -1)), str(K)])
