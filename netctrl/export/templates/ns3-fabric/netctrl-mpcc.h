@@ -133,6 +133,7 @@ class MpccWindow
           m_window(path.startWindow),
           m_scale(law.packet * path.roundTrip * path.lineRate / (8e9 * path.bdp)),
           m_ratio(law.queueWeight / law.windowWeight),
+          m_steps(law.stepWindow / law.packet),
           m_history(law.variant == Variant::delayed ? std::max<std::size_t>(law.history, 1) : 0)
     {
     }
@@ -171,7 +172,9 @@ class MpccWindow
         m_window = std::min(std::max(fair - gain * queue, 1.0), m_path.bdp);
         if (delayed)
         {
-            m_history[m_fed++ % m_history.size()] = m_window;
+            m_history[m_next] = m_window;
+            m_next = m_next + 1 == m_history.size() ? 0 : m_next + 1;
+            m_fed += m_fed < m_history.size();
         }
         return m_window;
     }
@@ -180,10 +183,13 @@ class MpccWindow
     /// Q + B sum of (W(k - i) - c), oldest first, never below 0 on its way (3.7).
     double Predict(double queue, double B, double fair, double step) const
     {
-        const std::size_t size = m_history.size();
-        for (std::size_t i = std::min({static_cast<std::size_t>(step / m_law.packet), m_fed, size}); i > 0; --i)
+        const double steps = m_law.stepWindow > 0.0 ? m_steps : step / m_law.packet;
+        const std::size_t count = std::min(static_cast<std::size_t>(steps), m_fed);
+        std::size_t place = m_next >= count ? m_next - count : m_next + m_history.size() - count;
+        for (std::size_t i = 0; i < count; ++i)
         {
-            queue = std::max(queue + B * (m_history[(m_fed - i) % size] - fair), 0.0);
+            queue = std::max(queue + B * (m_history[place] - fair), 0.0);
+            place = place + 1 == m_history.size() ? 0 : place + 1;
         }
         return queue;
     }
@@ -193,8 +199,10 @@ class MpccWindow
     double m_window;
     double m_scale; ///< B times the window that it is for, of one flow: packet D R_in/(8 P_BD)
     double m_ratio; ///< W_Q/W_R
+    double m_steps; ///< under way with a given W of (A.1)
     std::vector<double> m_history; ///< ring
-    std::size_t m_fed = 0;         ///< acknowledgements so far
+    std::size_t m_next = 0; ///< place in it of the next
+    std::size_t m_fed = 0;  ///< how many are in it
 };
 
 } // namespace netctrl
