@@ -44,7 +44,8 @@ _PPP = 2
 _MOST_SIZE = 65_000
 _MOST_PORTS = 100_000
 _MOST_TCP = 50_000
-_LEAST_S = 1e-9
+_LEAST_S = 0.5e-9
+"""On a wire: ns-3 rounds to whole nanoseconds."""
 _MOST_BUFFER = 2**32 - 1
 _A_LINE = 8
 _VARIANTS = dict(zip(VARIANTS, ("delayFree", "delayed", "feedForward", "hold"), strict=True))
