@@ -8,7 +8,7 @@ from numba import njit
 __all__ = ["correct_lms", "energy"]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def energy(phi: np.ndarray) -> float:
     """|φ|²."""
     total = 0.0
@@ -17,7 +17,7 @@ def energy(phi: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def correct_lms(theta: np.ndarray, phi: np.ndarray, change: float) -> float:
     """θ ← θ + change φ in place, both (k,); gives |θ|² after it."""
     total = 0.0

@@ -11,7 +11,7 @@ from numba import njit
 __all__ = ["best_rate", "clipped", "freeze_deviation", "pacing_cost", "predicted_rtt"]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def predicted_rtt(theta: np.ndarray, phi: np.ndarray) -> float:
     """Eq. (1), θ'φ, of θ = (a_1 .. a_p, b_1 .. b_q) and φ = (ℓ(n−1) .. ℓ(n−p), r(n−1) .. r(n−q))."""
     total = 0.0
@@ -20,7 +20,7 @@ def predicted_rtt(theta: np.ndarray, phi: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def best_rate(
     psi: float, xi: float, b1: float, rtt_at_zero: float, mean_rtt: float, variance: float, mean_rate: float
 ) -> float:
@@ -29,13 +29,13 @@ def best_rate(
     return (pull + mean_rtt - rtt_at_zero) / b1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def clipped(rate: float, least: float, most: float) -> float:
     """The bounds of eq. (3): the cost is convex in r, so its least within them is the nearest to the free one."""
     return min(max(rate, least), most)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def pacing_cost(
     rate: float,
     psi: float,
@@ -52,7 +52,7 @@ def pacing_cost(
     return predicted / mean_rtt + psi * off * off / variance - xi * rate / mean_rate
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def freeze_deviation(psi: float, xi: float, b1: float, mean_rtt: float, mean_rate: float) -> float:
     """d* of d ← d² / d*, d* = 2ψ b_1 / (ξ/μ_r − b_1/μ_ℓ): below it the law freezes. inf where it always does."""
     pull = xi / mean_rate - b1 / mean_rtt
