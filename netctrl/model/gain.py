@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -311,9 +311,9 @@ class TargetRttPacer(_Pacer, frozen=True, tag="target-rtt-pacer"):
     """Pacing to a target RTT, without knowledge of the bottleneck: eq. (7) with the target in place of μ_ℓ, and
     ℓ̂ = F/Ĉ + (H/Ĉ)(r − Ĉ) for F in flight, a delivered rate Ĉ and a horizon H of the least RTT.
 
-    The target is the least RTT and a share of it, d = clip(`queue_share` − `queue_share_slope` ln w, `least_queue_share`,
-    `queue_share`) for a window of w packets, or one packet's time where that is longer: who sends more aims at less, so
-    that like flows come to like rates.
+    The target is the least RTT and a share of it, clip(`queue_share` − `queue_share_slope` ln w, `least_queue_share`,
+    `queue_share`) for a window of w packets, or one packet's time where that is longer: who sends more aims at less,
+    so that like flows come to like rates.
 
     Source: docs/pacing.md, after the theory that the pacing paper leaves open.
     """

@@ -29,6 +29,8 @@ HEAD = len(ARX_FIELDS)
 _PSI, _XI, _PERIOD, _LEAST, _MOST, _P, _K, _STEP, _NORMALISED, _GAMMA, _GUARDED, _RATE_UNIT = range(12)
 _FIRST_SLOPE, _SLOPE_FLOOR, _DEVIATION_FLOOR, _LIMIT, _START = range(12, 17)
 
+_DUE = 1.0 - 1e-6  # times are rounded
+
 
 def arx_settings(law: ArxPacer) -> np.ndarray:
     """(17,) what a law's kernel needs; rates in the law's unit."""
@@ -36,7 +38,15 @@ def arx_settings(law: ArxPacer) -> np.ndarray:
     return np.array(
         [
             *(law.psi, law.xi, law.period_s, law.least_rate_bit_per_s / unit, law.max_rate_bit_per_s / unit),
-            *(law.past_rtts, law.past_rtts + law.past_rates, law.step, law.normalised, law.smoothing, law.guarded, unit),
+            *(
+                law.past_rtts,
+                law.past_rtts + law.past_rates,
+                law.step,
+                law.normalised,
+                law.smoothing,
+                law.guarded,
+                unit,
+            ),
             *(law.first_slope, law.slope_floor, law.deviation_floor, law.theta_limit, law.start_rate_bit_per_s / unit),
         ]
     )
@@ -122,7 +132,7 @@ def arx_step(state: np.ndarray, settings: np.ndarray, time: float, sample: float
         state[BAD_TIME] += 1.0
         return state[RATE]
     # What a rate does is seen one RTT later: between, samples tell nothing about it.
-    if guarded and time - state[TIME] < max(settings[_PERIOD], sample):
+    if guarded and time - state[TIME] < _DUE * max(settings[_PERIOD], sample):
         return state[RATE]
     if state[UNIT] == 0.0:
         state[UNIT] = sample

@@ -1,0 +1,225 @@
+"""Pacing to a target RTT, one sample at a time, compiled; nothing is checked here (`netctrl.runtime.pacing`).
+
+What is in flight, F, over the delivered rate Ĉ is the RTT that the next packet will see, whatever its delay: so the
+prediction needs no history of rates. While a queue stands, the delivered rate is the flow's share of the bottleneck.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite, log
+
+import numpy as np
+from numba import njit, prange
+
+from netctrl.model.gain import TargetRttPacer
+from netctrl.mpc.pacing_kernel import best_rate, clipped
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["TARGET_FIELDS", "target_many", "target_settings", "target_start", "target_step"]
+
+_RING = 32
+TARGET_FIELDS = (
+    *("time_s", "applied_s", "rate", "least_rtt", "target_rtt", "delivered_rate", "prediction", "samples", "phase"),
+    *("recent_rtt", "free_since_s", "probe_s", "drain_until_s", "lowest_rtt", "lowest_rtt_before", "highest_rtt"),
+    *("highest_rate", "highest_rate_before", "foreign", "marks", "delivered_bytes"),
+    *("bad_rtt", "bad_time", "held", "floored", "resets"),
+)
+"""Names of a state's first places; then rings of 32 times [s] and of bytes delivered by them. Rates are in bit/s, RTTs
+in s; from `bad_rtt` on events are counted."""
+TIME, APPLIED, RATE, LEAST, TARGET, DELIVERED, PREDICTION, SAMPLES, PHASE = range(9)
+RECENT, FREE_SINCE, PROBE, DRAIN_UNTIL, LOWEST, LOWEST_BEFORE, HIGHEST = range(9, 16)
+HIGHEST_RATE, HIGHEST_RATE_BEFORE, FOREIGN, MARKS, BYTES = range(16, 21)
+BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(21, 26)
+HEAD = len(TARGET_FIELDS)
+START, CRUISE, DRAIN = 0.0, 1.0, 2.0
+
+_PSI, _XI, _PERIOD, _FLOOR, _MOST, _PACKET, _SHARE, _SLOPE, _LEAST_SHARE, _INTERVAL, _START_GROWTH = range(11)
+_GROWTH, _DECREASE, _PROBE_S, _PROBE_RTTS, _DRAIN_SHARE, _COMPETITIVE, _START_RATE = range(11, 18)
+
+_BUSY = 0.25  # of the target's queue: from there on one stands
+_FREE_RTTS = 2.0
+_FOREIGN = 2.0  # targets: a queue that never falls below is somebody else's
+_FOLLOW = 0.8  # of the highest queue, where it is
+_KEPT = 0.25  # of the greatest delivered rate of the last two periods
+_DUE = 1.0 - 1e-6  # times are rounded
+
+
+def target_settings(law: TargetRttPacer) -> np.ndarray:
+    """(18,) what a law's kernel needs."""
+    return np.array(
+        [
+            *(law.psi, law.xi, law.period_s, law.least_rate_bit_per_s, law.max_rate_bit_per_s),
+            *(law.packet_size_bytes, law.queue_share, law.queue_share_slope, law.least_queue_share, law.interval_share),
+            *(law.start_growth, law.growth, law.decrease, law.probe_s, law.probe_rtts, law.drain_share),
+            *(law.competitive, law.start_rate_bit_per_s),
+        ]
+    )
+
+
+def target_start(law: TargetRttPacer) -> np.ndarray:
+    """The state before the first sample."""
+    state = np.zeros(HEAD + 2 * _RING)
+    state[TIME] = state[APPLIED] = -inf
+    state[RATE] = law.start_rate_bit_per_s
+    state[LEAST] = state[RECENT] = state[LOWEST] = state[LOWEST_BEFORE] = inf
+    return state
+
+
+@njit(cache=True, error_model="numpy")
+def _delivered_rate(state: np.ndarray, time: float, delivered: float) -> float:
+    """Over the last round trip, as near as the ring's marks tell [bit/s]; −1 before there are two. Adds a mark."""
+    marks = int(state[MARKS])
+    found = -1.0
+    for back in range(1, min(marks, _RING) + 1):
+        at = (marks - back) % _RING
+        span = time - state[HEAD + at]
+        if span > 0.0:
+            found = BITS_PER_BYTE * (delivered - state[HEAD + _RING + at]) / span
+        if span >= state[LEAST]:
+            break
+    at = marks % _RING
+    state[HEAD + at] = time
+    state[HEAD + _RING + at] = delivered
+    state[MARKS] += 1.0
+    return found
+
+
+@njit(cache=True, error_model="numpy")
+def _target_queue(state: np.ndarray, settings: np.ndarray) -> float:
+    """d [s]: a share of the least RTT that falls with the window, at least a packet's time."""
+    packet = BITS_PER_BYTE * settings[_PACKET] / state[DELIVERED]
+    window = max(state[LEAST] / packet, 1.0)
+    share = settings[_SHARE] - settings[_SLOPE] * log(window)
+    queue = max(clipped(share, settings[_LEAST_SHARE], settings[_SHARE]) * state[LEAST], packet)
+    if state[FOREIGN] > 0.0:
+        queue = max(queue, _FOLLOW * (state[FOREIGN] - state[LEAST]))
+    return queue
+
+
+@njit(cache=True, error_model="numpy")
+def _next_period(state: np.ndarray, settings: np.ndarray, time: float) -> None:
+    """After a drain: the least RTT is that of this period and the one before."""
+    queue = state[TARGET] - state[LEAST]
+    foreign = settings[_COMPETITIVE] > 0.0 and state[LOWEST] - state[LEAST] > _FOREIGN * _own_queue(queue, state)
+    state[FOREIGN] = state[HIGHEST] if foreign else 0.0
+    if not foreign:
+        state[LEAST] = min(state[LOWEST], state[LOWEST_BEFORE])
+    state[LOWEST_BEFORE] = state[LOWEST]
+    state[HIGHEST_RATE_BEFORE] = state[HIGHEST_RATE]
+    state[LOWEST] = inf
+    state[HIGHEST] = state[HIGHEST_RATE] = 0.0
+    state[PROBE] = time + max(settings[_PROBE_S], settings[_PROBE_RTTS] * state[LEAST])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _own_queue(queue: float, state: np.ndarray) -> float:
+    """The target's queue without what others keep up."""
+    return queue if state[FOREIGN] == 0.0 else min(queue, 0.1 * state[LEAST])
+
+
+@njit(cache=True, error_model="numpy")
+def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: float, in_flight: float) -> float:
+    """By phase: growth until a queue is seen; eq. (7); growth where none is left; a drain."""
+    C, base = state[DELIVERED], state[LEAST]
+    wanted = _target_queue(state, settings)
+    state[TARGET] = base + wanted
+    if state[PHASE] == START:
+        if queue <= wanted:
+            return settings[_START_GROWTH] * C
+        state[PHASE] = CRUISE
+        state[PROBE] = time + max(settings[_PROBE_S], settings[_PROBE_RTTS] * base)
+    if queue > _BUSY * wanted:
+        state[FREE_SINCE] = time
+    if isfinite(in_flight):
+        state[PREDICTION], horizon = BITS_PER_BYTE * in_flight / C, base
+    else:  # the RTT of now, which doesn't tell what is under way: half as fast
+        state[PREDICTION], horizon = base + queue, 2.0 * base
+    if state[PHASE] == CRUISE and time >= state[PROBE]:
+        state[PHASE] = DRAIN
+        state[DRAIN_UNTIL] = time + 2.0 * base
+    if state[PHASE] == DRAIN:
+        if time < state[DRAIN_UNTIL]:
+            low = state[PREDICTION] <= settings[_DRAIN_SHARE] * base
+            return C if low else 0.5 * (1.0 + settings[_DECREASE]) * C
+        state[PHASE] = CRUISE
+        state[FREE_SINCE] = time
+        _next_period(state, settings, time)
+    if time - state[FREE_SINCE] > _FREE_RTTS * base:
+        return settings[_GROWTH] * C
+    free = best_rate(
+        settings[_PSI],
+        settings[_XI],
+        horizon / C,
+        state[PREDICTION] - horizon,
+        state[TARGET],
+        wanted * wanted,
+        C,
+    )
+    return clipped(free, settings[_DECREASE] * C, settings[_GROWTH] * C)
+
+
+@njit(cache=True, error_model="numpy")
+def _listen(state: np.ndarray, rtt: float) -> None:
+    """What every sample adds, between two rates too."""
+    state[SAMPLES] += 1.0
+    state[RECENT] = min(state[RECENT], rtt)
+    state[LOWEST] = min(state[LOWEST], rtt)
+    state[LEAST] = min(state[LEAST], rtt)
+    state[HIGHEST] = max(state[HIGHEST], rtt)
+
+
+@njit(cache=True, error_model="numpy")
+def target_step(
+    state: np.ndarray, settings: np.ndarray, time: float, rtt: float, delivered: float, in_flight: float
+) -> float:
+    """One RTT [s] at a time [s], bytes delivered so far and in flight (NaN: not known); changes the state in place and
+    gives the rate in force [bit/s]."""
+    if not 0.0 < rtt < inf:
+        state[BAD_RTT] += 1.0
+        return state[RATE]
+    if not (isfinite(time) and time >= state[TIME]):
+        state[BAD_TIME] += 1.0
+        return state[RATE]
+    if not (isfinite(delivered) and delivered >= state[BYTES]):
+        state[HELD] += 1.0
+        return state[RATE]
+    state[TIME] = time
+    state[BYTES] = delivered
+    _listen(state, rtt)
+    if time - state[APPLIED] < _DUE * max(settings[_PERIOD], settings[_INTERVAL] * state[LEAST]):
+        return state[RATE]
+    queue = state[RECENT] - state[LEAST]
+    state[APPLIED] = time
+    state[RECENT] = inf
+    seen = _delivered_rate(state, time, delivered)
+    if seen <= 0.0:
+        state[HELD] += seen == 0.0
+        return state[RATE]
+    state[HIGHEST_RATE] = max(state[HIGHEST_RATE], seen)
+    busy = state[TARGET] > 0.0 and queue > _BUSY * (state[TARGET] - state[LEAST])
+    state[DELIVERED] = seen if busy or state[PHASE] == START else max(seen, state[DELIVERED])
+    rate = _rate_wanted(state, settings, time, queue, in_flight)
+    kept = _KEPT * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE])
+    if rate < max(settings[_FLOOR], kept):
+        state[FLOORED] += 1.0
+    state[RATE] = clipped(rate, max(settings[_FLOOR], kept), settings[_MOST])
+    return state[RATE]
+
+
+@njit(cache=True, parallel=True, error_model="numpy")
+def target_many(
+    states: np.ndarray,
+    settings: np.ndarray,
+    times: np.ndarray,
+    rtts: np.ndarray,
+    delivered: np.ndarray,
+    in_flight: np.ndarray,
+    rates: np.ndarray,
+) -> None:
+    """`target_step` of many flows: states (n, s), times (T,), the others (n, T); fills rates (n, T) [bit/s]."""
+    for flow in prange(len(states)):
+        state = states[flow]
+        for t in range(len(times)):
+            rates[flow, t] = target_step(
+                state, settings, times[t], rtts[flow, t], delivered[flow, t], in_flight[flow, t]
+            )
