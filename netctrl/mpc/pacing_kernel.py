@@ -55,5 +55,6 @@ def pacing_cost(
 @njit(cache=True, error_model="numpy")
 def freeze_deviation(psi: float, xi: float, b1: float, mean_rtt: float, mean_rate: float) -> float:
     """d* of d ← d² / d*, d* = 2ψ b_1 / (ξ/μ_r − b_1/μ_ℓ): below it the law freezes. inf where it always does."""
-    pull = xi / mean_rate - b1 / mean_rtt
-    return 2.0 * psi * abs(b1) / pull if pull > 0.0 else np.inf
+    wish, cost = xi / mean_rate, b1 / mean_rtt
+    # Where they are equal but for rounding, nothing pulls.
+    return 2.0 * psi * abs(b1) / (wish - cost) if wish - cost > 1e-12 * wish else np.inf

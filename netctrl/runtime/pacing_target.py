@@ -152,7 +152,7 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
         horizon / C,
         state[PREDICTION] - horizon,
         state[TARGET],
-        wanted * wanted,
+        (settings[_LEAST_SHARE] * base) ** 2,
         C,
     )
     return clipped(free, settings[_DECREASE] * C, settings[_GROWTH] * C)
