@@ -196,7 +196,7 @@ def _target_law(asked: PacingInputs) -> TargetRttPacer:
         decrease=0.5,
         probe_s=1.0,
         probe_rtts=50.0,
-        drain_share=0.9,
+        drain_share=0.95,
         competitive=asked.competitive,
     )
 
