@@ -31,16 +31,20 @@ RECENT, FREE_SINCE, PROBE, DRAIN_UNTIL, LOWEST, LOWEST_BEFORE, HIGHEST = range(9
 HIGHEST_RATE, HIGHEST_RATE_BEFORE, FOREIGN, MARKS, BYTES = range(16, 21)
 BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(21, 26)
 HEAD = len(TARGET_FIELDS)
-START, CRUISE, DRAIN = 0.0, 1.0, 2.0
+START, CRUISE, DRAIN, DRAINED = 0.0, 1.0, 2.0, 3.0
 
 _PSI, _XI, _PERIOD, _FLOOR, _MOST, _PACKET, _SHARE, _SLOPE, _LEAST_SHARE, _INTERVAL, _START_GROWTH = range(11)
 _GROWTH, _DECREASE, _PROBE_S, _PROBE_RTTS, _DRAIN_SHARE, _COMPETITIVE, _START_RATE = range(11, 18)
 
 _BUSY = 0.25  # of the target's queue: from there on one stands
 _FREE_RTTS = 2.0
+_DRAIN_RTTS = 2.0
+_DRAIN_RATE = 0.85  # of the delivered rate
 _FOREIGN = 2.0  # targets: a queue that never falls below is somebody else's
-_FOLLOW = 0.8  # of the highest queue, where it is
+_FOLLOW = 1.0  # of the highest queue, where it is
+_SEEN = 1.002  # times the least RTT
 _KEPT = 0.25  # of the greatest delivered rate of the last two periods
+_KEPT_FOREIGN = 0.97  # the same, against a queue that others keep up
 _DUE = 1.0 - 1e-6  # times are rounded
 
 
@@ -96,11 +100,16 @@ def _target_queue(state: np.ndarray, settings: np.ndarray) -> float:
     return queue
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _next_probe(state: np.ndarray, settings: np.ndarray, time: float) -> float:
+    return time + max(settings[_PROBE_S], settings[_PROBE_RTTS] * state[LEAST])
+
+
 @njit(cache=True, error_model="numpy")
 def _next_period(state: np.ndarray, settings: np.ndarray, time: float) -> None:
     """After a drain: the least RTT is that of this period and the one before."""
-    queue = state[TARGET] - state[LEAST]
-    foreign = settings[_COMPETITIVE] > 0.0 and state[LOWEST] - state[LEAST] > _FOREIGN * _own_queue(queue, state)
+    base = state[LEAST]
+    foreign = settings[_COMPETITIVE] > 0.0 and state[LOWEST] - base > _FOREIGN * settings[_SHARE] * base
     state[FOREIGN] = state[HIGHEST] if foreign else 0.0
     if not foreign:
         state[LEAST] = min(state[LOWEST], state[LOWEST_BEFORE])
@@ -108,13 +117,7 @@ def _next_period(state: np.ndarray, settings: np.ndarray, time: float) -> None:
     state[HIGHEST_RATE_BEFORE] = state[HIGHEST_RATE]
     state[LOWEST] = inf
     state[HIGHEST] = state[HIGHEST_RATE] = 0.0
-    state[PROBE] = time + max(settings[_PROBE_S], settings[_PROBE_RTTS] * state[LEAST])
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _own_queue(queue: float, state: np.ndarray) -> float:
-    """The target's queue without what others keep up."""
-    return queue if state[FOREIGN] == 0.0 else min(queue, 0.1 * state[LEAST])
+    state[PROBE] = _next_probe(state, settings, time)
 
 
 @njit(cache=True, error_model="numpy")
@@ -127,7 +130,7 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
         if queue <= wanted:
             return settings[_START_GROWTH] * C
         state[PHASE] = CRUISE
-        state[PROBE] = time + max(settings[_PROBE_S], settings[_PROBE_RTTS] * base)
+        state[PROBE] = _next_probe(state, settings, time)
     if queue > _BUSY * wanted:
         state[FREE_SINCE] = time
     if isfinite(in_flight):
@@ -136,11 +139,13 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
         state[PREDICTION], horizon = base + queue, 2.0 * base
     if state[PHASE] == CRUISE and time >= state[PROBE]:
         state[PHASE] = DRAIN
-        state[DRAIN_UNTIL] = time + 2.0 * base
-    if state[PHASE] == DRAIN:
+        state[DRAIN_UNTIL] = time + _DRAIN_RTTS * base + 2.0 * min(wanted, _DRAIN_RTTS * base) / (1.0 - _DRAIN_RATE)
+    if state[PHASE] == DRAIN and state[PREDICTION] <= settings[_DRAIN_SHARE] * base:
+        state[PHASE] = DRAINED  # its effect is seen a round trip later
+        state[DRAIN_UNTIL] = min(state[DRAIN_UNTIL], time + base)
+    if state[PHASE] >= DRAIN:
         if time < state[DRAIN_UNTIL]:
-            low = state[PREDICTION] <= settings[_DRAIN_SHARE] * base
-            return C if low else 0.5 * (1.0 + settings[_DECREASE]) * C
+            return C if state[PHASE] == DRAINED else _DRAIN_RATE * C
         state[PHASE] = CRUISE
         state[FREE_SINCE] = time
         _next_period(state, settings, time)
@@ -159,8 +164,10 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
 
 
 @njit(cache=True, error_model="numpy")
-def _listen(state: np.ndarray, rtt: float) -> None:
-    """What every sample adds, between two rates too."""
+def _listen(state: np.ndarray, settings: np.ndarray, time: float, rtt: float) -> None:
+    """What every sample adds, between two rates too. Who sees the least RTT need not drain: so all drain together."""
+    if rtt <= _SEEN * state[LEAST]:
+        state[PROBE] = _next_probe(state, settings, time)
     state[SAMPLES] += 1.0
     state[RECENT] = min(state[RECENT], rtt)
     state[LOWEST] = min(state[LOWEST], rtt)
@@ -185,7 +192,7 @@ def target_step(
         return state[RATE]
     state[TIME] = time
     state[BYTES] = delivered
-    _listen(state, rtt)
+    _listen(state, settings, time, rtt)
     if time - state[APPLIED] < _DUE * max(settings[_PERIOD], settings[_INTERVAL] * state[LEAST]):
         return state[RATE]
     queue = state[RECENT] - state[LEAST]
@@ -199,7 +206,8 @@ def target_step(
     busy = state[TARGET] > 0.0 and queue > _BUSY * (state[TARGET] - state[LEAST])
     state[DELIVERED] = seen if busy or state[PHASE] == START else max(seen, state[DELIVERED])
     rate = _rate_wanted(state, settings, time, queue, in_flight)
-    kept = _KEPT * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE])
+    share = _KEPT if state[FOREIGN] == 0.0 or state[PHASE] >= DRAIN else _KEPT_FOREIGN
+    kept = share * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE])
     if rate < max(settings[_FLOOR], kept):
         state[FLOORED] += 1.0
     state[RATE] = clipped(rate, max(settings[_FLOOR], kept), settings[_MOST])
