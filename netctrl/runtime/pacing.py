@@ -41,7 +41,9 @@ class PacingSample(NamedTuple):
     delivered_bytes: float = nan
     """Acknowledged since the flow began; the paper's law needs none."""
     in_flight_bytes: float = nan
-    """Sent and not yet acknowledged, where it is known."""
+    """Sent and not yet acknowledged or lost, where it is known."""
+    lost_bytes: float = nan
+    """Lost since the flow began, where it is known; a competitive law answers to it."""
 
 
 class PacingState(NamedTuple):
@@ -97,7 +99,9 @@ def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float,
     return rate, PacingState(values)
 
 
-def pace_trace(law: PacingLaw, times: Any, rtts: Any, *, delivered: Any = None, in_flight: Any = None) -> PacingRun:
+def pace_trace(
+    law: PacingLaw, times: Any, rtts: Any, *, delivered: Any = None, in_flight: Any = None, lost: Any = None
+) -> PacingRun:
     """The law over samples that were measured under other rates: what it predicts, and what it would set.
 
     Parameters
@@ -105,7 +109,7 @@ def pace_trace(law: PacingLaw, times: Any, rtts: Any, *, delivered: Any = None, 
     law : PacingLaw
     times, rtts : array_like, shape (T,)
         [s]
-    delivered, in_flight : array_like, shape (T,), optional
+    delivered, in_flight, lost : array_like, shape (T,), optional
         [byte]
 
     Returns
@@ -123,9 +127,9 @@ def pace_trace(law: PacingLaw, times: Any, rtts: Any, *, delivered: Any = None, 
     T = len(time)
     if len(rtt) != T:
         raise InvalidValue("rtts", f"{len(rtt)} samples", f"as many as times, {T}")
-    bytes_, flight = (
+    bytes_, flight, gone = (
         _column(name, np.full(T, nan) if values is None else values, T)
-        for name, values in (("delivered", delivered), ("in_flight", in_flight))
+        for name, values in (("delivered", delivered), ("in_flight", in_flight), ("lost", lost))
     )
     names = ARX_FIELDS if isinstance(law, ArxPacer) else TARGET_FIELDS
     applied, prediction, samples = (names.index(name) for name in ("applied_s", "prediction", "samples"))
@@ -138,7 +142,7 @@ def pace_trace(law: PacingLaw, times: Any, rtts: Any, *, delivered: Any = None, 
             if used[t] and before[1] > 0.0:
                 predictions[t] = state[prediction] * state[names.index("rtt_unit")]
         else:
-            rates[t] = target_step(state, ready.settings, time[t], rtt[t], bytes_[t], flight[t])
+            rates[t] = target_step(state, ready.settings, time[t], rtt[t], bytes_[t], flight[t], gone[t])
             used[t] = state[applied] > before[0]
             if used[t] and state[prediction] > 0.0:
                 predictions[t] = state[prediction]
@@ -148,7 +152,14 @@ def pace_trace(law: PacingLaw, times: Any, rtts: Any, *, delivered: Any = None, 
 
 
 def pace_many(
-    law: PacingLaw, states: Any, times: Any, rtts: Any, *, delivered: Any = None, in_flight: Any = None
+    law: PacingLaw,
+    states: Any,
+    times: Any,
+    rtts: Any,
+    *,
+    delivered: Any = None,
+    in_flight: Any = None,
+    lost: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Many flows of one law at once: states (n, s), times (T,), the others (n, T), as `pace_trace` takes them.
 
@@ -160,7 +171,7 @@ def pace_many(
     time = _column("times", times, None)
     shape = (len(after), len(time))
     tables = []
-    for name, values in (("rtts", rtts), ("delivered", delivered), ("in_flight", in_flight)):
+    for name, values in (("rtts", rtts), ("delivered", delivered), ("in_flight", in_flight), ("lost", lost)):
         table = np.full(shape, nan) if values is None else np.ascontiguousarray(values, dtype=float)
         if table.shape != shape:
             raise InvalidValue(name, f"shape {table.shape}", f"shape {shape}, a row a flow and a column a time")

@@ -22,6 +22,7 @@ TARGET_FIELDS = (
     *("time_s", "applied_s", "rate", "least_rtt", "target_rtt", "delivered_rate", "prediction", "samples", "phase"),
     *("recent_rtt", "free_since_s", "probe_s", "drain_until_s", "lowest_rtt", "lowest_rtt_before", "highest_rtt"),
     *("highest_rate", "highest_rate_before", "foreign", "marks", "delivered_bytes"),
+    *("lost_bytes", "cubic_highest", "cubic_cut_s", "cubic_until_s"),
     *("bad_rtt", "bad_time", "held", "floored", "resets"),
 )
 """Names of a state's first places; then rings of 32 times [s] and of bytes delivered by them. Rates are in bit/s, RTTs
@@ -29,7 +30,8 @@ in s; from `bad_rtt` on events are counted."""
 TIME, APPLIED, RATE, LEAST, TARGET, DELIVERED, PREDICTION, SAMPLES, PHASE = range(9)
 RECENT, FREE_SINCE, PROBE, DRAIN_UNTIL, LOWEST, LOWEST_BEFORE, HIGHEST = range(9, 16)
 HIGHEST_RATE, HIGHEST_RATE_BEFORE, FOREIGN, MARKS, BYTES = range(16, 21)
-BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(21, 26)
+LOST, CUBIC_HIGHEST, CUBIC_CUT, CUBIC_UNTIL = range(21, 25)
+BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(25, 30)
 HEAD = len(TARGET_FIELDS)
 START, CRUISE, DRAIN, DRAINED = 0.0, 1.0, 2.0, 3.0
 
@@ -39,12 +41,13 @@ _GROWTH, _DECREASE, _PROBE_S, _PROBE_RTTS, _DRAIN_SHARE, _COMPETITIVE, _START_RA
 _BUSY = 0.25  # of the target's queue: from there on one stands
 _FREE_RTTS = 2.0
 _DRAIN_RTTS = 2.0
-_DRAIN_RATE = 0.85  # of the delivered rate
-_FOREIGN = 2.0  # targets: a queue that never falls below is somebody else's
-_FOLLOW = 1.0  # of the highest queue, where it is
+_DRAIN_DROPS = (0.15, 0.5)  # of the delivered rate, by how much there is to drain
+_FOREIGN = 2.0  # greatest shares: a queue that never falls below is somebody else's
+_STILL_FOREIGN = 0.25  # the same, where it was: after a loss and a drain together little is left
+_CUBIC_C, _CUBIC_BETA = 0.4, 0.7  # packets/s³; RFC 9438
+_CUBIC_MOST = 1.5  # times what is in flight
 _SEEN = 1.002  # times the least RTT
 _KEPT = 0.25  # of the greatest delivered rate of the last two periods
-_KEPT_FOREIGN = 0.97  # the same, against a queue that others keep up
 _DUE = 1.0 - 1e-6  # times are rounded
 
 
@@ -94,10 +97,7 @@ def _target_queue(state: np.ndarray, settings: np.ndarray) -> float:
     packet = BITS_PER_BYTE * settings[_PACKET] / state[DELIVERED]
     window = max(state[LEAST] / packet, 1.0)
     share = settings[_SHARE] - settings[_SLOPE] * log(window)
-    queue = max(clipped(share, settings[_LEAST_SHARE], settings[_SHARE]) * state[LEAST], packet)
-    if state[FOREIGN] > 0.0:
-        queue = max(queue, _FOLLOW * (state[FOREIGN] - state[LEAST]))
-    return queue
+    return max(clipped(share, settings[_LEAST_SHARE], settings[_SHARE]) * state[LEAST], packet)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -109,8 +109,12 @@ def _next_probe(state: np.ndarray, settings: np.ndarray, time: float) -> float:
 def _next_period(state: np.ndarray, settings: np.ndarray, time: float) -> None:
     """After a drain: the least RTT is that of this period and the one before."""
     base = state[LEAST]
-    foreign = settings[_COMPETITIVE] > 0.0 and state[LOWEST] - base > _FOREIGN * settings[_SHARE] * base
-    state[FOREIGN] = state[HIGHEST] if foreign else 0.0
+    empty = (_FOREIGN if state[FOREIGN] == 0.0 else _STILL_FOREIGN) * settings[_SHARE] * base
+    foreign = settings[_COMPETITIVE] > 0.0 and state[LOWEST] - base > empty
+    if foreign and state[FOREIGN] == 0.0:  # begins on its plateau
+        state[CUBIC_HIGHEST] = state[DELIVERED] * state[TARGET] / (BITS_PER_BYTE * settings[_PACKET])
+        state[CUBIC_CUT] = time - ((1.0 - _CUBIC_BETA) * state[CUBIC_HIGHEST] / _CUBIC_C) ** (1.0 / 3.0)
+    state[FOREIGN] = 1.0 if foreign else 0.0
     if not foreign:
         state[LEAST] = min(state[LOWEST], state[LOWEST_BEFORE])
     state[LOWEST_BEFORE] = state[LOWEST]
@@ -118,6 +122,28 @@ def _next_period(state: np.ndarray, settings: np.ndarray, time: float) -> None:
     state[LOWEST] = inf
     state[HIGHEST] = state[HIGHEST_RATE] = 0.0
     state[PROBE] = _next_probe(state, settings, time)
+
+
+@njit(cache=True, error_model="numpy")
+def _cubic_target(state: np.ndarray, settings: np.ndarray, time: float, rtt: float) -> float:
+    """RTT that Cubic's window would make of this flow's share, as it would be now [s]."""
+    highest, since = state[CUBIC_HIGHEST], time - state[CUBIC_CUT]
+    K = ((1.0 - _CUBIC_BETA) * highest / _CUBIC_C) ** (1.0 / 3.0)
+    friendly = 3.0 * (1.0 - _CUBIC_BETA) / (1.0 + _CUBIC_BETA) * since / rtt
+    window = highest + max(_CUBIC_C * (since - K) ** 3, friendly - (1.0 - _CUBIC_BETA) * highest)
+    return min(BITS_PER_BYTE * settings[_PACKET] * window / state[DELIVERED], _CUBIC_MOST * state[PREDICTION])
+
+
+@njit(cache=True, error_model="numpy")
+def _hear_loss(state: np.ndarray, settings: np.ndarray, time: float, lost: float, in_flight: float) -> None:
+    """A loss cuts Cubic's window, once a round trip."""
+    if not lost > state[LOST]:
+        return
+    state[LOST] = lost
+    if state[FOREIGN] > 0.0 and time >= state[CUBIC_UNTIL] and isfinite(in_flight):
+        state[CUBIC_HIGHEST] = in_flight / settings[_PACKET]
+        state[CUBIC_CUT] = time
+        state[CUBIC_UNTIL] = time + state[TARGET]
 
 
 @njit(cache=True, error_model="numpy")
@@ -137,15 +163,19 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
         state[PREDICTION], horizon = BITS_PER_BYTE * in_flight / C, base
     else:  # the RTT of now, which doesn't tell what is under way: half as fast
         state[PREDICTION], horizon = base + queue, 2.0 * base
+    if state[FOREIGN] > 0.0:
+        state[TARGET] = max(state[TARGET], _cubic_target(state, settings, time, base + queue))
+    standing = state[TARGET] - base
+    drop = clipped(0.5 * standing / base, _DRAIN_DROPS[0], _DRAIN_DROPS[1])
     if state[PHASE] == CRUISE and time >= state[PROBE]:
         state[PHASE] = DRAIN
-        state[DRAIN_UNTIL] = time + _DRAIN_RTTS * base + 2.0 * min(wanted, _DRAIN_RTTS * base) / (1.0 - _DRAIN_RATE)
+        state[DRAIN_UNTIL] = time + _DRAIN_RTTS * base + 2.0 * min(standing, _DRAIN_RTTS * base) / drop
     if state[PHASE] == DRAIN and state[PREDICTION] <= settings[_DRAIN_SHARE] * base:
         state[PHASE] = DRAINED  # its effect is seen a round trip later
         state[DRAIN_UNTIL] = min(state[DRAIN_UNTIL], time + base)
     if state[PHASE] >= DRAIN:
         if time < state[DRAIN_UNTIL]:
-            return C if state[PHASE] == DRAINED else _DRAIN_RATE * C
+            return C if state[PHASE] == DRAINED else (1.0 - drop) * C
         state[PHASE] = CRUISE
         state[FREE_SINCE] = time
         _next_period(state, settings, time)
@@ -177,10 +207,10 @@ def _listen(state: np.ndarray, settings: np.ndarray, time: float, rtt: float) ->
 
 @njit(cache=True, error_model="numpy")
 def target_step(
-    state: np.ndarray, settings: np.ndarray, time: float, rtt: float, delivered: float, in_flight: float
+    state: np.ndarray, settings: np.ndarray, time: float, rtt: float, delivered: float, in_flight: float, lost: float
 ) -> float:
-    """One RTT [s] at a time [s], bytes delivered so far and in flight (NaN: not known); changes the state in place and
-    gives the rate in force [bit/s]."""
+    """One RTT [s] at a time [s], bytes delivered so far, in flight, and lost so far (NaN: not known);
+    changes the state in place and gives the rate in force [bit/s]."""
     if not 0.0 < rtt < inf:
         state[BAD_RTT] += 1.0
         return state[RATE]
@@ -193,6 +223,7 @@ def target_step(
     state[TIME] = time
     state[BYTES] = delivered
     _listen(state, settings, time, rtt)
+    _hear_loss(state, settings, time, lost, in_flight)
     if time - state[APPLIED] < _DUE * max(settings[_PERIOD], settings[_INTERVAL] * state[LEAST]):
         return state[RATE]
     queue = state[RECENT] - state[LEAST]
@@ -206,8 +237,7 @@ def target_step(
     busy = state[TARGET] > 0.0 and queue > _BUSY * (state[TARGET] - state[LEAST])
     state[DELIVERED] = seen if busy or state[PHASE] == START else max(seen, state[DELIVERED])
     rate = _rate_wanted(state, settings, time, queue, in_flight)
-    share = _KEPT if state[FOREIGN] == 0.0 or state[PHASE] >= DRAIN else _KEPT_FOREIGN
-    kept = share * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE])
+    kept = _KEPT * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE])
     if rate < max(settings[_FLOOR], kept):
         state[FLOORED] += 1.0
     state[RATE] = clipped(rate, max(settings[_FLOOR], kept), settings[_MOST])
@@ -222,6 +252,7 @@ def target_many(
     rtts: np.ndarray,
     delivered: np.ndarray,
     in_flight: np.ndarray,
+    lost: np.ndarray,
     rates: np.ndarray,
 ) -> None:
     """`target_step` of many flows: states (n, s), times (T,), the others (n, T); fills rates (n, T) [bit/s]."""
@@ -229,5 +260,5 @@ def target_many(
         state = states[flow]
         for t in range(len(times)):
             rates[flow, t] = target_step(
-                state, settings, times[t], rtts[flow, t], delivered[flow, t], in_flight[flow, t]
+                state, settings, times[t], rtts[flow, t], delivered[flow, t], in_flight[flow, t], lost[flow, t]
             )

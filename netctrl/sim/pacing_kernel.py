@@ -104,7 +104,7 @@ def advance_pacing(
                 elif got > 0.0 and kinds[i] == ARX:
                     rate[i] = arx_step(states[i], settings[i], time, seen) / 8.0
                 elif got > 0.0 and kinds[i] == TARGET:
-                    rate[i] = target_step(states[i], settings[i], time, seen, acked[i], flight) / 8.0
+                    rate[i] = target_step(states[i], settings[i], time, seen, acked[i], flight, gone[i]) / 8.0
                 if kinds[i] != CUBIC:
                     arrivals[i] = rate[i] * step
             else:
