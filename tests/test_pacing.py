@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.model.gain import ArxPacer, TargetRttPacer
 from netctrl.mpc.pacing_kernel import freeze_deviation
@@ -62,26 +63,8 @@ PAPER = ArxPacer(
     deviation_floor=1e-4,
     theta_limit=100.0,
 )
-TARGET = TargetRttPacer(
-    psi=1.0,
-    xi=1.0,
-    period_s=1e-4,
-    least_rate_bit_per_s=1e4,
-    max_rate_bit_per_s=1e11,
-    start_rate_bit_per_s=1e6,
-    packet_size_bytes=1500.0,
-    queue_share=0.08,
-    queue_share_slope=0.005,
-    least_queue_share=0.02,
-    interval_share=0.25,
-    start_growth=2.0,
-    growth=1.25,
-    decrease=0.5,
-    probe_s=1.0,
-    probe_rtts=50.0,
-    drain_share=0.9,
-    competitive=False,
-)
+TARGET = netctrl.pacing(mode="target-rtt").law
+assert isinstance(TARGET, TargetRttPacer)
 
 
 def with_changes(law, **changes):

@@ -55,7 +55,7 @@ MYOPIC_TAKES = "auto (static gains) or the length of its filters"
 TRACK_TAKES = "an output, as in delay, or weights of outputs, as in delay=1,jitter=0.5; several with several inputs"
 LIMITS_TAKES = "least:greatest input, as in 0Mbit:95Mbit, or numbers in the model's unit"
 REFERENCE_TAKES = "all outputs, as in delay=0.46,jitter=0.043; several with semicolons"
-REPLAY_TAKES = "CSV of measured RTTs, time_s,rtt_s[,delivered_bytes[,in_flight_bytes]]: run the law over it"
+REPLAY_TAKES = "CSV of measured RTTs, time_s,rtt_s[,delivered_bytes,in_flight_bytes,lost_bytes]: run the law over it"
 ALPHA_TAKES = "a gain above 0 per packet, as in 1.42e-5"
 
 # Argument of netctrl.arc -> option, where the two differ by more than dashes.
@@ -282,7 +282,7 @@ def pacing(
     step: Annotated[str, option("ALPHA", "of the estimate; below 2 with nlms")] = "0.5",
     estimator: Annotated[str, option("NAME", "nlms, or sgd as printed")] = "nlms",
     literal: Annotated[bool, option("", "Algorithm 1 to the letter, without the guards")] = False,
-    competitive: Annotated[bool, option("", "target-rtt: follow a queue that others keep up")] = False,
+    competitive: Annotated[bool, option("", "target-rtt: follow Cubic's window where others keep a queue up")] = False,
     rtt: Annotated[str, option("TIME", "at which the certificate is computed")] = "10ms",
     bottleneck: Annotated[str | None, option("RATE", "at which the certificate is computed; by default R")] = None,
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,

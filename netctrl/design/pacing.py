@@ -79,7 +79,7 @@ def pacing(
     guarded : bool
         False: Algorithm 1 to the letter, a rate from each sample, without the guards.
     competitive : bool
-        With a target RTT: the target follows a queue that others keep up.
+        With a target RTT: it follows Cubic's window where others keep a queue up.
     packet_size_bytes : float
     rtt_s, bottleneck_bit_per_s : float, optional
         Where the certificate is computed [s, bit/s]; the law knows neither. By default R.
@@ -191,6 +191,7 @@ def _target_law(asked: PacingInputs) -> TargetRttPacer:
         queue_share_slope=0.007,
         least_queue_share=0.01,
         interval_share=0.25,
+        horizon_rtts=2.0,
         start_growth=2.0,
         growth=1.25,
         decrease=0.5,
@@ -240,19 +241,20 @@ def _target_proof(asked: PacingInputs, law: TargetRttPacer) -> PacingCertificate
     share = law.queue_share - law.queue_share_slope * log(max(asked.rtt_s / packet, 1.0))
     queue = max(min(max(share, law.least_queue_share), law.queue_share) * asked.rtt_s, packet)
     sampling = max(law.period_s, law.interval_share * asked.rtt_s)
+    horizon = law.horizon_rtts * asked.rtt_s
+    slow = sampling > horizon
+    remedy = f"a rate every {sampling:g} s is too seldom for an RTT of {asked.rtt_s:g} s: take a shorter --period"
     return PacingCertificate(
-        status=Status.ADMISSIBLE if sampling < 2.0 * asked.rtt_s else Status.UNSTABLE,
+        status=Status.UNSTABLE if sampling >= 2.0 * horizon else Status.STABLE if slow else Status.ADMISSIBLE,
         sampling_s=sampling,
         slope_s=sampling,
         freeze_below_s=None,
         step_limit=_NLMS_LIMIT,
         sgd_limits=(),
         target_rtt_s=asked.rtt_s + queue,
-        closed_loop_pole=1.0 - sampling / asked.rtt_s,
-        interval_margin=2.0 * asked.rtt_s / sampling,
-        warnings=()
-        if sampling < 2.0 * asked.rtt_s
-        else (f"a rate every {sampling:g} s is too seldom for an RTT of {asked.rtt_s:g} s: take a shorter --period",),
+        closed_loop_pole=1.0 - sampling / horizon,
+        interval_margin=2.0 * horizon / sampling,
+        warnings=(remedy,) if slow else (),
     )
 
 

@@ -324,6 +324,8 @@ class TargetRttPacer(_Pacer, frozen=True, tag="target-rtt-pacer"):
     least_queue_share: float
     interval_share: float
     """A rate is set every max(T, this share of the least RTT)."""
+    horizon_rtts: float
+    """H over the least RTT. With half of it one flow is as good, but several share unevenly (docs/pacing.md)."""
     start_growth: float
     """Rate over delivered rate until a queue is seen for the first time."""
     growth: float
@@ -336,7 +338,7 @@ class TargetRttPacer(_Pacer, frozen=True, tag="target-rtt-pacer"):
     drain_share: float
     """In flight over Ĉ times least RTT, to which a drain goes."""
     competitive: bool
-    """Whether the target follows a queue that others keep up."""
+    """Whether the target follows Cubic's window where a queue is seen that others keep up; needs to hear of losses."""
 
 
 PacingLaw = ArxPacer | TargetRttPacer

@@ -18,7 +18,7 @@ from netctrl.runtime.pacing import EVENTS, PacingRun, pace_trace
 __all__ = ["PacingReplay", "RttTrace", "read_replay", "replay"]
 
 _MAX_BYTES = 2**28
-_COLUMNS = ("time_s", "rtt_s", "delivered_bytes", "in_flight_bytes")
+_COLUMNS = ("time_s", "rtt_s", "delivered_bytes", "in_flight_bytes", "lost_bytes")
 _SHOWN = 10
 
 
@@ -30,6 +30,9 @@ class RttTrace(NamedTuple):
     delivered_bytes: np.ndarray | None
     """Acknowledged since the flow began."""
     in_flight_bytes: np.ndarray | None
+    """Sent and not yet acknowledged or lost."""
+    lost_bytes: np.ndarray | None
+    """Since the flow began."""
 
 
 class PacingReplay(NamedTuple):
@@ -75,7 +78,14 @@ class PacingReplay(NamedTuple):
 
 def replay(law: PacingLaw, trace: RttTrace) -> PacingReplay:
     """The law over a trace, from its start; its rates have no effect on what was measured."""
-    run = pace_trace(law, trace.time_s, trace.rtt_s, delivered=trace.delivered_bytes, in_flight=trace.in_flight_bytes)
+    run = pace_trace(
+        law,
+        trace.time_s,
+        trace.rtt_s,
+        delivered=trace.delivered_bytes,
+        in_flight=trace.in_flight_bytes,
+        lost=trace.lost_bytes,
+    )
     seen = run.used & ~np.isnan(run.predictions)
     spread = float(trace.rtt_s[seen].var()) if seen.any() else 0.0
     left = float((trace.rtt_s - run.predictions)[seen].var()) if seen.any() else 0.0
@@ -83,14 +93,14 @@ def replay(law: PacingLaw, trace: RttTrace) -> PacingReplay:
 
 
 def read_replay(path: str | os.PathLike[str], *, delivered: bool = False) -> RttTrace:
-    """Measured RTTs from a CSV with the columns `time_s` and `rtt_s`, and where they are known `delivered_bytes` and
-    `in_flight_bytes`; others are left alone.
+    """Measured RTTs from a CSV with the columns `time_s` and `rtt_s`, and where they are known `delivered_bytes`,
+    `in_flight_bytes` and `lost_bytes`; others are left alone.
 
     Raises
     ------
     FileError
         The file can't be read, has no samples, lacks a column (`delivered`: that too), or a value isn't a number above
-        0 (rtt_s), of at least 0 (bytes) or of at least the one before (time_s, delivered_bytes): it names the line.
+        0 (rtt_s), of at least 0 (bytes) or of at least the one before (time_s, delivered_bytes, lost_bytes): it names the line.
     """
     content = read_bounded(path, _MAX_BYTES, f"is larger than a trace may be ({_MAX_BYTES // 2**20} MiB)")
     try:
@@ -129,7 +139,7 @@ def _wrong(name: str, value: float, before: float) -> str | None:
         return "a number"
     if name == "rtt_s" and value <= 0.0:
         return "a time above 0, in seconds"
-    if name in ("time_s", "delivered_bytes") and value < before:
+    if name in ("time_s", "delivered_bytes", "lost_bytes") and value < before:
         return f"at least {before:.12g}, that of the line before"
     if name.endswith("_bytes") and value < 0.0:
         return "bytes of at least 0"

@@ -36,7 +36,7 @@ HEAD = len(TARGET_FIELDS)
 START, CRUISE, DRAIN, DRAINED = 0.0, 1.0, 2.0, 3.0
 
 _PSI, _XI, _PERIOD, _FLOOR, _MOST, _PACKET, _SHARE, _SLOPE, _LEAST_SHARE, _INTERVAL, _START_GROWTH = range(11)
-_GROWTH, _DECREASE, _PROBE_S, _PROBE_RTTS, _DRAIN_SHARE, _COMPETITIVE, _START_RATE = range(11, 18)
+_GROWTH, _DECREASE, _PROBE_S, _PROBE_RTTS, _DRAIN_SHARE, _COMPETITIVE, _START_RATE, _HORIZON = range(11, 19)
 
 _BUSY = 0.25  # of the target's queue: from there on one stands
 _FREE_RTTS = 2.0
@@ -52,13 +52,13 @@ _DUE = 1.0 - 1e-6  # times are rounded
 
 
 def target_settings(law: TargetRttPacer) -> np.ndarray:
-    """(18,) what a law's kernel needs."""
+    """(19,) what a law's kernel needs."""
     return np.array(
         [
             *(law.psi, law.xi, law.period_s, law.least_rate_bit_per_s, law.max_rate_bit_per_s),
             *(law.packet_size_bytes, law.queue_share, law.queue_share_slope, law.least_queue_share, law.interval_share),
             *(law.start_growth, law.growth, law.decrease, law.probe_s, law.probe_rtts, law.drain_share),
-            *(law.competitive, law.start_rate_bit_per_s),
+            *(law.competitive, law.start_rate_bit_per_s, law.horizon_rtts),
         ]
     )
 
@@ -160,9 +160,9 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
     if queue > _BUSY * wanted:
         state[FREE_SINCE] = time
     if isfinite(in_flight):
-        state[PREDICTION], horizon = BITS_PER_BYTE * in_flight / C, base
+        state[PREDICTION], horizon = BITS_PER_BYTE * in_flight / C, settings[_HORIZON] * base
     else:  # the RTT of now, which doesn't tell what is under way: half as fast
-        state[PREDICTION], horizon = base + queue, 2.0 * base
+        state[PREDICTION], horizon = base + queue, 2.0 * settings[_HORIZON] * base
     if state[FOREIGN] > 0.0:
         state[TARGET] = max(state[TARGET], _cubic_target(state, settings, time, base + queue))
     standing = state[TARGET] - base
