@@ -307,6 +307,22 @@ def test_many_flows_do_what_each_does_alone(law):
     assert np.array_equal(starts[0], start_pacing(law).values)
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 3), st.booleans())
+def test_blocks_of_flows_do_what_each_does_alone_to_the_last_bit(seed, p, q, guarded):
+    """Also where some samples are none, times go backwards, estimates start again and slopes are too small."""
+    law = with_changes(PAPER, past_rtts=p, past_rates=q, guarded=guarded, theta_limit=2.0, slope_floor=0.05)
+    random = np.random.default_rng(seed)
+    times = np.cumsum(random.exponential(0.01, 60)) - 0.1 * (random.random(60) < 0.05)
+    rtts = 4e-3 * 10.0 ** (0.3 * random.standard_normal((70, 60)))
+    rtts[random.random((70, 60)) < 0.02] = random.choice([NAN, INF, 0.0, -1.0])
+    rates, states = pace_many(law, np.array([start_pacing(law).values] * 70), times, rtts)
+    for flow in range(70):
+        run = pace_trace(law, times, rtts[flow])
+        assert np.array_equal(run.rates, rates[flow])
+        assert np.array_equal(run.state.values, states[flow], equal_nan=True)
+
+
 def test_a_step_leaves_its_state_as_it_was():
     state = start_pacing(PAPER)
     before = state.values.copy()

@@ -102,8 +102,9 @@ def test_gradient_steps_find_what_least_squares_find() -> None:
 def test_the_kernel_takes_the_same_step() -> None:
     phi, theta = np.array([0.3, -2.0, 5.0]), np.array([1.0, 2.0, 3.0])
     after, error = nlms_step(theta[:, None], phi, [0.7], step=0.4, least=0.1)
-    moved = theta.copy()
-    size = correct_lms(moved, phi, 0.4 * error[0] / (0.1 + energy(phi)))
+    values = np.concatenate([theta, phi])
+    size = correct_lms(values, 0, 3, 3, 0.4 * error[0] / (0.1 + energy(values, 3, 3)))
+    moved = values[:3]
     assert moved == pytest.approx(after[:, 0], rel=1e-12)
     assert size == pytest.approx(moved @ moved)
 

@@ -9,19 +9,20 @@ __all__ = ["correct_lms", "energy"]
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def energy(phi: np.ndarray) -> float:
-    """|φ|²."""
+def energy(values: np.ndarray, at: int, k: int) -> float:
+    """|φ|² of φ = values[at : at + k]; places instead of slices, which cost as much as the sum."""
     total = 0.0
-    for i in range(len(phi)):
-        total += phi[i] * phi[i]
+    for i in range(at, at + k):
+        total += values[i] * values[i]
     return total
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def correct_lms(theta: np.ndarray, phi: np.ndarray, change: float) -> float:
-    """θ ← θ + change φ in place, both (k,); gives |θ|² after it."""
+def correct_lms(values: np.ndarray, theta: int, phi: int, k: int, change: float) -> float:
+    """θ ← θ + change φ in place, for θ and φ that begin at these places of `values`; gives |θ|² after it."""
     total = 0.0
-    for i in range(len(theta)):
-        theta[i] += change * phi[i]
-        total += theta[i] * theta[i]
+    for i in range(k):
+        after = values[theta + i] + change * values[phi + i]
+        values[theta + i] = after
+        total += after * after
     return total

@@ -12,11 +12,12 @@ __all__ = ["best_rate", "clipped", "freeze_deviation", "pacing_cost", "predicted
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def predicted_rtt(theta: np.ndarray, phi: np.ndarray) -> float:
-    """Eq. (1), θ'φ, of θ = (a_1 .. a_p, b_1 .. b_q) and φ = (ℓ(n−1) .. ℓ(n−p), r(n−1) .. r(n−q))."""
+def predicted_rtt(values: np.ndarray, theta: int, phi: int, k: int) -> float:
+    """Eq. (1), θ'φ, of θ = (a_1 .. a_p, b_1 .. b_q) and φ = (ℓ(n−1) .. ℓ(n−p), r(n−1) .. r(n−q)), each k = p + q long,
+    that begin at these places of `values`."""
     total = 0.0
-    for i in range(len(theta)):
-        total += theta[i] * phi[i]
+    for i in range(k):
+        total += values[theta + i] * values[phi + i]
     return total
 
 

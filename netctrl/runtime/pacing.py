@@ -9,7 +9,8 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.model.gain import ArxPacer, PacingLaw
-from netctrl.runtime.pacing_arx import ARX_FIELDS, arx_many, arx_settings, arx_start, arx_step
+from netctrl.runtime.pacing_arx import ARX_FIELDS, arx_settings, arx_start, arx_step
+from netctrl.runtime.pacing_block import arx_many
 from netctrl.runtime.pacing_target import TARGET_FIELDS, target_many, target_settings, target_start, target_step
 
 __all__ = [

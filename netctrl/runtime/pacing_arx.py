@@ -8,13 +8,13 @@ from __future__ import annotations
 from math import inf, isfinite
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from netctrl.ident.lms_kernel import correct_lms, energy
 from netctrl.model.gain import ArxPacer
 from netctrl.mpc.pacing_kernel import best_rate, clipped, predicted_rtt
 
-__all__ = ["ARX_FIELDS", "arx_many", "arx_settings", "arx_start", "arx_step"]
+__all__ = ["ARX_FIELDS", "arx_settings", "arx_start", "arx_step"]
 
 ARX_FIELDS = (
     *("time_s", "applied_s", "rate", "mean_rtt", "variance", "mean_rate", "prediction", "rtt_unit", "samples", "free"),
@@ -26,10 +26,10 @@ TIME, APPLIED, RATE, MEAN_RTT, VARIANCE, MEAN_RATE, PREDICTION, UNIT, SAMPLES, F
 BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(10, 15)
 HEAD = len(ARX_FIELDS)
 
-_PSI, _XI, _PERIOD, _LEAST, _MOST, _P, _K, _STEP, _NORMALISED, _GAMMA, _GUARDED, _RATE_UNIT = range(12)
-_FIRST_SLOPE, _SLOPE_FLOOR, _DEVIATION_FLOOR, _LIMIT, _START = range(12, 17)
+PSI, XI, PERIOD, LEAST, MOST, P, K, STEP, NORMALISED, GAMMA, GUARDED, RATE_UNIT = range(12)
+FIRST_SLOPE, SLOPE_FLOOR, DEVIATION_FLOOR, LIMIT, START = range(12, 17)
 
-_DUE = 1.0 - 1e-6  # times are rounded
+DUE = 1.0 - 1e-6  # times are rounded
 
 
 def arx_settings(law: ArxPacer) -> np.ndarray:
@@ -65,11 +65,11 @@ def arx_start(law: ArxPacer) -> np.ndarray:
 @njit(cache=True)
 def _restart_theta(state: np.ndarray, settings: np.ndarray) -> None:
     """a alike, and such that RTT and rate of now predict themselves."""
-    p, k = int(settings[_P]), int(settings[_K])
-    b1 = settings[_FIRST_SLOPE]
+    p, k = int(settings[P]), int(settings[K])
+    b1 = settings[FIRST_SLOPE]
     state[HEAD : HEAD + k] = 0.0
     state[HEAD + p] = b1
-    held = b1 * (state[RATE] / settings[_RATE_UNIT]) / state[MEAN_RTT]
+    held = b1 * (state[RATE] / settings[RATE_UNIT]) / state[MEAN_RTT]
     for i in range(p):
         state[HEAD + i] = (1.0 - held) / p
 
@@ -77,45 +77,45 @@ def _restart_theta(state: np.ndarray, settings: np.ndarray) -> None:
 @njit(cache=True)
 def _begin(state: np.ndarray, settings: np.ndarray, rtt: float) -> None:
     """With the first RTT: all averages and histories are what is seen now."""
-    p, k = int(settings[_P]), int(settings[_K])
-    rate = state[RATE] / settings[_RATE_UNIT]
+    p, k = int(settings[P]), int(settings[K])
+    rate = state[RATE] / settings[RATE_UNIT]
     state[MEAN_RTT] = state[PREDICTION] = rtt
     state[MEAN_RATE] = rate
-    state[VARIANCE] = (settings[_DEVIATION_FLOOR] * rtt) ** 2
+    state[VARIANCE] = (settings[DEVIATION_FLOOR] * rtt) ** 2
     state[HEAD + k : HEAD + k + p] = rtt
     state[HEAD + k + p : HEAD + 2 * k] = rate
     _restart_theta(state, settings)
 
 
 @njit(cache=True, inline="always")
-def _push(values: np.ndarray, newest: float) -> None:
-    for i in range(len(values) - 1, 0, -1):
+def _push(values: np.ndarray, first: int, last: int, newest: float) -> None:
+    """Newest first, from place `first` to before `last`."""
+    for i in range(last - 1, first, -1):
         values[i] = values[i - 1]
-    values[0] = newest
+    values[first] = newest
 
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _learn(state: np.ndarray, settings: np.ndarray, rtt: float) -> None:
     """Eqs. (1), (2), (4) and (6), and the histories moved on by this RTT."""
-    p, k = int(settings[_P]), int(settings[_K])
-    theta, phi = state[HEAD : HEAD + k], state[HEAD + k : HEAD + 2 * k]
-    prediction = predicted_rtt(theta, phi)
-    step = settings[_STEP]
-    if settings[_NORMALISED] > 0.0:
-        size = energy(phi)
+    p, k = int(settings[P]), int(settings[K])
+    prediction = predicted_rtt(state, HEAD, HEAD + k, k)
+    step = settings[STEP]
+    if settings[NORMALISED] > 0.0:
+        size = energy(state, HEAD + k, k)
         step = step / size if size > 0.0 else 0.0
-    size = correct_lms(theta, phi, step * (rtt - prediction))
-    gamma, off = settings[_GAMMA], prediction - state[MEAN_RTT]
+    size = correct_lms(state, HEAD, HEAD + k, k, step * (rtt - prediction))
+    gamma, off = settings[GAMMA], prediction - state[MEAN_RTT]
     state[PREDICTION] = prediction
     state[MEAN_RTT] = gamma * state[MEAN_RTT] + (1.0 - gamma) * rtt
     state[VARIANCE] = gamma * state[VARIANCE] + (1.0 - gamma) * off * off
-    _push(phi[:p], rtt)
-    if settings[_GUARDED] > 0.0:
-        if not size <= settings[_LIMIT] ** 2:  # true for NaN too
+    _push(state, HEAD + k, HEAD + k + p, rtt)
+    if settings[GUARDED] > 0.0:
+        if not size <= settings[LIMIT] ** 2:  # true for NaN too
             state[RESETS] += 1.0
             _restart_theta(state, settings)
             state[PREDICTION] = rtt
-        least = settings[_DEVIATION_FLOOR] * state[MEAN_RTT]
+        least = settings[DEVIATION_FLOOR] * state[MEAN_RTT]
         if not least * least <= state[VARIANCE] < inf:
             state[VARIANCE] = least * least
 
@@ -123,8 +123,8 @@ def _learn(state: np.ndarray, settings: np.ndarray, rtt: float) -> None:
 @njit(cache=True, error_model="numpy")
 def arx_step(state: np.ndarray, settings: np.ndarray, time: float, sample: float) -> float:
     """One RTT [s] at a time [s]; changes the state in place and gives the rate in force [bit/s]."""
-    p, k = int(settings[_P]), int(settings[_K])
-    guarded = settings[_GUARDED] > 0.0
+    p, k = int(settings[P]), int(settings[K])
+    guarded = settings[GUARDED] > 0.0
     if not 0.0 < sample < inf:
         state[BAD_RTT] += 1.0
         return state[RATE]
@@ -132,7 +132,7 @@ def arx_step(state: np.ndarray, settings: np.ndarray, time: float, sample: float
         state[BAD_TIME] += 1.0
         return state[RATE]
     # What a rate does is seen one RTT later: between, samples tell nothing about it.
-    if guarded and time - state[TIME] < _DUE * max(settings[_PERIOD], sample):
+    if guarded and time - state[TIME] < DUE * max(settings[PERIOD], sample):
         return state[RATE]
     if state[UNIT] == 0.0:
         state[UNIT] = sample
@@ -146,46 +146,33 @@ def arx_step(state: np.ndarray, settings: np.ndarray, time: float, sample: float
     if guarded and state[SAMPLES] <= p:
         return state[RATE]
     b1 = state[HEAD + p]
-    if guarded and not b1 >= settings[_SLOPE_FLOOR]:
+    if guarded and not b1 >= settings[SLOPE_FLOOR]:
         state[HELD] += 1.0
-        rate = state[RATE] / settings[_RATE_UNIT]
+        rate = state[RATE] / settings[RATE_UNIT]
     else:
         rate = _decide(state, settings, b1)
-    _push(state[HEAD + k + p : HEAD + 2 * k], rate)
-    state[MEAN_RATE] = settings[_GAMMA] * state[MEAN_RATE] + (1.0 - settings[_GAMMA]) * rate
-    if guarded or time - state[APPLIED] > settings[_PERIOD]:
+    _push(state, HEAD + k + p, HEAD + 2 * k, rate)
+    state[MEAN_RATE] = settings[GAMMA] * state[MEAN_RATE] + (1.0 - settings[GAMMA]) * rate
+    if guarded or time - state[APPLIED] > settings[PERIOD]:
         state[APPLIED] = time
-        state[RATE] = rate * settings[_RATE_UNIT]
+        state[RATE] = rate * settings[RATE_UNIT]
     return state[RATE]
 
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _decide(state: np.ndarray, settings: np.ndarray, b1: float) -> float:
     """Eqs. (7) and (8), the bounds, and the rate of before where there is no number."""
-    p, k = int(settings[_P]), int(settings[_K])
-    theta, phi = state[HEAD : HEAD + k], state[HEAD + k : HEAD + 2 * k]
-    rtt_at_zero = 0.0
-    for i in range(p):
-        rtt_at_zero += theta[i] * phi[i]
-    for i in range(p + 1, k):
-        rtt_at_zero += theta[i] * phi[i - 1]
+    p, k = int(settings[P]), int(settings[K])
+    rtt_at_zero = predicted_rtt(state, HEAD, HEAD + k, p)
+    rtt_at_zero += predicted_rtt(state, HEAD + p + 1, HEAD + k + p, k - p - 1)
     free = np.nan
     if b1 != 0.0 and state[MEAN_RATE] != 0.0:
-        psi, xi = settings[_PSI], settings[_XI]
+        psi, xi = settings[PSI], settings[XI]
         free = best_rate(psi, xi, b1, rtt_at_zero, state[MEAN_RTT], state[VARIANCE], state[MEAN_RATE])
     state[FREE] = free
     if np.isnan(free):
         state[HELD] += 1.0
-        return state[RATE] / settings[_RATE_UNIT]
-    if free < settings[_LEAST]:
+        return state[RATE] / settings[RATE_UNIT]
+    if free < settings[LEAST]:
         state[FLOORED] += 1.0
-    return clipped(free, settings[_LEAST], settings[_MOST])
-
-
-@njit(cache=True, parallel=True, error_model="numpy")
-def arx_many(states: np.ndarray, settings: np.ndarray, times: np.ndarray, rtts: np.ndarray, rates: np.ndarray) -> None:
-    """`arx_step` of many flows: states (n, s), times (T,), RTTs (n, T) [s]; fills rates (n, T) [bit/s]."""
-    for flow in prange(len(states)):
-        state = states[flow]
-        for t in range(len(times)):
-            rates[flow, t] = arx_step(state, settings, times[t], rtts[flow, t])
+    return clipped(free, settings[LEAST], settings[MOST])

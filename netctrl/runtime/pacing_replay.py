@@ -99,8 +99,9 @@ def read_replay(path: str | os.PathLike[str], *, delivered: bool = False) -> Rtt
     Raises
     ------
     FileError
-        The file can't be read, has no samples, lacks a column (`delivered`: that too), or a value isn't a number above
-        0 (rtt_s), of at least 0 (bytes) or of at least the one before (time_s, delivered_bytes, lost_bytes): it names the line.
+        The file can't be read, has no samples, or lacks a column (`delivered`: that too); a value isn't a number above
+        0 (rtt_s), of at least 0 (bytes), or of at least the one before (all but rtt_s and in_flight_bytes). It names
+        the line.
     """
     content = read_bounded(path, _MAX_BYTES, f"is larger than a trace may be ({_MAX_BYTES // 2**20} MiB)")
     try:
