@@ -59,6 +59,8 @@ class Pacer(NamedTuple):
 
     law: PacingLaw
     settings: np.ndarray
+    paper: bool
+    """Whether it is the paper's law."""
 
 
 class PacingRun(NamedTuple):
@@ -76,9 +78,9 @@ class PacingRun(NamedTuple):
 
 def pacer(law: PacingLaw) -> Pacer:
     """Make a law ready: once, before its first step."""
-    settings = arx_settings(law) if isinstance(law, ArxPacer) else target_settings(law)
-    settings.setflags(write=False)
-    return Pacer(law, settings)
+    if isinstance(law, ArxPacer):
+        return Pacer(law, arx_settings(law), True)
+    return Pacer(law, target_settings(law), False)
 
 
 def start_pacing(law: PacingLaw) -> PacingState:
@@ -93,10 +95,13 @@ def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float,
     rate as it is and is counted.
     """
     values = state.values.copy()
-    if isinstance(ready.law, ArxPacer):
-        rate = arx_step(values, ready.settings, float(sample.time_s), float(sample.rtt_s))
+    time, rtt, delivered, in_flight, lost = sample
+    if ready.paper:
+        rate = arx_step(values, ready.settings, float(time), float(rtt))
     else:
-        rate = target_step(values, ready.settings, *map(float, sample))
+        rate = target_step(
+            values, ready.settings, float(time), float(rtt), float(delivered), float(in_flight), float(lost)
+        )
     return rate, PacingState(values)
 
 
