@@ -195,6 +195,15 @@ def test_a_competitive_flow_is_itself_again_when_cubic_has_gone():
     assert pacing_values(law, PacingState(found.states[0]))["foreign"] == 0.0
 
 
+def test_the_longest_rtt_wins():
+    """A known weakness, stated in docs/pacing.md: should it be mended, this is to be written anew."""
+    flows = [PacedFlow(TARGET, rtt) for rtt in (0.01, 0.02, 0.04, 0.08)]
+    found = simulate_pacing(flows, 1e9, 5e6, 120.0, bin_s=0.1)
+    shares = found.throughput[:, found.time_s > 60.0].mean(axis=1) / 1e9
+    assert 0.8 < shares[-1] < 1.0
+    assert shares.sum() > 0.95
+
+
 def test_with_half_the_horizon_one_flow_is_as_good_and_four_are_not():
     """What decided for H = 2 least RTTs."""
     from msgspec.structs import replace
