@@ -42,6 +42,12 @@ def compare(outcome: Outcome) -> list[dict[str, object]]:
     return rows
 
 
+def verdicts(paper: str, *places: str) -> str:
+    """What data/claims says of some places of a paper, a line each: the text below a picture."""
+    found = [claim for claim in claims(paper) if claim.where in places]
+    return "\n".join(f"{claim.where}: {claim.claim}: {claim.verdict}." for claim in found)
+
+
 def write(outcome: Outcome, folder: Path, argv: list[str]) -> list[dict[str, object]]:
     """NAME.csv, NAME.png and NAME.json in `folder`; returns the comparison that the JSON holds."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -58,9 +58,13 @@ FIGURES = (
     "connet/fig13",
     "connet/fig14",
     "connet/ns3",
+    "mpcc/fig03",
+    "mpcc/fig05",
+    "mpcc/fig06",
+    "mpcc/weights",
 )
-IN_NS3 = ("hftrac/fig13", "hftrac/fig15", "hftrac/fig16", "connet/ns3")
-"""Left out where there is no ns-3: the fluid has no TCP over networks, and a simulator isn't beside itself."""
+IN_NS3 = ("connet/ns3",)
+"""Left out where there is no ns-3: a simulator isn't beside itself."""
 
 
 class Made(NamedTuple):

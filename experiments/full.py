@@ -1,38 +1,60 @@
-"""Full runs in ns-3, kept in data/results/: `python experiments/full.py STUDY [SEED ...]`; hours, not minutes.
+"""Full runs in ns-3, kept in data/results/: `python experiments/full.py STUDY [NUMBER ...]`; hours, not minutes.
 
-Each scheme and seed is kept as soon as it is done, so that what a stop interrupts can go on later; a second call runs
-only what is missing.
+Each point and seed, or number of a run, is kept as soon as it is done, so that what a stop interrupts can go on later;
+a second call runs only what is missing.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from arc.traffic import SEEDS, STUDIES, keep, kept, under
+from arc.traffic import STUDIES, Study, keep, kept, under
+from hftrac import fig13, fig15, fig16
+from hftrac.packet_study import PacketStudy, make, missing
 from packets import FASTER, run_ns3
+
+PACKET_STUDIES = {each.STUDY.name: each.STUDY for each in (fig13, fig15, fig16)}
 
 
 def main(argv: list[str]) -> int:
-    if not argv or argv[0] not in STUDIES or not all(seed.isdecimal() for seed in argv[1:]):
-        print(f"usage: full.py STUDY [SEED ...]; studies: {', '.join(STUDIES)}", file=sys.stderr)
+    names = [*STUDIES, *PACKET_STUDIES]
+    if not argv or argv[0] not in names or not all(number.isdecimal() for number in argv[1:]):
+        print(f"usage: full.py STUDY [NUMBER ...]; studies: {', '.join(names)}", file=sys.stderr)
         return 2
     os.environ.update(FASTER)
-    study = STUDIES[argv[0]]
-    wanted = [(scheme, seed) for seed in map(int, argv[1:] or map(str, SEEDS)) for scheme in study.schemes]
-    missing = [case for case in wanted if case not in kept(study)]
-    print(f"{study.name}: {len(missing)} of {len(wanted)} runs to do", flush=True)
+    name, numbers = argv[0], [int(number) for number in argv[1:]]
+    if name in STUDIES:
+        run_seeds(STUDIES[name], numbers or STUDIES[name].seeds)
+    else:
+        run_points(PACKET_STUDIES[name], numbers or range(PACKET_STUDIES[name].runs))
+    return 0
+
+
+def run_seeds(study: Study, seeds: Sequence[int]) -> None:
+    wanted = [(scheme, seed) for seed in seeds for scheme in study.schemes]
+    lacking = [case for case in wanted if case not in kept(study)]
+    print(f"{study.name}: {len(lacking)} of {len(wanted)} runs to do", flush=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {
             pool.submit(run_ns3, under(study.scenario, study.schemes[scheme], seed)): (scheme, seed)
-            for scheme, seed in missing
+            for scheme, seed in lacking
         }
         for done in as_completed(runs):
             scheme, seed = runs[done]
             keep(study, scheme, done.result())
             print(f"{study.name}: {scheme}, seed {seed}", flush=True)
-    return 0
+
+
+def run_points(study: PacketStudy, runs: Sequence[int]) -> None:
+    lacking = missing(study, runs)
+    print(f"{study.name}: {len(lacking)} of {len(study.cases) * len(runs)} runs to do", flush=True)
+    with warnings.catch_warnings(action="ignore"):  # delays are rounded to the sampling interval
+        for case, run in make(study, lacking):
+            print(f"{study.name}: {', '.join(map(str, case))}, run {run}", flush=True)
 
 
 if __name__ == "__main__":

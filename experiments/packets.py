@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,14 +23,15 @@ from netctrl.export.ns3_fifo_run import table_name as fifo_table_name
 from netctrl.export.ns3_links import PACKET_SIZE
 from netctrl.export.ns3_links import render as links_program
 from netctrl.export.ns3_links_run import run_links, table_name
-from netctrl.export.ns3_run import compile_program, find_ns3, run_program
-from netctrl.model.artifact import provenance
+from netctrl.export.ns3_run import Ns3, compile_program, find_ns3, run_program
+from netctrl.model.artifact import Provenance, provenance
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.scenario import Scenario
 from netctrl.model.simulation import SimulationResult
 from netctrl.runtime.fifo_plan import FifoPlan, FifoTracking
+from netctrl.runtime.link_plan import LinkPlan
 from netctrl.sim.fifo_draws import run_table
 from netctrl.sim.link_plan import link_plan, run_tables
 from netctrl.sim.traffic import draw_flows
@@ -109,32 +112,64 @@ _TABLE = re.compile(r"inline const (\S.*?) (k\w+) = (.*?);\n", re.DOTALL)
 def run_networks(
     scenarios: Sequence[NetworkScenario], runs: int, packet_size: int = PACKET_SIZE
 ) -> list[NetworkResult]:
-    """Networks of the same links and times in real ns-3, by one program for all, as compiling takes seconds.
+    """Networks of the same links and times in real ns-3, all runs of each in one result."""
+    with _program_for(scenarios, packet_size) as program:
+        return [program.run(case, range(runs)) for case in range(len(scenarios))]
+
+
+def network_runs(
+    scenarios: Sequence[NetworkScenario], wanted: Iterable[tuple[int, int]], packet_size: int = PACKET_SIZE
+) -> Iterator[tuple[int, int, NetworkResult]]:
+    """Wanted pairs (number of a scenario, of a run) as they get done, as many at a time as there are cores."""
+    with _program_for(scenarios, packet_size) as program, ThreadPoolExecutor(os.cpu_count()) as pool:
+        asked = {pool.submit(program.run, case, range(run, run + 1)): (case, run) for case, run in wanted}
+        try:
+            for done in as_completed(asked):
+                yield *asked[done], done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """One compiled program for many scenarios; each has a folder of its own in it."""
+
+    folder: Path
+    scenarios: Sequence[NetworkScenario]
+    plans: Sequence[LinkPlan]
+    ns3: Ns3
+    provenance: Provenance
+
+    def run(self, case: int, runs: range) -> NetworkResult:
+        folder, scenario, plan = self.folder / str(case), self.scenarios[case], self.plans[case]
+        for run, table in zip(runs, run_tables(scenario, plan, runs), strict=True):
+            (folder / table_name(run)).write_bytes(table)
+        return run_links(folder, scenario, plan, runs, ns3=self.ns3, provenance=self.provenance, watch=False)
+
+
+@contextmanager
+def _program_for(scenarios: Sequence[NetworkScenario], packet_size: int) -> Iterator[_Program]:
+    """One program for all, as compiling takes seconds.
 
     Each table of the program that differs becomes a list of tables, from which the environment chooses.
     """
-    made, numbers = provenance(seed=scenarios[0].seed, libraries=("numpy",)), range(runs)
+    made = provenance(seed=scenarios[0].seed, libraries=("numpy",))
     plans = [link_plan(each, scenario_law(each)) for each in scenarios]
     rendered = [
         links_program(each, plan, packet_size=packet_size, provenance=made)
         for each, plan in zip(scenarios, plans, strict=True)
     ]
-    found = []
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
-        program, ns3 = Path(name), find_ns3()
+        folder, ns3 = Path(name), find_ns3()
         for file, text in rendered[0].items():
-            (program / file).write_text(_with_all([files[file] for files in rendered], text), encoding="utf-8")
-        compile_program(program, ns3)
-        for number, (scenario, plan) in enumerate(zip(scenarios, plans, strict=True)):
-            folder = program / str(number)
-            folder.mkdir()
-            start = folder / "scenario"
-            start.write_text(f'#!/bin/sh\nCASE={number} exec ../scenario "$@"\n')
+            (folder / file).write_text(_with_all([files[file] for files in rendered], text), encoding="utf-8")
+        compile_program(folder, ns3)
+        for case in range(len(scenarios)):
+            start = folder / str(case) / "scenario"
+            start.parent.mkdir()
+            start.write_text(f'#!/bin/sh\nCASE={case} exec ../scenario "$@"\n')
             start.chmod(0o755)
-            for run, table in zip(numbers, run_tables(scenario, plan, numbers), strict=True):
-                (folder / table_name(run)).write_bytes(table)
-            found.append(run_links(folder, scenario, plan, numbers, ns3=ns3, provenance=made, watch=False))
-    return found
+        yield _Program(folder, scenarios, plans, ns3, made)
 
 
 def _with_all(texts: list[str], first: str) -> str:

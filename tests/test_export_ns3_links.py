@@ -21,7 +21,7 @@ from netctrl.export.ns3 import MARKER
 from netctrl.export.ns3_links import FIXED_FILES, SHARED_FILES, render
 from netctrl.export.ns3_run import find_ns3
 from netctrl.model.artifact import Provenance
-from netctrl.model.gain import MyopicGain
+from netctrl.model.gain import LinkRateLaw, MyopicGain
 from netctrl.model.network_scenario import Messages, NetworkScenario, TcpDemand
 from netctrl.model.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
 from netctrl.model.queue import CodelQueue, PieQueue
@@ -55,13 +55,17 @@ def coordinated(horizon: int | str = 24, **fields) -> HftracPolicy:
     return HftracPolicy(**({"architecture": "coordinated", "mu": 0.5, "horizon": horizon} | fields))
 
 
-def rendered(asked: NetworkScenario, **options) -> dict[str, str]:
-    law = netctrl.scenario_law(asked)
-    if isinstance(law, MyopicGain):  # the cost is flat at its least, so the last digits depend on the machine
-        rounded = {name: np.round(getattr(law, name), 3) for name in ("backlog_gain", "rate_gain")}
-        law = msgspec.structs.replace(law, **rounded)
-    plan = link_plan(asked, law)
+def rendered(asked: NetworkScenario, law: LinkRateLaw | None = None, **options) -> dict[str, str]:
+    plan = link_plan(asked, netctrl.scenario_law(asked) if law is None else law)
     return render(asked, plan, **({"provenance": origin()} | options))
+
+
+def rounded(asked: NetworkScenario) -> MyopicGain:
+    """Its law to three decimals: the cost is flat at its least, so last digits depend on the machine."""
+    law = netctrl.scenario_law(asked)
+    return msgspec.structs.replace(
+        law, backlog_gain=np.round(law.backlog_gain, 3), rate_gain=np.round(law.rate_gain, 3)
+    )
 
 
 def cases() -> dict[str, dict[str, str]]:
@@ -71,7 +75,7 @@ def cases() -> dict[str, dict[str, str]]:
     carried = {"demand": "p2", "flows": 5, "variant": "vegas", "start": (0.0, 0.5), "ecn": True}
     managed = {"tcp": (TcpDemand(**carried),), "queue": PieQueue(target="5ms")}
     return {
-        "links": rendered(scenario(myopic)),
+        "links": rendered(scenario(myopic), rounded(scenario(myopic))),
         "links-tcp": rendered(scenario(StaticPacing(factor=1.1), **managed)),
         "links-late": rendered(scenario(central, LATE, "tandem"), packet_size=300, sampled_delays=True),
     }

@@ -20,6 +20,7 @@ import netctrl
 from netctrl import datasets, read_scenario
 from netctrl.datasets import scenario_path, scenarios
 from netctrl.errors import FileError, InvalidValue
+from netctrl.model.fabric_scenario import read_fabric_scenario
 from netctrl.model.network_scenario import read_network_scenario
 from netctrl.model.queue import ArcQueue, DesignQueue, DropTailQueue, PiQueue, RateError, arc_queue
 from netctrl.model.scenario import (
@@ -675,14 +676,24 @@ def test_scenarios_of_the_paper_come_with_netctrl() -> None:
 @pytest.mark.parametrize("name", scenarios())
 def test_each_of_them_is_read_and_comes_back(name) -> None:
     path = scenario_path(name)
-    of_network = "network" in read_toml(path)
-    scenario = read_network_scenario(path, datasets.network_path) if of_network else read_scenario(path)
+    content = read_toml(path)
+    if "topology" in content:
+        scenario = read_fabric_scenario(path)
+    elif "network" in content:
+        scenario = read_network_scenario(path, datasets.network_path)
+    else:
+        scenario = read_scenario(path)
     assert msgspec.json.decode(msgspec.json.encode(scenario), type=type(scenario)) == scenario
 
 
 def test_a_networks_scenario_is_told_apart() -> None:
     with pytest.raises(FileError, match=r"is about a network's rates: netctrl\.read_network_scenario reads it$"):
         read_scenario(scenario_path("hftrac-testbed"))
+
+
+def test_a_data_centres_scenario_is_told_apart() -> None:
+    with pytest.raises(FileError, match=r"is about a data centre: netctrl\.read_fabric_scenario reads it$"):
+        read_scenario(scenario_path("mpcc-dumbbell"))
 
 
 @pytest.mark.parametrize("name", OF_THE_PAPER)

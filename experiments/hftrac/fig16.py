@@ -6,8 +6,8 @@ interval is 100 ms, buffers hold 200 packets, as in the paper. Links have a fift
 of its flows, 1 and 6 for 5 and 30; UDP of Figs. 16c and 16d comes from Los Angeles. mu is 0.1; nominal rates of TCP
 fill 98 % of the edge link in equal parts.
 
-One run of 4 s that count, after 3 s, for each point, where the paper has 100 s: short enough for CI, half a minute of
-one core.
+What is shown is kept: 5 runs of 30 s that count, after 3 s, for each point, where the paper has 100 s (`python
+experiments/full.py hftrac-fig16`). Two points run for 4 s beside it each time.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import msgspec
 import numpy as np
 import pandas as pd
 from common import Outcome
-from hftrac.fig_common import FIFO, WAYS, Way, at_link, grid, panel, verdict
+from hftrac.fig_common import FIFO, WAYS, Way, at_link, curve, grid, panel, verdict
 from hftrac.networks import MEGA, STEP, abilene
+from hftrac.packet_study import Case, PacketStudy, kept_runs, means, short
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from packets import run_networks
 
 from netctrl.export.ns3_links import PACKET_SIZE
 from netctrl.model.demand_traffic import LongRangeTraffic
 from netctrl.model.network import Demand, Link, Network
+from netctrl.model.network_result import NetworkResult
 from netctrl.model.network_scenario import NetworkScenario, TcpDemand
 from netctrl.model.queue import CodelQueue, PieQueue
 
@@ -40,28 +41,12 @@ TARGETS = (5.0, 15.0, 30.0)
 FIXED = 20.0
 LEVELS = (4.0, 8.0)
 """Means of the background [Mbit/s]."""
-SECONDS, WARMUP = 4.0, 3.0
+SECONDS, WARMUP = 30.0, 3.0
+SHORT_SECONDS = 4.0
+SHORT = (("fifo", "CoDel", "heavy", 15.0, 0.0), ("coordinated", "CoDel", "heavy", 15.0, 0.0))
 MU, SHARE, DEVIATION = 0.1, 0.98, 0.2
 LOOKS = {"fifo": FIFO, "coordinated": Way("coordinated HFTraC", "#38761d", "-", WAYS["coordinated"].at(MU))}
 KINDS = ("PIE", "CoDel")
-
-
-def main(*, full: bool = False) -> Outcome:
-    points = [(kind, load, target, 0.0) for kind in KINDS for load in FLOWS for target in TARGETS]
-    points += [(kind, "heavy", FIXED, level) for kind in KINDS for level in LEVELS]
-    cases = [(way, *point) for way in LOOKS for point in points]
-    with warnings.catch_warnings(action="ignore"):  # delays are rounded to the sampling interval
-        found = run_networks([asked(*case) for case in cases], 1)
-    rows = []
-    for case, result in zip(cases, found, strict=True):
-        rows.append(
-            {
-                **dict(zip(("way", "queue", "load", "target", "level"), case, strict=True)),
-                **at_link(result, "edge", PACKET_SIZE),
-            }
-        )
-    data = pd.DataFrame(rows)
-    return Outcome("fig16", "hftrac", data, draw(data), compute(data))
 
 
 def network(level: float) -> Network:
@@ -76,14 +61,15 @@ def network(level: float) -> Network:
     return msgspec.structs.replace(base, links=links, demands=tuple(demands), nodes=())
 
 
-def asked(way: str, kind: str, load: str, target: float, level: float) -> NetworkScenario:
+def asked(case: Case, seconds: float) -> NetworkScenario:
+    way, kind, load, target, level = case
     pie, codel = PieQueue(target=1e-3 * target, update=0.03), CodelQueue(target=1e-3 * target, interval=0.1)
     flows = {"flows": FLOWS[load], "variant": "vegas", "start": (0.0, 0.5)}
     return NetworkScenario(
         name="fig16",
         network=network(level),
         interval=STEP,
-        duration=WARMUP + SECONDS,
+        duration=WARMUP + seconds,
         warmup=WARMUP,
         policy=LOOKS[way].policy,
         traffic=LongRangeTraffic(),
@@ -92,11 +78,39 @@ def asked(way: str, kind: str, load: str, target: float, level: float) -> Networ
     )
 
 
+def measured(result: NetworkResult) -> dict[str, float]:
+    return at_link(result, "edge", PACKET_SIZE)
+
+
+POINTS = [(kind, load, target, 0.0) for kind in KINDS for load in FLOWS for target in TARGETS]
+POINTS += [(kind, "heavy", FIXED, level) for kind in KINDS for level in LEVELS]
+STUDY = PacketStudy(
+    name="hftrac-fig16",
+    columns=("way", "queue", "load", "target", "level"),
+    cases=[(way, *point) for way in LOOKS for point in POINTS],
+    scenario=asked,
+    measure=measured,
+    seconds=SECONDS,
+)
+
+
+def main(*, full: bool = False) -> Outcome:
+    data = kept_runs(STUDY)
+    computed = compute(data)
+    with warnings.catch_warnings(action="ignore"):  # delays are rounded to the sampling interval
+        brief = short(STUDY, SHORT, SHORT_SECONDS)
+    if brief is not None:
+        of_all = means(data, STUDY.columns).set_index(list(STUDY.columns)).utilization
+        of_one = brief.set_index(list(STUDY.columns)).utilization
+        computed["fig16-short"] = float((of_one / of_all[of_one.index]).mean())
+    return Outcome("fig16", "hftrac", data, draw(means(data, STUDY.columns)), computed)
+
+
 def compute(data: pd.DataFrame) -> dict[str, float]:
     found = {}
     for kind in KINDS:
-        some = data[data.queue == kind]
-        fifo, paced = (some[some.way == way].set_index(["load", "level", "target"]).sort_index() for way in LOOKS)
+        some = data[data.queue == kind].groupby(["way", "load", "level", "target"]).mean(numeric_only=True)
+        fifo, paced = (some.loc[way] for way in LOOKS)
         waits = paced.backlog / fifo.backlog
         all_wait = paced.backlog_all / fifo.backlog_all
         name = kind.lower()
@@ -107,27 +121,33 @@ def compute(data: pd.DataFrame) -> dict[str, float]:
             f"fig16-{name}-queue-heavy": np.median(waits["heavy", 0.0]),
             f"fig16-{name}-all-heavy": np.median(all_wait["heavy", 0.0]),
             f"fig16-{name}-queue-udp": np.median(waits["heavy"][list(LEVELS)]),
+            f"fig16-{name}-loss-heavy": np.median(1.0 - (paced.loss / fifo.loss)["heavy", 0.0]),
+            f"fig16-{name}-loss-udp": np.median(1.0 - (paced.loss / fifo.loss)["heavy"][list(LEVELS)]),
         }
     return {name: float(value) for name, value in found.items()}
 
 
 def draw(data: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(15.0, 4.9), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
+    figure = Figure(figsize=(15.0, 9.0), layout="constrained")
+    (left, middle), (right, lost) = figure.subplots(2, 2)
     alone = data[data.level == 0.0]
     draw_ways(left, alone, "backlog_all", "utilization", {"light": "-", "heavy": "--"})
     draw_ways(middle, alone, "target", "backlog", {"light": "-", "heavy": "--"})
     draw_ways(right, data[data.level > 0.0], "level", "backlog", {"heavy": "--"})
+    draw_ways(lost, alone, "target", "loss", {"heavy": "--"})
     panel(left, "Figs. 16a and 16b", "mean of all queues [packet]", "utilization of the edge link [%]")
     panel(middle, "what waits at the edge link", "target [ms]", "mean queue of the edge link [packet]", legend=None)
     title = f"the same beside UDP, as Figs. 16c and 16d: target {FIXED:g} ms"
     panel(right, title, "mean background UDP [Mbit/s]", "mean queue of the edge link [packet]", legend=None)
-    grid(left, middle, right)
+    panel(lost, "what is lost of all packets, heavy load", "target [ms]", "loss [%]", legend=None)
+    grid(left, middle, right, lost)
     verdict(
         figure,
         "Paper: with HFTraC more utilization under PIE and CoDel at all targets, loads and backgrounds. Here, in stock"
-        " ns-3, Vegas fills the edge link to 99.5 % and more either way, beside UDP too;\nwith HFTraC less waits there,"
-        f" but more on the way where load is heavy. mu = {MU:g}, one run of {SECONDS:g} s each.",
+        " ns-3, Vegas fills the edge link to 99.7 % and more either way, beside UDP too;\nwith HFTraC less waits there,"
+        " but more on the way where load is heavy, and less is lost."
+        f" mu = {MU:g}; means of {STUDY.runs} runs of {SECONDS:g} s with 95 %"
+        " intervals.",
     )
     return figure
 
@@ -138,4 +158,4 @@ def draw_ways(axes: Axes, data: pd.DataFrame, x: str, y: str, styles: dict[str, 
             for load, style in styles.items():
                 part = data[(data.way == name) & (data.queue == kind) & (data.load == load)]
                 label = f"{kind}, {load}, {'no HFTraC' if name == 'fifo' else 'HFTraC'}"
-                axes.plot(part[x], part[y], color=way.colour, ls=style, marker=marker, ms=4.5, label=label)
+                curve(axes, way, x, y, part.sort_values("target"), ls=style, marker=marker, ms=4.5, label=label)

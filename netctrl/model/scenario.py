@@ -377,6 +377,8 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     content = read_toml(path)
     if "network" in content:
         raise FileError(path, "is about a network's rates: netctrl.read_network_scenario reads it")
+    if "topology" in content:
+        raise FileError(path, "is about a data centre: netctrl.read_fabric_scenario reads it")
     try:
         return scenario_from(content)
     except msgspec.ValidationError as error:

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def decide_window(queue: float, gain: float, fair_window: float, input_gain: float, flows: int, bdp: float) -> float:
     """W = clip(c − K Q, 0, P_BD), and at most c − (Q − (N − 1) P_BD)/B [byte].
 
@@ -31,7 +31,7 @@ def decide_window(queue: float, gain: float, fair_window: float, input_gain: flo
     return min(max(W, 0.0), bdp)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def decide_from_table(
     queue: float, flows: int, gain: np.ndarray, fair_window: np.ndarray, input_gain: np.ndarray, bdp: float
 ) -> float:
@@ -40,7 +40,7 @@ def decide_from_table(
     return decide_window(queue, gain[N], fair_window[N], input_gain[N], N, bdp)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def decide_windows(
     queue: np.ndarray,
     flows: np.ndarray,
@@ -56,7 +56,7 @@ def decide_windows(
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def riccati_gain(input_gain: float, horizon: int, queue_weight: float, window_weight: float) -> float:
     """K_P by the recursion, for a B that changes from packet to packet."""
     s, BB = queue_weight, input_gain * input_gain
@@ -65,7 +65,7 @@ def riccati_gain(input_gain: float, horizon: int, queue_weight: float, window_we
     return input_gain * s / (window_weight + BB * s)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def decide_from_model(
     queue: float,
     flows: int,
@@ -86,7 +86,7 @@ def decide_from_model(
     return decide_window(queue, riccati_gain(B, horizon, queue_weight, window_weight), c, B, flows, bdp)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def predict_queue(queue: float, inputs: np.ndarray, input_gain: float) -> float:
     """Q̄ = Q + B Σ u of the inputs under way, oldest first, (τ,) [byte]: never below 0 on the way.
 

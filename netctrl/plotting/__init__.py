@@ -10,11 +10,13 @@ from matplotlib.figure import Figure
 from netctrl.errors import InvalidValue
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.artifact import ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
+from netctrl.model.fabric_result import FabricResult
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.loop import DelayLoop
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.simulation import SimulationResult
+from netctrl.plotting.fabrics import fabric_figure, fabric_result
 from netctrl.plotting.identification import identification_figure, model_figure
 from netctrl.plotting.loops import arc_bode, arc_figure, bode, stability_map
 from netctrl.plotting.networks import network_figure, network_series
@@ -27,6 +29,7 @@ __all__ = [
     "arc_figure",
     "bode",
     "draw",
+    "fabric_figure",
     "identification_figure",
     "model_figure",
     "network_figure",
@@ -48,6 +51,7 @@ _FIGURES: dict[type, Callable[..., Figure]] = {
     StabilityMap: stability_map,
     SimulationResult: result_series,
     NetworkResult: network_series,
+    FabricResult: fabric_result,
     IdentificationResult: identification_figure,
     IdentifiedModel: model_figure,
 }

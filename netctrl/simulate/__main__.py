@@ -1,6 +1,7 @@
-"""`python -m netctrl.simulate SCENARIO`: a scenario in the fluid, as a table, JSON, a result's file and a picture.
+"""`python -m netctrl.simulate SCENARIO`: a scenario, as a table, JSON, a result's file and a picture.
 
-TCP flows through queues (`netctrl.Scenario`), or a network under fluctuating demands (`netctrl.NetworkScenario`).
+In the fluid: TCP flows through queues (`netctrl.Scenario`), or a network under fluctuating demands
+(`netctrl.NetworkScenario`). Packet by packet: a data centre (`netctrl.FabricScenario`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from netctrl.cli import (
 from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
+    from netctrl.model.fabric_result import FabricResult
+    from netctrl.model.fabric_scenario import FabricScenario
     from netctrl.model.fifo_result import FifoResult
     from netctrl.model.network_result import NetworkResult
     from netctrl.model.network_scenario import NetworkScenario
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TABLE_SUFFIXES",
+    "fabric_scenario_for",
     "inputs_of",
     "main",
     "network_scenario_for",
@@ -53,9 +57,7 @@ OPTIONS = {"scenario": "SCENARIO", "output": "-o", "n_jobs": "--n-jobs"}
 RESULT_SUFFIXES = (".json", ".csv")
 TABLE_SUFFIXES = (".csv", ".parquet")
 
-app = new_app(
-    "python -m netctrl.simulate", "Runs a scenario in the fluid simulator, with the law of a Design file if given."
-)
+app = new_app("python -m netctrl.simulate", "Runs a scenario, with the law of a Design file if given.")
 
 
 @app.default
@@ -70,7 +72,10 @@ def simulate(
     /,
     *,
     design: Annotated[
-        str | None, option("FILE", "a Design: for the links whose queue is arc or design, or for a network's rates")
+        str | None,
+        option(
+            "FILE", "a Design: for the links whose queue is arc or design, a network's rates, a data centre's senders"
+        ),
     ] = None,
     seed: Annotated[str | None, option("N", "a whole number from 0 to 4294967295, instead of the scenario's")] = None,
     runs: Annotated[str | None, option("N", "of a network's scenario, with 95 % intervals (20)")] = None,
@@ -80,7 +85,8 @@ def simulate(
         str | None,
         option(
             "FILE",
-            "a file for the result (.json) or its time series (.csv); of a network for its runs (.csv, .parquet)",
+            "a file for the result (.json) or its time series (.csv); of a network for its runs, "
+            "of a data centre for its flows (.csv, .parquet)",
             "--output",
             "-o",
         ),
@@ -90,15 +96,24 @@ def simulate(
     """Read the scenario, run it, write what was asked for."""
     picture = checked_plot(plot, output)
     network = network_scenario_for(scenario, design, seed)
-    suffixes = RESULT_SUFFIXES if network is None else TABLE_SUFFIXES
+    fabric = fabric_scenario_for(scenario, design, seed)
+    suffixes = RESULT_SUFFIXES if network is None and fabric is None else TABLE_SUFFIXES
     if output is not None and Path(output).suffix.lower() not in suffixes:
         raise InvalidValue("output", output, f"a file name that ends in {' or '.join(suffixes)}")
     if output is not None and design is not None and Path(output).resolve() == Path(design).resolve():
         raise InvalidValue("output", output, "another file than --design")
     files: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    if network is not None and scenario is not None:
+    if fabric is not None:
+        for name, value in (("runs", runs), ("n_jobs", n_jobs)):
+            if value is not None:
+                raise InvalidValue(name, value, "no value for a data centre's scenario: it runs once")
+    if scenario is not None and (network is not None or fabric is not None):
         check_places({"plot": plot, "output": output})
-        found = _run_network(network, scenario, design, runs, n_jobs)
+        found: NetworkResult | FabricResult
+        if network is not None:
+            found = _run_network(network, scenario, design, runs, n_jobs)
+        elif fabric is not None:
+            found = _run_fabric(fabric, scenario, design)
         if plot is not None and picture is not None:
             files["plot"] = plot, lambda: picture_file(found.plot(), picture)
         if output is not None:
@@ -202,6 +217,40 @@ def _run_network(
         raise refused(error, scenario, design) from None
 
 
+def fabric_scenario_for(scenario: str | None, design: str | None, seed: str | None) -> FabricScenario | None:
+    """The data centre's scenario that a command line names, under a Design's law; None where it names another kind."""
+    import msgspec
+
+    from netctrl.datasets import scenario_path
+    from netctrl.model.artifact import MpccDesign, read_design
+    from netctrl.model.fabric_scenario import read_fabric_scenario
+    from netctrl.model.fabric_scheme import mpcc_scheme
+    from netctrl.model.toml import read_toml
+
+    if scenario is None or "topology" not in read_toml(scenario_path(scenario)):
+        return None
+    chosen = read_fabric_scenario(scenario_path(scenario))
+    if design is not None:
+        law = read_design(design)
+        if not isinstance(law, MpccDesign):
+            raise FileError(design, f"is a Design of {law.method}, takes one of mpcc: a data centre's senders run it")
+        try:
+            chosen = msgspec.structs.replace(chosen, scheme=mpcc_scheme(law.law))
+        except InvalidValue as error:  # such as a weight of 0, which no scenario takes
+            raise FileError(design, str(error)) from None
+    return chosen if seed is None else msgspec.structs.replace(chosen, seed=read_seed(seed))
+
+
+def _run_fabric(chosen: FabricScenario, scenario: str, design: str | None) -> FabricResult:
+    from netctrl.sim.fabric_run import simulate_fabric
+
+    try:
+        with progress_bar("simulating") as progress:
+            return simulate_fabric(chosen, progress=progress, argv=invocation(), inputs=inputs_of(scenario, design))
+    except InvalidValue as error:
+        raise FileError(scenario, str(error)) from None
+
+
 def read_runs(text: str) -> int:
     """How many, as `--runs` has it."""
     if not re.fullmatch("[1-9][0-9]{0,5}", text):
@@ -216,8 +265,8 @@ def refused(error: InvalidValue, scenario: str, design: str | None) -> InvalidVa
     return FileError(scenario, str(error))
 
 
-def table_file(result: NetworkResult | FifoResult, suffix: str) -> bytes:
-    """One row a run and link, or a period, as .csv or .parquet."""
+def table_file(result: NetworkResult | FabricResult | FifoResult, suffix: str) -> bytes:
+    """One row a run and link, a flow, or a period, as .csv or .parquet."""
     frame = result.to_pandas()
     return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
 
@@ -230,7 +279,7 @@ def inputs_of(scenario: str | None, design: str | None) -> list[Path]:
     return found if design is None else [*found, Path(design)]
 
 
-def summary_json(result: SimulationResult | NetworkResult) -> str:
+def summary_json(result: SimulationResult | NetworkResult | FabricResult) -> str:
     """Scenario, summary and provenance as one JSON object."""
     import msgspec
 

@@ -34,6 +34,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace netctrl
@@ -46,9 +47,12 @@ constexpr uint32_t kSegment = kPacketSize - 40; // IP and TCP without options
 inline void
 SetTcpDefaults()
 {
-    // Not PRR: that of ns-3.37 more often sends whole windows again at once, where a first queue has no room for them.
+    // Not PRR: that of ns-3.37 loses more of what it sends again, where a first queue is short.
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+    // Timeouts as Linux has them: smoothed round trip + max(4 deviations, 200 ms); ns-3's least one is a second.
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(200)));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kSegment));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
@@ -59,13 +63,47 @@ SetTcpDefaults()
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(kSocketBuffer));
 }
 
+/// ns-3's Cubic, whose window grows by one segment at most for each acknowledgement.
+///
+/// That of ns-3.37 and 3.44 adds, in slow start, all that an acknowledgement covers, however far that takes the window above its
+/// threshold. After a timeout one that fills a hole covers what a whole timeout's time sent and was selectively
+/// acknowledged long ago: windows of thousands of segments are sent at once, and lost. RFC 5681, eq. (2), allows one
+/// segment; ns-3's NewReno and Vegas do so. Receivers here acknowledge each packet, so that nothing else changes.
+class OneByOneCubic final : public TcpCubic
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("netctrl::OneByOneCubic")
+                                .SetParent<TcpCubic>()
+                                .SetGroupName("Internet")
+                                .AddConstructor<OneByOneCubic>();
+        return tid;
+    }
+
+    std::string GetName() const override
+    {
+        return "OneByOneCubic";
+    }
+
+    void IncreaseWindow(Ptr<TcpSocketState> state, uint32_t segmentsAcked) override
+    {
+        TcpCubic::IncreaseWindow(state, std::min(segmentsAcked, 1U));
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<OneByOneCubic>(this);
+    }
+};
+
 inline Ptr<TcpCongestionOps>
 MakeControl(TcpVariant variant)
 {
     switch (variant)
     {
     case TcpVariant::kCubic:
-        return CreateObject<TcpCubic>();
+        return CreateObject<OneByOneCubic>();
     case TcpVariant::kVegas:
         return CreateObject<TcpVegas>();
     case TcpVariant::kNewReno:

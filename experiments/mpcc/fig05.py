@@ -1,0 +1,103 @@
+"""MPCC thesis, Figs. 5.2 to 5.4, and the test that tells its variants apart; packet by packet."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pandas as pd
+from common import Outcome, verdicts
+from matplotlib.figure import Figure
+
+from netctrl.datasets import scenario_path
+from netctrl.model.fabric_result import FabricResult
+from netctrl.model.fabric_scenario import Dumbbell, FabricFlow, FabricScenario, Packets, Watch, read_fabric_scenario
+from netctrl.model.fabric_scheme import Hpcc, Mpcc, Scheme
+from netctrl.sim.fabric_run import simulate_fabric
+
+STAGGERED = ((4.9e6, 0.0), (2.4e6, 0.01), (1.4e6, 0.02), (0.3e6, 0.03))
+"""Sizes in MB, where the thesis says GB, and starts [s]."""
+P_BD = 4344.0
+VARIANTS = ("delay-free", "delayed", "feed-forward", "hold")
+
+
+def converged(weight: float, bdp: float) -> tuple[int, FabricResult]:
+    """When the first acknowledgement after congestion tells of an empty queue [ns]."""
+    base = read_fabric_scenario(scenario_path("mpcc-dumbbell"))
+    scheme = msgspec.structs.replace(base.scheme, window_weight=weight, bdp=bdp)
+    result = simulate_fabric(msgspec.structs.replace(base, scheme=scheme, duration=20e-3))
+    log = result.acknowledged()
+    congested = log.time_ns[log.queue_bytes > 0].iloc[0]
+    return int(log.time_ns[(log.queue_bytes == 0) & (log.time_ns > congested)].iloc[0]), result
+
+
+def staggered(scheme: Scheme) -> FabricResult:
+    flows = tuple(FabricFlow(source=i, target=4, size=size, start=start) for i, (size, start) in enumerate(STAGGERED))
+    return simulate_fabric(
+        FabricScenario(
+            topology=Dumbbell(),
+            scheme=scheme,
+            flows=flows,
+            duration=90e-3,
+            packets=Packets(clock="ns-3"),
+            watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",), interval=1e-5),
+        )
+    )
+
+
+def sixteen(variant: str, weight: float = 1.0, horizon: int = 5) -> tuple[float, float]:
+    """(utilization, queue that acknowledgements tell over P_BD) from 1 to 5 ms: 16 flows, 100 Gbit/s, 71 packets."""
+    flows = tuple(FabricFlow(source=i, target=16, size=1e9) for i in range(16))
+    result = simulate_fabric(
+        FabricScenario(
+            topology=Dumbbell(senders=16, host_rate=1e11),
+            scheme=Mpcc(variant=variant, window_weight=weight, horizon=horizon),  # ty: ignore[invalid-argument-type]
+            flows=flows,
+            duration=5e-3,
+            packets=Packets(clock="ns-3"),
+            flow_timeout=2e-4,
+            watch=Watch(flows=tuple(range(16)), bin=1e-3),
+        )
+    )
+    log = result.acknowledged()
+    late = log.queue_bytes[log.time_ns > 1e6].mean()
+    return float(result.throughput()[:, 1:].sum(axis=0).mean() / 1e11), float(late / (6282 * 1e11 / 8e9))
+
+
+def main(*, full: bool = False) -> Outcome:
+    computed: dict[str, float] = {}
+    for weight in (1, 10, 100):
+        computed[f"fig52-{weight}"] = float(converged(float(weight), 3750.0)[0])
+    three, _ = converged(1.0, 3000.0)
+    _, four = converged(1.0, 3750.0)
+    computed |= {"fig52-three": float(three), "fig52-throughput": float(four.throughput()[:, 1:].mean() / 1e9)}
+    shown = {"MPCC, feed-forward": staggered(Mpcc(bdp=P_BD, variant="feed-forward"))}
+    shown |= {"MPCC 1:1": staggered(Mpcc(bdp=P_BD)), "HPCC": staggered(Hpcc())}
+    for place, end in enumerate(shown["MPCC, feed-forward"].finish_ns * 1e-6):
+        computed[f"fig53-flow-{place + 1}"] = float(end)
+    busy = slice(100, 3000)  # 1 to 30 ms, of one to three flows
+    for key, name in (("mpcc", "MPCC 1:1"), ("hpcc", "HPCC")):
+        computed[f"fig54-{key}-queue"] = float(shown[name].queue_bytes[0, busy].mean())
+    for variant in VARIANTS:
+        utilization, queue = sixteen(variant)
+        computed |= {f"sixteen-{variant}": utilization, f"sixteen-{variant}-queue": queue}
+    figure = Figure(figsize=(12.0, 7.4), layout="constrained")
+    frames = []
+    for column, (name, result) in zip(figure.subplots(2, len(shown)).T, shown.items(), strict=True):
+        rates = result.throughput() / 1e9
+        for place, each in enumerate(rates):
+            column[0].plot(2.0 * np.arange(len(each)), each, lw=1.0, label=f"flow {place + 1}")
+        queue = result.queue_bytes[0]
+        column[1].plot(1e-2 * np.arange(len(queue)), queue / 1e3, lw=0.6)
+        column[0].set(title=f"Fig. 5.3: {name}", ylabel="throughput [Gbit/s]")
+        column[1].set(title="Fig. 5.4: queue of switch 1", xlabel="time [ms]", ylabel="queue [kB]")
+        for axes in column:
+            axes.grid(color="#dddddd", lw=0.6)
+        column[0].legend(fontsize=8)
+        bins = {"series": name, "time_ms": 2.0 * np.arange(rates.shape[1])}
+        frames.append(pd.DataFrame(bins | {f"flow_{place + 1}_gbit_per_s": each for place, each in enumerate(rates)}))
+    figure.supxlabel(verdicts("mpcc", "Fig. 5.3", "Fig. 5.4"), fontsize=8.5)
+    table = pd.DataFrame(
+        [(name, *np.round(result.finish_ns * 1e-6, 1)) for name, result in shown.items()],
+        columns=["scheme", *(f"flow {place} done [ms]" for place in range(1, 5))],
+    )
+    return Outcome("fig05", "mpcc", pd.concat(frames, ignore_index=True), figure, computed, table)

@@ -1,0 +1,201 @@
+"""A data centre's ports and paths: nodes, links, equal-cost multipath, and what a flow takes alone."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.model.fabric_scenario import Dumbbell, FatTree, Packets, Topology
+from netctrl.sim.fabric_state import MOST_HOPS
+
+__all__ = ["Fabric", "Paths", "fabric", "fabric_paths", "ideal_times", "wire_times"]
+
+_NS = 1_000_000_000
+_MOST_PAIRS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fabric:
+    """P ports of a topology; hosts are nodes 0 to hosts − 1, and the first ports are theirs.
+
+    Parameters
+    ----------
+    hosts : int
+    names : tuple of str
+        "h0>s0", of ports.
+    source, target : ndarray, shape (P,)
+        Nodes.
+    rate : ndarray, shape (P,)
+        [bit/s], whole.
+    delay : ndarray, shape (P,)
+        [ns], whole.
+    choices : ndarray, shape (nodes, hosts, E)
+        Ports on shortest paths to a host; the last ones are repeated.
+    choice_count : ndarray, shape (nodes, hosts)
+    """
+
+    hosts: int
+    names: tuple[str, ...]
+    source: np.ndarray
+    target: np.ndarray
+    rate: np.ndarray
+    delay: np.ndarray
+    choices: np.ndarray
+    choice_count: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paths:
+    """Ports of F flows, −1 after the last.
+
+    Parameters
+    ----------
+    there, back : ndarray, shape (F, MOST_HOPS)
+    """
+
+    there: np.ndarray
+    back: np.ndarray
+
+
+def fabric(topology: Topology) -> Fabric:
+    """Ports and shortest paths of a topology.
+
+    Raises
+    ------
+    InvalidValue
+        So many nodes that the table of shortest paths would fill the memory.
+    """
+    hosts = topology.hosts
+    switches = 2 if isinstance(topology, Dumbbell) else _switches(topology)
+    if (hosts + switches) * hosts > _MOST_PAIRS:
+        raise InvalidValue("topology", f"{hosts} hosts, {switches} switches", f"(nodes) x (hosts) up to {_MOST_PAIRS}")
+    links = _dumbbell(topology) if isinstance(topology, Dumbbell) else _fat_tree(topology)
+    delay = round(topology.delay * _NS)
+    ends = [(a, b, rate) for a, b, rate in links] + [(b, a, rate) for a, b, rate in links]
+    ends.sort(key=lambda each: each[:2])
+    source, target, rate = (np.array(column, dtype=np.int64) for column in zip(*ends, strict=True))
+    choices, counts = _shortest(hosts, source, target)
+    names = tuple(f"{_node(a, hosts)}>{_node(b, hosts)}" for a, b, _ in ends)
+    return Fabric(hosts, names, source, target, rate, np.full(len(rate), delay), choices, counts)
+
+
+def _node(number: int, hosts: int) -> str:
+    return f"h{number}" if number < hosts else f"s{number - hosts}"
+
+
+def _switches(topology: FatTree) -> int:
+    return topology.pods * (topology.racks + topology.aggregations) + topology.cores
+
+
+def _dumbbell(topology: Dumbbell) -> list[tuple[int, int, int]]:
+    H, host = topology.hosts, round(topology.host_rate)
+    middle = host if topology.link_rate is None else round(topology.link_rate)
+    links = [(i, H if i < topology.senders else H + 1, host) for i in range(H)]
+    return [*links, (H, H + 1, middle)]
+
+
+def _fat_tree(topology: FatTree) -> list[tuple[int, int, int]]:
+    """Switches in order: of racks, of aggregation, cores."""
+    H, racks = topology.hosts, topology.pods * topology.racks
+    host, up = round(topology.host_rate), round(topology.fabric_rate)
+    first = H + racks
+    core = first + topology.pods * topology.aggregations
+    links = [(i, H + i // topology.hosts_per_rack, host) for i in range(H)]
+    for pod, a in product(range(topology.pods), range(topology.aggregations)):
+        switch = first + pod * topology.aggregations + a
+        links += [(H + pod * topology.racks + r, switch, up) for r in range(topology.racks)]
+        links += [(switch, core + c, up) for c in range(topology.cores)]
+    return links
+
+
+def _shortest(hosts: int, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    nodes = int(max(source.max(), target.max())) + 1
+    out: list[list[int]] = [[] for _ in range(nodes)]
+    for port, node in enumerate(source.tolist()):
+        out[node].append(port)
+    found: list[list[list[int]]] = [[[] for _ in range(hosts)] for _ in range(nodes)]
+    for host in range(hosts):
+        distance = np.full(nodes, -1)
+        distance[host], queue = 0, deque([host])
+        while queue:
+            node = queue.popleft()
+            for port in out[node]:  # links go both ways
+                other = int(target[port])
+                if distance[other] < 0 and (other >= hosts or other == host):
+                    distance[other] = distance[node] + 1
+                    queue.append(other)
+        for node in range(nodes):
+            away = distance[node] if node >= hosts else np.iinfo(np.int64).max
+            nearer = [port for port in out[node] if 0 <= distance[target[port]] < away]
+            found[node][host] = nearer if node != host else []
+    most = max(len(each) for row in found for each in row)
+    choices = np.zeros((nodes, hosts, most), dtype=np.int64)
+    counts = np.zeros((nodes, hosts), dtype=np.int64)
+    for node, host in product(range(nodes), range(hosts)):
+        ports = found[node][host]
+        counts[node, host] = len(ports)
+        choices[node, host, : len(ports)] = ports
+    return choices, counts
+
+
+def fabric_paths(net: Fabric, source: np.ndarray, target: np.ndarray, seed: int) -> Paths:
+    """The ports of each flow; where shortest paths part, a hash of flow, switch and seed chooses."""
+    number = np.arange(len(source), dtype=np.uint64)
+    return Paths(_walk(net, source, target, number, seed), _walk(net, target, source, number, seed + 1))
+
+
+def _walk(net: Fabric, source: np.ndarray, target: np.ndarray, number: np.ndarray, seed: int) -> np.ndarray:
+    ports = np.full((len(source), MOST_HOPS), -1, dtype=np.int64)
+    node = source.copy()
+    for hop in range(MOST_HOPS):
+        going = node != target
+        count = np.maximum(net.choice_count[node, target], 1)
+        chosen = _hash(number, node, seed) % count.astype(np.uint64)
+        port = net.choices[node, target, chosen.astype(np.int64)]
+        ports[going, hop] = port[going]
+        node = np.where(going, net.target[port], node)
+    return ports
+
+
+def _hash(number: np.ndarray, node: np.ndarray, seed: int) -> np.ndarray:
+    """Evenly spread whole numbers (the finaliser of SplitMix64, Steele, Lea and Flood, OOPSLA 2014)."""
+    with np.errstate(over="ignore"):
+        x = number * np.uint64(0x9E3779B97F4A7C15) + node.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
+        x += np.uint64(seed % 2**32) * np.uint64(0x8CB92BA72F3D8DD7)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+def wire_times(size: np.ndarray | int, rate: np.ndarray, packets: Packets) -> np.ndarray:
+    """Whole nanoseconds that `size` bytes take on wires, by the scenario's clock."""
+    bits = np.asarray(size, dtype=np.int64) * (8 * _NS)
+    whole = (bits - 1) // rate if packets.clock == "ns-3" else (bits + rate // 2) // rate
+    return np.maximum(whole, 1)
+
+
+def ideal_times(net: Fabric, ports: np.ndarray, size: np.ndarray, overhead: int, packets: Packets) -> np.ndarray:
+    """From start to the last byte's arrival of flows that are alone and always send [ns], shape (F,).
+
+    Packets but the last are full: the last but one leaves hop h at Σ_i≤h s_i + (m − 2) max_i≤h s_i plus delays, and the
+    last, shorter one waits for it at each hop.
+    """
+    payload = int(packets.payload)
+    count = (size + payload - 1) // payload
+    last = size - (count - 1) * payload
+    filled, gone, slowest = (np.zeros(len(size), dtype=np.int64) for _ in range(3))
+    for hop in range(ports.shape[1]):
+        there = ports[:, hop] >= 0
+        port = np.where(there, ports[:, hop], 0)
+        full = wire_times(payload + overhead, net.rate[port], packets)
+        slowest = np.where(there, np.maximum(slowest, full), slowest)
+        filled = np.where(there, filled + full, filled)
+        before = np.where(count > 1, filled + (count - 2) * slowest, 0)
+        own = wire_times(last + overhead, net.rate[port], packets)
+        gone = np.where(there, np.maximum(gone, before) + own + net.delay[port], gone)
+        filled = np.where(there, filled + net.delay[port], filled)
+    return gone
