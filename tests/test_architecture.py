@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "model": BASE,
     **dict.fromkeys(TECHNIQUES, MODEL),
     "design": (*TECHNIQUES, *MODEL),
-    "runtime": ("ident.recursive", "mpc.explicit_kernel", *MODEL),
+    "runtime": ("ident.recursive", "ident.lms_kernel", "mpc.explicit_kernel", "mpc.pacing_kernel", *MODEL),
     "sim": ("runtime", "fluid", *MODEL),
     "export": ("runtime", *MODEL),
     "linux": ("runtime", "export", *MODEL),

@@ -38,8 +38,9 @@ from netctrl.units import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from netctrl.model.artifact import AnyDesign, ArcDesign
+    from netctrl.model.artifact import AnyDesign, ArcDesign, PacingDesign
     from netctrl.model.identified import IdentifiedModel
+    from netctrl.runtime.pacing_replay import PacingReplay
 
 __all__ = ["main"]
 
@@ -54,6 +55,7 @@ MYOPIC_TAKES = "auto (static gains) or the length of its filters"
 TRACK_TAKES = "an output, as in delay, or weights of outputs, as in delay=1,jitter=0.5; several with several inputs"
 LIMITS_TAKES = "least:greatest input, as in 0Mbit:95Mbit, or numbers in the model's unit"
 REFERENCE_TAKES = "all outputs, as in delay=0.46,jitter=0.043; several with semicolons"
+REPLAY_TAKES = "CSV of measured RTTs, time_s,rtt_s[,delivered_bytes,in_flight_bytes,lost_bytes]: run the law over it"
 ALPHA_TAKES = "a gain above 0 per packet, as in 1.42e-5"
 
 # Argument of netctrl.arc -> option, where the two differ by more than dashes.
@@ -70,6 +72,10 @@ OPTIONS = {
     "bdp_bytes": "--bdp",
     "packet_size_bytes": "--packet-size",
     "window_bytes": "--window",
+    "past_rtts": "--p",
+    "past_rates": "--q",
+    "period_s": "--period",
+    "max_rate_bit_per_s": "--max-rate",
 }
 
 app = new_app("python -m netctrl.design", "Control laws for congestion management, with certificates.")
@@ -263,6 +269,74 @@ def mpcc(
     return _deliver(_Files(json, output, plot, picture), design, design.plot)
 
 
+@app.command(help="MPC pacing: a sender's rate from its round-trip times, as published, and to a target RTT.")
+def pacing(
+    *,
+    mode: Annotated[str, option("MODE", "paper, or target-rtt, which need not know the bottleneck")] = "paper",
+    psi: Annotated[str, option("PSI", "weight of the predicted RTT's variance")] = "1",
+    xi: Annotated[str | None, option("XI", "weight of the rate: 100 (paper), 1 (target-rtt)")] = None,
+    past_rtts: Annotated[str, option("P", "past RTTs of the paper's model", "--p")] = "5",
+    past_rates: Annotated[str, option("Q", "past rates of the paper's model", "--q")] = "1",
+    period: Annotated[str | None, option("TIME", "least time between rates: 10ms (paper), 0.1ms (target-rtt)")] = None,
+    max_rate: Annotated[str | None, option("RATE", "R: 10Gbit (paper), 100Gbit (target-rtt)")] = None,
+    step: Annotated[str, option("ALPHA", "of the estimate; below 2 with nlms")] = "0.5",
+    estimator: Annotated[str, option("NAME", "nlms, or sgd as printed")] = "nlms",
+    literal: Annotated[bool, option("", "Algorithm 1 to the letter, without the guards")] = False,
+    competitive: Annotated[bool, option("", "target-rtt: follow Cubic's window where others keep a queue up")] = False,
+    rtt: Annotated[str, option("TIME", "at which the certificate is computed")] = "10ms",
+    bottleneck: Annotated[str | None, option("RATE", "at which the certificate is computed; by default R")] = None,
+    replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
+    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
+    output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
+    plot: Annotated[str | None, option("FILE", f"draw a map there ({', '.join(PLOT_SUFFIXES)})")] = None,
+) -> int:
+    """Parse what is text, call `netctrl.pacing`, write what was asked for; with a trace, what the law does on it."""
+    whole, number = "a whole number, as in 5", "a number above 0, as in 100"
+    arguments = {
+        "mode": mode,
+        "psi": _read("psi", psi, float, number),
+        "xi": None if xi is None else _read("xi", xi, float, number),
+        "past_rtts": _read("past_rtts", past_rtts, int, whole),
+        "past_rates": _read("past_rates", past_rates, int, whole),
+        "period_s": None if period is None else _read("period", period, parse_duration, DURATION_TAKES),
+        "max_rate_bit_per_s": None if max_rate is None else _read("max_rate", max_rate, parse_rate, RATE_TAKES),
+        "step": _read("step", step, float, number),
+        "estimator": estimator,
+        "guarded": not literal,
+        "competitive": competitive,
+        "rtt_s": _read("rtt", rtt, parse_duration, DURATION_TAKES),
+        "bottleneck_bit_per_s": None if bottleneck is None else _read("bottleneck", bottleneck, parse_rate, RATE_TAKES),
+        "argv": invocation(),
+    }
+    picture = checked_plot(plot, output)
+
+    import netctrl
+
+    design = netctrl.pacing(**arguments)
+    replayed = None if replay is None else _replay(design, replay)
+    files = _Files(json and replayed is None, output, plot, picture)
+    if replayed is None:
+        return _deliver(files, design, lambda: _with_pacing_map(design))
+    if not json:
+        _deliver(files, design, lambda: _with_pacing_map(design))
+        return say("\n" + replayed.table())
+    _write(files, design, lambda: _with_pacing_map(design))
+    return say(replayed.to_json())
+
+
+def _replay(design: PacingDesign, path: str) -> PacingReplay:
+    from netctrl.runtime.pacing_replay import read_replay, replay
+
+    return replay(design.law, read_replay(path, delivered=design.inputs.mode == "target-rtt"))
+
+
+def _with_pacing_map(design: PacingDesign) -> Figure:
+    from netctrl.design.pacing import pacing_map
+    from netctrl.plotting import pacing_figure
+
+    return pacing_figure(design, pacing_map(design) if design.inputs.mode == "paper" else None)
+
+
 class _Files(NamedTuple):
     """Where a design goes."""
 
@@ -277,6 +351,16 @@ def _deliver(
     files: _Files, design: AnyDesign, figure: Callable[[], Figure], refused: NoAdmissibleDesign | None = None
 ) -> int:
     """Write what was asked for and show the design; of one that is refused there is no Design file."""
+    _write(files, design, figure, refused)
+    say(design.to_json() if files.json else design_report(design))
+    if refused is not None:
+        raise refused
+    return GOOD
+
+
+def _write(
+    files: _Files, design: AnyDesign, figure: Callable[[], Figure], refused: NoAdmissibleDesign | None = None
+) -> None:
     wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
     kind = files.picture
     if files.plot is not None and kind is not None:
@@ -284,10 +368,6 @@ def _deliver(
     if files.output is not None and refused is None:
         wanted["output"] = files.output, lambda: design.to_json().encode()
     write_all(wanted)
-    say(design.to_json() if files.json else design_report(design))
-    if refused is not None:
-        raise refused
-    return GOOD
 
 
 def _track(text: str, model: IdentifiedModel) -> list[Any]:

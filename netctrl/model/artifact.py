@@ -15,11 +15,12 @@ from netctrl.model.arrays import array, array_json, json_schema, plain
 from netctrl.model.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.display import html_table, plot
 from netctrl.model.files import read_bounded, write_atomically
-from netctrl.model.gain import ArcLaw, LinkRateLaw, MpccLaw, TrackingLaw
+from netctrl.model.gain import ArcLaw, LinkRateLaw, MpccLaw, PacingLaw, TrackingLaw
 from netctrl.model.hftrac import HftracCertificate, HftracInputs
 from netctrl.model.mpcc import MpccCertificate, MpccInputs
+from netctrl.model.pacing import PacingCertificate, PacingInputs
 from netctrl.model.provenance import Provenance, provenance
-from netctrl.model.summary import arc_summary, connet_summary, hftrac_summary, mpcc_summary
+from netctrl.model.summary import arc_summary, connet_summary, hftrac_summary, mpcc_summary, pacing_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,7 @@ __all__ = [
     "Design",
     "HftracDesign",
     "MpccDesign",
+    "PacingDesign",
     "Provenance",
     "design_json_schema",
     "provenance",
@@ -151,7 +153,20 @@ class MpccDesign(Design[MpccInputs, MpccLaw, MpccCertificate], frozen=True, tag=
         return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
 
 
-AnyDesign = ArcDesign | HftracDesign | ConnetDesign | MpccDesign
+class PacingDesign(Design[PacingInputs, PacingLaw, PacingCertificate], frozen=True, tag="pacing"):
+    """A pacing law of one sender with its certificate (`netctrl.design.pacing`)."""
+
+    def summary(self) -> tuple[str, list[tuple[str, str]]]:
+        """A title, and what a person wants to know first as (name, text) rows."""
+        return pacing_summary(self.inputs, self.law, self.certificate)
+
+    def _repr_html_(self) -> str:
+        title, rows = self.summary()
+        rows = [("status", str(self.certificate.status)), *rows]
+        return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
+
+
+AnyDesign = ArcDesign | HftracDesign | ConnetDesign | MpccDesign | PacingDesign
 """Every kind of Design."""
 
 

@@ -11,6 +11,7 @@ __all__ = [
     "AgedColumns",
     "AgedGain",
     "ArcLaw",
+    "ArxPacer",
     "FirColumns",
     "FirGain",
     "LinkRateLaw",
@@ -19,7 +20,9 @@ __all__ = [
     "MpccLaw",
     "MpccTable",
     "MyopicGain",
+    "PacingLaw",
     "StaticGain",
+    "TargetRttPacer",
     "TrackingLaw",
 ]
 
@@ -252,3 +255,90 @@ class MpccLaw(_Arrays, frozen=True, kw_only=True, tag_field="kind", tag="mpcc", 
     window_weight: float
     table: MpccTable | None
     """By number of flows."""
+
+
+class _Pacer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
+    """A sender's pacing rate from its round-trip times, by one step of prediction (`netctrl.runtime.pacing`)."""
+
+    psi: float
+    """ψ, weight of the predicted RTT's variance."""
+    xi: float
+    """ξ, weight of the rate."""
+    period_s: float
+    """T, least time between two rates."""
+    least_rate_bit_per_s: float
+    """Above 0: without packets there are no acknowledgements, and no way out."""
+    max_rate_bit_per_s: float
+    """R"""
+    start_rate_bit_per_s: float
+    """In force until enough samples have come."""
+
+
+class ArxPacer(_Pacer, frozen=True, tag="arx-pacer"):
+    """MPC pacing as published: ℓ̂(n) = Σ a_i ℓ(n − i) + Σ b_i r(n − i), learned as it goes, and eq. (7) with its bounds.
+
+    Inside, RTTs are in units of `rtt_unit_s` and rates in units of `rate_unit_bit_per_s`. With `guarded`, a sample is
+    used every max(T, RTT), and what docs/pacing.md lists is guarded against; else it is Algorithm 1 to the letter.
+
+    Source: pacing paper, Algorithm 1.
+    """
+
+    past_rtts: int
+    """p"""
+    past_rates: int
+    """q"""
+    step: float
+    """α"""
+    normalised: bool
+    """Whether α is divided by |φ|²."""
+    smoothing: float
+    """γ of the moving averages."""
+    guarded: bool
+    rtt_unit_s: float | None
+    """None: the first RTT."""
+    rate_unit_bit_per_s: float
+    first_slope: float
+    """b_1 at the start [RTT unit over rate unit]."""
+    slope_floor: float
+    """A b_1 below it: the rate is held [RTT unit over rate unit]."""
+    deviation_floor: float
+    """√μ_v is never below this share of μ_ℓ."""
+    theta_limit: float
+    """|θ| beyond it: the estimate starts again."""
+
+
+class TargetRttPacer(_Pacer, frozen=True, tag="target-rtt-pacer"):
+    """Pacing to a target RTT, without knowledge of the bottleneck: eq. (7) with the target in place of μ_ℓ, and
+    ℓ̂ = F/Ĉ + (H/Ĉ)(r − Ĉ) for F in flight, a delivered rate Ĉ and a horizon H of the least RTT.
+
+    The target is the least RTT and a share of it, clip(`queue_share` − `queue_share_slope` ln w, `least_queue_share`,
+    `queue_share`) for a window of w packets, or one packet's time where that is longer: who sends more aims at less,
+    so that like flows come to like rates.
+
+    Source: docs/pacing.md, after the theory that the pacing paper leaves open.
+    """
+
+    packet_size_bytes: float
+    queue_share: float
+    queue_share_slope: float
+    least_queue_share: float
+    interval_share: float
+    """A rate is set every max(T, this share of the least RTT)."""
+    horizon_rtts: float
+    """H over the least RTT. With half of it one flow is as good, but several share unevenly (docs/pacing.md)."""
+    start_growth: float
+    """Rate over delivered rate until a queue is seen for the first time."""
+    growth: float
+    """The same where no queue has been seen for two round trips; the greatest at any time."""
+    decrease: float
+    """Least rate over delivered rate."""
+    probe_s: float
+    """The queue is drained, to see the least RTT, every max(this, `probe_rtts` of it)."""
+    probe_rtts: float
+    drain_share: float
+    """In flight over Ĉ times least RTT, to which a drain goes."""
+    competitive: bool
+    """Whether the target follows Cubic's window where a queue is seen that others keep up; needs to hear of losses."""
+
+
+PacingLaw = ArxPacer | TargetRttPacer

@@ -7,12 +7,13 @@ from typing import Any
 
 from netctrl.model.arc import ArcCertificate, ArcInputs
 from netctrl.model.connet import ConnetCertificate, ConnetInputs
-from netctrl.model.gain import ArcLaw, LqiLaw, MpccLaw, TrackingLaw
+from netctrl.model.gain import ArcLaw, ArxPacer, LqiLaw, MpccLaw, PacingLaw, TrackingLaw
 from netctrl.model.hftrac import HftracCertificate, HftracInputs
 from netctrl.model.mpcc import MpccCertificate, MpccInputs
+from netctrl.model.pacing import PacingCertificate, PacingInputs
 from netctrl.units import format_quantity
 
-__all__ = ["arc_summary", "connet_summary", "hftrac_summary", "mpcc_summary"]
+__all__ = ["arc_summary", "connet_summary", "hftrac_summary", "mpcc_summary", "pacing_summary"]
 
 
 def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[str, list[tuple[str, str]]]:
@@ -172,6 +173,41 @@ def mpcc_summary(inputs: MpccInputs, law: MpccLaw, proof: MpccCertificate) -> tu
     if law.table is not None:
         first, last = (int(law.table.flows[i]) for i in (0, -1))
         rows.append(("table", f"{first} to {last} flows"))
+    return title, rows
+
+
+def pacing_summary(inputs: PacingInputs, law: PacingLaw, proof: PacingCertificate) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and (name, text) rows: bounds, where it freezes or what it aims at, steps that are stable."""
+    rtt, bottleneck = format_quantity(inputs.rtt_s, "s"), format_quantity(inputs.bottleneck_bit_per_s, "bit/s")
+    rows = [
+        (
+            "rate",
+            f"{format_quantity(law.least_rate_bit_per_s, 'bit/s')} to"
+            f" {format_quantity(law.max_rate_bit_per_s, 'bit/s')}, every {format_quantity(proof.sampling_s, 's')}"
+            f" at an RTT of {rtt}",
+        )
+    ]
+    if isinstance(law, ArxPacer):
+        model = f"p {inputs.past_rtts}, q {inputs.past_rates}"
+        title = f"MPC pacing as published: psi {inputs.psi:g}, xi {inputs.xi:g}, {model}"
+        d = proof.freeze_below_s
+        freezes = "always" if d is None else f"at deviations below d* = {format_quantity(d, 's')}; above, it runs to R"
+        how = "NLMS" if law.normalised else "SGD as printed"
+        rows += [
+            ("freezes", f"{freezes} (RTT {rtt}, bottleneck {bottleneck})"),
+            ("step", f"{law.step:g}, stable below {proof.step_limit:.4g} ({how})"),
+        ]
+        rows += [("  of SGD", f"stable below {each.limit:.4g} in {each.units}") for each in proof.sgd_limits]
+    else:
+        title = f"MPC pacing to a target RTT: psi {inputs.psi:g}, xi {inputs.xi:g}"
+        target = "" if proof.target_rtt_s is None else format_quantity(proof.target_rtt_s, "s")
+        rows += [
+            ("target", f"{target} at an RTT of {rtt} and {bottleneck}"),
+            (
+                "pole",
+                f"{proof.closed_loop_pole:.4g}; stable for rates less than {proof.interval_margin:.3g} times later",
+            ),
+        ]
     return title, rows
 
 

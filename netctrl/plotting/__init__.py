@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from netctrl.errors import InvalidValue
 from netctrl.frequency.stability_map import StabilityMap
-from netctrl.model.artifact import ArcDesign, ConnetDesign, HftracDesign, MpccDesign
+from netctrl.model.artifact import ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
 from netctrl.model.fabric_result import FabricResult
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.identified import IdentifiedModel
@@ -20,6 +20,7 @@ from netctrl.plotting.fabrics import fabric_figure, fabric_result
 from netctrl.plotting.identification import identification_figure, model_figure
 from netctrl.plotting.loops import arc_bode, arc_figure, bode, stability_map
 from netctrl.plotting.networks import network_figure, network_series
+from netctrl.plotting.pacing import pacing_figure
 from netctrl.plotting.simulation import result_series, time_series
 from netctrl.plotting.tracking import tracking_figure
 from netctrl.plotting.windows import window_figure
@@ -33,6 +34,7 @@ __all__ = [
     "model_figure",
     "network_figure",
     "network_series",
+    "pacing_figure",
     "stability_map",
     "time_series",
     "tracking_figure",
@@ -44,6 +46,7 @@ _FIGURES: dict[type, Callable[..., Figure]] = {
     HftracDesign: network_figure,
     ConnetDesign: tracking_figure,
     MpccDesign: window_figure,
+    PacingDesign: pacing_figure,
     DelayLoop: bode,
     StabilityMap: stability_map,
     SimulationResult: result_series,

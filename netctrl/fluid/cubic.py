@@ -1,0 +1,51 @@
+"""Cubic's window as a fluid: growth by acknowledged data, a cut at a loss."""
+
+from __future__ import annotations
+
+from numba import njit
+
+__all__ = ["cubic_cut", "cubic_window"]
+
+_C = 0.4  # packets/s³
+_BETA = 0.7
+_AIMD = 3.0 * (1.0 - _BETA) / (1.0 + _BETA)
+
+
+@njit(cache=True, error_model="numpy")
+def cubic_window(
+    window: float, highest: float, since: float, rtt: float, acknowledged: float, threshold: float
+) -> float:
+    """The window after `acknowledged` packets more [packet].
+
+    Parameters
+    ----------
+    window, highest : float
+        W, and W at the last cut, before it [packet]; `highest` is 0 before the first.
+    since : float
+        Time since the last cut [s].
+    rtt : float
+        With queueing [s].
+    acknowledged : float
+        [packet]
+    threshold : float
+        Below it, slow start [packet].
+
+    Source: RFC 9438, sections 4.2 to 4.4, with β = 0.7, C = 0.4, and its Reno-friendly region.
+    """
+    if window < threshold:
+        return window + acknowledged
+    K = ((1.0 - _BETA) * highest / _C) ** (1.0 / 3.0)
+    target = min(max(_C * (since + rtt - K) ** 3 + highest, window), 1.5 * window)
+    friendly = _BETA * highest + _AIMD * since / rtt
+    grown = window + (target - window) / window * acknowledged
+    return max(grown, min(friendly, window + acknowledged))
+
+
+@njit(cache=True)
+def cubic_cut(window: float, highest: float) -> tuple[float, float]:
+    """(W, W before the cut) after a loss, with fast convergence [packet].
+
+    Source: RFC 9438, sections 4.6 and 4.7.
+    """
+    before = 0.5 * (1.0 + _BETA) * window if window < highest else window
+    return max(_BETA * window, 2.0), before

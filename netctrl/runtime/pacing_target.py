@@ -1,0 +1,264 @@
+"""Pacing to a target RTT, one sample at a time, compiled; nothing is checked here (`netctrl.runtime.pacing`).
+
+What is in flight, F, over the delivered rate Ĉ is the RTT that the next packet will see, whatever its delay: so the
+prediction needs no history of rates. While a queue stands, the delivered rate is the flow's share of the bottleneck.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite, log
+
+import numpy as np
+from numba import njit, prange
+
+from netctrl.model.gain import TargetRttPacer
+from netctrl.mpc.pacing_kernel import best_rate, clipped
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["TARGET_FIELDS", "target_many", "target_settings", "target_start", "target_step"]
+
+_RING = 32
+TARGET_FIELDS = (
+    *("time_s", "applied_s", "rate", "least_rtt", "target_rtt", "delivered_rate", "prediction", "samples", "phase"),
+    *("recent_rtt", "free_since_s", "probe_s", "drain_until_s", "lowest_rtt", "lowest_rtt_before", "highest_rtt"),
+    *("highest_rate", "highest_rate_before", "foreign", "marks", "delivered_bytes"),
+    *("lost_bytes", "cubic_highest", "cubic_cut_s", "cubic_until_s"),
+    *("bad_rtt", "bad_time", "held", "floored", "resets"),
+)
+"""Names of a state's first places; then rings of 32 times [s] and of bytes delivered by them. Rates are in bit/s, RTTs
+in s; from `bad_rtt` on events are counted."""
+TIME, APPLIED, RATE, LEAST, TARGET, DELIVERED, PREDICTION, SAMPLES, PHASE = range(9)
+RECENT, FREE_SINCE, PROBE, DRAIN_UNTIL, LOWEST, LOWEST_BEFORE, HIGHEST = range(9, 16)
+HIGHEST_RATE, HIGHEST_RATE_BEFORE, FOREIGN, MARKS, BYTES = range(16, 21)
+LOST, CUBIC_HIGHEST, CUBIC_CUT, CUBIC_UNTIL = range(21, 25)
+BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(25, 30)
+HEAD = len(TARGET_FIELDS)
+START, CRUISE, DRAIN, DRAINED = 0.0, 1.0, 2.0, 3.0
+
+_PSI, _XI, _PERIOD, _FLOOR, _MOST, _PACKET, _SHARE, _SLOPE, _LEAST_SHARE, _INTERVAL, _START_GROWTH = range(11)
+_GROWTH, _DECREASE, _PROBE_S, _PROBE_RTTS, _DRAIN_SHARE, _COMPETITIVE, _START_RATE, _HORIZON = range(11, 19)
+
+_BUSY = 0.25  # of the target's queue: from there on one stands
+_FREE_RTTS = 2.0
+_DRAIN_RTTS = 2.0
+_DRAIN_DROPS = (0.15, 0.5)  # of the delivered rate, by how much there is to drain
+_FOREIGN = 2.0  # greatest shares: a queue that never falls below is somebody else's
+_STILL_FOREIGN = 0.25  # the same, where it was: after a loss and a drain together little is left
+_CUBIC_C, _CUBIC_BETA = 0.4, 0.7  # packets/s³; RFC 9438
+_CUBIC_MOST = 1.5  # times what is in flight
+_SEEN = 1.002  # times the least RTT
+_KEPT = 0.25  # of the greatest delivered rate of the last two periods
+_DUE = 1.0 - 1e-6  # times are rounded
+
+
+def target_settings(law: TargetRttPacer) -> np.ndarray:
+    """(19,) what a law's kernel needs."""
+    return np.array(
+        [
+            *(law.psi, law.xi, law.period_s, law.least_rate_bit_per_s, law.max_rate_bit_per_s),
+            *(law.packet_size_bytes, law.queue_share, law.queue_share_slope, law.least_queue_share, law.interval_share),
+            *(law.start_growth, law.growth, law.decrease, law.probe_s, law.probe_rtts, law.drain_share),
+            *(law.competitive, law.start_rate_bit_per_s, law.horizon_rtts),
+        ]
+    )
+
+
+def target_start(law: TargetRttPacer) -> np.ndarray:
+    """The state before the first sample."""
+    state = np.zeros(HEAD + 2 * _RING)
+    state[TIME] = state[APPLIED] = -inf
+    state[RATE] = law.start_rate_bit_per_s
+    state[LEAST] = state[RECENT] = state[LOWEST] = state[LOWEST_BEFORE] = inf
+    return state
+
+
+@njit(cache=True, error_model="numpy")
+def _delivered_rate(state: np.ndarray, time: float, delivered: float) -> float:
+    """Over the last round trip, as near as the ring's marks tell [bit/s]; −1 before there are two. Adds a mark."""
+    marks = int(state[MARKS])
+    found = -1.0
+    for back in range(1, min(marks, _RING) + 1):
+        at = (marks - back) % _RING
+        span = time - state[HEAD + at]
+        if span > 0.0:
+            found = BITS_PER_BYTE * (delivered - state[HEAD + _RING + at]) / span
+        if span >= state[LEAST]:
+            break
+    at = marks % _RING
+    state[HEAD + at] = time
+    state[HEAD + _RING + at] = delivered
+    state[MARKS] += 1.0
+    return found
+
+
+@njit(cache=True, error_model="numpy")
+def _target_queue(state: np.ndarray, settings: np.ndarray) -> float:
+    """d [s]: a share of the least RTT that falls with the window, at least a packet's time."""
+    packet = BITS_PER_BYTE * settings[_PACKET] / state[DELIVERED]
+    window = max(state[LEAST] / packet, 1.0)
+    share = settings[_SHARE] - settings[_SLOPE] * log(window)
+    return max(clipped(share, settings[_LEAST_SHARE], settings[_SHARE]) * state[LEAST], packet)
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _next_probe(state: np.ndarray, settings: np.ndarray, time: float) -> float:
+    return time + max(settings[_PROBE_S], settings[_PROBE_RTTS] * state[LEAST])
+
+
+@njit(cache=True, error_model="numpy")
+def _next_period(state: np.ndarray, settings: np.ndarray, time: float) -> None:
+    """After a drain: the least RTT is that of this period and the one before."""
+    base = state[LEAST]
+    empty = (_FOREIGN if state[FOREIGN] == 0.0 else _STILL_FOREIGN) * settings[_SHARE] * base
+    foreign = settings[_COMPETITIVE] > 0.0 and state[LOWEST] - base > empty
+    if foreign and state[FOREIGN] == 0.0:  # begins on its plateau
+        state[CUBIC_HIGHEST] = state[DELIVERED] * state[TARGET] / (BITS_PER_BYTE * settings[_PACKET])
+        state[CUBIC_CUT] = time - ((1.0 - _CUBIC_BETA) * state[CUBIC_HIGHEST] / _CUBIC_C) ** (1.0 / 3.0)
+    state[FOREIGN] = 1.0 if foreign else 0.0
+    if not foreign:
+        state[LEAST] = min(state[LOWEST], state[LOWEST_BEFORE])
+    state[LOWEST_BEFORE] = state[LOWEST]
+    state[HIGHEST_RATE_BEFORE] = state[HIGHEST_RATE]
+    state[LOWEST] = inf
+    state[HIGHEST] = state[HIGHEST_RATE] = 0.0
+    state[PROBE] = _next_probe(state, settings, time)
+
+
+@njit(cache=True, error_model="numpy")
+def _cubic_target(state: np.ndarray, settings: np.ndarray, time: float, rtt: float) -> float:
+    """RTT that Cubic's window would make of this flow's share, as it would be now [s]."""
+    highest, since = state[CUBIC_HIGHEST], time - state[CUBIC_CUT]
+    K = ((1.0 - _CUBIC_BETA) * highest / _CUBIC_C) ** (1.0 / 3.0)
+    friendly = 3.0 * (1.0 - _CUBIC_BETA) / (1.0 + _CUBIC_BETA) * since / rtt
+    window = highest + max(_CUBIC_C * (since - K) ** 3, friendly - (1.0 - _CUBIC_BETA) * highest)
+    return min(BITS_PER_BYTE * settings[_PACKET] * window / state[DELIVERED], _CUBIC_MOST * state[PREDICTION])
+
+
+@njit(cache=True, error_model="numpy")
+def _hear_loss(state: np.ndarray, settings: np.ndarray, time: float, lost: float, in_flight: float) -> None:
+    """A loss cuts Cubic's window, once a round trip."""
+    if not lost > state[LOST]:
+        return
+    state[LOST] = lost
+    if state[FOREIGN] > 0.0 and time >= state[CUBIC_UNTIL] and isfinite(in_flight):
+        state[CUBIC_HIGHEST] = in_flight / settings[_PACKET]
+        state[CUBIC_CUT] = time
+        state[CUBIC_UNTIL] = time + state[TARGET]
+
+
+@njit(cache=True, error_model="numpy")
+def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: float, in_flight: float) -> float:
+    """By phase: growth until a queue is seen; eq. (7); growth where none is left; a drain."""
+    C, base = state[DELIVERED], state[LEAST]
+    wanted = _target_queue(state, settings)
+    state[TARGET] = base + wanted
+    if state[PHASE] == START:
+        if queue <= wanted:
+            return settings[_START_GROWTH] * C
+        state[PHASE] = CRUISE
+        state[PROBE] = _next_probe(state, settings, time)
+    if queue > _BUSY * wanted:
+        state[FREE_SINCE] = time
+    if isfinite(in_flight):
+        state[PREDICTION], horizon = BITS_PER_BYTE * in_flight / C, settings[_HORIZON] * base
+    else:  # the RTT of now, which doesn't tell what is under way: half as fast
+        state[PREDICTION], horizon = base + queue, 2.0 * settings[_HORIZON] * base
+    if state[FOREIGN] > 0.0:
+        state[TARGET] = max(state[TARGET], _cubic_target(state, settings, time, base + queue))
+    standing = state[TARGET] - base
+    drop = clipped(0.5 * standing / base, _DRAIN_DROPS[0], _DRAIN_DROPS[1])
+    if state[PHASE] == CRUISE and time >= state[PROBE]:
+        state[PHASE] = DRAIN
+        state[DRAIN_UNTIL] = time + _DRAIN_RTTS * base + 2.0 * min(standing, _DRAIN_RTTS * base) / drop
+    if state[PHASE] == DRAIN and state[PREDICTION] <= settings[_DRAIN_SHARE] * base:
+        state[PHASE] = DRAINED  # its effect is seen a round trip later
+        state[DRAIN_UNTIL] = min(state[DRAIN_UNTIL], time + base)
+    if state[PHASE] >= DRAIN:
+        if time < state[DRAIN_UNTIL]:
+            return C if state[PHASE] == DRAINED else (1.0 - drop) * C
+        state[PHASE] = CRUISE
+        state[FREE_SINCE] = time
+        _next_period(state, settings, time)
+    if time - state[FREE_SINCE] > _FREE_RTTS * base:
+        return settings[_GROWTH] * C
+    free = best_rate(
+        settings[_PSI],
+        settings[_XI],
+        horizon / C,
+        state[PREDICTION] - horizon,
+        state[TARGET],
+        (settings[_LEAST_SHARE] * base) ** 2,
+        C,
+    )
+    return clipped(free, settings[_DECREASE] * C, settings[_GROWTH] * C)
+
+
+@njit(cache=True, error_model="numpy")
+def _listen(state: np.ndarray, settings: np.ndarray, time: float, rtt: float) -> None:
+    """What every sample adds, between two rates too. Who sees the least RTT need not drain: so all drain together."""
+    if rtt <= _SEEN * state[LEAST]:
+        state[PROBE] = _next_probe(state, settings, time)
+    state[SAMPLES] += 1.0
+    state[RECENT] = min(state[RECENT], rtt)
+    state[LOWEST] = min(state[LOWEST], rtt)
+    state[LEAST] = min(state[LEAST], rtt)
+    state[HIGHEST] = max(state[HIGHEST], rtt)
+
+
+@njit(cache=True, error_model="numpy")
+def target_step(
+    state: np.ndarray, settings: np.ndarray, time: float, rtt: float, delivered: float, in_flight: float, lost: float
+) -> float:
+    """One RTT [s] at a time [s], bytes delivered so far, in flight, and lost so far (NaN: not known);
+    changes the state in place and gives the rate in force [bit/s]."""
+    if not 0.0 < rtt < inf:
+        state[BAD_RTT] += 1.0
+        return state[RATE]
+    if not (isfinite(time) and time >= state[TIME]):
+        state[BAD_TIME] += 1.0
+        return state[RATE]
+    if not (isfinite(delivered) and delivered >= state[BYTES]):
+        state[HELD] += 1.0
+        return state[RATE]
+    state[TIME] = time
+    state[BYTES] = delivered
+    _listen(state, settings, time, rtt)
+    _hear_loss(state, settings, time, lost, in_flight)
+    if time - state[APPLIED] < _DUE * max(settings[_PERIOD], settings[_INTERVAL] * state[LEAST]):
+        return state[RATE]
+    queue = state[RECENT] - state[LEAST]
+    state[APPLIED] = time
+    state[RECENT] = inf
+    seen = _delivered_rate(state, time, delivered)
+    if seen <= 0.0:
+        state[HELD] += seen == 0.0
+        return state[RATE]
+    state[HIGHEST_RATE] = max(state[HIGHEST_RATE], seen)
+    busy = state[TARGET] > 0.0 and queue > _BUSY * (state[TARGET] - state[LEAST])
+    state[DELIVERED] = seen if busy or state[PHASE] == START else max(seen, state[DELIVERED])
+    rate = _rate_wanted(state, settings, time, queue, in_flight)
+    kept = _KEPT * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE])
+    if rate < max(settings[_FLOOR], kept):
+        state[FLOORED] += 1.0
+    state[RATE] = clipped(rate, max(settings[_FLOOR], kept), settings[_MOST])
+    return state[RATE]
+
+
+@njit(cache=True, parallel=True, error_model="numpy")
+def target_many(
+    states: np.ndarray,
+    settings: np.ndarray,
+    times: np.ndarray,
+    rtts: np.ndarray,
+    delivered: np.ndarray,
+    in_flight: np.ndarray,
+    lost: np.ndarray,
+    rates: np.ndarray,
+) -> None:
+    """`target_step` of many flows: states (n, s), times (T,), the others (n, T); fills rates (n, T) [bit/s]."""
+    for flow in prange(len(states)):
+        state = states[flow]
+        for t in range(len(times)):
+            rates[flow, t] = target_step(
+                state, settings, times[t], rtts[flow, t], delivered[flow, t], in_flight[flow, t], lost[flow, t]
+            )
