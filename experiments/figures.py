@@ -62,8 +62,9 @@ FIGURES = (
     "mpcc/fig05",
     "mpcc/fig06",
     "mpcc/weights",
+    "mpcc/ns3",
 )
-IN_NS3 = ("connet/ns3",)
+IN_NS3 = ("connet/ns3", "mpcc/ns3")
 """Left out where there is no ns-3: a simulator isn't beside itself."""
 
 

@@ -17,6 +17,9 @@ import msgspec
 from netctrl.design.hftrac import scenario_law
 from netctrl.errors import NetctrlError
 from netctrl.export.ns3 import render
+from netctrl.export.ns3_fabric import render as fabric_program
+from netctrl.export.ns3_fabric_run import run_fabric
+from netctrl.export.ns3_fabric_run import table_name as fabric_table_name
 from netctrl.export.ns3_fifo import render as fifo_program
 from netctrl.export.ns3_fifo_run import run_fifo
 from netctrl.export.ns3_fifo_run import table_name as fifo_table_name
@@ -25,6 +28,8 @@ from netctrl.export.ns3_links import render as links_program
 from netctrl.export.ns3_links_run import run_links, table_name
 from netctrl.export.ns3_run import Ns3, compile_program, find_ns3, run_program
 from netctrl.model.artifact import Provenance, provenance
+from netctrl.model.fabric_result import FabricResult
+from netctrl.model.fabric_scenario import FabricScenario
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.network_scenario import NetworkScenario
@@ -32,6 +37,8 @@ from netctrl.model.scenario import Scenario
 from netctrl.model.simulation import SimulationResult
 from netctrl.runtime.fifo_plan import FifoPlan, FifoTracking
 from netctrl.runtime.link_plan import LinkPlan
+from netctrl.sim.fabric_plan import fabric_plan
+from netctrl.sim.fabric_plan import run_table as fabric_table
 from netctrl.sim.fifo_draws import run_table
 from netctrl.sim.link_plan import link_plan, run_tables
 from netctrl.sim.traffic import draw_flows
@@ -104,6 +111,18 @@ def run_link(scenario: FifoScenario, plan: FifoPlan, seeds: Sequence[int]) -> li
             (folder / fifo_table_name(seed)).write_bytes(run_table(drawn, plan))
             found.append(run_fifo(folder, drawn, plan, ns3=ns3, provenance=made, timeout=3 * HOURS))
     return found
+
+
+def run_centre(scenario: FabricScenario) -> FabricResult:
+    """A data centre, in a folder that is removed after."""
+    made, plan = provenance(seed=scenario.seed, libraries=("numpy",)), fabric_plan(scenario)
+    with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
+        folder = Path(name)
+        for file, text in fabric_program(scenario, plan, provenance=made).items():
+            (folder / file).write_text(text, encoding="utf-8")
+        (folder / fabric_table_name(scenario.seed)).write_bytes(fabric_table(scenario, plan))
+        compile_program(folder, find_ns3())
+        return run_fabric(folder, scenario, plan, provenance=made, timeout=3 * HOURS)
 
 
 _TABLE = re.compile(r"inline const (\S.*?) (k\w+) = (.*?);\n", re.DOTALL)

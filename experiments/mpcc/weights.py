@@ -1,8 +1,8 @@
 """MPCC's two knobs, W_R/W_Q and P, in the fat tree and among sixteen flows: what they change, and what they don't.
 
 The thesis tries 1:1 to 1:100 on four flows (Section 5.2.1) and says that the horizon hardly matters (Section 6.2). Here
-both laws, on the queue as told and on the predicted one, meet the same flows, 10 ms of FB_Hadoop at 60 % load, beside the
-certificate's disc margin at the same weights for sixteen flows.
+both laws, on the queue as told and on the predicted one, meet the same flows, 10 ms of FB_Hadoop at 60 % load, beside
+the certificate's disc margin at the same weights for sixteen flows.
 """
 
 from __future__ import annotations

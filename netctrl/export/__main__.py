@@ -1,7 +1,8 @@
 """`python -m netctrl.export ns3 DESIGN -o DIR`: a Design and a scenario as a program for ns-3, run if asked.
 
-TCP flows through queues (`netctrl.Scenario`), a network under fluctuating demands (`netctrl.NetworkScenario`), or an
-access link under a Design of connet (`netctrl.FifoScenario`).
+TCP flows through queues (`netctrl.Scenario`), a network under fluctuating demands (`netctrl.NetworkScenario`), an
+access link under a Design of connet (`netctrl.FifoScenario`), or a data centre under MPCC or DCTCP
+(`netctrl.FabricScenario`).
 """
 
 from __future__ import annotations
@@ -34,11 +35,14 @@ if TYPE_CHECKING:
     import numpy as np
 
     from netctrl.export.ns3_run import Ns3
-    from netctrl.model.artifact import ArcDesign, ConnetDesign
+    from netctrl.model.artifact import ArcDesign, ConnetDesign, MpccDesign, Provenance
+    from netctrl.model.fabric_result import FabricResult
+    from netctrl.model.fabric_scenario import FabricScenario
     from netctrl.model.network_result import NetworkResult
     from netctrl.model.network_scenario import NetworkScenario
     from netctrl.model.scenario import Scenario
     from netctrl.model.simulation import SimulationResult
+    from netctrl.runtime.fabric_plan import FabricPlan
     from netctrl.runtime.fifo_plan import FifoTracking, Measured
 
 __all__ = ["main"]
@@ -61,7 +65,8 @@ def ns3(
         positional(
             "DESIGN",
             "a Design file; its law goes to the links whose queue is arc or design, or sets rates of a network, or of "
-            "an access link's regulators (connet); a file that ends in .toml is taken for the scenario",
+            "an access link's regulators (connet), or windows in a data centre (mpcc); a file that ends in .toml is "
+            "taken for the scenario",
         ),
     ] = None,
     /,
@@ -90,12 +95,20 @@ def ns3(
     governor: Annotated[bool, option("", "with a Design of connet: cut references to what can be had")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
     result: Annotated[
-        str | None, option("FILE", "save what --run gives there (.json; of a network or a link .csv or .parquet)")
+        str | None,
+        option("FILE", "save what --run gives there (.json; of a network, a link or a data centre .csv or .parquet)"),
     ] = None,
     plot: Annotated[str | None, option("FILE", f"draw what --run gives there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """Read, render, write; with --run compile, run and report."""
-    from netctrl.simulate.__main__ import inputs_of, network_scenario_for, read_runs, scenario_for
+    from netctrl.simulate.__main__ import (
+        fabric_scenario_for,
+        inputs_of,
+        network_scenario_for,
+        read_runs,
+        read_seed,
+        scenario_for,
+    )
 
     if design is not None and design.endswith(".toml") and scenario is None:
         design, scenario = None, design
@@ -104,11 +117,16 @@ def ns3(
         if path is not None and not run_it:
             raise InvalidValue(name, path, "a file only with --run")
     network = network_scenario_for(scenario, design, seed)
+    fabric = fabric_scenario_for(scenario, design, seed)
     loop = None if network is not None else _connet_design(design)
+    windows = None if network is not None else _mpcc_design(design)
     of_connet = {"reference": reference, "measured": measured, "governor": governor or None}
     of_network = {"runs": runs, "n_jobs": n_jobs, "packet_size": packet_size, "sampled_delays": sampled_delays or None}
     _refuse({} if loop is not None else of_connet, "no value but with a Design of connet")
     _refuse({} if network is not None else of_network, "no value but for a network's scenario")
+    if fabric is not None or windows is not None:
+        centre = _FabricJob(fabric, windows, scenario, design, None if seed is None else read_seed(seed), output)
+        return _export_fabric(centre, run_it, json, result, plot)
     if loop is not None and design is not None:
         asked = _FifoJob(loop, design, scenario, seed, output, reference, measured, governor)
         return _export_fifo(asked, run_it, json, result, plot)
@@ -340,6 +358,105 @@ def _fifo_json(job: _FifoJob, run: FifoTracking) -> str:
         "provenance": run.result.provenance,
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
+
+
+# --- a data centre under MPCC ----------------------------------------------------------------------------------------
+
+
+class _FabricJob(NamedTuple):
+    """What a command line asks of a data centre; a scenario, a Design or both."""
+
+    given: FabricScenario | None
+    law: MpccDesign | None
+    scenario: str | None
+    design: str | None
+    seed: int | None
+    output: str
+
+
+def _mpcc_design(path: str | None) -> MpccDesign | None:
+    from netctrl.model.artifact import MpccDesign, read_design
+
+    design = None if path is None else read_design(path)
+    return design if isinstance(design, MpccDesign) else None
+
+
+def _export_fabric(job: _FabricJob, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
+    """Write program and flows; with --run compile, run and report."""
+    from netctrl.export.ns3_fabric_run import run_fabric, table_name
+    from netctrl.export.ns3_run import compile_program
+    from netctrl.model.artifact import provenance
+    from netctrl.model.files import write_atomically
+    from netctrl.sim.fabric_plan import run_table
+    from netctrl.simulate.__main__ import TABLE_SUFFIXES, inputs_of, table_file
+
+    picture = checked_plot(plot, result)
+    if result is not None and Path(result).suffix.lower() not in TABLE_SUFFIXES:
+        raise InvalidValue("result", result, f"a file name that ends in {' or '.join(TABLE_SUFFIXES)}")
+    check_places({"plot": plot, "result": result})
+    ns3 = _machine(run_it)
+    chosen = _fabric_chosen(job)
+    origin = provenance(argv=invocation(), seed=chosen.seed, inputs=inputs_of(job.scenario, job.design))
+    try:
+        plan, files = _fabric_files(chosen, job.law, origin)
+    except InvalidValue as error:
+        raise FileError(job.scenario or job.design or "", str(error)) from None
+    folder = _written(job.output, files)
+    write_atomically(folder / table_name(chosen.seed), run_table(chosen, plan))
+    if ns3 is None:
+        return _say_what_is_next(chosen.name, folder, [*files, table_name(chosen.seed)], json, f" {chosen.seed}")
+    compile_program(folder, ns3)
+    with progress_bar(f"ns-{ns3.version}") as progress:
+        found = run_fabric(folder, chosen, plan, provenance=origin, progress=progress)
+    wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    if plot is not None and picture is not None:
+        wanted["plot"] = plot, lambda: picture_file(found.plot(), picture)
+    if result is not None:
+        wanted["result"] = result, lambda: table_file(found, Path(result).suffix.lower())
+    write_all(wanted)
+    title, rows = found.table()
+    return say(_fabric_json(found, ns3) if json else report(title, [("simulator", f"ns-{ns3.version}"), *rows]))
+
+
+def _fabric_json(result: FabricResult, ns3: Ns3) -> str:
+    import msgspec
+
+    content = {
+        "scenario": result.scenario,
+        "simulator": f"ns-{ns3.version}",
+        "summary": result.summary(),
+        "provenance": result.provenance,
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
+
+
+def _fabric_chosen(job: _FabricJob) -> FabricScenario:
+    """The scenario, which has the Design's law, or the Design's plant."""
+    import msgspec
+
+    from netctrl.model.fabric_design import design_dumbbell
+
+    if job.given is not None:
+        return job.given
+    if job.law is None or job.scenario is not None:
+        takes = "a data centre's scenario, with a topology, for a Design of mpcc"
+        raise InvalidValue("scenario", job.scenario, takes)
+    try:
+        plant = design_dumbbell(job.law.law)
+    except InvalidValue as error:
+        raise FileError(job.design or "", str(error)) from None
+    return plant if job.seed is None else msgspec.structs.replace(plant, seed=job.seed)
+
+
+def _fabric_files(
+    chosen: FabricScenario, law: MpccDesign | None, origin: Provenance
+) -> tuple[FabricPlan, dict[str, str]]:
+    from netctrl.export.ns3_fabric import render
+    from netctrl.model.fabric_design import design_gains
+    from netctrl.sim.fabric_plan import fabric_plan
+
+    plan = fabric_plan(chosen, None if law is None else design_gains(law.law))
+    return plan, render(chosen, plan, design=law, provenance=origin)
 
 
 # --- TCP flows through queues ----------------------------------------------------------------------------------------

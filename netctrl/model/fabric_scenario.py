@@ -191,8 +191,8 @@ class Packets(_Record, frozen=True, kw_only=True):
     telemetry: Size = 52.0
     """Five hops of 10 bytes and a count of 2: what the MPCC thesis's exact times say (1100 B a packet, 98 B an ACK)."""
     clock: Literal["nearest", "ns-3"] = "nearest"
-    """How the time on the wire becomes whole nanoseconds: rounded, or the greatest below it, as ns-3's
-    `DataRate` did up to 3.37 (8799 ns for 1100 B at 1 Gbit/s)."""
+    """How the time on the wire becomes whole nanoseconds: rounded, as ns-3.37 and 3.44 do, or the
+    greatest below it, as the ns-3 of the MPCC thesis (8799 ns for 1100 B at 1 Gbit/s)."""
 
     def __post_init__(self) -> None:
         settle(self, payload=_bytes, header=_bytes, ack=_bytes, telemetry=_bytes_or_none)

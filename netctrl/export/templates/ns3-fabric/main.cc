@@ -1,0 +1,183 @@
+// Runs the data centre of scenario.h with the window law of gains.h on stock ns-3.
+//
+// Usage: scenario FOLDER [RUN]: reads FOLDER/run-RUN.bin, writes FOLDER/*-RUN.csv. Compiles against ns-3.37 and ns-3.44.
+//
+// Each link is a point-to-point channel. Hosts send UDP; a packet goes by the ports of its flow in run-RUN.bin, where
+// Python chose among the shortest paths. Switch ports write telemetry into what they send; acknowledgements bring it back.
+// With DCTCP hosts have ns-3's TCP instead, and switch ports RED.
+//
+// Fixed: netctrl copies this file as it is.
+
+#include "gains.h"
+#include "netctrl-fabric-hosts.h"
+#include "netctrl-fabric-ports.h"
+#include "netctrl-fabric-recorder.h"
+#include "netctrl-fabric-tables.h"
+#include "netctrl-fabric-tcp.h"
+#include "netctrl-lines.h"
+#include "netctrl-program.h"
+#include "scenario.h"
+
+#include "ns3/global-value.h"
+#include "ns3/internet-stack-helper.h"
+#include "ns3/ipv4-static-routing-helper.h"
+#include "ns3/ipv4.h"
+#include "ns3/string.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace ns3;
+
+namespace netctrl
+{
+
+/// Nodes and ports. The channel of link i is in 12.x.y.0/24 with x.y = i.
+class Network
+{
+  public:
+    Network(const std::vector<FlowRow>& flows, Recorder& recorder)
+        : traffic{flows, recorder, std::vector<Receiver>(flows.size()), {}, {}, {}},
+          m_routes(kPorts.size())
+    {
+        traffic.senders.resize(flows.size());
+        InternetStackHelper stack;
+        stack.SetIpv6StackInstall(false);
+        stack.SetRoutingHelper(Ipv4StaticRoutingHelper());
+        for (int node = 0; node < kNodes; ++node)
+        {
+            m_nodes.push_back(CreateObject<Node>());
+            stack.Install(m_nodes[node]);
+            m_nodes[node]->GetObject<Ipv4>()->SetRoutingProtocol(CreateObject<FlowRouting>(node, flows, m_routes, traffic.addresses));
+        }
+        ports.resize(kPorts.size());
+        traffic.addresses.resize(kHosts);
+        int links = 0;
+        for (std::size_t p = 0; p < kPorts.size(); ++p)
+        {
+            if (!ports[p])
+            {
+                AddLink(p, links++);
+            }
+        }
+        for (std::size_t p = 0; p < kPorts.size(); ++p)
+        {
+            if (!ports[p]->OfSwitch() && !kTcp) // hosts have one port each, in order
+            {
+                const int host = kPorts[p].source;
+                traffic.hosts.push_back(std::make_unique<Host>(host, m_nodes[host], *ports[p], traffic));
+            }
+        }
+    }
+
+    /// The flow's first packet leaves now, if its host's wire is free.
+    void Start(std::size_t flow)
+    {
+        if (flow < traffic.flows.size())
+        {
+            Simulator::Schedule(NanoSeconds(traffic.flows[flow].start) - Simulator::Now(), &Network::Begin, this, flow);
+        }
+    }
+
+    Traffic traffic;
+    std::vector<std::unique_ptr<Port>> ports;
+
+  private:
+    void Begin(std::size_t flow)
+    {
+        const FlowRow& row = traffic.flows[flow];
+        if (kTcp)
+        {
+            m_tcp.push_back(std::make_unique<TcpFlow>(static_cast<uint32_t>(flow), row, traffic.recorder));
+            m_tcp.back()->Start(m_nodes[row.source], m_nodes[row.target], traffic.addresses[row.target]);
+            Start(flow + 1);
+            return;
+        }
+        traffic.hosts[row.source]->Start(static_cast<uint32_t>(flow));
+        Start(flow + 1);
+    }
+
+    void AddLink(std::size_t p, int link)
+    {
+        const PortRow& row = kPorts[p];
+        // Where there is no queue disc, what is full drops rather than stop what is above it.
+        const Line line = Connect(m_nodes[row.source],
+                                  m_nodes[row.target],
+                                  Subnet(12, link),
+                                  DataRate(row.rate),
+                                  row.delay,
+                                  "1000000p",
+                                  kTcp);
+        AddPort(p, line.near);
+        AddPort(row.reverse, line.far);
+    }
+
+    void AddPort(std::size_t p, const End& end)
+    {
+        m_routes[p] = end.RouteTo(end.opposite);
+        ports[p] = std::make_unique<Port>(kPorts[p], end.device, m_routes[p]);
+        if (!ports[p]->OfSwitch())
+        {
+            traffic.addresses[kPorts[p].source] = Ipv4Address(end.address);
+            if (kTcp)
+            {
+                end.device->GetQueue()->TraceConnectWithoutContext("Enqueue", MakeCallback(&Network::Made, this));
+                end.device->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Network::Came, this));
+            }
+        }
+    }
+
+    void Made(Ptr<const Packet> packet)
+    {
+        traffic.recorder.counters.Made(packet->GetSize());
+    }
+
+    void Came(Ptr<const Packet> packet)
+    {
+        traffic.recorder.counters.Came(packet->GetSize());
+    }
+
+    std::vector<Ptr<Node>> m_nodes;
+    std::vector<Ptr<Ipv4Route>> m_routes;
+    std::vector<std::unique_ptr<TcpFlow>> m_tcp;
+};
+
+void
+Run(const std::string& folder, const std::string& run)
+{
+    GlobalValue::Bind("SchedulerType", StringValue("ns3::PriorityQueueScheduler")); // the same order in less time
+    if (kTcp)
+    {
+        SetTcpDefaults();
+    }
+    const std::vector<FlowRow> flows = ReadFlows(folder + "/run-" + run + ".bin");
+    Recorder recorder(folder, run, flows);
+    Network network(flows, recorder);
+    Simulator::Stop(NanoSeconds(kDuration));
+    Simulator::ScheduleNow(&Progress, 0);
+    Simulator::ScheduleNow(&Recorder::Sample, &recorder, std::ref(network.ports));
+    network.Start(0);
+    Simulator::Run();
+    int64_t waiting = 0;
+    for (const auto& host : network.traffic.hosts)
+    {
+        waiting += host->WaitingAcks();
+    }
+    recorder.Write(network.ports, waiting);
+    Simulator::Destroy();
+}
+
+} // namespace netctrl
+
+int
+main(int argc, char* argv[])
+{
+    if (argc < 2 || argc > 3)
+    {
+        std::fprintf(stderr, "usage: %s FOLDER [RUN]\n", argv[0]);
+        return 2;
+    }
+    return netctrl::Timed([&] { netctrl::Run(argv[1], argc > 2 ? argv[2] : "1"); });
+}

@@ -1,0 +1,316 @@
+// Hosts of the fabric: senders with byte windows over UDP, and receivers.
+//
+// A host's port sends acknowledgements first, then one packet of each flow that may send, in turn. Loss is recovered as
+// in RDMA: a receiver takes packets in order only, and the sender goes back to the first missing byte.
+//
+// Fixed: netctrl copies this file as it is.
+
+#ifndef NETCTRL_FABRIC_HOSTS_H
+#define NETCTRL_FABRIC_HOSTS_H
+
+#include "gains.h"
+#include "netctrl-fabric-ports.h"
+#include "netctrl-fabric-recorder.h"
+#include "netctrl-fabric-tables.h"
+#include "netctrl-fabric-tags.h"
+#include "netctrl-mpcc.h"
+#include "scenario.h"
+
+#include "ns3/inet-socket-address.h"
+#include "ns3/ipv4-address.h"
+#include "ns3/packet.h"
+#include "ns3/simulator.h"
+#include "ns3/socket.h"
+#include "ns3/udp-socket-factory.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace netctrl
+{
+
+using namespace ns3;
+
+constexpr uint32_t kOverhead = 30; ///< PPP, IPv4 and UDP [byte]
+constexpr uint16_t kUdpPort = 9;
+
+/// A flow at its sender.
+struct Sender
+{
+    explicit Sender(const FlowRow& flow)
+        : flow(flow),
+          window(kLaw, kPaths[flow.kind])
+    {
+    }
+
+    /// Less than a window is under way, and there is more.
+    bool MaySend() const
+    {
+        return next < flow.size && static_cast<double>(next - acknowledged) < window.Window();
+    }
+
+    const FlowRow& flow;
+    MpccWindow window;
+    int64_t next = 0; ///< first byte that wasn't sent
+    int64_t acknowledged = 0;
+    int64_t farthest = 0; ///< first byte that was never sent
+    int64_t progress = 0; ///< when something was last acknowledged
+    bool ready = false;   ///< among those that wait for their turn
+    EventId timer;
+};
+
+/// A flow at its receiver.
+struct Receiver
+{
+    int64_t expected = 0; ///< first byte that didn't come
+    bool told = false;    ///< the sender knows that it is missing
+};
+
+class Host;
+
+/// What all hosts have in common.
+struct Traffic
+{
+    const std::vector<FlowRow>& flows;
+    Recorder& recorder;
+    std::vector<Receiver> receivers;
+    std::vector<std::unique_ptr<Sender>> senders; ///< null: not yet, or done
+    std::vector<std::unique_ptr<Host>> hosts;
+    std::vector<Ipv4Address> addresses; ///< of hosts
+};
+
+class Host
+{
+  public:
+    Host(int number, const Ptr<Node>& node, const Port& port, Traffic& traffic)
+        : m_number(number),
+          m_traffic(traffic),
+          m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
+    {
+        m_socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), kUdpPort));
+        m_socket->SetRecvCallback(MakeCallback(&Host::Receive, this));
+        port.device->TraceConnectWithoutContext("PhyTxEnd", MakeCallback(&Host::Free, this));
+    }
+
+    void Start(uint32_t number)
+    {
+        auto& sender = m_traffic.senders[number];
+        sender = std::make_unique<Sender>(m_traffic.flows[number]);
+        sender->progress = Now();
+        Arm(number);
+        Offer(number);
+    }
+
+    int64_t WaitingAcks() const
+    {
+        return static_cast<int64_t>(m_acks.size());
+    }
+
+  private:
+    struct Answer
+    {
+        Letter letter;
+        Telemetry telemetry;
+    };
+
+    /// The wire is free; the device first has to end what it does.
+    void Free(Ptr<const Packet>)
+    {
+        m_busy = false;
+        Simulator::ScheduleNow(&Host::Serve, this);
+    }
+
+    /// A flow may send perhaps.
+    void Offer(uint32_t number)
+    {
+        Sender& sender = *m_traffic.senders[number];
+        if (!sender.ready && sender.MaySend())
+        {
+            sender.ready = true;
+            m_ready.push_back(number);
+            Serve();
+        }
+    }
+
+    void Serve()
+    {
+        if (m_busy)
+        {
+            return;
+        }
+        if (!m_acks.empty())
+        {
+            const Answer answer = m_acks.front();
+            m_acks.pop_front();
+            Ptr<Packet> packet = Create<Packet>(kAckSize - kOverhead);
+            if (answer.telemetry.count > 0)
+            {
+                packet->AddPacketTag(TelemetryTag(answer.telemetry));
+            }
+            Send(packet, answer.letter, m_traffic.flows[answer.letter.flow].source);
+            return;
+        }
+        while (!m_ready.empty() && !m_busy)
+        {
+            const uint32_t number = m_ready.front();
+            m_ready.pop_front();
+            Sender* sender = m_traffic.senders[number].get();
+            if (sender)
+            {
+                sender->ready = false;
+                if (sender->MaySend())
+                {
+                    SendNext(number, *sender);
+                }
+            }
+        }
+    }
+
+    void SendNext(uint32_t number, Sender& sender)
+    {
+        const int64_t bytes = std::min(kPayload, sender.flow.size - sender.next);
+        const Letter letter{number, false, false, sender.next, bytes, Now()};
+        Counters& counters = m_traffic.recorder.counters;
+        counters.again += sender.next < sender.farthest;
+        sender.next += bytes;
+        sender.farthest = std::max(sender.farthest, sender.next);
+        const int64_t size = bytes + kDataOverhead;
+        counters.Made(size);
+        Send(Create<Packet>(static_cast<uint32_t>(size - kOverhead)), letter, sender.flow.target);
+        Offer(number);
+    }
+
+    void Send(const Ptr<Packet>& packet, const Letter& letter, int64_t to)
+    {
+        packet->AddPacketTag(LetterTag(letter));
+        m_busy = true;
+        if (m_socket->SendTo(packet, 0, InetSocketAddress(m_traffic.addresses[to], kUdpPort)) < 0)
+        {
+            std::fprintf(stderr, "host %d can't send: socket error %d\n", m_number, m_socket->GetErrno());
+            std::exit(1);
+        }
+    }
+
+    void Receive(Ptr<Socket> socket)
+    {
+        while (Ptr<Packet> packet = socket->Recv())
+        {
+            LetterTag letter;
+            packet->PeekPacketTag(letter);
+            m_traffic.recorder.counters.Came(packet->GetSize() + kOverhead);
+            if (letter.content.ack)
+            {
+                TelemetryTag telemetry;
+                packet->PeekPacketTag(telemetry);
+                Acknowledge(letter.content, telemetry.content);
+            }
+            else
+            {
+                Deliver(packet, letter.content);
+            }
+        }
+    }
+
+    /// Data came: its acknowledgement takes the telemetry along.
+    void Deliver(const Ptr<const Packet>& packet, const Letter& letter)
+    {
+        const FlowRow& flow = m_traffic.flows[letter.flow];
+        Receiver& receiver = m_traffic.receivers[letter.flow];
+        Answer answer{letter, {}};
+        answer.letter.ack = true;
+        if (letter.sequence == receiver.expected)
+        {
+            receiver.expected += letter.bytes;
+            receiver.told = false;
+            if (receiver.expected == flow.size)
+            {
+                m_traffic.recorder.Finished(letter.flow, Now());
+            }
+            m_traffic.recorder.Carried(flow, packet->GetSize() + kOverhead, Now());
+        }
+        else if (letter.sequence > receiver.expected && !receiver.told)
+        {
+            receiver.told = answer.letter.missing = true;
+        }
+        answer.letter.bytes = receiver.expected;
+        ReadWords(packet, answer.telemetry);
+        m_traffic.recorder.counters.Made(kAckSize);
+        m_acks.push_back(answer);
+        Serve();
+    }
+
+    void Acknowledge(const Letter& letter, const Telemetry& telemetry)
+    {
+        ++m_traffic.recorder.counters.acks;
+        Sender* sender = m_traffic.senders[letter.flow].get();
+        if (!sender)
+        {
+            return;
+        }
+        if (letter.bytes > sender->acknowledged)
+        {
+            sender->acknowledged = letter.bytes;
+            sender->next = std::max(sender->next, sender->acknowledged);
+            sender->progress = Now();
+        }
+        if (letter.missing)
+        {
+            sender->next = sender->acknowledged;
+        }
+        HopSeen hops[kMostHops];
+        for (int h = 0; h < telemetry.count; ++h)
+        {
+            const PortWord& word = telemetry.hops[h];
+            hops[h] = {static_cast<double>(word.queue), word.flows, static_cast<double>(word.rate)};
+        }
+        sender->window.Step(hops, telemetry.count);
+        m_traffic.recorder.Acknowledged(sender->flow,
+                                        telemetry,
+                                        sender->window.Window(),
+                                        kPaths[sender->flow.kind].lineRate,
+                                        Now() - letter.sent);
+        if (sender->acknowledged == sender->flow.size)
+        {
+            sender->timer.Cancel();
+            m_traffic.senders[letter.flow].reset();
+        }
+        else
+        {
+            Offer(letter.flow);
+        }
+    }
+
+    void Arm(uint32_t number)
+    {
+        m_traffic.senders[number]->timer =
+            Simulator::Schedule(NanoSeconds(kRetransmission), &Host::TimeOut, this, number);
+    }
+
+    /// Without progress since, all is sent again that isn't acknowledged.
+    void TimeOut(uint32_t number)
+    {
+        Sender& sender = *m_traffic.senders[number];
+        if (sender.progress + kRetransmission <= Now() && sender.next > sender.acknowledged)
+        {
+            sender.next = sender.acknowledged;
+            sender.progress = Now();
+        }
+        Arm(number);
+        Offer(number);
+    }
+
+    const int m_number;
+    Traffic& m_traffic;
+    Ptr<Socket> m_socket;
+    std::deque<Answer> m_acks;
+    std::deque<uint32_t> m_ready; ///< flows that wait for their turn
+    bool m_busy = false;          ///< the wire
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_FABRIC_HOSTS_H

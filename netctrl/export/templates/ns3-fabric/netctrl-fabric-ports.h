@@ -1,0 +1,302 @@
+// Ports of the fabric: counters, telemetry, and routes that flows bring along.
+//
+// Fixed: netctrl copies this file as it is.
+
+#ifndef NETCTRL_FABRIC_PORTS_H
+#define NETCTRL_FABRIC_PORTS_H
+
+#include "netctrl-fabric-tables.h"
+#include "netctrl-fabric-tags.h"
+#include "netctrl-flow-counter.h"
+#include "netctrl-lines.h"
+#include "netctrl-routing.h"
+#include "scenario.h"
+
+#include "ns3/boolean.h"
+#include "ns3/data-rate.h"
+#include "ns3/double.h"
+#include "ns3/drop-tail-queue.h"
+#include "ns3/point-to-point-net-device.h"
+#include "ns3/queue-disc.h"
+#include "ns3/red-queue-disc.h"
+#include "ns3/simulator.h"
+#include "ns3/tcp-header.h"
+#include "ns3/traffic-control-layer.h"
+#include "ns3/uinteger.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace netctrl
+{
+
+using namespace ns3;
+
+constexpr uint32_t kTcpPort = 10000; ///< of the first flow
+
+inline int64_t
+Now()
+{
+    return Simulator::Now().GetNanoSeconds();
+}
+
+/// What a port counted; sizes are those on the wire.
+struct PortCounts
+{
+    int64_t packets = 0; ///< sent
+    int64_t bytes = 0;
+    int64_t cameIn = 0; ///< packets from the other end
+    int64_t bytesIn = 0;
+    int64_t drops = 0;
+    int64_t droppedBytes = 0;
+    int64_t most = 0; ///< longest queue [byte]
+};
+
+/// RED that marks what comes when more than K waits, as DCTCP's authors and ns-3's example do: the queue as it is now,
+/// and no room between the thresholds.
+inline Ptr<QueueDisc>
+MarkAbove(int64_t threshold, uint64_t rate)
+{
+    auto disc = CreateObject<RedQueueDisc>();
+    disc->SetMaxSize(QueueSize(QueueSizeUnit::BYTES, kBuffer > 0 ? kBuffer : UINT32_MAX));
+    disc->SetAttribute("UseEcn", BooleanValue(true));
+    disc->SetAttribute("UseHardDrop", BooleanValue(false));
+    disc->SetAttribute("Gentle", BooleanValue(false));
+    disc->SetAttribute("MeanPktSize", UintegerValue(kPacketSize));
+    disc->SetAttribute("LinkBandwidth", DataRateValue(DataRate(rate)));
+    disc->SetAttribute("QW", DoubleValue(1.0));
+    disc->SetAttribute("MinTh", DoubleValue(static_cast<double>(threshold)));
+    disc->SetAttribute("MaxTh", DoubleValue(static_cast<double>(threshold) + 1.0));
+    return disc;
+}
+
+/// A device's port. Its queue is that of the device, and of its queue disc with TCP; the packet that is being sent isn't
+/// in it.
+class Port
+{
+  public:
+    Port(const PortRow& row, const Ptr<PointToPointNetDevice>& device, const Ptr<Ipv4Route>& route)
+        : route(route),
+          device(device),
+          m_row(row),
+          m_counter(kFlowTimeout)
+    {
+        auto queue = device->GetQueue();
+        if (kTcp && row.source >= kHosts)
+        {
+            queue->SetMaxSize(QueueSize("1p")); // all others wait in the queue disc
+            m_disc = MarkAbove(row.threshold, row.rate);
+            device->GetNode()->GetObject<TrafficControlLayer>()->SetRootQueueDiscOnDevice(device, m_disc);
+            m_disc->TraceConnectWithoutContext("Enqueue", MakeCallback(&Port::DiscEnqueued, this));
+            m_disc->TraceConnectWithoutContext("Dequeue", MakeCallback(&Port::DiscDequeued, this));
+            m_disc->TraceConnectWithoutContext("DropBeforeEnqueue", MakeCallback(&Port::DiscDropped, this));
+        }
+        else if (row.source >= kHosts && kBuffer > 0)
+        {
+            queue->SetMaxSize(QueueSize(QueueSizeUnit::BYTES, kBuffer));
+        }
+        queue->TraceConnectWithoutContext("Enqueue", MakeCallback(&Port::Enqueued, this));
+        queue->TraceConnectWithoutContext("Dequeue", MakeCallback(&Port::Dequeued, this));
+        queue->TraceConnectWithoutContext("Drop", MakeCallback(&Port::Dropped, this));
+        device->TraceConnectWithoutContext("PhyTxBegin", MakeCallback(&Port::Begins, this));
+        device->TraceConnectWithoutContext("PhyTxEnd", MakeCallback(&Port::Ends, this));
+        device->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Port::Comes, this));
+    }
+
+    bool OfSwitch() const
+    {
+        return m_row.source >= kHosts;
+    }
+
+    const PortRow& Row() const
+    {
+        return m_row;
+    }
+
+    int64_t Queue() const
+    {
+        return m_bytes;
+    }
+
+    int64_t Waiting() const
+    {
+        return m_packets;
+    }
+
+    int64_t Marked() const
+    {
+        return m_disc ? m_disc->GetStats().nTotalMarkedPackets : 0;
+    }
+
+    const PortCounts& Counts() const
+    {
+        return m_counts;
+    }
+
+    /// Byte nanoseconds so far.
+    double Area(int64_t now) const
+    {
+        return m_area + static_cast<double>(m_bytes) * static_cast<double>(now - m_changed);
+    }
+
+    const Ptr<Ipv4Route> route;
+    const Ptr<PointToPointNetDevice> device;
+
+  private:
+    void Change(int64_t packets, int64_t bytes)
+    {
+        const int64_t now = Now();
+        m_area = Area(now);
+        m_changed = now;
+        m_packets += packets;
+        m_bytes += bytes;
+    }
+
+    void Add(int64_t bytes)
+    {
+        Change(1, bytes);
+        if (m_sending) // else it leaves at once
+        {
+            m_counts.most = std::max(m_counts.most, m_bytes);
+        }
+    }
+
+    void DiscEnqueued(Ptr<const QueueDiscItem> item)
+    {
+        Add(item->GetSize() + kPppHeader);
+    }
+
+    void DiscDequeued(Ptr<const QueueDiscItem> item)
+    {
+        Change(-1, -static_cast<int64_t>(item->GetSize() + kPppHeader));
+    }
+
+    void DiscDropped(Ptr<const QueueDiscItem> item, const char*)
+    {
+        ++m_counts.drops;
+        m_counts.droppedBytes += item->GetSize() + kPppHeader;
+    }
+
+    void Enqueued(Ptr<const Packet> packet)
+    {
+        Add(packet->GetSize());
+        LetterTag letter;
+        if (kTelemetry && OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack)
+        {
+            m_counter.See(letter.content.flow, Now());
+        }
+    }
+
+    void Dequeued(Ptr<const Packet> packet)
+    {
+        Change(-1, -static_cast<int64_t>(packet->GetSize()));
+        LetterTag letter;
+        if (kTelemetry && OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack)
+        {
+            AddWord(packet, {static_cast<uint64_t>(m_bytes), m_row.rate, m_counter.Count(Now()), Now()});
+        }
+    }
+
+    void Dropped(Ptr<const Packet> packet)
+    {
+        ++m_counts.drops;
+        m_counts.droppedBytes += packet->GetSize();
+    }
+
+    void Begins(Ptr<const Packet> packet)
+    {
+        m_sending = true;
+        ++m_counts.packets;
+        m_counts.bytes += packet->GetSize();
+    }
+
+    void Ends(Ptr<const Packet>)
+    {
+        m_sending = false;
+    }
+
+    void Comes(Ptr<const Packet> packet)
+    {
+        ++m_counts.cameIn;
+        m_counts.bytesIn += packet->GetSize();
+    }
+
+    const PortRow& m_row;
+    Ptr<QueueDisc> m_disc; ///< null: none
+    FlowCounter m_counter;
+    PortCounts m_counts;
+    bool m_sending = false;
+    int64_t m_packets = 0; ///< that wait
+    int64_t m_bytes = 0;
+    int64_t m_changed = 0;
+    double m_area = 0.0;
+};
+
+/// Source routing: a packet leaves a node by the one of its flow's ports that is there. TCP has the flow's number in its
+/// ports, and its direction in its destination.
+class FlowRouting final : public LookupRouting
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("netctrl::FlowRouting").SetParent<Ipv4RoutingProtocol>();
+        return tid;
+    }
+
+    /// Tables are kept by reference: of each port its route, of each host its address.
+    FlowRouting(int node,
+                const std::vector<FlowRow>& flows,
+                const std::vector<Ptr<Ipv4Route>>& routes,
+                const std::vector<Ipv4Address>& addresses)
+        : m_node(node),
+          m_flows(flows),
+          m_routes(routes),
+          m_addresses(addresses)
+    {
+    }
+
+  private:
+    Ptr<Ipv4Route> Find(uint32_t destination, Ptr<const Packet> packet) override
+    {
+        if (kTcp && m_node < kHosts)
+        {
+            return m_routes[m_node]; // hosts have one port each, and these are the first
+        }
+        TcpHeader tcp;
+        LetterTag letter;
+        if (kTcp && packet->PeekHeader(tcp) > 0)
+        {
+            const FlowRow& flow = m_flows[tcp.GetDestinationPort() - kTcpPort];
+            const bool back = m_addresses[flow.source].Get() == destination;
+            return Along(back ? flow.back : flow.there);
+        }
+        if (!kTcp && packet && packet->PeekPacketTag(letter))
+        {
+            const FlowRow& flow = m_flows[letter.content.flow];
+            return Along(letter.content.ack ? flow.back : flow.there);
+        }
+        return nullptr;
+    }
+
+    Ptr<Ipv4Route> Along(const std::array<int64_t, kMostPorts>& way) const
+    {
+        for (const int64_t port : way)
+        {
+            if (port >= 0 && kPorts[port].source == m_node)
+            {
+                return m_routes[port];
+            }
+        }
+        return nullptr;
+    }
+
+    const int m_node;
+    const std::vector<FlowRow>& m_flows;
+    const std::vector<Ptr<Ipv4Route>>& m_routes;
+    const std::vector<Ipv4Address>& m_addresses;
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_FABRIC_PORTS_H

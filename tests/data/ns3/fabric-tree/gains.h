@@ -1,0 +1,36 @@
+// Made by netctrl export ns3: do not edit.
+// The law of windows with its gains; what they mean is in netctrl-mpcc.h.
+
+#ifndef NETCTRL_GAINS_H
+#define NETCTRL_GAINS_H
+
+#include "netctrl-mpcc.h"
+
+namespace netctrl
+{
+
+/// How this export was made, as JSON.
+inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [\"netctrl\", \"a \134\"quote\134\" \052/\"], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
+
+/// The window's law.
+inline const MpccLaw kLaw = {
+    Variant::hold, // variant
+    1100.0, // packet of (A.1) [byte]
+    0.0, // W of (A.1) [byte], with gains by number of flows; 0: the flow's own
+    5, // P [acknowledgement]
+    1.0, // W_Q
+    1.0, // W_R
+    1, // windows that are remembered
+};
+
+/// P_BD [byte], D [ns], R_in [bit/s], first window [byte]; K of 0, 1, .. flows.
+inline const std::vector<MpccPath> kPaths = {
+    {52400.0, 4192.0, 100000000000.0, 52400.0,
+     {}},
+    {103000.0, 8240.0, 100000000000.0, 103000.0,
+     {}},
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_GAINS_H
