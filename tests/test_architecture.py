@@ -39,7 +39,9 @@ MAY_IMPORT = {
     "sweep": (),
 }
 # Areas that even those who may import anything leave alone, but for the named importers.
-ONLY_BY = {"cli": "a __main__.py", "plotting": "a __main__.py, or a function of model/display.py"}
+ONLY_BY = {"cli": "a command line", "plotting": "a command line, or a function of model/display.py"}
+# A command line: a __main__.py, and what it is split into.
+VERB = "_verb"
 # What records show themselves with: the one place that may import plotting, and only inside a function.
 DISPLAY = "model.display"
 
@@ -101,7 +103,10 @@ def complaint(arrow: Arrow) -> str | None:
     source, target = arrow.source.split("."), arrow.target.split(".")
     area, aim = source[0], target[0]
     said = f"netctrl/{'/'.join(source)}, line {arrow.line}, imports netctrl.{arrow.target}"
-    if source[-1] == "__main__" or arrow.target in ("__version__", "__file__"):
+    by_command = is_command(source)
+    if not by_command and any(part.startswith(VERB) for part in target):
+        return f"{said}: {VERB} files are for a command line"
+    if by_command or arrow.target in ("__version__", "__file__"):
         return None
     if area == "":
         return None if arrow.inside_function else f"{said}: netctrl/__init__.py imports lazily"
@@ -117,6 +122,10 @@ def complaint(arrow: Arrow) -> str | None:
     if any(arrow.target == entry or arrow.target.startswith(f"{entry}.") for entry in allowed):
         return None
     return f"{said}: {area} may import only {', '.join(allowed[1:]) or 'nothing of ours'}"
+
+
+def is_command(module: list[str]) -> bool:
+    return module[-1] == "__main__" or module[-1].startswith(VERB)
 
 
 def paper(module: list[str]) -> str:
