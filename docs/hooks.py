@@ -53,7 +53,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             raise PluginError(f"{page.file.src_path}: data/claims/{claims.name} has nothing about {match[1]}")
         lines = ["| claim | in | paper | here | verdict |", "|---|---|---|---|---|"]
         for row in chosen:
-            here = f"{float(row['value']):.4g} {row['unit']}" if row["value"] else ""
+            here = _shown(row["value"], row["unit"])
             claim = f"{row['claim']}<br><small>{row['why']}</small>"
             place = row["where"].removeprefix(match[1]).lstrip(", ")
             cells = [claim, place, row["paper_value"], here, f"**{row['verdict']}**"]
@@ -86,3 +86,12 @@ def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
     if 'class="arithmatex"' in converted:
         raise PluginError(f"{page.file.src_path}: a formula was left unconverted")
     return converted
+
+
+def _shown(value: str, unit: str) -> str:
+    """A number to four digits, whole ones as they are, with its unit where it has one."""
+    if not value:
+        return ""
+    number = float(value)
+    text = f"{number:,.0f}" if number.is_integer() and abs(number) < 1e9 else f"{number:.4g}"
+    return f"{text} {'' if unit == '1' else unit}".rstrip()
