@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from netctrl.export.ns3_run import Ns3
 
-__all__ = ["OPTIONS", "keep", "machine", "refuse", "say_what_is_next", "written"]
+__all__ = ["OPTIONS", "check_table", "keep", "machine", "refuse", "say_what_is_next", "written"]
 
 OPTIONS = {"scenario": "--scenario", "design": "DESIGN", "output": "-o", "n_jobs": "--n-jobs", "law": "DESIGN"}
 
@@ -79,6 +79,14 @@ def _quoted(path: Path) -> str:
     import shlex
 
     return shlex.quote(str(path))
+
+
+def check_table(result: str | None) -> None:
+    """InvalidValue for a --result that no table can be written to."""
+    from netctrl.simulate.__main__ import TABLE_SUFFIXES
+
+    if result is not None and Path(result).suffix.lower() not in TABLE_SUFFIXES:
+        raise InvalidValue("result", result, f"a file name that ends in {' or '.join(TABLE_SUFFIXES)}")
 
 
 def keep(

@@ -14,7 +14,7 @@ from netctrl.cli import (
     say,
 )
 from netctrl.errors import FileError, InvalidValue
-from netctrl.export._verb import keep, machine, say_what_is_next, written
+from netctrl.export._verb import check_table, keep, machine, say_what_is_next, written
 
 if TYPE_CHECKING:
     from netctrl.export.ns3_run import Ns3
@@ -44,11 +44,10 @@ def export_fabric(job: FabricJob, run_it: bool, json: bool, result: str | None, 
     from netctrl.model.artifact import provenance
     from netctrl.model.files import write_atomically
     from netctrl.sim.fabric_plan import run_table
-    from netctrl.simulate.__main__ import TABLE_SUFFIXES, inputs_of, table_file
+    from netctrl.simulate.__main__ import inputs_of, table_file
 
     picture = checked_plot(plot, result)
-    if result is not None and Path(result).suffix.lower() not in TABLE_SUFFIXES:
-        raise InvalidValue("result", result, f"a file name that ends in {' or '.join(TABLE_SUFFIXES)}")
+    check_table(result)
     check_places({"plot": plot, "result": result})
     ns3 = machine(run_it)
     chosen = _fabric_chosen(job)

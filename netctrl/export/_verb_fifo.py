@@ -14,7 +14,7 @@ from netctrl.cli import (
     write_all,
 )
 from netctrl.errors import FileError, InvalidValue
-from netctrl.export._verb import OPTIONS, machine, say_what_is_next, written
+from netctrl.export._verb import OPTIONS, check_table, machine, say_what_is_next, written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,12 +51,11 @@ def export_fifo(job: FifoJob, run_it: bool, json: bool, result: str | None, plot
     from netctrl.runtime.fifo_plan import fifo_plan
     from netctrl.runtime.governor import reference_governor
     from netctrl.sim.fifo_draws import run_table
-    from netctrl.simulate.__main__ import TABLE_SUFFIXES, inputs_of, read_seed, table_file
+    from netctrl.simulate.__main__ import inputs_of, read_seed, table_file
 
     if plot is not None:
         raise InvalidValue("plot", plot, "no value with a Design of connet; --result keeps what can be drawn")
-    if result is not None and Path(result).suffix.lower() not in TABLE_SUFFIXES:
-        raise InvalidValue("result", result, f"a file name that ends in {' or '.join(TABLE_SUFFIXES)}")
+    check_table(result)
     check_places({"result": result})
     ns3, law = machine(run_it), job.loop.law
     path = None if job.scenario is None else _scenario_file(job.scenario)

@@ -16,7 +16,7 @@ from netctrl.cli import (
     say,
 )
 from netctrl.errors import InvalidValue
-from netctrl.export._verb import OPTIONS, keep, machine, say_what_is_next, written
+from netctrl.export._verb import OPTIONS, check_table, keep, machine, say_what_is_next, written
 
 if TYPE_CHECKING:
     from netctrl.export.ns3_run import Ns3
@@ -41,11 +41,10 @@ class NetworkJob(NamedTuple):
 
 def export_network(job: NetworkJob, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
     """Write program and tables; with --run compile, run and report."""
-    from netctrl.simulate.__main__ import TABLE_SUFFIXES, refused, summary_json, table_file
+    from netctrl.simulate.__main__ import refused, summary_json, table_file
 
     picture = checked_plot(plot, result)
-    if result is not None and Path(result).suffix.lower() not in TABLE_SUFFIXES:
-        raise InvalidValue("result", result, f"a file name that ends in {' or '.join(TABLE_SUFFIXES)}")
+    check_table(result)
     check_places({"plot": plot, "result": result})
     ns3 = machine(run_it)
     try:

@@ -18,6 +18,7 @@ from netctrl.model.quantity import (
     duration,
     flag,
     number,
+    one_of,
     optional,
     rate,
     settle,
@@ -77,7 +78,7 @@ class Mpcc(_Scheme, frozen=True, kw_only=True, tag="mpcc"):
         settle(self, queue_weight=number("a weight of at least 0, to 1e12", at_least=0.0, at_most=1e12))
         settle(self, window_weight=number("a weight above 0, to 1e12", above=0.0, at_most=1e12))
         settle(self, round_trip=optional(duration), window=optional(size), initial_window=optional(size))
-        settle(self, variant=_one_of(VARIANTS))
+        settle(self, variant=one_of(*VARIANTS))
 
 
 class Hpcc(_Scheme, frozen=True, kw_only=True, tag="hpcc"):
@@ -213,12 +214,3 @@ def mpcc_scheme(law: MpccLaw) -> Mpcc:
         packet_size=law.packet_size_bytes,
         window=law.packet_size_bytes * law.rtt_s / law.interval_s,
     )
-
-
-def _one_of(known: tuple[str, ...]):
-    def read(field: str, value: object) -> object:
-        if value not in known:
-            raise InvalidValue(field, value, ", ".join(known))
-        return value
-
-    return read

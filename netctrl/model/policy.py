@@ -8,7 +8,7 @@ import msgspec
 
 from netctrl.errors import InvalidValue
 from netctrl.model.hftrac import ARCHITECTURES, Architecture
-from netctrl.model.quantity import Size, backlog, number, optional, settle, texts, whole
+from netctrl.model.quantity import Size, backlog, number, one_of, optional, settle, texts, whole
 
 __all__ = ["POLICIES", "Backpressure", "DesignPolicy", "Fifo", "HftracPolicy", "Policy", "StaticPacing"]
 
@@ -70,7 +70,7 @@ class HftracPolicy(_Controlled, frozen=True, kw_only=True, tag="hftrac"):
 
     def __post_init__(self) -> None:
         self._settle()
-        settle(self, architecture=_one_of(*ARCHITECTURES), communication=_one_of("out-of-band", "in-band"))
+        settle(self, architecture=one_of(*ARCHITECTURES), communication=one_of("out-of-band", "in-band"))
         settle(self, mu=optional(number("a weight above 0 (lambda·interval²)", above=0.0, at_most=1e12)))
         samples = optional(whole(0, _MOST_SAMPLES, "a whole number of samples"))
         settle(self, information_delay=samples, reach=samples, horizon=_horizon)
@@ -90,15 +90,6 @@ class DesignPolicy(_Controlled, frozen=True, kw_only=True, tag="design"):
 POLICIES = (Fifo, StaticPacing, Backpressure, HftracPolicy, DesignPolicy)
 Policy = Fifo | StaticPacing | Backpressure | HftracPolicy | DesignPolicy
 """Every kind; in a file, `kind` tells which."""
-
-
-def _one_of(*known: str):
-    def read(field: str, value: Any) -> str:
-        if value not in known:
-            raise InvalidValue(field, value, ", ".join(known))
-        return value
-
-    return read
 
 
 def _horizon(field: str, value: Any) -> int | str:

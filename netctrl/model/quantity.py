@@ -29,6 +29,7 @@ __all__ = [
     "instant",
     "label",
     "number",
+    "one_of",
     "optional",
     "rate",
     "record",
@@ -126,6 +127,17 @@ def whole(low: int, high: int, what: str = "a whole number") -> Reader:
     """A reader of whole numbers from low to high, as `checked_whole` has them."""
     takes = f"{what} from {low} to {high}"
     return lambda field, value: checked_whole(field, value, takes, at_least=low, at_most=high)
+
+
+def one_of(*known: str) -> Reader:
+    """A reader of one of these words."""
+
+    def read(field: str, value: Any) -> Any:
+        if value not in known:
+            raise InvalidValue(field, value, ", ".join(known))
+        return value
+
+    return read
 
 
 def flag(field: str, value: Any) -> bool:
