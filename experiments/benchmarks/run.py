@@ -12,7 +12,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-GROUPS = ("arc", "fluid", "links", "fifo", "fabric", "commands", "hftrac", "ident", "mpc", "exported")
+GROUPS = ("arc", "fluid", "links", "fifo", "fabric", "commands", "hftrac", "ident", "mpc", "pacing", "exported")
 HELP = f"{', '.join(GROUPS)}; default: all"
 LIBRARIES = ("numpy", "scipy", "numba", "control", "cvxpy", "osqp", "casadi", "daqp")
 
