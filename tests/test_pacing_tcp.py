@@ -299,6 +299,56 @@ def test_over_a_window_it_does_nothing_with_xi_100_at_r_of_40_gbit_s_theory_note
     assert lost > 0.0
 
 
+def test_fig_4_the_paper_s_law_stays_below_the_lower_of_two_capacities():
+    """Paper, section IV-C: between 10 and 5 Gbit/s it stabilises just under 5; H-TCP alone follows, with large swings.
+    A target-RTT law follows without them."""
+    steady = {}
+    target = PacedFlow(TARGET, 4e-3, window="htcp")
+    for name, flow in (("htcp", HTcpFlow(4e-3)), ("paper", paper_flow(1e10)), ("target", target)):
+        found = simulate_pacing(
+            [flow],
+            square_wave(1e10, 5e9, 10.0),
+            5e6,
+            60.0,
+            queue="codel",
+            noise_s=PACKET_S,
+            random=np.random.default_rng(0),
+            bin_s=0.1,
+        )
+        late = found.time_s > 20.0
+        rates = found.throughput[0, late] / 1e9
+        wide = found.capacity[late] > 9e9
+        steady[name] = rates[wide].mean(), rates[wide].std(), rates[~wide].mean(), found.lost_bytes[0, late].sum()
+    assert steady["paper"][0] == pytest.approx(5.0, abs=0.05)
+    assert steady["paper"][2] == pytest.approx(4.97, abs=0.03)
+    assert steady["paper"][1] < 0.05 < 1.0 < steady["htcp"][1]
+    assert steady["paper"][3] == 0.0 < steady["htcp"][3]
+    assert steady["target"][0] > 9.9
+    assert steady["target"][2] > 4.95
+    assert steady["target"][3] == 0.0
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_fig_5_the_paper_s_law_beside_one_htcp_flow(seed):
+    """Paper, section IV-D: about 4 of 10 Gbit/s; so it is where R is the sender's link, 40 Gbit/s. Where it is the
+    bottleneck it has less."""
+    shares = []
+    for R in (4e10, 1e10):
+        found = simulate_pacing(
+            [paper_flow(R), HTcpFlow(4e-3, 10.0)],
+            1e10,
+            5e6,
+            100.0,
+            queue="codel",
+            noise_s=PACKET_S,
+            random=np.random.default_rng(seed),
+            bin_s=0.1,
+        )
+        shares.append(found.throughput[0, found.time_s > 30.0].mean() / 1e9)
+    assert shares[0] == pytest.approx(4.2, abs=0.3)
+    assert shares[1] == pytest.approx(2.4, abs=0.1)
+
+
 def test_capacities_that_change():
     times = np.array([0.0, 0.9, 1.1, 1.9, 2.1, 3.4])
     assert square_wave(10.0, 5.0, 2.0)(times).tolist() == [10.0, 10.0, 5.0, 5.0, 10.0, 5.0]
