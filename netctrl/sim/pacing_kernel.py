@@ -72,6 +72,18 @@ def _whose_turn(credits: np.ndarray, waiting: np.ndarray, total: float) -> int:
 
 
 @njit(cache=True, error_model="numpy")
+def _age(entered: np.ndarray, place: int, t: int, left: float) -> tuple[float, int]:
+    """How long ago what leaves now arrived, in steps, and the step in which it did; entered (T,) is what had arrived
+    and was kept by the end of each step, `left` what has gone of it, `place` the step of the last time [byte]."""
+    while place < t and entered[place] < left:
+        place += 1
+    before = entered[place - 1] if place > 0 else 0.0
+    came = entered[place] - before
+    part = min(max((left - before) / came, 0.0), 1.0) if came > 0.0 else 1.0
+    return max(t - place + 1.0 - part, 0.0) if left < entered[t] else 0.0, place
+
+
+@njit(cache=True, error_model="numpy")
 def advance_pacing(
     kinds: np.ndarray,
     states: np.ndarray,
@@ -112,6 +124,7 @@ def advance_pacing(
     waiting, sent, acked, gone = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     rate, arrivals, credits = np.zeros(n), np.zeros(n), np.zeros(n)
     codel = np.zeros(CODEL_PLACES)
+    entered, kept, place = np.zeros(T), 0.0, 0
     backlog = 0.0
     for t in range(T):
         time, k, at = t * step, t // per_bin, t % depth
@@ -157,8 +170,11 @@ def advance_pacing(
             departed[i, at], dropped[i, at] = out, share_lost
             delivered[i, k] += out
             lost[i, k] += share_lost
+        kept += total - loss
+        entered[t] = kept
+        age, place = _age(entered, place, t, kept - backlog)
         if codel_target < inf:
-            sojourn, packet_time = 8.0 * backlog / capacity[t], 8.0 * packet / capacity[t]
+            sojourn, packet_time = age * step, 8.0 * packet / capacity[t]
             for _ in range(codel_drops(codel, time, sojourn, packet_time, codel_target, codel_interval)):
                 i = _whose_turn(credits, waiting, backlog)
                 out = min(packet, waiting[i])
@@ -166,6 +182,6 @@ def advance_pacing(
                 backlog -= out
                 dropped[i, at] += out
                 lost[i, k] += out
-        waited[at] = 8.0 * backlog / capacity[t]
+        waited[at] = age * step
         delay[k] += waited[at] / per_bin
         highest[k] = max(highest[k], backlog)
