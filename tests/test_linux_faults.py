@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from linux_queues import PATIENCE_S, TWO, between, command, ip, pairs, queues, tc
+from linux_queues import PATIENCE_S, TWO, as_nobody, between, command, ip, pairs, queues, tc
 from linux_support import eventually, kernel
 
 from netctrl.errors import FileError, NetctrlError
@@ -428,22 +428,8 @@ def test_a_folder_that_others_may_write_is_refused(here, plan_file, tmp_path) ->
     assert queues() == here
 
 
-UNPRIVILEGED = """
-import os, sys
-from netctrl.linux.__main__ import main
-import netctrl.linux.apply
-os.setgroups([]); os.setgid(65534); os.setuid(65534)
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 def test_without_the_capability_it_says_which(here, plan_file, folder) -> None:
-    with plan_file.open("rb") as file:
-        os.set_inheritable(file.fileno(), True)
-        line = [sys.executable, "-c", UNPRIVILEGED, "apply", f"/proc/self/fd/{file.fileno()}", "--replace"]
-        ran = subprocess.run(
-            [*line, "--state-dir", str(folder)], capture_output=True, text=True, timeout=PATIENCE_S, close_fds=False
-        )
+    ran = as_nobody(plan_file, "apply", "--replace", "--state-dir", folder)
     assert ran.returncode == 1, ran.stderr
     assert "CAP_NET_ADMIN" in ran.stderr
     assert "Traceback" not in ran.stderr
