@@ -294,9 +294,7 @@ def test_whatever_is_saved_is_made_again_the_same(here, branches) -> None:
 @kernel
 def test_a_plan_names_what_is_here(here) -> None:
     route, _ = here
-    with pytest.raises(
-        InvalidValue, match=r"got 'v00', takes one that is here: lo, p0, p1, v0, v1; did you mean v0"
-    ):
+    with pytest.raises(InvalidValue, match=r"got 'v00', takes one that is here: lo, p0, p1, v0, v1; did you mean v0"):
         plan_queues(route, QueuePlan(interfaces=(InterfaceQueue(interface="v00", queue=Fifo(limit=9)),)))
 
 
