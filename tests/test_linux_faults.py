@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import resource
 import signal
 import subprocess
@@ -232,6 +233,22 @@ def test_a_confirmation_lets_queues_stay(here, plan_file, folder) -> None:
     assert queues() == here
 
 
+def test_the_enter_key_confirms(here, plan_file, folder) -> None:
+    keyboard, terminal = pty.openpty()
+    line = [sys.executable, "-m", "netctrl.linux", "apply", plan_file, "--replace", "--state-dir", folder]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([*line, "--confirm-within", "50s"], stdin=terminal, **quiet) as one:
+        eventually(lambda: (record := Store(folder).read()) is not None and record.phase == "unconfirmed")
+        os.write(keyboard, b"\n")
+        one.communicate(timeout=PATIENCE_S)
+    os.close(keyboard)
+    os.close(terminal)
+    assert one.returncode == 0
+    assert own() == ["v0", "v1"]
+    restore(folder)
+    assert queues() == here
+
+
 def test_a_full_disk_changes_nothing(here, tmp_path) -> None:
     """The record doesn't fit, so the kernel isn't touched."""
     small = tmp_path / "small"
@@ -282,6 +299,40 @@ def test_a_full_file_system_changes_nothing(here, plan_file, folder) -> None:
     assert "can't be written: No space left on device" in ran.stderr
     assert "nothing was changed" in ran.stderr
     assert ".json" not in ran.stdout
+    assert queues() == here
+
+
+def test_a_disk_that_fills_up_later_rolls_back(here, folder, caplog) -> None:
+    """No record says that the queues may stay, so they don't."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    earlier = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with (
+            pytest.raises(FileError, match=r"can't be written"),
+            applied(planned(), folder=folder, replace=True, watch=False) as made,
+        ):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (512, hard))
+            made.keep()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, earlier)
+    assert queues() == here
+    assert "event=record-not-updated" in caplog.text
+    assert Store(folder).read() is None
+
+
+def test_a_watchdog_that_is_killed_is_missed(here, plan_file, folder, tmp_path) -> None:
+    log = tmp_path / "log"
+    line = [sys.executable, "-m", "netctrl.linux", "apply", plan_file, "--replace", "--hold", "--state-dir", folder]
+    with subprocess.Popen([*line, "--log", log], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as holder:
+        eventually(lambda: (record := Store(folder).read()) is not None and record.phase == "held")
+        children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
+        (watchdog,) = map(int, children)
+        os.kill(watchdog, signal.SIGKILL)
+        eventually(lambda: "event=watchdog-gone" in log.read_text())
+        holder.terminate()
+        holder.communicate(timeout=PATIENCE_S)
+    assert holder.returncode == 0
     assert queues() == here
 
 
