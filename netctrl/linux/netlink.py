@@ -196,9 +196,11 @@ class RouteSocket:
     def change_tbf(
         self, index: int, parent: int, handle: int, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int
     ) -> None:
-        """Give the TBF that has this handle another rate, nothing else; its bucket is full then (`tbf_change`).
+        """Give the TBF that has this handle another rate; its bucket is full then (`tbf_change` in sch_tbf.c).
 
-        The burst stays the same number of bytes at all rates. ENOENT or EEXIST where the queue isn't there any more.
+        So changes every T seconds let up to 8 burst/T bit/s more through than the rate; a class of an HTB doesn't
+        (`change_htb_class`). The burst stays the same number of bytes at all rates. ENOENT or EEXIST where the queue
+        isn't there any more.
         """
         rate = rate_bytes(rate_bit_per_s)
         key = (_NEWQDISC, index, parent, handle, burst_bytes, limit_bytes)
