@@ -22,7 +22,10 @@ from netctrl.linux.log import event, log_to
 from netctrl.linux.netlink import RouteSocket
 from netctrl.linux.record import Busy, Store
 
-__all__ = ["Watchdog", "main", "start_watchdog"]
+__all__ = ["WATCHDOG_LOG", "Watchdog", "main", "start_watchdog"]
+
+WATCHDOG_LOG = "watchdog.log"
+"""In the folder of the record."""
 
 _READY = b"ready\n"
 _RELEASE = b"release\n"
@@ -88,9 +91,10 @@ def main(arguments: Sequence[str]) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    log_to(None)
     os.chdir("/")
     store = Store(folder)
+    log_to(None)  # which may be a terminal that is gone
+    log_to(store.folder / WATCHDOG_LOG)
     sys.stdout.buffer.write(_READY)
     sys.stdout.buffer.flush()
     if _RELEASE in sys.stdin.buffer.read():
