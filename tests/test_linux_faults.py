@@ -124,6 +124,36 @@ def test_killed_in_any_phase_the_next_start_puts_queues_back(phase, here, plan_f
     assert queues() == here
 
 
+FORKING = """
+import os, signal, sys, time
+from netctrl.linux.apply import applied
+from netctrl.linux.netlink import RouteSocket
+from netctrl.linux.plan import plan_queues
+from netctrl.linux.record import Store
+from netctrl.model.queueing import read_queue_plan
+
+with RouteSocket() as socket:
+    plan = plan_queues(socket, read_queue_plan(sys.argv[1]), replace=True)
+with applied(plan, folder=sys.argv[2], replace=True) as made:
+    made.hold()
+    if os.fork():
+        os.kill(os.getpid(), signal.SIGKILL)
+    end = time.monotonic() + 40.0
+    while made.store.read() is not None and time.monotonic() < end:
+        time.sleep(0.05)
+    print("put back" if made.store.read() is None else "not put back", flush=True)
+    os._exit(0)
+"""
+
+
+def test_killed_while_a_forked_child_lives_on_its_watchdog_puts_queues_back(here, plan_file, folder) -> None:
+    """The child has all of its parent's descriptors: pipe, lock and socket."""
+    line = [sys.executable, "-c", FORKING, str(plan_file), str(folder)]
+    ran = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (ran.returncode, ran.stdout) == (-signal.SIGKILL, "put back\n"), ran.stderr
+    assert queues() == here
+
+
 def test_killed_between_a_root_and_its_classes_the_rest_is_put_back(here, plan_file, folder) -> None:
     """The one step of a restore that isn't whole in the kernel."""
     between(plan_file, folder, watch=False, last="restoring")
