@@ -1,1 +1,1 @@
-"""What runs on a router or a sender: plans of tc that are applied and taken back, the control agent, namespaces."""
+"""What runs on a router or a sender: queues planned, applied and put back, and control loops on them."""
