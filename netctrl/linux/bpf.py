@@ -25,6 +25,7 @@ from netctrl.errors import InvalidValue, NetctrlError, checked_whole
 __all__ = [
     "ArrayMap",
     "BpfError",
+    "BpfFile",
     "Helper",
     "Instruction",
     "Program",
@@ -208,7 +209,7 @@ def _alu(operation: int, dst: R, value: R | int) -> Instruction:
     return Instruction(_ALU64 | operation, dst, immediate=value)
 
 
-class _File:
+class BpfFile:
     """A file descriptor of the kernel's, closed at the end of a `with`, or by `close`."""
 
     def __init__(self, fd: int) -> None:
@@ -227,7 +228,7 @@ class _File:
         self.close()
 
 
-class ArrayMap(_File):
+class ArrayMap(BpfFile):
     """`entries` values of `value_size` bytes, which a program and this process share.
 
     Parameters
@@ -273,7 +274,7 @@ class ArrayMap(_File):
         _bpf(what, command, struct.pack("=IIQQQ", self.fd, 0, ctypes.addressof(index), ctypes.addressof(value), 0))
 
 
-class Program(_File):
+class Program(BpfFile):
     """A classifier that the kernel's verifier has taken.
 
     Parameters
@@ -304,7 +305,7 @@ class Program(_File):
             super().__init__(_load(instructions, name, licence, log=True))  # once more, for the verifier's reasons
 
 
-def attach_egress(program: Program, interface: int) -> _File:
+def attach_egress(program: Program, interface: int) -> BpfFile:
     """Run a classifier on what leaves an interface, before any queue, while the file that is returned is open.
 
     A link of the tc eXpress kind (Linux 6.6): it is gone when the process is, however that ends, and takes no qdisc.
@@ -323,7 +324,7 @@ def attach_egress(program: Program, interface: int) -> _File:
         The kernel refuses; EINVAL where it is older than 6.6.
     """
     attributes = struct.pack("=IIII", program.fd, interface, _TCX_EGRESS, 0)
-    return _File(_bpf(f"attach a program to interface {interface}", _LINK_CREATE, attributes))
+    return BpfFile(_bpf(f"attach a program to interface {interface}", _LINK_CREATE, attributes))
 
 
 def _load(instructions: bytes, name: str, licence: str, *, log: bool) -> int:

@@ -1,9 +1,9 @@
 """Marking by chance in the kernel: an eBPF classifier in front of the queue, whose probability the agent sets.
 
-For routers whose kernel has neither `pie` nor `dualpi2`, and for laws that these can't carry, as ARC's with an empty queue.
-The program draws for each packet, sets Congestion Experienced on packets whose senders understand it, and lets the others
-pass or, where asked, drops them; IPv4 and IPv6. What it can't do: it sees packets before they wait, so it knows no
-sojourn time, and the law above it reads the queue once an epoch.
+For routers whose kernel has neither `pie` nor `dualpi2`, and for laws that these can't carry, as ARC's with an empty
+queue. The program draws for each packet, sets Congestion Experienced on packets whose senders understand it, and lets
+the others pass or, where asked, drops them; IPv4 and IPv6. What it can't do: it sees packets before they wait, so it
+knows no sojourn time, and the law above it reads the queue once an epoch.
 
 A packet here is what the kernel hands to the interface. With segmentation offload that may be up to 64 KiB, to be cut
 into segments afterwards: such a packet is marked whole, with the chance that one of its segments would be.
@@ -19,6 +19,7 @@ from typing import NamedTuple, Self
 from netctrl.errors import checked_number
 from netctrl.linux.bpf import (
     ArrayMap,
+    BpfFile,
     Helper,
     Instruction,
     Program,
@@ -163,7 +164,7 @@ class Marker:
             checked_number("valid_s", valid_s, "a time above 0 in seconds", above=0.0)
         self._drop, self._valid_s = drop, valid_s
         self._settings = ArrayMap(_SETTINGS.size, name="netctrl_set")
-        self._open = [self._settings]
+        self._open: list[BpfFile] = [self._settings]
         try:
             self._counters = ArrayMap(_COUNTERS.size, name="netctrl_count")
             self._open.append(self._counters)
