@@ -232,7 +232,8 @@ def _rows(made: TcExport, checks: tuple[CarrierCheck, ...], folder: Path) -> lis
             )
         )
     rows.append(("files", ", ".join([*made.files, SUMMARY])))
-    return rows + [("then", _next(name, folder)) for name in made.files if _next(name, folder)]
+    planned = {name.removesuffix(".plan.json") + ".tc" for name in made.files if name.endswith(".plan.json")}
+    return rows + [("then", _next(name, folder)) for name in made.files if name not in planned]
 
 
 def _next(name: str, folder: Path) -> str:

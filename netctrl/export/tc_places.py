@@ -80,7 +80,7 @@ class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def read_places(given: str | os.PathLike[str]) -> Places:
-    """From "a=eth1,b=eth2", one machine named agent, or from a TOML file.
+    """From "a=eth1,b=eth2", one machine named router, or from a TOML file.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def read_places(given: str | os.PathLike[str]) -> Places:
             return msgspec.convert(content, Places)
         except msgspec.ValidationError as error:
             raise FileError(text, f"is no file of places: {explained(error, content, Places)}") from None
-    return Places(agents=(AgentPlace(name="agent", links=_pairs(text)),))
+    return Places(agents=(AgentPlace(name="router", links=_pairs(text)),))
 
 
 def _pairs(text: str) -> dict[str, str]:

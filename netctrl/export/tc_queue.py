@@ -40,6 +40,7 @@ HANDLE = "7c01:"
 _TICK_S = 64e-9
 _RATE_BOUND, _BURST_BOUND = 1e-3, 0.1
 _MOST_SIZE = 2**32 - 1
+_FULL_FRAME = 1500.0 + ETHERNET_HEADER
 _TIMER_S = 1e-4  # what a timer may be late, for which the bucket has to hold packets
 _TOKEN = re.compile(r"[A-Za-z0-9._:%+/-]+")
 _NAME_TAKES = "a name of 1 to 15 characters that tc -batch can carry: no quotes, '#', '\\' or control characters"
@@ -101,8 +102,8 @@ def checked_framing(packet: float, header: float = ETHERNET_HEADER) -> Framing:
 
 
 def default_burst(rate_bit_per_s: float, framing: Framing) -> int:
-    """Two frames, or what leaves in 0.1 ms: less would wait for the kernel's timer at high rates [byte]."""
-    frame = framing.packet + framing.header
+    """Two full frames, or what leaves in 0.1 ms: less would wait for the kernel's timer at high rates [byte]."""
+    frame = max(framing.packet + framing.header, _FULL_FRAME)  # what is longer than the bucket is dropped
     return math.ceil(max(2.0 * frame, rate_bit_per_s / BITS_PER_BYTE * _TIMER_S))
 
 
@@ -130,7 +131,7 @@ def token_bucket(
         A name that the kernel or tc doesn't take, or a value that the kernel can't hold within the bounds of figures.
     """
     name = checked_interface(interface)
-    at = f" of {interface}"
+    at = f" of {interface}" + (f" ({link})" if link is not None else "")
     rate, rate_figure = nearest(
         f"rate{at}",
         rate_bit_per_s * framing.growth,

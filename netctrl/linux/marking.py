@@ -49,7 +49,7 @@ _MOST_SEGMENTS = 64
 _FOREVER = 2**64 - 1
 _NANO = 1_000_000_000
 
-_SKB_LENGTH, _SKB_GSO_SEGMENTS = 0, 164  # struct __sk_buff
+_SKB_WIRE_LENGTH, _SKB_GSO_SEGMENTS = 160, 164  # struct __sk_buff; the length is of all segments with headers
 _NEXT, _SHOT = -1, 2  # TC_ACT_UNSPEC, which is TCX_NEXT too: go on; TC_ACT_SHOT: drop
 
 
@@ -79,7 +79,7 @@ def marking_program(settings: ArrayMap, counters: ArrayMap) -> list[Instruction]
         *_value_of(settings, R.R7),
         move(R.R1, 1),
         add_atomic(R.R8, _PACKETS, R.R1),
-        load(R.R1, R.R6, _SKB_LENGTH, 4),
+        load(R.R1, R.R6, _SKB_WIRE_LENGTH, 4),
         add_atomic(R.R8, _BYTES, R.R1),
         # One draw for each segment, of which there is at least one.
         load(R.R9, R.R6, _SKB_GSO_SEGMENTS, 4),

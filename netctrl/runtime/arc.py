@@ -50,7 +50,7 @@ def arc_probability(
     checked_number("elapsed_s", elapsed, "a time above 0 in seconds", above=0.0)
     packet = law.packet_size_bytes + header_bytes
     served = elapsed * packets_per_second(law.capacity_bit_per_s, law.packet_size_bytes)
-    return arc_step(
+    p = arc_step(
         probability,
         arrived_bytes / packet,
         backlog_bytes / packet,
@@ -59,3 +59,4 @@ def arc_probability(
         law.target_utilization,
         law.target_queue_packets,
     )
+    return float(p)
