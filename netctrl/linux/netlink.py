@@ -44,7 +44,8 @@ _ERROR, _DONE = 2, 3
 _NEWLINK, _GETLINK = 16, 18
 _NEWQDISC, _DELQDISC, _GETQDISC = 36, 37, 38
 _NEWTCLASS, _GETTCLASS = 40, 42
-_NEWTFILTER, _GETTFILTER = 44, 46
+_NEWTFILTER, _DELTFILTER, _GETTFILTER = 44, 45, 46
+_ALL_PROTOCOLS = 0x0003  # ETH_P_ALL
 _ADDRESS, _NAME, _MTU = 1, 3, 4  # IFLA_*, then TCA_*, TCA_STATS_*
 _KIND, _OPTIONS, _STATS2, _STAB, _DUMP_INVISIBLE, _INGRESS_BLOCK, _EGRESS_BLOCK = 1, 2, 7, 8, 10, 13, 14
 _BASIC, _RATE_EST, _QUEUE, _PKT64 = 1, 2, 3, 8
@@ -219,6 +220,20 @@ class RouteSocket:
         rows = self._dump(_GETTFILTER, _NEWTFILTER, _TC.pack(0, index, 0, parent, 0), what)
         return sum(_KIND in attributes(row, _TC.size) for row in rows)
 
+    def add_filter(self, index: int, parent: int, handle: int, priority: int, kind: str, options: bytes) -> None:
+        """Put a filter for all protocols on a queue or class; one with this handle and priority is replaced."""
+        what = f"put a {kind} filter at {handle_text(parent)} of interface {index}"
+        message = _filter_place(index, parent, handle, priority) + _described(kind, options)
+        self._send(_NEWTFILTER, _REQUEST | _ACK | _CREATE, message)
+        self._acknowledged(what)
+
+    def delete_filter(self, index: int, parent: int, handle: int, priority: int, kind: str) -> None:
+        """Take such a filter away; ENOENT where there is none."""
+        what = f"remove a {kind} filter at {handle_text(parent)} of interface {index}"
+        message = _filter_place(index, parent, handle, priority) + _described(kind, b"")
+        self._send(_DELTFILTER, _REQUEST | _ACK, message)
+        self._acknowledged(what)
+
     def add_qdisc(
         self, index: int, parent: int, handle: int, kind: str, options: bytes = b"", replace: bool = False
     ) -> None:
@@ -351,6 +366,10 @@ class RouteSocket:
                 if refusal.number != errno.EINTR or not left:
                     raise
         raise KernelRefusal(what, errno.EINTR)
+
+
+def _filter_place(index: int, parent: int, handle: int, priority: int) -> bytes:
+    return _TC.pack(0, index, handle, parent, priority << 16 | socket.htons(_ALL_PROTOCOLS))
 
 
 def _described(kind: str, options: bytes) -> bytes:
