@@ -1,4 +1,4 @@
-"""`python -m netctrl.export ns3|tc DESIGN -o DIR`: a Design and a scenario as a program for ns-3, or a Design for Linux.
+"""`python -m netctrl.export ns3|tc DESIGN -o DIR`: a Design and a scenario for ns-3, run if asked; a Design for Linux.
 
 TCP flows through queues (`netctrl.Scenario`), a network under fluctuating demands (`netctrl.NetworkScenario`), an
 access link under a Design of connet (`netctrl.FifoScenario`), or a data centre under MPCC or DCTCP

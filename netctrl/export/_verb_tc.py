@@ -164,21 +164,25 @@ def _tracked(job: TcJob, design: ConnetDesign) -> dict[str, Any]:
 
     found: dict[str, Any] = {}
     if job.reference is not None:
-        try:
-            named = {name.strip(): float(value) for name, value in (part.split("=") for part in job.reference.split(","))}
-            found["reference"] = tuple(named.pop(name) for name in design.law.outputs)
-        except (KeyError, ValueError):
-            named = {"": 0.0}
-        if named:
-            takes = f"as in {','.join(f'{name}=1.0' for name in design.law.outputs)}, in the Design's units"
-            raise InvalidValue("reference", job.reference, takes)
+        found["reference"] = _outputs(job.reference, design.law.outputs)
     if job.measured_at is not None:
-        interface, at, rate = job.measured_at.partition("@")
+        interface, _, rate = job.measured_at.partition("@")
         try:
             found["watch"] = Watch(interface, parse_rate(rate))
         except ValueError:
             raise InvalidValue("measured_at", job.measured_at, "INTERFACE@RATE, as in eth0@20Mbit") from None
     return found
+
+
+def _outputs(text: str, names: tuple[str, ...]) -> tuple[float, ...]:
+    takes = f"all outputs, as in {','.join(f'{name}=1.0' for name in names)}, in the Design's units"
+    try:
+        named = {name.strip(): float(value) for name, value in (part.split("=") for part in text.split(","))}
+    except ValueError:
+        raise InvalidValue("reference", text, takes) from None
+    if named.keys() != set(names):
+        raise InvalidValue("reference", text, takes)
+    return tuple(named[name] for name in names)
 
 
 def _settings(job: TcJob) -> TcSettings:

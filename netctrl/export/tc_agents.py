@@ -236,8 +236,8 @@ def _refill(link: ControlledLink, interval_s: float) -> str:
         return ""
     return (
         f"each change fills a TBF's bucket: in every interval they add up to {format_quantity(extra, 'bit/s')} to a "
-        f"link's rate ({100.0 * extra / link.greatest_rate:.2g} % of the greatest); a wider dead-band or smaller bursts "
-        "help"
+        f"link's rate ({100.0 * extra / link.greatest_rate:.2g} % of the greatest); a wider dead-band or smaller "
+        "bursts help"
     )
 
 

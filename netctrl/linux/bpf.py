@@ -310,7 +310,7 @@ def attach_egress(program: Program, interface: int) -> BpfFile:
 
     A link of the tc eXpress kind (Linux 6.6): it is gone when the process is, however that ends, and takes no qdisc.
     The program's TCX_NEXT (-1) hands on to whatever else hangs there. For older kernels there is
-    `netctrl.linux.marking.attach_clsact`.
+    `netctrl.linux.clsact`.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def mark(
 ) -> MarkSample | None:
     """Run until `stop` is set or the duration is over; then the marker is gone. Returns the last epoch.
 
-    Epochs follow the monotonic clock and are never made up for: what was late is a longer epoch, which the law hears of.
+    Epochs follow the monotonic clock and are never made up for: a late one is longer, which the law hears of.
 
     Parameters
     ----------

@@ -11,14 +11,16 @@ into segments afterwards: such a packet is marked whole, with the chance that on
 
 from __future__ import annotations
 
+import errno
 import struct
 import time
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 from netctrl.errors import checked_number
 from netctrl.linux.bpf import (
     ArrayMap,
+    BpfError,
     BpfFile,
     Helper,
     Instruction,
@@ -37,8 +39,12 @@ from netctrl.linux.bpf import (
     move,
     store,
 )
+from netctrl.linux.clsact import EgressFilter
+from netctrl.model.quantity import one_of
 
-__all__ = ["MarkCounts", "Marker", "marking_program"]
+__all__ = ["AttachedBy", "MarkCounts", "Marker", "marking_program"]
+
+AttachedBy = Literal["auto", "link", "clsact"]
 
 _SETTINGS = struct.Struct("=QQQ")  # of 2^32 draws how many mark; until when [ns of CLOCK_MONOTONIC]; whether to drop
 _THRESHOLD, _DEADLINE, _DROP = 0, 8, 16
@@ -140,6 +146,17 @@ def _value_of(map_: ArrayMap, register: R) -> list[Instruction]:
     ]
 
 
+def _attached(program: Program, interface: int, by: AttachedBy) -> BpfFile | EgressFilter:
+    one_of("auto", "link", "clsact")("by", by)
+    if by != "clsact":
+        try:
+            return attach_egress(program, interface)
+        except BpfError as error:
+            if by == "link" or error.code != errno.EINVAL:  # what kernels before 6.6 say
+                raise
+    return EgressFilter(program, interface)
+
+
 class Marker:
     """A classifier at work on what leaves an interface; it goes with the `with` block, or with the process.
 
@@ -153,25 +170,30 @@ class Marker:
         How long a probability is in force after `set_probability` [s]: then nothing is marked, so that a law which
         hangs leaves a link that works. None: for as long as the marker lives.
 
+    by : {"auto", "link", "clsact"}
+        How it hangs there: a link goes with the process, whatever ends it, and takes Linux 6.6; clsact takes any.
+
     Raises
     ------
-    BpfError
+    BpfError, KernelRefusal
         The kernel refuses: too old, or without the capabilities that the message names.
     """
 
-    def __init__(self, interface: int, *, drop: bool = False, valid_s: float | None = None) -> None:
+    def __init__(
+        self, interface: int, *, drop: bool = False, valid_s: float | None = None, by: AttachedBy = "auto"
+    ) -> None:
         if valid_s is not None:
             checked_number("valid_s", valid_s, "a time above 0 in seconds", above=0.0)
         self._drop, self._valid_s = drop, valid_s
         self._settings = ArrayMap(_SETTINGS.size, name="netctrl_set")
-        self._open: list[BpfFile] = [self._settings]
+        self._open: list[BpfFile | EgressFilter] = [self._settings]
         try:
             self._counters = ArrayMap(_COUNTERS.size, name="netctrl_count")
             self._open.append(self._counters)
             self.set_probability(0.0)
             self.program = Program(assemble(marking_program(self._settings, self._counters)), "netctrl_mark")
             self._open.append(self.program)
-            self._open.append(attach_egress(self.program, interface))
+            self._open.append(_attached(self.program, interface, by))
         except BaseException:
             self.close()
             raise
