@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from netctrl.cli import new_app, run
 from netctrl.linux._verb import OPTIONS
 from netctrl.linux._verb_apply import apply, confirm
+from netctrl.linux._verb_mark import mark
 from netctrl.linux._verb_plan import plan
 from netctrl.linux._verb_restore import restore
 from netctrl.linux._verb_status import status
@@ -20,6 +21,7 @@ app.command(apply, help="Puts the wanted queues in place, reads them back, and k
 app.command(confirm, help="Says to `apply --confirm-within` that the machine can still be reached.")
 app.command(restore, help="Puts back what was there before, after `apply` or after it was killed.")
 app.command(status, help="Shows which queues are netctrl's, since when, and what went through them.")
+app.command(mark, help="Marks packets in front of a queue, with the probability that ARC sets each epoch.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -38,20 +37,21 @@ class MarkSample(NamedTuple):
 def mark(
     config: MarkingConfig,
     *,
-    stop: threading.Event | None = None,
+    wait: Callable[[float], object] = time.sleep,
     duration_s: float | None = None,
     heard: Callable[[MarkSample], None] | None = None,
 ) -> MarkSample | None:
-    """Run until `stop` is set or the duration is over; then the marker is gone. Returns the last epoch.
+    """Run until `wait` gives True or the duration is over; then the marker is gone. Returns the last epoch.
 
     Epochs follow the monotonic clock and are never made up for: a late one is longer, which the law hears of.
 
     Parameters
     ----------
     config : MarkingConfig
-    stop : threading.Event, optional
+    wait : callable
+        Waits for so many seconds; True ends the run.
     duration_s : float, optional
-        None: until `stop`.
+        [s]; None: until `wait` ends it.
     heard : callable, optional
         Told of each epoch.
 
@@ -62,8 +62,7 @@ def mark(
     NetctrlError
         The kernel refuses.
     """
-    law, ended = config.law, threading.Event() if stop is None else stop
-    sample = None
+    law, sample = config.law, None
     with RouteSocket() as route:
         index = _index(route, config)
         with Marker(index, drop=config.drop, valid_s=config.valid_epochs * law.epoch_s) as marker:
@@ -72,7 +71,7 @@ def mark(
             arrived = marker.counts().bytes
             while duration_s is None or before - begin < duration_s:
                 due = max(due + law.epoch_s, before)
-                if ended.wait(max(0.0, due - time.monotonic())):
+                if wait(max(0.0, due - time.monotonic())) is True:
                     break
                 backlog = _backlog(route, index, config)
                 counts, now = marker.counts(), time.monotonic()
