@@ -18,7 +18,7 @@ from typing import NoReturn
 from netctrl.errors import NoAdmissibleDesign
 from netctrl.export.marking import MarkingConfig
 from netctrl.export.quantize import nearest
-from netctrl.export.tc_aqm import Dualpi2, Pie
+from netctrl.export.tc_aqm import Dualpi2, Pie, pie_range
 from netctrl.export.tc_queue import (
     AS_DESIGNED,
     Framing,
@@ -83,7 +83,14 @@ def arc_on_linux(
         "limit in packets", limit / law.packet_size_bytes, step=1.0, unit="packet", most=2**31 - 1, bound=0.1
     )
     inside = queue_below(queue, aqm.tokens(packets), (*aqm.figures, waiting))
-    notes = ("pie and dualpi2 have no place in a plan: tc -batch applies this one, and `tc qdisc del` takes it away",)
+    notes = (
+        f"a plan has no {aqm.tokens(packets)[0]}: tc -batch applies it, `tc qdisc del dev {interface} root` ends it",
+    )
+    if isinstance(aqm, Pie):
+        low, high = pie_range(design.certificate.operating_point.marking_probability)
+        notes += (
+            f"pie has these gains for marking probabilities from {low:g} to {high:g}; beyond, greater or smaller ones",
+        )
     return TcExport({"arc.tc": batch(inside.lines, title)}, inside.figures, notes)
 
 

@@ -20,7 +20,7 @@ from netctrl.model.delay_pi import DelayPi
 from netctrl.model.gain import ArcLaw
 from netctrl.units import packets_per_second
 
-__all__ = ["Dualpi2", "Pie", "arc_on_delay", "nearest_dualpi2", "nearest_pie", "pie_scale"]
+__all__ = ["Dualpi2", "Pie", "arc_on_delay", "nearest_dualpi2", "nearest_pie", "pie_range", "pie_scale"]
 
 _MICRO = 1e-6
 _PIE_STEP, _PIE_MOST = 1.0 / 16.0, 32
@@ -96,6 +96,13 @@ def pie_scale(probability: float) -> float:
             if probability < 10.0**-power:
                 scale *= 0.25
     return scale
+
+
+def pie_range(probability: float) -> tuple[float, float]:
+    """The probabilities around one for which pie's gains are the same."""
+    bounds = (0.0, *(10.0**-power for power in range(6, 0, -1)), 1.0)
+    above = next(place for place, bound in enumerate(bounds) if probability < bound or bound == 1.0)
+    return bounds[above - 1], bounds[above]
 
 
 def arc_on_delay(law: ArcLaw) -> DelayPi:
