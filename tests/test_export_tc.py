@@ -35,7 +35,10 @@ from netctrl.frequency.sampled import spectral_radius
 from netctrl.model.delay_pi import DelayPi
 from netctrl.model.gain import ArcLaw
 from netctrl.model.network import Demand, Link, Network
+from netctrl.model.queue import PieQueue, PiQueue
 from netctrl.model.queueing import read_queue_plan
+from netctrl.model.scenario import BulkFlows, Scenario
+from netctrl.model.scenario import Link as QueueLink
 
 CHAIN = Network(
     links=(
@@ -215,6 +218,34 @@ def test_dualpi2_s_nearest(standing):
     assert found.tokens(100)[-6:-2] == ("alpha", "0.35546875", "beta", "0.35546875")  # 91/256
     with pytest.raises(NoAdmissibleDesign, match=r"0\.25"):
         nearest_dualpi2(asked, 0.3)
+
+
+def test_the_carried_gains_settle_in_the_nonlinear_fluid():
+    """An independent way: the rounded law as a PI on the queue, and pie with its rules, under 50 flows of TCP."""
+    design = arc(50, 0.066, 100e6, epoch_s=0.05, target_queue_packets=200.0, utilization=1.0, plant="phys")
+    p = design.certificate.operating_point.marking_probability
+    found, capacity = nearest_pie(arc_on_delay(design.law), p), 12500.0
+    law = found.law(p)
+    alike = PiQueue(
+        alpha=(law.integral + law.proportional) / capacity,
+        beta=law.proportional / capacity,
+        frequency_hz=1.0 / law.update_s,
+        reference_queue=200e3,
+    )
+    step = 1.0 / 16.0
+    pie = PieQueue(target=law.target_s, update=law.update_s, alpha=found.alpha * step, beta=found.beta * step)
+    for queue in (alike, pie):
+        scenario = Scenario(
+            name="carried",
+            duration=60.0,
+            warmup=40.0,
+            packet_size=1000,
+            links=(QueueLink(id="l", source="a", target="b", capacity=100e6, buffer=1e6, queue=queue),),
+            flows=(BulkFlows(id="f", path=("l",), rtt=0.05, count=50, ecn=True),),
+        )
+        link = netctrl.simulate(scenario).summary().links[0]
+        assert link.backlog_mean_bytes == pytest.approx(200e3, rel=0.01)
+        assert link.backlog_std_bytes < 2e3
 
 
 # Queues and batch files

@@ -248,7 +248,7 @@ def _next(name: str, folder: Path) -> str:
         ".plan.json": f"python -m netctrl.linux apply {path}",
         ".agent.json": f"python -m netctrl.linux agent {path}",
         ".marking.json": f"python -m netctrl.linux mark {path}",
-        ".design.json": f"python -m netctrl.linux pace {path}",
+        ".design.json": f"python -m netctrl.linux pace --design {path} -- PROGRAM",
         ".tc": f"tc -batch {path}",
     }
     return next(command for ending, command in commands.items() if name.endswith(ending))

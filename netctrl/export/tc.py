@@ -109,7 +109,7 @@ def pacing_on_linux(design: PacingDesign) -> TcExport:
         _, figure = nearest(name, bits, step=float(BITS_PER_BYTE), unit="bit/s", most=2**62, bound=1e-3)
         figures.append(figure)
     notes = (
-        "`python -m netctrl.linux pace` runs a sender under it; there is nothing for tc to do",
+        "`python -m netctrl.linux pace --design` runs a program under it; there is nothing for tc to do",
         "the rate counts bytes of TCP, a TBF counts frames: a cap of 97 % of a TBF's rate fills it with full segments",
     )
     return TcExport({"sender.design.json": design.to_json()}, tuple(figures), notes)

@@ -145,8 +145,7 @@ def token_bucket(
         f"burst{at}", burst, f"at least a frame of {frame} bytes: longer packets are dropped", at_least=frame
     )
     size = checked_whole(f"burst{at}", round(burst), f"at most {_MOST_SIZE} bytes", at_most=_MOST_SIZE)
-    ticks = size / (rate * _TICK_S)
-    _, bucket = nearest(f"burst{at}", float(size), step=size / ticks, unit="byte", bound=_BURST_BOUND)
+    bucket = _bucket(f"burst{at}", size, rate)
     waiting, limit_figure = nearest(f"limit{at}", limit * framing.growth, step=1.0, unit="byte", bound=_BURST_BOUND)
     bits = str(rate * BITS_PER_BYTE)
     tokens = ("tbf", "rate", f"{bits}bit", "burst", str(size), "limit", str(waiting))
@@ -159,6 +158,19 @@ def token_bucket(
         ),
         figures=(rate_figure, bucket, limit_figure),
     )
+
+
+def _bucket(what: str, size: int, rate: int) -> Figure:
+    """A burst in whole ticks at `rate` byte/s, the way the kernel keeps it: never more than was asked for."""
+    tick = rate * _TICK_S
+    figure = Figure(
+        what=what, asked=float(size), carried=math.floor(size / tick + 1e-9) * tick, unit="byte", bound=_BURST_BOUND
+    )
+    if abs(figure.difference) > _BURST_BOUND:
+        raise InvalidValue(
+            what, size, f"at least {tick / _BURST_BOUND:.6g} bytes: ticks of {tick:.6g} bytes at this rate"
+        )
+    return figure
 
 
 def queue_below(queue: TcQueue, tokens: tuple[str, ...], figures: tuple[Figure, ...]) -> TcQueue:
