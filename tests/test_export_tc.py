@@ -257,7 +257,7 @@ def test_a_bucket_counts_frames():
     (line,) = queue.lines
     assert " ".join(line) == "qdisc add dev eth1 root handle 7c01: tbf rate 10093336bit burst 3028 limit 60560"
     assert queue.wanted.queue.rate == 10093336.0
-    assert [figure.difference == pytest.approx(0.0, abs=1e-6) for figure in queue.figures] == [True] * 3
+    assert max(abs(figure.difference) for figure in queue.figures) < 1e-4  # a tick is 0.08 of 3028 bytes
 
 
 @given(rate=st.floats(1e4, 400e9), packet=st.floats(64.0, 9000.0))
