@@ -1,1 +1,1 @@
-"""What runs on a router or a sender: queues planned, applied and put back, and control loops on them."""
+"""What runs on a router or a sender: tc, planned, applied and taken back; the agent; the pacer; the testbed."""

@@ -45,7 +45,7 @@ _RATE = "BBHhHI"
 _TBF = struct.Struct("=" + _RATE * 2 + "III")
 _HTB = struct.Struct("=" + _RATE * 2 + "IIIII")
 _GLOB = struct.Struct("=IIIII")
-_TBF_PARMS, _TBF_RATE64, _TBF_PRATE64, _TBF_BURST = 1, 4, 5, 6
+_TBF_PARMS, _TBF_RATE64, _TBF_PRATE64, _TBF_BURST, _TBF_PBURST = 1, 4, 5, 6, 7
 _HTB_PARMS, _HTB_INIT, _HTB_DIRECT_QLEN, _HTB_RATE64, _HTB_CEIL64 = 1, 2, 5, 6, 7
 _HTB_VERSION = 3
 
@@ -138,6 +138,8 @@ class TbfOptions:
         parts.append(attribute(_TBF_RATE64, struct.pack("=Q", self.rate)))
         if self.peak_rate:
             parts.append(attribute(_TBF_PRATE64, struct.pack("=Q", self.peak_rate)))
+            peak_burst = largest_burst(self.mtu, self.peak_rate, self.overhead)
+            parts.append(attribute(_TBF_PBURST, struct.pack("=I", peak_burst)))
         return b"".join(parts)
 
 
