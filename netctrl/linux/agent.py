@@ -116,7 +116,7 @@ def run_agent(
             if plan.numbers and all(loop.state.lost):
                 why = "no link is left"
                 break
-            loop.turn()
+            loop.turn(None if duration_s is None else loop.origin + duration_s)
     except BaseException as error:
         why = type(error).__name__
         raise
@@ -146,11 +146,11 @@ class _Loop:
     def _us(self) -> int:
         return int(self.elapsed() * MICROSECONDS)
 
-    def turn(self) -> None:
-        """Up to the next deadline or a look at whether to stop, and what is due then."""
+    def turn(self, end: float | None) -> None:
+        """Up to the next deadline, or the end, or a look at whether to stop; and what is due then."""
         tau = self.plan.config.interval_s
         deadline = self.origin + self.number * tau
-        until = min(deadline, self.surroundings.now() + _LONGEST_WAIT_S)
+        until = min(deadline, self.surroundings.now() + _LONGEST_WAIT_S, deadline if end is None else end)
         self._listen(until)
         now = self.surroundings.now()
         if now < deadline:
