@@ -2,24 +2,27 @@
 
 Interfaces in a namespace of its own, one token bucket filter each, real netlink. The counters that the agent reads get
 noise added, and the dead-band is 0, so that every rate is changed in every interval, which is the most that it can
-cost. With `--peers 1` a second agent, in a process of its own, controls half of the links, and they exchange messages.
-Printed as JSON: processor time over wall time, lateness, step times, changes, and resident memory as it went.
+cost. With `--peer-links N` a second agent controls N links more, and they exchange messages. Each agent is a process
+of its own, which imports what an agent does. Printed as JSON: processor time over wall time, lateness, step times,
+changes, and resident memory as it went.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
-import netctrl
-from netctrl.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
+from netctrl.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
 from netctrl.export.agent_law import link_rate_table
 from netctrl.linux import namespace
 from netctrl.linux.agent import Links, run_agent
@@ -39,7 +42,7 @@ HANDLE = 1 << 16
 def network(links: int, delay: float) -> Network:
     """A chain of links that one demand crosses, with another one at each link."""
     names = [f"n{i}" for i in range(links + 1)]
-    pairs = list(zip(names, names[1:], strict=False))
+    pairs = list(itertools.pairwise(names))
     made = tuple(Link(source=a, target=b, id=f"l{i}", capacity=20e6, delay=delay) for i, (a, b) in enumerate(pairs))
     local = tuple(Demand(source=a, target=b, mean=2e6, std=1e6, id=f"d{i}") for i, (a, b) in enumerate(pairs))
     return Network(links=made, demands=(*local, Demand(source=names[0], target=names[-1], mean=8e6, std=2e6, id="all")))
@@ -52,7 +55,7 @@ class Noisy:
         self.links, self.random = links, np.random.default_rng(1)
         self.sent = np.zeros(count, dtype=np.int64)
 
-    def read(self):  # noqa: ANN201
+    def read(self):
         """Of the kernel, with noise added."""
         readings, elsewhere = self.links.read()
         self.sent += self.random.integers(6000, 18000, len(self.sent))
@@ -88,9 +91,11 @@ def interfaces(names: list[str]) -> None:
             route.add_qdisc(index[name], ROOT, HANDLE, "tbf", options)
 
 
-def configs(count: int, tau: float, agents: int, key: Path) -> dict[str, AgentConfig]:
-    """Files of agents that share the links."""
-    asked = network(count, 0.005)
+def configs(count: int, more: int, tau: float, key: Path) -> dict[str, AgentConfig]:
+    """Files of one agent, or of two."""
+    import netctrl
+
+    asked = network(count + more, tau)
     design = netctrl.hftrac(asked, tau, architecture="coordinated", mu=0.1, horizon=24)
     table = link_rate_table(design, netctrl.network_model(asked, tau))
     links = [
@@ -106,7 +111,8 @@ def configs(count: int, tau: float, agents: int, key: Path) -> dict[str, AgentCo
         )
         for name in table.links
     ]
-    places = [(Peer(name=f"agent{i}", address="127.0.0.1", port=9700 + i), links[i::agents]) for i in range(agents)]
+    groups = [links[:count], links[count:]] if more else [links]
+    places = [(Peer(name=f"agent{i}", address="127.0.0.1", port=9700 + i), each) for i, each in enumerate(groups)]
     return agent_configs(table, tau, places, key_file=str(key), dead_band=0.0)
 
 
@@ -156,34 +162,33 @@ def measure(config: AgentConfig, key: bytes, duration: float) -> dict[str, objec
 
 
 def main() -> None:
-    """Read arguments, make a namespace, run, print."""
+    """Read arguments, make a namespace, run agents in it, print what the first one cost."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--links", type=int, default=12)
+    parser.add_argument("--peer-links", type=int, default=0)
     parser.add_argument("--interval", default="10ms")
     parser.add_argument("--duration", default="20s")
-    parser.add_argument("--peers", type=int, default=0)
-    parser.add_argument("--key", type=Path, help="a key's file, made where there is none", default=Path("agent.key"))
+    parser.add_argument("--run", type=Path, help="an agent's file: run it here")
     asked = parser.parse_args()
-    if not asked.key.exists():
-        with os.fdopen(os.open(asked.key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    duration = parse_duration(asked.duration)
+    if asked.run is not None:
+        config = read_agent_config(asked.run)
+        print(json.dumps(measure(config, Path(config.key_file or os.devnull).read_bytes(), duration), indent=1))
+        return
+    with tempfile.TemporaryDirectory() as folder, namespace.inside(namespace.make_namespace()):
+        key = Path(folder) / "key"
+        with os.fdopen(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
             file.write(os.urandom(32))
-    made = configs(asked.links, parse_duration(asked.interval), 1 + asked.peers, asked.key)
-    key, duration = asked.key.read_bytes(), parse_duration(asked.duration)
-    space = namespace.make_namespace()
-    with namespace.inside(space):
+        made = configs(asked.links, asked.peer_links, parse_duration(asked.interval), key)
         interfaces([link.id for config in made.values() for link in config.links])
-        first, *others = made.values()
         children = []
-        for config in others:
-            child = os.fork()
-            if child == 0:
-                measure(config, key, duration)
-                os._exit(0)
-            children.append(child)
-        print(json.dumps(measure(first, key, duration), indent=1))
+        for name, config in made.items():
+            config.save(Path(folder) / name)
+            argv = [sys.executable, __file__, "--run", str(Path(folder) / name), "--duration", asked.duration]
+            children.append(subprocess.Popen(argv, stdout=None if not children else subprocess.DEVNULL))
         for child in children:
-            os.waitpid(child, 0)
+            child.wait(timeout=duration + 60.0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
