@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from io import StringIO
 
@@ -20,6 +21,7 @@ from netctrl.linux.agent_log import AgentLog
 from netctrl.linux.agent_state import AgentPlan, AgentState, Decision, Event, Reading, Trouble, plan, start
 from netctrl.linux.alignment import Alignment, aligned, index_of
 from netctrl.linux.controller import applied, receive, step, trouble
+from netctrl.linux.log import LOG
 from netctrl.linux.message import Echo, Kind, Message, pack
 from netctrl.linux.metrics import AgentMetrics, Histogram
 from netctrl.linux.systemd import agent_unit
@@ -270,7 +272,7 @@ def test_a_silent_peer_is_said_to_be_gone_once_and_then_to_be_back() -> None:
         world.act("S1", number, number * TAU_US)
     world.idle(range(20, 24))
     said = [event.name for name, event in world.events if name == "S1"]
-    assert said == ["peer heard", "peer lost", "peer heard"]
+    assert said == ["peer-heard", "peer-lost", "peer-heard"]
     assert world.counts("S1", "peers_lost") == 1
 
 
@@ -285,10 +287,10 @@ def test_without_its_controller_a_link_sends_at_its_fallback_rate() -> None:
     assert world.states["S1"].falling_back
     np.testing.assert_array_equal(world.states["S1"].in_force, 19e6)
     said = [event for name, event in world.events if name == "S1"]
-    assert [event.name for event in said] == ["fallback", "peer heard", "commands again", "fallback"]
+    assert [event.name for event in said] == ["fallback", "peer-heard", "commands-again", "fallback"]
     world.idle(range(12, 15))
     assert not world.states["S1"].falling_back
-    assert [event.name for name, event in world.events if name == "S1"][-1] == "commands again"
+    assert [event.name for name, event in world.events if name == "S1"][-1] == "commands-again"
 
 
 def test_a_lost_command_means_the_fallback_for_an_interval() -> None:
@@ -323,7 +325,7 @@ def test_links_in_trouble_are_left_alone_and_the_others_go_on() -> None:
     agent, state = world.plans["S2"], world.states["S2"]
     readings = [Reading(0, 0), Trouble("gone", "the interface is gone"), Reading(0, 0)]
     state, decision = step(agent, state, 4, 4 * TAU_US, readings)
-    assert [event.name for event in decision.events] == ["link lost"]
+    assert [event.name for event in decision.events] == ["link-lost"]
     assert dict(decision.events[0].fields)["interface"] == "s21"
     assert state.lost == (False, True, False)
     assert {link for link, _ in decision.rates} <= {0, 2}
@@ -470,10 +472,10 @@ class Made:
 
 
 def ran(made: Made, config: AgentConfig, duration: float = 1.0) -> tuple[AgentState, AgentMetrics, list[dict]]:
-    stream = StringIO()
-    log = AgentLog(stream, made.now)
+    told: list[dict] = []
+    log = AgentLog(lambda name, _level, **fields: told.append({"event": name, **fields}), made.now)
     outcome = run_agent(plan(config, KEY), made, made, log, duration_s=duration, session=5)
-    return outcome.state, outcome.metrics, [json.loads(line) for line in stream.getvalue().splitlines()]
+    return outcome.state, outcome.metrics, told
 
 
 def alone(links: Sequence[str] = ("e1", "s13")) -> AgentConfig:
@@ -487,7 +489,7 @@ def test_each_deadline_is_kept_and_none_shifts_the_next() -> None:
     assert state.step == 99
     assert "missed_steps" not in state.counts
     assert metrics.lateness.quantile(1.0) <= 1e-5
-    assert [line["event"] for line in log] == ["start", "end"]
+    assert [line["event"] for line in log] == ["agent-started", "agent-ended"]
     assert made.restored
 
 
@@ -522,7 +524,7 @@ def test_a_flood_costs_a_bounded_number_of_looks_and_lines_in_the_log() -> None:
     assert metrics.flooded == pytest.approx(steps, abs=1)
     assert state.counts["dropped_malformed"] <= 64 * (steps + 1)
     assert made.slept == metrics.flooded
-    assert [line["event"] for line in log].count("messages dropped") <= 3
+    assert [line["event"] for line in log].count("messages-dropped") <= 3
 
 
 def test_a_link_whose_rate_can_no_longer_be_set_is_left_and_with_none_left_it_ends() -> None:
@@ -530,7 +532,7 @@ def test_a_link_whose_rate_can_no_longer_be_set_is_left_and_with_none_left_it_en
     made.fails = {0: Trouble("gone", "no such device")}
     state, _, log = ran(made, alone())
     assert state.lost == (True, False)
-    assert [line["event"] for line in log] == ["start", "link lost", "end"]
+    assert [line["event"] for line in log] == ["agent-started", "link-lost", "agent-ended"]
     assert log[1]["link"] == "e1"
     made.fails = {0: Trouble("gone", "no such device"), 1: Trouble("foreign", "htb 1: is there now")}
     made.restored = False
@@ -546,29 +548,36 @@ def test_rates_are_put_back_whatever_ends_it() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_agent(plan(alone(["e1"])), made, made, AgentLog(StringIO(), made.now), stop=fails)
+        run_agent(plan(alone(["e1"])), made, made, AgentLog(clock=made.now), stop=fails)
     assert made.restored
 
 
 def test_a_flood_of_events_makes_few_lines_and_says_how_many_it_left_out() -> None:
-    stream, now = StringIO(), [0.0]
-    log = AgentLog(stream, lambda: now[0])
+    told, now = [], [0.0]
+    log = AgentLog(lambda name, _level, **fields: told.append((name, fields)), lambda: now[0])
     for _ in range(1000):
-        log.event("peer lost", peer="S2")
+        log.event("peer-lost", peer="S2")
     now[0] = 11.0
-    log.event("peer lost", peer="S2")
-    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert len(lines) == 21
-    assert lines[-1]["left_out"] == 980
+    log.event("peer-lost", peer="S2")
+    log.event("peer-lost", peer="S2")
+    assert len(told) == 22
+    assert told[-2:] == [("peer-lost", {"peer": "S2", "left_out": 980}), ("peer-lost", {"peer": "S2"})]
 
 
-def test_a_full_disk_stops_no_loop() -> None:
+def test_a_full_disk_stops_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(StringIO):
-        def flush(self) -> None:
+        def write(self, _text: str) -> int:
             raise OSError(28, "No space left on device")
 
-    made = Made(1)
-    outcome = run_agent(plan(alone(["e1"])), made, made, AgentLog(Full(), made.now), duration_s=0.095)
+    handler = logging.StreamHandler(Full())
+    LOG.addHandler(handler)
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    try:
+        made = Made(2)
+        made.fails = {0: Trouble("gone", "no such device")}
+        outcome = run_agent(plan(alone(["e1", "s13"])), made, made, AgentLog(clock=made.now), duration_s=0.095)
+    finally:
+        LOG.removeHandler(handler)
     assert outcome.state.counts["steps"] == 10
 
 

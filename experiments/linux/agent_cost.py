@@ -132,13 +132,13 @@ def measure(config: AgentConfig, key: bytes, duration: float) -> dict[str, objec
             memory.append((round(now, 1), resident()))
         return False
 
-    with KernelLinks(config) as links, AgentSockets(config) as sockets, Path(os.devnull).open("w") as nowhere:
+    with KernelLinks(config) as links, AgentSockets(config) as sockets:
         before = time.process_time()
         outcome = run_agent(
             plan(config, key),
             Noisy(links, len(config.links)),
             sockets,
-            AgentLog(nowhere),
+            AgentLog(),
             stop=look,
             duration_s=duration,
         )

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli import GOOD, option, positional, report, say
 from netctrl.errors import FileError, InvalidValue
+from netctrl.linux._verb import LOG, logged, stoppable
 from netctrl.units import DURATION_TAKES, format_quantity, parse_duration
 
 if TYPE_CHECKING:
     from netctrl.export.agent import AgentConfig
 
 __all__ = ["agent"]
-
-_STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def agent(
@@ -28,6 +26,7 @@ def agent(
     dry_run: Annotated[bool, option("", "check file, key, rights and queues; change nothing", "--dry-run")] = False,
     unit: Annotated[bool, option("", "print a systemd unit for it instead", "--unit")] = False,
     user: Annotated[str, option("NAME", "whom the unit runs it as")] = "netctrl",
+    log: Annotated[str | None, LOG] = None,
 ) -> int:
     """Read, check, run."""
     from netctrl.export.agent import read_agent_config
@@ -40,12 +39,12 @@ def agent(
         command = (sys.executable, "-m", "netctrl.linux", "agent")
         return say(agent_unit(found, command, config_file=str(Path(config).absolute()), user=user))
     try:
-        return _run(found, seconds, dry_run)
+        return _run(found, seconds, dry_run, log)
     except InvalidValue as error:  # found out when the file was held against this machine
         raise FileError(config, str(error)) from None
 
 
-def _run(config: AgentConfig, seconds: float | None, dry_run: bool) -> int:
+def _run(config: AgentConfig, seconds: float | None, dry_run: bool, log: str | None) -> int:
     from netctrl.linux.agent import run_agent
     from netctrl.linux.agent_log import AgentLog
     from netctrl.linux.agent_sockets import AgentSockets
@@ -53,19 +52,12 @@ def _run(config: AgentConfig, seconds: float | None, dry_run: bool) -> int:
     from netctrl.linux.kernel_links import KernelLinks
     from netctrl.linux.message import read_key
 
-    key = b"" if config.key_file is None else read_key(config.key_file)
-    made = plan(config, key)
-    stopping: list[int] = []
-    earlier = {number: signal.signal(number, lambda came, _: stopping.append(came)) for number in _STOPPING}
-    try:
-        with KernelLinks(config) as links:
-            if dry_run:
-                return say(_shown(config))
-            with AgentSockets(config) as sockets:
-                run_agent(made, links, sockets, AgentLog(sys.stderr), stop=lambda: bool(stopping), duration_s=seconds)
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
+    made = plan(config, b"" if config.key_file is None else read_key(config.key_file))
+    with stoppable() as stop, logged(log), KernelLinks(config) as links:
+        if dry_run:
+            return say(_shown(config))
+        with AgentSockets(config) as sockets:
+            run_agent(made, links, sockets, AgentLog(), stop=lambda: stop.number != 0, duration_s=seconds)
     return GOOD
 
 

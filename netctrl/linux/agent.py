@@ -107,7 +107,7 @@ def run_agent(
     """
     loop = _Loop(plan, links, surroundings, log, new_session() if session is None else session)
     why = "stopped"
-    log.event("start", agent=plan.config.name, links=len(plan.numbers), interval_s=plan.config.interval_s)
+    log.event("agent-started", agent=plan.config.name, links=len(plan.numbers), interval_s=plan.config.interval_s)
     try:
         while not stop():
             if duration_s is not None and loop.elapsed() >= duration_s:
@@ -122,7 +122,7 @@ def run_agent(
         raise
     finally:
         links.restore()
-        log.event("end", agent=plan.config.name, why=why, steps=loop.state.counts.get("steps", 0))
+        log.event("agent-ended", agent=plan.config.name, why=why, steps=loop.state.counts.get("steps", 0))
     return Outcome(loop.state, loop.metrics)
 
 
@@ -200,5 +200,5 @@ class _Loop:
         drops = {name: count for name, count in self.state.counts.items() if name.startswith("dropped_")}
         fresh = {name: count - self._told_drops.get(name, 0) for name, count in drops.items()}
         if any(fresh.values()):
-            self.log.event("messages dropped", **{name: count for name, count in fresh.items() if count})
+            self.log.event("messages-dropped", **{name: count for name, count in fresh.items() if count})
             self._told_drops, self._drops_at = drops, now

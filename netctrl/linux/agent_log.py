@@ -1,36 +1,37 @@
-"""A log for programs: one JSON object a line, of which no flood makes many."""
+"""The log of a loop that runs for months: events as `netctrl.linux.log` writes them, of which no flood makes many."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
-from typing import Any, TextIO
 
-import msgspec
+from netctrl.linux.log import event
 
 __all__ = ["AgentLog"]
 
 _MOST = 20
 _PERIOD_S = 10.0
+_WARNINGS = ("link-lost", "peer-lost", "fallback", "messages-dropped")
 
 
 class AgentLog:
-    """Writes at most 20 lines of each kind in 10 s; how many it left out is in the next one.
+    """Tells at most 20 events of each kind in 10 s; how many it left out is in the next one.
 
     Parameters
     ----------
-    stream : TextIO
-        Where a line that can't be written is dropped: a full disk stops no control loop.
+    write : callable
+        Takes an event's name, its level and, by name, its fields.
     clock : callable
         A steady clock [s].
     """
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._clock = stream, clock
+    def __init__(self, write: Callable[..., None] = event, clock: Callable[[], float] = time.monotonic) -> None:
+        self._write, self._clock = write, clock
         self._kinds: dict[str, tuple[float, int, int]] = {}  # since when, written, left out
 
-    def event(self, name: str, **fields: Any) -> None:
-        """Write what happened; fields are numbers, text or null."""
+    def event(self, name: str, **fields: object) -> None:
+        """Tell what happened."""
         now = self._clock()
         since, written, left_out = self._kinds.get(name, (now, 0, 0))
         if now - since >= _PERIOD_S:
@@ -39,12 +40,5 @@ class AgentLog:
             self._kinds[name] = (since, written, left_out + 1)
             return
         self._kinds[name] = (since, written + 1, 0)
-        wall = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        line: dict[str, Any] = {"time": wall, "steady_s": round(now, 6), "event": name, **fields}
-        if left_out:
-            line["left_out"] = left_out
-        try:
-            self._stream.write(msgspec.json.encode(line).decode() + "\n")
-            self._stream.flush()
-        except OSError:
-            pass
+        level = logging.WARNING if name in _WARNINGS else logging.INFO
+        self._write(name, level, **fields, **({"left_out": left_out} if left_out else {}))

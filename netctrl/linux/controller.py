@@ -66,7 +66,7 @@ def receive(plan: AgentPlan, state: AgentState, peer: int, datagram: bytes, now_
     neighbour = before._replace(
         window=window, alignment=alignment, echo=echo, heard_us=now_us, trusted_us=now_us, heard=True
     )
-    events = () if state.neighbours[peer].heard and not restarted else (_event("peer heard", plan, peer),)
+    events = () if state.neighbours[peer].heard and not restarted else (_event("peer-heard", plan, peer),)
     state = counted(known(state, peer, neighbour), "messages_received")
     state, decision = _taken(plan, state, peer, found, now_us)
     return state, decision._replace(events=(*events, *decision.events))
@@ -106,7 +106,7 @@ def _commanded(
     state = known(state, peer, neighbour._replace(told_step=message.step))
     values = {link: row[0] for link, row in message.entries}
     asked = np.array([values.get(number, np.nan) for number in plan.numbers])
-    events = (_event("commands again", plan, peer),) if state.falling_back else ()
+    events = (_event("commands-again", plan, peer),) if state.falling_back else ()
     state, rates = _bounded(plan, state._replace(command_us=now_us, falling_back=False), asked)
     state, changes = _changes(plan, state, rates)
     return state, Decision(rates=changes, events=events)
@@ -174,7 +174,7 @@ def trouble(plan: AgentPlan, state: AgentState, link: int, found: Trouble) -> tu
     lost = tuple(each or row == link for row, each in enumerate(state.lost))
     where = plan.config.links[link]
     fields = (("link", where.id), ("interface", where.interface), ("kind", found.kind), ("why", found.why))
-    return counted(state._replace(lost=lost), f"links_{found.kind}"), Decision(events=(Event("link lost", fields),))
+    return counted(state._replace(lost=lost), f"links_{found.kind}"), Decision(events=(Event("link-lost", fields),))
 
 
 def _watched(
@@ -195,7 +195,7 @@ def _silence(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentStat
     for peer, neighbour in enumerate(state.neighbours):
         if neighbour.heard and now_us - neighbour.trusted_us > longest:
             state = counted(known(state, peer, neighbour._replace(heard=False)), "peers_lost")
-            events.append(_event("peer lost", plan, peer))
+            events.append(_event("peer-lost", plan, peer))
     return state, tuple(events)
 
 

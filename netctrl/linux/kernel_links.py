@@ -19,13 +19,16 @@ from netctrl.export.agent_law import TrackingTable
 from netctrl.linux.agent import LinkTrouble
 from netctrl.linux.agent_state import Reading, Trouble
 from netctrl.linux.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, handle_text
-from netctrl.linux.qdisc import TbfOptions, burst_ticks, largest_burst, rate_bytes
+from netctrl.linux.qdisc import TbfOptions, largest_burst, rate_bytes
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["KernelLinks", "MissingCapability", "check_capability"]
 
 _NET_ADMIN = 12  # CAP_NET_ADMIN, linux/capability.h
 _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EEXIST)
+
+_BURST_TOLERANCE = 0.01
+"""The kernel tells ticks: who made the queue may have rounded bytes to them."""
 
 
 class MissingCapability(NetctrlError):
@@ -157,7 +160,7 @@ class KernelLinks:
 
     def _reading(self, link: int, queue: Qdisc | None) -> Reading | Trouble:
         at, wanted = self._places[link], self._config.links[link]
-        if queue is None:
+        if queue is None or queue.is_default:
             self._lost.add(link)
             return Trouble("gone", f"no queue is at {wanted.parent} of {wanted.interface}, or the interface is gone")
         if queue.kind != "tbf" or queue.handle != at.handle:
@@ -193,10 +196,9 @@ def _checked(argument: str, link: ControlledLink, queue: Qdisc | None) -> TbfOpt
     if options.peak_rate or options.mpu or options.overhead or queue.extras:
         got = "tbf with a peak rate, a least size, an overhead or more"
         raise InvalidValue(argument, got, f"{takes}: plain")
-    if options.buffer != burst_ticks(int(link.burst), options.rate):
-        got = f"{link.burst:g} bytes"
-        takes = f"the queue's burst, {largest_burst(options.buffer, options.rate)} bytes or as many ticks"
-        raise InvalidValue(f"{argument}.burst", got, takes)
+    burst = largest_burst(options.buffer, options.rate)
+    if abs(burst - link.burst) > _BURST_TOLERANCE * burst:
+        raise InvalidValue(f"{argument}.burst", link.burst, f"{burst}, as the queue has")
     if options.limit != int(link.limit):
         raise InvalidValue(f"{argument}.limit", link.limit, f"{options.limit}, as the queue has")
     return options
