@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 from collections.abc import Callable, Sequence
 from io import StringIO
 
@@ -18,12 +19,14 @@ from netctrl.export.agent import AgentConfig, ControlledLink, Peer, agent_config
 from netctrl.export.agent_law import LinkRateTable, TapTable, TrackingTable, link_rate_table
 from netctrl.linux.agent import LinkTrouble, run_agent
 from netctrl.linux.agent_log import AgentLog
+from netctrl.linux.agent_sockets import AgentSockets
 from netctrl.linux.agent_state import AgentPlan, AgentState, Decision, Event, Reading, Trouble, plan, start
 from netctrl.linux.alignment import Alignment, aligned, index_of
 from netctrl.linux.controller import applied, receive, step, trouble
 from netctrl.linux.log import LOG
 from netctrl.linux.message import Echo, Kind, Message, pack
 from netctrl.linux.metrics import AgentMetrics, Histogram
+from netctrl.linux.sensor import Sensor
 from netctrl.linux.systemd import agent_unit
 from netctrl.model.network_scenario import Messages
 from netctrl.runtime.tracking import start_tracking, step_tracking
@@ -816,3 +819,42 @@ def test_trouble_is_told_once() -> None:
     again, decision = trouble(agent, state, 0, Trouble("changed", "someone"))
     assert again == state
     assert decision == Decision()
+
+
+# --- a sensor --------------------------------------------------------------------------------------------------------
+
+
+def test_a_sensor_is_heard_once_it_has_answered() -> None:
+    """Over sockets of this machine, in steps that the test makes."""
+    ports = []
+    for _ in range(2):
+        with socket.socket(type=socket.SOCK_DGRAM) as probe:
+            probe.bind(("127.0.0.1", 0))
+            ports.append(probe.getsockname()[1])
+    peers = (Peer(name="sink", address="127.0.0.1", port=ports[1]),)
+    config = msgspec.structs.replace(tracking(measured_by="sink"), port=ports[0], peers=peers)
+    agent, state = plan(config, KEY), start(plan(config, KEY), 7)
+    here, there = (("127.0.0.1", port) for port in reversed(ports))
+    with AgentSockets(config) as sockets, Sensor("sink", "gate", here, there, KEY) as sensor:
+        for number in range(4):
+            assert sensor.report([0.001 * (number + 1), 0.0004])
+            for peer, datagram in sockets.wait(sockets.now() + 20.0, 64):
+                state, _ = receive(agent, state, peer, datagram, number * 10**6 + 5)
+            measured = state.measured
+            assert measured == (None if number == 0 else (0.001 * (number + 1), 0.0004))
+            state, decision = step(agent, state, number, number * 10**6 + 10, [Reading(0, 0)] * 2)
+            assert all(sockets.send(peer, datagram) for peer, datagram in decision.datagrams)
+        with pytest.raises(InvalidValue, match="where nothing was measured, say nothing"):
+            sensor.report([float("nan"), 0.0])
+    assert state.counts["held_steps"] == 1
+    assert state.counts["messages_received"] == 3
+
+
+def test_measurements_of_another_number_of_outputs_are_dropped() -> None:
+    config = tracking(measured_by="sink")
+    agent, state = plan(config, KEY), start(plan(config, KEY), 7)
+    entries = ((0, (1e-3, 0.0, 0.0, 0.0)),)
+    message = Message(Kind.MEASURED, 3, 1, 1, 10, Echo(7, 0, 0), entries)
+    state, _ = receive(agent, state, 0, pack(message, agent.routes[0], KEY), 10)
+    assert state.measured is None
+    assert state.counts["dropped_malformed"] == 1

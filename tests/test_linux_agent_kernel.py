@@ -429,74 +429,117 @@ def send(address: str, rate: float, seconds: float) -> None:
             time.sleep(max(due - time.monotonic(), 0.0))
 
 
-@kernel
-def test_three_switches_control_their_links_together(tmp_path) -> None:
-    """Coordinated agents as programs, with messages over the links that they control; then one is killed, its address
-    floods the others, and it comes back."""
+class Together:
+    """Agents as programs in a testbed of three switches in a row, with traffic over their links, and what they say."""
+
+    def __init__(self, bed: Testbed, folder: Path, **architecture: object) -> None:
+        self.bed, self.folder = bed, folder
+        design = netctrl.hftrac(bed.network, 0.02, mu=0.1, **architecture)
+        law = link_rate_table(design, netctrl.network_model(bed.network, 0.02), reference=1.05)
+        self.links = dict(zip(SWITCHES, law.links, strict=True))
+        places = [
+            (Peer(name=name, address=bed.address(name), port=7700), [self.controlled(each)])
+            for name, each in self.links.items()
+        ]
+        controller = Peer(name="C", address=bed.address("S1"), port=7701) if law.central else None
+        made = agent_configs(law, 0.02, places, controller=controller, key_file=key_file(folder), silence=25)
+        self.configs = made
+        for name, each in made.items():
+            msgspec.structs.replace(each, metrics_socket=str(folder / f"{name}.s")).save(folder / name)
+        self.running = {name: self.begin(name) for name in made}
+        bed.start("S1", send, bed.address("H"), 5e6, 60.0)
+
+    def controlled(self, name: str) -> ControlledLink:
+        wire = self.bed.wire(name)
+        rates = {"least_rate": 1e5, "greatest_rate": 10e6, "fallback_rate": 8e6}
+        queue = {"handle": "1:", "burst": wire.burst_bytes, "limit": wire.limit_bytes}
+        return ControlledLink(id=name, interface=wire.interface, **rates, **queue)
+
+    def begin(self, name: str) -> subprocess.Popen:
+        argv = [sys.executable, "-m", "netctrl.linux", "agent", str(self.folder / name), "--duration", "90s"]
+        with (self.folder / f"{name}.log").open("a") as log:
+            return self.bed.start(name if name in SWITCHES else "S1", argv, stderr=log)
+
+    def kill(self, name: str) -> None:
+        self.running[name].send_signal(signal.SIGKILL)
+        self.running[name].wait(20.0)
+
+    def events(self, name: str) -> list[str]:
+        return re.findall(r" event=(\S+)", (self.folder / f"{name}.log").read_text())
+
+    def value(self, name: str, metric: str) -> float:
+        """Sum of a metric's samples."""
+        lines = asked(self.folder / f"{name}.s").splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"netctrl_{metric}"))
+
+    def at_work(self, name: str) -> bool:
+        """Whether it heard all its peers and a good deal from them."""
+        if self.events(name).count("peer-heard") < len(self.configs[name].peers):
+            return False
+        return self.value(name, "agent_messages_received_total") >= 50
+
+    def rate(self, name: str) -> float:
+        """In the kernel [bit/s]."""
+        with self.bed.route_socket(name) as route:
+            return 8 * TbfOptions.decode(route.qdisc(self.bed.index(self.links[name])).options).rate
+
+    def end(self) -> list[int]:
+        """Exit statuses."""
+        for agent in self.running.values():
+            agent.send_signal(signal.SIGTERM)
+        return [agent.wait(20.0) for agent in self.running.values()]
+
+
+@pytest.fixture
+def switches() -> Iterator[Testbed]:
     network = chain("S1", "S2", "S3", "H", capacity=10e6, buffer=60e3)
     demands = (Demand(source="S1", target="H", mean=5e6, std=1e6), Demand(source="S2", target="H", mean=1e6, std=3e5))
-    network = msgspec.structs.replace(network, demands=demands)
-    design = netctrl.hftrac(network, 0.02, architecture="coordinated", mu=0.1, horizon=12)
-    law = link_rate_table(design, netctrl.network_model(network, 0.02), reference=1.05)
-    with Testbed(network) as bed:
-        places = []
-        for name, link_id in zip(SWITCHES, law.links, strict=True):
-            wire = bed.wire(link_id)
-            each = ControlledLink(
-                id=link_id,
-                interface=wire.interface,
-                handle="1:",
-                least_rate=1e5,
-                greatest_rate=10e6,
-                fallback_rate=8e6,
-                burst=wire.burst_bytes,
-                limit=wire.limit_bytes,
-            )
-            places.append((Peer(name=name, address=bed.address(name), port=7700), [each]))
-        made = agent_configs(law, 0.02, places, key_file=key_file(tmp_path), silence=25)
-        for name, config_ in made.items():
-            msgspec.structs.replace(config_, metrics_socket=str(tmp_path / f"{name}.s")).save(tmp_path / name)
+    with Testbed(msgspec.structs.replace(network, demands=demands)) as bed:
+        yield bed
 
-        def begin(name: str) -> subprocess.Popen:
-            argv = [sys.executable, "-m", "netctrl.linux", "agent", str(tmp_path / name), "--duration", "60s"]
-            with (tmp_path / f"{name}.log").open("a") as log:
-                return bed.start(name, argv, stderr=log)
 
-        def value(name: str, metric: str) -> float:
-            lines = asked(tmp_path / f"{name}.s").splitlines()
-            return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"netctrl_{metric}"))
+@kernel
+def test_three_switches_control_their_links_together(switches: Testbed, tmp_path) -> None:
+    """Coordinated agents, with messages over the links that they control; then one is killed, its address floods the
+    others, and it comes back."""
+    together = Together(switches, tmp_path, architecture="coordinated", horizon=12)
+    for name in SWITCHES:
+        eventually(lambda name=name: together.at_work(name))
+        eventually(lambda name=name: together.value(name, "agent_rate_changes_total") >= 10)
+        assert together.value(name, "link_controlled") == 1
+        assert together.value(name, 'agent_dropped_total{reason="forged"}') == 0
 
-        def events(name: str) -> list[str]:
-            return re.findall(r" event=(\S+)", (tmp_path / f"{name}.log").read_text())
+    neighbour = together.configs["S3"].peers[0].name
+    together.kill("S3")
+    eventually(lambda: "peer-lost" in together.events(neighbour))
+    switches.run("S3", flood, switches.address("S3"), 7700, switches.address(neighbour), 5000)
+    eventually(lambda: together.value(neighbour, "agent_dropped_total") > 100)
+    steps = together.value(neighbour, "agent_steps_total")
+    eventually(lambda: together.value(neighbour, "agent_steps_total") >= steps + 20)
+    heard = together.events(neighbour).count("peer-heard")
+    together.running["S3"] = together.begin("S3")
+    eventually(lambda: together.events(neighbour).count("peer-heard") == heard + 1)
 
-        agents = {name: begin(name) for name in SWITCHES}
-        bed.start("S1", send, bed.address("H"), 5e6, 20.0)
-        for name in SWITCHES:
-            peers = len(made[name].peers)
-            assert peers > 0
-            eventually(lambda name=name, peers=peers: events(name).count("peer-heard") == peers)
-            eventually(lambda name=name: value(name, "agent_messages_received_total") >= 50)
-            eventually(lambda name=name: value(name, "agent_rate_changes_total") >= 10)
-            assert value(name, "link_controlled") == 1
-            assert value(name, 'agent_dropped_total{reason="forged"}') == 0
-        assert value("S1", "link_rate_bit_per_s") >= 0
+    assert together.end() == [0] * 3
+    assert [together.rate(name) for name in ("S1", "S2")] == [10e6] * 2
+    assert not list(tmp_path.glob("*.s"))
 
-        agents["S3"].send_signal(signal.SIGKILL)
-        agents["S3"].wait(20.0)
-        neighbour = made["S3"].peers[0].name
-        eventually(lambda: "peer-lost" in events(neighbour))
-        bed.run("S3", flood, bed.address("S3"), 7700, bed.address(neighbour), 5000)
-        eventually(lambda: value(neighbour, "agent_dropped_total") > 100)
-        steps = value(neighbour, "agent_steps_total")
-        eventually(lambda: value(neighbour, "agent_steps_total") >= steps + 20)
-        heard = events(neighbour).count("peer-heard")
-        agents["S3"] = begin("S3")
-        eventually(lambda: events(neighbour).count("peer-heard") == heard + 1)
 
-        for agent in agents.values():
-            agent.send_signal(signal.SIGTERM)
-        assert [agent.wait(20.0) for agent in agents.values()] == [0] * 3
-        for name, link_id in zip(SWITCHES[:2], law.links[:2], strict=True):
-            with bed.route_socket(name) as route:
-                assert 8 * TbfOptions.decode(route.qdisc(bed.index(link_id)).options).rate == 10e6
-        assert not list(tmp_path.glob("*.s"))
+@kernel
+def test_without_the_central_controller_switches_fall_back_and_say_so(switches: Testbed, tmp_path) -> None:
+    together = Together(switches, tmp_path, architecture="centralized", information_delay=2)
+    for name in SWITCHES:
+        eventually(lambda name=name: together.at_work(name))
+        eventually(lambda name=name: together.value(name, "agent_fallback ") == 0)
+    together.kill("C")
+    for name in SWITCHES:
+        eventually(lambda name=name: together.value(name, "agent_fallback ") == 1)
+        eventually(lambda name=name: together.rate(name) == 8e6)
+        eventually(lambda name=name: "peer-lost" in together.events(name))
+        assert "fallback" in together.events(name)
+    again = {name: together.events(name).count("commands-again") for name in SWITCHES}
+    together.running["C"] = together.begin("C")
+    for name in SWITCHES:
+        eventually(lambda name=name: together.events(name).count("commands-again") > again[name])
+    assert together.end() == [0] * 4
+    assert [together.rate(name) for name in SWITCHES] == [10e6] * 3
