@@ -324,6 +324,7 @@ def test_hftrac_for_two_machines(chain, tmp_path):
     (wanted,) = read_queue_plan(tmp_path / "plan.json").interfaces
     assert (link.greatest_rate, link.burst, link.limit) == (wanted.queue.rate, wanted.queue.burst, wanted.queue.limit)
     assert config.law.nominal == pytest.approx(6e6 * 1514 / 1500)
+    assert config.law.capacity == pytest.approx(10e6 * 1514 / 1500)
     assert "fills a TBF's bucket" in made.notes[0]
 
 

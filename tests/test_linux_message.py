@@ -137,7 +137,7 @@ def numbered(sequence: int, session: int = 7, answered: int = OWN) -> Message:
 @given(st.lists(st.integers(1, 300), max_size=120))
 def test_a_message_is_taken_once_and_never_when_old(sequences: list[int]) -> None:
     """Against a set that remembers all."""
-    window, taken = Window(), set()
+    window, taken = admit(Window(), numbered(1), OWN)[0], {1}
     for sequence in sequences:
         window, dropped = admit(window, numbered(sequence), OWN)
         if sequence in taken and max(taken) - sequence < 64:
@@ -154,6 +154,12 @@ def test_a_session_is_trusted_once_it_answers_ours() -> None:
     assert (dropped, window.session, window.answer) == (Dropped.UNPROVEN, 0, 7)
     window, dropped = admit(window, numbered(2), OWN)
     assert (dropped, window.session, window.answer) == (None, 7, 7)
+
+
+def test_what_came_before_a_session_was_trusted_is_over() -> None:
+    window, _ = admit(Window(), numbered(1, answered=0), OWN)
+    window, _ = admit(window, numbered(2), OWN)
+    assert admit(window, numbered(1, answered=0), OWN)[1] == Dropped.REPLAYED
 
 
 def test_after_a_restart_the_earlier_session_never_comes_back() -> None:

@@ -63,6 +63,8 @@ class LinkRateTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="li
     """(N,) ids, all of the Design's."""
     nominal: np.ndarray
     """(N,) rates around which it controls [bit/s]."""
+    capacity: np.ndarray
+    """(N,) [bit/s]"""
     standing: float
     """Backlog around which it controls, over the interval [bit/s]."""
     paced: np.ndarray
@@ -79,7 +81,7 @@ class LinkRateTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="li
         N = len(self.links)
         if not N or len(set(self.links)) != N:
             raise InvalidValue("links", self.links, "ids of one link or more, each once")
-        for name in ("nominal", "paced"):
+        for name in ("nominal", "capacity", "paced"):
             _settle(self, name, _shaped(name, getattr(self, name), (N,)))
         if self.information_delay < 0:
             raise InvalidValue("information_delay", self.information_delay, "samples, 0 or more")
@@ -175,10 +177,12 @@ def link_rate_table(
     nominal = reference * np.array([design.certificate.nominal_rate[name] for name in law.links])
     standing = standing_backlog * BITS_PER_BYTE / law.interval_s
     paced = np.array([not links or name in links for name in law.links])
+    capacity = {link.id: link.capacity for link in design.inputs.network.links}
     heard = heard_law(law, model.coupling, nominal, paced, standing)
     return LinkRateTable(
         links=law.links,
         nominal=nominal,
+        capacity=np.array([capacity[name] for name in law.links]),
         standing=standing,
         paced=paced.astype(float),
         central=heard.central,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
@@ -76,6 +77,7 @@ def hftrac_on_linux(
     made = [(place, _links_at(design, place, settings, reference)) for place in places.agents]
     # The law is linear: rates and backlogs that are all longer by a header are the same law's.
     table = link_rate_table(design, model, reference=reference * growth, standing_backlog=standing_backlog * growth)
+    table = msgspec.structs.replace(table, capacity=table.capacity * growth)
     idle = sorted({name for place in places.agents for name in place.links} - set(table.links))
     if idle:
         raise InvalidValue(

@@ -1,4 +1,4 @@
-"""`python -m netctrl.linux plan|apply|confirm|restore|status`: queues of this machine."""
+"""`python -m netctrl.linux plan|apply|confirm|agent|restore|status`: queues of this machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from netctrl.cli import new_app, run
 from netctrl.linux._verb import OPTIONS
+from netctrl.linux._verb_agent import agent
 from netctrl.linux._verb_apply import apply, confirm
 from netctrl.linux._verb_mark import mark
 from netctrl.linux._verb_plan import plan
@@ -20,6 +21,7 @@ app.command(plan, help="Shows what wanted queues would change here; takes no rig
 app.command(apply, help="Puts the wanted queues in place, reads them back, and keeps, holds or rolls back.")
 app.command(confirm, help="Says to `apply --confirm-within` that the machine can still be reached.")
 app.command(restore, help="Puts back what was there before, after `apply` or after it was killed.")
+app.command(agent, help="Controls the rates of queues here, alone or with other agents, until it is stopped.")
 app.command(status, help="Shows which queues are netctrl's, since when, and what went through them.")
 app.command(mark, help="Marks packets in front of a queue, with the probability that ARC sets each epoch.")
 

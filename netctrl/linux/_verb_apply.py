@@ -21,10 +21,12 @@ from netctrl.linux._verb import (
     stoppable,
     table,
 )
+from netctrl.linux.log import event
 from netctrl.units import DURATION_TAKES, parse_duration
 
 if TYPE_CHECKING:
     from netctrl.linux.apply import Applied
+    from netctrl.linux.plan import Plan
 
 __all__ = ["apply", "confirm"]
 
@@ -47,21 +49,24 @@ def apply(
     json: Annotated[bool, option("", "print the plan as one JSON object and nothing else")] = False,
 ) -> int:
     """Plan, show, apply, read back, and keep, hold or roll back."""
-    from netctrl.linux.apply import applied
-
     seconds = None if confirm_within is None else _duration(confirm_within)
-    found = planned(file, replace)
     if dry_run:
-        title = "what `apply` would change; nothing was changed"
-        return say(as_json({"plan": found.wanted, "entries": found.entries}) if json else table(found, title))
+        return _show(planned(file, replace), "what `apply` would change; nothing was changed", json)
+
+    from netctrl.linux.apply import applied, recover_stale
+
     with logged(log), stoppable() as stop:
-        try:
-            with applied(found, folder=state_dir, replace=replace, phases=stop.between) as made:
-                say(as_json({"plan": found.wanted, "entries": found.entries}) if json else table(found, "applied"))
-                _decide(made, stop, seconds, hold, state_dir)
-        except Stopped:
-            if not hold:
-                raise
+        recover_stale(state_dir)
+        found = planned(file, replace)
+        with applied(found, folder=state_dir, replace=replace, phases=stop.between) as made:
+            _show(found, "applied", json)
+            if seconds is not None:
+                _wait_for_confirmation(made, stop, seconds)
+            if hold:
+                _hold(made, stop)
+            else:
+                made.keep()
+                event("kept", plan=made.record.plan, remedy=f"python -m netctrl.linux restore{_where(made)}")
     return GOOD
 
 
@@ -88,32 +93,40 @@ def _phase(store) -> str | None:
     return None if record is None else record.phase
 
 
-def _decide(made: Applied, stop: Stop, seconds: float | None, hold: bool, folder: str) -> None:
-    """Wait for a confirmation if one is asked for; then keep the queues, or hold them until a signal comes."""
-    from netctrl.linux.apply import RolledBack
-    from netctrl.linux.log import event
+def _show(found: Plan, title: str, json: bool) -> int:
+    return say(as_json({"plan": found.wanted, "entries": found.entries}) if json else table(found, title))
 
-    where = "" if folder == DEFAULT_FOLDER else f" --state-dir {folder}"
-    if seconds is not None:
-        made.unconfirmed()
-        remedy = f"python -m netctrl.linux confirm{where}"
-        event("waiting", seconds=f"{seconds:g}", remedy=remedy)
-        if not stop.wait(made.confirmed, seconds, key=True):
-            raise RolledBack(f"not confirmed within {seconds:g} s: what was there before is put back")
-        event("confirmed", plan=made.record.plan)
-    if not hold:
-        made.keep()
-        event("kept", plan=made.record.plan, remedy=f"python -m netctrl.linux restore{where}")
-        return
+
+def _where(made: Applied) -> str:
+    folder = str(made.store.folder)
+    return "" if folder == DEFAULT_FOLDER else f" --state-dir {folder}"
+
+
+def _wait_for_confirmation(made: Applied, stop: Stop, seconds: float) -> None:
+    """Until somebody says that the machine can still be reached; RolledBack where nobody does."""
+    from netctrl.linux.apply import RolledBack
+
+    made.unconfirmed()
+    event("waiting", seconds=f"{seconds:g}", remedy=f"python -m netctrl.linux confirm{_where(made)}")
+    if not stop.wait(made.confirmed, seconds, key=True):
+        raise RolledBack(f"not confirmed within {seconds:g} s: what was there before is put back")
+    event("confirmed", plan=made.record.plan)
+
+
+def _hold(made: Applied, stop: Stop) -> None:
+    """Until a signal comes."""
     made.hold()
     event("holding", plan=made.record.plan, ends="SIGINT, SIGTERM, SIGHUP")
     watched = True
-    while True:
-        stop.wait(lambda: False, 1.0)
-        if watched and made.watchdog is not None and not made.watchdog.alive():
-            watched = False
-            why = "after a kill -9 from now on, `restore` has to be called"
-            event("watchdog-gone", logging.WARNING, why=why)
+    try:
+        while True:
+            stop.wait(lambda: False, 1.0)
+            if watched and made.watchdog is not None and not made.watchdog.alive():
+                watched = False
+                why = "after a kill -9 from now on, `restore` has to be called"
+                event("watchdog-gone", logging.WARNING, why=why)
+    except Stopped:
+        event("stopping", plan=made.record.plan, signal=stop.number)
 
 
 def _duration(text: str) -> float:

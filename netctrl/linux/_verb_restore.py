@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from netctrl.cli import say
+from netctrl.cli import report, say
 from netctrl.linux._verb import DEFAULT_FOLDER, LOG, STATE_DIR, logged
 
 __all__ = ["restore"]
@@ -19,7 +19,7 @@ def restore(
     from netctrl.linux.apply import restore as put_back
 
     with logged(log):
-        record = put_back(state_dir)
-    if record is None:
+        done = put_back(state_dir)
+    if done is None:
         return say(f"nothing to restore: no record in {state_dir} for this network namespace\n")
-    return say(f"{record.plan}: restored\n")
+    return say(report(f"{done.plan}: restored", done.interfaces))

@@ -23,7 +23,7 @@ from netctrl.linux.plan import Plan, check_capability, plan_queues
 from netctrl.linux.record import STATE_FOLDER, Busy, Entry, OwnershipRecord, Store, busy_text, this_process
 from netctrl.linux.watchdog import Watchdog, start_watchdog
 
-__all__ = ["Applied", "RolledBack", "applied", "recover", "restore"]
+__all__ = ["Applied", "Restored", "RolledBack", "applied", "recover", "recover_stale", "restore"]
 
 Phases = Callable[[str], None]
 
@@ -38,6 +38,15 @@ class RolledBack(NetctrlError):
 
 class _LeftBehind(NetctrlError):
     """Some queues could not be put back; the record stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What became of each interface of a plan."""
+
+    plan: str
+    interfaces: tuple[tuple[str, str], ...]
+    """Name, and what was done in words."""
 
 
 @dataclass(slots=True)
@@ -175,8 +184,18 @@ def recover(store: Store, socket: RouteSocket, token: str | None = None) -> bool
     return True
 
 
-def restore(folder: str | Path = STATE_FOLDER, *, phases: Phases = _tell_nobody) -> OwnershipRecord | None:
-    """Put back what was there before the queues that the record names; that record, or None where there is none.
+def recover_stale(folder: str | Path = STATE_FOLDER) -> bool:
+    """What `recover` does, before a plan is made: queues left behind, or kept, would stand in its way."""
+    check_capability()
+    store = Store(folder)
+    with store.lock(), RouteSocket() as socket:
+        found = recover(store, socket)
+        _refuse_kept(store)
+        return found
+
+
+def restore(folder: str | Path = STATE_FOLDER, *, phases: Phases = _tell_nobody) -> Restored | None:
+    """Put back what was there before the queues that the record names; None where there is no record.
 
     Raises
     ------
@@ -192,8 +211,8 @@ def restore(folder: str | Path = STATE_FOLDER, *, phases: Phases = _tell_nobody)
         if record is not None:
             if record.phase != "kept" and not record.stale:
                 raise Busy(busy_text(record))
-            _put_back(store, socket, record, phases)
-        return record
+            return Restored(record.plan, _put_back(store, socket, record, phases))
+        return None
 
 
 def _new_record(plan: Plan, token: str) -> OwnershipRecord:
@@ -247,26 +266,25 @@ def _change(made: Applied, phases: Phases) -> None:
     phases("read back")
 
 
-def _put_back(store: Store, socket: RouteSocket, record: OwnershipRecord, phases: Phases) -> None:
+def _put_back(
+    store: Store, socket: RouteSocket, record: OwnershipRecord, phases: Phases
+) -> tuple[tuple[str, str], ...]:
     """What was there before, interface by interface; the record goes when nothing is left to do."""
     if record.rebooted:
         event("forgotten", plan=record.plan, why="the machine started anew since")
         store.remove()
-        return
+        return tuple((entry.interface, "nothing to do: the machine started anew since") for entry in record.entries)
     resumed = record.phase == "restoring"
     try:
         store.write(record.to("restoring"))
     except FileError as error:  # putting back matters more than the note of it
         event("record-not-updated", logging.WARNING, why=error)
     phases("restoring")
-    left = []
+    left, done = [], []
     for entry in reversed(record.entries):
         try:
-            _put_back_one(socket, entry, resumed)
+            done.append((entry.interface, _put_back_one(socket, entry, resumed)))
         except KernelRefusal as refusal:
-            if refusal.number == errno.ENODEV:
-                event("gone", logging.WARNING, interface=entry.interface, why="the interface was deleted meanwhile")
-                continue
             event("not-restored", logging.ERROR, interface=entry.interface, why=refusal)
             left.append(f"{entry.interface}: {refusal}")
         phases(f"restored {entry.interface}")
@@ -275,23 +293,34 @@ def _put_back(store: Store, socket: RouteSocket, record: OwnershipRecord, phases
     store.remove()
     event("restored", plan=record.plan)
     phases("forgotten")
+    return tuple(reversed(done))
 
 
-def _put_back_one(socket: RouteSocket, entry: Entry, resumed: bool) -> None:
-    if entry.index not in {link.index for link in socket.links()}:
-        event("gone", logging.WARNING, interface=entry.interface, why="the interface was deleted, its queues with it")
-        return
-    root = next((each for each in socket.qdiscs(entry.index) if each.parent == ROOT), None)
-    if root is not None and root.handle == OWN_HANDLE and root.kind == entry.wanted[0].kind:
-        _exchange(socket, entry)
-    elif _as_before(entry, root):
-        if not _complete(socket, entry, resumed):
-            return
-    else:
-        there = "the default" if root is None or root.is_default else f"{root.kind} {handle_text(root.handle)}"
-        event("not-touched", logging.WARNING, interface=entry.interface, there=there, why="somebody changed it since")
-        return
-    _check_restored(socket, entry)
+def _put_back_one(socket: RouteSocket, entry: Entry, resumed: bool) -> str:
+    """What was done, in words."""
+    if not _is_there(socket, entry):
+        return _leave(entry, "gone", "the interface was deleted, its queues with it")
+    try:
+        root = next((each for each in socket.qdiscs(entry.index) if each.parent == ROOT), None)
+        if root is not None and root.handle == OWN_HANDLE and root.kind == entry.wanted[0].kind:
+            return _exchange(socket, entry)
+        if _as_before(entry, root):
+            return _complete(socket, entry, resumed)
+    except KernelRefusal:
+        if _is_there(socket, entry):
+            raise
+        return _leave(entry, "gone", "the interface was deleted meanwhile")
+    there = "the default" if root is None or root.is_default else f"{root.kind} {handle_text(root.handle)}"
+    return _leave(entry, "not-touched", f"somebody put {there} there since")
+
+
+def _is_there(socket: RouteSocket, entry: Entry) -> bool:
+    return entry.index in {link.index for link in socket.links()}
+
+
+def _leave(entry: Entry, name: str, why: str) -> str:
+    event(name, logging.WARNING, interface=entry.interface, why=why)
+    return f"not touched: {why}"
 
 
 def _as_before(entry: Entry, root: Qdisc | None) -> bool:
@@ -300,29 +329,30 @@ def _as_before(entry: Entry, root: Qdisc | None) -> bool:
     return root is not None and same(entry.before[0], root)
 
 
-def _exchange(socket: RouteSocket, entry: Entry) -> None:
+def _exchange(socket: RouteSocket, entry: Entry) -> str:
     if entry.before:
         make(socket, entry.index, entry.before, replace=True)
     else:
         socket.delete_qdisc(entry.index, ROOT, OWN_HANDLE)
+    _check_restored(socket, entry)
     event("put-back", interface=entry.interface, kind=entry.before_kind or "default")
+    return f"{entry.before_kind or 'the default'} put back"
 
 
-def _complete(socket: RouteSocket, entry: Entry, resumed: bool) -> bool:
-    """Make the rest of what a process had begun to put back when it was killed; whether there was any."""
+def _complete(socket: RouteSocket, entry: Entry, resumed: bool) -> str:
+    """The rest of what a process had begun to put back when it was killed."""
     there = {("qdisc", each.handle) for each in socket.qdiscs(entry.index)}
     there |= {("class", each.handle) for each in socket.classes(entry.index)}
     missing = tuple(each for each in entry.before if (each.what, each.handle) not in there)
     if not missing:
         event("untouched", interface=entry.interface, why="what was there before is there")
-    elif not resumed:
-        why = "parts of what was there before are missing, and it wasn't netctrl that removed them"
-        event("not-touched", logging.WARNING, interface=entry.interface, why=why)
-    else:
-        make(socket, entry.index, missing, replace=False)
-        event("completed", interface=entry.interface, made=len(missing))
-        return True
-    return False
+        return f"{entry.before_kind or 'the default'} is there"
+    if not resumed:
+        return _leave(entry, "not-touched", "parts of what was there are missing, and netctrl didn't remove them")
+    make(socket, entry.index, missing, replace=False)
+    _check_restored(socket, entry)
+    event("completed", interface=entry.interface, made=len(missing))
+    return f"{entry.before_kind} put back, {len(missing)} parts of it now"
 
 
 def _check_restored(socket: RouteSocket, entry: Entry) -> None:

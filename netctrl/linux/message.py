@@ -241,7 +241,7 @@ def admit(window: Window, message: Message, own_session: int) -> tuple[Window, D
     if message.echo.session != own_session:
         return window._replace(candidate=message.session), Dropped.UNPROVEN
     retired = window.retired if not window.session else (*window.retired, window.session)[-_MOST_RETIRED:]
-    return Window(message.session, message.sequence, 1, 0, retired), None
+    return Window(message.session, message.sequence, 2**_WINDOW - 1, 0, retired), None  # what came before is over
 
 
 def _in_window(window: Window, sequence: int) -> tuple[Window, Dropped | None]:

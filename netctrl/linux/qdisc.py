@@ -108,9 +108,10 @@ class TbfOptions:
 
     @classmethod
     def wanted(cls, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int, overhead: int = 0) -> TbfOptions:
-        """What the kernel will show after it was asked for this."""
+        """What the kernel will show after it was asked for this; InvalidValue where its ticks can't hold it."""
         rate = rate_bytes(rate_bit_per_s)
-        return cls(rate, burst_ticks(burst_bytes, rate, overhead), limit_bytes, overhead)
+        ticks = _held(burst_ticks(burst_bytes, rate, overhead), burst_bytes, rate)
+        return cls(rate, ticks, limit_bytes, overhead)
 
     @classmethod
     def decode(cls, options: bytes) -> TbfOptions:
@@ -197,7 +198,7 @@ class HtbClassOptions:
     ) -> HtbClassOptions:
         """A class that never borrows: its ceiling is its rate."""
         rate = rate_bytes(rate_bit_per_s)
-        ticks = max(1, -(-burst_bytes * _NS // (rate * TICK_NS)))
+        ticks = _held(max(1, -(-burst_bytes * _NS // (rate * TICK_NS))), burst_bytes, rate)
         return cls(rate, rate, ticks, ticks, quantum, overhead=overhead, ceil_overhead=overhead)
 
     @classmethod
@@ -253,6 +254,13 @@ def _fields(form: struct.Struct, payload: bytes | None, what: str) -> tuple[int,
         size = "none" if payload is None else f"{len(payload)} bytes"
         raise ValueError(f"options of a {what}: got {size}, takes {form.size} bytes")
     return form.unpack_from(payload)
+
+
+def _held(ticks: int, burst: int, rate: int) -> int:
+    if ticks > _U32:
+        most = _U32 * TICK_NS * rate // _NS
+        raise InvalidValue("burst", burst, f"at most {most} bytes at {rate} byte/s: 275 s of it, all that ticks hold")
+    return ticks
 
 
 def _u64(payload: bytes | None) -> int:

@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 
 from netctrl.errors import FileError, NetctrlError
+from netctrl.linux.namespace import start_time
 from netctrl.linux.objects import QueueObject
 from netctrl.model.files import read_bounded
 
@@ -34,7 +35,6 @@ __all__ = [
 
 STATE_FOLDER = "/run/netctrl"
 _MAX_BYTES = 64 * 2**20
-_START_FIELD = 19  # of /proc/PID/stat behind the name: field 22 of proc(5)
 
 
 Phase = Literal["changing", "unconfirmed", "held", "kept", "restoring"]
@@ -62,7 +62,7 @@ class Owner(_Record, frozen=True):
 
     def alive(self) -> bool:
         """Whether that very process runs; one that only waits for its parent doesn't."""
-        return self.boot == _boot() and _started(self.pid) == self.start
+        return self.boot == _boot() and start_time(self.pid) == self.start
 
 
 class Entry(_Record, frozen=True):
@@ -109,7 +109,7 @@ class OwnershipRecord(_Record, frozen=True):
 
 def this_process() -> Owner:
     """The owner that this process is."""
-    started = _started(os.getpid())
+    started = start_time(os.getpid())
     if started is None:
         raise NetctrlError("/proc/self/stat can't be read: /proc has to be mounted")
     return Owner(pid=os.getpid(), start=started, boot=_boot())
@@ -226,15 +226,6 @@ def busy_text(record: OwnershipRecord) -> str:
 
 def _boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
-def _started(pid: int) -> int | None:
-    """When a process started [clock tick since boot]; None where it doesn't run."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else int(fields[_START_FIELD])
 
 
 def _safe_folder(folder: Path) -> None:

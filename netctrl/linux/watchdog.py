@@ -14,11 +14,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.log import event, log_to
+from netctrl.linux.netlink import RouteSocket
 from netctrl.linux.record import Busy, Store
 
 __all__ = ["Watchdog", "main", "start_watchdog"]
@@ -82,11 +83,13 @@ def _is_ready(process: subprocess.Popen[bytes]) -> bool:
 def main(arguments: Sequence[str]) -> int:
     """Watch, and put back; the exit status says whether there is nothing left to do."""
     folder, token = arguments
+    # Here, as it imports this module; and before it watches, as files may be gone later.
+    from netctrl.linux.apply import recover
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     log_to(None)
-    from netctrl.linux.apply import recover  # here: it imports this module
-
+    os.chdir("/")
     store = Store(folder)
     sys.stdout.buffer.write(_READY)
     sys.stdout.buffer.flush()
@@ -100,9 +103,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
 
 
-def _put_back(store: Store, token: str, recover) -> int:
-    from netctrl.linux.netlink import RouteSocket
-
+def _put_back(store: Store, token: str, recover: Callable[[Store, RouteSocket, str], bool]) -> int:
     end = time.monotonic() + _LOCK_S
     while True:
         try:
