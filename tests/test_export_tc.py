@@ -545,6 +545,35 @@ def test_from_a_design_to_a_router_and_back(standing, tmp_path, capsys):
 
 
 @kernel
+@pytest.mark.parametrize("method", ["hftrac", "connet"])
+def test_an_agent_takes_its_file_and_the_queues(method, tmp_path, capsys):
+    from netctrl.linux.__main__ import main as linux
+    from netctrl.linux.namespace import inside
+
+    if method == "hftrac":
+        netctrl.hftrac(CHAIN, 0.01, mu=1.0, architecture="myopic").save(tmp_path / "d.json")
+        more = ["--interfaces", "l1=one,l2=two"]
+    else:
+        delay_only = {"track": "delay", "limits": [(0.0, 95.0)], "references": [(1.0, 0.7437)]}
+        design = connet(PRINTED, **delay_only)
+        law = msgspec.structs.replace(design.law, outputs=("delay", "throughput"), interval_s=0.1)
+        msgspec.structs.replace(design, law=law).save(tmp_path / "d.json")
+        more = ["--interfaces", "r1=one", "--measured-at", "two@20Mbit"]
+    out, state = tmp_path / "out", ["--state-dir", str(tmp_path / "state")]
+    with bare_namespace() as namespace, inside(namespace):
+        made = ["ip", "link", "add", "name", "one", "type", "veth", "peer", "name", "two"]
+        assert subprocess.run(made, timeout=20, check=False).returncode == 0
+        assert main(["tc", str(tmp_path / "d.json"), *more, "-o", str(out)]) == 0
+        if method == "connet":  # the bottleneck's own queue, whose backlog is read
+            bottleneck = "qdisc add dev two root handle 1: tbf rate 20mbit burst 3028 limit 100000"
+            assert subprocess.run(["tc", *bottleneck.split()], timeout=20, check=False).returncode == 0
+        assert linux(["apply", str(out / "router.plan.json"), *state]) == 0
+        assert linux(["agent", str(out / "router.agent.json"), "--dry-run"]) == 0, capsys.readouterr().err
+        assert linux(["agent", str(out / "router.agent.json"), "--duration", "300ms"]) == 0, capsys.readouterr().err
+        assert linux(["restore", *state]) == 0
+
+
+@kernel
 def test_what_the_kernel_has_is_found_by_trying():
     from netctrl.linux.support import has_qdisc
 
