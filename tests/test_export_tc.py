@@ -209,6 +209,18 @@ def test_pie_has_its_limits(law, p, why):
         nearest_pie(asked, p)
 
 
+def test_a_box_is_judged_at_its_corners():
+    """From 50 to 70 flows the marking probability passes 0.01, where pie's gains are multiplied by 4."""
+    design = arc((50, 70), (0.05, 0.06), 100e6, **FIFTY | {"target_queue_packets": 200.0}, accept="stable")
+    asked = arc_on_delay(design.law)
+    found = nearest_pie(asked, design.certificate.operating_point.marking_probability)
+    checks = check_carrier(design.inputs, asked, found.law)
+    assert [(each.flows, each.rtt_s) for each in checks] == [(50.0, 0.05), (50.0, 0.06), (70.0, 0.05), (70.0, 0.06)]
+    assert [each.marking_probability > 0.01 for each in checks] == [True, False, True, True]
+    lost = [each.gain_lost_db for each in checks]
+    assert min(lost[0], lost[2], lost[3]) > 12.0 > 1.0 > lost[1]  # 20 log10 4 = 12.04
+
+
 def test_dualpi2_s_nearest(standing):
     asked, p = arc_on_delay(standing.law), standing.certificate.operating_point.marking_probability
     found = nearest_dualpi2(asked, p)

@@ -22,6 +22,7 @@ CARRIERS = ("auto", "pie", "dualpi2", "ebpf")
 SUMMARY = "export.json"
 """In the folder: figures, margins, notes and provenance; its place tells that the folder is an earlier export."""
 _SCHEMA = "netctrl.tc/1"
+_ROUNDING = 1e-12
 
 
 class TcJob(NamedTuple):
@@ -225,7 +226,7 @@ def _size(argument: str, text: str | None) -> float | None:
 def _rows(made: TcExport, checks: tuple[CarrierCheck, ...], folder: Path) -> list[tuple[str, str]]:
     rows = []
     for each in made.figures:
-        off = f"{100.0 * each.difference:+.3g} %" if each.difference else "exact"
+        off = f"{100.0 * each.difference:+.3g} %" if abs(each.difference) > _ROUNDING else "exact"
         rows.append((each.what, f"{each.carried:.7g} {each.unit}, asked for {each.asked:.7g} ({off})"))
     for each in checks:
         rows.append(

@@ -90,6 +90,8 @@ def arc_on_linux(
         low, high = pie_range(design.certificate.operating_point.marking_probability)
         notes += (
             f"pie has these gains for marking probabilities from {low:g} to {high:g}; beyond, greater or smaller ones",
+            "margins are those of small deviations: below half its target pie marks nothing, and may swing on after a "
+            "large one; dualpi2 has no such rule",
         )
     return TcExport({"arc.tc": batch(inside.lines, title)}, inside.figures, notes)
 
