@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linux_support import bare_namespace, kernel
-from test_design_connet import PRINTED
 
 import netctrl
+from netctrl import read_model
+from netctrl.datasets import model_path
 from netctrl.design._arc_carrier import check_carrier
 from netctrl.design.arc import arc
 from netctrl.design.connet import connet
@@ -40,6 +41,7 @@ from netctrl.model.queueing import read_queue_plan
 from netctrl.model.scenario import BulkFlows, Scenario
 from netctrl.model.scenario import Link as QueueLink
 
+PRINTED = read_model(model_path("connet-paper"))
 CHAIN = Network(
     links=(
         Link(source="a", target="b", capacity=10e6, buffer=100e3, id="l1"),
@@ -452,7 +454,9 @@ def test_a_command_writes_and_says_what_was_rounded(standing, tmp_path, capsys):
         (["--interfaces", "eth0", "--carrier", "red"], 2, "--carrier"),
         (["--interfaces", "eth0", "--packet-size", "1500"], 2, "--packet-size"),
         (["--interfaces", "eth0", "--limit", "x"], 2, "--limit"),
-        (["--interfaces", "eth0", "--limit", "1TB"], 2, "--limit"),
+        (["--interfaces", "eth0", "--limit", "1000GB"], 2, "--limit: got '1000GB', takes 1 to 4.29497e+09 byte"),
+        (["--interfaces", "eth0", "--burst", "10"], 2, "--burst: got '10', takes at least a frame"),
+        (["--interfaces", "eth0", "--carrier", "pie", "--drop"], 2, "--drop"),
     ],
 )
 def test_wrong_use(standing, tmp_path, capsys, more, status, said):
@@ -491,12 +495,28 @@ def test_hftrac_on_the_command_line(chain, tmp_path, capsys):
     args = ["tc", str(tmp_path / "d.json"), "--interfaces", str(tmp_path / "places.toml"), "-o", str(tmp_path / "o")]
     assert main(args) == 0
     assert read_agent_config(tmp_path / "o" / "s2.agent.json").port == 7001
+    assert main([*args, "--reference", "-1"]) == 2
+    assert "--reference: got '-1'" in capsys.readouterr().err
     (tmp_path / "places.toml").write_text('[[agents]]\nname = "s1"\nlinks = { l1 = "a/b" }\n')
     assert main(args) == 2
     assert "agents[0].interfaces" in capsys.readouterr().err
 
 
 # The kernel
+
+
+def test_a_central_law_asks_for_its_controller_in_the_file(tmp_path, capsys):
+    netctrl.hftrac(CHAIN, 0.01, mu=1.0, architecture="centralized", information_delay=2).save(tmp_path / "d.json")
+    args = ["tc", str(tmp_path / "d.json"), "--interfaces", "l1=one,l2=two", "-o", str(tmp_path / "o")]
+    assert main(args) == 2
+    assert "l1=one,l2=two: controller: got None, takes a Peer" in capsys.readouterr().err
+    (tmp_path / "places.toml").write_text(
+        'key_file = "k"\n[controller]\nname = "c"\naddress = "10.0.0.9"\nport = 7000\n'
+        '[[agents]]\nname = "s1"\naddress = "10.0.0.1"\nport = 7001\nlinks = { l1 = "eth0", l2 = "eth1" }\n'
+    )
+    args[3] = str(tmp_path / "places.toml")
+    assert main(args) == 0
+    assert read_agent_config(tmp_path / "o" / "c.agent.json").role == "controller"
 
 
 @kernel

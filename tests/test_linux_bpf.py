@@ -1,5 +1,6 @@
 """eBPF by hand: bytes of instructions, and in the kernel what is marked, what is dropped, and a loop that is closed."""
 
+import json
 import pickle
 import signal
 import socket
@@ -471,6 +472,27 @@ def test_another_queue_is_not_read_for_it():
             mark(MarkingConfig(interface="one", law=law), duration_s=0.1)
         with pytest.raises(InvalidValue, match="interface"):
             mark(MarkingConfig(interface="three", law=law), duration_s=0.1)
+
+
+@kernel
+def test_a_signal_ends_marking_and_is_told_what_came_of_it(tmp_path):
+    config = tmp_path / "m.json"
+    MarkingConfig(interface="one", handle="1:", law=arc(accept="stable", flows=50, epoch_s=0.05).law).save(config)
+    with wire() as found, inside(found.here):
+        queue = "qdisc add dev one root handle 1: tbf rate 10mbit burst 3028 limit 100000"
+        assert subprocess.run(["tc", *queue.split()], timeout=20, check=False).returncode == 0
+        command = [sys.executable, "-m", "netctrl.linux", "mark", str(config), "--json"]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            assert b"event=marking" in child.stderr.readline()
+            time.sleep(0.5)
+            child.send_signal(signal.SIGTERM)
+            out, _ = child.communicate(timeout=20)
+        finally:
+            child.kill()
+        assert child.returncode == 0
+        told = json.loads(out)
+        assert told["interface"] == "one" and told["marked"] == 0
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from netctrl.cli import invocation, report, say
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
-from netctrl.units import parse_rate, parse_size
+from netctrl.units import parse_count, parse_rate, parse_size
 
 if TYPE_CHECKING:
     from netctrl.design._arc_carrier import CarrierCheck
@@ -47,7 +47,7 @@ def export_tc(job: TcJob, json: bool) -> int:
 
     design = read_design(job.design)
     origin = provenance(argv=invocation(), inputs=[Path(job.design)])
-    made, checks = _made(job, design)
+    made, checks = _attempted(job, design)
     content = {
         "schema": _SCHEMA,
         "method": design.method,
@@ -74,6 +74,20 @@ def export_tc(job: TcJob, json: bool) -> int:
     return say(report(f"{design.method} for Linux in {folder}", _rows(made, checks, folder), made.notes))
 
 
+def _attempted(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[CarrierCheck, ...]]:
+    """What is wrong is said of the option that it stands in, or of the file."""
+    try:
+        return _made(job, design)
+    except InvalidValue as error:
+        name = error.argument.partition(" of ")[0]
+        given = getattr(job, name, None)
+        if name == error.argument and name in TcJob._fields:
+            raise
+        if given is not None:
+            raise InvalidValue(name, given, error.takes) from None
+        raise FileError(job.interfaces or job.design, str(error)) from None
+
+
 def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[CarrierCheck, ...]]:
     from netctrl.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
     from netctrl.export.tc_agents import connet_on_linux, hftrac_on_linux
@@ -92,7 +106,7 @@ def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[CarrierCheck, 
             from netctrl.fluid.linearize import network_model
 
             model = network_model(design.inputs.network, design.law.interval_s)
-            reference = 1.0 if job.reference is None else _number("reference", job.reference)
+            reference = 1.0 if job.reference is None else _factor(job.reference)
             return hftrac_on_linux(design, model, _places(job), _settings(job), reference=reference), ()
         case ConnetDesign():
             return connet_on_linux(design, _places(job), _settings(job), **_tracked(job, design)), ()
@@ -130,6 +144,8 @@ def _aqm(job: TcJob, design: ArcDesign) -> tuple[Pie | Dualpi2 | None, tuple[Car
         name = _first_here(design)
     if name == "ebpf":
         return None, ()
+    if job.drop:
+        raise InvalidValue("drop", True, f"no value with --carrier {name}, which always drops what it can't mark")
     asked = arc_on_delay(design.law)
     probability = design.certificate.operating_point.marking_probability
     aqm = nearest_pie(asked, probability) if name == "pie" else nearest_dualpi2(asked, probability)
@@ -209,11 +225,11 @@ def _interface(job: TcJob) -> str:
     return job.interfaces.rpartition("=")[2].strip()
 
 
-def _number(argument: str, text: str) -> float:
+def _factor(text: str) -> float:
     try:
-        return float(text)
+        return parse_count(text)
     except ValueError:
-        raise InvalidValue(argument, text, "a number") from None
+        raise InvalidValue("reference", text, "a number above 0, as in 1.1") from None
 
 
 def _size(argument: str, text: str | None) -> float | None:

@@ -72,7 +72,7 @@ def mark(
                 stop.wait(lambda: False, left)
             except Stopped:
                 return True
-            return False
+            return stop.number != 0  # also where there was no time to wait
 
         event("marking", interface=config.interface, epoch_s=config.law.epoch_s)
         last = run(config, wait=wait, duration_s=seconds, heard=sums.add)

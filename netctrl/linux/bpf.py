@@ -263,7 +263,7 @@ class ArrayMap(BpfFile):
         return value.raw
 
     def update(self, value: bytes, key: int = 0) -> None:
-        """Set an entry. Programs may see part of it new, part of it old; each 8 bytes are whole."""
+        """Set an entry. A program that runs meanwhile may see part of it new, part of it old."""
         if len(value) != self.value_size:
             raise InvalidValue("value", f"{len(value)} bytes", f"{self.value_size} bytes")
         self._element("change a map", _MAP_UPDATE, key, ctypes.create_string_buffer(value, self.value_size))

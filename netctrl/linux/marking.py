@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import struct
 import time
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Literal, NamedTuple, Self
 
@@ -185,18 +186,14 @@ class Marker:
         if valid_s is not None:
             checked_number("valid_s", valid_s, "a time above 0 in seconds", above=0.0)
         self._drop, self._valid_s = drop, valid_s
-        self._settings = ArrayMap(_SETTINGS.size, name="netctrl_set")
-        self._open: list[BpfFile | EgressFilter] = [self._settings]
-        try:
-            self._counters = ArrayMap(_COUNTERS.size, name="netctrl_count")
-            self._open.append(self._counters)
+        with ExitStack() as held:  # let go in reverse order, and all of it where something fails
+            self._settings = held.enter_context(ArrayMap(_SETTINGS.size, name="netctrl_set"))
+            self._counters = held.enter_context(ArrayMap(_COUNTERS.size, name="netctrl_count"))
             self.set_probability(0.0)
-            self.program = Program(assemble(marking_program(self._settings, self._counters)), "netctrl_mark")
-            self._open.append(self.program)
-            self._open.append(_attached(self.program, interface, by))
-        except BaseException:
-            self.close()
-            raise
+            text = assemble(marking_program(self._settings, self._counters))
+            program = held.enter_context(Program(text, "netctrl_mark"))
+            held.enter_context(_attached(program, interface, by))
+            self._held = held.pop_all()
 
     def set_probability(self, probability: float) -> float:
         """Mark with this probability from the next packet on; returns it as it is carried, a multiple of 2⁻³²."""
@@ -212,8 +209,7 @@ class Marker:
 
     def close(self) -> None:
         """Take the classifier away; more than once does no harm."""
-        for each in reversed(self._open):
-            each.close()
+        self._held.close()
 
     def __enter__(self) -> Self:
         return self
