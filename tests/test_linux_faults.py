@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from netctrl.linux.netlink import ROOT, KernelRefusal, RouteSocket
 from netctrl.linux.objects import OWN_HANDLE
 from netctrl.linux.plan import plan_queues
 from netctrl.linux.record import Busy, OwnershipRecord, Store
+from netctrl.linux.watchdog import WATCHDOG_LOG
 from netctrl.model.queueing import InterfaceQueue, QueuePlan, TokenBucket
 
 pytestmark = kernel
@@ -96,6 +98,7 @@ def test_killed_in_any_phase_its_watchdog_puts_queues_back(phase, here, plan_fil
     if PHASES.index("recorded") <= PHASES.index(phase) < PHASES.index("forgotten"):
         assert "event=owner-gone" in ran.stderr
         assert "event=found-stale" in ran.stderr
+        assert "event=restored plan=two" in (folder / WATCHDOG_LOG).read_text()  # the terminal may be gone
 
 
 @pytest.mark.parametrize("phase", PHASES)
@@ -118,6 +121,36 @@ def test_killed_in_any_phase_the_next_start_puts_queues_back(phase, here, plan_f
     assert "event=found-stale" in ran.stderr
     assert own() == ["v0", "v1"]
     restore(folder)
+    assert queues() == here
+
+
+FORKING = """
+import os, signal, sys, time
+from netctrl.linux.apply import applied
+from netctrl.linux.netlink import RouteSocket
+from netctrl.linux.plan import plan_queues
+from netctrl.linux.record import Store
+from netctrl.model.queueing import read_queue_plan
+
+with RouteSocket() as socket:
+    plan = plan_queues(socket, read_queue_plan(sys.argv[1]), replace=True)
+with applied(plan, folder=sys.argv[2], replace=True) as made:
+    made.hold()
+    if os.fork():
+        os.kill(os.getpid(), signal.SIGKILL)
+    end = time.monotonic() + 40.0
+    while made.store.read() is not None and time.monotonic() < end:
+        time.sleep(0.05)
+    print("put back" if made.store.read() is None else "not put back", flush=True)
+    os._exit(0)
+"""
+
+
+def test_killed_while_a_forked_child_lives_on_its_watchdog_puts_queues_back(here, plan_file, folder) -> None:
+    """The child has all of its parent's descriptors: pipe, lock and socket."""
+    line = [sys.executable, "-c", FORKING, str(plan_file), str(folder)]
+    ran = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (ran.returncode, ran.stdout) == (-signal.SIGKILL, "put back\n"), ran.stderr
     assert queues() == here
 
 
@@ -450,6 +483,21 @@ def test_a_query_that_fails_is_not_taken_for_nothing_there(here, folder, monkeyp
             restore(folder)
         assert Store(folder).read() is not None
     restore(folder)
+    assert queues() == here
+
+
+def test_a_folder_that_vanishes_does_not_keep_queues_from_coming_back(here, folder, caplog) -> None:
+    with caplog.at_level("INFO", "netctrl.linux"), applied(planned(), folder=folder, replace=True, watch=False):
+        shutil.rmtree(folder)
+    assert "event=record-not-updated" in caplog.text
+    assert queues() == here
+
+
+@pytest.mark.parametrize("place", ["nonesuch/log", "."])
+def test_a_log_that_cannot_be_written_is_refused(place, here, plan_file, folder, tmp_path) -> None:
+    ran = command("apply", plan_file, "--replace", "--state-dir", folder, "--log", tmp_path / place)
+    assert ran.returncode == 2
+    assert "--log: got" in ran.stderr
     assert queues() == here
 
 

@@ -333,6 +333,37 @@ def test_counters_count(device) -> None:
     assert [each.counters.packets for each in route.qdiscs(index)] == [after.packets]
 
 
+SLOW, FULL, FRAME = 800.0, 15_000, 1514
+
+
+@kernel
+@pytest.mark.parametrize(("kind", "at_once"), [("tbf", FULL // FRAME), ("htb", 0)])
+def test_a_change_refills_the_bucket_of_a_tbf_and_not_that_of_an_htb(kind, at_once, device) -> None:
+    """At 100 byte/s a frame takes 15 s, so what leaves at once leaves from the bucket (`tbf_change` fills it)."""
+    route, index = device
+    if kind == "tbf":
+        route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.wanted(SLOW, FULL, 90_000).encode(FULL))
+    else:
+        route.add_qdisc(index, ROOT, OURS, "htb", HtbOptions(1).encode())
+        route.add_class(index, OURS, OURS + 1, "htb", HtbClassOptions.wanted(SLOW, FULL).encode())
+    ip("address", "add", "192.0.2.1/30", "dev", "v0")
+    ip("neighbour", "add", "192.0.2.2", "lladdr", "02:00:00:00:00:01", "dev", "v0")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+
+        def send(frames: int) -> int:
+            for _ in range(frames):
+                sender.sendto(bytes(FRAME - 42), ("192.0.2.2", 9))
+            return route.qdisc(index).counters.packets
+
+        before = send(30)
+        assert FULL // FRAME <= before <= FULL // FRAME + 2  # HTB lets its tokens go below 0
+        if kind == "tbf":
+            route.change_tbf(index, ROOT, OURS, SLOW + 8, FULL, 90_000)
+        else:
+            route.change_htb_class(index, OURS, OURS + 1, SLOW + 8, FULL)
+        assert at_once <= send(1) - before <= at_once + 1  # a new frame wakes it
+
+
 @kernel
 def test_links_are_as_ip_tells_them(device) -> None:
     route, _ = device

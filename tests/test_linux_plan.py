@@ -132,7 +132,7 @@ def queue(kind, handle, parent=ROOT, options=b"", **rest) -> Qdisc:
     ],
 )
 def test_defaults_and_what_comes_in_are_nobodys(queues, kind) -> None:
-    assert saved(Telling(queues), 1) == ((), kind)  # ty: ignore[invalid-argument-type]
+    assert saved(Telling(queues), 1) == ((), kind)
 
 
 FIFO = FifoOptions(9).encode()

@@ -59,6 +59,7 @@ _HEAD = struct.Struct("=IHHII")
 _WRITTEN_U32, _WRITTEN_U64 = struct.Struct("=I"), struct.Struct("=Q")
 _RECEIVE = 1 << 18
 _DUMP_TRIES = 5
+_MOST_PREPARED = 4096
 
 
 class KernelRefusal(NetctrlError):
@@ -138,7 +139,10 @@ class RouteSocket:
         return found if index is None else tuple(each for each in found if each.index == index)
 
     def qdisc(self, index: int, parent: int = ROOT, handle: int = 0) -> Qdisc:
-        """The queue at a place, asked for alone, which is cheaper than a list; ENOENT where there is none."""
+        """The queue at a place, asked for alone, which is cheaper than a list; ENOENT where there is none.
+
+        The kernel answers by a notification, which `tc monitor` shows, too.
+        """
         what = f"read the queue at {handle_text(parent)} of interface {index}"
         self._send(_GETQDISC, _REQUEST | _ECHO, TCMSG.pack(0, index, handle, parent, 0))
         for kind, content in self._answer(what):
@@ -196,9 +200,11 @@ class RouteSocket:
     def change_tbf(
         self, index: int, parent: int, handle: int, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int
     ) -> None:
-        """Give the TBF that has this handle another rate, nothing else; its bucket is full then (`tbf_change`).
+        """Give the TBF that has this handle another rate; its bucket is full then (`tbf_change` in sch_tbf.c).
 
-        The burst stays the same number of bytes at all rates. ENOENT or EEXIST where the queue isn't there any more.
+        So changes every T seconds let up to 8 burst/T bit/s more through than the rate; a class of an HTB doesn't
+        (`change_htb_class`). The burst stays the same number of bytes at all rates. ENOENT or EEXIST where the queue
+        isn't there any more.
         """
         rate = rate_bytes(rate_bit_per_s)
         key = (_NEWQDISC, index, parent, handle, burst_bytes, limit_bytes)
@@ -230,6 +236,8 @@ class RouteSocket:
 
     def _prepare(self, key: tuple[int, ...], content: bytes) -> bytearray:
         """A whole message for a change of what is there; only its rate and number change from call to call."""
+        if len(self._prepared) >= _MOST_PREPARED:  # a caller whose bursts vary: memory stays bounded
+            self._prepared.clear()
         head = _HEAD.pack(_HEAD.size + len(content), key[0], _REQUEST | _ACK, 0, 0)
         message = self._prepared[key] = bytearray(head + content)
         return message

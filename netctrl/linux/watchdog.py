@@ -1,7 +1,7 @@
 """A second process that puts queues back when the first is killed: `python -m netctrl.linux.watchdog FOLDER TOKEN`.
 
-It waits at a pipe that the kernel closes with the first process, whatever ended that, in a session of its own, and
-does nothing else: no network, no timer, no signal but SIGKILL ends it.
+It waits at a pipe that the kernel closes with the first process, whatever ended that, in a session of its own; no
+signal but SIGKILL ends it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ from netctrl.linux.log import event, log_to
 from netctrl.linux.netlink import RouteSocket
 from netctrl.linux.record import Busy, Store
 
-__all__ = ["Watchdog", "main", "start_watchdog"]
+__all__ = ["WATCHDOG_LOG", "Watchdog", "main", "start_watchdog"]
+
+WATCHDOG_LOG = "watchdog.log"
+"""In the folder of the record."""
 
 _READY = b"ready\n"
 _RELEASE = b"release\n"
 _START_S = 30.0
 _LOCK_S = 10.0
+_LOOK_S = 1.0
 
 
 class Watchdog:
@@ -88,12 +92,14 @@ def main(arguments: Sequence[str]) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    log_to(None)
     os.chdir("/")
     store = Store(folder)
+    log_to(None)  # which may be a terminal that is gone
+    log_to(store.folder / WATCHDOG_LOG)
+    parent = os.getppid()
     sys.stdout.buffer.write(_READY)
     sys.stdout.buffer.flush()
-    if _RELEASE in sys.stdin.buffer.read():
+    if _released(parent):
         return 0
     event("owner-gone", logging.WARNING, token=token)
     try:
@@ -101,6 +107,20 @@ def main(arguments: Sequence[str]) -> int:
     except NetctrlError as error:
         event("watchdog-failed", logging.ERROR, why=error)
         return 1
+
+
+def _released(parent: int) -> bool:
+    """Wait until the parent says that nothing is to be done (True), or is gone (False)."""
+    told, pipe = b"", sys.stdin.fileno()
+    while _RELEASE not in told:
+        if select.select([pipe], [], [], _LOOK_S)[0]:
+            chunk = os.read(pipe, 64)
+            if not chunk:
+                return False
+            told += chunk
+        elif os.getppid() != parent:  # a child that it forked still holds the pipe
+            return False
+    return True
 
 
 def _put_back(store: Store, token: str, recover: Callable[[Store, RouteSocket, str], bool]) -> int:
