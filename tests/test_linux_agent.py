@@ -17,7 +17,7 @@ from netctrl.datasets import network_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
 from netctrl.export.agent_law import LinkRateTable, TapTable, TrackingTable, link_rate_table
-from netctrl.linux.agent import LinkTrouble, run_agent
+from netctrl.linux.agent import LinkTrouble, ReadingFailed, run_agent
 from netctrl.linux.agent_log import AgentLog
 from netctrl.linux.agent_sockets import AgentSockets
 from netctrl.linux.agent_state import AgentPlan, AgentState, Decision, Event, Reading, Trouble, plan, start
@@ -439,6 +439,7 @@ class Made:
         self.text: Callable[[], str] = str
         self.jumps: dict[int, float] = {}
         self.reads = 0
+        self.unread: set[int] = set()
 
     def now(self) -> float:
         return self.time
@@ -462,6 +463,8 @@ class Made:
     def read(self) -> tuple[Sequence[Reading | Trouble], Reading | None]:
         self.time += self.jumps.pop(self.reads, 1e-4)
         self.reads += 1
+        if self.reads in self.unread:
+            raise ReadingFailed("list queues: the kernel says No buffer space available (ENOBUFS)")
         return [Reading(0, 0) for _ in self.rates], None
 
     def set_rate(self, link: int, rate: float) -> float:
@@ -541,6 +544,21 @@ def test_a_link_whose_rate_can_no_longer_be_set_is_left_and_with_none_left_it_en
     made.restored = False
     state, _, log = ran(made, alone())
     assert log[-1]["why"] == "no link is left"
+    assert made.restored
+
+
+def test_an_interval_without_counters_is_left_out_and_many_are_the_end() -> None:
+    made = Made(2)
+    made.unread = {10, 11, 30}
+    state, metrics, log = ran(made, alone(), 0.995)
+    assert metrics.unread == 3
+    assert state.counts["steps"] == 97
+    assert state.counts["missed_steps"] == 3
+    assert [line["event"] for line in log].count("counters-not-read") == 3
+    made = Made(2)
+    made.unread = set(range(10, 100))
+    with pytest.raises(ReadingFailed):
+        ran(made, alone(), 0.995)
     assert made.restored
 
 

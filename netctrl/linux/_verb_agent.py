@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -56,6 +57,8 @@ def _run(config: AgentConfig, seconds: float | None, dry_run: bool, log: str | N
     with stoppable() as stop, logged(log), KernelLinks(config) as links:
         if dry_run:
             return say(_shown(config))
+        gc.collect()
+        gc.freeze()  # what is here stays: no later collection looks through it
         with AgentSockets(config) as sockets:
             run_agent(made, links, sockets, AgentLog(), stop=lambda: stop.number != 0, duration_s=seconds)
     return GOOD

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from netctrl.errors import NetctrlError
 from netctrl.linux.agent_log import AgentLog
 from netctrl.linux.agent_state import MICROSECONDS, AgentPlan, AgentState, Decision, Reading, Trouble, start
 from netctrl.linux.controller import applied, receive, step, trouble
 from netctrl.linux.message import new_session
 from netctrl.linux.metrics import AgentMetrics
 
-__all__ = ["LinkTrouble", "Links", "Surroundings", "run_agent"]
+__all__ = ["LinkTrouble", "Links", "Outcome", "ReadingFailed", "Surroundings", "run_agent"]
 
 _MOST_DATAGRAMS = 64
 """Of a peer in an interval: a flood costs no more than that, and what honest peers send is far less."""
@@ -33,15 +34,22 @@ class LinkTrouble(Exception):
         super().__init__(found.why)
 
 
+class ReadingFailed(NetctrlError):
+    """Counters that the kernel didn't give this time."""
+
+
 class Links(Protocol):
     """Queues whose rates are set."""
 
     def read(self) -> tuple[Sequence[Reading | Trouble], Reading | None]:
-        """Of all links, in the config's order, and of the bottleneck that a tracking law measures itself."""
+        """Of all links, in the config's order, and of the bottleneck that a tracking law measures itself.
+
+        ReadingFailed where there are none this time.
+        """
         ...
 
     def set_rate(self, link: int, rate: float) -> float:
-        """Set one [bit/s]; what the kernel made of it. LinkTrouble where it can't be done any more."""
+        """Set one [bit/s]; what the kernel made of it, NaN if it is unknown. LinkTrouble where it can't be done."""
         ...
 
     def restore(self) -> None:
@@ -134,6 +142,7 @@ class _Loop:
         self.state = start(plan, session)
         self.metrics = AgentMetrics()
         self.number = 0
+        self.unread = 0
         self.origin = surroundings.now()
         self._told_drops: dict[str, int] = {}
         self._drops_at = 0.0
@@ -151,32 +160,53 @@ class _Loop:
         tau = self.plan.config.interval_s
         deadline = self.origin + self.number * tau
         until = min(deadline, self.surroundings.now() + _LONGEST_WAIT_S, deadline if end is None else end)
-        self._listen(until)
+        flooded = self._listen(until)
         now = self.surroundings.now()
         if now < deadline:
             return
         number = max(self.number, int((now - self.origin) / tau))
         self.metrics.late(now - (self.origin + self.number * tau))
-        readings, elsewhere = self.links.read()
+        if not flooded:
+            self._hear(self.surroundings.wait(now, _MOST_DATAGRAMS))  # what came while it slept on
+        try:
+            readings, elsewhere = self.links.read()
+            self.unread = 0
+        except ReadingFailed as error:
+            self._without(error, number)
+            return
         self.state, decision = step(self.plan, self.state, number, self._us(), readings, elsewhere=elsewhere)
         self._do(decision)
         self.number = number + 1
         self.metrics.took(self.surroundings.now() - now)
         self._tell_drops(now)
 
-    def _listen(self, until: float) -> None:
-        """To datagrams, within a budget; a flood is left to the kernel, which drops what is too much."""
+    def _listen(self, until: float) -> bool:
+        """To datagrams, within a budget; a flood, if it is one, is left to the kernel, which drops what is too much."""
         budget = _MOST_DATAGRAMS * max(1, len(self.plan.config.peers))
         while budget > 0 and self.surroundings.now() < until:
             came = self.surroundings.wait(until, _MOST_DATAGRAMS)
             budget -= len(came)
-            now_us = self._us()
-            for peer, datagram in came:
-                self.state, decision = receive(self.plan, self.state, peer, datagram, now_us)
-                self._do(decision)
-        if budget <= 0:
-            self.metrics.flooded += 1
-            self.surroundings.sleep(until)
+            self._hear(came)
+        if budget > 0:
+            return False
+        self.metrics.flooded += 1
+        self.surroundings.sleep(until)
+        return True
+
+    def _hear(self, came: Sequence[tuple[int, bytes]]) -> None:
+        now_us = self._us()
+        for peer, datagram in came:
+            self.state, decision = receive(self.plan, self.state, peer, datagram, now_us)
+            self._do(decision)
+
+    def _without(self, error: ReadingFailed, number: int) -> None:
+        """An interval is left out; when the kernel gives no counters for long, that is the end."""
+        self.unread += 1
+        self.metrics.unread += 1
+        self.log.event("counters-not-read", why=str(error))
+        if self.unread > self.plan.config.silence:
+            raise error
+        self.number = number + 1
 
     def _do(self, decision: Decision) -> None:
         for link, rate in decision.rates:

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.export.agent import AgentConfig, ControlledLink
 from netctrl.export.agent_law import TrackingTable
-from netctrl.linux.agent import LinkTrouble
+from netctrl.linux.agent import LinkTrouble, ReadingFailed
 from netctrl.linux.agent_state import Reading, Trouble
 from netctrl.linux.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, handle_text
 from netctrl.linux.qdisc import TbfOptions, largest_burst, rate_bytes
@@ -27,6 +27,9 @@ __all__ = ["KernelLinks", "MissingCapability", "check_capability"]
 _NET_ADMIN = 12  # CAP_NET_ADMIN, linux/capability.h
 _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EEXIST)
 
+_PASSING = (errno.ENOBUFS, errno.ENOMEM, errno.ETIMEDOUT, errno.EINTR, errno.EBUSY)
+_UNKNOWN = -1
+"""A rate that may have been set or not: what is read next is taken for it."""
 _BURST_TOLERANCE = 0.01
 """The kernel tells ticks: who made the queue may have rounded bytes to them."""
 
@@ -100,7 +103,10 @@ class KernelLinks:
 
     def read(self) -> tuple[Sequence[Reading | Trouble], Reading | None]:
         """One question for all queues of the namespace."""
-        found = {(each.index, each.parent): each for each in self._route.qdiscs()}
+        try:
+            found = {(each.index, each.parent): each for each in self._route.qdiscs()}
+        except KernelRefusal as refusal:
+            raise ReadingFailed(str(refusal)) from None
         readings = [self._reading(link, found.get((at.index, at.parent))) for link, at in enumerate(self._places)]
         if self._elsewhere is None:
             return readings, None
@@ -108,7 +114,7 @@ class KernelLinks:
         return readings, None if bottleneck is None else _read(bottleneck)
 
     def set_rate(self, link: int, rate: float) -> float:
-        """By a message of which only the rate is written."""
+        """By a message of which only the rate is written; NaN where the kernel had no room, and it is as it was."""
         at, wanted = self._places[link], self._config.links[link]
         if link in self._lost:
             raise LinkTrouble(Trouble("gone", "it was lost before"))
@@ -118,16 +124,23 @@ class KernelLinks:
             if refusal.number in _GONE:
                 self._lost.add(link)
                 raise LinkTrouble(Trouble("gone", str(refusal))) from None
-            raise
+            if refusal.number not in _PASSING:
+                raise
+            self._options[link], self._expected[link] = b"", _UNKNOWN
+            return float("nan")
         self._touched.add(link)
         self._options[link], self._expected[link] = b"", rate_bytes(rate)
         return float(self._expected[link] * BITS_PER_BYTE)
 
     def restore(self) -> None:
         """The rates that were found, of links that were changed and are still as this agent left them."""
-        readings, _ = self.read()
-        for link, reading in enumerate(readings):
-            if link in self._touched and isinstance(reading, Reading):
+        try:
+            readings, _ = self.read()
+            ours = [isinstance(reading, Reading) for reading in readings]
+        except ReadingFailed:  # a change names its handle: another queue isn't touched even so
+            ours = [link not in self._lost for link in range(len(self._places))]
+        for link, mine in enumerate(ours):
+            if link in self._touched and mine:
                 at, wanted = self._places[link], self._config.links[link]
                 rate = float(at.before.rate * BITS_PER_BYTE)
                 try:
@@ -168,6 +181,8 @@ class KernelLinks:
             return Trouble("foreign", f"{queue.kind} {handle_text(queue.handle)} is there now")
         if queue.options != self._options[link]:
             rate = TbfOptions.decode(queue.options).rate
+            if self._expected[link] == _UNKNOWN:
+                self._expected[link] = rate
             if rate != self._expected[link]:
                 self._lost.add(link)
                 set_to = f"{rate * BITS_PER_BYTE} bit/s, {self._expected[link] * BITS_PER_BYTE} expected"

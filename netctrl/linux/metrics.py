@@ -60,6 +60,8 @@ class AgentMetrics:
         self.lateness, self.duration = Histogram(), Histogram()
         self.flooded = 0
         """Intervals in which more datagrams came than are looked at."""
+        self.unread = 0
+        """Intervals in which the kernel gave no counters."""
         self.unsent = 0
         """Datagrams that the kernel didn't take."""
 
@@ -81,6 +83,7 @@ class AgentMetrics:
         lines += _family("netctrl_agent_dropped_total", "counter", "Datagrams that were dropped.", sorted(drops))
         lines += _family("netctrl_agent_flooded_total", "counter", "Intervals with a flood.", [((), self.flooded)])
         lines += _family("netctrl_agent_unsent_total", "counter", "Datagrams that didn't leave.", [((), self.unsent)])
+        lines += _family("netctrl_agent_unread_total", "counter", "Intervals without counters.", [((), self.unread)])
         falling = [((), float(state.falling_back))]
         lines += _family("netctrl_agent_fallback", "gauge", "1: no central controller is heard.", falling)
         lines += _links(plan, state)
