@@ -10,7 +10,6 @@ import ctypes
 import os
 import socket
 import struct
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -169,7 +168,7 @@ def paced_transfer(
     law: PacingLaw | float | None,
     address: str,
     port: int,
-    until_s: float,
+    seconds: float,
     *,
     congestion: str | None = None,
     interval_s: float = _INTERVAL_S,
@@ -177,7 +176,7 @@ def paced_transfer(
     """A transfer of our own (`send_tcp`) under a law, a fixed cap [bit/s], or nothing; and the rate after each look."""
     rates: list[float] = []
     if law is None:
-        run = send_tcp(address, port, until_s, congestion=congestion, every_s=interval_s)
+        run = send_tcp(address, port, seconds, congestion=congestion, every_s=interval_s)
         return run, [nan] * len(run.infos)
     if isinstance(law, ArxPacer | TargetRttPacer):
         one = SocketPacer(law)
@@ -195,7 +194,7 @@ def paced_transfer(
         def prepare(connection: socket.socket) -> None:
             set_pacing_rate(connection, cap)
 
-    run = send_tcp(address, port, until_s, congestion=congestion, every_s=interval_s, watch=watch, prepare=prepare)
+    run = send_tcp(address, port, seconds, congestion=congestion, every_s=interval_s, watch=watch, prepare=prepare)
     return run, rates
 
 
@@ -213,9 +212,10 @@ class PacedProgram(NamedTuple):
 
 
 def pace_program(
-    law: PacingLaw, argv: Sequence[str], *, interval_s: float = _INTERVAL_S, namespace: int | None = None
+    law: PacingLaw | float, argv: Sequence[str], *, interval_s: float = _INTERVAL_S, namespace: int | None = None
 ) -> PacedProgram:
-    """Run a program, and its children, with the law at each of its TCP connections; returns when it ends.
+    """Run a program, and its children, with a law, or a fixed cap [bit/s], at each of its TCP connections; returns when
+    it ends.
 
     Its sockets are borrowed for the moment of a look (pidfd_getfd): when it closes one, the connection ends as it
     would have. A connection is found some milliseconds after it was made.
@@ -226,8 +226,10 @@ def pace_program(
         The program can't be started, or its sockets can't be reached: that takes the right to trace it.
     """
     interval = checked_number("interval_s", interval_s, "a time from 0.1 ms to 1 s", at_least=1e-4, at_most=1.0)
+    if not isinstance(law, float | int):
+        SocketPacer(law)  # compiled before the first connection
     child = start_program(namespace, argv)
-    found: dict[int, SocketPacer] = {}
+    found: dict[int, SocketPacer | None] = {}
     changes, places, scan = 0, [], 0.0
     try:
         due = time.monotonic()
@@ -242,11 +244,11 @@ def pace_program(
             time.sleep(max(due - time.monotonic(), 0.0))
     finally:
         end_program(child)
-    held = sum(int(each.values()["held"]) for each in found.values())
+    held = sum(int(each.values()["held"]) for each in found.values() if each is not None)
     return PacedProgram(child.returncode, len(found), changes, held)
 
 
-def _look(found: dict[int, SocketPacer], law: PacingLaw, pid: int, descriptor: int, now: float) -> int:
+def _look(found: dict[int, SocketPacer | None], law: PacingLaw | float, pid: int, descriptor: int, now: float) -> int:
     """One look at one descriptor of a program: 1 where a rate was set."""
     connection = _borrow(pid, descriptor)
     if connection is None:
@@ -258,11 +260,13 @@ def _look(found: dict[int, SocketPacer], law: PacingLaw, pid: int, descriptor: i
                 return 0
             cookie = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8), "little")
             if cookie not in found:
-                found[cookie] = SocketPacer(law)
-                found[cookie].start(connection)
+                rate = law if isinstance(law, float | int) else law.start_rate_bit_per_s
+                set_pacing_rate(connection, rate)  # at once: what follows may compile
+                found[cookie] = None if isinstance(law, float | int) else SocketPacer(law)
                 return 1
-            before = found[cookie].rate_bit_per_s
-            return int(found[cookie].step(connection, now, info) != before)
+            one = found[cookie]
+            before = nan if one is None else one.rate_bit_per_s
+            return int(one is not None and one.step(connection, now, info) != before)
         except OSError:  # a socket that is no TCP, or is gone by now
             return 0
 
