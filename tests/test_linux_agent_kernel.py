@@ -478,6 +478,9 @@ def test_the_unit_is_printed(tmp_path, capsys) -> None:
     text = capsys.readouterr().out
     assert "User=router\n" in text
     assert f"{tmp_path / 'S1.json'}\n" in text
+    assert "CPUSchedulingPolicy" not in text
+    assert main(["agent", str(tmp_path / "S1.json"), "--unit", "--realtime"]) == 0
+    assert "\nCPUSchedulingPolicy=fifo\n" in capsys.readouterr().out
 
 
 # --- several together ------------------------------------------------------------------------------------------------
