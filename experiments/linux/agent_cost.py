@@ -3,17 +3,20 @@
 Interfaces in a namespace of its own, one token bucket filter each, real netlink. The counters that the agent reads get
 noise added, and the dead-band is 0, so that every rate is changed in every interval, which is the most that it can
 cost. With `--peer-links N` a second agent controls N links more, and they exchange messages. Each agent is a process
-of its own, which imports what an agent does. Printed as JSON: processor time over wall time, lateness, step times,
+of its own, which imports what an agent does. With `--flood` the second one is a program that sends forged datagrams
+from its address instead, as fast as it can; `chrt -f 10` shows what an idle machine would. Printed as JSON: processor time over wall time, lateness, step times,
 changes, and resident memory as it went.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -30,6 +33,7 @@ from netctrl.linux.agent_log import AgentLog
 from netctrl.linux.agent_sockets import AgentSockets
 from netctrl.linux.agent_state import Reading, plan
 from netctrl.linux.kernel_links import KernelLinks
+from netctrl.linux.message import Echo, Kind, Message, pack
 from netctrl.linux.netlink import ROOT, RouteSocket
 from netctrl.linux.qdisc import TbfOptions
 from netctrl.model.network import Demand, Link, Network
@@ -161,6 +165,20 @@ def measure(config: AgentConfig, key: bytes, duration: float) -> dict[str, objec
     }
 
 
+def flood(config: AgentConfig, duration: float) -> None:
+    """Datagrams as a peer's, signed with another key, until the time is over."""
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    peer, end = config.peers[0], time.monotonic() + duration
+    message = Message(Kind.STATE, 1, 1, 1, 1, Echo(), ())
+    forged = pack(message, plan(config).routes[0], bytes(32))
+    with socket.socket(type=socket.SOCK_DGRAM) as here:
+        here.bind((peer.address, peer.port))
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError):
+                for _ in range(200):
+                    here.sendto(forged, (config.address, config.port))
+
+
 def main() -> None:
     """Read arguments, make a namespace, run agents in it, print what the first one cost."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -168,6 +186,7 @@ def main() -> None:
     parser.add_argument("--peer-links", type=int, default=0)
     parser.add_argument("--interval", default="10ms")
     parser.add_argument("--duration", default="20s")
+    parser.add_argument("--flood", action="store_true", help="with --peer-links")
     parser.add_argument("--run", type=Path, help="an agent's file: run it here")
     asked = parser.parse_args()
     duration = parse_duration(asked.duration)
@@ -184,8 +203,12 @@ def main() -> None:
         children = []
         for name, config in made.items():
             config.save(Path(folder) / name)
+            if children and asked.flood:
+                break
             argv = [sys.executable, __file__, "--run", str(Path(folder) / name), "--duration", asked.duration]
             children.append(subprocess.Popen(argv, stdout=None if not children else subprocess.DEVNULL))
+        if asked.flood:
+            flood(next(iter(made.values())), duration)
         for child in children:
             child.wait(timeout=duration + 60.0)
 

@@ -26,6 +26,7 @@ def agent(
     duration: Annotated[str | None, option("TIME", "stop then, as in 60s; by default at SIGTERM")] = None,
     dry_run: Annotated[bool, option("", "check file, key, rights and queues; change nothing", "--dry-run")] = False,
     unit: Annotated[bool, option("", "print a systemd unit for it instead", "--unit")] = False,
+    realtime: Annotated[bool, option("", "the unit gives it a real-time priority, for busy machines")] = False,
     user: Annotated[str, option("NAME", "whom the unit runs it as")] = "netctrl",
     log: Annotated[str | None, LOG] = None,
 ) -> int:
@@ -38,7 +39,7 @@ def agent(
         from netctrl.linux.systemd import agent_unit
 
         command = (sys.executable, "-m", "netctrl.linux", "agent")
-        return say(agent_unit(found, command, config_file=str(Path(config).absolute()), user=user))
+        return say(agent_unit(found, command, config_file=str(Path(config).absolute()), user=user, realtime=realtime))
     try:
         return _run(found, seconds, dry_run, log)
     except InvalidValue as error:  # found out when the file was held against this machine

@@ -155,7 +155,7 @@ def step(
         rates = state.wanted
     state, datagrams = _told(plan, state, now_us, rates)
     changes: tuple[tuple[int, float], ...] = ()
-    if len(plan.numbers):
+    if len(plan.numbers) and (state.falling_back or not plan.commanded):  # a command took effect when it came
         state, changes = _changes(plan, state, rates)
     return state, Decision(changes, datagrams, (*events, *quiet))
 

@@ -11,7 +11,14 @@ from netctrl.export.agent import AgentConfig
 __all__ = ["agent_unit"]
 
 
-def agent_unit(config: AgentConfig, command: Sequence[str], *, config_file: str, user: str = "netctrl") -> str:
+def agent_unit(
+    config: AgentConfig,
+    command: Sequence[str],
+    *,
+    config_file: str,
+    user: str = "netctrl",
+    realtime: bool = False,
+) -> str:
     """The text of `netctrl-agent.service`.
 
     Of the capabilities it keeps CAP_NET_ADMIN alone, which changing a queue takes; a controller, which sets no rate,
@@ -26,6 +33,8 @@ def agent_unit(config: AgentConfig, command: Sequence[str], *, config_file: str,
         Its file, as an absolute path.
     user : str
         Whom it runs as; the key must be this user's.
+    realtime : bool
+        Whether it goes before all that has no real-time priority: on a busy machine its deadlines are kept so.
 
     Raises
     ------
@@ -83,6 +92,8 @@ def agent_unit(config: AgentConfig, command: Sequence[str], *, config_file: str,
         "MemoryMax=256M",
         "TasksMax=16",
     ]
+    if realtime:  # given by systemd; the agent itself may not ask for more
+        lines += ["CPUSchedulingPolicy=fifo", "CPUSchedulingPriority=10"]
     if config.metrics_socket is not None:
         folder = config.metrics_socket.rpartition("/")[0]
         if folder == "/run/netctrl":
