@@ -1,4 +1,4 @@
-"""HFTraC and CONNET for Linux: token buckets whose rates agents set."""
+"""HFTraC and CONNET for Linux: queues whose rates agents set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from netctrl.export.tc_queue import (
 )
 from netctrl.model.artifact import ConnetDesign, HftracDesign
 from netctrl.model.network_model import NetworkModel
-from netctrl.model.queueing import TokenBucket
+from netctrl.model.queueing import HtbClass, TokenBucket
 from netctrl.units import BITS_PER_BYTE, format_quantity, unit_scale
 
 __all__ = ["Watch", "connet_on_linux", "hftrac_on_linux"]
@@ -53,7 +53,7 @@ def hftrac_on_linux(
     reference: float = 1.0,
     standing_backlog: float = 0.0,
 ) -> TcExport:
-    """A TBF at each link, and for each machine its agent's file.
+    """A queue with a rate at each link, and for each machine its agent's file.
 
     A link begins at its capacity, and goes back to it where its agent has no number: then it is a FIFO.
 
@@ -127,7 +127,7 @@ def connet_on_linux(
     watch: Watch | None = None,
     governor: bool = False,
 ) -> TcExport:
-    """A TBF at each regulator, which share the law's rate equally, and the agent's file.
+    """A queue with a rate at each regulator, which share the law's rate equally, and the agent's file.
 
     Regulators begin at their greatest rate, and go back to it where the agent has no number: they are open.
 
@@ -205,17 +205,18 @@ def _controlled(
     least: float | None = None,
     share: float = 1.0,
 ) -> tuple[TcQueue, ControlledLink]:
-    """A TBF at its greatest rate, and what an agent is told of it; rates as the Design counts."""
+    """A queue at its greatest rate, and what an agent is told of it; rates as the Design counts."""
     framing = settings.framing
     burst = default_burst(capacity * framing.growth, framing) if settings.burst is None else settings.burst
-    queue = token_bucket(interface, capacity, burst, limit, framing=framing, link=name)
+    queue = token_bucket(interface, capacity, burst, limit, framing=framing, link=name, shaper=settings.shaper)
     bucket = queue.wanted.queue if queue.wanted is not None else None
-    if not isinstance(bucket, TokenBucket):
+    if not isinstance(bucket, TokenBucket | HtbClass):
         raise InvalidValue("interface", interface, "a token bucket")
     return queue, ControlledLink(
         id=name,
         interface=interface,
         handle=HANDLE,
+        kind=settings.shaper,
         least_rate=min((_LEAST_SHARE * capacity if least is None else least) * framing.growth, bucket.rate),
         greatest_rate=bucket.rate,
         fallback_rate=bucket.rate,
@@ -233,13 +234,14 @@ def _check_nominal(name: str, nominal: float, capacity: float) -> None:
 
 def _refill(link: ControlledLink, interval_s: float) -> str:
     """A TBF's bucket is full after each change, which is rate on top of the one that was asked for."""
+    if link.kind == "htb":
+        return ""
     extra = link.burst * BITS_PER_BYTE / interval_s
     if extra <= _MUCH * link.greatest_rate:
         return ""
     return (
         f"each change fills a TBF's bucket: in every interval they add up to {format_quantity(extra, 'bit/s')} to a "
-        f"link's rate ({100.0 * extra / link.greatest_rate:.2g} % of the greatest); a wider dead-band or smaller "
-        "bursts help"
+        f"link's rate ({100.0 * extra / link.greatest_rate:.2g} % of the greatest); an HTB keeps its tokens"
     )
 
 
