@@ -88,7 +88,7 @@ def as_nobody(plan: Path, verb: str, *arguments: str | Path) -> subprocess.Compl
 
 APPLY = """
 import os, signal, sys
-from netctrl.linux.apply import applied, restore
+from netctrl.linux.apply import applied
 from netctrl.linux.log import log_to
 from netctrl.linux.netlink import RouteSocket
 from netctrl.linux.plan import plan_queues

@@ -18,11 +18,12 @@ from linux_queues import PATIENCE_S, TWO, as_nobody, between, command, ip, pairs
 from linux_support import eventually, kernel
 
 from netctrl.errors import FileError, NetctrlError
-from netctrl.linux.apply import RolledBack, applied, recover_stale, restore
+from netctrl.linux.apply import RolledBack, applied
 from netctrl.linux.netlink import ROOT, KernelRefusal, RouteSocket
 from netctrl.linux.objects import OWN_HANDLE
 from netctrl.linux.plan import plan_queues
 from netctrl.linux.record import Busy, OwnershipRecord, Store
+from netctrl.linux.restore import recover_stale, restore
 from netctrl.linux.watchdog import WATCHDOG_LOG
 from netctrl.model.queueing import InterfaceQueue, QueuePlan, TokenBucket
 

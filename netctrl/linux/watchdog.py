@@ -14,13 +14,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.log import event, log_to
 from netctrl.linux.netlink import RouteSocket
 from netctrl.linux.record import Busy, Store
+from netctrl.linux.restore import recover
 
 __all__ = ["WATCHDOG_LOG", "Watchdog", "main", "start_watchdog"]
 
@@ -87,9 +88,6 @@ def _is_ready(process: subprocess.Popen[bytes]) -> bool:
 def main(arguments: Sequence[str]) -> int:
     """Watch, and put back; the exit status says whether there is nothing left to do."""
     folder, token = arguments
-    # Here, as it imports this module; and before it watches, as files may be gone later.
-    from netctrl.linux.apply import recover
-
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     os.chdir("/")
@@ -103,7 +101,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     event("owner-gone", logging.WARNING, token=token)
     try:
-        return _put_back(store, token, recover)
+        return _put_back(store, token)
     except NetctrlError as error:
         event("watchdog-failed", logging.ERROR, why=error)
         return 1
@@ -123,7 +121,7 @@ def _released(parent: int) -> bool:
     return True
 
 
-def _put_back(store: Store, token: str, recover: Callable[[Store, RouteSocket, str], bool]) -> int:
+def _put_back(store: Store, token: str) -> int:
     end = time.monotonic() + _LOCK_S
     while True:
         try:
