@@ -11,6 +11,7 @@ from io import StringIO
 import msgspec
 import numpy as np
 import pytest
+from heard_support import Simulated, scenario
 
 import netctrl
 from netctrl.datasets import network_path
@@ -30,7 +31,6 @@ from netctrl.linux.sensor import Sensor
 from netctrl.linux.systemd import agent_unit
 from netctrl.model.network_scenario import Messages
 from netctrl.runtime.tracking import start_tracking, step_tracking
-from tests.test_heard_step import Simulated, scenario
 
 TAU = 0.01
 TAU_US = 10_000
