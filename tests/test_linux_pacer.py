@@ -319,7 +319,7 @@ class Kernel:
         return seen(segs_in=self.segments, bytes_acked=int(self.acked), unacked=flight, **told)
 
 
-@pytest.mark.parametrize("bunch", [0.0, 1e-3, 2e-3])
+@pytest.mark.parametrize("bunch", [0.0, 1e-3, 2e-3, 4e-3])
 @pytest.mark.parametrize("capacity", [20e6, 95e6, 400e6])
 def test_a_target_rtt_is_kept_however_acknowledgements_come(bunch, capacity) -> None:
     kernel_, paced = Kernel(capacity, bunch), SocketPacer(TARGET.law)
