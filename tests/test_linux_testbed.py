@@ -11,6 +11,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,35 +22,38 @@ from linux_support import bare_namespace, chain, eventually, kernel, line
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux import namespace
 from netctrl.linux.__main__ import main
-from netctrl.linux.child import start_function
+from netctrl.linux.child import Job, start_function
 from netctrl.linux.delay_line import Line, pump
 from netctrl.linux.testbed import Testbed
 from netctrl.linux.testbed_plan import FRAME, UNLIMITED, plan_testbed
 from netctrl.model.network import Link, Network
 
 
-def echo(count: int) -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
-        here.bind(("0.0.0.0", 7))
-        here.settimeout(20.0)
-        for _ in range(count):
-            here.sendto(*here.recvfrom(100))
+def echo(here: socket.socket, count: int) -> int:
+    for _ in range(count):
+        here.sendto(*here.recvfrom(100))
     return count
 
 
+@contextmanager
+def echoing(bed: Testbed, node: str, count: int) -> Iterator[Job]:
+    """Something that answers at a node; the port is held before anybody asks."""
+    with bed.inside(node), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+        here.bind(("0.0.0.0", 7))
+        here.settimeout(20.0)
+        job = bed.start(node, echo, here, count)
+    yield job
+
+
 def ask(address: str, count: int) -> list[float]:
-    """Round trips [s], asked again until the other side listens."""
+    """Round trips [s]."""
     found = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
-        here.settimeout(0.5)
-        while len(found) < count:
+        here.settimeout(20.0)
+        for number in range(count):
             began = time.monotonic()
-            here.sendto(b"%d" % len(found), (address, 7))
-            try:
-                here.recv(100)
-            except (TimeoutError, ConnectionRefusedError):
-                time.sleep(0.01)
-                continue
+            here.sendto(b"%d" % number, (address, 7))
+            here.recv(100)
             found.append(time.monotonic() - began)
     return found
 
@@ -112,9 +117,9 @@ def test_what_no_testbed_can_be_is_refused_by_name(network, burst, named) -> Non
 @kernel
 def test_a_network_in_the_kernel_has_its_queues_and_reaches_all_nodes() -> None:
     with Testbed(chain("a", "b", "c", capacity=20e6, buffer=50e3)) as bed:
-        answering = bed.start("c", echo, 3)
-        assert len(bed.run("a", ask, bed.address("c"), 3)) == 3
-        assert answering.result(20.0) == 3
+        with echoing(bed, "c", 3) as answering:
+            assert len(bed.run("a", ask, bed.address("c"), 3)) == 3
+            assert answering.result(20.0) == 3
         with bed.route_socket("b") as at_b:
             rows = {row.index: row for row in at_b.qdiscs() if row.kind == "tbf"}
         row = rows[bed.index("b->c")]
@@ -127,9 +132,9 @@ def test_a_network_in_the_kernel_has_its_queues_and_reaches_all_nodes() -> None:
 @kernel
 def test_a_delay_line_delays_one_way_and_loses_nothing() -> None:
     with Testbed(line(delay=0.05)) as bed:
-        answering = bed.start("b", echo, 20)
-        took = bed.run("a", ask, bed.address("b"), 20)
-        assert answering.result(20.0) == 20
+        with echoing(bed, "b", 20) as answering:
+            took = bed.run("a", ask, bed.address("b"), 20)
+            assert answering.result(20.0) == 20
         assert min(took) >= 0.05
 
 
@@ -138,9 +143,9 @@ def test_a_path_leads_over_its_links() -> None:
     links = [("a", "b", 0.0), ("a", "c", 0.0), ("c", "b", 0.0), ("b", "a", 0.0)]
     with Testbed(Network(links=[Link(source=s, target=t, capacity=1e8, delay=d) for s, t, d in links])) as bed:
         address = bed.path(["a->c", "c->b"])
-        answering = bed.start("b", echo, 5)
-        bed.run("a", ask, address, 5)
-        assert answering.result(20.0) == 5
+        with echoing(bed, "b", 5) as answering:
+            bed.run("a", ask, address, 5)
+            assert answering.result(20.0) == 5
         with bed.route_socket("c") as at_c:
             (row,) = [row for row in at_c.qdiscs() if row.index == bed.index("c->b") and row.kind == "tbf"]
         assert row.counters.packets == 5
