@@ -16,11 +16,11 @@ from linux_support import chain, kernel
 import netctrl
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.__main__ import main
+from netctrl.linux.paced_program import pace_program
 from netctrl.linux.pacer import (
     SO_MAX_PACING_RATE,
     RttSamples,
     SocketPacer,
-    pace_program,
     paced_transfer,
     pacing_law,
     set_pacing_rate,
