@@ -259,7 +259,8 @@ def _rows(made: TcExport, checks: tuple[CarrierCheck, ...], folder: Path) -> lis
         )
     rows.append(("files", ", ".join([*made.files, SUMMARY])))
     planned = {name.removesuffix(".plan.json") + ".tc" for name in made.files if name.endswith(".plan.json")}
-    return rows + [("then", _next(name, folder)) for name in made.files if name not in planned]
+    in_turn = sorted(made.files, key=lambda name: not name.endswith(".plan.json"))  # queues before who changes them
+    return rows + [("then", _next(name, folder)) for name in in_turn if name not in planned]
 
 
 def _next(name: str, folder: Path) -> str:

@@ -30,6 +30,7 @@ from netctrl.units import BITS_PER_BYTE, format_quantity, unit_scale
 
 __all__ = ["Watch", "connet_on_linux", "hftrac_on_linux"]
 
+METRICS_FOLDER = "/run/netctrl-agents"
 _LEAST_SHARE = 1e-3  # of a link's capacity: without any rate nothing is ever heard of its queue
 _REGULATOR_FRAMES = 20  # small queues make regulators smooth (docs/linux-export.md)
 _MUCH = 0.01
@@ -91,7 +92,7 @@ def hftrac_on_linux(
         key_file=places.key_file,
         dead_band=settings.dead_band,
     )
-    files = {f"{name}.agent.json": config.to_json() for name, config in configs.items()}
+    files = {f"{name}.agent.json": _with_metrics(config).to_json() for name, config in configs.items()}
     for place, links in made:
         title = "HFTraC: links at their capacity, until an agent sets their rates"
         files |= queue_files(place.name, [queue for queue, _ in links], title)
@@ -192,7 +193,7 @@ def connet_on_linux(
     )
     queues = [queue for queue, _ in made]
     files = queue_files(place.name, queues, "CONNET: regulators open, until an agent sets their rates")
-    files[f"{place.name}.agent.json"] = config.to_json()
+    files[f"{place.name}.agent.json"] = _with_metrics(config).to_json()
     return TcExport(files, _figures(queues), _once([_refill(entry, law.interval_s) for _, entry in made]))
 
 
@@ -224,6 +225,11 @@ def _controlled(
         limit=bucket.limit,
         share=share,
     )
+
+
+def _with_metrics(config: AgentConfig) -> AgentConfig:
+    """Where `curl --unix-socket` finds them, beside those of other agents."""
+    return msgspec.structs.replace(config, metrics_socket=f"{METRICS_FOLDER}/{config.name}.sock")
 
 
 def _check_nominal(name: str, nominal: float, capacity: float) -> None:
