@@ -191,13 +191,13 @@ class ArxPacer
     }
 
   private:
-    /// Eq. (1), of the entries first to before last.
-    double Predicted(std::size_t first, std::size_t last) const
+    /// Eq. (1), of `count` parameters and past values from these places on.
+    double Predicted(std::size_t theta, std::size_t phi, std::size_t count) const
     {
         double total = 0.0;
-        for (std::size_t i = first; i < last; ++i)
+        for (std::size_t i = 0; i < count; ++i)
         {
-            total += m_theta[i] * m_phi[i];
+            total += m_theta[theta + i] * m_phi[phi + i];
         }
         return total;
     }
@@ -239,7 +239,7 @@ class ArxPacer
     /// Eqs. (1), (2), (4) and (6), and the histories moved on by this RTT.
     void Learn(double rtt)
     {
-        const double prediction = Predicted(0, m_k);
+        const double prediction = Predicted(0, 0, m_k);
         double step = m_law.step;
         if (m_law.normalised)
         {
@@ -280,8 +280,8 @@ class ArxPacer
     /// Eqs. (7) and (8), the bounds, and the rate of before where there is no number.
     double Decide(double b1)
     {
-        double rttAtZero = Predicted(0, m_p);
-        rttAtZero += Predicted(m_p + 1, m_k);
+        double rttAtZero = Predicted(0, 0, m_p);
+        rttAtZero += Predicted(m_p + 1, m_p, m_k - m_p - 1); // the newest rate so far will be the one before
         double free = kNone;
         if (b1 != 0.0 && m_meanRate != 0.0)
         {
