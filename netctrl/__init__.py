@@ -13,6 +13,9 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "ArcDesign": "netctrl.model.artifact",
     "ConnetDesign": "netctrl.model.artifact",
+    "BottleneckFlow": "netctrl.model.bottleneck_scenario",
+    "BottleneckResult": "netctrl.model.bottleneck_result",
+    "BottleneckScenario": "netctrl.model.bottleneck_scenario",
     "CubicFlow": "netctrl.sim.pacing_run",
     "DelayLoop": "netctrl.model.loop",
     "FabricResult": "netctrl.model.fabric_result",
@@ -71,6 +74,7 @@ _PUBLIC = {
     "pareto_front": "netctrl.sim.tune",
     "piecewise_law": "netctrl.mpc.piecewise",
     "read_design": "netctrl.model.artifact",
+    "read_bottleneck_scenario": "netctrl.model.bottleneck_scenario",
     "read_fifo_scenario": "netctrl.model.fifo_scenario",
     "read_fabric_scenario": "netctrl.model.fabric_scenario",
     "read_model": "netctrl.model.identified",

@@ -1,5 +1,5 @@
-"""Paced flows and their peers through one bottleneck as a program for stock ns-3: fixed files from the templates and two
-made here.
+"""Paced flows and their peers at a bottleneck as a program for stock ns-3: fixed files from the templates and two made
+here.
 
 Rendering is pure; `netctrl.export.ns3_pacing_run` compiles and runs what it gives.
 """
@@ -14,7 +14,8 @@ from netctrl.export._ns3_queues import settings_initializer
 from netctrl.export.ns3 import check_capacity, socket_buffer
 from netctrl.model.artifact import PacingDesign, Provenance
 from netctrl.model.bottleneck_scenario import BottleneckFlow, BottleneckScenario
-from netctrl.model.gain import ArxPacer, PacingLaw
+from netctrl.model.gain import ArxPacer, PacingLaw, TargetRttPacer
+from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["FIXED_FILES", "SHARED_FILES", "render"]
 
@@ -94,7 +95,7 @@ def _check(scenario: BottleneckScenario, law: PacingLaw | None) -> None:
     check_capacity("bottleneck", scenario.bottleneck, size)
     if not size <= scenario.buffer < _MOST_BUFFER:
         raise InvalidValue("buffer", scenario.buffer, f"{size:g} (a packet) to {_MOST_BUFFER - 1} bytes")
-    packets = scenario.bottleneck * scenario.duration / (8.0 * size)
+    packets = scenario.bottleneck * scenario.duration / (BITS_PER_BYTE * size)
     if packets > _MOST_RTTS:
         takes = f"a time in which the bottleneck sends at most {_MOST_RTTS} packets: each has a sample of its RTT"
         raise InvalidValue("duration", scenario.duration, takes)
@@ -200,7 +201,7 @@ def _seconds(name: str, seconds: float) -> str:
 
 
 def _certificate(design: PacingDesign) -> list[str]:
-    proof = design.certificate
+    proof, asked = design.certificate, design.inputs
     numbers = {
         "kSampling": (proof.sampling_s, "between two rates [s]"),
         "kFreezesBelow": (proof.freeze_below_s, "d*, a deviation of the predicted RTT [s]"),
@@ -210,8 +211,8 @@ def _certificate(design: PacingDesign) -> list[str]:
         "kIntervalMargin": (proof.interval_margin, "factor by which rates may come later"),
     }
     lines = [
-        f"/// Why the law can be trusted, at {design.inputs.bottleneck_bit_per_s:g} bit/s and {design.inputs.rtt_s:g} s:"
-        " the certificate of the Design.",
+        f"/// Why the law can be trusted, at {asked.bottleneck_bit_per_s:g} bit/s and {asked.rtt_s:g} s: the",
+        "/// certificate of the Design.",
         "namespace design",
         "{",
         f"inline constexpr const char* kStatus = {string(str(proof.status))};",
