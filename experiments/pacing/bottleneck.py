@@ -29,6 +29,8 @@ from netctrl.model.gain import PacingLaw
 from netctrl.model.network_result import estimate
 from netctrl.model.provenance import provenance
 from netctrl.model.queue import CodelQueue
+from netctrl.sim.pacing_run import PacedFlow, simulate_pacing
+from netctrl.units import BITS_PER_BYTE
 
 RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
 NAME = "pacing-ns3"
@@ -169,22 +171,65 @@ def run_study(seeds: Sequence[int], jobs: int) -> None:
 
 
 def table(point: str) -> pd.DataFrame:
-    """Means over seeds with half-widths of 95 % intervals, a row a scheme."""
-    found = kept()
-    if found is None or not (found.point == point).any():
-        raise FileNotFoundError(f"no runs are kept: python experiments/full.py {NAME}")
+    """Means over seeds with half-widths of 95 % intervals, a row a scheme: Mbit/s, ms and %."""
     rows = []
     for scheme in SCHEMES:
-        chosen = found[(found.point == point) & (found.scheme == scheme)]
+        chosen = _chosen(point, scheme)
         cells: dict[str, Any] = {"scheme": scheme, "seeds": len(chosen)}
-        for name, unit in (
-            ("throughput_bit_per_s", 1e6),
-            ("throughput_std_bit_per_s", 1e6),
-            ("rtt_mean_s", 1e-3),
-            ("rtt_99_s", 1e-3),
-            ("sent_again", 1e-2),
-        ):
-            middle = estimate(chosen[name].to_numpy() / unit)
-            cells |= {name: middle.mean, f"{name}_half_width": middle.half_width}
+        for column, unit in _SHOWN.items():
+            middle = estimate(chosen[column].to_numpy() / unit)
+            cells |= {column: middle.mean, f"{column}_half_width": middle.half_width}
         rows.append(cells)
     return pd.DataFrame(rows)
+
+
+_SHOWN = {
+    "throughput_bit_per_s": 1e6,
+    "throughput_std_bit_per_s": 1e6,
+    "rtt_mean_s": 1e-3,
+    "rtt_99_s": 1e-3,
+    "sent_again": 1e-2,
+}
+
+
+def _chosen(point: str, scheme: str) -> pd.DataFrame:
+    found = kept()
+    if found is not None:
+        found = found[(found.point == point) & (found.scheme == scheme)]
+    if found is None or found.empty:
+        raise FileNotFoundError(f"{scheme} at {point} isn't kept: python experiments/full.py {NAME}")
+    return found
+
+
+def beside_fluid(point: str) -> dict[str, float]:
+    """The target-RTT law in ns-3 and in the fluid, whose capacity is what cross traffic leaves on average: utilization
+    of it, and mean queueing delay [s]."""
+    link, law = POINTS[point], SCHEMES["target RTT"].law(POINTS[point].bottleneck)
+    if law is None:
+        raise TypeError("the target-RTT scheme has a law")
+    left = link.bottleneck - link.cross
+    wires = BITS_PER_BYTE * link.packet_size / link.bottleneck
+    flow = PacedFlow(law, rtt_s=link.rtt + wires)
+    fluid = simulate_pacing([flow], left, link.buffer, link.duration, bin_s=link.bin)
+    late = fluid.time_s - link.bin >= link.warm_up
+    packets = _chosen(point, "target RTT")
+    return {
+        "fluid utilization": float(fluid.throughput[0, late].mean() / left),
+        "ns-3 utilization": float(packets.throughput_bit_per_s.mean() / left),
+        "fluid delay": float(fluid.delay_s[late].mean()),
+        "ns-3 delay": float(packets.delay_mean_s.mean()),
+    }
+
+
+def main() -> None:
+    """Prints all tables as Markdown."""
+    for point in POINTS:
+        print(f"\n{point}\n\n| | Mbit/s | its deviation | RTT ms | 99 % ms | sent again % |\n|---|---|---|---|---|---|")
+        for row in table(point).to_dict("records"):
+            cells = [f"{row[name]:.4g} ± {row[f'{name}_half_width'] or 0.0:.2g}" for name in _SHOWN]
+            print(f"| {row['scheme']} | {' | '.join(cells)} |")
+        print({name: float(f"{value:.4g}") for name, value in beside_fluid(point).items()})
+
+
+if __name__ == "__main__":
+    main()

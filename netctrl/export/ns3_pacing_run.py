@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from netctrl.errors import NetctrlError
+from netctrl.export._cpp import nanoseconds
 from netctrl.export.ns3_run import Ns3, execute, read_table
 from netctrl.model.artifact import Provenance
 from netctrl.model.bottleneck_result import BottleneckResult
@@ -63,7 +64,7 @@ def run_bottleneck(
 
 def _read(folder: Path, scenario: BottleneckScenario, simulator: str, provenance: Provenance) -> BottleneckResult:
     n, seed = len(scenario.flows), scenario.seed
-    K = int(scenario.duration / scenario.bin * (1.0 + 1e-12))
+    K = (nanoseconds("duration", scenario.duration) + 1) // nanoseconds("bin", scenario.bin)
     series = read_table(folder / f"series-{seed}.csv", _LINK_COLUMNS + _FLOW_COLUMNS * n)
     if len(series) != K:
         raise ValueError(f"series-{seed}.csv has {len(series)} bins, not {K}")

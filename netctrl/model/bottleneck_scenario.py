@@ -36,8 +36,7 @@ FlowKind = Literal["paced", "cap", "htcp", "cubic", "bbr", "reno"]
 _MOST_FLOWS = 1000
 _MOST_BINS = 1e6
 _LEAST_BUFFER = 30e3
-_DESIGN_S = 60.0
-_DESIGN_RTTS = 1200.0
+_DESIGN_S, _DESIGN_RTTS, _DESIGN_PACKETS = 60.0, (50.0, 1200.0), 3e6
 
 
 def _kind(field: str, value: object) -> str:
@@ -83,7 +82,7 @@ class BottleneckScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     rtt: Duration = 0.02
     """Propagation there and back: packets' times on the wires come to it."""
     flows: tuple[BottleneckFlow, ...] = (BottleneckFlow(kind="paced"),)
-    cross: Rate | float = 0.0
+    cross: Rate = 0.0
     """Poisson packets beside the flows."""
     packet_size: Size = 1500.0
     """With IP and TCP headers."""
@@ -120,9 +119,11 @@ class BottleneckScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 def design_bottleneck(bottleneck_bit_per_s: float, rtt_s: float, packet_size_bytes: float) -> BottleneckScenario:
-    """The bottleneck of a Design's certificate, a buffer of one bandwidth-delay product, and one paced flow."""
+    """The bottleneck of a Design's certificate, a buffer of one bandwidth-delay product, and one paced flow; for 60 s,
+    1200 round trips or 3 million packets, whichever is least, but 50 round trips."""
     buffer = max(bottleneck_bit_per_s * rtt_s / BITS_PER_BYTE, _LEAST_BUFFER)
-    lasts = min(_DESIGN_S, _DESIGN_RTTS * rtt_s) if rtt_s > 0.0 else _DESIGN_S
+    packets_s = _DESIGN_PACKETS * BITS_PER_BYTE * packet_size_bytes / bottleneck_bit_per_s
+    lasts = max(min(_DESIGN_S, _DESIGN_RTTS[1] * rtt_s, packets_s), _DESIGN_RTTS[0] * rtt_s)
     return BottleneckScenario(
         name="bottleneck of the design",
         bottleneck=bottleneck_bit_per_s,
