@@ -64,7 +64,7 @@ def run_bottleneck(
 
 def _read(folder: Path, scenario: BottleneckScenario, simulator: str, provenance: Provenance) -> BottleneckResult:
     n, seed = len(scenario.flows), scenario.seed
-    K = (nanoseconds("duration", scenario.duration) + 1) // nanoseconds("bin", scenario.bin)
+    K = nanoseconds("duration", scenario.duration) // nanoseconds("bin", scenario.bin)
     series = read_table(folder / f"series-{seed}.csv", _LINK_COLUMNS + _FLOW_COLUMNS * n)
     if len(series) != K:
         raise ValueError(f"series-{seed}.csv has {len(series)} bins, not {K}")
