@@ -213,12 +213,14 @@ def _chosen(point: str, scheme: str) -> pd.DataFrame:
 
 def beside_fluid(point: str) -> dict[str, float]:
     """The target-RTT law in ns-3 and in the fluid, whose capacity is what cross traffic leaves on average: utilization
-    of it, and mean queueing delay [s]."""
+    of it, and mean RTT above that of an idle link [s]."""
     link, law = POINTS[point], SCHEMES["target RTT"].law(POINTS[point].bottleneck)
     if law is None:
         raise TypeError("the target-RTT scheme has a law")
     left = link.bottleneck - link.cross
-    wires = BITS_PER_BYTE * link.packet_size / link.bottleneck
+    # A packet and its acknowledgement on the access line, ten times as fast as the bottleneck, and the packet there.
+    access = max(10.0 * link.bottleneck, 1e9)
+    wires = BITS_PER_BYTE * (link.packet_size / link.bottleneck + (link.packet_size + 86.0) / access)
     flow = PacedFlow(law, rtt_s=link.rtt + wires)
     fluid = simulate_pacing([flow], left, link.buffer, link.duration, bin_s=link.bin)
     late = fluid.time_s - link.bin >= link.warm_up
@@ -227,7 +229,8 @@ def beside_fluid(point: str) -> dict[str, float]:
         "fluid utilization": float(fluid.throughput[0, late].mean() / left),
         "ns-3 utilization": float(packets.throughput_bit_per_s.mean() / left),
         "fluid delay": float(fluid.delay_s[late].mean()),
-        "ns-3 delay": float(packets.delay_mean_s.mean()),
+        "ns-3 delay": float(packets.rtt_mean_s.mean() - flow.rtt_s),
+        "packet time": BITS_PER_BYTE * link.packet_size / link.bottleneck,
     }
 
 

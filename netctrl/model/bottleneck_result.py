@@ -51,7 +51,7 @@ class BottleneckSummary(_Record, frozen=True):
     utilization: float
     """By the flows, without cross traffic."""
     delay_mean_s: float
-    """Of packets in the queue, cross traffic's among them, mean over bins."""
+    """Of packets in the queue, cross traffic's among them and without the device behind it, mean over bins."""
     queue_most_bytes: float
     dropped_bytes: float
     """In the queue, cross traffic's among them."""
@@ -71,7 +71,8 @@ class BottleneckResult:
     time_s : ndarray, shape (K,)
         Ends of bins.
     delay_s : ndarray, shape (K,)
-        Mean time in the queue of packets that left it in a bin; 0 where none did.
+        Mean time in the queue of packets that left it in a bin, without the device behind it, which holds a packet and
+        sends another; 0 where none did.
     queue_bytes : ndarray, shape (K,)
         The longest queue.
     dropped_bytes : ndarray, shape (K,)
