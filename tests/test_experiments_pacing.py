@@ -67,3 +67,23 @@ def stored(study) -> pd.DataFrame:
 def test_five_seeds_of_each_point_and_scheme_are_stored(study):
     assert study.missing(study.SEEDS) == []
     assert len(stored(study)) == len(study.CASES) * len(study.SEEDS)
+
+
+def test_the_target_s_rtt_is_below_bbr_s_at_97_percent_of_its_throughput(study):
+    """At all points with cross traffic, intervals apart; without, BBR's mean RTT is the lower one by less than 1 %."""
+    for point, scenario in study.POINTS.items():
+        rows = study.table(point).set_index("scheme")
+        ours, bbr = rows.loc["target RTT"], rows.loc["BBR"]
+        assert ours.throughput_bit_per_s >= 0.97 * bbr.throughput_bit_per_s
+        assert ours.rtt_99_s + ours.rtt_99_s_half_width < bbr.rtt_99_s - bbr.rtt_99_s_half_width
+        if scenario.cross > 0.0:
+            assert ours.rtt_mean_s + ours.rtt_mean_s_half_width < bbr.rtt_mean_s - bbr.rtt_mean_s_half_width
+        else:
+            assert 0.0 < ours.rtt_mean_s - bbr.rtt_mean_s < 0.01 * bbr.rtt_mean_s
+
+
+def test_the_fluid_has_the_same_throughput_and_delay(study):
+    for point in study.POINTS:
+        both = study.beside_fluid(point)
+        assert both["ns-3 utilization"] == pytest.approx(both["fluid utilization"], abs=2e-3)
+        assert 0.0 < both["ns-3 delay"] - both["fluid delay"] < both["packet time"]
