@@ -400,6 +400,7 @@ class TargetPacer
     static constexpr double kCubicBeta = 0.7;
     static constexpr double kCubicMost = 1.5; ///< times what is in flight
     static constexpr double kSeen = 1.002;    ///< times the least RTT
+    static constexpr double kRise = 1.001;    ///< times the least RTT, from drain to drain, beside others
     static constexpr double kKept = 0.25;     ///< of the greatest delivered rate of the last two periods
     static constexpr double kBits = 8.0;
 
@@ -487,7 +488,9 @@ class TargetPacer
         m_foreign = foreign;
         if (!foreign)
         {
-            m_least = std::min(m_lowest, m_lowestBefore);
+            // Over long pipes Cubic's queue grows by less from drain to drain than would be noticed.
+            const double most = m_law.competitive ? kRise * m_least : kForever;
+            m_least = std::min(std::min(m_lowest, m_lowestBefore), most);
         }
         m_lowestBefore = m_lowest;
         m_highestRateBefore = m_highestRate;
