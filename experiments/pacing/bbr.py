@@ -12,7 +12,7 @@ import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
 from msgspec.structs import replace
-from pacing.bottleneck import BLUE, GREEN, ORANGE, RED, TARGET, by_second, grid
+from pacing.paper_link import BLUE, GREEN, ORANGE, RED, TARGET, by_second, grid
 
 import netctrl
 from netctrl.sim.pacing_flows import PacingFlow

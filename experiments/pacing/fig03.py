@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
-from pacing.bottleneck import (
+from pacing.paper_link import (
     AT_CAP,
     BLUE,
     BUFFER,

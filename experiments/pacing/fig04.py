@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
-from pacing.bottleneck import (
+from pacing.paper_link import (
     BLUE,
     CAPACITY,
     CASES,
@@ -24,7 +24,7 @@ from pacing.bottleneck import (
     grid,
     run,
 )
-from pacing.bottleneck import means as means_of
+from pacing.paper_link import means as means_of
 
 import netctrl
 

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
-from pacing.bottleneck import (
+from pacing.fig02 import fit, predictions
+from pacing.paper_link import (
     BLUE,
     CAP,
     CAPACITY,
@@ -27,7 +28,6 @@ from pacing.bottleneck import (
     paper_flow,
     run,
 )
-from pacing.fig02 import fit, predictions
 
 import netctrl
 from netctrl.ident.recursive import nlms_step
