@@ -1,0 +1,43 @@
+"""Netlink's attributes, type-length-value: packed and read. Bytes in, bytes out."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+__all__ = ["attribute", "attributes", "nested"]
+
+_HEAD = struct.Struct("=HH")
+_TYPE_MASK = 0x3FFF  # the two upper bits are flags: nested, and net byte order
+_NESTED = 0x8000
+
+
+def attribute(kind: int, payload: bytes) -> bytes:
+    """One attribute, padded to four bytes."""
+    length = _HEAD.size + len(payload)
+    return _HEAD.pack(length, kind) + payload + bytes(-length % 4)
+
+
+def nested(kind: int, *inside: bytes) -> bytes:
+    """An attribute that holds attributes."""
+    return attribute(kind | _NESTED, b"".join(inside))
+
+
+def attributes(content: bytes | memoryview, start: int = 0, stop: int | None = None) -> dict[int, bytes]:
+    """Payloads by type; of a type that comes more than once the last.
+
+    Raises
+    ------
+    ValueError
+        Lengths that don't fit together.
+    """
+    return dict(_walk(content, start, len(content) if stop is None else stop))
+
+
+def _walk(content: bytes | memoryview, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    while start + _HEAD.size <= stop:
+        length, kind = _HEAD.unpack_from(content, start)
+        if length < _HEAD.size or start + length > stop:
+            raise ValueError(f"attribute {kind & _TYPE_MASK} of {length} bytes at {start} ends after {stop}")
+        yield kind & _TYPE_MASK, bytes(content[start + _HEAD.size : start + length])
+        start += (length + 3) & ~3

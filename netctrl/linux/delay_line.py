@@ -1,0 +1,97 @@
+"""Delay lines in user space, for kernels without netem: packets pass a TUN device and come back a fixed time later."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import struct
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from netctrl.errors import NetctrlError
+from netctrl.units import NANOSECOND
+
+__all__ = ["Line", "open_tun", "pump"]
+
+_DEVICE = "/dev/net/tun"
+_TUNSETIFF = 0x400454CA
+_IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
+_LARGEST = 65536
+_AT_ONCE = 64  # packets read from one line before the others, and what is due, have their turn
+_PR_SET_TIMERSLACK = 29
+
+
+class Line(NamedTuple):
+    """One delay line: the descriptor of its TUN device, and how late packets come back [s]."""
+
+    descriptor: int
+    delay_s: float
+
+
+def open_tun(name: str) -> int:
+    """A new TUN device in the calling thread's namespace, as its non-blocking descriptor: it goes when that is closed.
+
+    Raises
+    ------
+    NetctrlError
+        No TUN here, no privilege (CAP_NET_ADMIN), or a name that is taken.
+    """
+    try:
+        descriptor = os.open(_DEVICE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise NetctrlError(f"{_DEVICE}: {error.strerror}; a delay line needs the kernel's TUN (CONFIG_TUN)") from None
+    try:
+        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI))
+    except OSError as error:
+        os.close(descriptor)
+        raise NetctrlError(f"TUN device {name!r}: {error.strerror}; needs CAP_NET_ADMIN, and a free name") from None
+    return descriptor
+
+
+def pump(lines: Sequence[Line]) -> None:
+    """Send back what comes from each line, its delay later, in order; runs until it is killed.
+
+    A packet's time counts from when it is read: lateness of this process adds to its delay. One that the device
+    doesn't take (it is down) is dropped.
+    """
+    _fine_timers()
+    waiting: dict[int, deque[tuple[int, bytes]]] = {line.descriptor: deque() for line in lines}
+    delays = [(line.descriptor, round(line.delay_s / NANOSECOND)) for line in lines]
+    by_descriptor = dict(delays)
+    descriptors = [line.descriptor for line in lines]
+    now = time.monotonic_ns
+    while True:
+        due = min((queue[0][0] for queue in waiting.values() if queue), default=None)
+        timeout = None if due is None else max(due - now(), 0) * NANOSECOND
+        ready, _, _ = select.select(descriptors, (), (), timeout)
+        for descriptor in ready:
+            _take(descriptor, waiting[descriptor], by_descriptor[descriptor])
+        for descriptor, queue in waiting.items():
+            while queue and queue[0][0] <= now():
+                _give(descriptor, queue.popleft()[1])
+
+
+def _take(descriptor: int, queue: deque[tuple[int, bytes]], delay: int) -> None:
+    for _ in range(_AT_ONCE):
+        try:
+            packet = os.read(descriptor, _LARGEST)
+        except BlockingIOError:
+            return
+        queue.append((time.monotonic_ns() + delay, packet))
+
+
+def _give(descriptor: int, packet: bytes) -> None:
+    try:
+        os.write(descriptor, packet)
+    except OSError:  # the device is down, or has no room: a wire would lose it too
+        return
+
+
+def _fine_timers() -> None:
+    """Sleeps end on time: the kernel's usual slack is 50 us."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)

@@ -1,0 +1,170 @@
+"""Network namespaces of a process: made, entered, named for people, and gone when their owner is, however it ends.
+
+A namespace lives as long as something holds it: here a descriptor of the owner's, so that the kernel removes it, with
+its interfaces, after a crash too. A name is a mount and would outlive its owner; it holds the owner's pid and start
+time, so that the next one can tell what is left over.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import signal
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from netctrl.errors import NetctrlError
+
+__all__ = [
+    "NAMES",
+    "PREFIX",
+    "bind_to_parent",
+    "clean_leftovers",
+    "enter",
+    "inside",
+    "leftovers",
+    "make_namespace",
+    "name_namespace",
+    "namespace_name",
+    "start_time",
+    "unname_namespace",
+]
+
+PREFIX = "netctrl-"
+NAMES = Path("/run/netns")
+"""Where `ip netns` looks for names."""
+
+_CLONE_NEWNET = 0x40000000
+_MS_BIND = 0x1000
+_MNT_DETACH = 2
+_PR_SET_PDEATHSIG = 1
+_NEEDS = {
+    errno.EPERM: "CAP_SYS_ADMIN is missing: run as root, or give this process that capability",
+    errno.EINVAL: "this kernel has no network namespaces (CONFIG_NET_NS)",
+}
+_NAME = re.compile(re.escape(PREFIX) + r"(\d+)-(\d+)-.+")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def make_namespace() -> int:
+    """A new network namespace, as a descriptor that holds it; the caller's own is left alone.
+
+    Raises
+    ------
+    NetctrlError
+        Missing privilege, or a kernel without namespaces.
+    """
+    made: list[int | NetctrlError] = []
+
+    def make() -> None:  # in a thread that ends: nothing has to be entered again afterwards
+        try:
+            _call("unshare", _CLONE_NEWNET)
+            made.append(os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
+        except NetctrlError as error:
+            made.append(error)
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    if isinstance(made[0], NetctrlError):
+        raise made[0]
+    return made[0]
+
+
+@contextmanager
+def inside(namespace: int) -> Generator[None]:
+    """The calling thread is in the namespace: sockets it opens, and children it starts, stay there."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        enter(namespace)
+        try:
+            yield
+        finally:
+            enter(home)
+    finally:
+        os.close(home)
+
+
+def enter(namespace: int) -> None:
+    """Put the calling thread into a namespace, to stay there."""
+    _call("setns", namespace, _CLONE_NEWNET)
+
+
+def bind_to_parent(parent: int) -> None:
+    """In a child: be killed when the thread of `parent` (its pid) that started it ends, however that happens."""
+    _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:  # it ended before
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def start_time(pid: int) -> int | None:
+    """When a process started, in ticks since boot: with the pid, who it is. None: there is none, or it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()  # a name may hold blanks and parentheses
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def namespace_name(node: str) -> str:
+    """Of this process's namespace for a node."""
+    return f"{PREFIX}{os.getpid()}-{start_time(os.getpid())}-{re.sub(r'[^A-Za-z0-9_.-]', '_', node)}"
+
+
+def name_namespace(namespace: int, name: str) -> None:
+    """Show a namespace to `ip netns`, under a name."""
+    NAMES.mkdir(mode=0o755, parents=True, exist_ok=True)
+    place = NAMES / name
+    try:
+        place.touch(mode=0o444, exist_ok=False)
+    except FileExistsError:
+        raise NetctrlError(
+            f"{place} exists already; `python -m netctrl.linux testbed --clean` removes leftovers"
+        ) from None
+    source = f"/proc/self/fd/{namespace}".encode()
+    try:
+        _call("mount", source, os.fsencode(place), b"none", _MS_BIND, None)
+    except NetctrlError:
+        place.unlink()
+        raise
+
+
+def unname_namespace(name: str) -> None:
+    """Take a name away; without one nothing happens."""
+    place = NAMES / name
+    with suppress(NetctrlError):  # the mount may never have been made
+        _call("umount2", os.fsencode(place), _MNT_DETACH)
+    place.unlink(missing_ok=True)
+
+
+def leftovers() -> list[str]:
+    """Names whose owner is gone, which nobody else will take away."""
+    if not NAMES.is_dir():
+        return []
+    found = []
+    for name in sorted(place.name for place in NAMES.iterdir()):
+        match = _NAME.fullmatch(name)
+        if match and start_time(int(match[1])) != int(match[2]):
+            found.append(name)
+    return found
+
+
+def clean_leftovers() -> Sequence[str]:
+    """Remove them; returns which. Names of living owners, and of others than netctrl, are left alone."""
+    found = leftovers()
+    for name in found:
+        unname_namespace(name)
+    return found
+
+
+def _call(name: str, *arguments: object) -> None:
+    """A function of libc, its error as a sentence."""
+    if getattr(_libc, name)(*arguments) == 0:
+        return
+    number = ctypes.get_errno()
+    raise NetctrlError(f"{name} failed: {os.strerror(number)}; {_NEEDS.get(number, 'nothing was changed')}")

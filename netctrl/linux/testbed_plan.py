@@ -1,0 +1,182 @@
+"""A network record as namespaces, interfaces, addresses and routes: what the testbed builds, worked out beforehand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from ipaddress import IPv4Address
+
+from netctrl.errors import InvalidValue, checked_number
+from netctrl.model.network import Link, Network
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["FRAME", "Route", "TestbedPlan", "Wire", "plan_testbed"]
+
+FRAME = 1514
+"""Of 1500 bytes with its Ethernet header, as tbf counts it [byte]."""
+
+UNLIMITED = 2**30
+"""A buffer of null, in bytes: more than any run fills."""
+
+_BURST_S = 0.5e-3  # two frames and what this time brings: a late timer loses no capacity, and bursts stay short
+_MOST_NODES, _MOST_LINKS = 250, 4000
+_MOST_RATE = 34e9  # bit/s: tbf's table of 32-bit bytes a second
+_NAME_LENGTH = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """One link, as the testbed has it: a veth whose egress at `link.source` is shaped by tbf."""
+
+    link: Link
+    interface: str
+    """At `link.source`: its root qdisc is the link's tbf."""
+    peer: str
+    """At `link.target`: where the link's packets arrive."""
+    address: str
+    """Of `interface`."""
+    next_hop: str
+    """Of `peer`."""
+    burst_bytes: int
+    limit_bytes: int
+    delay_line: str | None
+    """TUN device at `link.target` that packets pass; None of a link without delay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """At a node: what goes to another takes this link."""
+
+    node: str
+    target: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class TestbedPlan:
+    """What is built for a network."""
+
+    __test__ = False  # the name is no test's
+
+    network: Network
+    addresses: Mapping[str, str]
+    """Of nodes, by id: on their loopback, whatever link packets come by."""
+    wires: Mapping[str, Wire]
+    """By id of link."""
+    pairs: tuple[tuple[str, str | None], ...]
+    """Ids of links that are the two directions of one veth; None: nothing is shaped that way, and no route takes it."""
+    routes: tuple[Route, ...]
+    """Shortest paths by delay, then by number of links."""
+
+
+def plan_testbed(network: Network, *, burst_bytes: Mapping[str, float] | float | None = None) -> TestbedPlan:
+    """What a network becomes: one namespace a node, one veth for a link and its reverse, tbf on each direction.
+
+    Parameters
+    ----------
+    network : Network
+    burst_bytes : float or mapping of link id to float, optional
+        Of tbf, at least a frame of 1514 bytes; by default two, and what half a millisecond brings.
+
+    Raises
+    ------
+    InvalidValue
+        Too many nodes or links, a capacity beyond tbf's, a buffer below a frame, or a burst for no link.
+    """
+    if len(network.nodes) > _MOST_NODES:
+        raise InvalidValue("network", f"{len(network.nodes)} nodes", f"at most {_MOST_NODES} nodes for a testbed")
+    if len(network.links) > _MOST_LINKS:
+        raise InvalidValue("network", f"{len(network.links)} links", f"at most {_MOST_LINKS} links for a testbed")
+    bursts = _bursts(network, burst_bytes)
+    pairs = tuple(_pairs(network))
+    names = _names([each.id for each in network.links])
+    wires: dict[str, Wire] = {}
+    links = {each.id: each for each in network.links}
+    for number, (one, other) in enumerate(pairs):
+        here, there = (str(IPv4Address("10.128.0.0") + 2 * number + end) for end in (0, 1))
+        name = names[one]
+        back = f"{name[: _NAME_LENGTH - 2]}.b" if other is None else names[other]
+        wires[one] = _wire(links[one], name, back, here, there, bursts[one], number)
+        if other is not None:
+            wires[other] = _wire(links[other], back, name, there, here, bursts[other], number)
+    return TestbedPlan(
+        network=network,
+        addresses={node.id: f"10.0.{number}.1" for number, node in enumerate(network.nodes, start=1)},
+        wires={each.id: wires[each.id] for each in network.links},
+        pairs=pairs,
+        routes=tuple(_routes(network)),
+    )
+
+
+def _wire(link: Link, name: str, peer: str, address: str, next_hop: str, burst: int, number: int) -> Wire:
+    limit = UNLIMITED if link.buffer is None else int(link.buffer)
+    if limit < FRAME:
+        raise InvalidValue(f"links.{link.id}.buffer", link.buffer, f"at least a frame of {FRAME} bytes, or null")
+    if link.capacity > _MOST_RATE:
+        raise InvalidValue(f"links.{link.id}.capacity", link.capacity, f"at most {_MOST_RATE:g} bit/s, for tbf")
+    line = f"{peer[: _NAME_LENGTH - 2]}.d" if link.delay > 0.0 else None
+    return Wire(link, name, peer, address, next_hop, burst, limit, line)
+
+
+def _bursts(network: Network, asked: Mapping[str, float] | float | None) -> dict[str, int]:
+    bursts = {each.id: int(2 * FRAME + _BURST_S * each.capacity / BITS_PER_BYTE) for each in network.links}
+    takes = f"at least a frame of {FRAME} bytes"
+    if isinstance(asked, Mapping):
+        for name, size in asked.items():
+            if name not in bursts:
+                raise InvalidValue("burst_bytes", name, f"ids of links; there are {', '.join(bursts)}")
+            bursts[name] = int(checked_number(f"burst_bytes.{name}", size, takes, at_least=FRAME, at_most=2**31))
+    elif asked is not None:
+        bursts = dict.fromkeys(bursts, int(checked_number("burst_bytes", asked, takes, at_least=FRAME, at_most=2**31)))
+    return bursts
+
+
+def _pairs(network: Network) -> Iterator[tuple[str, str | None]]:
+    """Each link with the first that goes back and has no partner yet."""
+    waiting: dict[tuple[str, str], list[str]] = {}
+    for link in network.links:
+        waiting.setdefault((link.source, link.target), []).append(link.id)
+    taken: set[str] = set()
+    for link in network.links:
+        if link.id in taken:
+            continue
+        back = waiting.get((link.target, link.source), [])
+        partner = next((name for name in back if name not in taken), None)
+        taken |= {link.id, partner} - {None}  # ty: ignore[unsupported-operator]
+        yield link.id, partner
+
+
+def _names(ids: list[str]) -> dict[str, str]:
+    """Interfaces by link: the id, where it is short and stays unlike the others', else its number."""
+    plain = {each: re.sub(r"[^A-Za-z0-9_]+", "-", each).strip("-") for each in ids}
+    counts: dict[str, int] = {}
+    for name in plain.values():
+        counts[name] = counts.get(name, 0) + 1
+    reserved = {"lo", "all", "default", ""}
+    return {
+        each: name if counts[name] == 1 and len(name) <= _NAME_LENGTH - 2 and name not in reserved else f"link.{number}"
+        for number, (each, name) in enumerate(plain.items())
+    }
+
+
+def _routes(network: Network) -> Iterator[Route]:
+    """From each node, the first link of the shortest path to each other that can be reached."""
+    leaving: dict[str, list[Link]] = {}
+    for link in network.links:
+        leaving.setdefault(link.source, []).append(link)
+    for node in network.nodes:
+        first: dict[str, str | None] = {}
+        heap: list[tuple[float, int, int, str, str | None]] = [(0.0, 0, 0, node.id, None)]
+        order = 0
+        while heap:
+            delay, hops, _, at, start = heappop(heap)
+            if at in first:
+                continue
+            first[at] = start
+            for link in leaving.get(at, ()):
+                order += 1
+                if link.target not in first:
+                    heappush(heap, (delay + link.delay, hops + 1, order, link.target, start or link.id))
+        yield from (Route(node.id, target, link) for target, link in first.items() if link is not None)

@@ -1,0 +1,234 @@
+"""The testbed: what a network becomes, built in the kernel, and gone however its owner ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from linux_support import bare_namespace, chain, eventually, kernel, line
+
+from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.linux import namespace
+from netctrl.linux.testbed import Testbed
+from netctrl.linux.testbed_plan import FRAME, UNLIMITED, plan_testbed
+from netctrl.model.network import Link, Network
+
+
+def echo(count: int) -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+        here.bind(("0.0.0.0", 7))
+        here.settimeout(20.0)
+        for _ in range(count):
+            here.sendto(*here.recvfrom(100))
+    return count
+
+
+def ask(address: str, count: int) -> list[float]:
+    """Round trips [s], asked again until the other side listens."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+        here.settimeout(0.5)
+        while len(found) < count:
+            began = time.monotonic()
+            here.sendto(b"%d" % len(found), (address, 7))
+            try:
+                here.recv(100)
+            except (TimeoutError, ConnectionRefusedError):
+                time.sleep(0.01)
+                continue
+            found.append(time.monotonic() - began)
+    return found
+
+
+def test_a_link_and_the_first_that_goes_back_share_a_veth() -> None:
+    links = [("a", "b", "x"), ("a", "b", "y"), ("b", "a", "z"), ("b", "c", "w")]
+    network = Network(links=[Link(source=s, target=t, id=i, capacity=1e6) for s, t, i in links])
+    plan = plan_testbed(network)
+    assert plan.pairs == (("x", "z"), ("y", None), ("w", None))
+    x, z = plan.wires["x"], plan.wires["z"]
+    assert (x.interface, x.peer, x.address, x.next_hop) == ("x", "z", "10.128.0.0", "10.128.0.1")
+    assert (z.interface, z.peer, z.address, z.next_hop) == ("z", "x", "10.128.0.1", "10.128.0.0")
+    assert plan.wires["w"].peer == "w.b"
+    assert len({wire.address for wire in plan.wires.values()}) == 4
+
+
+def test_interfaces_are_named_after_links_where_the_kernel_takes_it() -> None:
+    ids = ["s1->s2", "s1 s2", "s1/s2", "a link with a long id", "lo", "up"]
+    links = [Link(source="a", target=f"n{k}", id=name, capacity=1e6) for k, name in enumerate(ids)]
+    names = [wire.interface for wire in plan_testbed(Network(links=links)).wires.values()]
+    assert names == ["link.0", "link.1", "link.2", "link.3", "link.4", "up"]
+    assert all(len(name) <= 15 for name in names)
+
+
+def test_routes_are_shortest_by_delay_then_by_links() -> None:
+    edges = [("a", "b", 0.03), ("a", "c", 0.01), ("c", "b", 0.01), ("b", "d", 0.0), ("a", "e", 0.0), ("e", "c", 0.01)]
+    network = Network(links=[Link(source=s, target=t, capacity=1e6, delay=d) for s, t, d in edges])
+    routes = {(each.node, each.target): each.link for each in plan_testbed(network).routes}
+    assert routes[("a", "b")] == "a->c"
+    assert routes[("a", "c")] == "a->c"
+    assert routes[("a", "d")] == "a->c"
+    assert ("b", "a") not in routes
+
+
+def test_burst_and_limit() -> None:
+    network = line(capacity=80e6, buffer=None)
+    wires = plan_testbed(network).wires
+    assert (wires["a->b"].burst_bytes, wires["a->b"].limit_bytes) == (2 * FRAME + 5000, UNLIMITED)
+    wires = plan_testbed(network, burst_bytes={"a->b": 2000}).wires
+    assert (wires["a->b"].burst_bytes, wires["b->a"].burst_bytes) == (2000, 2 * FRAME + 62500)
+    assert plan_testbed(network, burst_bytes=1514).wires["b->a"].burst_bytes == 1514
+
+
+@pytest.mark.parametrize(
+    ("network", "burst", "named"),
+    [
+        (line(buffer=1000), None, "links.a->b.buffer"),
+        (line(capacity=100e9), None, "links.a->b.capacity"),
+        (line(), {"a->c": 2000}, "burst_bytes"),
+        (line(), {"a->b": 1000}, "burst_bytes.a->b"),
+        (line(), 100, "burst_bytes"),
+        (Network(links=[Link(source="a", target=f"n{k}", capacity=1e6) for k in range(250)]), None, "network"),
+    ],
+)
+def test_what_no_testbed_can_be_is_refused_by_name(network, burst, named) -> None:
+    with pytest.raises(InvalidValue, match=r"takes") as refusal:
+        Testbed(network, burst_bytes=burst)
+    assert refusal.value.argument == named
+
+
+@kernel
+def test_a_network_in_the_kernel_has_its_queues_and_reaches_all_nodes() -> None:
+    with Testbed(chain("a", "b", "c", capacity=20e6, buffer=50e3)) as bed:
+        answering = bed.start("c", echo, 3)
+        assert len(bed.run("a", ask, bed.address("c"), 3)) == 3
+        assert answering.result(20.0) == 3
+        with bed.route_socket("b") as at_b:
+            rows = {row.index: row for row in at_b.qdiscs() if row.kind == "tbf"}
+        row = rows[bed.index("b->c")]
+        assert row.handle == 0x10000
+        assert row.counters.packets == 3
+        assert {bed.index("b->a"), bed.index("b->c")} == rows.keys()
+        assert bed.interface("b->c") == "b-c"
+
+
+@kernel
+def test_a_delay_line_delays_one_way_and_loses_nothing() -> None:
+    with Testbed(line(delay=0.05)) as bed:
+        answering = bed.start("b", echo, 20)
+        took = bed.run("a", ask, bed.address("b"), 20)
+        assert answering.result(20.0) == 20
+        assert min(took) >= 0.05
+
+
+@kernel
+def test_a_path_leads_over_its_links() -> None:
+    links = [("a", "b", 0.0), ("a", "c", 0.0), ("c", "b", 0.0), ("b", "a", 0.0)]
+    with Testbed(Network(links=[Link(source=s, target=t, capacity=1e8, delay=d) for s, t, d in links])) as bed:
+        address = bed.path(["a->c", "c->b"])
+        answering = bed.start("b", echo, 5)
+        bed.run("a", ask, address, 5)
+        assert answering.result(20.0) == 5
+        with bed.route_socket("c") as at_c:
+            (row,) = [row for row in at_c.qdiscs() if row.index == bed.index("c->b") and row.kind == "tbf"]
+        assert row.counters.packets == 5
+        with pytest.raises(InvalidValue, match="a chain"):
+            bed.path(["a->c", "a->b"])
+        with pytest.raises(InvalidValue, match="at least one link"):
+            bed.path([])
+
+
+@kernel
+def test_functions_and_programs_run_at_a_node_and_their_errors_come_back() -> None:
+    with Testbed(line()) as bed:
+        here = str(Path("/proc/self/ns/net").readlink())
+        found = bed.run("a", os.readlink, "/proc/self/ns/net")
+        assert found != here
+        shown = bed.run("a", ["readlink", "/proc/self/ns/net"])
+        assert (shown.returncode, shown.stdout.strip()) == (0, found)
+        with pytest.raises(ZeroDivisionError):
+            bed.run("a", divmod, 1, 0)
+        with pytest.raises(NetctrlError, match="no-such-program can't be started"):
+            bed.run("a", ["no-such-program"])
+        with pytest.raises(TimeoutError, match="sleep wasn't done"):
+            bed.run("a", ["sleep", "30"], timeout_s=0.1)
+        with pytest.raises(TimeoutError):
+            bed.run("a", time.sleep, 30.0, timeout_s=0.1)
+        job = bed.start("b", time.sleep, 30.0)
+        job.stop()
+        with pytest.raises(NetctrlError, match="before it answered"):
+            job.result()
+        with pytest.raises(NetctrlError, match="can't be sent"):
+            bed.run("a", lambda: lambda: None)
+        with pytest.raises(InvalidValue, match="there are a, b"):
+            bed.run("nowhere", os.getpid)
+        with pytest.raises(InvalidValue, match="there are a->b"):
+            bed.interface("a=>b")
+        assert str(Path("/proc/self/ns/net").readlink()) == here
+
+
+OWNER = """
+import sys, time
+from netctrl.linux.testbed import Testbed
+from netctrl.model.network import Link, Network
+links = [Link(source="a", target="b", capacity=1e6), Link(source="b", target="a", capacity=1e6, delay=0.01)]
+with Testbed(Network(links=links), named=True) as bed:
+    job, program = bed.start("a", time.sleep, 60.0), bed.start("b", ["sleep", "60"])
+    print(job.pid, program.pid, bed.name("a"), bed.name("b"), flush=True)
+    sys.stdin.read()
+"""
+
+
+@kernel
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, None])
+def test_nothing_is_left_behind_however_the_owner_ends(end) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path.cwd()
+    )
+    with owner:
+        assert owner.stdout is not None and owner.stdin is not None
+        job, program, *names = owner.stdout.readline().split()
+        assert all((namespace.NAMES / name).exists() for name in names)
+        assert not set(names) & set(namespace.clean_leftovers()), "a living owner's"
+        if end is None:
+            owner.stdin.close()
+        else:
+            owner.send_signal(end)
+        owner.wait(60.0)
+        for pid in map(int, (job, program)):
+            eventually(lambda pid=pid: namespace.start_time(pid) is None)
+        if end is not None:
+            assert set(names) <= set(namespace.leftovers())
+            namespace.clean_leftovers()
+        assert not any((namespace.NAMES / name).exists() for name in names)
+
+
+@kernel
+def test_a_testbed_that_cannot_be_built_leaves_nothing(monkeypatch) -> None:
+    def held() -> set[str]:
+        return {place.name for place in Path("/proc/self/fd").iterdir()}
+
+    before = held()
+    monkeypatch.setattr("netctrl.linux.testbed.open_tun", lambda name: (_ for _ in ()).throw(NetctrlError("no TUN")))
+    with pytest.raises(NetctrlError, match="no TUN"), Testbed(line(delay=0.01)):
+        pass
+    assert held() <= before
+
+
+@kernel
+def test_names_that_are_not_ours_are_left_alone(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(namespace, "NAMES", tmp_path)
+    mine = namespace.namespace_name("a b")
+    assert mine.endswith("-a_b")
+    ours, other = f"netctrl-{2**22 + 1}-5-a", "netctrl-blue"
+    for name in (mine, ours, other, "blue"):
+        (tmp_path / name).touch()
+    assert namespace.clean_leftovers() == [ours]
+    assert sorted(place.name for place in tmp_path.iterdir()) == sorted([mine, other, "blue"])
+    with bare_namespace() as descriptor, pytest.raises(NetctrlError, match="--clean"):
+        namespace.name_namespace(descriptor, mine)
