@@ -103,7 +103,7 @@ def found_threshold(psi: float, xi: float) -> float:
 
 
 def leaves(psi: float, xi: float, d: float) -> bool:
-    """On a link whose RTT is what the model says, from a prediction that is off its mean by d: does it leave its rate?"""
+    """On a link whose RTT is what the model says, from a prediction that is off its mean by d: is the rate left?"""
     law = replace(BARE, psi=psi, xi=xi)
     start = {"theta": [1.0 - SLOPE, SLOPE], "phi": [1.0, 1.0], "rate": 1.0, "mean_rate": 1.0}
     state = arx_state(law, **start, mean_rtt=1.0 - d, variance=d * d)
