@@ -141,7 +141,7 @@ def table_of(mean: pd.DataFrame) -> pd.DataFrame:
 def draw(mean: pd.DataFrame, shown: dict[str, netctrl.PacedLink]) -> Figure:
     figure = Figure(figsize=(14.0, 7.8), layout="constrained")
     top, bottom = figure.subplots(2, 3)
-    colours = {BBR: RED, KNOWN: ORANGE, TO_TARGET: GREEN}
+    colours = {BBR: RED, KNOWN: ORANGE, AT_CAP: "#222222", TO_TARGET: GREEN}
     for name, colour in colours.items():
         seen = shown[name]
         near = (seen.time_s > 18.0) & (seen.time_s < 18.4)
@@ -159,7 +159,7 @@ def draw(mean: pd.DataFrame, shown: dict[str, netctrl.PacedLink]) -> Figure:
     grid(top[2], "throughput", xlabel="time [s]", ylabel="Gbit/s in 0.1 s", ylim=(0.0, 10.8))
     for axes, link in zip(bottom, LINKS, strict=True):
         for place, (name, each) in enumerate(mean.loc[link.name].iterrows()):
-            colour = colours.get(str(name), (BLUE, "#777777", "", "", "#8064a2", "#222222")[min(place, 5)])
+            colour = colours.get(str(name), (BLUE, "#777777", "", "", "#8064a2", "", "")[place])
             axes.plot(each.rtt, each.utilization, "o", color=colour, ms=6, label=name)
             axes.plot([each.rtt, each.rtt_p99], [each.utilization] * 2, color=colour, lw=1.2)
         labels = {"xlabel": "RTT over the base RTT: mean, line to the 99th percentile", "ylabel": "utilization"}
@@ -168,5 +168,5 @@ def draw(mean: pd.DataFrame, shown: dict[str, netctrl.PacedLink]) -> Figure:
     figure.suptitle(
         "Pacing paper, Section IV-E: beside BBR; RTTs up by 0.5 % on average, buffers of one BDP", fontsize=11
     )
-    figure.supxlabel(verdicts("pacing", "Section IV-E", "Section IV-E, ours"), fontsize=8.5)
+    figure.supxlabel(verdicts("pacing", "Section IV-E"), fontsize=8.5)
     return figure

@@ -184,5 +184,5 @@ def draw(links: dict[str, netctrl.PacedLink], found: dict[str, Means], shown: tu
         other.set_ylim(0.0, 42.0 if name == UNKNOWN else 13.0)
         other.set_ylabel("its rate [Gbit/s]" if name in (KNOWN, UNKNOWN, FROZEN) else "sent [Gbit/s]", fontsize=9)
     figure.suptitle("Pacing paper, Fig. 2: one flow at 10 Gbit/s and 4 ms, RTTs up by 0.02 ms on average", fontsize=11)
-    figure.supxlabel(verdicts("pacing", "Fig. 2a", "Fig. 2b"), fontsize=8.5)
+    figure.supxlabel(verdicts("pacing", "Fig. 2a", "Fig. 2b", "Fig. 2b, R = 40 Gbit/s"), fontsize=8)
     return figure

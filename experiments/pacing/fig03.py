@@ -72,11 +72,11 @@ def draw(links: dict[tuple[str, str], netctrl.PacedLink]) -> Figure:
                 smooth = link.throughput[0].reshape(-1, 10).mean(axis=1) / 1e9
                 axes.plot(link.time_s[9::10], smooth, color=COLOURS[name], lw=0.8, label=name)
             grid(axes, f"buffer of {size}", xlabel="time [s]", ylabel="Gbit/s in 0.1 s")
-            axes.legend(fontsize=7.5, loc="lower center", ncols=5)
+            axes.legend(fontsize=7, loc="lower center", ncols=3)
         column[0].set(title=f"Fig. 3a: without control, buffer of {size}", ylim=(5.0, 10.3))
         column[1].set(title=f"Fig. 3b and ours: with it, buffer of {size}", ylim=(0.0, 10.8))
     figure.suptitle(
         "Pacing paper, Fig. 3: throughput at 10 Gbit/s and 4 ms, RTTs up by 0.02 ms on average", fontsize=11
     )
-    figure.supxlabel(verdicts("pacing", "Fig. 3", "Fig. 3, ours"), fontsize=8.5)
+    figure.supxlabel(verdicts("pacing", "Fig. 3"), fontsize=8.5)
     return figure

@@ -107,5 +107,5 @@ def draw(links: dict[str, netctrl.PacedLink]) -> Figure:
         "Pacing paper, Fig. 4: 10 and 5 Gbit/s in turn; throughput (blue), RTT (red), RTTs up by 0.02 ms on average",
         fontsize=11,
     )
-    figure.supxlabel(verdicts("pacing", "Fig. 4", "Fig. 4, ours"), fontsize=8.5)
+    figure.supxlabel(verdicts("pacing", "Fig. 4"), fontsize=8.5)
     return figure

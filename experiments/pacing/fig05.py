@@ -108,6 +108,10 @@ def draw(links: dict[tuple[str, str], netctrl.PacedLink], over: pd.DataFrame) ->
         axes.plot(link.time_s[9::10], smooth[0], color=BLUE, lw=0.9, label="paced")
         if len(smooth) > 1:
             axes.plot(link.time_s[9::10], smooth[1], color=GREY, lw=0.7, label="H-TCP")
+        else:
+            joined = link.time_s[9::10] > JOINS_S + 1.0
+            rest = CAPACITY / 1e9 - smooth[0, joined]
+            axes.plot(link.time_s[9::10][joined], rest, color=GREY, lw=0.7, label="left to H-TCP")
         grid(axes, f"{case[0]}, {case[1]}", xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
         axes.legend(fontsize=8, loc="upper right")
         other = axes.twinx()
@@ -119,7 +123,7 @@ def draw(links: dict[tuple[str, str], netctrl.PacedLink], over: pd.DataFrame) ->
         panels[1, 1].plot(1e3 * of.noise_s, of.rate, "o", color=colours[queue], ms=3)
         panels[1, 1].plot(1e3 * mean.index, mean.rate, color=colours[queue], lw=1.2, label=queue)
         panels[1, 2].plot(1e3 * mean.index, mean.rtt_std, "o-", color=colours[queue], lw=1.2, ms=3, label=queue)
-    panels[1, 1].axhline(4.0, color=GREY, lw=0.9, ls="--", label="paper")
+    panels[1, 1].axhline(4.0, color=GREY, lw=0.9, ls="--", label="paper; a fixed cap of 4 Gbit/s in either")
     panels[1, 2].plot(
         1e3 * np.array(NOISES), 1e3 * np.array(NOISES), color=GREY, lw=0.9, ls="--", label="that of the noise"
     )

@@ -169,6 +169,7 @@ def draw(data: pd.DataFrame, drifts: dict, steps: dict, memory: dict) -> Figure:
             label = f"R = 10 Gbit/s, RTTs up by {1e3 * noise:g} ms"
             axes.errorbar(values, [m.rate for m in mean], [m.rate_std for m in mean], fmt="o-", color=colour, lw=1.2,
                           ms=4, capsize=2, label=label)  # fmt: skip
+        axes.axhline(CAP / 1e9, color="#222222", lw=0.8, ls=":", label="fixed cap")
         other = axes.twinx()
         if name in ("psi", "xi"):
             other.semilogy(values, [threshold_ms(name, value) for value in values], "s--", color=GREEN, lw=1.0, ms=3)
@@ -196,5 +197,5 @@ def draw(data: pd.DataFrame, drifts: dict, steps: dict, memory: dict) -> Figure:
     grid(panels[8], "the model alone, RTTs of H-TCP", xlabel="p", ylabel="fit [%]")
     panels[8].legend(fontsize=8)
     figure.suptitle("Pacing paper, Section IV-F: one parameter at a time", fontsize=11)
-    figure.supxlabel(verdicts("pacing", "Section IV-F", "Section IV-F, ours"), fontsize=8.5)
+    figure.supxlabel(verdicts("pacing", "Section IV-F"), fontsize=8.5)
     return figure
