@@ -15,13 +15,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from arc.traffic import STUDIES, Study, keep, kept, under
 from hftrac import fig13, fig15, fig16
 from hftrac.packet_study import PacketStudy, make, missing
+from pacing import bottleneck
 from packets import FASTER, run_ns3
 
 PACKET_STUDIES = {each.STUDY.name: each.STUDY for each in (fig13, fig15, fig16)}
 
 
 def main(argv: list[str]) -> int:
-    names = [*STUDIES, *PACKET_STUDIES]
+    names = [*STUDIES, *PACKET_STUDIES, bottleneck.NAME]
     if not argv or argv[0] not in names or not all(number.isdecimal() for number in argv[1:]):
         print(f"usage: full.py STUDY [NUMBER ...]; studies: {', '.join(names)}", file=sys.stderr)
         return 2
@@ -29,6 +30,8 @@ def main(argv: list[str]) -> int:
     name, numbers = argv[0], [int(number) for number in argv[1:]]
     if name in STUDIES:
         run_seeds(STUDIES[name], numbers or STUDIES[name].seeds)
+    elif name == bottleneck.NAME:
+        bottleneck.run_study(numbers or bottleneck.SEEDS, os.cpu_count() or 1)
     else:
         run_points(PACKET_STUDIES[name], numbers or range(PACKET_STUDIES[name].runs))
     return 0

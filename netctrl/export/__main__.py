@@ -1,8 +1,8 @@
 """`python -m netctrl.export ns3|tc DESIGN -o DIR`: a Design and a scenario for ns-3, run if asked; a Design for Linux.
 
 TCP flows through queues (`netctrl.Scenario`), a network under fluctuating demands (`netctrl.NetworkScenario`), an
-access link under a Design of connet (`netctrl.FifoScenario`), or a data centre under MPCC or DCTCP
-(`netctrl.FabricScenario`).
+access link under a Design of connet (`netctrl.FifoScenario`), a data centre under MPCC or DCTCP
+(`netctrl.FabricScenario`), or a bottleneck with paced flows and their peers (`netctrl.BottleneckScenario`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from netctrl.export._verb import OPTIONS, refuse
 from netctrl.export._verb_fabric import FabricJob, export_fabric, mpcc_design
 from netctrl.export._verb_fifo import REFERENCE_TAKES, FifoJob, connet_design, export_fifo
 from netctrl.export._verb_network import NetworkJob, export_network, read_packet_size
+from netctrl.export._verb_pacing import PacingJob, export_pacing, is_bottleneck, pacing_design
 from netctrl.export._verb_queues import QueuesJob, export_queues
 from netctrl.export._verb_tc import CARRIERS, TcJob, export_tc
 
@@ -44,8 +45,8 @@ def ns3(
         positional(
             "DESIGN",
             "a Design file; its law goes to the links whose queue is arc or design, or sets rates of a network, or of "
-            "an access link's regulators (connet), or windows in a data centre (mpcc); a file that ends in .toml is "
-            "taken for the scenario",
+            "an access link's regulators (connet), or windows in a data centre (mpcc), or pacing rates at a "
+            "bottleneck (pacing); a file that ends in .toml is taken for the scenario",
         ),
     ] = None,
     /,
@@ -75,7 +76,10 @@ def ns3(
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
     result: Annotated[
         str | None,
-        option("FILE", "save what --run gives there (.json; of a network, a link or a data centre .csv or .parquet)"),
+        option(
+            "FILE",
+            "save what --run gives there (.json; of a network, a link, a data centre or a bottleneck .csv or .parquet)",
+        ),
     ] = None,
     plot: Annotated[str | None, option("FILE", f"draw what --run gives there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
@@ -98,10 +102,14 @@ def ns3(
     fabric = fabric_scenario_for(scenario, design, seed)
     loop = None if network is not None else connet_design(design)
     windows = None if network is not None else mpcc_design(design)
+    pacing = None if network is not None else pacing_design(design)
     of_connet = {"reference": reference, "measured": measured, "governor": governor or None}
     of_network = {"runs": runs, "n_jobs": n_jobs, "packet_size": packet_size, "sampled_delays": sampled_delays or None}
     refuse({} if loop is not None else of_connet, "no value but with a Design of connet")
     refuse({} if network is not None else of_network, "no value but for a network's scenario")
+    if pacing is not None or is_bottleneck(scenario):
+        paced = PacingJob(pacing, scenario, design, None if seed is None else read_seed(seed), output)
+        return export_pacing(paced, run_it, json, result, plot)
     if fabric is not None or windows is not None:
         centre = FabricJob(fabric, windows, scenario, design, None if seed is None else read_seed(seed), output)
         return export_fabric(centre, run_it, json, result, plot)

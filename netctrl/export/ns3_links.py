@@ -34,6 +34,7 @@ FIXED_FILES = (
     "README.txt",
 )
 SHARED_FILES = (
+    "netctrl-cubic.h",
     "netctrl-laws.h",
     "netctrl-queue-discs.h",
     "netctrl-queue-settings.h",

@@ -31,6 +31,7 @@ from netctrl.cli import (
 from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
+    from netctrl.model.bottleneck_result import BottleneckResult
     from netctrl.model.fabric_result import FabricResult
     from netctrl.model.fabric_scenario import FabricScenario
     from netctrl.model.fifo_result import FifoResult
@@ -265,8 +266,8 @@ def refused(error: InvalidValue, scenario: str, design: str | None) -> InvalidVa
     return FileError(scenario, str(error))
 
 
-def table_file(result: NetworkResult | FabricResult | FifoResult, suffix: str) -> bytes:
-    """One row a run and link, a flow, or a period, as .csv or .parquet."""
+def table_file(result: NetworkResult | FabricResult | FifoResult | BottleneckResult, suffix: str) -> bytes:
+    """One row a run and link, a flow, a period, or a bin, as .csv or .parquet."""
     frame = result.to_pandas()
     return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
 

@@ -5,6 +5,7 @@
 #ifndef NETCTRL_TCP_H
 #define NETCTRL_TCP_H
 
+#include "netctrl-cubic.h"
 #include "netctrl-demands.h"
 #include "netctrl-link-recorder.h"
 #include "netctrl-link-tables.h"
@@ -23,7 +24,6 @@
 #include "ns3/socket.h"
 #include "ns3/string.h"
 #include "ns3/tcp-congestion-ops.h"
-#include "ns3/tcp-cubic.h"
 #include "ns3/tcp-header.h"
 #include "ns3/tcp-l4-protocol.h"
 #include "ns3/tcp-recovery-ops.h"
@@ -62,40 +62,6 @@ SetTcpDefaults()
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(kSocketBuffer));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(kSocketBuffer));
 }
-
-/// ns-3's Cubic, whose window grows by one segment at most for each acknowledgement.
-///
-/// That of ns-3.37 and 3.44 adds, in slow start, all that an acknowledgement covers, however far that takes the window above its
-/// threshold. After a timeout one that fills a hole covers what a whole timeout's time sent and was selectively
-/// acknowledged long ago: windows of thousands of segments are sent at once, and lost. RFC 5681, eq. (2), allows one
-/// segment; ns-3's NewReno and Vegas do so. Receivers here acknowledge each packet, so that nothing else changes.
-class OneByOneCubic final : public TcpCubic
-{
-  public:
-    static TypeId GetTypeId()
-    {
-        static TypeId tid = TypeId("netctrl::OneByOneCubic")
-                                .SetParent<TcpCubic>()
-                                .SetGroupName("Internet")
-                                .AddConstructor<OneByOneCubic>();
-        return tid;
-    }
-
-    std::string GetName() const override
-    {
-        return "OneByOneCubic";
-    }
-
-    void IncreaseWindow(Ptr<TcpSocketState> state, uint32_t segmentsAcked) override
-    {
-        TcpCubic::IncreaseWindow(state, std::min(segmentsAcked, 1U));
-    }
-
-    Ptr<TcpCongestionOps> Fork() override
-    {
-        return CopyObject<OneByOneCubic>(this);
-    }
-};
 
 inline Ptr<TcpCongestionOps>
 MakeControl(TcpVariant variant)

@@ -1,0 +1,243 @@
+"""Pacing in ns-3 beside H-TCP, Cubic, BBR and a fixed cap: one flow through a bottleneck, kept in data/results/.
+
+`python experiments/full.py pacing-ns3 [SEED ...]` runs what isn't kept yet, and keeps each run as soon as it is done:
+half an hour of two cores. ns-3.44 is wanted: in ns-3.37 BBR's rate collapses after a drain that ends in losses.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pandas as pd
+
+from netctrl.design.pacing import pacing
+from netctrl.export.ns3_pacing import render
+from netctrl.export.ns3_pacing_run import run_bottleneck
+from netctrl.export.ns3_run import compile_program, find_ns3
+from netctrl.model.bottleneck_result import BottleneckResult
+from netctrl.model.bottleneck_scenario import BottleneckFlow, BottleneckScenario
+from netctrl.model.files import write_atomically
+from netctrl.model.gain import PacingLaw
+from netctrl.model.network_result import estimate
+from netctrl.model.provenance import provenance
+from netctrl.model.queue import CodelQueue
+from netctrl.sim.pacing_run import PacedFlow, simulate_pacing
+from netctrl.units import BITS_PER_BYTE
+
+RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
+NAME = "pacing-ns3"
+SEEDS = (1, 2, 3, 4, 5)
+HOURS = 3600.0
+COLUMNS = ("point", "scheme", "seed")
+
+_HUNDRED: dict[str, Any] = {"bottleneck": 1e8, "rtt": 0.02, "buffer": 1e6, "cross": 1e6}
+POINTS: dict[str, BottleneckScenario] = {
+    name: BottleneckScenario(name=name, start_spread=0.1, **given)
+    for name, given in {
+        "100 Mbit/s, 20 ms, buffer 80 ms": _HUNDRED,
+        "the same, buffer 20 ms": _HUNDRED | {"buffer": 250e3},
+        "10 Mbit/s, 50 ms, buffer 100 ms": {"bottleneck": 1e7, "rtt": 0.05, "buffer": 125e3, "cross": 1e5},
+        "the first, CoDel": _HUNDRED | {"queue": CodelQueue(), "duration": 30.0},
+        "the first, no cross traffic": _HUNDRED | {"cross": 0.0, "duration": 30.0},
+    }.items()
+}
+"""The first has the bottleneck that the controller was tried on in Linux; a full buffer makes an RTT of 100 ms there.
+Cross traffic is 1 % of the bottleneck, in single packets at random times."""
+
+CAP = 0.95
+"""Of the bottleneck. Beside 1 % of cross traffic a cap of 0.99 is the bottleneck itself."""
+
+
+class Scheme(NamedTuple):
+    """What one flow runs; shares are of the bottleneck."""
+
+    kind: str
+    max_share: float = 0.0
+
+    def law(self, bottleneck: float) -> PacingLaw | None:
+        if self.kind != "paced":
+            return None
+        if self.max_share > 0.0:
+            return pacing(max_rate_bit_per_s=self.max_share * bottleneck).law
+        return pacing(mode="target-rtt").law
+
+    def under(self, point: BottleneckScenario, seed: int = 1) -> BottleneckScenario:
+        rate = self.max_share * point.bottleneck if self.kind == "cap" else None
+        flow = BottleneckFlow(kind=self.kind, rate=rate)  # ty: ignore[invalid-argument-type]
+        return msgspec.structs.replace(point, flows=(flow,), seed=seed)
+
+
+SCHEMES = {
+    "H-TCP": Scheme("htcp"),
+    "Cubic": Scheme("cubic"),
+    "BBR": Scheme("bbr"),
+    "paper, R = 0.95 C": Scheme("paced", CAP),
+    "paper, R = C": Scheme("paced", 1.0),
+    "paper, R = 2 C": Scheme("paced", 2.0),
+    "fixed cap, 0.95 C": Scheme("cap", CAP),
+    "target RTT": Scheme("paced"),
+}
+
+_SOME = ("H-TCP", "Cubic", "BBR", "paper, R = C", "fixed cap, 0.95 C", "target RTT")
+_FEWER = {
+    "the first, CoDel": ("H-TCP", "Cubic", "BBR", "target RTT"),
+    "the first, no cross traffic": ("BBR", "target RTT"),
+}
+CASES = [
+    (point, name)
+    for place, point in enumerate(POINTS)
+    for name in (_FEWER.get(point, _SOME) if place else tuple(SCHEMES))
+]
+"""All schemes at the first point; elsewhere those that the point tells apart."""
+
+
+def row_of(point: str, scheme: str, result: BottleneckResult) -> dict[str, Any]:
+    """What is kept of a run."""
+    found = result.summary()
+    flow = msgspec.structs.asdict(found.flows[0])
+    link = {name: getattr(found, name) for name in ("utilization", "delay_mean_s", "queue_most_bytes", "dropped_bytes")}
+    named = dict(zip(COLUMNS, (point, scheme, result.scenario.seed), strict=True))
+    return named | {"simulator": result.simulator} | flow | link
+
+
+def kept() -> pd.DataFrame | None:
+    path = RESULTS / f"{NAME}.csv"
+    return pd.read_csv(path) if path.exists() else None
+
+
+def missing(seeds: Sequence[int]) -> list[tuple[str, str, list[int]]]:
+    """Points and schemes, with the seeds that aren't kept."""
+    before = kept()
+    done = set() if before is None else set(zip(*(before[name] for name in COLUMNS), strict=True))
+    wanted = [(*case, [seed for seed in seeds if (*case, seed) not in done]) for case in CASES]
+    return [case for case in wanted if case[2]]
+
+
+def runs_of(point: str, scheme: str, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """One program, a run a seed, in a folder that is removed after."""
+    made, ns3, chosen = provenance(libraries=("numpy",)), find_ns3(), SCHEMES[scheme]
+    law = chosen.law(POINTS[point].bottleneck)
+    with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
+        folder = Path(name)
+        for file, text in render(chosen.under(POINTS[point]), law, provenance=made).items():
+            (folder / file).write_text(text, encoding="utf-8")
+        compile_program(folder, ns3)
+        for seed in seeds:
+            scenario = chosen.under(POINTS[point], seed)
+            yield row_of(point, scheme, run_bottleneck(folder, scenario, ns3=ns3, provenance=made, timeout=HOURS))
+
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def keep(rows: Sequence[dict[str, Any]]) -> None:
+    """Add to what is kept, in the order of points, schemes and seeds."""
+    with _ONE_AT_A_TIME:
+        before = kept()
+        frame = pd.DataFrame(rows)
+        frame = frame if before is None else pd.concat([before, frame], ignore_index=True)
+        order = {"point": list(POINTS).index, "scheme": list(SCHEMES).index}
+        frame = frame.sort_values(
+            list(COLUMNS), key=lambda column: column.map(order[column.name]) if column.name in order else column
+        )
+        write_atomically(RESULTS / f"{NAME}.csv", frame.to_csv(index=False, float_format="%.7g").encode())
+        record = {
+            "study": NAME,
+            "points": POINTS,
+            "schemes": {name: scheme._asdict() for name, scheme in SCHEMES.items()},
+            "laws": {name: scheme.law(1e8) for name, scheme in SCHEMES.items()},
+            "seeds": sorted(int(seed) for seed in frame.seed.unique()),
+            "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "numba")),
+        }
+        write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+
+
+def run_study(seeds: Sequence[int], jobs: int) -> None:
+    """What is missing, several at a time."""
+    lacking = missing(seeds)
+    print(f"{NAME}: {sum(len(each) for _, _, each in lacking)} runs to do", flush=True)
+
+    def one(case: tuple[str, str, list[int]]) -> tuple[str, str]:
+        point, scheme, wanted = case
+        for row in runs_of(point, scheme, wanted):
+            keep([row])
+        return point, scheme
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for done in as_completed([pool.submit(one, case) for case in lacking]):
+            print(f"{NAME}: {', '.join(done.result())}", flush=True)
+
+
+def table(point: str) -> pd.DataFrame:
+    """Means over seeds with half-widths of 95 % intervals, a row a scheme: Mbit/s, ms and %."""
+    rows = []
+    for scheme in [name for place, name in CASES if place == point]:
+        chosen = _chosen(point, scheme)
+        cells: dict[str, Any] = {"scheme": scheme, "seeds": len(chosen)}
+        for column, unit in _SHOWN.items():
+            middle = estimate(chosen[column].to_numpy() / unit)
+            cells |= {column: middle.mean, f"{column}_half_width": middle.half_width}
+        rows.append(cells)
+    return pd.DataFrame(rows)
+
+
+_SHOWN = {
+    "throughput_bit_per_s": 1e6,
+    "throughput_std_bit_per_s": 1e6,
+    "rtt_mean_s": 1e-3,
+    "rtt_99_s": 1e-3,
+    "sent_again": 1e-2,
+}
+
+
+def _chosen(point: str, scheme: str) -> pd.DataFrame:
+    found = kept()
+    if found is not None:
+        found = found[(found.point == point) & (found.scheme == scheme)]
+    if found is None or found.empty:
+        raise FileNotFoundError(f"{scheme} at {point} isn't kept: python experiments/full.py {NAME}")
+    return found
+
+
+def beside_fluid(point: str) -> dict[str, float]:
+    """The target-RTT law in ns-3 and in the fluid, whose capacity is what cross traffic leaves on average: utilization
+    of it, and mean RTT above that of an idle link [s]."""
+    link, law = POINTS[point], SCHEMES["target RTT"].law(POINTS[point].bottleneck)
+    if law is None:
+        raise TypeError("the target-RTT scheme has a law")
+    left = link.bottleneck - link.cross
+    # A packet and its acknowledgement on the access line, ten times as fast as the bottleneck, and the packet there.
+    access = max(10.0 * link.bottleneck, 1e9)
+    wires = BITS_PER_BYTE * (link.packet_size / link.bottleneck + (link.packet_size + 86.0) / access)
+    flow = PacedFlow(law, rtt_s=link.rtt + wires)
+    fluid = simulate_pacing([flow], left, link.buffer, link.duration, bin_s=link.bin)
+    late = fluid.time_s - link.bin >= link.warm_up
+    packets = _chosen(point, "target RTT")
+    return {
+        "fluid utilization": float(fluid.throughput[0, late].mean() / left),
+        "ns-3 utilization": float(packets.throughput_bit_per_s.mean() / left),
+        "fluid delay": float(fluid.delay_s[late].mean()),
+        "ns-3 delay": float(packets.rtt_mean_s.mean() - flow.rtt_s),
+        "packet time": BITS_PER_BYTE * link.packet_size / link.bottleneck,
+    }
+
+
+def main() -> None:
+    """Prints all tables as Markdown."""
+    for point in POINTS:
+        print(f"\n{point}\n\n| | Mbit/s | its deviation | RTT ms | 99 % ms | sent again % |\n|---|---|---|---|---|---|")
+        for row in table(point).to_dict("records"):
+            cells = [f"{row[name]:.4g} ± {row[f'{name}_half_width'] or 0.0:.2g}" for name in _SHOWN]
+            print(f"| {row['scheme']} | {' | '.join(cells)} |")
+        print({name: float(f"{value:.4g}") for name, value in beside_fluid(point).items()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+// TCP whose pacing rate a law sets: the paper's on top of H-TCP, a target RTT's by itself.
+//
+// Laws count whole IP packets: a rate of the bottleneck's capacity is the capacity. ns-3 paces payload, so rates are
+// handed over in proportion.
+//
+// Fixed: netctrl copies this file as it is.
+
+#ifndef NETCTRL_PACED_TCP_H
+#define NETCTRL_PACED_TCP_H
+
+#include "netctrl-pacing-laws.h"
+#include "netctrl-round-trips.h"
+#include "scenario.h"
+
+#include "ns3/data-rate.h"
+#include "ns3/simulator.h"
+#include "ns3/tcp-congestion-ops.h"
+#include "ns3/tcp-htcp.h"
+#include "ns3/tcp-socket-state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+namespace netctrl
+{
+
+using namespace ns3;
+
+constexpr uint32_t kSegment = kPacketSize - 40; ///< IP and TCP without options [byte]
+constexpr double kPacketsOfPayload = static_cast<double>(kPacketSize) / kSegment;
+
+/// A rate of whole packets as ns-3 is to have it, of payload.
+inline DataRate
+PayloadRate(double rate)
+{
+    return DataRate(static_cast<uint64_t>(std::max(std::llround(rate / kPacketsOfPayload), 1LL)));
+}
+
+/// H-TCP with a cap on its pacing rate: as in Linux the rate is that of the window, 1.2 windows a round trip (2 in slow
+/// start), but no more than the cap.
+class CappedHtcp final : public TcpHtcp
+{
+  public:
+    CappedHtcp(RoundTrips& trips, double cap)
+        : m_trips(trips),
+          m_cap(cap)
+    {
+    }
+
+    /// The cap is the law's from now on.
+    void SetLaw(const ArxTable& law)
+    {
+        m_law = std::make_unique<ArxPacer>(law);
+        m_cap = law.start;
+    }
+
+    double Cap() const
+    {
+        return m_cap;
+    }
+
+    PacingEvents Events() const
+    {
+        return m_law ? m_law->Events() : PacingEvents{};
+    }
+
+    std::string GetName() const override
+    {
+        return "CappedHtcp";
+    }
+
+    void Init(Ptr<TcpSocketState> state) override
+    {
+        TcpHtcp::Init(state);
+        state->m_pacing = true;
+        state->m_paceInitialWindow = true;
+        state->m_maxPacingRate = PayloadRate(m_cap);
+        state->m_pacingRate = state->m_maxPacingRate;
+    }
+
+    void PktsAcked(Ptr<TcpSocketState> state, uint32_t segments, const Time& rtt) override
+    {
+        TcpHtcp::PktsAcked(state, segments, rtt);
+        const Time sample = m_trips.Fresh();
+        if (m_law && sample.IsStrictlyPositive())
+        {
+            m_cap = m_law->Step({Simulator::Now().GetSeconds(), sample.GetSeconds(), kNone, kNone, kNone});
+            state->m_maxPacingRate = PayloadRate(m_cap);
+        }
+    }
+
+    /// A window that the cap keeps empty doesn't grow, as in Linux (RFC 7661): it would reach any size.
+    void IncreaseWindow(Ptr<TcpSocketState> state, uint32_t segments) override
+    {
+        if (state->m_cWnd.Get() < 2 * state->m_bytesInFlight.Get())
+        {
+            TcpHtcp::IncreaseWindow(state, segments);
+        }
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CreateObject<TcpHtcp>(); // of sockets that listen, which send nothing
+    }
+
+  private:
+    RoundTrips& m_trips;
+    double m_cap; ///< [bit/s]
+    std::unique_ptr<ArxPacer> m_law;
+};
+
+/// The law's rate and nothing else; a window of three times what it sends in a round trip is there for acknowledgements
+/// that stay out.
+class TargetRtt final : public TcpCongestionOps
+{
+  public:
+    TargetRtt(RoundTrips& trips, const TargetTable& law)
+        : m_trips(trips),
+          m_law(law)
+    {
+    }
+
+    double Rate() const
+    {
+        return m_law.Rate();
+    }
+
+    PacingEvents Events() const
+    {
+        return m_law.Events();
+    }
+
+    std::string GetName() const override
+    {
+        return "TargetRtt";
+    }
+
+    void Init(Ptr<TcpSocketState> state) override
+    {
+        state->m_pacing = true;
+        state->m_paceInitialWindow = true;
+        state->m_pacingRate = PayloadRate(m_law.Rate());
+    }
+
+    bool HasCongControl() const override
+    {
+        return true;
+    }
+
+    void CongControl(Ptr<TcpSocketState> state,
+                     const TcpRateOps::TcpRateConnection& connection,
+                     const TcpRateOps::TcpRateSample&) override
+    {
+        const Time rtt = m_trips.Fresh();
+        if (rtt.IsStrictlyPositive())
+        {
+            m_law.Step({Simulator::Now().GetSeconds(),
+                        rtt.GetSeconds(),
+                        kPacketsOfPayload * static_cast<double>(connection.m_delivered),
+                        kPacketsOfPayload * state->m_bytesInFlight.Get(),
+                        kPacketsOfPayload * static_cast<double>(m_trips.AgainBytes())});
+            state->m_pacingRate = PayloadRate(m_law.Rate());
+        }
+        const double trip = m_law.Rate() / kPacketsOfPayload / 8.0 * m_trips.Newest().GetSeconds();
+        const double window = std::max(kWindows * trip, static_cast<double>(kLeastWindow * kSegment));
+        state->m_cWnd = static_cast<uint32_t>(std::min(window, static_cast<double>(kSocketBuffer)));
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState>, uint32_t inFlight) override
+    {
+        return std::max(inFlight, 2 * kSegment);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CreateObject<TcpNewReno>(); // of sockets that listen, which send nothing
+    }
+
+  private:
+    static constexpr double kWindows = 3.0;
+    static constexpr uint32_t kLeastWindow = 10; ///< [segment], RFC 6928
+
+    RoundTrips& m_trips;
+    TargetPacer m_law;
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_PACED_TCP_H
