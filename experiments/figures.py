@@ -70,6 +70,7 @@ FIGURES = (
     "pacing/bbr",
     "pacing/freeze",
     "pacing/parameters",
+    "pacing/ns3",
 )
 IN_NS3 = ("connet/ns3", "mpcc/ns3")
 """Left out where there is no ns-3: a simulator isn't beside itself."""
