@@ -1,5 +1,6 @@
 """Designs for Linux: rounding, the gains of pie and dualpi2 and the margins they leave, batch files, agents' files."""
 
+import dataclasses
 import json
 import subprocess
 from math import sqrt
@@ -37,7 +38,7 @@ from netctrl.model.delay_pi import DelayPi
 from netctrl.model.gain import ArcLaw
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.queue import PieQueue, PiQueue
-from netctrl.model.queueing import read_queue_plan
+from netctrl.model.queueing import HtbClass, read_queue_plan
 from netctrl.model.scenario import BulkFlows, Scenario
 from netctrl.model.scenario import Link as QueueLink
 
@@ -274,6 +275,17 @@ def test_a_bucket_counts_frames():
     assert max(abs(figure.difference) for figure in queue.figures) < 1e-4  # a tick is 0.08 of 3028 bytes
 
 
+def test_an_htb_is_a_queue_with_one_class_and_a_fifo_in_it():
+    queue = token_bucket("eth1", 10e6, 3028, 60e3, framing=Framing(1500.0), shaper="htb")
+    assert [" ".join(line) for line in queue.lines] == [
+        "qdisc add dev eth1 root handle 7c01: htb default 1",
+        "class add dev eth1 parent 7c01: classid 7c01:1 htb "
+        "rate 10093336bit burst 3028 ceil 10093336bit cburst 3028 quantum 1514",
+        "qdisc add dev eth1 parent 7c01:1 handle 7c02: bfifo limit 60560",
+    ]
+    assert queue.wanted.queue == HtbClass(rate=10093336.0, burst=3028, limit=60560)
+
+
 @given(rate=st.floats(1e4, 400e9), packet=st.floats(64.0, 9000.0))
 def test_rates_survive_in_64_bits(rate, packet):
     framing = Framing(packet)
@@ -339,7 +351,10 @@ def test_hftrac_for_two_machines(chain, tmp_path):
     assert (link.greatest_rate, link.burst, link.limit) == (wanted.queue.rate, wanted.queue.burst, wanted.queue.limit)
     assert config.law.nominal == pytest.approx(6e6 * 1514 / 1500)
     assert config.law.capacity == pytest.approx(10e6 * 1514 / 1500)
-    assert "fills a TBF's bucket" in made.notes[0]
+    assert (link.kind, made.notes) == ("htb", ())
+    tbf = hftrac_on_linux(chain, network_model(CHAIN, 0.01), places, TcSettings(shaper="tbf"))
+    assert decoded(tbf.files["s1.agent.json"], AgentConfig).links[0].kind == "tbf"
+    assert "fills a TBF's bucket" in tbf.notes[0]
 
 
 def test_frames_need_no_header(chain):
@@ -520,15 +535,18 @@ def test_a_central_law_asks_for_its_controller_in_the_file(tmp_path, capsys):
 
 
 @kernel
-def test_tc_and_the_kernel_take_the_batch_file(standing, chain, tmp_path):
-    """tc itself reads the file; the kernel's rate is the file's to the byte."""
+@pytest.mark.parametrize("shaper", ["htb", "tbf"])
+def test_tc_and_the_kernel_take_the_batch_file(shaper, chain, tmp_path):
+    """tc itself reads the file, and makes what `apply` makes of the plan, but for a microsecond of the burst."""
     from netctrl.linux.namespace import inside
-    from netctrl.linux.netlink import ROOT, RouteSocket
-    from netctrl.linux.qdisc import TbfOptions
+    from netctrl.linux.netlink import RouteSocket
+    from netctrl.linux.objects import saved, shown, wanted_objects
 
-    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_places("l1=one,l2=two"))
+    settings = TcSettings(shaper=shaper)
+    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_places("l1=one,l2=two"), settings)
     (tmp_path / "b.tc").write_text(made.files["router.tc"])
-    plan = decoded(made.files["router.plan.json"], dict)
+    (tmp_path / "plan.json").write_text(made.files["router.plan.json"])
+    plan = read_queue_plan(tmp_path / "plan.json")
     with bare_namespace() as namespace, inside(namespace):
         for command in (
             ["ip", "link", "add", "name", "one", "type", "veth", "peer", "name", "two"],
@@ -538,12 +556,20 @@ def test_tc_and_the_kernel_take_the_batch_file(standing, chain, tmp_path):
             assert ran.returncode == 0, ran.stderr
         with RouteSocket() as route:
             index = {link.name: link.index for link in route.links()}
-            for wanted in plan["interfaces"]:
-                found = route.qdisc(index[wanted["interface"]], ROOT)
-                options = TbfOptions.decode(found.options)
-                assert options.rate * 8 == wanted["queue"]["rate"]
-                assert options.limit == wanted["queue"]["limit"]
-                assert options.buffer * 64e-9 * options.rate == pytest.approx(wanted["queue"]["burst"], rel=0.01)
+            for entry in plan.interfaces:
+                found, root = saved(route, index[entry.interface])
+                wanted = wanted_objects(entry)
+                assert root == shaper
+                assert [(each.what, each.kind, each.handle) for each in found] == [
+                    (each.what, each.kind, each.handle) for each in wanted
+                ]
+                for ours, theirs in zip(wanted, found, strict=True):
+                    one, other = (
+                        dataclasses.asdict(shown(each.what, each.kind, each.options)) for each in (ours, theirs)
+                    )
+                    for name in ("buffer", "ceil_buffer"):  # tc counts them in whole µs, of 15.625 ticks
+                        assert one.pop(name, 0) == pytest.approx(other.pop(name, 0), abs=16)
+                    assert one == other
         again = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
         assert again.returncode != 0  # what is there stays
 

@@ -11,6 +11,7 @@ from io import StringIO
 import msgspec
 import numpy as np
 import pytest
+from heard_support import Simulated, scenario
 
 import netctrl
 from netctrl.datasets import network_path
@@ -30,7 +31,6 @@ from netctrl.linux.sensor import Sensor
 from netctrl.linux.systemd import agent_unit
 from netctrl.model.network_scenario import Messages
 from netctrl.runtime.tracking import start_tracking, step_tracking
-from tests.test_heard_step import Simulated, scenario
 
 TAU = 0.01
 TAU_US = 10_000
@@ -800,7 +800,7 @@ def test_a_histogram_counts_all_and_bounds_its_quantiles() -> None:
 def test_the_unit_has_the_one_capability_that_it_needs() -> None:
     from configparser import RawConfigParser
 
-    made = configs(CENTRAL, metrics_socket="/run/netctrl/S1.sock") if False else configs(CENTRAL)
+    made = configs(CENTRAL)
     text = agent_unit(
         made["S1"], ("/usr/bin/python3", "-m", "netctrl.linux", "agent"), config_file="/etc/netctrl/S1.json"
     )
@@ -814,6 +814,9 @@ def test_the_unit_has_the_one_capability_that_it_needs() -> None:
     assert service["ProtectSystem"] == "strict"
     controller = agent_unit(made["C"], ("/usr/bin/python3",), config_file="/etc/netctrl/C.json")
     assert "\nCapabilityBoundingSet=\nAmbientCapabilities=\n" in controller
+    asked = msgspec.structs.replace(made["S1"], metrics_socket="/run/netctrl-agents/S1.sock")
+    text = agent_unit(asked, ("/usr/bin/python3",), config_file="/etc/netctrl/S1.json")
+    assert "\nRuntimeDirectory=netctrl-agents\nRuntimeDirectoryPreserve=yes\n" in text
 
 
 @pytest.mark.parametrize(

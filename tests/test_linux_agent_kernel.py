@@ -146,26 +146,38 @@ def test_a_link_has_one_agent() -> None:
         pass  # the lock went with the first
 
 
+def without_capabilities(asked: AgentConfig) -> str:
+    """What a child without any says of it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        try:
+            os.setresuid(65534, 65534, 65534)
+            with KernelLinks(asked) as links:
+                os.write(writing, f"it went on: {links.read()}".encode())
+        except MissingCapability as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    said = os.read(reading, 1000).decode()
+    os.close(reading)
+    return said
+
+
 @kernel
 def test_without_the_capability_nothing_is_changed() -> None:
-    """A child without any; the message names the one it takes."""
     with queues() as route:
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:  # pragma: no cover
-            try:
-                os.setresuid(65534, 65534, 65534)
-                with KernelLinks(config()):
-                    os.write(writing, b"it went on")
-            except MissingCapability as error:
-                os.write(writing, str(error).encode())
-            finally:
-                os._exit(0)
-        os.close(writing)
-        os.waitpid(child, 0)
-        assert b"CAP_NET_ADMIN" in os.read(reading, 1000)
-        os.close(reading)
+        assert "this process lacks CAP_NET_ADMIN" in without_capabilities(config())
         assert [rate_of(route, name) for name in NAMES] == [RATE] * 3
+
+
+@kernel
+def test_a_controller_needs_no_capability() -> None:
+    peers = (Peer(name="S1", address="127.0.0.1", port=9001, links=NAMES),)
+    central = config(name="C", role="controller", links=(), peers=peers, port=9000, key_file="key")
+    assert without_capabilities(central) == "it went on: ((), None)"
 
 
 # --- what happens to queues ------------------------------------------------------------------------------------------

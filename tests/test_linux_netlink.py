@@ -296,6 +296,21 @@ def test_what_tc_made_is_read_and_what_we_made_tc_reads(device) -> None:
 
 
 @kernel
+@pytest.mark.parametrize("ticks", [24_264, 24_265, 24_266])
+def test_a_bucket_that_was_given_in_ticks_is_made_again_to_the_tick(ticks, device) -> None:
+    """As pyroute2 and old versions of tc give them: 5.4 ticks are a byte at this rate, so most are no whole bytes."""
+    route, index = device
+    given = TbfOptions(rate=2_875_000, buffer=ticks, limit=25_000)
+    plain = attributes(given.encode(3000))
+    route.add_qdisc(index, ROOT, 0x50000, "tbf", attribute(1, plain[1]) + attribute(4, plain[4]))
+    found = route.qdisc(index).options
+    assert TbfOptions.decode(found) == given
+    route.delete_qdisc(index, ROOT, 0x50000)
+    route.add_qdisc(index, ROOT, 0x50000, "tbf", TbfOptions.decode(found).encode())
+    assert route.qdisc(index).options == found
+
+
+@kernel
 def test_a_change_of_a_tbfs_rate_keeps_burst_and_limit(device) -> None:
     """The burst as bytes, whatever the rate; also one of another key in the same socket."""
     route, index = device

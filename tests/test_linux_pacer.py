@@ -16,11 +16,11 @@ from linux_support import chain, kernel
 import netctrl
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.__main__ import main
+from netctrl.linux.paced_program import pace_program
 from netctrl.linux.pacer import (
     SO_MAX_PACING_RATE,
     RttSamples,
     SocketPacer,
-    pace_program,
     paced_transfer,
     pacing_law,
     set_pacing_rate,
@@ -265,3 +265,74 @@ def test_the_command_line_sends_by_itself(design) -> None:
             assert sum(taking.result(20.0).values()) > 0
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["throughput_bit_per_s"] > 0.0
+
+
+class Kernel:
+    """A sender's kernel and its path, in steps of 0.1 ms: a bottleneck, a way back in bunches, and the RTT estimator of
+    net/ipv4/tcp_input.c (tcp_rtt_estimator) as RFC 6298 and the Eifel remark in it have it."""
+
+    STEP, BASE, SEGMENT, MIN_ACK = 1e-4, 0.02, 1448, 2
+
+    def __init__(self, capacity: float, bunch: float) -> None:
+        self.capacity, self.bunch = capacity, bunch
+        self.rate = 0.0
+        self.now = self.sent = self.queue = 0.0
+        self.on_way: list[tuple[float, float, float]] = []  # acknowledged at, bytes by then, RTT of it
+        self.acked, self.segments, self.srtt, self.mdev, self.least = 0.0, 1, 0.0, 0.0, float("inf")
+        self.queues: list[float] = []
+
+    def setsockopt(self, level: int, option: int, value: bytes) -> None:
+        self.rate = 8.0 * struct.unpack("=Q", value)[0]
+
+    def step(self) -> None:
+        self.now += self.STEP
+        self.sent += self.rate * self.STEP / 8
+        self.queue += (self.rate - self.capacity) * self.STEP / 8
+        self.queue = max(self.queue, 0.0)
+        arrived = self.sent - self.queue
+        last = self.on_way[-1][1] if self.on_way else self.acked
+        if arrived - last >= self.MIN_ACK * self.SEGMENT:
+            wait = 8 * self.queue / self.capacity
+            due = self.now + self.BASE
+            due = -(-due // self.bunch) * self.bunch if self.bunch else due
+            self.on_way.append((due, arrived, due - self.now + wait))
+        while self.on_way and self.on_way[0][0] <= self.now:
+            _, self.acked, rtt = self.on_way.pop(0)
+            self.segments += 1
+            self.estimate(rtt)
+        self.queues.append(8 * self.queue / self.capacity)
+
+    def estimate(self, rtt: float) -> None:
+        self.least = min(self.least, rtt)
+        if self.srtt == 0.0:
+            self.srtt, self.mdev = rtt, rtt / 2
+            return
+        off = rtt - self.srtt
+        self.srtt += off / 8
+        more = abs(off) - self.mdev
+        self.mdev += (more / 8 if off < 0 < more else more) / 4
+
+    def info(self) -> TcpInfo:
+        flight = round((self.sent - self.acked) / self.SEGMENT)
+        micro = {"rtt": self.srtt, "rttvar": self.mdev, "min_rtt": self.least if self.srtt else 0.0}
+        told = {name: round(1e6 * value) for name, value in micro.items()}
+        return seen(segs_in=self.segments, bytes_acked=int(self.acked), unacked=flight, **told)
+
+
+@pytest.mark.parametrize("bunch", [0.0, 1e-3, 2e-3, 4e-3])
+@pytest.mark.parametrize("capacity", [20e6, 95e6, 400e6])
+def test_a_target_rtt_is_kept_however_acknowledgements_come(bunch, capacity) -> None:
+    kernel_, paced = Kernel(capacity, bunch), SocketPacer(TARGET.law)
+    paced.start(kernel_)
+    begin = 0.0
+    for k in range(1, 60_001):
+        kernel_.step()
+        if k % 10 == 0:
+            paced.step(kernel_, kernel_.now, kernel_.info())
+        if k == 20_000:
+            begin = kernel_.acked
+            kernel_.queues.clear()
+    used = 8 * (kernel_.acked - begin) / 4.0 / capacity
+    queue = sum(kernel_.queues) / len(kernel_.queues)
+    assert used > 0.97
+    assert queue < 0.1 * Kernel.BASE

@@ -151,7 +151,7 @@ FIFO = FifoOptions(9).encode()
         ),
         (
             Telling([queue("tbf", 0x10000, ROOT, TbfOptions(9, 9, 9, link_layer=2).encode())]),
-            "attributes [6]",  # and a burst, which the kernel never shows
+            "tbf 1: counts ATM cells",
         ),
     ],
 )

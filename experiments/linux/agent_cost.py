@@ -4,8 +4,9 @@ Interfaces in a namespace of its own, one token bucket filter each, real netlink
 noise added, and the dead-band is 0, so that every rate is changed in every interval, which is the most that it can
 cost. With `--peer-links N` a second agent controls N links more, and they exchange messages. Each agent is a process
 of its own, which imports what an agent does. With `--flood` the second one is a program that sends forged datagrams
-from its address instead, as fast as it can; `chrt -f 10` shows what an idle machine would. Printed as JSON: processor time over wall time, lateness, step times,
-changes, and resident memory as it went.
+from its address instead, as fast as it can; `chrt -f 10` shows what an idle machine would.
+
+Printed as JSON: processor time over wall time, lateness, step times, changes, and resident memory as it went.
 """
 
 from __future__ import annotations

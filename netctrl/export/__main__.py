@@ -27,7 +27,7 @@ from netctrl.export._verb_fifo import REFERENCE_TAKES, FifoJob, connet_design, e
 from netctrl.export._verb_network import NetworkJob, export_network, read_packet_size
 from netctrl.export._verb_pacing import PacingJob, export_pacing, is_bottleneck, pacing_design
 from netctrl.export._verb_queues import QueuesJob, export_queues
-from netctrl.export._verb_tc import CARRIERS, TcJob, export_tc
+from netctrl.export._verb_tc import CARRIERS, SHAPERS, TcJob, export_tc
 
 __all__ = ["main"]
 
@@ -151,6 +151,9 @@ def tc(
     carrier: Annotated[
         str | None, option("WHAT", f"of ARC: {', '.join(CARRIERS)}; auto asks the kernel that runs here (ebpf)")
     ] = None,
+    shaper: Annotated[
+        str | None, option("WHAT", f"of HFTraC and CONNET: what keeps a rate, {' or '.join(SHAPERS)} (htb)")
+    ] = None,
     packet_size: Annotated[
         str | None, option("BYTES", "of packets as the Design counts them, for HFTraC and CONNET (1500)")
     ] = None,
@@ -172,6 +175,7 @@ def tc(
         output=output,
         interfaces=interfaces,
         carrier=carrier,
+        shaper=shaper,
         packet_size=packet_size,
         frames=frames,
         burst=burst,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from netctrl.cli import invocation, report, say
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
+from netctrl.model.quantity import one_of
 from netctrl.units import parse_count, parse_rate, parse_size
 
 if TYPE_CHECKING:
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from netctrl.export.tc_queue import TcExport, TcSettings
     from netctrl.model.artifact import AnyDesign, ArcDesign, ConnetDesign
 
-__all__ = ["CARRIERS", "SUMMARY", "TcJob", "export_tc"]
+__all__ = ["CARRIERS", "SHAPERS", "SUMMARY", "TcJob", "export_tc"]
 
 CARRIERS = ("auto", "pie", "dualpi2", "ebpf")
+SHAPERS = ("htb", "tbf")
 SUMMARY = "export.json"
 """In the folder: figures, margins, notes and provenance; its place tells that the folder is an earlier export."""
 _SCHEMA = "netctrl.tc/1"
@@ -32,6 +34,7 @@ class TcJob(NamedTuple):
     output: str
     interfaces: str | None = None
     carrier: str | None = None
+    shaper: str | None = None
     packet_size: str | None = None
     frames: bool = False
     burst: str | None = None
@@ -118,6 +121,7 @@ def _refuse_strangers(job: TcJob, method: str) -> None:
     belongs = {
         "carrier": ("arc",),
         "drop": ("arc",),
+        "shaper": ("hftrac", "connet"),
         "packet_size": ("hftrac", "connet"),
         "reference": ("hftrac", "connet"),
         "measured_at": ("connet",),
@@ -207,7 +211,8 @@ def _settings(job: TcJob) -> TcSettings:
 
     packet = _size("packet_size", job.packet_size)
     framing = checked_framing(1500.0 if packet is None else packet, *((0.0,) if job.frames else ()))
-    return TcSettings(framing=framing, burst=_size("burst", job.burst), limit=_size("limit", job.limit))
+    shaper = one_of(*SHAPERS)("shaper", job.shaper or SHAPERS[0])
+    return TcSettings(framing=framing, burst=_size("burst", job.burst), limit=_size("limit", job.limit), shaper=shaper)
 
 
 def _places(job: TcJob) -> Places:
@@ -254,7 +259,8 @@ def _rows(made: TcExport, checks: tuple[CarrierCheck, ...], folder: Path) -> lis
         )
     rows.append(("files", ", ".join([*made.files, SUMMARY])))
     planned = {name.removesuffix(".plan.json") + ".tc" for name in made.files if name.endswith(".plan.json")}
-    return rows + [("then", _next(name, folder)) for name in made.files if name not in planned]
+    in_turn = sorted(made.files, key=lambda name: not name.endswith(".plan.json"))  # queues before who changes them
+    return rows + [("then", _next(name, folder)) for name in in_turn if name not in planned]
 
 
 def _next(name: str, folder: Path) -> str:

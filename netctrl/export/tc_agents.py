@@ -1,4 +1,4 @@
-"""HFTraC and CONNET for Linux: token buckets whose rates agents set."""
+"""HFTraC and CONNET for Linux: queues whose rates agents set."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from netctrl.export.tc_queue import (
 )
 from netctrl.model.artifact import ConnetDesign, HftracDesign
 from netctrl.model.network_model import NetworkModel
-from netctrl.model.queueing import TokenBucket
+from netctrl.model.queueing import HtbClass, TokenBucket
 from netctrl.units import BITS_PER_BYTE, format_quantity, unit_scale
 
 __all__ = ["Watch", "connet_on_linux", "hftrac_on_linux"]
 
+METRICS_FOLDER = "/run/netctrl-agents"
 _LEAST_SHARE = 1e-3  # of a link's capacity: without any rate nothing is ever heard of its queue
 _REGULATOR_FRAMES = 20  # small queues make regulators smooth (docs/linux-export.md)
 _MUCH = 0.01
@@ -53,7 +54,7 @@ def hftrac_on_linux(
     reference: float = 1.0,
     standing_backlog: float = 0.0,
 ) -> TcExport:
-    """A TBF at each link, and for each machine its agent's file.
+    """A queue with a rate at each link, and for each machine its agent's file.
 
     A link begins at its capacity, and goes back to it where its agent has no number: then it is a FIFO.
 
@@ -91,7 +92,7 @@ def hftrac_on_linux(
         key_file=places.key_file,
         dead_band=settings.dead_band,
     )
-    files = {f"{name}.agent.json": config.to_json() for name, config in configs.items()}
+    files = {f"{name}.agent.json": _with_metrics(config).to_json() for name, config in configs.items()}
     for place, links in made:
         title = "HFTraC: links at their capacity, until an agent sets their rates"
         files |= queue_files(place.name, [queue for queue, _ in links], title)
@@ -127,7 +128,7 @@ def connet_on_linux(
     watch: Watch | None = None,
     governor: bool = False,
 ) -> TcExport:
-    """A TBF at each regulator, which share the law's rate equally, and the agent's file.
+    """A queue with a rate at each regulator, which share the law's rate equally, and the agent's file.
 
     Regulators begin at their greatest rate, and go back to it where the agent has no number: they are open.
 
@@ -192,7 +193,7 @@ def connet_on_linux(
     )
     queues = [queue for queue, _ in made]
     files = queue_files(place.name, queues, "CONNET: regulators open, until an agent sets their rates")
-    files[f"{place.name}.agent.json"] = config.to_json()
+    files[f"{place.name}.agent.json"] = _with_metrics(config).to_json()
     return TcExport(files, _figures(queues), _once([_refill(entry, law.interval_s) for _, entry in made]))
 
 
@@ -205,17 +206,18 @@ def _controlled(
     least: float | None = None,
     share: float = 1.0,
 ) -> tuple[TcQueue, ControlledLink]:
-    """A TBF at its greatest rate, and what an agent is told of it; rates as the Design counts."""
+    """A queue at its greatest rate, and what an agent is told of it; rates as the Design counts."""
     framing = settings.framing
     burst = default_burst(capacity * framing.growth, framing) if settings.burst is None else settings.burst
-    queue = token_bucket(interface, capacity, burst, limit, framing=framing, link=name)
+    queue = token_bucket(interface, capacity, burst, limit, framing=framing, link=name, shaper=settings.shaper)
     bucket = queue.wanted.queue if queue.wanted is not None else None
-    if not isinstance(bucket, TokenBucket):
+    if not isinstance(bucket, TokenBucket | HtbClass):
         raise InvalidValue("interface", interface, "a token bucket")
     return queue, ControlledLink(
         id=name,
         interface=interface,
         handle=HANDLE,
+        kind=settings.shaper,
         least_rate=min((_LEAST_SHARE * capacity if least is None else least) * framing.growth, bucket.rate),
         greatest_rate=bucket.rate,
         fallback_rate=bucket.rate,
@@ -223,6 +225,11 @@ def _controlled(
         limit=bucket.limit,
         share=share,
     )
+
+
+def _with_metrics(config: AgentConfig) -> AgentConfig:
+    """Where `curl --unix-socket` finds them, beside those of other agents."""
+    return msgspec.structs.replace(config, metrics_socket=f"{METRICS_FOLDER}/{config.name}.sock")
 
 
 def _check_nominal(name: str, nominal: float, capacity: float) -> None:
@@ -233,13 +240,14 @@ def _check_nominal(name: str, nominal: float, capacity: float) -> None:
 
 def _refill(link: ControlledLink, interval_s: float) -> str:
     """A TBF's bucket is full after each change, which is rate on top of the one that was asked for."""
+    if link.kind == "htb":
+        return ""
     extra = link.burst * BITS_PER_BYTE / interval_s
     if extra <= _MUCH * link.greatest_rate:
         return ""
     return (
         f"each change fills a TBF's bucket: in every interval they add up to {format_quantity(extra, 'bit/s')} to a "
-        f"link's rate ({100.0 * extra / link.greatest_rate:.2g} % of the greatest); a wider dead-band or smaller "
-        "bursts help"
+        f"link's rate ({100.0 * extra / link.greatest_rate:.2g} % of the greatest); an HTB keeps its tokens"
     )
 
 

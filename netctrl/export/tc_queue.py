@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from netctrl.errors import InvalidValue, checked_number, checked_whole
 from netctrl.export.quantize import Figure, nearest
-from netctrl.model.queueing import InterfaceQueue, QueuePlan, TokenBucket, interface_name
+from netctrl.model.queueing import HtbClass, InterfaceQueue, QueuePlan, TokenBucket, interface_name
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "ETHERNET_HEADER",
     "HANDLE",
     "Framing",
+    "Shaper",
     "TcExport",
     "TcQueue",
     "TcSettings",
@@ -37,7 +38,12 @@ ETHERNET_HEADER = 14
 HANDLE = "7c01:"
 """Of the queues that netctrl makes, as `netctrl.linux` does."""
 
+Shaper = Literal["htb", "tbf"]
+"""What sets a rate: an HTB with one class, which keeps its tokens when the rate is changed, or a TBF, whose bucket is
+full again."""
+
 _TICK_S = 64e-9
+HTB_QUANTUM = 1514  # byte; one class never takes turns, and the kernel warns of what it would choose
 _RATE_BOUND, _BURST_BOUND = 1e-3, 0.1
 _MOST_SIZE = 2**32 - 1
 _FULL_FRAME = 1500.0 + ETHERNET_HEADER
@@ -70,6 +76,8 @@ class TcSettings(NamedTuple):
     """What may wait at each link, as the Design counts [byte]; None: the Design's buffer."""
     dead_band: float = 0.01
     """Of agents: smaller relative changes of a rate aren't made."""
+    shaper: Shaper = "htb"
+    """Of links whose rate changes."""
 
 
 AS_DESIGNED = TcSettings()
@@ -108,9 +116,16 @@ def default_burst(rate_bit_per_s: float, framing: Framing) -> int:
 
 
 def token_bucket(
-    interface: str, rate_bit_per_s: float, burst: float, limit: float, *, framing: Framing, link: str | None = None
+    interface: str,
+    rate_bit_per_s: float,
+    burst: float,
+    limit: float,
+    *,
+    framing: Framing,
+    link: str | None = None,
+    shaper: Shaper = "tbf",
 ) -> TcQueue:
-    """A TBF at the root of an interface, whose packets leave at a rate that is counted as the Design counts.
+    """A TBF or HTB at the root of an interface, whose packets leave at a rate that is counted as the Design counts.
 
     Parameters
     ----------
@@ -124,6 +139,7 @@ def token_bucket(
     framing : Framing
     link : str, optional
         Its id in the Design's network.
+    shaper : {"tbf", "htb"}
 
     Raises
     ------
@@ -147,16 +163,25 @@ def token_bucket(
     size = checked_whole(f"burst{at}", round(burst), f"at most {_MOST_SIZE} bytes", at_most=_MOST_SIZE)
     bucket = _bucket(f"burst{at}", size, rate)
     waiting, limit_figure = nearest(f"limit{at}", limit * framing.growth, step=1.0, unit="byte", bound=_BURST_BOUND)
-    bits = str(rate * BITS_PER_BYTE)
-    tokens = ("tbf", "rate", f"{bits}bit", "burst", str(size), "limit", str(waiting))
+    wanted = (TokenBucket if shaper == "tbf" else HtbClass)(rate=float(rate * BITS_PER_BYTE), burst=size, limit=waiting)
     return TcQueue(
-        lines=(("qdisc", "add", "dev", name, "root", "handle", HANDLE, *tokens),),
-        wanted=InterfaceQueue(
-            interface=name,
-            queue=TokenBucket(rate=float(rate * BITS_PER_BYTE), burst=size, limit=waiting),
-            link=link,
-        ),
+        lines=_lines(name, rate, size, waiting, shaper),
+        wanted=InterfaceQueue(interface=name, queue=wanted, link=link),
         figures=(rate_figure, bucket, limit_figure),
+    )
+
+
+def _lines(name: str, rate: int, burst: int, limit: int, shaper: Shaper) -> tuple[tuple[str, ...], ...]:
+    """What makes the queue that `netctrl.linux` makes of the record; `rate` in byte/s."""
+    bits, size = f"{rate * BITS_PER_BYTE}bit", str(burst)
+    root = ("qdisc", "add", "dev", name, "root", "handle", HANDLE)
+    if shaper == "tbf":
+        return ((*root, "tbf", "rate", bits, "burst", size, "limit", str(limit)),)
+    one, rates = f"{HANDLE}1", ("rate", bits, "burst", size, "ceil", bits, "cburst", size)
+    return (
+        (*root, "htb", "default", "1"),
+        ("class", "add", "dev", name, "parent", HANDLE, "classid", one, "htb", *rates, "quantum", str(HTB_QUANTUM)),
+        ("qdisc", "add", "dev", name, "parent", one, "handle", _next(HANDLE), "bfifo", "limit", str(limit)),
     )
 
 

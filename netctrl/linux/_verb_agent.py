@@ -69,7 +69,7 @@ def _shown(config: AgentConfig) -> str:
     rows = [("interval", format_quantity(config.interval_s, "s")), ("law", type(config.law).__name__)]
     for link in config.links:
         limits = f"{format_quantity(link.least_rate, 'bit/s')} to {format_quantity(link.greatest_rate, 'bit/s')}"
-        rows.append((f"link {link.id}", f"tbf {link.handle} at {link.parent} of {link.interface}, {limits}"))
+        rows.append((f"link {link.id}", f"{link.kind} {link.handle} at {link.parent} of {link.interface}, {limits}"))
     rows += [
         (f"peer {peer.name}", f"{peer.address} port {peer.port}: {', '.join(peer.links)}") for peer in config.peers
     ]

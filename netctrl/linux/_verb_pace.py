@@ -81,7 +81,7 @@ def _place(to: str) -> tuple[str, int]:
 
 def _run(law: PacingLaw | float, program: tuple[str, ...], every: float) -> int:
     """A program's status; what was done goes to stderr, since stdout is the program's."""
-    from netctrl.linux.pacer import pace_program
+    from netctrl.linux.paced_program import pace_program
 
     done = pace_program(law, program, interval_s=every)
     sys.stderr.write(

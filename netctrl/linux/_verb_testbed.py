@@ -25,7 +25,9 @@ __all__ = ["testbed"]
 
 
 def testbed(
-    network: Annotated[str | None, positional("NETWORK", "a network file (node-link JSON)")] = None,
+    network: Annotated[
+        str | None, positional("NETWORK", "node-link JSON, or the name of one that comes with netctrl")
+    ] = None,
     /,
     *,
     capacity: Annotated[str | None, option("RATE", "of links for which the file gives none")] = None,
@@ -48,10 +50,11 @@ def testbed(
     size = None if burst is None else _read("burst_bytes", burst, parse_size, SIZE_TAKES)
     rate = None if capacity is None else _read("capacity", capacity, parse_rate, RATE_TAKES)
 
+    from netctrl.datasets import network_path
     from netctrl.linux.testbed import Testbed
     from netctrl.model.network import read_network
 
-    bed = Testbed(read_network(network, capacity=rate), burst_bytes=size, named=True)
+    bed = Testbed(read_network(network_path(network), capacity=rate), burst_bytes=size, named=True)
     names = {node.id: bed.name(node.id) for node in bed.network.nodes}
     if dry_run:
         return say(as_json(_content(bed.plan, names)) if json else _table(bed.plan, names, "would be built"))

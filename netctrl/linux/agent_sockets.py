@@ -152,10 +152,14 @@ def _connected(config: AgentConfig, address: str, port: int) -> socket.socket:
 
 
 def _listening(place: str) -> socket.socket:
-    """A Unix socket that only this user may write to. One that nobody listens at any more is replaced."""
+    """A Unix socket that only this user may write to. One that nobody listens at any more is replaced.
+
+    Its folder is made where only that is missing.
+    """
     path = Path(place)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        path.parent.mkdir(mode=0o755, exist_ok=True)
         if path.exists():
             _check_left_behind(path)
             path.unlink()

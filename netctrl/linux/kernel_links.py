@@ -79,7 +79,8 @@ class KernelLinks:
 
     def __enter__(self) -> Self:
         try:
-            check_capability()
+            if self._config.links:  # a controller sets no rate
+                check_capability()
             self._socket = RouteSocket()
             self._find()
         except BaseException:
@@ -97,6 +98,8 @@ class KernelLinks:
 
     def read(self) -> tuple[Sequence[Reading | Trouble], Reading | None]:
         """One question for all queues of the namespace."""
+        if not self._places:
+            return (), None
         try:
             found = {(each.index, each.parent): each for each in self._route.qdiscs()}
         except KernelRefusal as refusal:

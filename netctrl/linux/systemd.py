@@ -96,8 +96,9 @@ def agent_unit(
         lines += ["CPUSchedulingPolicy=fifo", "CPUSchedulingPriority=10"]
     if config.metrics_socket is not None:
         folder = config.metrics_socket.rpartition("/")[0]
-        if folder == "/run/netctrl":
-            lines.append("RuntimeDirectory=netctrl")
+        above, _, name = folder.rpartition("/")
+        if above == "/run":  # kept for other agents' sockets; owned by the user, so no place for what root trusts
+            lines += [f"RuntimeDirectory={name}", "RuntimeDirectoryPreserve=yes"]
         else:
             lines.append(f"ReadWritePaths={folder}")
     return "\n".join([*lines, "", "[Install]", "WantedBy=multi-user.target"]) + "\n"
