@@ -63,6 +63,14 @@ FIGURES = (
     "mpcc/fig06",
     "mpcc/weights",
     "mpcc/ns3",
+    "pacing/fig02",
+    "pacing/fig03",
+    "pacing/fig04",
+    "pacing/fig05",
+    "pacing/bbr",
+    "pacing/freeze",
+    "pacing/parameters",
+    "pacing/ns3",
 )
 IN_NS3 = ("connet/ns3", "mpcc/ns3")
 """Left out where there is no ns-3: a simulator isn't beside itself."""

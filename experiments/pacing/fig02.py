@@ -1,0 +1,188 @@
+"""Pacing paper, Fig. 2: RTTs of a flow without control, what the model says of them, and RTTs under the law.
+
+The paper prints no numbers; those beside its claims are of an independent study of it. Beside its law at R = 10 Gbit/s,
+which is the bottleneck: R of the sender's link, a fixed cap that knows the bottleneck too, and a target RTT.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from common import Outcome, verdicts
+from matplotlib.figure import Figure
+from pacing.paper_link import (
+    AT_CAP,
+    BLUE,
+    CAPACITY,
+    CASES,
+    FREE,
+    FROZEN,
+    GREEN,
+    KNOWN,
+    NOISE,
+    ORANGE,
+    QUIET,
+    RED,
+    TO_TARGET,
+    UNKNOWN,
+    WARM_UP_S,
+    Means,
+    alone,
+    at_rest,
+    grid,
+    law_rates,
+    means,
+    paper_flow,
+    run,
+)
+
+import netctrl
+from netctrl.errors import InvalidValue
+from netctrl.ident.recursive import nlms_step, sgd_step
+
+PAST, STEP = 5, 0.5
+"""p and α; q is 1."""
+UNITS = {"first RTT, R": None, "s, Gbit/s": (1.0, 1e9), "ms, Gbit/s": (1e-3, 1e9), "s, bit/s": (1.0, 1.0)}
+"""Of RTTs [s] and rates [bit/s]."""
+
+
+def main(*, full: bool = False) -> Outcome:
+    links = {name: alone(name) for name in CASES}
+    found = {name: means(link) for name, link in links.items()}
+    quiet = {name: means(alone(name, QUIET)) for name in (KNOWN, AT_CAP, TO_TARGET)}
+    times, rtts, predicted = tracked()
+    computed = fits(times, rtts, predicted) | single(found, quiet) | proxies(links, found)
+    table = pd.DataFrame(
+        [
+            (name, f"{each.rate:.3f} ± {each.rate_std:.3f}", f"{each.rtt:.2f} ± {each.rtt_std:.2f}",
+             f"{each.rtt_p99:.2f}", f"{each.lost_mb:.1f}")
+            for name, each in found.items()
+        ],
+        columns=["flow", "Gbit/s", "RTT [ms]", "its 99th percentile", "lost [MB]"],
+    )  # fmt: skip
+    return Outcome("fig02", "pacing", table_of(links), draw(links, found, (times, rtts, predicted)), computed, table)
+
+
+def tracked(every: float = 0.01) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times [s], RTTs [s] of the uncontrolled flow and what NLMS says of each from those before it."""
+    times, rtts, rates = uncontrolled(every)
+    return times, rtts, rtts[0] * predictions(nlms_step, rtts / rtts[0], rates / CAPACITY)
+
+
+def uncontrolled(every: float, noise: float = NOISE) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times [s], RTTs [s] and mean rates until then [bit/s] of H-TCP alone."""
+    link = run([CASES[FREE]], noise, bin_s=every)
+    seen = ~np.isnan(link.rtt_s[0])
+    return link.time_s[seen], link.rtt_s[0, seen], link.rates[0, seen]
+
+
+def predictions(learn, rtts: np.ndarray, rates: np.ndarray, past: int = PAST, step: float = STEP) -> np.ndarray:
+    """Eqs. (1) and (2) over a trace, RTTs and rates in any units: (N,), NaN where there is none, or none any more."""
+    theta, found = np.zeros((past + 1, 1)), np.full(len(rtts), np.nan)
+    theta[0] = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for n in range(past, len(rtts)):
+            phi = np.append(rtts[n - past : n][::-1], rates[n - 1])
+            try:
+                theta, error = learn(theta, phi, [rtts[n]], step=step)
+            except InvalidValue:  # what was learned isn't finite
+                break
+            found[n] = rtts[n] - error[0]
+    return found
+
+
+def fit(times: np.ndarray, rtts: np.ndarray, predicted: np.ndarray) -> float:
+    """Variance accounted for after the warm-up [%]; -inf where predictions end."""
+    late = times > WARM_UP_S
+    if not np.isfinite(predicted[late]).all():
+        return -np.inf
+    return float(100.0 * (1.0 - np.var((rtts - predicted)[late]) / np.var(rtts[late])))
+
+
+def fits(times: np.ndarray, rtts: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    """Of the model, of the last RTT in its place, and of eq. (2) as printed: in how many units it tells something."""
+    _, _, rates = uncontrolled(0.01)
+    tells = 0
+    for sizes in UNITS.values():
+        unit, rate = sizes or (rtts[0], CAPACITY)
+        tells += fit(times, rtts / unit, predictions(sgd_step, rtts / unit, rates / rate)) > 0.0
+    design = netctrl.pacing(max_rate_bit_per_s=CAPACITY, rtt_s=float(rtts[0]))
+    return {
+        "fig2a-fit": fit(times, rtts, predicted),
+        "fig2a-last": fit(times, rtts, np.append(np.nan, rtts[:-1])),
+        "alpha-limit": max(each.limit for each in design.certificate.sgd_limits),
+        "alpha-units": float(tells),
+    }
+
+
+def single(found: dict[str, Means], quiet: dict[str, Means]) -> dict[str, float]:
+    half = means(run([paper_flow(CAPACITY, start=0.5 * CAPACITY)], QUIET))
+    rests = [at_rest(run([CASES[UNKNOWN]], QUIET, seed, duration_s=120.0)) for seed in range(5)]
+    return {
+        "fig2a-rtt": found[FREE].rtt,
+        "fig2a-std": found[FREE].rtt_std,
+        "fig2b-rate-quiet": quiet[KNOWN].rate,
+        "fig2b-rate": found[KNOWN].rate,
+        "fig2b-rtt": found[KNOWN].rtt,
+        "fig2b-std": found[KNOWN].rtt_std,
+        "fig2b-variance": (found[KNOWN].rtt_std / found[FREE].rtt_std) ** 2,
+        "fig2b-half": half.rate,
+        "fig2b-unknown-rest": float(np.mean([last for last, _ in rests])),
+        "fig2b-unknown-rate": float(np.mean([rate for _, rate in rests])),
+        "fig2b-unknown-std": found[UNKNOWN].rtt_std,
+        "fig2b-frozen": found[FROZEN].rate,
+        "fig2b-cap": found[AT_CAP].rate,
+        "fig2b-cap-rtt": found[AT_CAP].rtt,
+        "fig2b-target": found[TO_TARGET].rate,
+        "fig2b-target-rtt": found[TO_TARGET].rtt,
+    }
+
+
+def proxies(links: dict[str, netctrl.PacedLink], found: dict[str, Means]) -> dict[str, float]:
+    """Mean rate of the law over the throughput, after the warm-up."""
+    values = {}
+    for key, name in (("known", KNOWN), ("unknown", UNKNOWN)):
+        times, rates = law_rates(links[name], CASES[name].law)
+        values[f"proxy-{key}"] = float(rates[times > WARM_UP_S].mean() / 1e9 / found[name].rate)
+    return values
+
+
+def table_of(links: dict[str, netctrl.PacedLink]) -> pd.DataFrame:
+    frames = [
+        pd.DataFrame({"flow": name, "time_s": link.time_s[::100], "rtt_ms": 1e3 * link.rtt_s[0, ::100]})
+        for name, link in links.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def draw(links: dict[str, netctrl.PacedLink], found: dict[str, Means], shown: tuple[np.ndarray, ...]) -> Figure:
+    figure = Figure(figsize=(13.0, 9.2), layout="constrained")
+    panels = figure.subplots(3, 2).ravel()
+    times, rtts, predicted = shown
+    near = (times > 20.0) & (times < 32.0)
+    panels[0].plot(times[near], 1e3 * rtts[near], color=BLUE, lw=0.8, label="measured")
+    panels[0].plot(times[near], 1e3 * predicted[near], color=ORANGE, lw=0.8, ls="--", label="one step ahead, NLMS")
+    grid(
+        panels[0], f"Fig. 2a: H-TCP alone, a sample each 10 ms, fit {fit(*shown):.1f} %", xlabel="time [s]",
+        ylabel="RTT [ms]",
+    )  # fmt: skip
+    panels[0].legend(fontsize=8, loc="upper right")
+    titles = {KNOWN: "Fig. 2b: R = 10 Gbit/s", UNKNOWN: f"ours: {UNKNOWN}, xi = 100", FROZEN: f"ours: {FROZEN}"}
+    for axes, name in zip(panels[1:], list(CASES)[1:], strict=True):
+        link, each = links[name], found[name]
+        axes.plot(link.time_s[::20], 1e3 * link.rtt_s[0, ::20], color=BLUE, lw=0.5)
+        title = f"{titles.get(name, f'ours: {name}')}: {each.rate:.2f} Gbit/s, RTT {each.rtt:.2f} ± {each.rtt_std:.2f}"
+        grid(axes, title, xlabel="time [s]", ylabel="RTT [ms]", ylim=(3.8, 8.5))
+        other = axes.twinx()
+        if name in (KNOWN, UNKNOWN, FROZEN):
+            at, rates = law_rates(link, CASES[name].law)
+            other.plot(at[::100], rates[::100] / 1e9, color=RED, lw=0.8)
+        else:
+            width = 100
+            sent = link.rates[0, : len(link.time_s) // width * width].reshape(-1, width).mean(axis=1)
+            other.plot(link.time_s[width - 1 :: width], sent / 1e9, color=GREEN, lw=0.8)
+        other.set_ylim(0.0, 42.0 if name == UNKNOWN else 13.0)
+        other.set_ylabel("its rate [Gbit/s]" if name in (KNOWN, UNKNOWN, FROZEN) else "sent [Gbit/s]", fontsize=9)
+    figure.suptitle("Pacing paper, Fig. 2: one flow at 10 Gbit/s and 4 ms, RTTs up by 0.02 ms on average", fontsize=11)
+    figure.supxlabel(verdicts("pacing", "Fig. 2a", "Fig. 2b", "Fig. 2b, R = 40 Gbit/s"), fontsize=8)
+    return figure

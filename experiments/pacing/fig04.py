@@ -1,0 +1,111 @@
+"""Pacing paper, Fig. 4: a capacity that goes from 10 to 5 Gbit/s and back, without control, with it, and by others.
+
+The paper doesn't say how often; here every 10 s, and every second in the table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from common import Outcome, verdicts
+from matplotlib.figure import Figure
+from pacing.paper_link import (
+    BLUE,
+    CAPACITY,
+    CASES,
+    FREE,
+    KNOWN,
+    NOISE,
+    QUIET,
+    RED,
+    TO_TARGET,
+    UNKNOWN,
+    capped,
+    grid,
+    run,
+)
+from pacing.paper_link import means as means_of
+
+import netctrl
+
+LOW = 5e9
+HALF_S = 10.0
+WARM_UP_S, DURATION_S = 20.0, 100.0
+AT_LOW = "fixed cap of 4.993 Gbit/s"
+BBR = "BBR"
+FLOWS = {name: CASES[name] for name in (FREE, KNOWN, UNKNOWN, TO_TARGET)}
+FLOWS |= {AT_LOW: capped(4.993e9), BBR: netctrl.BbrFlow(CASES[FREE].rtt_s)}
+
+
+def wave(flow, noise: float = NOISE, half: float = HALF_S) -> netctrl.PacedLink:
+    capacity = netctrl.square_wave(CAPACITY, LOW, 2.0 * half, start_s=half)
+    return run([flow], noise, capacity=capacity, duration_s=DURATION_S)
+
+
+def main(*, full: bool = False) -> Outcome:
+    links = {name: wave(flow) for name, flow in FLOWS.items()}
+    found = {name: means_of(link, warm_up=WARM_UP_S) for name, link in links.items()}
+    fast = {name: means_of(wave(flow, half=1.0), warm_up=WARM_UP_S) for name, flow in FLOWS.items()}
+    quiet, noisy = wave(FLOWS[KNOWN], QUIET), wave(FLOWS[KNOWN], 10.0 * NOISE)
+    computed = {
+        "fig4-free-std": found[FREE].rate_std,
+        "fig4-known": at_capacity(links[KNOWN], LOW),
+        "fig4-known-quiet": at_capacity(quiet, LOW),
+        "fig4-known-high": at_capacity(links[KNOWN], CAPACITY),
+        "fig4-known-std": found[KNOWN].rate_std,
+        "fig4-known-rtt": found[KNOWN].rtt_std,
+        "fig4-noisy-std": means_of(noisy, warm_up=WARM_UP_S).rate_std,
+        "fig4-unknown-std": found[UNKNOWN].rate_std,
+        "fig4-cap": found[AT_LOW].rate,
+        "fig4-cap-std": found[AT_LOW].rate_std,
+        "fig4-target": found[TO_TARGET].rate,
+        "fig4-target-rtt": found[TO_TARGET].rtt,
+    }
+    rows = [
+        (name, *(f"{at_capacity(links[name], level):.2f}" for level in (CAPACITY, LOW)),
+         f"{found[name].rtt:.2f} ± {found[name].rtt_std:.2f}", f"{found[name].lost_mb:.1f}",
+         f"{fast[name].rate:.2f}", f"{fast[name].rtt:.2f} ± {fast[name].rtt_std:.2f}")
+        for name in FLOWS
+    ]  # fmt: skip
+    columns = ["flow", "Gbit/s of 10", "of 5", "RTT [ms]", "lost [MB]", "Gbit/s, changes every second", "its RTT [ms]"]
+    return Outcome("fig04", "pacing", table_of(links), draw(links), computed, pd.DataFrame(rows, columns=columns))
+
+
+def at_capacity(link: netctrl.PacedLink, capacity: float) -> float:
+    """Mean throughput where the link has this capacity, after the warm-up [Gbit/s]."""
+    chosen = (link.time_s > WARM_UP_S) & np.isclose(link.capacity, capacity)
+    return float(link.throughput[0, chosen].mean() / 1e9)
+
+
+def table_of(links: dict[str, netctrl.PacedLink]) -> pd.DataFrame:
+    frames = [
+        pd.DataFrame(
+            {
+                "flow": name,
+                "time_s": link.time_s[9::10],
+                "gbit_per_s": link.throughput[0].reshape(-1, 10).mean(axis=1) / 1e9,
+                "rtt_ms": 1e3 * link.rtt_s[0, 9::10],
+            }
+        )
+        for name, link in links.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def draw(links: dict[str, netctrl.PacedLink]) -> Figure:
+    figure = Figure(figsize=(14.0, 8.8), layout="constrained")
+    titles = {FREE: "Fig. 4a: H-TCP alone", KNOWN: "Fig. 4b: R = 10 Gbit/s", UNKNOWN: "ours: R = 40 Gbit/s"}
+    for axes, (name, link) in zip(figure.subplots(3, 2).ravel(), links.items(), strict=True):
+        axes.plot(link.time_s, link.capacity / 1e9, color="#bbbbbb", lw=1.0)
+        smooth = link.throughput[0].reshape(-1, 10).mean(axis=1) / 1e9
+        axes.plot(link.time_s[9::10], smooth, color=BLUE, lw=0.9, label="throughput")
+        grid(axes, titles.get(name, f"ours: {name}"), xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
+        other = axes.twinx()
+        other.plot(link.time_s[::2], 1e3 * link.rtt_s[0, ::2], color=RED, lw=0.5)
+        other.set(ylim=(3.5, 15.0), ylabel="RTT [ms]")
+    figure.suptitle(
+        "Pacing paper, Fig. 4: 10 and 5 Gbit/s in turn; throughput (blue), RTT (red), RTTs up by 0.02 ms on average",
+        fontsize=11,
+    )
+    figure.supxlabel(verdicts("pacing", "Fig. 4"), fontsize=8.5)
+    return figure

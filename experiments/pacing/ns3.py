@@ -1,0 +1,76 @@
+"""Pacing in ns-3 beside H-TCP, Cubic, BBR and a fixed cap: one flow at a time, means of five seeds.
+
+Nothing runs here: `python experiments/full.py pacing-ns3` makes data/results/pacing-ns3.csv.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from common import Outcome, verdicts
+from matplotlib.figure import Figure
+from pacing.bottleneck import POINTS, beside_fluid, kept, table
+from pacing.paper_link import BLUE, GREEN, GREY, ORANGE, RED, grid
+
+FIRST = next(iter(POINTS))
+ALONE = "the first, no cross traffic"
+SHOWN = (FIRST, "the same, buffer 20 ms", "10 Mbit/s, 50 ms, buffer 100 ms")
+COLOURS = {"H-TCP": BLUE, "Cubic": GREY, "BBR": RED, "fixed cap, 0.95 C": "#222222", "target RTT": GREEN}
+MARKS = {"paper, R = 0.95 C": "v", "paper, R = C": "o", "paper, R = 2 C": "^"}
+
+
+def main(*, full: bool = False) -> Outcome:
+    data = kept()
+    if data is None:
+        raise FileNotFoundError("data/results/pacing-ns3.csv: python experiments/full.py pacing-ns3")
+    tables = {point: table(point).set_index("scheme") for point in POINTS}
+    rows = [
+        (point, scheme, f"{each.throughput_bit_per_s:.2f} ± {each.throughput_std_bit_per_s:.2f}",
+         f"{each.rtt_mean_s:.2f}", f"{each.rtt_99_s:.1f}", f"{each.sent_again:.2g}")
+        for point in SHOWN
+        for scheme, each in tables[point].iterrows()
+    ]  # fmt: skip
+    columns = ["bottleneck", "flow", "Mbit/s, deviation in 0.1 s", "mean RTT [ms]", "99th percentile", "sent again [%]"]
+    return Outcome("ns3", "pacing", data, draw(tables), compute(tables), pd.DataFrame(rows, columns=columns))
+
+
+def compute(tables: dict[str, pd.DataFrame]) -> dict[str, float]:
+    first, alone = tables[FIRST], tables[ALONE]
+
+    def ratio(of: pd.DataFrame, column: str, scheme: str = "target RTT") -> float:
+        return float(of.loc[scheme, column] / of.loc["BBR", column])
+
+    fluid = beside_fluid(FIRST)
+    return {
+        "ns3-target-rtt": ratio(first, "rtt_mean_s"),
+        "ns3-target-p99": ratio(first, "rtt_99_s"),
+        "ns3-target-rate": ratio(first, "throughput_bit_per_s"),
+        "ns3-target-std": ratio(first, "throughput_std_bit_per_s"),
+        "ns3-worst-rtt": max(ratio(tables[point], "rtt_mean_s") for point in POINTS if point != ALONE),
+        "ns3-worst-rate": min(ratio(tables[point], "throughput_bit_per_s") for point in POINTS),
+        "ns3-alone-rtt": ratio(alone, "rtt_mean_s"),
+        "ns3-known": float(first.loc["paper, R = C", "throughput_bit_per_s"]),
+        "ns3-unknown": float(first.loc["paper, R = 2 C", "throughput_bit_per_s"]),
+        "ns3-cap": float(first.loc["fixed cap, 0.95 C", "throughput_bit_per_s"]),
+        "ns3-cap-rtt": float(first.loc["fixed cap, 0.95 C", "rtt_mean_s"]),
+        "ns3-fluid": fluid["ns-3 utilization"] - fluid["fluid utilization"],
+        "ns3-fluid-delay": (fluid["ns-3 delay"] - fluid["fluid delay"]) / fluid["packet time"],
+    }
+
+
+def draw(tables: dict[str, pd.DataFrame]) -> Figure:
+    figure = Figure(figsize=(14.0, 5.6), layout="constrained")
+    for axes, point in zip(figure.subplots(1, len(SHOWN)), SHOWN, strict=True):
+        link = POINTS[point]
+        for scheme, each in tables[point].iterrows():
+            colour, mark = COLOURS.get(str(scheme), ORANGE), MARKS.get(str(scheme), "o")
+            rate = each.throughput_bit_per_s * 1e8 / link.bottleneck
+            axes.plot(each.rtt_mean_s, rate, mark, color=colour, ms=6, label=scheme)
+            axes.plot([each.rtt_mean_s, each.rtt_99_s], [rate, rate], color=colour, lw=1.2)
+        buffer = 8e3 * link.buffer / link.bottleneck
+        title = f"{link.bottleneck / 1e6:g} Mbit/s, {1e3 * link.rtt:g} ms, buffer {buffer:g} ms"
+        grid(axes, title, xlabel="RTT [ms]: mean, line to the 99th percentile", ylabel="throughput [% of capacity]")
+        axes.set_ylim(45.0, 102.0)
+        axes.legend(fontsize=8, loc="lower right")
+    figure.suptitle("Pacing in ns-3: one flow at a time, 1 % of cross traffic, five seeds", fontsize=11)
+    figure.supxlabel(verdicts("pacing", "ns-3"), fontsize=8.5)
+    return figure
