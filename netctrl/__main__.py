@@ -14,6 +14,7 @@ VERBS = {
     "simulate": "a scenario in the fluid, with the law of a Design file",
     "sweep": "grids of network scenarios, run many times, with intervals",
     "export": "a Design as a program that others run",
+    "linux": "queues of this machine, planned, applied and put back as they were",
 }
 
 

@@ -45,7 +45,7 @@ _RATE = "BBHhHI"
 _TBF = struct.Struct("=" + _RATE * 2 + "III")
 _HTB = struct.Struct("=" + _RATE * 2 + "IIIII")
 _GLOB = struct.Struct("=IIIII")
-_TBF_PARMS, _TBF_RATE64, _TBF_PRATE64, _TBF_BURST = 1, 4, 5, 6
+_TBF_PARMS, _TBF_RATE64, _TBF_PRATE64, _TBF_BURST, _TBF_PBURST = 1, 4, 5, 6, 7
 _HTB_PARMS, _HTB_INIT, _HTB_DIRECT_QLEN, _HTB_RATE64, _HTB_CEIL64 = 1, 2, 5, 6, 7
 _HTB_VERSION = 3
 
@@ -108,9 +108,10 @@ class TbfOptions:
 
     @classmethod
     def wanted(cls, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int, overhead: int = 0) -> TbfOptions:
-        """What the kernel will show after it was asked for this."""
+        """What the kernel will show after it was asked for this; InvalidValue where its ticks can't hold it."""
         rate = rate_bytes(rate_bit_per_s)
-        return cls(rate, burst_ticks(burst_bytes, rate, overhead), limit_bytes, overhead)
+        ticks = _held(burst_ticks(burst_bytes, rate, overhead), burst_bytes, rate)
+        return cls(rate, ticks, limit_bytes, overhead)
 
     @classmethod
     def decode(cls, options: bytes) -> TbfOptions:
@@ -138,6 +139,8 @@ class TbfOptions:
         parts.append(attribute(_TBF_RATE64, struct.pack("=Q", self.rate)))
         if self.peak_rate:
             parts.append(attribute(_TBF_PRATE64, struct.pack("=Q", self.peak_rate)))
+            peak_burst = largest_burst(self.mtu, self.peak_rate, self.overhead)
+            parts.append(attribute(_TBF_PBURST, struct.pack("=I", peak_burst)))
         return b"".join(parts)
 
 
@@ -195,7 +198,7 @@ class HtbClassOptions:
     ) -> HtbClassOptions:
         """A class that never borrows: its ceiling is its rate."""
         rate = rate_bytes(rate_bit_per_s)
-        ticks = max(1, -(-burst_bytes * _NS // (rate * TICK_NS)))
+        ticks = _held(max(1, -(-burst_bytes * _NS // (rate * TICK_NS))), burst_bytes, rate)
         return cls(rate, rate, ticks, ticks, quantum, overhead=overhead, ceil_overhead=overhead)
 
     @classmethod
@@ -251,6 +254,13 @@ def _fields(form: struct.Struct, payload: bytes | None, what: str) -> tuple[int,
         size = "none" if payload is None else f"{len(payload)} bytes"
         raise ValueError(f"options of a {what}: got {size}, takes {form.size} bytes")
     return form.unpack_from(payload)
+
+
+def _held(ticks: int, burst: int, rate: int) -> int:
+    if ticks > _U32:
+        most = _U32 * TICK_NS * rate // _NS
+        raise InvalidValue("burst", burst, f"at most {most} bytes at {rate} byte/s: 275 s of it, all that ticks hold")
+    return ticks
 
 
 def _u64(payload: bytes | None) -> int:

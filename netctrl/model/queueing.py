@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -15,6 +15,11 @@ from netctrl.model.quantity import Label, Rate, label, one_of, optional, rate, r
 from netctrl.units import parse_size
 
 __all__ = ["Fifo", "HtbClass", "InterfaceQueue", "QueuePlan", "TokenBucket", "read_queue_plan"]
+
+if TYPE_CHECKING:
+    Bytes = int
+else:  # as in netctrl.model.quantity: the reader says what is taken
+    Bytes = Any
 
 _MAX_BYTES = 16 * 2**20
 _MOST_BYTES = 2**32 - 1
@@ -31,11 +36,11 @@ class TokenBucket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     rate: Rate
     """[bit/s] of Ethernet frames; the kernel keeps whole bytes per second."""
-    burst: int
+    burst: Bytes
     """The bucket [byte]; a longer packet is dropped."""
-    limit: int
+    limit: Bytes
     """Bytes that may wait; 0 is refused."""
-    overhead: int = 0
+    overhead: Bytes = 0
     """Bytes that are added to each packet's length."""
 
     def __post_init__(self) -> None:
@@ -47,11 +52,11 @@ class HtbClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     rate: Rate
     """[bit/s] of Ethernet frames; also the ceiling."""
-    burst: int
+    burst: Bytes
     """[byte]"""
-    limit: int
+    limit: Bytes
     """Bytes that may wait in the class's bfifo."""
-    overhead: int = 0
+    overhead: Bytes = 0
     """Bytes that are added to each packet's length."""
 
     def __post_init__(self) -> None:
@@ -61,7 +66,7 @@ class HtbClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 class Fifo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="fifo"):
     """A root bfifo or pfifo: a queue with a limit, and no rate."""
 
-    limit: int
+    limit: Bytes
     """Bytes or packets that may wait."""
     unit: Literal["bytes", "packets"] = "bytes"
 

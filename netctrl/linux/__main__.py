@@ -1,0 +1,31 @@
+"""`python -m netctrl.linux plan|apply|confirm|restore|status`: queues of this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from netctrl.cli import new_app, run
+from netctrl.linux._verb import OPTIONS
+from netctrl.linux._verb_apply import apply, confirm
+from netctrl.linux._verb_plan import plan
+from netctrl.linux._verb_restore import restore
+from netctrl.linux._verb_status import status
+
+__all__ = ["main"]
+
+app = new_app("python -m netctrl.linux", "Queues of this machine: planned, applied, read back, put back as they were.")
+app.command(plan, help="Shows what wanted queues would change here; takes no right.")
+app.command(apply, help="Puts the wanted queues in place, reads them back, and keeps, holds or rolls back.")
+app.command(confirm, help="Says to `apply --confirm-within` that the machine can still be reached.")
+app.command(restore, help="Puts back what was there before, after `apply` or after it was killed.")
+app.command(status, help="Shows which queues are netctrl's, since when, and what went through them.")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    return run(app, argv, OPTIONS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
