@@ -7,10 +7,7 @@ the dead-band isn't made, and a period is half a second.
 
 from __future__ import annotations
 
-import heapq
 import os
-import socket
-import struct
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,25 +16,23 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from netctrl.linux.netlink import ROOT, Counters
+from netctrl.linux.schedules import constant_times, poisson_times
 from netctrl.linux.testbed import Testbed
+from netctrl.linux.traffic import UdpSource, open_udp_sink, receive_udp, send_udp
 from netctrl.model.network import Link, Network
 from netctrl.units import BITS_PER_BYTE
 
-MEGA, MILLI, NS = 1e6, 1e-3, 10**9
-HEADERS = 14 + 20 + 8
-"""Ethernet, IP, UDP: tbf counts all of them [byte]."""
+MEGA, MILLI, MICRO = 1e6, 1e-3, 1e-6
 OPEN = 1e9
 """A regulator that regulates nothing [bit/s]."""
 SOURCES = ("s1", "s2", "s3")
 BOTTLENECK_BUCKET = 1600
 """A packet and half of one: a late timer loses little capacity, and packets wait as behind a wire [byte]."""
-SINK_PORT, DROP_PORT = 5001, 5002
-_SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 33, 35
-_STAMP = struct.Struct("=Qq")
-_TIMESPEC = struct.Struct("=qq")
-_LEAD_S = 0.2
+PREMIUM_PORT, OTHER_PORT = 5001, 5002
+TBF = 0x10000
+_LEAD_S = 0.3  # until the sources send
 _GRACE_S = 0.3  # what is in queues at the end arrives
-_MOST_LATE_S = 0.05
+_PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +43,9 @@ class Plant:
     buffer: int = 100_000
     """In the bottleneck."""
     offered: float = 10e6
-    """By each source, in bursts of its flows after exponential pauses."""
-    flows: int = 2
-    """Of a source."""
+    """By each source, in bursts after exponential pauses; half the capacity, as in the paper's Fig. 13."""
     burst: int = 8
-    """Packets that a flow sends at once."""
+    """Packets that a source sends at once."""
     size: int = 1042
     bucket: int = 8
     """Packets that a regulator lets through at once."""
@@ -66,11 +59,11 @@ class Plant:
 
     @property
     def bucket_bytes(self) -> int:
-        return self.bucket * self.size + 1
+        return self.bucket * self.size
 
     @property
     def waiting_bytes(self) -> int:
-        return self.waiting * self.size + 1
+        return self.waiting * self.size
 
 
 class Sample(NamedTuple):
@@ -84,13 +77,15 @@ class Sample(NamedTuple):
     """Mean distance of a packet's delay from that of the one before."""
     received: int
     lost: int
-    """Premium packets by numbers that are missing."""
+    """Premium packets, by numbers that are missing."""
     other_mbit_s: float
     """What the bottleneck sent of the sources' traffic."""
     late_ms: float
     """The loop, at the period's end."""
     change_us: float
     """One change of a regulator's rate, mean; 0: none was made."""
+    load: float
+    """Of the machine, over a minute."""
 
 
 class Books(NamedTuple):
@@ -114,54 +109,6 @@ def network(plant: Plant) -> Network:
     return Network(links=(*links, *back))
 
 
-def send_bursts(sockets: list[socket.socket], plant: Plant, seed: int, start: float, seconds: float) -> list[int]:
-    """Send the traffic of all sources until it is time to end; returns packets sent by each."""
-    random = np.random.default_rng(seed)
-    payload = bytes(plant.size - HEADERS)
-    period = plant.burst * plant.size * BITS_PER_BYTE / (plant.offered / plant.flows)
-    sent = [0] * len(sockets)
-    due = [(start + random.exponential(period), k) for k in range(len(sockets)) for _ in range(plant.flows)]
-    heapq.heapify(due)
-    end = start + seconds
-    while due[0][0] < end:
-        at, k = due[0]
-        wait = at - time.monotonic()
-        if wait > 0.0:
-            time.sleep(wait)
-        elif wait < -_MOST_LATE_S:  # what a machine that stood still has missed isn't sent at once
-            at = at - wait
-        for _ in range(plant.burst):
-            try:
-                sockets[k].send(payload)
-                sent[k] += 1
-            except (BlockingIOError, ConnectionRefusedError):
-                continue
-        heapq.heapreplace(due, (at + random.exponential(period), k))
-    return sent
-
-
-def send_evenly(out: socket.socket, plant: Plant, start: float, seconds: float) -> int:
-    """Send numbered, stamped premium packets until it is time to end; returns how many."""
-    gap = plant.premium_size * BITS_PER_BYTE / plant.premium_rate
-    packet = bytearray(plant.premium_size - HEADERS)
-    number, end = 0, start + seconds
-    at = start
-    while at < end:
-        wait = at - time.monotonic()
-        if wait > 0.0:
-            time.sleep(wait)
-        elif wait < -_MOST_LATE_S:
-            at = at - wait
-        _STAMP.pack_into(packet, 0, number, time.time_ns())
-        try:
-            out.send(packet)
-            number += 1
-        except (BlockingIOError, ConnectionRefusedError):
-            pass
-        at += gap
-    return number
-
-
 class KernelLink:
     """The plant at work for so many seconds: `advance` holds a rate for a period and says what came of it.
 
@@ -177,6 +124,7 @@ class KernelLink:
     def __init__(self, plant: Plant, seconds: float, seed: int) -> None:
         self.plant, self.seconds, self.seed = plant, seconds, seed
         self.failed: frozenset[int] = frozenset()
+        """Numbers of regulators that are open whatever the rate is."""
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
@@ -189,103 +137,84 @@ class KernelLink:
         self._held.close()
 
     def _build(self, held: ExitStack) -> None:
-        plant = self.plant
-        self.bed = bed = held.enter_context(Testbed(network(plant), burst_bytes=self._buckets()))
-        self._regulators = [held.enter_context(bed.route_socket(name)) for name in SOURCES]
-        self._index = [bed.index(f"{name}r") for name in SOURCES]
+        buckets = {f"{name}r": self.plant.bucket_bytes for name in SOURCES} | {"rh": BOTTLENECK_BUCKET}
+        self.bed = bed = held.enter_context(Testbed(network(self.plant), burst_bytes=buckets))
+        self._regulators = [(held.enter_context(bed.route_socket(name)), bed.index(f"{name}r")) for name in SOURCES]
         self._router, self._bottleneck = held.enter_context(bed.route_socket("r")), bed.index("rh")
-        self._sink = held.enter_context(_listener(bed, SINK_PORT, 4 << 20))
-        self._sink.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        held.enter_context(_listener(bed, DROP_PORT, 2048))  # nobody reads it, but the port is there: no ICMP
-        senders = [held.enter_context(_sender(bed, name, DROP_PORT)) for name in SOURCES]
-        premium = held.enter_context(_sender(bed, "p", SINK_PORT))
-        start = time.monotonic() + _LEAD_S
-        self._sources = bed.start("r", send_bursts, senders, plant, self.seed, start, self.seconds)
-        self._premium = bed.start("p", send_evenly, premium, plant, start, self.seconds)
-        self._end = time.time_ns() + int((start - time.monotonic()) * NS)
-        self._began = self._end
+        with bed.inside("h"):
+            self._sink = held.enter_context(open_udp_sink(PREMIUM_PORT))
+            held.enter_context(open_udp_sink(OTHER_PORT))  # nobody reads it: the port is there, so no ICMP comes
+        self._end = time.monotonic() + _LEAD_S
+        self._jobs = [bed.start(node, send_udp, [source], self._end) for node, source in self._traffic()]
+        self._started = False
         self._rates = [OPEN] * len(SOURCES)
         self._total = OPEN
-        self._early: list[tuple[int, int, int]] = []
-        self._last: tuple[int, float] | None = None
-        self.received = 0
+        self._next, self._last = 0, np.empty(0)
+        self._received = 0
         self._sent_bytes = 0
 
-    def _buckets(self) -> dict[str, float]:
-        return {f"{name}r": self.plant.bucket_bytes for name in SOURCES} | {"rh": BOTTLENECK_BUCKET}
+    def _traffic(self) -> list[tuple[str, UdpSource]]:
+        """What each node sends, the premium sender last."""
+        plant, address = self.plant, self.bed.address("h")
+        found = []
+        for name, generator in zip(SOURCES, np.random.default_rng(self.seed).spawn(len(SOURCES)), strict=True):
+            bursts = poisson_times(plant.offered, plant.burst * plant.size, self.seconds, generator)
+            found.append((name, UdpSource(address, OTHER_PORT, np.repeat(bursts, plant.burst), plant.size)))
+        times = constant_times(plant.premium_rate, plant.premium_size, self.seconds)
+        return [*found, ("p", UdpSource(address, PREMIUM_PORT, times, plant.premium_size))]
 
     def advance(self, rate: float = OPEN / MEGA) -> Sample:
         """One period with all regulators that work at `rate` together [Mbit/s]; by default open."""
-        if self._end == self._began:  # sources begin when the first period does
-            _sleep_until(self._end)
+        if not self._started:  # the first period begins with the sources
+            time.sleep(max(self._end - time.monotonic(), 0.0))
+            self._started = True
         change_us = self._regulate(rate * MEGA)
-        begin, self._end = self._end, self._end + int(self.plant.interval * NS)
-        _sleep_until(self._end)
-        late = (time.time_ns() - self._end) / NS / MILLI
-        return self._sample(self._arrived(self._end), (self._end - begin) / NS, late, change_us)
+        self._end += self.plant.interval
+        found = receive_udp([self._sink], self._end).get(0)
+        late = (time.monotonic() - self._end) / MILLI
+        total = self._router.qdisc(self._bottleneck).counters.bytes
+        new, self._sent_bytes = total - self._sent_bytes, total
+        delays = np.empty(0) if found is None else found.delay_s / MILLI
+        steps = np.abs(np.diff(np.concatenate([self._last[-1:], delays])))
+        expected, self._next = self._next, self._next if found is None else int(found.numbers[-1]) + 1
+        self._last = delays if len(delays) else self._last
+        self._received += len(delays)
+        return Sample(
+            rate=self._total / MEGA,
+            delay_ms=float(delays.mean()) if len(delays) else np.nan,
+            jitter_ms=float(steps.mean()) if len(steps) else np.nan,
+            received=len(delays),
+            lost=self._next - expected - len(delays),
+            other_mbit_s=(new - len(delays) * self.plant.premium_size) * BITS_PER_BYTE / (self.plant.interval * MEGA),
+            late_ms=late,
+            change_us=change_us,
+            load=os.getloadavg()[0],
+        )
 
     def _regulate(self, wanted: float) -> float:
         """Change what has to change; mean time of a change [us]."""
-        if abs(wanted - self._total) > self.plant.dead_band * self._total:
+        plant = self.plant
+        if abs(wanted - self._total) > plant.dead_band * self._total:
             self._total = wanted
         share = self._total if self._total >= OPEN else self._total / len(SOURCES)
         began, made = time.perf_counter(), 0
-        for k, regulator in enumerate(self._regulators):
+        for k, (regulator, index) in enumerate(self._regulators):
             rate = OPEN if k in self.failed else share
             if rate != self._rates[k]:
-                plant = self.plant
-                regulator.change_tbf(self._index[k], ROOT, 0x10000, rate, plant.bucket_bytes, plant.waiting_bytes)
+                regulator.change_tbf(index, ROOT, TBF, rate, plant.bucket_bytes, plant.waiting_bytes)
                 self._rates[k] = rate
                 made += 1
-        return (time.perf_counter() - began) / max(made, 1) * 1e6 if made else 0.0
-
-    def _arrived(self, until: int) -> list[tuple[int, int, int]]:
-        """(number, sent, arrived) of premium packets that the kernel stamped before `until` [ns]."""
-        found = self._early
-        while True:
-            try:
-                data, ancillary, _, _ = self._sink.recvmsg(_STAMP.size, 64)
-            except BlockingIOError:
-                break
-            seconds, rest = _TIMESPEC.unpack(ancillary[0][2])
-            found.append((*_STAMP.unpack(data), seconds * NS + rest))
-        self._early = [each for each in found if each[2] >= until]
-        return [each for each in found if each[2] < until]
-
-    def _sample(self, packets: list[tuple[int, int, int]], seconds: float, late: float, change_us: float) -> Sample:
-        numbers = np.array([each[0] for each in packets], dtype=np.int64)
-        delays = np.array([(each[2] - each[1]) / NS / MILLI for each in packets])
-        before, self._last = self._last, (int(numbers[-1]), float(delays[-1])) if packets else self._last
-        chain = delays if before is None else np.concatenate([[before[1]], delays])
-        first = -1 if before is None else before[0]
-        lost = int(numbers[-1]) - first - len(numbers) if packets else 0
-        self.received += len(packets)
-        total = self._router.qdisc(self._bottleneck).counters.bytes
-        others = total - self._sent_bytes - len(packets) * self.plant.premium_size
-        self._sent_bytes = total
-        return Sample(
-            rate=self._total / MEGA,
-            delay_ms=float(delays.mean()) if packets else np.nan,
-            jitter_ms=float(np.abs(np.diff(chain)).mean()) if len(chain) > 1 else np.nan,
-            received=len(packets),
-            lost=lost,
-            other_mbit_s=others * BITS_PER_BYTE / seconds / MEGA,
-            late_ms=late,
-            change_us=change_us,
-        )
+        return (time.perf_counter() - began) / made / MICRO if made else 0.0
 
     def close_books(self) -> Books:
         """Wait until sources have ended and queues are empty, and count."""
-        sent = self._sources.result(self.seconds + 30.0)
-        premium = self._premium.result(self.seconds + 30.0)
-        time.sleep(_GRACE_S)
-        self.received += len(self._arrived(2**63))
-        rows = [each.qdisc(index).counters for each, index in zip(self._regulators, self._index, strict=True)]
+        *others, premium = (job.result(self.seconds + _PATIENCE_S)[0] for job in self._jobs)
+        rest = receive_udp([self._sink], time.monotonic() + _GRACE_S).get(0)
         return Books(
-            sent=tuple(sent),
-            premium_sent=premium,
-            premium_received=self.received,
-            regulators=tuple(rows),
+            sent=tuple(each.offered - each.dropped for each in others),
+            premium_sent=premium.offered - premium.dropped,
+            premium_received=self._received + (0 if rest is None else len(rest.numbers)),
+            regulators=tuple(each.qdisc(index).counters for each, index in self._regulators),
             bottleneck=self._router.qdisc(self._bottleneck).counters,
         )
 
@@ -294,25 +223,3 @@ def environment() -> dict[str, Any]:
     """What a run in the kernel depends on beside the code."""
     system = os.uname()
     return {"kernel": system.release, "machine": system.machine, "cores": os.cpu_count()}
-
-
-def _listener(bed: Testbed, port: int, buffer: int) -> socket.socket:
-    with bed.inside("h"):
-        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, buffer)
-    made.setblocking(False)
-    made.bind(("0.0.0.0", port))
-    return made
-
-
-def _sender(bed: Testbed, node: str, port: int) -> socket.socket:
-    with bed.inside(node):
-        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    made.setblocking(False)
-    made.connect((bed.address("h"), port))
-    return made
-
-
-def _sleep_until(when: int) -> None:
-    while (left := when - time.time_ns()) > 0:
-        time.sleep(left / NS)

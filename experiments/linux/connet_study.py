@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,7 +69,7 @@ def run_repeat(number: int, plant: Plant) -> Repeat:
     means = curve_means(parts[0])
     excited = excite(plant, TRACE_PERIODS, seed + 2)
     parts.append(_labelled("trace", STATIC, excited))
-    found = netctrl.identify(trace(excited, plant.interval), held_out=HELD_OUT, bootstrap=200, seed=number)
+    found = netctrl.identify(trace(excited, plant.interval), held_out=HELD_OUT)
     design = designed(found.model)
     law = Way(design.law)
     asked = [_pair(means, delay) for delay in REFERENCES]
@@ -122,8 +122,6 @@ def _tracked(plant: Plant, way: Way, reference: Sequence[tuple[float, float]], s
 
 def _activated(plant: Plant, way: Way, pair: tuple[float, float], seed: int) -> pd.DataFrame:
     """Regulators are open under 70 % of load; then the law is switched on."""
-    from dataclasses import replace
-
     loaded = replace(plant, offered=LOADED)
     with KernelLink(loaded, (SWITCHED_PERIODS + 1) * plant.interval, seed) as link:
         return track(link, way, [pair] * SWITCHED_PERIODS, start=SWITCHED, first=14.0)
