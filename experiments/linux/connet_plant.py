@@ -1,8 +1,8 @@
-"""CONNET's plant in the kernel: three bursty sources behind tbf regulators, one tbf bottleneck with a FIFO, premium CBR.
+"""CONNET's plant in the kernel: three bursty sources behind tbf regulators, a tbf bottleneck with a FIFO, premium CBR.
 
 All in namespaces of one machine, so that one clock stamps both ends of the premium flow: the sender's in the packet,
-the kernel's on arrival (SO_TIMESTAMPNS). Re-applying tbf's rate refills its bucket, so buckets are small, a change below
-the dead-band isn't made, and a period is half a second.
+the kernel's on arrival (SO_TIMESTAMPNS). Re-applying tbf's rate refills its bucket, so buckets are small, a change
+below the dead-band isn't made, and a period is half a second.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CONNET in the kernel, kept in data/results/: `python experiments/full.py linux-connet [REPEAT ...]`, 10 minutes.
 
-A repeat has seeds of its own, measures the curve, identifies a model, designs from it and runs all that is compared, one
-after the other; repeats run at the same time, each in namespaces of its own.
+A repeat has seeds of its own, measures the curve, identifies a model, designs from it and runs all that is compared,
+one after the other; repeats run at the same time, each in namespaces of its own.
 """
 
 from __future__ import annotations
