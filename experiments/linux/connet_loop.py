@@ -65,12 +65,17 @@ def excite(plant: Plant, periods: int, seed: int, range_: tuple[float, float] = 
 
 
 def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
+    """Of rows as `excite` gives; a period without packets, on a machine that stood still, parts segments."""
+    outputs = frame[["delay_ms", "jitter_ms"]].to_numpy()
+    there = np.isfinite(outputs).all(axis=1)
+    begins = there & ~np.concatenate([[False], there[:-1]])
     return SignalTrace(
         interval_s=interval,
-        input_values=frame.rate.to_numpy(),
-        output_values=frame[["delay_ms", "jitter_ms"]].to_numpy(),
+        input_values=frame.rate.to_numpy()[there],
+        output_values=outputs[there],
         inputs=("rate",),
         outputs=("delay", "jitter"),
+        starts=tuple(np.flatnonzero(begins[there]).tolist()),
     )
 
 
