@@ -141,7 +141,7 @@ def test_every_packet_is_counted_and_regulators_have_the_rate_asked_for(plants) 
 @kernel
 def test_a_law_in_the_kernel_is_far_nearer_its_reference_than_no_control(plants, loops, study) -> None:
     reference, start, periods = 1.5, 8, 24
-    with plants.KernelLink(plants.Plant(), 0.5 * periods + 0.5, 2) as link:
+    with plants.KernelLink(plants.Plant(), 0.5 * (periods + 1), 2) as link:
         way = loops.Way(stored_law(loops, study))
         frame = loops.track(link, way, [(reference, 0.9)] * periods, start=start, first=14.0)
     uncontrolled = abs(frame.delay_ms[3:start].mean() - reference)

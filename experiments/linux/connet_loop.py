@@ -24,6 +24,8 @@ HOLD = 3.0
 """Of the binary signal [periods]."""
 INPUT_WEIGHT = 1.0
 """The default of 0.01 is for rates five times as high and delays a fifth: here it leaves a disc margin of 0.6."""
+WARM = 4
+"""Periods until all sources send, before a law begins."""
 OPENED = OPEN / 1e6
 
 
@@ -58,10 +60,10 @@ class Way(NamedTuple):
 
 def excite(plant: Plant, periods: int, seed: int, range_: tuple[float, float] = EXCITED) -> pd.DataFrame:
     """A trace under generalised binary noise, the first periods left out."""
-    rates = netctrl.gbn(periods + 4, range_, np.random.default_rng(seed), hold=HOLD)[:, 0]
-    with KernelLink(plant, (periods + 6) * plant.interval, seed) as link:
+    rates = netctrl.gbn(periods + WARM, range_, np.random.default_rng(seed), hold=HOLD)[:, 0]
+    with KernelLink(plant, (periods + WARM + 1) * plant.interval, seed) as link:
         rows = [link.advance(rate) for rate in rates]
-    return pd.DataFrame(rows[4:])
+    return pd.DataFrame(rows[WARM:])
 
 
 def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
@@ -99,7 +101,8 @@ def track(
     first: float | None = None,
     event: Callable[[int], frozenset[int]] = lambda k: frozenset(),
 ) -> pd.DataFrame:
-    """Run a law for as many periods as there are references (delay, jitter [ms]); before `start` R is `before`.
+    """Run a law for as many periods as there are references (delay, jitter [ms]); before `start` R is `before`;
+    without one, a few periods at the first rate go before.
 
     A row a period: its Sample, `time_s` of its end, `reference_ms`, `commanded` [Mbit/s] before the limits, `failed`.
     """
@@ -109,6 +112,8 @@ def track(
     given: np.ndarray | None = None
     rows: list[dict[str, float]] = []
     rate = before if start else scale.rate * float(np.clip(state.applied[0], low, high))
+    for _ in range(0 if start else WARM):
+        link.advance(rate)
     for k, wanted_here in enumerate(reference):
         link.failed = event(k)
         sample: Sample = link.advance(rate)

@@ -18,7 +18,7 @@ import numpy as np
 from netctrl.linux.netlink import ROOT, Counters
 from netctrl.linux.schedules import constant_times, poisson_times
 from netctrl.linux.testbed import Testbed
-from netctrl.linux.traffic import UdpSource, open_udp_sink, receive_udp, send_udp
+from netctrl.linux.traffic import UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, receive_udp, send_tcp, send_udp
 from netctrl.model.network import Link, Network
 from netctrl.units import BITS_PER_BYTE
 
@@ -28,9 +28,9 @@ OPEN = 1e9
 SOURCES = ("s1", "s2", "s3")
 BOTTLENECK_BUCKET = 1600
 """A packet and half of one: a late timer loses little capacity, and packets wait as behind a wire [byte]."""
-PREMIUM_PORT, OTHER_PORT = 5001, 5002
+PREMIUM_PORT, OTHER_PORT, TCP_PORT = 5001, 5002, 5003
 TBF = 0x10000
-_LEAD_S = 0.3  # until the sources send
+_LEAD_S = 1.0  # until the sources send
 _READING_S = 0.01  # at least, for what waits in the socket
 _GRACE_S = 0.3  # what is in queues at the end arrives
 _PATIENCE_S = 30.0
@@ -52,6 +52,8 @@ class Plant:
     """Packets that a regulator lets through at once."""
     waiting: int = 3
     """Packets that may wait in it."""
+    cubic: int = 0
+    """TCP connections of each source, which send what they can; with them it sends no bursts."""
     premium_rate: float = 1e6
     premium_size: int = 250
     interval: float = 0.5
@@ -147,6 +149,7 @@ class KernelLink:
             held.enter_context(open_udp_sink(OTHER_PORT))  # nobody reads it: the port is there, so no ICMP comes
         self._end = time.monotonic() + _LEAD_S
         self._jobs = [bed.start(node, send_udp, [source], self._end) for node, source in self._traffic()]
+        self._start_tcp(held)
         self._started = False
         self._rates = [OPEN] * len(SOURCES)
         self._total = OPEN
@@ -158,12 +161,23 @@ class KernelLink:
     def _traffic(self) -> list[tuple[str, UdpSource]]:
         """What each node sends, the premium sender last."""
         plant, address = self.plant, self.bed.address("h")
-        found = []
-        for name, generator in zip(SOURCES, np.random.default_rng(self.seed).spawn(len(SOURCES)), strict=True):
+        found, bursty = [], SOURCES if plant.cubic == 0 else ()
+        for name, generator in zip(bursty, np.random.default_rng(self.seed).spawn(len(bursty)), strict=True):
             bursts = poisson_times(plant.offered, plant.burst * plant.size, self.seconds, generator)
             found.append((name, UdpSource(address, OTHER_PORT, np.repeat(bursts, plant.burst), plant.size)))
         times = constant_times(plant.premium_rate, plant.premium_size, self.seconds)
         return [*found, ("p", UdpSource(address, PREMIUM_PORT, times, plant.premium_size))]
+
+    def _start_tcp(self, held: ExitStack) -> None:
+        if self.plant.cubic == 0:
+            return
+        bed, until = self.bed, self._end + self.seconds
+        with bed.inside("h"):
+            listener = held.enter_context(open_tcp_sink(TCP_PORT))
+        bed.start("h", absorb_tcp, listener, until + _GRACE_S)
+        for name in SOURCES:
+            for _ in range(self.plant.cubic):
+                bed.start(name, send_tcp, bed.address("h"), TCP_PORT, until, congestion="cubic", every_s=1.0)
 
     def advance(self, rate: float = OPEN / MEGA) -> Sample:
         """One period with all regulators that work at `rate` together [Mbit/s]; by default open."""
