@@ -16,7 +16,7 @@ def main(*, full: bool = False) -> Outcome:
     period = runs.groupby("repeat").cumcount()
     before = by_repeat(runs[(period >= SKIPPED) & (period < SWITCHED)], ["way"])
     after = by_repeat(runs[period >= SWITCHED + SETTLING], ["way"])
-    said = "Sources send 14 Mbit/s of 20 through open regulators; the law is switched on after 20 s."
+    said = "Sources send 14 Mbit/s of 20 through open regulators; the law is switched on after 15 s."
     shown = first_repeat(data, "activation")
     figure = over_time("CONNET in the kernel: switched on at run time", shown, said, top=12.0)
     computed = {

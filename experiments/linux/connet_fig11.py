@@ -34,7 +34,7 @@ def main(*, full: bool = False) -> Outcome:
                     "other traffic [Mbit/s]": shown(part.other_mbit_s, 1),
                 }
             )
-    said = "One repeat; references 1.0, 3.0 and 1.5 ms, 25 s each, of which the last 17.5 s count."
+    said = "One repeat; references 1.0, 3.0 and 1.5 ms, 21 s each, of which the last 14 s count."
     shown_runs = {name: run for name, run in first_repeat(data, "references").items() if name in (LQI, PRINTED)}
     figure = over_time("CONNET in the kernel: references that change", shown_runs, said, top=8.0)
     errors = means[means.way != FIFO].assign(error=lambda rows: rows.delay_ms / rows.reference_ms - 1.0)

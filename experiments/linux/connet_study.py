@@ -44,7 +44,7 @@ SHORT_HELD, SHORT_SETTLING = 22, 4
 FIFO_PERIODS = 30
 LOADED = 14e6 / 3.0
 """By each source while control is switched on: 70 % of the link, as in the paper's Fig. 10(d) [bit/s]."""
-SWITCHED, SWITCHED_PERIODS, SWITCHED_REFERENCE = 30, 80, 1.5
+SWITCHED, SWITCHED_PERIODS, SWITCHED_REFERENCE = 30, 90, 1.0
 FAILURE_REFERENCE = 3.0
 FAILURES = ((24, frozenset()), (30, frozenset({0, 1})), (44, frozenset({0})), (30, frozenset()))
 """Periods, and which regulators are dead in them."""
