@@ -41,8 +41,8 @@ def main(*, full: bool = False) -> Outcome:
     said = "Dashed line: from here on the model was not made from what is shown."
     figure = draw(first_repeat(data, "trace"), series, interval, said)
     computed = {
-        "connet-ident-delay": table.held_out_delay.mean(),
-        "connet-ident-jitter": table.held_out_jitter.mean(),
+        "connet-ident-delay": float(table.held_out_delay.mean()),
+        "connet-ident-jitter": float(table.held_out_jitter.mean()),
         "connet-ident-admissible": float((table.disc_alpha > 2.0 / 3.0).mean()),
         "connet-ident-gain": float(table.gain_delay.std() / table.gain_delay.mean()),
     }
