@@ -62,7 +62,8 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def typing(session: nox.Session) -> None:
     """The package's types, against the types of the libraries it uses."""
-    session.install(*PINNED, *PROJECT["dependencies"], *EXTRAS["dask"], *EXTRAS["mpc"], *EXTRAS["typing"])
+    extras = [requirement for name in ("dask", "mpc", "linux", "typing") for requirement in EXTRAS[name]]
+    session.install(*PINNED, *PROJECT["dependencies"], *extras)
     session.run("ty", "check", "--python", session.virtualenv.location, *session.posargs)
 
 
@@ -91,7 +92,7 @@ def figures(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """One table of ratios, each against a named peer in the same run."""
-    install_wheel(session, *EXTRAS["mpc"])
+    install_wheel(session, *EXTRAS["mpc"], *EXTRAS["linux"])
     session.run("python", "experiments/benchmarks/run.py", *session.posargs)
 
 

@@ -17,7 +17,7 @@ from netctrl.linux.namespace import inside
 from netctrl.linux.netlink import RouteSocket
 from netctrl.model.queueing import Fifo, HtbClass, InterfaceQueue, QueuePlan, TokenBucket
 
-__all__ = ["APPLY", "ONE", "PATIENCE_S", "TWO", "between", "command", "ip", "pairs", "queues", "tc"]
+__all__ = ["APPLY", "ONE", "PATIENCE_S", "TWO", "as_nobody", "between", "command", "ip", "pairs", "queues", "tc"]
 
 PATIENCE_S = 60.0
 """No program of these tests runs longer."""
@@ -70,9 +70,25 @@ def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
+NOBODY = """
+import os, sys
+from netctrl.linux.__main__ import main
+import netctrl.linux.apply, netctrl.model.queueing
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def as_nobody(plan: Path, verb: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """A command without any capability; the file, that it might not open itself, is handed over open."""
+    with plan.open("rb") as file:
+        line = [sys.executable, "-c", NOBODY, verb, "/dev/stdin", *map(str, arguments)]
+        return subprocess.run(line, stdin=file, capture_output=True, text=True, timeout=PATIENCE_S)
+
+
 APPLY = """
 import os, signal, sys
-from netctrl.linux.apply import applied, restore
+from netctrl.linux.apply import applied
 from netctrl.linux.log import log_to
 from netctrl.linux.netlink import RouteSocket
 from netctrl.linux.plan import plan_queues

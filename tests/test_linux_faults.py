@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,15 +14,17 @@ import time
 from pathlib import Path
 
 import pytest
-from linux_queues import PATIENCE_S, TWO, between, command, ip, pairs, queues, tc
+from linux_queues import PATIENCE_S, TWO, as_nobody, between, command, ip, pairs, queues, tc
 from linux_support import eventually, kernel
 
 from netctrl.errors import FileError, NetctrlError
-from netctrl.linux.apply import RolledBack, applied, recover_stale, restore
+from netctrl.linux.apply import RolledBack, applied
 from netctrl.linux.netlink import ROOT, KernelRefusal, RouteSocket
 from netctrl.linux.objects import OWN_HANDLE
 from netctrl.linux.plan import plan_queues
 from netctrl.linux.record import Busy, OwnershipRecord, Store
+from netctrl.linux.restore import recover_stale, restore
+from netctrl.linux.watchdog import WATCHDOG_LOG
 from netctrl.model.queueing import InterfaceQueue, QueuePlan, TokenBucket
 
 pytestmark = kernel
@@ -95,6 +99,7 @@ def test_killed_in_any_phase_its_watchdog_puts_queues_back(phase, here, plan_fil
     if PHASES.index("recorded") <= PHASES.index(phase) < PHASES.index("forgotten"):
         assert "event=owner-gone" in ran.stderr
         assert "event=found-stale" in ran.stderr
+        assert "event=restored plan=two" in (folder / WATCHDOG_LOG).read_text()  # the terminal may be gone
 
 
 @pytest.mark.parametrize("phase", PHASES)
@@ -117,6 +122,36 @@ def test_killed_in_any_phase_the_next_start_puts_queues_back(phase, here, plan_f
     assert "event=found-stale" in ran.stderr
     assert own() == ["v0", "v1"]
     restore(folder)
+    assert queues() == here
+
+
+FORKING = """
+import os, signal, sys, time
+from netctrl.linux.apply import applied
+from netctrl.linux.netlink import RouteSocket
+from netctrl.linux.plan import plan_queues
+from netctrl.linux.record import Store
+from netctrl.model.queueing import read_queue_plan
+
+with RouteSocket() as socket:
+    plan = plan_queues(socket, read_queue_plan(sys.argv[1]), replace=True)
+with applied(plan, folder=sys.argv[2], replace=True) as made:
+    made.hold()
+    if os.fork():
+        os.kill(os.getpid(), signal.SIGKILL)
+    end = time.monotonic() + 40.0
+    while made.store.read() is not None and time.monotonic() < end:
+        time.sleep(0.05)
+    print("put back" if made.store.read() is None else "not put back", flush=True)
+    os._exit(0)
+"""
+
+
+def test_killed_while_a_forked_child_lives_on_its_watchdog_puts_queues_back(here, plan_file, folder) -> None:
+    """The child has all of its parent's descriptors: pipe, lock and socket."""
+    line = [sys.executable, "-c", FORKING, str(plan_file), str(folder)]
+    ran = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (ran.returncode, ran.stdout) == (-signal.SIGKILL, "put back\n"), ran.stderr
     assert queues() == here
 
 
@@ -232,6 +267,22 @@ def test_a_confirmation_lets_queues_stay(here, plan_file, folder) -> None:
     assert queues() == here
 
 
+def test_the_enter_key_confirms(here, plan_file, folder) -> None:
+    keyboard, terminal = pty.openpty()
+    line = [sys.executable, "-m", "netctrl.linux", "apply", plan_file, "--replace", "--state-dir", folder]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([*line, "--confirm-within", "50s"], stdin=terminal, **quiet) as one:
+        eventually(lambda: (record := Store(folder).read()) is not None and record.phase == "unconfirmed")
+        os.write(keyboard, b"\n")
+        one.communicate(timeout=PATIENCE_S)
+    os.close(keyboard)
+    os.close(terminal)
+    assert one.returncode == 0
+    assert own() == ["v0", "v1"]
+    restore(folder)
+    assert queues() == here
+
+
 def test_a_full_disk_changes_nothing(here, tmp_path) -> None:
     """The record doesn't fit, so the kernel isn't touched."""
     small = tmp_path / "small"
@@ -282,6 +333,40 @@ def test_a_full_file_system_changes_nothing(here, plan_file, folder) -> None:
     assert "can't be written: No space left on device" in ran.stderr
     assert "nothing was changed" in ran.stderr
     assert ".json" not in ran.stdout
+    assert queues() == here
+
+
+def test_a_disk_that_fills_up_later_rolls_back(here, folder, caplog) -> None:
+    """No record says that the queues may stay, so they don't."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    earlier = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with (
+            pytest.raises(FileError, match=r"can't be written"),
+            applied(planned(), folder=folder, replace=True, watch=False) as made,
+        ):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (512, hard))
+            made.keep()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, earlier)
+    assert queues() == here
+    assert "event=record-not-updated" in caplog.text
+    assert Store(folder).read() is None
+
+
+def test_a_watchdog_that_is_killed_is_missed(here, plan_file, folder, tmp_path) -> None:
+    log = tmp_path / "log"
+    line = [sys.executable, "-m", "netctrl.linux", "apply", plan_file, "--replace", "--hold", "--state-dir", folder]
+    with subprocess.Popen([*line, "--log", log], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as holder:
+        eventually(lambda: (record := Store(folder).read()) is not None and record.phase == "held")
+        children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
+        (watchdog,) = map(int, children)
+        os.kill(watchdog, signal.SIGKILL)
+        eventually(lambda: "event=watchdog-gone" in log.read_text())
+        holder.terminate()
+        holder.communicate(timeout=PATIENCE_S)
+    assert holder.returncode == 0
     assert queues() == here
 
 
@@ -402,6 +487,21 @@ def test_a_query_that_fails_is_not_taken_for_nothing_there(here, folder, monkeyp
     assert queues() == here
 
 
+def test_a_folder_that_vanishes_does_not_keep_queues_from_coming_back(here, folder, caplog) -> None:
+    with caplog.at_level("INFO", "netctrl.linux"), applied(planned(), folder=folder, replace=True, watch=False):
+        shutil.rmtree(folder)
+    assert "event=record-not-updated" in caplog.text
+    assert queues() == here
+
+
+@pytest.mark.parametrize("place", ["nonesuch/log", "."])
+def test_a_log_that_cannot_be_written_is_refused(place, here, plan_file, folder, tmp_path) -> None:
+    ran = command("apply", plan_file, "--replace", "--state-dir", folder, "--log", tmp_path / place)
+    assert ran.returncode == 2
+    assert "--log: got" in ran.stderr
+    assert queues() == here
+
+
 def test_a_record_that_cannot_be_read_stops_everything(here, plan_file, folder) -> None:
     with applied(planned(), folder=folder, replace=True, watch=False) as made:
         made.keep()
@@ -428,22 +528,8 @@ def test_a_folder_that_others_may_write_is_refused(here, plan_file, tmp_path) ->
     assert queues() == here
 
 
-UNPRIVILEGED = """
-import os, sys
-from netctrl.linux.__main__ import main
-import netctrl.linux.apply
-os.setgroups([]); os.setgid(65534); os.setuid(65534)
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 def test_without_the_capability_it_says_which(here, plan_file, folder) -> None:
-    with plan_file.open("rb") as file:
-        os.set_inheritable(file.fileno(), True)
-        line = [sys.executable, "-c", UNPRIVILEGED, "apply", f"/proc/self/fd/{file.fileno()}", "--replace"]
-        ran = subprocess.run(
-            [*line, "--state-dir", str(folder)], capture_output=True, text=True, timeout=PATIENCE_S, close_fds=False
-        )
+    ran = as_nobody(plan_file, "apply", "--replace", "--state-dir", folder)
     assert ran.returncode == 1, ran.stderr
     assert "CAP_NET_ADMIN" in ran.stderr
     assert "Traceback" not in ran.stderr

@@ -296,6 +296,21 @@ def test_what_tc_made_is_read_and_what_we_made_tc_reads(device) -> None:
 
 
 @kernel
+@pytest.mark.parametrize("ticks", [24_264, 24_265, 24_266])
+def test_a_bucket_that_was_given_in_ticks_is_made_again_to_the_tick(ticks, device) -> None:
+    """As pyroute2 and old versions of tc give them: 5.4 ticks are a byte at this rate, so most are no whole bytes."""
+    route, index = device
+    given = TbfOptions(rate=2_875_000, buffer=ticks, limit=25_000)
+    plain = attributes(given.encode(3000))
+    route.add_qdisc(index, ROOT, 0x50000, "tbf", attribute(1, plain[1]) + attribute(4, plain[4]))
+    found = route.qdisc(index).options
+    assert TbfOptions.decode(found) == given
+    route.delete_qdisc(index, ROOT, 0x50000)
+    route.add_qdisc(index, ROOT, 0x50000, "tbf", TbfOptions.decode(found).encode())
+    assert route.qdisc(index).options == found
+
+
+@kernel
 def test_a_change_of_a_tbfs_rate_keeps_burst_and_limit(device) -> None:
     """The burst as bytes, whatever the rate; also one of another key in the same socket."""
     route, index = device
@@ -331,6 +346,37 @@ def test_counters_count(device) -> None:
     assert after.bytes - before.bytes == 5 * (100 + 8 + 20 + 14)
     assert (after.drops, after.backlog_bytes, after.backlog_packets) == (0, 0, 0)
     assert [each.counters.packets for each in route.qdiscs(index)] == [after.packets]
+
+
+SLOW, FULL, FRAME = 800.0, 15_000, 1514
+
+
+@kernel
+@pytest.mark.parametrize(("kind", "at_once"), [("tbf", FULL // FRAME), ("htb", 0)])
+def test_a_change_refills_the_bucket_of_a_tbf_and_not_that_of_an_htb(kind, at_once, device) -> None:
+    """At 100 byte/s a frame takes 15 s, so what leaves at once leaves from the bucket (`tbf_change` fills it)."""
+    route, index = device
+    if kind == "tbf":
+        route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.wanted(SLOW, FULL, 90_000).encode(FULL))
+    else:
+        route.add_qdisc(index, ROOT, OURS, "htb", HtbOptions(1).encode())
+        route.add_class(index, OURS, OURS + 1, "htb", HtbClassOptions.wanted(SLOW, FULL).encode())
+    ip("address", "add", "192.0.2.1/30", "dev", "v0")
+    ip("neighbour", "add", "192.0.2.2", "lladdr", "02:00:00:00:00:01", "dev", "v0")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+
+        def send(frames: int) -> int:
+            for _ in range(frames):
+                sender.sendto(bytes(FRAME - 42), ("192.0.2.2", 9))
+            return route.qdisc(index).counters.packets
+
+        before = send(30)
+        assert FULL // FRAME <= before <= FULL // FRAME + 2  # HTB lets its tokens go below 0
+        if kind == "tbf":
+            route.change_tbf(index, ROOT, OURS, SLOW + 8, FULL, 90_000)
+        else:
+            route.change_htb_class(index, OURS, OURS + 1, SLOW + 8, FULL)
+        assert at_once <= send(1) - before <= at_once + 1  # a new frame wakes it
 
 
 @kernel

@@ -2,46 +2,58 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from linux_support import bare_namespace, chain, eventually, kernel, line
 
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux import namespace
+from netctrl.linux.__main__ import main
+from netctrl.linux.child import Job, start_function
+from netctrl.linux.delay_line import Line, pump
 from netctrl.linux.testbed import Testbed
 from netctrl.linux.testbed_plan import FRAME, UNLIMITED, plan_testbed
 from netctrl.model.network import Link, Network
 
 
-def echo(count: int) -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
-        here.bind(("0.0.0.0", 7))
-        here.settimeout(20.0)
-        for _ in range(count):
-            here.sendto(*here.recvfrom(100))
+def echo(here: socket.socket, count: int) -> int:
+    for _ in range(count):
+        here.sendto(*here.recvfrom(100))
     return count
 
 
+@contextmanager
+def echoing(bed: Testbed, node: str, count: int) -> Iterator[Job]:
+    """Something that answers at a node; the port is held before anybody asks."""
+    with bed.inside(node), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
+        here.bind(("0.0.0.0", 7))
+        here.settimeout(20.0)
+        job = bed.start(node, echo, here, count)
+    yield job
+
+
 def ask(address: str, count: int) -> list[float]:
-    """Round trips [s], asked again until the other side listens."""
+    """Round trips [s]."""
     found = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
-        here.settimeout(0.5)
-        while len(found) < count:
+        here.settimeout(20.0)
+        for number in range(count):
             began = time.monotonic()
-            here.sendto(b"%d" % len(found), (address, 7))
-            try:
-                here.recv(100)
-            except (TimeoutError, ConnectionRefusedError):
-                time.sleep(0.01)
-                continue
+            here.sendto(b"%d" % number, (address, 7))
+            here.recv(100)
             found.append(time.monotonic() - began)
     return found
 
@@ -105,9 +117,9 @@ def test_what_no_testbed_can_be_is_refused_by_name(network, burst, named) -> Non
 @kernel
 def test_a_network_in_the_kernel_has_its_queues_and_reaches_all_nodes() -> None:
     with Testbed(chain("a", "b", "c", capacity=20e6, buffer=50e3)) as bed:
-        answering = bed.start("c", echo, 3)
-        assert len(bed.run("a", ask, bed.address("c"), 3)) == 3
-        assert answering.result(20.0) == 3
+        with echoing(bed, "c", 3) as answering:
+            assert len(bed.run("a", ask, bed.address("c"), 3)) == 3
+            assert answering.result(20.0) == 3
         with bed.route_socket("b") as at_b:
             rows = {row.index: row for row in at_b.qdiscs() if row.kind == "tbf"}
         row = rows[bed.index("b->c")]
@@ -120,9 +132,9 @@ def test_a_network_in_the_kernel_has_its_queues_and_reaches_all_nodes() -> None:
 @kernel
 def test_a_delay_line_delays_one_way_and_loses_nothing() -> None:
     with Testbed(line(delay=0.05)) as bed:
-        answering = bed.start("b", echo, 20)
-        took = bed.run("a", ask, bed.address("b"), 20)
-        assert answering.result(20.0) == 20
+        with echoing(bed, "b", 20) as answering:
+            took = bed.run("a", ask, bed.address("b"), 20)
+            assert answering.result(20.0) == 20
         assert min(took) >= 0.05
 
 
@@ -131,9 +143,9 @@ def test_a_path_leads_over_its_links() -> None:
     links = [("a", "b", 0.0), ("a", "c", 0.0), ("c", "b", 0.0), ("b", "a", 0.0)]
     with Testbed(Network(links=[Link(source=s, target=t, capacity=1e8, delay=d) for s, t, d in links])) as bed:
         address = bed.path(["a->c", "c->b"])
-        answering = bed.start("b", echo, 5)
-        bed.run("a", ask, address, 5)
-        assert answering.result(20.0) == 5
+        with echoing(bed, "b", 5) as answering:
+            bed.run("a", ask, address, 5)
+            assert answering.result(20.0) == 5
         with bed.route_socket("c") as at_c:
             (row,) = [row for row in at_c.qdiscs() if row.index == bed.index("c->b") and row.kind == "tbf"]
         assert row.counters.packets == 5
@@ -232,3 +244,119 @@ def test_names_that_are_not_ours_are_left_alone(monkeypatch, tmp_path) -> None:
     assert sorted(place.name for place in tmp_path.iterdir()) == sorted([mine, other, "blue"])
     with bare_namespace() as descriptor, pytest.raises(NetctrlError, match="--clean"):
         namespace.name_namespace(descriptor, mine)
+
+
+def pumped(packets: list[bytes], delay_s: float, bunch_s: float) -> list[tuple[float, bytes]]:
+    """What comes back from a line, and after how long; a pair of sockets stands for the TUN device."""
+    device, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    job = start_function(None, pump, [Line(device.fileno(), delay_s, bunch_s)])
+    with device, far:
+        device.setblocking(False)
+        far.settimeout(20.0)
+        found = []
+        try:
+            begin = time.monotonic()
+            for packet in packets:
+                far.send(packet)
+            for _ in packets:
+                content = far.recv(100)
+                found.append((time.monotonic() - begin, content))
+        finally:
+            job.close()
+    return found
+
+
+@pytest.mark.parametrize("bunch", [0.0, 0.02])
+def test_a_line_keeps_the_order_and_loses_nothing(bunch) -> None:
+    packets = [b"%d" % k for k in range(200)]
+    found = pumped(packets, 0.03, bunch)
+    assert [content for _, content in found] == packets
+    assert found[0][0] >= 0.03
+
+
+@pytest.mark.parametrize(
+    ("bunches", "named"),
+    [({"a->b": 1e-3}, "bunch_s"), ({"x": 1e-3}, "bunch_s"), ({"b->a": 0.0}, "bunch_s.b->a")],
+)
+def test_bunches_are_of_links_with_a_delay(bunches, named) -> None:
+    with pytest.raises(InvalidValue, match="takes") as refusal:
+        Testbed(line(delay=0.01), bunch_s=bunches)
+    assert refusal.value.argument == named
+
+
+@pytest.fixture
+def network_file(tmp_path):
+    place = tmp_path / "network.json"
+    place.write_bytes(line(capacity=10e6, buffer=50e3, delay=0.02).to_json())
+    return str(place)
+
+
+def test_the_command_line_shows_a_plan_without_any_right(network_file, capsys) -> None:
+    assert main(["testbed", network_file, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "2 nodes, 2 links, would be built" in said
+    assert "a-b at a: tbf 10 Mbit/s, burst 3653 B, limit 50000 B" in said
+    assert "limit 1073741824 B, then 20 ms" in said
+    assert main(["testbed", network_file, "--dry-run", "--json", "--burst", "2kB"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["links"]["a->b"]["burst_bytes"] == 2000
+    assert told["nodes"]["a"]["address"] == "10.0.1.1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "usage: "),
+        (["--dry-run"], "NETWORK: got nothing, takes a network file, or --clean"),
+        (["NETWORK", "--for", "5"], "--for: got '5'"),
+        (["NETWORK", "--burst", "many"], "--burst: got 'many'"),
+        (["NETWORK", "--burst", "100", "--dry-run"], "--burst: got 100.0, takes at least a frame"),
+        (["/no/such/file"], "/no/such/file"),
+    ],
+)
+def test_wrong_use_is_one_line(arguments, said, network_file, capsys) -> None:
+    arguments = [network_file if each == "NETWORK" else each for each in arguments]
+    assert main(["testbed", *(arguments or ["--help"])]) == (2 if arguments else 0)
+    told = capsys.readouterr()
+    assert said in told.err + told.out
+
+
+@kernel
+@pytest.mark.parametrize("end", [None, signal.SIGINT, signal.SIGTERM])
+def test_the_command_line_holds_a_testbed_and_cleans_up(end, network_file) -> None:
+    argv = [sys.executable, "-m", "netctrl.linux", "testbed", network_file, "--json"]
+    argv += ["--for", "10ms"] if end is None else []
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        text = ""
+        while not text.endswith("}\n}\n"):
+            text += (row := holder.stdout.readline())
+            assert row or end is None
+            if not row:
+                break
+        names = [node["namespace"] for node in json.loads(text)["nodes"].values()]
+        if end is not None:
+            assert all((namespace.NAMES / name).exists() for name in names)
+            holder.send_signal(end)
+        assert holder.wait(60.0) == 0
+    assert not any((namespace.NAMES / name).exists() for name in names)
+
+
+@kernel
+def test_the_command_line_removes_leftovers(capsys) -> None:
+    name = f"{namespace.PREFIX}{2**22 + 7}-1-gone"
+    with bare_namespace() as descriptor:
+        namespace.name_namespace(descriptor, name)
+    assert main(["testbed", "--clean"]) == 0
+    assert f"{name}: removed" in capsys.readouterr().out
+    assert not (namespace.NAMES / name).exists()
+
+
+def test_without_privilege_it_says_what_is_missing(monkeypatch) -> None:
+    def refuse(*_: object) -> int:
+        ctypes.set_errno(errno.EPERM)
+        return -1
+
+    monkeypatch.setattr(namespace, "_libc", SimpleNamespace(unshare=refuse))
+    with pytest.raises(NetctrlError, match="CAP_SYS_ADMIN is missing: run as root"), Testbed(line()):
+        pass

@@ -12,9 +12,22 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-GROUPS = ("arc", "fluid", "links", "fifo", "fabric", "commands", "hftrac", "ident", "mpc", "exported")
+GROUPS = (
+    "arc",
+    "fluid",
+    "links",
+    "fifo",
+    "fabric",
+    "commands",
+    "hftrac",
+    "ident",
+    "mpc",
+    "pacing",
+    "exported",
+    "linux",
+)
 HELP = f"{', '.join(GROUPS)}; default: all"
-LIBRARIES = ("numpy", "scipy", "numba", "control", "cvxpy", "osqp", "casadi", "daqp")
+LIBRARIES = ("numpy", "scipy", "numba", "control", "cvxpy", "osqp", "casadi", "daqp", "pyroute2")
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""`python -m netctrl.export ns3 DESIGN -o DIR`: a Design and a scenario as a program for ns-3, run if asked.
+"""`python -m netctrl.export ns3|tc DESIGN -o DIR`: a Design and a scenario for ns-3, run if asked; a Design for Linux.
 
 TCP flows through queues (`netctrl.Scenario`), a network under fluctuating demands (`netctrl.NetworkScenario`), an
 access link under a Design of connet (`netctrl.FifoScenario`), or a data centre under MPCC or DCTCP
@@ -26,12 +26,13 @@ from netctrl.export._verb_fabric import FabricJob, export_fabric, mpcc_design
 from netctrl.export._verb_fifo import REFERENCE_TAKES, FifoJob, connet_design, export_fifo
 from netctrl.export._verb_network import NetworkJob, export_network, read_packet_size
 from netctrl.export._verb_queues import QueuesJob, export_queues
+from netctrl.export._verb_tc import CARRIERS, SHAPERS, TcJob, export_tc
 
 __all__ = ["main"]
 
 _RUNS = "4"
 
-app = new_app("python -m netctrl.export", "Writes a Design as a program that others run.")
+app = new_app("python -m netctrl.export", "Writes a Design as what others run.")
 
 
 @app.command(
@@ -121,6 +122,61 @@ def ns3(
         return export_network(job, run_it, json, result, plot)
     chosen = scenario_for(scenario, design, seed)
     return export_queues(QueuesJob(chosen, scenario, design, output), run_it, json, result, plot)
+
+
+@app.command(help="Linux: a batch file for tc, wanted queues to apply, and what agents are told.")
+def tc(
+    design: Annotated[str, positional("DESIGN", "a Design file of arc, hftrac, connet or pacing")],
+    /,
+    *,
+    output: Annotated[
+        str, option("DIR", "write the files there: a new or empty folder, or an earlier export", "--output", "-o")
+    ],
+    interfaces: Annotated[
+        str | None,
+        option(
+            "WHERE",
+            "LINK=INTERFACE,... of one machine; of ARC one interface; or a .toml file with [[agents]], each with name, "
+            "address, port and links",
+        ),
+    ] = None,
+    carrier: Annotated[
+        str | None, option("WHAT", f"of ARC: {', '.join(CARRIERS)}; auto asks the kernel that runs here (ebpf)")
+    ] = None,
+    shaper: Annotated[
+        str | None, option("WHAT", f"of HFTraC and CONNET: what keeps a rate, {' or '.join(SHAPERS)} (htb)")
+    ] = None,
+    packet_size: Annotated[
+        str | None, option("BYTES", "of packets as the Design counts them, for HFTraC and CONNET (1500)")
+    ] = None,
+    frames: Annotated[bool, option("", "the Design's rates count Ethernet headers already")] = False,
+    burst: Annotated[str | None, option("SIZE", "of each token bucket (two frames, or 0.1 ms of the rate)")] = None,
+    limit: Annotated[str | None, option("SIZE", "what may wait in each queue (the Design's buffer)")] = None,
+    reference: Annotated[
+        str | None, option("VALUES", "of CONNET, as in delay=1.5,jitter=0.5; of HFTraC rates over the nominal ones (1)")
+    ] = None,
+    measured_at: Annotated[
+        str | None, option("WHERE", "of CONNET: INTERFACE@RATE of the bottleneck whose queue the agent reads")
+    ] = None,
+    drop: Annotated[bool, option("", "with --carrier ebpf: drop packets without ECN where others are marked")] = False,
+    json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
+) -> int:
+    """Read, render, check what rounding costs, write."""
+    job = TcJob(
+        design=design,
+        output=output,
+        interfaces=interfaces,
+        carrier=carrier,
+        shaper=shaper,
+        packet_size=packet_size,
+        frames=frames,
+        burst=burst,
+        limit=limit,
+        reference=reference,
+        measured_at=measured_at,
+        drop=drop,
+    )
+    return export_tc(job, json)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

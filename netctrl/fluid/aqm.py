@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from netctrl.errors import InvalidValue
+from netctrl.fluid.arc_step import arc_step
 from netctrl.fluid.link import backlog_step
 from netctrl.model.queue import (
     ArcQueue,
@@ -88,6 +89,9 @@ class Sample(NamedTuple):
 DROPTAIL, ARC, FAST_ARC, PI, AVQ, SFC, RED, PIE, CODEL = range(9)
 
 
+_arc_step = njit(cache=True)(arc_step)
+
+
 @njit(cache=True)
 def _epoch_ends(state: np.ndarray, now: float, epoch: float) -> bool:
     """Whether an epoch has ended by `now`; counts it. The margin is for the rounding of multiples of a step."""
@@ -118,7 +122,7 @@ def arc(parameters: np.ndarray, state: np.ndarray, seen: Sample) -> float:
     state[ARRIVED] += seen.enqueued
     if _epoch_ends(state, seen.now, d):
         b = state[ARRIVED] + _error(parameters, seen.now, d)
-        state[PROBABILITY] = _clip(state[PROBABILITY] + alpha * (b - gamma * (d * seen.capacity - (seen.backlog - q0))))
+        state[PROBABILITY] = _arc_step(state[PROBABILITY], b, seen.backlog, d * seen.capacity, alpha, gamma, q0)
         state[ARRIVED] = 0.0
     return state[PROBABILITY]
 

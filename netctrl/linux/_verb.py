@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from netctrl.cli import option, positional, report
+from netctrl.cli import check_places, option, positional, report
 from netctrl.errors import NetctrlError
 
 if TYPE_CHECKING:
@@ -38,7 +38,12 @@ PLAN = positional("PLAN", "a file of wanted queues (netctrl.linux/1)")
 REPLACE = option("", "take the place of a root queue that somebody made; it is put back at the end")
 STATE_DIR = option("DIR", "where the record of what is owned is kept, the same for all commands")
 LOG = option("FILE", "append what happens there, too")
-OPTIONS = {"interface": "interface of PLAN", "burst": "burst of PLAN"}
+OPTIONS = {
+    "interface": "interface of PLAN",
+    "burst": "burst of PLAN",
+    "burst_bytes": "--burst",
+    **{name: name for name in ("NETWORK", "PROGRAM")},
+}
 _LOOK_S = 0.1
 
 
@@ -101,18 +106,12 @@ def stoppable() -> Generator[Stop]:
 @contextlib.contextmanager
 def logged(path: str | None) -> Generator[None]:
     """Events go to stderr and, if named, to the end of a file."""
-    from netctrl.errors import InvalidValue
     from netctrl.linux.log import LOG as log
     from netctrl.linux.log import log_to
 
-    handlers = [log_to(None)]
+    check_places({"log": path})
+    handlers = [log_to(None), *([] if path is None else [log_to(path)])]
     try:
-        if path is not None:
-            try:
-                handlers.append(log_to(path))
-            except OSError as error:
-                takes = f"a file that can be written (here: {error.strerror})"
-                raise InvalidValue("log", path, takes) from None
         yield
     finally:
         for handler in handlers:

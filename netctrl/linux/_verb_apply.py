@@ -53,7 +53,8 @@ def apply(
     if dry_run:
         return _show(planned(file, replace), "what `apply` would change; nothing was changed", json)
 
-    from netctrl.linux.apply import applied, recover_stale
+    from netctrl.linux.apply import applied
+    from netctrl.linux.restore import recover_stale
 
     with logged(log), stoppable() as stop:
         recover_stale(state_dir)

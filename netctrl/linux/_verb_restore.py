@@ -16,7 +16,7 @@ def restore(
     log: Annotated[str | None, LOG] = None,
 ) -> int:
     """Put back what the record says."""
-    from netctrl.linux.apply import restore as put_back
+    from netctrl.linux.restore import restore as put_back
 
     with logged(log):
         done = put_back(state_dir)

@@ -64,5 +64,5 @@ def _line(state: dict) -> str:
 
 def _owner(record: OwnershipRecord) -> str:
     if record.phase == "kept":
-        return "kept without a process"
+        return "without a process"
     return f"process {record.owner.pid}" + ("" if record.owner.alive() else ", which is gone: `restore` puts back")

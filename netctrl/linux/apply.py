@@ -10,43 +10,25 @@ import errno
 import logging
 import secrets
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from netctrl.errors import FileError, NetctrlError
 from netctrl.linux.log import event
-from netctrl.linux.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, handle_text
-from netctrl.linux.objects import OWN_HANDLE, alike, as_wanted, make, same, saved
+from netctrl.linux.netlink import KernelRefusal, RouteSocket, handle_text
+from netctrl.linux.objects import OWN_HANDLE, alike, as_wanted, make
 from netctrl.linux.plan import Plan, check_capability, plan_queues
-from netctrl.linux.record import STATE_FOLDER, Busy, Entry, OwnershipRecord, Store, busy_text, this_process
+from netctrl.linux.record import STATE_FOLDER, OwnershipRecord, Store, this_process
+from netctrl.linux.restore import Phases, put_back, recover, refuse_kept, tell_nobody
 from netctrl.linux.watchdog import Watchdog, start_watchdog
 
-__all__ = ["Applied", "Restored", "RolledBack", "applied", "recover", "recover_stale", "restore"]
-
-Phases = Callable[[str], None]
-
-
-def _tell_nobody(phase: str) -> None:
-    pass
+__all__ = ["Applied", "RolledBack", "applied"]
 
 
 class RolledBack(NetctrlError):
     """Applying failed, and what had been changed was put back; the text says why."""
-
-
-class _LeftBehind(NetctrlError):
-    """Some queues could not be put back; the record stays."""
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """What became of each interface of a plan."""
-
-    plan: str
-    interfaces: tuple[tuple[str, str], ...]
-    """Name, and what was done in words."""
 
 
 @dataclass(slots=True)
@@ -91,7 +73,7 @@ def applied(
     folder: str | Path = STATE_FOLDER,
     replace: bool = False,
     watch: bool = True,
-    phases: Phases = _tell_nobody,
+    phases: Phases = tell_nobody,
 ) -> Generator[Applied]:
     """Queues as planned, for a block; after it, however it ends, what was there before, unless `keep` was called.
 
@@ -123,7 +105,7 @@ def applied(
         stack.enter_context(store.lock())
         socket = stack.enter_context(RouteSocket())
         recover(store, socket)
-        _refuse_kept(store)
+        refuse_kept(store)
         _refuse_changed(plan, plan_queues(socket, plan.wanted, replace=replace))
         phases("checked")
         token = secrets.token_hex(8)
@@ -138,13 +120,13 @@ def applied(
             yield made
         except BaseException as error:
             event("rolling-back", logging.WARNING, plan=plan.wanted.name, why=f"{type(error).__name__}: {error}")
-            _put_back(store, socket, made.record, phases)
+            put_back(store, socket, made.record, phases)
             ending.settled = True
             if isinstance(error, KernelRefusal):
                 raise RolledBack(f"{_explained(error)}; what had been changed was put back") from None
             raise
         if not made.kept:
-            _put_back(store, socket, made.record, phases)
+            put_back(store, socket, made.record, phases)
         ending.settled = True
 
 
@@ -158,61 +140,6 @@ class _Ending:
     def end(self) -> None:
         if self.watchdog is not None:
             self.watchdog.end(release=self.settled)
-
-
-def recover(store: Store, socket: RouteSocket, token: str | None = None) -> bool:
-    """Put back what a process left behind that is gone; whether there was anything. Under the store's lock.
-
-    Parameters
-    ----------
-    token : str, optional
-        Only where the record is this one.
-
-    Raises
-    ------
-    Busy
-        The process is there, though it lost its lock.
-    """
-    record = store.read()
-    if record is None or record.phase == "kept" or token not in (None, record.token):
-        return False
-    if not record.stale:
-        raise Busy(busy_text(record))
-    left = f"process {record.owner.pid}, since {record.since}"
-    event("found-stale", logging.WARNING, plan=record.plan, phase=record.phase, left_by=left)
-    _put_back(store, socket, record, _tell_nobody)
-    return True
-
-
-def recover_stale(folder: str | Path = STATE_FOLDER) -> bool:
-    """What `recover` does, before a plan is made: queues left behind, or kept, would stand in its way."""
-    check_capability()
-    store = Store(folder)
-    with store.lock(), RouteSocket() as socket:
-        found = recover(store, socket)
-        _refuse_kept(store)
-        return found
-
-
-def restore(folder: str | Path = STATE_FOLDER, *, phases: Phases = _tell_nobody) -> Restored | None:
-    """Put back what was there before the queues that the record names; None where there is no record.
-
-    Raises
-    ------
-    Busy
-        A process holds the queues.
-    NetctrlError
-        Something could not be put back; the record stays.
-    """
-    check_capability()
-    store = Store(folder)
-    with store.lock(), RouteSocket() as socket:
-        record = store.read()
-        if record is not None:
-            if record.phase != "kept" and not record.stale:
-                raise Busy(busy_text(record))
-            return Restored(record.plan, _put_back(store, socket, record, phases))
-        return None
 
 
 def _new_record(plan: Plan, token: str) -> OwnershipRecord:
@@ -238,13 +165,6 @@ def _write_first(store: Store, record: OwnershipRecord) -> None:
     event("recorded", plan=record.plan, record=store.path)
 
 
-def _refuse_kept(store: Store) -> None:
-    record = store.read()
-    if record is not None:
-        said = f"plan {record.plan!r} is applied since {record.since} ({store.path})"
-        raise NetctrlError(f"{said}; `python -m netctrl.linux restore` puts back what was there, then apply again")
-
-
 def _refuse_changed(shown: Plan, now: Plan) -> None:
     for old, new in zip(shown.entries, now.entries, strict=True):
         if (old.index, old.address) != (new.index, new.address) or not alike(old.before, new.before):
@@ -264,104 +184,6 @@ def _change(made: Applied, phases: Phases) -> None:
             raise KernelRefusal(f"read back {entry.interface}", errno.EIO, "; ".join(wrong))
     event("read-back", plan=made.record.plan, interfaces=len(made.plan.entries))
     phases("read back")
-
-
-def _put_back(
-    store: Store, socket: RouteSocket, record: OwnershipRecord, phases: Phases
-) -> tuple[tuple[str, str], ...]:
-    """What was there before, interface by interface; the record goes when nothing is left to do."""
-    if record.rebooted:
-        event("forgotten", plan=record.plan, why="the machine started anew since")
-        store.remove()
-        return tuple((entry.interface, "nothing to do: the machine started anew since") for entry in record.entries)
-    resumed = record.phase == "restoring"
-    try:
-        store.write(record.to("restoring"))
-    except FileError as error:  # putting back matters more than the note of it
-        event("record-not-updated", logging.WARNING, why=error)
-    phases("restoring")
-    left, done = [], []
-    for entry in reversed(record.entries):
-        try:
-            done.append((entry.interface, _put_back_one(socket, entry, resumed)))
-        except KernelRefusal as refusal:
-            event("not-restored", logging.ERROR, interface=entry.interface, why=refusal)
-            left.append(f"{entry.interface}: {refusal}")
-        phases(f"restored {entry.interface}")
-    if left:
-        raise _LeftBehind(f"not all was put back, and {store.path} says what was there: {'; '.join(left)}")
-    store.remove()
-    event("restored", plan=record.plan)
-    phases("forgotten")
-    return tuple(reversed(done))
-
-
-def _put_back_one(socket: RouteSocket, entry: Entry, resumed: bool) -> str:
-    """What was done, in words."""
-    if not _is_there(socket, entry):
-        return _leave(entry, "gone", "the interface was deleted, its queues with it")
-    try:
-        root = next((each for each in socket.qdiscs(entry.index) if each.parent == ROOT), None)
-        if root is not None and root.handle == OWN_HANDLE and root.kind == entry.wanted[0].kind:
-            return _exchange(socket, entry)
-        if _as_before(entry, root):
-            return _complete(socket, entry, resumed)
-    except KernelRefusal:
-        if _is_there(socket, entry):
-            raise
-        return _leave(entry, "gone", "the interface was deleted meanwhile")
-    there = "the default" if root is None or root.is_default else f"{root.kind} {handle_text(root.handle)}"
-    return _leave(entry, "not-touched", f"somebody put {there} there since")
-
-
-def _is_there(socket: RouteSocket, entry: Entry) -> bool:
-    return entry.index in {link.index for link in socket.links()}
-
-
-def _leave(entry: Entry, name: str, why: str) -> str:
-    event(name, logging.WARNING, interface=entry.interface, why=why)
-    return f"not touched: {why}"
-
-
-def _as_before(entry: Entry, root: Qdisc | None) -> bool:
-    if not entry.before:
-        return root is None or root.is_default
-    return root is not None and same(entry.before[0], root)
-
-
-def _exchange(socket: RouteSocket, entry: Entry) -> str:
-    if entry.before:
-        make(socket, entry.index, entry.before, replace=True)
-    else:
-        socket.delete_qdisc(entry.index, ROOT, OWN_HANDLE)
-    _check_restored(socket, entry)
-    event("put-back", interface=entry.interface, kind=entry.before_kind or "default")
-    return f"{entry.before_kind or 'the default'} put back"
-
-
-def _complete(socket: RouteSocket, entry: Entry, resumed: bool) -> str:
-    """The rest of what a process had begun to put back when it was killed."""
-    there = {("qdisc", each.handle) for each in socket.qdiscs(entry.index)}
-    there |= {("class", each.handle) for each in socket.classes(entry.index)}
-    missing = tuple(each for each in entry.before if (each.what, each.handle) not in there)
-    if not missing:
-        event("untouched", interface=entry.interface, why="what was there before is there")
-        return f"{entry.before_kind or 'the default'} is there"
-    if not resumed:
-        return _leave(entry, "not-touched", "parts of what was there are missing, and netctrl didn't remove them")
-    make(socket, entry.index, missing, replace=False)
-    _check_restored(socket, entry)
-    event("completed", interface=entry.interface, made=len(missing))
-    return f"{entry.before_kind} put back, {len(missing)} parts of it now"
-
-
-def _check_restored(socket: RouteSocket, entry: Entry) -> None:
-    found, kind = saved(socket, entry.index)
-    if not alike(found, entry.before):
-        raise KernelRefusal(f"read back {entry.interface}", errno.EIO, "other queues than were there before")
-    if kind != entry.before_kind:
-        said = f"{kind or 'nothing'}, earlier {entry.before_kind or 'nothing'}"
-        event("other-default", logging.WARNING, interface=entry.interface, default=said)
 
 
 def _explained(error: KernelRefusal) -> str:

@@ -18,9 +18,12 @@ def event(name: str, level: int = logging.INFO, /, **fields: object) -> None:
     LOG.log(level, " ".join([f"event={name}", *told]))
 
 
-def log_to(path: str | None) -> logging.Handler:
-    """Lines with time, level and process to the end of a file, or to stderr; returns what `LOG.removeHandler` takes."""
-    handler = logging.StreamHandler(sys.stderr) if path is None else logging.FileHandler(Path(path))
+def log_to(path: str | Path | None) -> logging.Handler:
+    """Lines with time, level and process to the end of a file, or to stderr; returns what `LOG.removeHandler` takes.
+
+    The file is opened with the first line.
+    """
+    handler = logging.StreamHandler(sys.stderr) if path is None else logging.FileHandler(Path(path), delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s pid=%(process)d %(message)s"))
     LOG.addHandler(handler)
     LOG.setLevel(logging.INFO)

@@ -12,11 +12,23 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from netctrl.errors import NetctrlError
+from netctrl.linux.answers import (
+    IFINFOMSG,
+    INGRESS,
+    ROOT,
+    TCMSG,
+    Counters,
+    Link,
+    Qdisc,
+    classid,
+    handle_text,
+    read_link,
+    read_qdisc,
+)
 from netctrl.linux.attributes import attribute, attributes, nested
 from netctrl.linux.qdisc import HTB_QUANTUM, HtbClassOptions, TbfOptions, rate_bytes
 
@@ -32,11 +44,6 @@ __all__ = [
     "handle_text",
 ]
 
-ROOT = 0xFFFFFFFF
-"""TC_H_ROOT, the parent of an interface's outermost queue."""
-INGRESS = 0xFFFFFFF1
-"""TC_H_INGRESS, the parent of what is done to packets that come in."""
-
 _SOL_NETLINK, _CAP_ACK, _EXT_ACK = 270, 10, 11
 _REQUEST, _ACK, _ECHO, _DUMP, _REPLACE, _EXCL, _CREATE = 0x1, 0x4, 0x8, 0x300, 0x100, 0x200, 0x400
 _MULTI, _DUMP_INTERRUPTED, _CAPPED, _ACK_TLVS = 0x2, 0x10, 0x100, 0x200
@@ -44,18 +51,15 @@ _ERROR, _DONE = 2, 3
 _NEWLINK, _GETLINK = 16, 18
 _NEWQDISC, _DELQDISC, _GETQDISC = 36, 37, 38
 _NEWTCLASS, _GETTCLASS = 40, 42
-_NEWTFILTER, _GETTFILTER = 44, 46
-_ADDRESS, _NAME, _MTU = 1, 3, 4  # IFLA_*, then TCA_*, TCA_STATS_*
-_KIND, _OPTIONS, _STATS2, _STAB, _DUMP_INVISIBLE, _INGRESS_BLOCK, _EGRESS_BLOCK = 1, 2, 7, 8, 10, 13, 14
-_BASIC, _RATE_EST, _QUEUE, _PKT64 = 1, 2, 3, 8
+_NEWTFILTER, _DELTFILTER, _GETTFILTER = 44, 45, 46
+_ALL_PROTOCOLS = 0x0003  # ETH_P_ALL
+_KIND, _OPTIONS, _DUMP_INVISIBLE = 1, 2, 10  # TCA_*
 
 _HEAD = struct.Struct("=IHHII")
-_TC = struct.Struct("=BxxxiIII")
-_LINK = struct.Struct("=BxHiII")
 _WRITTEN_U32, _WRITTEN_U64 = struct.Struct("=I"), struct.Struct("=Q")
 _RECEIVE = 1 << 18
 _DUMP_TRIES = 5
-_UP = 1
+_MOST_PREPARED = 4096
 
 
 class KernelRefusal(NetctrlError):
@@ -69,71 +73,6 @@ class KernelRefusal(NetctrlError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.what, self.number, self.said)
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """An interface."""
-
-    index: int
-    name: str
-    mtu: int
-    """[byte] of IP"""
-    address: str
-    """Link-layer address, "" where there is none."""
-    kind: int
-    """ARPHRD_*: 1 Ethernet, 772 loopback, 65534 none."""
-    up: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """What went through a queue since it was made, and what is in it."""
-
-    bytes: int
-    packets: int
-    drops: int
-    overlimits: int
-    requeues: int
-    backlog_bytes: int
-    backlog_packets: int
-
-
-@dataclass(frozen=True, slots=True)
-class Qdisc:
-    """A queueing discipline of an interface, or a class of one."""
-
-    index: int
-    """Of the interface."""
-    handle: int
-    """0: the kernel's default, which nobody asked for."""
-    parent: int
-    """`ROOT`, `INGRESS`, or a class."""
-    kind: str
-    options: bytes
-    """As the kernel gave them (`netctrl.linux.qdisc`)."""
-    counters: Counters
-    leaf: int = 0
-    """Of a class: the handle of the queue in it. Of a queue: how often it is in use."""
-    extras: tuple[str, ...] = ()
-    """What belongs to it and can't be told from the options: a size table, shared filter blocks, an estimator."""
-
-    @property
-    def is_default(self) -> bool:
-        """Whether the kernel put it there by itself."""
-        return self.handle == 0
-
-
-def classid(handle: int, minor: int) -> int:
-    """The class 1:2 of the queue 1:0."""
-    return handle & 0xFFFF0000 | minor
-
-
-def handle_text(handle: int) -> str:
-    """As tc(8) writes it: "1:" or "1:2"; "root" of `ROOT`."""
-    if handle in (ROOT, INGRESS):
-        return "root" if handle == ROOT else "ingress"
-    return f"{handle >> 16:x}:{handle & 0xFFFF:x}" if handle & 0xFFFF else f"{handle >> 16:x}:"
 
 
 class RouteSocket:
@@ -187,37 +126,54 @@ class RouteSocket:
 
     def links(self) -> tuple[Link, ...]:
         """All interfaces of the namespace."""
-        rows = self._dump(_GETLINK, _NEWLINK, _LINK.pack(0, 0, 0, 0, 0), "list the interfaces")
-        return tuple(map(_link, rows))
+        rows = self._dump(_GETLINK, _NEWLINK, IFINFOMSG.pack(0, 0, 0, 0, 0), "list the interfaces")
+        return tuple(map(read_link, rows))
 
     def qdiscs(self, index: int | None = None, hidden: bool = False) -> tuple[Qdisc, ...]:
         """All queues of the namespace, or of one interface; with `hidden` those too that came with their parents."""
-        ask = _TC.pack(0, 0 if index is None else index, 0, 0, 0)
+        ask = TCMSG.pack(0, 0 if index is None else index, 0, 0, 0)
         rows = self._dump(
             _GETQDISC, _NEWQDISC, ask + (attribute(_DUMP_INVISIBLE, b"") if hidden else b""), "list queues"
         )
-        found = tuple(map(_qdisc, rows))
+        found = tuple(map(read_qdisc, rows))
         return found if index is None else tuple(each for each in found if each.index == index)
 
     def qdisc(self, index: int, parent: int = ROOT, handle: int = 0) -> Qdisc:
-        """The queue at a place, asked for alone, which is cheaper than a list; ENOENT where there is none."""
+        """The queue at a place, asked for alone, which is cheaper than a list; ENOENT where there is none.
+
+        The kernel answers by a notification, which `tc monitor` shows, too.
+        """
         what = f"read the queue at {handle_text(parent)} of interface {index}"
-        self._send(_GETQDISC, _REQUEST | _ECHO, _TC.pack(0, index, handle, parent, 0))
+        self._send(_GETQDISC, _REQUEST | _ECHO, TCMSG.pack(0, index, handle, parent, 0))
         for kind, content in self._answer(what):
             if kind == _NEWQDISC:
-                return _qdisc(content)
+                return read_qdisc(content)
         raise KernelRefusal(what, errno.EPROTO, "nothing that was asked for")
 
     def classes(self, index: int) -> tuple[Qdisc, ...]:
         """The classes of an interface's queues."""
-        rows = self._dump(_GETTCLASS, _NEWTCLASS, _TC.pack(0, index, 0, 0, 0), f"list classes of interface {index}")
-        return tuple(map(_qdisc, rows))
+        rows = self._dump(_GETTCLASS, _NEWTCLASS, TCMSG.pack(0, index, 0, 0, 0), f"list classes of interface {index}")
+        return tuple(map(read_qdisc, rows))
 
     def filters(self, index: int, parent: int) -> int:
         """How many filters hang on a queue or class."""
         what = f"list filters of interface {index}"
-        rows = self._dump(_GETTFILTER, _NEWTFILTER, _TC.pack(0, index, 0, parent, 0), what)
-        return sum(_KIND in attributes(row, _TC.size) for row in rows)
+        rows = self._dump(_GETTFILTER, _NEWTFILTER, TCMSG.pack(0, index, 0, parent, 0), what)
+        return sum(_KIND in attributes(row, TCMSG.size) for row in rows)
+
+    def add_filter(self, index: int, parent: int, handle: int, priority: int, kind: str, options: bytes) -> None:
+        """Put a filter for all protocols on a queue or class; one with this handle and priority is replaced."""
+        what = f"put a {kind} filter at {handle_text(parent)} of interface {index}"
+        message = _filter_place(index, parent, handle, priority) + _described(kind, options)
+        self._send(_NEWTFILTER, _REQUEST | _ACK | _CREATE, message)
+        self._acknowledged(what)
+
+    def delete_filter(self, index: int, parent: int, handle: int, priority: int, kind: str) -> None:
+        """Take such a filter away; ENOENT where there is none."""
+        what = f"remove a {kind} filter at {handle_text(parent)} of interface {index}"
+        message = _filter_place(index, parent, handle, priority) + _described(kind, b"")
+        self._send(_DELTFILTER, _REQUEST | _ACK, message)
+        self._acknowledged(what)
 
     def add_qdisc(
         self, index: int, parent: int, handle: int, kind: str, options: bytes = b"", replace: bool = False
@@ -225,35 +181,37 @@ class RouteSocket:
         """Make a queue; where one with a handle is, EEXIST, or, with `replace`, in its place and in one step."""
         what = f"put {kind} {handle_text(handle)} at {handle_text(parent)} of interface {index}"
         flags = _REQUEST | _ACK | _CREATE | (_REPLACE if replace else _EXCL)
-        self._send(_NEWQDISC, flags, _TC.pack(0, index, handle, parent, 0) + _described(kind, options))
+        self._send(_NEWQDISC, flags, TCMSG.pack(0, index, handle, parent, 0) + _described(kind, options))
         self._acknowledged(what)
 
     def delete_qdisc(self, index: int, parent: int, handle: int) -> None:
         """Remove the queue at a place if it has this handle; the kernel's default comes back."""
         what = f"remove the queue {handle_text(handle)} at {handle_text(parent)} of interface {index}"
-        self._send(_DELQDISC, _REQUEST | _ACK, _TC.pack(0, index, handle, parent, 0))
+        self._send(_DELQDISC, _REQUEST | _ACK, TCMSG.pack(0, index, handle, parent, 0))
         self._acknowledged(what)
 
     def add_class(self, index: int, parent: int, handle: int, kind: str, options: bytes) -> None:
         """Make a class; EEXIST where there is one."""
         what = f"make the class {handle_text(handle)} of interface {index}"
-        message = _TC.pack(0, index, handle, parent, 0) + _described(kind, options)
+        message = TCMSG.pack(0, index, handle, parent, 0) + _described(kind, options)
         self._send(_NEWTCLASS, _REQUEST | _ACK | _CREATE | _EXCL, message)
         self._acknowledged(what)
 
     def change_tbf(
         self, index: int, parent: int, handle: int, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int
     ) -> None:
-        """Give the TBF that has this handle another rate, nothing else; its bucket is full then (`tbf_change`).
+        """Give the TBF that has this handle another rate; its bucket is full then (`tbf_change` in sch_tbf.c).
 
-        The burst stays the same number of bytes at all rates. ENOENT or EEXIST where the queue isn't there any more.
+        So changes every T seconds let up to 8 burst/T bit/s more through than the rate; a class of an HTB doesn't
+        (`change_htb_class`). The burst stays the same number of bytes at all rates. ENOENT or EEXIST where the queue
+        isn't there any more.
         """
         rate = rate_bytes(rate_bit_per_s)
         key = (_NEWQDISC, index, parent, handle, burst_bytes, limit_bytes)
         message = self._prepared.get(key)
         if message is None:
             options = TbfOptions.wanted(rate_bit_per_s, burst_bytes, limit_bytes).encode(burst_bytes)
-            message = self._prepare(key, _TC.pack(0, index, handle, parent, 0) + _described("tbf", options))
+            message = self._prepare(key, TCMSG.pack(0, index, handle, parent, 0) + _described("tbf", options))
         _WRITTEN_U32.pack_into(message, _TBF_RATE_AT, min(rate, 0xFFFFFFFF))
         _WRITTEN_U64.pack_into(message, _TBF_RATE64_AT, rate)
         self._exchange(message, "change the rate of tbf", index, handle)
@@ -266,7 +224,7 @@ class RouteSocket:
         key = (_NEWTCLASS, index, parent, handle, quantum)
         message = self._prepared.get(key)
         if message is None:
-            message = self._prepare(key, _TC.pack(0, index, handle, parent, 0) + _described("htb", wanted.encode()))
+            message = self._prepare(key, TCMSG.pack(0, index, handle, parent, 0) + _described("htb", wanted.encode()))
         low = min(wanted.rate, 0xFFFFFFFF)
         for at in _HTB_RATES_AT:
             _WRITTEN_U32.pack_into(message, at, low)
@@ -278,6 +236,8 @@ class RouteSocket:
 
     def _prepare(self, key: tuple[int, ...], content: bytes) -> bytearray:
         """A whole message for a change of what is there; only its rate and number change from call to call."""
+        if len(self._prepared) >= _MOST_PREPARED:  # a caller whose bursts vary: memory stays bounded
+            self._prepared.clear()
         head = _HEAD.pack(_HEAD.size + len(content), key[0], _REQUEST | _ACK, 0, 0)
         message = self._prepared[key] = bytearray(head + content)
         return message
@@ -353,12 +313,16 @@ class RouteSocket:
         raise KernelRefusal(what, errno.EINTR)
 
 
+def _filter_place(index: int, parent: int, handle: int, priority: int) -> bytes:
+    return TCMSG.pack(0, index, handle, parent, priority << 16 | socket.htons(_ALL_PROTOCOLS))
+
+
 def _described(kind: str, options: bytes) -> bytes:
     return attribute(_KIND, kind.encode() + b"\0") + (nested(_OPTIONS, options) if options else b"")
 
 
 # Where the rates stand in a prepared message, found in one with rates that nothing else in it looks like.
-_BEFORE = _HEAD.size + _TC.size
+_BEFORE = _HEAD.size + TCMSG.size
 
 
 def _places(kind: str, options: bytes, pattern: bytes) -> tuple[int, ...]:
@@ -390,42 +354,3 @@ def _check(what: str, kind: int, flags: int, body: bytes) -> None:
         at = 20 if flags & _CAPPED else 4 + (int.from_bytes(body[4:8], sys.byteorder) + 3 & ~3)
         said = attributes(body, at).get(1, b"").split(b"\0")[0].decode(errors="replace")
     raise KernelRefusal(what, number, said.rstrip("."))
-
-
-def _link(body: bytes) -> Link:
-    _, kind, index, flags, _ = _LINK.unpack_from(body)
-    found = attributes(body, _LINK.size)
-    return Link(
-        index=index,
-        name=found[_NAME].split(b"\0")[0].decode(errors="surrogateescape"),
-        mtu=int.from_bytes(found.get(_MTU, b""), sys.byteorder),
-        address=":".join(f"{byte:02x}" for byte in found.get(_ADDRESS, b"")),
-        kind=kind,
-        up=bool(flags & _UP),
-    )
-
-
-def _qdisc(body: bytes) -> Qdisc:
-    _, index, handle, parent, info = _TC.unpack_from(body)
-    found = attributes(body, _TC.size)
-    stats = attributes(found.get(_STATS2, b""))
-    names = {_STAB: "a size table", _INGRESS_BLOCK: "a shared ingress block", _EGRESS_BLOCK: "a shared egress block"}
-    extras = [what for number, what in names.items() if number in found]
-    return Qdisc(
-        index=index,
-        handle=handle,
-        parent=parent,
-        kind=found[_KIND].split(b"\0")[0].decode(),
-        options=found.get(_OPTIONS, b""),
-        counters=_counters(stats),
-        leaf=info,
-        extras=(*extras, *(["a rate estimator"] if _RATE_EST in stats else [])),
-    )
-
-
-def _counters(stats: dict[int, bytes]) -> Counters:
-    sent, packets = struct.unpack_from("=QI", stats.get(_BASIC, b"").ljust(12, b"\0"))
-    if _PKT64 in stats:
-        (packets,) = struct.unpack_from("=Q", stats[_PKT64])
-    waiting, backlog, drops, requeues, overlimits = struct.unpack_from("=5I", stats.get(_QUEUE, b"").ljust(20, b"\0"))
-    return Counters(sent, packets, drops, overlimits, requeues, backlog, waiting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Literal
 
 import msgspec
@@ -11,6 +12,7 @@ from netctrl.linux.attributes import attributes
 from netctrl.linux.netlink import INGRESS, ROOT, Qdisc, RouteSocket, classid, handle_text
 from netctrl.linux.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.model.queueing import Fifo, HtbClass, InterfaceQueue, TokenBucket
+from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = [
     "LEAF_HANDLE",
@@ -34,6 +36,8 @@ LEAF_HANDLE = 0x7C020000
 _FIFOS = ("bfifo", "pfifo", "pfifo_head_drop")
 _KNOWN = {("qdisc", "tbf"): {1, 4, 5, 8}, ("qdisc", "htb"): {2, 5}, ("class", "htb"): {1, 6, 7, 8}}
 _ATM = 2
+_FOLLOWS_RATE = ("ceil", "buffer", "ceil_buffer")
+_Options = TbfOptions | HtbOptions | HtbClassOptions | FifoOptions
 _KINDS_TAKEN = f"tbf, htb, {', '.join(_FIFOS)}"
 
 
@@ -125,7 +129,7 @@ def as_wanted(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...])
         elif found.kind != each.kind:
             wrong.append(f"{name} is {found.kind}")
         elif not same(each, found):
-            wrong.append(f"{name} is {shown(each.what, found.kind, found.options)}, not {_shown(each)}")
+            wrong.append(f"{name} has {_differences(_shown(each), shown(each.what, found.kind, found.options))}")
     return wrong
 
 
@@ -148,7 +152,7 @@ def same(wanted: QueueObject, found: Qdisc) -> bool:
         return False
 
 
-def shown(what: str, kind: str, options: bytes) -> TbfOptions | HtbOptions | HtbClassOptions | FifoOptions:
+def shown(what: str, kind: str, options: bytes) -> _Options:
     """Options as a record; ValueError where they are of another kind."""
     if kind in _FIFOS:
         return FifoOptions.decode(options)
@@ -162,8 +166,22 @@ def shown(what: str, kind: str, options: bytes) -> TbfOptions | HtbOptions | Htb
     raise ValueError(f"{kind} isn't one of {_KINDS_TAKEN}")
 
 
-def _shown(each: QueueObject) -> object:
+def _shown(each: QueueObject) -> _Options:
     return shown(each.what, each.kind, each.options)
+
+
+def _differences(wanted: _Options, found: _Options) -> str:
+    """What of options is another than was asked for, rates in bit/s; ceilings and buckets follow rates."""
+    pairs = {name: (getattr(found, name), value) for name, value in asdict(wanted).items()}
+    differing = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    if "rate" in differing:
+        differing = {name: pair for name, pair in differing.items() if name not in _FOLLOWS_RATE}
+    return " and ".join(
+        "rate {}, applied with {}".format(*(format_quantity(BITS_PER_BYTE * each, "bit/s") for each in pair))
+        if name == "rate"
+        else f"{name} {pair[0]}, applied with {pair[1]}"
+        for name, pair in differing.items()
+    )
 
 
 def _qdisc(handle: int, parent: int, kind: str, options: bytes) -> QueueObject:

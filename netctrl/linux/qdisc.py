@@ -130,18 +130,27 @@ class TbfOptions:
         )
 
     def encode(self, burst_bytes: int | None = None) -> bytes:
-        """The payload of TCA_OPTIONS; without bytes of burst, the most that the ticks allow, as they are what drops."""
-        burst = largest_burst(self.buffer, self.rate, self.overhead) if burst_bytes is None else burst_bytes
+        """The payload of TCA_OPTIONS; without bytes of burst, the most that the ticks allow, as they are what drops.
+
+        Ticks that no whole number of bytes makes were given as ticks, and are given so again.
+        """
+        burst = self._burst(self.buffer, self.rate) if burst_bytes is None else burst_bytes
         rate = (0, self.link_layer or _ETHERNET, self.overhead, 0, self.mpu, min(self.rate, _U32))
         peak = (0, _ETHERNET, self.overhead, 0, self.mpu, min(self.peak_rate, _U32)) if self.peak_rate else (0,) * 6
         parts = [attribute(_TBF_PARMS, _TBF.pack(*rate, *peak, self.limit, min(self.buffer, _U32), self.mtu))]
-        parts.append(attribute(_TBF_BURST, struct.pack("=I", burst)))
+        if burst is not None:
+            parts.append(attribute(_TBF_BURST, struct.pack("=I", burst)))
         parts.append(attribute(_TBF_RATE64, struct.pack("=Q", self.rate)))
         if self.peak_rate:
             parts.append(attribute(_TBF_PRATE64, struct.pack("=Q", self.peak_rate)))
-            peak_burst = largest_burst(self.mtu, self.peak_rate, self.overhead)
-            parts.append(attribute(_TBF_PBURST, struct.pack("=I", peak_burst)))
+            peak_burst = self._burst(self.mtu, self.peak_rate)
+            if peak_burst is not None:
+                parts.append(attribute(_TBF_PBURST, struct.pack("=I", peak_burst)))
         return b"".join(parts)
+
+    def _burst(self, ticks: int, rate: int) -> int | None:
+        burst = largest_burst(ticks, rate, self.overhead)
+        return burst if burst_ticks(burst, rate, self.overhead) == ticks else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def on_off_times(
 ) -> np.ndarray:
     """(n,) bursts at a constant rate; bursts and pauses last exponential times of the means `on_s` and `off_s` [s].
 
-    The mean rate is `rate_bit_per_s` on_s/(on_s + off_s). It begins within a burst with probability on_s/(on_s + off_s).
+    The mean rate is that times on_s/(on_s + off_s), the probability that it begins within a burst.
     """
     interval = _interval(rate_bit_per_s, packet_bytes, duration_s)
     on, off = (checked_number(name, value, _TIME, above=0.0) for name, value in (("on_s", on_s), ("off_s", off_s)))

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.errors import InvalidValue, NetctrlError, checked_number
 from netctrl.linux import namespace
 from netctrl.linux.child import Job, end_program, start_function, start_program
 from netctrl.linux.delay_line import Line, open_tun, pump
@@ -32,6 +32,7 @@ _HANDLE = 0x10000  # 1:
 _ALL_PROTOCOLS = 0x0003
 _LONG_QUEUE = 10_000  # of a TUN device, in packets: the delay line reads at once, and loses none
 _PERMANENT = 0x80
+_ROUNDING_S = 128e-9  # the kernel keeps a burst in ticks of 64 ns, rounded down: one of a frame would let none through
 _SYSCTLS = (
     *(("ipv4/conf/all/forwarding", 1), ("ipv4/conf/default/forwarding", 1)),
     *(("ipv4/conf/all/rp_filter", 0), ("ipv4/conf/default/rp_filter", 0)),  # a delay line's packets change device
@@ -51,6 +52,9 @@ class Testbed:
         is tbf's limit); a link and the first that goes back share a veth. A delay is added where the link ends.
     burst_bytes : float or mapping of link id to float, optional
         Of tbf; by default two frames and what half a millisecond brings.
+    bunch_s : mapping of link id to float, optional
+        Packets of such a link, which has a delay, arrive together at multiples of this [s]: as from a medium that is
+        shared in turns, they are late by up to that much beside the delay.
     named : bool
         Whether `ip netns` shows the namespaces, as netctrl-PID-START-NODE. A crash leaves names behind, which the next
         testbed removes.
@@ -75,15 +79,17 @@ class Testbed:
         network: Network,
         *,
         burst_bytes: Mapping[str, float] | float | None = None,
+        bunch_s: Mapping[str, float] | None = None,
         named: bool = False,
     ) -> None:
         self.plan: TestbedPlan = plan_testbed(network, burst_bytes=burst_bytes)
+        self._bunches = _checked_bunches(self.plan, bunch_s or {})
         self.named = named
         self._namespaces: dict[str, int] = {}
-        self._routers: dict[str, Any] = {}
         self._children: list[Job | subprocess.Popen] = []
         self._held = ExitStack()
         self._extra = 0
+        self._indices: dict[str, int] = {}
 
     @property
     def network(self) -> Network:
@@ -108,7 +114,6 @@ class Testbed:
             with suppress(OSError):
                 child.close() if isinstance(child, Job) else end_program(child)
         self._children.clear()
-        self._routers.clear()
         self._namespaces.clear()
         self._held.close()
 
@@ -147,7 +152,8 @@ class Testbed:
     def index(self, link: str) -> int:
         """The kernel's number of that interface, in the namespace of the link's source."""
         wire = self.wire(link)
-        return self._routers[wire.link.source].link_lookup(ifname=wire.interface)[0]
+        self.namespace(wire.link.source)
+        return self._indices[link]
 
     def start(self, node: str, what: Callable[..., Any] | Sequence[str], *args: Any, **options: Any) -> Any:
         """Start a function or a program at a node; it ends with the testbed, or with the calling thread.
@@ -208,18 +214,24 @@ class Testbed:
                 )
         self._extra += 1
         address = f"10.64.{self._extra >> 8}.{self._extra & 255}"
-        target = self._router(wires[-1].link.target)
-        target.addr("add", index=1, address=address, prefixlen=32)
+        with self._router(wires[-1].link.target) as target:
+            target.addr("add", index=1, address=address, prefixlen=32)
         for wire in wires:
-            self._add_route(wire.link.source, address, wire)
+            with self._router(wire.link.source) as router:
+                self._add_route(router, wire.link.source, address, wire)
         return address
 
-    def _router(self, node: str) -> Any:
-        self.namespace(node)
-        return self._routers[node]
+    @contextmanager
+    def _router(self, node: str) -> Generator[Any]:
+        """A pyroute2 socket at a node, for a while: each holds six descriptors."""
+        IPRoute = _iproute()
+        with self.inside(node):
+            router = IPRoute()
+        with router:
+            yield router
 
     def _build(self) -> None:
-        IPRoute = _iproute()
+        _iproute()
         for node in self.network.nodes:
             holder = namespace.make_namespace()
             self._held.callback(os.close, holder)
@@ -230,21 +242,31 @@ class Testbed:
                 self._held.callback(namespace.unname_namespace, name)
             with namespace.inside(holder):
                 _set_sysctls()
-                router = IPRoute()
-            self._held.callback(router.close)
-            self._routers[node.id] = router
-            router.link("set", index=1, state="up")
-            router.addr("add", index=1, address=self.plan.addresses[node.id], prefixlen=32)
-        for number, (one, other) in enumerate(self.plan.pairs):
-            self._connect(number, one, other)
-        for route in self.plan.routes:
-            self._add_route(route.node, self.plan.addresses[route.target], self.plan.wires[route.link])
-        self._delay()
+        lines = self._open_lines()
+        with ExitStack() as opened:
+            routers = {node.id: opened.enter_context(self._router(node.id)) for node in self.network.nodes}
+            self._furnish(routers)
+        if lines:
+            self._children.append(start_function(None, pump, lines))
 
-    def _connect(self, number: int, one: str, other: str | None) -> None:
+    def _furnish(self, routers: Mapping[str, Any]) -> None:
+        """Addresses, links, routes, and the way to the delay lines."""
+        for node, router in routers.items():
+            router.link("set", index=1, state="up")
+            router.addr("add", index=1, address=self.plan.addresses[node], prefixlen=32)
+        for number, (one, other) in enumerate(self.plan.pairs):
+            self._connect(routers, number, one, other)
+        for route in self.plan.routes:
+            wire = self.plan.wires[route.link]
+            self._add_route(routers[route.node], route.node, self.plan.addresses[route.target], wire)
+        for wire in self.plan.wires.values():
+            if wire.delay_line is not None:
+                _divert(routers[wire.link.target], wire.peer, wire.delay_line)
+
+    def _connect(self, routers: Mapping[str, Any], number: int, one: str, other: str | None) -> None:
         """A veth, with an address and tbf at either end."""
         wire = self.plan.wires[one]
-        here, there = self._routers[wire.link.source], self._routers[wire.link.target]
+        here, there = routers[wire.link.source], routers[wire.link.target]
         ends = [f"02:00:{number >> 8:02x}:{number & 255:02x}:00:0{end}" for end in (1, 2)]
         peer = {"ifname": wire.peer, "net_ns_fd": self._namespaces[wire.link.target], "address": ends[1]}
         here.link("add", ifname=wire.interface, kind="veth", address=ends[0], peer=peer)
@@ -256,18 +278,18 @@ class Testbed:
             index = router.link_lookup(ifname=name)[0]
             router.addr("add", index=index, address=address, prefixlen=31)
             if direction is not None:
+                self._indices[direction.link.id] = index
                 _shape(router, index, direction)
             router.link("set", index=index, state="up")
             # no ARP: its packets would wait in the queue that is measured
             router.neigh("replace", dst=next_hop, lladdr=mac, ifindex=index, state=_PERMANENT)
 
-    def _add_route(self, node: str, address: str, wire: Wire) -> None:
-        router = self._routers[node]
-        index = router.link_lookup(ifname=wire.interface)[0]
+    def _add_route(self, router: Any, node: str, address: str, wire: Wire) -> None:
+        index = self._indices[wire.link.id]
         router.route("add", dst=f"{address}/32", gateway=wire.next_hop, oif=index, prefsrc=self.plan.addresses[node])
 
-    def _delay(self) -> None:
-        """What arrives from a link with delay goes through a TUN device, and one process holds it back."""
+    def _open_lines(self) -> list[Line]:
+        """TUN devices, early: select(2) takes descriptors below 1024."""
         lines = []
         for wire in self.plan.wires.values():
             if wire.delay_line is None:
@@ -276,40 +298,50 @@ class Testbed:
             with self.inside(node):
                 descriptor = open_tun(wire.delay_line)
             self._held.callback(os.close, descriptor)
-            lines.append(Line(descriptor, wire.link.delay))
-            self._divert(self._routers[node], wire.peer, wire.delay_line)
-        if lines:
-            self._children.append(start_function(None, pump, lines))
+            lines.append(Line(descriptor, wire.link.delay, self._bunches.get(wire.link.id, 0.0)))
+        return lines
 
-    def _divert(self, router: Any, arriving: str, line: str) -> None:
-        index, tun = (router.link_lookup(ifname=name)[0] for name in (arriving, line))
-        router.link("set", index=tun, state="up", txqlen=_LONG_QUEUE)
-        action = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": tun}
-        with _kernel_feature("delay lines", "sch_ingress, cls_u32 and act_mirred"):
-            router.tc("add", "ingress", index)
-            router.tc(
-                "add-filter",
-                "u32",
-                index,
-                parent=_INGRESS,
-                prio=1,
-                protocol=_ALL_PROTOCOLS,
-                target=_HANDLE,
-                keys=["0x0/0x0+0"],
-                action=action,
-            )
+
+def _divert(router: Any, arriving: str, line: str) -> None:
+    """What arrives from a link with delay goes to the TUN device of its line."""
+    index, tun = (router.link_lookup(ifname=name)[0] for name in (arriving, line))
+    router.link("set", index=tun, state="up", txqlen=_LONG_QUEUE)
+    action = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": tun}
+    with _kernel_feature("delay lines", "sch_ingress, cls_u32 and act_mirred"):
+        router.tc("add", "ingress", index)
+        router.tc(
+            "add-filter",
+            "u32",
+            index,
+            parent=_INGRESS,
+            prio=1,
+            protocol=_ALL_PROTOCOLS,
+            target=_HANDLE,
+            keys=["0x0/0x0+0"],
+            action=action,
+        )
+
+
+def _checked_bunches(plan: TestbedPlan, asked: Mapping[str, float]) -> dict[str, float]:
+    delayed = [name for name, wire in plan.wires.items() if wire.delay_line is not None]
+    for name, length in asked.items():
+        if name not in delayed:
+            raise InvalidValue("bunch_s", name, f"ids of links with a delay; there are {', '.join(delayed) or 'none'}")
+        checked_number(f"bunch_s.{name}", length, "a time above 0 and up to 1 s", above=0.0, at_most=1.0)
+    return dict(asked)
 
 
 def _shape(router: Any, index: int, wire: Wire) -> None:
     """tbf as root qdisc 1:, at the link's capacity."""
+    rate = max(round(wire.link.capacity / BITS_PER_BYTE), 1)
     with _kernel_feature("links", "sch_tbf"):
         router.tc(
             "add",
             "tbf",
             index,
             _HANDLE,
-            rate=max(round(wire.link.capacity / BITS_PER_BYTE), 1),
-            burst=wire.burst_bytes,
+            rate=rate,
+            burst=wire.burst_bytes + 1 + int(_ROUNDING_S * rate),
             limit=wire.limit_bytes,
         )
 

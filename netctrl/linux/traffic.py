@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.errors import InvalidValue, NetctrlError, checked_number
 from netctrl.linux.tcp_info import TcpInfo, read_tcp_info
 from netctrl.units import BITS_PER_BYTE, NANOSECOND
 
@@ -48,7 +48,7 @@ _BUFFER = 32 * 2**20  # no queue of ours is the one that drops
 _STAMP = struct.Struct("=qq")
 _NS = 1_000_000_000
 _CHUNK = 1 << 17
-_LATE_START_S = 0.05
+_CONNECT_S = 20.0
 _AT_ONCE = struct.pack("ii", 1, 0)
 
 
@@ -255,14 +255,17 @@ def open_tcp_sink(port: int, address: str = "0.0.0.0") -> socket.socket:
         raise NetctrlError(f"port {port} of {address} can't be held: {error.strerror}") from None
 
 
-def absorb_tcp(listener: socket.socket, until_s: float) -> dict[str, int]:
-    """Take all connections that come until a time of CLOCK_MONOTONIC, and throw away what they bring: bytes by peer."""
+def absorb_tcp(listener: socket.socket, until_s: float, connections: int | None = None) -> dict[str, int]:
+    """Take all connections that come until a time of CLOCK_MONOTONIC, and throw away what they bring: bytes by peer.
+
+    With `connections`, it returns when so many have ended.
+    """
     peers: dict[socket.socket, str] = {}
     total: dict[str, int] = {}
     buffer = bytearray(1 << 20)
     listener.setblocking(False)
     try:
-        while (left := until_s - time.monotonic()) > 0.0:
+        while (left := until_s - time.monotonic()) > 0.0 and len(total) - len(peers) != connections:
             ready, _, _ = select.select([listener, *peers], (), (), left)
             for each in ready:
                 if each is listener:
@@ -293,20 +296,20 @@ def _discard(connection: socket.socket, buffer: bytearray) -> int:
 def send_tcp(
     address: str,
     port: int,
-    until_s: float,
+    seconds: float,
     *,
     congestion: str | None = None,
     every_s: float = 0.01,
     watch: Callable[[socket.socket, float, TcpInfo], object] | None = None,
     prepare: Callable[[socket.socket], object] | None = None,
 ) -> TcpRun:
-    """Send as much as TCP takes until a time of CLOCK_MONOTONIC, and look at TCP_INFO as it goes.
+    """Send as much as TCP takes, and look at TCP_INFO as it goes.
 
     Parameters
     ----------
     address, port : str, int
-    until_s : float
-        [s]
+    seconds : float
+        From the time that it is connected [s].
     congestion : str, optional
         As "cubic"; by default the namespace's.
     every_s : float
@@ -329,12 +332,13 @@ def send_tcp(
             _choose(connection, congestion)
         if prepare is not None:
             prepare(connection)
-        connection.settimeout(max(until_s - time.monotonic(), _LATE_START_S))
+        connection.settimeout(_CONNECT_S)
         connection.connect((address, port))
         connection.setblocking(False)
         chunk, sent = memoryview(bytes(_CHUNK)), 0
         due = now = time.monotonic()
-        while now < until_s:
+        end = now + checked_number("seconds", seconds, "a time above 0, in seconds", above=0.0)
+        while now < end:
             _, ready, _ = select.select((), (connection,), (), max(due - now, 0.0))
             if ready:
                 sent += _fill(connection, chunk)

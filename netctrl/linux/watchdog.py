@@ -1,7 +1,7 @@
 """A second process that puts queues back when the first is killed: `python -m netctrl.linux.watchdog FOLDER TOKEN`.
 
-It waits at a pipe that the kernel closes with the first process, whatever ended that, in a session of its own, and
-does nothing else: no network, no timer, no signal but SIGKILL ends it.
+It waits at a pipe that the kernel closes with the first process, whatever ended that, in a session of its own; no
+signal but SIGKILL ends it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,20 @@ from pathlib import Path
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.log import event, log_to
+from netctrl.linux.netlink import RouteSocket
 from netctrl.linux.record import Busy, Store
+from netctrl.linux.restore import recover
 
-__all__ = ["Watchdog", "main", "start_watchdog"]
+__all__ = ["WATCHDOG_LOG", "Watchdog", "main", "start_watchdog"]
+
+WATCHDOG_LOG = "watchdog.log"
+"""In the folder of the record."""
 
 _READY = b"ready\n"
 _RELEASE = b"release\n"
 _START_S = 30.0
 _LOCK_S = 10.0
+_LOOK_S = 1.0
 
 
 class Watchdog:
@@ -84,25 +90,38 @@ def main(arguments: Sequence[str]) -> int:
     folder, token = arguments
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    log_to(None)
-    from netctrl.linux.apply import recover  # here: it imports this module
-
+    os.chdir("/")
     store = Store(folder)
+    log_to(None)  # which may be a terminal that is gone
+    log_to(store.folder / WATCHDOG_LOG)
+    parent = os.getppid()
     sys.stdout.buffer.write(_READY)
     sys.stdout.buffer.flush()
-    if _RELEASE in sys.stdin.buffer.read():
+    if _released(parent):
         return 0
     event("owner-gone", logging.WARNING, token=token)
     try:
-        return _put_back(store, token, recover)
+        return _put_back(store, token)
     except NetctrlError as error:
         event("watchdog-failed", logging.ERROR, why=error)
         return 1
 
 
-def _put_back(store: Store, token: str, recover) -> int:
-    from netctrl.linux.netlink import RouteSocket
+def _released(parent: int) -> bool:
+    """Wait until the parent says that nothing is to be done (True), or is gone (False)."""
+    told, pipe = b"", sys.stdin.fileno()
+    while _RELEASE not in told:
+        if select.select([pipe], [], [], _LOOK_S)[0]:
+            chunk = os.read(pipe, 64)
+            if not chunk:
+                return False
+            told += chunk
+        elif os.getppid() != parent:  # a child that it forked still holds the pipe
+            return False
+    return True
 
+
+def _put_back(store: Store, token: str) -> int:
     end = time.monotonic() + _LOCK_S
     while True:
         try:

@@ -176,10 +176,10 @@ def pace_many(
     after = np.array(states, dtype=float, order="C")
     time = _column("times", times, None)
     shape = (len(after), len(time))
-    tables = []
+    tables, unknown = [], np.full((1, 1) if isinstance(law, ArxPacer) else shape, nan)
     for name, values in (("rtts", rtts), ("delivered", delivered), ("in_flight", in_flight), ("lost", lost)):
-        table = np.full(shape, nan) if values is None else np.ascontiguousarray(values, dtype=float)
-        if table.shape != shape:
+        table = unknown if values is None else np.ascontiguousarray(values, dtype=float)
+        if values is not None and table.shape != shape:
             raise InvalidValue(name, f"shape {table.shape}", f"shape {shape}, a row a flow and a column a time")
         tables.append(table)
     rates = np.empty(shape)

@@ -44,6 +44,7 @@ _DRAIN_RTTS = 2.0
 _DRAIN_DROPS = (0.15, 0.5)  # of the delivered rate, by how much there is to drain
 _FOREIGN = 2.0  # greatest shares: a queue that never falls below is somebody else's
 _STILL_FOREIGN = 0.25  # the same, where it was: after a loss and a drain together little is left
+_RISE = 1.001  # times the least RTT, from drain to drain, where others are looked for
 _CUBIC_C, _CUBIC_BETA = 0.4, 0.7  # packets/s³; RFC 9438
 _CUBIC_MOST = 1.5  # times what is in flight
 _SEEN = 1.002  # times the least RTT
@@ -116,7 +117,9 @@ def _next_period(state: np.ndarray, settings: np.ndarray, time: float) -> None:
         state[CUBIC_CUT] = time - ((1.0 - _CUBIC_BETA) * state[CUBIC_HIGHEST] / _CUBIC_C) ** (1.0 / 3.0)
     state[FOREIGN] = 1.0 if foreign else 0.0
     if not foreign:
-        state[LEAST] = min(state[LOWEST], state[LOWEST_BEFORE])
+        # Over long pipes Cubic's queue grows by less from drain to drain than would be noticed.
+        most = _RISE * base if settings[_COMPETITIVE] > 0.0 else inf
+        state[LEAST] = min(state[LOWEST], state[LOWEST_BEFORE], most)
     state[LOWEST_BEFORE] = state[LOWEST]
     state[HIGHEST_RATE_BEFORE] = state[HIGHEST_RATE]
     state[LOWEST] = inf

@@ -1,0 +1,73 @@
+"""One change of a TBF's rate in the kernel: a prepared message, pyroute2, and a process of tc.
+
+In a network namespace of its own, so as root; elsewhere the table has no such rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+from rows import Row, against, alternate
+
+from netctrl.linux.namespace import inside, make_namespace
+from netctrl.linux.netlink import ROOT, RouteSocket
+from netctrl.linux.qdisc import TbfOptions
+
+HANDLE = 0x7C010000
+BURST, LIMIT = 20_000, 100_000
+MOST_S = 1e-4
+WHAT = "one rate change of a tbf"
+
+
+def rows() -> Iterator[Row]:
+    if os.geteuid() != 0:
+        sys.stderr.write("linux: left out, it takes root for a network namespace\n")
+        return
+    namespace = make_namespace()
+    try:
+        with inside(namespace):
+            yield from changes()
+    finally:
+        os.close(namespace)
+
+
+def changes() -> Iterator[Row]:
+    from pyroute2 import IPRoute
+
+    with RouteSocket() as route, IPRoute() as peer:
+        peer.link("add", ifname="v0", kind="veth", peer="v1")
+        index = next(link.index for link in route.links() if link.name == "v0")
+        route.add_qdisc(index, ROOT, HANDLE, "tbf", TbfOptions.wanted(1e6, BURST, LIMIT).encode(BURST))
+        rates = itertools.cycle(range(1_000_000, 9_000_000, 8_000))
+
+        def ours() -> None:
+            route.change_tbf(index, ROOT, HANDLE, next(rates), BURST, LIMIT)
+
+        def by_pyroute2() -> None:
+            rate = next(rates) // 8  # pyroute2 takes bytes per second
+            peer.tc("change", "tbf", index, HANDLE, parent=ROOT, rate=rate, burst=BURST, limit=LIMIT)
+
+        by_tc = tc_process(rates)
+        for name, call, rounds in (("pyroute2", by_pyroute2, 200), ("a tc process", by_tc, 40)):
+            turns = alternate(ours, call, rounds=rounds)
+            check(route, index, ours, call)
+            yield against(WHAT, name, turns, "<= 0.1 ms", lambda seconds, _: seconds <= MOST_S)
+
+
+def tc_process(rates: Iterator[int]) -> Callable[[], None]:
+    start = f"tc qdisc change dev v0 root handle {HANDLE >> 16:x}: tbf burst {BURST} limit {LIMIT} rate".split()
+    return lambda: subprocess.run([*start, f"{next(rates)}bit"], check=True, timeout=10.0) and None
+
+
+def check(route: RouteSocket, index: int, *calls: Callable[[], None]) -> None:
+    """That each way does change the rate."""
+    for call in calls:
+        before = TbfOptions.decode(route.qdisc(index).options).rate
+        call()
+        after = TbfOptions.decode(route.qdisc(index).options).rate
+        if after - before != 1000:
+            raise RuntimeError(f"{call}: the rate went from {before} to {after} byte/s, not 1000 higher")

@@ -1,0 +1,111 @@
+"""What is left of an ARC Design's margins when a queue of the operating system carries it with rounded gains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+
+import msgspec
+
+from netctrl.fluid.equilibrium import tcp_equilibrium
+from netctrl.fluid.linearize import arc_arrival_rate
+from netctrl.fluid.queue_pi import delay_pi_loop, delay_pi_sampled_loop
+from netctrl.frequency.margins import decibel, margins
+from netctrl.frequency.sampled import gain_limit, spectral_radius
+from netctrl.model.arc import ArcInputs
+from netctrl.model.delay_pi import DelayPi
+
+__all__ = ["LEAST_GAIN_MARGIN_DB", "LEAST_PHASE_MARGIN_DEG", "CarriedMargins", "CarrierCheck", "check_carrier"]
+
+LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG = 6.0, 30.0
+
+
+class CarriedMargins(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one loop, continuous with exact delay, and sampled."""
+
+    stable: bool
+    gain_margin_db: float
+    phase_margin_deg: float
+    delay_margin_s: float
+    sampled_gain_margin_db: float
+    spectral_radius: float
+    """Of one update."""
+
+    @property
+    def keeps_rule(self) -> bool:
+        """At least 6 dB, in both loops, and 30°. A phase margin above 60° is slow, and no reason to refuse."""
+        rounding = 1e-9
+        return (
+            self.stable
+            and self.spectral_radius < 1.0
+            and min(self.gain_margin_db, self.sampled_gain_margin_db) >= LEAST_GAIN_MARGIN_DB - rounding
+            and self.phase_margin_deg >= LEAST_PHASE_MARGIN_DEG - rounding
+        )
+
+
+class CarrierCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """One operating point: the law that was asked for, and the one that is carried there."""
+
+    flows: float
+    rtt_s: float
+    marking_probability: float
+    """p0 of the equilibrium."""
+    asked: CarriedMargins
+    carried: CarriedMargins
+
+    @property
+    def phase_lost_deg(self) -> float:
+        """Below 0 where rounding made the loop slower."""
+        return self.asked.phase_margin_deg - self.carried.phase_margin_deg
+
+    @property
+    def gain_lost_db(self) -> float:
+        """Of the sampled loop."""
+        return self.asked.sampled_gain_margin_db - self.carried.sampled_gain_margin_db
+
+
+def check_carrier(inputs: ArcInputs, asked: DelayPi, carried: Callable[[float], DelayPi]) -> tuple[CarrierCheck, ...]:
+    """Margins at the operating point, or at the corners of the box.
+
+    Both laws are judged in the plant where a queue stands. The carried law reads a delay that is as old as the delay
+    itself, since it is that of a packet which leaves.
+
+    Parameters
+    ----------
+    inputs : ArcInputs
+    asked : DelayPi
+        The Design's own law, without rounding.
+    carried : callable
+        The law with its rounded gains around a marking probability: a carrier may change its gains with it.
+    """
+    setting = inputs.setting
+    rate = float(arc_arrival_rate(setting, "phys"))
+    checks = []
+    for flows, rtt in dict.fromkeys(product(inputs.flows, inputs.rtt_s)):
+        marking = float(tcp_equilibrium(flows, rtt, rate).marking)
+        law = carried(marking)
+        checks.append(
+            CarrierCheck(
+                flows=flows,
+                rtt_s=rtt,
+                marking_probability=marking,
+                asked=_margins(flows, rtt, inputs, asked, 0.0),
+                carried=_margins(flows, rtt, inputs, law, law.target_s),
+            )
+        )
+    return tuple(checks)
+
+
+def _margins(flows: float, rtt: float, inputs: ArcInputs, law: DelayPi, late: float) -> CarriedMargins:
+    found = margins(delay_pi_loop(flows, rtt, inputs.setting, law, late))
+    sampled = delay_pi_sampled_loop(flows, rtt, inputs.setting, law, late)
+    limit = gain_limit(sampled)
+    return CarriedMargins(
+        stable=found.stable,
+        gain_margin_db=found.gain_margin_db,
+        phase_margin_deg=found.phase_margin_deg,
+        delay_margin_s=found.delay_margin_s,
+        sampled_gain_margin_db=decibel(limit) if limit > 0.0 else -math.inf,
+        spectral_radius=spectral_radius(sampled, 1.0),
+    )
