@@ -71,6 +71,11 @@ FIGURES = (
     "pacing/freeze",
     "pacing/parameters",
     "pacing/ns3",
+    "linux/connet_curve",
+    "linux/connet_identification",
+    "linux/connet_fig10",
+    "linux/connet_fig11",
+    "linux/connet_fig13",
 )
 IN_NS3 = ("connet/ns3", "mpcc/ns3")
 """Left out where there is no ns-3: a simulator isn't beside itself."""

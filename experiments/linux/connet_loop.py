@@ -1,0 +1,139 @@
+"""CONNET in the kernel: traces for identification, laws, and a law in the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from connet.links import printed_law
+from linux.connet_plant import OPEN, KernelLink, Plant, Sample
+
+import netctrl
+from netctrl.model.gain import TrackingLaw
+from netctrl.model.signals import SignalTrace
+from netctrl.runtime.governor import ReferenceGovernor, govern
+from netctrl.runtime.schedule import GainSchedule, scheduled
+from netctrl.runtime.tracking import start_tracking, step_tracking
+
+LIMITS = (1.0, 22.0)
+"""Of R [Mbit/s]; 30 is offered, and above 22 the queue begins to overflow."""
+EXCITED = (12.0, 20.0)
+HOLD = 3.0
+"""Of the binary signal [periods]."""
+INPUT_WEIGHT = 1.0
+"""The default of 0.01 is for rates five times as high and delays a fifth: here it leaves a disc margin of 0.6."""
+WARM = 4
+"""Periods until all sources send, before a law begins."""
+OPENED = OPEN / 1e6
+
+
+class Scale(NamedTuple):
+    """What a law's signals are on this link."""
+
+    rate: float = 1.0
+    """Mbit/s here for one of the law's."""
+    delay: float = 1.0
+    """ms here for one of the law's."""
+    base: float = 0.0
+    """What the law's delay has and this link's doesn't [the law's ms]."""
+
+    def outputs(self, here: np.ndarray) -> np.ndarray:
+        """Delay and jitter as the law knows them."""
+        return here / self.delay + np.array([self.base, 0.0])
+
+
+PAPERS_LINK = Scale(rate=0.2, delay=5.0, base=0.36)
+"""A fifth of the paper's capacity: rates are a fifth, times of packets of the same size five times as long. Its base
+delay of 0.36 ms (theory of the curve) has no counterpart here."""
+
+
+class Way(NamedTuple):
+    """How R is set."""
+
+    law: TrackingLaw
+    scale: Scale = Scale()
+    governor: ReferenceGovernor | None = None
+    schedule: GainSchedule | None = None
+
+
+def excite(plant: Plant, periods: int, seed: int, range_: tuple[float, float] = EXCITED) -> pd.DataFrame:
+    """A trace under generalised binary noise, the first periods left out."""
+    rates = netctrl.gbn(periods + WARM, range_, np.random.default_rng(seed), hold=HOLD)[:, 0]
+    with KernelLink(plant, (periods + WARM + 1) * plant.interval, seed) as link:
+        rows = [link.advance(rate) for rate in rates]
+    return pd.DataFrame(rows[WARM:])
+
+
+def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
+    """Of rows as `excite` gives; a period without packets, on a machine that stood still, parts segments."""
+    outputs = frame[["delay_ms", "jitter_ms"]].to_numpy()
+    there = np.isfinite(outputs).all(axis=1)
+    begins = there & ~np.concatenate([[False], there[:-1]])
+    return SignalTrace(
+        interval_s=interval,
+        input_values=frame.rate.to_numpy()[there],
+        output_values=outputs[there],
+        inputs=("rate",),
+        outputs=("delay", "jitter"),
+        starts=tuple(np.flatnonzero(begins[there]).tolist()),
+    )
+
+
+def designed(model: netctrl.IdentifiedModel) -> netctrl.ConnetDesign:
+    """LQI on the delay."""
+    return netctrl.connet(model, track="delay", limits=[LIMITS], input_weight=INPUT_WEIGHT)
+
+
+def printed() -> Way:
+    """The paper's gains, in this link's units."""
+    return Way(printed_law(), PAPERS_LINK)
+
+
+def track(
+    link: KernelLink,
+    way: Way,
+    reference: Sequence[tuple[float, float]],
+    *,
+    start: int = 0,
+    before: float = OPENED,
+    first: float | None = None,
+    event: Callable[[int], frozenset[int]] = lambda k: frozenset(),
+) -> pd.DataFrame:
+    """Run a law for as many periods as there are references (delay, jitter [ms]); before `start` R is `before`;
+    without one, a few periods at the first rate go before.
+
+    A row a period: its Sample, `time_s` of its end, `reference_ms`, `commanded` [Mbit/s] before the limits, `failed`.
+    """
+    law, scale = way.law, way.scale
+    state = start_tracking(law, None if first is None else np.array([first / scale.rate]))
+    low, high = np.clip(np.array(LIMITS) / scale.rate, law.low[0], law.high[0])
+    given: np.ndarray | None = None
+    rows: list[dict[str, float]] = []
+    rate = before if start else scale.rate * float(np.clip(state.applied[0], low, high))
+    for _ in range(0 if start else WARM):
+        link.advance(rate)
+    for k, wanted_here in enumerate(reference):
+        link.failed = event(k)
+        sample: Sample = link.advance(rate)
+        commanded = np.nan
+        if k + 1 >= start:
+            wanted = scale.outputs(np.array(wanted_here))
+            measured = scale.outputs(np.array([sample.delay_ms, sample.jitter_ms]))
+            applied = np.array([min(sample.rate, LIMITS[1]) / scale.rate])  # a change within the dead-band wasn't made
+            if k + 1 > start:
+                state = state._replace(applied=applied)
+            if np.isfinite(measured).all():
+                if way.governor is not None:
+                    given = law.output_offset if given is None else given
+                    wanted, _ = govern(way.governor, state, given, wanted)
+                    given = wanted
+                seen = measured if way.schedule is None else scheduled(way.schedule, measured, wanted, applied)
+                state = step_tracking(law, state, seen, wanted)
+            commanded = scale.rate * float(state.commanded[0])
+            rate = scale.rate * float(np.clip(state.applied[0], low, high))
+        time_s = (k + 1) * link.plant.interval
+        row = {"time_s": time_s, "reference_ms": wanted_here[0], "commanded": commanded, "failed": len(link.failed)}
+        rows.append(row | sample._asdict())
+    return pd.DataFrame(rows)
