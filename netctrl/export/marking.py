@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-import msgspec
-
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import InvalidValue
 from netctrl.export.tc_queue import ETHERNET_HEADER, HANDLE, checked_interface
-from netctrl.model.explain import explained
-from netctrl.model.files import read_bounded, write_atomically
 from netctrl.model.gain import ArcLaw
 from netctrl.model.quantity import number, settle
+from netctrl.model.record_file import FileRecord, read_record
 
 __all__ = ["MarkingConfig", "read_marking_config"]
 
 _MOST_BYTES = 2**20
 
 
-class MarkingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class MarkingConfig(FileRecord, frozen=True, kw_only=True):
     """A law whose probability is set in the kernel each epoch, by what its counters and one queue say.
 
     Raises
@@ -50,31 +47,7 @@ class MarkingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         if law.target_queue_packets < 0.0:
             raise InvalidValue("law.target_queue_packets", law.target_queue_packets, "at least 0")
 
-    def to_json(self) -> str:
-        """The file's text: strict JSON, ends with a newline."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode() + "\n"
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all."""
-        write_atomically(path, self.to_json().encode())
-
 
 def read_marking_config(path: str | os.PathLike[str]) -> MarkingConfig:
-    """Read such a file, strictly.
-
-    Raises
-    ------
-    FileError
-        It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
-    """
-    text = read_bounded(path, _MOST_BYTES, "is larger than such a file may be (1 MiB)")
-    try:
-        content = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"is no JSON: {error}") from None
-    if not isinstance(content, dict) or content.get("schema") != "netctrl.marking/1":
-        raise FileError(path, 'is no file for marking: takes "schema": "netctrl.marking/1"')
-    try:
-        return msgspec.convert(content, MarkingConfig, strict=True)
-    except msgspec.ValidationError as error:
-        raise FileError(path, f"is no file for marking: {explained(error, content, MarkingConfig)}") from None
+    """Read such a file, strictly; FileError as `netctrl.model.record_file.read_record`."""
+    return read_record(path, MarkingConfig, schema="netctrl.marking/1", what="file for marking", most_bytes=_MOST_BYTES)

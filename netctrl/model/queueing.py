@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue
-from netctrl.model.explain import explained
-from netctrl.model.files import read_bounded, write_atomically
+from netctrl.errors import InvalidValue
 from netctrl.model.quantity import Label, Rate, label, one_of, optional, rate, record, records, settle
+from netctrl.model.record_file import FileRecord, read_record
 from netctrl.units import parse_size
 
 __all__ = ["Fifo", "HtbClass", "InterfaceQueue", "QueuePlan", "TokenBucket", "read_queue_plan"]
@@ -91,7 +90,7 @@ class InterfaceQueue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         settle(self, link=optional(label), address=optional(_address))
 
 
-class QueuePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class QueuePlan(FileRecord, frozen=True, kw_only=True):
     """The wanted state of a machine's interfaces; those that it doesn't name are left alone."""
 
     schema: Literal["netctrl.linux/1"] = "netctrl.linux/1"
@@ -106,34 +105,10 @@ class QueuePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
             got = f"{twice[0]} more than once" if twice else "none"
             raise InvalidValue("interfaces", got, "at least one, each once")
 
-    def to_json(self) -> str:
-        """The file's text: strict JSON, ends with a newline."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode() + "\n"
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all."""
-        write_atomically(path, self.to_json().encode())
-
 
 def read_queue_plan(path: str | os.PathLike[str]) -> QueuePlan:
-    """Read a file of wanted queues, strictly.
-
-    Raises
-    ------
-    FileError
-        It can't be read, isn't JSON, or has an unknown, missing or ill-typed key, which the message names.
-    """
-    text = read_bounded(path, _MAX_BYTES, f"is larger than a plan may be ({_MAX_BYTES // 2**20} MiB)")
-    try:
-        content = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"is no JSON: {error}") from None
-    if not isinstance(content, dict) or content.get("schema") != "netctrl.linux/1":
-        raise FileError(path, 'is no plan of queues: takes "schema": "netctrl.linux/1" beside "interfaces"')
-    try:
-        return msgspec.convert(content, QueuePlan, strict=True)
-    except msgspec.ValidationError as error:
-        raise FileError(path, f"is no plan of queues: {explained(error, content, QueuePlan)}") from None
+    """Read a file of wanted queues, strictly; FileError as `netctrl.model.record_file.read_record`."""
+    return read_record(path, QueuePlan, schema="netctrl.linux/1", what="plan of queues", most_bytes=_MAX_BYTES)
 
 
 def interface_name(field: str, value: Any) -> str:
