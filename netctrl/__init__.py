@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 # name -> module that defines it. Importing netctrl loads none of them, and none of their libraries.
 _PUBLIC = {
+    "AgentConfig": "netctrl.export.agent",
     "ArcDesign": "netctrl.model.artifact",
     "ConnetDesign": "netctrl.model.artifact",
     "CubicFlow": "netctrl.sim.pacing_run",
@@ -52,6 +53,7 @@ _PUBLIC = {
     "SweepSpec": "netctrl.model.sweep",
     "TokenBucket": "netctrl.model.queueing",
     "WindowTable": "netctrl.mpc.explicit",
+    "agent_configs": "netctrl.export.agent",
     "arc": "netctrl.design.arc",
     "connet": "netctrl.design.connet",
     "control_fifo": "netctrl.sim.fifo_run",
@@ -63,6 +65,7 @@ _PUBLIC = {
     "hftrac": "netctrl.design.hftrac",
     "identify": "netctrl.ident.identify",
     "information_pattern": "netctrl.fluid.information",
+    "link_rate_table": "netctrl.export.agent_law",
     "localized": "netctrl.synthesis.localized",
     "margins": "netctrl.frequency.margins",
     "mpcc": "netctrl.design.mpcc",
@@ -75,6 +78,7 @@ _PUBLIC = {
     "pacing": "netctrl.design.pacing",
     "pareto_front": "netctrl.sim.tune",
     "piecewise_law": "netctrl.mpc.piecewise",
+    "read_agent_config": "netctrl.export.agent",
     "read_design": "netctrl.model.artifact",
     "read_fifo_scenario": "netctrl.model.fifo_scenario",
     "read_fabric_scenario": "netctrl.model.fabric_scenario",

@@ -79,7 +79,8 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
     tokens = list(sys.argv[1:] if argv is None else argv)
     _invocation.set((*app.name[0].split(), *tokens))
     try:
-        if any(token in _HELP for token in tokens) or not tokens:
+        ours = tokens[: tokens.index("--")] if "--" in tokens else tokens  # what follows may be another program's
+        if any(token in _HELP for token in ours) or not tokens:
             return say(_help(app, tokens))
         if tokens == ["--version"]:
             import netctrl

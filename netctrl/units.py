@@ -11,6 +11,8 @@ __all__ = [
     "BITS_PER_BYTE",
     "COUNT_TAKES",
     "DURATION_TAKES",
+    "MICROSECOND",
+    "NANOSECOND",
     "RATE_TAKES",
     "SIZE_TAKES",
     "format_quantity",
@@ -25,6 +27,8 @@ __all__ = [
 
 BITS_PER_BYTE = 8
 METRES_PER_KM = 1000
+MICROSECOND = 1e-6
+NANOSECOND = 1e-9
 
 _NUMBER = re.compile(r"\s*([0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([^\d\s].*?)?\s*")
 

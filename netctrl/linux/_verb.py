@@ -38,7 +38,12 @@ PLAN = positional("PLAN", "a file of wanted queues (netctrl.linux/1)")
 REPLACE = option("", "take the place of a root queue that somebody made; it is put back at the end")
 STATE_DIR = option("DIR", "where the record of what is owned is kept, the same for all commands")
 LOG = option("FILE", "append what happens there, too")
-OPTIONS = {"interface": "interface of PLAN", "burst": "burst of PLAN"}
+OPTIONS = {
+    "interface": "interface of PLAN",
+    "burst": "burst of PLAN",
+    "burst_bytes": "--burst",
+    **{name: name for name in ("NETWORK", "PROGRAM")},
+}
 _LOOK_S = 0.1
 
 

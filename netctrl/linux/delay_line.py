@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from netctrl.errors import NetctrlError
+from netctrl.units import NANOSECOND
 
 __all__ = ["Line", "open_tun", "pump"]
 
@@ -58,13 +59,13 @@ def pump(lines: Sequence[Line]) -> None:
     """
     _fine_timers()
     waiting: dict[int, deque[tuple[int, bytes]]] = {line.descriptor: deque() for line in lines}
-    delays = [(line.descriptor, round(1e9 * line.delay_s)) for line in lines]
+    delays = [(line.descriptor, round(line.delay_s / NANOSECOND)) for line in lines]
     by_descriptor = dict(delays)
     descriptors = [line.descriptor for line in lines]
     now = time.monotonic_ns
     while True:
         due = min((queue[0][0] for queue in waiting.values() if queue), default=None)
-        timeout = None if due is None else max(due - now(), 0) * 1e-9
+        timeout = None if due is None else max(due - now(), 0) * NANOSECOND
         ready, _, _ = select.select(descriptors, (), (), timeout)
         for descriptor in ready:
             _take(descriptor, waiting[descriptor], by_descriptor[descriptor])

@@ -32,6 +32,7 @@ _HANDLE = 0x10000  # 1:
 _ALL_PROTOCOLS = 0x0003
 _LONG_QUEUE = 10_000  # of a TUN device, in packets: the delay line reads at once, and loses none
 _PERMANENT = 0x80
+_ROUNDING_S = 128e-9  # the kernel keeps a burst in ticks of 64 ns, rounded down: one of a frame would let none through
 _SYSCTLS = (
     *(("ipv4/conf/all/forwarding", 1), ("ipv4/conf/default/forwarding", 1)),
     *(("ipv4/conf/all/rp_filter", 0), ("ipv4/conf/default/rp_filter", 0)),  # a delay line's packets change device
@@ -302,14 +303,15 @@ class Testbed:
 
 def _shape(router: Any, index: int, wire: Wire) -> None:
     """tbf as root qdisc 1:, at the link's capacity."""
+    rate = max(round(wire.link.capacity / BITS_PER_BYTE), 1)
     with _kernel_feature("links", "sch_tbf"):
         router.tc(
             "add",
             "tbf",
             index,
             _HANDLE,
-            rate=max(round(wire.link.capacity / BITS_PER_BYTE), 1),
-            burst=wire.burst_bytes,
+            rate=rate,
+            burst=wire.burst_bytes + 1 + int(_ROUNDING_S * rate),
             limit=wire.limit_bytes,
         )
 

@@ -1,0 +1,154 @@
+"""TCP_INFO by field, as long as the kernel makes it, and what a pacing law takes of it."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import NamedTuple
+
+from netctrl.errors import InvalidValue
+from netctrl.units import BITS_PER_BYTE, MICROSECOND
+
+__all__ = ["ESTABLISHED", "TcpInfo", "decode_tcp_info", "read_tcp_info"]
+
+ESTABLISHED = 1
+
+_LARGEST = 512
+"""More than any kernel fills; it says how much it did."""
+_LEAST = 104
+"""What every kernel since 2.6.28 fills: up to `total_retrans`."""
+
+
+class TcpInfo(NamedTuple):
+    """struct tcp_info of linux/tcp.h, names without "tcpi_", in the kernel's units: microseconds, bytes/s, segments.
+
+    A field that this kernel doesn't know is None.
+    """
+
+    state: int
+    ca_state: int
+    retransmits: int
+    probes: int
+    backoff: int
+    options: int
+    wscale: int
+    """4 bits of the sender's, 4 of the receiver's."""
+    flags: int
+    """Lowest bit: delivery_rate_app_limited."""
+    rto: int
+    ato: int
+    snd_mss: int
+    rcv_mss: int
+    unacked: int
+    sacked: int
+    lost: int
+    retrans: int
+    fackets: int
+    last_data_sent: int
+    last_ack_sent: int
+    last_data_recv: int
+    last_ack_recv: int
+    pmtu: int
+    rcv_ssthresh: int
+    rtt: int
+    """Smoothed: seven parts of the old, one of the sample."""
+    rttvar: int
+    snd_ssthresh: int
+    snd_cwnd: int
+    advmss: int
+    reordering: int
+    rcv_rtt: int
+    rcv_space: int
+    total_retrans: int
+    pacing_rate: int | None = None
+    max_pacing_rate: int | None = None
+    bytes_acked: int | None = None
+    bytes_received: int | None = None
+    segs_out: int | None = None
+    segs_in: int | None = None
+    notsent_bytes: int | None = None
+    min_rtt: int | None = None
+    data_segs_in: int | None = None
+    data_segs_out: int | None = None
+    delivery_rate: int | None = None
+    busy_time: int | None = None
+    rwnd_limited: int | None = None
+    sndbuf_limited: int | None = None
+    delivered: int | None = None
+    delivered_ce: int | None = None
+    bytes_sent: int | None = None
+    bytes_retrans: int | None = None
+    dsack_dups: int | None = None
+    reord_seen: int | None = None
+    rcv_ooopack: int | None = None
+    snd_wnd: int | None = None
+    rcv_wnd: int | None = None
+    rehash: int | None = None
+    total_rto: int | None = None
+    total_rto_recoveries: int | None = None
+    total_rto_time: int | None = None
+
+    @property
+    def rtt_s(self) -> float:
+        """Smoothed [s]; 0 before the first sample."""
+        return MICROSECOND * self.rtt
+
+    @property
+    def in_flight_bytes(self) -> float:
+        """Sent, and neither acknowledged nor taken for lost [byte]."""
+        return float(self.snd_mss * max(self.unacked - self.sacked - self.lost + self.retrans, 0))
+
+    @property
+    def arrived_bytes(self) -> float | None:
+        """What has reached the other side, what it acknowledged out of order included [byte]."""
+        return None if self.bytes_acked is None else float(self.bytes_acked + self.snd_mss * self.sacked)
+
+    @property
+    def delivery_bit_per_s(self) -> float | None:
+        """The kernel's estimate of the delivered rate."""
+        return None if self.delivery_rate is None else float(BITS_PER_BYTE * self.delivery_rate)
+
+
+# (bytes, how they are written) after each of which a kernel may end
+_FORMAT = "8B 24I 4Q 2I 4I Q 3Q 2I 2Q 2I 2I 2I 2H I".replace(" ", "")
+_WHOLE = struct.Struct("=" + _FORMAT)
+
+
+def _ends() -> list[int]:
+    """Where each field ends [byte]; there is no padding between them."""
+    sizes = {"B": 1, "H": 2, "I": 4, "Q": 8}
+    ends, at, count = [], 0, ""
+    for letter in _FORMAT:
+        if letter.isdigit():
+            count += letter
+            continue
+        for _ in range(int(count or 1)):
+            at += sizes[letter]
+            ends.append(at)
+        count = ""
+    return ends
+
+
+_ENDS = _ends()
+
+
+def decode_tcp_info(content: bytes) -> TcpInfo:
+    """What getsockopt gave, however long: fields beyond its end are None, what comes after the last known is left out.
+
+    Raises
+    ------
+    InvalidValue
+        Shorter than any kernel's.
+    """
+    if len(content) < _LEAST:
+        raise InvalidValue("content", f"{len(content)} bytes", f"a struct tcp_info of at least {_LEAST} bytes")
+    if len(content) >= _WHOLE.size:
+        return TcpInfo._make(_WHOLE.unpack_from(content))
+    known = sum(end <= len(content) for end in _ENDS)
+    values = _WHOLE.unpack(content.ljust(_WHOLE.size, b"\0"))
+    return TcpInfo(*values[:known])
+
+
+def read_tcp_info(connection: socket.socket) -> TcpInfo:
+    """Of a TCP socket, now. Raises OSError where it is none."""
+    return decode_tcp_info(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LARGEST))
