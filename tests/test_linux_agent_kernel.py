@@ -31,8 +31,8 @@ from netctrl.linux.agent_log import AgentLog
 from netctrl.linux.agent_sockets import AgentSockets
 from netctrl.linux.agent_state import Reading, Trouble, plan
 from netctrl.linux.kernel_links import KernelLinks, MissingCapability
-from netctrl.linux.netlink import ROOT, RouteSocket
-from netctrl.linux.qdisc import TbfOptions
+from netctrl.linux.netlink import ROOT, RouteSocket, classid
+from netctrl.linux.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.linux.testbed import Testbed
 from netctrl.model.network import Demand
 
@@ -69,16 +69,25 @@ def link(name: str, **changes: object) -> ControlledLink:
 
 
 @contextmanager
-def queues() -> Iterator[RouteSocket]:
-    """This thread is in a namespace with three interfaces, each with a token bucket filter."""
+def queues(kind: str = "tbf") -> Iterator[RouteSocket]:
+    """This thread is in a namespace with three interfaces, each with a token bucket filter, or an HTB of one class."""
     with bare_namespace() as space, namespace.inside(space):
         for name in NAMES:
             veth(name)
         with RouteSocket() as route:
             for name in NAMES:
-                options = TbfOptions.wanted(RATE, BURST, LIMIT).encode(BURST)
-                route.add_qdisc(index_of(route, name), ROOT, HANDLE, "tbf", options)
+                shape(route, index_of(route, name), kind)
             yield route
+
+
+def shape(route: RouteSocket, index: int, kind: str) -> None:
+    if kind == "tbf":
+        route.add_qdisc(index, ROOT, HANDLE, "tbf", TbfOptions.wanted(RATE, BURST, LIMIT).encode(BURST))
+        return
+    one = classid(HANDLE, 1)
+    route.add_qdisc(index, ROOT, HANDLE, "htb", HtbOptions(1).encode())
+    route.add_class(index, HANDLE, one, "htb", HtbClassOptions.wanted(RATE, BURST).encode())
+    route.add_qdisc(index, one, 2 << 16, "bfifo", FifoOptions(LIMIT).encode())
 
 
 def veth(name: str) -> None:
@@ -97,7 +106,13 @@ def index_of(route: RouteSocket, name: str) -> int:
 
 def rate_of(route: RouteSocket, name: str) -> int:
     """[bit/s]"""
-    return 8 * TbfOptions.decode(route.qdisc(index_of(route, name)).options).rate
+    found = route.qdisc(index := index_of(route, name))
+    if found.kind == "tbf":
+        return 8 * TbfOptions.decode(found.options).rate
+    (one,) = route.classes(index)
+    options = HtbClassOptions.decode(one.options)
+    assert options.ceil == options.rate
+    return 8 * options.rate
 
 
 # --- what is refused: nothing is changed -----------------------------------------------------------------------------
@@ -240,6 +255,67 @@ def test_what_somebody_else_did_is_left_alone(
         assert [rate_of(route, name) for name in ("a", "c")] == [RATE] * 2
         if left is not None:
             assert rate_of(route, "b") == left
+
+
+HTB = tuple(link(name, kind="htb") for name in NAMES)
+
+
+@kernel
+def test_classes_are_read_and_their_rates_set_and_put_back() -> None:
+    with queues("htb") as route, KernelLinks(config(links=HTB)) as links:
+        program("ip", "addr", "add", "10.9.9.1/24", "dev", "b")
+        program("ip", "neigh", "replace", "10.9.9.2", "lladdr", "02:00:00:00:00:99", "dev", "b", "nud", "permanent")
+        before = links.read()[0][1]
+        with socket.socket(type=socket.SOCK_DGRAM) as here:
+            for _ in range(40):
+                here.sendto(bytes(958), ("10.9.9.2", 9))
+        after = links.read()[0][1]
+        assert isinstance(before, Reading)
+        assert isinstance(after, Reading)
+        assert after.sent_bytes - before.sent_bytes + after.backlog_bytes >= 40 * 1000
+        assert after.backlog_bytes > 0
+        assert links.set_rate(1, 7_000_003.0) == 7_000_000.0
+        assert [rate_of(route, name) for name in NAMES] == [RATE, 7e6, RATE]
+        for _ in range(250):
+            assert all(isinstance(each, Reading) for each in links.read()[0])
+        links.restore()
+        assert [rate_of(route, name) for name in NAMES] == [RATE] * 3
+
+
+@kernel
+def test_a_class_that_somebody_changed_is_left_alone() -> None:
+    with queues("htb") as route, KernelLinks(config(links=HTB)) as links:
+        links.set_rate(1, 7e6)
+        route.change_htb_class(index_of(route, "b"), HANDLE, classid(HANDLE, 1), 5e6, BURST)
+        found = [links.read()[0][1] for _ in range(100)]
+        troubles = [each for each in found if isinstance(each, Trouble)]
+        assert troubles[0].kind == "changed"
+        links.restore()
+        assert rate_of(route, "b") == 5e6
+
+
+@kernel
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [
+        ((link("a"),), r"links\[0\]: got 'a queue htb', takes a token bucket filter"),
+        ((link("a", kind="htb", burst=9000),), r"links\[0\].burst: got 9000.0, takes 500\d"),
+        ((link("a", kind="htb", limit=9000),), r"links\[0\].limit: got 9000.0, takes 60000"),
+    ],
+)
+def test_classes_that_are_not_the_configs_are_refused(links: tuple[ControlledLink, ...], said: str) -> None:
+    with queues("htb"), pytest.raises(InvalidValue, match=said), KernelLinks(config(links=links)):
+        pass
+
+
+@kernel
+def test_an_htb_with_other_classes_is_refused() -> None:
+    with queues("htb") as route:
+        options = HtbClassOptions.wanted(RATE, BURST).encode()
+        route.add_class(index_of(route, "a"), HANDLE, classid(HANDLE, 7), "htb", options)
+        refused = pytest.raises(InvalidValue, match=r"an htb with classes (1:7, 1:1|1:1, 1:7)")
+        with refused, KernelLinks(config(links=HTB)):
+            pass
 
 
 @kernel

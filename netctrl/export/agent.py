@@ -60,13 +60,16 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class ControlledLink(_Record, frozen=True, kw_only=True):
-    """A link whose rate an agent sets: a token bucket filter on an interface."""
+    """A link whose rate an agent sets: a token bucket filter on an interface, or the one class of an HTB."""
 
     id: Label
     """As in the law's `links`; of a tracking law any name."""
     interface: str
     handle: str
-    """Of the token bucket filter, such as "1:": no other is touched."""
+    """Of the queue, such as "1:": no other is touched."""
+    kind: Literal["tbf", "htb"] = "tbf"
+    """"htb": an HTB with one class, the number 1, and a bfifo in it. A change of rate leaves its tokens as they are,
+    while a token bucket filter is full again after each."""
     parent: str = "root"
     """"root", or the class that it hangs on, such as "1:10"."""
     least_rate: Rate
@@ -76,7 +79,7 @@ class ControlledLink(_Record, frozen=True, kw_only=True):
     fallback_rate: Rate
     """[bit/s], when no controller is heard, and when the law gives no number."""
     burst: Size
-    """[byte]; a change of the rate fills the bucket anew."""
+    """[byte]; a change of a token bucket filter's rate fills it anew."""
     limit: Size
     """[byte], of what waits."""
     share: float = 1.0
@@ -85,6 +88,7 @@ class ControlledLink(_Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         settle(self, id=label, interface=_interface, handle=_handle, parent=_parent, least_rate=rate)
         settle(self, greatest_rate=rate, fallback_rate=rate, burst=size, limit=size)
+        settle(self, kind=one_of("tbf", "htb"))
         settle(self, share=number("a share above 0, to 1", above=0.0, at_most=1.0))
         if not self.least_rate <= self.fallback_rate <= self.greatest_rate:
             takes = f"a rate from least_rate to greatest_rate, {self.least_rate:g} to {self.greatest_rate:g} bit/s"

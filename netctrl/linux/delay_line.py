@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import select
@@ -9,6 +10,7 @@ import struct
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from netctrl.errors import NetctrlError
@@ -25,10 +27,14 @@ _PR_SET_TIMERSLACK = 29
 
 
 class Line(NamedTuple):
-    """One delay line: the descriptor of its TUN device, and how late packets come back [s]."""
+    """One delay line."""
 
     descriptor: int
+    """Of its TUN device."""
     delay_s: float
+    """How much later packets come back [s]."""
+    bunch_s: float = 0.0
+    """They come back together, at multiples of this, as from a shared medium with turns [s]; 0: each by itself."""
 
 
 def open_tun(name: str) -> int:
@@ -57,30 +63,30 @@ def pump(lines: Sequence[Line]) -> None:
     A packet's time counts from when it is read: lateness of this process adds to its delay. One that the device
     doesn't take (it is down) is dropped.
     """
-    _fine_timers()
+    _be_on_time()
     waiting: dict[int, deque[tuple[int, bytes]]] = {line.descriptor: deque() for line in lines}
-    delays = [(line.descriptor, round(line.delay_s / NANOSECOND)) for line in lines]
-    by_descriptor = dict(delays)
-    descriptors = [line.descriptor for line in lines]
+    times = {line.descriptor: tuple(round(each / NANOSECOND) for each in line[1:]) for line in lines}
+    descriptors = list(times)
     now = time.monotonic_ns
     while True:
         due = min((queue[0][0] for queue in waiting.values() if queue), default=None)
         timeout = None if due is None else max(due - now(), 0) * NANOSECOND
         ready, _, _ = select.select(descriptors, (), (), timeout)
         for descriptor in ready:
-            _take(descriptor, waiting[descriptor], by_descriptor[descriptor])
+            _take(descriptor, waiting[descriptor], *times[descriptor])
         for descriptor, queue in waiting.items():
             while queue and queue[0][0] <= now():
                 _give(descriptor, queue.popleft()[1])
 
 
-def _take(descriptor: int, queue: deque[tuple[int, bytes]], delay: int) -> None:
+def _take(descriptor: int, queue: deque[tuple[int, bytes]], delay: int, bunch: int) -> None:
     for _ in range(_AT_ONCE):
         try:
             packet = os.read(descriptor, _LARGEST)
         except BlockingIOError:
             return
-        queue.append((time.monotonic_ns() + delay, packet))
+        due = time.monotonic_ns() + delay
+        queue.append((-(-due // bunch) * bunch if bunch else due, packet))
 
 
 def _give(descriptor: int, packet: bytes) -> None:
@@ -90,8 +96,8 @@ def _give(descriptor: int, packet: bytes) -> None:
         return
 
 
-def _fine_timers() -> None:
-    """Sleeps end on time: the kernel's usual slack is 50 us."""
-    import ctypes
-
+def _be_on_time() -> None:
+    """Before all usual processes, and with sleeps that end on time (the usual slack is 50 us)."""
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    with suppress(OSError):  # without CAP_SYS_NICE it is late on a busy machine
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))

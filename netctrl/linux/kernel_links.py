@@ -11,15 +11,16 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.export.agent import AgentConfig, ControlledLink
 from netctrl.export.agent_law import TrackingTable
 from netctrl.linux.agent import LinkTrouble, ReadingFailed
 from netctrl.linux.agent_state import Reading, Trouble
+from netctrl.linux.link_queue import LinkQueue, change_rate, link_queue, rate_there
 from netctrl.linux.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, handle_text
-from netctrl.linux.qdisc import TbfOptions, largest_burst, rate_bytes
+from netctrl.linux.qdisc import rate_bytes
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["KernelLinks", "MissingCapability", "check_capability"]
@@ -30,20 +31,12 @@ _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EEXIS
 _PASSING = (errno.ENOBUFS, errno.ENOMEM, errno.ETIMEDOUT, errno.EINTR, errno.EBUSY)
 _UNKNOWN = -1
 """A rate that may have been set or not: what is read next is taken for it."""
-_BURST_TOLERANCE = 0.01
-"""The kernel tells ticks: who made the queue may have rounded bytes to them."""
+_CLASS_LOOKS = 100
+"""Readings from one look at the rates of HTB classes to the next: each is a question by itself."""
 
 
 class MissingCapability(NetctrlError):
     """What this process may not do."""
-
-
-class _Place(NamedTuple):
-    index: int
-    parent: int
-    handle: int
-    before: TbfOptions
-    """As it was found."""
 
 
 def check_capability() -> None:
@@ -74,13 +67,14 @@ class KernelLinks:
         self._config = config
         self._locks: list[socket.socket] = []
         self._socket: RouteSocket | None = None
-        self._places: list[_Place] = []
+        self._places: list[LinkQueue] = []
         self._options: list[bytes] = []
-        """As last seen; b"" after a change by us."""
+        """Of a token bucket filter, as last seen; b"" after a change by us."""
         self._expected: list[int] = []
         """[byte/s]"""
         self._touched: set[int] = set()
         self._lost: set[int] = set()
+        self._reads = 0
         self._elsewhere: int | None = None
 
     def __enter__(self) -> Self:
@@ -107,6 +101,7 @@ class KernelLinks:
             found = {(each.index, each.parent): each for each in self._route.qdiscs()}
         except KernelRefusal as refusal:
             raise ReadingFailed(str(refusal)) from None
+        self._reads += 1
         readings = [self._reading(link, found.get((at.index, at.parent))) for link, at in enumerate(self._places)]
         if self._elsewhere is None:
             return readings, None
@@ -115,17 +110,17 @@ class KernelLinks:
 
     def set_rate(self, link: int, rate: float) -> float:
         """By a message of which only the rate is written; NaN where the kernel had no room, and it is as it was."""
-        at, wanted = self._places[link], self._config.links[link]
         if link in self._lost:
             raise LinkTrouble(Trouble("gone", "it was lost before"))
         try:
-            self._route.change_tbf(at.index, at.parent, at.handle, rate, int(wanted.burst), int(wanted.limit))
+            change_rate(self._route, self._places[link], self._config.links[link], rate)
         except KernelRefusal as refusal:
             if refusal.number in _GONE:
                 self._lost.add(link)
                 raise LinkTrouble(Trouble("gone", str(refusal))) from None
             if refusal.number not in _PASSING:
                 raise
+            self._touched.add(link)
             self._options[link], self._expected[link] = b"", _UNKNOWN
             return float("nan")
         self._touched.add(link)
@@ -141,10 +136,9 @@ class KernelLinks:
             ours = [link not in self._lost for link in range(len(self._places))]
         for link, mine in enumerate(ours):
             if link in self._touched and mine:
-                at, wanted = self._places[link], self._config.links[link]
-                rate = float(at.before.rate * BITS_PER_BYTE)
+                at, rate = self._places[link], float(self._places[link].rate * BITS_PER_BYTE)
                 try:
-                    self._route.change_tbf(at.index, at.parent, at.handle, rate, int(wanted.burst), int(wanted.limit))
+                    change_rate(self._route, at, self._config.links[link], rate)
                 except KernelRefusal as refusal:
                     if refusal.number not in _GONE:
                         raise
@@ -160,12 +154,10 @@ class KernelLinks:
         queues = {(each.index, each.parent): each for each in self._route.qdiscs()}
         for number, link in enumerate(self._config.links):
             where = f"links[{number}].interface"
-            at, parent = _interface(where, link.interface, index), _parent(link.parent)
-            queue = queues.get((at, parent))
-            before = _checked(f"links[{number}]", link, queue)
-            self._places.append(_Place(at, parent, _handle(link.handle), before))
+            at = _interface(where, link.interface, index)
+            self._places.append(link_queue(self._route, f"links[{number}]", link, at, queues))
             self._options.append(b"")
-            self._expected.append(before.rate)
+            self._expected.append(self._places[-1].rate)
             self._locks.append(_locked(where, link))
         table = self._config.law
         if isinstance(table, TrackingTable) and table.measured_by is None and table.measured_at is not None:
@@ -176,19 +168,31 @@ class KernelLinks:
         if queue is None or queue.is_default:
             self._lost.add(link)
             return Trouble("gone", f"no queue is at {wanted.parent} of {wanted.interface}, or the interface is gone")
-        if queue.kind != "tbf" or queue.handle != at.handle:
+        if queue.kind != wanted.kind or queue.handle != at.handle:
             self._lost.add(link)
             return Trouble("foreign", f"{queue.kind} {handle_text(queue.handle)} is there now")
-        if queue.options != self._options[link]:
-            rate = TbfOptions.decode(queue.options).rate
-            if self._expected[link] == _UNKNOWN:
-                self._expected[link] = rate
-            if rate != self._expected[link]:
-                self._lost.add(link)
-                set_to = f"{rate * BITS_PER_BYTE} bit/s, {self._expected[link] * BITS_PER_BYTE} expected"
-                return Trouble("changed", f"someone else set its rate: {set_to}")
-            self._options[link] = queue.options
-        return Trouble("gone", "it was lost before") if link in self._lost else _read(queue)
+        if link in self._lost:
+            return Trouble("gone", "it was lost before")
+        return self._changed(link, queue) or _read(queue)
+
+    def _changed(self, link: int, queue: Qdisc) -> Trouble | None:
+        """Whether its rate is another than was set: each time of a token bucket filter, whose options came along."""
+        at, known = self._places[link], queue.options == self._options[link]
+        if known if at.leaf is None else self._reads % _CLASS_LOOKS:
+            return None
+        try:
+            rate = rate_there(self._route, at, queue)
+        except KernelRefusal as refusal:
+            self._lost.add(link)
+            return Trouble("gone", str(refusal))
+        if self._expected[link] == _UNKNOWN:
+            self._expected[link] = rate
+        if rate != self._expected[link]:
+            self._lost.add(link)
+            set_to = f"{rate * BITS_PER_BYTE} bit/s, {self._expected[link] * BITS_PER_BYTE} expected"
+            return Trouble("changed", f"someone else set its rate: {set_to}")
+        self._options[link] = queue.options
+        return None
 
 
 def _read(queue: Qdisc) -> Reading:
@@ -201,24 +205,6 @@ def _interface(argument: str, name: str, index: dict[str, int]) -> int:
     return index[name]
 
 
-def _checked(argument: str, link: ControlledLink, queue: Qdisc | None) -> TbfOptions:
-    takes = f"a token bucket filter {link.handle} at {link.parent} of {link.interface}, as netctrl.linux apply makes it"
-    if queue is None or queue.kind != "tbf":
-        raise InvalidValue(argument, "no queue" if queue is None else f"a queue {queue.kind}", takes)
-    if queue.handle != _handle(link.handle):
-        raise InvalidValue(argument, f"tbf {handle_text(queue.handle)}", takes)
-    options = TbfOptions.decode(queue.options)
-    if options.peak_rate or options.mpu or options.overhead or queue.extras:
-        got = "tbf with a peak rate, a least size, an overhead or more"
-        raise InvalidValue(argument, got, f"{takes}: plain")
-    burst = largest_burst(options.buffer, options.rate)
-    if abs(burst - link.burst) > _BURST_TOLERANCE * burst:
-        raise InvalidValue(f"{argument}.burst", link.burst, f"{burst}, as the queue has")
-    if options.limit != int(link.limit):
-        raise InvalidValue(f"{argument}.limit", link.limit, f"{options.limit}, as the queue has")
-    return options
-
-
 def _locked(argument: str, link: ControlledLink) -> socket.socket:
     """An abstract name in the network namespace, which goes with the process however it ends."""
     lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -228,14 +214,3 @@ def _locked(argument: str, link: ControlledLink) -> socket.socket:
         lock.close()
         raise InvalidValue(argument, link.interface, "a link that no other agent controls") from None
     return lock
-
-
-def _handle(text: str) -> int:
-    return int(text.rstrip(":"), 16) << 16
-
-
-def _parent(text: str) -> int:
-    if text == "root":
-        return ROOT
-    major, _, minor = text.partition(":")
-    return int(major, 16) << 16 | int(minor, 16)

@@ -13,7 +13,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from netctrl.linux.tcp_info import ESTABLISHED, TcpInfo, read_tcp_info
 from netctrl.linux.traffic import TcpRun, send_tcp
 from netctrl.model.gain import ArxPacer, PacingLaw, TargetRttPacer
 from netctrl.runtime.pacing import PacingSample, PacingState, pace, pacer, pacing_values, start_pacing
+from netctrl.runtime.pacing_target import TARGET_FIELDS
 from netctrl.units import BITS_PER_BYTE, MICROSECOND
 
 __all__ = [
@@ -44,6 +45,7 @@ _UNLIMITED = (1 << 64) - 1
 _OLD = 7.0 / 8.0  # share of the old in the kernel's smoothed RTT (RFC 6298)
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438
 _SYN_SENT = 2
+_LEAST_RTT = TARGET_FIELDS.index("least_rtt")
 _SCAN_S = 0.05  # between two looks at which sockets a program has
 _INTERVAL_S = 0.001
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -71,6 +73,8 @@ class RttSamples:
     def __init__(self) -> None:
         self._smoothed = nan
         self._segments = 0
+        self.acknowledgements = 1
+        """That the last one is the mean of."""
 
     def take(self, info: TcpInfo) -> float | None:
         """The mean of the samples since the last call [s]; None where there is none."""
@@ -87,10 +91,54 @@ class RttSamples:
         if acknowledgements == 0:
             return None
         self._smoothed, self._segments = float(info.rtt), info.segs_in
+        self.acknowledgements = acknowledgements
         kept = _OLD**acknowledgements
         sample = (info.rtt - kept * before) / (1.0 - kept)
         # an acknowledgement without a sample makes k too large, never by more than the smoothed one shows
         return MICROSECOND * max(sample, 0.5 * info.rtt)
+
+
+class _Frame:
+    """Looks between two rates of a target-RTT law, as one sample of their means.
+
+    Acknowledgements come in bunches, from media that are shared in turns and from what polls: RTTs then spread upwards
+    from what the path and its queue take, and a law that aims at a queue of a hundredth of the RTT would take that for
+    one. Its RTT is the mean less twice the kernel's mean deviation (the low end, where all are alike between two ends),
+    at least the kernel's least RTT; what is in flight is taken less by the same share (Little's law).
+    """
+
+    def __init__(self, law: TargetRttPacer) -> None:
+        self._law = law
+        self._last = -inf
+        self._clear()
+
+    def _clear(self) -> None:
+        self._looks, self._samples = 0, 0
+        self._time = self._delivered = self._in_flight = self._rtt = self._spread = 0.0
+
+    def add(
+        self, sample: PacingSample, info: TcpInfo, acknowledgements: int, state: PacingState
+    ) -> PacingSample | None:
+        """One look; the frame where it is the last of it."""
+        self._looks += 1
+        self._time += sample.time_s
+        self._delivered += sample.delivered_bytes
+        self._in_flight += sample.in_flight_bytes
+        if sample.rtt_s > 0.0:
+            self._samples += acknowledgements
+            self._rtt += acknowledgements * sample.rtt_s
+            self._spread += acknowledgements * 2.0 * MICROSECOND * info.rttvar
+        if self._samples == 0:
+            return None
+        mean, time = self._rtt / self._samples, self._time / self._looks
+        rtt = min(max(mean - self._spread / self._samples, MICROSECOND * (info.min_rtt or 0.5 * info.rtt)), mean)
+        least = min(float(state.values[_LEAST_RTT]), rtt)
+        if time - self._last < max(self._law.period_s, self._law.interval_share * least):
+            return None
+        means = self._delivered / self._looks, self._in_flight / self._looks * rtt / mean
+        self._last = time
+        self._clear()
+        return PacingSample(time, rtt, *means, sample.lost_bytes)
 
 
 class SocketPacer:
@@ -107,6 +155,7 @@ class SocketPacer:
         self._state: PacingState = start_pacing(law)
         pace(self._ready, self._state, PacingSample(0.0, nan))  # compiled now: later a queue would fill meanwhile
         self._rtts = RttSamples()
+        self._frame = _Frame(law) if isinstance(law, TargetRttPacer) else None
         self._seen_s = nan
         self._arrived = 0.0
         self._until = -1.0  # bytes arrived, up to which the program is the limit
@@ -121,7 +170,9 @@ class SocketPacer:
         info = read_tcp_info(connection) if info is None else info
         rtt = self._rtts.take(info)
         sample = self._sample(now_s, rtt, info)
-        if rtt is None or sample is None:
+        if sample is not None and self._frame is not None:
+            sample = self._frame.add(sample, info, self._rtts.acknowledgements, self._state)
+        if sample is None:
             return self.rate_bit_per_s
         rate, self._state = pace(self._ready, self._state, sample)
         if rate != self.rate_bit_per_s:
@@ -143,12 +194,12 @@ class SocketPacer:
             self._idle_s += now - before if before <= now else 0.0
             self._idle_bytes += self._arrived - since
             return None
-        if rtt is None:
+        if rtt is None and self._frame is None:
             return None
         known = info.arrived_bytes is not None
         return PacingSample(
             time_s=now - self._idle_s,
-            rtt_s=rtt,
+            rtt_s=nan if rtt is None else rtt,
             delivered_bytes=self._arrived - self._idle_bytes if known else nan,
             in_flight_bytes=info.in_flight_bytes,
             lost_bytes=nan if info.bytes_retrans is None else float(info.bytes_retrans),

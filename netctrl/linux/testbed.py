@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.errors import InvalidValue, NetctrlError, checked_number
 from netctrl.linux import namespace
 from netctrl.linux.child import Job, end_program, start_function, start_program
 from netctrl.linux.delay_line import Line, open_tun, pump
@@ -52,6 +52,9 @@ class Testbed:
         is tbf's limit); a link and the first that goes back share a veth. A delay is added where the link ends.
     burst_bytes : float or mapping of link id to float, optional
         Of tbf; by default two frames and what half a millisecond brings.
+    bunch_s : mapping of link id to float, optional
+        Packets of such a link, which has a delay, arrive together at multiples of this [s]: as from a medium that is
+        shared in turns, they are late by up to that much beside the delay.
     named : bool
         Whether `ip netns` shows the namespaces, as netctrl-PID-START-NODE. A crash leaves names behind, which the next
         testbed removes.
@@ -76,9 +79,11 @@ class Testbed:
         network: Network,
         *,
         burst_bytes: Mapping[str, float] | float | None = None,
+        bunch_s: Mapping[str, float] | None = None,
         named: bool = False,
     ) -> None:
         self.plan: TestbedPlan = plan_testbed(network, burst_bytes=burst_bytes)
+        self._bunches = _checked_bunches(self.plan, bunch_s or {})
         self.named = named
         self._namespaces: dict[str, int] = {}
         self._routers: dict[str, Any] = {}
@@ -277,7 +282,7 @@ class Testbed:
             with self.inside(node):
                 descriptor = open_tun(wire.delay_line)
             self._held.callback(os.close, descriptor)
-            lines.append(Line(descriptor, wire.link.delay))
+            lines.append(Line(descriptor, wire.link.delay, self._bunches.get(wire.link.id, 0.0)))
             self._divert(self._routers[node], wire.peer, wire.delay_line)
         if lines:
             self._children.append(start_function(None, pump, lines))
@@ -299,6 +304,15 @@ class Testbed:
                 keys=["0x0/0x0+0"],
                 action=action,
             )
+
+
+def _checked_bunches(plan: TestbedPlan, asked: Mapping[str, float]) -> dict[str, float]:
+    delayed = [name for name, wire in plan.wires.items() if wire.delay_line is not None]
+    for name, length in asked.items():
+        if name not in delayed:
+            raise InvalidValue("bunch_s", name, f"ids of links with a delay; there are {', '.join(delayed) or 'none'}")
+        checked_number(f"bunch_s.{name}", length, "a time above 0 and up to 1 s", above=0.0, at_most=1.0)
+    return dict(asked)
 
 
 def _shape(router: Any, index: int, wire: Wire) -> None:

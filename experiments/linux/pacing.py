@@ -1,0 +1,250 @@
+"""Pacing in the kernel, kept in data/results/: six senders through 100 Mbit/s, 20 ms on the way of acknowledgements.
+
+`python experiments/linux/pacing.py [REPEAT ...]` runs the repeats (1 to 5) that aren't kept yet, five minutes each, as
+root; senders take turns within a repeat, and each has a testbed of its own. `--table` writes docs/assets/'s table.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+import netctrl
+from netctrl.linux.pacer import paced_transfer
+from netctrl.linux.schedules import constant_times
+from netctrl.linux.testbed import Testbed
+from netctrl.linux.traffic import (
+    LEAST_FRAME,
+    TcpRun,
+    UdpSource,
+    absorb_tcp,
+    open_tcp_sink,
+    open_udp_sink,
+    receive_udp,
+    send_udp,
+)
+from netctrl.model.files import write_atomically
+from netctrl.model.gain import PacingLaw
+from netctrl.model.network import Link, Network
+from netctrl.model.network_result import estimate
+from netctrl.model.provenance import provenance
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "data" / "results"
+NAME = "pacing-linux"
+REPEATS = (1, 2, 3, 4, 5)
+SECONDS, WARM_UP = 20.0, 2.0
+BIN = 0.1
+"""Of throughput, for its spread within a run [s]."""
+CAPACITY, DELAY, BUFFER = 100e6, 0.02, 1.25e6
+PROBES = 200.0
+"""A second."""
+NETWORK = Network(
+    name="100 Mbit/s, 20 ms back",
+    links=(
+        Link(source="sender", target="router", capacity=1e9),
+        Link(source="router", target="sender", capacity=1e9, delay=DELAY),
+        Link(source="router", target="receiver", capacity=CAPACITY, buffer=BUFFER),
+        Link(source="receiver", target="router", capacity=1e9),
+    ),
+)
+BOTTLENECK, BACK = "router->receiver", "router->sender"
+PATHS = {"each by itself": 0.0, "in bunches of 1 ms": 1e-3}
+"""How acknowledgements come: the delay line sends them back each on its time, or at each millisecond, as one does that
+waits with poll(2), whose time is in milliseconds, and as media do that are shared in turns."""
+PRIORITY = -10
+"""Of all senders alike: the machine may have other work."""
+
+
+class Sender(NamedTuple):
+    congestion: str
+    law: PacingLaw | float | None
+
+
+SENDERS = {
+    "Cubic": Sender("cubic", None),
+    "BBR": Sender("bbr", None),
+    "fixed cap, 95": Sender("cubic", 95e6),
+    "paper's law, R = 95": Sender("cubic", netctrl.pacing(max_rate_bit_per_s=95e6, rtt_s=DELAY).law),
+    "paper's law, R = 200": Sender("cubic", netctrl.pacing(max_rate_bit_per_s=200e6, rtt_s=DELAY).law),
+    "target RTT, R = 200": Sender(
+        "cubic", netctrl.pacing(mode="target-rtt", max_rate_bit_per_s=200e6, rtt_s=DELAY).law
+    ),
+}
+"""R in Mbit/s, of TCP's payload: 95 of it are 99.3 of the bottleneck's Ethernet."""
+OURS, PEER = "target RTT, R = 200", "BBR"
+
+
+def run_one(sender: Sender, bunch: float, seconds: float = SECONDS, warm_up: float = WARM_UP) -> dict[str, float]:
+    """One transfer, watched by itself and by probes that know nothing of it."""
+    with Testbed(NETWORK, bunch_s={BACK: bunch} if bunch else None) as bed:
+        address = bed.address("receiver")
+        with bed.inside("receiver"):
+            listener, sink = open_tcp_sink(5001), open_udp_sink(5002)
+        with listener, sink:
+            begin = time.monotonic() + 0.1
+            end = begin + seconds + 3.0
+            probe = UdpSource(
+                address, 5002, constant_times(PROBES * 8 * LEAST_FRAME, LEAST_FRAME, end - begin), LEAST_FRAME
+            )
+            taking = bed.start("receiver", absorb_tcp, listener, end + 30.0, 1)
+            hearing = bed.start("receiver", receive_udp, [sink], end)
+            bed.start("sender", send_udp, [probe], begin)
+            run, _ = bed.run(
+                "sender",
+                paced_transfer,
+                sender.law,
+                address,
+                5001,
+                seconds,
+                congestion=sender.congestion,
+                timeout_s=seconds + 60.0,
+            )
+            taking.result(60.0)
+            heard = hearing.result(60.0)[0]
+        with bed.route_socket("router") as at_router:
+            queue = next(row for row in at_router.qdiscs() if row.index == bed.index(BOTTLENECK) and row.kind == "tbf")
+    found = of_transfer(run, warm_up) | of_probes(run, heard.sent_s, heard.delay_s, warm_up)
+    return found | {"dropped": float(queue.counters.drops), "load": os.getloadavg()[0]}
+
+
+def of_transfer(run: TcpRun, warm_up: float) -> dict[str, float]:
+    """Throughput of what has arrived, and the kernel's smoothed RTT, which is all that TCP_INFO has."""
+    since = run.times_s - run.times_s[0]
+    counted = since >= warm_up
+    edges = np.arange(warm_up, since[-1], BIN)
+    arrived = np.interp(edges, since, run.column("arrived_bytes"))
+    rates = 8e-6 * np.diff(arrived) / BIN
+    rtt = 1e3 * run.column("rtt_s")[counted]
+    return {
+        "mbit": float(8e-6 * (arrived[-1] - arrived[0]) / (edges[-1] - edges[0])),
+        "mbit_std": float(rates.std()),
+        "rtt_ms": float(rtt.mean()),
+        "rtt_std_ms": float(rtt.std()),
+        "rtt_p99_ms": float(np.percentile(rtt, 99.0)),
+        "rtt_least_ms": float(1e-3 * run.infos[-1].min_rtt) if run.infos[-1].min_rtt else float("nan"),
+        "sent_again": float(run.infos[-1].total_retrans),
+        "looks_per_s": float(counted.sum() / (since[-1] - warm_up)),
+    }
+
+
+def of_probes(run: TcpRun, sent: np.ndarray, delay: np.ndarray, warm_up: float) -> dict[str, float]:
+    """What the bottleneck's queue adds to the way there, by packets that are not TCP's."""
+    counted = (sent >= run.times_s[0] + warm_up) & (sent <= run.times_s[-1])
+    queue = 1e3 * (delay[counted] - delay.min())
+    return {"queue_ms": float(queue.mean()), "queue_p99_ms": float(np.percentile(queue, 99.0))}
+
+
+def kept() -> pd.DataFrame | None:
+    path = RESULTS / f"{NAME}.csv"
+    return pd.read_csv(path) if path.exists() else None
+
+
+def keep(data: pd.DataFrame) -> None:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    record: dict[str, Any] = {
+        "study": NAME,
+        "network": msgspec.json.decode(NETWORK.to_json()),
+        "senders": {name: sender._asdict() for name, sender in SENDERS.items()},
+        "paths": PATHS,
+        "priority": PRIORITY,
+        "seconds": SECONDS,
+        "warm_up_s": WARM_UP,
+        "probes_per_s": PROBES,
+        "repeats": sorted(int(each) for each in data.repeat.unique()),
+        "kernel": platform.release(),
+        "cores": os.cpu_count(),
+        "load": {"least": float(data.load.min()), "mean": float(data.load.mean()), "most": float(data.load.max())},
+        "provenance": provenance(argv=["experiments/linux/pacing.py", *sys.argv[1:]], libraries=("numpy", "numba")),
+    }
+    write_atomically(RESULTS / f"{NAME}.csv", data.to_csv(index=False, float_format="%.6g").encode())
+    write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+
+
+def table(data: pd.DataFrame) -> pd.DataFrame:
+    """Means over the repeats, ± half of their 95 % interval (Student's t)."""
+    rows = []
+    for path, name in product(PATHS, SENDERS):
+        part = data[(data.sender == name) & (data.path == path)]
+        rows.append(
+            {
+                "acknowledgements": path,
+                "sender": name,
+                "Mbit/s": shown(part.mbit, 2),
+                "its std in 100 ms": shown(part.mbit_std, 2),
+                "smoothed RTT, ms": shown(part.rtt_ms, 2),
+                "99 %, ms": shown(part.rtt_p99_ms, 1),
+                "queue by probes, ms": shown(part.queue_ms, 2),
+                "99 % of it, ms": shown(part.queue_p99_ms, 1),
+                "segments sent again": f"{part.sent_again.mean():.0f}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def shown(values: pd.Series, digits: int) -> str:
+    found = estimate(values.to_numpy())
+    half = "" if found.half_width is None else f" ± {found.half_width:.{digits}f}"
+    return f"{found.mean:.{digits}f}{half}"
+
+
+def ratios(data: pd.DataFrame, path: str) -> dict[str, Any]:
+    """Ours over the peer's, repeat by repeat: of mean RTTs, throughputs and queues."""
+    data = data[data.path == path]
+    ours, peer = (data[data.sender == name].set_index("repeat") for name in (OURS, PEER))
+    return {field: estimate((ours[field] / peer[field]).to_numpy()) for field in ("rtt_ms", "mbit", "queue_ms")}
+
+
+def report(data: pd.DataFrame) -> str:
+    lines = [table(data).to_string(index=False)]
+    for path in PATHS:
+        lines += ["", f"{OURS} over {PEER}, acknowledgements {path}, by repeat, with 95 % intervals:"]
+        for field, found in ratios(data, path).items():
+            half = "" if found.half_width is None else f" ± {found.half_width:.4f}"
+            lines.append(f"  {field}: {found.mean:.4f}{half}")
+    lines.append(f"load of the machine: {data.load.min():.2f} to {data.load.max():.2f} on {os.cpu_count()} cores")
+    return "\n".join(lines)
+
+
+def main(argv: list[str]) -> int:
+    if not all(each.isdecimal() or each == "--table" for each in argv):
+        print("usage: pacing.py [--table] [REPEAT ...]", file=sys.stderr)
+        return 2
+    data = kept()
+    if "--table" in argv:
+        if data is None:
+            raise FileNotFoundError("nothing is kept: python experiments/linux/pacing.py")
+        write_atomically(ROOT / "docs" / "assets" / f"{NAME}.csv", table(data).to_csv(index=False).encode())
+        print(report(data))
+        return 0
+    os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    for repeat in map(int, argv or map(str, REPEATS)):
+        if data is not None and (data.repeat == repeat).any():
+            print(f"repeat {repeat} is kept")
+            continue
+        names = list(SENDERS)
+        names = names[repeat % len(names) :] + names[: repeat % len(names)]  # nobody is always first
+        rows = []
+        for name, path in product(names, PATHS):
+            found = run_one(SENDERS[name], PATHS[path])
+            rows.append({"path": path, "sender": name, "repeat": repeat} | found)
+            print(f"{repeat}: {name}, {path}: " + ", ".join(f"{k} {v:.4g}" for k, v in found.items()), flush=True)
+        fresh = pd.DataFrame(rows)
+        data = fresh if data is None else pd.concat([data, fresh], ignore_index=True)
+        keep(data)
+    if data is not None:
+        print(report(data))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
