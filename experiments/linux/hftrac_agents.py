@@ -28,8 +28,10 @@ from netctrl.linux.testbed import Testbed
 from netctrl.model.hftrac import Architecture
 from netctrl.model.network import Network
 
-__all__ = ["BURST", "configs", "controlled", "start_agents"]
+__all__ = ["AGENTS", "BURST", "configs", "controlled", "start_agents"]
 
+AGENTS = ("god", "coordinated", "centralized", "myopic")
+"""Ways with agents."""
 BURST = 2 * FRAME
 PORT = 7700
 LEAST = 0.1

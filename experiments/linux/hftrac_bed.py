@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from hftrac_agents import BURST, configs, controlled, law_table, start_agents
+from hftrac_agents import AGENTS, BURST, configs, controlled, law_table, start_agents
 from hftrac_network import FRAME, INTERVAL, MEGA, TELLER, Case, built, paths, scenario
 
+from netctrl.export.agent_law import LinkRateTable
 from netctrl.fluid.routing import nominal_network, routing
 from netctrl.linux.netlink import ROOT, RouteSocket, classid
 from netctrl.linux.qdisc import FifoOptions, HtbClassOptions, HtbOptions
@@ -34,7 +36,7 @@ from netctrl.model.network_scenario import NetworkScenario
 from netctrl.sim.demands import DemandSource, run_seeds
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["WARM_UP", "measured"]
+__all__ = ["WARM_UP", "measured", "prepared"]
 
 WARM_UP = 3.0
 """Left out; agents find each other's clocks in it [s]."""
@@ -43,7 +45,7 @@ UDP_PORT, TCP_PORT = 9000, 9001
 AHEAD = 1.0
 """From the agents' start to the first packet [s]."""
 AFTER = 0.5
-LOOKS = 2
+LOOKS = 1
 """At queues, an interval."""
 
 
@@ -73,11 +75,11 @@ def measured(
         words = word_ways(bed, network)
         ended = None
         whole = AHEAD + asked.duration + AFTER
-        if case.way not in ("fifo", "static"):
+        if case.way in AGENTS:
             key = folder / "key"
             key.write_bytes(os.urandom(32))
             key.chmod(0o600)
-            table = law_table(case.figure, case.x, case.way, case.value)  # ty: ignore[invalid-argument-type]
+            table = prepared(case)
             wanted = configs(case, network, controlled(bed, network, nominal), table, words, key)
             ended = start_agents(bed, wanted, whole, programs=folder if programs else None)
         begin = time.monotonic() + AHEAD
@@ -91,6 +93,11 @@ def measured(
     return found | {f"agent_{name}": float(max(each[name] for each in counted)) for name in (counted or [{}])[0]}
 
 
+def prepared(case: Case) -> LinkRateTable:
+    """The law of a case with agents, which is designed once."""
+    return law_table(case.figure, case.x, case.way, case.value)  # ty: ignore[invalid-argument-type]
+
+
 def shape(bed: Testbed, link: str, rate: float) -> None:
     """An HTB with one class in the place of the testbed's token bucket filter, which is full after each change."""
     wire, index, leaf = bed.wire(link), bed.index(link), classid(HANDLE, 1)
@@ -102,18 +109,22 @@ def shape(bed: Testbed, link: str, rate: float) -> None:
 
 
 def word_ways(bed: Testbed, network: Network) -> dict[str, str]:
-    """An address a node that all others reach past the controlled links: what agents say never waits in their queues."""
+    """An address a node that all others reach past the controlled links: words never wait in their queues."""
     nodes = dict.fromkeys(node for link in network.links for node in (link.source, link.target))
     addresses = {node: bed.path([f"{node}.from"]) for node in nodes} | {TELLER: bed.address(TELLER)}
     for node in nodes:
-        wire = bed.wire(f"{node}.to")
+        wire, lines = bed.wire(f"{node}.to"), []
         for other, address in addresses.items():
             if other != node:
-                argv = ["ip", "route", "replace", f"{address}/32", "via", wire.next_hop, "dev", wire.interface]
-                done = bed.run(node, argv)
-                if done.returncode:
-                    raise RuntimeError(done.stderr)
+                lines.append(f"route replace {address}/32 via {wire.next_hop} dev {wire.interface}\n")
+        program(bed, node, ["ip", "-batch", "-"], "".join(lines))
     return addresses
+
+
+def program(bed: Testbed, node: str, argv: list[str], text: str = "") -> None:
+    """One of iproute2's, at a node."""
+    with bed.inside(node):
+        subprocess.run(argv, input=text, text=True, check=True, capture_output=True, timeout=30.0)
 
 
 def traffic(
@@ -141,7 +152,7 @@ def traffic(
     transfer = None
     if with_tcp:
         ways_there = paths(network)["p1"][0][0]
-        bed.run("H1", ["ip", "link", "set", "dev", bed.interface("e1"), "gso_max_segs", "1"])
+        program(bed, "H1", ["ip", "link", "set", "dev", bed.interface("e1"), "gso_max_segs", "1"])
         bed.start(target, absorb_tcp, listener, begin + asked.duration + 30.0, 1)
         time.sleep(max(begin - time.monotonic(), 0.0))
         transfer = bed.start(
@@ -159,7 +170,7 @@ def _prompt(sources: list[UdpSource], begin: float) -> list[Sent]:
 
 
 def looks(bed: Testbed, network: Network, begin: float, end: float) -> Seen:
-    """At all links' queues, twice an interval."""
+    """At all links' queues, once an interval."""
     nodes: dict[str, dict[int, int]] = {}
     for number, link in enumerate(network.links):
         nodes.setdefault(link.source, {})[bed.index(link.id)] = number

@@ -21,7 +21,7 @@ from netctrl.model.policy import Fifo, HftracPolicy, Policy, StaticPacing
 __all__ = ["FRAME", "INTERVAL", "MEGA", "SLOWER", "TELLER", "WAYS", "Case", "built", "paths", "policy", "scenario"]
 
 MEGA, FRAME = 1e6, 1514
-SLOWER = 2.5
+SLOWER = 4.0
 INTERVAL = 0.01 * SLOWER
 """[s]; the paper's is 10 ms."""
 TELLER = "M"
