@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -12,11 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from hftrac_agents import AGENTS, BURST, configs, controlled, law_table, start_agents
+from hftrac_agents import AGENTS, BURST, URGENT, configs, controlled, law_table, start_agents, urgently
 from hftrac_network import FRAME, INTERVAL, MEGA, TELLER, Case, built, paths, scenario
 
 from netctrl.export.agent_law import LinkRateTable
 from netctrl.fluid.routing import nominal_network, routing
+from netctrl.linux.child import Job
 from netctrl.linux.netlink import ROOT, RouteSocket, classid
 from netctrl.linux.qdisc import FifoOptions, HtbClassOptions, HtbOptions
 from netctrl.linux.schedules import series_times
@@ -47,6 +49,9 @@ AHEAD = 1.0
 AFTER = 0.5
 LOOKS = 1
 """At queues, an interval."""
+LOOK_AT_TCP_S = 0.05
+TURNS = 4
+"""Packets by whose turns a demand is split."""
 
 
 class Seen(NamedTuple):
@@ -88,7 +93,7 @@ def measured(
     found = figures(case, asked, network, seen, begin + asked.warmup, begin + asked.duration)
     if tcp is not None:
         found |= of_tcp(tcp, begin + asked.warmup, begin + asked.duration)
-    late = max((each.latest_s for each in sent), default=0.0)
+    late = max(each.latest_s for each in sent[1::2])  # those that count
     found |= {"sender_late_ms": 1e3 * late, "refused": float(sum(each.dropped for each in sent)), "load": load}
     return found | {f"agent_{name}": float(max(each[name] for each in counted)) for name in (counted or [{}])[0]}
 
@@ -127,46 +132,53 @@ def program(bed: Testbed, node: str, argv: list[str], text: str = "") -> None:
         subprocess.run(argv, input=text, text=True, check=True, capture_output=True, timeout=30.0)
 
 
+def udp_sources(bed: Testbed, asked: NetworkScenario, network: Network, run: int) -> dict[str, list[UdpSource]]:
+    """By demand: for each of its ways one source of what is left out and one of what counts, which tell each how late
+    they were."""
+    rates = DemandSource(asked, network, run_seeds(asked.seed, range(run, run + 1))).draw(asked.steps)[:, :, 0]
+    begins, found = asked.interval * np.arange(asked.steps), {}
+    for number, demand in enumerate(network.demands):
+        packets = series_times(begins, rates[:, number], FRAME, asked.duration)
+        turn, first, sources = np.arange(len(packets)) % TURNS, 0, []
+        for links, share in paths(network)[demand.id]:
+            mine, address = packets[(turn >= first) & (turn < first + share)], bed.path(links)
+            first += share
+            for part in (mine[mine < asked.warmup], mine[mine >= asked.warmup]):
+                sources.append(UdpSource(address, UDP_PORT, part, FRAME))
+        found[demand.id] = sources
+    return found
+
+
 def traffic(
     held: ExitStack, bed: Testbed, asked: NetworkScenario, network: Network, run: int, begin: float
 ) -> tuple[Seen, list[Sent], TcpRun | None]:
     """Send all, and look at queues until it is over. In Fig. 13 the first demand is TCP."""
-    rates = DemandSource(asked, network, run_seeds(asked.seed, range(run, run + 1))).draw(asked.steps)[:, :, 0]
-    times = asked.interval * np.arange(asked.steps)
-    with_tcp = asked.name.endswith("13")
-    target = network.demands[0].target
-    sources: list[UdpSource] = []
-    ways = paths(network)
-    for number, demand in enumerate(network.demands):
-        if with_tcp and demand.id == "p1":
-            continue
-        packets = series_times(times, rates[:, number], FRAME, asked.duration)
-        first = 0
-        for links, share in ways[demand.id]:
-            mine = packets[np.isin(np.arange(len(packets)) % 4, np.arange(first, first + share))]
-            first += share
-            sources.append(UdpSource(bed.path(links), UDP_PORT, mine, FRAME, stream=len(sources)))
-    with bed.inside(target):
+    sources, end = udp_sources(bed, asked, network, run), begin + asked.duration
+    with bed.inside(network.demands[0].target):
         held.enter_context(open_udp_sink(UDP_PORT))  # never read: queues count what arrives
-        listener = held.enter_context(open_tcp_sink(TCP_PORT))
-    transfer = None
-    if with_tcp:
-        ways_there = paths(network)["p1"][0][0]
-        program(bed, "H1", ["ip", "link", "set", "dev", bed.interface("e1"), "gso_max_segs", "1"])
-        bed.start(target, absorb_tcp, listener, begin + asked.duration + 30.0, 1)
-        time.sleep(max(begin - time.monotonic(), 0.0))
-        transfer = bed.start(
-            "H1", send_tcp, bed.path(ways_there), TCP_PORT, asked.duration, congestion="cubic", every_s=0.05
-        )
-    sending = bed.start("H2", _prompt, sources if with_tcp else sources[1:], begin)
-    other = None if with_tcp else bed.start("H1", _prompt, sources[:1], begin)
-    seen = looks(bed, network, begin, begin + asked.duration)
-    sent = sending.result(30.0) + ([] if other is None else other.result(30.0))
+    with_tcp = asked.name == "linux-hftrac-13"
+    sending = [bed.start("H2", urgently, send_udp, sources["p2"], begin)]
+    if not with_tcp:
+        sending.append(bed.start("H1", urgently, send_udp, sources["p1"], begin))
+    transfer = tcp(held, bed, asked, network, begin) if with_tcp else None
+    for child in Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split():
+        os.sched_setscheduler(int(child), os.SCHED_RR, os.sched_param(URGENT))  # the delay line among them
+    seen = urgently(looks, bed, network, begin, end)
+    sent = [each for job in sending for each in job.result(30.0)]
     return seen, sent, None if transfer is None else transfer.result(60.0)
 
 
-def _prompt(sources: list[UdpSource], begin: float) -> list[Sent]:
-    return send_udp(sources, begin) if sources else []
+def tcp(held: ExitStack, bed: Testbed, asked: NetworkScenario, network: Network, begin: float) -> Job:
+    """One flow of TCP Cubic over the first demand's way, from the beginning on."""
+    target = network.demands[0].target
+    with bed.inside(target):
+        listener = held.enter_context(open_tcp_sink(TCP_PORT))
+    # whole segments of several frames would be one packet to an HTB
+    program(bed, "H1", ["ip", "link", "set", "dev", bed.interface("e1"), "gso_max_segs", "1"])
+    address = bed.path(paths(network)["p1"][0][0])
+    bed.start(target, absorb_tcp, listener, begin + asked.duration + 30.0, 1)
+    time.sleep(max(begin - time.monotonic(), 0.0))
+    return bed.start("H1", send_tcp, address, TCP_PORT, asked.duration, congestion="cubic", every_s=LOOK_AT_TCP_S)
 
 
 def looks(bed: Testbed, network: Network, begin: float, end: float) -> Seen:

@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from hftrac_agents import AGENTS
-from hftrac_bed import WARM_UP, measured, prepared
+from hftrac_agents import URGENT
+from hftrac_bed import WARM_UP, measured
 from hftrac_cases import FIGURES, cases
 from hftrac_network import INTERVAL, SLOWER, Case
 
@@ -35,8 +35,6 @@ NAME = "linux-hftrac"
 KEY = ["figure", "x", "way", "value", "run"]
 REPEATS = 5
 TRIES = 3
-REAL_TIME = 1
-"""Priority (SCHED_RR) of all that runs here, which is light and must be on time: the machine may have other work."""
 MOST_LATE = 1.0
 """Of an interval: a source that was later, sometimes, was kept from its work."""
 MOST_MISSED = 0.01
@@ -59,13 +57,7 @@ def kept() -> pd.DataFrame | None:
 
 def one(case: Case, run: int, attempt: int, seconds: float, programs: bool) -> dict[str, Any]:
     found: dict[str, Any] = {**case._asdict(), "run": run, "attempt": attempt, "seconds": seconds}
-    if case.way in AGENTS:
-        prepared(case)  # before it is urgent
-    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REAL_TIME))
-    try:
-        found |= measured(case, run, seconds, programs=programs)
-    finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    found |= measured(case, run, seconds, programs=programs)
     return found | {"disturbed": disturbed(found)}
 
 
@@ -101,7 +93,7 @@ def keep(rows: list[dict[str, Any]], at_once: int) -> None:
         "slower": SLOWER,
         "interval_s": INTERVAL,
         "warm_up_s": WARM_UP,
-        "real_time_priority": REAL_TIME,
+        "real_time_priority": URGENT,
         "at_once": at_once,
         "kernel": platform.release(),
         "cores": os.cpu_count(),
