@@ -1,4 +1,6 @@
-"""Full runs in ns-3, kept in data/results/: `python experiments/full.py STUDY [NUMBER ...]`; hours, not minutes.
+"""Full runs in ns-3 and in the kernel, kept in data/results/: `python experiments/full.py STUDY [NUMBER ...]`.
+
+In ns-3 they take hours; in the kernel, whose studies begin with linux-, minutes, as root, on a quiet machine.
 
 Each point and seed, or number of a run, is kept as soon as it is done, so that what a stop interrupts can go on later;
 a second call runs only what is missing.
@@ -11,17 +13,20 @@ import sys
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from types import ModuleType
 
 from arc.traffic import STUDIES, Study, keep, kept, under
 from hftrac import fig13, fig15, fig16
 from hftrac.packet_study import PacketStudy, make, missing
+from linux import hftrac_study
 from packets import FASTER, run_ns3
 
 PACKET_STUDIES = {each.STUDY.name: each.STUDY for each in (fig13, fig15, fig16)}
+KERNEL_STUDIES = {each.NAME: each for each in (hftrac_study,)}
 
 
 def main(argv: list[str]) -> int:
-    names = [*STUDIES, *PACKET_STUDIES]
+    names = [*STUDIES, *PACKET_STUDIES, *KERNEL_STUDIES]
     if not argv or argv[0] not in names or not all(number.isdecimal() for number in argv[1:]):
         print(f"usage: full.py STUDY [NUMBER ...]; studies: {', '.join(names)}", file=sys.stderr)
         return 2
@@ -29,6 +34,8 @@ def main(argv: list[str]) -> int:
     name, numbers = argv[0], [int(number) for number in argv[1:]]
     if name in STUDIES:
         run_seeds(STUDIES[name], numbers or STUDIES[name].seeds)
+    elif name in KERNEL_STUDIES:
+        run_repeats(KERNEL_STUDIES[name], numbers or KERNEL_STUDIES[name].REPEATS)
     else:
         run_points(PACKET_STUDIES[name], numbers or range(PACKET_STUDIES[name].runs))
     return 0
@@ -55,6 +62,13 @@ def run_points(study: PacketStudy, runs: Sequence[int]) -> None:
     with warnings.catch_warnings(action="ignore"):  # delays are rounded to the sampling interval
         for case, run in make(study, lacking):
             print(f"{study.name}: {', '.join(map(str, case))}, run {run}", flush=True)
+
+
+def run_repeats(study: ModuleType, repeats: Sequence[int]) -> None:
+    lacking = study.missing(repeats)
+    print(f"{study.NAME}: {len(lacking)} of {len(repeats)} repeats to do", flush=True)
+    for done in study.make(lacking):
+        print(f"{study.NAME}: repeat {done.number}", flush=True)
 
 
 if __name__ == "__main__":

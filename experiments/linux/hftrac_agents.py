@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from hftrac_network import FRAME, INTERVAL, TELLER, Case, scenario
+from linux.hftrac_network import FRAME, INTERVAL, TELLER, Case, scenario
 
 import netctrl
 from netctrl.export.agent import AgentConfig, ControlledLink, Peer, agent_configs

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from hftrac_agents import AGENTS, BURST, URGENT, configs, controlled, law_table, start_agents, urgently
-from hftrac_network import FRAME, INTERVAL, MEGA, TELLER, Case, built, paths, scenario
+from linux.hftrac_agents import AGENTS, BURST, URGENT, configs, controlled, law_table, start_agents, urgently
+from linux.hftrac_network import FRAME, INTERVAL, MEGA, TELLER, Case, built, paths, scenario
 
 from netctrl.export.agent_law import LinkRateTable
 from netctrl.fluid.routing import nominal_network, routing
@@ -44,7 +44,7 @@ WARM_UP = 3.0
 """Left out; agents find each other's clocks in it [s]."""
 HANDLE, LEAF = 1 << 16, 2 << 16
 UDP_PORT, TCP_PORT = 9000, 9001
-AHEAD = 1.0
+AHEAD = 2.0
 """From the agents' start to the first packet [s]."""
 AFTER = 0.5
 LOOKS = 1
@@ -93,8 +93,13 @@ def measured(
     found = figures(case, asked, network, seen, begin + asked.warmup, begin + asked.duration)
     if tcp is not None:
         found |= of_tcp(tcp, begin + asked.warmup, begin + asked.duration)
-    late = max(each.latest_s for each in sent[1::2])  # those that count
-    found |= {"sender_late_ms": 1e3 * late, "refused": float(sum(each.dropped for each in sent)), "load": load}
+    early, late = (1e3 * max(each.latest_s for each in part) for part in (sent[::2], sent[1::2]))
+    found |= {
+        "warm_up_late_ms": early,
+        "sender_late_ms": late,
+        "refused": float(sum(each.dropped for each in sent)),
+        "load": load,
+    }
     return found | {f"agent_{name}": float(max(each[name] for each in counted)) for name in (counted or [{}])[0]}
 
 

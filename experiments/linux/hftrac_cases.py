@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
-from hftrac_network import WAYS, Case, scenario
+from linux.hftrac_network import WAYS, Case, scenario
 
 import netctrl
 from netctrl.model.network_result import NetworkResult, estimate

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-from hftrac_bed import WARM_UP
-from hftrac_cases import FIGURES, cases, foreseen_rows, interval
-from hftrac_network import INTERVAL, SLOWER, WAYS, Case
-from hftrac_runs import KEY, NAME, RESULTS, ROOT, kept
+from linux.hftrac_bed import WARM_UP
+from linux.hftrac_cases import FIGURES, cases, foreseen_rows, interval
+from linux.hftrac_network import INTERVAL, SLOWER, WAYS, Case
+from linux.hftrac_study import KEY, NAME, RESULTS, ROOT, kept
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
