@@ -36,7 +36,7 @@ REPEATS = tuple(range(5))
 AT_ONCE = 2
 """Testbeds, which take a third of a core each."""
 TRIES = 3
-MOST_LATE = 1.0
+MOST_LATE = 0.5
 """Of an interval: a source that was later, sometimes, was kept from its work."""
 MOST_LATE_BEFORE = 3.0
 """The same of what doesn't count: a host whose buffer is infinite works long on what came at once."""
