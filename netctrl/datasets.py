@@ -28,7 +28,7 @@ __all__ = [
 _INSTALLED = Path(__file__).parent / "data"  # where the wheel carries the repository's data/
 _CHECKOUT = Path(__file__).parent.parent / "data"
 
-PAPERS = ("arc", "hftrac", "connet", "mpcc")
+PAPERS = ("arc", "hftrac", "connet", "mpcc", "linux")
 
 
 class Claim(NamedTuple):

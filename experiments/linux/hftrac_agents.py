@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,17 @@ from netctrl.linux.testbed import Testbed
 from netctrl.model.hftrac import Architecture
 from netctrl.model.network import Network
 
-__all__ = ["AGENTS", "BURST", "URGENT", "configs", "controlled", "law_table", "start_agents", "urgently"]
+__all__ = [
+    "AGENTS",
+    "BURST",
+    "URGENT",
+    "configs",
+    "controlled",
+    "law_table",
+    "start_agents",
+    "urge_children",
+    "urgently",
+]
 
 AGENTS = ("god", "coordinated", "centralized", "myopic")
 """Ways with agents."""
@@ -131,7 +142,7 @@ def _agent(config: AgentConfig, seconds: float) -> dict[str, float]:
     gc.collect()
     gc.freeze()
     with KernelLinks(config) as links, AgentSockets(config) as sockets:
-        return counted(urgently(run_agent, made, links, sockets, AgentLog(), duration_s=seconds))
+        return counted(run_agent(made, links, sockets, AgentLog(), duration_s=seconds))
 
 
 class _Everywhere:
@@ -168,7 +179,7 @@ def _all_seeing(bed: Testbed, config: AgentConfig, seconds: float) -> dict[str, 
                 own = msgspec.structs.replace(config, links=tuple(links))
                 parts.append((held.enter_context(KernelLinks(own)), len(links)))
         sockets = held.enter_context(AgentSockets(config))
-        return counted(urgently(run_agent, made, _Everywhere(parts), sockets, AgentLog(), duration_s=seconds))
+        return counted(run_agent(made, _Everywhere(parts), sockets, AgentLog(), duration_s=seconds))
 
 
 def urgently(act: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -181,6 +192,13 @@ def urgently(act: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return act(*args, **options)
     finally:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def urge_children() -> None:
+    """The same for all children of this thread."""
+    for child in Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text(encoding="ascii").split():
+        with suppress(PermissionError, ProcessLookupError):
+            os.sched_setscheduler(int(child), os.SCHED_RR, os.sched_param(URGENT))
 
 
 def counted(outcome: Outcome) -> dict[str, float]:

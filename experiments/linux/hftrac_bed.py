@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -13,7 +12,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from linux.hftrac_agents import AGENTS, BURST, URGENT, configs, controlled, law_table, start_agents, urgently
+from linux.hftrac_agents import (
+    AGENTS,
+    BURST,
+    URGENT,
+    configs,
+    controlled,
+    law_table,
+    start_agents,
+    urge_children,
+    urgently,
+)
 from linux.hftrac_network import FRAME, INTERVAL, MEGA, TELLER, Case, built, paths, scenario
 
 from netctrl.export.agent_law import LinkRateTable
@@ -47,6 +56,8 @@ UDP_PORT, TCP_PORT = 9000, 9001
 AHEAD = 2.0
 """From the agents' start to the first packet [s]."""
 AFTER = 0.5
+BEFORE = 0.3
+"""From when children are urgent to the first packet [s]."""
 LOOKS = 1
 """At queues, an interval."""
 LOOK_AT_TCP_S = 0.05
@@ -162,12 +173,12 @@ def traffic(
     with bed.inside(network.demands[0].target):
         held.enter_context(open_udp_sink(UDP_PORT))  # never read: queues count what arrives
     with_tcp = asked.name == "linux-hftrac-13"
-    sending = [bed.start("H2", urgently, send_udp, sources["p2"], begin)]
+    sending = [bed.start("H2", send_udp, sources["p2"], begin)]
     if not with_tcp:
-        sending.append(bed.start("H1", urgently, send_udp, sources["p1"], begin))
+        sending.append(bed.start("H1", send_udp, sources["p1"], begin))
+    time.sleep(max(begin - BEFORE - time.monotonic(), 0.0))
+    urge_children()  # not before: what they prepare is heavy, and would keep another testbed's from their work
     transfer = tcp(held, bed, asked, network, begin) if with_tcp else None
-    for child in Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split():
-        os.sched_setscheduler(int(child), os.SCHED_RR, os.sched_param(URGENT))  # the delay line among them
     seen = urgently(looks, bed, network, begin, end)
     sent = [each for job in sending for each in job.result(30.0)]
     return seen, sent, None if transfer is None else transfer.result(60.0)
@@ -183,7 +194,8 @@ def tcp(held: ExitStack, bed: Testbed, asked: NetworkScenario, network: Network,
     address = bed.path(paths(network)["p1"][0][0])
     bed.start(target, absorb_tcp, listener, begin + asked.duration + 30.0, 1)
     time.sleep(max(begin - time.monotonic(), 0.0))
-    return bed.start("H1", send_tcp, address, TCP_PORT, asked.duration, congestion="cubic", every_s=LOOK_AT_TCP_S)
+    options = {"congestion": "cubic", "every_s": LOOK_AT_TCP_S}
+    return bed.start("H1", urgently, send_tcp, address, TCP_PORT, asked.duration, **options)
 
 
 def looks(bed: Testbed, network: Network, begin: float, end: float) -> Seen:
