@@ -15,7 +15,6 @@ import numpy as np
 from linux.hftrac_agents import (
     AGENTS,
     BURST,
-    URGENT,
     configs,
     controlled,
     law_table,
