@@ -115,7 +115,7 @@ def measured(
 
 def prepared(case: Case) -> LinkRateTable:
     """The law of a case with agents, which is designed once."""
-    return law_table(case.figure, case.x, case.way, case.value)  # ty: ignore[invalid-argument-type]
+    return law_table(case.figure, case.x, case.way, case.value)
 
 
 def shape(bed: Testbed, link: str, rate: float) -> None:

@@ -102,8 +102,8 @@ def keep(rows: list[dict[str, Any]]) -> None:
         "kernel": platform.release(),
         "cores": os.cpu_count(),
         "load": {"least": float(data.load.min()), "mean": float(data.load.mean()), "most": float(data.load.max())},
-        "runs": {figure: int(count) for figure, count in data.groupby("figure").size().items()},
-        "disturbed": {figure: int(count) for figure, count in data.groupby("figure").disturbed.sum().items()},
+        "runs": data.groupby("figure").size().to_dict(),
+        "disturbed": data.groupby("figure").disturbed.sum().to_dict(),
         "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "numba")),
     }
     write_atomically(RESULTS / f"{NAME}.csv", data.to_csv(index=False, float_format="%.6g").encode())
