@@ -8,9 +8,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
-from linux.hftrac_network import WAYS, Case, scenario
+from linux.hftrac_network import FRAME, WAYS, Case, scenario
 
 import netctrl
+from netctrl.model.network import Link
 from netctrl.model.network_result import NetworkResult, estimate
 from netctrl.units import BITS_PER_BYTE
 
@@ -79,12 +80,20 @@ def tuned(utilization: float, way: str) -> float:
     return min(FACTORS if way == "static" else MUS, key=price)
 
 
-def foreseen(case: Case, seconds: float, warm_up: float, runs: int, first_run: int = 0) -> NetworkResult:
-    """The fluid's, with the kernel's very demands."""
+def foreseen(
+    case: Case, seconds: float, warm_up: float, runs: int, first_run: int = 0, *, whole: bool = False
+) -> NetworkResult:
+    """The fluid's, with the kernel's very demands; with `whole` its buffers are rounded down to whole frames."""
     asked = scenario(case, seconds, warm_up)
-    if case.way == "static":
-        asked = msgspec.structs.replace(asked, policy=msgspec.structs.replace(asked.policy, factor=case.value))
+    if whole:
+        links = (each if each.buffer is None else _whole(each) for each in asked.network.links)
+        network = msgspec.structs.replace(asked.network, links=tuple(links))
+        asked = msgspec.structs.replace(asked, network=network)
     return netctrl.simulate_network(asked, netctrl.scenario_law(asked), runs=runs, first_run=first_run, watch=False)
+
+
+def _whole(link: Link) -> Link:
+    return msgspec.structs.replace(link, buffer=float((link.buffer or 0.0) // FRAME * FRAME))
 
 
 def foreseen_rows(case: Case, seconds: float, warm_up: float, runs: int) -> pd.DataFrame:
