@@ -31,7 +31,7 @@ def main(*, full: bool = False) -> Outcome:
         verdict = "reached" if mean + half <= ASKED else "reached in the mean" if mean <= ASKED else "not reached"
         lines.append(
             f"mu = {mu:g}: coordinated loses {mean:.2f} ± {half:.2f} of FIFO's (asked: {ASKED:g} at most, {verdict}), "
-            f"{fluid:.2f} in the fluid; order {orders[0]}, in the fluid {orders[1]}."
+            f"{fluid:.2f} in the fluid;\norder {orders[0]}, in the fluid {orders[1]}."
         )
     fifo = of(table, at(table, "fifo", LOAD)).iloc[0]
     computed["hftrac-6a-fifo"] = float(fifo.loss / fifo.fluid_loss)
@@ -58,7 +58,7 @@ def furthest(table: pd.DataFrame) -> float:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(12.0, 5.8), layout="constrained")
+    figure = Figure(figsize=(12.0, 6.2), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes, prefix, title in zip(panels, ("", "fluid_"), ("kernel", "fluid, same demands"), strict=True):
         for way in WAYS:
