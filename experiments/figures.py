@@ -76,6 +76,10 @@ FIGURES = (
     "linux/connet_fig10",
     "linux/connet_fig11",
     "linux/connet_fig13",
+    "linux/hftrac_fig06",
+    "linux/hftrac_fig07",
+    "linux/hftrac_fig10",
+    "linux/hftrac_fig13",
 )
 IN_NS3 = ("connet/ns3", "mpcc/ns3")
 """Left out where there is no ns-3: a simulator isn't beside itself."""

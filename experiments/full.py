@@ -18,12 +18,12 @@ from types import ModuleType
 from arc.traffic import STUDIES, Study, keep, kept, under
 from hftrac import fig13, fig15, fig16
 from hftrac.packet_study import PacketStudy, make, missing
-from linux import connet_study
+from linux import connet_study, hftrac_study
 from pacing import bottleneck
 from packets import FASTER, run_ns3
 
 PACKET_STUDIES = {each.STUDY.name: each.STUDY for each in (fig13, fig15, fig16)}
-KERNEL_STUDIES = {each.NAME: each for each in (connet_study,)}
+KERNEL_STUDIES = {each.NAME: each for each in (connet_study, hftrac_study)}
 
 
 def main(argv: list[str]) -> int:

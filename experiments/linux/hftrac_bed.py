@@ -1,0 +1,261 @@
+"""One run of HFTraC's testbed in the kernel: queues, sources, agents, and what was lost and waited meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from linux.hftrac_agents import (
+    AGENTS,
+    BURST,
+    configs,
+    controlled,
+    law_table,
+    start_agents,
+    urge_children,
+    urgently,
+)
+from linux.hftrac_network import FRAME, INTERVAL, MEGA, TELLER, Case, built, paths, scenario
+
+from netctrl.export.agent_law import LinkRateTable
+from netctrl.fluid.routing import nominal_network, routing
+from netctrl.linux.child import Job
+from netctrl.linux.netlink import ROOT, RouteSocket, classid
+from netctrl.linux.qdisc import FifoOptions, HtbClassOptions, HtbOptions
+from netctrl.linux.schedules import series_times
+from netctrl.linux.testbed import Testbed
+from netctrl.linux.traffic import (
+    Sent,
+    TcpRun,
+    UdpSource,
+    absorb_tcp,
+    open_tcp_sink,
+    open_udp_sink,
+    send_tcp,
+    send_udp,
+)
+from netctrl.model.network import Network
+from netctrl.model.network_scenario import NetworkScenario
+from netctrl.sim.demands import DemandSource, run_seeds
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["WARM_UP", "measured", "prepared"]
+
+WARM_UP = 3.0
+"""Left out; agents find each other's clocks in it [s]."""
+HANDLE, LEAF = 1 << 16, 2 << 16
+UDP_PORT, TCP_PORT = 9000, 9001
+AHEAD = 2.0
+"""From the agents' start to the first packet [s]."""
+AFTER = 0.5
+BEFORE = 0.3
+"""From when children are urgent to the first packet [s]."""
+LOOKS = 1
+"""At queues, an interval."""
+LOOK_AT_TCP_S = 0.05
+TURNS = 4
+"""Packets by whose turns a demand is split."""
+
+
+class Seen(NamedTuple):
+    """Counters of the links, looked at again and again."""
+
+    times_s: np.ndarray
+    """(n,) CLOCK_MONOTONIC"""
+    values: np.ndarray
+    """(n, L, 3) bytes that left, bytes that wait, packets dropped"""
+
+
+def measured(
+    case: Case, run: int, seconds: float, *, warm_up: float = WARM_UP, programs: bool = False
+) -> dict[str, float]:
+    """A case with the traffic of a run: run r is the same whatever the way, and as the simulator's."""
+    asked = scenario(case, seconds, warm_up)
+    network = nominal_network(asked)
+    nominal = dict(zip((link.id for link in network.links), routing(network).load, strict=True))
+    load = os.getloadavg()[0]
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="netctrl-")))
+        bed = held.enter_context(Testbed(built(network)))
+        for link in network.links:
+            rate = link.capacity if case.way != "static" else min(case.value * nominal[link.id], link.capacity)
+            shape(bed, link.id, rate)
+        words = word_ways(bed, network)
+        ended = None
+        whole = AHEAD + asked.duration + AFTER
+        if case.way in AGENTS:
+            key = folder / "key"
+            key.write_bytes(os.urandom(32))
+            key.chmod(0o600)
+            table = prepared(case)
+            wanted = configs(case, network, controlled(bed, network, nominal), table, words, key)
+            ended = start_agents(bed, wanted, whole, programs=folder if programs else None)
+        begin = time.monotonic() + AHEAD
+        seen, sent, tcp = traffic(held, bed, asked, network, run, begin)
+        counted = [] if ended is None else ended()
+    found = figures(case, asked, network, seen, begin + asked.warmup, begin + asked.duration)
+    if tcp is not None:
+        found |= of_tcp(tcp, begin + asked.warmup, begin + asked.duration)
+    early, late = (1e3 * max(each.latest_s for each in part) for part in (sent[::2], sent[1::2]))
+    found |= {
+        "warm_up_late_ms": early,
+        "sender_late_ms": late,
+        "refused": float(sum(each.dropped for each in sent)),
+        "load": load,
+    }
+    return found | {f"agent_{name}": float(max(each[name] for each in counted)) for name in (counted or [{}])[0]}
+
+
+def prepared(case: Case) -> LinkRateTable:
+    """The law of a case with agents, which is designed once."""
+    return law_table(case.figure, case.x, case.way, case.value)
+
+
+def shape(bed: Testbed, link: str, rate: float) -> None:
+    """An HTB with one class in the place of the testbed's token bucket filter, which is full after each change."""
+    wire, index, leaf = bed.wire(link), bed.index(link), classid(HANDLE, 1)
+    with bed.route_socket(wire.link.source) as route:
+        route.delete_qdisc(index, ROOT, HANDLE)
+        route.add_qdisc(index, ROOT, HANDLE, "htb", HtbOptions(1).encode())
+        route.add_class(index, HANDLE, leaf, "htb", HtbClassOptions.wanted(rate, BURST).encode())
+        route.add_qdisc(index, leaf, LEAF, "bfifo", FifoOptions(wire.limit_bytes).encode())
+
+
+def word_ways(bed: Testbed, network: Network) -> dict[str, str]:
+    """An address a node that all others reach past the controlled links: words never wait in their queues."""
+    nodes = dict.fromkeys(node for link in network.links for node in (link.source, link.target))
+    addresses = {node: bed.path([f"{node}.from"]) for node in nodes} | {TELLER: bed.address(TELLER)}
+    for node in nodes:
+        wire, lines = bed.wire(f"{node}.to"), []
+        for other, address in addresses.items():
+            if other != node:
+                lines.append(f"route replace {address}/32 via {wire.next_hop} dev {wire.interface}\n")
+        program(bed, node, ["ip", "-batch", "-"], "".join(lines))
+    return addresses
+
+
+def program(bed: Testbed, node: str, argv: list[str], text: str = "") -> None:
+    """One of iproute2's, at a node."""
+    with bed.inside(node):
+        subprocess.run(argv, input=text, text=True, check=True, capture_output=True, timeout=30.0)
+
+
+def udp_sources(bed: Testbed, asked: NetworkScenario, network: Network, run: int) -> dict[str, list[UdpSource]]:
+    """By demand: for each of its ways one source of what is left out and one of what counts, which tell each how late
+    they were."""
+    rates = DemandSource(asked, network, run_seeds(asked.seed, range(run, run + 1))).draw(asked.steps)[:, :, 0]
+    begins, found = asked.interval * np.arange(asked.steps), {}
+    for number, demand in enumerate(network.demands):
+        packets = series_times(begins, rates[:, number], FRAME, asked.duration)
+        turn, first, sources = np.arange(len(packets)) % TURNS, 0, []
+        for links, share in paths(network)[demand.id]:
+            mine, address = packets[(turn >= first) & (turn < first + share)], bed.path(links)
+            first += share
+            for part in (mine[mine < asked.warmup], mine[mine >= asked.warmup]):
+                sources.append(UdpSource(address, UDP_PORT, part, FRAME))
+        found[demand.id] = sources
+    return found
+
+
+def traffic(
+    held: ExitStack, bed: Testbed, asked: NetworkScenario, network: Network, run: int, begin: float
+) -> tuple[Seen, list[Sent], TcpRun | None]:
+    """Send all, and look at queues until it is over. In Fig. 13 the first demand is TCP."""
+    sources, end = udp_sources(bed, asked, network, run), begin + asked.duration
+    with bed.inside(network.demands[0].target):
+        held.enter_context(open_udp_sink(UDP_PORT))  # never read: queues count what arrives
+    with_tcp = asked.name == "linux-hftrac-13"
+    sending = [bed.start("H2", send_udp, sources["p2"], begin)]
+    if not with_tcp:
+        sending.append(bed.start("H1", send_udp, sources["p1"], begin))
+    time.sleep(max(begin - BEFORE - time.monotonic(), 0.0))
+    urge_children()  # not before: what they prepare is heavy, and would keep another testbed's from their work
+    transfer = tcp(held, bed, asked, network, begin) if with_tcp else None
+    seen = urgently(looks, bed, network, begin, end)
+    sent = [each for job in sending for each in job.result(30.0)]
+    return seen, sent, None if transfer is None else transfer.result(60.0)
+
+
+def tcp(held: ExitStack, bed: Testbed, asked: NetworkScenario, network: Network, begin: float) -> Job:
+    """One flow of TCP Cubic over the first demand's way, from the beginning on."""
+    target = network.demands[0].target
+    with bed.inside(target):
+        listener = held.enter_context(open_tcp_sink(TCP_PORT))
+    # whole segments of several frames would be one packet to an HTB
+    program(bed, "H1", ["ip", "link", "set", "dev", bed.interface("e1"), "gso_max_segs", "1"])
+    address = bed.path(paths(network)["p1"][0][0])
+    bed.start(target, absorb_tcp, listener, begin + asked.duration + 30.0, 1)
+    time.sleep(max(begin - time.monotonic(), 0.0))
+    options = {"congestion": "cubic", "every_s": LOOK_AT_TCP_S}
+    return bed.start("H1", urgently, send_tcp, address, TCP_PORT, asked.duration, **options)
+
+
+def looks(bed: Testbed, network: Network, begin: float, end: float) -> Seen:
+    """At all links' queues, once an interval."""
+    nodes: dict[str, dict[int, int]] = {}
+    for number, link in enumerate(network.links):
+        nodes.setdefault(link.source, {})[bed.index(link.id)] = number
+    times: list[float] = []
+    rows: list[np.ndarray] = []
+    with ExitStack() as held:
+        routes: Mapping[str, RouteSocket] = {node: held.enter_context(bed.route_socket(node)) for node in nodes}
+        step = INTERVAL / LOOKS
+        for number in range(int((end - begin) / step + 1e-9) + 1):
+            left = begin + number * step - time.monotonic()
+            if left > 0.0:
+                time.sleep(left)
+            elif left < -step and number % (LOOKS * 10):
+                continue
+            values = np.zeros((len(network.links), 3))
+            times.append(time.monotonic())
+            for node, of in nodes.items():
+                for queue in routes[node].qdiscs():
+                    if queue.index in of and queue.parent == ROOT:
+                        c = queue.counters
+                        values[of[queue.index]] = c.bytes, c.backlog_bytes, c.drops
+            rows.append(values)
+    return Seen(np.array(times), np.array(rows))
+
+
+def figures(
+    case: Case, asked: NetworkScenario, network: Network, seen: Seen, begin: float, end: float
+) -> dict[str, float]:
+    """Of what counts: loss of what came into the hosts' links, mean queue of a link, rate that arrived."""
+    counted = (seen.times_s >= begin) & (seen.times_s <= end)
+    values, seconds = seen.values[counted], float(np.ptp(seen.times_s[counted]))
+    change = values[-1] - values[0]
+    lost = FRAME * change[:, 2]
+    ids = [link.id for link in network.links]
+    entry = [ids.index(name) for name in ("e1", "e2")]
+    exits = [ids.index("s3d")] if "s3d" in ids else [ids.index(name) for name in ("s13", "s23")]
+    came = float((change[entry, 0] + change[entry, 1] + lost[entry]).sum())
+    # weights: looks that came late stand for a longer time
+    step = np.gradient(seen.times_s[counted])
+    queue = (values[:, :, 1] * step[:, None]).sum(axis=0) / step.sum()
+    return {
+        "loss": 100.0 * float(lost.sum()) / came,
+        "queue_kbit": float(queue.mean()) * BITS_PER_BYTE / 1e3,
+        "offered_mbit": came * BITS_PER_BYTE / seconds / MEGA,
+        "arrived_mbit": float(change[exits, 0].sum()) * BITS_PER_BYTE / seconds / MEGA,
+        "looks": float(counted.sum()),
+        **{f"lost_{name}": 100.0 * float(each) / came for name, each in zip(ids, lost, strict=True)},
+        **{f"queue_{name}": float(each) * BITS_PER_BYTE / 1e3 for name, each in zip(ids, queue, strict=True)},
+    }
+
+
+def of_tcp(run: TcpRun, begin: float, end: float) -> dict[str, float]:
+    """Goodput of what was acknowledged [Mbit/s] and the kernel's smoothed round trip [ms]."""
+    arrived = np.interp([begin, end], run.times_s, run.column("arrived_bytes"))
+    counted = (run.times_s >= begin) & (run.times_s <= end)
+    return {
+        "goodput": float(np.diff(arrived)[0]) * BITS_PER_BYTE / (end - begin) / MEGA,
+        "round_trip_ms": 1e3 * float(run.column("rtt_s")[counted].mean()),
+        "sent_again": float(run.infos[-1].total_retrans),
+    }
