@@ -36,7 +36,7 @@ class Figure(NamedTuple):
 FIGURES = {
     "6a": Figure((0.95,), WAYS, 24.0),
     "7": Figure((0.85, 0.95), WAYS, 16.0),
-    "10": Figure((1.1, 1.2), WAYS[:4], 16.0),
+    "10": Figure((1.1, 1.2), WAYS, 16.0),
     "13": Figure((15.0, 25.0), WAYS, 16.0),
 }
 SWEPT = (0.01, 0.1)

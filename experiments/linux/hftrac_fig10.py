@@ -19,7 +19,7 @@ def main(*, full: bool = False) -> Outcome:
     for scale in FIGURES["10"].x:
         ratios = over_fifo(data, table, scale)
         lines.append(f"{scale:g} times what is believed: {said(ratios)}")
-        for way in ("god", "coordinated"):
+        for way in ("god", "centralized", "coordinated", "myopic"):
             computed[f"hftrac-10-{way}-{scale:g}"] = ratios[way][0]
             computed[f"hftrac-10-{way}-{scale:g}-half"] = ratios[way][1]
     right = means(every[(every.figure == "7") & (every.x == BELIEVED)]).assign(x=1.0)  # the same, as believed
