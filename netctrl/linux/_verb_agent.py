@@ -66,7 +66,7 @@ def _run(config: AgentConfig, seconds: float | None, dry_run: bool, log: str | N
 
 
 def _shown(config: AgentConfig) -> str:
-    rows = [("interval", format_quantity(config.interval_s, "s")), ("law", type(config.law).__name__)]
+    rows = [("interval", format_quantity(config.interval_s, "s")), ("law", str(type(config.law).__struct_config__.tag))]
     for link in config.links:
         limits = f"{format_quantity(link.least_rate, 'bit/s')} to {format_quantity(link.greatest_rate, 'bit/s')}"
         rows.append((f"link {link.id}", f"{link.kind} {link.handle} at {link.parent} of {link.interface}, {limits}"))
