@@ -523,8 +523,8 @@ def send(address: str, rate: float, seconds: float) -> None:
 class Together:
     """Agents as programs in a testbed of three switches in a row, with traffic over their links, and what they say."""
 
-    def __init__(self, bed: Testbed, folder: Path, **architecture: object) -> None:
-        self.bed, self.folder = bed, folder
+    def __init__(self, bed: Testbed, folder: Path, sockets: Path, **architecture: object) -> None:
+        self.bed, self.folder, self.sockets = bed, folder, sockets
         design = netctrl.hftrac(bed.network, 0.02, mu=0.1, **architecture)
         law = link_rate_table(design, netctrl.network_model(bed.network, 0.02), reference=1.05)
         self.links = dict(zip(SWITCHES, law.links, strict=True))
@@ -536,7 +536,7 @@ class Together:
         made = agent_configs(law, 0.02, places, controller=controller, key_file=key_file(folder), silence=25)
         self.configs = made
         for name, each in made.items():
-            msgspec.structs.replace(each, metrics_socket=str(folder / f"{name}.s")).save(folder / name)
+            msgspec.structs.replace(each, metrics_socket=str(self.sockets / name)).save(folder / name)
         self.running = {name: self.begin(name) for name in made}
         bed.start("S1", send, bed.address("H"), 5e6, 60.0)
 
@@ -560,7 +560,7 @@ class Together:
 
     def value(self, name: str, metric: str) -> float:
         """Sum of a metric's samples."""
-        lines = asked(self.folder / f"{name}.s").splitlines()
+        lines = asked(self.sockets / name).splitlines()
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"netctrl_{metric}"))
 
     def at_work(self, name: str) -> bool:
@@ -590,10 +590,10 @@ def switches() -> Iterator[Testbed]:
 
 
 @kernel
-def test_three_switches_control_their_links_together(switches: Testbed, tmp_path) -> None:
+def test_three_switches_control_their_links_together(switches: Testbed, tmp_path, place: Path) -> None:
     """Coordinated agents, with messages over the links that they control; then one is killed, its address floods the
     others, and it comes back."""
-    together = Together(switches, tmp_path, architecture="coordinated", horizon=12)
+    together = Together(switches, tmp_path, place.parent, architecture="coordinated", horizon=12)
     for name in SWITCHES:
         eventually(lambda name=name: together.at_work(name))
         eventually(lambda name=name: together.value(name, "agent_rate_changes_total") >= 10)
@@ -617,8 +617,8 @@ def test_three_switches_control_their_links_together(switches: Testbed, tmp_path
 
 
 @kernel
-def test_without_the_central_controller_switches_fall_back_and_say_so(switches: Testbed, tmp_path) -> None:
-    together = Together(switches, tmp_path, architecture="centralized", information_delay=2)
+def test_without_the_central_controller_switches_fall_back_and_say_so(switches: Testbed, tmp_path, place: Path) -> None:
+    together = Together(switches, tmp_path, place.parent, architecture="centralized", information_delay=2)
     for name in SWITCHES:
         eventually(lambda name=name: together.at_work(name))
         eventually(lambda name=name: together.value(name, "agent_fallback ") == 0)

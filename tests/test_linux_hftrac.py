@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from linux_support import kernel
 
+from netctrl.errors import NetctrlError
 from netctrl.export.agent import AgentConfig
 from netctrl.fluid.routing import nominal_network, routing
 
@@ -122,18 +123,29 @@ def check(found: dict[str, float]) -> None:
 
 @pytest.fixture
 def brief(hftrac, monkeypatch):
-    monkeypatch.setattr(hftrac.bed, "AHEAD", 0.6)
+    monkeypatch.setattr(hftrac.bed, "AHEAD", 1.5)
     return hftrac
+
+
+def measured(brief, *arguments, **settings) -> dict[str, float]:
+    """Again, where the machine's other work left no time to look at queues."""
+    for left in (2, 1, 0):
+        try:
+            return brief.bed.measured(*arguments, **settings)
+        except NetctrlError as error:
+            if not left or "too busy" not in str(error):
+                raise
+    raise AssertionError
 
 
 @kernel
 def test_coordinated_agents_as_programs_of_the_command_line(brief) -> None:
-    check(brief.bed.measured(case(brief, "7", "coordinated"), 0, 1.0, warm_up=1.0, programs=True))
+    check(measured(brief, case(brief, "7", "coordinated"), 0, 1.0, warm_up=1.0, programs=True))
 
 
 @kernel
 def test_one_agent_sees_and_sets_links_of_all_namespaces(brief) -> None:
-    found = brief.bed.measured(case(brief, "6a", "god"), 0, 1.0, warm_up=0.4)
+    found = measured(brief, case(brief, "6a", "god"), 0, 1.0, warm_up=0.4)
     check(found)
     assert found["agent_steps"] > 5
     assert found["agent_changes"] > 5
@@ -141,7 +153,7 @@ def test_one_agent_sees_and_sets_links_of_all_namespaces(brief) -> None:
 
 @kernel
 def test_a_central_controller_beside_tcp(brief) -> None:
-    found = brief.bed.measured(case(brief, "13", "centralized", 25.0), 0, 1.0, warm_up=1.0)
+    found = measured(brief, case(brief, "13", "centralized", 25.0), 0, 1.0, warm_up=1.0)
     check(found)
     assert found["agent_received"] > 5
     assert 0.1 < found["goodput"] < 8.0

@@ -24,6 +24,7 @@ from linux.hftrac_agents import (
 )
 from linux.hftrac_network import FRAME, INTERVAL, MEGA, TELLER, Case, built, paths, scenario
 
+from netctrl.errors import NetctrlError
 from netctrl.export.agent_law import LinkRateTable
 from netctrl.fluid.routing import nominal_network, routing
 from netctrl.linux.child import Job
@@ -88,6 +89,7 @@ def measured(
             rate = link.capacity if case.way != "static" else min(case.value * nominal[link.id], link.capacity)
             shape(bed, link.id, rate)
         words = word_ways(bed, network)
+        sources = udp_sources(bed, asked, network, run)  # before time counts: the first compiles
         ended = None
         whole = AHEAD + asked.duration + AFTER
         if case.way in AGENTS:
@@ -98,7 +100,7 @@ def measured(
             wanted = configs(case, network, controlled(bed, network, nominal), table, words, key)
             ended = start_agents(bed, wanted, whole, programs=folder if programs else None)
         begin = time.monotonic() + AHEAD
-        seen, sent, tcp = traffic(held, bed, asked, network, run, begin)
+        seen, sent, tcp = traffic(held, bed, asked, network, sources, begin)
         counted = [] if ended is None else ended()
     found = figures(case, asked, network, seen, begin + asked.warmup, begin + asked.duration)
     if tcp is not None:
@@ -165,10 +167,15 @@ def udp_sources(bed: Testbed, asked: NetworkScenario, network: Network, run: int
 
 
 def traffic(
-    held: ExitStack, bed: Testbed, asked: NetworkScenario, network: Network, run: int, begin: float
+    held: ExitStack,
+    bed: Testbed,
+    asked: NetworkScenario,
+    network: Network,
+    sources: dict[str, list[UdpSource]],
+    begin: float,
 ) -> tuple[Seen, list[Sent], TcpRun | None]:
     """Send all, and look at queues until it is over. In Fig. 13 the first demand is TCP."""
-    sources, end = udp_sources(bed, asked, network, run), begin + asked.duration
+    end = begin + asked.duration
     with bed.inside(network.demands[0].target):
         held.enter_context(open_udp_sink(UDP_PORT))  # never read: queues count what arrives
     with_tcp = asked.name == "linux-hftrac-13"
@@ -229,6 +236,8 @@ def figures(
 ) -> dict[str, float]:
     """Of what counts: loss of what came into the hosts' links, mean queue of a link, rate that arrived."""
     counted = (seen.times_s >= begin) & (seen.times_s <= end)
+    if counted.sum() < 2:
+        raise NetctrlError("the machine was too busy to look at the queues while it counted: run it again")
     values, seconds = seen.values[counted], float(np.ptp(seen.times_s[counted]))
     change = values[-1] - values[0]
     lost = FRAME * change[:, 2]
