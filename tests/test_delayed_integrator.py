@@ -41,8 +41,8 @@ def radius(system: StateSpace) -> float:
 def test_poles_and_disc_margin_are_those_of_the_matrices(share, tau, predicts):
     k = share if predicts else share * gain_limit(tau)
     found, system = integrator_margins(k, tau, predicts=predicts), loop(k, tau, predicts)
-    # With tau defective poles at zero, eigvals moves these by eps^(1/tau), up to 0.05, and a pole z by some eps/|z|^tau:
-    # 1e-8 at 0.25, but 1e-5 at 0.1.
+    # Where tau poles are zero, eigvals moves these by eps^(1/tau), up to 0.05, and a pole z by some eps/|z|^tau, which
+    # is 1e-8 at 0.25, but 1e-5 at 0.1.
     assert max(found.spectral_radius, 0.25) == pytest.approx(max(radius(system), 0.25), abs=1e-7)
     assert found.disc_alpha == pytest.approx(disc_margin(system).alpha, rel=1e-5)
 
