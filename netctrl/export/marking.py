@@ -6,9 +6,10 @@ import os
 from typing import Literal
 
 from netctrl.errors import InvalidValue
-from netctrl.export.tc_queue import ETHERNET_HEADER, HANDLE, checked_interface
+from netctrl.export.tc_queue import HANDLE, checked_interface
 from netctrl.model.gain import ArcLaw
 from netctrl.model.quantity import number, settle
+from netctrl.model.queueing import ETHERNET_HEADER
 from netctrl.model.record_file import FileRecord, read_record
 
 __all__ = ["MarkingConfig", "read_marking_config"]

@@ -12,12 +12,19 @@ from typing import Literal, NamedTuple
 
 from netctrl.errors import InvalidValue, checked_number, checked_whole
 from netctrl.export.quantize import Figure, nearest
-from netctrl.model.queueing import HtbClass, InterfaceQueue, QueuePlan, TokenBucket, interface_name
+from netctrl.model.queueing import (
+    ETHERNET_HEADER,
+    HTB_QUANTUM,
+    HtbClass,
+    InterfaceQueue,
+    QueuePlan,
+    TokenBucket,
+    interface_name,
+)
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
     "AS_DESIGNED",
-    "ETHERNET_HEADER",
     "HANDLE",
     "Framing",
     "Shaper",
@@ -33,8 +40,6 @@ __all__ = [
     "token_bucket",
 ]
 
-ETHERNET_HEADER = 14
-"""Bytes that the kernel counts beside an IP packet."""
 HANDLE = "7c01:"
 """Of the queues that netctrl makes, as `netctrl.linux` does."""
 
@@ -43,7 +48,6 @@ Shaper = Literal["htb", "tbf"]
 full again."""
 
 _TICK_S = 64e-9
-HTB_QUANTUM = 1514  # byte; one class never takes turns, and the kernel warns of what it would choose
 _RATE_BOUND, _BURST_BOUND = 1e-3, 0.1
 _MOST_SIZE = 2**32 - 1
 _FULL_FRAME = 1500.0 + ETHERNET_HEADER

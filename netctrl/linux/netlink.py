@@ -30,7 +30,8 @@ from netctrl.linux.answers import (
     read_qdisc,
 )
 from netctrl.linux.attributes import attribute, attributes, nested
-from netctrl.linux.qdisc import HTB_QUANTUM, HtbClassOptions, TbfOptions, rate_bytes
+from netctrl.linux.qdisc import HtbClassOptions, TbfOptions, rate_bytes
+from netctrl.model.queueing import HTB_QUANTUM
 
 __all__ = [
     "INGRESS",

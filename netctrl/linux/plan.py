@@ -10,9 +10,9 @@ from pathlib import Path
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.netlink import Link, RouteSocket, handle_text
 from netctrl.linux.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, egress, saved, shown, wanted_objects
-from netctrl.linux.qdisc import ETHERNET_HEADER, HtbClassOptions, TbfOptions
+from netctrl.linux.qdisc import HtbClassOptions, TbfOptions
 from netctrl.linux.record import Entry
-from netctrl.model.queueing import Fifo, InterfaceQueue, QueuePlan, TokenBucket
+from netctrl.model.queueing import ETHERNET_HEADER, Fifo, InterfaceQueue, QueuePlan, TokenBucket
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = ["Plan", "check_capability", "plan_queues"]

@@ -1,7 +1,7 @@
 """TBF, HTB and FIFO options as the kernel keeps them, to and from bytes (linux/pkt_sched.h, sch_tbf.c, sch_htb.c).
 
 The kernel keeps rates as whole bytes per second, in 64 bits, and bursts as a time in ticks of 64 ns at that rate.
-Lengths are those of frames, Ethernet header included (`ETHERNET_HEADER`).
+Lengths are those of frames, Ethernet header included (`netctrl.model.queueing.ETHERNET_HEADER`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 from netctrl.errors import InvalidValue
 from netctrl.linux.attributes import attribute, attributes
+from netctrl.model.queueing import HTB_QUANTUM
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
-    "ETHERNET_HEADER",
-    "HTB_QUANTUM",
     "TICK_NS",
     "FifoOptions",
     "HtbClassOptions",
@@ -28,13 +27,8 @@ __all__ = [
     "transmission_ns",
 ]
 
-ETHERNET_HEADER = 14
-"""Bytes that the kernel counts beside the IP packet."""
 TICK_NS = 64
 """PSCHED_SHIFT is 6 (include/net/pkt_sched.h); /proc/net/psched says so too."""
-
-HTB_QUANTUM = 1514
-"""Bytes that one class sends before the next [byte]; without one the kernel warns of its own choice at high rates."""
 
 _NS = 10**9
 _U32 = 2**32 - 1

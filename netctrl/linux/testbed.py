@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Testbed"]
 
-_ROOT, _INGRESS = 0xFFFFFFFF, 0xFFFF0000
+_INGRESS = 0xFFFF0000
 _HANDLE = 0x10000  # 1:
 _ALL_PROTOCOLS = 0x0003
 _LONG_QUEUE = 10_000  # of a TUN device, in packets: the delay line reads at once, and loses none

@@ -13,13 +13,26 @@ from netctrl.model.quantity import Label, Rate, label, one_of, optional, rate, r
 from netctrl.model.record_file import FileRecord, read_record
 from netctrl.units import parse_size
 
-__all__ = ["Fifo", "HtbClass", "InterfaceQueue", "QueuePlan", "TokenBucket", "read_queue_plan"]
+__all__ = [
+    "ETHERNET_HEADER",
+    "HTB_QUANTUM",
+    "Fifo",
+    "HtbClass",
+    "InterfaceQueue",
+    "QueuePlan",
+    "TokenBucket",
+    "read_queue_plan",
+]
 
 if TYPE_CHECKING:
     Bytes = int
 else:  # as in netctrl.model.quantity: the reader says what is taken
     Bytes = Any
 
+ETHERNET_HEADER = 14
+"""Bytes that the kernel counts beside an IP packet."""
+HTB_QUANTUM = 1514
+"""[byte]; of an HTB's one class, which never takes turns: the kernel warns of what it would choose itself."""
 _MAX_BYTES = 16 * 2**20
 _MOST_BYTES = 2**32 - 1
 _BYTES_TAKES = "whole bytes from 1 to 4294967295, or with a unit (B, kB, MB, GB, KiB, MiB, GiB), as in 3000 or 200kB"
