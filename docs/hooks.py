@@ -5,13 +5,18 @@ from __future__ import annotations
 import csv
 import html
 import re
+import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
-from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]  # netctrl isn't installed where docs are built; the module needs nothing
+import formulas  # noqa: E402
+
+from netctrl.model.claim import RULE, Claim, read_claims  # noqa: E402
 
 FROM_THE_ROOT = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 # What pymdownx.arithmatex leaves in generic mode.
@@ -46,19 +51,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *body])
 
     def table(match: re.Match[str]) -> str:
-        with claims.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        chosen = [row for row in rows if re.match(rf"{re.escape(match[1])}(?!\d)", row["where"])]
+        chosen = [claim for claim in read_claims(claims) if re.match(rf"{re.escape(match[1])}(?!\d)", claim.where)]
         if not chosen:
             raise PluginError(f"{page.file.src_path}: data/claims/{claims.name} has nothing about {match[1]}")
-        lines = ["| claim | in | paper | here | verdict |", "|---|---|---|---|---|"]
-        for row in chosen:
-            here = _shown(row["value"], row["unit"])
-            claim = f"{row['claim']}<br><small>{row['why']}</small>"
-            place = row["where"].removeprefix(match[1]).lstrip(", ")
-            cells = [claim, place, row["paper_value"], here, f"**{row['verdict']}**"]
+        lines = ["| claim | in | stated | here | verdict |", "|---|---|---|---|---|"]
+        for claim in chosen:
+            text = f"{claim.claim}<br><small>{claim.why}</small>"
+            place = claim.where.removeprefix(match[1]).lstrip(", ")
+            cells = [text, place, claim.statement, _shown(claim), f"**{claim.verdict}**"]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-        return "\n".join(lines)
+        return "\n".join([*lines, "", f"<small>{html.escape(RULE)}</small>"])
 
     return CLAIMS.sub(table, TABLE.sub(made, markdown))
 
@@ -66,32 +68,34 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
     """Replace each formula by MathML, which browsers draw without a script."""
 
-    def mathml(match: re.Match[str]) -> str:
-        # The converter knows `split`, which looks the same, but not `aligned`.
-        latex = html.unescape(match[3]).strip().replace("{aligned}", "{split}")
+    def shown(match: re.Match[str]) -> str:
+        latex = html.unescape(match[3]).strip()
         display = "block" if match[2] == "[" else "inline"
         try:
-            converted = convert(latex, display=display)
-            ElementTree.fromstring(converted)  # an environment it does not know leaves a bare ampersand
+            converted = formulas.mathml(latex, display)
         except Exception as error:
             raise PluginError(f"{page.file.src_path}: {latex!r} is not LaTeX that can be shown: {error!r}") from error
-        # The converter passes a command that it does not know on as text.
-        if unknown := re.search(r">\s*(\\\w+)", converted):
-            raise PluginError(f"{page.file.src_path}: {unknown[1]} in {latex!r} has no MathML")
-        # Browsers draw MathML Core, where the cells of a table are aligned by style alone.
-        converted = re.sub(r'<mtd columnalign="(\w+)"', r'<mtd style="text-align: \1"', converted)
         return f"<div>{converted}</div>" if display == "block" else converted
 
-    converted = FORMULA.sub(mathml, content)
+    converted = FORMULA.sub(shown, content)
     if 'class="arithmatex"' in converted:
         raise PluginError(f"{page.file.src_path}: a formula was left unconverted")
     return converted
 
 
-def _shown(value: str, unit: str) -> str:
-    """A number to four digits, whole ones as they are, with its unit where it has one."""
-    if not value:
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Refuse a page with formulas that does not bring the rule for their font."""
+    if "<math" in output and not re.search(r'<link rel="stylesheet" href="[./]*assets/math\.css">', output):
+        raise PluginError(f"{page.file.src_path}: a page with formulas needs assets/math.css in mkdocs.yml's extra_css")
+    return output
+
+
+def _shown(claim: Claim) -> str:
+    """Value with its interval to four digits, whole ones as they are; its unit; how many runs it is of."""
+    if claim.value is None:
         return ""
-    number = float(value)
-    text = f"{number:,.0f}" if number.is_integer() and abs(number) < 1e9 else f"{number:.4g}"
-    return f"{text} {'' if unit == '1' else unit}".rstrip()
+    text = f"{claim.value:,.0f}" if claim.value.is_integer() and abs(claim.value) < 1e9 else f"{claim.value:.4g}"
+    if claim.half_width is not None:
+        text += f" ± {claim.half_width:.2g}"
+    unit = "" if claim.unit == "1" else claim.unit
+    return f"{text} {unit}".rstrip() + (f"<br><small>{claim.runs} runs</small>" if claim.runs else "")

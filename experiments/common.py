@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pandas as pd
@@ -13,7 +17,23 @@ from matplotlib.figure import Figure
 
 from netctrl.datasets import claims
 from netctrl.model.artifact import provenance
+from netctrl.model.claim import Claim
 from netctrl.model.files import write_atomically
+from netctrl.model.network_result import estimate
+
+CLAIMS = Path(__file__).resolve().parent.parent / "data" / "claims"
+
+
+class Measured(NamedTuple):
+    """A mean over runs with half the width of its 95 % interval."""
+
+    value: float
+    half_width: float | None
+    runs: int
+
+
+Over = Callable[[pd.DataFrame, Callable[[pd.DataFrame], float]], "float | Measured"]
+"""`over_runs` or `pooled`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,38 +45,100 @@ class Outcome:
     paper: str
     data: pd.DataFrame
     figure: Figure
-    computed: dict[str, float]
+    computed: Mapping[str, float | Measured]
     table: pd.DataFrame | None = None
 
 
-def compare(outcome: Outcome) -> list[dict[str, object]]:
-    """Each computed value beside the claim it belongs to; `holds` is False where a verdict no longer stands."""
+def over_runs(data: pd.DataFrame, value: Callable[[pd.DataFrame], float], run: str = "seed") -> Measured:
+    """A value of each run, or seed, by itself; their mean and its interval."""
+    return measured([value(part) for _, part in data.groupby(run)])
+
+
+def pooled(data: pd.DataFrame, value: Callable[[pd.DataFrame], float]) -> float:
+    """A value of all runs together, where its interval is not asked for."""
+    return value(data)
+
+
+def measured(values: Sequence[float]) -> Measured:
+    """The mean of one value a run, and its interval by Student's t."""
+    found = estimate(pd.Series(values, dtype=float).to_numpy())
+    return Measured(found.mean, found.half_width, len(values))
+
+
+def quotient(one: pd.Series, other: pd.Series) -> Measured:
+    """The mean of one over that of the other, a value a run each, with the interval of a ratio estimator."""
+    ratio = one.mean() / other.mean()
+    return measured((one - ratio * other) / other.mean())._replace(value=float(ratio))
+
+
+class Compared(NamedTuple):
+    """A claim as it is kept, and as it has been computed now."""
+
+    kept: Claim
+    now: Claim
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value is the kept one, but for its drift, and the verdict the same."""
+        kept, now = self.kept.value, self.now.value
+        if kept is None or now is None or self.kept.verdict != self.now.verdict or self.kept.runs != self.now.runs:
+            return False
+        return math.isclose(now, kept, rel_tol=self.kept.drift or 0.0, abs_tol=0.0 if kept else 1e-12)
+
+
+def compare(outcome: Outcome) -> list[Compared]:
+    """Each computed value beside the claim it belongs to."""
     known = {claim.id: claim for claim in claims(outcome.paper)}
-    rows = []
-    for name, value in outcome.computed.items():
-        claim = known[name]
-        holds = claim.value is not None and math.isclose(
-            value, claim.value, rel_tol=claim.tolerance or 0.0, abs_tol=0.0 if claim.value else 1e-12
-        )
-        rows.append({**claim._asdict(), "computed": value, "holds": holds})
-    return rows
+    return [Compared(known[name], _now(known[name], value)) for name, value in outcome.computed.items()]
+
+
+def _now(claim: Claim, value: float | Measured) -> Claim:
+    if isinstance(value, Measured):
+        return claim.measured(*value)
+    return claim.measured(value, None, claim.runs if claim.half_width is None else None)
+
+
+def store(paper: str, rows: Iterable[Compared]) -> None:
+    """Write value, interval and runs of what no longer is as data/claims/ has it there; verdicts follow from them."""
+    path = CLAIMS / f"{paper}.csv"
+    fallen = {row.kept.id: row.now for row in rows if not row.holds}
+    with path.open(newline="", encoding="utf-8") as file:
+        kept = list(csv.reader(file))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(_cells(fallen[row[0]]) if row[0] in fallen else row for row in kept)
+    write_atomically(path, text.getvalue().encode())
+
+
+def _cells(claim: Claim) -> list[str]:
+    return ["" if each is None else f"{each:.10g}" if isinstance(each, float) else str(each) for each in claim]
 
 
 def verdicts(paper: str, *places: str) -> str:
-    """What data/claims says of some places of a paper, a line each: the text below a picture."""
-    found = [claim for claim in claims(paper) if claim.where in places]
-    return "\n".join(f"{claim.where}: {claim.claim}: {claim.verdict}." for claim in found)
+    """How many of a paper's statements at these places came out how, and of ours: a line for below a picture."""
+    found = [claim for claim in claims(paper) if claim.where in places and claim.relation]
+    said = []
+    for who, sources in (("the paper's statements", ("paper", "words")), ("ours", ("ours",))):
+        counted = Counter(claim.verdict for claim in found if claim.source in sources)
+        if counted:
+            said.append(f"{who}: {', '.join(f'{n} {word}' for word, n in sorted(counted.items()))}")
+    return f"Of {'; of '.join(said)}." if said else ""
 
 
-def write(outcome: Outcome, folder: Path, argv: list[str]) -> list[dict[str, object]]:
+def write(outcome: Outcome, folder: Path, argv: list[str]) -> list[Compared]:
     """NAME.csv, NAME.png and NAME.json in `folder`; returns the comparison that the JSON holds."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = compare(outcome)
     made = provenance(argv=argv, libraries=("numpy", "scipy", "pandas", "matplotlib"))
     picture = io.BytesIO()
     outcome.figure.savefig(picture, format="png", dpi=130)
-    record = {"name": outcome.name, "claims": rows, "provenance": made}
+    compared = [_told(row) for row in rows]
+    record = {"name": outcome.name, "claims": compared, "provenance": made}
     write_atomically(folder / f"{outcome.name}.csv", outcome.data.to_csv(index=False).encode())
     write_atomically(folder / f"{outcome.name}.png", picture.getvalue())
     write_atomically(folder / f"{outcome.name}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
     return rows
+
+
+def _told(row: Compared) -> dict[str, object]:
+    now = {"computed": row.now.value, "computed_half_width": row.now.half_width, "computed_verdict": row.now.verdict}
+    return {**row.kept._asdict(), "verdict": row.kept.verdict, **now, "holds": row.holds}

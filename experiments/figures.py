@@ -1,8 +1,9 @@
 """Make the figures: `python experiments/figures.py [PAPER/NAME ...]`; all of them without arguments.
 
-Exit status 1 where a number that data/claims/ calls reproduced, or any other computed verdict, no longer stands.
-`--docs` also copies pictures and tables to docs/assets/; `--full` runs the onset and Fig. 4 in ns-3 in full length (the
-traffic studies' full runs are experiments/full.py's). Without an ns-3 its numbers are left out.
+Exit status 1 where a number is no longer what data/claims/ has, or its verdict another. `--claims` then stores the
+number, and the verdict follows. `--docs` copies pictures and tables to docs/assets/; `--full` runs the onset and Fig. 4
+in ns-3 in full length (the traffic studies' full runs are experiments/full.py's). Without an ns-3 its numbers are left
+out.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from common import write
+from common import Compared, store, write
 from packets import FASTER, available
 from threadpoolctl import threadpool_limits
 
@@ -81,6 +82,7 @@ FIGURES = (
     "linux/hftrac_fig10",
     "linux/hftrac_fig13",
 )
+OPTIONS = ("--claims", "--docs", "--full")
 IN_NS3 = ("connet/ns3", "mpcc/ns3")
 """Left out where there is no ns-3: a simulator isn't beside itself."""
 
@@ -88,7 +90,7 @@ IN_NS3 = ("connet/ns3", "mpcc/ns3")
 class Made(NamedTuple):
     name: str
     picture: str
-    rows: list[dict[str, object]]
+    rows: list[Compared]
     seconds: float
 
 
@@ -110,7 +112,7 @@ def make(name: str, argv: list[str]) -> Made:
 
 
 def main(argv: list[str]) -> int:
-    names = [name for name in argv if name not in ("--docs", "--full")] or list(FIGURES)
+    names = [name for name in argv if name not in OPTIONS] or list(FIGURES)
     unknown = [name for name in names if name not in FIGURES]
     if unknown:
         print(f"error: no figure {unknown[0]!r}; there are {', '.join(FIGURES)}", file=sys.stderr)
@@ -126,11 +128,13 @@ def main(argv: list[str]) -> int:
         for made in pool.map(make, names, repeat(argv)):
             print(f"\n{made.name}: {made.picture}, {made.seconds:.0f} s", flush=True)
             for row in made.rows:
-                mark = "ok  " if row["holds"] else "FELL"
-                print(f"  {mark} {row['id']:<24} {row['verdict']:<17} {row['computed']:>14.7g}  {row['where']}")
-                fallen += not row["holds"]
+                mark = "ok  " if row.holds else "FELL"
+                print(f"  {mark} {row.kept.id:<24} {row.now.verdict:<17} {row.now.value:>14.7g}  {row.kept.where}")
+                fallen += not row.holds
+            if "--claims" in argv:
+                store(made.name.split("/")[0], made.rows)
     rest = [f"{paper}/{claim.id}" for paper in PAPERS for claim in claims(paper) if claim.verdict == "open"]
-    print(f"\n{fallen} verdicts fell; claims that are open: {', '.join(rest) or 'none'}")
+    print(f"\n{fallen} numbers or verdicts fell; claims that are open: {', '.join(rest) or 'none'}")
     return 1 if fallen else 0
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from netctrl.errors import FileError, InvalidValue
+from netctrl.model.claim import Claim, read_claims
 
 __all__ = [
     "Claim",
@@ -31,25 +31,6 @@ _CHECKOUT = Path(__file__).parent.parent / "data"
 PAPERS = ("arc", "hftrac", "connet", "mpcc", "pacing", "linux")
 
 
-class Claim(NamedTuple):
-    """One number or statement of a paper, and what became of it here."""
-
-    id: str
-    where: str
-    """Figure, section, equation or algorithm of the paper."""
-    claim: str
-    """What the paper says, in our words."""
-    paper_value: float | None
-    unit: str
-    verdict: str
-    """reproduced, partly or not reproduced (with the reason in `why`), or open (what will try is in `why`)."""
-    value: float | None
-    """What we compute, where the verdict rests on a number."""
-    tolerance: float | None
-    """Relative distance from `value` within which the verdict still stands."""
-    why: str
-
-
 def data_path(name: str) -> Path:
     """The path of a file of data/, as in data_path("claims/arc.csv"); FileError if there is none."""
     for folder in (_INSTALLED, _CHECKOUT):
@@ -62,8 +43,7 @@ def claims(paper: str) -> tuple[Claim, ...]:
     """All claims of a paper that netctrl knows of; `paper` is one of PAPERS."""
     if paper not in PAPERS:
         raise InvalidValue("paper", paper, ", ".join(PAPERS))
-    with data_path(f"claims/{paper}.csv").open(newline="", encoding="utf-8") as file:
-        return tuple(_claim(row) for row in csv.DictReader(file))
+    return read_claims(data_path(f"claims/{paper}.csv"))
 
 
 def scenarios() -> tuple[str, ...]:
@@ -156,8 +136,3 @@ def _path(kind: str, name: str, suffix: str, file: str) -> Path:
     if name in known:
         return data_path(f"{kind}s/{name}{suffix}")
     raise InvalidValue(kind, name, f"{file}, or one of {', '.join(known)}")
-
-
-def _claim(row: dict[str, str]) -> Claim:
-    numbers = {name: float(row[name]) if row[name] else None for name in ("paper_value", "value", "tolerance")}
-    return Claim(**(row | numbers))  # ty: ignore[invalid-argument-type]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from arc.traffic import ARC, PI, ROUND_TRIP, Phase, find, mean, picture, shortened, together, verdicts
-from common import Outcome
+import pandas as pd
+from arc.traffic import ARC, PI, ROUND_TRIP, Phase, caption, find, mean, picture, ratio, shortened, together
+from common import Measured, Outcome, Over, over_runs, pooled
 
 SHORT = 0.2
 
@@ -15,21 +16,21 @@ def main(*, full: bool = False) -> Outcome:
     found = find(ROUND_TRIP, short, phases, (ARC,))
     names = [phase.name for phase in ROUND_TRIP.phases]
 
-    def overall(data, scheme: str, column: str) -> float:
-        return float(np.mean([mean(data, scheme, name, column) for name in names]))
+    def overall(one: pd.DataFrame, scheme: str, column: str) -> float:
+        return float(np.mean([mean(one, scheme, name, column) for name in names]))
 
-    computed = {
-        "fig6-queue": overall(found.fluid, ARC, "backlog_mean_kb"),
-        "fig6-pi": overall(found.fluid, PI, "throughput_mbit_s") / overall(found.fluid, ARC, "throughput_mbit_s"),
-        "fig6-pi-longest": mean(found.fluid, PI, "2.4 s", "throughput_mbit_s")
-        / mean(found.fluid, ARC, "2.4 s", "throughput_mbit_s"),
-    }
-    if found.ns3 is not None:
-        computed |= {
-            "fig6-ns3-queue": overall(found.ns3, ARC, "backlog_mean_kb"),
-            "fig6-ns3-pi": overall(found.ns3, PI, "throughput_mbit_s") / overall(found.ns3, ARC, "throughput_mbit_s"),
+    def compute(data: pd.DataFrame, over: Over) -> dict[str, float | Measured]:
+        carried = "throughput_mbit_s"
+        return {
+            "queue": over(data, lambda one: overall(one, ARC, "backlog_mean_kb")),
+            "pi": over(data, lambda one: overall(one, PI, carried) / overall(one, ARC, carried)),
         }
+
+    computed = {f"fig6-{name}": value for name, value in compute(found.fluid, pooled).items()}
+    computed["fig6-pi-longest"] = pooled(found.fluid, lambda one: ratio(one, "2.4 s", "throughput_mbit_s", PI, ARC))
+    if found.ns3 is not None:
+        computed |= {f"fig6-ns3-{name}": value for name, value in compute(found.ns3, over_runs).items()}
     if found.short is not None:
-        computed["fig6-short-queue"] = overall(found.short, ARC, "backlog_mean_kb")
+        computed["fig6-short-queue"] = pooled(found.short, lambda one: overall(one, ARC, "backlog_mean_kb"))
     title = "ARC paper, Fig. 6: 5 FTP flows, round trips of 0.3 to 2.4 s (one more 0.3 s every 200 s)"
-    return Outcome("fig06", "arc", together(found), picture(title, found.columns, verdicts("Fig. 6")), computed)
+    return Outcome("fig06", "arc", together(found), picture(title, found.columns, caption("Fig. 6")), computed)

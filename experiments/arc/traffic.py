@@ -10,10 +10,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pandas as pd
+from common import verdicts
 from matplotlib.figure import Figure
 from packets import available, run_all
 
-from netctrl.datasets import claims, scenario_path
+from netctrl.datasets import scenario_path
 from netctrl.model.files import write_atomically
 from netctrl.model.queue import ArcQueue, AvqQueue, DropTailQueue, PiQueue, Queue, SfcQueue
 from netctrl.model.scenario import Scenario, WebFlows, read_scenario
@@ -41,9 +42,6 @@ COLOURS = {
     SFC: "#8e44ad",
     DROP_TAIL: "#777777",
 }
-
-
-_PLACES = {"fluid": "the fluid", "ns-3": "ns-3"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +279,20 @@ def mean(data: pd.DataFrame, scheme: str, phase: str, column: str) -> float:
     return float(chosen[column].mean())
 
 
+def least(data: pd.DataFrame, schemes: Sequence[str], column: str, phases: Sequence[str]) -> float:
+    """Of the means of some schemes in some phases."""
+    return min(mean(data, scheme, phase, column) for scheme in schemes for phase in phases)
+
+
+def most(data: pd.DataFrame, schemes: Sequence[str], column: str, phases: Sequence[str]) -> float:
+    return max(mean(data, scheme, phase, column) for scheme in schemes for phase in phases)
+
+
+def ratio(data: pd.DataFrame, phase: str, column: str, one: str, other: str) -> float:
+    """The mean under one scheme over that under another, in a phase."""
+    return mean(data, one, phase, column) / mean(data, other, phase, column)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What there is of a study: tables and series of the fluid, of the full ns-3 runs that are kept, of a short one."""
@@ -317,19 +329,10 @@ def together(found: Found) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def verdicts(*figures: str) -> str:
-    """What data/claims/arc.csv says of some figures in the fluid and of full runs in ns-3, claim by claim."""
-    places = {f"{figure}, {place}": name for figure in figures for place, name in _PLACES.items()}
-    said: dict[str, dict[str, list[str]]] = {}
-    for claim in claims("arc"):
-        if claim.where in places:
-            said.setdefault(claim.claim, {}).setdefault(claim.verdict, []).append(places[claim.where])
-    return "\n".join(
-        f"Paper: {claim}: "
-        + "; ".join(f"{verdict} in {' and in '.join(where)}" for verdict, where in found.items())
-        + "."
-        for claim, found in said.items()
-    )
+def caption(*figures: str) -> str:
+    """The verdicts on some figures, in the fluid and in full runs in ns-3: a line each."""
+    lines = ((place, verdicts("arc", *(f"{figure}, {place}" for figure in figures))) for place in ("fluid", "ns-3"))
+    return "\n".join(f"{place}: {said}" for place, said in lines if said)
 
 
 def picture(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pandas as pd
-from common import Outcome
+from common import Measured, Outcome
 from hftrac.fig_common import (
     LOSS,
     QUEUE,
@@ -19,6 +19,7 @@ from hftrac.fig_common import (
     curves,
     grid,
     measure,
+    over,
     panel,
     plain_rows,
     points,
@@ -65,7 +66,17 @@ def main(*, full: bool = False) -> Outcome:
     tandem, merge = delayed(tandem, INTERVAL), delayed(merge, INTERVAL)
     parts = {"2": rates, "3": dynamic_pacing(tandem), "4": shared(merge)}
     data = pd.concat(parts, names=["part", "row"]).reset_index()
-    return Outcome("fig02", "hftrac", data, draw(**{f"fig{n}": part for n, part in parts.items()}), compute(parts))
+    computed = compute(parts) | {"fig3-static": over_static(tandem, parts)}
+    return Outcome("fig02", "hftrac", data, draw(**{f"fig{n}": part for n, part in parts.items()}), computed)
+
+
+def over_static(network: Network, parts: dict[str, pd.DataFrame]) -> Measured:
+    """What dynamic pacing at S1 loses at its best mu, over the best static rate's loss."""
+    static, dynamic = parts["2"], parts["3"]
+    rate = static.loc[static[static.interval == INTERVAL].loss.idxmin()].rate
+    mu = dynamic.loc[dynamic[dynamic.way == "raised"].loss.idxmin()].value
+    policies = StaticPacing(factor=rate / NOMINAL, links=FIRST), DYNAMIC["raised"].at(float(mu))
+    return over(*(scenario(network, policy, interval=INTERVAL) for policy in policies))
 
 
 def delayed(network: Network, interval: float) -> Network:
@@ -105,7 +116,6 @@ def shared(network: Network) -> pd.DataFrame:
 
 def compute(parts: dict[str, pd.DataFrame]) -> dict[str, float]:
     best = parts["2"].loc[parts["2"].groupby("interval").loss.idxmin()].set_index("interval")
-    static = parts["2"][parts["2"].interval == INTERVAL]
     fifo = row(parts["3"], way="fifo")
     least = parts["3"].groupby("way").loss.min()
     before, after = row(parts["4"], way="fifo"), row(parts["4"], way="god", value=SHOWN)
@@ -118,7 +128,6 @@ def compute(parts: dict[str, pd.DataFrame]) -> dict[str, float]:
         "fig2-queue": best.queue[0.05] / fifo.queue,
         "fig3-printed": least["printed"] / fifo.loss,
         "fig3-raised": least["raised"] / fifo.loss,
-        "fig3-static": least["raised"] / static.loss.min(),
         "fig4-fifo": before.loss,
         "fig4-loss": after.loss,
         "fig4-throughput-fifo": before.throughput,
@@ -138,9 +147,11 @@ def draw(fig2: pd.DataFrame, fig3: pd.DataFrame, fig4: pd.DataFrame) -> Figure:
     grid(left, middle, right)
     verdict(
         figure,
-        "Paper: 19 Mbit/s is the best static rate; dynamic pacing at S1 is better than it (Fig. 3); dynamic control of"
-        " two switches far better than FIFO (Fig. 4).\nFigs. 2 and 4 are reproduced, Fig. 3 isn't: around the nominal"
-        " rate dynamic pacing loses more than FIFO, around 19 Mbit/s as much as static pacing. 95 % intervals.",
+        "FIFO beside static pacing, dynamic pacing at S1 around nominal rates and around 19 Mbit/s, and dynamic control"
+        " of two switches. 95 % intervals.",
+        "Fig. 2",
+        "Fig. 3",
+        "Fig. 4",
     )
     return figure
 

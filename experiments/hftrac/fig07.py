@@ -146,9 +146,9 @@ def draw(data: pd.DataFrame, trips: pd.DataFrame) -> Figure:
     grid(left, middle)
     verdict(
         figure,
-        "Paper: up to 50 % less loss than FIFO, coordinated up to 30 % less than centralized. Reproduced with mu tuned"
-        " for each load.\nWith one mu for all loads HFTraC loses more than FIFO at light load, as does central"
-        " control with any. 95 % intervals.",
+        "mu is tuned for each load; with one mu for all loads HFTraC loses more than FIFO at light load, as does"
+        " central control with any. 95 % intervals.",
+        "Fig. 7b",
     )
     return figure
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import msgspec
 import pandas as pd
-from common import Outcome
+from common import Measured, Outcome
 from hftrac.fig_common import (
     LOSS,
     PLAIN,
@@ -19,8 +19,10 @@ from hftrac.fig_common import (
     Way,
     bars,
     curve,
+    decrease,
     grid,
     measure,
+    over,
     panel,
     row,
     scenario,
@@ -34,6 +36,7 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.demand_traffic import DemandTraffic, GaussianTraffic, TriangularTraffic
 from netctrl.model.network import Network
+from netctrl.model.network_scenario import NetworkScenario
 
 SCALES = (0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2)
 LOADS = (0.75, 0.85, 0.95)
@@ -50,10 +53,15 @@ SHAPES = ("Gaussian", "triangular")
 def main(*, full: bool = False) -> Outcome:
     network = netctrl.read_network(network_path("testbed"))
     kept = tuned(network, WAYS["god"], max(LOADS), GaussianTraffic())
-    wrong = pd.concat([wrongly_believed(network, load, kept) for load in LOADS], ignore_index=True)
+    tried = {load: ways(network, load, GaussianTraffic()) for load in LOADS}
+    wrong = pd.concat(
+        [wrongly_believed(network, load, made | {"kept": with_value(KEPT, kept)}) for load, made in tried.items()],
+        ignore_index=True,
+    )
     shapes = pd.concat([published(network), same_deviation(network)], ignore_index=True)
     data = pd.concat({"10a": wrong, "10b": shapes}, names=["part", "row"]).reset_index()
-    return Outcome("fig10", "hftrac", data, draw(wrong, shapes), compute(wrong, shapes))
+    computed = compute(wrong, shapes) | intervals(network, wrong, tried)
+    return Outcome("fig10", "hftrac", data, draw(wrong, shapes), computed)
 
 
 def tuned(network: Network, way: Way, load: float | None, traffic: DemandTraffic) -> float:
@@ -75,14 +83,35 @@ def with_value(way: Way, value: float) -> Way:
     return Way(way.label, way.colour, way.style, way.at(value))
 
 
-def wrongly_believed(network: Network, load: float, kept: float) -> pd.DataFrame:
-    """Every way, and GOD with one mu for all loads, by what is sent over what is believed."""
+def wrongly_believed(network: Network, load: float, made: dict[str, Way]) -> pd.DataFrame:
+    """Every way by what is sent over what is believed."""
     rows = []
-    for name, way in (ways(network, load, GaussianTraffic()) | {"kept": with_value(KEPT, kept)}).items():
+    for name, way in made.items():
         for scale in SCALES:
-            asked = scenario(network, way.policy, utilization=load, traffic=GaussianTraffic(scale=scale))
-            rows.append({"way": name, "load": load, "scale": scale, **measure(asked)})
+            rows.append({"way": name, "load": load, "scale": scale, **measure(believed(network, way, load, scale))})
     return pd.DataFrame(rows)
+
+
+def believed(network: Network, way: Way, load: float, scale: float) -> NetworkScenario:
+    return scenario(network, way.policy, utilization=load, traffic=GaussianTraffic(scale=scale))
+
+
+def intervals(network: Network, wrong: pd.DataFrame, tried: dict[float, dict[str, Way]]) -> dict[str, Measured]:
+    """Of differences that are small: run by run, as the demands are the same."""
+
+    def pair(one: str, other: str, load: float, scale: float) -> tuple[NetworkScenario, NetworkScenario]:
+        first, second = (believed(network, tried[load][way], load, scale) for way in (one, other))
+        return first, second
+
+    loss = wrong.pivot_table(index=["load", "scale"], columns="way", values="loss")
+    return {
+        "fig10-least": decrease(*pair("fifo", "god", *(loss.god / loss.fifo).idxmax())),
+        "fig10-heavy": decrease(*pair("fifo", "god", 0.95, 1.2)),
+        "fig10-heavy-10": decrease(*pair("fifo", "god", 0.95, 1.1)),
+        "fig10-light": decrease(*pair("fifo", "god", 0.75, 1.2)),
+        "fig10-static": over(*pair("god", "static", 0.95, 1.2)),
+        "fig10-static-light": over(*pair("god", "static", 0.75, 1.2)),
+    }
 
 
 def published(network: Network) -> pd.DataFrame:
@@ -110,17 +139,10 @@ def compared(network: Network, case: str, triangular: DemandTraffic) -> pd.DataF
 
 def compute(wrong: pd.DataFrame, shapes: pd.DataFrame) -> dict[str, float]:
     loss = wrong.pivot_table(index=["load", "scale"], columns="way", values="loss")
-    gain = 1.0 - loss.god / loss.fifo
     kind = shapes.pivot_table(index=["case", "shape"], columns="way", values="loss")
     less = 1.0 - kind.god / kind.fifo
     found = {
-        "fig10-least": gain.min(),
-        "fig10-heavy": gain[0.95, 1.2],
-        "fig10-heavy-10": gain[0.95, 1.1],
-        "fig10-light": gain[0.75, 1.2],
         "fig10-kept": (1.0 - loss.kept[0.75] / loss.fifo[0.75])[1.2],
-        "fig10-static": loss.static[0.95, 1.2] / loss.god[0.95, 1.2],
-        "fig10-static-light": loss.static[0.75, 1.2] / loss.god[0.75, 1.2],
         "fig10-published": kind.fifo[PUBLISHED, "Gaussian"],
         "fig10-published-triangular": kind.god[PUBLISHED, "triangular"] / kind.fifo[PUBLISHED, "triangular"],
         "fig10-shape": less[SAME, "triangular"],
@@ -140,9 +162,10 @@ def draw(wrong: pd.DataFrame, shapes: pd.DataFrame) -> Figure:
     grid(*three)
     verdict(
         figure,
-        "Paper: HFTraC loses less than FIFO with demands up to 20 % larger than believed, and with triangular rates."
-        " Reproduced where mu is tuned for the believed load;\nnot with one mu for all loads at 0.75, nor with the"
-        " paper's own rates, as read here: FIFO loses next to nothing then. 95 % intervals; mu and factor tuned.",
+        "mu and factor are tuned for the believed demands; with one mu for all loads GOD loses more than FIFO at 0.75."
+        " 95 % intervals.",
+        "Fig. 10a",
+        "Fig. 10b",
     )
     return figure
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pandas as pd
+from common import Measured, measured, verdicts
 from hftrac.networks import MEGA, STEP
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
@@ -88,6 +89,20 @@ def measure(
         "throughput": found.throughput_bit_per_s.mean / MEGA,
         "throughput_half": (found.throughput_bit_per_s.half_width or 0.0) / MEGA,
     }
+
+
+def decrease(first: NetworkScenario, second: NetworkScenario, runs: int = RUNS) -> Measured:
+    """Of the loss, from one scenario to another under the same demands, over the first's mean; with its interval."""
+    one, other = (
+        netctrl.simulate_network(asked, netctrl.scenario_law(asked), runs=runs, first_run=FRESH, watch=False).loss_ratio
+        for asked in (first, second)
+    )
+    return measured((one - other) / one.mean())
+
+
+def over(first: NetworkScenario, second: NetworkScenario) -> Measured:
+    """The second's loss over the first's, as `decrease`."""
+    return (less := decrease(first, second))._replace(value=1.0 - less.value)
 
 
 def plain_rows(network: Network, runs: int = RUNS, **others: Any) -> list[dict[str, object]]:
@@ -222,9 +237,9 @@ def panel(axes: Axes, title: str, x: str = "", y: str = "", *, legend: str | Non
         axes.legend(fontsize=8.5, loc=legend, ncols=columns)
 
 
-def verdict(figure: Figure, text: str) -> None:
-    """What the paper says and what came out, under the picture."""
-    figure.supxlabel(text, fontsize=9)
+def verdict(figure: Figure, text: str, *places: str) -> None:
+    """What came out in a line, and how many of the statements at these places came out how, under the picture."""
+    figure.supxlabel(f"{text}\n{verdicts('hftrac', *places)}", fontsize=9)
 
 
 def grid(*many: Axes) -> None:

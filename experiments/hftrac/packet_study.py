@@ -6,7 +6,6 @@ as it is done. A figure shows what is kept, and runs a short form beside it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,9 +113,3 @@ def means(data: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         row = dict(zip(by, key, strict=True)) | {name: each.mean for name, each in found.items()}
         rows.append(row | {f"{name}_half": each.half_width for name, each in found.items()})
     return pd.DataFrame(rows)
-
-
-def paired(one: pd.Series, other: pd.Series) -> tuple[float, float]:
-    """Mean of the differences, run by run, and half the width of its 95 % interval; both are indexed by run."""
-    found = estimate((one - other).to_numpy())
-    return found.mean, math.nan if found.half_width is None else found.half_width

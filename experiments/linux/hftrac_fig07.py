@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from common import Outcome
+from common import Measured, Outcome, verdicts
 from linux.hftrac_cases import FIGURES
 from linux.hftrac_fig06 import furthest
-from linux.hftrac_fig_common import COLOURS, LOSS, QUEUE, dress, means, over_fifo, points, readable, runs, said, tail
+from linux.hftrac_fig_common import COLOURS, LOSS, QUEUE, dress, means, over_fifo, points, readable, runs, tail
 from linux.hftrac_network import WAYS
 from matplotlib.figure import Figure
 
@@ -15,14 +15,11 @@ UTILIZATION = "utilization of the busiest link"
 def main(*, full: bool = False) -> Outcome:
     data = runs()[runs().figure == "7"]
     table = means(data)
-    computed: dict[str, float] = {}
-    lines = []
+    computed: dict[str, float | Measured] = {}
     for load in FIGURES["7"].x:
         ratios = over_fifo(data, table, load)
-        lines.append(f"load {load:g}: {said(ratios)}")
         for way in ("coordinated", "centralized", "static"):
-            computed[f"hftrac-7-{way}-{load:g}"] = ratios[way][0]
-            computed[f"hftrac-7-{way}-{load:g}-half"] = ratios[way][1]
+            computed[f"hftrac-7-{way}-{load:g}"] = ratios[way]
     computed["hftrac-7-factor"] = furthest(table[table.x == FIGURES["7"].x[-1]])
     figure = Figure(figsize=(13.0, 6.0), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -36,6 +33,5 @@ def main(*, full: bool = False) -> Outcome:
     left.legend(fontsize=8.5)
     dress(left, "Fig. 7b in the kernel; dotted: fluid, same demands", UTILIZATION, LOSS)
     dress(right, "Fig. 7c in the kernel; dotted: fluid", UTILIZATION, QUEUE)
-    text = "Paper: up to −50 %. Loss over FIFO's, mu and factor of each tuned in the fluid:\n" + "\n".join(lines)
-    figure.supxlabel(text + tail(table), fontsize=9)
+    figure.supxlabel(f"{verdicts('linux', 'HFTraC, Fig. 7b')}\n{tail(table)}", fontsize=9)
     return Outcome("hftrac-fig07", "linux", data, figure, computed, readable(table))

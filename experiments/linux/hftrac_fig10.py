@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
-from common import Outcome
+from common import Measured, Outcome, verdicts
 from linux.hftrac_cases import BELIEVED, FIGURES
-from linux.hftrac_fig_common import COLOURS, LOSS, dress, means, over_fifo, points, readable, runs, said, tail
+from linux.hftrac_fig_common import COLOURS, LOSS, dress, means, over_fifo, points, readable, runs, tail
 from linux.hftrac_network import WAYS
 from matplotlib.figure import Figure
 
@@ -14,14 +14,11 @@ def main(*, full: bool = False) -> Outcome:
     every = runs()
     data = every[every.figure == "10"]
     table = means(data)
-    computed: dict[str, float] = {}
-    lines = []
+    computed: dict[str, float | Measured] = {}
     for scale in FIGURES["10"].x:
         ratios = over_fifo(data, table, scale)
-        lines.append(f"{scale:g} times what is believed: {said(ratios)}")
         for way in ("god", "centralized", "coordinated", "myopic"):
-            computed[f"hftrac-10-{way}-{scale:g}"] = ratios[way][0]
-            computed[f"hftrac-10-{way}-{scale:g}-half"] = ratios[way][1]
+            computed[f"hftrac-10-{way}-{scale:g}"] = ratios[way]
     right = means(every[(every.figure == "7") & (every.x == BELIEVED)]).assign(x=1.0)  # the same, as believed
     figure = Figure(figsize=(10.0, 6.0), layout="constrained")
     axes = figure.subplots()
@@ -35,6 +32,5 @@ def main(*, full: bool = False) -> Outcome:
     dress(
         axes, f"Fig. 10a in the kernel, believed load {BELIEVED:g}; dotted: fluid", "demand over what is believed", LOSS
     )
-    text = "Paper: HFTraC loses less than FIFO up to 20 % off. Loss over FIFO's:\n" + "\n".join(lines)
-    figure.supxlabel(text + tail(table), fontsize=9)
+    figure.supxlabel(f"{verdicts('linux', 'HFTraC, Fig. 10a')}\n{tail(table)}", fontsize=9)
     return Outcome("hftrac-fig10", "linux", data, figure, computed, readable(table))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from common import Outcome
+from common import Measured, Outcome, verdicts
 from linux.hftrac_cases import FIGURES
-from linux.hftrac_fig_common import LOSS, dress, means, over_fifo, points, readable, runs, said, tail
+from linux.hftrac_fig_common import LOSS, dress, means, over_fifo, points, readable, runs, tail
 from linux.hftrac_network import SLOWER, WAYS
 from matplotlib.figure import Figure
 
@@ -14,14 +14,11 @@ PANELS = (("goodput", "goodput of TCP [Mbit/s]"), ("loss", LOSS), ("round_trip_m
 def main(*, full: bool = False) -> Outcome:
     data = runs()[runs().figure == "13"]
     table = means(data)
-    computed: dict[str, float] = {}
-    lines = []
+    computed: dict[str, float | Measured] = {}
     for level in FIGURES["13"].x:
         less, more = over_fifo(data, table, level), over_fifo(data, table, level, "goodput")
-        lines += [f"background {level:g}: loss {said(less)}", f"goodput {said(more, 3)}"]
         for name, ratios in (("loss", less), ("goodput", more)):
-            computed[f"hftrac-13-{name}-{level:g}"] = ratios["coordinated"][0]
-            computed[f"hftrac-13-{name}-{level:g}-half"] = ratios["coordinated"][1]
+            computed[f"hftrac-13-{name}-{level:g}"] = ratios["coordinated"]
     figure = Figure(figsize=(15.0, 6.2), layout="constrained")
     for axes, (column, label) in zip(figure.subplots(1, 3), PANELS, strict=True):
         for way in WAYS:
@@ -29,6 +26,5 @@ def main(*, full: bool = False) -> Outcome:
         dress(axes, "Fig. 13 in the kernel", f"mean background [Mbit/s], {SLOWER:g} times what is sent here", label)
         if column == "goodput":
             axes.legend(fontsize=8.5)
-    text = "Paper: coordinated HFTraC loses over half less at 15 to 20 Mbit/s, and TCP is faster. Over FIFO's:\n"
-    figure.supxlabel(text + "\n".join(lines) + tail(table), fontsize=9)
+    figure.supxlabel(f"{verdicts('linux', 'HFTraC, Fig. 13')}\n{tail(table)}", fontsize=9)
     return Outcome("hftrac-fig13", "linux", data, figure, computed, readable(table))

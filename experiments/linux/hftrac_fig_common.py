@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+from common import Measured, measured
 from linux.hftrac_bed import WARM_UP
 from linux.hftrac_cases import FIGURES, cases, foreseen_rows, interval
 from linux.hftrac_network import INTERVAL, SLOWER, WAYS, Case
@@ -72,19 +73,13 @@ def at(table: pd.DataFrame, way: str, x: float, value: float | None = None) -> C
     return Case(str(row.figure), float(row.x), way, float(row.value))
 
 
-def ratio(data: pd.DataFrame, one: Case, other: Case, column: str = "loss") -> tuple[float, float]:
-    """Mean of one over the other, run by run as their traffic is the same, and half its 95 % interval.
-
-    Of the runs that both have.
-    """
+def ratio(data: pd.DataFrame, one: Case, other: Case, column: str = "loss") -> Measured:
+    """Mean of one over the other, run by run as their traffic is the same, of the runs that both have."""
     both = pd.concat([of(data, case).set_index("run")[column] for case in (one, other)], axis=1).dropna()
-    found = both.iloc[:, 0] / both.iloc[:, 1]
-    return interval(found) if len(found) else (float("nan"), float("nan"))
+    return measured(both.iloc[:, 0] / both.iloc[:, 1])
 
 
-def over_fifo(
-    data: pd.DataFrame, table: pd.DataFrame, x: float, column: str = "loss"
-) -> dict[str, tuple[float, float]]:
+def over_fifo(data: pd.DataFrame, table: pd.DataFrame, x: float, column: str = "loss") -> dict[str, Measured]:
     """Of each way at a point of the sweep."""
     base = at(table, "fifo", x)
     return {
@@ -92,10 +87,6 @@ def over_fifo(
         for way in WAYS[1:]
         if ((table.way == way) & (table.x == x)).any()
     }
-
-
-def said(ratios: dict[str, tuple[float, float]], digits: int = 2) -> str:
-    return ", ".join(f"{way} {mean:.{digits}f} ± {half:.{digits}f}" for way, (mean, half) in ratios.items())
 
 
 def order(table: pd.DataFrame, column: str) -> str:
@@ -142,6 +133,6 @@ def tail(table: pd.DataFrame) -> str:
     count = str(low) if low == high else f"{low} to {high}"
     seconds = FIGURES[str(table.figure.iloc[0])].seconds
     return (
-        f"\n{count} runs of {seconds:g} s a point, 95 % intervals; the paper's testbed {SLOWER:g} times slower, "
+        f"{count} runs of {seconds:g} s a point, 95 % intervals; the paper's testbed {SLOWER:g} times slower, "
         f"{1e3 * INTERVAL:g} ms between rates."
     )

@@ -6,7 +6,7 @@ Nothing runs here: `python experiments/full.py pacing-ns3` makes data/results/pa
 from __future__ import annotations
 
 import pandas as pd
-from common import Outcome, verdicts
+from common import Measured, Outcome, measured, quotient, verdicts
 from matplotlib.figure import Figure
 from pacing.bottleneck import POINTS, beside_fluid, kept, table
 from pacing.paper_link import BLUE, GREEN, GREY, ORANGE, RED, grid
@@ -30,28 +30,32 @@ def main(*, full: bool = False) -> Outcome:
         for scheme, each in tables[point].iterrows()
     ]  # fmt: skip
     columns = ["bottleneck", "flow", "Mbit/s, deviation in 0.1 s", "mean RTT [ms]", "99th percentile", "sent again [%]"]
-    return Outcome("ns3", "pacing", data, draw(tables), compute(tables), pd.DataFrame(rows, columns=columns))
+    return Outcome("ns3", "pacing", data, draw(tables), compute(data), pd.DataFrame(rows, columns=columns))
 
 
-def compute(tables: dict[str, pd.DataFrame]) -> dict[str, float]:
-    first, alone = tables[FIRST], tables[ALONE]
+def compute(data: pd.DataFrame) -> dict[str, float | Measured]:
+    def runs(point: str, scheme: str, column: str) -> pd.Series:
+        return data[(data.point == point) & (data.scheme == scheme)].set_index("seed")[column]
 
-    def ratio(of: pd.DataFrame, column: str, scheme: str = "target RTT") -> float:
-        return float(of.loc[scheme, column] / of.loc["BBR", column])
+    def ratio(point: str, column: str) -> Measured:
+        return quotient(runs(point, "target RTT", column), runs(point, "BBR", column))
 
-    fluid = beside_fluid(FIRST)
+    def of(scheme: str, column: str, unit: float) -> Measured:
+        return measured(runs(FIRST, scheme, column) / unit)
+
+    rate, delay, fluid = "throughput_bit_per_s", "rtt_mean_s", beside_fluid(FIRST)
     return {
-        "ns3-target-rtt": ratio(first, "rtt_mean_s"),
-        "ns3-target-p99": ratio(first, "rtt_99_s"),
-        "ns3-target-rate": ratio(first, "throughput_bit_per_s"),
-        "ns3-target-std": ratio(first, "throughput_std_bit_per_s"),
-        "ns3-worst-rtt": max(ratio(tables[point], "rtt_mean_s") for point in POINTS if point != ALONE),
-        "ns3-worst-rate": min(ratio(tables[point], "throughput_bit_per_s") for point in POINTS),
-        "ns3-alone-rtt": ratio(alone, "rtt_mean_s"),
-        "ns3-known": float(first.loc["paper, R = C", "throughput_bit_per_s"]),
-        "ns3-unknown": float(first.loc["paper, R = 2 C", "throughput_bit_per_s"]),
-        "ns3-cap": float(first.loc["fixed cap, 0.95 C", "throughput_bit_per_s"]),
-        "ns3-cap-rtt": float(first.loc["fixed cap, 0.95 C", "rtt_mean_s"]),
+        "ns3-target-rtt": ratio(FIRST, delay),
+        "ns3-target-p99": ratio(FIRST, "rtt_99_s"),
+        "ns3-target-rate": ratio(FIRST, rate),
+        "ns3-target-std": ratio(FIRST, "throughput_std_bit_per_s"),
+        "ns3-worst-rtt": max(ratio(point, delay) for point in POINTS if point != ALONE),
+        "ns3-worst-rate": min(ratio(point, rate) for point in POINTS),
+        "ns3-alone-rtt": ratio(ALONE, delay),
+        "ns3-known": of("paper, R = C", rate, 1e6),
+        "ns3-unknown": of("paper, R = 2 C", rate, 1e6),
+        "ns3-cap": of("fixed cap, 0.95 C", rate, 1e6),
+        "ns3-cap-rtt": of("fixed cap, 0.95 C", delay, 1e-3),
         "ns3-fluid": fluid["ns-3 utilization"] - fluid["fluid utilization"],
         "ns3-fluid-delay": (fluid["ns-3 delay"] - fluid["fluid delay"]) / fluid["packet time"],
     }
