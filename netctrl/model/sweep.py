@@ -19,11 +19,16 @@ from netctrl.model.network_scenario import NetworkScenario, content_error, scena
 from netctrl.model.quantity import records, settle, whole
 from netctrl.model.toml import read_toml
 
-__all__ = ["Cell", "Grid", "SweepSpec", "read_sweep"]
+__all__ = ["FIGURES", "Cell", "Grid", "SweepSpec", "read_sweep"]
+
+FIGURES = ("loss_ratio", "backlog_bytes", "throughput_bit_per_s", "max_link_utilization", "cost")
+"""Of each run: lost of offered, mean of all backlogs together, what leaves the network, share of its capacity that the
+busiest link uses, and the cost where links have weights (NaN else)."""
 
 MAX_CELLS = 100_000
 MAX_RUNS = 1_000_000
 
+_COLUMNS = ("cell", "grid", "run", "runs", "sample", "samples", *FIGURES, *(f"{name}_half_width" for name in FIGURES))
 _WITH_FILES = ("policy", "traffic")
 _FILES = tuple(f"{table}.file" for table in _WITH_FILES)
 
@@ -67,7 +72,7 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     Raises
     ------
     InvalidValue
-        No scenario can be made of a cell, or too many are asked for.
+        No scenario can be made of a cell, too many are asked for, or a place has the name of a column of the table.
     """
 
     name: str
@@ -83,6 +88,10 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         settle(self, runs=whole(1, MAX_RUNS), scenario=_table, grid=records(Grid), over=_values)
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
+        for place in (place for over in (self.over, *(grid.over for grid in self.grid)) for place in over):
+            if place in _COLUMNS:
+                takes = f"places in the scenario; the table has columns {', '.join(_COLUMNS)} of its own"
+                raise InvalidValue("over", place, takes)
         if self.n_cells > MAX_CELLS:
             raise InvalidValue("grid", f"{self.n_cells} cells", f"at most {MAX_CELLS}")
 
