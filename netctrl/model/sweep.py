@@ -15,6 +15,7 @@ import msgspec
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.explain import explained, shown
+from netctrl.model.files import sha256
 from netctrl.model.network_scenario import NetworkScenario, content_error, scenario_content, scenario_from_content
 from netctrl.model.quantity import records, settle, whole
 from netctrl.model.toml import read_toml
@@ -222,11 +223,7 @@ def _changed(spec: SweepSpec, change: Callable[[Table], Table]) -> SweepSpec:
 def _hashed(place: str, value: Any) -> Any:
     """The value, or of a file its name and SHA-256, wherever a place leads to one."""
     if place in _FILES and isinstance(value, str) and value:
-        try:
-            with Path(value).open("rb") as file:
-                return f"{Path(value).name} (SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()})"
-        except OSError as error:
-            raise FileError(value, f"can't be read: {error.strerror}") from None
+        return f"{Path(value).name} (SHA-256 {sha256(value)})"
     if place in _WITH_FILES and isinstance(value, dict):
         return {key: _hashed(f"{place}.{key}", each) for key, each in value.items()}
     return value

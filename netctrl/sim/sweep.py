@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, checked_jobs
-from netctrl.model.files import check_writable, read_bounded, write_atomically
+from netctrl.model.files import check_writable, opened, write_atomically
+from netctrl.model.json_file import read_json
 from netctrl.model.network_result import NetworkResult, estimate
 from netctrl.model.sweep import FIGURES, Cell, SweepSpec
 from netctrl.sim.link_run import LANES, simulate_network
@@ -229,8 +230,8 @@ def _open_parts(parts: Path, spec: SweepSpec, path: Any, *, resume: bool, tasks:
     if not resume:
         raise FileError(path, f"a sweep into it was stopped: resume it, or delete {parts}")
     try:
-        known = msgspec.json.decode(read_bounded(record, 2**20, "is no record of a sweep"))
-    except msgspec.DecodeError:
+        known = read_json(record, dict, what="record of a sweep", most_bytes=2**20)
+    except msgspec.ValidationError:
         raise FileError(record, "is no record of a sweep") from None
     if known != what:
         raise FileError(path, f"another sweep into it was stopped, or one of another netctrl: delete {parts}")
@@ -239,8 +240,8 @@ def _open_parts(parts: Path, spec: SweepSpec, path: Any, *, resume: bool, tasks:
 
 def _read_part(path: Path, task: _Task) -> _Rows:
     try:
-        rows = msgspec.json.decode(read_bounded(path, _MOST_PART, "is no part of a sweep"), type=_Rows)
-    except msgspec.DecodeError as error:
+        rows = read_json(path, _Rows, what="part of a sweep", most_bytes=_MOST_PART)
+    except msgspec.ValidationError as error:
         raise FileError(path, f"is no part of a sweep ({error}): delete it and resume") from None
     columns = [rows.sample, *rows.figures.values()]
     fits = set(rows.figures) == set(FIGURES) and all(len(column) == task.runs for column in columns)
@@ -255,12 +256,10 @@ def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     try:
-        with Path(path).open("rb") as file:
+        with opened(path) as file:
             table = pq.ParquetFile(file).read()
     except pa.ArrowException as error:
         raise FileError(path, f"is no Parquet file: {str(error).splitlines()[0]}") from None
-    except OSError as error:
-        raise FileError(path, f"can't be read: {error.strerror or error}") from None
     if not {"cell", "grid", "run", "sample", *FIGURES} <= set(table.column_names):
         raise FileError(path, "is no table of a sweep")
     return table.to_pandas()
