@@ -19,6 +19,7 @@ from netctrl.model.files import sha256
 from netctrl.model.network_scenario import NetworkScenario, content_error, scenario_content, scenario_from_content
 from netctrl.model.quantity import records, settle, whole
 from netctrl.model.toml import read_toml
+from netctrl.model.written_units import check_place, check_units
 
 __all__ = ["FIGURES", "Cell", "Grid", "SweepSpec", "read_sweep"]
 
@@ -178,12 +179,24 @@ def read_sweep(path: str | os.PathLike[str], network_path: Callable[[str], Path]
     except msgspec.ValidationError as error:
         raise FileError(path, explained(error, content, SweepSpec)) from None
     try:
+        _check_written(spec)
         spec = _resolved(spec, path, network_path)
         for _ in spec.cells():
             pass
     except InvalidValue as error:
         raise content_error(path, error) from None
     return spec
+
+
+def _check_written(spec: SweepSpec) -> None:
+    """Units stand in the file; before networks are read, since JSON fixes theirs."""
+    check_units(spec.scenario, NetworkScenario, "scenario")
+    for grid in (*spec.grid, Grid(over=spec.over)):
+        for place, value in grid.set.items():
+            check_place(place, value, NetworkScenario)
+        for place, values in grid.over.items():
+            for value in values:
+                check_place(place, value, NetworkScenario)
 
 
 def _table(field: str, value: Any) -> Table:
