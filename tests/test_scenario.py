@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -489,7 +490,7 @@ def test_a_file_without_rights_is_named(tmp_path, monkeypatch) -> None:
     def forbidden(*args: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", forbidden)  # the tests may run as root, who may read everything
+    monkeypatch.setattr(os, "open", forbidden)  # the tests may run as root, who may read everything
     with pytest.raises(FileError, match="can't be read: Permission denied"):
         read_scenario(tmp_path / "s.toml")
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from netctrl.errors import FileError
 
@@ -32,7 +33,9 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], buffer_bytes: int = io.DEFAULT_BUFFER_SIZE) -> Generator[io.BufferedReader]:
+def opened(
+    path: str | os.PathLike[str], buffer_bytes: int = io.DEFAULT_BUFFER_SIZE
+) -> Generator[io.BufferedReader[Any]]:
     """A file to read, or a pipe of this process as /dev/stdin; never what would wait for a writer, or never end.
 
     Raises

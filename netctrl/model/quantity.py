@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -94,10 +94,9 @@ def rate(field: str, value: Any) -> float:
 def rate_or_0(field: str, value: Any) -> float:
     """A rate from 1 bit/s to 1 Pbit/s, or 0 [bit/s]; InvalidValue names the field."""
     try:
-        nothing = parse_rate(value, zero=True) == 0.0 if isinstance(value, str) else value is not False and value == 0
-        return 0.0 if nothing else rate(field, value)
+        return 0.0 if _is_0(value) else rate(field, value)
     except ValueError:  # InvalidValue, or no rate
-        raise InvalidValue(field, value, f"0bit, or {RATE_TAKES}") from None
+        raise InvalidValue(field, value, f"0, or {RATE_TAKES}") from None
 
 
 def duration(field: str, value: Any) -> float:
@@ -209,6 +208,12 @@ def records(*kinds: type) -> Reader:
 
 def _or(kinds: tuple[type, ...]) -> str:
     return " or ".join(kind.__name__ for kind in kinds)
+
+
+def _is_0(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip() == "0" or parse_rate(value, zero=True) == 0.0
+    return isinstance(value, Real) and value == 0 and value is not False
 
 
 def _parse_instant(text: str) -> float:
