@@ -59,9 +59,10 @@ def parse_duration(text: str, *, zero: bool = False) -> float:
     return _parse(text, _DURATIONS, DURATION_TAKES, zero=zero)
 
 
-def parse_size(text: str, *, zero: bool = False) -> float:
-    """A size such as "200kB" (or a bare number of bytes) in bytes; kB is 1000 bytes, KiB 1024. Raises ValueError."""
-    return _parse(text, _SIZES, SIZE_TAKES, bare=1.0, zero=zero)
+def parse_size(text: str, *, zero: bool = False, bare: bool = True) -> float:
+    """A size such as "200kB" in bytes, or with `bare` a number of bytes; kB is 1000 bytes, KiB 1024, 0 is taken only
+    with `zero`. Raises ValueError."""
+    return _parse(text, _SIZES, SIZE_TAKES, bare=1.0 if bare else None, zero=zero)
 
 
 def parse_count(text: str) -> float:

@@ -11,7 +11,7 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.network_scenario import Messages, NetworkScenario
 from netctrl.model.policy import HftracPolicy
-from netctrl.sim.demands import DemandSource, run_seeds
+from netctrl.sim.demands import DemandSource
 from netctrl.sim.link_problem import link_problem
 from netctrl.sim.message_kernel import NEVER, Messaging, advance_messages
 from netctrl.sim.messages import _state, heard_problem, message_lines, message_table, ticks
@@ -44,7 +44,7 @@ class Simulated:
         self.nominal, self.standing = ready.initial_rate, ready.plant.standing
         self.ready, self.steps = ready, asked.steps
         self.state = _state(ready, self.heard, self.ticks, self.phase, messages)
-        self.demand = DemandSource(asked, ready.network, run_seeds(asked.seed, range(1))).draw(asked.steps)[:, :, 0]
+        self.demand = DemandSource(asked, ready.network, range(1)).draw(asked.steps)[:, :, 0]
 
     def samples(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Number, series that were measured, (4, N), and commands before limits, (N,)."""

@@ -45,7 +45,7 @@ duration = "500ms"
 [[grid]]
 label = "FIFO"
 set = { "policy.kind" = "fifo" }
-over = { "network.links.*.buffer" = ["2kB", 20000] }
+over = { "network.links.*.buffer" = ["2kB", "20000B"] }
 
 [[grid]]
 label = "static"
@@ -109,7 +109,7 @@ def asked() -> pd.DataFrame:
 def test_the_table_has_a_row_a_cell_with_intervals(run) -> None:
     title, empty, *rows = good(run("s.toml --n-jobs 1")).splitlines()
     assert (title, empty) == ("small: 3 runs a cell, 95 % intervals", "")
-    names = ["FIFO, buffer 2kB", "FIFO, buffer 20000"]
+    names = ["FIFO, buffer 2kB", "FIFO, buffer 20000B"]
     names += ["static, factor 1.05", "static, factor 1.2", "GOD, mu 0.1", "GOD, mu 1"]
     table = summarized(asked())
     for name, row, (_, cell) in zip(names, rows, table.iterrows(), strict=True):

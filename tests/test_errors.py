@@ -39,7 +39,7 @@ def test_no_admissible_design_carries_the_best_one() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [InvalidValue("rtt", "500", "a time"), FileError("a/b", "is no JSON"), NoAdmissibleDesign("none", "best")],
+    [InvalidValue("rtt", "500", "a time"), FileError("a/b", "is not JSON"), NoAdmissibleDesign("none", "best")],
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize("again", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "pickle"])

@@ -27,7 +27,7 @@ from netctrl.model.policy import Backpressure, Fifo, HftracPolicy, Policy, Stati
 from netctrl.model.queue import CodelQueue, PieQueue
 from netctrl.runtime.taps import BACKLOG, RATE
 from netctrl.sim import link_plan as link_plan_module
-from netctrl.sim.demands import DemandSource, run_seeds
+from netctrl.sim.demands import DemandSource
 from netctrl.sim.link_kernel import _command, advance_links
 from netctrl.sim.link_plan import link_plan, run_tables
 from netctrl.sim.link_problem import link_problem, link_state
@@ -154,7 +154,7 @@ def test_the_table_of_a_run_is_what_the_fluid_draws():
     plan = link_plan(asked, netctrl.scenario_law(asked))
     first, third = run_tables(asked, plan, (0, 2))
     ready = link_problem(asked, netctrl.scenario_law(asked))
-    demand = DemandSource(asked, ready.network, run_seeds(asked.seed, range(3))).draw(300)
+    demand = DemandSource(asked, ready.network, range(3)).draw(300)
     for run, table in ((0, first), (2, third)):
         assert np.array_equal(np.frombuffer(table, count=600).reshape(300, 2), demand[:, :, run])
     assert len(first) == 300 * (2 * 8 + 4 * plan.hearing.messages + 5) + 5 * 4
@@ -271,7 +271,7 @@ def in_time(asked: NetworkScenario) -> tuple[list[float], np.ndarray]:
     """What links measure in the fluid, and what its kernel answers, (steps, N)."""
     ready = link_problem(asked, netctrl.scenario_law(asked))
     N, steps, state = ready.model.n_links, asked.steps, link_state(ready, 1)
-    demand = DemandSource(asked, ready.network, run_seeds(asked.seed, range(1))).draw(steps)
+    demand = DemandSource(asked, ready.network, range(1)).draw(steps)
     watched, mask = np.zeros((3, N, steps)), state.history.shape[1] - 1
     numbers, commands = [float(steps)], np.zeros((steps, N))
     before = np.full(N, ready.plant.standing)
@@ -294,7 +294,7 @@ def late(asked: NetworkScenario) -> tuple[list[float], np.ndarray]:
     N, S, heard = ready.model.n_links, ticks(asked), heard_problem(ready, law)
     line, least, messages = message_lines(heard, law, N)
     phase, extra, told = message_table(asked, 0, messages, N)
-    demand = DemandSource(asked, ready.network, run_seeds(asked.seed, range(1))).draw(asked.steps)[:, :, 0]
+    demand = DemandSource(asked, ready.network, range(1)).draw(asked.steps)[:, :, 0]
     state, messaging = _state(ready, heard, S, phase, messages), Messaging(S, phase, line, least, heard.central)
     mask = state.known.shape[1] - 1
     numbers, commands = [float(asked.steps), *phase.tolist()], np.zeros((asked.steps, N))

@@ -26,7 +26,7 @@ from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.sim.demands import DemandSource, run_seeds
+from netctrl.sim.demands import DemandSource
 from netctrl.sim.link_problem import link_problem
 from netctrl.sim.link_run import LANES, simulate_network
 
@@ -265,7 +265,7 @@ def plain(asked: NetworkScenario, law: LinkRateLaw | None, number: int = 0) -> R
     capacity; what is left beyond the buffer is lost."""
     network = asked.network if asked.utilization is None else at_utilization(asked.network, asked.utilization)
     model, policy = network_model(network, TAU), asked.policy
-    demand = DemandSource(asked, network, run_seeds(asked.seed, range(number, number + 1))).draw(asked.steps)[:, :, 0]
+    demand = DemandSource(asked, network, range(number, number + 1)).draw(asked.steps)[:, :, 0]
     c, injection, delay, N = model.coupling.toarray(), model.injection.toarray(), model.delay, model.n_links
     nominal = np.array([rate for rate in routing(network).load if rate > 0.0])
     by_name = {link.id: link for link in network.links}

@@ -749,7 +749,7 @@ def test_a_file_that_is_none_says_what_is_wrong(tmp_path) -> None:
         with pytest.raises(FileError, match=said):
             read_agent_config(path)
     path.write_text("{")
-    with pytest.raises(FileError, match="is no JSON"):
+    with pytest.raises(FileError, match="is not JSON"):
         read_agent_config(path)
 
 

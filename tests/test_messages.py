@@ -11,7 +11,7 @@ from netctrl import InvalidValue, NetworkResult, NetworkScenario
 from netctrl.datasets import network_path
 from netctrl.model.network_scenario import Messages
 from netctrl.model.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.sim.demands import DemandSource, run_seeds
+from netctrl.sim.demands import DemandSource
 from netctrl.sim.link_problem import link_problem
 from netctrl.sim.messages import run_with_messages
 
@@ -62,7 +62,7 @@ def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | 
     expected = netctrl.simulate_network(asked, law, runs=2)
     assert expected.lost_bytes.sum() > 0.0
     ready = link_problem(asked, law)
-    source = DemandSource(asked, ready.network, run_seeds(asked.seed, range(2)))
+    source = DemandSource(asked, ready.network, range(2))
     found = run_with_messages(asked, ready, law, source, range(2), watch=True)
     for row, unit in enumerate((TAU / 8.0, 1.0, TAU / 8.0)):
         scale = np.abs(expected.watched[row]).max()
@@ -102,7 +102,7 @@ def test_links_that_hear_nothing_answer_what_they_see_themselves() -> None:
     asked = scenario(hftrac("coordinated"), Messages(loss=1.0), warmup=0.0, duration=1.5)
     law = netctrl.scenario_law(asked)
     ready = link_problem(asked, law)
-    demand = DemandSource(asked, ready.network, run_seeds(asked.seed, range(1))).draw(asked.steps)[:, :, 0]
+    demand = DemandSource(asked, ready.network, range(1)).draw(asked.steps)[:, :, 0]
     plant, model, N = ready.plant, ready.model, ready.model.n_links
     C, inj = model.coupling.toarray(), model.injection.toarray()
     T = max(column.u.shape[2] for column in law.columns)

@@ -21,7 +21,8 @@ from netctrl import datasets
 from netctrl.datasets import network_path, networks
 from netctrl.errors import FileError, InvalidValue
 from netctrl.fluid.routing import routing
-from netctrl.model.network import SIGNAL_SPEED, Demand, Link, Network, Node, read_network
+from netctrl.model.network import Demand, Link, Network, Node, read_network
+from netctrl.model.topohub import SIGNAL_SPEED
 
 CONTENT: dict[str, Any] = {
     "directed": True,
@@ -309,11 +310,14 @@ TOPOHUB: dict[str, Any] = {
 }
 
 
-def test_a_file_of_topohub_is_read_with_a_capacity(tmp_path) -> None:
-    """Lengths are in km; link loads, statistics and demands without a unit are left out."""
-    network = read(tmp_path, TOPOHUB, capacity="10Gbit")
+def test_a_file_of_topohub_is_read_with_a_capacity_and_the_unit_of_its_demands(tmp_path) -> None:
+    """Lengths are in km; link loads and statistics are left out."""
+    network = read(tmp_path, TOPOHUB, capacity="10Gbit", demand_unit="1Mbit")
     assert network.name == "made-up"
-    assert network.demands == ()
+    assert network.demands == (
+        Demand(source="A", target="B", mean=3580e6),
+        Demand(source="B", target="A", mean=3580e6),
+    )
     assert network.nodes == (Node(id="A", pos=(1.5, 2.5)), Node(id="B", pos=(3.5, 4.5)), Node(id="C"))
     assert [link.id for link in network.links] == ["A->B", "B->A", "B->C", "C->B"]
     assert {link.capacity for link in network.links} == {10e9}
@@ -323,19 +327,77 @@ def test_a_file_of_topohub_is_read_with_a_capacity(tmp_path) -> None:
 def test_topohub_through_networkx(tmp_path) -> None:
     graph = nx.node_link_graph(TOPOHUB, edges="links")
     nx.set_edge_attributes(graph, 10e9, "capacity")
-    assert Network.from_networkx(graph) == read(tmp_path, TOPOHUB, capacity=10e9)
+    wanted = read(tmp_path, TOPOHUB, capacity=10e9, demand_unit=1e6)
+    assert Network.from_networkx(graph, demand_unit="1Mbit") == wanted
+    with pytest.raises(InvalidValue, match=r"^graph\.demands: got '2 demands without a unit', takes the argument"):
+        Network.from_networkx(graph)
+    assert Network.from_networkx(graph, []) == read(tmp_path, TOPOHUB, capacity=10e9, demand_unit=0)
+
+
+def test_a_demand_that_stands_one_way_only_counts_both_ways(tmp_path) -> None:
+    """As TopoHub counts demands and loads links; not where the graph is directed."""
+
+    def means(table: Any, **changes: Any) -> dict[tuple[str, str], float]:
+        graph = {"demands": table}
+        network = read(tmp_path, TOPOHUB | {"graph": graph} | changes, capacity=1e9, demand_unit="1kbit")
+        assert all(demand.std == 0.0 and demand.split is None for demand in network.demands)
+        return {(demand.source, demand.target): demand.mean for demand in network.demands}
+
+    one_way = {"A": {"B": 2.0, "C": 0.5}, "C": {"B": 4}}
+    both = {("A", "B"): 2e3, ("A", "C"): 500.0, ("C", "B"): 4e3, ("B", "A"): 2e3, ("C", "A"): 500.0, ("B", "C"): 4e3}
+    assert means(one_way) == both
+    assert means({"A": {"B": 2.0}, "B": {"A": 3.0}}) == {("A", "B"): 2e3, ("B", "A"): 3e3}
+    assert means({"A": {"B": 2.0}, "B": {"A": 0.0}}) == {("A", "B"): 2e3}  # a demand of 0 stands there, and is none
+    assert means({"A": {"B": 2.0}}, directed=True) == {("A", "B"): 2e3}
+    assert means({}) == {}
+    listed = [{"source": "A", "target": "B", "mean": "1Mbit"}]
+    assert means(one_way, demands=listed) == {("A", "B"): 1e6}  # what stands beside nodes and edges comes first
+
+
+def test_demands_without_a_unit_are_refused_or_left_out(tmp_path) -> None:
+    assert why(tmp_path, TOPOHUB, capacity=1e9) == (
+        "graph.demands: got '2 demands without a unit', takes the argument `demand_unit` (--demand-unit) beside it: "
+        'the rate that 1 stands for, as in "1Mbit"; "0bit" leaves the demands out'
+    )
+    for nothing in (0, "0bit", 0.0):
+        assert read(tmp_path, TOPOHUB, capacity=1e9, demand_unit=nothing).demands == ()
+    empty = TOPOHUB | {"graph": {"name": "none", "demands": {}}}
+    assert read(tmp_path, empty, capacity=1e9).demands == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "place"),
+    [
+        ({"A": 3.0}, "graph.demands.A"),
+        ({"A": {"B": "3"}}, "graph.demands.A.B"),
+        ({"A": {"B": -1}}, "graph.demands.A.B"),
+        ({"A": {"B": True}}, "graph.demands.A.B"),
+        ({"A": {"X": 1}}, "demands.A=>X.target"),
+        ({"A": {"A": 1}}, "demands"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(table, place, tmp_path) -> None:
+    content = TOPOHUB | {"graph": {"demands": table}}
+    assert why(tmp_path, content, capacity=1e9, demand_unit="1Mbit").startswith(place)
+
+
+@pytest.mark.parametrize("unit", [-1.0, math.nan, "10", "10Mbps", True])
+def test_a_unit_that_is_no_rate_is_the_callers_fault(unit, tmp_path) -> None:
+    with pytest.raises(InvalidValue) as refusal:
+        read(tmp_path, TOPOHUB, capacity=1e9, demand_unit=unit)
+    assert refusal.value.argument == "demand_unit"
 
 
 def test_what_a_file_gives_comes_before_length_and_argument(tmp_path) -> None:
     content = copy.deepcopy(TOPOHUB)
     content["links"][0] |= {"capacity": "1Mbit", "delay": "7ms"}
-    first, *_, last = read(tmp_path, content, capacity=10e9).links
+    first, *_, last = read(tmp_path, content, capacity=10e9, demand_unit=0).links
     assert (first.capacity, first.delay) == (1e6, 0.007)
     assert last.capacity == 10e9
 
 
 def test_a_missing_capacity_has_its_remedy(tmp_path) -> None:
-    assert why(tmp_path, TOPOHUB) == (
+    assert why(tmp_path, TOPOHUB, demand_unit=0) == (
         "edges[0]: key `capacity` is missing; read_network's argument `capacity` is for files without"
     )
 
@@ -351,7 +413,7 @@ def test_a_capacity_that_is_none_is_the_callers_fault(capacity, tmp_path) -> Non
 def test_a_length_that_is_none_is_refused(length, tmp_path) -> None:
     content = copy.deepcopy(TOPOHUB)
     content["links"][1]["dist"] = length
-    assert why(tmp_path, content, capacity=1e9).startswith("edges[1].dist: got ")
+    assert why(tmp_path, content, capacity=1e9, demand_unit=1e6).startswith("edges[1].dist: got ")
 
 
 def test_lengths_are_of_topohub_only(tmp_path) -> None:
@@ -574,15 +636,16 @@ VALUES = st.recursive(
     st.sampled_from([CONTENT, TOPOHUB]),
     st.data(),
     st.sampled_from([None, 1e9]),
+    st.sampled_from([None, 0.0, 1e6]),
 )
-def test_any_change_gives_a_network_or_one_line(tmp_path_factory, content, data, capacity) -> None:
+def test_any_change_gives_a_network_or_one_line(tmp_path_factory, content, data, capacity, unit) -> None:
     content = copy.deepcopy(content)
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.sampled_from(places(content) or [("edges",)]))
         (put(*place, value=data.draw(VALUES)) if data.draw(st.booleans()) else drop(*place))(content)
     folder = tmp_path_factory.getbasetemp()
     try:
-        network = read(folder, content, capacity=capacity)
+        network = read(folder, content, capacity=capacity, demand_unit=unit)
     except FileError as error:
         assert len(str(error).splitlines()) == 1
         assert len(error.why) < 600

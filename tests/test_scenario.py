@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -196,20 +197,11 @@ def test_text_with_units_and_numbers_in_si_give_equal_records(tmp_path, content)
     assert hash(SAME) == hash(scenario_from(content))
 
 
-def test_a_record_comes_back_from_json_and_from_plain_dicts(tmp_path) -> None:
+def test_a_record_comes_back_from_json_and_from_plain_dicts() -> None:
     text = msgspec.json.encode(SAME)
     assert msgspec.json.decode(text, type=Scenario) == SAME
     assert msgspec.json.encode(msgspec.json.decode(text, type=Scenario)) == text
     assert scenario_from(msgspec.to_builtins(SAME)) == SAME
-    plain = {key: value for key, value in json.loads(text).items() if value is not None}
-    for link in plain["links"]:
-        for part in (link, link["queue"]):
-            for key in [key for key, value in part.items() if value is None]:
-                del part[key]
-    for each in [*plain["flows"], *plain["changes"]]:
-        for key in [key for key, value in each.items() if value is None]:
-            del each[key]
-    assert read(tmp_path, plain) == SAME
 
 
 def test_lists_become_tuples_and_numbers_of_numpy_plain_ones() -> None:
@@ -251,14 +243,14 @@ ERROR = (*LINK, "queue", "rate_error")
 
 # Each: what is done to the file above, how the line begins, and what it holds beside.
 REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
-    "negative capacity": (put(*LINK, "capacity", value=-10), "links[0].capacity: got -10, takes a rate", ["10Mbit"]),
+    "negative capacity": (put(*LINK, "capacity", value="-9bit"), "links[0].capacity: got '-9bit', takes a", ["10Mbit"]),
     "no capacity at all": (put(*LINK, "capacity", value=0), "links[0].capacity: got 0, takes a rate", []),
     "NaN": (put(*LINK, "capacity", value=NAN), "links[0].capacity: got nan, takes a rate", []),
     "infinite capacity": (put("links", 1, "capacity", value=INF), "links[1].capacity: got inf, takes", []),
     "NaN for a whole number": (put(*FTP, "count", value=NAN), "flows[0].count: got nan, takes a whole number", []),
     "NaN deep inside": (put(*ERROR, "amplitude", value=NAN), "links[0].queue.rate_error.amplitude: got nan", []),
     "NaN in a queue": (put(*LINK, "queue", "alpha", value=NAN), "links[0].queue.alpha: got nan, takes a gain", []),
-    "NaN in a range": (put(*FTP, "rtt", value=[0.1, NAN]), "flows[0].rtt: got [0.1, nan], takes a time", []),
+    "NaN in a range": (put(*FTP, "rtt", value=["0.1s", NAN]), "flows[0].rtt[1]: got nan, takes a time", []),
     "rate without a unit": (put(*LINK, "capacity", value="10"), "links[0].capacity: got '10', takes", ["unit"]),
     "ambiguous rate": (put(*LINK, "capacity", value="10Mbps"), "links[0].capacity: got '10Mbps', takes", ["Mbit"]),
     "negative delay": (put(*LINK, "delay", value="-1ms"), "links[0].delay: got '-1ms', takes a time", []),
@@ -270,9 +262,17 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         "links[0].capacity: got a table, takes a rate",
         [],
     ),
-    "a rate beyond all": (put(*LINK, "capacity", value=1e308), "links[0].capacity: got 1e+308, takes", ["1000Tbit"]),
+    "a rate beyond all": (
+        put(*LINK, "capacity", value="1e300Tbit"),
+        "links[0].capacity: got '1e300Tbit', takes",
+        ["1000Tbit"],
+    ),
     "a whole rate beyond all": (put(*LINK, "capacity", value=HUGE), f"links[0].capacity: got {HUGE}, takes", []),
-    "a denormal rate": (put(*LINK, "capacity", value=5e-324), "links[0].capacity: got 5e-324, takes", ["1bit"]),
+    "a denormal rate": (
+        put(*LINK, "capacity", value="5e-324bit"),
+        "links[0].capacity: got '5e-324bit', takes",
+        ["1bit"],
+    ),
     "half a flow": (put(*FTP, "count", value=2.5), "flows[0].count: got 2.5, takes a whole number", []),
     "flows with a point": (put(*FTP, "count", value=2.0), "flows[0].count: got 2.0, takes a whole number", []),
     "true flows": (put(*FTP, "count", value=True), "flows[0].count: got true, takes a whole number", []),
@@ -293,11 +293,15 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "no round trip": (put(*FTP, "rtt", value="0s"), "flows[0].rtt: got (0.0, 0.0), takes a round-trip time", ["500ms"]),
     "an empty range": (put(*FTP, "rtt", value="1s:60ms"), "flows[0].rtt: got '1s:60ms', takes", ["range is empty"]),
-    "a range of three": (put(*FTP, "rtt", value=[1, 2, 3]), "flows[0].rtt: got [1, 2, 3], takes", ["60ms:1s"]),
+    "a range of three": (
+        put(*FTP, "rtt", value=["1s"] * 3),
+        "flows[0].rtt: got ['1s', '1s', '1s'], takes",
+        ["60ms:1s"],
+    ),
     "stop before start": (put(*FTP, "stop", value="10s"), "flows[0].stop: got (10.0, 10.0), takes", ["20 s"]),
     "ECN as a number": (put(*FTP, "ecn", value=1), "flows[0].ecn: got 1, takes true or false", []),
     "a shape of 1": (put(*WEB, "pareto_shape", value=1), "flows[1].pareto_shape: got 1.0, takes a shape above 1", []),
-    "objects below the mean": (put(*WEB, "max_object", value=5000), "flows[1].max_object: got 5000.0, takes", []),
+    "objects below the mean": (put(*WEB, "max_object", value="5kB"), "flows[1].max_object: got 5000.0, takes", []),
     "no objects": (put(*WEB, "objects_per_page", value=0), "flows[1].objects_per_page: got 0, takes", ["1000"]),
     "no time to think": (put(*WEB, "think_time", value="0s"), "flows[1].think_time: got '0s', takes a time above", []),
     "objects without end": (
@@ -396,7 +400,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         ["100 s"],
     ),
     "two changes at once": (
-        lambda content: content["changes"].append({"at": 50, "link": "forward", "capacity": 5e6}),
+        lambda content: content["changes"].append({"at": "50s", "link": "forward", "capacity": "5Mbit"}),
         "changes[2].at: got 50.0, takes another time",
         [],
     ),
@@ -413,7 +417,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     "a change that leaves no round trip": (
         lambda content: (
             content["links"][0].update(delay="30ms"),
-            content["changes"][1].update(delay=0),
+            content["changes"][1].update(delay="0s"),
         ),
         "flows.web.rtt: got 0.06, takes more than 0.06 s, by which changes of delay shorten it",
         [],
@@ -431,7 +435,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     "a seed beyond 32 bits": (put("seed", value=2**32), "seed: got 4294967296, takes a whole number", []),
     "a seed beyond all": (put("seed", value=2**200), "seed: got 1606938", ["..."]),
     "a seed with a point": (put("seed", value=1.0), "seed: got 1.0, takes a whole number", []),
-    "no step": (put("step", value=0), "step: got 0, takes a time above 0", []),
+    "no step": (put("step", value="0s"), "step: got '0s', takes a time above 0", []),
 }
 
 
@@ -486,7 +490,7 @@ def test_a_file_without_rights_is_named(tmp_path, monkeypatch) -> None:
     def forbidden(*args: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", forbidden)  # the tests may run as root, who may read everything
+    monkeypatch.setattr(os, "open", forbidden)  # the tests may run as root, who may read everything
     with pytest.raises(FileError, match="can't be read: Permission denied"):
         read_scenario(tmp_path / "s.toml")
 

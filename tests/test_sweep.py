@@ -33,9 +33,9 @@ from netctrl.model.network import Network, read_network
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.policy import HftracPolicy, StaticPacing
-from netctrl.model.sweep import Grid, SweepSpec, read_sweep
+from netctrl.model.sweep import FIGURES, Grid, SweepSpec, read_sweep
 from netctrl.sim.link_run import LANES, simulate_network
-from netctrl.sim.sweep import FIGURES, read_frame, summarized, sweep, sweep_to_file
+from netctrl.sim.sweep import read_frame, summarized, sweep, sweep_to_file
 from netctrl.sweep.__main__ import main
 
 LINE: dict[str, Any] = {
@@ -65,7 +65,7 @@ def figures(result: NetworkResult) -> dict[str, np.ndarray]:
         "loss_ratio": result.lost_bytes.sum(axis=1) / result.offered_bytes,
         "backlog_bytes": result.backlog_bytes.sum(axis=1),
         "throughput_bit_per_s": result.delivered_bytes * 8.0 / result.seconds,
-        "utilization": (sent / result.capacity_bit_per_s).max(axis=1),
+        "max_link_utilization": (sent / result.capacity_bit_per_s).max(axis=1),
         "cost": np.full(result.runs, np.nan) if cost is None else cost,
     }
 
@@ -402,7 +402,7 @@ def test_what_is_wrong_with_a_file_is_named(name: str, folder: Path) -> None:
 def test_a_sweep_is_its_cells_by_hand() -> None:
     asked = spec(*POLICIES, runs=3, over={"seed": [3, 4]})
     frame = sweep(asked, scenario_law)
-    assert list(frame.columns) == ["cell", "grid", "seed", "policy.factor", "policy.mu", "run", *FIGURES]
+    assert list(frame.columns) == ["cell", "grid", "seed", "policy.factor", "policy.mu", "run", "sample", *FIGURES]
     assert len(frame) == 10 * 3
     networks = msgspec.convert(LINE, Network)
     by_hand = [
@@ -486,6 +486,44 @@ def test_what_goes_wrong_in_a_cell_names_it() -> None:
         "GOD (policy.mu = 0.1): law: got None, takes the law of a Design, as netctrl.hftrac makes one, "
         "for a policy of kind hftrac"
     )
+
+
+def test_what_is_swept_stands_in_the_table_as_it_was_asked_for() -> None:
+    frame = sweep(spec(over={"utilization": [0.6, 0.9]}), scenario_law)
+    assert frame["utilization"].tolist() == [0.6, 0.6, 0.9, 0.9]
+    assert (frame["max_link_utilization"] != frame["utilization"]).all()  # two runs of 1 s are no mean of many
+    table = summarized(frame)
+    assert table["utilization"].tolist() == [0.6, 0.9]
+    assert table["max_link_utilization"].to_numpy() == pytest.approx([0.6, 0.9], rel=0.1)
+    assert frame.columns.is_unique
+    assert table.columns.is_unique
+
+
+def test_every_key_of_a_scenario_can_be_swept_and_no_column_of_the_table() -> None:
+    columns = summarized(sweep(spec(runs=1), scenario_law)).columns
+    assert set(columns) & set(NetworkScenario.__struct_fields__) == set()
+    for name in [*columns, "run", "sample"]:
+        for make in (lambda: spec(over={name: [1]}), lambda: spec(Grid(over={name: [1]}))):  # noqa: B023
+            assert refusal(make).startswith(f"over: got {name!r}, takes places in the scenario; the table has columns")
+
+
+def test_runs_of_one_window_of_a_trace_are_one_sample(tmp_path: Path) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text("time_s,ac\n" + "".join(f"{k / 100:g},{7e6 + (k * k) % 31 * 1e5}\n" for k in range(60)))
+    traced = {"kind": "trace", "file": str(trace), "fit": False}
+    asked = spec(Grid(over={"duration": ["200ms", "600ms"]}), traffic=traced, runs=5)
+    frame = sweep(asked, scenario_law)
+    assert frame["sample"].tolist() == [0, 1, 2, 0, 1, *([0] * 5)]
+    table = summarized(frame)
+    assert table["samples"].tolist() == [3, 1]
+    rates = frame["throughput_bit_per_s"]
+    assert rates[:3].tolist() == [*rates[3:5], rates[2]]
+    row = table.iloc[0]
+    assert row["throughput_bit_per_s"] == pytest.approx(rates[:3].mean(), rel=1e-12)
+    half = stats.t.ppf(0.975, 2) * stats.sem(rates[:3])
+    assert row["throughput_bit_per_s_half_width"] == pytest.approx(half, rel=1e-12)
+    assert np.isnan(table["throughput_bit_per_s_half_width"][1])
+    assert table["throughput_bit_per_s"][1] == pytest.approx(rates[5], rel=1e-15)
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------

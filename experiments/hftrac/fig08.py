@@ -23,7 +23,7 @@ from netctrl.fluid.routing import at_utilization
 from netctrl.model.demand_traffic import LongRangeTraffic
 from netctrl.model.network import Network
 from netctrl.model.policy import Fifo
-from netctrl.sim.demands import DemandSource, run_seeds
+from netctrl.sim.demands import DemandSource
 
 HURST = 0.8
 STAND_IN = LongRangeTraffic(hurst=HURST)
@@ -49,7 +49,7 @@ def main(*, full: bool = False) -> Outcome:
 def trace(network: Network) -> np.ndarray:
     """What Src2 sends, by 10 ms [Mbit/s]."""
     asked = scenario(network, Fifo(), duration=TRACE, warmup=0.0, traffic=STAND_IN)
-    source = DemandSource(asked, at_utilization(network, LOAD), run_seeds(asked.seed, range(1)))
+    source = DemandSource(asked, at_utilization(network, LOAD), range(1))
     return source.draw(asked.steps)[:, 1, 0] / MEGA
 
 

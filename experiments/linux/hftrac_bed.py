@@ -44,7 +44,7 @@ from netctrl.linux.traffic import (
 )
 from netctrl.model.network import Network
 from netctrl.model.network_scenario import NetworkScenario
-from netctrl.sim.demands import DemandSource, run_seeds
+from netctrl.sim.demands import DemandSource
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["WARM_UP", "measured", "prepared"]
@@ -152,7 +152,7 @@ def program(bed: Testbed, node: str, argv: list[str], text: str = "") -> None:
 def udp_sources(bed: Testbed, asked: NetworkScenario, network: Network, run: int) -> dict[str, list[UdpSource]]:
     """By demand: for each of its ways one source of what is left out and one of what counts, which tell each how late
     they were."""
-    rates = DemandSource(asked, network, run_seeds(asked.seed, range(run, run + 1))).draw(asked.steps)[:, :, 0]
+    rates = DemandSource(asked, network, range(run, run + 1)).draw(asked.steps)[:, :, 0]
     begins, found = asked.interval * np.arange(asked.steps), {}
     for number, demand in enumerate(network.demands):
         packets = series_times(begins, rates[:, number], FRAME, asked.duration)

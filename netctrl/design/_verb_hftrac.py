@@ -43,6 +43,7 @@ def hftrac(
     horizon: Annotated[str, option("T", f"{HORIZON_TAKES}; of myopic control {MYOPIC_TAKES}")] = "auto",
     reach: Annotated[str | None, option("N", "links off the route that hear later than N samples take no part")] = None,
     capacity: Annotated[str | None, option("RATE", "of links for which the file gives none")] = None,
+    demand_unit: Annotated[str | None, option("RATE", "of a demand of 1 where the file gives no unit")] = None,
     jobs: Annotated[str, option("N", "threads of the localized synthesis, -1: all cores")] = "-1",
     dask: Annotated[str | None, option("ADDRESS", "its workers, by their scheduler: tcp://127.0.0.1:8786")] = None,
     compare: Annotated[bool, option("", "all four architectures side by side")] = False,
@@ -64,6 +65,7 @@ def hftrac(
         "argv": invocation(),
     }
     rate = None if capacity is None else read("capacity", capacity, parse_rate, RATE_TAKES)
+    unit = None if demand_unit is None else read("demand_unit", demand_unit, _rate_or_0, f"0bit, or {RATE_TAKES}")
     picture = checked_plot(plot, output)
 
     import netctrl
@@ -72,7 +74,8 @@ def hftrac(
     path = network_path(network)
     try:
         with workers(dask):
-            design = netctrl.hftrac(netctrl.read_network(path, capacity=rate), inputs=[path], **arguments)
+            found = netctrl.read_network(path, capacity=rate, demand_unit=unit)
+            design = netctrl.hftrac(found, inputs=[path], **arguments)
     except InvalidValue as error:
         if "." in error.argument or error.argument == "demands":  # a place in the network
             raise FileError(path, str(error)) from None
@@ -82,3 +85,7 @@ def hftrac(
 
 def _read_samples(argument: str, text: str | None) -> int | None:
     return None if text is None else read(argument, text, int, "a whole number of samples of at least 0, as in 2")
+
+
+def _rate_or_0(text: str) -> float:
+    return parse_rate(text, zero=True)

@@ -16,7 +16,8 @@ import msgspec
 from netctrl.errors import FileError, InvalidValue
 from netctrl.export.agent_law import LinkRateTable, TrackingTable, restricted
 from netctrl.model.arrays import array, array_json
-from netctrl.model.files import read_bounded, write_atomically
+from netctrl.model.files import write_atomically
+from netctrl.model.json_file import read_json
 from netctrl.model.quantity import (
     Duration,
     Label,
@@ -169,13 +170,10 @@ def read_agent_config(path: str | os.PathLike[str]) -> AgentConfig:
     FileError
         It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
     """
-    text = read_bounded(path, _MOST_BYTES, f"is larger than an agent's file may be ({_MOST_BYTES // 2**20} MiB)")
     try:
-        return msgspec.json.decode(text, type=AgentConfig, dec_hook=array)
+        return read_json(path, AgentConfig, what="file of an agent", most_bytes=_MOST_BYTES, dec_hook=array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no netctrl agent's file: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"is no JSON: {error}") from None
 
 
 def agent_configs(

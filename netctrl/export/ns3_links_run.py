@@ -16,6 +16,7 @@ from netctrl.export.ns3_run import Ns3, execute, read_table
 from netctrl.model.artifact import Provenance
 from netctrl.model.network_result import NetworkResult, TcpResult
 from netctrl.model.network_scenario import NetworkScenario
+from netctrl.model.trace_window import scenario_trace, traffic_samples
 from netctrl.runtime.link_plan import LinkPlan
 from netctrl.units import BITS_PER_BYTE
 
@@ -66,6 +67,8 @@ def run_links(
     ------
     NetctrlError
         A run failed, or its output isn't whole.
+    FileError
+        The scenario's trace can't be read.
     """
     _execute_all(folder, runs, checked_jobs(n_jobs), watch, progress)
     N, T = len(plan.links), scenario.steps if watch else 0
@@ -91,6 +94,7 @@ def run_links(
         capacity_bit_per_s=np.array([capacity[name] for name in plan.links]),
         weight=plan.weight,
         seconds=seconds,
+        sample=traffic_samples(scenario, runs, scenario_trace(scenario)),
         offered_bytes=tables[:, 0, 0].copy(),
         delivered_bytes=tables[:, 0, 1].copy(),
         arrived_bytes=arrived,

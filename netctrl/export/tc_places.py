@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import InvalidValue
 from netctrl.export.agent import Peer
 from netctrl.export.tc_queue import checked_interface
-from netctrl.model.explain import explained
-from netctrl.model.toml import read_toml
+from netctrl.model.toml import read_toml_record
 
 __all__ = ["INTERFACES_TAKES", "AgentPlace", "Places", "read_places"]
 
@@ -91,11 +90,7 @@ def read_places(given: str | os.PathLike[str]) -> Places:
     """
     text = str(given)
     if text.endswith(".toml"):
-        content = read_toml(text)
-        try:
-            return msgspec.convert(content, Places)
-        except msgspec.ValidationError as error:
-            raise FileError(text, f"is no file of places: {explained(error, content, Places)}") from None
+        return read_toml_record(text, Places)
     return Places(agents=(AgentPlace(name="router", links=_pairs(text)),))
 
 

@@ -54,7 +54,7 @@ def testbed(
     from netctrl.linux.testbed import Testbed
     from netctrl.model.network import read_network
 
-    bed = Testbed(read_network(network_path(network), capacity=rate), burst_bytes=size, named=True)
+    bed = Testbed(read_network(network_path(network), capacity=rate, demand_unit=0), burst_bytes=size, named=True)
     names = {node.id: bed.name(node.id) for node in bed.network.nodes}
     if dry_run:
         return say(as_json(_content(bed.plan, names)) if json else _table(bed.plan, names, "would be built"))

@@ -19,7 +19,7 @@ import msgspec
 from netctrl.errors import FileError, NetctrlError
 from netctrl.linux.namespace import start_time
 from netctrl.linux.objects import QueueObject
-from netctrl.model.files import read_bounded
+from netctrl.model.json_file import read_json
 
 __all__ = [
     "STATE_FOLDER",
@@ -145,11 +145,11 @@ class Store:
             return None
         except OSError as error:
             raise FileError(self.path, f"can't be read: {error.strerror}") from None
-        text = read_bounded(self.path, _MAX_BYTES, "is larger than a record may be")
         try:
-            return msgspec.json.decode(text, type=OwnershipRecord)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            why = f"is no record of netctrl: {error}; look at it, and at `tc qdisc`, before you remove it"
+            return read_json(self.path, OwnershipRecord, what="record", most_bytes=_MAX_BYTES)
+        except (msgspec.ValidationError, FileError) as error:
+            said = error.why if isinstance(error, FileError) else error
+            why = f"is no record of netctrl: {said}; look at it, and at `tc qdisc`, before you remove it"
             raise FileError(self.path, why) from None
 
     def write(self, record: OwnershipRecord) -> None:

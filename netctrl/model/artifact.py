@@ -17,6 +17,7 @@ from netctrl.model.display import html_table, plot
 from netctrl.model.files import read_bounded, write_atomically
 from netctrl.model.gain import ArcLaw, LinkRateLaw, MpccLaw, PacingLaw, TrackingLaw
 from netctrl.model.hftrac import HftracCertificate, HftracInputs
+from netctrl.model.json_file import decoded
 from netctrl.model.mpcc import MpccCertificate, MpccInputs
 from netctrl.model.pacing import PacingCertificate, PacingInputs
 from netctrl.model.provenance import Provenance, provenance
@@ -180,11 +181,9 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     """
     text = read_bounded(path, _MAX_BYTES, f"is larger than a Design file may be ({_MAX_BYTES // 2**20} MiB)")
     try:
-        design = msgspec.json.decode(text, type=AnyDesign, dec_hook=array)
+        design = decoded(path, text, AnyDesign, array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no netctrl Design: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"is no JSON: {error}") from None
     # msgspec takes a missing tag for the only one that there is.
     tags = msgspec.json.decode(text, type=_Tags)
     if tags.method is None or tags.law.kind is None:

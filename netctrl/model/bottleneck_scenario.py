@@ -7,8 +7,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue
-from netctrl.model.explain import explained
+from netctrl.errors import InvalidValue
 from netctrl.model.quantity import (
     Duration,
     Rate,
@@ -18,6 +17,7 @@ from netctrl.model.quantity import (
     label,
     optional,
     rate,
+    rate_or_0,
     record,
     records,
     settle,
@@ -25,7 +25,7 @@ from netctrl.model.quantity import (
     whole,
 )
 from netctrl.model.queue import QUEUES, DropTailQueue, Queue
-from netctrl.model.toml import read_toml
+from netctrl.model.toml import read_toml_record
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["BottleneckFlow", "BottleneckScenario", "FlowKind", "design_bottleneck", "read_bottleneck_scenario"]
@@ -97,7 +97,7 @@ class BottleneckScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     def __post_init__(self) -> None:
         settle(self, name=label, bottleneck=rate, buffer=size, queue=record(*QUEUES), rtt=duration)
-        settle(self, flows=records(BottleneckFlow), cross=_cross, packet_size=size, start_spread=instant)
+        settle(self, flows=records(BottleneckFlow), cross=rate_or_0, packet_size=size, start_spread=instant)
         settle(self, duration=duration, warm_up=instant, bin=duration, seed=whole(0, 2**32 - 1))
         if not 1 <= len(self.flows) <= _MOST_FLOWS:
             raise InvalidValue("flows", f"{len(self.flows)} flows", f"from 1 to {_MOST_FLOWS}")
@@ -144,13 +144,4 @@ def read_bottleneck_scenario(path: str | os.PathLike[str]) -> BottleneckScenario
     FileError
         It can't be read, isn't TOML, or has an unknown or unusable key, which the message names.
     """
-    content = read_toml(path)
-    try:
-        return msgspec.convert(content, BottleneckScenario)
-    except msgspec.ValidationError as error:
-        raise FileError(path, explained(error, content, BottleneckScenario)) from None
-
-
-def _cross(field: str, value: object) -> float:
-    """A rate, or 0."""
-    return 0.0 if value == 0.0 else rate(field, value)
+    return read_toml_record(path, BottleneckScenario)

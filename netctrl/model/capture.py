@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import struct
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from netctrl.errors import FileError
+from netctrl.model.files import opened
 
 __all__ = ["captured_bytes"]
 
@@ -47,20 +47,15 @@ def captured_bytes(path: str | os.PathLike[str], interval_s: float) -> np.ndarra
 
     Source: formats of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
     """
-    try:
-        with io.BufferedReader(io.FileIO(path), _BUFFER_BYTES) as file:
-            magic = file.peek(4)[:4]
-            if magic in _PCAP:
-                packets = _pcap(path, file)
-            elif magic == b"\n\r\r\n":
-                packets = _pcapng(path, file)
-            else:
-                raise FileError(path, f"is no capture: it begins with {magic!r}, not as pcap or pcapng do")
-            return _counted(path, packets, interval_s)
-    except FileError:
-        raise
-    except OSError as error:
-        raise FileError(path, f"can't be read: {error.strerror}") from None
+    with opened(path, _BUFFER_BYTES) as file:
+        magic = file.peek(4)[:4]
+        if magic in _PCAP:
+            packets = _pcap(path, file)
+        elif magic == b"\n\r\r\n":
+            packets = _pcapng(path, file)
+        else:
+            raise FileError(path, f"is no capture: it begins with {magic!r}, not as pcap or pcapng do")
+        return _counted(path, packets, interval_s)
 
 
 def _counted(path: str | os.PathLike[str], packets: Packets, interval_s: float) -> np.ndarray:

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue
-from netctrl.model.explain import explained
+from netctrl.errors import InvalidValue
 from netctrl.model.fabric_scheme import SCHEMES, Mpcc, Scheme
 from netctrl.model.flow_sizes import checked_sizes
 from netctrl.model.quantity import (
     Duration,
     Rate,
     Size,
+    backlog,
     duration,
     instant,
     label,
@@ -27,7 +27,7 @@ from netctrl.model.quantity import (
     size,
     whole,
 )
-from netctrl.model.toml import read_toml
+from netctrl.model.toml import read_toml_record
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
@@ -63,7 +63,8 @@ def _bytes(field: str, value: Any) -> float:
 
 
 def _bytes_or_none(field: str, value: Any) -> float:
-    return 0.0 if value == 0 and not isinstance(value, bool) else _bytes(field, value)
+    count = backlog(field, value)
+    return _bytes(field, value) if count else count
 
 
 def _payload(field: str, value: Any) -> float:
@@ -312,8 +313,4 @@ def read_fabric_scenario(path: str | os.PathLike[str]) -> FabricScenario:
     FileError
         It can't be read, isn't TOML, or has an unknown, missing or unusable key, which the message names.
     """
-    content = read_toml(path)
-    try:
-        return msgspec.convert(content, FabricScenario)
-    except msgspec.ValidationError as error:
-        raise FileError(path, explained(error, content, FabricScenario)) from None
+    return read_toml_record(path, FabricScenario)

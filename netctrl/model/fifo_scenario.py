@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue
-from netctrl.model.explain import explained
+from netctrl.errors import InvalidValue
 from netctrl.model.quantity import (
     Duration,
     Rate,
@@ -25,7 +24,7 @@ from netctrl.model.quantity import (
     size,
     whole,
 )
-from netctrl.model.toml import read_toml
+from netctrl.model.toml import read_toml, read_toml_record, toml_record
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
@@ -235,17 +234,12 @@ def read_fifo_scenario(path: str | os.PathLike[str]) -> FifoScenario:
     FileError
         It can't be read, isn't TOML, or has an unknown or unusable key, which the message names.
     """
-    return _from_content(path, read_toml(path))
+    return read_toml_record(path, FifoScenario)
 
 
 def access_link(path: str | os.PathLike[str] | None, interval_s: float, seed: int | None) -> FifoScenario:
     """What a law of this interval is tried on: a file's link, or the default one for 100 intervals; another seed."""
-    content = {"interval": interval_s, "duration": 100.0 * interval_s} if path is None else read_toml(path)
-    return _from_content(path or "", content | ({} if seed is None else {"seed": seed}))
-
-
-def _from_content(path: str | os.PathLike[str], content: dict[str, Any]) -> FifoScenario:
-    try:
-        return msgspec.convert(content, FifoScenario)
-    except msgspec.ValidationError as error:
-        raise FileError(path, explained(error, content, FifoScenario)) from None
+    changed: dict[str, Any] = {} if seed is None else {"seed": seed}
+    if path is None:
+        return FifoScenario(interval=interval_s, duration=100.0 * interval_s, **changed)
+    return toml_record(path, read_toml(path) | changed, FifoScenario)

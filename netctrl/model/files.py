@@ -2,26 +2,71 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import stat
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from netctrl.errors import FileError
 
-__all__ = ["check_writable", "read_bounded", "write_atomically"]
+__all__ = ["check_writable", "opened", "read_bounded", "sha256", "write_atomically"]
 
 
 def read_bounded(path: str | os.PathLike[str], most: int, too_large: str) -> bytes:
     """A file's content, of at most `most` bytes; FileError with the sentence `too_large`, or why it can't be read."""
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(most + 1)
-    except OSError as error:
-        raise FileError(path, f"can't be read: {error.strerror}") from None
+    with opened(path) as file:
+        content = file.read(most + 1)
     if len(content) > most:
         raise FileError(path, too_large)
     return content
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """Of a file's content; FileError where it can't be read."""
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def opened(
+    path: str | os.PathLike[str], buffer_bytes: int = io.DEFAULT_BUFFER_SIZE
+) -> Generator[io.BufferedReader[Any]]:
+    """A file to read, or a pipe of this process as /dev/stdin; never what would wait for a writer, or never end.
+
+    Raises
+    ------
+    FileError
+        It can't be opened or read, or is a folder, a device, a socket or a named pipe.
+    """
+    try:
+        # Without O_NONBLOCK, opening a named pipe waits for somebody who writes.
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as error:
+        raise FileError(path, f"can't be read: {error.strerror}") from None
+    except ValueError:  # a zero byte in the name
+        raise FileError(repr(path), "can't be read: no name of a file") from None
+    try:
+        with io.BufferedReader(io.FileIO(handle), buffer_bytes) as file:
+            _check_kind(path, os.fstat(handle).st_mode)
+            os.set_blocking(handle, True)
+            yield file
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(path, f"can't be read: {error.strerror or error}") from None
+
+
+def _check_kind(path: str | os.PathLike[str], mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise FileError(path, "can't be read: Is a directory")
+    named = os.path.lexists(os.path.realpath(path))  # the pipe behind /dev/stdin has no place
+    if not stat.S_ISREG(mode) and not (stat.S_ISFIFO(mode) and not named):
+        raise FileError(path, "can't be read: it is a named pipe, a socket or a device, no file")
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

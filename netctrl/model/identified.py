@@ -12,7 +12,8 @@ from netctrl.errors import FileError, InvalidValue, checked_number
 from netctrl.model.arrays import array, array_json, json_schema
 from netctrl.model.display import html_table, plot
 from netctrl.model.explain import explained
-from netctrl.model.files import read_bounded, write_atomically
+from netctrl.model.files import write_atomically
+from netctrl.model.json_file import read_json
 from netctrl.model.matrix import covariance, dense_matrix
 from netctrl.model.provenance import Provenance
 from netctrl.model.quantity import label, settle, texts
@@ -163,11 +164,7 @@ def read_model(path: str | os.PathLike[str]) -> IdentifiedModel:
     FileError
         It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
     """
-    text = read_bounded(path, _MAX_BYTES, f"is larger than a model file may be ({_MAX_BYTES // 2**20} MiB)")
-    try:
-        content = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"is no JSON: {error}") from None
+    content = read_json(path, what="model file", most_bytes=_MAX_BYTES)
     try:
         return msgspec.convert(content, IdentifiedModel, dec_hook=array)
     except msgspec.ValidationError as error:

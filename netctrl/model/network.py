@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from netctrl.errors import FileError, InvalidValue, checked_number
 from netctrl.model.explain import explained, shorten, shown
-from netctrl.model.files import read_bounded
+from netctrl.model.json_file import read_json
 from netctrl.model.quantity import (
-    RATE_TAKES,
     Duration,
     Label,
     Rate,
@@ -24,11 +22,12 @@ from netctrl.model.quantity import (
     number,
     optional,
     rate,
+    rate_or_0,
     records,
     settle,
     size,
 )
-from netctrl.units import METRES_PER_KM, parse_rate
+from netctrl.model.topohub import demand_records, has_lengths, plain_edge, plain_node
 
 if TYPE_CHECKING:
     import networkx
@@ -41,13 +40,8 @@ else:  # a file may hold anything, and networkx numbers of NumPy: the readers be
 
 __all__ = ["Demand", "Link", "Network", "Node", "read_network"]
 
-SIGNAL_SPEED = 2e8
-"""Of light in fibre [m/s], for files that give a link's length."""
-
 _MAX_BYTES = 256 * 2**20
 _MAX_LINKS = 1_000_000
-_TOPOHUB_EDGE = ("dist", "type", "ecmp_fwd", "ecmp_bwd")
-_TOPOHUB_NODE = ("type",)
 
 
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -109,7 +103,7 @@ class Demand(_Record, frozen=True, kw_only=True):
     """Share of what reaches a link's source that takes the link, by id of link; null: the shortest path by delay."""
 
     def __post_init__(self) -> None:
-        settle(self, source=label, target=label, mean=rate, std=_deviation, split=optional(_ratios))
+        settle(self, source=label, target=label, mean=rate, std=rate_or_0, split=optional(_ratios))
         if self.id is None or self.id == "":
             msgspec.structs.force_setattr(self, "id", f"{self.source}=>{self.target}")
         settle(self, id=label)
@@ -160,12 +154,16 @@ class Network(_Record, frozen=True, kw_only=True):
 
     @classmethod
     def from_networkx(
-        cls, graph: networkx.Graph, demands: Iterable[Demand | Mapping[str, Any]] | None = None
+        cls,
+        graph: networkx.Graph,
+        demands: Iterable[Demand | Mapping[str, Any]] | None = None,
+        *,
+        demand_unit: float | str | None = None,
     ) -> Network:
         """From a networkx graph whose edges have `capacity`, and `delay`, `buffer`, `weight` and `id` where wanted.
 
-        An undirected edge is a link each way. Demands come from the argument, or else from `graph.graph["demands"]`,
-        where that is a list.
+        An undirected edge is a link each way. Demands come from the argument, or else from `graph.graph["demands"]`: a
+        list, or a table of numbers as TopoHub has it, for which `demand_unit` is as in `read_network`.
 
         Raises
         ------
@@ -183,7 +181,7 @@ class Network(_Record, frozen=True, kw_only=True):
         }
         if demands is not None:
             content["demands"] = [msgspec.to_builtins(demand) for demand in demands]
-        content = _prepared(content, None)
+        content = _prepared(content, None, _unit(demand_unit))
         try:
             return _network(content)
         except msgspec.ValidationError as error:
@@ -228,7 +226,9 @@ class _File(_Record, frozen=True, kw_only=True):
     graph: dict[str, Any] = {}
 
 
-def read_network(path: str | os.PathLike[str], *, capacity: float | str | None = None) -> Network:
+def read_network(
+    path: str | os.PathLike[str], *, capacity: float | str | None = None, demand_unit: float | str | None = None
+) -> Network:
     """Read a network from node-link JSON, strictly; also one of TopoHub's files, whose links have lengths in km.
 
     Parameters
@@ -236,13 +236,17 @@ def read_network(path: str | os.PathLike[str], *, capacity: float | str | None =
     path : path
     capacity : float or str, optional
         Of the links for which the file gives none, as TopoHub's don't [bit/s], or as "10Mbit".
+    demand_unit : float or str, optional
+        What a demand of 1 is in TopoHub's table of demands, which has no unit [bit/s], or as "1Mbit"; 0 leaves these
+        demands out. They have no deviation.
 
     Raises
     ------
     FileError
-        It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
+        It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names; or a table of
+        demands, and no `demand_unit`.
     InvalidValue
-        `capacity` is no rate.
+        `capacity` or `demand_unit` is no rate.
 
     Notes
     -----
@@ -251,18 +255,13 @@ def read_network(path: str | os.PathLike[str], *, capacity: float | str | None =
     """
     if capacity is not None:
         capacity = rate("capacity", capacity)
-    content = read_bounded(path, _MAX_BYTES, f"is larger than {_MAX_BYTES // 2**20} MiB: no network of a million links")
-    try:
-        parsed = msgspec.json.decode(content)
-    except RecursionError:
-        raise FileError(path, "is nested too deeply") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"is not JSON: {error}") from None
+    unit = _unit(demand_unit)
+    parsed = read_json(path, what="network of a million links", most_bytes=_MAX_BYTES)
     if not isinstance(parsed, dict) or not isinstance(parsed.get("edges", parsed.get("links")), list):
         raise FileError(path, 'is no network: node-link JSON has "nodes", "edges" and, beside them, "demands"')
     ready: dict[str, Any] = {}
     try:
-        ready = _prepared(parsed, capacity)
+        ready = _prepared(parsed, capacity, unit)
         return _network(ready)
     except msgspec.ValidationError as error:
         why = explained(error, ready, _File)
@@ -272,19 +271,20 @@ def read_network(path: str | os.PathLike[str], *, capacity: float | str | None =
         raise FileError(path, why + remedy) from None
     except InvalidValue as error:
         raise FileError(path, f"{error.argument}: got {shown(error.got)}, takes {error.takes}") from None
-    except RecursionError:
-        raise FileError(path, "is nested too deeply") from None
 
 
-def _prepared(content: dict[str, Any], capacity: float | str | None) -> dict[str, Any]:
+def _prepared(content: dict[str, Any], capacity: float | None, unit: float | None) -> dict[str, Any]:
     """A file's content without what only networkx and TopoHub need, and with the capacity that it lacks."""
     content = dict(content)
     if "edges" not in content:  # as networkx before 3.6 writes it
         content["edges"] = content.pop("links")
     graph = content.get("graph")
-    if isinstance(graph, dict) and isinstance(graph.get("demands"), list):  # TopoHub's are a table of no unit
-        content.setdefault("demands", graph["demands"])
-    of_topohub = any(isinstance(edge, dict) and "dist" in edge for edge in content["edges"])
+    listed = graph.get("demands") if isinstance(graph, dict) else None
+    if isinstance(listed, list):
+        content.setdefault("demands", listed)
+    elif isinstance(listed, dict) and "demands" not in content:
+        content["demands"] = demand_records(listed, unit, directed=content.get("directed") is True)
+    of_topohub = has_lengths(content["edges"])
     edges = []
     for row, edge in enumerate(content["edges"]):
         if isinstance(edge, dict):
@@ -292,24 +292,16 @@ def _prepared(content: dict[str, Any], capacity: float | str | None) -> dict[str
             if content.get("multigraph") is True:
                 edge.pop("key", None)
             if of_topohub:
-                edge = _of_topohub(f"edges[{row}].dist", edge)
+                edge = plain_edge(f"edges[{row}].dist", edge)
         edges.append(edge)
     content["edges"] = edges
     if of_topohub and isinstance(content.get("nodes"), list):
-        content["nodes"] = [_without(node, _TOPOHUB_NODE) for node in content["nodes"]]
+        content["nodes"] = [plain_node(node) for node in content["nodes"]]
     return content
 
 
-def _of_topohub(field: str, edge: dict[str, Any]) -> dict[str, Any]:
-    taken = _without(edge, _TOPOHUB_EDGE)
-    if "dist" in edge and "delay" not in taken:
-        length = checked_number(field, edge["dist"], "a length from 0 to 1e9 in km", at_least=0.0, at_most=1e9)
-        taken["delay"] = length * METRES_PER_KM / SIGNAL_SPEED
-    return taken
-
-
-def _without(record: Any, names: Sequence[str]) -> Any:
-    return {key: value for key, value in record.items() if key not in names} if isinstance(record, dict) else record
+def _unit(value: float | str | None) -> float | None:
+    return None if value is None else rate_or_0("demand_unit", value)
 
 
 def _network(content: dict[str, Any]) -> Network:
@@ -359,19 +351,6 @@ def _ratios(field: str, value: Any) -> dict[str, float]:
         raise InvalidValue(field, value, "a table of ratios by id of link")
     ratio = number("a ratio from 0 to 1", at_least=0.0, at_most=1.0)
     return {label(field, name): ratio(f"{field}.{name}", each) for name, each in value.items()}
-
-
-def _deviation(field: str, value: Any) -> float:
-    try:
-        return 0.0 if _is_zero(value) else rate(field, value)
-    except (InvalidValue, ValueError):
-        raise InvalidValue(field, value, f"0, or {RATE_TAKES}") from None
-
-
-def _is_zero(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.strip() == "0" or parse_rate(value, zero=True) == 0.0
-    return isinstance(value, Real) and value == 0 and value is not False
 
 
 def _unique(field: str, records: Sequence[Any]) -> None:

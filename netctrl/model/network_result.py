@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,10 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Estimate(_Record, frozen=True):
-    """A mean over runs, and the half width of its 95 % interval by Student's t; null for a single run."""
+    """A mean over independent samples of the traffic, and the half width of its 95 % interval by Student's t.
+
+    Each run is a sample where traffic is drawn; of a trace only the disjoint windows are. Null for a single sample.
+    """
 
     mean: float
     half_width: float | None
@@ -62,6 +66,8 @@ class NetworkSummary(_Record, frozen=True):
     scenario: str
     simulator: str
     runs: int
+    samples: int
+    """Independent samples of the traffic among the runs: disjoint windows of a trace, else all runs."""
     seconds: float
     """That count, of each run."""
     loss_ratio: Estimate
@@ -107,6 +113,8 @@ class NetworkResult:
         mu_l of the cost.
     seconds : float
         Of each run.
+    sample : ndarray of int, shape (R,)
+        Independent sample of the traffic that each run met (`netctrl.model.trace_window.traffic_samples`).
     offered_bytes, delivered_bytes : ndarray, shape (R,)
         What demands sent into the network, and what left it at its ends.
     arrived_bytes, departed_bytes, lost_bytes, growth_bytes : ndarray, shape (R, N)
@@ -131,6 +139,7 @@ class NetworkResult:
     capacity_bit_per_s: np.ndarray
     weight: np.ndarray | None
     seconds: float
+    sample: np.ndarray
     offered_bytes: np.ndarray
     delivered_bytes: np.ndarray
     arrived_bytes: np.ndarray
@@ -148,7 +157,7 @@ class NetworkResult:
     def __post_init__(self) -> None:
         R, N = self.backlog_bytes.shape
         per_link = ("arrived_bytes", "departed_bytes", "lost_bytes", "growth_bytes", "rate_square", "backlog_square")
-        shapes = dict.fromkeys(per_link, (R, N)) | {"offered_bytes": (R,), "delivered_bytes": (R,)}
+        shapes = dict.fromkeys(per_link, (R, N)) | dict.fromkeys(("sample", "offered_bytes", "delivered_bytes"), (R,))
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
                 raise InvalidValue(name, getattr(self, name).shape, f"an array of shape {shape}")
@@ -173,17 +182,21 @@ class NetworkResult:
         return self.rate_square.sum(axis=1) + self.backlog_square @ self.weight
 
     def summary(self) -> NetworkSummary:
-        """Means over the runs with their 95 % intervals."""
+        """Means over the samples of the traffic with their 95 % intervals."""
+
+        def estimated(values: np.ndarray) -> Estimate:
+            return estimate(values, self.sample)
+
         cost = self.cost
         throughput = self.departed_bytes * (BITS_PER_BYTE / self.seconds)
         ratio = _ratio(self.lost_bytes, self.arrived_bytes)
         links = tuple(
             LinkEstimates(
                 id=name,
-                backlog_bytes=estimate(self.backlog_bytes[:, row]),
-                throughput_bit_per_s=estimate(throughput[:, row]),
-                utilization=estimate(throughput[:, row] / self.capacity_bit_per_s[row]),
-                loss_ratio=estimate(ratio[:, row]),
+                backlog_bytes=estimated(self.backlog_bytes[:, row]),
+                throughput_bit_per_s=estimated(throughput[:, row]),
+                utilization=estimated(throughput[:, row] / self.capacity_bit_per_s[row]),
+                loss_ratio=estimated(ratio[:, row]),
             )
             for row, name in enumerate(self.links)
         )
@@ -191,13 +204,14 @@ class NetworkResult:
             scenario=self.scenario.name,
             simulator=self.simulator,
             runs=self.runs,
+            samples=len(np.unique(self.sample)),
             seconds=self.seconds,
-            loss_ratio=estimate(self.loss_ratio),
-            backlog_bytes=estimate(self.backlog_bytes.sum(axis=1)),
-            throughput_bit_per_s=estimate(self.delivered_bytes * (BITS_PER_BYTE / self.seconds)),
-            cost=None if cost is None else estimate(cost),
+            loss_ratio=estimated(self.loss_ratio),
+            backlog_bytes=estimated(self.backlog_bytes.sum(axis=1)),
+            throughput_bit_per_s=estimated(self.delivered_bytes * (BITS_PER_BYTE / self.seconds)),
+            cost=None if cost is None else estimated(cost),
             links=links,
-            tcp=() if self.tcp is None else _tcp_estimates(self.scenario, self.tcp),
+            tcp=() if self.tcp is None else _tcp_estimates(self.scenario, self.tcp, estimated),
         )
 
     def to_pandas(self) -> pd.DataFrame:
@@ -221,20 +235,28 @@ class NetworkResult:
         return html_table(*self.table())
 
 
-def _tcp_estimates(scenario: NetworkScenario, tcp: TcpResult) -> tuple[TcpEstimates, ...]:
+def _tcp_estimates(
+    scenario: NetworkScenario, tcp: TcpResult, estimated: Callable[[np.ndarray], Estimate]
+) -> tuple[TcpEstimates, ...]:
     return tuple(
         TcpEstimates(
             demand=each.demand,
-            goodput_bit_per_s=estimate(tcp.goodput_bit_per_s[:, column]),
-            round_trip_s=estimate(tcp.round_trip_s[:, column]),
-            retransmission_ratio=estimate(tcp.retransmission_ratio[:, column]),
+            goodput_bit_per_s=estimated(tcp.goodput_bit_per_s[:, column]),
+            round_trip_s=estimated(tcp.round_trip_s[:, column]),
+            retransmission_ratio=estimated(tcp.retransmission_ratio[:, column]),
         )
         for column, each in enumerate(scenario.tcp)
     )
 
 
-def estimate(values: np.ndarray) -> Estimate:
-    """Mean of independent values, and the half width of its 95 % interval by Student's t."""
+def estimate(values: np.ndarray, sample: np.ndarray | None = None) -> Estimate:
+    """Mean of independent values, and the half width of its 95 % interval by Student's t.
+
+    Values of one `sample`, an array of numbers beside them, are no two observations: their mean is one.
+    """
+    if sample is not None:
+        _, row, count = np.unique(sample, return_inverse=True, return_counts=True)
+        values = np.bincount(row, values) / count
     if len(values) < 2:
         return Estimate(mean=float(values.mean()), half_width=None)
     from scipy.special import stdtrit
@@ -269,8 +291,18 @@ def network_table(summary: NetworkSummary) -> tuple[str, list[tuple[str, str]]]:
         )
         for each in summary.tcp
     ]
-    title = f"{summary.scenario} ({summary.simulator}), {summary.runs} runs of {summary.seconds:g} s, 95 % intervals"
-    return title, rows
+    what = f"{summary.runs} run{'s' if summary.runs > 1 else ''} of {summary.seconds:g} s"
+    return f"{summary.scenario} ({summary.simulator}), {what}, {_intervals(summary)}", rows
+
+
+def _intervals(summary: NetworkSummary) -> str:
+    """What the intervals of a summary rest on."""
+    if summary.runs == 1:
+        return "no interval"
+    if summary.samples == 1:
+        return "all on the same window of the trace: no interval"
+    of = f" over {summary.samples} disjoint windows of the trace" if summary.samples < summary.runs else ""
+    return f"95 % intervals{of}"
 
 
 def _text(value: Estimate, unit: float, name: str) -> str:

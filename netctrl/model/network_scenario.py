@@ -33,6 +33,7 @@ from netctrl.model.quantity import (
 )
 from netctrl.model.queue import CodelQueue, DropTailQueue, PieQueue, PiQueue, RedQueue
 from netctrl.model.toml import read_toml
+from netctrl.model.written_units import check_units
 
 __all__ = [
     "Messages",
@@ -181,6 +182,7 @@ def read_network_scenario(path: str | os.PathLike[str], network_path: Callable[[
     """
     content = read_toml(path)
     try:
+        check_units(content, NetworkScenario)  # before a network is read: JSON fixes its units
         return scenario_from_content(scenario_content(content, path, network_path))
     except InvalidValue as error:
         raise content_error(path, error) from None

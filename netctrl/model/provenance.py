@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import sys
 from collections.abc import Iterable
@@ -10,6 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
+
+from netctrl.model.files import sha256
 
 __all__ = ["Provenance", "provenance"]
 
@@ -45,7 +46,7 @@ def provenance(
         git_revision=_git_revision(Path(netctrl.__file__).resolve().parent.parent),
         argv=tuple(argv),
         seed=seed,
-        input_hashes={str(path): hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in inputs},
+        input_hashes={str(path): sha256(path) for path in inputs},
         python=".".join(map(str, sys.version_info[:3])),
         libraries={name: importlib.metadata.version(name) for name in libraries},
     )

@@ -1,15 +1,17 @@
 """Readers of fields: text with a unit ("10Mbit", "500ms", "60ms:1s") or SI numbers, names, whole numbers, records.
 
 A record's `__post_init__` calls `settle` with one reader a field; what stands in the record is then a float in bit/s,
-seconds or bytes, a name or a tuple, checked, whether it came from a file, from Python or from another record.
+seconds or bytes, a name or a tuple, checked, whether it came from a file, from Python or from another record. The
+annotations Rate, Duration, Size and Span say which fields need a unit in files that people write
+(`netctrl.model.written_units`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -32,6 +34,7 @@ __all__ = [
     "one_of",
     "optional",
     "rate",
+    "rate_or_0",
     "record",
     "records",
     "settle",
@@ -48,7 +51,10 @@ if TYPE_CHECKING:
     Size = float
     Span = tuple[float, float]
 else:  # a file may hold anything: the readers say what is taken, with units, which msgspec can't
-    Label = Rate = Duration = Size = Span = Any
+    Label = Any
+    Rate = Annotated[Any, msgspec.Meta(extra={"quantity": "rate"})]
+    Duration = Span = Annotated[Any, msgspec.Meta(extra={"quantity": "time"})]
+    Size = Annotated[Any, msgspec.Meta(extra={"quantity": "size"})]
 
 Reader = Callable[[str, Any], Any]
 
@@ -60,8 +66,8 @@ _LEAST_SIZE, _MOST_SIZE = 1.0, 1e15
 RATE_TAKES = "a rate from 1bit to 1000Tbit with its unit (bit, kbit, Mbit, Gbit, Tbit), as in 10Mbit"
 DURATION_TAKES = "a time above 0, from 1ns to 1e9s, with its unit (ns, us, ms, s, min), as in 500ms"
 INSTANT_TAKES = "a time from 0s to 1e9s with its unit (ns, us, ms, s, min), as in 500ms"
-SIZE_TAKES = "a size from 1B to 1e6GB, in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 1000 or 200kB"
-BACKLOG_TAKES = "a size from 0 to 1e6GB, in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 0 or 200kB"
+SIZE_TAKES = "a size from 1B to 1e6GB with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 200kB"
+BACKLOG_TAKES = "a size from 0B to 1e6GB with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 200kB"
 SPAN_TAKES = "a time from 0s to 1e9s with its unit, as in 500ms, or a range low:high, as in 60ms:1s"
 LABEL_TAKES = "a name of 1 to 64 printable characters"
 NAME_TAKES = "a name of 1 to 64 letters, digits, '_', '.' and '-' that starts with a letter"
@@ -85,6 +91,14 @@ def rate(field: str, value: Any) -> float:
     return _quantity(field, value, parse_rate, RATE_TAKES, _LEAST_RATE, _MOST_RATE)
 
 
+def rate_or_0(field: str, value: Any) -> float:
+    """A rate from 1 bit/s to 1 Pbit/s, or 0 [bit/s]; InvalidValue names the field."""
+    try:
+        return 0.0 if _is_0(value) else rate(field, value)
+    except ValueError:  # InvalidValue, or no rate
+        raise InvalidValue(field, value, f"0, or {RATE_TAKES}") from None
+
+
 def duration(field: str, value: Any) -> float:
     """A time from 1 ns to 1e9 s [s]; InvalidValue names the field."""
     return _quantity(field, value, parse_duration, DURATION_TAKES, _LEAST_TIME, _MOST_TIME)
@@ -97,12 +111,12 @@ def instant(field: str, value: Any) -> float:
 
 def size(field: str, value: Any) -> float:
     """A size from 1 byte to 1 PB [byte]; InvalidValue names the field."""
-    return _quantity(field, value, parse_size, SIZE_TAKES, _LEAST_SIZE, _MOST_SIZE)
+    return _quantity(field, value, lambda text: parse_size(text, bare=False), SIZE_TAKES, _LEAST_SIZE, _MOST_SIZE)
 
 
 def backlog(field: str, value: Any) -> float:
     """A size from 0 to 1 PB [byte]; InvalidValue names the field."""
-    return _quantity(field, value, lambda text: parse_size(text, zero=True), BACKLOG_TAKES, 0.0, _MOST_SIZE)
+    return _quantity(field, value, _parse_backlog, BACKLOG_TAKES, 0.0, _MOST_SIZE)
 
 
 def span(field: str, value: Any) -> tuple[float, float]:
@@ -196,8 +210,18 @@ def _or(kinds: tuple[type, ...]) -> str:
     return " or ".join(kind.__name__ for kind in kinds)
 
 
+def _is_0(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip() == "0" or parse_rate(value, zero=True) == 0.0
+    return isinstance(value, Real) and value == 0 and value is not False
+
+
 def _parse_instant(text: str) -> float:
     return parse_duration(text, zero=True)
+
+
+def _parse_backlog(text: str) -> float:
+    return parse_size(text, zero=True, bare=False)
 
 
 def _quantity(field: str, value: Any, parse: Callable[[str], float], takes: str, least: float, most: float) -> float:

@@ -9,7 +9,8 @@ import msgspec
 
 from netctrl.errors import FileError
 from netctrl.model.explain import explained
-from netctrl.model.files import read_bounded, write_atomically
+from netctrl.model.files import write_atomically
+from netctrl.model.json_file import read_json
 
 __all__ = ["FileRecord", "read_record"]
 
@@ -50,11 +51,7 @@ def read_record(
     FileError
         It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
     """
-    text = read_bounded(path, most_bytes, f"is larger than a {what} may be ({most_bytes // 2**20} MiB)")
-    try:
-        content = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"is no JSON: {error}") from None
+    content = read_json(path, what=what, most_bytes=most_bytes)
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise FileError(path, f'is no {what}: takes "schema": "{schema}"')
     try:

@@ -13,7 +13,7 @@ import numpy as np
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.arc import ArcInputs
-from netctrl.model.explain import explained, shorten
+from netctrl.model.explain import shorten
 from netctrl.model.gain import ArcLaw
 from netctrl.model.quantity import (
     Duration,
@@ -36,7 +36,7 @@ from netctrl.model.quantity import (
     whole,
 )
 from netctrl.model.queue import QUEUES, ArcQueue, DesignQueue, DropTailQueue, Queue, arc_queue
-from netctrl.model.toml import read_toml
+from netctrl.model.toml import read_toml, toml_record
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = [
@@ -379,14 +379,11 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
         raise FileError(path, "is about a network's rates: netctrl.read_network_scenario reads it")
     if "topology" in content:
         raise FileError(path, "is about a data centre: netctrl.read_fabric_scenario reads it")
-    try:
-        return scenario_from(content)
-    except msgspec.ValidationError as error:
-        raise FileError(path, explained(error, content, Scenario)) from None
+    return toml_record(path, content, Scenario)
 
 
 def scenario_from(content: dict[str, Any]) -> Scenario:
-    """The scenario in plain dicts and lists, as a TOML or JSON file holds it; msgspec.ValidationError names the key."""
+    """The scenario in plain dicts and lists, as a result file holds it; msgspec.ValidationError names the key."""
     return msgspec.convert(content, Scenario)
 
 

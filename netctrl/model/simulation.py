@@ -14,6 +14,7 @@ from netctrl.model.artifact import Provenance
 from netctrl.model.display import html_table, plot
 from netctrl.model.explain import explained, shown
 from netctrl.model.files import read_bounded, write_atomically
+from netctrl.model.json_file import decoded
 from netctrl.model.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
@@ -287,7 +288,7 @@ def read_result(path: str | os.PathLike[str]) -> SimulationResult:
     """
     text = read_bounded(path, _MAX_BYTES, f"is larger than a result may be ({_MAX_BYTES // 2**30} GiB)")
     try:
-        content = msgspec.json.decode(text, type=_File)
+        content = decoded(path, text, _File)
         parts = {name: getattr(content, name) for name in content.__struct_fields__ if name != "schema"}
         return SimulationResult(**parts)
     except msgspec.ValidationError as error:
@@ -295,8 +296,6 @@ def read_result(path: str | os.PathLike[str]) -> SimulationResult:
     except InvalidValue as error:
         why = f"{error.argument}: got {shown(error.got)}, takes {error.takes}"
         raise FileError(path, f"is no result of a simulation: {why}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"is no JSON: {error}") from None
 
 
 def _why(error: msgspec.ValidationError, text: bytes) -> str:

@@ -15,15 +15,22 @@ import msgspec
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.explain import explained, shown
+from netctrl.model.files import sha256
 from netctrl.model.network_scenario import NetworkScenario, content_error, scenario_content, scenario_from_content
 from netctrl.model.quantity import records, settle, whole
 from netctrl.model.toml import read_toml
+from netctrl.model.written_units import check_place, check_units
 
-__all__ = ["Cell", "Grid", "SweepSpec", "read_sweep"]
+__all__ = ["FIGURES", "Cell", "Grid", "SweepSpec", "read_sweep"]
+
+FIGURES = ("loss_ratio", "backlog_bytes", "throughput_bit_per_s", "max_link_utilization", "cost")
+"""Of each run: lost of offered, mean of all backlogs together, what leaves the network, share of its capacity that the
+busiest link uses, and the cost where links have weights (NaN else)."""
 
 MAX_CELLS = 100_000
 MAX_RUNS = 1_000_000
 
+_COLUMNS = ("cell", "grid", "run", "runs", "sample", "samples", *FIGURES, *(f"{name}_half_width" for name in FIGURES))
 _WITH_FILES = ("policy", "traffic")
 _FILES = tuple(f"{table}.file" for table in _WITH_FILES)
 
@@ -67,7 +74,7 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     Raises
     ------
     InvalidValue
-        No scenario can be made of a cell, or too many are asked for.
+        No scenario can be made of a cell, too many are asked for, or a place has the name of a column of the table.
     """
 
     name: str
@@ -83,6 +90,10 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         settle(self, runs=whole(1, MAX_RUNS), scenario=_table, grid=records(Grid), over=_values)
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
+        for place in (place for over in (self.over, *(grid.over for grid in self.grid)) for place in over):
+            if place in _COLUMNS:
+                takes = f"places in the scenario; the table has columns {', '.join(_COLUMNS)} of its own"
+                raise InvalidValue("over", place, takes)
         if self.n_cells > MAX_CELLS:
             raise InvalidValue("grid", f"{self.n_cells} cells", f"at most {MAX_CELLS}")
 
@@ -168,12 +179,24 @@ def read_sweep(path: str | os.PathLike[str], network_path: Callable[[str], Path]
     except msgspec.ValidationError as error:
         raise FileError(path, explained(error, content, SweepSpec)) from None
     try:
+        _check_written(spec)
         spec = _resolved(spec, path, network_path)
         for _ in spec.cells():
             pass
     except InvalidValue as error:
         raise content_error(path, error) from None
     return spec
+
+
+def _check_written(spec: SweepSpec) -> None:
+    """Units stand in the file; before networks are read, since JSON fixes theirs."""
+    check_units(spec.scenario, NetworkScenario, "scenario")
+    for grid in (*spec.grid, Grid(over=spec.over)):
+        for place, value in grid.set.items():
+            check_place(place, value, NetworkScenario)
+        for place, values in grid.over.items():
+            for value in values:
+                check_place(place, value, NetworkScenario)
 
 
 def _table(field: str, value: Any) -> Table:
@@ -213,11 +236,7 @@ def _changed(spec: SweepSpec, change: Callable[[Table], Table]) -> SweepSpec:
 def _hashed(place: str, value: Any) -> Any:
     """The value, or of a file its name and SHA-256, wherever a place leads to one."""
     if place in _FILES and isinstance(value, str) and value:
-        try:
-            with Path(value).open("rb") as file:
-                return f"{Path(value).name} (SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()})"
-        except OSError as error:
-            raise FileError(value, f"can't be read: {error.strerror}") from None
+        return f"{Path(value).name} (SHA-256 {sha256(value)})"
     if place in _WITH_FILES and isinstance(value, dict):
         return {key: _hashed(f"{place}.{key}", each) for key, each in value.items()}
     return value

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from typing import Any
+from typing import Any, TypeVar
 
-from netctrl.errors import FileError
-from netctrl.model.explain import shorten
+import msgspec
+
+from netctrl.errors import FileError, InvalidValue
+from netctrl.model.explain import explained, shorten, shown
 from netctrl.model.files import read_bounded
+from netctrl.model.written_units import check_units
 
-__all__ = ["read_toml"]
+__all__ = ["read_toml", "read_toml_record", "toml_record"]
 
 _MAX_BYTES = 2**20
 _MAX_KEYS = 200
@@ -43,3 +46,34 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileError(path, f"is no TOML: {shorten(' '.join(str(error).split()), 200)}") from None
     except RecursionError:
         raise FileError(path, "is nested too deeply") from None
+
+
+_Record = TypeVar("_Record", bound=msgspec.Struct)
+
+
+def read_toml_record(path: str | os.PathLike[str], kind: type[_Record]) -> _Record:
+    """A record from a TOML file whose keys are its fields.
+
+    Raises
+    ------
+    FileError
+        As `read_toml` and `toml_record`.
+    """
+    return toml_record(path, read_toml(path), kind)
+
+
+def toml_record(path: str | os.PathLike[str], content: dict[str, Any], kind: type[_Record]) -> _Record:
+    """A record from what a TOML file holds.
+
+    Raises
+    ------
+    FileError
+        A key that is unknown, missing or unusable, or a bare number for a rate, a time or a size; the message names it.
+    """
+    try:
+        check_units(content, kind)
+        return msgspec.convert(content, kind)
+    except InvalidValue as error:
+        raise FileError(path, f"{error.argument}: got {shown(error.got)}, takes {error.takes}") from None
+    except msgspec.ValidationError as error:
+        raise FileError(path, explained(error, content, kind)) from None

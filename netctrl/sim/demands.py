@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,8 @@ from netctrl.model.demand_traffic import DemandTraffic, LongRangeTraffic, TraceT
 from netctrl.model.explain import shorten
 from netctrl.model.network import Demand, Network
 from netctrl.model.network_scenario import NetworkScenario
-
-if TYPE_CHECKING:
-    from netctrl.model.trace import RateTrace
+from netctrl.model.trace import RateTrace, read_trace
+from netctrl.model.trace_window import window_starts
 
 __all__ = ["DemandSource", "fractional_noise", "noise_spectrum", "run_seeds"]
 
@@ -25,21 +23,22 @@ Rates = Callable[[int, int], np.ndarray]
 """From the number of the first step, and how many: rates, (steps, I, R) [bit/s]."""
 
 
-def run_seeds(seed: int, runs: range) -> list[np.random.SeedSequence]:
+def run_seeds(seed: int, runs: Sequence[int]) -> list[np.random.SeedSequence]:
     """A seed for each run by its number: run r is the same whichever others are made with it, and for all policies."""
     return [np.random.SeedSequence(seed, spawn_key=(run,)) for run in runs]
 
 
 class DemandSource:
-    """What I demands send in R runs, chunk by chunk; a run's rates depend on its seed only.
+    """What I demands send in R runs, chunk by chunk; a run's rates depend on its number and the scenario only.
 
     With m = `scale` · mean, for each demand:
 
     - gaussian: max(m + std N(0, 1), 0).
     - triangular: max(m + half_width (U₁ + U₂ − 1), 0), U uniform from 0 to 1; half_width is √6 std if none is given.
     - long-range: as gaussian, with fractional Gaussian noise, exact over the whole run.
-    - trace: the rows of the trace, from one that the run draws for all its demands, around and around; with `fit` each
-      column times m over its mean, else times `scale`. The demand's std has no part in it.
+    - trace: the rows of window r mod W of the trace for run r (`netctrl.model.trace_window`), around and around where
+      it is shorter than the run; with `fit` each column times m over its mean, else times `scale`. Neither the demand's
+      std nor the seed has a part in it.
 
     Of the first three a demand whose std is 0 sends m all the time.
 
@@ -53,8 +52,8 @@ class DemandSource:
         Its traffic, interval and steps count.
     network : Network
         Whose demands send: the scenario's, with the means that are wanted.
-    runs : sequence of SeedSequence
-        One a run, R of them, as `run_seeds` makes them.
+    runs : sequence of int
+        Numbers of the runs, R of them.
     trace : RateTrace, optional
         What `scenario.traffic.file` holds, where it has been read already.
 
@@ -71,15 +70,13 @@ class DemandSource:
         self,
         scenario: NetworkScenario,
         network: Network,
-        runs: Sequence[np.random.SeedSequence],
+        runs: Sequence[int],
         *,
         trace: RateTrace | None = None,
     ) -> None:
         if not len(runs):
             raise InvalidValue("runs", "none", "one or more")
-        # SFC64: 8.7 ns a normal where PCG64 takes 10.9, and these draws are most of a simulation's time.
-        rngs = [np.random.Generator(np.random.SFC64(seed)) for seed in runs]
-        self._rates = _rates(scenario, network.demands, rngs, trace)
+        self._rates = _rates(scenario, network.demands, runs, trace)
         self._done, self._steps = 0, scenario.steps
 
     def draw(self, steps: int) -> np.ndarray:
@@ -137,12 +134,16 @@ def fractional_noise(rng: np.random.Generator, spectrum: np.ndarray, rows: int, 
 def _rates(
     scenario: NetworkScenario,
     demands: Sequence[Demand],
-    rngs: Sequence[np.random.Generator],
+    runs: Sequence[int],
     trace: RateTrace | None,
 ) -> Rates:
     traffic, steps = scenario.traffic, scenario.steps
     if isinstance(traffic, TraceTraffic):
-        return _traced(traffic, scenario.interval, demands, rngs, trace)
+        interval = scenario.interval
+        read = read_trace(traffic.file, interval_s=interval) if trace is None else trace.resampled(interval)
+        return _traced(traffic, demands, read, runs, steps)
+    # SFC64: 8.7 ns a normal where PCG64 takes 10.9, and these draws are most of a simulation's time.
+    rngs = [np.random.Generator(np.random.SFC64(seed)) for seed in run_seeds(scenario.seed, runs)]
     mean = traffic.scale * np.array([demand.mean for demand in demands])
     spread = _spread(traffic, demands)
     if not spread.any():
@@ -205,18 +206,8 @@ def _remembering(rngs: Sequence[np.random.Generator], rows: int, steps: int, hur
 
 
 def _traced(
-    traffic: TraceTraffic,
-    interval_s: float,
-    demands: Sequence[Demand],
-    rngs: Sequence[np.random.Generator],
-    trace: RateTrace | None,
+    traffic: TraceTraffic, demands: Sequence[Demand], trace: RateTrace, runs: Sequence[int], steps: int
 ) -> Rates:
-    if trace is None:
-        from netctrl.model.trace import read_trace
-
-        trace = read_trace(traffic.file, interval_s=interval_s)
-    else:
-        trace = trace.resampled(interval_s)
     chosen = _columns(traffic, demands, trace.names)
     means, factor = trace.mean_bit_per_s, np.full(len(demands), traffic.scale)
     columns = {k: np.ascontiguousarray(trace.rate_bit_per_s[:, k]) for k in set(chosen)}
@@ -228,11 +219,12 @@ def _traced(
         columns = {k: column / means[k] for k, column in columns.items()}
         factor *= [demand.mean for demand in demands]
     length = len(trace.rate_bit_per_s)
-    start = np.array([rng.integers(length) for rng in rngs])
+    windows = window_starts(length, steps)
+    start = windows[np.asarray(runs) % len(windows)]
 
     def rates(first: int, steps: int) -> np.ndarray:
         rows = (np.arange(first, first + steps)[:, np.newaxis] + start) % length
-        found = np.empty((steps, len(demands), len(rngs)))
+        found = np.empty((steps, len(demands), len(start)))
         for i, k in enumerate(chosen):
             np.multiply(columns[k][rows], factor[i], out=found[:, i])
         return found

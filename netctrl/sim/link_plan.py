@@ -8,13 +8,12 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.fluid.routing import routing
-from netctrl.model.demand_traffic import TraceTraffic
 from netctrl.model.gain import LinkRateLaw
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.policy import Backpressure
-from netctrl.model.trace import read_trace
+from netctrl.model.trace_window import scenario_trace
 from netctrl.runtime.link_plan import Feeds, Hearing, LinkPlan
-from netctrl.sim.demands import DemandSource, run_seeds
+from netctrl.sim.demands import DemandSource
 from netctrl.sim.link_problem import LinkProblem, link_problem
 from netctrl.sim.messages import heard_problem, message_lines, message_table, ticks
 
@@ -89,12 +88,10 @@ def run_tables(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -
         got = f"{steps} intervals of {demands} demands and {messages} messages, {size / 2**20:.0f} MiB a run"
         takes = f"at most {_MOST_TABLE / 2**20:g} MiB in a program's table: a shorter duration or a longer interval"
         raise InvalidValue("duration", got, takes)
-    trace = None
-    if isinstance(scenario.traffic, TraceTraffic):
-        trace = read_trace(scenario.traffic.file, interval_s=scenario.interval)
+    trace = scenario_trace(scenario)
 
     def source(run: int) -> DemandSource:
-        return DemandSource(scenario, plan.network, run_seeds(scenario.seed, range(run, run + 1)), trace=trace)
+        return DemandSource(scenario, plan.network, range(run, run + 1), trace=trace)
 
     source(runs[0])  # what it refuses is said before anything is written
     return (_table(scenario, plan, run, source(run)) for run in runs)

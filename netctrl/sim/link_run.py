@@ -9,13 +9,13 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_jobs, checked_whole
 from netctrl.model.artifact import provenance
-from netctrl.model.demand_traffic import TraceTraffic
 from netctrl.model.gain import LinkRateLaw
 from netctrl.model.network_result import NetworkResult
 from netctrl.model.network_scenario import NetworkScenario
 from netctrl.model.queue import DropTailQueue
-from netctrl.model.trace import RateTrace, read_trace
-from netctrl.sim.demands import DemandSource, run_seeds
+from netctrl.model.trace import RateTrace
+from netctrl.model.trace_window import scenario_trace, traffic_samples
+from netctrl.sim.demands import DemandSource
 from netctrl.sim.link_kernel import (
     ARRIVED,
     DEPARTED,
@@ -90,9 +90,7 @@ def simulate_network(
     numbers = [
         range(start, min(start + LANES, first_run + runs)) for start in range(first_run, first_run + runs, LANES)
     ]
-    trace = None
-    if isinstance(scenario.traffic, TraceTraffic):
-        trace = read_trace(scenario.traffic.file, interval_s=scenario.interval)
+    trace = scenario_trace(scenario)
     from joblib import Parallel, delayed
 
     blocks: list[LinkRuns] = []
@@ -117,6 +115,7 @@ def simulate_network(
         capacity_bit_per_s=ready.plant.capacity,
         weight=ready.weight,
         seconds=seconds,
+        sample=traffic_samples(scenario, range(first_run, first_run + runs), trace),
         offered_bytes=np.concatenate([block.offered for block in blocks]) * (interval / BITS_PER_BYTE),
         delivered_bytes=sums[DEPARTED] @ leaves * (seconds / BITS_PER_BYTE),
         arrived_bytes=sums[ARRIVED] * (seconds / BITS_PER_BYTE),
@@ -140,7 +139,7 @@ def _run_block(
     numbers: range,
     watch: bool,
 ) -> LinkRuns:
-    source = DemandSource(scenario, ready.network, run_seeds(scenario.seed, numbers), trace=trace)
+    source = DemandSource(scenario, ready.network, numbers, trace=trace)
     if not scenario.messages.ideal:
         return run_with_messages(scenario, ready, law, source, numbers, watch)
     state = link_state(ready, len(numbers))

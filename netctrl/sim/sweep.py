@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, checked_jobs
-from netctrl.model.files import check_writable, read_bounded, write_atomically
+from netctrl.model.files import check_writable, opened, write_atomically
+from netctrl.model.json_file import read_json
 from netctrl.model.network_result import NetworkResult, estimate
-from netctrl.model.sweep import Cell, SweepSpec
+from netctrl.model.sweep import FIGURES, Cell, SweepSpec
 from netctrl.sim.link_run import LANES, simulate_network
 from netctrl.sim.tune import LawOf, Tuned, check_objective, tunable, tune
 from netctrl.units import BITS_PER_BYTE
@@ -23,13 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["FIGURES", "read_frame", "summarized", "sweep", "sweep_to_file", "tune_cells"]
+__all__ = ["read_frame", "summarized", "sweep", "sweep_to_file", "tune_cells"]
 
 Progress = Callable[[float], None]
-
-FIGURES = ("loss_ratio", "backlog_bytes", "throughput_bit_per_s", "utilization", "cost")
-"""Of each run: lost of offered, mean of all backlogs together, what leaves the network, share of its capacity that the
-busiest link uses, and the cost where links have weights (NaN else)."""
 
 _MOST_PART = 64 * 2**20
 _SPEC = "sweep.json"
@@ -51,7 +49,8 @@ def sweep(spec: SweepSpec, law: LawOf, *, n_jobs: int = 1, progress: Progress | 
     Returns
     -------
     DataFrame
-        `cell`, `grid`, a column for each place that varies, `run`, and `FIGURES`.
+        `cell`, `grid`, a column for each place that varies, `run`, `sample` (the independent sample of the traffic that
+        the run met: of a trace its window), and `netctrl.model.sweep.FIGURES`.
 
     Raises
     ------
@@ -125,6 +124,7 @@ class _Rows(msgspec.Struct, forbid_unknown_fields=True):
 
     cell: int
     first: int
+    sample: list[int]
     figures: dict[str, list[float | None]]
 
 
@@ -147,7 +147,7 @@ def _block(task: _Task, law: LawOf) -> tuple[int, _Rows]:
     cell = task.cell
     with _naming(cell):
         result = simulate_network(cell.scenario, law(cell.scenario), runs=task.runs, first_run=task.first, watch=False)
-    return task.number, _Rows(cell.number, task.first, _figures(result))
+    return task.number, _Rows(cell.number, task.first, result.sample.tolist(), _figures(result))
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def _figures(result: NetworkResult) -> dict[str, list[float | None]]:
         "loss_ratio": result.loss_ratio,
         "backlog_bytes": result.backlog_bytes.sum(axis=1),
         "throughput_bit_per_s": result.delivered_bytes * rate,
-        "utilization": (result.departed_bytes * rate / result.capacity_bit_per_s).max(axis=1),
+        "max_link_utilization": (result.departed_bytes * rate / result.capacity_bit_per_s).max(axis=1),
     }
     figures: dict[str, list[float | None]] = {name: values.tolist() for name, values in columns.items()}
     return figures | {"cost": [None] * result.runs if cost is None else cost.tolist()}
@@ -182,6 +182,7 @@ def _table(spec: SweepSpec, tasks: list[_Task], blocks: list[_Rows]) -> pa.Table
     columns: dict[str, Any] = {"cell": [cell.number for cell in cells], "grid": [cell.label for cell in cells]}
     columns |= {place: _column([cell.values.get(place) for cell in cells]) for place in places}
     columns["run"] = [run for task in tasks for run in range(task.first, task.first + task.runs)]
+    columns["sample"] = [number for rows in blocks for number in rows.sample]
     for name in FIGURES:
         columns[name] = pa.array([value for rows in blocks for value in rows.figures[name]], type=pa.float64())
     return pa.table(columns).replace_schema_metadata(_metadata(spec))
@@ -229,8 +230,8 @@ def _open_parts(parts: Path, spec: SweepSpec, path: Any, *, resume: bool, tasks:
     if not resume:
         raise FileError(path, f"a sweep into it was stopped: resume it, or delete {parts}")
     try:
-        known = msgspec.json.decode(read_bounded(record, 2**20, "is no record of a sweep"))
-    except msgspec.DecodeError:
+        known = read_json(record, dict, what="record of a sweep", most_bytes=2**20)
+    except msgspec.ValidationError:
         raise FileError(record, "is no record of a sweep") from None
     if known != what:
         raise FileError(path, f"another sweep into it was stopped, or one of another netctrl: delete {parts}")
@@ -239,10 +240,11 @@ def _open_parts(parts: Path, spec: SweepSpec, path: Any, *, resume: bool, tasks:
 
 def _read_part(path: Path, task: _Task) -> _Rows:
     try:
-        rows = msgspec.json.decode(read_bounded(path, _MOST_PART, "is no part of a sweep"), type=_Rows)
-    except msgspec.DecodeError as error:
+        rows = read_json(path, _Rows, what="part of a sweep", most_bytes=_MOST_PART)
+    except msgspec.ValidationError as error:
         raise FileError(path, f"is no part of a sweep ({error}): delete it and resume") from None
-    fits = set(rows.figures) == set(FIGURES) and all(len(each) == task.runs for each in rows.figures.values())
+    columns = [rows.sample, *rows.figures.values()]
+    fits = set(rows.figures) == set(FIGURES) and all(len(column) == task.runs for column in columns)
     if (rows.cell, rows.first) != (task.cell.number, task.first) or not fits:
         raise FileError(path, "is another sweep's part: delete it and resume")
     return rows
@@ -254,19 +256,18 @@ def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     try:
-        with Path(path).open("rb") as file:
+        with opened(path) as file:
             table = pq.ParquetFile(file).read()
     except pa.ArrowException as error:
         raise FileError(path, f"is no Parquet file: {str(error).splitlines()[0]}") from None
-    except OSError as error:
-        raise FileError(path, f"can't be read: {error.strerror or error}") from None
-    if not {"cell", "grid", "run", *FIGURES} <= set(table.column_names):
+    if not {"cell", "grid", "run", "sample", *FIGURES} <= set(table.column_names):
         raise FileError(path, "is no table of a sweep")
     return table.to_pandas()
 
 
 def summarized(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a cell: number of runs, and of each figure the mean and half the width of its 95 % interval."""
+    """One row a cell: numbers of runs and of independent samples of the traffic, of each figure the mean and half the
+    width of its 95 % interval."""
     import pandas as pd
 
     columns = list(frame.columns)
@@ -274,8 +275,10 @@ def summarized(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for _, runs in frame.groupby("cell", sort=True):
         row = {name: runs[name].iloc[0] for name in ("cell", "grid", *places)} | {"runs": len(runs)}
+        sample = runs["sample"].to_numpy()
+        row["samples"] = len(np.unique(sample))
         for name in FIGURES:
-            found = estimate(runs[name].to_numpy())
+            found = estimate(runs[name].to_numpy(), sample)
             row |= {name: found.mean, f"{name}_half_width": found.half_width}
         rows.append(row)
     return pd.DataFrame(rows)
