@@ -13,10 +13,10 @@ from netctrl.errors import InvalidValue, checked_whole
 from netctrl.ident.compress import Compressed, Segment, compress
 from netctrl.ident.estimate import Estimate, estimate, settled
 from netctrl.ident.excitation import check_excitation, excitation
+from netctrl.ident.innovations import Noise, noise_of
 from netctrl.ident.order import choose_order
-from netctrl.ident.output_error import Fitted
 from netctrl.ident.sippy_ import SIPPY_METHODS, by_sippy
-from netctrl.ident.subspace import METHODS, Noise, Subspace, noise_of, subspace
+from netctrl.ident.subspace import METHODS, subspace
 from netctrl.ident.uncertainty import bootstrap_poles
 from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for
 from netctrl.model.artifact import provenance
@@ -31,7 +31,6 @@ ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 _MOST_HORIZON, _MOST_ORDER = 20, 20
 _COLUMNS_A_ROW = 3  # that a horizon chosen here leaves
 _RIGID = 1e-12  # of a channel's size: what moves less is constant
-_NOISELESS = 1e-18  # of the outputs' variance
 
 
 def identify(
@@ -156,19 +155,18 @@ def _found(
 ) -> _Found:
     if method in SIPPY_METHODS:
         matrices, K = by_sippy(segments, method, n, i, feedthrough)
-        left = None if K is None else _outputs(segments) - predicted(matrices, K, segments)
-        noise = None if K is None or left is None else Noise(K, np.atleast_2d(np.cov(left.T, bias=True)))
-        values = subspace(data, _own(method)).singular_values
-        return _Found(matrices, np.zeros(data.n_outputs), noise, values, None)
-    made = estimate(segments, data, method, n, feedthrough, refine)
-    fitted = settled(made.fitted)
-    matrices = fitted.A, fitted.B, fitted.C, fitted.D
-    return _Found(matrices, fitted.offset, _noise(made.found, fitted), made.found.singular_values, made)
+        offset, values, made = np.zeros(data.n_outputs), subspace(data, _own(method)).singular_values, None
+    else:
+        made = estimate(segments, data, method, n, feedthrough, refine)
+        fitted = settled(made.fitted)
+        matrices, K, offset = (fitted.A, fitted.B, fitted.C, fitted.D), None, fitted.offset
+        values = made.found.singular_values
+    return _Found(matrices, offset, noise_of(matrices, _about(segments, offset), data, K), values, made)
 
 
-def _noise(found: Subspace, fitted: Fitted) -> Noise | None:
-    noise = noise_of(found, fitted.A, fitted.B, fitted.C, fitted.D)
-    return None if noise is None or np.diag(noise.V).min() < _NOISELESS else noise
+def _about(segments: list[Segment], offset: np.ndarray) -> list[Segment]:
+    """With the outputs' deviations from the model's offset."""
+    return [(u, y - offset) for u, y in segments]
 
 
 def _own(method: str) -> str:
@@ -192,11 +190,8 @@ def _result(
     files: Iterable[Path],
 ) -> IdentificationResult:
     A, B, C, D = found.matrices
-    fit, vaf = _tried(found, scale, segments)
-    held, held_vaf = (None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
-    ahead = None
-    if found.noise is not None:
-        ahead = variance_accounted_for(_outputs(segments), predicted(found.matrices, found.noise.K, segments))
+    fit, vaf, ahead = _tried(found, scale, segments)
+    held, held_vaf, held_ahead = (None, None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
     how = Identification(
         method=method,
         order=len(A),
@@ -233,18 +228,24 @@ def _result(
         predicted_vaf=ahead,
         held_out=tried,
         held_out_simulated=held,
+        held_out_predicted_vaf=held_ahead,
         order=choice,
         pole_draws=cloud,
     )
 
 
-def _tried(found: _Found, scale: _Scale, segments: list[Segment]) -> tuple[np.ndarray, np.ndarray]:
-    """Simulated outputs in physical units, and their VAF."""
-    fit = simulated(found.matrices, segments)
-    vaf = variance_accounted_for(_outputs(segments), fit)
+def _tried(
+    found: _Found, scale: _Scale, segments: list[Segment]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Simulated outputs in physical units, their VAF, and that of the prediction one sample ahead."""
+    about = _about(segments, found.offset)
+    measured, fit = _outputs(about), simulated(found.matrices, about)
+    vaf, ahead = variance_accounted_for(measured, fit), None
+    if found.noise is not None:
+        ahead = variance_accounted_for(measured, predicted(found.matrices, found.noise.K, about))
     fit *= scale.y_size
     fit += scale.y_mean + scale.y_size * found.offset
-    return fit, vaf
+    return fit, vaf, ahead
 
 
 def _outputs(segments: list[Segment]) -> np.ndarray:

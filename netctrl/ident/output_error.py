@@ -20,7 +20,7 @@ import scipy.linalg as sl
 from netctrl.ident.compress import Segment, triangular
 from netctrl.ident.kernels import regressors
 
-__all__ = ["Fitted", "balanced", "fit", "refine"]
+__all__ = ["Fitted", "balanced", "compressed", "damped", "fit", "refine"]
 
 _BLOCK = 4096  # rows of the regression at a time
 _ENOUGH = 1e-6  # of the squared error: less gain than this a step is none
@@ -56,7 +56,7 @@ class Fitted:
 def fit(A: np.ndarray, C: np.ndarray, segments: Sequence[Segment], feedthrough: bool) -> Fitted:
     """B, D, c and initial states of least squared simulated error for given A and C."""
     A, C = np.ascontiguousarray(A), np.ascontiguousarray(C)
-    triangle, heads = _compressed(A, C, None, None, segments, feedthrough)
+    triangle, heads = compressed(A, C, None, None, segments, feedthrough)
     return _solved(A, C, triangle, heads, segments, feedthrough)
 
 
@@ -68,8 +68,8 @@ def refine(start: Fitted, segments: Sequence[Segment], feedthrough: bool) -> Fit
         if triangle is None:
             best = balanced(best)
             n, p = len(best.A), len(best.C)
-            triangle, _ = _compressed(best.A, best.C, best.B, best.initial, segments, feedthrough)
-        step = _damped(triangle, n * n + n * p, damping)
+            triangle, _ = compressed(best.A, best.C, best.B, best.initial, segments, feedthrough)
+        step = damped(triangle, n * n + n * p, damping)
         A, C = best.A + step[: n * n].reshape(n, n), best.C + step[n * n :].reshape(p, n)
         found = None
         if np.abs(np.linalg.eigvals(A)).max() < _LARGEST_RADIUS:
@@ -86,7 +86,7 @@ def refine(start: Fitted, segments: Sequence[Segment], feedthrough: bool) -> Fit
     return best
 
 
-def _compressed(
+def compressed(
     A: np.ndarray,
     C: np.ndarray,
     B: np.ndarray | None,
@@ -144,7 +144,7 @@ def _lstsq(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(matrix / size, right, rcond=1e-13)[0] / size
 
 
-def _damped(triangle: np.ndarray, count: int, damping: float) -> np.ndarray:
+def damped(triangle: np.ndarray, count: int, damping: float) -> np.ndarray:
     """The first `count` parameters' step: those behind them are free to follow, undamped."""
     behind = triangle[:, count:-1]
     Q, _ = np.linalg.qr(behind)

@@ -1,0 +1,170 @@
+"""The noise of a model whose A, B, C, D are found: the Kalman gain K and the covariance V of the innovations.
+
+The predictor x₊ = (A − K C) x + (B − K D) u + K y has the errors e = y − C x − D u. They are the innovations where K is
+right, and their covariance is least there: K is the minimum of log det V(K), the likelihood of Gaussian innovations,
+among gains whose predictor forgets its start within the trace, and that predict no output worse than the simulation,
+K = 0. A and C stay as they are: de = −C ψ, ψ₊ = (A − K C) ψ + dK e are the filters of `output_error`, fed with e.
+
+A Riccati equation of the residuals' covariances, which subspace methods solve for K, holds where the model is right. Of
+a model with too few states, or refined by its simulated error, it gives predictors worse than none and a V not theirs.
+
+Source: Ljung 1999, sections 7.2 and 10.2; Hannan and Rissanen 1982 (the first guess).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg as sl
+
+from netctrl.ident.compress import Compressed, Segment, first_samples
+from netctrl.ident.output_error import compressed, damped, fit
+from netctrl.ident.validate import Matrices, predicted
+
+__all__ = ["NOISELESS", "Noise", "noise_of"]
+
+NOISELESS = 1e-18  # of an output's variance
+_FEW, _ENOUGH = 4_000, 20_000  # samples on which guesses are compared, and that tell K; V is of all
+_INSIDE = 1.0 - 1e-9
+_ROUNDING = 1e-9  # of a variance
+_MOST_STEPS = 30
+_GAIN = 1e-6  # of log det V: less than this a step is none
+_MOST_DAMPING = 1e4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Noise:
+    """The Kalman gain of the innovation form, (n, p), and the covariance of the innovations, (p, p), in scaled units."""
+
+    K: np.ndarray
+    V: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    model: Matrices
+    segments: Sequence[Segment]
+    radius: float
+    """Of A − K C, at most, where K isn't 0."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    K: np.ndarray
+    errors: list[np.ndarray]
+    V: np.ndarray
+    loss: float
+
+    def no_worse(self, other: _Tried | None) -> bool:
+        """Whether no output is predicted worse than by another gain."""
+        return other is None or bool((np.diag(self.V) <= (1.0 + _ROUNDING) * np.diag(other.V)).all())
+
+
+def noise_of(
+    model: Matrices, segments: Sequence[Segment], data: Compressed, guess: np.ndarray | None = None
+) -> Noise | None:
+    """K and V from signals, scaled and about the model's offsets, and from the compressed ones.
+
+    `guess`, shape (n, p), is one more K to begin from. None where the model leaves nothing of an output, or where it is
+    unstable and no gain that stabilises it is found.
+    """
+    task = _Task(model, segments, 1.0 - 1.0 / max(len(u) for u, _ in segments))
+    few, enough = (replace(task, segments=first_samples(segments, count)) for count in (_FEW, _ENOUGH))
+    none = _tried(few, np.zeros(model[2].T.shape))
+    if none is not None and np.diag(none.V).min() < NOISELESS:
+        return None
+    ends = [_descended(few, start, none).K for start in _starts(few, data, none, guess)]
+    best = _best(enough, ends)
+    if best is not None and sum(len(u) for u, _ in enough.segments) < sum(len(u) for u, _ in segments):
+        whole, none = _tried(task, best.K), _tried(task, np.zeros_like(best.K))
+        best = whole if whole is not None and whole.no_worse(none) else _best(task, ends)
+    return None if best is None else Noise(best.K, best.V)
+
+
+def _best(task: _Task, gains: Sequence[np.ndarray]) -> _Tried | None:
+    """The best of some gains and of 0, descended from there."""
+    none = _tried(task, np.zeros(task.model[2].T.shape))
+    found = [none, *(_tried(task, K) for K in gains)]
+    usable = [each for each in found if each is not None and each.no_worse(none)]
+    return _descended(task, min(usable, key=lambda each: each.loss), none) if usable else None
+
+
+def _starts(task: _Task, data: Compressed, none: _Tried | None, guess: np.ndarray | None) -> list[_Tried]:
+    A, _, C, _ = task.model
+    n, p = len(A), len(C)
+    guesses = [guess, _kalman(A, C, np.eye(n), np.eye(p), np.zeros((n, p)))]
+    if none is not None:
+        guesses.append(_regressed(task, data, none))
+    found = [none, *(_tried(task, K) for K in guesses if K is not None)]
+    return [each for each in found if each is not None]
+
+
+def _regressed(task: _Task, data: Compressed, none: _Tried) -> np.ndarray | None:
+    """K from what the simulation leaves, s = y − ŷ, regressed on the errors ê of a long ARX model: ξ₊ = A ξ + K ê,
+    s = C ξ + ê. Where that K's predictor isn't stable, the stable one of the same spectrum."""
+    A, _, C, _ = task.model
+    i, q = data.horizon, data.n_inputs + data.n_outputs
+    now = i * q + data.n_inputs
+    theta = np.linalg.lstsq(data.factor[:, :now], data.factor[:, now : i * q + q], rcond=1e-12)[0]
+    theta = np.vstack([theta, np.zeros((data.n_outputs, data.n_outputs))]).reshape(i + 1, q, -1)
+    pairs = []
+    for (u, y), s in zip(task.segments, none.errors, strict=True):
+        if len(u) > 2 * i:
+            past = np.lib.stride_tricks.sliding_window_view(np.hstack([u, y]), i + 1, axis=0)
+            pairs.append((y[i:] - np.einsum("tqk,kqp->tp", past, theta, optimize=True), s[i:]))
+    if not pairs:
+        return None
+    found, W = fit(A, C, pairs, True), np.atleast_2d(np.cov(np.vstack([e for e, _ in pairs]).T, bias=True))
+    G = found.B
+    return G if np.abs(np.linalg.eigvals(A - G @ C)).max() < task.radius else _kalman(A, C, G @ W @ G.T, W, G @ W)
+
+
+def _kalman(A: np.ndarray, C: np.ndarray, Q: np.ndarray, R: np.ndarray, S: np.ndarray) -> np.ndarray | None:
+    """The stabilising gain for noises of state and output with these covariances; None where there is none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", sl.LinAlgWarning)
+            P = sl.solve_discrete_are(A.T, C.T, Q + 1e-9 * np.trace(Q) / len(Q) * np.eye(len(Q)), R, s=S)
+            return np.linalg.solve(C @ P @ C.T + R, (A @ P @ C.T + S).T).T
+    except (np.linalg.LinAlgError, sl.LinAlgWarning, ValueError):
+        return None
+
+
+def _descended(task: _Task, best: _Tried, none: _Tried | None) -> _Tried:
+    """Levenberg-Marquardt from `best` on: all steps are stable, and stay as good as `none` once they are."""
+    damping, triangle = 1e-3, None
+    for _ in range(_MOST_STEPS):
+        triangle = _linearised(task, best) if triangle is None else triangle
+        found = _tried(task, best.K + damped(triangle, best.K.size, damping).reshape(best.K.shape))
+        if found is not None and found.loss < best.loss and (found.no_worse(none) or not best.no_worse(none)):
+            gain = best.loss - found.loss
+            best, triangle, damping = found, None, max(damping * 0.1, 1e-9)
+            if gain < _GAIN:
+                break
+        else:
+            damping *= 10.0
+            if damping > _MOST_DAMPING:
+                break
+    return best
+
+
+def _tried(task: _Task, K: np.ndarray) -> _Tried | None:
+    """The errors with a gain; None where its predictor isn't stable."""
+    A, _, C, _ = task.model
+    if not np.isfinite(K).all() or np.abs(np.linalg.eigvals(A - K @ C)).max() >= (task.radius if K.any() else _INSIDE):
+        return None
+    errors = [y - predicted(task.model, K, [(u, y)]) for u, y in task.segments]
+    V = np.atleast_2d(np.cov(np.vstack(errors).T, bias=True))
+    return _Tried(K, errors, V, float(np.linalg.slogdet(V + NOISELESS * np.eye(len(V)))[1]))
+
+
+def _linearised(task: _Task, at: _Tried) -> np.ndarray:
+    """Triangle of the regression of e on −de, K's entries row by row, both over a root of V: outputs count by their
+    noise."""
+    A, _, C, _ = task.model
+    root = np.linalg.cholesky(at.V + NOISELESS * np.eye(len(at.V)))
+    weighted = [(e, sl.solve_triangular(root, e.T, lower=True).T) for e in at.errors]
+    return compressed(A - at.K @ C, sl.solve_triangular(root, C, lower=True), None, None, weighted, False)[0]
