@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
+from netctrl.ident.cautions import Fits, cautions
 from netctrl.ident.compress import Compressed, Segment, compress
 from netctrl.ident.estimate import Estimate, estimate, settled
 from netctrl.ident.excitation import check_excitation, excitation
@@ -105,13 +106,12 @@ def identify(
         n = choice.order
     warnings = check_excitation(data, learned.inputs, n)
     found = _found(segments, data, method, n, i, feedthrough, refine)
-    warnings += _warnings(found, choice, scale, learned, tried)
     around = np.linalg.eigvals(found.matrices[0])
     around = around[np.lexsort((-around.imag, -np.abs(around)))]
     cloud = bootstrap_poles(data, _own(method), n, draws, random, around) if draws else None
     if draws and cloud is None:
         warnings.append("no uncertainty of the poles: the trace is too short to draw from, or the horizon too long")
-    return _result(found, scale, learned, tried, segments, choice, cloud, method, i, warnings, argv, files)
+    return _result(found, scale, learned, tried, segments, data, choice, cloud, method, warnings, argv, files)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,10 +181,10 @@ def _result(
     learned: SignalTrace,
     tried: SignalTrace | None,
     segments: list[Segment],
+    data: Compressed,
     choice: OrderChoice | None,
     cloud: np.ndarray | None,
     method: str,
-    i: int,
     warnings: list[str],
     argv: Iterable[str],
     files: Iterable[Path],
@@ -192,10 +192,12 @@ def _result(
     A, B, C, D = found.matrices
     fit, vaf, ahead = _tried(found, scale, segments)
     held, held_vaf, held_ahead = (None, None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
+    fits = Fits(vaf, ahead, held_vaf, held_ahead)
+    warnings += cautions(found.matrices[0], found.own, found.noise, data, learned, fits, choice)
     how = Identification(
         method=method,
         order=len(A),
-        horizon=i,
+        horizon=data.horizon,
         samples=len(learned),
         segments=len(learned.starts),
         singular_values=found.singular_values,
@@ -234,9 +236,7 @@ def _result(
     )
 
 
-def _tried(
-    found: _Found, scale: _Scale, segments: list[Segment]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def _tried(found: _Found, scale: _Scale, segments: list[Segment]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Simulated outputs in physical units, their VAF, and that of the prediction one sample ahead."""
     about = _about(segments, found.offset)
     measured, fit = _outputs(about), simulated(found.matrices, about)
@@ -312,23 +312,3 @@ def _horizon(segments: Sequence[Segment], horizon: object, order: int | None) ->
 def _too_short(need: int, order: int | None, m: int, p: int) -> str:
     states = "" if order is None else f" and {order} states"
     return f"at least about {need} in segments that aren't short, for {m} inputs, {p} outputs{states}: record longer"
-
-
-def _warnings(
-    found: _Found, choice: OrderChoice | None, scale: _Scale, learned: SignalTrace, tried: SignalTrace | None
-) -> list[str]:
-    said: list[str] = []
-    radius = float(np.abs(np.linalg.eigvals(found.matrices[0])).max())
-    own = found.own
-    if own is not None and own.stabilised:
-        said.append(
-            f"the stability guard acted: the data alone give a pole at |z| = {own.raw_radius:.6g}; taken instead: "
-            f"{own.stabilised}, |z| = {radius:.6g}. Lower the order, take the trend out or record longer"
-        )
-    if radius >= 1.0:
-        said.append(f"the model is unstable: |z| = {radius:.6g}; n4sid, moesp and cva guard against that")
-    if found.noise is None and not (own is not None and own.fitted.error < 1e-16):
-        said.append("no Kalman gain: what the model leaves tells no stable filter; another horizon may")
-    if choice is not None and choice.confidence is not None and choice.confidence < 0.5:
-        said.append(f"order {choice.order} is uncertain: only {choice.confidence:.0%} of the trace's halves show it")
-    return said

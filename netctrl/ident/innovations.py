@@ -3,7 +3,8 @@
 The predictor x₊ = (A − K C) x + (B − K D) u + K y has the errors e = y − C x − D u. They are the innovations where K is
 right, and their covariance is least there: K is the minimum of log det V(K), the likelihood of Gaussian innovations,
 among gains whose predictor forgets its start within the trace, and that predict no output worse than the simulation,
-K = 0. A and C stay as they are: de = −C ψ, ψ₊ = (A − K C) ψ + dK e are the filters of `output_error`, fed with e.
+K = 0. That stays where no K gains more than chance would. A and C stay as they are: de = −C ψ, ψ₊ = (A − K C) ψ + dK e
+are the filters of `output_error`, fed with e.
 
 A Riccati equation of the residuals' covariances, which subspace methods solve for K, holds where the model is right. Of
 a model with too few states, or refined by its simulated error, it gives predictors worse than none and a V not theirs.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import log
 
 import numpy as np
 import scipy.linalg as sl
@@ -31,16 +33,19 @@ _FEW, _ENOUGH = 4_000, 20_000  # samples on which guesses are compared, and that
 _INSIDE = 1.0 - 1e-9
 _ROUNDING = 1e-9  # of a variance
 _MOST_STEPS = 30
+_ROUNDS = 8
 _GAIN = 1e-6  # of log det V: less than this a step is none
 _MOST_DAMPING = 1e4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noise:
-    """The Kalman gain of the innovation form, (n, p), and the covariance of the innovations, (p, p), in scaled units."""
+    """Of the innovation form, in scaled units."""
 
     K: np.ndarray
+    """(n, p) Kalman gain."""
     V: np.ndarray
+    """(p, p) covariance of the innovations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +54,8 @@ class _Task:
     segments: Sequence[Segment]
     radius: float
     """Of A − K C, at most, where K isn't 0."""
+    extra: np.ndarray
+    """(p,) λ of the loss log det V + Σ λ_i log V_ii: 0, and more for outputs that came out worse than simulated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,11 +63,14 @@ class _Tried:
     K: np.ndarray
     errors: list[np.ndarray]
     V: np.ndarray
-    loss: float
 
-    def no_worse(self, other: _Tried | None) -> bool:
-        """Whether no output is predicted worse than by another gain."""
-        return other is None or bool((np.diag(self.V) <= (1.0 + _ROUNDING) * np.diag(other.V)).all())
+    def loss(self, extra: np.ndarray) -> float:
+        V = self.V + NOISELESS * np.eye(len(self.V))
+        return float(np.linalg.slogdet(V)[1] + extra @ np.log(np.diag(V)))
+
+    def worse(self, other: _Tried | None) -> np.ndarray:
+        """(p,) whether an output is predicted worse than by another gain."""
+        return np.diag(self.V) > (np.inf if other is None else (1.0 + _ROUNDING) * np.diag(other.V))
 
 
 def noise_of(
@@ -71,25 +81,49 @@ def noise_of(
     `guess`, shape (n, p), is one more K to begin from. None where the model leaves nothing of an output, or where it is
     unstable and no gain that stabilises it is found.
     """
-    task = _Task(model, segments, 1.0 - 1.0 / max(len(u) for u, _ in segments))
-    few, enough = (replace(task, segments=first_samples(segments, count)) for count in (_FEW, _ENOUGH))
-    none = _tried(few, np.zeros(model[2].T.shape))
-    if none is not None and np.diag(none.V).min() < NOISELESS:
-        return None
-    ends = [_descended(few, start, none).K for start in _starts(few, data, none, guess)]
-    best = _best(enough, ends)
-    if best is not None and sum(len(u) for u, _ in enough.segments) < sum(len(u) for u, _ in segments):
-        whole, none = _tried(task, best.K), _tried(task, np.zeros_like(best.K))
-        best = whole if whole is not None and whole.no_worse(none) else _best(task, ends)
-    return None if best is None else Noise(best.K, best.V)
+    nothing, samples = np.zeros(model[2].T.shape), sum(len(u) for u, _ in segments)
+    whole = _Task(model, segments, 1.0 - 1.0 / max(len(u) for u, _ in segments), np.zeros(len(model[2])))
+    found = None
+    for count in (_FEW, _ENOUGH, samples):
+        task = replace(whole, segments=first_samples(segments, count))
+        none = _tried(task, nothing)
+        if none is not None and np.diag(none.V).min() < NOISELESS:
+            return None
+        starts = _starts(task, data, none, guess) if found is None else [_tried(task, found.K)]
+        if count > _ENOUGH and starts[0] is not None and not starts[0].worse(none).any():
+            return Noise(starts[0].K, starts[0].V)
+        found = _best(task, starts, none)
+        if found is None or count >= samples:
+            break
+    return None if found is None else Noise(found.K, found.V)
 
 
-def _best(task: _Task, gains: Sequence[np.ndarray]) -> _Tried | None:
-    """The best of some gains and of 0, descended from there."""
-    none = _tried(task, np.zeros(task.model[2].T.shape))
-    found = [none, *(_tried(task, K) for K in gains)]
-    usable = [each for each in found if each is not None and each.no_worse(none)]
-    return _descended(task, min(usable, key=lambda each: each.loss), none) if usable else None
+def _best(task: _Task, starts: Sequence[_Tried | None], none: _Tried | None) -> _Tried | None:
+    """The least loss that is reached from any start, with no output worse than `none`, K = 0, has it."""
+    ends = [_no_worse(task, start, none) for start in starts if start is not None]
+    if none is not None:
+        ends.append(_descended(task, none, limit=none))
+    usable = [each for each in ends if not each.worse(none).any()]
+    best = min(usable, key=lambda each: each.loss(task.extra), default=None)
+    return none if best is None or (none is not None and not _pays(task, best, none)) else best
+
+
+def _pays(task: _Task, best: _Tried, none: _Tried) -> bool:
+    """Whether K's entries are worth their number by BIC; always where K = 0 would never forget its start."""
+    A, samples = task.model[0], sum(len(u) for u, _ in task.segments)
+    gain = samples * (none.loss(task.extra) - best.loss(task.extra))
+    return bool(gain > best.K.size * log(samples) or np.abs(np.linalg.eigvals(A)).max() >= task.radius)
+
+
+def _no_worse(task: _Task, best: _Tried, none: _Tried | None) -> _Tried:
+    """Descended; again and again with more weight on the outputs that it made worse than `none`."""
+    for _ in range(_ROUNDS):
+        best = _descended(task, best, limit=None)
+        worse = best.worse(none)
+        if not worse.any():
+            break
+        task = replace(task, extra=np.where(worse, 4.0 * task.extra + 1.0, task.extra))
+    return best
 
 
 def _starts(task: _Task, data: Compressed, none: _Tried | None, guess: np.ndarray | None) -> list[_Tried]:
@@ -133,14 +167,14 @@ def _kalman(A: np.ndarray, C: np.ndarray, Q: np.ndarray, R: np.ndarray, S: np.nd
         return None
 
 
-def _descended(task: _Task, best: _Tried, none: _Tried | None) -> _Tried:
-    """Levenberg-Marquardt from `best` on: all steps are stable, and stay as good as `none` once they are."""
+def _descended(task: _Task, best: _Tried, *, limit: _Tried | None) -> _Tried:
+    """Levenberg-Marquardt from `best` on; all steps are stable, and no output becomes worse than with `limit`."""
     damping, triangle = 1e-3, None
     for _ in range(_MOST_STEPS):
         triangle = _linearised(task, best) if triangle is None else triangle
         found = _tried(task, best.K + damped(triangle, best.K.size, damping).reshape(best.K.shape))
-        if found is not None and found.loss < best.loss and (found.no_worse(none) or not best.no_worse(none)):
-            gain = best.loss - found.loss
+        gain = -1.0 if found is None else best.loss(task.extra) - found.loss(task.extra)
+        if found is not None and gain > 0.0 and not found.worse(limit).any():
             best, triangle, damping = found, None, max(damping * 0.1, 1e-9)
             if gain < _GAIN:
                 break
@@ -157,14 +191,14 @@ def _tried(task: _Task, K: np.ndarray) -> _Tried | None:
     if not np.isfinite(K).all() or np.abs(np.linalg.eigvals(A - K @ C)).max() >= (task.radius if K.any() else _INSIDE):
         return None
     errors = [y - predicted(task.model, K, [(u, y)]) for u, y in task.segments]
-    V = np.atleast_2d(np.cov(np.vstack(errors).T, bias=True))
-    return _Tried(K, errors, V, float(np.linalg.slogdet(V + NOISELESS * np.eye(len(V)))[1]))
+    return _Tried(K, errors, np.atleast_2d(np.cov(np.vstack(errors).T, bias=True)))
 
 
 def _linearised(task: _Task, at: _Tried) -> np.ndarray:
-    """Triangle of the regression of e on −de, K's entries row by row, both over a root of V: outputs count by their
-    noise."""
+    """Triangle of the regression of e on −de, K's entries row by row, both under a root of the loss's weight on ee',
+    V⁻¹ + diag(λ_i / V_ii)."""
     A, _, C, _ = task.model
-    root = np.linalg.cholesky(at.V + NOISELESS * np.eye(len(at.V)))
-    weighted = [(e, sl.solve_triangular(root, e.T, lower=True).T) for e in at.errors]
-    return compressed(A - at.K @ C, sl.solve_triangular(root, C, lower=True), None, None, weighted, False)[0]
+    V = at.V + NOISELESS * np.eye(len(at.V))
+    root = np.linalg.cholesky(np.linalg.inv(V) + np.diag(task.extra / np.diag(V))).T
+    weighted = [(e, e @ root.T) for e in at.errors]
+    return compressed(A - at.K @ C, root @ C, None, None, weighted, False)[0]
