@@ -253,13 +253,13 @@ def _outputs(segments: list[Segment]) -> np.ndarray:
 
 
 def _check_options(order: object, method: object, feedthrough: object, refine: object) -> None:
-    if order != "auto":
+    if not (isinstance(order, str) and order == "auto"):
         checked_whole("order", order, "a number of states from 1 on, or 'auto'", at_least=1, at_most=1000)
-    if method not in ALL_METHODS:
+    if not (isinstance(method, str) and method in ALL_METHODS):
         raise InvalidValue("method", method, f"one of {', '.join(ALL_METHODS)}")
     if not isinstance(feedthrough, bool):
         raise InvalidValue("feedthrough", feedthrough, "True or False")
-    if not (isinstance(refine, bool) or refine == "auto"):
+    if not isinstance(refine, bool | str) or refine not in (True, False, "auto"):
         raise InvalidValue("refine", refine, "True, False or 'auto'")
 
 

@@ -32,6 +32,7 @@ NOISELESS = 1e-18  # of an output's variance
 _FEW, _ENOUGH = 4_000, 20_000  # samples on which guesses are compared, and that tell K; V is of all
 _INSIDE = 1.0 - 1e-9
 _ROUNDING = 1e-9  # of a variance
+_EPS = 1e-14
 _MOST_STEPS = 30
 _ROUNDS = 8
 _GAIN = 1e-6  # of log det V: less than this a step is none
@@ -65,8 +66,12 @@ class _Tried:
     V: np.ndarray
 
     def loss(self, extra: np.ndarray) -> float:
-        V = self.V + NOISELESS * np.eye(len(self.V))
-        return float(np.linalg.slogdet(V)[1] + extra @ np.log(np.diag(V)))
+        return float(np.log(self.spread()[0]).sum() + extra @ np.log(np.diag(self.V) + NOISELESS))
+
+    def spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues of V, none of them below rounding, and eigenvectors."""
+        values, vectors = np.linalg.eigh(self.V)
+        return np.maximum(values, NOISELESS + _EPS * values.max()), vectors
 
     def worse(self, other: _Tried | None) -> np.ndarray:
         """(p,) whether an output is predicted worse than by another gain."""
@@ -190,6 +195,7 @@ def _tried(task: _Task, K: np.ndarray) -> _Tried | None:
     A, _, C, _ = task.model
     if not np.isfinite(K).all() or np.abs(np.linalg.eigvals(A - K @ C)).max() >= (task.radius if K.any() else _INSIDE):
         return None
+    K = np.ascontiguousarray(K)  # one layout in memory: one compilation of the kernels
     errors = [y - predicted(task.model, K, [(u, y)]) for u, y in task.segments]
     return _Tried(K, errors, np.atleast_2d(np.cov(np.vstack(errors).T, bias=True)))
 
@@ -198,7 +204,8 @@ def _linearised(task: _Task, at: _Tried) -> np.ndarray:
     """Triangle of the regression of e on −de, K's entries row by row, both under a root of the loss's weight on ee',
     V⁻¹ + diag(λ_i / V_ii)."""
     A, _, C, _ = task.model
-    V = at.V + NOISELESS * np.eye(len(at.V))
-    root = np.linalg.cholesky(np.linalg.inv(V) + np.diag(task.extra / np.diag(V))).T
+    values, vectors = at.spread()
+    root = np.vstack([(vectors / np.sqrt(values)).T, np.diag(np.sqrt(task.extra / (np.diag(at.V) + NOISELESS)))])
+    root = root[root.any(axis=1)]
     weighted = [(e, e @ root.T) for e in at.errors]
     return compressed(A - at.K @ C, root @ C, None, None, weighted, False)[0]

@@ -20,8 +20,11 @@ import scipy.linalg as sl
 from netctrl.ident.compress import Segment, triangular
 from netctrl.ident.kernels import regressors
 
-__all__ = ["Fitted", "balanced", "compressed", "damped", "fit", "refine"]
+__all__ = ["CALM", "Fitted", "balanced", "compressed", "damped", "fit", "refine"]
 
+CALM = 1e-9
+"""Weight of an offset's square against the mean square error. A slow pole's free response is nearly a constant: the
+penalty gives the initial state what both explain, and keeps the two from growing against each other."""
 _BLOCK = 4096  # rows of the regression at a time
 _ENOUGH = 1e-6  # of the squared error: less gain than this a step is none
 _MOST_STEPS = 30
@@ -128,12 +131,15 @@ def _solved(
     feedthrough: bool,
 ) -> Fitted:
     m, (p, n) = segments[0][0].shape[1], C.shape
-    found = _lstsq(triangle[:, :-1], triangle[:, -1])
+    samples = sum(len(u) for u, _ in segments)
+    calm = np.zeros((p, triangle.shape[1]))
+    calm[:, -1 - p : -1] = np.sqrt(CALM * samples) * np.eye(p)
+    rows = np.vstack([triangle, calm])
+    found = _lstsq(rows[:, :-1], rows[:, -1])
     left = triangle[:, -1] - triangle[:, :-1] @ found
     initial = np.array([_lstsq(head[:, :n], head[:, -1] - head[:, n:-1] @ found) for head in heads])
     B, rest = found[: n * m].reshape(n, m), found[n * m :]
     D = rest[: p * m].reshape(p, m) if feedthrough else np.zeros((p, m))
-    samples = sum(len(u) for u, _ in segments)
     return Fitted(A, B, C, D, rest[-p:], initial, float(left @ left) / (samples * p))
 
 

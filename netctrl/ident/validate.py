@@ -9,11 +9,11 @@ import numpy as np
 
 from netctrl.ident.compress import Segment, triangular
 from netctrl.ident.kernels import free_response, predict, simulate
+from netctrl.ident.output_error import CALM
 
 __all__ = ["Matrices", "initial_state", "predicted", "simulated", "variance_accounted_for"]
 
 _ENOUGH = 20_000  # samples that tell an initial state
-_CALM = 1e-9  # weight of a constant's square against the mean square error
 _LARGEST_GROWTH = 1e8  # of an unstable model's free response within the samples used
 
 Matrices = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -30,8 +30,7 @@ def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np
     """x_0 of least squared errors of the predictor with gain K, or of the simulation (None, or K = 0).
 
     The errors y − ŷ are linear in x_0. In a simulation a constant is fitted beside x_0 and dropped, since the variance
-    accounted for is about the mean; its light penalty gives x_0 what both explain, as a slow pole's free response does,
-    which keeps them from growing against each other. A predictor follows a constant by itself.
+    accounted for is about the mean. A predictor follows a constant by itself.
     """
     A, _, C, _ = model
     alone = K is None or not K.any()
@@ -44,7 +43,7 @@ def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np
     rows[:-p, :n] = free_response(np.ascontiguousarray(stable), C, count)
     if alone:
         rows[:-p, n:-1] = np.tile(np.eye(p), (count, 1))
-        rows[-p:, n:-1] = np.sqrt(_CALM * count) * np.eye(p)
+        rows[-p:, n:-1] = np.sqrt(CALM * count) * np.eye(p)
     rows[:-p, -1] = (y - _run(model, K, np.zeros(n), u, y)).reshape(-1)
     triangle = triangular(rows)
     size = np.linalg.norm(triangle[:, :-1], axis=0)

@@ -7,15 +7,22 @@ import stat
 import tempfile
 from pathlib import Path
 
-from netctrl.errors import FileError
+from netctrl.errors import FileError, InvalidValue
 
-__all__ = ["check_writable", "read_bounded", "write_atomically"]
+__all__ = ["check_writable", "checked_path", "read_bounded", "write_atomically"]
+
+
+def checked_path(path: object) -> Path:
+    """The path of a file; InvalidValue for what names none."""
+    if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes) or "\0" in os.fspath(path):
+        raise InvalidValue("path", path, "the name of a file, as text or a pathlib.Path")
+    return Path(path)
 
 
 def read_bounded(path: str | os.PathLike[str], most: int, too_large: str) -> bytes:
     """A file's content, of at most `most` bytes; FileError with the sentence `too_large`, or why it can't be read."""
     try:
-        with Path(path).open("rb") as file:
+        with checked_path(path).open("rb") as file:
             content = file.read(most + 1)
     except OSError as error:
         raise FileError(path, f"can't be read: {error.strerror}") from None

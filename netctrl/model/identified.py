@@ -119,6 +119,9 @@ class IdentifiedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         if self.K is not None:
             put(self, "K", dense_matrix("K", self.K, (n, p)))
             put(self, "innovation_covariance", covariance("innovation_covariance", self.innovation_covariance, p))
+        for name, kind in (("identification", Identification), ("provenance", Provenance)):
+            if not isinstance(value := getattr(self, name), kind | None):
+                raise InvalidValue(name, value, f"{kind.__name__} or None")
         fixed = ("A", "B", "C", "D", "input_offset", "output_offset", "input_range", "K", "innovation_covariance")
         _fix(self, *fixed)
 
@@ -166,7 +169,7 @@ def read_model(path: str | os.PathLike[str]) -> IdentifiedModel:
     text = read_bounded(path, _MAX_BYTES, f"is larger than a model file may be ({_MAX_BYTES // 2**20} MiB)")
     try:
         content = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(path, f"is no JSON: {error}") from None
     try:
         return msgspec.convert(content, IdentifiedModel, dec_hook=array)
@@ -190,6 +193,8 @@ def _fix(record: msgspec.Struct, *fields: str) -> None:
 
 def _names(prefix: str, count: int):
     def read(field: str, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            raise InvalidValue(field, value, f"{count} names, each another")
         found = tuple(label(field, name) for name in value) or tuple(f"{prefix}{i + 1}" for i in range(count))
         if len(found) != count or len(set(found)) < count:
             raise InvalidValue(field, value, f"{count} names, each another")
