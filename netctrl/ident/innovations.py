@@ -2,7 +2,7 @@
 
 The predictor x₊ = (A − K C) x + (B − K D) u + K y has the errors e = y − C x − D u. They are the innovations where K is
 right, and their covariance is least there: K is the minimum of log det V(K), the likelihood of Gaussian innovations,
-among gains whose predictor forgets its start within the trace, and that predict no output worse than the simulation,
+among gains whose predictor forgets its start within ten traces, and that predict no output worse than the simulation,
 K = 0. That stays where no K gains more than chance would. A and C stay as they are: de = −C ψ, ψ₊ = (A − K C) ψ + dK e
 are the filters of `output_error`, fed with e.
 
@@ -29,8 +29,9 @@ from netctrl.ident.validate import Matrices, predicted
 __all__ = ["NOISELESS", "Noise", "noise_of"]
 
 NOISELESS = 1e-18  # of an output's variance
-_FEW, _ENOUGH = 4_000, 20_000  # samples on which guesses are compared, and that tell K; V is of all
+_FEW, _ENOUGH = 4_000, 10_000  # samples on which guesses are compared, and that tell K; V is of all
 _INSIDE = 1.0 - 1e-9
+_TRACES = 10  # in which a predictor forgets its start, at most
 _ROUNDING = 1e-9  # of a variance
 _EPS = 1e-14
 _MOST_STEPS = 30
@@ -87,7 +88,7 @@ def noise_of(
     unstable and no gain that stabilises it is found.
     """
     nothing, samples = np.zeros(model[2].T.shape), sum(len(u) for u, _ in segments)
-    whole = _Task(model, segments, 1.0 - 1.0 / max(len(u) for u, _ in segments), np.zeros(len(model[2])))
+    whole = _Task(model, segments, 1.0 - 1.0 / (_TRACES * max(len(u) for u, _ in segments)), np.zeros(len(model[2])))
     found = None
     for count in (_FEW, _ENOUGH, samples):
         task = replace(whole, segments=first_samples(segments, count))
