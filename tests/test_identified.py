@@ -88,6 +88,17 @@ def test_a_bare_model_is_enough_and_is_copied():
         model_path("none such")
 
 
+@pytest.mark.parametrize("field", ["identification", "provenance", "inputs", "output_units"])
+def test_fields_of_another_kind_are_refused(field, tmp_path):
+    with pytest.raises(InvalidValue) as refusal:
+        IdentifiedModel(**(LEAST | {field: 1}))
+    assert refusal.value.argument == field
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    with pytest.raises(FileError, match="is no JSON"):
+        read_model(deep)
+
+
 def in_any_order(tree):
     """Alternatives have no order, and versions of msgspec write them in different ones."""
     if isinstance(tree, dict):

@@ -206,6 +206,7 @@ def test_sippy_is_guarded(method, capfd) -> None:
     assert capfd.readouterr() == ("", "")
     assert found.how.vaf.min() > 99.0
     assert found.how.order == 2
+    assert found.predicted_vaf is not None and (found.predicted_vaf >= found.how.vaf - 1e-6).all()
     assert ordered(found.poles) == pytest.approx([0.5, 0.8], abs=0.03)
     with pytest.raises(InvalidValue, match="segments: got 2, takes one segment where SIPPY identifies"):
         identify(traced(model, 1500, 0.05, starts=(0, 700)), 2, method=method, horizon=8)
@@ -387,6 +388,8 @@ def test_test_signals_keep_their_limits_and_seeds() -> None:
         (lambda r: gbn(100, [1.0, 1.0], r), "limits: got [1.0, 1.0], takes least and greatest"),
         (lambda r: gbn(100, [2.0, 1.0], r), "the first below the second"),
         (lambda r: gbn(3, [0.0, 1.0], r), "samples: got 3"),
+        (lambda _: gbn(100, [0.0, 1.0], 1), "random: got 1, takes a numpy.random.Generator"),
+        (lambda r: multisine(100, [0.0, 10**400], r), "takes least and greatest"),
         (lambda r: gbn(100, [0.0, 1.0], r, hold=0.5), "hold: got 0.5"),
         (lambda r: multisine(100, [0.0, 1.0], r, band=1.5), "band: got 1.5"),
         (lambda r: multisine(100, [0.0, 1.0], r, band=0.01), "a longer signal or a wider band"),
@@ -420,6 +423,9 @@ def constant(y: np.ndarray) -> np.ndarray:
         (lambda: identify(bad(), 5, horizon=5), "horizon", "at least 6: above the order; lower the order"),
         (lambda: identify(bad(), 0), "order", "a number of states from 1 on"),
         (lambda: identify(bad(), 2.0), "order", "or 'auto'"),
+        (lambda: identify(bad(), np.array([1, 2])), "order", "or 'auto'"),
+        (lambda: identify(bad(), 2, method=np.array(["n4sid", "cva"])), "method", "one of n4sid"),
+        (lambda: identify(bad(), 2, refine=np.eye(2)), "refine", "True, False or 'auto'"),
         (lambda: identify(bad(), 2, method="N4SID"), "method", "one of n4sid, moesp, cva, sippy-n4sid"),
         (lambda: identify(bad(), 2, feedthrough=1), "feedthrough", "True or False"),
         (lambda: identify(bad(), 2, refine="yes"), "refine", "True, False or 'auto'"),

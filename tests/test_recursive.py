@@ -65,6 +65,13 @@ def test_what_is_refused(change, argument) -> None:
     assert refusal.value.argument == argument
 
 
+def test_what_is_known_is_a_record() -> None:
+    with pytest.raises(InvalidValue, match="known: got 'int', takes a RecursiveEstimate"):
+        recursive_step(1, [1.0], [1.0])
+    with pytest.raises(InvalidValue, match="phi"):
+        sgd_step_limit([10**400])
+
+
 def test_gradient_steps_of_the_theory_note() -> None:
     """Note on pacing: p = 2, q = 1, alpha = .5: a = (.5, .5), b = .1 and (.5, .5, .4) telling .52 give (.495, .495,
     .096)."""

@@ -126,6 +126,7 @@ def test_what_is_wrong_with_segments_is_named(tmp_path, text, said) -> None:
         (("u", ["y"]), "inputs", "names of columns, each once"),
         ((["u", "u"], ["y"]), "inputs", "each once"),
         (([], ["y"]), "inputs", "names of columns"),
+        (([["u"]], ["y"]), "inputs", "a name of 1 to 64 printable"),
     ],
 )
 def test_columns_that_are_asked_for_must_be_there(tmp_path, asked, argument, said) -> None:
@@ -153,6 +154,7 @@ def test_columns_that_are_asked_for_must_be_there(tmp_path, asked, argument, sai
         ({"starts": (1,)}, "starts", "rows from 0 on, rising"),
         ({"starts": (0, 3)}, "starts", "below the number of samples, 3"),
         ({"starts": ()}, "starts", "the first of each segment"),
+        ({"starts": np.array(0)}, "starts", "the first of each segment"),
         ({"interval_s": 0.0}, "interval_s", "a time from 1e-9"),
     ],
 )
@@ -167,5 +169,8 @@ def test_other_files_are_refused(tmp_path) -> None:
         read_signals(tmp_path / "x.pcap", ["u"], ["y"])
     with pytest.raises(FileError, match="can't be read"):
         read_signals(tmp_path / "x.csv", ["u"], ["y"])
+    for path in (3, b"x.csv", "a\0.csv", None):
+        with pytest.raises(InvalidValue, match=r"path: got .*the name of a file"):
+            read_signals(path, ["u"], ["y"])
     with pytest.raises(InvalidValue, match="frame: got 'dict', takes a pandas DataFrame"):
         SignalTrace.from_pandas({}, ["u"], ["y"])

@@ -17,7 +17,7 @@ from typing import cast
 
 import numpy as np
 
-__all__ = ["Compressed", "Segment", "compress", "triangular"]
+__all__ = ["Compressed", "Segment", "compress", "first_samples", "triangular"]
 
 _PIECES = 24  # that a long trace is cut into: what a bootstrap draws from
 _BLOCK = 2048  # columns at a time: a few MB
@@ -52,6 +52,17 @@ def _sum(triangles: np.ndarray, columns: np.ndarray, times: np.ndarray) -> np.nd
     taken = times > 0
     stacked = triangles[taken] * np.sqrt(times[taken])[:, None, None]
     return triangular(stacked.reshape(-1, stacked.shape[2]))[1:, 1:] / np.sqrt(times @ columns)
+
+
+def first_samples(segments: Sequence[Segment], most: int) -> list[Segment]:
+    """Whole segments and the beginning of one, of `most` samples together."""
+    kept: list[Segment] = []
+    for u, y in segments:
+        room = most - sum(len(v) for v, _ in kept)
+        if room <= 0:
+            break
+        kept.append((u[:room], y[:room]))
+    return kept
 
 
 def triangular(rows: np.ndarray) -> np.ndarray:

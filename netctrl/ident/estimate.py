@@ -15,12 +15,12 @@ from typing import Literal
 
 import numpy as np
 
-from netctrl.ident.compress import Compressed, Segment, compress
+from netctrl.ident.compress import Compressed, Segment, compress, first_samples
 from netctrl.ident.output_error import Fitted, balanced, fit, refine
 from netctrl.ident.subspace import Subspace, shift, states_regressed, subspace
 from netctrl.ident.validate import simulated
 
-__all__ = ["Estimate", "estimate", "stable_versions"]
+__all__ = ["Estimate", "estimate", "settled", "stable_versions"]
 
 _COMPARED = 50_000  # samples that candidates are compared on
 _FOLDS = 3
@@ -49,7 +49,7 @@ def estimate(
     """The model of `order` states by the weighting of `method`."""
     found = subspace(data, method)
     samples = sum(len(u) for u, _ in segments)
-    best = _best(found, order, _first(segments, _COMPARED), feedthrough)
+    best = _best(found, order, first_samples(segments, _COMPARED), feedthrough)
     short = samples <= _COMPARED
     if refined is True or (refined == "auto" and short and _pays(segments, data.horizon, method, order, feedthrough)):
         return replace(best, fitted=refine(best.fitted, segments, feedthrough), refined=True)
@@ -126,17 +126,6 @@ def _error(fitted: Fitted, segments: Sequence[Segment]) -> float:
     model = fitted.A, fitted.B, fitted.C, fitted.D
     left = np.vstack([y for _, y in usable]) - simulated(model, usable)
     return float(left.var(axis=0).sum() * len(left))
-
-
-def _first(segments: Sequence[Segment], most: int) -> list[Segment]:
-    """Whole segments and the beginning of one, of `most` samples together."""
-    kept: list[Segment] = []
-    for u, y in segments:
-        room = most - sum(len(v) for v, _ in kept)
-        if room <= 0:
-            break
-        kept.append((u[:room], y[:room]))
-    return kept
 
 
 def settled(fitted: Fitted) -> Fitted:

@@ -35,7 +35,7 @@ def gbn(
 
     Source: Tulleken 1990.
     """
-    T, low, high = _checked(samples, limits)
+    T, low, high = _checked(samples, limits, random)
     least = checked_whole("least_hold", least_hold, "a number of samples from 1 on", at_least=1)
     mean = checked_number("hold", hold, f"a number of samples of at least least_hold, {least}", at_least=least)
     m = len(low)
@@ -71,7 +71,7 @@ def multisine(
 
     Source: Pintelon and Schoukens 2012, section 5.2.
     """
-    T, low, high = _checked(samples, limits)
+    T, low, high = _checked(samples, limits, random)
     share = checked_number("band", band, "a share of the Nyquist frequency above 0, at most 1", above=0.0, at_most=1.0)
     times = checked_whole("tries", tries, "a number of draws from 1 on", at_least=1)
     m = len(low)
@@ -95,12 +95,14 @@ def _unit(T: int, harmonics: np.ndarray, random: np.random.Generator) -> np.ndar
     return (signal - signal.min()) / np.ptp(signal)
 
 
-def _checked(samples: object, limits: Any) -> tuple[int, np.ndarray, np.ndarray]:
+def _checked(samples: object, limits: Any, random: object) -> tuple[int, np.ndarray, np.ndarray]:
+    if not isinstance(random, np.random.Generator):
+        raise InvalidValue("random", random, "a numpy.random.Generator, as numpy.random.default_rng(1) is")
     T = checked_whole("samples", samples, "a number of samples from 4 to 1e8", at_least=4, at_most=_MOST_SAMPLES)
     takes = "least and greatest of each input, the first below the second, as in [0, 95e6]"
     try:
         found = np.array(limits, dtype=float, ndmin=2)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise InvalidValue("limits", limits, takes) from None
     if found.ndim != 2 or found.shape[1] != 2 or not np.isfinite(found).all() or (found[:, 0] >= found[:, 1]).any():
         raise InvalidValue("limits", limits, takes)

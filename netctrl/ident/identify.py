@@ -10,13 +10,14 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
+from netctrl.ident.cautions import Fits, cautions
 from netctrl.ident.compress import Compressed, Segment, compress
 from netctrl.ident.estimate import Estimate, estimate, settled
 from netctrl.ident.excitation import check_excitation, excitation
+from netctrl.ident.innovations import Noise, noise_of
 from netctrl.ident.order import choose_order
-from netctrl.ident.output_error import Fitted
 from netctrl.ident.sippy_ import SIPPY_METHODS, by_sippy
-from netctrl.ident.subspace import METHODS, Noise, Subspace, noise_of, subspace
+from netctrl.ident.subspace import METHODS, subspace
 from netctrl.ident.uncertainty import bootstrap_poles
 from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for
 from netctrl.model.artifact import provenance
@@ -31,7 +32,6 @@ ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 _MOST_HORIZON, _MOST_ORDER = 20, 20
 _COLUMNS_A_ROW = 3  # that a horizon chosen here leaves
 _RIGID = 1e-12  # of a channel's size: what moves less is constant
-_NOISELESS = 1e-18  # of the outputs' variance
 
 
 def identify(
@@ -106,13 +106,12 @@ def identify(
         n = choice.order
     warnings = check_excitation(data, learned.inputs, n)
     found = _found(segments, data, method, n, i, feedthrough, refine)
-    warnings += _warnings(found, choice, scale, learned, tried)
     around = np.linalg.eigvals(found.matrices[0])
     around = around[np.lexsort((-around.imag, -np.abs(around)))]
     cloud = bootstrap_poles(data, _own(method), n, draws, random, around) if draws else None
     if draws and cloud is None:
         warnings.append("no uncertainty of the poles: the trace is too short to draw from, or the horizon too long")
-    return _result(found, scale, learned, tried, segments, choice, cloud, method, i, warnings, argv, files)
+    return _result(found, scale, learned, tried, segments, data, choice, cloud, method, warnings, argv, files)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,19 +155,18 @@ def _found(
 ) -> _Found:
     if method in SIPPY_METHODS:
         matrices, K = by_sippy(segments, method, n, i, feedthrough)
-        left = None if K is None else _outputs(segments) - predicted(matrices, K, segments)
-        noise = None if K is None or left is None else Noise(K, np.atleast_2d(np.cov(left.T, bias=True)))
-        values = subspace(data, _own(method)).singular_values
-        return _Found(matrices, np.zeros(data.n_outputs), noise, values, None)
-    made = estimate(segments, data, method, n, feedthrough, refine)
-    fitted = settled(made.fitted)
-    matrices = fitted.A, fitted.B, fitted.C, fitted.D
-    return _Found(matrices, fitted.offset, _noise(made.found, fitted), made.found.singular_values, made)
+        offset, values, made = np.zeros(data.n_outputs), subspace(data, _own(method)).singular_values, None
+    else:
+        made = estimate(segments, data, method, n, feedthrough, refine)
+        fitted = settled(made.fitted)
+        matrices, K, offset = (fitted.A, fitted.B, fitted.C, fitted.D), None, fitted.offset
+        values = made.found.singular_values
+    return _Found(matrices, offset, noise_of(matrices, _about(segments, offset), data, K), values, made)
 
 
-def _noise(found: Subspace, fitted: Fitted) -> Noise | None:
-    noise = noise_of(found, fitted.A, fitted.B, fitted.C, fitted.D)
-    return None if noise is None or np.diag(noise.V).min() < _NOISELESS else noise
+def _about(segments: list[Segment], offset: np.ndarray) -> list[Segment]:
+    """With the outputs' deviations from the model's offset."""
+    return [(u, y - offset) for u, y in segments]
 
 
 def _own(method: str) -> str:
@@ -183,24 +181,23 @@ def _result(
     learned: SignalTrace,
     tried: SignalTrace | None,
     segments: list[Segment],
+    data: Compressed,
     choice: OrderChoice | None,
     cloud: np.ndarray | None,
     method: str,
-    i: int,
     warnings: list[str],
     argv: Iterable[str],
     files: Iterable[Path],
 ) -> IdentificationResult:
     A, B, C, D = found.matrices
-    fit, vaf = _tried(found, scale, segments)
-    held, held_vaf = (None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
-    ahead = None
-    if found.noise is not None:
-        ahead = variance_accounted_for(_outputs(segments), predicted(found.matrices, found.noise.K, segments))
+    fit, vaf, ahead = _tried(found, scale, segments)
+    held, held_vaf, held_ahead = (None, None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
+    fits = Fits(vaf, ahead, held_vaf, held_ahead)
+    warnings += cautions(found.matrices[0], found.own, found.noise, data, learned, fits, choice)
     how = Identification(
         method=method,
         order=len(A),
-        horizon=i,
+        horizon=data.horizon,
         samples=len(learned),
         segments=len(learned.starts),
         singular_values=found.singular_values,
@@ -233,18 +230,22 @@ def _result(
         predicted_vaf=ahead,
         held_out=tried,
         held_out_simulated=held,
+        held_out_predicted_vaf=held_ahead,
         order=choice,
         pole_draws=cloud,
     )
 
 
-def _tried(found: _Found, scale: _Scale, segments: list[Segment]) -> tuple[np.ndarray, np.ndarray]:
-    """Simulated outputs in physical units, and their VAF."""
-    fit = simulated(found.matrices, segments)
-    vaf = variance_accounted_for(_outputs(segments), fit)
+def _tried(found: _Found, scale: _Scale, segments: list[Segment]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Simulated outputs in physical units, their VAF, and that of the prediction one sample ahead."""
+    about = _about(segments, found.offset)
+    measured, fit = _outputs(about), simulated(found.matrices, about)
+    vaf, ahead = variance_accounted_for(measured, fit), None
+    if found.noise is not None:
+        ahead = variance_accounted_for(measured, predicted(found.matrices, found.noise.K, about))
     fit *= scale.y_size
     fit += scale.y_mean + scale.y_size * found.offset
-    return fit, vaf
+    return fit, vaf, ahead
 
 
 def _outputs(segments: list[Segment]) -> np.ndarray:
@@ -252,13 +253,13 @@ def _outputs(segments: list[Segment]) -> np.ndarray:
 
 
 def _check_options(order: object, method: object, feedthrough: object, refine: object) -> None:
-    if order != "auto":
+    if not (isinstance(order, str) and order == "auto"):
         checked_whole("order", order, "a number of states from 1 on, or 'auto'", at_least=1, at_most=1000)
-    if method not in ALL_METHODS:
+    if not (isinstance(method, str) and method in ALL_METHODS):
         raise InvalidValue("method", method, f"one of {', '.join(ALL_METHODS)}")
     if not isinstance(feedthrough, bool):
         raise InvalidValue("feedthrough", feedthrough, "True or False")
-    if not (isinstance(refine, bool) or refine == "auto"):
+    if not isinstance(refine, bool | str) or refine not in (True, False, "auto"):
         raise InvalidValue("refine", refine, "True, False or 'auto'")
 
 
@@ -311,23 +312,3 @@ def _horizon(segments: Sequence[Segment], horizon: object, order: int | None) ->
 def _too_short(need: int, order: int | None, m: int, p: int) -> str:
     states = "" if order is None else f" and {order} states"
     return f"at least about {need} in segments that aren't short, for {m} inputs, {p} outputs{states}: record longer"
-
-
-def _warnings(
-    found: _Found, choice: OrderChoice | None, scale: _Scale, learned: SignalTrace, tried: SignalTrace | None
-) -> list[str]:
-    said: list[str] = []
-    radius = float(np.abs(np.linalg.eigvals(found.matrices[0])).max())
-    own = found.own
-    if own is not None and own.stabilised:
-        said.append(
-            f"the stability guard acted: the data alone give a pole at |z| = {own.raw_radius:.6g}; taken instead: "
-            f"{own.stabilised}, |z| = {radius:.6g}. Lower the order, take the trend out or record longer"
-        )
-    if radius >= 1.0:
-        said.append(f"the model is unstable: |z| = {radius:.6g}; n4sid, moesp and cva guard against that")
-    if found.noise is None and not (own is not None and own.fitted.error < 1e-16):
-        said.append("no Kalman gain: what the model leaves tells no stable filter; another horizon may")
-    if choice is not None and choice.confidence is not None and choice.confidence < 0.5:
-        said.append(f"order {choice.order} is uncertain: only {choice.confidence:.0%} of the trace's halves show it")
-    return said

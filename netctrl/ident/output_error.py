@@ -20,8 +20,11 @@ import scipy.linalg as sl
 from netctrl.ident.compress import Segment, triangular
 from netctrl.ident.kernels import regressors
 
-__all__ = ["Fitted", "balanced", "fit", "refine"]
+__all__ = ["CALM", "Fitted", "balanced", "compressed", "damped", "fit", "refine"]
 
+CALM = 1e-9
+"""Weight of an offset's square against the mean square error. A slow pole's free response is nearly a constant: the
+penalty gives the initial state what both explain, and keeps the two from growing against each other."""
 _BLOCK = 4096  # rows of the regression at a time
 _ENOUGH = 1e-6  # of the squared error: less gain than this a step is none
 _MOST_STEPS = 30
@@ -56,7 +59,7 @@ class Fitted:
 def fit(A: np.ndarray, C: np.ndarray, segments: Sequence[Segment], feedthrough: bool) -> Fitted:
     """B, D, c and initial states of least squared simulated error for given A and C."""
     A, C = np.ascontiguousarray(A), np.ascontiguousarray(C)
-    triangle, heads = _compressed(A, C, None, None, segments, feedthrough)
+    triangle, heads = compressed(A, C, None, None, segments, feedthrough)
     return _solved(A, C, triangle, heads, segments, feedthrough)
 
 
@@ -68,8 +71,8 @@ def refine(start: Fitted, segments: Sequence[Segment], feedthrough: bool) -> Fit
         if triangle is None:
             best = balanced(best)
             n, p = len(best.A), len(best.C)
-            triangle, _ = _compressed(best.A, best.C, best.B, best.initial, segments, feedthrough)
-        step = _damped(triangle, n * n + n * p, damping)
+            triangle, _ = compressed(best.A, best.C, best.B, best.initial, segments, feedthrough)
+        step = damped(triangle, n * n + n * p, damping)
         A, C = best.A + step[: n * n].reshape(n, n), best.C + step[n * n :].reshape(p, n)
         found = None
         if np.abs(np.linalg.eigvals(A)).max() < _LARGEST_RADIUS:
@@ -86,7 +89,7 @@ def refine(start: Fitted, segments: Sequence[Segment], feedthrough: bool) -> Fit
     return best
 
 
-def _compressed(
+def compressed(
     A: np.ndarray,
     C: np.ndarray,
     B: np.ndarray | None,
@@ -128,12 +131,15 @@ def _solved(
     feedthrough: bool,
 ) -> Fitted:
     m, (p, n) = segments[0][0].shape[1], C.shape
-    found = _lstsq(triangle[:, :-1], triangle[:, -1])
+    samples = sum(len(u) for u, _ in segments)
+    calm = np.zeros((p, triangle.shape[1]))
+    calm[:, -1 - p : -1] = np.sqrt(CALM * samples) * np.eye(p)
+    rows = np.vstack([triangle, calm])
+    found = _lstsq(rows[:, :-1], rows[:, -1])
     left = triangle[:, -1] - triangle[:, :-1] @ found
     initial = np.array([_lstsq(head[:, :n], head[:, -1] - head[:, n:-1] @ found) for head in heads])
     B, rest = found[: n * m].reshape(n, m), found[n * m :]
     D = rest[: p * m].reshape(p, m) if feedthrough else np.zeros((p, m))
-    samples = sum(len(u) for u, _ in segments)
     return Fitted(A, B, C, D, rest[-p:], initial, float(left @ left) / (samples * p))
 
 
@@ -144,7 +150,7 @@ def _lstsq(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(matrix / size, right, rcond=1e-13)[0] / size
 
 
-def _damped(triangle: np.ndarray, count: int, damping: float) -> np.ndarray:
+def damped(triangle: np.ndarray, count: int, damping: float) -> np.ndarray:
     """The first `count` parameters' step: those behind them are free to follow, undamped."""
     behind = triangle[:, count:-1]
     Q, _ = np.linalg.qr(behind)

@@ -59,6 +59,8 @@ def recursive_step(
 
     Source: Ljung 1999, section 11.2.
     """
+    if not isinstance(known, RecursiveEstimate):
+        raise InvalidValue("known", type(known).__name__, "a RecursiveEstimate, as recursive_start gives")
     weight = checked_number("forgetting", forgetting, "a number above 0, at most 1", above=0.0, at_most=1.0)
     bound = checked_number("most", most, "a number above 0", above=0.0)
     k, p = known.theta.shape

@@ -61,7 +61,7 @@ def by_sippy(
         raise _failed(method, str(error)) from None
     m, p = len(u), len(y)
     shapes = {"A": (order, order), "B": (order, m), "C": (p, order), "D": (p, m)}
-    matrices = [np.array(getattr(found, name), dtype=float) for name in shapes]
+    matrices = [np.array(getattr(found, name), dtype=float, order="C") for name in shapes]
     fit = all(each.shape == shape for each, shape in zip(matrices, shapes.values(), strict=True))
     if not fit or not all(np.isfinite(each).all() for each in matrices):
         raise _failed(method, "its model isn't finite, or has another order")

@@ -9,16 +9,14 @@ Source: van Overschee and De Moor 1996, table 4.1; Verhaegen 1994 (PO-MOESP); La
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg as sl
 
 from netctrl.errors import InvalidValue
 from netctrl.ident.compress import Compressed, triangular
 
-__all__ = ["METHODS", "Noise", "Subspace", "noise_of", "observability", "shift", "states_regressed", "subspace"]
+__all__ = ["METHODS", "Subspace", "shift", "states_regressed", "subspace"]
 
 METHODS = ("n4sid", "moesp", "cva")
 _EPS = float(np.finfo(float).eps)
@@ -86,44 +84,6 @@ def states_regressed(found: Subspace, order: int, feedthrough: bool) -> tuple[np
     on_both = np.linalg.lstsq(np.hstack([X, u]), np.hstack([X_next, y]), rcond=None)[0]
     A, C = on_both[:order, :order].T, on_both[:order, order:].T
     return A, C if feedthrough else np.linalg.lstsq(X, y, rcond=None)[0].T
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Noise:
-    """The Kalman gain of the innovation form and the covariance of the innovations."""
-
-    K: np.ndarray
-    V: np.ndarray
-
-
-def noise_of(found: Subspace, A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray) -> Noise | None:
-    """K and V from the covariances of what the model leaves of x₊ and y; None where they tell no stable filter.
-
-    Q, S, R = cov(x₊ − A x − B u, y − C x − D u); the Riccati equation P = APA' + Q − K V K', V = CPC' + R.
-    """
-    n = len(A)
-    X, X_next, u, y = _states(found, observability(A, C, found.horizon))
-    left = np.hstack([X_next - X @ A.T - u @ B.T, y - X @ C.T - u @ D.T])
-    covariance = left.T @ left
-    Q, S, R = covariance[:n, :n], covariance[:n, n:], covariance[n:, n:]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", sl.LinAlgWarning)
-            P = sl.solve_discrete_are(A.T, C.T, Q, R, s=S)
-        V = C @ P @ C.T + R
-        K = np.linalg.solve(V, (A @ P @ C.T + S).T).T
-    except (np.linalg.LinAlgError, sl.LinAlgWarning, ValueError):
-        return None
-    stable = np.isfinite(K).all() and np.abs(np.linalg.eigvals(A - K @ C)).max() < 1.0
-    return Noise(K, 0.5 * (V + V.T)) if stable and np.linalg.eigvalsh(V).min() > 0.0 else None
-
-
-def observability(A: np.ndarray, C: np.ndarray, blocks: int) -> np.ndarray:
-    """(p blocks, n) C, CA, CA², ..."""
-    rows = [C]
-    for _ in range(blocks - 1):
-        rows.append(rows[-1] @ A)
-    return np.vstack(rows)
 
 
 def _states(found: Subspace, gamma: np.ndarray) -> tuple[np.ndarray, ...]:

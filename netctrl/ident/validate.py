@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 
 import numpy as np
 
-from netctrl.ident.compress import Segment
+from netctrl.ident.compress import Segment, triangular
 from netctrl.ident.kernels import free_response, predict, simulate
+from netctrl.ident.output_error import CALM
 
-__all__ = ["initial_state", "predicted", "simulated", "variance_accounted_for"]
+__all__ = ["Matrices", "initial_state", "predicted", "simulated", "variance_accounted_for"]
 
 _ENOUGH = 20_000  # samples that tell an initial state
+_LARGEST_GROWTH = 1e8  # of an unstable model's free response within the samples used
 
 Matrices = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -23,25 +26,47 @@ def variance_accounted_for(measured: np.ndarray, modelled: np.ndarray) -> np.nda
     return np.array([100.0 * (1.0 - b / a) if a > 0.0 else np.nan for a, b in zip(spread, left, strict=True)])
 
 
-def initial_state(model: Matrices, segment: Segment) -> np.ndarray:
-    """x_0 of least squares from y = C x + D u + constant."""
-    A, B, C, D = model
-    u, y = (signal[:_ENOUGH] for signal in segment)
+def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np.ndarray:
+    """x_0 of least squared errors of the predictor with gain K, or of the simulation (None, or K = 0).
+
+    The errors y − ŷ are linear in x_0. In a simulation a constant is fitted beside x_0 and dropped, since the variance
+    accounted for is about the mean. A predictor follows a constant by itself.
+    """
+    A, _, C, _ = model
+    alone = K is None or not K.any()
+    stable = A if K is None else A - K @ C
     n, p = len(A), len(C)
-    left = y - simulate(A, B, C, D, np.zeros(n), u)
-    regressors = np.hstack([free_response(A, C, len(u)), np.tile(np.eye(p), (len(u), 1))])
-    size = np.linalg.norm(regressors, axis=0)
+    count = min(len(segment[0]), _ENOUGH, _finite(stable))
+    u, y = (signal[:count] for signal in segment)
+    width = n + p if alone else n
+    rows = np.zeros(((count + 1) * p, width + 1))
+    rows[:-p, :n] = free_response(np.ascontiguousarray(stable), C, count)
+    if alone:
+        rows[:-p, n:-1] = np.tile(np.eye(p), (count, 1))
+        rows[-p:, n:-1] = np.sqrt(CALM * count) * np.eye(p)
+    rows[:-p, -1] = (y - _run(model, K, np.zeros(n), u, y)).reshape(-1)
+    triangle = triangular(rows)
+    size = np.linalg.norm(triangle[:, :-1], axis=0)
     size[size == 0.0] = 1.0
-    return (np.linalg.lstsq(regressors / size, left.reshape(-1), rcond=1e-12)[0] / size)[:n]
+    return (np.linalg.lstsq(triangle[:, :-1] / size, triangle[:, -1], rcond=1e-12)[0] / size)[:n]
+
+
+def _finite(A: np.ndarray) -> int:
+    """Samples in which an unstable model's free response grows to 1e8 at most."""
+    radius = float(np.abs(np.linalg.eigvals(A)).max())
+    return len(A) + int(log(_LARGEST_GROWTH) / log(radius)) if radius > 1.0 + 1e-9 else _ENOUGH
 
 
 def simulated(model: Matrices, segments: Sequence[Segment]) -> np.ndarray:
     """(T, p) outputs from the inputs and each segment's estimated initial state."""
-    parts = [simulate(*model, initial_state(model, (u, y)), u) for u, y in segments]
+    return predicted(model, None, segments)
+
+
+def predicted(model: Matrices, K: np.ndarray | None, segments: Sequence[Segment]) -> np.ndarray:
+    """(T, p) outputs one sample ahead by the innovation form, from the initial state that suits the predictor best."""
+    parts = [_run(model, K, initial_state(model, K, (u, y)), u, y) for u, y in segments]
     return parts[0] if len(parts) == 1 else np.vstack(parts)
 
 
-def predicted(model: Matrices, K: np.ndarray, segments: Sequence[Segment]) -> np.ndarray:
-    """(T, p) outputs one sample ahead by the innovation form, from each segment's estimated initial state."""
-    parts = [predict(*model, K, initial_state(model, (u, y)), u, y) for u, y in segments]
-    return parts[0] if len(parts) == 1 else np.vstack(parts)
+def _run(model: Matrices, K: np.ndarray | None, x: np.ndarray, u: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return simulate(*model, x, u) if K is None else predict(*model, K, x, u, y)

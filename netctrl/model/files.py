@@ -12,14 +12,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from netctrl.errors import FileError
+from netctrl.errors import FileError, InvalidValue
 
-__all__ = ["check_writable", "opened", "read_bounded", "sha256", "write_atomically"]
+__all__ = ["check_writable", "checked_path", "opened", "read_bounded", "sha256", "write_atomically"]
+
+
+def checked_path(path: object) -> Path:
+    """The path of a file; InvalidValue for what names none."""
+    if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes) or "\0" in os.fspath(path):
+        raise InvalidValue("path", path, "the name of a file, as text or a pathlib.Path")
+    return Path(path)
 
 
 def read_bounded(path: str | os.PathLike[str], most: int, too_large: str) -> bytes:
     """A file's content, of at most `most` bytes; FileError with the sentence `too_large`, or why it can't be read."""
-    with opened(path) as file:
+    with opened(checked_path(path)) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise FileError(path, too_large)

@@ -45,16 +45,20 @@ class IdentificationResult:
     simulated: np.ndarray
     """(T, p) outputs from the inputs alone and each segment's estimated initial state."""
     predicted_vaf: np.ndarray | None
-    """(p,) of the prediction one sample ahead [%]; None without a Kalman gain."""
+    """(p,) of the prediction one sample ahead [%], from each segment's initial state of the predictor; None without a
+    Kalman gain."""
     held_out: SignalTrace | None
     held_out_simulated: np.ndarray | None
+    held_out_predicted_vaf: np.ndarray | None
+    """(p,) of the prediction one sample ahead on the held-out data [%]."""
     order: OrderChoice | None
     """None where the order was given."""
     pole_draws: np.ndarray | None
     """(draws, n) poles of block-bootstrap draws; None where none were asked for."""
 
     def __post_init__(self) -> None:
-        for array in (self.simulated, self.held_out_simulated, self.pole_draws, self.predicted_vaf):
+        for name in ("simulated", "predicted_vaf", "held_out_simulated", "held_out_predicted_vaf", "pole_draws"):
+            array = getattr(self, name)
             if array is not None:
                 array.setflags(write=False)
 
@@ -86,6 +90,8 @@ class IdentificationResult:
             rows.append(("VAF, held out", _by_name(model.outputs, how.held_out_vaf)))
         if self.predicted_vaf is not None:
             rows.append(("VAF, one step ahead", _by_name(model.outputs, self.predicted_vaf)))
+        if self.held_out_predicted_vaf is not None:
+            rows.append(("VAF, held out, one step ahead", _by_name(model.outputs, self.held_out_predicted_vaf)))
         if self.pole_draws is not None:
             spread = ", ".join(f"{value:.2g}" for value in self.pole_spread())
             rows.append(("poles' std (bootstrap)", spread))

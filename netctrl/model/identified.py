@@ -120,6 +120,9 @@ class IdentifiedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         if self.K is not None:
             put(self, "K", dense_matrix("K", self.K, (n, p)))
             put(self, "innovation_covariance", covariance("innovation_covariance", self.innovation_covariance, p))
+        for name, kind in (("identification", Identification), ("provenance", Provenance)):
+            if not isinstance(value := getattr(self, name), kind | None):
+                raise InvalidValue(name, value, f"{kind.__name__} or None")
         fixed = ("A", "B", "C", "D", "input_offset", "output_offset", "input_range", "K", "innovation_covariance")
         _fix(self, *fixed)
 
@@ -187,6 +190,8 @@ def _fix(record: msgspec.Struct, *fields: str) -> None:
 
 def _names(prefix: str, count: int):
     def read(field: str, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            raise InvalidValue(field, value, f"{count} names, each another")
         found = tuple(label(field, name) for name in value) or tuple(f"{prefix}{i + 1}" for i in range(count))
         if len(found) != count or len(set(found)) < count:
             raise InvalidValue(field, value, f"{count} names, each another")

@@ -57,7 +57,7 @@ def dense_matrix(argument: str, value: Any, shape: Shape = (None, None)) -> np.n
         if np.iscomplexobj(value):
             raise TypeError("complex entries")
         found = np.array(value, dtype=float, ndmin=2)
-    except (AttributeError, TypeError, ValueError):  # ragged lists have no dtype
+    except (AttributeError, OverflowError, TypeError, ValueError):  # ragged lists have no dtype
         raise InvalidValue(argument, value, _takes(shape)) from None
     if not _fits(shape, found):
         raise InvalidValue(argument, f"shape {found.shape}", _takes(shape))

@@ -6,13 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number, checked_whole
 from netctrl.model.explain import shorten, shown
+from netctrl.model.files import checked_path
 from netctrl.model.quantity import label
 from netctrl.model.table import TABLES, TIME, check_once, clock, column_names, interval, numbers, read_table, spacing
 
@@ -136,6 +136,7 @@ class SignalTrace:
         check_once(columns)
         frame = frame.set_axis(columns, axis=1)
         time = columns[clock(columns, "inputs and outputs")]
+        segments = None if segments is None else label("segments", segments)
         wanted = {"inputs": _asked("inputs", inputs), "outputs": _asked("outputs", outputs)}
         for argument, names in {**wanted, "segments": () if segments is None else (segments,)}.items():
             for name in names:
@@ -170,7 +171,7 @@ def read_signals(
     FileError
         The file can't be read, is none of these, or is broken; row and column are named.
     """
-    if Path(path).suffix.lower() not in TABLES:
+    if checked_path(path).suffix.lower() not in TABLES:
         raise FileError(path, f"is no table by its name: takes {', '.join(TABLES)}, unpacked")
     frame = read_table(path)
     try:
@@ -220,7 +221,7 @@ def _check_finite(argument: str, names: Sequence[str], values: np.ndarray) -> No
 
 def _starts(starts: Any, T: int) -> tuple[int, ...]:
     takes = f"rows from 0 on, rising, below the number of samples, {T}: the first of each segment"
-    if not isinstance(starts, list | tuple | np.ndarray) or len(starts) == 0:
+    if not isinstance(starts, list | tuple | np.ndarray) or np.ndim(starts) != 1 or len(starts) == 0:
         raise InvalidValue("starts", starts, takes)
     found = tuple(checked_whole("starts", start, takes, at_most=T - 1) for start in starts)
     if found[0] != 0 or any(b <= a for a, b in pairwise(found)):
@@ -230,9 +231,12 @@ def _starts(starts: Any, T: int) -> tuple[int, ...]:
 
 def _asked(argument: str, names: Any) -> tuple[str, ...]:
     takes = "names of columns, each once"
-    if isinstance(names, str) or not isinstance(names, Sequence) or not names or len(set(names)) < len(names):
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
         raise InvalidValue(argument, names, takes)
-    return tuple(label(argument, name) for name in names)
+    found = tuple(label(argument, name) for name in names)
+    if len(set(found)) < len(found):
+        raise InvalidValue(argument, list(found), takes)
+    return found
 
 
 def _changes(column: pd.Series) -> tuple[int, ...]:

@@ -1,0 +1,111 @@
+"""Warnings about an identified model: poles that the trace can't determine, outputs that ignore the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from netctrl.ident.compress import Compressed
+from netctrl.ident.dependence import dependence
+from netctrl.ident.estimate import Estimate
+from netctrl.ident.innovations import Noise
+from netctrl.model.fit import OrderChoice
+from netctrl.model.signals import SignalTrace
+
+__all__ = ["Fits", "cautions"]
+
+_LEVEL = 0.01  # of the test that inputs matter
+_LITTLE = 1.0  # per cent of an output's variance
+_HARM = 1.02  # times the variance that the simulation leaves
+_EXACT = 1e-16  # mean squared error of a model without noise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fits:
+    """Variances accounted for, each (p,) [%]: simulated and one sample ahead, on the trace and on held-out data."""
+
+    simulated: np.ndarray
+    predicted: np.ndarray | None
+    held_out: np.ndarray | None
+    held_out_predicted: np.ndarray | None
+
+
+def cautions(
+    A: np.ndarray,
+    own: Estimate | None,
+    noise: Noise | None,
+    data: Compressed,
+    trace: SignalTrace,
+    fits: Fits,
+    choice: OrderChoice | None,
+) -> list[str]:
+    """Warnings about a model with the state matrix A; `own` says how ours was made, None for SIPPY's."""
+    return [
+        *_stability(A, own),
+        *_slow(A, trace),
+        *_dependence(data, trace.outputs, fits.simulated),
+        *_noise(own, noise, trace.outputs, fits),
+        *_order(choice),
+    ]
+
+
+def _stability(A: np.ndarray, own: Estimate | None) -> Iterator[str]:
+    radius = float(np.abs(np.linalg.eigvals(A)).max())
+    if own is not None and own.stabilised:
+        yield (
+            f"the stability guard acted: the data alone give a pole at |z| = {own.raw_radius:.6g}; taken instead: "
+            f"{own.stabilised}, |z| = {radius:.6g}. Lower the order, take the trend out or record longer"
+        )
+    if radius >= 1.0:
+        yield f"the model is unstable: |z| = {radius:.6g}; n4sid, moesp and cva guard against that"
+
+
+def _slow(A: np.ndarray, trace: SignalTrace) -> Iterator[str]:
+    """Poles whose time constant, −1 / ln |z| samples, no segment covers."""
+    longest = max(len(u) for u, _ in trace.segments())
+    for pole in np.linalg.eigvals(A):
+        size = abs(pole)
+        if pole.imag >= 0.0 and np.exp(-1.0 / longest) < size < 1.0:
+            where = f"|z| = 1 - {1.0 - size:.2g}" + (f" at {np.angle(pole):.4g} rad a sample" if pole.imag else "")
+            yield (
+                f"a pole at {where} has a time constant of {-1.0 / log(size):.3g} samples, longer than the longest "
+                f"segment ({longest}): the data can't tell it from an integrator, and the steady gain is unknown. "
+                "Record longer, take the trend out or lower the order"
+            )
+
+
+def _dependence(data: Compressed, outputs: tuple[str, ...], vaf: np.ndarray) -> Iterator[str]:
+    for name, chance, told in zip(outputs, dependence(data), vaf, strict=True):
+        if chance > _LEVEL:
+            yield (
+                f"{name}: no measurable dependence on the inputs of the last {data.horizon} samples (F-test, p = "
+                f"{chance:.2g}); its model fits noise. Move the inputs more, record longer or leave this output out"
+            )
+        elif told < _LITTLE:
+            yield (
+                f"{name}: the inputs explain {told:.2g} % of its variance in this model, though it depends on them "
+                f"(F-test, p = {chance:.2g}): raise the order or the horizon, or move the inputs more"
+            )
+
+
+def _noise(own: Estimate | None, noise: Noise | None, outputs: tuple[str, ...], fits: Fits) -> Iterator[str]:
+    if noise is None and not (own is not None and own.fitted.error < _EXACT):
+        exact = [name for name, vaf in zip(outputs, fits.simulated, strict=True) if vaf > 100.0 * (1.0 - _EXACT)]
+        why = f"{', '.join(exact)} is exact, and has no noise" if exact else "no gain makes a stable predictor"
+        yield f"no Kalman gain: {why}"
+    if fits.held_out is None or fits.held_out_predicted is None:
+        return
+    for name, alone, ahead in zip(outputs, fits.held_out, fits.held_out_predicted, strict=True):
+        if 100.0 - ahead > _HARM * (100.0 - alone):
+            yield (
+                f"{name}: on held-out data the prediction one step ahead ({ahead:.4g} %) is worse than the simulation "
+                f"({alone:.4g} %): the noise there differs, so that K does harm"
+            )
+
+
+def _order(choice: OrderChoice | None) -> Iterator[str]:
+    if choice is not None and choice.confidence is not None and choice.confidence < 0.5:
+        yield f"order {choice.order} is uncertain: only {choice.confidence:.0%} of the trace's halves show it"

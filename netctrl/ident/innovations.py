@@ -1,0 +1,212 @@
+"""The noise of a model whose A, B, C, D are found: the Kalman gain K and the covariance V of the innovations.
+
+The predictor x₊ = (A − K C) x + (B − K D) u + K y has the errors e = y − C x − D u. They are the innovations where K is
+right, and their covariance is least there: K is the minimum of log det V(K), the likelihood of Gaussian innovations,
+among gains whose predictor forgets its start within ten traces, and that predict no output worse than the simulation,
+K = 0. That stays where no K gains more than chance would. A and C stay as they are: de = −C ψ, ψ₊ = (A − K C) ψ + dK e
+are the filters of `output_error`, fed with e.
+
+A Riccati equation of the residuals' covariances, which subspace methods solve for K, holds where the model is right. Of
+a model with too few states, or refined by its simulated error, it gives predictors worse than none and a V not theirs.
+
+Source: Ljung 1999, sections 7.2 and 10.2; Hannan and Rissanen 1982 (the first guess).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import log
+
+import numpy as np
+import scipy.linalg as sl
+
+from netctrl.ident.compress import Compressed, Segment, first_samples
+from netctrl.ident.output_error import compressed, damped, fit
+from netctrl.ident.validate import Matrices, predicted
+
+__all__ = ["NOISELESS", "Noise", "noise_of"]
+
+NOISELESS = 1e-18  # of an output's variance
+_FEW, _ENOUGH = 4_000, 10_000  # samples on which guesses are compared, and that tell K; V is of all
+_INSIDE = 1.0 - 1e-9
+_TRACES = 10  # in which a predictor forgets its start, at most
+_ROUNDING = 1e-9  # of a variance
+_EPS = 1e-14
+_MOST_STEPS = 30
+_ROUNDS = 8
+_GAIN = 1e-6  # of log det V: less than this a step is none
+_MOST_DAMPING = 1e4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Noise:
+    """Of the innovation form, in scaled units."""
+
+    K: np.ndarray
+    """(n, p) Kalman gain."""
+    V: np.ndarray
+    """(p, p) covariance of the innovations."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    model: Matrices
+    segments: Sequence[Segment]
+    radius: float
+    """Of A − K C, at most, where K isn't 0."""
+    extra: np.ndarray
+    """(p,) λ of the loss log det V + Σ λ_i log V_ii: 0, and more for outputs that came out worse than simulated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    K: np.ndarray
+    errors: list[np.ndarray]
+    V: np.ndarray
+
+    def loss(self, extra: np.ndarray) -> float:
+        return float(np.log(self.spread()[0]).sum() + extra @ np.log(np.diag(self.V) + NOISELESS))
+
+    def spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues of V, none of them below rounding, and eigenvectors."""
+        values, vectors = np.linalg.eigh(self.V)
+        return np.maximum(values, NOISELESS + _EPS * values.max()), vectors
+
+    def worse(self, other: _Tried | None) -> np.ndarray:
+        """(p,) whether an output is predicted worse than by another gain."""
+        return np.diag(self.V) > (np.inf if other is None else (1.0 + _ROUNDING) * np.diag(other.V))
+
+
+def noise_of(
+    model: Matrices, segments: Sequence[Segment], data: Compressed, guess: np.ndarray | None = None
+) -> Noise | None:
+    """K and V from signals, scaled and about the model's offsets, and from the compressed ones.
+
+    `guess`, shape (n, p), is one more K to begin from. None where the model leaves nothing of an output, or where it is
+    unstable and no gain that stabilises it is found.
+    """
+    nothing, samples = np.zeros(model[2].T.shape), sum(len(u) for u, _ in segments)
+    whole = _Task(model, segments, 1.0 - 1.0 / (_TRACES * max(len(u) for u, _ in segments)), np.zeros(len(model[2])))
+    found = None
+    for count in (_FEW, _ENOUGH, samples):
+        task = replace(whole, segments=first_samples(segments, count))
+        none = _tried(task, nothing)
+        if none is not None and np.diag(none.V).min() < NOISELESS:
+            return None
+        starts = _starts(task, data, none, guess) if found is None else [_tried(task, found.K)]
+        if count > _ENOUGH and starts[0] is not None and not starts[0].worse(none).any():
+            return Noise(starts[0].K, starts[0].V)
+        found = _best(task, starts, none)
+        if found is None or count >= samples:
+            break
+    return None if found is None else Noise(found.K, found.V)
+
+
+def _best(task: _Task, starts: Sequence[_Tried | None], none: _Tried | None) -> _Tried | None:
+    """The least loss that is reached from any start, with no output worse than `none`, K = 0, has it."""
+    ends = [_no_worse(task, start, none) for start in starts if start is not None]
+    if none is not None:
+        ends.append(_descended(task, none, limit=none))
+    usable = [each for each in ends if not each.worse(none).any()]
+    best = min(usable, key=lambda each: each.loss(task.extra), default=None)
+    return none if best is None or (none is not None and not _pays(task, best, none)) else best
+
+
+def _pays(task: _Task, best: _Tried, none: _Tried) -> bool:
+    """Whether K's entries are worth their number by BIC; always where K = 0 would never forget its start."""
+    A, samples = task.model[0], sum(len(u) for u, _ in task.segments)
+    gain = samples * (none.loss(task.extra) - best.loss(task.extra))
+    return bool(gain > best.K.size * log(samples) or np.abs(np.linalg.eigvals(A)).max() >= task.radius)
+
+
+def _no_worse(task: _Task, best: _Tried, none: _Tried | None) -> _Tried:
+    """Descended; again and again with more weight on the outputs that it made worse than `none`."""
+    for _ in range(_ROUNDS):
+        best = _descended(task, best, limit=None)
+        worse = best.worse(none)
+        if not worse.any():
+            break
+        task = replace(task, extra=np.where(worse, 4.0 * task.extra + 1.0, task.extra))
+    return best
+
+
+def _starts(task: _Task, data: Compressed, none: _Tried | None, guess: np.ndarray | None) -> list[_Tried]:
+    A, _, C, _ = task.model
+    n, p = len(A), len(C)
+    guesses = [guess, _kalman(A, C, np.eye(n), np.eye(p), np.zeros((n, p)))]
+    if none is not None:
+        guesses.append(_regressed(task, data, none))
+    found = [none, *(_tried(task, K) for K in guesses if K is not None)]
+    return [each for each in found if each is not None]
+
+
+def _regressed(task: _Task, data: Compressed, none: _Tried) -> np.ndarray | None:
+    """K from what the simulation leaves, s = y − ŷ, regressed on the errors ê of a long ARX model: ξ₊ = A ξ + K ê,
+    s = C ξ + ê. Where that K's predictor isn't stable, the stable one of the same spectrum."""
+    A, _, C, _ = task.model
+    i, q = data.horizon, data.n_inputs + data.n_outputs
+    now = i * q + data.n_inputs
+    theta = np.linalg.lstsq(data.factor[:, :now], data.factor[:, now : i * q + q], rcond=1e-12)[0]
+    theta = np.vstack([theta, np.zeros((data.n_outputs, data.n_outputs))]).reshape(i + 1, q, -1)
+    pairs = []
+    for (u, y), s in zip(task.segments, none.errors, strict=True):
+        if len(u) > 2 * i:
+            past = np.lib.stride_tricks.sliding_window_view(np.hstack([u, y]), i + 1, axis=0)
+            pairs.append((y[i:] - np.einsum("tqk,kqp->tp", past, theta, optimize=True), s[i:]))
+    if not pairs:
+        return None
+    found, W = fit(A, C, pairs, True), np.atleast_2d(np.cov(np.vstack([e for e, _ in pairs]).T, bias=True))
+    G = found.B
+    return G if np.abs(np.linalg.eigvals(A - G @ C)).max() < task.radius else _kalman(A, C, G @ W @ G.T, W, G @ W)
+
+
+def _kalman(A: np.ndarray, C: np.ndarray, Q: np.ndarray, R: np.ndarray, S: np.ndarray) -> np.ndarray | None:
+    """The stabilising gain for noises of state and output with these covariances; None where there is none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", sl.LinAlgWarning)
+            P = sl.solve_discrete_are(A.T, C.T, Q + 1e-9 * np.trace(Q) / len(Q) * np.eye(len(Q)), R, s=S)
+            return np.linalg.solve(C @ P @ C.T + R, (A @ P @ C.T + S).T).T
+    except (np.linalg.LinAlgError, sl.LinAlgWarning, ValueError):
+        return None
+
+
+def _descended(task: _Task, best: _Tried, *, limit: _Tried | None) -> _Tried:
+    """Levenberg-Marquardt from `best` on; all steps are stable, and no output becomes worse than with `limit`."""
+    damping, triangle = 1e-3, None
+    for _ in range(_MOST_STEPS):
+        triangle = _linearised(task, best) if triangle is None else triangle
+        found = _tried(task, best.K + damped(triangle, best.K.size, damping).reshape(best.K.shape))
+        gain = -1.0 if found is None else best.loss(task.extra) - found.loss(task.extra)
+        if found is not None and gain > 0.0 and not found.worse(limit).any():
+            best, triangle, damping = found, None, max(damping * 0.1, 1e-9)
+            if gain < _GAIN:
+                break
+        else:
+            damping *= 10.0
+            if damping > _MOST_DAMPING:
+                break
+    return best
+
+
+def _tried(task: _Task, K: np.ndarray) -> _Tried | None:
+    """The errors with a gain; None where its predictor isn't stable."""
+    A, _, C, _ = task.model
+    if not np.isfinite(K).all() or np.abs(np.linalg.eigvals(A - K @ C)).max() >= (task.radius if K.any() else _INSIDE):
+        return None
+    K = np.ascontiguousarray(K)  # one layout in memory: one compilation of the kernels
+    errors = [y - predicted(task.model, K, [(u, y)]) for u, y in task.segments]
+    return _Tried(K, errors, np.atleast_2d(np.cov(np.vstack(errors).T, bias=True)))
+
+
+def _linearised(task: _Task, at: _Tried) -> np.ndarray:
+    """Triangle of the regression of e on −de, K's entries row by row, both under a root of the loss's weight on ee',
+    V⁻¹ + diag(λ_i / V_ii)."""
+    A, _, C, _ = task.model
+    values, vectors = at.spread()
+    root = np.vstack([(vectors / np.sqrt(values)).T, np.diag(np.sqrt(task.extra / (np.diag(at.V) + NOISELESS)))])
+    root = root[root.any(axis=1)]
+    weighted = [(e, e @ root.T) for e in at.errors]
+    return compressed(A - at.K @ C, root @ C, None, None, weighted, False)[0]
