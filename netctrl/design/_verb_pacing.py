@@ -52,7 +52,7 @@ def pacing(
     buffer: Annotated[
         str | None, option("SIZE", "the bottleneck's, for the certificate: one bandwidth-delay product, 30kB at least")
     ] = None,
-    flows: Annotated[str, option("N", "that share the bottleneck, for the certificate")] = "1",
+    flows: Annotated[str, option("FLOWS", "that share the bottleneck, for the certificate", "--N")] = "1",
     accept: Annotated[str, option("STATUS", ACCEPT_TAKES)] = "admissible",
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
     json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,

@@ -111,10 +111,10 @@ def pacing(
     Examples
     --------
     >>> proof = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e8, buffer_bytes=1e5).certificate
-    >>> proof.status.value, proof.least_buffer_bytes, proof.most_flows
-    ('admissible', 13543.3, 57)
+    >>> proof.status.value, round(proof.least_buffer_bytes, 1), proof.most_flows
+    ('admissible', 13547.0, 66)
     """
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise InvalidValue("mode", mode, f"one of {', '.join(_MODES)}")
     if estimator not in _ESTIMATORS:
         raise InvalidValue("estimator", estimator, f"one of {', '.join(_ESTIMATORS)}")
@@ -282,9 +282,9 @@ def _target_proof(asked: PacingInputs, law: TargetRttPacer, buffer: float) -> Pa
         warnings.append(f"a rate every {sampling:g} s is too seldom for an RTT of {asked.rtt_s:g} s: {remedy}")
     if queue > buffer:
         warnings.append(
-            f"a buffer of {buffer:.4g} bytes is shorter than the queue of {queue:.4g} bytes that --flows {asked.flows}"
-            " aims at: losses halve rates, and flows that start at different times share unevenly; take a longer"
-            " --buffer or fewer flows"
+            f"a buffer of {buffer:.6g} bytes is shorter than the queue of {queue:.6g} bytes that {asked.flows} flows of"
+            " one RTT aim at: losses halve rates, and flows that start at different times share unevenly; take a longer"
+            " --buffer, or a smaller --N"
         )
     settled = Status.STABLE if warnings else Status.ADMISSIBLE
     return PacingCertificate(

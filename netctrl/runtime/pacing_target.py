@@ -6,7 +6,7 @@ prediction needs no history of rates. While a queue stands, the delivered rate i
 
 from __future__ import annotations
 
-from math import inf, isfinite, isnan, log, nan
+from math import inf, isfinite, log
 
 import numpy as np
 from numba import njit, prange
@@ -76,7 +76,7 @@ def target_start(law: TargetRttPacer) -> np.ndarray:
     state[LEAST] = state[RECENT] = state[LOWEST] = state[LOWEST_BEFORE] = inf
     state[ROOM] = state[MOST_IN_FLIGHT] = inf
     state[CUT_UNTIL] = -inf
-    state[LOST] = nan
+    state[LOST] = -1.0  # not known yet
     return state
 
 
@@ -161,10 +161,11 @@ def _cubic_target(state: np.ndarray, settings: np.ndarray, time: float, rtt: flo
 @njit(cache=True, error_model="numpy")
 def _hear_loss(state: np.ndarray, settings: np.ndarray, time: float, rtt: float, lost: float, in_flight: float) -> None:
     """A loss halves the rate for a round trip, or cuts Cubic's window; once a round trip."""
-    heard = lost > state[LOST]
-    if heard or isnan(state[LOST]):  # what was lost before the first sample is no news
-        state[LOST] = lost
-    if not heard:
+    before = state[LOST]
+    if not lost > before:
+        return
+    state[LOST] = lost
+    if before < 0.0:  # what was lost before the first sample is no news
         return
     if state[FOREIGN] > 0.0:
         if time >= state[CUBIC_UNTIL] and isfinite(in_flight):
@@ -173,13 +174,15 @@ def _hear_loss(state: np.ndarray, settings: np.ndarray, time: float, rtt: float,
             state[CUBIC_UNTIL] = time + state[TARGET]
     elif time >= state[CUT_UNTIL] and state[DELIVERED] > 0.0:
         full, (_, bound) = state[HIGHEST] - state[LEAST], _target_queue(state, settings, time)
+        if state[PHASE] == START:
+            state[PHASE] = CRUISE
+            state[PROBE] = _next_probe(state, settings, time)
+        if settings[_COMPETITIVE] > 0.0 and full > _FOREIGN * settings[_SHARE] * state[LEAST]:
+            return  # no queue of this law's: the next drain tells whose
         state[ROOM] = _ROOM * (min(full, _room(state, settings, time)) if bound else full)
         state[CUT_UNTIL] = state[FREE_SINCE] = time + rtt
         state[HIGHEST] = state[HIGHEST_RATE] = state[HIGHEST_RATE_BEFORE] = 0.0
         state[APPLIED] = -inf  # a rate is due
-        if state[PHASE] == START:
-            state[PHASE] = CRUISE
-            state[PROBE] = _next_probe(state, settings, time)
 
 
 @njit(cache=True, error_model="numpy")
@@ -217,7 +220,7 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
         state[PHASE] = CRUISE
         state[FREE_SINCE] = time
         _next_period(state, settings, time)
-    wary = min((time - state[CUT_UNTIL]) / (_WARY_RTTS * base), 1.0)
+    wary = 1.0 if state[FOREIGN] > 0.0 else min((time - state[CUT_UNTIL]) / (_WARY_RTTS * base), 1.0)
     growth = 1.0 + wary * (settings[_GROWTH] - 1.0)
     if time - state[FREE_SINCE] > _FREE_RTTS * base:
         return growth * C

@@ -440,12 +440,13 @@ class TargetPacer
     /// A loss halves the rate for a round trip, or cuts Cubic's window; once a round trip.
     void HearLoss(const PacingSample& sample)
     {
-        const bool heard = sample.lost > m_lost;
-        if (heard || std::isnan(m_lost)) // what was lost before the first sample is no news
+        const double before = m_lost;
+        if (!(sample.lost > before))
         {
-            m_lost = sample.lost;
+            return;
         }
-        if (!heard)
+        m_lost = sample.lost;
+        if (before < 0.0) // what was lost before the first sample is no news
         {
             return;
         }
@@ -462,15 +463,19 @@ class TargetPacer
         else if (time >= m_cutUntil && m_delivered > 0.0)
         {
             const double full = m_highest - m_least;
-            m_room = kRoom * (TargetQueue(time).bound ? std::min(full, Room(time)) : full);
-            m_cutUntil = m_freeSince = time + sample.rtt;
-            m_highest = m_highestRate = m_highestRateBefore = 0.0;
-            m_applied = -kForever; // a rate is due
             if (m_phase == Phase::start)
             {
                 m_phase = Phase::cruise;
                 m_probe = NextProbe(time);
             }
+            if (m_law.competitive && full > kForeign * m_law.queueShare * m_least)
+            {
+                return; // no queue of this law's: the next drain tells whose
+            }
+            m_room = kRoom * (TargetQueue(time).bound ? std::min(full, Room(time)) : full);
+            m_cutUntil = m_freeSince = time + sample.rtt;
+            m_highest = m_highestRate = m_highestRateBefore = 0.0;
+            m_applied = -kForever; // a rate is due
         }
     }
 
@@ -640,7 +645,7 @@ class TargetPacer
             m_freeSince = time;
             NextPeriod(time);
         }
-        const double wary = std::min((time - m_cutUntil) / (kWaryRtts * base), 1.0);
+        const double wary = m_foreign ? 1.0 : std::min((time - m_cutUntil) / (kWaryRtts * base), 1.0);
         const double growth = 1.0 + wary * (m_law.growth - 1.0);
         if (time - m_freeSince > kFreeRtts * base)
         {
@@ -669,7 +674,7 @@ class TargetPacer
     double m_highestRate = 0.0;
     double m_highestRateBefore = 0.0;
     double m_bytes = 0.0;
-    double m_lost = kNone;
+    double m_lost = -1.0; ///< not known yet
     double m_highest = 0.0;   ///< RTT since the last loss, or of this period [s]
     double m_room = kForever; ///< half of the queue at the last loss [s]
     double m_cutUntil = -kForever;
