@@ -44,7 +44,7 @@ class PacingSample(NamedTuple):
     in_flight_bytes: float = nan
     """Sent and not yet acknowledged or lost, where it is known."""
     lost_bytes: float = nan
-    """Lost since the flow began, where it is known; a competitive law answers to it."""
+    """Lost since the flow began, where it is known: at each loss a target-RTT law halves its rate. NaN: none."""
 
 
 class PacingState(NamedTuple):
