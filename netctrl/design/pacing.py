@@ -116,8 +116,11 @@ def pacing(
     """
     if not isinstance(mode, str) or mode not in _MODES:
         raise InvalidValue("mode", mode, f"one of {', '.join(_MODES)}")
-    if estimator not in _ESTIMATORS:
+    if not isinstance(estimator, str) or estimator not in _ESTIMATORS:
         raise InvalidValue("estimator", estimator, f"one of {', '.join(_ESTIMATORS)}")
+    for name, value in (("guarded", guarded), ("competitive", competitive)):
+        if not isinstance(value, bool | np.bool_):
+            raise InvalidValue(name, value, "True or False")
     usual = dict(zip(("xi", "period_s", "max_rate_bit_per_s"), _MODES[mode], strict=True))
     above, seconds, rates = "a number above 0", "a time from 1 us to 10 s, in seconds", "a rate above 0 in bit/s"
     R = usual["max_rate_bit_per_s"] if max_rate_bit_per_s is None else max_rate_bit_per_s

@@ -39,6 +39,7 @@ __all__ = [
 
 _STEPS_PER_RTT = 40
 _MOST_PLACES = 1e8
+_MOST_S, _MOST_RATE = 1e9, 1e15
 _NOISES = 4099
 
 
@@ -109,20 +110,20 @@ def simulate_pacing(
     Raises
     ------
     InvalidValue
-        An argument out of its bounds; noise without a generator.
+        An argument out of its bounds; noise without a generator; more than 1e8 steps of a 40th of the shortest RTT.
     """
     if not isinstance(flows, Sequence) or not flows:
         raise InvalidValue("flows", flows, "a sequence of at least one flow")
-    seconds = "a time above 0, in seconds"
+    seconds = f"a time above 0, and at most {_MOST_S:g}, in seconds"
     base, starts, stops = np.array([_times(flow) for flow in flows]).T
-    duration = checked_number("duration_s", duration_s, seconds, above=0.0)
+    duration = checked_number("duration_s", duration_s, seconds, above=0.0, at_most=_MOST_S)
     buffer = checked_number("buffer_bytes", buffer_bytes, "a size above 0 in bytes", above=0.0)
     noise = checked_number("noise_s", noise_s, "a time of at least 0, in seconds", at_least=0.0)
     packet = checked_number("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", above=0.0)
     if not isinstance(random, np.random.Generator) and (noise > 0.0 or random is not None):
         raise InvalidValue("random", random, "a numpy.random.Generator, where there is noise")
     step = float(base.min()) / _STEPS_PER_RTT
-    width = float(base.max()) if bin_s is None else checked_number("bin_s", bin_s, seconds, above=0.0)
+    width = float(base.max()) if bin_s is None else checked_number("bin_s", bin_s, seconds, above=0.0, at_most=_MOST_S)
     per_bin = max(round(width / step), 1)
     K = max(ceil(duration / step / per_bin), 1)
     T, n = K * per_bin, len(flows)
@@ -159,21 +160,21 @@ def _times(flow: PacingFlow) -> tuple[float, float, float]:
     """RTT, start and end of a flow [s]; the end may be inf."""
     if not isinstance(flow, PacingFlow):
         raise InvalidValue("flows", type(flow).__name__, FLOW_TAKES)
-    rtt = checked_number("flows", flow.rtt_s, "an RTT: a time above 0, in seconds", above=0.0)
+    rtt = checked_number("flows", flow.rtt_s, "an RTT from 1 ns to 1e6 s, in seconds", at_least=1e-9, at_most=1e6)
     start = checked_number("flows", flow.start_s, "a start_s: a time in seconds")
     return rtt, start, inf if flow.stop_s == inf else checked_number("flows", flow.stop_s, "a stop_s: a time, or inf")
 
 
 def _capacities(capacity: float | Callable[[np.ndarray], np.ndarray], times: np.ndarray) -> np.ndarray:
     """(T,) [bit/s]"""
-    takes = "a rate above 0 in bit/s, or a function of times (T,) to such rates (T,)"
+    takes = f"a rate above 0, and at most {_MOST_RATE:g}, in bit/s, or a function of times (T,) to such rates (T,)"
     if not callable(capacity):
-        return np.full(len(times), checked_number("capacity", capacity, takes, above=0.0))
+        return np.full(len(times), checked_number("capacity", capacity, takes, above=0.0, at_most=_MOST_RATE))
     try:
         link = np.array(capacity(times), dtype=float)
     except (TypeError, ValueError) as error:
         raise InvalidValue("capacity", f"a function that fails: {error}", takes) from None
-    if link.shape != times.shape or not (np.isfinite(link) & (link > 0.0)).all():
+    if link.shape != times.shape or not ((link > 0.0) & (link <= _MOST_RATE)).all():
         raise InvalidValue("capacity", "values that aren't", "rates above 0 in bit/s, one for each time")
     return link
 
