@@ -173,7 +173,7 @@ def test_four_flows_share_alike(rate, rtt, noise):
 @pytest.mark.parametrize("rtt", [0.01, 0.05])
 @pytest.mark.parametrize("bdps", [1.0, 2.0, 4.0])
 def test_against_one_cubic_flow(rate, rtt, bdps):
-    """Without the competitive mode it is pushed aside, as Vegas is: below 5 %. With it, it keeps a quarter or more; less
+    """Without the competitive mode it is pushed aside, as Vegas is: below 5 %. With it, it keeps a quarter; less
     at three places since it hears of losses (docs/pacing.md): should that be mended, this is to be written anew."""
     shares = {}
     for competitive in (False, True):
