@@ -28,7 +28,6 @@ def test_the_thresholds_of_the_paper_s_link():
     assert proof.sampling_s == 0.01
     assert proof.freeze_below_s == pytest.approx(2.0 * 0.01 / 100.0, rel=0.03)
     assert proof.freeze_below_s == pytest.approx(2.0 * 0.01 / (100.0 - 2.5), rel=1e-12)  # with b_1/mu_l
-    assert proof.status is Status.ADMISSIBLE
     assert netctrl.pacing(**LINK | {"xi": 1.0}).certificate.freeze_below_s is None
 
 
@@ -53,7 +52,7 @@ def test_steps_that_are_stable():
     literal = netctrl.pacing(estimator="sgd", **LINK).certificate
     assert literal.status is Status.UNSTABLE
     assert literal.step_limit == limits["RTTs and R"]
-    assert netctrl.pacing(estimator="sgd", step=0.3, **LINK).certificate.status is Status.ADMISSIBLE
+    assert netctrl.pacing(estimator="sgd", step=0.3, **LINK).certificate.status is Status.STABLE
 
 
 def test_the_map_says_what_the_certificate_says():
@@ -65,6 +64,62 @@ def test_the_map_says_what_the_certificate_says():
     assert outcomes[:, 0, 0].tolist() == [FREEZES, FREEZES]
     assert outcomes[:, 1, 0].tolist() == [PINNED, INACTIVE]
     assert (pacing_map(design).outcomes(1e-9) == FREEZES).all()
+
+
+@settings(max_examples=40)
+@given(st.floats(1e6, 1e11), st.floats(1e-4, 1.0), st.floats(0.1, 10.0), st.floats(1.0, 1e3), st.floats(0.1, 4.0))
+def test_the_paper_s_law_is_never_admissible(rate, rtt, psi, xi, ratio):
+    """Each rate below the bottleneck is an equilibrium (docs/pacing.md), whatever its weights, also where R is told."""
+    proof = netctrl.pacing(
+        max_rate_bit_per_s=ratio * rate, bottleneck_bit_per_s=rate, rtt_s=rtt, psi=psi, xi=xi
+    ).certificate
+    assert proof.status is Status.STABLE
+    assert "equilibrium" in proof.warnings[-1]
+
+
+def test_the_command_line_refuses_what_is_not_admissible(tmp_path, capsys):
+    """Exit status 3 and no file, but the report; `--accept stable` asks for it."""
+    file = tmp_path / "law.json"
+    assert main(["pacing", "-o", str(file)]) == 3
+    said = capsys.readouterr()
+    assert "STABLE" in said.out
+    assert "--mode target-rtt" in said.err
+    assert not file.exists()
+    assert main(["pacing", "-o", str(file), "--accept", "stable"]) == 0
+    assert netctrl.read_design(file).certificate.status is Status.STABLE
+    assert main(["pacing", "--estimator", "sgd", "--accept", "stable"]) == 3
+    short = ["pacing", "--mode", "target-rtt", "--rtt", "20ms", "--bottleneck", "100Mbit", "--buffer", "5kB"]
+    assert main(short) == 3
+    assert "--buffer" in capsys.readouterr().err
+    assert main([*short, "--accept", "stable"]) == 0
+
+
+def test_the_certificate_says_which_buffers_hold_how_many_flows():
+    """By hand: 16 flows of four packets each aim at a packet's time of theirs, so at 16 packets of 1500 bytes; one flow
+    of 64 packets at 64 (0.09 - 0.007 ln 64) of them."""
+    asked = {"mode": "target-rtt", "rtt_s": 0.02, "bottleneck_bit_per_s": 38.4e6}
+    proof = netctrl.pacing(**asked, flows=16, buffer_bytes=24e3).certificate
+    assert proof.least_buffer_bytes == pytest.approx(16 * 1500.0)
+    assert (proof.most_flows, proof.status) == (16, Status.ADMISSIBLE)
+    one = netctrl.pacing(**asked, buffer_bytes=7e3).certificate
+    assert one.least_buffer_bytes == pytest.approx(1500.0 * 64 * (0.09 - 0.007 * np.log(64.0)))
+    assert one.target_rtt_s == pytest.approx(0.02 + 8.0 * one.least_buffer_bytes / 38.4e6)
+    assert (one.most_flows, one.status) == (4, Status.ADMISSIBLE)
+    short = netctrl.pacing(**asked, flows=16, buffer_bytes=20e3).certificate
+    assert (short.most_flows, short.status) == (13, Status.STABLE)
+    assert "buffer" in short.warnings[0]
+
+
+def test_files_of_before_are_read(tmp_path):
+    """Designs that were written before buffers and flows were asked for."""
+    content = json.loads(netctrl.pacing(mode="target-rtt").to_json())
+    for part, name in (("inputs", "buffer_bytes"), ("inputs", "flows"), ("certificate", "most_flows")):
+        del content[part][name]
+    del content["certificate"]["least_buffer_bytes"]
+    (tmp_path / "law.json").write_text(json.dumps(content))
+    design = netctrl.read_design(tmp_path / "law.json")
+    assert design.certificate.most_flows is None
+    assert "holds for" not in dict(design.summary()[1])
 
 
 def test_warnings_say_what_to_do():
@@ -106,6 +161,9 @@ def test_a_target_rtt_law_aims_within_a_tenth_or_a_packet():
         ({"packet_size_bytes": 0.0}, "packet_size_bytes"),
         ({"rtt_s": 0.0}, "rtt_s"),
         ({"bottleneck_bit_per_s": -1.0}, "bottleneck_bit_per_s"),
+        ({"buffer_bytes": 0.0}, "buffer_bytes"),
+        ({"flows": 0}, "flows"),
+        ({"flows": 1.5}, "flows"),
     ],
 )
 def test_wrong_numbers_are_named(changes, argument):
@@ -154,7 +212,7 @@ def test_a_replay_predicts_and_sets_rates(tmp_path):
 def test_command_line_writes_what_it_shows(tmp_path, capsys):
     file, picture = tmp_path / "law.json", tmp_path / "law.png"
     asked = ["pacing", "--psi", "1", "--xi", "100", "--p", "5", "--q", "1", "--period", "10ms", "--max-rate", "10Gbit"]
-    assert main([*asked, "--rtt", "4ms", "-o", str(file), "--plot", str(picture), "--json"]) == 0
+    assert main([*asked, "--rtt", "4ms", "-o", str(file), "--plot", str(picture), "--json", "--accept", "stable"]) == 0
     shown = json.loads(capsys.readouterr().out)
     jsonschema.validate(shown, design_json_schema())
     assert json.loads(netctrl.read_design(file).to_json()) == shown
@@ -234,6 +292,9 @@ def test_a_target_rtt_law_asks_for_deliveries(tmp_path, capsys):
         (["--max-rate", "1bit"], "--max-rate"),
         (["--mode", "bbr"], "--mode"),
         (["--step", "3"], "--step"),
+        (["--buffer", "0"], "--buffer"),
+        (["--N", "x"], "--N"),
+        (["--accept", "x"], "--accept"),
     ],
 )
 def test_command_line_names_the_option(extra, said, capsys):

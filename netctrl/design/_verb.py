@@ -42,6 +42,7 @@ OPTIONS = {
     "past_rates": "--q",
     "period_s": "--period",
     "max_rate_bit_per_s": "--max-rate",
+    "buffer_bytes": "--buffer",
 }
 
 

@@ -12,11 +12,14 @@ from netctrl.cli import (
     say,
 )
 from netctrl.design._verb import Files, deliver, read, write
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.units import (
     DURATION_TAKES,
     RATE_TAKES,
+    SIZE_TAKES,
     parse_duration,
     parse_rate,
+    parse_size,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["pacing"]
 
+ACCEPT_TAKES = "admissible, or stable: also what the certificate warns of, as of each of the paper's laws"
 REPLAY_TAKES = "CSV of measured RTTs, time_s,rtt_s[,delivered_bytes,in_flight_bytes,lost_bytes]: run the law over it"
 
 
@@ -45,9 +49,16 @@ def pacing(
     competitive: Annotated[bool, option("", "target-rtt: follow Cubic's window where others keep a queue up")] = False,
     rtt: Annotated[str, option("TIME", "at which the certificate is computed")] = "10ms",
     bottleneck: Annotated[str | None, option("RATE", "at which the certificate is computed; by default R")] = None,
+    buffer: Annotated[
+        str | None, option("SIZE", "the bottleneck's, for the certificate: one bandwidth-delay product, 30kB at least")
+    ] = None,
+    flows: Annotated[str, option("FLOWS", "that share the bottleneck, for the certificate", "--N")] = "1",
+    accept: Annotated[str, option("STATUS", ACCEPT_TAKES)] = "admissible",
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
     json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
-    output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
+    output: Annotated[
+        str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
+    ] = None,
     plot: Annotated[str | None, option("FILE", f"draw a map there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """Parse what is text, call `netctrl.pacing`, write what was asked for; with a trace, what the law does on it."""
@@ -66,8 +77,12 @@ def pacing(
         "competitive": competitive,
         "rtt_s": read("rtt", rtt, parse_duration, DURATION_TAKES),
         "bottleneck_bit_per_s": None if bottleneck is None else read("bottleneck", bottleneck, parse_rate, RATE_TAKES),
+        "buffer_bytes": None if buffer is None else read("buffer", buffer, parse_size, SIZE_TAKES),
+        "flows": read("flows", flows, int, whole),
         "argv": invocation(),
     }
+    if accept not in ("admissible", "stable"):
+        raise InvalidValue("accept", accept, "admissible or stable")
     picture = checked_plot(plot, output)
 
     import netctrl
@@ -76,12 +91,18 @@ def pacing(
     replayed = None if replay is None else _replay(design, replay)
     files = Files(json and replayed is None, output, plot, picture)
     if replayed is None:
-        return deliver(files, design, lambda: _with_pacing_map(design))
+        return deliver(files, design, lambda: _with_pacing_map(design), _refusal(design, accept))
     if not json:
         deliver(files, design, lambda: _with_pacing_map(design))
         return say("\n" + replayed.table())
     write(files, design, lambda: _with_pacing_map(design))
     return say(replayed.to_json())
+
+
+def _refusal(design: PacingDesign, accept: str) -> NoAdmissibleDesign | None:
+    proof = design.certificate
+    enough = (Status.ADMISSIBLE, Status.STABLE) if accept == "stable" else (Status.ADMISSIBLE,)
+    return None if proof.status in enough else NoAdmissibleDesign(proof.warnings[0], design)
 
 
 def _replay(design: PacingDesign, path: str) -> PacingReplay:

@@ -5,10 +5,12 @@ Source: the pacing paper. docs/pacing.md says what its law does, and what is gua
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from math import isfinite, log
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, Status, checked_number, checked_whole
@@ -28,6 +30,9 @@ _NLMS_LIMIT = 2.0
 _FLOOR = 1e-4  # of R: 10 Gbit/s stop at 1 Mbit/s
 _LEAST_RATE = 1e4  # bit/s: a packet of 1500 bytes every 1.2 s
 _FIRST_RATE = 1e6  # bit/s, doubled every round trip
+_LEAST_BUFFER = 30e3  # byte: less than some packets is none
+_BUFFER_TAKES = "a size above 0 in bytes"
+_MOST_FLOWS = 1_000_000
 _USUAL = 0.2  # of the RTT: a sawtooth's deviation, 1.17 of 5.18 ms where nothing is controlled (docs/pacing.md)
 
 
@@ -48,6 +53,8 @@ def pacing(
     packet_size_bytes: float = 1500.0,
     rtt_s: float = 0.01,
     bottleneck_bit_per_s: float | None = None,
+    buffer_bytes: float | None = None,
+    flows: int = 1,
     argv: Sequence[str] = (),
 ) -> PacingDesign:
     """Design the pacing law of one sender, and say where it freezes, what it aims at, and which steps are stable.
@@ -83,22 +90,37 @@ def pacing(
     packet_size_bytes : float
     rtt_s, bottleneck_bit_per_s : float, optional
         Where the certificate is computed [s, bit/s]; the law knows neither. By default R.
+    buffer_bytes : float, optional
+        The bottleneck's; by default one bandwidth-delay product, and at least 30 kB. The law doesn't know it.
+    flows : int
+        That share the bottleneck, from 1 to a million, for the certificate.
     argv : sequence of str
         Command line, for the provenance.
 
     Returns
     -------
     PacingDesign
+        Its certificate's status is never `admissible` for the paper's law: with it each rate below the bottleneck is an
+        equilibrium, so that no throughput is assured.
 
     Raises
     ------
     InvalidValue
         An argument out of its bounds.
+
+    Examples
+    --------
+    >>> proof = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e8, buffer_bytes=1e5).certificate
+    >>> proof.status.value, round(proof.least_buffer_bytes, 1), proof.most_flows
+    ('admissible', 13547.0, 66)
     """
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise InvalidValue("mode", mode, f"one of {', '.join(_MODES)}")
-    if estimator not in _ESTIMATORS:
+    if not isinstance(estimator, str) or estimator not in _ESTIMATORS:
         raise InvalidValue("estimator", estimator, f"one of {', '.join(_ESTIMATORS)}")
+    for name, value in (("guarded", guarded), ("competitive", competitive)):
+        if not isinstance(value, bool | np.bool_):
+            raise InvalidValue(name, value, "True or False")
     usual = dict(zip(("xi", "period_s", "max_rate_bit_per_s"), _MODES[mode], strict=True))
     above, seconds, rates = "a number above 0", "a time from 1 us to 10 s, in seconds", "a rate above 0 in bit/s"
     R = usual["max_rate_bit_per_s"] if max_rate_bit_per_s is None else max_rate_bit_per_s
@@ -124,9 +146,13 @@ def pacing(
         packet_size_bytes=checked_number("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", above=0.0),
         rtt_s=checked_number("rtt_s", rtt_s, seconds, at_least=1e-6, at_most=10.0),
         bottleneck_bit_per_s=checked_number("bottleneck_bit_per_s", bottleneck, rates, above=0.0),
+        flows=checked_whole("flows", flows, "a number of flows from 1 to 1000000", at_least=1, at_most=_MOST_FLOWS),
     )
+    bdp = max(asked.bottleneck_bit_per_s * asked.rtt_s / BITS_PER_BYTE, _LEAST_BUFFER)
+    held = checked_number("buffer_bytes", bdp if buffer_bytes is None else buffer_bytes, _BUFFER_TAKES, above=0.0)
+    asked = msgspec.structs.replace(asked, buffer_bytes=held)
     law = _paper_law(asked) if mode == "paper" else _target_law(asked)
-    proof = _paper_proof(asked, law) if isinstance(law, ArxPacer) else _target_proof(asked, law)
+    proof = _paper_proof(asked, law) if isinstance(law, ArxPacer) else _target_proof(asked, law, held)
     return PacingDesign(
         schema="netctrl.design/1",
         inputs=asked,
@@ -209,7 +235,7 @@ def _paper_proof(asked: PacingInputs, law: ArxPacer) -> PacingCertificate:
     limits = tuple(_sgd_limits(asked))
     limit = _NLMS_LIMIT if law.normalised else limits[0].limit
     warnings = tuple(_warnings(asked, law, d, limit))
-    status = Status.UNSTABLE if law.step >= limit else Status.STABLE if warnings else Status.ADMISSIBLE
+    status = Status.UNSTABLE if law.step >= limit else Status.STABLE
     return PacingCertificate(
         status=status,
         sampling_s=sampling,
@@ -236,25 +262,47 @@ def _sgd_limits(asked: PacingInputs) -> Iterator[StepLimit]:
         yield StepLimit(units=units, limit=sgd_step_limit([size] * asked.past_rtts + [flow] * asked.past_rates))
 
 
-def _target_proof(asked: PacingInputs, law: TargetRttPacer) -> PacingCertificate:
-    packet = BITS_PER_BYTE * law.packet_size_bytes / asked.bottleneck_bit_per_s
-    share = law.queue_share - law.queue_share_slope * log(max(asked.rtt_s / packet, 1.0))
-    queue = max(min(max(share, law.least_queue_share), law.queue_share) * asked.rtt_s, packet)
+def _queue_bytes(asked: PacingInputs, law: TargetRttPacer, flows: int) -> float:
+    """Queue that flows of one RTT aim at, each with its share of the bottleneck."""
+    window = asked.bottleneck_bit_per_s * asked.rtt_s / (BITS_PER_BYTE * law.packet_size_bytes)
+    share = law.queue_share - law.queue_share_slope * log(max(window / flows, 1.0))
+    return law.packet_size_bytes * max(min(max(share, law.least_queue_share), law.queue_share) * window, flows)
+
+
+def _most_flows(asked: PacingInputs, law: TargetRttPacer, buffer: float) -> int:
+    """Flows whose queue a buffer holds: it grows with their number."""
+    return bisect_right(range(1, _MOST_FLOWS + 1), buffer, key=lambda flows: _queue_bytes(asked, law, flows))
+
+
+def _target_proof(asked: PacingInputs, law: TargetRttPacer, buffer: float) -> PacingCertificate:
+    queue = _queue_bytes(asked, law, asked.flows)
     sampling = max(law.period_s, law.interval_share * asked.rtt_s)
     horizon = law.horizon_rtts * asked.rtt_s
     slow = sampling > horizon
-    remedy = f"a rate every {sampling:g} s is too seldom for an RTT of {asked.rtt_s:g} s: take a shorter --period"
+    warnings = []
+    if slow:
+        remedy = "take a shorter --period"
+        warnings.append(f"a rate every {sampling:g} s is too seldom for an RTT of {asked.rtt_s:g} s: {remedy}")
+    if queue > buffer:
+        warnings.append(
+            f"a buffer of {buffer:.6g} bytes is shorter than the queue of {queue:.6g} bytes that {asked.flows} flows of"
+            " one RTT aim at: losses halve rates, and flows that start at different times share unevenly; take a longer"
+            " --buffer, or a smaller --N"
+        )
+    settled = Status.STABLE if warnings else Status.ADMISSIBLE
     return PacingCertificate(
-        status=Status.UNSTABLE if sampling >= 2.0 * horizon else Status.STABLE if slow else Status.ADMISSIBLE,
+        status=Status.UNSTABLE if sampling >= 2.0 * horizon else settled,
         sampling_s=sampling,
         slope_s=sampling,
         freeze_below_s=None,
         step_limit=_NLMS_LIMIT,
         sgd_limits=(),
-        target_rtt_s=asked.rtt_s + queue,
+        target_rtt_s=asked.rtt_s + BITS_PER_BYTE * queue / asked.bottleneck_bit_per_s,
         closed_loop_pole=1.0 - sampling / horizon,
         interval_margin=2.0 * horizon / sampling,
-        warnings=(remedy,) if slow else (),
+        least_buffer_bytes=queue,
+        most_flows=_most_flows(asked, law, buffer),
+        warnings=tuple(warnings),
     )
 
 
@@ -279,3 +327,7 @@ def _warnings(asked: PacingInputs, law: ArxPacer, d: float, limit: float) -> Ite
             f"d* is {100.0 * d / asked.rtt_s:.3g} % of the RTT: a sawtooth of less freezes the rate where it is;"
             " a greater --xi frees it"
         )
+    yield (
+        "the law aims at no RTT: every rate below the bottleneck is an equilibrium, so that it is never admissible;"
+        " --accept stable takes it as it is, --mode target-rtt aims at an RTT"
+    )

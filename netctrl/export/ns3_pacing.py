@@ -21,6 +21,7 @@ __all__ = ["FIXED_FILES", "SHARED_FILES", "render"]
 
 FIXED_FILES = (
     "netctrl-pacing-laws.h",
+    "netctrl-htcp.h",
     "netctrl-paced-tcp.h",
     "netctrl-round-trips.h",
     "netctrl-pacing-flows.h",

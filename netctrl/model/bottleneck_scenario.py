@@ -31,7 +31,7 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = ["BottleneckFlow", "BottleneckScenario", "FlowKind", "design_bottleneck", "read_bottleneck_scenario"]
 
 FlowKind = Literal["paced", "cap", "htcp", "cubic", "bbr", "reno"]
-"""paced: the Design's law; cap: a fixed pacing rate on top of H-TCP; the others are ns-3's own."""
+"""paced: the Design's law; cap: a fixed pacing rate on top of H-TCP; htcp: by its draft; the others are ns-3's."""
 
 _MOST_FLOWS = 1000
 _MOST_BINS = 1e6

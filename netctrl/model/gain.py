@@ -315,6 +315,9 @@ class TargetRttPacer(_Pacer, frozen=True, tag="target-rtt-pacer"):
     `queue_share`) for a window of w packets, or one packet's time where that is longer: who sends more aims at less,
     so that like flows come to like rates.
 
+    A loss ends the start, halves the rate for a round trip, and bounds the target by what the buffer held. At most two
+    bandwidth-delay products, or four packets, are in flight.
+
     Source: docs/pacing.md, after the theory that the pacing paper leaves open.
     """
 

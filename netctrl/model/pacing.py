@@ -49,6 +49,10 @@ class PacingInputs(_Record, frozen=True):
     """At which the certificate is computed; the law doesn't know it."""
     bottleneck_bit_per_s: float
     """The same."""
+    buffer_bytes: float | None = None
+    """Of the bottleneck; the same. None in files that were written before it was asked for."""
+    flows: int = 1
+    """That share it, alike; the same."""
 
 
 class StepLimit(_Record, frozen=True):
@@ -83,6 +87,11 @@ class PacingCertificate(_Record, frozen=True):
     interval_margin: float | None
     """Factor by which rates may come later until that loop is unstable; None of the paper's."""
     warnings: tuple[str, ...]
+    least_buffer_bytes: float | None = None
+    """Buffer that holds the queue which the asked flows aim at together [byte]: from there on nothing is lost once the
+    rates have settled. Below, losses halve rates. None of the paper's law, whose queue has no bound."""
+    most_flows: int | None = None
+    """Flows of the same RTT whose queue the asked buffer holds; 0: not even that of one. None of the paper's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

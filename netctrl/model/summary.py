@@ -203,12 +203,27 @@ def pacing_summary(inputs: PacingInputs, law: PacingLaw, proof: PacingCertificat
         target = "" if proof.target_rtt_s is None else format_quantity(proof.target_rtt_s, "s")
         rows += [
             ("target", f"{target} at an RTT of {rtt} and {bottleneck}"),
+            *_held(inputs, proof),
             (
                 "pole",
                 f"{proof.closed_loop_pole:.4g}; stable for rates less than {proof.interval_margin:.3g} times later",
             ),
         ]
     return title, rows
+
+
+def _held(inputs: PacingInputs, proof: PacingCertificate) -> list[tuple[str, str]]:
+    """For which buffers and how many flows a target RTT holds; nothing in files of before."""
+    if proof.least_buffer_bytes is None or inputs.buffer_bytes is None:
+        return []
+    flows = f"{inputs.flows} flow{'s' * (inputs.flows != 1)}"
+    buffer, least = (format_quantity(size, "B") for size in (inputs.buffer_bytes, proof.least_buffer_bytes))
+    return [
+        (
+            "holds for",
+            f"{flows} with a buffer of at least {least}; a buffer of {buffer} with up to {proof.most_flows} flows",
+        )
+    ]
 
 
 def _combination(row: tuple[float, ...], names: tuple[str, ...]) -> str:

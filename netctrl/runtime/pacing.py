@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.model.gain import ArxPacer, PacingLaw
+from netctrl.model.gain import ArxPacer, PacingLaw, TargetRttPacer
 from netctrl.runtime.pacing_arx import ARX_FIELDS, arx_settings, arx_start, arx_step
 from netctrl.runtime.pacing_block import arx_many
 from netctrl.runtime.pacing_target import TARGET_FIELDS, target_many, target_settings, target_start, target_step
@@ -44,7 +44,7 @@ class PacingSample(NamedTuple):
     in_flight_bytes: float = nan
     """Sent and not yet acknowledged or lost, where it is known."""
     lost_bytes: float = nan
-    """Lost since the flow began, where it is known; a competitive law answers to it."""
+    """Lost since the flow began, where it is known: at each loss a target-RTT law halves its rate. NaN: none."""
 
 
 class PacingState(NamedTuple):
@@ -61,6 +61,8 @@ class Pacer(NamedTuple):
     settings: np.ndarray
     paper: bool
     """Whether it is the paper's law."""
+    places: int
+    """Length of its state."""
 
 
 class PacingRun(NamedTuple):
@@ -77,14 +79,17 @@ class PacingRun(NamedTuple):
 
 
 def pacer(law: PacingLaw) -> Pacer:
-    """Make a law ready: once, before its first step."""
+    """Make a law ready: once, before its first step. Raises InvalidValue for what is no pacing law."""
+    places = len(start_pacing(law).values)
     if isinstance(law, ArxPacer):
-        return Pacer(law, arx_settings(law), True)
-    return Pacer(law, target_settings(law), False)
+        return Pacer(law, arx_settings(law), True, places)
+    return Pacer(law, target_settings(law), False, places)
 
 
 def start_pacing(law: PacingLaw) -> PacingState:
-    """Before the first sample: the law's start rate is in force."""
+    """Before the first sample: the law's start rate is in force. Raises InvalidValue for what is no pacing law."""
+    if not isinstance(law, ArxPacer | TargetRttPacer):
+        raise InvalidValue("law", law, "a pacing law: the law of a Design that netctrl.pacing made")
     return _state(arx_start(law) if isinstance(law, ArxPacer) else target_start(law))
 
 
@@ -93,16 +98,34 @@ def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float,
 
     A sample that can't be used (an RTT that isn't above 0, a time that goes backwards, what isn't a number) leaves the
     rate as it is and is counted.
+
+    Raises
+    ------
+    InvalidValue
+        What isn't a Pacer, a state of its law, or a PacingSample of numbers.
     """
-    values = state.values.copy()
-    time, rtt, delivered, in_flight, lost = sample
-    if ready.paper:
-        rate = arx_step(values, ready.settings, float(time), float(rtt))
+    try:
+        values = state.values.copy()
+        time, rtt, delivered, in_flight, lost = map(float, sample)
+        settings, paper, places = ready.settings, ready.paper, ready.places
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        raise _refused(ready, state, sample) from None
+    if values.shape != (places,):
+        raise _refused(ready, state, sample)
+    if paper:
+        rate = arx_step(values, settings, time, rtt)
     else:
-        rate = target_step(
-            values, ready.settings, float(time), float(rtt), float(delivered), float(in_flight), float(lost)
-        )
+        rate = target_step(values, settings, time, rtt, delivered, in_flight, lost)
     return rate, PacingState(values)
+
+
+def _refused(ready: object, state: object, sample: object) -> InvalidValue:
+    """Which of `pace`'s arguments is wrong."""
+    if not isinstance(ready, Pacer):
+        return InvalidValue("ready", ready, "what netctrl.pacer gives for a law")
+    if not isinstance(state, PacingState) or np.shape(state.values) != (ready.places,):
+        return InvalidValue("state", state, "what start_pacing gives for the same law, or pace after it")
+    return InvalidValue("sample", sample, "a PacingSample of numbers; nan where one isn't known")
 
 
 def pace_trace(
@@ -126,7 +149,7 @@ def pace_trace(
     Raises
     ------
     InvalidValue
-        Shapes that don't fit.
+        What is no pacing law; shapes that don't fit.
     """
     ready, state = pacer(law), start_pacing(law).values.copy()
     time, rtt = _column("times", times, None), _column("rtts", rtts, None)
@@ -172,18 +195,26 @@ def pace_many(
     Returns
     -------
     rates, states : ndarray, shapes (n, T), (n, s)
+
+    Raises
+    ------
+    InvalidValue
+        What is no pacing law; shapes that don't fit.
     """
-    after = np.array(states, dtype=float, order="C")
+    _, settings, _, places = pacer(law)
+    after = _numbers("states", states, f"numbers, a row of {places} for each flow")
+    if after.ndim != 2 or after.shape[1] != places:
+        raise InvalidValue("states", f"shape {after.shape}", f"a row of {places} for each flow")
     time = _column("times", times, None)
     shape = (len(after), len(time))
+    takes = f"numbers of shape {shape}, a row a flow and a column a time"
     tables, unknown = [], np.full((1, 1) if isinstance(law, ArxPacer) else shape, nan)
     for name, values in (("rtts", rtts), ("delivered", delivered), ("in_flight", in_flight), ("lost", lost)):
-        table = unknown if values is None else np.ascontiguousarray(values, dtype=float)
-        if values is not None and table.shape != shape:
-            raise InvalidValue(name, f"shape {table.shape}", f"shape {shape}, a row a flow and a column a time")
+        table = unknown if values is None and name != "rtts" else _numbers(name, values, takes)
+        if table is not unknown and table.shape != shape:
+            raise InvalidValue(name, f"shape {table.shape}", takes)
         tables.append(table)
     rates = np.empty(shape)
-    settings = pacer(law).settings
     if isinstance(law, ArxPacer):
         arx_many(after, settings, time, tables[0], rates)
     else:
@@ -221,12 +252,19 @@ def _state(values: np.ndarray) -> PacingState:
     return PacingState(values)
 
 
+def _numbers(argument: str, values: Any, takes: str) -> np.ndarray:
+    """A copy, as floats."""
+    try:
+        if np.iscomplexobj(values):
+            raise TypeError
+        return np.array(values, dtype=float, order="C")
+    except (ValueError, TypeError, OverflowError):
+        raise InvalidValue(argument, "no array of numbers", takes) from None
+
+
 def _column(argument: str, values: Any, length: int | None) -> np.ndarray:
     takes = "an array of numbers of one dimension" + ("" if length is None else f", {length} of them")
-    try:
-        found = np.array(values, dtype=float)
-    except (ValueError, TypeError):
-        raise InvalidValue(argument, "no array of numbers", takes) from None
+    found = _numbers(argument, values, takes)
     if found.ndim != 1 or (length is not None and len(found) != length):
         raise InvalidValue(argument, f"shape {found.shape}", takes)
     return found

@@ -22,7 +22,7 @@ TARGET_FIELDS = (
     *("time_s", "applied_s", "rate", "least_rtt", "target_rtt", "delivered_rate", "prediction", "samples", "phase"),
     *("recent_rtt", "free_since_s", "probe_s", "drain_until_s", "lowest_rtt", "lowest_rtt_before", "highest_rtt"),
     *("highest_rate", "highest_rate_before", "foreign", "marks", "delivered_bytes"),
-    *("lost_bytes", "cubic_highest", "cubic_cut_s", "cubic_until_s"),
+    *("lost_bytes", "cubic_highest", "cubic_cut_s", "cubic_until_s", "room_s", "cut_until_s", "most_in_flight"),
     *("bad_rtt", "bad_time", "held", "floored", "resets"),
 )
 """Names of a state's first places; then rings of 32 times [s] and of bytes delivered by them. Rates are in bit/s, RTTs
@@ -30,8 +30,8 @@ in s; from `bad_rtt` on events are counted."""
 TIME, APPLIED, RATE, LEAST, TARGET, DELIVERED, PREDICTION, SAMPLES, PHASE = range(9)
 RECENT, FREE_SINCE, PROBE, DRAIN_UNTIL, LOWEST, LOWEST_BEFORE, HIGHEST = range(9, 16)
 HIGHEST_RATE, HIGHEST_RATE_BEFORE, FOREIGN, MARKS, BYTES = range(16, 21)
-LOST, CUBIC_HIGHEST, CUBIC_CUT, CUBIC_UNTIL = range(21, 25)
-BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(25, 30)
+LOST, CUBIC_HIGHEST, CUBIC_CUT, CUBIC_UNTIL, ROOM, CUT_UNTIL, MOST_IN_FLIGHT = range(21, 28)
+BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(28, 33)
 HEAD = len(TARGET_FIELDS)
 START, CRUISE, DRAIN, DRAINED = 0.0, 1.0, 2.0, 3.0
 
@@ -49,6 +49,10 @@ _CUBIC_C, _CUBIC_BETA = 0.4, 0.7  # packets/s³; RFC 9438
 _CUBIC_MOST = 1.5  # times what is in flight
 _SEEN = 1.002  # times the least RTT
 _KEPT = 0.25  # of the greatest delivered rate of the last two periods
+_CUT = 0.5  # of the delivered rate, for a round trip after a loss
+_ROOM = 0.5  # of the queue at a loss
+_WARY_RTTS = 50.0  # after a loss, until the rate grows as fast as before
+_MOST_BDPS, _MOST_PACKETS = 2.0, 4.0  # in flight
 _DUE = 1.0 - 1e-6  # times are rounded
 
 
@@ -70,6 +74,9 @@ def target_start(law: TargetRttPacer) -> np.ndarray:
     state[TIME] = state[APPLIED] = -inf
     state[RATE] = law.start_rate_bit_per_s
     state[LEAST] = state[RECENT] = state[LOWEST] = state[LOWEST_BEFORE] = inf
+    state[ROOM] = state[MOST_IN_FLIGHT] = inf
+    state[CUT_UNTIL] = -inf
+    state[LOST] = -1.0  # not known yet
     return state
 
 
@@ -92,18 +99,32 @@ def _delivered_rate(state: np.ndarray, time: float, delivered: float) -> float:
     return found
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _period(state: np.ndarray, settings: np.ndarray) -> float:
+    return max(settings[_PROBE_S], settings[_PROBE_RTTS] * state[LEAST])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _room(state: np.ndarray, settings: np.ndarray, time: float) -> float:
+    """Queue that the buffer is taken to hold [s]: half of what stood at the last loss, all of it a period later."""
+    return state[ROOM] * (1.0 + max(time - state[CUT_UNTIL], 0.0) / _period(state, settings))
+
+
 @njit(cache=True, error_model="numpy")
-def _target_queue(state: np.ndarray, settings: np.ndarray) -> float:
-    """d [s]: a share of the least RTT that falls with the window, at least a packet's time."""
+def _target_queue(state: np.ndarray, settings: np.ndarray, time: float) -> tuple[float, bool]:
+    """d [s], a share of the least RTT that falls with the window, at least a packet's time, and whether the buffer
+    bounds it; who has more takes less of what the buffer holds, too."""
     packet = BITS_PER_BYTE * settings[_PACKET] / state[DELIVERED]
     window = max(state[LEAST] / packet, 1.0)
     share = settings[_SHARE] - settings[_SLOPE] * log(window)
-    return max(clipped(share, settings[_LEAST_SHARE], settings[_SHARE]) * state[LEAST], packet)
+    share = clipped(share, settings[_LEAST_SHARE], settings[_SHARE])
+    wanted, held = max(share * state[LEAST], packet), share / settings[_SHARE] * _room(state, settings, time)
+    return min(wanted, held), held < wanted
 
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _next_probe(state: np.ndarray, settings: np.ndarray, time: float) -> float:
-    return time + max(settings[_PROBE_S], settings[_PROBE_RTTS] * state[LEAST])
+    return time + _period(state, settings)
 
 
 @njit(cache=True, error_model="numpy")
@@ -138,22 +159,37 @@ def _cubic_target(state: np.ndarray, settings: np.ndarray, time: float, rtt: flo
 
 
 @njit(cache=True, error_model="numpy")
-def _hear_loss(state: np.ndarray, settings: np.ndarray, time: float, lost: float, in_flight: float) -> None:
-    """A loss cuts Cubic's window, once a round trip."""
-    if not lost > state[LOST]:
+def _hear_loss(state: np.ndarray, settings: np.ndarray, time: float, rtt: float, lost: float, in_flight: float) -> None:
+    """A loss halves the rate for a round trip, or cuts Cubic's window; once a round trip."""
+    before = state[LOST]
+    if not lost > before:
         return
     state[LOST] = lost
-    if state[FOREIGN] > 0.0 and time >= state[CUBIC_UNTIL] and isfinite(in_flight):
-        state[CUBIC_HIGHEST] = in_flight / settings[_PACKET]
-        state[CUBIC_CUT] = time
-        state[CUBIC_UNTIL] = time + state[TARGET]
+    if before < 0.0:  # what was lost before the first sample is no news
+        return
+    if state[FOREIGN] > 0.0:
+        if time >= state[CUBIC_UNTIL] and isfinite(in_flight):
+            state[CUBIC_HIGHEST] = in_flight / settings[_PACKET]
+            state[CUBIC_CUT] = time
+            state[CUBIC_UNTIL] = time + state[TARGET]
+    elif time >= state[CUT_UNTIL] and state[DELIVERED] > 0.0:
+        full, (_, bound) = state[HIGHEST] - state[LEAST], _target_queue(state, settings, time)
+        if state[PHASE] == START:
+            state[PHASE] = CRUISE
+            state[PROBE] = _next_probe(state, settings, time)
+        if settings[_COMPETITIVE] > 0.0 and full > _FOREIGN * settings[_SHARE] * state[LEAST]:
+            return  # no queue of this law's: the next drain tells whose
+        state[ROOM] = _ROOM * (min(full, _room(state, settings, time)) if bound else full)
+        state[CUT_UNTIL] = state[FREE_SINCE] = time + rtt
+        state[HIGHEST] = state[HIGHEST_RATE] = state[HIGHEST_RATE_BEFORE] = 0.0
+        state[APPLIED] = -inf  # a rate is due
 
 
 @njit(cache=True, error_model="numpy")
 def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: float, in_flight: float) -> float:
     """By phase: growth until a queue is seen; eq. (7); growth where none is left; a drain."""
     C, base = state[DELIVERED], state[LEAST]
-    wanted = _target_queue(state, settings)
+    wanted, _ = _target_queue(state, settings, time)
     state[TARGET] = base + wanted
     if state[PHASE] == START:
         if queue <= wanted:
@@ -168,6 +204,8 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
         state[PREDICTION], horizon = base + queue, 2.0 * settings[_HORIZON] * base
     if state[FOREIGN] > 0.0:
         state[TARGET] = max(state[TARGET], _cubic_target(state, settings, time, base + queue))
+    if time < state[CUT_UNTIL]:
+        return _CUT * C
     standing = state[TARGET] - base
     drop = clipped(0.5 * standing / base, _DRAIN_DROPS[0], _DRAIN_DROPS[1])
     if state[PHASE] == CRUISE and time >= state[PROBE]:
@@ -182,8 +220,10 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
         state[PHASE] = CRUISE
         state[FREE_SINCE] = time
         _next_period(state, settings, time)
+    wary = 1.0 if state[FOREIGN] > 0.0 else min((time - state[CUT_UNTIL]) / (_WARY_RTTS * base), 1.0)
+    growth = 1.0 + wary * (settings[_GROWTH] - 1.0)
     if time - state[FREE_SINCE] > _FREE_RTTS * base:
-        return settings[_GROWTH] * C
+        return growth * C
     free = best_rate(
         settings[_PSI],
         settings[_XI],
@@ -193,7 +233,20 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
         (settings[_LEAST_SHARE] * base) ** 2,
         C,
     )
-    return clipped(free, settings[_DECREASE] * C, settings[_GROWTH] * C)
+    return clipped(free, settings[_DECREASE] * C, growth * C)
+
+
+@njit(cache=True, error_model="numpy")
+def _most_rate(state: np.ndarray, settings: np.ndarray, interval: float, in_flight: float) -> float:
+    """Rate that brings what is in flight to two bandwidth-delay products, or four packets, by the next rate [bit/s]."""
+    if state[FOREIGN] > 0.0:  # Cubic's window bounds it
+        state[MOST_IN_FLIGHT] = inf
+        return inf
+    C, packets = state[DELIVERED], _MOST_PACKETS * settings[_PACKET]
+    state[MOST_IN_FLIGHT] = max(_MOST_BDPS * C * state[LEAST] / BITS_PER_BYTE, packets)
+    if not isfinite(in_flight):
+        return inf
+    return C + BITS_PER_BYTE * (state[MOST_IN_FLIGHT] - in_flight) / interval
 
 
 @njit(cache=True, error_model="numpy")
@@ -226,8 +279,9 @@ def target_step(
     state[TIME] = time
     state[BYTES] = delivered
     _listen(state, settings, time, rtt)
-    _hear_loss(state, settings, time, lost, in_flight)
-    if time - state[APPLIED] < _DUE * max(settings[_PERIOD], settings[_INTERVAL] * state[LEAST]):
+    _hear_loss(state, settings, time, rtt, lost, in_flight)
+    interval = max(settings[_PERIOD], settings[_INTERVAL] * state[LEAST])
+    if time - state[APPLIED] < _DUE * interval:
         return state[RATE]
     queue = state[RECENT] - state[LEAST]
     state[APPLIED] = time
@@ -238,12 +292,14 @@ def target_step(
         return state[RATE]
     state[HIGHEST_RATE] = max(state[HIGHEST_RATE], seen)
     busy = state[TARGET] > 0.0 and queue > _BUSY * (state[TARGET] - state[LEAST])
-    state[DELIVERED] = seen if busy or state[PHASE] == START else max(seen, state[DELIVERED])
+    known = busy or state[PHASE] == START or time < state[CUT_UNTIL]
+    state[DELIVERED] = seen if known else max(seen, state[DELIVERED])
     rate = _rate_wanted(state, settings, time, queue, in_flight)
-    kept = _KEPT * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE])
-    if rate < max(settings[_FLOOR], kept):
+    kept = max(settings[_FLOOR], _KEPT * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE]))
+    if rate < kept:
         state[FLOORED] += 1.0
-    state[RATE] = clipped(rate, max(settings[_FLOOR], kept), settings[_MOST])
+    most = min(settings[_MOST], _most_rate(state, settings, interval, in_flight))
+    state[RATE] = max(clipped(rate, kept, most), settings[_FLOOR])
     return state[RATE]
 
 

@@ -16,6 +16,7 @@ from netctrl.sim.pacing_kernel import ARX, BBR, FIXED, TARGET, UNPACED
 from netctrl.sim.pacing_window import NO_WINDOW, WINDOWS, first_window
 
 __all__ = [
+    "FLOW_TAKES",
     "BbrFlow",
     "CubicFlow",
     "FixedRate",
@@ -84,6 +85,7 @@ class BbrFlow(NamedTuple):
     """Of 8, where its cycle of gains begins; 1, the drain, excluded. BBR draws it; here nothing is drawn."""
 
 
+FLOW_TAKES = "PacedFlow with a pacing law, FixedRate, BbrFlow, CubicFlow, RenoFlow or HTcpFlow"
 PacingFlow = PacedFlow | FixedRate | BbrFlow | CubicFlow | RenoFlow | HTcpFlow
 _OWN_WINDOWS: dict[type, str] = {CubicFlow: "cubic", RenoFlow: "reno", HTcpFlow: "htcp"}
 
@@ -111,7 +113,7 @@ def _window(flow: PacingFlow) -> int:
     name = _OWN_WINDOWS.get(type(flow), getattr(flow, "window", None))
     if name is None:
         return NO_WINDOW
-    if name not in WINDOWS:
+    if not isinstance(name, str) or name not in WINDOWS:
         raise InvalidValue("flows", f"the window {name!r}", f"one of {', '.join(WINDOWS)}, or None")
     return WINDOWS.index(name)
 
@@ -131,5 +133,4 @@ def _law(flow: PacingFlow, packet: float) -> tuple[int, np.ndarray, np.ndarray]:
     if isinstance(flow, PacedFlow) and isinstance(flow.law, ArxPacer | TargetRttPacer):
         kind = ARX if isinstance(flow.law, ArxPacer) else TARGET
         return kind, start_pacing(flow.law).values, pacer(flow.law).settings
-    takes = "PacedFlow with a pacing law, FixedRate, BbrFlow, CubicFlow, RenoFlow or HTcpFlow"
-    raise InvalidValue("flows", type(flow).__name__, takes)
+    raise InvalidValue("flows", type(flow).__name__, FLOW_TAKES)

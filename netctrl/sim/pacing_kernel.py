@@ -15,7 +15,7 @@ from netctrl.fluid.bbr import BBR_FIELDS, bbr_step
 from netctrl.fluid.codel import CODEL_PLACES, codel_drops
 from netctrl.fluid.link import backlog_step
 from netctrl.runtime.pacing_arx import ARX_FIELDS, arx_step
-from netctrl.runtime.pacing_target import target_step
+from netctrl.runtime.pacing_target import MOST_IN_FLIGHT, target_step
 from netctrl.sim.pacing_window import NO_WINDOW, acknowledge, paced_window, window_room
 
 __all__ = ["ARX", "BBR", "FIXED", "TARGET", "UNPACED", "advance_pacing"]
@@ -154,8 +154,9 @@ def advance_pacing(
                     acknowledge(windows[i], memories[i], time, rtt, got, fell, flight, packet)
                 paced = min(rate[i], paced_window(memories[i], packet)) * step
                 arrivals[i] = min(paced, window_room(memories[i], flight, packet))
-            elif kinds[i] == BBR:
-                arrivals[i] = min(arrivals[i], max(states[i, _BBR_WINDOW] - flight, 0.0))
+            elif kinds[i] == BBR or kinds[i] == TARGET:
+                most = states[i, _BBR_WINDOW if kinds[i] == BBR else MOST_IN_FLIGHT]
+                arrivals[i] = min(arrivals[i], max(most - flight, 0.0))
             sent[i] += arrivals[i]
             total += arrivals[i]
             rates[i, k] += 8.0 * arrivals[i] / (step * per_bin)

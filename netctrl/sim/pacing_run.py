@@ -10,6 +10,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.sim.pacing_flows import (
+    FLOW_TAKES,
     BbrFlow,
     CubicFlow,
     FixedRate,
@@ -37,6 +38,8 @@ __all__ = [
 ]
 
 _STEPS_PER_RTT = 40
+_MOST_PLACES = 1e8
+_MOST_S, _MOST_RATE = 1e9, 1e15
 _NOISES = 4099
 
 
@@ -107,23 +110,27 @@ def simulate_pacing(
     Raises
     ------
     InvalidValue
-        An argument out of its bounds; noise without a generator.
+        An argument out of its bounds; noise without a generator; more than 1e8 steps of a 40th of the shortest RTT.
     """
-    if not flows:
-        raise InvalidValue("flows", "none", "at least one flow")
-    seconds = "a time above 0, in seconds"
-    base = np.array([checked_number("flows", flow.rtt_s, f"an RTT: {seconds}", above=0.0) for flow in flows])
-    duration = checked_number("duration_s", duration_s, seconds, above=0.0)
+    if not isinstance(flows, Sequence) or not flows:
+        raise InvalidValue("flows", flows, "a sequence of at least one flow")
+    seconds = f"a time above 0, and at most {_MOST_S:g}, in seconds"
+    base, starts, stops = np.array([_times(flow) for flow in flows]).T
+    duration = checked_number("duration_s", duration_s, seconds, above=0.0, at_most=_MOST_S)
     buffer = checked_number("buffer_bytes", buffer_bytes, "a size above 0 in bytes", above=0.0)
     noise = checked_number("noise_s", noise_s, "a time of at least 0, in seconds", at_least=0.0)
     packet = checked_number("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", above=0.0)
-    if noise > 0.0 and random is None:
-        raise InvalidValue("random", None, "a numpy.random.Generator, where there is noise")
+    if not isinstance(random, np.random.Generator) and (noise > 0.0 or random is not None):
+        raise InvalidValue("random", random, "a numpy.random.Generator, where there is noise")
     step = float(base.min()) / _STEPS_PER_RTT
-    width = float(base.max()) if bin_s is None else checked_number("bin_s", bin_s, seconds, above=0.0)
+    width = float(base.max()) if bin_s is None else checked_number("bin_s", bin_s, seconds, above=0.0, at_most=_MOST_S)
     per_bin = max(round(width / step), 1)
     K = max(ceil(duration / step / per_bin), 1)
     T, n = K * per_bin, len(flows)
+    if T > _MOST_PLACES or n * (float(base.max()) / step + 2.0) > _MOST_PLACES:
+        takes = f"at most {_MOST_PLACES:g} steps of a 40th of the shortest RTT, {step:g} s"
+        raise InvalidValue("duration_s", duration_s, f"{takes}, in a run, and for each flow's longest RTT")
+    codel = _codel(queue)
     link = _capacities(capacity, step * np.arange(T))
     kinds, states, settings, windows, memories = flow_arrays(flows, packet)
     noises = np.zeros((n, 1)) if random is None else random.exponential(noise, (n, _NOISES))
@@ -131,8 +138,7 @@ def simulate_pacing(
     delay, highest, rtts = np.zeros(K), np.zeros(K), np.full((n, K), np.nan)
     advance_pacing(
         *(kinds, states, settings, windows, memories, base),
-        *(np.array([getattr(flow, name) for flow in flows], dtype=float) for name in ("start_s", "stop_s")),
-        *(link, buffer, *_codel(queue), step, packet, noises, per_bin),
+        *(starts, stops, link, buffer, *codel, step, packet, noises, per_bin),
         *(tables["delivered"], delay, highest, tables["lost"], tables["rates"], rtts),
     )
     width = step * per_bin
@@ -150,20 +156,34 @@ def simulate_pacing(
     )
 
 
+def _times(flow: PacingFlow) -> tuple[float, float, float]:
+    """RTT, start and end of a flow [s]; the end may be inf."""
+    if not isinstance(flow, PacingFlow):
+        raise InvalidValue("flows", type(flow).__name__, FLOW_TAKES)
+    rtt = checked_number("flows", flow.rtt_s, "an RTT from 1 ns to 1e6 s, in seconds", at_least=1e-9, at_most=1e6)
+    start = checked_number("flows", flow.start_s, "a start_s: a time in seconds")
+    return rtt, start, inf if flow.stop_s == inf else checked_number("flows", flow.stop_s, "a stop_s: a time, or inf")
+
+
 def _capacities(capacity: float | Callable[[np.ndarray], np.ndarray], times: np.ndarray) -> np.ndarray:
     """(T,) [bit/s]"""
-    given = capacity(times) if callable(capacity) else np.full(len(times), float(capacity))
-    link = np.array(given, dtype=float)
-    if link.shape != times.shape or not (np.isfinite(link) & (link > 0.0)).all():
+    takes = f"a rate above 0, and at most {_MOST_RATE:g}, in bit/s, or a function of times (T,) to such rates (T,)"
+    if not callable(capacity):
+        return np.full(len(times), checked_number("capacity", capacity, takes, above=0.0, at_most=_MOST_RATE))
+    try:
+        link = np.array(capacity(times), dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidValue("capacity", f"a function that fails: {error}", takes) from None
+    if link.shape != times.shape or not ((link > 0.0) & (link <= _MOST_RATE)).all():
         raise InvalidValue("capacity", "values that aren't", "rates above 0 in bit/s, one for each time")
     return link
 
 
 def _codel(queue: str | CoDel) -> tuple[float, float]:
     """CoDel's target and interval; a target of inf: there is none."""
-    if queue == "droptail":
+    if isinstance(queue, str) and queue == "droptail":
         return inf, 1.0
-    asked = CoDel() if queue == "codel" else queue
+    asked = CoDel() if isinstance(queue, str) and queue == "codel" else queue
     if not isinstance(asked, CoDel):
         raise InvalidValue("queue", queue, "droptail, codel, or a CoDel")
     target, interval = (checked_number("queue", value, "times above 0, in seconds", above=0.0) for value in asked)

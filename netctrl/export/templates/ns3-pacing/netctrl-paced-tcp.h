@@ -8,6 +8,7 @@
 #ifndef NETCTRL_PACED_TCP_H
 #define NETCTRL_PACED_TCP_H
 
+#include "netctrl-htcp.h"
 #include "netctrl-pacing-laws.h"
 #include "netctrl-round-trips.h"
 #include "scenario.h"
@@ -15,7 +16,6 @@
 #include "ns3/data-rate.h"
 #include "ns3/simulator.h"
 #include "ns3/tcp-congestion-ops.h"
-#include "ns3/tcp-htcp.h"
 #include "ns3/tcp-socket-state.h"
 
 #include <algorithm>
@@ -40,11 +40,12 @@ PayloadRate(double rate)
 
 /// H-TCP with a cap on its pacing rate: as in Linux the rate is that of the window, 1.2 windows a round trip (2 in slow
 /// start), but no more than the cap.
-class CappedHtcp final : public TcpHtcp
+class CappedHtcp final : public DraftHtcp
 {
   public:
     CappedHtcp(RoundTrips& trips, double cap)
-        : m_trips(trips),
+        : DraftHtcp(trips),
+          m_trips(trips),
           m_cap(cap)
     {
     }
@@ -73,7 +74,7 @@ class CappedHtcp final : public TcpHtcp
 
     void Init(Ptr<TcpSocketState> state) override
     {
-        TcpHtcp::Init(state);
+        DraftHtcp::Init(state);
         state->m_pacing = true;
         state->m_paceInitialWindow = true;
         state->m_maxPacingRate = PayloadRate(m_cap);
@@ -82,7 +83,7 @@ class CappedHtcp final : public TcpHtcp
 
     void PktsAcked(Ptr<TcpSocketState> state, uint32_t segments, const Time& rtt) override
     {
-        TcpHtcp::PktsAcked(state, segments, rtt);
+        DraftHtcp::PktsAcked(state, segments, rtt);
         const Time sample = m_trips.Fresh();
         if (m_law && sample.IsStrictlyPositive())
         {
@@ -96,13 +97,8 @@ class CappedHtcp final : public TcpHtcp
     {
         if (state->m_cWnd.Get() < 2 * state->m_bytesInFlight.Get())
         {
-            TcpHtcp::IncreaseWindow(state, segments);
+            DraftHtcp::IncreaseWindow(state, segments);
         }
-    }
-
-    Ptr<TcpCongestionOps> Fork() override
-    {
-        return CreateObject<TcpHtcp>(); // of sockets that listen, which send nothing
     }
 
   private:
@@ -111,8 +107,8 @@ class CappedHtcp final : public TcpHtcp
     std::unique_ptr<ArxPacer> m_law;
 };
 
-/// The law's rate and nothing else; a window of three times what it sends in a round trip is there for acknowledgements
-/// that stay out.
+/// The law's rate, and no more in flight than the law allows; beside that, a window of three times what it sends in a
+/// round trip, for acknowledgements that stay out.
 class TargetRtt final : public TcpCongestionOps
 {
   public:
@@ -164,7 +160,8 @@ class TargetRtt final : public TcpCongestionOps
             state->m_pacingRate = PayloadRate(m_law.Rate());
         }
         const double trip = m_law.Rate() / kPacketsOfPayload / 8.0 * m_trips.Newest().GetSeconds();
-        const double window = std::max(kWindows * trip, static_cast<double>(kLeastWindow * kSegment));
+        const double usual = std::max(kWindows * trip, static_cast<double>(kFirstWindow * kSegment));
+        const double window = std::min(usual, m_law.MostInFlight() / kPacketsOfPayload);
         state->m_cWnd = static_cast<uint32_t>(std::min(window, static_cast<double>(kSocketBuffer)));
     }
 
@@ -180,7 +177,7 @@ class TargetRtt final : public TcpCongestionOps
 
   private:
     static constexpr double kWindows = 3.0;
-    static constexpr uint32_t kLeastWindow = 10; ///< [segment], RFC 6928
+    static constexpr uint32_t kFirstWindow = 10; ///< [segment], RFC 6928
 
     RoundTrips& m_trips;
     TargetPacer m_law;

@@ -7,6 +7,7 @@
 
 #include "gains.h"
 #include "netctrl-cubic.h"
+#include "netctrl-htcp.h"
 #include "netctrl-paced-tcp.h"
 #include "netctrl-pacing-tables.h"
 #include "netctrl-round-trips.h"
@@ -151,7 +152,7 @@ class Flow
             m_capped = CreateObject<CappedHtcp>(m_trips, m_row.cap);
             return m_capped;
         case Control::kHtcp:
-            return CreateObject<TcpHtcp>();
+            return CreateObject<DraftHtcp>(m_trips);
         case Control::kCubic:
             return CreateObject<OneByOneCubic>();
         case Control::kBbr:

@@ -356,7 +356,8 @@ class TargetPacer
         m_bytes = sample.delivered;
         Listen(time, sample.rtt);
         HearLoss(sample);
-        if (time - m_applied < kDue * std::max(m_law.period, m_law.intervalShare * m_least))
+        const double interval = std::max(m_law.period, m_law.intervalShare * m_least);
+        if (time - m_applied < kDue * interval)
         {
             return m_rate;
         }
@@ -371,12 +372,20 @@ class TargetPacer
         }
         m_highestRate = std::max(m_highestRate, seen);
         const bool busy = m_target > 0.0 && queue > kBusy * (m_target - m_least);
-        m_delivered = busy || m_phase == Phase::start ? seen : std::max(seen, m_delivered);
+        const bool known = busy || m_phase == Phase::start || time < m_cutUntil;
+        m_delivered = known ? seen : std::max(seen, m_delivered);
         const double rate = RateWanted(time, queue, sample.inFlight);
-        const double floor = std::max(m_law.least, kKept * std::max(m_highestRate, m_highestRateBefore));
-        m_events.floored += rate < floor ? 1 : 0;
-        m_rate = Clipped(rate, floor, m_law.most);
+        const double kept = std::max(m_law.least, kKept * std::max(m_highestRate, m_highestRateBefore));
+        m_events.floored += rate < kept ? 1 : 0;
+        const double most = std::min(m_law.most, MostRate(interval, sample.inFlight));
+        m_rate = std::max(Clipped(rate, kept, most), m_law.least);
         return m_rate;
+    }
+
+    /// What may be in flight [byte]; forever: no bound yet.
+    double MostInFlight() const
+    {
+        return m_mostInFlight;
     }
 
   private:
@@ -402,7 +411,18 @@ class TargetPacer
     static constexpr double kSeen = 1.002;    ///< times the least RTT
     static constexpr double kRise = 1.001;    ///< times the least RTT, from drain to drain, beside others
     static constexpr double kKept = 0.25;     ///< of the greatest delivered rate of the last two periods
+    static constexpr double kCut = 0.5;       ///< of the delivered rate, for a round trip after a loss
+    static constexpr double kRoom = 0.5;      ///< of the queue at a loss
+    static constexpr double kWaryRtts = 50.0; ///< after a loss, until the rate grows as fast as before
+    static constexpr double kMostBdps = 2.0;  ///< in flight
+    static constexpr double kMostPackets = 4.0;
     static constexpr double kBits = 8.0;
+
+    struct Queue
+    {
+        double wanted; ///< [s]
+        bool bound;    ///< by the buffer
+    };
 
     /// What every sample adds. Who sees the least RTT need not drain: so all drain together.
     void Listen(double time, double rtt)
@@ -414,21 +434,48 @@ class TargetPacer
         m_recent = std::min(m_recent, rtt);
         m_lowest = std::min(m_lowest, rtt);
         m_least = std::min(m_least, rtt);
+        m_highest = std::max(m_highest, rtt);
     }
 
-    /// A loss cuts Cubic's window, once a round trip.
+    /// A loss halves the rate for a round trip, or cuts Cubic's window; once a round trip.
     void HearLoss(const PacingSample& sample)
     {
-        if (!(sample.lost > m_lost))
+        const double before = m_lost;
+        if (!(sample.lost > before))
         {
             return;
         }
         m_lost = sample.lost;
-        if (m_foreign && sample.time >= m_cubicUntil && std::isfinite(sample.inFlight))
+        if (before < 0.0) // what was lost before the first sample is no news
         {
-            m_cubicHighest = sample.inFlight / m_law.packet;
-            m_cubicCut = sample.time;
-            m_cubicUntil = sample.time + m_target;
+            return;
+        }
+        const double time = sample.time;
+        if (m_foreign)
+        {
+            if (time >= m_cubicUntil && std::isfinite(sample.inFlight))
+            {
+                m_cubicHighest = sample.inFlight / m_law.packet;
+                m_cubicCut = time;
+                m_cubicUntil = time + m_target;
+            }
+        }
+        else if (time >= m_cutUntil && m_delivered > 0.0)
+        {
+            const double full = m_highest - m_least;
+            if (m_phase == Phase::start)
+            {
+                m_phase = Phase::cruise;
+                m_probe = NextProbe(time);
+            }
+            if (m_law.competitive && full > kForeign * m_law.queueShare * m_least)
+            {
+                return; // no queue of this law's: the next drain tells whose
+            }
+            m_room = kRoom * (TargetQueue(time).bound ? std::min(full, Room(time)) : full);
+            m_cutUntil = m_freeSince = time + sample.rtt;
+            m_highest = m_highestRate = m_highestRateBefore = 0.0;
+            m_applied = -kForever; // a rate is due
         }
     }
 
@@ -455,18 +502,46 @@ class TargetPacer
         return found;
     }
 
-    /// d [s]: a share of the least RTT that falls with the window, at least a packet's time.
-    double TargetQueue() const
+    /// From drain to drain [s].
+    double Period() const
     {
-        const double packet = kBits * m_law.packet / m_delivered;
-        const double window = std::max(m_least / packet, 1.0);
-        const double share = m_law.queueShare - m_law.queueShareSlope * std::log(window);
-        return std::max(Clipped(share, m_law.leastQueueShare, m_law.queueShare) * m_least, packet);
+        return std::max(m_law.probe, m_law.probeRtts * m_least);
     }
 
     double NextProbe(double time) const
     {
-        return time + std::max(m_law.probe, m_law.probeRtts * m_least);
+        return time + Period();
+    }
+
+    /// Queue that the buffer is taken to hold [s]: half of what stood at the last loss, all of it a period later.
+    double Room(double time) const
+    {
+        return m_room * (1.0 + std::max(time - m_cutUntil, 0.0) / Period());
+    }
+
+    /// d [s], a share of the least RTT that falls with the window, at least a packet's time, and whether the buffer
+    /// bounds it; who has more takes less of what the buffer holds, too.
+    Queue TargetQueue(double time) const
+    {
+        const double packet = kBits * m_law.packet / m_delivered;
+        const double window = std::max(m_least / packet, 1.0);
+        const double free = m_law.queueShare - m_law.queueShareSlope * std::log(window);
+        const double share = Clipped(free, m_law.leastQueueShare, m_law.queueShare);
+        const double wanted = std::max(share * m_least, packet);
+        const double held = share / m_law.queueShare * Room(time);
+        return {std::min(wanted, held), held < wanted};
+    }
+
+    /// Rate that brings what is in flight to two bandwidth-delay products, or four packets, by the next rate [bit/s].
+    double MostRate(double interval, double inFlight)
+    {
+        m_mostInFlight = kForever;
+        if (m_foreign) // Cubic's window bounds it
+        {
+            return kForever;
+        }
+        m_mostInFlight = std::max(kMostBdps * m_delivered * m_least / kBits, kMostPackets * m_law.packet);
+        return std::isfinite(inFlight) ? m_delivered + kBits * (m_mostInFlight - inFlight) / interval : kForever;
     }
 
     /// Time to the plateau of Cubic's window [s].
@@ -495,7 +570,7 @@ class TargetPacer
         m_lowestBefore = m_lowest;
         m_highestRateBefore = m_highestRate;
         m_lowest = kForever;
-        m_highestRate = 0.0;
+        m_highest = m_highestRate = 0.0;
         m_probe = NextProbe(time);
     }
 
@@ -515,7 +590,7 @@ class TargetPacer
     {
         const double C = m_delivered;
         const double base = m_least;
-        const double wanted = TargetQueue();
+        const double wanted = TargetQueue(time).wanted;
         m_target = base + wanted;
         if (m_phase == Phase::start)
         {
@@ -544,6 +619,10 @@ class TargetPacer
         {
             m_target = std::max(m_target, CubicTarget(time, base + queue));
         }
+        if (time < m_cutUntil)
+        {
+            return kCut * C;
+        }
         const double standing = m_target - base;
         const double drop = Clipped(0.5 * standing / base, kLeastDrop, kMostDrop);
         if (m_phase == Phase::cruise && time >= m_probe)
@@ -566,14 +645,16 @@ class TargetPacer
             m_freeSince = time;
             NextPeriod(time);
         }
+        const double wary = m_foreign ? 1.0 : std::min((time - m_cutUntil) / (kWaryRtts * base), 1.0);
+        const double growth = 1.0 + wary * (m_law.growth - 1.0);
         if (time - m_freeSince > kFreeRtts * base)
         {
-            return m_law.growth * C;
+            return growth * C;
         }
         const double spread = m_law.leastQueueShare * base;
         const double free =
             BestRate(m_law.psi, m_law.xi, horizon / C, m_prediction - horizon, m_target, spread * spread, C);
-        return Clipped(free, m_law.decrease * C, m_law.growth * C);
+        return Clipped(free, m_law.decrease * C, growth * C);
     }
 
     TargetTable m_law;
@@ -593,7 +674,11 @@ class TargetPacer
     double m_highestRate = 0.0;
     double m_highestRateBefore = 0.0;
     double m_bytes = 0.0;
-    double m_lost = 0.0;
+    double m_lost = -1.0; ///< not known yet
+    double m_highest = 0.0;   ///< RTT since the last loss, or of this period [s]
+    double m_room = kForever; ///< half of the queue at the last loss [s]
+    double m_cutUntil = -kForever;
+    double m_mostInFlight = kForever; ///< [byte]
     bool m_foreign = false; ///< the queue is somebody else's
     double m_cubicHighest = 0.0;
     double m_cubicCut = 0.0;

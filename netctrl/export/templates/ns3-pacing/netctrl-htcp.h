@@ -1,0 +1,115 @@
+// H-TCP by its Internet draft.
+//
+// Fixed: netctrl copies this file as it is.
+
+#ifndef NETCTRL_HTCP_H
+#define NETCTRL_HTCP_H
+
+#include "netctrl-round-trips.h"
+
+#include "ns3/simulator.h"
+#include "ns3/tcp-congestion-ops.h"
+#include "ns3/tcp-socket-state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace netctrl
+{
+
+using namespace ns3;
+
+/// Segments that the window gains in a round trip, `since` seconds after the last loss: 2 (1 - beta) times 1 in the
+/// first second, then 1 + 10 (since - 1) + (since - 1)^2/4. Source: draft-leith-tcp-htcp-06, section 3.
+inline double
+HtcpIncrease(double since, double backoff)
+{
+    const double late = std::max(since - 1.0, 0.0);
+    return 2.0 * (1.0 - backoff) * (1.0 + 10.0 * late + 0.25 * late * late);
+}
+
+/// By what a loss multiplies the window: 1/2 where the throughput is off by more than a fifth from that at the loss
+/// before, else RTT_min/RTT_max, from 1/2 to 0.8. Source: draft-leith-tcp-htcp-06, section 3.
+inline double
+HtcpBackoff(double leastRtt, double mostRtt, double rate, double rateBefore)
+{
+    if (std::abs(rate - rateBefore) > 0.2 * rateBefore || mostRtt <= 0.0)
+    {
+        return 0.5;
+    }
+    return std::min(std::max(leastRtt / mostRtt, 0.5), 0.8);
+}
+
+/// H-TCP. ns-3's own (3.37 and 3.44) adds that many bytes for each acknowledgement, where the draft has that many
+/// segments for each round trip, and measures its backoff otherwise: in whole numbers, with no bounds, and with a least
+/// RTT that each loss forgets. Here RTTs are those of packets.
+class DraftHtcp : public TcpNewReno
+{
+  public:
+    explicit DraftHtcp(RoundTrips& trips)
+        : m_trips(trips)
+    {
+    }
+
+    std::string GetName() const override
+    {
+        return "DraftHtcp";
+    }
+
+    /// An RTT [s].
+    void See(double rtt)
+    {
+        m_rtt = rtt;
+        m_leastRtt = m_leastRtt > 0.0 ? std::min(m_leastRtt, rtt) : rtt;
+        m_mostRtt = std::max(m_mostRtt, rtt);
+    }
+
+    void PktsAcked(Ptr<TcpSocketState>, uint32_t, const Time&) override
+    {
+        if (m_trips.Newest().IsStrictlyPositive())
+        {
+            See(m_trips.Newest().GetSeconds());
+        }
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t inFlight) override
+    {
+        const double rate = m_rtt > 0.0 ? inFlight / m_rtt : 0.0;
+        m_backoff = HtcpBackoff(m_leastRtt, m_mostRtt, rate, m_rate);
+        m_rate = rate;
+        m_mostRtt = 0.0;
+        m_lost = Simulator::Now();
+        return std::max(static_cast<uint32_t>(m_backoff * inFlight), 2 * state->m_segmentSize);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CreateObject<TcpNewReno>(); // of sockets that listen, which send nothing
+    }
+
+  protected:
+    void CongestionAvoidance(Ptr<TcpSocketState> state, uint32_t segments) override
+    {
+        const double size = state->m_segmentSize;
+        const double increase = HtcpIncrease((Simulator::Now() - m_lost).GetSeconds(), m_backoff);
+        m_rest += increase * segments * size * size / state->m_cWnd.Get();
+        const double whole = std::floor(m_rest);
+        m_rest -= whole;
+        state->m_cWnd += static_cast<uint32_t>(whole);
+    }
+
+  private:
+    RoundTrips& m_trips;
+    double m_rtt = 0.0;      ///< the newest [s]
+    double m_leastRtt = 0.0; ///< [s]
+    double m_mostRtt = 0.0;  ///< since the last loss [s]
+    double m_rate = 0.0;     ///< at the last loss [byte/s]
+    double m_backoff = 0.5;
+    double m_rest = 0.0; ///< of a byte
+    Time m_lost;
+};
+
+} // namespace netctrl
+
+#endif // NETCTRL_HTCP_H
