@@ -20,12 +20,14 @@ PACKAGE = ROOT / "netctrl"
 # Who may import whom. An entry is a module or a folder of netctrl; an area may always import itself.
 BASE = ("errors", "units")
 MODEL = (*BASE, "model")
+COMPILED = (*MODEL, "jit")
 TECHNIQUES = ("fluid", "ident", "synthesis", "mpc", "frequency")
 MAY_IMPORT = {
     "errors": (),
     "units": (),
+    "jit": (),
     "model": BASE,
-    **dict.fromkeys(TECHNIQUES, MODEL),
+    **dict.fromkeys(TECHNIQUES, COMPILED),
     "design": (*TECHNIQUES, *MODEL),
     "runtime": (
         "fluid.arc_step",
@@ -33,9 +35,9 @@ MAY_IMPORT = {
         "ident.lms_kernel",
         "mpc.explicit_kernel",
         "mpc.pacing_kernel",
-        *MODEL,
+        *COMPILED,
     ),
-    "sim": ("runtime", "fluid", *MODEL),
+    "sim": ("runtime", "fluid", *COMPILED),
     "export": ("runtime", *MODEL),
     "linux": ("runtime", "export", *MODEL),
     "datasets": MODEL,
@@ -195,6 +197,7 @@ def test_every_module_belongs_to_an_area(path):
         ("design.arc", "from netctrl.cli import table"),
         ("plotting", "from netctrl.sim.run import run"),
         ("linux.agent", "from netctrl.sim.result import Result"),
+        ("linux.agent", "from netctrl.jit import njit"),
         ("cli", "from netctrl.design.arc import arc"),
         ("", "from netctrl.model.network import Network"),
     ],
