@@ -16,7 +16,6 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -26,12 +25,14 @@ from typing import Any, NamedTuple
 import llvmlite
 import numba
 import numpy as np
-from numba.core import config, event
+from numba.core import config as numba_config
+from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 __all__ = ["key_of", "njit", "sources"]
 
 PACKAGE = Path(__file__).parent
+config: Any = numba_config  # its names are made when it is loaded, which type checkers don't see
 KEPT = 3
 """Folders that are kept for each file of kernels: what was compiled for other sources or versions, oldest out."""
 
@@ -39,7 +40,7 @@ _VERSIONS = (platform.python_implementation(), sys.version, np.__version__, numb
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+netctrl\.([\w.]+)", re.MULTILINE)
 
 
-def njit(function: Callable[..., Any] | None = None, *, cache: bool = False, **options: Any) -> Any:
+def njit(function: Any = None, *, cache: bool = False, **options: Any) -> Any:
     """`numba.njit`, whose `cache=True` sees when any function or constant that is compiled in has changed.
 
     Only functions of netctrl are kept on disk: what others import is not known here.
@@ -196,9 +197,9 @@ class _Announcement(event.Listener):
         self.depth = self.kernels = 0
         self.began = self.seconds = 0.0
 
-    def on_start(self, begun: Any) -> None:
+    def on_start(self, event: Any) -> None:
         """A compilation begins, maybe inside another one."""
-        if self.depth == 0 and _is_ours(begun.data["dispatcher"].py_func):
+        if self.depth == 0 and _is_ours(event.data["dispatcher"].py_func):
             if self.kernels == 0 and _speaks():
                 atexit.register(self.conclude)
                 sys.stderr.write(
@@ -209,10 +210,10 @@ class _Announcement(event.Listener):
             self.began = time.perf_counter()
         self.depth += 1
 
-    def on_end(self, ended: Any) -> None:
+    def on_end(self, event: Any) -> None:
         """A compilation has ended, or failed."""
         self.depth -= 1
-        if self.depth == 0 and _is_ours(ended.data["dispatcher"].py_func):
+        if self.depth == 0 and _is_ours(event.data["dispatcher"].py_func):
             self.seconds += time.perf_counter() - self.began
 
     def conclude(self) -> None:
