@@ -41,6 +41,8 @@ def install_wheel(session: nox.Session, *requirements: str) -> None:
     # A reused environment would keep yesterday's wheel, whose version is the same. As `run`, so that `nox -R`,
     # which skips `install`, does not test it either.
     session.run("pip", "install", "--no-deps", "--force-reinstall", "--quiet", str(wheel))
+    # Kernels are compiled once for all sessions: their key holds the sources and the compiler, not the environment.
+    session.env["NUMBA_CACHE_DIR"] = str(Path(".nox", "kernels").resolve())
 
 
 @nox.session

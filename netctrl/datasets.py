@@ -23,6 +23,8 @@ __all__ = [
     "scenarios",
     "sweep_path",
     "sweeps",
+    "trace_path",
+    "traces",
 ]
 
 _INSTALLED = Path(__file__).parent / "data"  # where the wheel carries the repository's data/
@@ -108,6 +110,22 @@ def sweep_path(name: str) -> Path:
         Neither a file nor one of `sweeps()`.
     """
     return _path("sweep", name, ".toml", "a TOML file")
+
+
+def traces() -> tuple[str, ...]:
+    """Names of the traces of signals that come with netctrl."""
+    return _names("traces", ".csv")
+
+
+def trace_path(name: str) -> Path:
+    """The path of a trace: a file if there is one of this name (no folder), else one that comes with netctrl.
+
+    Raises
+    ------
+    InvalidValue
+        Neither a file nor one of `traces()`.
+    """
+    return Path(name) if name.endswith(".parquet") else _path("trace", name, ".csv", "a .csv or .parquet file")
 
 
 def design_schema() -> dict[str, Any]:

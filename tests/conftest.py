@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -108,21 +106,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A misspelt NETCTRL_REQUIRE would silently require nothing. Kernels are compiled anew when any of them changes."""
+    """A misspelt NETCTRL_REQUIRE would silently require nothing."""
     required()
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(config.rootpath / ".pytest_cache" / f"numba-{kernels()}"))
-
-
-def kernels() -> str:
-    """A hash of all that numba compiles: its own cache looks at a kernel's file, not at the files that it calls."""
-    found = importlib.util.find_spec("netctrl")
-    folder = Path(found.origin).parent if found is not None and found.origin else Path()
-    text = b"".join(
-        path.read_bytes()
-        for part in ("fluid", "mpc", "runtime", "sim", "synthesis")
-        for path in sorted(folder.glob(f"{part}/*.py"))
-    )
-    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,7 +15,7 @@ from linux_support import bare_namespace
 
 from netctrl.linux.namespace import inside
 from netctrl.linux.netlink import RouteSocket
-from netctrl.model.queueing import Fifo, HtbClass, InterfaceQueue, QueuePlan, TokenBucket
+from netctrl.model.queueing import HtbClass, InterfaceQueue, QueuePlan, TcFifo, TokenBucket
 
 __all__ = ["APPLY", "ONE", "PATIENCE_S", "TWO", "as_nobody", "between", "command", "ip", "pairs", "queues", "tc"]
 
@@ -29,7 +29,7 @@ TWO = QueuePlan(
         InterfaceQueue(interface="v1", queue=HtbClass(rate=20e6, burst=3000, limit=50_000)),
     ),
 )
-ONE = QueuePlan(interfaces=(InterfaceQueue(interface="v0", queue=Fifo(limit=10, unit="packets")),))
+ONE = QueuePlan(interfaces=(InterfaceQueue(interface="v0", queue=TcFifo(limit=10, unit="packets")),))
 
 
 @contextmanager

@@ -20,12 +20,14 @@ PACKAGE = ROOT / "netctrl"
 # Who may import whom. An entry is a module or a folder of netctrl; an area may always import itself.
 BASE = ("errors", "units")
 MODEL = (*BASE, "model")
+COMPILED = (*MODEL, "jit")
 TECHNIQUES = ("fluid", "ident", "synthesis", "mpc", "frequency")
 MAY_IMPORT = {
     "errors": (),
     "units": (),
+    "jit": (),
     "model": BASE,
-    **dict.fromkeys(TECHNIQUES, MODEL),
+    **dict.fromkeys(TECHNIQUES, COMPILED),
     "design": (*TECHNIQUES, *MODEL),
     "runtime": (
         "fluid.arc_step",
@@ -33,9 +35,9 @@ MAY_IMPORT = {
         "ident.lms_kernel",
         "mpc.explicit_kernel",
         "mpc.pacing_kernel",
-        *MODEL,
+        *COMPILED,
     ),
-    "sim": ("runtime", "fluid", *MODEL),
+    "sim": ("runtime", "fluid", *COMPILED),
     "export": ("runtime", *MODEL),
     "linux": ("runtime", "export", *MODEL),
     "datasets": MODEL,
@@ -150,7 +152,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 def named(path: Path) -> str:
-    """A test's id."""
+    """A module's file, for a message."""
     return path.relative_to(ROOT).as_posix()
 
 
@@ -158,16 +160,17 @@ def test_there_is_a_package_to_look_at():
     assert PACKAGE / "errors.py" in MODULES
 
 
-@pytest.mark.parametrize("path", MODULES, ids=named)
-def test_imports_follow_the_architecture(path):
-    code = path.read_text(encoding="utf-8")
-    assert complaints(module_name(path), code, is_package=path.name == "__init__.py") == []
+def test_imports_follow_the_architecture():
+    wrong = []
+    for path in MODULES:
+        code = path.read_text(encoding="utf-8")
+        wrong += complaints(module_name(path), code, is_package=path.name == "__init__.py")
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=named)
-def test_every_module_belongs_to_an_area(path):
-    name = module_name(path)
-    assert name in ("", "__main__") or name.split(".")[0] in MAY_IMPORT, "list the new area in MAY_IMPORT"
+def test_every_module_belongs_to_an_area():
+    known = {"", "__main__", *MAY_IMPORT}
+    assert [named(path) for path in MODULES if module_name(path).split(".")[0] not in known] == []
 
 
 @pytest.mark.parametrize(
@@ -195,6 +198,7 @@ def test_every_module_belongs_to_an_area(path):
         ("design.arc", "from netctrl.cli import table"),
         ("plotting", "from netctrl.sim.run import run"),
         ("linux.agent", "from netctrl.sim.result import Result"),
+        ("linux.agent", "from netctrl.jit import njit"),
         ("cli", "from netctrl.design.arc import arc"),
         ("", "from netctrl.model.network import Network"),
     ],
@@ -228,7 +232,8 @@ FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def public_definitions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """The functions and classes of a module that its __all__ names."""
+    """The functions and classes of a module that its __all__ names. Read from the source: a dataclass without a
+    docstring gets one made up when it is imported."""
     body = ast.parse(path.read_text(encoding="utf-8")).body
     public: set[str] = set()
     for node in body:
@@ -238,21 +243,21 @@ def public_definitions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDe
     return [node for node in body if isinstance(node, FUNCTION | ast.ClassDef) and node.name in public]
 
 
-# Read from the source: a dataclass without a docstring gets one made up when it is imported.
-@pytest.mark.parametrize("path", MODULES, ids=named)
-def test_public_names_have_docstrings(path):
-    defined = public_definitions(path)
-    assert [node.name for node in defined if not (ast.get_docstring(node) or "").strip()] == []
+DEFINED = [(path, node) for path in MODULES for node in public_definitions(path)]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=named)
-def test_public_functions_and_methods_are_annotated(path):
+def test_public_names_have_docstrings():
+    bare = [f"{named(path)}: {node.name}" for path, node in DEFINED if not (ast.get_docstring(node) or "").strip()]
+    assert bare == []
+
+
+def test_public_functions_and_methods_are_annotated():
     bare = []
-    for node in public_definitions(path):
+    for path, node in DEFINED:
         methods = [part for part in ast.iter_child_nodes(node) if isinstance(part, FUNCTION)]
         for function in [node] if isinstance(node, FUNCTION) else methods:
             if not function.name.startswith("_"):
-                bare += [f"{node.name}: {what} of {function.name}" for what in unannotated(function)]
+                bare += [f"{named(path)}: {node.name}: {what} of {function.name}" for what in unannotated(function)]
     assert bare == []
 
 
@@ -265,12 +270,16 @@ def unannotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     return bare if function.returns is not None else [*bare, "the result"]
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if path.name != "__main__.py"], ids=named)
-def test_public_names_exist(path):
-    module = importlib.import_module(".".join(filter(None, ["netctrl", module_name(path)])))
-    public = getattr(module, "__all__", [])
-    assert [name for name in public if not hasattr(module, name)] == []
-    assert len(set(public)) == len(public)
+def test_public_names_exist_and_are_named_once():
+    wrong = []
+    for path in MODULES:
+        if path.name == "__main__.py":
+            continue
+        module = importlib.import_module(".".join(filter(None, ["netctrl", module_name(path)])))
+        public = list(getattr(module, "__all__", []))
+        wrong += [f"{named(path)}: no {name}" for name in public if not hasattr(module, name)]
+        wrong += [f"{named(path)}: {name} twice" for name in set(public) if public.count(name) > 1]
+    assert wrong == []
 
 
 HEAVY = ("control", "cvxpy", "pandas", "numba", "matplotlib")

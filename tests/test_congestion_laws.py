@@ -211,6 +211,26 @@ def test_dcqcn_cuts_on_notice_and_recovers_half_way_each_timer() -> None:
     assert state[OWN + 1] == pytest.approx((1.0 - 1.0 / 256.0) ** 18)  # alpha decays every 55 us of 1 ms
 
 
+def test_dcqcn_increases_additively_after_f_events_of_one_kind_and_hyper_after_f_of_both() -> None:
+    """Fig. 7 of the paper: max(T, BC) ≤ F halves the distance, else R_T += R_AI, and min(T, BC) > F: R_T += i R_HAI."""
+    scheme, line = Dcqcn(), 1e11
+    row = parameters_of(scheme, payload=1000, wire=1100, round_trip_ns=34752.0)
+    state = np.zeros(STATES)
+    state[WINDOW], state[RATE] = inf, 1e10
+    one_step(scheme, state, seen(now=0, notified=True), hops())
+    target, rate = 1e10, 5e9
+    bytes_at, timer = int(scheme.increase_bytes), 0
+    # (kind of event, what it adds to the target): F = 5.
+    events = [("bytes", 0.0)] * 5 + [("bytes", 40e6)] + [("timer", 40e6)] * 5
+    events += [("timer", 200e6), ("timer", 200e6), ("bytes", 400e6), ("bytes", 400e6), ("timer", 600e6)]
+    for kind, step in events:
+        timer += 55_000 * (kind == "timer")
+        dcqcn_timers(row, state, timer, bytes_at if kind == "bytes" else 0, line)
+        target += step
+        rate = 0.5 * (rate + target)
+        assert state[RATE] == pytest.approx(rate, rel=1e-12)
+
+
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 10**6), st.integers(0, 10**7)), max_size=40))
 def test_dcqcns_rate_stays_between_its_bounds(events) -> None:
     scheme, state, now = Dcqcn(), np.zeros(STATES), 0

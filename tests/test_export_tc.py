@@ -8,7 +8,7 @@ from math import sqrt
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from linux_support import bare_namespace, kernel
 
@@ -284,6 +284,26 @@ def test_an_htb_is_a_queue_with_one_class_and_a_fifo_in_it():
         "qdisc add dev eth1 parent 7c01:1 handle 7c02: bfifo limit 60560",
     ]
     assert queue.wanted.queue == HtbClass(rate=10093336.0, burst=3028, limit=60560)
+
+
+@given(rate=st.floats(1e4, 100e9), burst=st.integers(1600, 10**7))
+def test_a_bucket_is_kept_in_whole_ticks_and_never_more_than_asked_for(rate, burst):
+    """tc counts the bucket's time at its rate in ticks of 64 ns, and cuts off what is left (tc_core_time2tick)."""
+    rate = 8.0 * round(rate / 8.0)
+    assume(burst * 8.0 / rate > 11.0 * 64e-9)  # fewer ticks are off by more than 10 %: refused
+    _, bucket, _ = token_bucket("eth0", rate, burst, 1e6, framing=Framing(1500.0, header=0.0)).figures
+    tick = rate / 8.0 * 64e-9
+    assert bucket.asked == burst
+    assert bucket.asked - tick * (1.0 + 1e-6) < bucket.carried <= bucket.asked * (1.0 + 1e-9)
+    assert bucket.carried / tick == pytest.approx(round(bucket.carried / tick), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rate", "packet", "bytes_"),
+    [(1e6, 1500.0, 3028), (1e6, 2000.25, 4029), (1e9, 1500.0, 12500), (1e9 + 8e4, 1500.0, 12501), (1e6, 64.0, 3028)],
+)
+def test_a_default_bucket_is_two_frames_or_a_tenth_of_a_millisecond_rounded_up(rate, packet, bytes_):
+    assert default_burst(rate, Framing(packet)) == bytes_
 
 
 @given(rate=st.floats(1e4, 400e9), packet=st.floats(64.0, 9000.0))

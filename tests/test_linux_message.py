@@ -149,6 +149,22 @@ def test_a_message_is_taken_once_and_never_when_old(sequences: list[int]) -> Non
             taken.add(sequence)
 
 
+@pytest.mark.parametrize("jump", [62, 63, 64, 65, 200])
+def test_the_window_holds_exactly_64_numbers(jump: int) -> None:
+    """The newest and 63 before it (RFC 4303, section 3.4.3: a window of 64); those are known one by one."""
+    window, _ = admit(Window(), numbered(100), OWN)
+    newest = 100 + jump
+    window, dropped = admit(window, numbered(newest), OWN)
+    assert dropped is None
+    for sequence in (newest - 64, newest - 65):
+        assert admit(window, numbered(sequence), OWN) == (window, Dropped.STALE)
+    for sequence in (newest - 63, newest - 62, newest):
+        came = sequence <= 100 or sequence == newest  # what was before the session was trusted is over
+        window, dropped = admit(window, numbered(sequence), OWN)
+        assert dropped == (Dropped.REPLAYED if came else None)
+        assert admit(window, numbered(sequence), OWN)[1] == Dropped.REPLAYED
+
+
 def test_a_session_is_trusted_once_it_answers_ours() -> None:
     window, dropped = admit(Window(), numbered(1, answered=0), OWN)
     assert (dropped, window.session, window.answer) == (Dropped.UNPROVEN, 0, 7)

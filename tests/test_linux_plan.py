@@ -18,7 +18,7 @@ from netctrl.linux.netlink import INGRESS, ROOT, Counters, Qdisc, RouteSocket, c
 from netctrl.linux.objects import OWN_HANDLE, Unrestorable, alike, as_wanted, make, saved, wanted_objects
 from netctrl.linux.plan import plan_queues
 from netctrl.linux.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
-from netctrl.model.queueing import Fifo, HtbClass, InterfaceQueue, QueuePlan, TokenBucket, read_queue_plan
+from netctrl.model.queueing import HtbClass, InterfaceQueue, QueuePlan, TcFifo, TokenBucket, read_queue_plan
 
 # The file
 
@@ -295,14 +295,14 @@ def test_whatever_is_saved_is_made_again_the_same(here, branches) -> None:
 def test_a_plan_names_what_is_here(here) -> None:
     route, _ = here
     with pytest.raises(InvalidValue, match=r"got 'v00', takes one that is here: lo, p0, p1, v0, v1; did you mean v0"):
-        plan_queues(route, QueuePlan(interfaces=(InterfaceQueue(interface="v00", queue=Fifo(limit=9)),)))
+        plan_queues(route, QueuePlan(interfaces=(InterfaceQueue(interface="v00", queue=TcFifo(limit=9)),)))
 
 
 @kernel
 def test_a_plan_for_another_machine_is_refused(here) -> None:
     route, _ = here
     ip("link", "set", "v0", "address", "02:00:00:00:00:aa")
-    fifo = Fifo(limit=9000)
+    fifo = TcFifo(limit=9000)
     right = InterfaceQueue(interface="v0", queue=fifo, address="02:00:00:00:00:AA")
     assert plan_queues(route, QueuePlan(interfaces=(right,))).entries[0].address == "02:00:00:00:00:aa"
     wrong = InterfaceQueue(interface="v0", queue=fifo, address="02:00:00:00:00:ab")
@@ -351,7 +351,7 @@ def test_a_plan_as_json_is_one_object(here, tmp_path) -> None:
 
 @kernel
 @pytest.mark.parametrize(
-    "kind", [TWO.interfaces[0].queue, HtbClass(rate=3e6, burst=2000, limit=9000), Fifo(limit=9000)]
+    "kind", [TWO.interfaces[0].queue, HtbClass(rate=3e6, burst=2000, limit=9000), TcFifo(limit=9000)]
 )
 def test_every_wanted_kind_is_applied_and_read_back(kind, here, tmp_path) -> None:
     route, index = here

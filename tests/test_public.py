@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 import netctrl
 from netctrl import InvalidValue
+from netctrl.datasets import network_path
 
 
 def test_every_public_name_is_there_and_is_the_one_of_its_module() -> None:
@@ -96,3 +98,22 @@ def test_the_front_door_refuses_by_name(arguments, named) -> None:
 @pytest.mark.parametrize("flows", [(50, 60), [50, 60]], ids=["tuple", "list"])
 def test_a_range_is_any_pair(flows) -> None:
     assert netctrl.arc(flows).inputs.flows == (50.0, 60.0)
+
+
+def test_fifo_is_a_policy_and_tcs_record_has_another_name():
+    """`NetworkScenario(policy=...)` takes what netctrl calls Fifo; each refusal names the other one."""
+    network = netctrl.read_network(network_path("merge"))
+    asked = netctrl.NetworkScenario(name="one", network=network, policy=netctrl.Fifo(), duration=1.0, interval=0.01)
+    assert asked.policy == netctrl.Fifo()
+    tc = netctrl.TcFifo(limit=9000)
+    assert netctrl.InterfaceQueue(interface="v0", queue=tc).queue == tc
+    with pytest.raises(netctrl.InvalidValue, match=r"policy.*takes Fifo or StaticPacing"):
+        netctrl.NetworkScenario(name="one", network=network, policy=tc, duration=1.0, interval=0.01)
+    with pytest.raises(netctrl.InvalidValue, match=r"queue.*takes TokenBucket or HtbClass or TcFifo"):
+        netctrl.InterfaceQueue(interface="v0", queue=netctrl.Fifo())
+
+
+def test_files_of_queues_are_read_as_before():
+    text = b'{"schema":"netctrl.linux/1","interfaces":[{"interface":"v0","queue":{"kind":"fifo","limit":9000}}]}'
+    plan = msgspec.json.decode(text, type=netctrl.QueuePlan)
+    assert plan.interfaces[0].queue == netctrl.TcFifo(limit=9000)

@@ -11,11 +11,11 @@ from math import cos, expm1, inf, log1p, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from netctrl.errors import InvalidValue
 from netctrl.fluid.arc_step import arc_step
 from netctrl.fluid.link import backlog_step
+from netctrl.jit import njit
 from netctrl.model.queue import (
     ArcQueue,
     AvqQueue,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from numba import njit
+
+from netctrl.jit import njit
 
 __all__ = ["BBR_CYCLE", "BBR_FIELDS", "bbr_start", "bbr_step"]
 

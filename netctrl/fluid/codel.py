@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numba import njit
+
+from netctrl.jit import njit
 
 __all__ = ["CODEL_PLACES", "codel_drops"]
 

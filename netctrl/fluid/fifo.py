@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import inf
 
-from numba import njit
+from netctrl.jit import njit
 
 __all__ = [
     "AVERAGE_GAIN",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from netctrl.jit import njit
 
 __all__ = ["reno_cut", "reno_window"]
 

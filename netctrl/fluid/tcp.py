@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp
 
-from numba import njit
+from netctrl.jit import njit
 
 __all__ = ["LEAST_WINDOW", "fast_rate", "window_slope"]
 

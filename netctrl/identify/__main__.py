@@ -35,7 +35,13 @@ app = new_app("python -m netctrl.identify", "Identifies a linear state-space mod
 
 @app.default
 def identify(
-    trace: Annotated[str, positional("TRACE", "a .csv or .parquet file with `time_s` and a column for each signal")],
+    trace: Annotated[
+        str,
+        positional(
+            "TRACE",
+            "a .csv or .parquet file with `time_s` and a column for each signal, or the name of one of netctrl's",
+        ),
+    ],
     /,
     *,
     inputs: Annotated[str, option("COLUMNS", "of the inputs, as in R or R1,R2")],
@@ -66,8 +72,11 @@ def identify(
     ] = None,
 ) -> int:
     """A model x+ = A x + B u + K e, y = C x + D u + e, stable, around the means, in the units of the trace."""
+    from netctrl.datasets import trace_path
+
     picture = checked_plot(plot, output)
-    if output is not None and Path(output).resolve() == Path(trace).resolve():
+    file = trace_path(trace)
+    if output is not None and Path(output).resolve() == file.resolve():
         raise InvalidValue("output", output, "another file than the trace")
     wanted = "auto" if order == "auto" else _whole("order", order, "a number of states, or auto", least=1)
     i = None if horizon is None else _whole("horizon", horizon, "a number of samples", least=1)
@@ -81,7 +90,7 @@ def identify(
     from netctrl.ident.identify import identify as from_signals
     from netctrl.model.signals import read_signals
 
-    signals = read_signals(trace, _names(inputs), _names(outputs), segments=segments)
+    signals = read_signals(file, _names(inputs), _names(outputs), segments=segments)
     result = from_signals(
         signals,
         wanted,
@@ -93,7 +102,7 @@ def identify(
         bootstrap=draws,
         seed=drawn_from,
         argv=invocation(),
-        files=[Path(trace)],
+        files=[file],
     )
     files: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:

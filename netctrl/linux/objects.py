@@ -11,7 +11,7 @@ from netctrl.errors import NetctrlError
 from netctrl.linux.attributes import attributes
 from netctrl.linux.netlink import INGRESS, ROOT, Qdisc, RouteSocket, classid, handle_text
 from netctrl.linux.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
-from netctrl.model.queueing import Fifo, HtbClass, InterfaceQueue, TokenBucket
+from netctrl.model.queueing import HtbClass, InterfaceQueue, TcFifo, TokenBucket
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = [
@@ -72,7 +72,7 @@ def wanted_objects(entry: InterfaceQueue) -> tuple[QueueObject, ...]:
                 QueueObject(what="class", handle=minor, parent=OWN_HANDLE, kind="htb", options=one),
                 _qdisc(LEAF_HANDLE, minor, "bfifo", FifoOptions(limit).encode()),
             )
-        case Fifo(limit=limit, unit=unit):
+        case TcFifo(limit=limit, unit=unit):
             kind = "bfifo" if unit == "bytes" else "pfifo"
             return (_qdisc(OWN_HANDLE, ROOT, kind, FifoOptions(limit).encode()),)
 

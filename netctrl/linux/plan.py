@@ -12,7 +12,7 @@ from netctrl.linux.netlink import Link, RouteSocket, handle_text
 from netctrl.linux.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, egress, saved, shown, wanted_objects
 from netctrl.linux.qdisc import HtbClassOptions, TbfOptions
 from netctrl.linux.record import Entry
-from netctrl.model.queueing import ETHERNET_HEADER, Fifo, InterfaceQueue, QueuePlan, TokenBucket
+from netctrl.model.queueing import ETHERNET_HEADER, InterfaceQueue, QueuePlan, TcFifo, TokenBucket
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = ["Plan", "check_capability", "plan_queues"]
@@ -127,7 +127,7 @@ def _describe(objects: Sequence) -> str:
 
 def _after(entry: Entry, queue: InterfaceQueue) -> str:
     wanted = queue.queue
-    if isinstance(wanted, Fifo):
+    if isinstance(wanted, TcFifo):
         return f"{entry.wanted[0].kind} {handle_text(OWN_HANDLE)}, limit {wanted.limit} {wanted.unit}"
     shaped = entry.wanted[1] if len(entry.wanted) > 1 else entry.wanted[0]
     options = shown(shaped.what, shaped.kind, shaped.options)

@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 _MOST_HOSTS = 4096
+_MOST_ROUTES = 40_000_000  # entries of the simulators' table of shortest paths: 160 MB
 _MOST_SAMPLES = 50_000_000
 
 
@@ -95,6 +96,8 @@ class Dumbbell(_Record, frozen=True, kw_only=True, tag_field="kind", tag="dumbbe
     def __post_init__(self) -> None:
         settle(self, senders=whole(1, _MOST_HOSTS), receivers=whole(1, _MOST_HOSTS), host_rate=rate)
         settle(self, link_rate=optional(rate), delay=_link_delay)
+        if self.hosts > _MOST_HOSTS:
+            raise InvalidValue("senders", self.senders, f"at most {_MOST_HOSTS} senders and receivers in all")
 
     @property
     def hosts(self) -> int:
@@ -106,7 +109,8 @@ class FatTree(_Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tre
     """Three levels: racks of hosts below a switch, pods of racks below aggregation switches, cores above all.
 
     Each rack's switch is linked to every aggregation switch of its pod, each of those to every core. The defaults are
-    Fig. 5.5 of the MPCC thesis: 16 hosts, 4 racks, 4 aggregation and 2 core switches.
+    Fig. 5.5 of the MPCC thesis: 16 hosts, 4 racks, 4 aggregation and 2 core switches. At most 4096 hosts, and at most
+    40,000,000 shortest next hops: switches x racks x the greater of `aggregations` and `cores`.
     """
 
     pods: int = 2
@@ -127,11 +131,20 @@ class FatTree(_Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tre
         settle(self, cores=whole(1, 256), host_rate=rate, fabric_rate=rate, delay=_link_delay)
         if not 2 <= self.hosts <= _MOST_HOSTS:
             raise InvalidValue("hosts_per_rack", self.hosts_per_rack, f"2 to {_MOST_HOSTS} hosts in all")
+        racks, ways = self.pods * self.racks, max(self.aggregations, self.cores)
+        if self.switches * racks * ways > _MOST_ROUTES:
+            got = f"{racks} racks, {self.switches} switches, {ways} ways between two"
+            raise InvalidValue("topology", got, f"a product of at most {_MOST_ROUTES}: a table of shortest paths")
 
     @property
     def hosts(self) -> int:
         """In all racks."""
         return self.pods * self.racks * self.hosts_per_rack
+
+    @property
+    def switches(self) -> int:
+        """Of racks, of aggregation, and cores."""
+        return self.pods * (self.racks + self.aggregations) + self.cores
 
 
 Topology = Dumbbell | FatTree

@@ -16,10 +16,10 @@ from netctrl.units import parse_size
 __all__ = [
     "ETHERNET_HEADER",
     "HTB_QUANTUM",
-    "Fifo",
     "HtbClass",
     "InterfaceQueue",
     "QueuePlan",
+    "TcFifo",
     "TokenBucket",
     "read_queue_plan",
 ]
@@ -75,7 +75,7 @@ class HtbClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         settle(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
 
 
-class Fifo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="fifo"):
+class TcFifo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="fifo"):
     """A root bfifo or pfifo: a queue with a limit, and no rate."""
 
     limit: Bytes
@@ -92,14 +92,14 @@ class InterfaceQueue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     interface: str
     """As `ip link` names it."""
-    queue: TokenBucket | HtbClass | Fifo
+    queue: TokenBucket | HtbClass | TcFifo
     link: Label | None = None
     """Of the network that was designed for; for people and for the agent."""
     address: str | None = None
     """The interface has to have this link-layer address: a plan for another machine is refused."""
 
     def __post_init__(self) -> None:
-        settle(self, interface=interface_name, queue=record(TokenBucket, HtbClass, Fifo))
+        settle(self, interface=interface_name, queue=record(TokenBucket, HtbClass, TcFifo))
         settle(self, link=optional(label), address=optional(_address))
 
 

@@ -6,7 +6,8 @@ Arguments are floats but for numbers of flows and steps. The laws that wrap thes
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from netctrl.jit import njit
 
 __all__ = [
     "decide_from_model",

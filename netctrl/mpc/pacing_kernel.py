@@ -6,7 +6,8 @@ RTTs and rates are in any units that all arguments share: each term of the cost 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from netctrl.jit import njit
 
 __all__ = ["best_rate", "clipped", "freeze_deviation", "pacing_cost", "predicted_rtt"]
 

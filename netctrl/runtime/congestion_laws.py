@@ -6,8 +6,8 @@ from collections.abc import Callable
 from math import inf
 
 import numpy as np
-from numba import njit
 
+from netctrl.jit import njit
 from netctrl.model.fabric_scheme import VARIANTS, Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, Timely
 from netctrl.mpc.explicit_kernel import riccati_gain
 from netctrl.runtime.congestion import BASE_RTT, BDP, LINE_RATE, PARAMETERS, Acknowledged
@@ -27,7 +27,7 @@ LAWS: dict[type, int] = {FixedWindow: FIXED, Mpcc: MPCC, Hpcc: HPCC, Dctcp: DCTC
 _NS = 1e9
 
 
-@njit(error_model="numpy", nogil=True)  # not cached: numba wouldn't see that a law's file has changed
+@njit(cache=True, error_model="numpy", nogil=True)
 def step_law(
     law: int,
     parameters: np.ndarray,

@@ -6,8 +6,8 @@ Its timers are read when a packet is sent or an acknowledgement comes, which is 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from netctrl.jit import njit
 from netctrl.runtime.congestion import LINE_RATE, OWN, RATE, Acknowledged
 
 __all__ = ["dcqcn", "dcqcn_timers"]

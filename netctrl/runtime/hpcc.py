@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from netctrl.jit import njit
 from netctrl.runtime.congestion import (
     HOP_BYTES,
     HOP_QUEUE,

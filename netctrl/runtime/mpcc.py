@@ -7,8 +7,8 @@ Riccati recursion. Source: the MPCC thesis, (3.4) to (3.7), Algorithm 1, (A.1).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from netctrl.jit import njit
 from netctrl.mpc.explicit_kernel import riccati_gain
 from netctrl.runtime.congestion import (
     BASE_RTT,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from math import inf, isfinite
 
 import numpy as np
-from numba import njit
 
 from netctrl.ident.lms_kernel import correct_lms, energy
+from netctrl.jit import njit
 from netctrl.model.gain import ArxPacer
 from netctrl.mpc.pacing_kernel import best_rate, clipped, predicted_rtt
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from netctrl.jit import njit
 from netctrl.mpc.pacing_kernel import best_rate, clipped
 from netctrl.runtime.pacing_arx import (
     APPLIED,

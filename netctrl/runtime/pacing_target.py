@@ -9,8 +9,9 @@ from __future__ import annotations
 from math import inf, isfinite, log
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from netctrl.jit import njit
 from netctrl.model.gain import TargetRttPacer
 from netctrl.mpc.pacing_kernel import best_rate, clipped
 from netctrl.units import BITS_PER_BYTE

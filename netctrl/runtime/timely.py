@@ -6,8 +6,8 @@ Patched: Zhu et al., CoNEXT 2016, Algorithm 2: the rate follows the round trip i
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from netctrl.jit import njit
 from netctrl.runtime.congestion import BASE_RTT, LINE_RATE, OWN, RATE, Acknowledged
 
 __all__ = ["timely"]

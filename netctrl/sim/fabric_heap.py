@@ -6,7 +6,8 @@ The order is total, so that a run doesn't depend on how the heap came to be.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from netctrl.jit import njit
 
 __all__ = ["PLACE_BITS", "TIME_SHIFT", "event", "pop", "push", "replace_first"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from netctrl.jit import njit
 from netctrl.runtime.congestion import LINE_RATE, RATE, STATES, WINDOW, Acknowledged
 from netctrl.runtime.congestion_laws import DCQCN, step_law
 from netctrl.runtime.dcqcn import dcqcn_timers

@@ -11,8 +11,8 @@ them each table is counted up and down again wherever a function takes it out of
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from netctrl.jit import njit
 from netctrl.sim.fabric_heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
 from netctrl.sim.fabric_hosts import (
     F_START,

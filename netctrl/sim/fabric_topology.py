@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
 from netctrl.model.fabric_scenario import Dumbbell, FatTree, Packets, Topology
 from netctrl.sim.fabric_state import MOST_HOPS
 
 __all__ = ["Fabric", "Paths", "fabric", "fabric_paths", "ideal_times", "wire_times"]
 
 _NS = 1_000_000_000
-_MOST_PAIRS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,9 +30,11 @@ class Fabric:
         [bit/s], whole.
     delay : ndarray, shape (P,)
         [ns], whole.
-    choices : ndarray, shape (nodes, hosts, E)
-        Ports on shortest paths to a host; the last ones are repeated.
-    choice_count : ndarray, shape (nodes, hosts)
+    last : ndarray, shape (hosts,)
+        Ports from switches to hosts.
+    choices : ndarray, shape (switches, racks, E)
+        Ports on shortest paths to a switch that has hosts; `choice_count` of them count. Those switches come first.
+    choice_count : ndarray, shape (switches, racks)
     """
 
     hosts: int
@@ -44,6 +43,7 @@ class Fabric:
     target: np.ndarray
     rate: np.ndarray
     delay: np.ndarray
+    last: np.ndarray
     choices: np.ndarray
     choice_count: np.ndarray
 
@@ -62,17 +62,8 @@ class Paths:
 
 
 def fabric(topology: Topology) -> Fabric:
-    """Ports and shortest paths of a topology.
-
-    Raises
-    ------
-    InvalidValue
-        So many nodes that the table of shortest paths would fill the memory.
-    """
+    """Ports and shortest paths of a topology."""
     hosts = topology.hosts
-    switches = 2 if isinstance(topology, Dumbbell) else _switches(topology)
-    if (hosts + switches) * hosts > _MOST_PAIRS:
-        raise InvalidValue("topology", f"{hosts} hosts, {switches} switches", f"(nodes) x (hosts) up to {_MOST_PAIRS}")
     links = _dumbbell(topology) if isinstance(topology, Dumbbell) else _fat_tree(topology)
     delay = round(topology.delay * _NS)
     ends = [(a, b, rate) for a, b, rate in links] + [(b, a, rate) for a, b, rate in links]
@@ -80,15 +71,13 @@ def fabric(topology: Topology) -> Fabric:
     source, target, rate = (np.array(column, dtype=np.int64) for column in zip(*ends, strict=True))
     choices, counts = _shortest(hosts, source, target)
     names = tuple(f"{_node(a, hosts)}>{_node(b, hosts)}" for a, b, _ in ends)
-    return Fabric(hosts, names, source, target, rate, np.full(len(rate), delay), choices, counts)
+    last = np.flatnonzero(target < hosts)
+    last = last[np.argsort(target[last])]
+    return Fabric(hosts, names, source, target, rate, np.full(len(rate), delay), last, choices, counts)
 
 
 def _node(number: int, hosts: int) -> str:
     return f"h{number}" if number < hosts else f"s{number - hosts}"
-
-
-def _switches(topology: FatTree) -> int:
-    return topology.pods * (topology.racks + topology.aggregations) + topology.cores
 
 
 def _dumbbell(topology: Dumbbell) -> list[tuple[int, int, int]]:
@@ -113,33 +102,34 @@ def _fat_tree(topology: FatTree) -> list[tuple[int, int, int]]:
 
 
 def _shortest(hosts: int, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    nodes = int(max(source.max(), target.max())) + 1
-    out: list[list[int]] = [[] for _ in range(nodes)]
-    for port, node in enumerate(source.tolist()):
-        out[node].append(port)
-    found: list[list[list[int]]] = [[[] for _ in range(hosts)] for _ in range(nodes)]
-    for host in range(hosts):
-        distance = np.full(nodes, -1)
-        distance[host], queue = 0, deque([host])
-        while queue:
-            node = queue.popleft()
-            for port in out[node]:  # links go both ways
-                other = int(target[port])
-                if distance[other] < 0 and (other >= hosts or other == host):
-                    distance[other] = distance[node] + 1
-                    queue.append(other)
-        for node in range(nodes):
-            away = distance[node] if node >= hosts else np.iinfo(np.int64).max
-            nearer = [port for port in out[node] if 0 <= distance[target[port]] < away]
-            found[node][host] = nearer if node != host else []
-    most = max(len(each) for row in found for each in row)
-    choices = np.zeros((nodes, hosts, most), dtype=np.int64)
-    counts = np.zeros((nodes, hosts), dtype=np.int64)
-    for node, host in product(range(nodes), range(hosts)):
-        ports = found[node][host]
-        counts[node, host] = len(ports)
-        choices[node, host, : len(ports)] = ports
+    """`choices` and `choice_count`, from distances between switches; ports stand in order of their sources."""
+    switches, racks = int(source.max()) + 1 - hosts, int(target[:hosts].max()) + 1 - hosts
+    between = np.flatnonzero((source >= hosts) & (target >= hosts))
+    a, b = source[between] - hosts, target[between] - hosts
+    counts = np.zeros((switches, racks), dtype=np.int64)
+    routes = []
+    for rack in range(racks):
+        distance = _distances(rack, a, b, switches)
+        nearer = distance[b] < distance[a]
+        node = a[nearer]
+        routes.append((node, np.arange(len(node)) - np.searchsorted(node, node), between[nearer]))
+        counts[:, rack] = np.bincount(node, minlength=switches)
+    choices = np.zeros((switches, racks, max(int(counts.max()), 1)), dtype=np.int32)
+    for rack, (node, place, port) in enumerate(routes):
+        choices[node, rack, place] = port
     return choices, counts
+
+
+def _distances(rack: int, a: np.ndarray, b: np.ndarray, switches: int) -> np.ndarray:
+    """Links from each switch to one of them; the ports from a to b come both ways."""
+    distance = np.full(switches, switches)
+    distance[rack] = 0
+    for links in range(switches):
+        reached = b[(distance[a] == links) & (distance[b] > links + 1)]
+        if len(reached) == 0:
+            break
+        distance[reached] = links + 1
+    return distance
 
 
 def fabric_paths(net: Fabric, source: np.ndarray, target: np.ndarray, seed: int) -> Paths:
@@ -151,11 +141,14 @@ def fabric_paths(net: Fabric, source: np.ndarray, target: np.ndarray, seed: int)
 def _walk(net: Fabric, source: np.ndarray, target: np.ndarray, number: np.ndarray, seed: int) -> np.ndarray:
     ports = np.full((len(source), MOST_HOPS), -1, dtype=np.int64)
     node = source.copy()
+    edge = net.target[target]  # a host's one port has its own number
     for hop in range(MOST_HOPS):
         going = node != target
-        count = np.maximum(net.choice_count[node, target], 1)
+        switch, rack = np.maximum(node - net.hosts, 0), edge - net.hosts
+        count = np.maximum(net.choice_count[switch, rack], 1)
         chosen = _hash(number, node, seed) % count.astype(np.uint64)
-        port = net.choices[node, target, chosen.astype(np.int64)]
+        port = net.choices[switch, rack, chosen.astype(np.int64)]
+        port = np.where(node < net.hosts, node, np.where(node == edge, net.last[target], port))
         ports[going, hop] = port[going]
         node = np.where(going, net.target[port], node)
     return ports

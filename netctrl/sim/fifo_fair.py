@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from numba import njit
-
 from netctrl.fluid.fifo import finish_tag
+from netctrl.jit import njit
 from netctrl.sim.fifo_state import NODE_COUNT, NODE_OUT, TAKEN, WAITING, FifoPlant, FifoTraffic
 
 __all__ = ["serve_fair"]

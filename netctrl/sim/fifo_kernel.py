@@ -8,9 +8,9 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from numba import njit
 
 from netctrl.fluid.fifo import averaged, departure
+from netctrl.jit import njit
 from netctrl.sim.fifo_fair import serve_fair
 from netctrl.sim.fifo_state import (
     DELAY,

@@ -13,9 +13,9 @@ from math import ceil, inf
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from netctrl.fluid.fifo import departure, window_after_ack, window_after_loss
+from netctrl.jit import njit
 from netctrl.model.fifo_scenario import FifoScenario, TcpSenders
 from netctrl.sim.fifo_kernel import observe
 from netctrl.sim.fifo_problem import fifo_plant, first_pauses, silent_flows

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from netctrl.fluid.aqm import FAST_PROBABILITY, PRICE, PROBABILITY, Sample, probability
 from netctrl.fluid.link import backlog_step
 from netctrl.fluid.tcp import LEAST_WINDOW, fast_rate, window_slope
+from netctrl.jit import njit
 
 __all__ = ["FLOWS", "LINK_CAPACITY", "LINK_DELAY", "Plant", "Record", "State", "advance"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from netctrl.fluid.link import backlog_step
+from netctrl.jit import njit
 from netctrl.runtime.heard import BACKLOG_NEWS, RATE_NEWS
 from netctrl.runtime.taps import BACKLOG, RATE, UNPACED, YIELDING, Taps
 from netctrl.sim.link_kernel import (

@@ -9,11 +9,11 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from numba import njit
 
 from netctrl.fluid.bbr import BBR_FIELDS, bbr_step
 from netctrl.fluid.codel import CODEL_PLACES, codel_drops
 from netctrl.fluid.link import backlog_step
+from netctrl.jit import njit
 from netctrl.runtime.pacing_arx import ARX_FIELDS, arx_step
 from netctrl.runtime.pacing_target import MOST_IN_FLIGHT, target_step
 from netctrl.sim.pacing_window import NO_WINDOW, acknowledge, paced_window, window_room

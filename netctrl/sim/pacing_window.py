@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from numba import njit
 
 from netctrl.fluid.cubic import cubic_cut, cubic_window
 from netctrl.fluid.htcp import htcp_backoff, htcp_window
 from netctrl.fluid.reno import reno_cut, reno_window
+from netctrl.jit import njit
 
 __all__ = ["NO_WINDOW", "WINDOWS", "acknowledge", "first_window", "paced_window", "window_room"]
 

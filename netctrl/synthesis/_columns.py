@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from netctrl.jit import njit
 from netctrl.synthesis._region_kernels import reached
 
 __all__ = ["Equations", "equations", "factorise", "respond"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import numpy as np
-from numba import njit
+
+from netctrl.jit import njit
 
 __all__ = [
     "CUT",

@@ -1,0 +1,185 @@
+"""Compiled kernels on disk: never used for other sources, wherever they are kept, and announced on a terminal."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import netctrl
+from netctrl import jit
+
+PACKAGE = Path(netctrl.__file__).parent
+KERNELS = sorted(path for path in PACKAGE.rglob("*.py") if "import njit" in path.read_text(encoding="utf-8"))
+
+# One epoch of ARC by `fluid/aqm.py`, whose arithmetic stands in another file: 0.001 (50 − 0.9 (20 − (10 − 5))).
+PROBE = """
+import numpy as np
+from netctrl.fluid.aqm import Sample, arc
+row = np.array([0.001, 1.0, 0.9, 5.0, 0.0, 0.0, 0.0, 0.0])
+print(round(arc(row, np.zeros(8), Sample(1.0, 0.1, 10.0, 50.0, 5.0, 20.0)), 12))
+"""
+OLD, NEW = "0.0365", "0.0635"
+SAYS = "netctrl: compiling kernels for this machine"
+
+
+@pytest.fixture
+def copied(tmp_path) -> Path:
+    """The package, copied without what was compiled before."""
+    copy = tmp_path / "site" / "netctrl"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "data", "*.json"))
+    return copy
+
+
+def change_the_law(package: Path) -> None:
+    """Another law in the file that the kernel calls."""
+    file = package / "fluid" / "arc_step.py"
+    code = file.read_text(encoding="utf-8")
+    assert "(arrived - gamma" in code
+    file.write_text(code.replace("(arrived - gamma", "(arrived + gamma"), encoding="utf-8")
+
+
+def probe(package: Path, folder: Path, **more: str) -> tuple[str, str]:
+    """What a fresh process prints, and what it says on a terminal, its standard error."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("NUMBA_", "XDG_", "PYTHON"))}
+    environment = kept | {"PYTHONPATH": str(package.parent), "HOME": str(folder)} | more
+    terminal, end = pty.openpty()
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", PROBE],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=end,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        os.write(end, b"\nend of what was said\n")
+        said = b""
+        while b"end of what was said" not in said:
+            said += os.read(terminal, 65536)
+    finally:
+        os.close(terminal)
+        os.close(end)
+    assert ran.returncode == 0, said.decode()
+    return ran.stdout.strip(), said.decode()
+
+
+def compiled_under(folder: Path) -> set[str]:
+    """Names of the folders in which a process has kept compiled code."""
+    return {file.parent.name.partition("-")[0] for file in folder.rglob("*.nbc")}
+
+
+def test_a_changed_callee_runs_after_an_upgrade(copied, tmp_path):
+    found, said = probe(copied, tmp_path)
+    assert found == OLD
+    assert said.count(SAYS) == 1
+    assert "compiling kernels took" in said
+    assert probe(copied, tmp_path) == (OLD, "\r\nend of what was said\r\n")
+    change_the_law(copied)
+    found, said = probe(copied, tmp_path)
+    assert found == NEW
+    assert said.count(SAYS) == 1
+    assert compiled_under(copied / "__pycache__") == {"fluid.aqm", "fluid.arc_step"}
+
+
+def test_where_the_package_cannot_be_written_it_is_the_users_cache(copied, tmp_path):
+    (copied / "__pycache__").write_text("a file, where a folder would have to be made", encoding="utf-8")
+    cache = tmp_path / "cache"
+    assert probe(copied, tmp_path, XDG_CACHE_HOME=str(cache))[0] == OLD
+    change_the_law(copied)
+    assert probe(copied, tmp_path, XDG_CACHE_HOME=str(cache))[0] == NEW
+    assert compiled_under(cache / "netctrl") == {"fluid.aqm", "fluid.arc_step"}
+
+
+def test_numbas_own_variable_is_followed_and_broken_files_are_made_again(copied, tmp_path):
+    cache = tmp_path / "chosen"
+    assert probe(copied, tmp_path, NUMBA_CACHE_DIR=str(cache))[0] == OLD
+    assert compiled_under(cache / "netctrl") == {"fluid.aqm", "fluid.arc_step"}
+    assert not (copied / "__pycache__").exists() or compiled_under(copied / "__pycache__") == set()
+    for file in cache.rglob("*.nb?"):
+        file.write_bytes(file.read_bytes()[:40])
+    found, said = probe(copied, tmp_path, NUMBA_CACHE_DIR=str(cache))
+    assert found == OLD
+    assert said.count(SAYS) == 1
+
+
+def test_where_nothing_can_be_written_each_process_compiles(copied, tmp_path):
+    (copied / "__pycache__").write_text("", encoding="utf-8")
+    (tmp_path / ".cache").write_text("", encoding="utf-8")
+    found, said = probe(copied, tmp_path)
+    assert found == OLD
+    assert "NUMBA_CACHE_DIR" in said
+
+
+def test_old_folders_go(tmp_path):
+    function = importlib.import_module("netctrl.fluid.link").backlog_step.py_func
+    for number in range(5):
+        old = tmp_path / f"fluid.link-{number}"
+        old.mkdir()
+        os.utime(old, (number, number))
+    (tmp_path / "fluid.link_other-0").mkdir()
+    jit._Folder(function, tmp_path).ensure_cache_path()
+    kept = {"fluid.link-3", "fluid.link-4", f"fluid.link-{jit.key_of(Path(function.__code__.co_filename))}"}
+    assert {path.name for path in tmp_path.iterdir()} == kept | {"fluid.link_other-0"}
+
+
+def test_every_kernel_is_compiled_by_netctrls_own_decorator():
+    using = (path for path in PACKAGE.rglob("*.py") if "from numba" in path.read_text(encoding="utf-8"))
+    direct = [path for path in using if "njit" in numba_names(path)]
+    assert direct == []
+    assert len(KERNELS) > 30
+
+
+def numba_names(path: Path) -> set[str]:
+    """What a file imports from numba."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    imports = (node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "numba")
+    return {alias.name for node in imports for alias in node.names}
+
+
+def test_a_key_sees_all_that_a_kernel_imports():
+    """The library finds imports by a pattern; here by Python's own parser."""
+    missed = []
+    for path in KERNELS:
+        missed += [f"{path}: {each}" for each in imported(path) - set(jit.sources(path))]
+    assert missed == []
+
+
+def imported(path: Path) -> set[Path]:
+    """A file, and all of netctrl's that it imports at module level, directly or through others."""
+    found: set[Path] = set()
+    ahead = [path]
+    while ahead:
+        file = ahead.pop()
+        if file in found:
+            continue
+        found.add(file)
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            match node:
+                case ast.Import(names=names):
+                    said = [alias.name for alias in names]
+                case ast.ImportFrom(module=str(module), names=names, level=0):
+                    said = [module, *(f"{module}.{alias.name}" for alias in names)]
+                case ast.ImportFrom():
+                    pytest.fail(f"{file}, line {node.lineno}: a relative import, which keys of kernels do not see")
+                case _:
+                    said = []
+            ahead += [each for name in said if (each := file_of(name)) is not None]
+    return found
+
+
+def file_of(name: str) -> Path | None:
+    """The file of a module of netctrl; None for others, and for names in a module."""
+    if not name.startswith("netctrl."):
+        return None
+    file = PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py")
+    return file if file.is_file() else None
