@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
+from netctrl.frequency.interchange import from_control
 from netctrl.frequency.loop import (
-    from_control,
     gain_crossings,
     lag_crossings,
     lag_turning_points,
@@ -24,6 +24,7 @@ from netctrl.frequency.loop import (
     to_control,
 )
 from netctrl.model.loop import DelayLoop
+from netctrl.model.open_loop import OpenLoop
 
 CORNERS = st.floats(-2.0, 2.0).map(lambda x: 10.0**x)
 
@@ -124,18 +125,22 @@ def test_control_round_trip() -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "names"),
+    "system",
     [
-        (control.tf([1.0], [1.0, 0.2, 1.0]), "real poles"),
-        (control.tf([1.0], [1.0, -1.0]), "left half plane"),
-        (control.tf([1.0], [1.0, 0.5], 0.1), "continuous"),
-        (control.tf([-1.0], [1.0, 1.0]), "gain"),
-        (control.tf([1.0, 0.0], [1.0, 3.0, 2.0]), "away from 0"),
+        control.tf([1.0], [1.0, 0.2, 1.0]),
+        control.tf([1.0], [1.0, -1.0]),
+        control.tf([1.0], [1.0, 0.5], 0.1),
+        control.tf([-1.0], [1.0, 1.0]),
+        control.tf([1.0, 0.0], [1.0, 3.0, 2.0]),
     ],
+    ids=["complex poles", "unstable", "discrete", "negative gain", "zero at the origin"],
 )
-def test_from_control_refuses_what_it_cannot_hold(system: control.TransferFunction, names: str) -> None:
-    with pytest.raises(InvalidValue, match=names):
-        from_control(system)
+def test_what_a_delay_loop_cannot_hold_becomes_an_open_loop(system: control.TransferFunction) -> None:
+    held = from_control(system, delay=0.2)
+    assert isinstance(held, OpenLoop)
+    numerator, denominator = (terms[0][1] for terms in (held.numerator, held.denominator))
+    np.testing.assert_array_equal(numerator, system.num[0][0])
+    np.testing.assert_array_equal(denominator, system.den[0][0])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import control
+import msgspec
 import numpy as np
 from rows import Row, against, alternate
 from scipy.optimize import brentq
@@ -22,6 +23,8 @@ MILLION = 1000
 
 def rows() -> Iterator[Row]:
     yield exact_margins()
+    yield margins_of_a_transfer_function()
+    yield margins_by_isolation()
     yield million_points()
     yield sampled_limit()
 
@@ -31,6 +34,22 @@ def exact_margins() -> Row:
     pade = to_control(loop, 5)
     turns = alternate(lambda: margins(loop), lambda: control.margin(pade), rounds=15, repeats=40)
     return against("exact margins, one loop", "python-control margin, Pade-5", turns, ">= 8x", lambda _, r: r >= 8)
+
+
+def margins_of_a_transfer_function() -> Row:
+    """The same loop as a user brings it: converted each time."""
+    loop = arc_loop(50.0, 0.5, SETTING, "paper").scaled(1.42e-5)
+    undelayed, pade = to_control(msgspec.structs.replace(loop, delay=0.0), 5), to_control(loop, 5)
+    turns = alternate(lambda: margins(undelayed, delay=loop.delay), lambda: control.margin(pade), rounds=15, repeats=20)
+    return against("exact margins, from python-control", "its margin, Pade-5", turns, ">= 8x", lambda _, r: r >= 8)
+
+
+def margins_by_isolation() -> Row:
+    """Three equal poles and delay: no DelayLoop, crossings isolated with proof."""
+    plant, delay = control.tf([2.0], [1.0, 3.0, 3.0, 1.0]), 0.5
+    pade = plant * control.tf(*control.pade(delay, 5))
+    turns = alternate(lambda: margins(plant, delay=delay), lambda: control.margin(pade), rounds=9, repeats=3)
+    return against("margins by isolation, 3 equal poles", "its margin, Pade-5", turns, "none", None)
 
 
 def million_points() -> Row:

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.errors import InvalidValue
 from netctrl.model.loop import DelayLoop
 
 if TYPE_CHECKING:
     import control
 
 __all__ = [
-    "from_control",
     "gain_crossings",
     "lag_crossings",
     "lag_turning_points",
@@ -148,46 +146,6 @@ def to_control(loop: DelayLoop, pade_order: int) -> control.TransferFunction:
     for z in loop.leads:
         rational = rational * (z * s + 1)
     return rational * control.tf(*control.pade(loop.delay, pade_order)) if loop.delay else rational
-
-
-def from_control(transfer_function: control.lti.LTI, delay: float = 0.0) -> DelayLoop:
-    """A continuous single-input single-output python-control system with real poles and zeros, times e^(−s·delay).
-
-    Raises
-    ------
-    InvalidValue
-        Complex or unstable poles, more than two integrators, a negative loop gain, discrete time.
-    """
-    import control
-
-    if not transfer_function.issiso() or transfer_function.isdtime(strict=True):
-        raise InvalidValue("transfer_function", transfer_function, "a continuous single-input single-output system")
-    poles, zeros = control.poles(transfer_function), control.zeros(transfer_function)
-    scale = max([1e-300, *np.abs(poles), *np.abs(zeros)])
-    if any(abs(r.imag) > 1e-7 * scale for r in (*poles, *zeros)):
-        raise InvalidValue("transfer_function", f"poles {poles}, zeros {zeros}", "real poles and zeros")
-    corners = [float(p.real) for p in poles if abs(p) > 1e-12 * scale]
-    zero_corners = [float(z.real) for z in zeros]
-    if any(p > 0.0 for p in corners):
-        raise InvalidValue("transfer_function", f"poles {poles}", "poles at 0 or in the left half plane")
-    integrators = len(poles) - len(corners)
-    # Normalise at a frequency of its own scale: gain = |L| s^m Π(1 + Ts)/Π(1 + zs) there, sign included.
-    s = 1j * scale
-    unit = s**-integrators
-    for p in corners:
-        unit /= 1.0 - s / p
-    for z in zero_corners:
-        if z == 0.0:
-            raise InvalidValue("transfer_function", "a zero at s = 0", "zeros away from 0")
-        unit *= 1.0 - s / z
-    gain = float((transfer_function(s) / unit).real)
-    return DelayLoop(
-        gain=gain,
-        delay=delay,
-        integrators=integrators,
-        leads=tuple(-1.0 / z for z in zero_corners),
-        lags=tuple(-1.0 / p for p in corners),
-    )
 
 
 def _turning_points(constant: float, terms: Sequence[tuple[float, tuple[float, ...]]]) -> list[float]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_number
 from netctrl.frequency.loop import (
     gain_crossings,
     lag_crossings,
@@ -18,11 +18,22 @@ from netctrl.frequency.loop import (
 )
 from netctrl.model.display import html_table
 from netctrl.model.loop import DelayLoop
+from netctrl.model.open_loop import OpenLoop
 
 if TYPE_CHECKING:
+    import control
     import pandas as pd
 
+    from netctrl.model.statespace import StateSpace
+
 _ONE = 1.0 + 1e-12  # |L| at a crossing that is both gain and phase crossover, round-off included
+_BOUNDARY = 1e-12  # phase margin [rad] or relative gain margin that rounding can't tell from none
+_TURN = 2.0 * math.pi
+
+_DECIBELS = "a gain margin from 0 to 300 dB"
+_DEGREES = "phase margin in degrees, from -180 to 180"
+
+Verdict = Literal["stable", "unstable", "marginal"]
 
 __all__ = ["GainBand", "Margins", "decibel", "factor", "gain_at_phase_margin", "gain_band", "margins"]
 
@@ -41,20 +52,31 @@ class Margins(msgspec.Struct, frozen=True, kw_only=True):
     """How far a loop is from instability, and which way. A margin that no finite change uses up is inf."""
 
     stable: bool
-    unstable_poles: int
-    """Closed-loop poles in the right half plane, counted by Nyquist's criterion."""
+    """Proved: no closed-loop pole in the right half plane (outside the unit circle), nor on its boundary."""
+    verdict: Verdict
+    """"stable", "unstable", or "marginal": a closed-loop pole is on the boundary to rounding, or (neutral loops) any
+    small change of a delay decides. A marginal loop has no margins: they are 0."""
+    unstable_poles: float
+    """Closed-loop poles in the right half plane, counted by Nyquist's criterion; inf for a neutral loop whose gain
+    stays above 1 at high frequency. Of a marginal loop 0."""
     gain_margin_db: float
-    """Factor by which the gain may grow; where the loop is unstable, below 0 dB: by how much it must fall."""
+    """Factor by which the gain may grow; where the loop is unstable, below 0 dB: by how much it must fall (−inf: no
+    smaller gain is stable)."""
     gain_reduction_db: float
-    """Factor (below 0 dB) by which the gain may fall; −inf unless the loop is only conditionally stable."""
+    """Factor (below 0 dB) by which the gain may fall; −inf unless the loop is only conditionally stable. Both together
+    are the interval of stable gains, for an unstable loop the nearest one: above 0 dB the gain must rise."""
     phase_margin_deg: float
-    """180° minus the unwrapped lag at the worst gain crossover; below 0 where the loop is unstable."""
+    """Least phase change that takes the loop to the boundary, in (−180, 180]: 180° plus the phase at the gain crossover
+    where that is smallest in size. Of a stable loop a negative one says that lead, not lag, destabilises it."""
     delay_margin_s: float
-    """Extra delay [s] that the loop stands; below 0 where the loop is unstable."""
+    """Extra delay [s] that the loop stands; below 0 where the loop is unstable: minus the delay that must go (−inf:
+    without any it isn't stable either). In discrete time the loop stands every whole number of samples below it, and
+    the field is nan where it is unstable."""
     crossover_rad_s: float
     """Gain crossover that the phase margin belongs to; nan if |L| never is 1."""
     phase_crossover_rad_s: float
-    """Phase crossover that the gain margin belongs to; nan if there is none."""
+    """Phase crossover that the gain margin belongs to; nan if there is none, inf where the gain at infinite frequency
+    is the limit."""
     crossovers_rad_s: tuple[float, ...]
     """All gain crossovers, ascending."""
     phase_crossovers_rad_s: tuple[float, ...]
@@ -70,27 +92,79 @@ class Margins(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _repr_html_(self) -> str:
-        return html_table("Margins", [(name, f"{value:.6g}") for name, value in self.to_pandas().items()])
+        rows = self.to_pandas().items()
+        return html_table("Margins", [(k, v if isinstance(v, str) else f"{v:.6g}") for k, v in rows])
 
 
-def margins(loop: DelayLoop) -> Margins:
-    """Margins of 1 + L = 0, exact for the delay.
+def margins(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay: float = 0.0) -> Margins:
+    """Margins of 1 + L = 0, exact for every delay, and certified.
 
-    Stability is Nyquist's count from the gain crossovers alone: between two of them where |L| > 1, each level 180° +
-    360°·j that the lag has climbed is a pair of unstable poles (docs/arc.md, "Stability from crossings").
+    No crossing is looked for on a grid. A `DelayLoop` is monotone between turning points that are roots of a
+    polynomial. For every other loop the frequency axis is cut until a bound decides each piece: no crossing, or one;
+    and the closed loop's unstable poles are counted with the argument of its characteristic function, followed
+    through pieces on which it surely isn't 0 (docs, "Margins of any loop").
 
     Parameters
     ----------
-    loop : DelayLoop
+    loop : DelayLoop, OpenLoop, python-control TransferFunction or StateSpace, netctrl StateSpace
+        Single input, single output, closed by negative unit feedback. Proper; poles may lie anywhere, also on the
+        imaginary axis, and a negative gain is positive feedback. Continuous time, or discrete with dt in seconds.
+    delay : float
+        Delay [s] at the loop's output, on top of its own; in discrete time a whole number of samples.
 
     Returns
     -------
     Margins
         With several crossovers, those of the crossing that is closest to instability.
+
+    Raises
+    ------
+    InvalidValue
+        Another type, several inputs or outputs, an improper loop, an algebraic loop (L = −1 at infinite frequency), or
+        so many crossings (bandwidth times delay) that the work would have no end.
+
+    Examples
+    --------
+    Three equal poles, 2/(s + 1)³, with half a second of delay; without it a gain 4 times as large would be the limit:
+
+    >>> import control, netctrl
+    >>> found = netctrl.margins(control.tf([2], [1, 3, 3, 1]), delay=0.5)
+    >>> found.stable, round(found.gain_margin_db, 2), round(found.phase_margin_deg, 2)
+    (True, 4.97, 45.64)
+
+    An unstable plant, 2 e^(−0.3 s)/(s − 1): the gain may fall by half before feedback no longer holds it.
+
+    >>> found = netctrl.margins(control.tf([2], [1, -1]), delay=0.3)
+    >>> found.stable, round(found.gain_reduction_db, 2)
+    (True, -6.02)
+
+    Notes
+    -----
+    A `DelayLoop`'s stability is Nyquist's count from the gain crossovers alone: between two of them where |L| > 1, each
+    level 180° + 360°·j that the lag has climbed is a pair of unstable poles (docs/arc.md, "Stability from crossings").
     """
+    if not isinstance(loop, DelayLoop | OpenLoop):
+        from netctrl.frequency.interchange import from_control
+
+        loop = from_control(loop, delay, argument="loop")
+    elif checked_number("delay", delay, "a delay of at least 0 seconds", at_least=0.0) > 0.0:
+        later = isinstance(loop, DelayLoop)
+        loop = msgspec.structs.replace(loop, delay=loop.delay + delay) if later else loop.delayed(delay)
+    if isinstance(loop, DelayLoop) and (found := _of_corners(loop)) is not None:
+        return found
+    from netctrl.frequency.certified import certified_margins
+    from netctrl.frequency.interchange import any_loop
+
+    return certified_margins(any_loop(loop))
+
+
+def _of_corners(loop: DelayLoop) -> Margins | None:
+    """Margins of a loop of real corners; None where it is unstable and not monotone, or on the boundary."""
     crossovers = gain_crossings(loop)
     unstable = _unstable_poles(loop, crossovers)
     stable = unstable == 0
+    if not stable and len(crossovers) > 1:
+        return None
     phase_crossovers = _phase_crossings(loop, crossovers if stable else [])
     sizes = [magnitude(loop, w) for w in phase_crossovers]
 
@@ -100,22 +174,36 @@ def margins(loop: DelayLoop) -> Margins:
         up.append((0.0, 0.0))  # beyond the negative real axis from the start: no gain is small enough
     down = [1.0 / size for size in sizes if stable and size > _ONE]
     gain_margin, phase_crossover = min(up, default=(math.inf, math.nan))
-    phase_margins = [(math.pi - phase_lag(loop, w), w) for w in crossovers]
-    if stable:  # the next odd multiple of 180° above the lag is what more delay reaches first
-        phase_margins = [(pm % (2.0 * math.pi), w) for pm, w in phase_margins]
-    phase_margin, crossover = min(phase_margins, default=(math.inf, math.nan))
+    lacking = [(math.pi - phase_lag(loop, w), w) for w in crossovers]
+    # The next odd multiple of 180° above the lag is what more delay reaches first.
+    delay_margin = min(((pm % _TURN if stable else pm) / w for pm, w in lacking), default=math.inf)
+    if not stable and delay_margin <= -loop.delay * (1.0 - 1e-9):
+        delay_margin = -math.inf
+    phase_margin, crossover = min(((_wrapped(pm), w) for pm, w in lacking), key=_size, default=(math.inf, math.nan))
+    if abs(phase_margin) <= _BOUNDARY or abs(gain_margin - 1.0) <= _BOUNDARY:
+        return None
     return Margins(
         stable=stable,
+        verdict="stable" if stable else "unstable",
         unstable_poles=unstable,
         gain_margin_db=decibel(gain_margin),
         gain_reduction_db=decibel(max(down, default=0.0)),
         phase_margin_deg=math.degrees(phase_margin),
-        delay_margin_s=min((pm / w for pm, w in phase_margins), default=math.inf),
+        delay_margin_s=delay_margin,
         crossover_rad_s=crossover,
         phase_crossover_rad_s=phase_crossover,
         crossovers_rad_s=tuple(crossovers),
         phase_crossovers_rad_s=tuple(phase_crossovers),
     )
+
+
+def _wrapped(angle: float) -> float:
+    """The same angle in (−π, π]."""
+    return math.pi - (math.pi - angle) % _TURN
+
+
+def _size(pair: tuple[float, float]) -> float:
+    return abs(pair[0])
 
 
 def _phase_crossings(loop: DelayLoop, crossovers: list[float]) -> list[float]:
@@ -175,17 +263,38 @@ def gain_band(
     |L| falls strictly, so the gain crossover rises with the gain and visits each frequency once: the rule becomes a
     condition on the lag at the crossover, and one root for each bound solves it. No search over gains.
 
+    Parameters
+    ----------
+    loop : DelayLoop
+        One whose |L| falls at every frequency.
+    gain_margin_db : float
+        Least gain margin [dB], from 0 to 300.
+    phase_margin_deg : (float, float)
+        Least and greatest phase margin [degree], between −180 and 180, rising.
+
+    Returns
+    -------
+    GainBand
+
     Raises
     ------
     InvalidValue
-        |L| doesn't fall monotonically.
+        A value outside these bounds, another type of loop, or |L| that doesn't fall monotonically.
+
+    Examples
+    --------
+    >>> from netctrl import DelayLoop, gain_band
+    >>> band = gain_band(DelayLoop(gain=1.0, delay=1.0, integrators=1, leads=(), lags=()))
+    >>> round(band.low, 4), round(band.high, 4), round(band.limit, 4)
+    (0.5236, 0.7873, 1.5708)
 
     Notes
     -----
     ARC paper, eq. (8), with the delay exact.
     """
     _refuse_rising(loop)
-    least, most = (math.radians(x) for x in phase_margin_deg)
+    allowed = factor(checked_number("gain_margin_db", gain_margin_db, _DECIBELS, at_least=0.0, at_most=300.0))
+    least, most = map(math.radians, _phase_range(phase_margin_deg))
     turns = lag_turning_points(loop)
     limits = lag_crossings(loop, math.pi, turns)
     limit = 1.0 / magnitude(loop, limits[0]) if limits else math.inf
@@ -200,7 +309,7 @@ def gain_band(
             continue
         low = 1.0 / magnitude(loop, a) if a > 0.0 else 0.0
         by_phase = 1.0 / magnitude(loop, b) if math.isfinite(b) else math.inf
-        by_gain = min((1.0 / magnitude(loop, w) for w in limits if w > a), default=math.inf) / factor(gain_margin_db)
+        by_gain = min((1.0 / magnitude(loop, w) for w in limits if w > a), default=math.inf) / allowed
         high = min(by_phase, by_gain)
         if low <= high:
             intervals.append((low, high))
@@ -220,10 +329,23 @@ def gain_band(
 def gain_at_phase_margin(loop: DelayLoop, phase_margin_deg: float) -> tuple[float, ...]:
     """Gains k, ascending, at which the loop k·L has its gain crossover at this phase margin. |L| must fall."""
     _refuse_rising(loop)
-    return tuple(1.0 / magnitude(loop, w) for w in lag_crossings(loop, math.pi - math.radians(phase_margin_deg)))
+    margin = checked_number("phase_margin_deg", phase_margin_deg, _DEGREES, at_least=-180.0, at_most=180.0)
+    return tuple(1.0 / magnitude(loop, w) for w in lag_crossings(loop, math.pi - math.radians(margin)))
+
+
+def _phase_range(value: object) -> tuple[float, float]:
+    takes = f"two of them, rising: the least and the greatest {_DEGREES}"
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise InvalidValue("phase_margin_deg", value, takes)
+    least, most = (checked_number("phase_margin_deg", x, takes, at_least=-180.0, at_most=180.0) for x in value)
+    if not least < most:
+        raise InvalidValue("phase_margin_deg", value, takes)
+    return least, most
 
 
 def _refuse_rising(loop: DelayLoop) -> None:
+    if not isinstance(loop, DelayLoop):
+        raise InvalidValue("loop", loop, "a DelayLoop (netctrl.from_control makes one of a loop with real corners)")
     if magnitude_turning_points(loop):
         raise InvalidValue(
             "loop", loop, "a loop whose |L| falls at every frequency, as with no more zeros than integrators"

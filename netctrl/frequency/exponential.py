@@ -1,0 +1,250 @@
+"""Exponential polynomials f(ω) = Σ q_k(ω) e^(−iω t_k): values, Taylor coefficients and bounds that hold.
+
+On the imaginary axis, or on the unit circle with ω the angle, the numerator, the denominator and the closed loop of a
+loop with delays are such sums, and so are |L|² − 1 and Im L over |D|². Every bound here counts rounding errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import comb, factorial
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+
+__all__ = [
+    "HIDDEN",
+    "ExponentialPolynomial",
+    "clear_of_zero",
+    "combined",
+    "evaluate",
+    "nearest_zero",
+    "quasi_polynomial",
+    "values",
+]
+
+_EPS = float(np.finfo(float).eps)
+_CANCELLED = 64.0 * _EPS  # a leading coefficient below this part of its summands is their rounding error
+_ORDER = 14  # Taylor coefficients about a known zero
+_NOUGHT = 1e-12  # a Taylor coefficient below this part of its summands is 0
+_HIDDEN = 1e-3  # the part of a piece, next to a known zero, in which rounding may hide another
+HIDDEN = InvalidValue(
+    "loop",
+    "coefficients so far out of balance that rounding hides its crossings",
+    "a loop of fewer crowded poles and zeros, a shorter delay in samples, or a longer sampling interval",
+)
+_I = np.array([1.0, 1.0j, -1.0, -1.0j])  # powers of i, exact
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExponentialPolynomial:
+    """f(ω) = Σ q_k(ω) e^(−iω t_k), or its real part.
+
+    Parameters
+    ----------
+    delays : ndarray, shape (K,)
+        t_k, any sign.
+    coefficients : complex ndarray, shape (K, P)
+        Of 1, ω, ω², ...
+    sizes : ndarray, shape (K, P)
+        What each coefficient was summed from, in absolute values: the measure of its rounding error.
+    real : bool
+        The real part is meant.
+    """
+
+    delays: np.ndarray
+    coefficients: np.ndarray
+    sizes: np.ndarray
+    real: bool = False
+
+    def scaled(self, factor: complex) -> ExponentialPolynomial:
+        """factor · f."""
+        return ExponentialPolynomial(self.delays, factor * self.coefficients, abs(factor) * self.sizes, self.real)
+
+    def shifted(self, delay: float) -> ExponentialPolynomial:
+        """f(ω) e^(−iω·delay)."""
+        return ExponentialPolynomial(self.delays + delay, self.coefficients, self.sizes, self.real)
+
+    def real_part(self) -> ExponentialPolynomial:
+        """Re f."""
+        return _gathered(list(zip(self.delays, self.coefficients, self.sizes, strict=True)), real=True)
+
+    def times_conjugate(self, other: ExponentialPolynomial) -> ExponentialPolynomial:
+        """f · conj(g)."""
+        rows = [
+            (a - b, np.convolve(p, q.conj()), np.convolve(P, Q))
+            for a, p, P in zip(self.delays, self.coefficients, self.sizes, strict=True)
+            for b, q, Q in zip(other.delays, other.coefficients, other.sizes, strict=True)
+        ]
+        return _gathered(rows, real=False)
+
+    def derivative(self) -> ExponentialPolynomial:
+        """df/dω."""
+        powers = np.arange(1, self.coefficients.shape[1])
+        t = self.delays[:, None]
+        slope, size = -1j * t * self.coefficients, np.abs(t) * self.sizes
+        slope[:, :-1] += powers * self.coefficients[:, 1:]
+        size[:, :-1] += powers * self.sizes[:, 1:]
+        return ExponentialPolynomial(self.delays, slope, size, self.real)
+
+    @property
+    def vanishes(self) -> bool:
+        """f = 0, to the rounding of its coefficients."""
+        return not self.sizes.any()
+
+    def leading(self) -> tuple[int, complex, float]:
+        """Highest power, its coefficient without delay, and the sum of |its coefficients with delays|."""
+        still = self.delays == 0.0
+        top = self.coefficients.shape[1] - 1
+        own = complex(self.coefficients[still, top].sum())
+        return top, (own.real if self.real else own), float(np.abs(self.coefficients[~still, top]).sum())
+
+    def radius(self, share: float) -> float:
+        """Ω, from which on everything but the leading power is at most `share` of |its coefficient without delay|."""
+        top, own, _ = self.leading()
+        lower = np.abs(self.coefficients).sum(axis=0)[:top]
+        found = np.flatnonzero(lower)
+        if not found.size:
+            return 1e-6
+        # Each of n lower terms at most share/n, ω^(j − top) |c_j| <= share |own| / n.
+        bounds = (lower[found] * found.size / (share * abs(own))) ** (1.0 / (top - found))
+        return float(bounds.max())
+
+
+def quasi_polynomial(terms: Iterable[tuple[float, np.ndarray]]) -> ExponentialPolynomial:
+    """Σ p_k(iω) e^(−iω t_k) from (t_k, real coefficients of 1, s, s², ...)."""
+    return _gathered([(t, p * _I[np.arange(len(p)) % 4], np.abs(p)) for t, p in terms], real=False)
+
+
+def combined(*parts: ExponentialPolynomial) -> ExponentialPolynomial:
+    """The sum; real where all parts are."""
+    rows = [row for f in parts for row in zip(f.delays, f.coefficients, f.sizes, strict=True)]
+    return _gathered(rows, real=all(f.real for f in parts))
+
+
+def _gathered(rows: list[tuple[float, np.ndarray, np.ndarray]], real: bool) -> ExponentialPolynomial:
+    """Rows with the same delay added; leading powers that cancelled are dropped."""
+    width = max((len(p) for _, p, _ in rows), default=1)
+    largest = max((abs(t) for t, _, _ in rows), default=0.0)
+    delays: list[float] = []
+    coefficients: list[np.ndarray] = []
+    sizes: list[np.ndarray] = []
+    for t, p, size in sorted(rows, key=lambda row: row[0]):
+        if not delays or t - delays[-1] > 4.0 * _EPS * largest:
+            delays.append(0.0 if abs(t) <= 4.0 * _EPS * largest else t)
+            coefficients.append(np.zeros(width, complex))
+            sizes.append(np.zeros(width))
+        coefficients[-1][: len(p)] += p
+        sizes[-1][: len(p)] += size
+    if not delays:
+        return ExponentialPolynomial(np.zeros(1), np.zeros((1, 1), complex), np.zeros((1, 1)), real)
+    c, size = np.array(coefficients), np.array(sizes)
+    if real:  # a coefficient without delay counts by its real part alone
+        still = np.array(delays) == 0.0
+        c[still] = c[still].real
+    keep = width
+    while keep > 1 and (np.abs(c[:, keep - 1]) <= _CANCELLED * size[:, keep - 1]).all():
+        keep -= 1
+    if (np.abs(c[:, :keep]) <= _CANCELLED * size[:, :keep]).all():
+        c, size = np.zeros_like(c), np.zeros_like(size)
+    return ExponentialPolynomial(np.array(delays), c[:, :keep], size[:, :keep], real)
+
+
+def evaluate(f: ExponentialPolynomial, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """f and a bound of its rounding error at an array of ω."""
+    return values(f, at), _rounding(f, np.abs(at))
+
+
+def values(f: ExponentialPolynomial, at: np.ndarray) -> np.ndarray:
+    """f at an array of ω."""
+    powers = at[:, None] ** np.arange(f.coefficients.shape[1])
+    found = ((powers @ f.coefficients.T) * np.exp(-1j * at[:, None] * f.delays)).sum(axis=1)
+    return found.real if f.real else found
+
+
+def _rounding(f: ExponentialPolynomial, at: np.ndarray) -> np.ndarray:
+    powers = at[:, None] ** np.arange(f.coefficients.shape[1])
+    count = 2.0 * f.coefficients.shape[1] + len(f.delays) + 8.0
+    return _EPS * ((powers @ f.sizes.T) * (count + 2.0 * at[:, None] * np.abs(f.delays))).sum(axis=1)
+
+
+def _shifted_coefficients(f: ExponentialPolynomial, at: np.ndarray) -> np.ndarray:
+    """Coefficients of q_k(at + h) in powers of h, shape (M, K, P)."""
+    n = f.coefficients.shape[1]
+    p, j = np.arange(n)[:, None], np.arange(n)
+    binomial = np.array([[comb(a, b) for b in range(n)] for a in range(n)], float)
+    powers = at[:, None] ** np.arange(n)
+    return f.coefficients @ (binomial * powers[:, np.maximum(p - j, 0)])
+
+
+def clear_of_zero(f: ExponentialPolynomial, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which intervals [low, high] surely hold no zero of f, and on which rounding hides whether one is there.
+
+    f(c + h) = f0 + f1 h + f2 h² + R with |R| bounded by the series of absolute values. Where |f0| is more than the
+    rest, f stays in a disk that leaves 0 out: then its argument between two points is known too.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        c, r = 0.5 * (low + high), 0.5 * (high - low)
+        a = _shifted_coefficients(f, c)
+        t, phase = f.delays, np.exp(-1j * c[:, None] * f.delays)
+        n = a.shape[2]
+        a0 = a[:, :, 0]
+        a1 = a[:, :, 1] if n > 1 else np.zeros_like(a0)
+        a2 = a[:, :, 2] if n > 2 else np.zeros_like(a0)
+        f0 = (phase * a0).sum(axis=1)
+        f1 = (phase * (a1 - 1j * t * a0)).sum(axis=1)
+        f2 = (phase * (a2 - 1j * t * a1 - 0.5 * t * t * a0)).sum(axis=1)
+        if f.real:
+            f0, f1, f2 = f0.real, f1.real, f2.real
+        x = r[:, None] * np.abs(t)
+        rest = (np.abs(a[:, :, 3:]) * r[:, None, None] ** np.arange(3, n)).sum(axis=2) if n > 3 else 0.0
+        terms = np.abs(a0) * x**3 / 6.0 + np.abs(a1) * r[:, None] * x**2 / 2.0 + np.abs(a2) * (r * r)[:, None] * x
+        remainder = ((terms + rest) * np.exp(np.minimum(x, 700.0))).sum(axis=1)
+        change = (np.abs(f1) * r + np.abs(f2) * r * r + remainder) * (1.0 + 1e-9)
+        error = _rounding(f, np.abs(c) + r)
+        clear = np.abs(f0) > change + error
+        hidden = ~clear & ((change <= error) | (r <= 4.0 * _EPS * np.abs(c)))
+    return clear, hidden
+
+
+def nearest_zero(f: ExponentialPolynomial, point: float, parity: int, most: float) -> tuple[float, float]:
+    """(r, sign): f has no zero with 0 < ω − point < r <= most, and that sign there.
+
+    f, real, is even (parity 0) or odd (1) about the point, and may be 0 there: the first power of its Taylor series
+    that isn't 0 has to outweigh the rest. r = 0 where f is 0.
+
+    Raises
+    ------
+    InvalidValue
+        Rounding errors of the powers below that one reach too far up.
+    """
+    a = _shifted_coefficients(f, np.array([point]))[0] * np.exp(-1j * point * f.delays)[:, None]
+    n = a.shape[1]
+    powers = np.array([[t**i / factorial(i) for i in range(_ORDER + 1)] for t in f.delays])
+    series = np.array([np.convolve(p, w * (-1j) ** np.arange(_ORDER + 1)) for p, w in zip(a, powers, strict=True)])
+    value = series.sum(axis=0)[: _ORDER + 1].real
+    size = np.array([np.convolve(np.abs(p), np.abs(w)) for p, w in zip(a, powers, strict=True)]).sum(axis=0)
+    value[1 - parity :: 2] = 0.0
+    alive = np.abs(value) > _NOUGHT * size[: _ORDER + 1]
+    if not alive.any():
+        return 0.0, 0.0
+    first = int(np.argmax(alive))
+    below = np.where(value[:first] == 0.0, 0.0, np.abs(value[:first]) + _CANCELLED * size[:first])
+    j = np.arange(n)
+    start = np.maximum(_ORDER + 1 - j, 0)
+    factorials = np.array([float(factorial(i)) for i in start])
+    radii = most * 0.5 ** np.arange(200)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        others = (np.abs(value[first + 1 :]) * radii[:, None] ** np.arange(1, _ORDER + 1 - first)).sum(axis=1)
+        x = radii[:, None, None] * np.abs(f.delays)[:, None]
+        # Terms of an order above the series, over r^first.
+        tail = np.abs(a) * radii[:, None, None] ** (j - first) * x**start / factorials * np.exp(np.minimum(x, 700.0))
+        good = abs(value[first]) > (1.0 + 1e-9) * (others + tail.sum(axis=(1, 2)))
+    if not good.any():
+        raise HIDDEN
+    r = float(radii[np.argmax(good)])
+    if (below * (_HIDDEN * r) ** np.arange(first)).sum() > 0.5 * abs(value[first]) * (_HIDDEN * r) ** first:
+        raise HIDDEN
+    return r, float(np.sign(value[first]))
