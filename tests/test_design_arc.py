@@ -17,7 +17,7 @@ from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.fluid.equilibrium import tcp_equilibrium
 from netctrl.fluid.linearize import applicable_plant, arc_arrival_rate
 from netctrl.fluid.tcp_response import arc_response
-from netctrl.frequency.certified import Sector
+from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.margins import factor
 from netctrl.frequency.sampled_margins import gains_at, greatest_gain
 from netctrl.frequency.stability_map import ADMISSIBLE, INFEASIBLE, THIN, UNSTABLE

@@ -15,7 +15,7 @@ from netctrl.errors import NetctrlError
 from netctrl.fluid.linearize import arc_sampled_loop
 from netctrl.fluid.tcp_response import arc_response
 from netctrl.frequency import sampled
-from netctrl.frequency.certified import Cells, Sector, gain_bound, least
+from netctrl.frequency.branch_bound import Cells, Sector, gain_bound, least
 from netctrl.frequency.sampled_margins import gains_at, greatest_gain, keeps, sampled_margins, spectral_radius
 from netctrl.model.arc import ArcSetting
 

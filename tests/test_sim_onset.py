@@ -11,7 +11,7 @@ from netctrl.errors import InvalidValue
 from netctrl.fluid.aqm import OWN
 from netctrl.fluid.linearize import applicable_plant, fast_arc_loop, fast_arc_sampled_loop
 from netctrl.fluid.tcp_response import arc_response
-from netctrl.frequency.certified import Sector
+from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.margins import margins
 from netctrl.frequency.sampled import spectral_radius
 from netctrl.frequency.sampled_margins import greatest_gain

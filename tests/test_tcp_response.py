@@ -91,7 +91,7 @@ def test_below_the_least_angle_it_is_an_integrator(**drawn) -> None:
 @pytest.mark.parametrize(("flows", "epoch", "ratio"), [(50, 1.0, 0.9843), (200, 0.25, 0.9034), (300, 0.1, 0.8400)])
 def test_the_windows_delay_matters_where_windows_are_small(flows: int, epoch: float, ratio: float) -> None:
     """Ratios of the limits in the theory note certify, section 2."""
-    from netctrl.frequency.certified import Sector
+    from netctrl.frequency.branch_bound import Sector
     from netctrl.frequency.sampled_margins import gains_at
 
     setting = ArcSetting(capacity_packet_per_s=1250.0, epoch_s=epoch)

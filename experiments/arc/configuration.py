@@ -13,7 +13,7 @@ import netctrl
 from netctrl.design.arc import arc_gain_bands
 from netctrl.fluid.linearize import arc_loop
 from netctrl.fluid.tcp_response import arc_response
-from netctrl.frequency.certified import Sector
+from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.margins import gain_band, margins
 from netctrl.frequency.sampled_margins import gains_at, spectral_radius
 from netctrl.model.arc import ArcSetting

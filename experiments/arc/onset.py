@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from packets import available, run_all
 
 from netctrl.fluid.tcp_response import arc_response
-from netctrl.frequency.certified import Least, Sector
+from netctrl.frequency.branch_bound import Least, Sector
 from netctrl.frequency.sampled_margins import greatest_gain
 from netctrl.model.arc import ArcSetting
 from netctrl.model.queue import ArcQueue

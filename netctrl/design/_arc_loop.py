@@ -13,7 +13,7 @@ from netctrl.fluid.arc_settling import Settling, settle
 from netctrl.fluid.equilibrium import LEAST_WINDOW, tcp_equilibrium
 from netctrl.fluid.linearize import applicable_plant, arc_arrival_rate, standing_queue
 from netctrl.fluid.tcp_response import TcpResponse, arc_response
-from netctrl.frequency.certified import Least, Sector
+from netctrl.frequency.branch_bound import Least, Sector
 from netctrl.frequency.margins import factor
 from netctrl.frequency.sampled_margins import (
     SampledMargins,

@@ -7,7 +7,7 @@ import numpy as np
 from netctrl.design._arc_loop import RULE, most_flows
 from netctrl.fluid.linearize import standing_queue
 from netctrl.fluid.tcp_response import arc_response
-from netctrl.frequency.certified import Sector
+from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.sampled_margins import gains_at
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.artifact import ArcDesign

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from netctrl.errors import NetctrlError
-from netctrl.frequency.certified import (
+from netctrl.frequency.branch_bound import (
     Cells,
     Least,
     Sector,
