@@ -29,13 +29,16 @@ class Status(StrEnum):
     """How a design came out. A numerical outcome is a value, never a silent NaN."""
 
     ADMISSIBLE = "admissible"
-    """Meets the whole design rule, and the sampled loop keeps its margin."""
+    """Meets the whole design rule in the loop that runs."""
 
     STABLE = "stable"
     """Stable, yet outside the design rule: see the certificate's warnings."""
 
     UNSTABLE = "unstable"
     """At least one closed-loop pole outside the stable region."""
+
+    INFEASIBLE = "infeasible"
+    """There is no equilibrium to be stable around."""
 
 
 class RiccatiStatus(StrEnum):

@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "export": ("runtime", *MODEL),
     "linux": ("runtime", "export", *MODEL),
     "datasets": MODEL,
-    "plotting": ("frequency", "runtime", *MODEL),
+    "plotting": ("frequency", "fluid.tcp_response", "fluid.linearize", "runtime", *MODEL),
     "cli": MODEL,
     "identify": (),
     "simulate": (),

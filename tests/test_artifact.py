@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import netctrl
 from netctrl import ArcDesign, NoAdmissibleDesign, read_design
 from netctrl.datasets import design_schema
-from netctrl.errors import FileError
+from netctrl.errors import FileError, Status
 from netctrl.model.artifact import design_json_schema, provenance
 from netctrl.model.files import write_atomically
 
@@ -133,7 +133,7 @@ def drop(*keys: str) -> Change:
     [
         (put("colour", value="red"), "colour"),
         (put("inputs", "rtt", value=0.5), "rtt.*inputs"),
-        (put("certificate", "sampled", "alpha_limits", "foo", value=1.0), "foo.*alpha_limits"),
+        (put("certificate", "paper", "alpha_limits", "foo", value=1.0), "foo.*alpha_limits"),
         (drop("law"), "law"),
         (drop("schema"), "schema"),
         (drop("method"), "method"),
@@ -147,7 +147,7 @@ def drop(*keys: str) -> Change:
         (put("law", "epoch_s", value=True), "law.epoch_s"),
         (put("certificate", "stable", value=1), "certificate.stable"),
         (put("certificate", "status", value="fine"), "fine.*certificate.status"),
-        (put("certificate", "loop", "delay", value=-0.5), "delay.*-0.5.*certificate.loop"),
+        (put("certificate", "paper", "loop", "delay", value=-0.5), "delay.*-0.5.*certificate.paper.loop"),
         (put("inputs", "flows", value=[50.0]), "inputs.flows"),
         (put("inputs", "plant", value="real"), "real.*inputs.plant"),
     ],
@@ -161,6 +161,29 @@ def test_reading_is_strict_and_names_path_and_key(change, named, raw, tmp_path) 
     assert message.startswith(refusal.value.path)
     assert re.search(named, message), message
     assert "\n" not in message
+
+
+def as_old(raw: Any) -> Any:
+    """The same Design as netctrl wrote it before its certificate was of the loop that runs."""
+    new = raw["certificate"]
+    old = {key: value for key, value in new["paper"].items() if key != "alpha_limits"}
+    old |= {key: new[key] for key in ("status", "operating_point", "warnings")}
+    names = ("plant", "epoch_s", "alpha_limit", "spectral_radius", "gain_margin_db")
+    old["sampled"] = {name: new["sampled"][name] for name in names} | {"alpha_limits": new["paper"]["alpha_limits"]}
+    old["box"] = None
+    return raw | {"certificate": old, "inputs": raw["inputs"] | {"plant": "paper"}}
+
+
+def test_an_old_arc_design_is_read_and_vouches_for_less(raw, tmp_path) -> None:
+    found = read(tmp_path, as_old(raw))
+    assert found.law.alpha_per_packet == raw["law"]["alpha_per_packet"]
+    assert found.certificate.status is Status.STABLE
+    assert found.certificate.sampled.phase_margin_deg is None
+    assert found.certificate.paper.phase_margin_deg == raw["certificate"]["paper"]["phase_margin_deg"]
+    assert "older netctrl" in found.certificate.warnings[0]
+    beyond = as_old(raw)
+    beyond["law"]["alpha_per_packet"] = 0.9 * raw["certificate"]["sampled"]["alpha_limit"]
+    assert read(tmp_path, beyond).certificate.status is Status.UNSTABLE
 
 
 @pytest.mark.parametrize(
@@ -290,7 +313,7 @@ def test_pandas_and_html_show_law_and_certificate(point) -> None:
     series = point.to_pandas()
     assert series.name == "arc"
     assert series["law.alpha_per_packet"] == point.law.alpha_per_packet
-    assert series["certificate.alpha_over_epoch.limit"] == point.certificate.alpha_over_epoch.limit
+    assert series["certificate.paper.alpha_over_epoch.limit"] == point.certificate.paper.alpha_over_epoch.limit
     assert series["certificate.sampled.alpha_limits.noq"] == point.certificate.sampled.alpha_limits.noq
     html = point._repr_html_()
     assert "admissible" in html

@@ -178,8 +178,11 @@ def test_no_text_at_all_gives_a_traceback(option, text) -> None:
 
 
 LAW = ["alpha_per_packet", "alpha_per_byte", "epoch_s", "target_utilization", "target_queue_packets"]
-CERTIFICATE = ["alpha_over_epoch", "gain_margin_db", "phase_margin_deg", "delay_margin_s", "crossover_rad_s"]
-CERTIFICATE += ["phase_crossover_rad_s", "sampled", "stable", "warnings"]
+CERTIFICATE = ["status", "stable", "sampled", "simulated", "reach", "paper", "box", "warnings"]
+SAMPLED = ["plant", "alpha_limit", "gain_margin_db", "phase_margin_deg", "delay_margin_s", "disk_margin"]
+SAMPLED += ["spectral_radius", "crossover_rad_s", "phase_crossover_rad_s", "epoch_s"]
+SIMULATED = ["probability_cv", "utilization", "queue_packets", "duration_s", "settles"]
+PAPER = ["alpha_over_epoch", "gain_margin_db", "phase_margin_deg", "delay_margin_s", "crossover_rad_s", "plant"]
 
 
 @pytest.mark.parametrize(
@@ -197,8 +200,9 @@ def test_json_is_one_object_with_every_key_and_valid(line, run, tmp_path) -> Non
     proof, law = found["certificate"], found["law"]
     assert [key for key in LAW if key not in law] == []
     assert [key for key in CERTIFICATE if key not in proof] == []
-    assert {"low", "high", "limit", "binding"} <= proof["alpha_over_epoch"].keys()
-    assert {"plant", "alpha_limit", "spectral_radius"} <= proof["sampled"].keys()
+    for part, keys in (("sampled", SAMPLED), ("simulated", SIMULATED), ("paper", PAPER)):
+        assert [key for key in keys if proof[part].get(key) is None] == []
+    assert {"low", "high", "limit", "binding"} <= proof["paper"]["alpha_over_epoch"].keys()
     assert proof["stable"] is True
     assert law["alpha_per_byte"] == pytest.approx(law["alpha_per_packet"] / 1000.0, rel=1e-15)
     assert files(tmp_path) == []
@@ -206,11 +210,13 @@ def test_json_is_one_object_with_every_key_and_valid(line, run, tmp_path) -> Non
 
 def test_the_default_network_has_the_numbers_of_the_theory_note(run) -> None:
     proof = design(run("arc --N 50 --json"))["certificate"]
-    assert proof["alpha_over_epoch"]["limit"] == pytest.approx(3.2242897e-5, rel=1e-6)
-    assert proof["alpha_over_epoch"]["low"] == pytest.approx(3.4719719e-6, rel=1e-6)
-    assert proof["alpha_over_epoch"]["high"] == pytest.approx(1.0656343e-5, rel=1e-6)
-    assert proof["alpha_over_epoch"]["binding"] == "phase margin"
-    assert proof["phase_margin_deg"] == pytest.approx(45.0, abs=1e-6)
+    band = proof["paper"]["alpha_over_epoch"]
+    assert band["limit"] == pytest.approx(3.2242897e-5, rel=1e-6)
+    assert band["low"] == pytest.approx(3.4719719e-6, rel=1e-6)
+    assert band["high"] == pytest.approx(1.0656343e-5, rel=1e-6)
+    assert band["binding"] == "phase margin"
+    assert proof["sampled"]["alpha_limit"] == pytest.approx(2.27662337e-5, rel=1e-8)
+    assert proof["sampled"]["phase_margin_deg"] == pytest.approx(45.0, abs=1e-6)
     assert proof["status"] == "admissible"
 
 
@@ -218,12 +224,14 @@ def test_the_papers_gain_is_analysed_stable_and_warned_of(run) -> None:
     found = design(run("arc --N 50 --alpha 1.42e-5 --json"))
     proof = found["certificate"]
     assert found["law"]["alpha_per_packet"] == 1.42e-5
-    assert proof["gain_margin_db"] == pytest.approx(7.122914, rel=1e-6)
-    assert proof["phase_margin_deg"] == pytest.approx(22.04231, rel=1e-6)
+    assert proof["paper"]["gain_margin_db"] == pytest.approx(7.122914, rel=1e-6)
+    assert proof["paper"]["phase_margin_deg"] == pytest.approx(22.04231, rel=1e-6)
+    assert proof["sampled"]["gain_margin_db"] == pytest.approx(20.0 * math.log10(2.27662337e-5 / 1.42e-5), abs=1e-6)
     assert (proof["status"], proof["stable"]) == ("stable", True)
-    assert any("22.04" in warning and "30°" in warning for warning in proof["warnings"])
+    assert any("too little margin" in warning and "30°" in warning for warning in proof["warnings"])
     report = run("arc --N 50 --alpha 1.42e-5")
     assert report.status == 0
+    assert report.out.startswith("Safe for 50 flows at 500 ms: no")
     assert "7.12 dB" in report.out
     assert "22.04°" in report.out
     assert report.out.count("warning: ") == len(proof["warnings"])
@@ -234,75 +242,54 @@ def test_the_papers_second_setting_is_unstable(run) -> None:
     ran = run("arc --N 50 --epoch 2s --alpha 2.84e-5 --json")
     error = the_error(ran, 3)
     proof = json.loads(ran.out)["certificate"]
-    assert proof["sampled"]["spectral_radius"] == pytest.approx(1.165111, rel=1e-6)
+    assert proof["sampled"]["spectral_radius"] > 1.165111  # with the window undelayed
     assert proof["sampled"]["plant"] == "noq"
     assert (proof["status"], proof["stable"]) == ("unstable", False)
     assert "unstable" in error
     assert f"{proof['sampled']['alpha_limit']:.6g}" in error
 
 
+def test_without_an_equilibrium_it_is_infeasible_and_says_what_would_do(run, tmp_path) -> None:
+    ran = run("arc --N 800 --json -o x.json")
+    error = the_error(ran, 3)
+    assert json.loads(ran.out)["certificate"]["status"] == "infeasible"
+    assert json.loads(ran.out)["certificate"]["sampled"]["alpha_limit"] is None
+    assert files(tmp_path) == []
+    most = re.search(r"at most ([\d.]+) flows", error)
+    assert most, error
+    assert run(f"arc --N {0.999 * float(most[1])}").status == 0
+    assert run("arc --N 800").out.startswith("Safe for 800 flows at 500 ms: no, TCP has no equilibrium")
+
+
 @pytest.mark.parametrize("alpha", ["1e-12", "1e-20", "1e-50"])
 def test_a_tiny_gain_is_slow_and_not_unstable(alpha, run) -> None:
     """Far below every limit: round-off in the spectral radius must not make it a verdict."""
-    found = design(run(f"arc --N 50 --alpha {alpha} --json"))
-    assert found["certificate"]["status"] == "stable"
+    found = design(run(f"arc --N 50 --alpha {alpha} --no-simulation --json"))
+    assert found["certificate"]["status"] == "admissible"
     assert any("slow" in warning for warning in found["certificate"]["warnings"])
 
 
-def test_a_wide_box_has_no_admissible_gain_unless_slow_is_accepted(run, tmp_path) -> None:
-    line = "arc --N 50:400 --rtt 60ms:500ms"
-    refused = run(f"{line} -o x.json")
-    error = the_error(refused, 3)
-    assert "box" in error
-    assert "--accept stable" in error
-    assert files(tmp_path) == []
-    accepted = design(run(f"{line} --accept stable -o x.json --json"))
-    box = accepted["certificate"]["box"]
-    assert accepted["certificate"]["status"] == "stable"
-    assert box["admissible"] is None
-    assert box["worst_corner"] == {"flows": 50.0, "rtt_s": 0.5}
-    assert box["slow_corner"] == {"flows": 400.0, "rtt_s": 0.06}
-    assert box["margins_kept_below"] == pytest.approx(1.0656343e-5, rel=1e-6)
-    assert box["stable_below"] == pytest.approx(3.2242897e-5, rel=1e-6)
-    assert files(tmp_path) == ["x.json"]
-    assert refused.out.splitlines()[0] == run(f"{line} --accept stable").out.splitlines()[0]
+def test_the_simulation_can_be_left_out_and_that_is_said(run) -> None:
+    found = design(run("arc --N 50 --no-simulation --json"))
+    assert found["certificate"]["simulated"] is None
+    assert any("--no-simulation" in warning for warning in found["certificate"]["warnings"])
 
 
-# One row a line in which no gain is admissible; what stderr proposes has to work as typed in.
-BOXES = ["--N 50:400 --rtt 60ms:500ms", "--N 50:400", "--N 50 --rtt 60ms:500ms", "--N 20:77 --rtt 333.3ms:1s"]
-BOXES += ["--N 82.25:300 --rtt 66.67ms", "--N 82.25 --rtt 20ms:66.67ms", "--N 50:100 --rtt 100ms:500ms --plant noq"]
-BOXES += ["--N 50:200 --rtt 100ms:200ms", "--N 50:200 --rtt 200ms:500ms --utilization 1 --plant phys --target-queue 50"]
+def test_the_papers_curiosities_are_for_whoever_asks(run) -> None:
+    plain, paper = run("arc --N 50").out, run("arc --N 50 --paper").out
+    assert "fragile" not in plain
+    assert "warning" not in plain
+    assert "fragile system" in paper
+    assert "eq. 9" in paper
 
 
-@pytest.mark.parametrize("line", BOXES)
-def test_the_narrower_boxes_that_are_proposed_are_admissible(line, run) -> None:
-    error = the_error(run(f"arc {line}"), 3)
-    others = " ".join(re.findall(r"--(?:plant|utilization|target-queue) \S+", line))
-    proposed = [proposal.rstrip(",;") for proposal in re.findall(r"--N \S+ --rtt \S+", error)]
-    if not proposed:  # not even the corner does: then the epoch has to be shorter
-        epoch = re.search(r"shorten the epoch to at most (\S+) s", error)
-        assert epoch, error
-        corner = re.search(r"no box with (\S+) flows at (\S+) s", error)
-        proposed = [f"--N {corner[1]} --rtt {corner[2]}s --epoch {epoch[1]}s"]
-    for proposal in proposed:
-        ran = run(f"arc {proposal} {others}")
-        assert (ran.status, ran.err) == (0, ""), f"proposed: {proposal}; it says: {ran.err}"
-
-
-EPOCHS = ["--N 50 --epoch 20s", "--N 50 --epoch 3s", "--N 120 --rtt 200ms --epoch 7s", "--N 20 --rtt 1s --epoch 33.3s"]
-EPOCHS += ["--N 50 --epoch 20s --utilization 1 --target-queue 50", "--N 50:60 --epoch 9s"]
-
-
-@pytest.mark.parametrize("line", EPOCHS)
-def test_the_shorter_epoch_that_is_proposed_is_admissible_and_near_the_longest(line, run, tmp_path) -> None:
-    error = the_error(run(f"arc {line} -o x.json"), 3)
-    assert files(tmp_path) == []
-    proposed = re.search(r"epoch to at most ([\d.e+-]+) s", error)
-    assert proposed, error
-    rest = re.sub(r"--epoch \S+", "", line)
-    works = run(f"arc {rest} --epoch {proposed[1]}s")
-    assert (works.status, works.err) == (0, ""), f"proposed: {proposed[1]} s; it says: {works.err}"
-    assert run(f"arc {rest} --epoch {1.02 * float(proposed[1])}s").status == 3
+def test_a_wide_box_has_one_gain_that_is_proved(run) -> None:
+    found = design(run("arc --N 50:400 --rtt 470ms:500ms --json"))
+    box = found["certificate"]["box"]
+    assert found["certificate"]["status"] == "admissible"
+    assert box["worst_corner"] == pytest.approx({"flows": 50.0, "rtt_s": 0.5})
+    assert found["law"]["alpha_per_packet"] <= box["margins_kept_below"] < box["stable_below"]
+    assert run("arc --N 50:400 --rtt 470ms:500ms").out.startswith("Safe for 50 to 400 flows at 470 ms to 500 ms: yes")
 
 
 def at(*keys: str) -> Callable[[dict[str, Any]], Any]:
@@ -316,7 +303,7 @@ def at(*keys: str) -> Callable[[dict[str, Any]], Any]:
 
 RATE = at("certificate", "operating_point", "rate_packet_per_s")
 WINDOW = at("certificate", "operating_point", "window_packets")
-SUSTAINED = at("certificate", "minimum_stability", "sustainable_error")
+SUSTAINED = at("certificate", "paper", "minimum_stability", "sustainable_error")
 
 # What one option changes: the option, where to look, and the value there after and before it.
 CHANGES = [
@@ -331,15 +318,14 @@ CHANGES = [
     ("--utilization 0.49", at("law", "target_utilization"), 0.49, 0.98),
     ("--utilization 1", at("certificate", "sampled", "plant"), "phys", "noq"),
     ("--epoch 500ms", at("law", "epoch_s"), 0.5, 1.0),
-    ("--epoch 500ms", at("law", "alpha_per_packet"), 6.21712e-6 / 2, 6.21712e-6),
     ("--target-queue 50", at("law", "target_queue_packets"), 50.0, 0.0),
     ("--target-queue 50kB", at("law", "target_queue_packets"), 50.0, 0.0),
     ("--target-queue 0kB", at("law", "target_queue_packets"), 0.0, 0.0),
     ("--target-queue 1e3", at("law", "target_queue_packets"), 1000.0, 0.0),
     ("--target-queue 50", at("certificate", "sampled", "plant"), "phys", "noq"),
-    ("--plant noq", at("certificate", "plant"), "noq", "paper"),
-    ("--plant noq", at("certificate", "loop", "leads"), [], [0.5 / 1.98]),
-    ("--alpha 7e-6", at("law", "alpha_per_packet"), 7e-6, 6.21712e-6),
+    ("--plant noq", at("certificate", "paper", "plant"), "noq", "paper"),
+    ("--plant noq", at("certificate", "paper", "loop", "leads"), [], [0.5 / 1.98]),
+    ("--alpha 7e-6", at("law", "alpha_per_packet"), 7e-6, 5.7351e-6),
     ("--alpha 7e-6", at("inputs", "alpha_per_packet"), 7e-6, None),
     ("--fragile-N 20", SUSTAINED, 4 * 6.663890e-5, 6.663890e-5),
     ("--fragile-rtt 1s", SUSTAINED, 4 * 6.663890e-5, 6.663890e-5),
@@ -358,17 +344,11 @@ def test_each_option_changes_what_it_says(option, look, after, before, run) -> N
         )
 
 
-def test_accept_changes_status_and_not_the_gain(run) -> None:
-    refused, accepted = run("arc --N 50 --epoch 20s --json"), run("arc --N 50 --epoch 20s --accept stable --json")
-    assert (refused.status, accepted.status) == (3, 0)
-    assert json.loads(refused.out)["law"] == json.loads(accepted.out)["law"]
-
-
 @pytest.mark.parametrize(
     "same",
     [
         "--N 5e1 --capacity 10000kbit --rtt 0.5s --epoch 1000ms --packet-size 1kB --target-queue 0.0",
-        "--N 50.0 --capacity 0.01Gbit/s --rtt 500000us --epoch '1 s' --packet-size 1000B --plant paper",
+        "--N 50.0 --capacity 0.01Gbit/s --rtt 500000us --epoch '1 s' --packet-size 1000B --plant auto",
         "--N 50:50 --rtt 500ms:0.5s --fragile-N 10 --fragile-rtt 2000ms --accept admissible",
     ],
 )
@@ -402,9 +382,18 @@ def test_provenance_holds_the_command_line(way, run, tmp_path) -> None:
 def test_the_report_has_a_unit_for_each_number_and_nothing_on_stderr(run) -> None:
     ran = run("arc --N 50")
     assert (ran.status, ran.err) == (0, "")
-    for piece in ("10 Mbit/s", "50 flows", "500 ms", "ADMISSIBLE", "per packet", "per byte", "/s", " dB", "45.00°"):
+    for piece in ("10 Mbit/s", "50 flows", "500 ms", "ADMISSIBLE", "per packet", "per byte", "rad/s", " dB", "45.00°"):
         assert piece in ran.out
-    for piece in ("gain margin", "phase margin", "delay margin", "sampled (noq)", "spectral radius", "stable below"):
+    for piece in (
+        "gain margin",
+        "phase margin",
+        "delay margin",
+        "disk margin",
+        "sampled loop",
+        "spectral radius",
+        "stable below",
+        "the paper says",
+    ):
         assert piece in ran.out
     assert max(map(len, ran.out.splitlines())) <= 160
     box = run("arc --N 50:60 --rtt 450ms:500ms")

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl import ArcDesign, DelayLoop, InvalidValue
 from netctrl.design.arc import arc_gain_bands, arc_stability_map
+from netctrl.fluid.tcp_response import arc_response
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.arc import ArcSetting
 from netctrl.model.artifact import provenance
@@ -38,7 +39,8 @@ def wide_map() -> StabilityMap:
     """Not square, so that flows and round-trip times can't change places; all four classes are in it."""
     flows, rtt = np.geomspace(5.0, 500.0, 23), np.geomspace(0.1, 3.0, 17)
     bands = arc_gain_bands(flows, rtt[:, None], ArcSetting(capacity_packet_per_s=1250.0))
-    return StabilityMap(flows, rtt, bands, 6.21712e-6, "plant paper")
+    limit = np.where(flows > 866.2 * rtt[:, None], np.nan, bands.limit)
+    return StabilityMap(flows, rtt, limit, bands.high, 6.21712e-6, "plant paper")
 
 
 def texts(axes: Axes) -> str:
@@ -65,7 +67,8 @@ def bars(axes: Axes, x: float) -> list[list[float]]:
 
 
 def test_bode_has_units_and_both_margins_where_they_are(design) -> None:
-    figure = draw(design)
+    """Of the paper's loop, whose margins the theory note arc gives."""
+    figure = draw(design.certificate.paper.loop)
     above, below = figure.axes
     assert above.get_ylabel() == "magnitude [dB]"
     assert below.get_ylabel() == "phase [degrees]"
@@ -84,10 +87,26 @@ def test_bode_has_units_and_both_margins_where_they_are(design) -> None:
         assert axes.get_xlim()[0] < CROSSOVER < PHASE_CROSSOVER < axes.get_xlim()[1]
 
 
+def test_the_bode_plot_of_a_design_is_of_the_loop_that_decides(design) -> None:
+    above, below = draw(design).axes
+    proof, at = design.certificate.sampled, design.certificate.operating_point
+    response = arc_response(design.inputs.setting)
+    w = np.asarray(above.lines[0].get_xdata(), dtype=float)
+    L = design.law.alpha_per_packet * response.at(w * proof.epoch_s, at.flows, at.rtt_s)
+    assert np.allclose(above.lines[0].get_ydata(), 20.0 * np.log10(np.abs(L)))
+    assert w[-1] == pytest.approx(np.pi / proof.epoch_s)  # half the sampling rate
+    turns = np.asarray(below.lines[0].get_ydata(), dtype=float) - np.degrees(np.angle(L))
+    assert np.allclose(turns, 360.0 * np.round(turns / 360.0), atol=1e-6)
+    assert f"GM {proof.gain_margin_db:.2f} dB" in texts(above)
+    assert f"PM {proof.phase_margin_deg:.2f}°" in texts(below)
+    bar = [-180.0, proof.phase_margin_deg - 180.0]
+    assert bars(below, proof.crossover_rad_s) == [pytest.approx(bar, rel=1e-6)]
+
+
 def test_bode_draws_the_loop_itself(design) -> None:
     """The curves against L(iw) computed here, at every drawn frequency."""
-    above, below = draw(design.certificate.loop).axes
-    loop = design.certificate.loop
+    above, below = draw(design.certificate.paper.loop).axes
+    loop = design.certificate.paper.loop
     for axes, value in (
         (above, lambda L: 20.0 * np.log10(np.abs(L))),
         (below, lambda L: np.degrees(np.angle(L))),
@@ -168,7 +187,7 @@ def test_the_figure_of_a_design_holds_bode_map_and_operating_point(flows) -> Non
         "phase [degrees]",
         "round-trip time [s]",
     ]
-    assert f"PM {design.certificate.phase_margin_deg:.2f}°" in texts(below)
+    assert f"PM {design.certificate.sampled.phase_margin_deg:.2f}°" in texts(below)
     assert any(np.allclose(line.get_xydata(), [(50.0, 0.5)]) for line in axes.lines)
     assert any("this design" in label for label in labels(axes))
     assert any("box" in label for label in labels(axes)) == isinstance(flows, tuple)
@@ -178,7 +197,7 @@ def test_the_figure_of_a_design_holds_bode_map_and_operating_point(flows) -> Non
 
 
 def test_plot_methods_are_draw(design, wide_map) -> None:
-    for record in (design, design.certificate.loop, wide_map):
+    for record in (design, design.certificate.paper.loop, wide_map):
         ours, theirs = record.plot(), draw(record)
         assert isinstance(ours, Figure)
         assert [axes.get_ylabel() for axes in ours.axes] == [axes.get_ylabel() for axes in theirs.axes]

@@ -9,9 +9,12 @@ import pytest
 
 from netctrl.errors import InvalidValue
 from netctrl.fluid.aqm import OWN
-from netctrl.fluid.linearize import applicable_plant, arc_sampled_loop, fast_arc_loop, fast_arc_sampled_loop
+from netctrl.fluid.linearize import applicable_plant, fast_arc_loop, fast_arc_sampled_loop
+from netctrl.fluid.tcp_response import arc_response
+from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.margins import margins
-from netctrl.frequency.sampled import gain_limit, spectral_radius
+from netctrl.frequency.sampled import spectral_radius
+from netctrl.frequency.sampled_margins import greatest_gain
 from netctrl.model.arc import ArcSetting
 from netctrl.model.queue import FastArcQueue
 from netctrl.model.scenario import FastFlows, Link, Scenario
@@ -21,7 +24,7 @@ from netctrl.sim.problem import problem
 
 
 def ratio(setting, flows=50.0, rtt=0.5):
-    limit = gain_limit(arc_sampled_loop(flows, rtt, setting, applicable_plant(setting)))
+    limit = greatest_gain(arc_response(setting), (flows, flows), (rtt, rtt), Sector()).found
     return arc_onset(flows, rtt, setting, between=(0.6 * limit, 1.6 * limit)) / limit
 
 
@@ -29,7 +32,7 @@ def ratio(setting, flows=50.0, rtt=0.5):
 def test_without_a_queue_the_onset_is_the_limit_of_noq(epoch):
     setting = ArcSetting(capacity_packet_per_s=1250.0, epoch_s=epoch)
     assert applicable_plant(setting) == "noq"
-    assert ratio(setting) == pytest.approx(1.0, abs=0.03)
+    assert ratio(setting) == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize("epoch", [0.5, 1.0, 2.0])

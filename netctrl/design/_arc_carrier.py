@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from itertools import product
 
 import msgspec
 
+from netctrl.design._arc_loop import LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG
 from netctrl.fluid.equilibrium import tcp_equilibrium
 from netctrl.fluid.linearize import arc_arrival_rate
-from netctrl.fluid.queue_pi import delay_pi_loop, delay_pi_sampled_loop
-from netctrl.frequency.margins import decibel, margins
-from netctrl.frequency.sampled import gain_limit, spectral_radius
+from netctrl.fluid.queue_pi import delay_pi_response
+from netctrl.frequency.sampled_margins import sampled_margins, spectral_radius
 from netctrl.model.arc import ArcInputs
 from netctrl.model.delay_pi import DelayPi
 
-__all__ = ["LEAST_GAIN_MARGIN_DB", "LEAST_PHASE_MARGIN_DEG", "CarriedMargins", "CarrierCheck", "check_carrier"]
-
-LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG = 6.0, 30.0
+__all__ = ["CarriedMargins", "CarrierCheck", "check_carrier"]
 
 
 class CarriedMargins(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one loop, continuous with exact delay, and sampled."""
+    """Of one sampled loop, with TCP's window delayed on itself."""
 
     stable: bool
     gain_margin_db: float
     phase_margin_deg: float
     delay_margin_s: float
-    sampled_gain_margin_db: float
     spectral_radius: float
     """Of one update."""
 
     @property
     def keeps_rule(self) -> bool:
-        """At least 6 dB, in both loops, and 30°. A phase margin above 60° is slow, and no reason to refuse."""
+        """At least 6 dB and 30°. A phase margin above 60° is slow, and no reason to refuse."""
         rounding = 1e-9
         return (
             self.stable
-            and self.spectral_radius < 1.0
-            and min(self.gain_margin_db, self.sampled_gain_margin_db) >= LEAST_GAIN_MARGIN_DB - rounding
+            and self.gain_margin_db >= LEAST_GAIN_MARGIN_DB - rounding
             and self.phase_margin_deg >= LEAST_PHASE_MARGIN_DEG - rounding
         )
 
@@ -61,8 +56,8 @@ class CarrierCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gain_lost_db(self) -> float:
-        """Of the sampled loop."""
-        return self.asked.sampled_gain_margin_db - self.carried.sampled_gain_margin_db
+        """Below 0 where rounding left more of it."""
+        return self.asked.gain_margin_db - self.carried.gain_margin_db
 
 
 def check_carrier(inputs: ArcInputs, asked: DelayPi, carried: Callable[[float], DelayPi]) -> tuple[CarrierCheck, ...]:
@@ -98,14 +93,12 @@ def check_carrier(inputs: ArcInputs, asked: DelayPi, carried: Callable[[float], 
 
 
 def _margins(flows: float, rtt: float, inputs: ArcInputs, law: DelayPi, late: float) -> CarriedMargins:
-    found = margins(delay_pi_loop(flows, rtt, inputs.setting, law, late))
-    sampled = delay_pi_sampled_loop(flows, rtt, inputs.setting, law, late)
-    limit = gain_limit(sampled)
+    response = delay_pi_response(inputs.setting, law, late)
+    found = sampled_margins(response, flows, rtt, 1.0)
     return CarriedMargins(
         stable=found.stable,
         gain_margin_db=found.gain_margin_db,
         phase_margin_deg=found.phase_margin_deg,
         delay_margin_s=found.delay_margin_s,
-        sampled_gain_margin_db=decibel(limit) if limit > 0.0 else -math.inf,
-        spectral_radius=spectral_radius(sampled, 1.0),
+        spectral_radius=spectral_radius(response, flows, rtt, 1.0),
     )

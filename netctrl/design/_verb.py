@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from netctrl.cli import (
@@ -57,11 +57,15 @@ class Files(NamedTuple):
 
 
 def deliver(
-    files: Files, design: AnyDesign, figure: Callable[[], Figure], refused: NoAdmissibleDesign | None = None
+    files: Files,
+    design: AnyDesign,
+    figure: Callable[[], Figure],
+    refused: NoAdmissibleDesign | None = None,
+    more: Sequence[tuple[str, str]] = (),
 ) -> int:
     """Write what was asked for and show the design; of one that is refused there is no Design file."""
     write(files, design, figure, refused)
-    say(design.to_json() if files.json else design_report(design))
+    say(design.to_json() if files.json else design_report(design, more))
     if refused is not None:
         raise refused
     return GOOD
@@ -96,8 +100,8 @@ def read_range(argument: str, text: str, parse: Callable[[str], float], takes: s
     return low, high
 
 
-def design_report(design: AnyDesign) -> str:
-    """The Design as a short table for people."""
-    title, rows = design.summary()
+def design_report(design: AnyDesign, more: Sequence[tuple[str, str]] = ()) -> str:
+    """The Design as a short table for people, with more rows where a method has them."""
+    _, rows = design.summary()
     notes = [f"warning: {warning}" for warning in design.certificate.warnings]
-    return report(f"{title}: {design.certificate.status.upper()}", rows, notes)
+    return report(design.headline, [*rows, *more], notes)

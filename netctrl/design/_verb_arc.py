@@ -13,6 +13,7 @@ from netctrl.cli import (
 )
 from netctrl.design._verb import Files, deliver, read, read_range
 from netctrl.errors import NoAdmissibleDesign
+from netctrl.model.summary import arc_paper_rows
 from netctrl.units import (
     COUNT_TAKES,
     DURATION_TAKES,
@@ -47,13 +48,17 @@ def arc(
     utilization: Annotated[str, option("GAMMA", f"target utilization: {UTILIZATION_TAKES}")] = "0.98",
     epoch: Annotated[str, option("TIME", f"how often the law acts: {DURATION_TAKES}")] = "1s",
     target_queue: Annotated[str, option("QUEUE", QUEUE_TAKES)] = "0",
-    plant: Annotated[str, option("PLANT", "paper (eq. 7), noq (no queue stands) or phys (a queue stands)")] = "paper",
+    plant: Annotated[
+        str, option("PLANT", "continuous loop shown beside the one that decides: auto or paper (eq. 7), noq, phys")
+    ] = "auto",
     alpha: Annotated[str | None, option("GAIN", f"analyse this instead of designing one: {ALPHA_TAKES}")] = None,
     accept: Annotated[
-        str, option("STATUS", "admissible, or stable: also a gain slower than the rule asks")
+        str, option("STATUS", "admissible, or stable: also a gain at which the fluid does not come to rest")
     ] = "admissible",
     fragile_flows: Annotated[str, option("FLOWS", "N_min of the minimum-stability check, eq. 9", "--fragile-N")] = "10",
     fragile_rtt: Annotated[str, option("TIME", "longest RTT of the minimum-stability check, eq. 9")] = "2s",
+    no_simulation: Annotated[bool, option("", "leave out the nonlinear fluid; a limit cycle is not seen")] = False,
+    paper: Annotated[bool, option("", "show the paper's own rule and its minimum-stability check too")] = False,
     json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
     output: Annotated[
         str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
@@ -72,6 +77,7 @@ def arc(
         "target_queue_packets": read("target_queue", target_queue, lambda text: _queue(text, packet), QUEUE_TAKES),
         "plant": plant,
         "alpha_per_packet": None if alpha is None else read("alpha", alpha, parse_count, ALPHA_TAKES),
+        "simulation": not no_simulation,
         "accept": accept,
         "fragile_flows": read("fragile_flows", fragile_flows, parse_count, COUNT_TAKES),
         "fragile_rtt_s": read("fragile_rtt", fragile_rtt, parse_duration, DURATION_TAKES),
@@ -87,7 +93,8 @@ def arc(
             refused = NoAdmissibleDesign(design.certificate.warnings[0])
     except NoAdmissibleDesign as error:
         design, refused = error.design, error
-    return deliver(Files(json, output, plot, picture), design, lambda: _with_map(design), refused)
+    more = arc_paper_rows(design.law, design.certificate) if paper else ()
+    return deliver(Files(json, output, plot, picture), design, lambda: _with_map(design), refused, more)
 
 
 def _queue(text: str, packet_size_bytes: float) -> float:

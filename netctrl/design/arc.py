@@ -6,39 +6,37 @@ derives what is here and lists the paper's misprints.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
-from netctrl.design._arc_advice import warnings_about, what_would_have_to_change
-from netctrl.design._arc_box import (
+from netctrl.design._arc_advice import no_rest, warnings_about
+from netctrl.design._arc_loop import (
+    AIMS_DEG,
     ROUNDING,
-    Rule,
-    Sampled,
-    arc_gain_bands,
-    arc_margins,
-    arc_sampled_limits,
-    rule_over_box,
-    sampled_over_box,
+    Deciding,
+    aimed,
+    decide,
+    infeasible,
+    nearest_equilibrium,
+    reach,
+    sampled,
+    simulated,
 )
+from netctrl.design._arc_map import arc_stability_map
+from netctrl.design._arc_paper import arc_gain_bands, arc_margins, arc_sampled_limits, paper_loop
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status, checked_number
 from netctrl.fluid.equilibrium import tcp_equilibrium
-from netctrl.fluid.linearize import arc_arrival_rate, arc_loop, arc_sampled_loop
-from netctrl.frequency.margins import decibel, gain_at_phase_margin, margins
-from netctrl.frequency.sampled import gain_limit, spectral_radius
-from netctrl.frequency.stability_map import StabilityMap
+from netctrl.fluid.linearize import applicable_plant, arc_arrival_rate
+from netctrl.frequency.sampled_margins import SampledMargins
 from netctrl.model.arc import (
     PLANTS,
-    AlphaBand,
     ArcBox,
     ArcCertificate,
     ArcInputs,
     ArcSampled,
-    MinimumStability,
+    ArcSimulated,
+    Corner,
     Plant,
-    PlantLimits,
     TcpOperatingPoint,
 )
 from netctrl.model.artifact import ArcDesign, provenance
@@ -46,10 +44,8 @@ from netctrl.model.gain import ArcLaw
 
 __all__ = ["arc", "arc_gain_bands", "arc_margins", "arc_sampled_limits", "arc_stability_map"]
 
-TARGET_PHASE_MARGIN_DEG = 45.0  # where the design aims: the middle of the rule's range
 LEAST_WINDOW, MOST_WINDOW = 1e-3, 1e10  # packets
-MOST_EPOCHS_PER_RTT = 1e4
-MUCH_SMALLER = 0.1  # what eq. (9)'s "much smaller" is taken to mean
+MOST_EPOCHS_PER_RTT = 100.0
 
 Range = float | Sequence[float]
 
@@ -63,8 +59,9 @@ def arc(
     utilization: float = 0.98,
     epoch_s: float = 1.0,
     target_queue_packets: float = 0.0,
-    plant: Plant = "paper",
+    plant: Plant | Literal["auto"] = "auto",
     alpha_per_packet: float | None = None,
+    simulation: bool = True,
     fragile_flows: float = 10.0,
     fragile_rtt_s: float = 2.0,
     accept: Literal["admissible", "stable"] = "admissible",
@@ -72,16 +69,16 @@ def arc(
 ) -> ArcDesign:
     """Design ARC's gain for N TCP flows on a link, or analyse a given one, and certify it.
 
-    The gain is set where the loop of `plant` has 45° phase margin, if the exact sampled loop of the plant that applies
-    keeps 6 dB of gain margin there; otherwise to the greatest alpha that keeps them. Over a box (ranges of flows or
-    round-trip time) the same is done at the box's worst corner.
+    The loop that decides is the one that runs: TCP's window delayed on itself, p held over each epoch, arrivals counted
+    over it. The gain is set where it has 45° of phase margin and at least 6 dB of gain margin, over a box (ranges of
+    flows or round-trip time) at the box's worst point; less where the nonlinear fluid doesn't come to rest there.
 
     Parameters
     ----------
     flows : float or (float, float)
         N, expected number of long-lived flows; a pair is a range.
     rtt_s : float or (float, float)
-        tau, round-trip time [s]; a pair is a range.
+        tau, round-trip time in equilibrium, with queueing [s]; a pair is a range.
     capacity_bit_per_s, packet_size_bytes : float
         Link rate C [bit/s] and size of a packet [bytes].
     utilization : float
@@ -90,14 +87,17 @@ def arc(
         d, how often the law acts [s].
     target_queue_packets : float
         q0.
-    plant : {"paper", "noq", "phys"}
-        Model of the loop for the continuous margins.
+    plant : {"auto", "paper", "noq", "phys"}
+        Continuous loop that `certificate.paper` shows; auto is the paper's eq. (7). The loop that decides is always
+        that of the plant that applies: noq where no queue stands in equilibrium, else phys.
     alpha_per_packet : float, optional
         Analyse this gain instead of designing one.
+    simulation : bool
+        Whether to run the nonlinear fluid too; without it a limit cycle isn't seen.
     fragile_flows, fragile_rtt_s : float
         N_min and tau_max [s] of the paper's minimum-stability condition, eq. (9).
     accept : {"admissible", "stable"}
-        Whether a gain that keeps GM >= 6 dB and PM >= 30° but is slower than the rule asks (PM > 60°) will do.
+        Whether a gain that is stable but not admissible will do: one at which the fluid doesn't come to rest.
     argv : sequence of str
         Command line for the provenance.
 
@@ -110,17 +110,25 @@ def arc(
     InvalidValue
         An argument outside its bounds, or an empty range.
     NoAdmissibleDesign
-        No gain is admissible (and `accept` asks for one); says what would have to change and holds the best stable
-        design. Never raised for a given `alpha_per_packet`.
+        There is no equilibrium, or the fluid comes to rest at no gain that was tried; says what would have to change
+        and holds the design. For a given `alpha_per_packet` only where there is no equilibrium.
+
+    Examples
+    --------
+    >>> design = netctrl.arc(50, 0.5, 10e6)
+    >>> str(design.certificate.status), round(design.certificate.sampled.phase_margin_deg, 6)
+    ('admissible', 45.0)
 
     Notes
     -----
-    ARC paper, eqs. (7)-(9).
+    ARC paper, Algorithm 2; Misra, Gong, Towsley, SIGCOMM 2000, eq. (6). docs/arc.md derives the loop.
     """
     if accept not in ("admissible", "stable"):
         raise InvalidValue("accept", accept, "admissible or stable")
-    if plant not in PLANTS:
-        raise InvalidValue("plant", plant, "paper, noq or phys")
+    if plant not in ("auto", *PLANTS):
+        raise InvalidValue("plant", plant, "auto, paper, noq or phys")
+    if not isinstance(simulation, bool):
+        raise InvalidValue("simulation", simulation, "True or False")
     inputs = ArcInputs(
         flows=_range("flows", flows, "a number of flows above 0, or a range low:high of them"),
         rtt_s=_range("rtt", rtt_s, "a round-trip time from 1 us to 1000 s, or a range low:high", 1e-6, 1e3),
@@ -137,10 +145,11 @@ def arc(
         fragile_rtt_s=_number("fragile_rtt", fragile_rtt_s, "a time from 1 us to 1000 s", 1e-6, 1e3),
     )
     _refuse_absurd_windows(inputs)
-    rule = rule_over_box(inputs)
-    sampled = sampled_over_box(inputs)
-    alpha = alpha_per_packet if alpha_per_packet is not None else _choose_alpha(rule, sampled, inputs)
-    certificate = _certify(alpha, rule, sampled, inputs)
+    without = infeasible(inputs)
+    judged = inputs if without is None else nearest_equilibrium(inputs)
+    deciding = decide(judged)
+    alpha, loop, fluid = _chosen(deciding, judged, simulation=simulation and without is None)
+    certificate = _certify(alpha, deciding, loop, fluid, without, inputs)
     law = ArcLaw(
         alpha_per_packet=alpha,
         alpha_per_byte=alpha / inputs.packet_size_bytes,
@@ -157,19 +166,12 @@ def arc(
         certificate=certificate,
         provenance=provenance(argv=argv, libraries=("numpy",)),
     )
-    enough = (Status.ADMISSIBLE,) if accept == "admissible" else (Status.ADMISSIBLE, Status.STABLE)
-    if alpha_per_packet is None and certificate.status not in enough:
-        raise NoAdmissibleDesign(what_would_have_to_change(rule, sampled, inputs), made)
+    status = certificate.status
+    if without is not None:
+        raise NoAdmissibleDesign(without, made)
+    if alpha_per_packet is None and status is not Status.ADMISSIBLE and not (accept == "stable" and certificate.stable):
+        raise NoAdmissibleDesign(no_rest(certificate), made)
     return made
-
-
-def arc_stability_map(design: ArcDesign, *, points: int = 240) -> StabilityMap:
-    """Where the design's gain is admissible, over flows and round-trip times around its operating point and box."""
-    inputs = design.inputs
-    flows = np.geomspace(min(inputs.flows[0] / 10.0, 5.0), max(inputs.flows[1] * 10.0, 500.0), points)
-    rtt = np.geomspace(inputs.rtt_s[0] / 8.0, max(inputs.rtt_s[1] * 5.0, 1.2 * inputs.fragile_rtt_s), points)
-    bands = arc_gain_bands(flows, rtt[:, None], inputs.setting, inputs.plant)
-    return StabilityMap(flows, rtt, bands, design.law.alpha_per_packet / inputs.epoch_s, f"plant {inputs.plant}")
 
 
 def _number(argument: str, value: object, takes: str, least: float, most: float) -> float:
@@ -188,7 +190,7 @@ def _range(argument: str, value: Range, takes: str, least: float = 1e-9, most: f
 
 def _refuse_absurd_windows(inputs: ArcInputs) -> None:
     """Beyond these bounds no number below means anything, long after the model has left its domain (a warning)."""
-    rate = float(arc_arrival_rate(inputs.setting, inputs.plant))
+    rate = float(arc_arrival_rate(inputs.setting, applicable_plant(inputs.setting)))
     (few, many), (short, long) = inputs.flows, inputs.rtt_s
     fragile = ("fragile_flows", inputs.fragile_flows, inputs.fragile_rtt_s)
     for argument, flows, rtt in (("flows", few, long), ("flows", many, short), fragile):
@@ -197,105 +199,75 @@ def _refuse_absurd_windows(inputs: ArcInputs) -> None:
             takes = f"{least:.3g} to {most:.3g} at this rate and RTT {rtt:g} s (a window of 0.001 to 1e10 packets)"
             raise InvalidValue(argument, flows, takes)
     if inputs.epoch_s > MOST_EPOCHS_PER_RTT * short:
-        raise InvalidValue("epoch", inputs.epoch_s, f"at most {MOST_EPOCHS_PER_RTT * short:g} s, 10000 times the RTT")
+        raise InvalidValue(
+            "epoch", inputs.epoch_s, f"at most {MOST_EPOCHS_PER_RTT * short:g} s, {MOST_EPOCHS_PER_RTT:g} times the RTT"
+        )
 
 
-def _choose_alpha(rule: Rule, sampled: Sampled, inputs: ArcInputs) -> float:
-    loop = arc_loop(rule.worst.flows, rule.worst.rtt_s, inputs.setting, inputs.plant)
-    aimed = [k for k in gain_at_phase_margin(loop, TARGET_PHASE_MARGIN_DEG) if rule.band.low <= k <= rule.band.high]
-    gain = aimed[-1] if aimed else rule.band.high
-    if rule.low <= rule.high:
-        gain = min(max(gain, rule.low), rule.high)
-    return min(gain * inputs.epoch_s, sampled.admissible)
+def _chosen(
+    deciding: Deciding, inputs: ArcInputs, *, simulation: bool
+) -> tuple[float, tuple[ArcSampled, SampledMargins], ArcSimulated | None]:
+    """The gain, the deciding loop's margins with it, and what the fluid does; slower gains until it comes to rest."""
+    given = inputs.alpha_per_packet
+    for aim in AIMS_DEG:
+        alpha = given if given is not None else aimed(aim, deciding, inputs)
+        loop = sampled(alpha, deciding, inputs)
+        fluid = simulated(alpha, loop[1].crossover_rad_s, deciding, inputs) if simulation else None
+        if given is not None or fluid is None or fluid.settles:
+            break
+    return alpha, loop, fluid
 
 
-def _certify(alpha: float, rule: Rule, sampled: Sampled, inputs: ArcInputs) -> ArcCertificate:
-    gain, worst = alpha / inputs.epoch_s, rule.worst
-    loop = arc_loop(worst.flows, worst.rtt_s, inputs.setting, inputs.plant).scaled(gain)
-    found = margins(loop)
-    radius = spectral_radius(arc_sampled_loop(sampled.at.flows, sampled.at.rtt_s, inputs.setting, sampled.plant), alpha)
-    box = None if inputs.is_point else _box(gain, rule, inputs)
-    # Below the limit is stable also where the radius rounds to 1; a point above it may be stable again.
-    sampled_stable = alpha < sampled.limit or (radius < 1.0 and box is None)
-    stable = found.stable and sampled_stable and (box is None or gain < rule.limit)
-    intervals = rule.band.intervals if box is None else ((rule.low, rule.high),)
-    in_rule = any(low * (1.0 - ROUNDING) <= gain <= high * (1.0 + ROUNDING) for low, high in intervals)
-    admissible = stable and in_rule and alpha <= sampled.admissible * (1.0 + ROUNDING)
-    rate = float(arc_arrival_rate(inputs.setting, inputs.plant))
-    _, window, marking = tcp_equilibrium(worst.flows, worst.rtt_s, rate)
+def _certify(
+    alpha: float,
+    deciding: Deciding,
+    loop: tuple[ArcSampled, SampledMargins],
+    fluid: ArcSimulated | None,
+    without: str | None,
+    inputs: ArcInputs,
+) -> ArcCertificate:
+    record, found = loop
+    at = deciding.worst if without is None else Corner(flows=inputs.flows[1], rtt_s=inputs.rtt_s[0])
+    stable = without is None and alpha < deciding.stable_below
+    in_rule = stable and alpha <= deciding.kept_below * (1.0 + ROUNDING)
+    if without is not None:
+        status, record = (
+            Status.INFEASIBLE,
+            ArcSampled(
+                plant=record.plant, epoch_s=record.epoch_s, alpha_limit=None, spectral_radius=None, gain_margin_db=None
+            ),
+        )
+    elif not stable:
+        status = Status.UNSTABLE
+    else:
+        status = Status.ADMISSIBLE if in_rule and (fluid is None or fluid.settles) else Status.STABLE
+    rate = float(arc_arrival_rate(inputs.setting, applicable_plant(inputs.setting)))
+    _, window, marking = tcp_equilibrium(at.flows, at.rtt_s, rate)
     return ArcCertificate(
-        status=Status.ADMISSIBLE if admissible else Status.STABLE if stable else Status.UNSTABLE,
+        status=status,
         stable=stable,
-        plant=inputs.plant,
         operating_point=TcpOperatingPoint(
-            flows=worst.flows,
-            rtt_s=worst.rtt_s,
+            flows=at.flows,
+            rtt_s=at.rtt_s,
             rate_packet_per_s=rate,
             window_packets=window,
             marking_probability=marking,
         ),
-        loop=loop,
-        alpha_over_epoch=AlphaBand(
-            low=rule.band.low,
-            high=rule.band.high,
-            limit=rule.band.limit,
-            binding=rule.band.binding,
-            intervals=rule.band.intervals,
-        ),
-        gain_margin_db=_finite(found.gain_margin_db),
-        phase_margin_deg=_finite(found.phase_margin_deg),
-        delay_margin_s=_finite(found.delay_margin_s),
-        crossover_rad_s=_finite(found.crossover_rad_s),
-        phase_crossover_rad_s=_finite(found.phase_crossover_rad_s),
-        sampled=ArcSampled(
-            plant=sampled.plant,
-            epoch_s=inputs.epoch_s,
-            alpha_limit=sampled.limit,
-            spectral_radius=radius,
-            gain_margin_db=decibel(sampled.limit / alpha),
-            alpha_limits=PlantLimits(
-                **{
-                    plant: gain_limit(arc_sampled_loop(worst.flows, worst.rtt_s, inputs.setting, plant))
-                    for plant in PLANTS
-                }
-            ),
-        ),
-        minimum_stability=_minimum_stability(gain, inputs),
-        box=box,
-        warnings=tuple(warnings_about(alpha, rule, sampled, found, sampled_stable, inputs)),
+        sampled=record,
+        simulated=fluid,
+        reach=reach(alpha, deciding, inputs) if without is None else None,
+        paper=paper_loop(alpha, at, inputs),
+        box=None if inputs.is_point else _box(deciding),
+        warnings=tuple(warnings_about(alpha, deciding, status, found, fluid, without, inputs)),
     )
 
 
-def _box(gain: float, rule: Rule, inputs: ArcInputs) -> ArcBox:
-    slow = margins(arc_loop(rule.slow.flows, rule.slow.rtt_s, inputs.setting, inputs.plant).scaled(gain))
+def _box(deciding: Deciding) -> ArcBox:
+    limit, kept = deciding.limit, deciding.kept
     return ArcBox(
-        admissible=(rule.low, rule.high) if rule.low <= rule.high else None,
-        margins_kept_below=rule.high,
-        stable_below=rule.limit,
-        worst_corner=rule.worst,
-        slow_corner=rule.slow,
-        slow_phase_margin_deg=slow.phase_margin_deg,
-        points=rule.points,
+        margins_kept_below=kept.proved,
+        stable_below=limit.proved,
+        gap=1.0 - kept.proved / kept.found,
+        worst_corner=deciding.worst,
+        cells=limit.cells + kept.cells,
     )
-
-
-def _minimum_stability(gain: float, inputs: ArcInputs) -> MinimumStability:
-    """ARC paper, section III and eq. (9): alpha much smaller than the marking error a fragile system sustains."""
-    flows, rtt = inputs.fragile_flows, inputs.fragile_rtt_s
-    sustainable = 2.0 * float(tcp_equilibrium(flows, rtt, arc_arrival_rate(inputs.setting, "paper")).marking)
-    ratio = gain * inputs.epoch_s / sustainable
-    there = margins(arc_loop(flows, rtt, inputs.setting, inputs.plant).scaled(gain))
-    return MinimumStability(
-        flows=flows,
-        rtt_s=rtt,
-        sustainable_error=sustainable,
-        sustainable_error_as_printed=sustainable / rtt,
-        alpha_ratio=ratio,
-        satisfied=ratio <= MUCH_SMALLER,
-        gain_margin_db=there.gain_margin_db,
-        stable=there.stable,
-    )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -138,7 +138,8 @@ def _refuse_strangers(job: TcJob, method: str) -> None:
 
 def _aqm(job: TcJob, design: ArcDesign) -> tuple[Pie | Dualpi2 | None, tuple[CarrierCheck, ...]]:
     """The rounded gains and the margins that they leave; NoAdmissibleDesign where they don't keep the rule."""
-    from netctrl.design._arc_carrier import LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG, check_carrier
+    from netctrl.design._arc_carrier import check_carrier
+    from netctrl.design._arc_loop import LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG
     from netctrl.export.tc_aqm import arc_on_delay, nearest_dualpi2, nearest_pie
 
     name = job.carrier or "ebpf"
@@ -159,9 +160,9 @@ def _aqm(job: TcJob, design: ArcDesign) -> tuple[Pie | Dualpi2 | None, tuple[Car
             found = each.carried
             raise NoAdmissibleDesign(
                 f"rounded to the steps of {name}, the loop of {each.flows:g} flows at {each.rtt_s:g} s keeps "
-                f"{found.phase_margin_deg:.1f}° and {found.sampled_gain_margin_db:.1f} dB (sampled; continuous "
-                f"{found.gain_margin_db:.1f} dB), of {each.asked.phase_margin_deg:.1f}° and "
-                f"{each.asked.sampled_gain_margin_db:.1f} dB before; {LEAST_PHASE_MARGIN_DEG:g}° and "
+                f"{found.phase_margin_deg:.1f}° and {found.gain_margin_db:.1f} dB, of "
+                f"{each.asked.phase_margin_deg:.1f}° and {each.asked.gain_margin_db:.1f} dB before; "
+                f"{LEAST_PHASE_MARGIN_DEG:g}° and "
                 f"{LEAST_GAIN_MARGIN_DB:g} dB are asked for: take --carrier ebpf, or another Design",
                 design,
             )
@@ -253,8 +254,8 @@ def _rows(made: TcExport, checks: tuple[CarrierCheck, ...], folder: Path) -> lis
         rows.append(
             (
                 f"margins, {each.flows:g} flows, {each.rtt_s:g} s",
-                f"PM {each.carried.phase_margin_deg:.2f}°, lost {each.phase_lost_deg:.2f}°; sampled GM "
-                f"{each.carried.sampled_gain_margin_db:.2f} dB, lost {each.gain_lost_db:.2f} dB",
+                f"PM {each.carried.phase_margin_deg:.2f}°, lost {each.phase_lost_deg:.2f}°; GM "
+                f"{each.carried.gain_margin_db:.2f} dB, lost {each.gain_lost_db:.2f} dB",
             )
         )
     rows.append(("files", ", ".join([*made.files, SUMMARY])))

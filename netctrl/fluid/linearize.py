@@ -35,6 +35,7 @@ __all__ = [
     "linear_tcp",
     "network_model",
     "network_state_space",
+    "standing_queue",
     "tcp_partials",
 ]
 
@@ -111,9 +112,13 @@ def applicable_plant(setting: ArcSetting) -> Plant:
     q = q0 − d C (1 − gamma)/gamma; where that isn't above 0, no queue stands. With gamma < 1 and q0 = 0 none ever does.
     The capacity must be a scalar.
     """
-    gamma, per_epoch = setting.utilization, setting.epoch_s * setting.capacity_packet_per_s
-    standing = setting.target_queue_packets - per_epoch * (1.0 - gamma) / gamma
-    return "noq" if gamma < 1.0 and standing <= 0.0 else "phys"
+    return "noq" if setting.utilization < 1.0 and standing_queue(setting) <= 0.0 else "phys"
+
+
+def standing_queue(setting: ArcSetting) -> float:
+    """The queue in which ARC rests [packet]: q0 − d C (1 − gamma)/gamma where that is above 0, else none."""
+    gamma, per_epoch = setting.utilization, setting.epoch_s * float(setting.capacity_packet_per_s)
+    return max(0.0, setting.target_queue_packets - per_epoch * (1.0 - gamma) / gamma)
 
 
 def arc_arrival_rate(setting: ArcSetting, plant: Plant) -> Any:

@@ -6,10 +6,9 @@ from math import exp
 
 from netctrl.jit import njit
 
-__all__ = ["LEAST_WINDOW", "fast_rate", "window_slope"]
+from netctrl.fluid.equilibrium import LEAST_WINDOW
 
-LEAST_WINDOW = 1.0
-"""A sender keeps one packet on its way; the model has no time-outs."""
+__all__ = ["LEAST_WINDOW", "fast_rate", "window_slope"]
 
 
 @njit(cache=True, error_model="numpy")

@@ -1,4 +1,4 @@
-"""Maps of the design rule over flows and round-trip time."""
+"""Maps of one gain over flows and round-trip time."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.frequency.batch import GainBands
 from netctrl.model.display import html_table, plot
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["StabilityMap"]
+__all__ = ["ADMISSIBLE", "INFEASIBLE", "THIN", "UNSTABLE", "StabilityMap"]
+
+
+INFEASIBLE, UNSTABLE, THIN, ADMISSIBLE = range(4)
+"""Classes of a point: no equilibrium; unstable; stable with too little margin; admissible."""
+_BORDER = 1e-3  # relative; points so near to a bound count as beyond it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StabilityMap:
-    """Where one gain is unstable, admissible or slow, over flows and round-trip time.
+    """Where one gain has no equilibrium, is unstable, or is admissible, over flows and round-trip time.
 
     Parameters
     ----------
@@ -27,43 +31,39 @@ class StabilityMap:
         N.
     rtt_s : ndarray, shape (m,)
         tau [s].
-    bands : GainBands
-        Arrays of shape (m, n), in the unit of `gain`.
+    limit, kept : ndarray, shape (m, n)
+        Gain below which the loop is stable, and up to which it keeps the rule's margins; nan without an equilibrium.
     gain : float
-        k, the gain under test.
+        The gain under test.
     title : str
         What is mapped, for plots.
     """
 
     flows: np.ndarray
     rtt_s: np.ndarray
-    bands: GainBands
+    limit: np.ndarray
+    kept: np.ndarray
     gain: float
     title: str = ""
 
     @property
     def classes(self) -> np.ndarray:
-        """0 unstable, 1 stable with too little margin, 2 admissible, 3 stable and slow; shape (m, n)."""
-        k, bands = self.gain, self.bands
-        return np.where(k >= bands.limit, 0, np.where(k > bands.high, 1, np.where(k >= bands.low, 2, 3)))
+        """0 no equilibrium, 1 unstable, 2 stable with too little margin, 3 admissible; shape (m, n)."""
+        k = self.gain * (1.0 + _BORDER)
+        stable = np.where(k < self.limit, np.where(k <= self.kept, ADMISSIBLE, THIN), UNSTABLE)
+        return np.where(np.isnan(self.limit), INFEASIBLE, stable)
 
     @property
     def gain_margin_db(self) -> np.ndarray:
-        """Gain margin [dB] at each point, shape (m, n)."""
-        return 20.0 * np.log10(self.bands.limit / self.gain)
+        """Gain margin [dB] at each point, shape (m, n); nan without an equilibrium."""
+        return 20.0 * np.log10(self.limit / self.gain)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a point: flows, rtt_s, low, high, limit, gain_margin_db, class."""
+        """One row a point: flows, rtt_s, limit, kept, gain_margin_db, class."""
         import pandas as pd
 
         flows, rtt = np.meshgrid(self.flows, self.rtt_s)
-        columns = {
-            "flows": flows,
-            "rtt_s": rtt,
-            "low": self.bands.low,
-            "high": self.bands.high,
-            "limit": self.bands.limit,
-        }
+        columns = {"flows": flows, "rtt_s": rtt, "limit": self.limit, "kept": self.kept}
         columns |= {"gain_margin_db": self.gain_margin_db, "class": self.classes}
         return pd.DataFrame({name: np.ravel(values) for name, values in columns.items()})
 
@@ -72,7 +72,7 @@ class StabilityMap:
         return plot(self, **options)
 
     def _repr_html_(self) -> str:
-        names = ("unstable", "too little margin", "admissible", "slow")
+        names = ("no equilibrium", "unstable", "too little margin", "admissible")
         counts = np.bincount(self.classes.ravel(), minlength=4) / self.classes.size
         rows = [("points", str(self.classes.size)), ("gain", f"{self.gain:.6g}")]
         return html_table(

@@ -18,10 +18,13 @@ __all__ = [
     "ArcBox",
     "ArcCertificate",
     "ArcInputs",
+    "ArcReach",
     "ArcSampled",
     "ArcSetting",
+    "ArcSimulated",
     "Corner",
     "MinimumStability",
+    "PaperLoop",
     "Plant",
     "PlantLimits",
     "TcpOperatingPoint",
@@ -83,7 +86,8 @@ class ArcInputs(_Record, frozen=True):
     utilization: float
     epoch_s: float
     target_queue_packets: float
-    plant: Plant
+    plant: Plant | Literal["auto"]
+    """Continuous loop of `PaperLoop`; auto is eq. (7). What decides is always the plant that applies."""
     alpha_per_packet: float | None
     """A given gain to analyse; None to design one."""
     fragile_flows: float
@@ -134,7 +138,7 @@ class AlphaBand(_Record, frozen=True):
 
 
 class PlantLimits(_Record, frozen=True):
-    """alpha per packet at which the exact sampled loop becomes unstable, under each plant."""
+    """alpha per packet at which the sampled loop with Hollot's undelayed window becomes unstable, under each plant."""
 
     paper: float
     noq: float
@@ -142,19 +146,54 @@ class PlantLimits(_Record, frozen=True):
 
 
 class ArcSampled(_Record, frozen=True):
-    """The exact sampled loop: p held over each epoch, arrivals counted over it, the queue sampled at its end."""
+    """The loop that decides: TCP's window delayed on itself, p held over each epoch, arrivals counted over it.
+
+    All margins are those of this one loop on the unit circle. They are null where there is no equilibrium, and in
+    Designs that an older netctrl made where it didn't compute them.
+    """
 
     plant: Plant
     """The plant that applies: noq where the equilibrium has no queue, else phys."""
     epoch_s: float
-    alpha_limit: float
-    """alpha per packet at which it becomes unstable; of a box, the least over it."""
-    spectral_radius: float
-    """Of one epoch at the chosen alpha; stable iff below 1. Of a box, at the point with the least limit."""
-    gain_margin_db: float
+    alpha_limit: float | None
+    """alpha per packet at which it becomes unstable; of a box, at its worst point."""
+    spectral_radius: float | None
+    """Of one epoch at the chosen alpha; stable iff below 1."""
+    gain_margin_db: float | None
     """alpha_limit over alpha."""
-    alpha_limits: PlantLimits
-    """The limit under each plant, at the certificate's operating point."""
+    phase_margin_deg: float | None = None
+    """At the worst gain crossover; in (-180, 180]."""
+    delay_margin_s: float | None = None
+    """Extra delay in the path that it stands; 0 where it is unstable, null where it is unlimited."""
+    disk_margin: float | None = None
+    """2/||S - T||: gain and phase may change together by any f = (1 + x/2)/(1 - x/2), |x| below it."""
+    crossover_rad_s: float | None = None
+    phase_crossover_rad_s: float | None = None
+
+
+class ArcSimulated(_Record, frozen=True):
+    """The nonlinear fluid at the chosen gain, the worst of several starts; of a box, of its corners too."""
+
+    probability_cv: float
+    """Standard deviation of p over its mean once it had time to settle; from 0.05 on it oscillates."""
+    utilization: float
+    queue_packets: float
+    """Mean queue."""
+    duration_s: float
+    """Simulated time of the longest run."""
+    settles: bool
+    """It comes to rest from each start."""
+
+
+class ArcReach(_Record, frozen=True):
+    """How far the operating point may move with the margins kept, one way at a time; proved over each interval."""
+
+    fewest_flows: float
+    """Down to so many flows at the design's round-trip time."""
+    longest_rtt_s: float
+    """Up to this round-trip time with the design's flows."""
+    most_flows: float
+    """Up to so many flows TCP has an equilibrium at the design's round-trip time (p0 = 1)."""
 
 
 class MinimumStability(_Record, frozen=True):
@@ -182,41 +221,50 @@ class Corner(_Record, frozen=True):
 
 
 class ArcBox(_Record, frozen=True):
-    """What holds over a whole box of flows and round-trip times; alpha/epoch [1/s per packet]."""
+    """What holds at every point of a box of flows and round-trip times, proved between points too; alpha per packet."""
 
-    admissible: tuple[float, float] | None
-    """Admissible at every point of the box; None where there is no such gain."""
     margins_kept_below: float
-    """Up to here GM >= 6 dB and PM >= 30° hold at every point; PM may exceed 60°: stable, and slow."""
+    """Up to here GM >= 6 dB and PM >= 30 degrees hold at every point."""
     stable_below: float
     """Below it the loop is stable at every point."""
+    gap: float
+    """Relative: somewhere in the box the bounds fail at most so much above what is proved."""
     worst_corner: Corner
-    """Least stable: sets the two bounds above, and the certificate's margins are taken here."""
-    slow_corner: Corner
-    """Slowest: sets the low end of what is admissible."""
-    slow_phase_margin_deg: float
-    """Phase margin at the slow corner with the chosen alpha."""
-    points: int
-    """4 where the bounds are monotone and the corners decide; else how many points of a grid were searched."""
+    """Where the margins are least; the certificate's margins are taken there."""
+    cells: int
+    """Boxes of angle, flows and round-trip time that the proof took."""
 
 
-class ArcCertificate(_Record, frozen=True):
-    """Why the gain can be trusted: everything here is exact for the delay. Unlimited margins are null."""
+class PaperLoop(_Record, frozen=True):
+    """What the paper says: a continuous loop with Hollot's undelayed window. It has no part in the verdict."""
 
-    status: Status
-    stable: bool
-    """The continuous loop of `plant` and the sampled loop of `sampled.plant` are both stable."""
     plant: Plant
-    operating_point: TcpOperatingPoint
+    """`paper` is eq. (7); of a box, at its worst corner."""
     loop: DelayLoop
     """Open loop at the chosen alpha."""
+    stable: bool
     alpha_over_epoch: AlphaBand
     gain_margin_db: float | None
     phase_margin_deg: float | None
     delay_margin_s: float | None
     crossover_rad_s: float | None
     phase_crossover_rad_s: float | None
-    sampled: ArcSampled
+    alpha_limits: PlantLimits
     minimum_stability: MinimumStability
+
+
+class ArcCertificate(_Record, frozen=True):
+    """Why the gain can be trusted: the sampled loop and the nonlinear fluid. Unlimited margins are null."""
+
+    status: Status
+    stable: bool
+    """The sampled loop is stable, over the whole box."""
+    operating_point: TcpOperatingPoint
+    sampled: ArcSampled
+    simulated: ArcSimulated | None
+    """Null where the check was left out, or there is no equilibrium."""
+    reach: ArcReach | None
+    """Null for a box, and where the margins aren't kept."""
+    paper: PaperLoop
     box: ArcBox | None
     warnings: tuple[str, ...]

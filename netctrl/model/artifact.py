@@ -11,6 +11,7 @@ import numpy as np
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.arc import ArcCertificate, ArcInputs
+from netctrl.model.arc_upgrade import upgraded
 from netctrl.model.arrays import array, array_json, json_schema, plain
 from netctrl.model.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.display import html_table, plot
@@ -21,7 +22,7 @@ from netctrl.model.json_file import decoded
 from netctrl.model.mpcc import MpccCertificate, MpccInputs
 from netctrl.model.pacing import PacingCertificate, PacingInputs
 from netctrl.model.provenance import Provenance, provenance
-from netctrl.model.summary import arc_summary, connet_summary, hftrac_summary, mpcc_summary, pacing_summary
+from netctrl.model.summary import arc_summary, arc_verdict, connet_summary, hftrac_summary, mpcc_summary, pacing_summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +98,16 @@ class Design(
         }
         return pd.Series(dict(_leaves(parts)), name=self.method)
 
+    def summary(self) -> tuple[str, list[tuple[str, str]]]:
+        """A title, and what a person wants to know first as (name, text) rows."""
+        raise NotImplementedError
+
+    @property
+    def headline(self) -> str:
+        """What and how it came out, in a line or two."""
+        certificate: Any = self.certificate
+        return f"{self.summary()[0]}: {certificate.status.upper()}"
+
     def plot(self, **options: Any) -> Figure:
         """What a person wants to see of this design, as a matplotlib Figure (`netctrl.plotting.draw`)."""
         return plot(self, **options)
@@ -108,6 +119,12 @@ class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc
     def summary(self) -> tuple[str, list[tuple[str, str]]]:
         """A title, and what a person wants to know first as (name, text) rows."""
         return arc_summary(self.inputs, self.law, self.certificate)
+
+    @property
+    def headline(self) -> str:
+        """Whether it is safe, in plain words; then what it is."""
+        verdict = arc_verdict(self.inputs, self.certificate)
+        return f"{verdict}\n{self.summary()[0]}: {self.certificate.status.upper()}"
 
     def _repr_html_(self) -> str:
         title, rows = self.summary()
@@ -181,6 +198,8 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     """
     text = read_bounded(path, _MAX_BYTES, f"is larger than a Design file may be ({_MAX_BYTES // 2**20} MiB)")
     try:
+        if b'"alpha_over_epoch"' in text:  # an ARC Design, perhaps of an older netctrl
+            text = msgspec.json.encode(upgraded(decoded(path, text)))
         design = decoded(path, text, AnyDesign, array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no netctrl Design: {error}") from None

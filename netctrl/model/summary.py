@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from netctrl.errors import Status
 from netctrl.model.arc import ArcCertificate, ArcInputs
 from netctrl.model.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.gain import ArcLaw, ArxPacer, LqiLaw, MpccLaw, PacingLaw, TrackingLaw
@@ -13,67 +14,107 @@ from netctrl.model.mpcc import MpccCertificate, MpccInputs
 from netctrl.model.pacing import PacingCertificate, PacingInputs
 from netctrl.units import format_quantity
 
-__all__ = ["arc_summary", "connet_summary", "hftrac_summary", "mpcc_summary", "pacing_summary"]
+__all__ = [
+    "arc_paper_rows",
+    "arc_summary",
+    "arc_verdict",
+    "connet_summary",
+    "hftrac_summary",
+    "mpcc_summary",
+    "pacing_summary",
+]
+
+
+def arc_verdict(inputs: ArcInputs, proof: ArcCertificate) -> str:
+    """One plain line: whether the gain is safe for what was asked, and how far that reaches."""
+    asked = f"{_span(inputs.flows, '{:g}'.format)} flows at {_span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}"
+    if proof.status is Status.ADMISSIBLE and proof.reach is not None:
+        reach = proof.reach
+        ends = (
+            f"; keeps its margins down to {reach.fewest_flows:.3g} flows or up to"
+            f" {format_quantity(float(f'{reach.longest_rtt_s:.3g}'), 's')}"
+        )
+        return f"Safe for {asked}: yes{ends}"
+    why = {
+        Status.ADMISSIBLE: "yes, at every point of the box",
+        Status.STABLE: "no, stable but not with enough margin",
+        Status.UNSTABLE: "no, unstable",
+        Status.INFEASIBLE: "no, TCP has no equilibrium there",
+    }
+    return f"Safe for {asked}: {why[proof.status]}"
 
 
 def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and (name, text) rows: gain, margins beside the rule, sampled loop, fragile system, box."""
-    band, sampled, fragile = proof.alpha_over_epoch, proof.sampled, proof.minimum_stability
-
+    """A title, and (name, text) rows: gain, the loop that decides, the fluid, box, and what the paper says."""
+    sampled, paper = proof.sampled, proof.paper
     title = (
         f"ARC on {format_quantity(inputs.capacity_bit_per_s, 'bit/s')}, {_span(inputs.flows, '{:g}'.format)} flows,"
         f" RTT {_span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}, utilization {inputs.utilization:g},"
         f" epoch {format_quantity(inputs.epoch_s, 's')}"
     )
+    at = "" if proof.box is None else f" at {proof.box.worst_corner.flows:g} flows, {proof.box.worst_corner.rtt_s:g} s"
+    rows = [("alpha", f"{law.alpha_per_packet:.6g} per packet, {law.alpha_per_byte:.6g} per byte")]
+    if proof.status is not Status.INFEASIBLE:
+        rows += [
+            (
+                "sampled loop",
+                f"plant {sampled.plant}{at}, spectral radius {_value(sampled.spectral_radius, '', '.6f')}",
+            ),
+            ("  gain margin", f"{_value(sampled.gain_margin_db, ' dB')}, stable below alpha {sampled.alpha_limit:.6g}"),
+            (
+                "  phase margin",
+                f"{_value(sampled.phase_margin_deg, '°')} at {_value(sampled.crossover_rad_s, ' rad/s', '.4g')}",
+            ),
+            ("  delay margin", _value(sampled.delay_margin_s, " s", ".4g")),
+            ("  disk margin", _value(sampled.disk_margin, "", ".3f")),
+        ]
+    fluid = proof.simulated
+    if fluid is not None:
+        rests = "comes to rest from every start" if fluid.settles else "keeps swinging"
+        rows.append(
+            (
+                "nonlinear fluid",
+                f"{rests}: p varies by {fluid.probability_cv:.1%}, utilization {fluid.utilization:.1%}",
+            )
+        )
+    if proof.box is not None:
+        box = proof.box
+        rows.append(
+            (
+                "over the box",
+                f"proved everywhere: margins kept up to alpha {box.margins_kept_below:.6g}, stable below"
+                f" {box.stable_below:.6g}",
+            )
+        )
+    name = "eq. (7)" if paper.plant == "paper" else f"continuous {paper.plant}"
+    rows.append(
+        (
+            "the paper says",
+            f"{name}: GM {_value(paper.gain_margin_db, ' dB')}, PM {_value(paper.phase_margin_deg, '°')}"
+            "; no part of the verdict",
+        )
+    )
+    return title, rows
+
+
+def arc_paper_rows(law: ArcLaw, proof: ArcCertificate) -> list[tuple[str, str]]:
+    """The paper's own design rule and eq. (9), for whoever compares with it."""
+    paper, fragile = proof.paper, proof.paper.minimum_stability
+    band = paper.alpha_over_epoch
     admissible = f"{band.low:.6g} to {band.high:.6g} /s, upper end set by the {band.binding}"
     if not band.intervals:
         admissible = f"none: PM <= 60° asks for {band.low:.6g} /s, GM >= 6 dB allows {band.high:.6g} /s"
-    at = "" if proof.box is None else f" at {proof.box.worst_corner.flows:g} flows, {proof.box.worst_corner.rtt_s:g} s"
-    rows = [
-        ("alpha", f"{law.alpha_per_packet:.6g} per packet, {law.alpha_per_byte:.6g} per byte"),
-        ("alpha/epoch", f"{law.alpha_per_packet / law.epoch_s:.6g} /s{at}"),
-        ("  admissible", admissible),
-        ("  stable below", f"{band.limit:.6g} /s"),
+    return [
+        ("  alpha/epoch", f"{law.alpha_per_packet / law.epoch_s:.6g} /s; the paper's rule admits {admissible}"),
+        ("  stable below", f"{band.limit:.6g} /s (continuous loop)"),
+        ("  delay margin", f"{_value(paper.delay_margin_s, ' s', '.4g')} (continuous loop)"),
         (
-            "gain margin",
-            f"{_value(proof.gain_margin_db, ' dB')} at {_value(proof.phase_crossover_rad_s, ' rad/s', '.4g')}"
-            "   (rule: 6 dB or more)",
-        ),
-        (
-            "phase margin",
-            f"{_value(proof.phase_margin_deg, '°')} at {_value(proof.crossover_rad_s, ' rad/s', '.4g')}"
-            "   (rule: 30° to 60°)",
-        ),
-        ("delay margin", _value(proof.delay_margin_s, " s", ".4g")),
-        (
-            f"sampled ({sampled.plant})",
-            f"stable below alpha {sampled.alpha_limit:.6g}: {sampled.gain_margin_db:.2f} dB of margin,"
-            f" spectral radius {sampled.spectral_radius:.6f}",
-        ),
-        (
-            "fragile system",
+            "  fragile system",
             f"alpha is {fragile.alpha_ratio:.2g} of what {fragile.flows:g} flows at"
             f" {format_quantity(fragile.rtt_s, 's')} sustain (eq. 9 {'holds' if fragile.satisfied else 'fails'});"
             f" that loop is {'stable' if fragile.stable else 'unstable'} (GM {fragile.gain_margin_db:.1f} dB)",
         ),
     ]
-    if proof.box is not None:
-        box = proof.box
-        whole = "none" if box.admissible is None else f"{box.admissible[0]:.6g} to {box.admissible[1]:.6g} /s"
-        rows += [
-            ("over the box", f"admissible alpha/epoch: {whole}"),
-            (
-                "",
-                f"GM >= 6 dB and PM >= 30° up to {box.margins_kept_below:.6g} /s,"
-                f" stable below {box.stable_below:.6g} /s",
-            ),
-            (
-                "",
-                f"slowest at {box.slow_corner.flows:g} flows, {format_quantity(box.slow_corner.rtt_s, 's')}:"
-                f" PM {box.slow_phase_margin_deg:.2f}°; {box.points} points decide",
-            ),
-        ]
-    return title, rows
 
 
 def hftrac_summary(inputs: HftracInputs, proof: HftracCertificate) -> tuple[str, list[tuple[str, str]]]:

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from netctrl.fluid.tcp_response import arc_response
 from netctrl.frequency.loop import phase_lag, response
 from netctrl.frequency.margins import Margins, margins
 from netctrl.frequency.stability_map import StabilityMap
@@ -23,12 +24,12 @@ from netctrl.plotting.style import ACCENT, INK, ShownFigure
 
 __all__ = ["arc_bode", "arc_figure", "bode", "stability_map"]
 
-# Dark to light, so that they also differ without colour.
+# In the order of StabilityMap.classes; they also differ in lightness.
 _CLASSES = (
+    ("no equilibrium: p0 > 1", "#8c8c8c"),
     ("unstable", "#c0504d"),
     ("stable, GM < 6 dB or PM < 30°", "#f6b26b"),
     ("admissible", "#6aa84f"),
-    ("stable, slow: PM > 60°", "#d9e8f5"),
 )
 _Shapes = dict[str, dict[str, Any]]  # marker -> its style
 # Where the ARC paper designs (section IV) and what it checks eq. (9) at: flows, RTT [s].
@@ -57,7 +58,7 @@ def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
     figure = ShownFigure(figsize=(12.0, 5.6), layout="constrained")
     left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.0, 1.05)))
     above, below = left.subplots(2, 1, sharex=True)
-    _draw_bode(above, below, design.certificate.loop)
+    _draw_sampled(above, below, design)
     axes = right.subplots()
     point = design.certificate.operating_point
     entries = _draw_map(axes, map_, {"this design": (point.flows, point.rtt_s)})
@@ -65,10 +66,6 @@ def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
     if box is not None:
         (few, many), (short, long) = design.inputs.flows, design.inputs.rtt_s
         axes.plot([few, many, many, few, few], [short, short, long, long, short], color=INK, lw=1.6)
-    rate = point.rate_packet_per_s
-    edge = map_.rtt_s * rate / np.sqrt(2.0)
-    axes.plot(edge, map_.rtt_s, color=INK, ls="--", lw=1.1)
-    entries["p0 = 1: right of it TCP's model fails"] = Line2D([], [], color=INK, ls="--", lw=1.1)
     if box is not None:
         entries["the box asked for"] = Line2D([], [], color=INK, lw=1.6)
     _legend(axes, entries)
@@ -77,23 +74,49 @@ def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
 
 
 def arc_bode(design: ArcDesign) -> Figure:
-    """Bode plot of an ARC design's loop."""
-    return bode(design.certificate.loop, title=_title(design))
+    """Bode plot of the loop that decides an ARC design: the sampled one."""
+    figure = ShownFigure(figsize=(6.4, 5.4), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    _draw_sampled(above, below, design)
+    figure.suptitle(_title(design), fontsize=11)
+    return figure
 
 
 def _title(design: ArcDesign) -> str:
     inputs, law = design.inputs, design.law
     capacity = f"{inputs.capacity_bit_per_s / 1e6:g} Mbit/s"
-    gain = f"alpha = {law.alpha_per_packet:.4g} per packet, epoch {law.epoch_s:g} s, plant {inputs.plant}"
+    plant = design.certificate.sampled.plant
+    gain = f"alpha = {law.alpha_per_packet:.4g} per packet, epoch {law.epoch_s:g} s, plant {plant}"
     return f"ARC on {capacity}: {gain}: {design.certificate.status}"
+
+
+def _draw_sampled(above: Axes, below: Axes, design: ArcDesign) -> None:
+    """The sampled loop up to half its sampling rate, with its own margins."""
+    proof, at = design.certificate, design.certificate.operating_point
+    response = arc_response(design.inputs.setting)
+    theta = np.geomspace(response.least_angle((at.flows, at.flows), (at.rtt_s, at.rtt_s)), np.pi, 900)
+    values = design.law.alpha_per_packet * response.at(theta, at.flows, at.rtt_s)
+    w = theta / design.law.epoch_s
+    phase = np.degrees(np.unwrap(np.angle(values)))
+    _draw_response(above, below, w, np.abs(values), phase - 360.0 * np.round((phase[0] + 90.0) / 360.0))
+    sampled = proof.sampled
+    if sampled.phase_crossover_rad_s is not None and sampled.gain_margin_db is not None:
+        _mark_gain(above, below, sampled.phase_crossover_rad_s, sampled.gain_margin_db)
+    if sampled.crossover_rad_s is not None and sampled.phase_margin_deg is not None:
+        _mark_phase(above, below, sampled.crossover_rad_s, sampled.phase_margin_deg, sampled.phase_margin_deg - 180.0)
 
 
 def _draw_bode(above: Axes, below: Axes, loop: DelayLoop) -> None:
     found = margins(loop)
     marked = [w for w in (found.crossover_rad_s, found.phase_crossover_rad_s) if np.isfinite(w)] or [1.0]
     w = np.geomspace(min(marked) / 15.0, max(marked) * 8.0, 600)
-    size = 20.0 * np.log10(np.abs(response(loop, w)))
     phase = -np.degrees([phase_lag(loop, x) for x in w])
+    _draw_response(above, below, w, np.abs(response(loop, w)), phase)
+    _draw_margins(above, below, loop, found)
+
+
+def _draw_response(above: Axes, below: Axes, w: np.ndarray, modulus: np.ndarray, phase: np.ndarray) -> None:
+    size = 20.0 * np.log10(modulus)
     above.semilogx(w, size, color=ACCENT, lw=1.8)
     below.semilogx(w, phase, color=ACCENT, lw=1.8)
     above.axhline(0.0, color=INK, lw=0.8)
@@ -106,19 +129,24 @@ def _draw_bode(above: Axes, below: Axes, loop: DelayLoop) -> None:
     below.xaxis.set_major_formatter("{x:g}")
     for axes in (above, below):
         axes.grid(which="major", color="#dddddd", lw=0.6)
-    _draw_margins(above, below, loop, found)
 
 
 def _draw_margins(above: Axes, below: Axes, loop: DelayLoop, found: Margins) -> None:
     if np.isfinite(found.phase_crossover_rad_s):
-        w = found.phase_crossover_rad_s
-        _bracket(above, w, -found.gain_margin_db, 0.0, f"GM {found.gain_margin_db:.2f} dB\nat {w:.3g} rad/s", +1)
-        below.axvline(w, color="#b45f06", ls=":", lw=1.2)
+        _mark_gain(above, below, found.phase_crossover_rad_s, found.gain_margin_db)
     if np.isfinite(found.crossover_rad_s):
-        w = found.crossover_rad_s
-        above.axvline(w, color="#b45f06", ls=":", lw=1.2)
-        lag = -np.degrees(phase_lag(loop, w))
-        _bracket(below, w, -180.0, lag, f"PM {found.phase_margin_deg:.2f}°\nat {w:.3g} rad/s", -1)
+        lag = -np.degrees(phase_lag(loop, found.crossover_rad_s))
+        _mark_phase(above, below, found.crossover_rad_s, found.phase_margin_deg, lag)
+
+
+def _mark_gain(above: Axes, below: Axes, w: float, margin_db: float) -> None:
+    _bracket(above, w, -margin_db, 0.0, f"GM {margin_db:.2f} dB\nat {w:.3g} rad/s", +1)
+    below.axvline(w, color="#b45f06", ls=":", lw=1.2)
+
+
+def _mark_phase(above: Axes, below: Axes, w: float, margin_deg: float, phase: float) -> None:
+    above.axvline(w, color="#b45f06", ls=":", lw=1.2)
+    _bracket(below, w, -180.0, phase, f"PM {margin_deg:.2f}°\nat {w:.3g} rad/s", -1)
 
 
 def _bracket(axes: Axes, x: float, low: float, high: float, text: str, side: int) -> None:
@@ -155,7 +183,7 @@ def _draw_map(axes: Axes, map_: StabilityMap, marks: dict[str, tuple[float, floa
     axes.set_yscale("log")
     axes.set_xlabel("flows N")
     axes.set_ylabel("round-trip time [s]")
-    axes.set_title(f"alpha/epoch = {map_.gain:.4g} /s, {map_.title}", fontsize=10)
+    axes.set_title(f"alpha = {map_.gain:.4g} per packet, {map_.title}", fontsize=10)
     entries: dict[str, Artist] = {name: Patch(color=colour) for name, colour in _CLASSES}
     styles: _Shapes = {"*": {"ms": 15, "mfc": INK, "mec": "white"}, "D": {"ms": 8, "mfc": INK, "mec": "white"}}
     rings: _Shapes = {

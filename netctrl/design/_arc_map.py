@@ -1,0 +1,41 @@
+"""Where one ARC gain is safe, over flows and round-trip time: the map of the loop that decides a design."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netctrl.design._arc_loop import RULE, most_flows
+from netctrl.fluid.linearize import standing_queue
+from netctrl.fluid.tcp_response import arc_response
+from netctrl.frequency.branch_bound import Sector
+from netctrl.frequency.sampled_margins import gains_at
+from netctrl.frequency.stability_map import StabilityMap
+from netctrl.model.artifact import ArcDesign
+
+__all__ = ["arc_stability_map"]
+
+MAP_POINTS = 90
+
+
+def arc_stability_map(design: ArcDesign, *, points: int = MAP_POINTS) -> StabilityMap:
+    """Where the design's gain is admissible, over flows and round-trip times around its operating point and box.
+
+    Each point is the sampled loop of `arc` itself: a point that is drawn as admissible is one that `arc` with this gain
+    calls admissible too. Points on a border, to a part in a thousand, are drawn on its worse side.
+
+    Parameters
+    ----------
+    design : ArcDesign
+    points : int
+        On each axis; 90 take some seconds.
+    """
+    inputs, alpha = design.inputs, design.law.alpha_per_packet
+    flows = np.geomspace(min(inputs.flows[0] / 10.0, 5.0), max(inputs.flows[1] * 10.0, 500.0), points)
+    rtt = np.geomspace(inputs.rtt_s[0] / 8.0, inputs.rtt_s[1] * 5.0, points)
+    response = arc_response(inputs.setting)
+    feasible = flows <= np.array([most_flows(tau, inputs.setting) for tau in rtt])[:, None]
+    feasible &= (rtt > standing_queue(inputs.setting) / inputs.setting.capacity_packet_per_s)[:, None]
+    limit, kept = np.full((2, points, points), np.nan)
+    rows, columns = np.nonzero(feasible)
+    limit[rows, columns], kept[rows, columns] = gains_at(response, flows[columns], rtt[rows], [Sector(), RULE])
+    return StabilityMap(flows, rtt, limit, kept, alpha, f"plant {'phys' if response.queue else 'noq'}")
