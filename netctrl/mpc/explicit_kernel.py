@@ -20,7 +20,7 @@ __all__ = [
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def decide_window(queue: float, gain: float, fair_window: float, input_gain: float, flows: int, bdp: float) -> float:
+def decide_window(queue: float, gain: float, fair_window: float, input_gain: float, flows: float, bdp: float) -> float:
     """W = clip(c − K Q, 0, P_BD), and at most c − (Q − (N − 1) P_BD)/B [byte].
 
     With K ≤ 1/B the queue's lower bound needs no term of its own for Q ≥ 0.

@@ -157,7 +157,8 @@ def step_receding(controller: RecedingController, state: RecedingState, measured
 def explain_failure(controller: RecedingController, state: RecedingState) -> str:
     """Why the last failed solve did, in words; empty where none did. An infeasible program's bounds are named."""
     checked_kind("controller", controller, RecedingController)
-    if checked_kind("state", state, RecedingState).failed_at is None:
+    checked_kind("state", state, RecedingState)
+    if state.failed_at is None:
         return ""
     if not np.isfinite(state.failed_at).all():
         return "a measurement was not finite"
