@@ -17,7 +17,9 @@ __all__ = [
     "RiccatiStatus",
     "Status",
     "checked_jobs",
+    "checked_kind",
     "checked_number",
+    "checked_numbers",
     "checked_whole",
 ]
 
@@ -127,6 +129,26 @@ def checked_whole(argument: str, value: object, takes: str, *, at_least: int = 0
     if isinstance(value, Integral) and not isinstance(value, bool) and at_least <= int(value) <= at_most:
         return int(value)
     raise InvalidValue(argument, value, takes)
+
+
+def checked_kind(argument: str, value: object, kind: type) -> Any:
+    """`value` where it is one of `kind`, else `InvalidValue` that names both."""
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise InvalidValue(argument, f"a value of type {type(value).__name__}", f"{article} {kind.__name__}")
+    return value
+
+
+def checked_numbers(argument: str, value: Any, takes: str) -> Any:
+    """`value` as an array of float, whatever its shape; else `InvalidValue`."""
+    import numpy as np
+
+    try:
+        if np.asarray(value).dtype.kind in "cOmMS":
+            raise TypeError(argument)
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidValue(argument, value, takes) from None
 
 
 def checked_jobs(n_jobs: object) -> int:

@@ -282,3 +282,27 @@ def test_a_pole_that_no_output_shows_gives_no_cost_but_a_status() -> None:
     assert made.filter is not None
     assert made.filter.status is not RiccatiStatus.STABILISING
     assert np.isnan(made.cost)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 2, 3, 7, 8, 100])
+def test_squaring_is_the_sum(delay: int) -> None:
+    one = system(2)
+    found = delayed_regulator(one["A"], one["B"], one["Q"], one["R"], one["W"], delay=delay)
+    powers = [np.linalg.matrix_power(one["A"], i) for i in range(delay)]
+    expected = sum((p @ one["W"] @ p.T for p in powers), np.zeros((3, 3)))
+    np.testing.assert_allclose(found.error, expected, rtol=1e-10, atol=1e-12 * max(1.0, np.abs(expected).max()))
+
+
+def test_a_delay_of_any_length_takes_no_time() -> None:
+    """Of an integrator E = d W: 1e18 samples are sixty squarings."""
+    for delay in (10**6, 10**18):
+        found = delayed_regulator([[1.0]], [[1.0]], [[1.0]], [[1.0]], [[2.0]], delay=delay)
+        assert found.error[0, 0] == pytest.approx(2.0 * delay, rel=1e-12)
+        golden = 0.5 * (1.0 + 5.0**0.5)
+        assert found.cost == pytest.approx(2.0 * (delay + golden), rel=1e-12)
+
+
+def test_a_delay_over_which_the_plant_overflows_is_refused() -> None:
+    with pytest.raises(InvalidValue, match=r"spectral radius 1\.1") as refusal:
+        delayed_regulator([[1.1]], [[1.0]], [[1.0]], [[1.0]], [[1.0]], delay=10**6)
+    assert refusal.value.argument == "delay"

@@ -13,7 +13,7 @@ from netctrl.design.__main__ import main
 from netctrl.errors import InvalidValue, Status
 from netctrl.frequency.delayed_integrator import gain_limit
 from netctrl.model.artifact import design_json_schema
-from netctrl.mpc.explicit_kernel import decide_window
+from netctrl.mpc.explicit_kernel import decide_window, predict_queue
 
 THESIS = {"bdp_bytes": 3750.0, "packet_size_bytes": 1080.0, "window_bytes": 3750.0}
 """Section 5.2: 4 flows, 1 Gbit/s, 34.752 µs."""
@@ -168,3 +168,34 @@ def test_command_line_writes_what_it_shows(tmp_path, capsys):
 def test_command_line_names_the_option(extra, said, capsys):
     assert main([*ASKED, *extra]) == 2
     assert capsys.readouterr().err.startswith(f"error: {said}")
+
+
+def test_a_burst_under_the_prediction_is_the_loop_written_out():
+    """Sample by sample, each prediction summed up anew; the certificate has it from the loop without delay."""
+    for delayed in (True, False):
+        design = netctrl.mpcc(4, 1e9, 34.752e-6, **THESIS, delayed=delayed)
+        law, burst = design.law, np.array(design.certificate.burst_queue_bytes)
+        queue, under_way, course = law.bdp_bytes, [law.fair_window] * law.delay_steps, [law.bdp_bytes]
+        for _ in range(len(burst) - 1):
+            seen = queue
+            if delayed:
+                seen = predict_queue(queue, np.array(under_way) - law.fair_window, law.B)
+            under_way.append(decide_window(seen, law.gain, law.fair_window, law.B, law.flows, law.bdp_bytes))
+            queue = max(queue + law.B * (under_way.pop(0) - law.fair_window), 0.0)
+            course.append(queue)
+        np.testing.assert_allclose(burst, course, atol=1e-9 * law.bdp_bytes)
+
+
+@pytest.mark.parametrize("delayed", [True, False])
+def test_a_long_round_trip_takes_no_longer(delayed):
+    """578,703 acknowledgements: each prediction used to sum all of them up."""
+    proof = netctrl.mpcc(4, 1e10, 0.5, delayed=delayed).certificate
+    assert proof.delay_steps == 578_703
+    assert any("still stands" in each for each in proof.warnings)
+    assert proof.idle_share == 0.0
+
+
+def test_the_horizon_is_bounded_by_the_program_that_is_solved():
+    with pytest.raises(InvalidValue, match="from 1 to 500") as refusal:
+        netctrl.mpcc(4, 1e9, 1e-4, horizon=501)
+    assert refusal.value.argument == "horizon"

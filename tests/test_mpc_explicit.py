@@ -100,7 +100,9 @@ def test_g_as_printed_in_4_13_lets_the_queue_grow() -> None:
         input_gain=B, fair_window_bytes=1e4, bdp_bytes=2e4, flows=4, horizon=P, queue_weight=1.0, window_weight=1.0
     )
     program = condensed(asked)
-    assert program.inputs(solve_qp(program.program(np.array([Q]))).x)[0, 0] == pytest.approx(-718.23, abs=5e-3)
+    assert program.plan(solve_qp(program.program(np.array([Q]))).x, np.array([Q]))[0][0, 0] == pytest.approx(
+        -718.23, abs=5e-3
+    )
 
 
 @pytest.mark.parametrize("solver", ["daqp", "qpoases"])
@@ -125,7 +127,7 @@ def test_the_law_is_the_program(horizon: int, solver: str) -> None:
         )
         found = solve_qp(program.program(np.array([queue])), solver=solver)
         window = decide_window(queue, queue_gain(B, horizon, 1.0, WR), c, B, flows, bdp)
-        assert abs(program.inputs(found.x)[0, 0] + c - window) <= AGREEMENT * bdp
+        assert abs(program.first_input(found.x, np.array([queue]))[0] + c - window) <= AGREEMENT * bdp
 
 
 @settings(max_examples=50)
@@ -147,7 +149,7 @@ def test_active_bounds_are_a_prefix(seed: int) -> None:
     program = condensed(asked)
     queue = rng.uniform(0.01, flows - 1.0)
     found = solve_qp(program.program(np.array([queue])))
-    u = program.inputs(found.x)[:, 0]
+    u = program.plan(found.x, np.array([queue]))[0][:, 0]
     active = found.multipliers[:horizon] < -1e-12
     assert np.abs(found.multipliers[horizon:]).max() <= 1e-9  # no bound of the queue
     assert active.tolist() == sorted(active.tolist(), reverse=True)
@@ -218,7 +220,9 @@ def test_a_soft_bound_gives_the_same_beyond_the_feasible_queues() -> None:
     asked = window_problem(**common, horizon=5, queue_weight=1.0, window_weight=1.0, soft_weight=1e6)
     program = condensed(asked)
     queue = feasible_queue(0.3, 250.0, 1000.0, 4)[1] + 500.0
-    assert program.inputs(solve_qp(program.program(np.array([queue]))).x)[0, 0] == pytest.approx(-250.0, abs=1e-9)
+    assert program.plan(solve_qp(program.program(np.array([queue]))).x, np.array([queue]))[0][0, 0] == pytest.approx(
+        -250.0, abs=1e-9
+    )
 
 
 def test_more_than_the_flows_can_send() -> None:

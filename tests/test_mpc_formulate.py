@@ -85,7 +85,7 @@ def changed(problem: MpcProblem, **parts: Any) -> MpcProblem:
 
 def first_inputs(problem: MpcProblem, theta: np.ndarray, form: Any = condensed, solver: str = "daqp") -> np.ndarray:
     program = form(problem)
-    return program.inputs(solve_qp(program.program(theta), solver=solver).x)
+    return program.plan(solve_qp(program.program(theta), solver=solver).x, theta)[0]
 
 
 def by_cvxpy(problem: MpcProblem, theta: np.ndarray) -> np.ndarray:

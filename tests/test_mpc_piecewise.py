@@ -139,7 +139,7 @@ def test_two_inputs_soft_bounds_and_a_rate_weight() -> None:
     assert found.largest_error <= AGREEMENT
     theta = parameters(asked, np.array([2.0]), np.array([[0.1, -0.3]]))
     program = condensed(asked)
-    expected = program.inputs(solve_qp(program.program(theta)).x)[0]
+    expected = program.first_input(solve_qp(program.program(theta)).x, theta)
     np.testing.assert_allclose(law.decide(theta), expected, atol=1e-9)
 
 

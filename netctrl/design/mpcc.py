@@ -5,7 +5,7 @@ Source: the MPCC thesis, chapters 3 and 4. docs/mpcc.md derives what is here and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import floor
 
 import numpy as np
@@ -21,13 +21,15 @@ from netctrl.mpc.explicit import (
     fair_window,
     feasible_queue,
     queue_gain,
+    queue_gain_by_sinh,
     queue_input_gain,
     window_problem,
     window_table,
 )
-from netctrl.mpc.explicit_kernel import decide_window, predict_queue
+from netctrl.mpc.explicit_kernel import decide_for_queues, decide_window
 from netctrl.mpc.formulate import condensed
-from netctrl.mpc.solve import solve_qp
+from netctrl.mpc.qp import QPSolution, QPStatus
+from netctrl.mpc.solve import failure, open_solver
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["mpcc"]
@@ -37,6 +39,7 @@ _STATES = 200
 _AGREES = 1e-6
 _LONGEST = 50_000  # acknowledgements that a burst is followed
 _SHOWN = 400
+_MOST_STEPS = 500  # of the horizon
 _UNLIKELY = 2.0  # of P_BD over rate times round trip
 
 
@@ -111,6 +114,9 @@ def mpcc(
     )
     window = bdp if window_bytes is None else window_bytes
     window = checked_number("window_bytes", window, takes, at_least=packet, at_most=1e6 * packet)
+    takes_horizon = (
+        f"a number of acknowledgements from 1 to {_MOST_STEPS}: the law's program is solved to hold it against"
+    )
     asked = MpccInputs(
         flows=N,
         rate_bit_per_s=rate,
@@ -119,7 +125,7 @@ def mpcc(
         bdp_bytes=bdp,
         packet_size_bytes=packet,
         window_bytes=window,
-        horizon=horizon,
+        horizon=checked_whole("horizon", horizon, takes_horizon, at_least=1, at_most=_MOST_STEPS),
         queue_weight=queue_weight,
         window_weight=window_weight,
         delayed=bool(delayed),
@@ -215,7 +221,7 @@ def _certificate(asked: MpccInputs, law: MpccLaw) -> MpccCertificate:
         burst_queue_bytes=tuple(queue[: min(2 * last + 2 * law.delay_steps + 10, _SHOWN)].tolist()),
         utilization=utilization,
         least_window_weight=least,
-        warnings=tuple(_warnings(asked, law, margins, difference, least)),
+        warnings=(*_warnings(asked, law, margins, difference, least), *_unsettled(law, queue)),
     )
 
 
@@ -231,10 +237,16 @@ def _beside_the_program(law: MpccLaw, feasible: float) -> tuple[float, float]:
         window_weight=law.window_weight,
     )
     made = condensed(problem)
+    workspace = open_solver(made.base)
     worst, residual = 0.0, 0.0
     for queue in np.random.default_rng(1).uniform(0.0, feasible, _STATES):
-        solution = solve_qp(made.program(np.array([queue])))
-        first = law.fair_window + float(made.inputs(solution.x)[0, 0])
+        theta = np.array([queue])
+        program = made.program(theta)
+        answer = workspace.solve(program.g.copy(), program.lower.copy(), program.upper.copy())
+        if answer.status is not QPStatus.SOLVED:
+            raise failure(program, answer.status, "daqp")
+        solution = QPSolution(program, answer.x, answer.multipliers, answer.status, "daqp", answer.iterations)
+        first = law.fair_window + float(made.first_input(solution.x, theta)[0])
         worst = max(worst, abs(first - _decide(law, queue)) / law.bdp_bytes)
         residual = max(residual, solution.residuals.worst)
     return worst, residual
@@ -245,22 +257,24 @@ def _decide(law: MpccLaw, queue: float) -> float:
 
 
 def _burst(law: MpccLaw) -> tuple[np.ndarray, np.ndarray]:
-    """Queue and unused capacity [byte] after a burst of one P_BD, until it has settled."""
+    """Queue and unused capacity [byte] after a burst of one P_BD, until it has settled or was followed for long.
 
-    def on_the_queue(queue: float, under_way: np.ndarray) -> float:
-        return _decide(law, queue)
+    The prediction is the queue that the window of now will meet, so it runs the loop without delay, and the queue does
+    what it did one round trip before.
+    """
 
-    def on_its_prediction(queue: float, under_way: np.ndarray) -> float:
-        return _decide(law, predict_queue(queue, under_way - law.fair_window, law.B))
+    def decide(queues: np.ndarray) -> np.ndarray:
+        return decide_for_queues(queues, law.gain, law.fair_window, law.B, float(law.flows), law.bdp_bytes)
 
-    decide: Callable[[float, np.ndarray], float] = on_its_prediction if law.delayed else on_the_queue
-    steps, least = 4 * (law.delay_steps + law.horizon + 10), 1e-3 * law.packet_size_bytes
+    late = law.delay_steps if law.delayed else 0
+    delay = law.delay_steps - late
+    steps, least = 4 * (delay + law.horizon + 10), 1e-3 * law.packet_size_bytes
     while True:
         queue, idle = window_course(
-            decide, queue=law.bdp_bytes, fair_window=law.fair_window, B=law.B, delay=law.delay_steps, steps=steps
+            decide, queue=law.bdp_bytes, fair_window=law.fair_window, B=law.B, delay=delay, steps=steps
         )
         if queue[-1] <= least or steps >= _LONGEST:
-            return queue, idle
+            return np.concatenate([np.full(late, law.bdp_bytes), queue]), np.concatenate([np.zeros(late), idle])
         steps *= 4
 
 
@@ -268,7 +282,7 @@ def _least_window_weight(asked: MpccInputs, law: MpccLaw) -> float:
     """W_R at which the law without prediction has a disc margin of 2/3: B K falls as W_R rises, and α rises."""
 
     def careful(weight: float) -> bool:
-        k = law.B * queue_gain(law.B, asked.horizon, asked.queue_weight, weight)
+        k = law.B * queue_gain_by_sinh(law.B, asked.horizon, asked.queue_weight, weight)
         return integrator_margins(k, law.delay_steps, predicts=False).disc_alpha >= _LEAST_ALPHA
 
     low, high = 1e-12 * asked.queue_weight, 1e-12 * asked.queue_weight
@@ -278,6 +292,15 @@ def _least_window_weight(asked: MpccInputs, law: MpccLaw) -> float:
         middle = (low * high) ** 0.5
         low, high = (low, middle) if careful(middle) else (middle, high)
     return high
+
+
+def _unsettled(law: MpccLaw, queue: np.ndarray):
+    if queue[-1] > law.packet_size_bytes:
+        followed = len(queue) * law.interval_s / law.rtt_s
+        yield (
+            f"a burst of one P_BD still stands at {queue[-1]:.6g} bytes after {followed:.3g} round trips, as long as it"
+            " was followed: it takes longer than the settling time that is given"
+        )
 
 
 def _warnings(asked: MpccInputs, law: MpccLaw, margins: IntegratorMargins, difference: float, least: float):

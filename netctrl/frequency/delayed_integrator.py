@@ -12,7 +12,7 @@ from math import asin, atan, degrees, floor, pi, sin
 import msgspec
 import numpy as np
 
-from netctrl.errors import checked_number, checked_whole
+from netctrl.errors import InvalidValue, checked_number, checked_whole
 
 __all__ = ["IntegratorMargins", "gain_limit", "integrator_margins"]
 
@@ -42,6 +42,7 @@ def gain_limit(delay: int) -> float:
 
     Source: Levin, May, Theoretical Population Biology 9 (1976) 178-187, eq. (A4): x(n+1) = x(n) − k x(n − τ).
     """
+    delay = checked_whole("delay", delay, "a whole number of samples of at least 0")
     return 2.0 * sin(pi / (2.0 * (2 * delay + 1)))
 
 
@@ -68,6 +69,8 @@ def integrator_margins(gain: float, delay: int, *, predicts: bool) -> Integrator
         A gain or a delay out of range.
     """
     tau = checked_whole("delay", delay, "a number of samples from 0 to 1e6", at_most=_MOST_DELAY)
+    if not isinstance(predicts, (bool, np.bool_)):
+        raise InvalidValue("predicts", predicts, "True or False")
     if predicts:
         k = checked_number("gain", gain, "a number above 0, at most 1", above=0.0, at_most=1.0)
     else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number, checked_whole
+from netctrl.errors import InvalidValue, checked_number, checked_numbers, checked_whole
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.problem import MpcProblem
 from netctrl.units import BITS_PER_BYTE
@@ -250,7 +250,7 @@ def window_problem(
 def _checked(
     input_gain: Any, horizon: int, queue_weight: float, window_weight: float
 ) -> tuple[np.ndarray, int, float, float]:
-    B = np.asarray(input_gain, dtype=float)
+    B = checked_numbers("input_gain", input_gain, "numbers above 0: B = dt N R_in/(8 P_BD)")
     if not ((B >= 1.0 / _MOST_GAIN) & (B <= _MOST_GAIN)).all():  # NaN is neither
         takes = f"numbers from {1.0 / _MOST_GAIN:g} to {_MOST_GAIN:g}: B = dt N R_in/(8 P_BD)"
         raise InvalidValue("input_gain", input_gain, takes)

@@ -10,6 +10,7 @@ import numpy as np
 from netctrl.jit import njit
 
 __all__ = [
+    "decide_for_queues",
     "decide_from_model",
     "decide_from_table",
     "decide_window",
@@ -20,7 +21,7 @@ __all__ = [
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def decide_window(queue: float, gain: float, fair_window: float, input_gain: float, flows: int, bdp: float) -> float:
+def decide_window(queue: float, gain: float, fair_window: float, input_gain: float, flows: float, bdp: float) -> float:
     """W = clip(c − K Q, 0, P_BD), and at most c − (Q − (N − 1) P_BD)/B [byte].
 
     With K ≤ 1/B the queue's lower bound needs no term of its own for Q ≥ 0.
@@ -30,6 +31,17 @@ def decide_window(queue: float, gain: float, fair_window: float, input_gain: flo
     if above > 0.0:
         W = min(W, fair_window - above / input_gain)
     return min(max(W, 0.0), bdp)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def decide_for_queues(
+    queue: np.ndarray, gain: float, fair_window: float, input_gain: float, flows: float, bdp: float
+) -> np.ndarray:
+    """`decide_window` of many queues, (n,), and one number of flows."""
+    found = np.empty(len(queue))
+    for i in range(len(queue)):
+        found[i] = decide_window(queue[i], gain, fair_window, input_gain, flows, bdp)
+    return found
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

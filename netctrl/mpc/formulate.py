@@ -6,135 +6,219 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
-from netctrl.model.matrix import dense, is_sparse
+from netctrl.errors import checked_kind
+from netctrl.model.matrix import is_sparse
 from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.problem import MpcProblem
+from netctrl.mpc.stages import Prediction, Regulator, Stages, cost, predicted, regulator, stages, widest
 
 __all__ = ["condensed", "sparse"]
-
-_EPS = float(np.finfo(float).eps)
 
 
 class _Scaled(NamedTuple):
     """The problem in units in which inputs, rows and costs are of the order of 1."""
 
+    stages: Stages
+    regulator: Regulator
+    gains: np.ndarray
+    """(P, m, q) K of u = v − K z."""
     H: np.ndarray
-    """(P m, P m) of the inputs alone."""
+    """(P m, P m) of V alone."""
     F: np.ndarray
-    Phi: np.ndarray
-    """(P n, n) x_1 .. x_P = Phi x_0 + Gamma v, in the states' units."""
-    Gamma: np.ndarray
+    prediction: Prediction
+    """In the plant's units."""
     input_scale: np.ndarray
     state_scale: np.ndarray
     cost_scale: float
 
+    @property
+    def shifted(self) -> bool:
+        """Whether v isn't the input itself."""
+        return bool(self.gains.any())
+
 
 class _Names(NamedTuple):
+    variables: list[str]
     inputs: list[str]
     states: list[str]
     slacks: list[str]
     eased: list[int]
     """Of all P n states, those whose bound is soft."""
+    ruled: list[int]
+    """Of all P m inputs, those with a bound that is a row of its own."""
 
 
 def condensed(problem: MpcProblem) -> ParametricProgram:
-    """The program in the inputs alone (and the slacks of soft bounds): small and dense, for active-set solvers.
+    """The program in V alone (and the slacks of soft bounds): small and dense, for active-set solvers.
 
-    H = 2 (Γ'QΓ + R), F = 2 Γ'QΦ with x_1 .. x_P = Φ x_0 + Γ U. Γ holds powers of A: with an unstable plant and a long
-    horizon they grow, and digits are lost that `sparse` keeps.
+    With z = Φθ + ΓV, u = Ψθ + LV and the stages' weights W = diag(Q, R), H = 2 [Γ; L]'W[Γ; L], F = 2 [Γ; L]'W[Φ; Ψ].
+    V are the inputs where the model hardly grows over the horizon, and the bounds of V then theirs. Else u = v − K z
+    with a regulator's gains, so that Γ holds powers of A − BK alone, and the bounds of inputs are rows.
 
     Raises
     ------
     InvalidValue
         A direction of the inputs that costs nothing: the least cost would not be unique.
 
-    Source: MPCC thesis (4.9) to (4.17); its (4.13) has g transposed (docs/mpcc.md).
+    Source: MPCC thesis (4.9) to (4.17); its (4.13) has g transposed (docs/mpcc.md). Rossiter, Kouvaritakis, Rice,
+    Automatica 34 (1998) 65-73, for the change of variables.
     """
+    checked_kind("problem", problem, MpcProblem)
     n, P = problem.plant.n_states, problem.horizon
-    scaled, names = _scaled(problem), _names(problem)
+    scaled = _scaled(problem)
+    names = _names(problem, scaled)
     H, g, F = _with_slacks(problem, scaled, scaled.H, scaled.F)
-    eased, hard = names.eased, np.flatnonzero(np.tile(problem.hard, P))
-    Gamma, eye = scaled.Gamma, np.eye(len(names.eased))
-    rows = [np.hstack([Gamma[hard], np.zeros((len(hard), len(eased)))])]
+    eased, hard, ruled = names.eased, np.flatnonzero(np.tile(problem.hard, P)), names.ruled
+    z, v = np.tile(scaled.state_scale, P), np.tile(scaled.input_scale, P)
+    Gamma, Phi = (
+        part[1:, :n].reshape(P * n, -1) / z[:, None] for part in (scaled.prediction.Gamma, scaled.prediction.Phi)
+    )
+    L, Psi = (part.reshape(len(v), -1) / v[:, None] for part in (scaled.prediction.L, scaled.prediction.Psi))
+    Gamma, L, eye = Gamma * v, L * v, np.eye(len(eased))
+    rows = [np.hstack([part, np.zeros((len(part), len(eased)))]) for part in (L[ruled], Gamma[hard])]
     rows += [np.hstack([Gamma[eased], eye]), np.hstack([Gamma[eased], -eye])]
-    labels = [*names.inputs, *names.slacks, *(names.states[r] for r in hard), *_soft(names)]
+    labels = [*names.variables, *names.slacks, *(names.inputs[r] for r in ruled), *(names.states[r] for r in hard)]
+    labels += _soft(names)
     E = np.zeros((len(labels), F.shape[1]))
-    E[len(H) :, :n] = -scaled.Phi[[*hard, *eased, *eased]]
-    low, high = _tiled(problem, scaled)
+    E[len(H) :] = -np.vstack([Psi[ruled], Phi[[*hard, *eased, *eased]]])
+    (low_u, low_x), (high_u, high_x) = _tiled(problem, scaled)
     free, zero = np.full(len(eased), np.inf), np.zeros(len(eased))
-    lower = np.concatenate([low[0], zero, low[1][hard], low[1][eased], -free])
-    upper = np.concatenate([high[0], free, high[1][hard], free, high[1][eased]])
-    z = np.tile(scaled.state_scale, P)
-    units = np.concatenate([np.tile(scaled.input_scale, P), z[eased], z[hard], z[eased], z[eased]])
-    return ParametricProgram(H, g, F, np.vstack(rows), lower, upper, E, tuple(labels), P, *scaled[-3:], units)
+    low_v, high_v = _of_variables(problem, scaled, low_u, high_u)
+    if scaled.shifted:
+        E[: len(scaled.input_scale)] = scaled.gains[0] / scaled.input_scale[:, None]
+    return ParametricProgram(
+        H=H,
+        g=g,
+        F=F,
+        A=np.vstack(rows),
+        lower=np.concatenate([low_v, zero, low_u[ruled], low_x[hard], low_x[eased], -free]),
+        upper=np.concatenate([high_v, free, high_u[ruled], high_x[hard], free, high_x[eased]]),
+        E=E,
+        names=tuple(labels),
+        units=np.concatenate([v, z[eased], v[ruled], z[hard], z[eased], z[eased]]),
+        concerns=_concerns(scaled, [None] * len(eased), ruled, len(v) + np.array([*hard, *eased, *eased], dtype=int)),
+        **_scales(scaled),
+    )
 
 
 def sparse(problem: MpcProblem) -> ParametricProgram:
-    """The program in inputs and states, the model as equalities: large and sparse, for long horizons.
+    """The program in V and the states, the model as equalities: large and sparse, for long horizons.
 
-    The same problem in the same units as `condensed`, so the same inputs.
+    The same problem in the same units as `condensed`, so the same inputs. Where changes of inputs cost, the last input
+    is a state.
     """
     import scipy.sparse as sp
 
+    checked_kind("problem", problem, MpcProblem)
     n, m, P = problem.plant.n_states, problem.plant.n_inputs, problem.horizon
-    scaled, names = _scaled(problem), _names(problem)
-    H, F = _sparse_cost(problem, scaled)
+    scaled = _scaled(problem)
+    names, made, K = _names(problem, scaled), scaled.stages, scaled.gains
+    q = len(made.A)
+    of_z = np.concatenate([scaled.state_scale, scaled.input_scale])[:q]
+    H, F = _sparse_cost(scaled, of_z)
     H, g, F = _with_slacks(problem, scaled, H, F)
-    A = dense(problem.plant.A) / scaled.state_scale[:, None]
-    B = dense(problem.plant.B) * scaled.input_scale / scaled.state_scale[:, None]
-    # z_{k+1} - (A z_k + B v_k) = 0, in the states' units; the first row's A x_0 comes from θ.
-    model = sp.eye_array(P * n) - sp.kron(sp.eye_array(P, k=-1), A * scaled.state_scale)
-    eased = names.eased
-    blocks = [[sp.kron(sp.eye_array(P), -B), model, sp.csr_array((P * n, len(eased)))]]
+    B = made.B * scaled.input_scale / of_z[:, None]
+    closed = [(made.A - made.B @ each) * of_z / of_z[:, None] for each in K]
+    # z_{k+1} − (A − B K_k) z_k − B v_k = 0; the first row's z_0 comes from θ.
+    model = sp.eye_array(P * q, format="csr") - _below_diagonal(closed[1:], q)
+    eased, ruled = names.eased, names.ruled
+    none = sp.csr_array((P * q, len(eased)))
+    blocks = [[sp.kron(sp.eye_array(P), -B), model, none]]
+    if ruled:
+        back = [-each * of_z / scaled.input_scale[:, None] for each in K]
+        rules = sp.csr_array(_below_diagonal(back[1:], q, m))[ruled]
+        blocks += [[sp.eye_array(P * m, format="csr")[ruled], rules, sp.csr_array((len(ruled), len(eased)))]]
+    at = (np.arange(P)[:, None] * q + np.arange(n)).ravel()  # of the states x among the z
     if eased:
-        pick, none, eye = (
-            sp.eye_array(P * n, format="csr")[eased],
-            sp.csr_array((len(eased), P * m)),
-            sp.eye_array(len(eased)),
-        )
-        blocks += [[none, pick, eye], [none, pick, -eye]]
-    labels = [*names.inputs, *names.states, *names.slacks, *(f"the model of {each}" for each in names.states)]
-    labels += _soft(names)
-    E = np.zeros((len(labels), F.shape[1]))
-    E[len(F) : len(F) + n, :n] = A
-    low, high = _tiled(problem, scaled)
-    hard = np.tile(problem.hard, P)
-    free, zero = np.full(len(eased), np.inf), np.zeros(P * n)
-    lower = [low[0], np.where(hard, low[1], -np.inf), np.zeros(len(eased)), zero, low[1][eased], -free]
-    upper = [high[0], np.where(hard, high[1], np.inf), free, zero, free, high[1][eased]]
+        pick, eye = sp.eye_array(P * q, format="csr")[at[eased]], sp.eye_array(len(eased))
+        nothing = sp.csr_array((len(eased), P * m))
+        blocks += [[nothing, pick, eye], [nothing, pick, -eye]]
     rows = sp.block_array(blocks, format="csc")
-    z = np.tile(scaled.state_scale, P)
-    units = np.concatenate([np.tile(scaled.input_scale, P), z, z[eased], z, z[eased], z[eased]])
+    states = np.array([f"the last input at step {k + 1}" for k in range(P) for _ in range(q)], dtype=object)
+    states[at] = names.states
+    labels = [*names.variables, *states, *names.slacks, *(f"the model of {each}" for each in states)]
+    labels += [*(names.inputs[r] for r in ruled), *_soft(names)]
+    E = np.zeros((len(labels), q))
+    start = len(F)
+    E[start : start + q] = (made.A - made.B @ K[0]) / of_z[:, None]
+    first = [i for i, r in enumerate(ruled) if r < m]
+    E[start + P * q + np.array(first, dtype=int)] = (K[0] / scaled.input_scale[:, None])[[ruled[i] for i in first]]
+    (low_u, low_x), (high_u, high_x) = _tiled(problem, scaled)
+    hard = np.tile(problem.hard, P)
+    low_z, high_z = np.full(P * q, -np.inf), np.full(P * q, np.inf)
+    low_z[at], high_z[at] = np.where(hard, low_x, -np.inf), np.where(hard, high_x, np.inf)
+    free, zero = np.full(len(eased), np.inf), np.zeros(P * q)
+    low_v, high_v = _of_variables(problem, scaled, low_u, high_u)
+    if scaled.shifted:
+        E[:m] = K[0] / scaled.input_scale[:, None]
+    z, v, x = np.tile(of_z, P), np.tile(scaled.input_scale, P), np.tile(scaled.state_scale, P)
+    places = np.full(P * q, -1)
+    places[at] = P * m + np.arange(P * n)
     return ParametricProgram(
-        H, g, F, rows, np.concatenate(lower), np.concatenate(upper), E, tuple(labels), P, *scaled[-3:], units
+        H=H,
+        g=g,
+        F=F,
+        A=rows,
+        lower=np.concatenate([low_v, low_z, np.zeros(len(eased)), zero, low_u[ruled], low_x[eased], -free]),
+        upper=np.concatenate([high_v, high_z, free, zero, high_u[ruled], free, high_x[eased]]),
+        E=E,
+        names=tuple(labels),
+        units=np.concatenate([v, z, x[eased], z, v[ruled], x[eased], x[eased]]),
+        concerns=_concerns(
+            scaled,
+            [*places, *[None] * len(eased), *[None] * (P * q)],
+            ruled,
+            P * m + np.array([*eased, *eased], dtype=int),
+        ),
+        **_scales(scaled),
     )
 
 
 def _scaled(problem: MpcProblem) -> _Scaled:
-    n, P = problem.plant.n_states, problem.horizon
-    Phi, Gamma = _prediction(problem)
-    H, F = _condensed_cost(problem, Phi, Gamma)
+    P, made, free = problem.horizon, stages(problem), regulator(problem)
+    gains = free.K if free.needed else np.zeros_like(free.K)
+    by = predicted(made, gains)
+    H, F = cost(made, by)
     input_scale = _input_scale(problem, H)
     V = np.tile(input_scale, P)
-    H, F, Gamma = H * V[:, None] * V, F * V[:, None], Gamma * V
-    _check_definite(H)
+    H, F = H * V[:, None] * V, F * V[:, None]
     cost_scale = float(np.diag(H).max())
-    state_scale = _state_scale(problem, Gamma[n:])
-    Z = np.tile(state_scale, P)[:, None]
-    return _Scaled(H / cost_scale, F / cost_scale, Phi[n:] / Z, Gamma[n:] / Z, input_scale, state_scale, cost_scale)
+    state_scale = _state_scale(problem, by.Gamma[1:, : problem.plant.n_states] * V)
+    return _Scaled(made, free, gains, H / cost_scale, F / cost_scale, by, input_scale, state_scale, cost_scale)
 
 
-def _names(problem: MpcProblem) -> _Names:
+def _scales(scaled: _Scaled) -> dict[str, Any]:
+    return {
+        "stages": scaled.stages,
+        "gains": scaled.gains,
+        "input_scale": scaled.input_scale,
+        "state_scale": scaled.state_scale,
+        "cost_scale": scaled.cost_scale,
+        "regulator": scaled.regulator,
+    }
+
+
+def _names(problem: MpcProblem, scaled: _Scaled) -> _Names:
     n, m, P = problem.plant.n_states, problem.plant.n_inputs, problem.horizon
     states = [f"state {i} at step {k + 1}" for k in range(P) for i in range(n)]
     eased = np.flatnonzero(np.tile(problem.soft, P)).tolist()
     inputs = [f"input {j} at step {k}" for k in range(P) for j in range(m)]
-    return _Names(inputs, states, [f"slack of {states[r]}" for r in eased], eased)
+    bounded = np.isfinite(problem.input_lower) | np.isfinite(problem.input_upper)
+    ruled = np.flatnonzero(np.tile(bounded, P)).tolist() if scaled.shifted else []
+    variables = [f"correction of {each}" for each in inputs] if scaled.shifted else inputs
+    return _Names(variables, inputs, states, [f"slack of {states[r]}" for r in eased], eased, ruled)
 
 
 def _soft(names: _Names) -> list[str]:
     return [f"{names.states[r]} (soft)" for r in (*names.eased, *names.eased)]
+
+
+def _concerns(scaled: _Scaled, others: list, ruled: list[int], rows: np.ndarray) -> np.ndarray:
+    """Whose bound each of the program's is: 0 .. P m − 1 an input's, from P m on a state's, −1 nobody's."""
+    P, m, _ = scaled.gains.shape
+    own = np.full(P * m, -1) if scaled.shifted else np.arange(P * m)
+    between = np.array([-1 if each is None else each for each in others], dtype=int)
+    return np.concatenate([own, between, np.array(ruled, dtype=int), rows])
 
 
 def _tiled(problem: MpcProblem, scaled: _Scaled) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
@@ -148,89 +232,71 @@ def _tiled(problem: MpcProblem, scaled: _Scaled) -> tuple[tuple[np.ndarray, np.n
     )
 
 
-def _prediction(problem: MpcProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Φ ((P + 1) n, n) and Γ ((P + 1) n, P m) of x_0 .. x_P = Φ x_0 + Γ U."""
-    A, B, P = dense(problem.plant.A), dense(problem.plant.B), problem.horizon
-    n, m = B.shape
-    Phi, Gamma = np.zeros((P + 1, n, n)), np.zeros((P + 1, n, P, m))
-    Phi[0] = np.eye(n)
-    for k in range(P):
-        Phi[k + 1] = A @ Phi[k]
-        Gamma[k + 1] = (A @ Gamma[k].reshape(n, P * m)).reshape(n, P, m)
-        Gamma[k + 1, :, k] = B
-    return Phi.reshape((P + 1) * n, n), Gamma.reshape((P + 1) * n, P * m)
+def _of_variables(
+    problem: MpcProblem, scaled: _Scaled, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of v: the inputs', where v are the inputs, else twice what |u| + |K z| can be, about K_0 θ at first.
+
+    So they are never met, but a proof that all others exclude each other may count on v being somewhere.
+    """
+    if not scaled.shifted:
+        return lower, upper
+    q = scaled.gains.shape[2]
+    states = np.where(problem.hard, widest(problem.state_lower, problem.state_upper), np.inf)
+    for bound in (problem.state_lower, problem.state_upper):
+        states = np.where(np.isfinite(bound), states, np.inf)
+    reach = np.maximum(np.abs(problem.input_lower), np.abs(problem.input_upper))
+    z = np.concatenate([states, reach])[:q]
+    K = np.abs(scaled.gains)
+    moved = np.where(K > 0.0, K * np.where(K > 0.0, z, 0.0), 0.0).sum(axis=2)
+    moved[0] = 0.0
+    wide = (2.0 * (reach + moved) / scaled.input_scale).ravel()
+    return -wide, wide
 
 
-def _stage(problem: MpcProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Q, R and N of x'Qx + u'Ru + 2x'Nu with the outputs' weight inside."""
-    C, D, Qy = dense(problem.plant.C), dense(problem.plant.D), problem.output_weight
-    return problem.state_weight + C.T @ Qy @ C, problem.input_weight + D.T @ Qy @ D, C.T @ Qy @ D
-
-
-def _condensed_cost(problem: MpcProblem, Phi: np.ndarray, Gamma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """H and F, in the plant's units."""
-    n, P = problem.plant.n_states, problem.horizon
-    Q, R, N = _stage(problem)
-    T, first, last = problem.terminal_weight, slice(0, P * n), slice(P * n, None)
-    weighed = _stagewise(Q, Gamma[first], P)
-    H = Gamma[first].T @ weighed + Gamma[last].T @ T @ Gamma[last] + np.kron(np.eye(P), R)
-    F = weighed.T @ Phi[first] + Gamma[last].T @ T @ Phi[last]
-    if N.any():
-        cross = _stagewise(N.T, Gamma[first], P)
-        H, F = H + cross + cross.T, F + _stagewise(N.T, Phi[first], P)
-    if problem.has_rate:
-        H = H + np.kron(_differences(P), problem.rate_weight)
-        F = np.hstack([F, -np.kron(np.eye(P, 1), problem.rate_weight)])
-    return H + H.T, 2.0 * F
-
-
-def _sparse_cost(problem: MpcProblem, scaled: _Scaled) -> tuple[Any, np.ndarray]:
-    """H and F over inputs and states, scaled."""
+def _sparse_cost(scaled: _Scaled, of_z: np.ndarray) -> tuple[Any, np.ndarray]:
+    """H and F over V and the states, scaled."""
     import scipy.sparse as sp
 
-    n, m, P = problem.plant.n_states, problem.plant.n_inputs, problem.horizon
-    Q, R, N = _stage(problem)
-    inputs = sp.block_diag([R] * P)
-    if problem.has_rate:
-        inputs = inputs + sp.kron(_differences(P), problem.rate_weight)
-    states = sp.block_diag([*[Q] * (P - 1), problem.terminal_weight])
-    cross = sp.kron(sp.eye_array(P, k=1), N)  # x_k of the rows k = 1 .. P meets u_k
-    units = sp.diags_array(np.concatenate([np.tile(scaled.input_scale, P), np.tile(scaled.state_scale, P)]))
+    made, K = scaled.stages, scaled.gains
+    P, m, q = K.shape
+    # Of z and v at one stage, u = v − K z.
+    Q = [made.Q - made.N @ k - k.T @ made.N.T + k.T @ made.R @ k for k in K]
+    N = [made.N - k.T @ made.R for k in K]
+    states = sp.block_diag([*Q[1:], made.T])
+    cross = _below_diagonal([each.T for each in N[1:]], q, m)  # z_k of the columns k = 1 .. P meets v_k
+    inputs = sp.kron(sp.eye_array(P), made.R)
+    units = sp.diags_array(np.concatenate([np.tile(scaled.input_scale, P), np.tile(of_z, P)]))
     by = 2.0 / scaled.cost_scale
-    H = (units @ sp.block_array([[inputs, cross.T], [cross, states]]) @ units * by).tocsc()
-    F = np.zeros((P * (n + m), n + (m if problem.has_rate else 0)))
-    F[:m, :n] = by * scaled.input_scale[:, None] * N.T
-    F[:m, n:] = -by * scaled.input_scale[:, None] * problem.rate_weight[:, : F.shape[1] - n]
+    H = (units @ sp.block_array([[inputs, cross], [cross.T, states]]) @ units * by).tocsc()
+    F = np.zeros((P * (q + m), q))
+    F[:m] = by * scaled.input_scale[:, None] * N[0].T
     return H, F
 
 
-def _stagewise(M: np.ndarray, stacked: np.ndarray, P: int) -> np.ndarray:
-    """M times each of P blocks of rows."""
-    return (M @ stacked.reshape(P, M.shape[1], -1)).reshape(P * len(M), -1)
+def _below_diagonal(blocks: list[np.ndarray], columns: int, rows: int | None = None) -> Any:
+    """A sparse matrix of P × P blocks whose block (k, k − 1) is the k-th of these, k = 1 .. P − 1."""
+    import scipy.sparse as sp
 
-
-def _differences(P: int) -> np.ndarray:
-    """D'D of Δ = D u, less the last input in its first row."""
-    D = np.eye(P) - np.eye(P, k=-1)
-    return D.T @ D
+    rows, P = columns if rows is None else rows, len(blocks) + 1
+    left, right = sp.csr_array((rows, P * columns)), sp.csr_array(((P - 1) * rows, columns))
+    if P == 1:
+        return left
+    return sp.vstack([left, sp.hstack([sp.block_diag(blocks, format="csr"), right])], format="csr")
 
 
 def _input_scale(problem: MpcProblem, H: np.ndarray) -> np.ndarray:
     """Widest bound of each input; without one, the input that costs 1."""
     curvature = np.diag(H).reshape(problem.horizon, -1).max(axis=0)
     costs_one = 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0))
-    return _first_above_zero(problem.input_scale, _widest(problem.input_lower, problem.input_upper), costs_one)
+    return _first_above_zero(problem.input_scale, widest(problem.input_lower, problem.input_upper), costs_one)
 
 
 def _state_scale(problem: MpcProblem, Gamma: np.ndarray) -> np.ndarray:
     """How far one input moves a state at most, so that no row has an entry above 1; else its bound, else 1."""
-    reach = np.abs(Gamma).max(axis=1).reshape(problem.horizon, -1).max(axis=0)
-    widest = _widest(problem.state_lower, problem.state_upper)
-    return _first_above_zero(problem.state_scale, reach, widest, np.ones(len(reach)))
-
-
-def _widest(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    return np.maximum(*(np.where(np.isfinite(bound), np.abs(bound), 0.0) for bound in (lower, upper)))
+    reach = np.abs(Gamma).max(axis=(0, 2))
+    bound = widest(problem.state_lower, problem.state_upper)
+    return _first_above_zero(problem.state_scale, reach, bound, np.ones(len(reach)))
 
 
 def _first_above_zero(*scales: np.ndarray) -> np.ndarray:
@@ -254,12 +320,3 @@ def _with_slacks(problem: MpcProblem, scaled: _Scaled, H: Any, F: np.ndarray) ->
         return sp.block_diag([H, sp.diags_array(square)], format="csc"), g, F
     none = np.zeros((size, count))
     return np.block([[H, none], [none.T, np.diag(square)]]), g, F
-
-
-def _check_definite(H: np.ndarray) -> None:
-    size = np.sqrt(np.diag(H))
-    unit = H / np.where(size > 0.0, size, 1.0)[:, None] / np.where(size > 0.0, size, 1.0)
-    least = float(np.linalg.eigvalsh(unit).min())
-    if not least > 16.0 * len(H) * _EPS:
-        takes = "weights that make each sequence of inputs cost something: an input_weight above 0 always does"
-        raise InvalidValue("input_weight", f"a Hessian with an eigenvalue of {least:.3g}", takes)

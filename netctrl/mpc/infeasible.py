@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.errors import checked_kind
 from netctrl.mpc.qp import QuadraticProgram
 
 __all__ = ["Conflict", "conflict"]
@@ -47,7 +48,7 @@ def conflict(program: QuadraticProgram) -> Conflict | None:
     import scipy.sparse as sp
     from scipy.optimize import linprog
 
-    n = program.n_variables
+    n = checked_kind("program", program, QuadraticProgram).n_variables
     rows = sp.vstack([sp.eye_array(n), sp.csr_array(program.A)], format="csr")
     high, low = (np.flatnonzero(np.isfinite(bound)) for bound in (program.upper, program.lower))
     G = sp.vstack([rows[high], -rows[low]], format="csr")

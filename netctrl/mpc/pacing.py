@@ -65,7 +65,11 @@ def pacing_program(
         raise InvalidValue("slope", slope, "a number other than 0: hold the rate where it has no effect on the RTT")
     least = checked_number("least_rate", least_rate, "a rate of at least 0", at_least=0.0)
     takes = f"a rate of at least least_rate, {least:g}"
-    most = most_rate if most_rate == inf else checked_number("most_rate", most_rate, takes, at_least=least)
+    most = (
+        inf
+        if isinstance(most_rate, float) and most_rate == inf
+        else checked_number("most_rate", most_rate, takes, at_least=least)
+    )
     return PacingProgram(
         checked_number("psi", psi, above, above=0.0),
         checked_number("xi", xi, "a number of at least 0", at_least=0.0),

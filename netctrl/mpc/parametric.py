@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_kind, checked_numbers
 from netctrl.model.matrix import dense
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp import QuadraticProgram
+from netctrl.mpc.stages import Regulator, Stages, roll_out
 
 __all__ = ["ParametricProgram", "parameters", "predict_through_delay"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ParametricProgram:
     """min ½ v'Hv + (g + F θ)'v, lower + E θ ≤ [v; A v] ≤ upper + E θ, of θ = [x_0; u_{−1} where rates have a weight].
 
-    v holds the inputs u_0 .. u_{P−1} first, in units of `input_scale`; costs are in units of `cost_scale`.
+    v holds v_0 .. v_{P−1} of u_k = v_k − K_k z_k first, in units of `input_scale`; costs are in units of `cost_scale`.
     """
 
     H: Any
@@ -34,14 +35,20 @@ class ParametricProgram:
     E: np.ndarray
     """(N + k, q)"""
     names: tuple[str, ...]
-    horizon: int
+    units: np.ndarray
+    """(N + k,) of the bounds, in the plant's: what 1 stands for."""
+    concerns: np.ndarray
+    """(N + k,) whose bound each is: 0 .. P m − 1 of an input, then P n of states; −1 of none."""
+    stages: Stages
+    gains: np.ndarray
+    """(P, m, q) K; 0 where v are the inputs."""
     input_scale: np.ndarray
     """(m,)"""
     state_scale: np.ndarray
     """(n,)"""
+    regulator: Regulator
+    """Of the problem without bounds."""
     cost_scale: float
-    units: np.ndarray
-    """(N + k,) of the bounds, in the plant's: what 1 stands for."""
     base: QuadraticProgram = field(init=False)
     """The program at θ = 0, whose H and A are checked."""
 
@@ -50,6 +57,11 @@ class ParametricProgram:
             part.setflags(write=False)
         base = QuadraticProgram(self.H, self.g, self.A, self.lower, self.upper, self.names, self.units)
         object.__setattr__(self, "base", base)
+
+    @property
+    def horizon(self) -> int:
+        """P."""
+        return len(self.gains)
 
     @property
     def n_parameters(self) -> int:
@@ -64,10 +76,26 @@ class ParametricProgram:
         shift = self.E @ theta
         return self.base.changed(self.g + self.F @ theta, self.lower + shift, self.upper + shift)
 
-    def inputs(self, v: np.ndarray) -> np.ndarray:
-        """u_0 .. u_{P−1} of a solution, shape (P, m), in the plant's units."""
-        m = len(self.input_scale)
-        return np.asarray(v)[: self.horizon * m].reshape(self.horizon, m) * self.input_scale
+    def corrections(self, v: np.ndarray) -> np.ndarray:
+        """v_0 .. v_{P−1} of a solution, shape (P, m), in the plant's units."""
+        P, m, _ = self.gains.shape
+        return np.asarray(v)[: P * m].reshape(P, m) * self.input_scale
+
+    def first_input(self, v: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        """u_0 of a solution at θ, shape (m,), in the plant's units."""
+        return v[: len(self.input_scale)] * self.input_scale - self.gains[0] @ theta
+
+    def plan(self, v: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs (P, m) and states z (P + 1, q) of a solution at θ, rolled out by the model, in the plant's units."""
+        return roll_out(self.stages, self.gains, np.asarray(theta, dtype=float), self.corrections(v))
+
+    def multipliers(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of the bounds of inputs (P, m) and states (P, n), in cost over the plant's units: above 0 at an upper one."""
+        P, m, _ = self.gains.shape
+        found = np.zeros(P * (m + len(self.state_scale)))
+        at = self.concerns >= 0
+        np.add.at(found, self.concerns[at], (y * self.cost_scale / self.units)[at])
+        return found[: P * m].reshape(P, m), found[P * m :].reshape(P, -1)
 
 
 def parameters(problem: MpcProblem, state: np.ndarray, past_inputs: np.ndarray | None = None) -> np.ndarray:
@@ -80,13 +108,20 @@ def parameters(problem: MpcProblem, state: np.ndarray, past_inputs: np.ndarray |
     InvalidValue
         Numbers that aren't finite, or fewer past inputs than the delay and a rate weight need.
     """
-    m = problem.plant.n_inputs
+    m = checked_kind("problem", problem, MpcProblem).plant.n_inputs
     needed = max(problem.delay, int(problem.has_rate))
-    past = np.zeros((0, m)) if past_inputs is None else np.asarray(past_inputs, dtype=float).reshape(-1, m)
+    past = (
+        np.zeros((0, m))
+        if past_inputs is None
+        else checked_numbers("past_inputs", past_inputs, f"inputs of shape (any, {m})")
+    )
+    if past.ndim == 0 or past.size % m:
+        raise InvalidValue("past_inputs", f"shape {past.shape}", f"inputs of shape (any, {m}), oldest first")
+    past = past.reshape(-1, m)
     if len(past) < needed or not np.isfinite(past).all():
         takes = f"at least {needed} finite inputs, oldest first: the delay's and, with a rate weight, the last one"
         raise InvalidValue("past_inputs", f"{len(past)} of them" if len(past) < needed else past.tolist(), takes)
-    state = np.asarray(state, dtype=float)
+    state = checked_numbers("state", state, f"{problem.plant.n_states} finite numbers")
     if state.shape != (problem.plant.n_states,) or not np.isfinite(state).all():
         raise InvalidValue("state", state.tolist(), f"{problem.plant.n_states} finite numbers")
     delayed = past[len(past) - problem.delay :]

@@ -155,8 +155,8 @@ def piecewise_law(problem: MpcProblem, lower: Any, upper: Any, *, most_candidate
         np.vstack([each.rows for each in polyhedra]),
         np.concatenate([each.right for each in polyhedra]),
         np.cumsum([0, *(len(each.right) for each in polyhedra)]),
-        np.stack([each.K[:m] * program.input_scale[:, None] for each, _, _ in found]),
-        np.stack([each.k[:m] * program.input_scale for each, _, _ in found]),
+        np.stack([each.K[:m] * program.input_scale[:, None] - program.gains[0] * half for each, _, _ in found]),
+        np.stack([program.first_input(each.k, centre) for each, _, _ in found]),
         tuple(tuple(bounds.names[i] for i in each.active) for each, _, _ in found),
         candidates,
         pruned,
@@ -177,7 +177,7 @@ def check_piecewise(
         answer = workspace.solve(program.g + program.F @ theta, program.lower + shift, program.upper + shift)
         solved[i] = answer.status is QPStatus.SOLVED
         if solved[i] and region[i] >= 0:
-            error = np.abs(program.inputs(answer.x)[0] - inputs[i]) / program.input_scale
+            error = np.abs(program.first_input(answer.x, theta) - inputs[i]) / program.input_scale
             worst = max(worst, float(error.max()))
     missed, invented = int((solved & (region < 0)).sum()), int((~solved & (region >= 0)).sum())
     return Coverage(samples, int(solved.sum()), missed, invented, worst)

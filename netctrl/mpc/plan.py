@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
-from netctrl.model.matrix import dense
+from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp import QPSolution
 from netctrl.mpc.solve import solve_qp
+from netctrl.mpc.verify import PlanResiduals, plan_residuals
 
 __all__ = ["FORMS", "MpcPlan", "formulated", "solve_mpc"]
 
@@ -33,6 +33,8 @@ class MpcPlan:
     """(P + 1, n) how far states are out of their bounds; 0 but for soft ones, where the first is what it is."""
     solution: QPSolution
     """Of the scaled program, with its residuals."""
+    residuals: PlanResiduals
+    """Of the problem as it stands, stage by stage: a plan for which they aren't small is refused."""
 
     def __post_init__(self) -> None:
         for part in (self.inputs, self.states, self.excess):
@@ -41,7 +43,7 @@ class MpcPlan:
 
 def formulated(problem: MpcProblem, form: str = "condensed") -> ParametricProgram:
     """The program of a problem in one of FORMS; InvalidValue for another name."""
-    if form not in FORMS:
+    if not isinstance(form, str) or form not in FORMS:
         raise InvalidValue("form", form, f"one of {', '.join(FORMS)}")
     return FORMS[form](problem)
 
@@ -72,11 +74,13 @@ def solve_mpc(
     program = formulated(problem, form)
     theta = parameters(problem, state, past_inputs)
     solution = solve_qp(program.program(theta), solver=solver)
-    inputs = program.inputs(solution.x)
-    A, B = dense(problem.plant.A), dense(problem.plant.B)
-    states = np.empty((problem.horizon + 1, problem.plant.n_states))
-    states[0] = theta[: problem.plant.n_states]
-    for k, u in enumerate(inputs):
-        states[k + 1] = A @ states[k] + B @ u
+    inputs, states = program.plan(solution.x, theta)
+    residuals = plan_residuals(problem, program, inputs, states, solution.multipliers)
+    if not residuals.solved:
+        raise NetctrlError(
+            f"{solver}'s plan isn't the problem's solution by {residuals.worst:.1e}: try another solver or form, or"
+            " scale the problem"
+        )
+    states = np.ascontiguousarray(states[:, : problem.plant.n_states])
     excess = np.maximum(states - problem.state_upper, 0.0) + np.maximum(problem.state_lower - states, 0.0)
-    return MpcPlan(inputs, states, excess, solution)
+    return MpcPlan(inputs, states, excess, solution, residuals)

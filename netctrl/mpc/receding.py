@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_whole
+from netctrl.errors import InvalidValue, checked_kind, checked_numbers, checked_whole
 from netctrl.mpc.infeasible import conflict
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.plan import formulated
 from netctrl.mpc.problem import MpcProblem, vector
 from netctrl.mpc.qp import QPStatus
-from netctrl.mpc.solve import open_solver
-from netctrl.mpc.solvers.answer import Workspace
+from netctrl.mpc.solve import CheckedWorkspace, open_solver
+from netctrl.mpc.verify import plan_residuals
 
 __all__ = [
     "RecedingController",
@@ -30,7 +30,7 @@ class RecedingController(NamedTuple):
 
     problem: MpcProblem
     program: ParametricProgram
-    workspace: Workspace
+    workspace: CheckedWorkspace
     hold: int
     """Samples for which the last input is held when solves fail."""
     safe_input: np.ndarray
@@ -93,6 +93,7 @@ def receding_controller(
     InvalidValue
         An unknown solver or form, a safe input out of bounds, or what `condensed` refuses.
     """
+    checked_kind("problem", problem, MpcProblem)
     low, high = problem.input_lower, problem.input_upper
     safe = np.clip(0.0, low, high) if safe_input is None else vector("safe_input", safe_input, len(low))
     if not ((safe >= low) & (safe <= high)).all():
@@ -107,7 +108,7 @@ def receding_controller(
 
 def start_receding(controller: RecedingController, applied: Any = None) -> RecedingState:
     """At the start: `applied` (m,) has been given for long, by default the safe input."""
-    problem = controller.problem
+    problem = checked_kind("controller", controller, RecedingController).problem
     u = controller.safe_input if applied is None else vector("applied", applied, problem.plant.n_inputs)
     if not np.isfinite(u).all():
         raise InvalidValue("applied", u.tolist(), "finite numbers")
@@ -121,20 +122,24 @@ def step_receding(controller: RecedingController, state: RecedingState, measured
     A solve that fails, or a measurement that isn't finite, is no reason to stop: the last input is held for `hold`
     samples and then the safe one applied, until a solve succeeds. All of it is counted.
     """
-    program, measured = controller.program, np.asarray(measured, dtype=float)
+    checked_kind("state", state, RecedingState)
+    program = checked_kind("controller", controller, RecedingController).program
+    measured = checked_numbers("measured", measured, f"{controller.problem.plant.n_states} numbers")
     plan = np.vstack([state.plan[1:], state.plan[-1:]])
     if np.isfinite(measured).all():
         theta = parameters(controller.problem, measured, state.past)
         shift = program.E @ theta
-        start = _guess(program, plan) if controller.warm else None
+        start = _guess(program, plan) if controller.warm and not program.gains.any() else None
         answer = controller.workspace.solve(
             program.g + program.F @ theta, program.lower + shift, program.upper + shift, start
         )
-        if answer.status is QPStatus.SOLVED and np.isfinite(answer.x).all():
-            plan = program.inputs(answer.x)
-            low, high = controller.problem.input_lower, controller.problem.input_upper
-            return _given(state, np.clip(plan[0], low, high), plan, answer.status)
-        status = QPStatus.FAILED if answer.status is QPStatus.SOLVED else answer.status
+        status = answer.status
+        if status is QPStatus.SOLVED:
+            foreseen, states = program.plan(answer.x, theta)
+            if plan_residuals(controller.problem, program, foreseen, states, answer.multipliers).solved:
+                low, high = controller.problem.input_lower, controller.problem.input_upper
+                return _given(state, np.clip(foreseen[0], low, high), foreseen, status)
+            status = QPStatus.FAILED
     else:
         theta, status = np.full(program.n_parameters, np.nan), QPStatus.FAILED
     holds = state.failing < controller.hold
@@ -151,6 +156,8 @@ def step_receding(controller: RecedingController, state: RecedingState, measured
 
 def explain_failure(controller: RecedingController, state: RecedingState) -> str:
     """Why the last failed solve did, in words; empty where none did. An infeasible program's bounds are named."""
+    checked_kind("controller", controller, RecedingController)
+    checked_kind("state", state, RecedingState)
     if state.failed_at is None:
         return ""
     if not np.isfinite(state.failed_at).all():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.matrix import dense_matrix, square_matrix
 
 __all__ = ["locality", "quadratic_cost", "spectral_radius", "steady_covariance"]
@@ -62,4 +62,4 @@ def quadratic_cost(A: Any, B: Any, K: Any, Q: Any, R: Any, W: Any) -> float:
 
 def locality(K: Any, tolerance: float = 0.0) -> np.ndarray:
     """(m, n) where the entries of a gain exceed `tolerance` in magnitude: who listens to whom."""
-    return np.abs(dense_matrix("K", K)) > tolerance
+    return np.abs(dense_matrix("K", K)) > checked_number("tolerance", tolerance, "a number of at least 0", at_least=0.0)

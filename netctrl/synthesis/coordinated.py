@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, checked_whole
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, checked_kind, checked_whole
 from netctrl.model.gain import AgedColumns, AgedGain
 from netctrl.model.information import InformationPattern
 from netctrl.model.network_model import NetworkModel
@@ -74,6 +74,7 @@ def coordinated(
     Lamperski, Doyle, "The H2 control problem for quadratically invariant systems with delays", IEEE TAC 2015, in the
     special case in which each disturbance enters at one node.
     """
+    checked_kind("model", model, NetworkModel)
     mu = checked_weight(weight, model.n_links)
     far = int(model.delay.sum()) + model.n_links
     if reach is not None:

@@ -119,7 +119,7 @@ def solve_dare(
     (1968) 114-115, and G. A. Hewer, ibid. 16 (1971) 382-384 (Newton's steps, where the residual is above rounding).
     python-control's `dlqr` and MATLAB's have u = −K x.
     """
-    if method not in _METHODS:
+    if not isinstance(method, str) or method not in _METHODS:
         raise InvalidValue("method", method, f"one of {', '.join(map(repr, _METHODS))}")
     A = square_matrix("A", A)
     n = len(A)

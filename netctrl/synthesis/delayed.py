@@ -62,8 +62,8 @@ def delayed_regulator(
     Raises
     ------
     InvalidValue
-        Shapes that don't fit, a delay that isn't a whole number of at least 0, C without V, or W or V that is no
-        covariance.
+        Shapes that don't fit, a delay that isn't a whole number of at least 0 or over which A overflows, C without V,
+        or W or V that is no covariance.
 
     Notes
     -----
@@ -87,11 +87,24 @@ def delayed_regulator(
         if filtered.status is not RiccatiStatus.NO_SOLUTION:
             L = sl.solve(C @ S @ C.T + V, C @ S, assume_a="sym").T
         after = S - L @ C @ S
-    power, error = np.eye(n), np.zeros((n, n))
-    for _ in range(delay):
-        error += power @ W @ power.T
-        power = A @ power
-    error += power @ after @ power.T
+    power, error = _over_delay(A, W, delay)
+    if not (np.isfinite(power).all() and np.isfinite(error).all()):
+        radius = float(np.abs(np.linalg.eigvals(A)).max())
+        takes = f"a delay over which A, of spectral radius {radius:.6g}, doesn't grow beyond numbers: shorten it"
+        raise InvalidValue("delay", delay, takes)
+    error = error + power @ after @ power.T
     stable = all(each is None or each.status is RiccatiStatus.STABILISING for each in (regulator, filtered))
     cost = float(np.sum(regulator.X * (power @ (S - after) @ power.T)) + np.sum(Q * error)) if stable else np.nan
     return DelayedRegulator(regulator.K, L, delay, cost, error, regulator, filtered)
+
+
+def _over_delay(A: np.ndarray, W: np.ndarray, delay: int) -> tuple[np.ndarray, np.ndarray]:
+    """A^d and Σ_{i<d} A^i W A^i', by squaring: some log2(d) products. Not finite where they overflow."""
+    power, total = np.eye(len(A)), np.zeros_like(W)
+    square, part = A, W
+    with np.errstate(over="ignore", invalid="ignore"):
+        while delay:
+            if delay & 1:
+                total, power = total + power @ part @ power.T, power @ square
+            part, square, delay = part + square @ part @ square.T, square @ square, delay >> 1
+    return power, total

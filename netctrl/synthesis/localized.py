@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky_banded
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_number, checked_whole
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_kind, checked_number, checked_whole
 from netctrl.model.gain import FirColumns, FirGain
 from netctrl.model.information import InformationPattern
 from netctrl.model.network_model import NetworkModel
@@ -112,6 +112,7 @@ def localized(
     HFTraC paper, Appendix B, eq. (14); Wang, Matni, You, Doyle, "Localized distributed state feedback control with
     communication delays", ACC 2014. M alone is constrained: where the fluid comes is known only by what a link hears.
     """
+    checked_kind("model", model, NetworkModel)
     mu = checked_weight(weight, model.n_links)
     checked_number("tolerance", tolerance, "a number above 0 and below 1", above=0.0, at_most=1.0 - 1e-9)
     for name, value, least in (("horizon", horizon, 1), ("reach", reach, 0), ("hops", hops, 0)):
@@ -150,6 +151,8 @@ def settling_time(weight: float, tolerance: float) -> int:
 
     At a single link, whose closed-loop pole is 1/(1 + p), p = (mu + √(mu² + 4 mu))/2.
     """
+    weight = checked_number("weight", weight, "a weight above 0", above=0.0)
+    tolerance = checked_number("tolerance", tolerance, "a number above 0 and below 1", above=0.0, at_most=1.0 - 1e-9)
     p = 0.5 * (weight + sqrt(weight * weight + 4.0 * weight))
     return ceil(-0.75 * log(tolerance) / log1p(p)) + 1
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_kind
 from netctrl.model.matrix import dense, dense_matrix
 from netctrl.model.statespace import StateSpace
 from netctrl.synthesis.dare import DareSolution, solve_dare
@@ -44,7 +44,7 @@ def integral_regulator(
         Shapes that don't fit, continuous time, or combinations that the inputs don't move in steady state: W G(1) has
         not full row rank.
     """
-    if plant.dt <= 0.0:
+    if checked_kind("plant", plant, StateSpace).dt <= 0.0:
         raise InvalidValue("plant", "continuous time", "a discrete-time model, with a sampling interval dt > 0")
     A, B, C, D = (dense(part) for part in (plant.A, plant.B, plant.C, plant.D))
     W = dense_matrix("tracked", tracked, (None, len(C)))

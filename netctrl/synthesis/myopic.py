@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_kind
 from netctrl.model.gain import MyopicGain
 from netctrl.model.network_model import NetworkModel
 from netctrl.synthesis._region import checked_weight
@@ -73,6 +73,7 @@ def myopic(
     HFTraC paper, Section IV-A. Rautert and Sachs, "Computational design of optimal output feedback controllers", SIAM
     J. Optimization 7 (1997), for the gradient.
     """
+    checked_kind("model", model, NetworkModel)
     mu = checked_weight(weight, model.n_links)
     N, n = model.n_links, model.n_states
     for name, M, shape in (("A", A, (n, n)), ("B", B, (n, N)), ("H", H, (n, len(model.std)))):

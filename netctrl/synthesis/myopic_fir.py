@@ -9,7 +9,7 @@ import numpy as np
 import scipy.fft
 from scipy.linalg import solve_toeplitz
 
-from netctrl.errors import InvalidValue, checked_number, checked_whole
+from netctrl.errors import InvalidValue, checked_kind, checked_number, checked_whole
 from netctrl.model.gain import FirColumns, FirGain
 from netctrl.model.network_model import NetworkModel
 from netctrl.synthesis._region import checked_weight
@@ -105,6 +105,7 @@ def myopic_fir(
     -----
     HFTraC paper, Section IV-A (myopic) and eq. (14) (implementation); docs/hftrac.md.
     """
+    checked_kind("model", model, NetworkModel)
     mu = checked_weight(weight, model.n_links)
     checked_number("tolerance", tolerance, "a number above 0 and below 1", above=0.0, at_most=1.0 - 1e-9)
     if horizon is None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.errors import checked_kind
 from netctrl.model.gain import LqiLaw, TrackingLaw
 from netctrl.model.matrix import dense
 from netctrl.model.statespace import StateSpace
@@ -32,6 +33,7 @@ def tracking_loop(plant: StateSpace, law: TrackingLaw) -> TrackingLoop:
 
     Source: CONNET paper, eq. (4), for any plant and with the integrator of an LqiLaw.
     """
+    checked_kind("plant", plant, StateSpace)
     A, B, C, D = (dense(part) for part in (plant.A, plant.B, plant.C, plant.D))
     n, m = B.shape
     p, states = len(C), len(law.A)

@@ -31,6 +31,10 @@ class Workspace(Protocol):
         """g (n,), lower and upper (n + k,), contiguous and writable float64; the guess `start` (n,) may be ignored."""
         ...
 
+    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+        """The same from nothing that was kept, and slower but surer: for when `solve`'s answer didn't stand a check."""
+        ...
+
 
 def missing(solver: str, package: str, how: str) -> InvalidValue:
     """The error where a solver isn't installed."""

@@ -14,8 +14,7 @@ from netctrl.mpc.solvers.answer import Answer, missing
 
 __all__ = ["CvxpyWorkspace"]
 
-# Tight, then as it comes: on some programs no more can be had.
-_TOLERANCES = (1e-11, 1e-8)
+_TIGHT, _LOOSE = 1e-11, 1e-8  # on some programs no more can be had
 _STATUS = {"optimal": QPStatus.SOLVED, "optimal_inaccurate": QPStatus.SOLVED}
 _STATUS |= dict.fromkeys(("infeasible", "infeasible_inaccurate"), QPStatus.INFEASIBLE)
 _STATUS |= dict.fromkeys(("unbounded", "unbounded_inaccurate"), QPStatus.UNBOUNDED)
@@ -44,11 +43,18 @@ class CvxpyWorkspace:
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
         """Of `Workspace`; `start` is ignored, as interior points can't use it."""
+        return self._to(_TIGHT, g, lower, upper)
+
+    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+        """Of `Workspace`: to Clarabel's own tolerance."""
+        return self._to(_LOOSE, g, lower, upper)
+
+    def _to(self, tolerance: float, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Answer:
         self._g.value = g
         for (at, parameter), bound in ((self._low, lower), (self._high, upper)):
             if parameter is not None:
                 parameter.value = bound[at]
-        if not any(self._solved(tolerance) for tolerance in _TOLERANCES):
+        if not self._solved(tolerance):
             return Answer(np.full(len(g), np.nan), np.full(self._size, np.nan), QPStatus.FAILED, 0)
         status = _STATUS.get(self._problem.status, QPStatus.FAILED)
         iterations = self._problem.solver_stats.num_iters or 0

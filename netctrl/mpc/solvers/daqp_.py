@@ -16,8 +16,9 @@ from netctrl.mpc.solvers.answer import Answer, missing
 
 __all__ = ["DaqpWorkspace"]
 
-# By default it leaves bounds broken by 1e-6. Its own multipliers' tolerance is 1e-12 already.
-_SETTINGS = {"primal_tol": 1e-11}
+# By default it leaves bounds broken by 1e-6, and a singular Hessian shifted by 1e-6 after one proximal step.
+_SETTINGS = {"primal_tol": 1e-11, "eta_prox": 1e-12}
+_ANEW = {"primal_tol": 1e-9, "eps_prox": 1e-3, "eta_prox": 1e-12}
 # -6: equalities that contradict each other.
 _STATUS = {1: QPStatus.SOLVED, -1: QPStatus.INFEASIBLE, -6: QPStatus.INFEASIBLE, -3: QPStatus.UNBOUNDED}
 
@@ -46,11 +47,15 @@ class DaqpWorkspace:
             x, _, flag, info = self._solve()
             if flag == 1:
                 return Answer(x, info["lam"], QPStatus.SOLVED, info["iterations"])
-        return self._anew(g, lower, upper)
+        return self._started(g, lower, upper, _SETTINGS)
 
-    def _anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Answer:
+    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+        """Of `Workspace`: with larger proximal steps, for Hessians that are almost singular."""
+        return self._started(g, lower, upper, _ANEW)
+
+    def _started(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, settings: dict[str, float]) -> Answer:
         model = self._make()
-        model.settings = _SETTINGS
+        model.settings = settings
         always = np.where(lower == upper, 5, 0).astype(np.intc)  # equalities stay active
         flag, _ = model.setup(self._H, g, self._A, upper, lower, always)
         x, y, iterations = np.full(len(g), np.nan), np.full(len(lower), np.nan), 0

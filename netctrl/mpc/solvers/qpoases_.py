@@ -18,6 +18,15 @@ from netctrl.mpc.solvers.answer import Answer, missing
 __all__ = ["QpoasesWorkspace"]
 
 _SETTINGS = {"printLevel": "none", "error_on_fail": False, "nWSR": 10000}
+# Slower, and surer: all tests of linear independence, each factor anew, and more steps of refinement.
+_ANEW = _SETTINGS | {
+    "enableFullLITests": True,
+    "enableDriftCorrection": 1,
+    "enableCholeskyRefactorisation": 1,
+    "numRefinementSteps": 3,
+    "numRegularisationSteps": 3,
+    "enableFarBounds": False,
+}
 _FAILURES = {
     "infeasib": QPStatus.INFEASIBLE,
     "unbound": QPStatus.UNBOUNDED,
@@ -27,9 +36,29 @@ _FAILURES = {
 class QpoasesWorkspace:
     """A CasADi function over buffers that stay, the fastest way to call it from Python."""
 
-    __slots__ = ("_buffer", "_call", "_function", "_inputs", "_outputs")
+    __slots__ = ("_anew", "_program", "_usual")
 
     def __init__(self, program: QuadraticProgram) -> None:
+        self._program, self._usual = program, _Buffered(program, _SETTINGS)
+        self._anew: _Buffered | None = None
+
+    def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+        """Of `Workspace`; `start` is ignored: CasADi's interface starts qpOASES anew each time."""
+        return self._usual.solve(g, lower, upper)
+
+    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+        """Of `Workspace`: with qpOASES's checks and refinements."""
+        if self._anew is None:
+            self._anew = _Buffered(self._program, _ANEW)
+        return self._anew.solve(g, lower, upper)
+
+
+class _Buffered:
+    """qpOASES with these settings."""
+
+    __slots__ = ("_buffer", "_call", "_function", "_inputs", "_outputs")
+
+    def __init__(self, program: QuadraticProgram, settings: dict[str, Any]) -> None:
         try:
             import casadi
         except ImportError:
@@ -37,7 +66,7 @@ class QpoasesWorkspace:
         n, k = program.n_variables, program.n_rows
         shapes = {"h": casadi.Sparsity.dense(n, n), "a": casadi.Sparsity.dense(k, n)}
         with contextlib.redirect_stdout(io.StringIO()):  # it prints its name
-            self._function = casadi.conic("qp", "qpoases", shapes, _SETTINGS)
+            self._function = casadi.conic("qp", "qpoases", shapes, settings)
             self._buffer, self._call = self._function.buffer()
         sizes = {"g": n, "lba": k, "uba": k, "lbx": n, "ubx": n}
         constant = {"h": np.array(dense(program.H)), "a": np.array(dense(program.A))}
@@ -54,8 +83,8 @@ class QpoasesWorkspace:
             if array.size:
                 take(self._function.index_out(name), array.data)
 
-    def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """Of `Workspace`; `start` is ignored: CasADi's interface starts qpOASES anew each time."""
+    def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Answer:
+        """Of `Workspace`."""
         n, inputs, outputs = len(g), self._inputs, self._outputs
         inputs["g"][:] = g
         inputs["lbx"][:], inputs["lba"][:] = lower[:n], lower[n:]

@@ -1,0 +1,117 @@
+"""A plan held against its MPC problem as it stands: model, bounds, stationarity and gap, stage by stage.
+
+Nothing here knows of the program that was solved but its multipliers. So what a formulation loses is seen as well.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.mpc.parametric import ParametricProgram
+from netctrl.mpc.problem import MpcProblem
+from netctrl.mpc.stages import widest
+
+__all__ = ["PlanResiduals", "plan_residuals"]
+
+_OF_BOUNDS, _OF_INPUTS = 1e-6, 1e-4
+_SMALL = 1e-3  # of the widest input: errors are compared with no less
+
+
+class PlanResiduals(NamedTuple):
+    """What a plan is off by, relative; 0 for the exact one."""
+
+    bounds: float
+    """How far an input or a hard bound of a state is broken, over the bound or what the state is the sum of."""
+    stationarity: float
+    """The cost's gradient by an input over its curvature, which is an error of the input, over the inputs' size."""
+    gap: float
+    """How far the multipliers' lower bound is below the cost, as an error of the inputs over their size."""
+
+    @property
+    def worst(self) -> float:
+        """The greatest of them; NaN where any is."""
+        return float(np.max(self))
+
+    @property
+    def solved(self) -> bool:
+        """Whether bounds are kept to 1e-6 and inputs right to 1e-4; NaN is neither."""
+        return bool(self.bounds <= _OF_BOUNDS and max(self.stationarity, self.gap) <= _OF_INPUTS)
+
+
+def plan_residuals(
+    problem: MpcProblem, program: ParametricProgram, inputs: np.ndarray, states: np.ndarray, multipliers: np.ndarray
+) -> PlanResiduals:
+    """Residuals of inputs (P, m) and states z (P + 1, q) that the model leads to, with the program's multipliers.
+
+    λ_P = 2 T z_P + μ_P, λ_k = 2 (Q z_k + N u_k) + A'λ_{k+1} + μ_k and r_k = 2 (N'z_k + R u_k) + B'λ_{k+1} + ν_k = 0.
+    λ_k less K_k'r_k, which changes nothing where r = 0, makes r the gradient by v of u = v − K z with the regulator's
+    gains: an unstable A's powers stay out, and r_k over 2 M_k is how far v_k is from its best.
+    """
+    n = problem.plant.n_states
+    nu, mu = program.multipliers(multipliers)
+    x = states[1:, :n]
+    nu = np.where(np.isfinite(np.where(nu > 0.0, problem.input_upper, problem.input_lower)), nu, 0.0)
+    mu = np.where(np.isfinite(np.where(mu > 0.0, problem.state_upper, problem.state_lower)), mu, 0.0)
+    r = _gradient(program, inputs, states, nu, mu)
+    reach = np.abs(states[:-1]) @ np.abs(program.stages.A).T + np.abs(inputs) @ np.abs(program.stages.B).T
+    broken = max(
+        _broken(inputs, problem.input_lower, problem.input_upper, np.abs(inputs)),
+        _broken(
+            x[:, problem.hard],
+            problem.state_lower[problem.hard],
+            problem.state_upper[problem.hard],
+            reach[:, :n][:, problem.hard],
+        ),
+    )
+    unit = np.maximum(np.abs(inputs).max(axis=0), _SMALL * widest(problem.input_lower, problem.input_upper))
+    unit = np.maximum(unit, np.finfo(float).tiny)
+    price = program.regulator.price
+    off = float((np.abs(r) / price / unit).max())
+    gap = _gap(inputs, nu, problem.input_lower, problem.input_upper) + _state_gap(problem, x, mu)
+    return PlanResiduals(broken, off, float(np.sqrt(max(gap, 0.0) / max(price[0] @ unit**2, np.finfo(float).tiny))))
+
+
+def _gradient(
+    program: ParametricProgram, inputs: np.ndarray, states: np.ndarray, nu: np.ndarray, mu: np.ndarray
+) -> np.ndarray:
+    """r (P, m), by v of u = v − K z with the regulator's gains."""
+    A, B, Q, R, N, T = program.stages
+    n, gains = mu.shape[1], program.regulator.K
+    own = 2.0 * (inputs @ R + states[:-1] @ N) + nu
+    push = 2.0 * (states[:-1] @ Q + inputs @ N.T)
+    push[1:, :n] += mu[:-1]
+    costate = 2.0 * (T @ states[-1])
+    costate[:n] += mu[-1]
+    r = np.empty_like(inputs)
+    for k in reversed(range(len(inputs))):
+        r[k] = own[k] + B.T @ costate
+        costate = push[k] + A.T @ costate - gains[k].T @ r[k]
+    return r
+
+
+def _broken(at: np.ndarray, lower: np.ndarray, upper: np.ndarray, terms: np.ndarray) -> float:
+    if not at.size:
+        return 0.0
+    by = np.maximum(np.maximum(at - upper, lower - at), 0.0)
+    return float((by / np.maximum(np.maximum(widest(lower, upper), terms), np.finfo(float).tiny)).max())
+
+
+def _gap(at: np.ndarray, multipliers: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+    used = np.where(multipliers > 0.0, upper, lower)
+    return float((np.abs(multipliers) * np.abs(np.where(multipliers != 0.0, used - at, 0.0))).sum())
+
+
+def _state_gap(problem: MpcProblem, x: np.ndarray, mu: np.ndarray) -> float:
+    """Of hard bounds as of inputs; of soft ones φ(x) + φ*(μ) − μ x, φ(x) = ρ ε² + w ε, ε what x is out of bounds."""
+    low, high, soft = problem.state_lower, problem.state_upper, problem.soft
+    hard = _gap(x[:, ~soft], mu[:, ~soft], low[~soft], high[~soft])
+    if not soft.any():
+        return hard
+    x, mu, low, high = x[:, soft], mu[:, soft], low[soft], high[soft]
+    rho, w = problem.soft_weight[soft], problem.soft_linear[soft]
+    out = np.maximum(np.maximum(x - high, low - x), 0.0)
+    above = np.maximum(np.abs(mu) - w, 0.0)
+    bound = np.where(mu > 0.0, high, np.where(mu < 0.0, low, x))
+    return hard + float((rho * out**2 + w * out + above**2 / (4.0 * rho) + mu * (bound - x)).sum())
