@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import exp
 
-from netctrl.jit import njit
-
 from netctrl.fluid.equilibrium import LEAST_WINDOW
+from netctrl.jit import njit
 
 __all__ = ["LEAST_WINDOW", "fast_rate", "window_slope"]
 
