@@ -174,7 +174,7 @@ def read_agent_config(path: str | os.PathLike[str]) -> AgentConfig:
         return msgspec.json.decode(text, type=AgentConfig, dec_hook=array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no netctrl agent's file: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(path, f"is no JSON: {error}") from None
 
 

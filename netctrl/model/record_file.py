@@ -53,7 +53,7 @@ def read_record(
     text = read_bounded(path, most_bytes, f"is larger than a {what} may be ({most_bytes // 2**20} MiB)")
     try:
         content = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(path, f"is no JSON: {error}") from None
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise FileError(path, f'is no {what}: takes "schema": "{schema}"')
