@@ -78,6 +78,8 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
     """
     tokens = list(sys.argv[1:] if argv is None else argv)
     _invocation.set((*app.name[0].split(), *tokens))
+    if any("\0" in token for token in tokens):
+        return _complain("an argument has a NUL character, which no path or name can hold", WRONG_USE)
     try:
         ours = tokens[: tokens.index("--")] if "--" in tokens else tokens  # what follows may be another program's
         if any(token in _HELP for token in ours) or not tokens:

@@ -66,9 +66,15 @@ def missing_kernel() -> str | None:
     return None
 
 
+def missing_systemd() -> str | None:
+    """What keeps a test from asking systemd's verifier, if anything."""
+    return None if shutil.which("systemd-analyze") else "systemd-analyze is not on PATH"
+
+
 REQUIREMENTS = {
     "ns3": Requirement(missing_ns3, "`apt-get install g++ make libns3-dev`, or g++, make and the extra `ns3`"),
     "kernel": Requirement(missing_kernel, "run as root where network namespaces are allowed, with iproute2"),
+    "systemd": Requirement(missing_systemd, "`apt-get install systemd`, which need not run"),
 }
 
 

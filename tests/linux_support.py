@@ -19,7 +19,7 @@ from netctrl.model.network import Link, Network
 __all__ = ["bare_namespace", "chain", "eventually", "kernel", "line"]
 
 kernel = pytest.mark.needs("kernel")
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def line(*, capacity: float = 100e6, buffer: float | None = None, delay: float = 0.0) -> Network:

@@ -22,6 +22,7 @@ from netctrl.design.connet import connet
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
 from netctrl.export.__main__ import main
 from netctrl.export.agent import AgentConfig, read_agent_config
+from netctrl.export.aqm_integers import dualpi2_gain, dualpi2_shown, nearest_dualpi2_steps, pie_gain
 from netctrl.export.marking import MarkingConfig, read_marking_config
 from netctrl.export.quantize import nearest
 from netctrl.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
@@ -132,7 +133,7 @@ def test_the_rfc_s_gains_are_tc_s_defaults():
     from netctrl.export.tc_aqm import Pie
 
     law = Pie(15000, 16000, 2, 20, ()).law(0.1)
-    assert (law.integral, law.proportional) == (0.125, 1.25)
+    assert (law.integral, law.proportional) == pytest.approx((0.125, 1.25), rel=1e-9)
 
 
 def test_the_square_s_slope():
@@ -141,8 +142,78 @@ def test_the_square_s_slope():
 
     found, p, step = Dualpi2(15000, 16000, 41, 819, ()), 0.04, 1e-7
     slope = ((sqrt(p) + step) ** 2 - (sqrt(p) - step) ** 2) / (2 * step)
-    assert found.law(p).integral == pytest.approx(slope * 41 / 256, rel=1e-9)
-    assert found.law(p).proportional == pytest.approx(slope * 819 / 256, rel=1e-9)
+    runs = {steps: gain for steps, _, _, gain in LINUX_7_2_DUALPI2}
+    assert found.law(p).integral == pytest.approx(slope * runs[41], rel=1e-7)
+    assert found.law(p).proportional == pytest.approx(slope * runs[819], rel=1e-7)
+
+
+# Steps that tc sends; what the kernel keeps of them, what it tells of them, and the rise of its probability per second
+# of delay error and update: dualpi2_scale_alpha_beta, dualpi2_unscale_alpha_beta and calculate_probability of Linux
+# 7.2.13 (net/sched/sch_dualpi2.c), compiled as they stand and called with a queue of 10 ms.
+LINUX_7_2_DUALPI2 = (
+    (1, 1, 0, 0.003637979),
+    (11, 11, 10, 0.040017767),
+    (12, 12, 11, 0.043655746),
+    (13, 13, 12, 0.047293725),
+    (14, 15, 13, 0.054569682),
+    (27, 28, 26, 0.101863407),
+    (41, 44, 40, 0.160071068),
+    (91, 97, 90, 0.352883944),
+    (92, 98, 91, 0.356521923),
+    (819, 879, 818, 3.197783372),
+)
+
+
+@pytest.mark.parametrize(("steps", "kept", "shown", "gain"), LINUX_7_2_DUALPI2)
+def test_dualpi2_s_gains_are_the_kernel_s(steps, kept, shown, gain):
+    assert dualpi2_gain(steps) == pytest.approx(gain, rel=1e-7)
+    assert dualpi2_gain(steps) == pytest.approx(kept * 1e9 / 64 / (2**32 - 1), rel=1e-15)
+    assert dualpi2_shown(steps) == shown
+
+
+def test_how_far_dualpi2_s_gains_are_below_what_was_sent():
+    low = {steps: 1.0 - 256.0 * dualpi2_gain(steps) / steps for steps in range(1, 20_000)}
+    assert min(low.values()) >= 0.0
+    assert max(low.values()) == pytest.approx(low[13]) == pytest.approx(0.0687, abs=5e-5)
+    assert max(low[steps] for steps in low if steps > 200) == pytest.approx(0.00445, abs=5e-6)
+
+
+@given(gain=st.floats(1e-4, 15.0))
+def test_no_other_steps_come_nearer_to_a_gain(gain):
+    off = np.abs(DUALPI2_GAINS - gain)
+    assert off[nearest_dualpi2_steps(gain)] == off.min()
+
+
+DUALPI2_GAINS = np.array([dualpi2_gain(steps) for steps in range(5000)])
+
+
+def test_pie_rounds_down_by_one_part_in_100_000_at_most():
+    low = [1.0 - pie_gain(n, halvings) * 16.0 * 2.0**halvings / n for n in range(1, 33) for halvings in range(12)]
+    assert 0.0 < max(low) < 1e-5
+    assert min(low) >= 0.0
+
+
+def test_the_export_carries_what_dualpi2_runs(standing):
+    """0.357 1/s is asked for: 91/256 would run 1.2 % below it, 92/256 runs 0.2 % below, and tc shows 91/256 of that."""
+    slope, runs = 2.0 * sqrt(0.01), {steps: gain for steps, _, _, gain in LINUX_7_2_DUALPI2}
+    found = nearest_dualpi2(
+        DelayPi(integral=0.357 * slope, proportional=0.357 * slope, update_s=0.05, target_s=0.02), 0.01
+    )
+    carried = {figure.what: figure for figure in found.figures}
+    for what in ("alpha", "beta"):
+        assert carried[what].carried == pytest.approx(slope * runs[92], rel=1e-7)
+        assert abs(carried[what].difference) < 0.002
+    made = arc_on_linux(standing, "eth0", found)
+    said = next(note for note in made.notes if note.startswith("tc shows"))
+    assert "alpha 0.355469 where 0.359375 was sent and 0.356522 1/s runs" in said  # 91/256, 92/256
+    assert "beta 0.355469 where 0.359375 was sent and 0.356522 1/s runs" in said
+
+
+def test_dualpi2_has_no_longer_update_than_32_bits_of_nanoseconds():
+    law = DelayPi(integral=0.1, proportional=0.1, update_s=4.294967, target_s=0.02)
+    assert nearest_dualpi2(law, 0.04).update_us == 4_294_967
+    with pytest.raises(NoAdmissibleDesign, match=r"dualpi2 updates at least every 4\.29.* s, and .* 4\.295 s"):
+        nearest_dualpi2(dataclasses.replace(law, update_s=4.295), 0.04)
 
 
 def test_without_rounding_the_margins_are_the_certificate_s(standing):
@@ -231,9 +302,9 @@ def test_dualpi2_s_nearest(standing):
     asked, p = arc_on_delay(standing.law), standing.certificate.operating_point.marking_probability
     found = nearest_dualpi2(asked, p)
     step = 2 * sqrt(p) / 256
-    assert abs(found.law(p).proportional - asked.proportional) <= step / 2
-    assert abs(found.law(p).integral - asked.integral) <= step / 2
-    assert found.tokens(100)[-6:-2] == ("alpha", "0.35546875", "beta", "0.35546875")  # 91/256
+    assert abs(found.law(p).proportional - asked.proportional) <= step
+    assert abs(found.law(p).integral - asked.integral) <= step
+    assert found.tokens(100)[-6:-2] == ("alpha", "0.359375", "beta", "0.359375")  # 92/256
     with pytest.raises(NoAdmissibleDesign, match=r"0\.25"):
         nearest_dualpi2(asked, 0.3)
 

@@ -28,7 +28,6 @@ from netctrl.linux.log import LOG
 from netctrl.linux.message import Echo, Kind, Message, pack
 from netctrl.linux.metrics import AgentMetrics, Histogram
 from netctrl.linux.sensor import Sensor
-from netctrl.linux.systemd import agent_unit
 from netctrl.model.network_scenario import Messages
 from netctrl.runtime.tracking import start_tracking, step_tracking
 
@@ -277,6 +276,24 @@ def test_a_silent_peer_is_said_to_be_gone_once_and_then_to_be_back() -> None:
     said = [event.name for name, event in world.events if name == "S1"]
     assert said == ["peer-heard", "peer-lost", "peer-heard"]
     assert world.counts("S1", "peers_lost") == 1
+
+
+def test_a_peer_that_was_never_heard_is_named_once() -> None:
+    """10 s after the start; and whether its messages come, which then don't answer ours."""
+    world = World(configs(COORDINATED))
+    names = [peer.name for peer in world.plans["S1"].config.peers]
+    world.passes = lambda _from, to: to == "S1"  # nobody hears S1
+    for number in range(12_000_000 // TAU_US):
+        if number == 50:
+            world.act(names[0], 0, number * TAU_US)
+        if number * TAU_US <= 10_000_000:
+            assert not world.events
+        world.act("S1", number, number * TAU_US)
+    said = [dict(event.fields) for _, event in world.events if event.name == "peer-never-heard"]
+    assert [fields["peer"] for fields in said] == names
+    assert said[0]["why"].startswith("messages come, and none answers ours: ours don't reach")
+    assert all(fields["why"].startswith("nothing came from") for fields in said[1:])
+    assert {fields["seconds"] for fields in said} == {"10"}
 
 
 def test_without_its_controller_a_link_sends_at_its_fallback_rate() -> None:
@@ -753,7 +770,7 @@ def test_a_file_that_is_none_says_what_is_wrong(tmp_path) -> None:
         read_agent_config(path)
 
 
-# --- metrics and the unit --------------------------------------------------------------------------------------------
+# --- metrics ---------------------------------------------------------------------------------------------------------
 
 
 def test_metrics_are_lines_that_prometheus_reads() -> None:
@@ -795,42 +812,6 @@ def test_a_histogram_counts_all_and_bounds_its_quantiles() -> None:
         true, bound = np.quantile(values, share), histogram.quantile(share)
         assert true <= bound <= 5.1 * true
     assert sum(histogram.counts) == 5000
-
-
-def test_the_unit_has_the_one_capability_that_it_needs() -> None:
-    from configparser import RawConfigParser
-
-    made = configs(CENTRAL)
-    text = agent_unit(
-        made["S1"], ("/usr/bin/python3", "-m", "netctrl.linux", "agent"), config_file="/etc/netctrl/S1.json"
-    )
-    parser = RawConfigParser(strict=False)
-    parser.optionxform = str
-    parser.read_string(text)
-    service = parser["Service"]
-    assert service["ExecStart"] == "/usr/bin/python3 -m netctrl.linux agent /etc/netctrl/S1.json"
-    assert service["CapabilityBoundingSet"] == service["AmbientCapabilities"] == "CAP_NET_ADMIN"
-    assert service["NoNewPrivileges"] == "yes"
-    assert service["ProtectSystem"] == "strict"
-    controller = agent_unit(made["C"], ("/usr/bin/python3",), config_file="/etc/netctrl/C.json")
-    assert "\nCapabilityBoundingSet=\nAmbientCapabilities=\n" in controller
-    asked = msgspec.structs.replace(made["S1"], metrics_socket="/run/netctrl-agents/S1.sock")
-    text = agent_unit(asked, ("/usr/bin/python3",), config_file="/etc/netctrl/S1.json")
-    assert "\nRuntimeDirectory=netctrl-agents\nRuntimeDirectoryPreserve=yes\n" in text
-
-
-@pytest.mark.parametrize(
-    ("command", "file", "user"),
-    [
-        (("python3",), "/etc/a", "netctrl"),
-        (("/python3",), "a", "netctrl"),
-        (("/python3",), "/etc/a", "a b"),
-        (("/p\n",), "/a", "u"),
-    ],
-)
-def test_a_unit_that_could_say_something_else_is_refused(command: tuple[str, ...], file: str, user: str) -> None:
-    with pytest.raises(InvalidValue):
-        agent_unit(alone(), command, config_file=file, user=user)
 
 
 def test_trouble_is_told_once() -> None:

@@ -14,11 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
-from linux_queues import PATIENCE_S, TWO, as_nobody, between, command, ip, pairs, queues, tc
+from linux_queues import ONE, PATIENCE_S, TWO, as_nobody, between, command, ip, pairs, queues, tc
 from linux_support import eventually, kernel
 
 from netctrl.errors import FileError, NetctrlError
 from netctrl.linux.apply import RolledBack, applied
+from netctrl.linux.namespace import own_namespace
 from netctrl.linux.netlink import ROOT, KernelRefusal, RouteSocket
 from netctrl.linux.objects import OWN_HANDLE
 from netctrl.linux.plan import plan_queues
@@ -516,6 +517,63 @@ def test_a_record_that_cannot_be_read_stops_everything(here, plan_file, folder) 
     store.path.write_bytes(good)
     restore(folder)
     assert queues() == here
+
+
+@pytest.mark.parametrize("verb", ["restore", "status", "confirm"])
+def test_a_fifo_in_place_of_a_record_is_refused_and_not_waited_for(verb, here, folder) -> None:
+    folder.mkdir()
+    os.mkfifo(Store(folder).path)
+    ran = command(verb, "--state-dir", folder)
+    assert ran.returncode == 2
+    assert "is no regular file, and a record is one" in ran.stderr
+
+
+def test_what_stands_in_place_of_a_record_is_not_followed(here, folder, tmp_path) -> None:
+    folder.mkdir()
+    path = Store(folder).path
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileError, match="can't be read"):
+        Store(folder).read()
+    path.unlink()
+    path.write_bytes(b"{}")
+    os.chown(path, 65534, 65534)
+    with pytest.raises(FileError, match="belongs to user 65534"):
+        Store(folder).read()
+    path.unlink()
+    os.mkfifo(Store(folder).confirmation)
+    assert not Store(folder).confirmed("token")
+    os.mkfifo(folder / f"{path.stem}.lock")
+    with pytest.raises(FileError, match="is no regular file"), Store(folder).lock():
+        pass
+
+
+def test_everybody_may_read_the_record_and_nobody_else_write_it(here, folder) -> None:
+    before = os.umask(0o077)
+    try:
+        with applied(planned(), folder=folder, replace=True, watch=False):
+            modes = [each.stat().st_mode & 0o777 for each in (folder, Store(folder).path)]
+    finally:
+        os.umask(before)
+    assert modes == [0o755, 0o644]
+
+
+def test_a_later_namespace_with_the_same_inode_is_another_one(folder) -> None:
+    """The kernel gives inodes of namespaces that are gone to new ones."""
+    with pairs(1):
+        inode, name = Path("/proc/thread-self/ns/net").stat().st_ino, own_namespace()
+        with applied(planned(ONE, replace=False), folder=folder, watch=False) as made:
+            made.keep()
+
+    def again() -> bool:
+        with pairs(1):
+            if Path("/proc/thread-self/ns/net").stat().st_ino != inode:
+                return False
+            assert own_namespace() != name
+            assert Store(folder).read() is None
+            assert restore(folder) is None
+            return True
+
+    eventually(again)
 
 
 def test_a_folder_that_others_may_write_is_refused(here, plan_file, tmp_path) -> None:

@@ -88,6 +88,19 @@ def test_routes_are_shortest_by_delay_then_by_links() -> None:
     assert ("b", "a") not in routes
 
 
+def test_nodes_without_a_way_back_are_named(tmp_path, capsys) -> None:
+    both = chain("a", "b", "c")
+    assert plan_testbed(both).one_way == ()
+    there = Network(links=tuple(each for each in both.links if each.source < each.target))
+    assert plan_testbed(there).one_way == (("a", "b"), ("a", "c"), ("b", "c"))
+    (tmp_path / "n.json").write_bytes(there.to_json())
+    assert main(["testbed", str(tmp_path / "n.json"), "--dry-run"]) == 0
+    assert "no way back: a to b, a to c, b to c; TCP and ping get no answer there" in capsys.readouterr().out
+    (tmp_path / "n.json").write_bytes(both.to_json())
+    assert main(["testbed", str(tmp_path / "n.json"), "--dry-run"]) == 0
+    assert "no way back" not in capsys.readouterr().out
+
+
 def test_burst_and_limit() -> None:
     network = line(capacity=80e6, buffer=None)
     wires = plan_testbed(network).wires

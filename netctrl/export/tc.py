@@ -85,6 +85,7 @@ def arc_on_linux(
     inside = queue_below(queue, aqm.tokens(packets), (*aqm.figures, waiting))
     notes = (
         f"a plan has no {aqm.tokens(packets)[0]}: tc -batch applies it, `tc qdisc del dev {interface} root` ends it",
+        aqm.shown,
     )
     if isinstance(aqm, Pie):
         low, high = pie_range(design.certificate.operating_point.marking_probability)

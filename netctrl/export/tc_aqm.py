@@ -4,9 +4,10 @@ Where a queue stands, what arrives in an epoch is what leaves, d C, and what the
 p ← p + alpha (q − q_old) + gamma alpha (q − q_ref) with q_ref = q0 − d C (1 − gamma)/gamma: a PI on the queue, or with
 D = q/C on its delay. Both qdiscs run a PI on the delay. Where ARC keeps the queue empty they have nothing to go by.
 
-The steps are those of tc(8) and the kernel: `pie` has gains in sixteenths from 0 to 32 of them, divided by up to 2048
-while p is small, `dualpi2` in 1/256 Hz and marks with the square of its probability (Linux 6.18, net/sched/sch_pie.c,
-sch_dualpi2.c; iproute2, tc/q_pie.c, q_dualpi2.c; RFC 8033, RFC 9332).
+tc(8) sends whole steps: of 1/16 Hz, up to 32 of them, to `pie`, which divides them by up to 2048 while p is small; of
+1/256 Hz to `dualpi2`, which marks with the square of its probability. The kernel rounds once more
+(`netctrl.export.aqm_integers`), and a law here is the one that it runs (net/sched/sch_pie.c, sch_dualpi2.c; iproute2,
+tc/q_pie.c, q_dualpi2.c; RFC 8033, RFC 9332).
 """
 
 from __future__ import annotations
@@ -15,6 +16,14 @@ from math import inf, log, sqrt
 from typing import NamedTuple
 
 from netctrl.errors import NoAdmissibleDesign
+from netctrl.export.aqm_integers import (
+    DUALPI2_STEP,
+    PIE_STEP,
+    dualpi2_gain,
+    dualpi2_shown,
+    nearest_dualpi2_steps,
+    pie_gain,
+)
 from netctrl.export.quantize import Figure, nearest
 from netctrl.model.delay_pi import DelayPi
 from netctrl.model.gain import ArcLaw
@@ -23,8 +32,9 @@ from netctrl.units import packets_per_second
 __all__ = ["Dualpi2", "Pie", "arc_on_delay", "nearest_dualpi2", "nearest_pie", "pie_range", "pie_scale"]
 
 _MICRO = 1e-6
-_PIE_STEP, _PIE_MOST = 1.0 / 16.0, 32
-_DUALPI2_STEP, _DUALPI2_MOST = 1.0 / 256.0, 2**24 - 1  # tc reads 24 bits without rounding
+_PIE_MOST = 32
+_DUALPI2_MOST = 2**24 - 1  # tc reads 24 bits without rounding
+_DUALPI2_LONGEST_S = 4.294967  # the kernel keeps tupdate in 32 bits of nanoseconds, and cuts what is longer
 _TICK_S = 0.02  # a whole number of jiffies at 100, 250, 300 and 1000 Hz
 _PIE_MARKS_UP_TO = 0.1  # beyond, it drops packets with ECN too
 _PIE_PANIC_S = 0.25
@@ -44,10 +54,10 @@ class Pie(NamedTuple):
 
     def law(self, probability: float) -> DelayPi:
         """What it does around a marking probability."""
-        scale = pie_scale(probability) * _PIE_STEP
+        halvings = _pie_halvings(probability)
         return DelayPi(
-            integral=self.alpha * scale,
-            proportional=self.beta * scale,
+            integral=pie_gain(self.alpha, halvings),
+            proportional=pie_gain(self.beta, halvings),
             update_s=self.update_us * _MICRO,
             target_s=self.target_us * _MICRO,
         )
@@ -58,6 +68,11 @@ class Pie(NamedTuple):
         gains = ("alpha", str(self.alpha), "beta", str(self.beta))
         return ("pie", "limit", str(limit), *times, *gains, "ecn", "nobytemode")
 
+    @property
+    def shown(self) -> str:
+        """What `tc qdisc show` says of the gains."""
+        return f"tc shows alpha {self.alpha} and beta {self.beta}, in sixteenths of 1/s, as they were sent"
+
 
 class Dualpi2(NamedTuple):
     """Parameters of `tc ... dualpi2`."""
@@ -65,17 +80,17 @@ class Dualpi2(NamedTuple):
     target_us: int
     update_us: int
     alpha: int
-    """[1/256 Hz]"""
+    """As tc sends it [1/256 Hz]; the kernel runs `dualpi2_gain` of it."""
     beta: int
-    """[1/256 Hz]"""
+    """The same."""
     figures: tuple[Figure, ...]
 
     def law(self, probability: float) -> DelayPi:
         """What it does around a marking probability p = p'², δp = 2 √p δp'."""
-        slope = 2.0 * sqrt(probability) * _DUALPI2_STEP
+        slope = _slope(probability)
         return DelayPi(
-            integral=self.alpha * slope,
-            proportional=self.beta * slope,
+            integral=dualpi2_gain(self.alpha) * slope,
+            proportional=dualpi2_gain(self.beta) * slope,
             update_s=self.update_us * _MICRO,
             target_s=self.target_us * _MICRO,
         )
@@ -86,16 +101,20 @@ class Dualpi2(NamedTuple):
         gains = ("alpha", _dyadic(self.alpha), "beta", _dyadic(self.beta))
         return ("dualpi2", "limit", str(limit), *times, *gains, "l4s_ect", "split_gso")
 
+    @property
+    def shown(self) -> str:
+        """What `tc qdisc show` says of the gains, beside what was sent and what runs."""
+        said = (
+            f"{name} {dualpi2_shown(steps) * DUALPI2_STEP:f} where {steps * DUALPI2_STEP:.6f} was sent and "
+            f"{dualpi2_gain(steps):.6f} 1/s runs"
+            for name, steps in (("alpha", self.alpha), ("beta", self.beta))
+        )
+        return f"tc shows {', '.join(said)}: the kernel rounds down when it takes a gain, and again when it tells of it"
+
 
 def pie_scale(probability: float) -> float:
     """What pie multiplies its gains with: 1/2 below 0.1, and a quarter of that for each power of ten down to 1e-6."""
-    scale, bound = 1.0, 0.1
-    if probability < bound:
-        scale = 0.5
-        for power in range(2, 7):
-            if probability < 10.0**-power:
-                scale *= 0.25
-    return scale
+    return 0.5 ** _pie_halvings(probability)
 
 
 def pie_range(probability: float) -> tuple[float, float]:
@@ -153,8 +172,9 @@ def nearest_pie(law: DelayPi, probability: float) -> Pie:
             f"pie drops packets instead of marking them above a probability of 0.1, and the Design rests at "
             f"{probability:.3g}: take --carrier ebpf or dualpi2, or a Design for fewer flows or a longer round trip"
         )
-    step = pie_scale(probability) * _PIE_STEP
-    beta = _whole_gain("pie", "beta", law.proportional, step, _PIE_MOST)
+    halvings = _pie_halvings(probability)
+    step = PIE_STEP * 0.5**halvings
+    beta = _sent("pie", "beta", law.proportional, round(law.proportional / step), step, _PIE_MOST)
     longest = max(1, int(law.update_s / _TICK_S + 1e-9))
     off, alpha, ticks = inf, 0, 0
     for n in range(longest, 0, -1):
@@ -170,35 +190,43 @@ def nearest_pie(law: DelayPi, probability: float) -> Pie:
     figures = (
         target,
         Figure(what="tupdate", asked=law.update_s, carried=update_us * _MICRO, unit="s", bound=None),
-        _gain("alpha over tupdate", rate, alpha * step / (update_us * _MICRO), "1/s²"),
-        _gain("beta", law.proportional, beta * step, "1/s"),
+        _gain("alpha over tupdate", rate, pie_gain(alpha, halvings) / (update_us * _MICRO), "1/s²"),
+        _gain("beta", law.proportional, pie_gain(beta, halvings), "1/s"),
     )
     return Pie(target_us, update_us, alpha, beta, figures)
 
 
 def nearest_dualpi2(law: DelayPi, probability: float) -> Dualpi2:
-    """The nearest parameters around a marking probability; margins judge the gains, not a bound.
+    """The nearest parameters around a marking probability, as the kernel runs them; margins judge the gains.
 
     Raises
     ------
     NoAdmissibleDesign
-        Gains below half a step or beyond tc's range, or a probability beyond 0.25, where dualpi2 drops.
+        Gains below half a step or beyond tc's range, a probability beyond 0.25, where dualpi2 drops, or an update
+        above 4.29 s, which the kernel would cut.
     """
     if probability > 0.25:
         raise NoAdmissibleDesign(
             f"dualpi2 drops packets above a probability of 0.25 (coupling factor 2), and the Design rests at "
             f"{probability:.3g}: take --carrier ebpf, or a Design for fewer flows or a longer round trip"
         )
-    step = 2.0 * sqrt(probability) * _DUALPI2_STEP
-    alpha = _whole_gain("dualpi2", "alpha", law.integral, step, _DUALPI2_MOST)
-    beta = _whole_gain("dualpi2", "beta", law.proportional, step, _DUALPI2_MOST)
+    if law.update_s > _DUALPI2_LONGEST_S:
+        raise NoAdmissibleDesign(
+            f"dualpi2 updates at least every {_DUALPI2_LONGEST_S} s, and the Design's epoch is {law.update_s:.4g} s: "
+            "take --carrier ebpf, or a Design with a shorter epoch"
+        )
+    slope = _slope(probability)
+    alpha, beta = (
+        _sent("dualpi2", what, asked, nearest_dualpi2_steps(asked / slope), slope * DUALPI2_STEP, _DUALPI2_MOST)
+        for what, asked in (("alpha", law.integral), ("beta", law.proportional))
+    )
     target_us, target = _target(law)
     update_us, update = nearest("tupdate", law.update_s, step=_MICRO, unit="s", bound=_TIME_BOUND)
     figures = (
         target,
         update,
-        _gain("alpha", law.integral, alpha * step, "1/s"),
-        _gain("beta", law.proportional, beta * step, "1/s"),
+        _gain("alpha", law.integral, dualpi2_gain(alpha) * slope, "1/s"),
+        _gain("beta", law.proportional, dualpi2_gain(beta) * slope, "1/s"),
     )
     return Dualpi2(target_us, update_us, alpha, beta, figures)
 
@@ -211,8 +239,18 @@ def _gain(what: str, asked: float, carried: float, unit: str) -> Figure:
     return Figure(what=what, asked=asked, carried=carried, unit=unit, bound=None)
 
 
-def _whole_gain(kind: str, what: str, asked: float, step: float, most: int) -> int:
-    steps = round(asked / step)
+def _pie_halvings(probability: float) -> int:
+    """How often pie halves its gains: once below 0.1, and twice more below each power of ten from 0.01 to 1e-6."""
+    return (probability < 0.1) + 2 * sum(probability < 10.0**-power for power in range(2, 7))
+
+
+def _slope(probability: float) -> float:
+    """Of p = p'² at a probability p: what dualpi2 does to p' is that often done to p."""
+    return 2.0 * sqrt(probability)
+
+
+def _sent(kind: str, what: str, asked: float, steps: int, step: float, most: int) -> int:
+    """Steps that tc can send, else NoAdmissibleDesign."""
     if not 1 <= steps <= most:
         raise _no_gain(kind, what, asked, step, most)
     return steps

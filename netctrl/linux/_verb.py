@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from netctrl.linux.plan import Plan
 
 __all__ = [
+    "AGENT_FOLDER",
     "DEFAULT_FOLDER",
     "LOG",
     "OPTIONS",
     "PLAN",
     "REPLACE",
+    "RUNTIME_DIR",
     "STATE_DIR",
     "Stop",
     "Stopped",
@@ -34,9 +36,11 @@ __all__ = [
 ]
 
 DEFAULT_FOLDER = "/run/netctrl"
+AGENT_FOLDER = "/run/netctrl-agents"
 PLAN = positional("PLAN", "a file of wanted queues (netctrl.linux/1)")
 REPLACE = option("", "take the place of a root queue that somebody made; it is put back at the end")
 STATE_DIR = option("DIR", "where the record of what is owned is kept, the same for all commands")
+RUNTIME_DIR = option("DIR", "where agents keep each other out of a link, the same for all")
 LOG = option("FILE", "append what happens there, too")
 OPTIONS = {
     "interface": "interface of PLAN",

@@ -21,6 +21,7 @@ from netctrl.linux._verb import (
     stoppable,
     table,
 )
+from netctrl.linux._verb_unit import UNIT
 from netctrl.linux.log import event
 from netctrl.units import DURATION_TAKES, parse_duration
 
@@ -44,12 +45,20 @@ def apply(
         str | None,
         option("TIME", "put back what was there unless `confirm`, or the Enter key, says in time that it works"),
     ] = None,
+    unit: Annotated[bool, UNIT] = False,
     state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
     log: Annotated[str | None, LOG] = None,
     json: Annotated[bool, option("", "print the plan as one JSON object and nothing else")] = False,
 ) -> int:
     """Plan, show, apply, read back, and keep, hold or roll back."""
     seconds = None if confirm_within is None else _duration(confirm_within)
+    if unit:
+        from netctrl.linux._verb_unit import program
+        from netctrl.linux.systemd import apply_unit
+        from netctrl.model.queueing import read_queue_plan
+
+        wanted = read_queue_plan(file)
+        return say(apply_unit(wanted, program(file, "root"), replace=replace, state_dir=state_dir))
     if dry_run:
         return _show(planned(file, replace), "what `apply` would change; nothing was changed", json)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from netctrl.cli import option, positional, report, say
 from netctrl.errors import InvalidValue
 from netctrl.linux._verb import LOG, as_json, logged, stoppable
+from netctrl.linux._verb_unit import UNIT, USER
 from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, format_quantity, parse_duration
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def mark(
     /,
     *,
     duration: Annotated[str | None, option("TIME", "end after it; else at a signal")] = None,
+    unit: Annotated[bool, UNIT] = False,
+    user: Annotated[str, USER] = "netctrl",
     log: Annotated[str | None, LOG] = None,
     json: Annotated[bool, option("", "print what came of it as one JSON object and nothing else")] = False,
 ) -> int:
@@ -65,6 +68,11 @@ def mark(
     except ValueError:
         raise InvalidValue("duration", duration, DURATION_TAKES) from None
     config, sums = read_marking_config(file), _Sums()
+    if unit:
+        from netctrl.linux._verb_unit import program
+        from netctrl.linux.systemd import mark_unit
+
+        return say(mark_unit(config, program(file, user)))
     with logged(log), stoppable() as stop:
 
         def wait(left: float) -> bool:

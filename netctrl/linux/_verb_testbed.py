@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["testbed"]
 
+_NAMED = 6
+"""Pairs of nodes in a line."""
+
 
 def testbed(
     network: Annotated[
@@ -74,6 +77,7 @@ def _read(argument: str, text: str, parse: Any, takes: str) -> float:
 
 def _content(plan: TestbedPlan, names: dict[str, str]) -> dict[str, Any]:
     return {
+        "one_way": [list(pair) for pair in plan.one_way],
         "nodes": {node: {"namespace": names[node], "address": address} for node, address in plan.addresses.items()},
         "links": {
             name: {
@@ -99,4 +103,16 @@ def _table(plan: TestbedPlan, names: dict[str, str], state: str) -> str:
             text += f", then {format_quantity(wire.link.delay, 's')}"
         rows.append((name, text))
     title = f"{plan.network.name or 'network'}: {len(names)} nodes, {len(plan.wires)} links, {state}"
-    return report(title, rows)
+    return report(title, rows, _one_way(plan))
+
+
+def _one_way(plan: TestbedPlan) -> list[str]:
+    """Which nodes get no answer, of which a few are named."""
+    pairs = [f"{here} to {there}" for here, there in plan.one_way]
+    if not pairs:
+        return []
+    more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
+    return [
+        f"no way back: {', '.join(pairs[:_NAMED])}{more}; TCP and ping get no answer there, and UDP does without",
+        "links back in the network file are the remedy",
+    ]

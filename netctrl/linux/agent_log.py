@@ -12,7 +12,7 @@ __all__ = ["AgentLog"]
 
 _MOST = 20
 _PERIOD_S = 10.0
-_WARNINGS = ("link-lost", "peer-lost", "fallback", "messages-dropped")
+_WARNINGS = ("link-lost", "peer-lost", "peer-never-heard", "fallback", "messages-dropped")
 
 
 class AgentLog:

@@ -75,6 +75,8 @@ class Neighbour(NamedTuple):
     """Of what was sent to it."""
     told_step: int = -1
     """Step of its last command."""
+    told_unheard: bool = False
+    """Whether the log has said that it was never heard."""
 
 
 class AgentPlan(NamedTuple):

@@ -33,6 +33,8 @@ __all__ = ["applied", "receive", "step", "trouble"]
 
 _PATIENCE = 1.5
 """Intervals without a command after which a link falls back: one is lost then, and not only late."""
+_UNHEARD_S = 10.0
+"""From the start, and at least `silence` intervals, after which the log names peers that were never heard."""
 _MOST_VALUE = 1e16
 """Of what is heard [bit/s]: more than any link has, and little enough that no sum overflows."""
 
@@ -189,14 +191,28 @@ def _watched(
 
 
 def _silence(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentState, tuple[Event, ...]]:
-    """Peers that weren't heard for long count as gone."""
+    """Peers that weren't heard for long count as gone; those that never were are told of once."""
     events: list[Event] = []
     longest = plan.config.silence * plan.interval_us
+    unheard = max(_UNHEARD_S * MICROSECONDS, longest)
     for peer, neighbour in enumerate(state.neighbours):
+        never = not neighbour.heard and not neighbour.trusted_us and not neighbour.told_unheard
+        if never and now_us > unheard:
+            state = known(state, peer, neighbour._replace(told_unheard=True))
+            events.append(_unheard(plan, peer, neighbour, unheard / MICROSECONDS))
         if neighbour.heard and now_us - neighbour.trusted_us > longest:
             state = counted(known(state, peer, neighbour._replace(heard=False)), "peers_lost")
             events.append(_event("peer-lost", plan, peer))
     return state, tuple(events)
+
+
+def _unheard(plan: AgentPlan, peer: int, neighbour: Neighbour, seconds: float) -> Event:
+    """A peer that nothing came from, or whose messages don't answer ours."""
+    where = plan.config.peers[peer]
+    why = f"nothing came from {where.address} port {where.port}"
+    if neighbour.echo.session:
+        why = f"messages come, and none answers ours: ours don't reach {where.address} port {where.port}"
+    return Event("peer-never-heard", (("peer", where.name), ("seconds", f"{seconds:g}"), ("why", why)))
 
 
 def _read(plan: AgentPlan, state: AgentState, now_us: int, readings: Sequence[Reading | Trouble]) -> AgentState:

@@ -2,28 +2,36 @@
 
 Before anything is changed all links are looked at: an unknown interface, another queue or a missing capability is an
 error then. Later a queue that is gone, or that isn't as this agent left it, is trouble: it is never touched again.
+
+At the end links get their base rates back: those of the plan that `netctrl.linux apply` put there, by its record, so
+that the last rate of an agent that was killed isn't taken for the original.
 """
 
 from __future__ import annotations
 
 import errno
-import socket
+import logging
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from netctrl.errors import InvalidValue, NetctrlError
-from netctrl.export.agent import AgentConfig, ControlledLink
+from netctrl.export.agent import AgentConfig
 from netctrl.export.agent_law import TrackingTable
 from netctrl.linux.agent import LinkTrouble, ReadingFailed
+from netctrl.linux.agent_lock import AGENT_FOLDER, AgentLock
 from netctrl.linux.agent_state import Reading, Trouble
+from netctrl.linux.dead_man import DeadMan, Watched
 from netctrl.linux.link_queue import LinkQueue, change_rate, link_queue, rate_there
+from netctrl.linux.log import event
 from netctrl.linux.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, handle_text
 from netctrl.linux.qdisc import rate_bytes
+from netctrl.linux.record import STATE_FOLDER, applied_rates
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["KernelLinks", "MissingCapability", "check_capability"]
+__all__ = ["AgentHung", "KernelLinks", "MissingCapability", "check_capability"]
 
 _NET_ADMIN = 12  # CAP_NET_ADMIN, linux/capability.h
 _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EEXIST)
@@ -33,6 +41,12 @@ _UNKNOWN = -1
 """A rate that may have been set or not: what is read next is taken for it."""
 _CLASS_LOOKS = 100
 """Readings from one look at the rates of HTB classes to the next: each is a question by itself."""
+_STILL_S = 5.0
+"""Without a reading, and `silence` intervals, after which an agent counts as hung."""
+
+
+class AgentHung(NetctrlError):
+    """This agent read nothing for so long that its rates were put back meanwhile."""
 
 
 class MissingCapability(NetctrlError):
@@ -53,19 +67,41 @@ def check_capability() -> None:
 class KernelLinks:
     """`netctrl.linux.agent.Links` of this network namespace, to be used as a context.
 
+    Parameters
+    ----------
+    config : AgentConfig
+    state_dir : path
+        Where the record of what was applied is (`netctrl.linux.record`).
+    runtime_dir : path
+        Where agents keep each other out of a link (`netctrl.linux.agent_lock`).
+    watch : bool
+        Another process puts rates back when this one is killed, or reads nothing for 5 s and `silence` intervals
+        (`netctrl.linux.dead_man`).
+
     Raises
     ------
     MissingCapability
     InvalidValue
         An interface that isn't there, another queue than the config's, one whose options an agent would lose, or one
         that another agent controls. Nothing was changed then.
+    FileError
+        The folder of locks can't be used, or the record can't be read.
     KernelRefusal
         Queues can't be read.
     """
 
-    def __init__(self, config: AgentConfig) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        state_dir: str | PathLike[str] = STATE_FOLDER,
+        runtime_dir: str | PathLike[str] = AGENT_FOLDER,
+        watch: bool = True,
+    ) -> None:
         self._config = config
-        self._locks: list[socket.socket] = []
+        self._state_dir, self._runtime_dir, self._watch = state_dir, runtime_dir, watch
+        self._lock: AgentLock | None = None
+        self._dead_man: DeadMan | None = None
         self._socket: RouteSocket | None = None
         self._places: list[LinkQueue] = []
         self._options: list[bytes] = []
@@ -74,6 +110,7 @@ class KernelLinks:
         """[byte/s]"""
         self._touched: set[int] = set()
         self._lost: set[int] = set()
+        self._unwatched = False
         self._reads = 0
         self._elsewhere: int | None = None
 
@@ -83,6 +120,10 @@ class KernelLinks:
                 check_capability()
             self._socket = RouteSocket()
             self._find()
+            if self._places and self._lock is not None and self._watch:
+                still = max(_STILL_S, self._config.silence * self._config.interval_s)
+                watched = Watched(agent=self._config.name, seconds=still, links=tuple(self._places))
+                self._dead_man = DeadMan(watched, [self._lock.descriptor])
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -91,15 +132,26 @@ class KernelLinks:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for lock in self._locks:
-            lock.close()
+        if self._dead_man is not None:
+            self._dead_man.end()
+        if self._lock is not None:
+            self._lock.close()
         if self._socket is not None:
             self._socket.close()
 
     def read(self) -> tuple[Sequence[Reading | Trouble], Reading | None]:
-        """One question for all queues of the namespace."""
+        """One question for all queues of the namespace.
+
+        Raises
+        ------
+        ReadingFailed
+            There is no answer this time.
+        AgentHung
+            The last reading is so long ago that rates were put back.
+        """
         if not self._places:
             return (), None
+        self._live()
         try:
             found = {(each.index, each.parent): each for each in self._route.qdiscs()}
         except KernelRefusal as refusal:
@@ -115,11 +167,13 @@ class KernelLinks:
         """By a message of which only the rate is written; NaN where the kernel had no room, and it is as it was."""
         if link in self._lost:
             raise LinkTrouble(Trouble("gone", "it was lost before"))
+        if self._dead_man is not None:
+            self._dead_man.may_be(link, rate_bytes(rate))
         try:
-            change_rate(self._route, self._places[link], self._config.links[link], rate)
+            change_rate(self._route, self._places[link], rate)
         except KernelRefusal as refusal:
             if refusal.number in _GONE:
-                self._lost.add(link)
+                self._lose(link)
                 raise LinkTrouble(Trouble("gone", str(refusal))) from None
             if refusal.number not in _PASSING:
                 raise
@@ -128,20 +182,25 @@ class KernelLinks:
             return float("nan")
         self._touched.add(link)
         self._options[link], self._expected[link] = b"", rate_bytes(rate)
+        self._in_force(link)
         return float(self._expected[link] * BITS_PER_BYTE)
 
     def restore(self) -> None:
-        """The rates that were found, of links that were changed and are still as this agent left them."""
+        """The base rates, of links that were changed and are still as this agent, or one before it, left them."""
         try:
             readings, _ = self.read()
             ours = [isinstance(reading, Reading) for reading in readings]
+        except AgentHung:
+            return
         except ReadingFailed:  # a change names its handle: another queue isn't touched even so
             ours = [link not in self._lost for link in range(len(self._places))]
         for link, mine in enumerate(ours):
             if link in self._touched and mine:
-                at, rate = self._places[link], float(self._places[link].rate * BITS_PER_BYTE)
+                at = self._places[link]
+                if self._dead_man is not None:
+                    self._dead_man.may_be(link, at.base)
                 try:
-                    change_rate(self._route, at, self._config.links[link], rate)
+                    change_rate(self._route, at, float(at.base * BITS_PER_BYTE))
                 except KernelRefusal as refusal:
                     if refusal.number not in _GONE:
                         raise
@@ -152,6 +211,33 @@ class KernelLinks:
             raise NetctrlError("KernelLinks is used outside of its context")
         return self._socket
 
+    def base_rates(self) -> tuple[float, ...]:
+        """What links go back to at the end [bit/s]."""
+        return tuple(float(at.base * BITS_PER_BYTE) for at in self._places)
+
+    def _live(self) -> None:
+        """A sign of life; AgentHung where it comes too late."""
+        if self._dead_man is None:
+            return
+        if self._dead_man.fired:
+            raise AgentHung(
+                f"agent {self._config.name} read nothing for so long that rates were put back meanwhile; start it "
+                "again, on a busy machine with a real-time priority (--unit --realtime)"
+            )
+        self._dead_man.beat()
+        if not self._unwatched and not self._dead_man.alive():
+            self._unwatched = True
+            event("dead-man-gone", logging.WARNING, why="after a kill -9 from now on, rates stay as they were last set")
+
+    def _lose(self, link: int) -> None:
+        self._lost.add(link)
+        if self._dead_man is not None:
+            self._dead_man.leave_alone(link)
+
+    def _in_force(self, link: int) -> None:
+        if self._dead_man is not None:
+            self._dead_man.is_in_force(link, self._expected[link])
+
     def _find(self) -> None:
         index = {link.name: link.index for link in self._route.links()}
         queues = {(each.index, each.parent): each for each in self._route.qdiscs()}
@@ -160,19 +246,51 @@ class KernelLinks:
             at = _interface(where, link.interface, index)
             self._places.append(link_queue(self._route, f"links[{number}]", link, at, queues))
             self._options.append(b"")
-            self._expected.append(self._places[-1].rate)
-            self._locks.append(_locked(where, link))
+        if self._config.links:
+            self._exclude_others()
+            self._base()
         table = self._config.law
         if isinstance(table, TrackingTable) and table.measured_by is None and table.measured_at is not None:
             self._elsewhere = _interface("law.measured_at", table.measured_at, index)
 
+    def _exclude_others(self) -> None:
+        self._lock = AgentLock(self._runtime_dir)
+        taken = self._lock.take([(at.index, at.parent) for at in self._places])
+        if taken is not None:
+            interface = self._config.links[taken].interface
+            raise InvalidValue(f"links[{taken}].interface", interface, "a link that no other agent controls")
+
+    def _base(self) -> None:
+        """What rates go back to, now that no other agent changes them any more."""
+        planned, unknown = applied_rates(self._state_dir), []
+        for link, at in enumerate(self._places):
+            found, name = self._rate_now(at), self._config.links[link].interface
+            base = planned.get((at.index, at.handle), found)
+            self._places[link] = at._replace(found=found, base=base)
+            self._expected.append(found)
+            if (at.index, at.handle) not in planned:
+                unknown.append(name)
+            if base != found:
+                self._touched.add(link)
+                rates = {"rate": found * BITS_PER_BYTE, "base": base * BITS_PER_BYTE}
+                event("rate-left-behind", logging.WARNING, interface=name, **rates)
+        if unknown:
+            why = f"no record in {self._state_dir} has them: at the end they get the rates back that they have now"
+            event("base-rate-unknown", logging.WARNING, interfaces=",".join(unknown), why=why)
+
+    def _rate_now(self, at: LinkQueue) -> int:
+        queue = next((each for each in self._route.qdiscs(at.index) if each.parent == at.parent), None)
+        if queue is None or queue.handle != at.handle:
+            raise KernelRefusal(f"read queue {handle_text(at.handle)} of interface {at.index}", errno.ENOENT)
+        return rate_there(self._route, at, queue)
+
     def _reading(self, link: int, queue: Qdisc | None) -> Reading | Trouble:
         at, wanted = self._places[link], self._config.links[link]
         if queue is None or queue.is_default:
-            self._lost.add(link)
+            self._lose(link)
             return Trouble("gone", f"no queue is at {wanted.parent} of {wanted.interface}, or the interface is gone")
         if queue.kind != wanted.kind or queue.handle != at.handle:
-            self._lost.add(link)
+            self._lose(link)
             return Trouble("foreign", f"{queue.kind} {handle_text(queue.handle)} is there now")
         if link in self._lost:
             return Trouble("gone", "it was lost before")
@@ -186,12 +304,13 @@ class KernelLinks:
         try:
             rate = rate_there(self._route, at, queue)
         except KernelRefusal as refusal:
-            self._lost.add(link)
+            self._lose(link)
             return Trouble("gone", str(refusal))
         if self._expected[link] == _UNKNOWN:
             self._expected[link] = rate
+            self._in_force(link)
         if rate != self._expected[link]:
-            self._lost.add(link)
+            self._lose(link)
             set_to = f"{rate * BITS_PER_BYTE} bit/s, {self._expected[link] * BITS_PER_BYTE} expected"
             return Trouble("changed", f"someone else set its rate: {set_to}")
         self._options[link] = queue.options
@@ -206,14 +325,3 @@ def _interface(argument: str, name: str, index: dict[str, int]) -> int:
     if name not in index:
         raise InvalidValue(argument, name, f"an interface of this namespace: {', '.join(sorted(index))}")
     return index[name]
-
-
-def _locked(argument: str, link: ControlledLink) -> socket.socket:
-    """An abstract name in the network namespace, which goes with the process however it ends."""
-    lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    try:
-        lock.bind(f"\0netctrl-agent:{link.interface}:{link.parent}")
-    except OSError:
-        lock.close()
-        raise InvalidValue(argument, link.interface, "a link that no other agent controls") from None
-    return lock

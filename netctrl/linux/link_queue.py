@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from netctrl.errors import InvalidValue
-from netctrl.export.agent import ControlledLink
 from netctrl.linux.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, classid, handle_text
 from netctrl.linux.qdisc import FifoOptions, HtbClassOptions, TbfOptions, largest_burst
+
+if TYPE_CHECKING:
+    from netctrl.export.agent import ControlledLink
 
 __all__ = ["LinkQueue", "change_rate", "link_queue", "rate_there"]
 
@@ -22,7 +24,7 @@ _TICKS = 15.625e6  # a second
 
 
 class LinkQueue(NamedTuple):
-    """Where a link's queue is, and its rate before."""
+    """Where a link's queue is, what belongs to a change of its rate, and its rates before."""
 
     index: int
     """Of the interface."""
@@ -30,8 +32,14 @@ class LinkQueue(NamedTuple):
     handle: int
     leaf: int | None
     """The class of an HTB; None of a token bucket filter."""
-    rate: int
-    """As it was found [byte/s]."""
+    burst: int
+    """[byte]"""
+    limit: int
+    """[byte]"""
+    found: int
+    """Its rate at the start [byte/s]."""
+    base: int
+    """Its rate at the end [byte/s]: that of the plan that was applied, else `found`."""
 
 
 def link_queue(
@@ -62,15 +70,16 @@ def link_queue(
         raise InvalidValue(f"{argument}.burst", link.burst, f"{burst}, as the queue has")
     if limit != int(link.limit):
         raise InvalidValue(f"{argument}.limit", link.limit, f"{limit}, as the queue has")
-    return LinkQueue(index, parent, handle, None if link.kind == "tbf" else classid(handle, 1), rate)
+    leaf = None if link.kind == "tbf" else classid(handle, 1)
+    return LinkQueue(index, parent, handle, leaf, int(link.burst), int(link.limit), found=rate, base=rate)
 
 
-def change_rate(route: RouteSocket, queue: LinkQueue, link: ControlledLink, rate: float) -> None:
+def change_rate(route: RouteSocket, queue: LinkQueue, rate: float) -> None:
     """Set a rate [bit/s]; KernelRefusal, as where the queue isn't there any more."""
     if queue.leaf is None:
-        route.change_tbf(queue.index, queue.parent, queue.handle, rate, int(link.burst), int(link.limit))
+        route.change_tbf(queue.index, queue.parent, queue.handle, rate, queue.burst, queue.limit)
     else:
-        route.change_htb_class(queue.index, queue.handle, queue.leaf, rate, int(link.burst))
+        route.change_htb_class(queue.index, queue.handle, queue.leaf, rate, queue.burst)
 
 
 def rate_there(route: RouteSocket, queue: LinkQueue, found: Qdisc) -> int:

@@ -12,6 +12,8 @@ import errno
 import os
 import re
 import signal
+import socket
+import sys
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -30,6 +32,7 @@ __all__ = [
     "make_namespace",
     "name_namespace",
     "namespace_name",
+    "own_namespace",
     "start_time",
     "unname_namespace",
 ]
@@ -42,6 +45,7 @@ _CLONE_NEWNET = 0x40000000
 _MS_BIND = 0x1000
 _MNT_DETACH = 2
 _PR_SET_PDEATHSIG = 1
+_SO_NETNS_COOKIE = 71
 _NEEDS = {
     errno.EPERM: "CAP_SYS_ADMIN is missing: run as root, or give this process that capability",
     errno.EINVAL: "this kernel has no network namespaces (CONFIG_NET_NS)",
@@ -73,6 +77,17 @@ def make_namespace() -> int:
     if isinstance(made[0], NetctrlError):
         raise made[0]
     return made[0]
+
+
+def own_namespace() -> str:
+    """What tells this thread's network namespace from all others since the machine started.
+
+    Its cookie (SO_NETNS_COOKIE, Linux 5.14), which is never given again. An older kernel has none: there it is the
+    inode, which a later namespace may have once this one is gone.
+    """
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as any_socket:
+        return str(int.from_bytes(any_socket.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8), sys.byteorder))
+    return f"inode-{Path('/proc/thread-self/ns/net').stat().st_ino}"
 
 
 @contextmanager

@@ -1,14 +1,13 @@
 """Who owns which queues: a record that is on disk before the kernel is changed, and a lock between appliers.
 
-One record for each network namespace, in a folder that only its owner may write, since root acts on it.
+One record for each network namespace, in a folder that only its owner may write, since root acts on it. Everybody may
+read it: it holds what `tc` shows to all, and an agent without root's rights takes its links' rates from it.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import stat
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,9 +16,11 @@ from typing import Literal
 import msgspec
 
 from netctrl.errors import FileError, NetctrlError
-from netctrl.linux.namespace import start_time
-from netctrl.linux.objects import QueueObject
-from netctrl.model.json_file import read_json
+from netctrl.linux.namespace import own_namespace, start_time
+from netctrl.linux.objects import QueueObject, shown
+from netctrl.linux.qdisc import HtbClassOptions, TbfOptions
+from netctrl.linux.state_files import flush_folder, open_lock, read_regular, safe_folder, write_through
+from netctrl.model.json_file import decoded
 
 __all__ = [
     "STATE_FOLDER",
@@ -29,6 +30,7 @@ __all__ = [
     "OwnershipRecord",
     "Phase",
     "Store",
+    "applied_rates",
     "busy_text",
     "this_process",
 ]
@@ -121,12 +123,12 @@ class Store:
     Parameters
     ----------
     folder : path
-        Made with mode 0700 by `lock` where it isn't there; its parent has to be.
+        Made with mode 0755 by `lock` where it isn't there; its parent has to be.
     """
 
     def __init__(self, folder: str | os.PathLike[str] = STATE_FOLDER) -> None:
         self.folder = Path(folder)
-        name = f"queues-{Path('/proc/thread-self/ns/net').stat().st_ino}"
+        name = f"queues-{own_namespace()}"
         self.path = self.folder / f"{name}.json"
         self.confirmation = self.folder / f"{name}.confirmed"
         self._lock = self.folder / f"{name}.lock"
@@ -140,13 +142,15 @@ class Store:
             It is there and can't be read, or is no record: never taken for "nothing there".
         """
         try:
-            self.path.lstat()
+            text = read_regular(self.path, _MAX_BYTES)
         except FileNotFoundError:
             return None
         except OSError as error:
+            if isinstance(error, FileError):
+                raise
             raise FileError(self.path, f"can't be read: {error.strerror}") from None
         try:
-            return read_json(self.path, OwnershipRecord, what="record", most_bytes=_MAX_BYTES)
+            return decoded(self.path, text, OwnershipRecord)
         except (msgspec.ValidationError, FileError) as error:
             said = error.why if isinstance(error, FileError) else error
             why = f"is no record of netctrl: {said}; look at it, and at `tc qdisc`, before you remove it"
@@ -160,23 +164,23 @@ class Store:
         FileError
             No room, or no right.
         """
-        _write_through(self.path, msgspec.json.format(msgspec.json.encode(record), indent=1))
+        write_through(self.path, msgspec.json.format(msgspec.json.encode(record), indent=1), 0o644)
 
     def remove(self) -> None:
         """Forget the record, and a confirmation of it."""
         self.confirmation.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
         with suppress(OSError):
-            _flush_folder(self.folder)
+            flush_folder(self.folder)
 
     def confirm(self, token: str) -> None:
         """Say that the queues of this record may stay."""
-        _write_through(self.confirmation, token.encode())
+        write_through(self.confirmation, token.encode(), 0o600)
 
     def confirmed(self, token: str) -> bool:
         """Whether somebody said so."""
         with suppress(OSError):
-            return self.confirmation.read_bytes() == token.encode()
+            return read_regular(self.confirmation, len(token)) == token.encode()
         return False
 
     @contextmanager
@@ -190,13 +194,10 @@ class Store:
         FileError
             The folder can't be made or used, or others may write in it.
         """
-        _safe_folder(self.folder)
+        safe_folder(self.folder)
         if self._lock in _locked:
             raise Busy("this process has the queues of this namespace already")
-        try:
-            handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise FileError(self._lock, f"can't be opened: {error.strerror}") from None
+        handle = open_lock(self._lock)
         try:
             # POSIX's: a forked child doesn't keep it when this process is killed.
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -218,6 +219,30 @@ class Store:
         return f"another process is at the queues of this namespace ({self._lock} is locked); try again"
 
 
+def applied_rates(folder: str | os.PathLike[str] = STATE_FOLDER) -> dict[tuple[int, int], int]:
+    """Rates that the plan in force gave queues of this namespace [byte/s], by interface and handle of the root queue.
+
+    Raises
+    ------
+    FileError
+        The record can't be read.
+    """
+    store = Store(folder)
+    record = store.read()
+    if record is None or record.rebooted or record.phase == "restoring":
+        return {}
+    rates = {}
+    for entry in record.entries:
+        for each in entry.wanted:
+            try:
+                options = shown(each.what, each.kind, each.options)
+            except ValueError as error:
+                raise FileError(store.path, f"is no record of netctrl: {error}") from None
+            if isinstance(options, TbfOptions | HtbClassOptions):
+                rates[entry.index, entry.wanted[0].handle] = options.rate
+    return rates
+
+
 def busy_text(record: OwnershipRecord) -> str:
     """Who has the queues, and how that ends."""
     pid = record.owner.pid
@@ -226,39 +251,3 @@ def busy_text(record: OwnershipRecord) -> str:
 
 def _boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
-def _safe_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.stat()
-    except OSError as error:
-        raise FileError(folder, f"can't be used for the record: {error.strerror}") from None
-    if not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022 or found.st_uid not in (0, os.geteuid()):
-        raise FileError(folder, "others may write there, and root acts on the record; takes a folder of mode 0700")
-    if not os.access(folder, os.W_OK):
-        raise FileError(folder, "permission denied: a record is written before any change; run as root")
-
-
-def _write_through(path: Path, content: bytes) -> None:
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-        _flush_folder(path.parent)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise FileError(path, f"can't be written: {error.strerror}") from None
-
-
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

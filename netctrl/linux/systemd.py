@@ -1,104 +1,256 @@
-"""A systemd unit for an agent, with no right that it doesn't need."""
+"""systemd units that put queues in place at each start of the machine, and run agents and marking on them.
+
+A start of the machine forgets all queues. `apply_unit` makes them again, and `restore` is what stops it; `agent_unit`
+and `mark_unit` begin after it, and are tried again for as long as it takes. None has a right that it doesn't need.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from netctrl.errors import InvalidValue
 from netctrl.export.agent import AgentConfig
+from netctrl.export.marking import MarkingConfig
+from netctrl.model.queueing import QueuePlan
 
-__all__ = ["agent_unit"]
+__all__ = ["Program", "agent_unit", "apply_unit", "mark_unit", "unit_name"]
+
+_RUN = PurePosixPath("/run")
+_HIDDEN = {"ProtectHome": ("/home", "/root", "/run/user"), "PrivateTmp": ("/tmp", "/var/tmp")}
+_PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_."
+_LOCKED_DOWN = (
+    "NoNewPrivileges=yes",
+    "ProtectSystem=strict",
+    "PrivateDevices=yes",
+    "ProtectClock=yes",
+    "ProtectControlGroups=yes",
+    "ProtectHostname=yes",
+    "ProtectKernelLogs=yes",
+    "ProtectKernelModules=yes",
+    "ProtectKernelTunables=yes",
+    "ProtectProc=invisible",
+    "RestrictNamespaces=yes",
+    "RestrictRealtime=yes",
+    "RestrictSUIDSGID=yes",
+    "LockPersonality=yes",
+    "MemoryDenyWriteExecute=yes",
+    "SystemCallArchitectures=native",
+    "SystemCallFilter=@system-service",
+    "SystemCallFilter=~@privileged @resources",
+    "SystemCallErrorNumber=EPERM",  # NumPy's libraries try mbind(2) and the like, and do without
+    "Environment=OPENBLAS_NUM_THREADS=1",
+    "UMask=0077",
+    "MemoryMax=256M",
+    "TasksMax=16",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What a unit runs, and as whom."""
+
+    command: tuple[str, ...]
+    """Without the verb, as in ("/usr/bin/python3", "-m", "netctrl.linux"); the first an absolute path."""
+    file: str
+    """Of the plan or config, as an absolute path."""
+    user: str
+    folder: str | None = None
+    """Where relative paths of the file begin; None: it has none."""
+    reads: tuple[str, ...] = ()
+    """Absolute paths of what else is read: the interpreter's and netctrl's folders, the key."""
+
+    def __post_init__(self) -> None:
+        paths = {"command": self.command[:1] or ("",), "file": (self.file,), "reads": self.reads}
+        for argument, each in paths.items():
+            for path in each:
+                if not path.startswith("/"):
+                    raise InvalidValue(argument, path, "an absolute path")
+        for each in (*self.command, self.file, *self.reads, *([] if self.folder is None else [self.folder])):
+            _plain("command", each)
+        if not self.user or not self.user.replace("-", "").replace("_", "").isalnum() or not self.user.isascii():
+            raise InvalidValue("user", self.user, "a user's name of letters, digits, - and _")
+
+
+def unit_name(kind: str, name: str) -> str:
+    r"""File of a unit, with what a unit's name can't hold written as systemd-escape(1) does.
+
+    Examples
+    --------
+    >>> unit_name("agent", "S1"), unit_name("apply", "two links")
+    ('netctrl-agent-S1.service', 'netctrl-apply-two\\x20links.service')
+    """
+    return f"netctrl-{kind}-{_escaped(name)}.service"
+
+
+def apply_unit(plan: QueuePlan, program: Program, *, replace: bool = False, state_dir: str = "/run/netctrl") -> str:
+    """Queues of a plan: applied when the machine starts, put back as they were when the unit is stopped.
+
+    It is tried again every 2 s until the interfaces are there.
+
+    Parameters
+    ----------
+    plan : QueuePlan
+    program : Program
+        Its user has to be root: the record is root's.
+    replace : bool
+        As `netctrl.linux apply --replace`.
+    state_dir : str
+        Of the record.
+    """
+    options = [*(["--replace"] if replace else []), "--state-dir", state_dir]
+    back = shlex.join([*program.command, "restore", "--state-dir", state_dir])
+    lines = [
+        *_head("apply", plan.name, f"queues of {plan.name}", ("After=network.target",)),
+        "Type=oneshot",
+        "RemainAfterExit=yes",
+        f"ExecStartPre={back}",  # what was applied by hand before
+        f"ExecStart={shlex.join([*program.command, 'apply', *options, program.file])}",
+        f"ExecStop={back}",
+        *_as_whom(program, "CAP_NET_ADMIN"),
+        "Restart=on-failure",
+        "RestartSec=2s",
+        *_LOCKED_DOWN,
+        "RestrictAddressFamilies=AF_NETLINK AF_UNIX",
+        *_writable(state_dir),
+    ]
+    return _text(lines)
 
 
 def agent_unit(
     config: AgentConfig,
-    command: Sequence[str],
+    program: Program,
     *,
-    config_file: str,
-    user: str = "netctrl",
     realtime: bool = False,
+    state_dir: str = "/run/netctrl",
+    runtime_dir: str = "/run/netctrl-agents",
 ) -> str:
-    """The text of `netctrl-agent.service`.
+    """An agent, or a central controller, that starts after the queues of the plan with its name.
 
     Of the capabilities it keeps CAP_NET_ADMIN alone, which changing a queue takes; a controller, which sets no rate,
-    keeps none. It sees no device, no home, no other process, and writes nothing but its metrics' socket.
+    keeps none. It sees no device, no other process, and writes nothing but its locks and its metrics' socket.
 
     Parameters
     ----------
     config : AgentConfig
-    command : sequence of str
-        What runs an agent, such as ("/usr/bin/python3", "-m", "netctrl.linux", "agent").
-    config_file : str
-        Its file, as an absolute path.
-    user : str
-        Whom it runs as; the key must be this user's.
+    program : Program
+        The key must be its user's.
     realtime : bool
         Whether it goes before all that has no real-time priority: on a busy machine its deadlines are kept so.
-
-    Raises
-    ------
-    InvalidValue
-        Paths that aren't absolute or that a unit can't name, or a user's name that is none.
+    state_dir, runtime_dir : str
+        Of the record of what was applied, and of the locks (`netctrl.linux.agent_lock`).
     """
-    for argument, path in (("command", command[0] if command else ""), ("config_file", config_file)):
-        if not path.startswith("/"):
-            raise InvalidValue(argument, path, "an absolute path")
-    for each in (*command, config_file, config.metrics_socket or "", config.key_file or ""):
-        if not each.isprintable() or set(each) & set("%$\"'\\"):
-            raise InvalidValue("command", each, "text without quotes, %, $, backslashes and line breaks")
-    if not user or not user.replace("-", "").replace("_", "").isalnum() or not user.isascii():
-        raise InvalidValue("user", user, "a user's name of letters, digits, - and _")
-    capabilities = "CAP_NET_ADMIN" if config.links else ""
-    families = "AF_NETLINK AF_UNIX AF_INET AF_INET6" if config.peers else "AF_NETLINK AF_UNIX"
+    folders = [runtime_dir]
+    if config.metrics_socket is not None:
+        folders.append(str(PurePosixPath(config.metrics_socket).parent))
+    after = unit_name("apply", config.name)
+    options = ("--state-dir", state_dir, "--runtime-dir", runtime_dir)
     lines = [
-        "[Unit]",
-        f"Description=netctrl agent {config.name}",
-        "After=network-online.target",
-        "Wants=network-online.target",
-        "",
-        "[Service]",
+        *_head("agent", config.name, f"agent {config.name}", _after(after, "network-online.target")),
         "Type=exec",
-        f"ExecStart={shlex.join([*command, config_file])}",
-        f"User={user}",
-        "Restart=on-failure",
-        "RestartSec=1s",
-        "KillSignal=SIGTERM",
-        "TimeoutStopSec=10s",
-        f"CapabilityBoundingSet={capabilities}",
-        f"AmbientCapabilities={capabilities}",
-        "NoNewPrivileges=yes",
-        "ProtectSystem=strict",
-        "ProtectHome=yes",
-        "PrivateTmp=yes",
-        "PrivateDevices=yes",
-        "ProtectClock=yes",
-        "ProtectControlGroups=yes",
-        "ProtectHostname=yes",
-        "ProtectKernelLogs=yes",
-        "ProtectKernelModules=yes",
-        "ProtectKernelTunables=yes",
-        "ProtectProc=invisible",
-        f"RestrictAddressFamilies={families}",
-        "RestrictNamespaces=yes",
-        "RestrictRealtime=yes",
-        "RestrictSUIDSGID=yes",
-        "LockPersonality=yes",
-        "MemoryDenyWriteExecute=yes",
-        "SystemCallArchitectures=native",
-        "SystemCallFilter=@system-service",
-        "SystemCallFilter=~@privileged @resources",
-        "UMask=0077",
-        "MemoryMax=256M",
-        "TasksMax=16",
+        f"ExecStart={shlex.join([*program.command, 'agent', *options, program.file])}",
+        *_as_whom(program, "CAP_NET_ADMIN" if config.links else ""),
+        *_FOR_EVER,
+        *_LOCKED_DOWN,
+        f"RestrictAddressFamilies=AF_NETLINK AF_UNIX{' AF_INET AF_INET6' if config.peers else ''}",
     ]
     if realtime:  # given by systemd; the agent itself may not ask for more
         lines += ["CPUSchedulingPolicy=fifo", "CPUSchedulingPriority=10"]
-    if config.metrics_socket is not None:
-        folder = config.metrics_socket.rpartition("/")[0]
-        above, _, name = folder.rpartition("/")
-        if above == "/run":  # kept for other agents' sockets; owned by the user, so no place for what root trusts
-            lines += [f"RuntimeDirectory={name}", "RuntimeDirectoryPreserve=yes"]
-        else:
-            lines.append(f"ReadWritePaths={folder}")
+    return _text([*lines, *_writable(*folders)])
+
+
+def mark_unit(config: MarkingConfig, program: Program, *, plan: str = "arc") -> str:
+    """ARC's marking in front of a queue, after the queues of a plan, with the three capabilities of Linux 5.8 for it.
+
+    Without CAP_PERFMON the kernel rewrites a program against speculation, and refuses this one (Linux 6.18: EFAULT).
+
+    Parameters
+    ----------
+    config : MarkingConfig
+    program : Program
+    plan : str
+        Its name, as `export tc` gives it.
+    """
+    capabilities = "CAP_NET_ADMIN CAP_BPF CAP_PERFMON"
+    lines = [
+        *_head("mark", config.interface, f"marking on {config.interface}", _after(unit_name("apply", plan))),
+        "Type=exec",
+        f"ExecStart={shlex.join([*program.command, 'mark', program.file])}",
+        *_as_whom(program, capabilities),
+        *_FOR_EVER,
+        *_LOCKED_DOWN,
+        "SystemCallFilter=bpf",
+        "LimitMEMLOCK=infinity",  # before Linux 5.11 maps count as locked memory
+        "RestrictAddressFamilies=AF_NETLINK AF_UNIX",
+    ]
+    return _text(lines)
+
+
+_FOR_EVER = ("Restart=always", "RestartSec=2s", "KillSignal=SIGTERM", "TimeoutStopSec=10s")
+
+
+def _head(kind: str, name: str, description: str, order: Sequence[str]) -> list[str]:
+    file = unit_name(kind, name)
+    return [
+        f"# /etc/systemd/system/{file}",
+        "[Unit]",
+        f"Description=netctrl {description.replace('%', '%%')}",
+        *order,
+        "StartLimitIntervalSec=0",  # tried again for as long as it takes
+        "",
+        "[Service]",
+    ]
+
+
+def _after(*units: str) -> tuple[str, str]:
+    return f"Wants={' '.join(units)}", f"After={' '.join(units)}"
+
+
+def _as_whom(program: Program, capabilities: str) -> list[str]:
+    lines = [f"User={program.user}"]
+    if program.folder is not None:
+        lines.append(f"WorkingDirectory={program.folder}")
+    files = [program.command[0], program.file, *program.reads, *([] if program.folder is None else [program.folder])]
+    for setting, places in _HIDDEN.items():
+        seen = any(each == place or each.startswith(f"{place}/") for each in files for place in places)
+        weak = "read-only" if setting == "ProtectHome" else "no"
+        lines.append(f"{setting}={weak if seen else 'yes'}")
+    return [*lines, f"CapabilityBoundingSet={capabilities}", f"AmbientCapabilities={capabilities}"]
+
+
+def _writable(*folders: str) -> list[str]:
+    """Folders that the unit may write; those of /run are made by systemd, kept for others, and owned by the user."""
+    for each in folders:
+        if _plain("folder", each) and (not each.startswith("/") or " " in each):
+            raise InvalidValue("folder", each, "an absolute path without blanks")
+    runtime = [PurePosixPath(each).name for each in folders if PurePosixPath(each).parent == _RUN]
+    others = [each for each in folders if PurePosixPath(each).parent != _RUN]
+    lines = []
+    if runtime:
+        lines.append(f"RuntimeDirectory={' '.join(dict.fromkeys(runtime))}")
+        lines += ["RuntimeDirectoryMode=0755", "RuntimeDirectoryPreserve=yes"]
+    if others:
+        lines.append(f"ReadWritePaths={' '.join(dict.fromkeys(others))}")
+    return lines
+
+
+def _plain(argument: str, text: str) -> bool:
+    """True; InvalidValue for what means something else in a unit."""
+    if not text.isprintable() or set(text) & set("%$\"'\\"):
+        raise InvalidValue(argument, text, "text without quotes, %, $, backslashes and line breaks")
+    return True
+
+
+def _text(lines: Sequence[str]) -> str:
     return "\n".join([*lines, "", "[Install]", "WantedBy=multi-user.target"]) + "\n"
+
+
+def _escaped(name: str) -> str:
+    """As systemd-escape(1): "/" is "-", and what a unit's name can't hold is its bytes in hexadecimal."""
+    found = "".join(
+        "-" if each == "/" else each if each in _PLAIN else "".join(f"\\x{byte:02x}" for byte in each.encode())
+        for each in name
+    )
+    return f"\\x2e{found[1:]}" if found.startswith(".") else found

@@ -70,6 +70,12 @@ class TestbedPlan:
     routes: tuple[Route, ...]
     """Shortest paths by delay, then by number of links."""
 
+    @property
+    def one_way(self) -> tuple[tuple[str, str], ...]:
+        """Nodes with a way to another and none back: there TCP, and `ping`, get no answer."""
+        there = {(route.node, route.target) for route in self.routes}
+        return tuple(pair for pair in sorted(there) if pair[::-1] not in there)
+
 
 def plan_testbed(network: Network, *, burst_bytes: Mapping[str, float] | float | None = None) -> TestbedPlan:
     """What a network becomes: one namespace a node, one veth for a link and its reverse, tbf on each direction.

@@ -1,7 +1,7 @@
 """A second process that puts queues back when the first is killed: `python -m netctrl.linux.watchdog FOLDER TOKEN`.
 
 It waits at a pipe that the kernel closes with the first process, whatever ended that, in a session of its own; no
-signal but SIGKILL ends it.
+signal but SIGKILL ends it. `netctrl.linux.dead_man`, which puts an agent's rates back, waits in the same way.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.log import event, log_to
@@ -23,7 +24,10 @@ from netctrl.linux.netlink import RouteSocket
 from netctrl.linux.record import Busy, Store
 from netctrl.linux.restore import recover
 
-__all__ = ["WATCHDOG_LOG", "Watchdog", "main", "start_watchdog"]
+__all__ = ["WATCHDOG_LOG", "Ended", "Watchdog", "attend", "main", "start_watchdog", "start_watcher"]
+
+Ended = Literal["released", "gone", "hangs"]
+"""How a watched process ended: it said so, it was killed, or it lives and does nothing."""
 
 WATCHDOG_LOG = "watchdog.log"
 """In the folder of the record."""
@@ -62,11 +66,21 @@ class Watchdog:
 
 def start_watchdog(folder: Path, token: str) -> Watchdog:
     """Start it, and wait until it watches; NetctrlError where it doesn't."""
-    command = [sys.executable, "-P", "-m", "netctrl.linux.watchdog", str(folder.resolve()), token]
+    return start_watcher("netctrl.linux.watchdog", str(folder.resolve()), token)
+
+
+def start_watcher(module: str, *arguments: str, inherit: Sequence[int] = ()) -> Watchdog:
+    """Start a module that calls `attend`, with open descriptors of ours; NetctrlError where it doesn't watch."""
+    command = [sys.executable, "-P", "-m", module, *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+            pass_fds=tuple(inherit),
         )
     except OSError as error:
         raise NetctrlError(f"no watchdog could be started, nothing was changed: {error.strerror}") from None
@@ -88,16 +102,10 @@ def _is_ready(process: subprocess.Popen[bytes]) -> bool:
 def main(arguments: Sequence[str]) -> int:
     """Watch, and put back; the exit status says whether there is nothing left to do."""
     folder, token = arguments
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_IGN)
-    os.chdir("/")
     store = Store(folder)
     log_to(None)  # which may be a terminal that is gone
     log_to(store.folder / WATCHDOG_LOG)
-    parent = os.getppid()
-    sys.stdout.buffer.write(_READY)
-    sys.stdout.buffer.flush()
-    if _released(parent):
+    if attend() == "released":
         return 0
     event("owner-gone", logging.WARNING, token=token)
     try:
@@ -107,18 +115,26 @@ def main(arguments: Sequence[str]) -> int:
         return 1
 
 
-def _released(parent: int) -> bool:
-    """Wait until the parent says that nothing is to be done (True), or is gone (False)."""
+def attend(hangs: Callable[[], bool] = lambda: False) -> Ended:
+    """In the second process: say that it watches, and wait for the end of the first; `hangs` is asked once a second."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    os.chdir("/")
+    parent = os.getppid()
+    sys.stdout.buffer.write(_READY)
+    sys.stdout.buffer.flush()
     told, pipe = b"", sys.stdin.fileno()
     while _RELEASE not in told:
         if select.select([pipe], [], [], _LOOK_S)[0]:
             chunk = os.read(pipe, 64)
             if not chunk:
-                return False
+                return "gone"
             told += chunk
         elif os.getppid() != parent:  # a child that it forked still holds the pipe
-            return False
-    return True
+            return "gone"
+        elif hangs():
+            return "hangs"
+    return "released"
 
 
 def _put_back(store: Store, token: str) -> int:
