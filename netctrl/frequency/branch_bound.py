@@ -98,7 +98,7 @@ def _halved(cells: Cells, parts: np.ndarray) -> Cells:
     # Where nothing is known yet, the coordinate that is widest for its own scale.
     scale = np.maximum(cells.half[:, :1] / cells.centre[:, :1], 1e-300)
     widths = np.concatenate([scale, cells.half[:, 1:]], axis=1)
-    shares = np.where(np.isfinite(parts).all(axis=1)[:, None], parts, widths)
+    shares = np.where(np.isfinite(parts).all(axis=1, keepdims=True), parts, widths)
     along = np.argmax(shares, axis=1)
     rows = np.arange(len(along))
     half = cells.half.copy()

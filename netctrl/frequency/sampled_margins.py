@@ -46,8 +46,11 @@ _SCAN = 33  # points of a scan that narrows a sign change
 class BoundedResponse(Protocol):
     """A loop at gain 1 over angle, flows, round-trip time [s] and extra delay [s] (`netctrl.fluid.tcp_response`)."""
 
-    epoch: float
-    rate: float
+    @property
+    def epoch(self) -> float: ...
+
+    @property
+    def rate(self) -> float: ...
 
     def at(self, theta, flows, rtt, extra=0.0, *, coarse: bool = False) -> np.ndarray: ...
 

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
+from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
@@ -153,7 +154,7 @@ def _regressed(task: _Task, data: Compressed, none: _Tried) -> np.ndarray | None
     pairs = []
     for (u, y), s in zip(task.segments, none.errors, strict=True):
         if len(u) > 2 * i:
-            past = np.lib.stride_tricks.sliding_window_view(np.hstack([u, y]), i + 1, axis=0)
+            past: Any = np.lib.stride_tricks.sliding_window_view(np.hstack([u, y]), i + 1, axis=0)
             pairs.append((y[i:] - np.einsum("tqk,kqp->tp", past, theta, optimize=True), s[i:]))
     if not pairs:
         return None
