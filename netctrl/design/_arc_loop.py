@@ -92,7 +92,8 @@ def aimed(phase_margin_deg: float, deciding: Deciding, inputs: ArcInputs) -> flo
     """alpha at which the worst point has this phase margin and at least 6 dB, inside of what is proved."""
     sector = Sector(RULE.gain, math.radians(phase_margin_deg))
     found = greatest_gain(deciding.response, inputs.flows, inputs.rtt_s, sector)
-    return min(found.found if inputs.is_point else found.proved, deciding.kept_below)
+    alpha = min(found.found if inputs.is_point else found.proved, deciding.kept_below)
+    return float(f"{alpha:.12g}")  # what is beyond is rounding, which another processor does otherwise
 
 
 def sampled(alpha: float, deciding: Deciding, inputs: ArcInputs) -> tuple[ArcSampled, SampledMargins]:

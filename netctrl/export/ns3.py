@@ -163,7 +163,8 @@ def _certificate(design: ArcDesign) -> list[str]:
     lines += ["namespace design", "{"]
     lines += [f"inline constexpr const char* {name} = {string(text)};" for name, text in texts.items()]
     for name, (value, unit) in numbers.items():
-        text = "HUGE_VAL" if value is None else real(value)
+        # Nine digits: the last ones of a margin are rounding, which another processor does otherwise.
+        text = "HUGE_VAL" if value is None else real(float(f"{value:.9g}"))
         lines.append(f"inline constexpr double {name} = {text}; ///< {unit}")
     lines += [f"// warning: {string(warning)}" for warning in proof.warnings]
     return [*lines, origin(design.provenance), "} // namespace design", ""]

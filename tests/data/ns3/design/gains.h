@@ -18,13 +18,11 @@ namespace design
 inline constexpr const char* kMethod = "arc";
 inline constexpr const char* kStatus = "admissible";
 inline constexpr double kDesignCapacity = 10000000.0; ///< [bit/s]
-inline constexpr double kGainMargin = 14.29689289803587; ///< [dB], continuous loop of plant paper
+inline constexpr double kAlphaLimit = 2.27662337e-05; ///< [1/packet], sampled loop of plant noq
+inline constexpr double kGainMargin = 11.9750055; ///< [dB]
 inline constexpr double kPhaseMargin = 45.0; ///< [degree]
-inline constexpr double kDelayMargin = 3.4133876872597875; ///< [s]
-inline constexpr double kAlphaLimit = 2.3128302389763148e-05; ///< [1/packet], exact sampled loop of plant noq
-inline constexpr double kSampledGainMargin = 11.411087021013513; ///< [dB]
-inline constexpr double kSpectralRadius = 0.8945390919173217; ///< of one epoch
-// warning: "epoch 1 s is longer than the RTT 0.5 s: the paper's plant (eq. 7) ignores the sampling; trust the sampled loop"
+inline constexpr double kDelayMargin = 3.51844491; ///< [s]
+inline constexpr double kSpectralRadius = 0.882852913; ///< of one epoch
 inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [\"netctrl\", \"design\", \"arc\"], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
 } // namespace design
 
@@ -32,7 +30,7 @@ inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revis
 inline const QueueSettings kQueues[] = {
     // bottleneck, 1e+07 bit/s
     ArcLaw{
-        6.217122230449917e-06, // alpha [1/packet]
+        5.73509893643e-06, // alpha [1/packet]
         1.0, // epoch [s]
         0.98, // target utilization
         0.0, // target queue [byte]
