@@ -584,13 +584,15 @@ def test_a_folder_of_someone_else_s_is_left_alone(standing, tmp_path, capsys):
 
 @pytest.mark.parametrize("carrier", ["pie", "dualpi2"])
 def test_margins_that_are_lost_end_with_status_3(tmp_path, capsys, carrier):
-    """A queue of 0.16 s is read that late: 45° become 27°, whatever the steps."""
-    design = arc(20, 0.1, 10e6, epoch_s=0.1, target_queue_packets=200.0, utilization=1.0, plant="phys")
+    """A queue of 0.16 s is read that late: 36° become 28°, whatever the steps."""
+    asked = {"epoch_s": 0.1, "target_queue_packets": 200.0, "utilization": 1.0, "simulation": False}
+    alpha = 1.35 * arc(20, 0.17, 10e6, **asked).law.alpha_per_packet
+    design = arc(20, 0.17, 10e6, **asked, alpha_per_packet=alpha)
     design.save(tmp_path / "d.json")
     args = ["tc", str(tmp_path / "d.json"), "--interfaces", "eth0", "-o", str(tmp_path / "out")]
     assert main([*args, "--carrier", carrier]) == 3
     error = capsys.readouterr().err
-    assert "45.0°" in error and "--carrier ebpf" in error
+    assert f"{design.certificate.sampled.phase_margin_deg:.1f}°" in error and "--carrier ebpf" in error
     assert not (tmp_path / "out").exists()
 
 

@@ -95,7 +95,7 @@ def test_fields_of_another_kind_are_refused(field, tmp_path):
     assert refusal.value.argument == field
     deep = tmp_path / "deep.json"
     deep.write_text("[" * 100_000)
-    with pytest.raises(FileError, match="is no JSON"):
+    with pytest.raises(FileError, match="is nested too deeply"):
         read_model(deep)
 
 

@@ -321,7 +321,7 @@ def test_what_is_no_result_is_one_line(content, pieces, tmp_path) -> None:
     path.write_bytes(content)
     with pytest.raises(FileError) as refusal:
         read_result(path)
-    assert str(refusal.value).startswith(f"{path}: is no ")
+    assert str(refusal.value).startswith(tuple(f"{path}: is {why}" for why in ("no ", "not JSON", "nested too deeply")))
     assert [piece for piece in pieces if piece not in str(refusal.value)] == [], refusal.value.why
     assert len(str(refusal.value).splitlines()) == 1
     assert len(refusal.value.why) < 400

@@ -714,7 +714,7 @@ def test_a_damaged_part_is_named_and_made_anew(damage: str, tmp_path: Path) -> N
     }
     part.write_text(texts.get(damage, json.dumps(content)))
     error = refusal(lambda: sweep_to_file(seeds(5), no_law, path, resume=True))
-    whys = {"cut": "is no part of a sweep (Input data was truncated)"}
+    whys = {"cut": "is no part of a sweep (is not JSON: Input data was truncated)"}
     whys["another record"] = "is no part of a sweep (Object missing required field `first`)"
     why = whys.get(damage, "is another sweep's part")
     assert error == f"{part}: {why}: delete it and resume"

@@ -231,7 +231,7 @@ def _open_parts(parts: Path, spec: SweepSpec, path: Any, *, resume: bool, tasks:
         raise FileError(path, f"a sweep into it was stopped: resume it, or delete {parts}")
     try:
         known = read_json(record, dict, what="record of a sweep", most_bytes=2**20)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, FileError):
         raise FileError(record, "is no record of a sweep") from None
     if known != what:
         raise FileError(path, f"another sweep into it was stopped, or one of another netctrl: delete {parts}")
@@ -241,8 +241,9 @@ def _open_parts(parts: Path, spec: SweepSpec, path: Any, *, resume: bool, tasks:
 def _read_part(path: Path, task: _Task) -> _Rows:
     try:
         rows = read_json(path, _Rows, what="part of a sweep", most_bytes=_MOST_PART)
-    except msgspec.ValidationError as error:
-        raise FileError(path, f"is no part of a sweep ({error}): delete it and resume") from None
+    except (msgspec.ValidationError, FileError) as error:
+        why = error.why if isinstance(error, FileError) else error
+        raise FileError(path, f"is no part of a sweep ({why}): delete it and resume") from None
     columns = [rows.sample, *rows.figures.values()]
     fits = set(rows.figures) == set(FIGURES) and all(len(column) == task.runs for column in columns)
     if (rows.cell, rows.first) != (task.cell.number, task.first) or not fits:
