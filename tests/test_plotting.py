@@ -40,7 +40,8 @@ def wide_map() -> StabilityMap:
     flows, rtt = np.geomspace(5.0, 500.0, 23), np.geomspace(0.1, 3.0, 17)
     bands = arc_gain_bands(flows, rtt[:, None], ArcSetting(capacity_packet_per_s=1250.0))
     limit = np.where(flows > 866.2 * rtt[:, None], np.nan, bands.limit)
-    return StabilityMap(flows, rtt, limit, bands.high, 6.21712e-6, "plant paper")
+    rests = np.where(rtt[:, None] < 1.0, bands.high, 0.0)
+    return StabilityMap(flows, rtt, limit, bands.high, rests, 6.21712e-6, "plant paper")
 
 
 def texts(axes: Axes) -> str:
@@ -158,14 +159,16 @@ def test_map_shows_each_class_where_it_is(wide_map) -> None:
     (mesh,) = (child for child in axes.collections if isinstance(child, QuadMesh))
     shown = np.asarray(mesh.get_array()).reshape(17, 23)
     assert np.array_equal(shown, wide_map.classes)
-    assert set(np.unique(shown)) == {0, 1, 2, 3}
+    assert set(np.unique(shown)) == {0, 1, 2, 3, 4}
     assert {axes.get_xscale(), axes.get_yscale()} == {"log"}
-    # The colours of the four classes are those of the four first names in the legend.
+    # The colours of the five classes are those of the five first names in the legend.
     legend = axes.get_legend()
     assert legend is not None
     patches = [patch.get_facecolor() for patch in legend.get_patches()]
-    assert np.allclose(mesh.cmap(mesh.norm([0, 1, 2, 3])), patches)
-    for wanted, label in zip(("no equilibrium", "unstable", "GM < 6 dB", "admissible"), labels(axes), strict=False):
+    assert np.allclose(mesh.cmap(mesh.norm([0, 1, 2, 3, 4])), patches)
+    for wanted, label in zip(
+        ("no equilibrium", "unstable", "GM < 6 dB", "simulation", "admissible"), labels(axes), strict=False
+    ):
         assert wanted in label
     assert any("50 flows" in label and "0.5 s" in label and "paper" in label for label in labels(axes))
     assert rendered(figure).startswith(b"\x89PNG")

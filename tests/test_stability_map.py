@@ -12,7 +12,7 @@ from netctrl.errors import InvalidValue
 from netctrl.fluid.linearize import arc_loop
 from netctrl.frequency.batch import gain_bands, margin_arrays
 from netctrl.frequency.margins import gain_band, margins
-from netctrl.frequency.stability_map import ADMISSIBLE, INFEASIBLE, THIN, UNSTABLE, StabilityMap
+from netctrl.frequency.stability_map import ADMISSIBLE, INFEASIBLE, THIN, UNCHECKED, UNSTABLE, StabilityMap
 from netctrl.model.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import DelayLoop
 
@@ -61,11 +61,13 @@ def test_refusals(arguments: dict, names: str) -> None:
 
 def test_classes_are_what_the_bounds_say() -> None:
     limit, kept = np.array([[1.0, 2.0, 4.0, np.nan]]), np.array([[0.5, 1.0, 2.0, np.nan]])
-    drawn = StabilityMap(np.arange(1.0, 5.0), np.array([0.1]), limit, kept, 1.5)
+    drawn = StabilityMap(np.arange(1.0, 5.0), np.array([0.1]), limit, kept, kept, 1.5)
     assert drawn.classes.tolist() == [[UNSTABLE, THIN, ADMISSIBLE, INFEASIBLE]]
+    unknown = StabilityMap(np.arange(1.0, 5.0), np.array([0.1]), limit, kept, 0.0 * kept, 1.5)
+    assert unknown.classes.tolist() == [[UNSTABLE, THIN, UNCHECKED, INFEASIBLE]]
     assert drawn.gain_margin_db[0, :3] == pytest.approx(20.0 * np.log10([1 / 1.5, 2 / 1.5, 4 / 1.5]))
     # On a border, to a part in a thousand, a point is on its worse side.
-    border = StabilityMap(np.arange(1.0, 5.0), np.array([0.1]), limit, kept, 1.9999)
+    border = StabilityMap(np.arange(1.0, 5.0), np.array([0.1]), limit, kept, kept, 1.9999)
     assert border.classes.tolist() == [[UNSTABLE, UNSTABLE, THIN, INFEASIBLE]]
 
 
@@ -76,7 +78,7 @@ def test_an_unknown_plant_is_refused() -> None:
 
 def test_map_as_a_table() -> None:
     limit, kept = np.array([[4.0, 1.0]]), np.array([[2.0, 0.5]])
-    table = StabilityMap(np.array([5.0, 6.0]), np.array([0.1]), limit, kept, 1.5).to_pandas()
+    table = StabilityMap(np.array([5.0, 6.0]), np.array([0.1]), limit, kept, kept, 1.5).to_pandas()
     assert list(table["flows"]) == [5.0, 6.0]
     assert list(table["class"]) == [ADMISSIBLE, UNSTABLE]
 

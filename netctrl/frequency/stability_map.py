@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["ADMISSIBLE", "INFEASIBLE", "THIN", "UNSTABLE", "StabilityMap"]
+__all__ = ["ADMISSIBLE", "INFEASIBLE", "THIN", "UNCHECKED", "UNSTABLE", "StabilityMap"]
 
 
-INFEASIBLE, UNSTABLE, THIN, ADMISSIBLE = range(4)
-"""Classes of a point: no equilibrium; unstable; stable with too little margin; admissible."""
+INFEASIBLE, UNSTABLE, THIN, UNCHECKED, ADMISSIBLE = range(5)
+"""Classes of a point: no equilibrium; unstable; stable with too little margin; margins kept, but only a simulation tells
+whether it comes to rest; admissible."""
 _BORDER = 1e-3  # relative; points so near to a bound count as beyond it
 
 
@@ -31,8 +32,9 @@ class StabilityMap:
         N.
     rtt_s : ndarray, shape (m,)
         tau [s].
-    limit, kept : ndarray, shape (m, n)
-        Gain below which the loop is stable, and up to which it keeps the rule's margins; nan without an equilibrium.
+    limit, kept, rests : ndarray, shape (m, n)
+        Gain below which the loop is stable, up to which it keeps the rule's margins, and up to which loops with margins
+        come to rest, too; nan without an equilibrium.
     gain : float
         The gain under test.
     title : str
@@ -43,14 +45,16 @@ class StabilityMap:
     rtt_s: np.ndarray
     limit: np.ndarray
     kept: np.ndarray
+    rests: np.ndarray
     gain: float
     title: str = ""
 
     @property
     def classes(self) -> np.ndarray:
-        """0 no equilibrium, 1 unstable, 2 stable with too little margin, 3 admissible; shape (m, n)."""
+        """0 no equilibrium, 1 unstable, 2 too little margin, 3 margins without a simulation, 4 admissible; (m, n)."""
         k = self.gain * (1.0 + _BORDER)
-        stable = np.where(k < self.limit, np.where(k <= self.kept, ADMISSIBLE, THIN), UNSTABLE)
+        margins = np.where(k <= self.rests, ADMISSIBLE, UNCHECKED)
+        stable = np.where(k < self.limit, np.where(k <= self.kept, margins, THIN), UNSTABLE)
         return np.where(np.isnan(self.limit), INFEASIBLE, stable)
 
     @property
@@ -72,8 +76,8 @@ class StabilityMap:
         return plot(self, **options)
 
     def _repr_html_(self) -> str:
-        names = ("no equilibrium", "unstable", "too little margin", "admissible")
-        counts = np.bincount(self.classes.ravel(), minlength=4) / self.classes.size
+        names = ("no equilibrium", "unstable", "too little margin", "to be simulated", "admissible")
+        counts = np.bincount(self.classes.ravel(), minlength=5) / self.classes.size
         rows = [("points", str(self.classes.size)), ("gain", f"{self.gain:.6g}")]
         return html_table(
             f"StabilityMap {self.title}", rows + [(n, f"{c:.1%}") for n, c in zip(names, counts, strict=True)]

@@ -29,6 +29,7 @@ _CLASSES = (
     ("no equilibrium: p0 > 1", "#8c8c8c"),
     ("unstable", "#c0504d"),
     ("stable, GM < 6 dB or PM < 30°", "#f6b26b"),
+    ("margins kept: only a simulation tells", "#d9ead3"),
     ("admissible", "#6aa84f"),
 )
 _Shapes = dict[str, dict[str, Any]]  # marker -> its style
@@ -175,7 +176,7 @@ def _draw_map(axes: Axes, map_: StabilityMap, marks: dict[str, tuple[float, floa
         map_.rtt_s,
         map_.classes,
         cmap=colours,
-        norm=BoundaryNorm(np.arange(-0.5, 4.0), 4),
+        norm=BoundaryNorm(np.arange(-0.5, 5.0), 5),
         shading="nearest",
         rasterized=True,
     )
