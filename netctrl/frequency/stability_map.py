@@ -17,8 +17,7 @@ __all__ = ["ADMISSIBLE", "INFEASIBLE", "THIN", "UNCHECKED", "UNSTABLE", "Stabili
 
 
 INFEASIBLE, UNSTABLE, THIN, UNCHECKED, ADMISSIBLE = range(5)
-"""Classes of a point: no equilibrium; unstable; stable with too little margin; margins kept, but only a simulation tells
-whether it comes to rest; admissible."""
+"""Classes of a point: no equilibrium; unstable; too little margin; margins, but only a simulation tells; admissible."""
 _BORDER = 1e-3  # relative; points so near to a bound count as beyond it
 
 
