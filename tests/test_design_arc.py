@@ -157,7 +157,7 @@ def asked_for(window: float, rtt_s: float, epochs: float, utilization: float, st
 
 
 @given(**OPERATING)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_a_design_is_admissible_and_at_its_aim(**drawn) -> None:
     asked = asked_for(**drawn)
     design = netctrl.arc(**asked)
@@ -176,7 +176,7 @@ def test_a_design_is_admissible_and_at_its_aim(**drawn) -> None:
 
 
 @given(**OPERATING, unit=st.floats(0.1, 10.0), packet=st.floats(0.1, 10.0))
-@settings(max_examples=4)
+@settings(max_examples=2)
 def test_units_do_not_matter(unit: float, packet: float, **drawn) -> None:
     asked = asked_for(**drawn)
     one = netctrl.arc(**asked)
@@ -348,18 +348,18 @@ def test_refused_at_the_door(asked: dict, argument: str) -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    [{}, {"epoch_s": 2.0}, {"epoch_s": 0.1}, {"utilization": 1.0, "target_queue_packets": 50.0}],
-    ids=["default", "long epoch", "short epoch", "queue"],
+    [{}, {"epoch_s": 0.1}, {"utilization": 1.0, "target_queue_packets": 50.0}],
+    ids=["default", "short epoch", "queue"],
 )
 def test_each_green_point_of_the_map_is_admissible_by_the_design_itself(asked: dict) -> None:
     design = netctrl.arc(50, **asked)
-    drawn = arc_stability_map(design, points=24)
+    drawn = arc_stability_map(design, points=16)
     assert drawn.gain == design.law.alpha_per_packet
     assert drawn.flows[0] <= 50.0 <= drawn.flows[-1]
     assert set(np.unique(drawn.classes)) >= {INFEASIBLE, UNSTABLE, THIN}
     green = np.argwhere(drawn.classes == ADMISSIBLE)
     refused = []
-    for i, j in green[:: max(1, len(green) // 6)]:
+    for i, j in green[:: max(1, len(green) // 4)]:
         flows, rtt = float(drawn.flows[j]), float(drawn.rtt_s[i])
         found = netctrl.arc(flows, rtt, **asked, alpha_per_packet=design.law.alpha_per_packet).certificate
         if found.status is not Status.ADMISSIBLE:

@@ -20,8 +20,8 @@ MAP_POINTS = 90
 _LONG_EPOCH, _SHORT_EPOCH = 0.25, 0.05
 """Epochs in round trips from which the fluid comes to rest wherever the rule holds, and wherever 45 degrees are kept.
 
-None of 80 and of 30 random loops set just to that rule swung (windows of 1.5 to 200 packets); of 40 with epochs of 0.1 to
-0.2 round trips and 30 degrees one did. Below, no point is called admissible without a simulation.
+None of 80 and of 30 random loops set just to that rule swung (windows of 1.5 to 200 packets); of 40 with epochs of 0.1
+to 0.2 round trips and 30 degrees one did. Below, no point is called admissible without a simulation.
 """
 
 
