@@ -96,7 +96,7 @@ def test_a_design_that_was_saved_and_read_back_is_equal(
 
 
 def test_equality_sees_a_small_change(point, raw, tmp_path) -> None:
-    raw["certificate"]["loop"]["gain"] *= 1.0 + 1e-15
+    raw["certificate"]["paper"]["loop"]["gain"] *= 1.0 + 1e-15
     assert read(tmp_path, raw) != point
 
 
@@ -314,12 +314,13 @@ def test_pandas_and_html_show_law_and_certificate(point) -> None:
     assert series.name == "arc"
     assert series["law.alpha_per_packet"] == point.law.alpha_per_packet
     assert series["certificate.paper.alpha_over_epoch.limit"] == point.certificate.paper.alpha_over_epoch.limit
-    assert series["certificate.sampled.alpha_limits.noq"] == point.certificate.sampled.alpha_limits.noq
+    assert series["certificate.paper.alpha_limits.noq"] == point.certificate.paper.alpha_limits.noq
     html = point._repr_html_()
     assert "admissible" in html
     assert f"{point.law.alpha_per_packet:.6g}" in html
-    assert "paper's plant" not in html  # the apostrophe of a warning arrives escaped
-    assert "paper&#x27;s plant" in html
+    warned = netctrl.arc(50, alpha_per_packet=2e-5, simulation=False)._repr_html_()
+    assert "alpha <= " not in warned  # what a warning says arrives escaped
+    assert "alpha &lt;= " in warned
 
 
 def files(folder: Path) -> list[str]:

@@ -102,10 +102,10 @@ def settle(flows: float, rtt: float, setting: ArcSetting, alpha: float, crossove
 
 
 def epochs(
-    rates,
-    marks,
-    seen,
-    state,
+    rates: list[float],
+    marks: list[float],
+    seen: list[float],
+    state: list[float],
     substeps: int,
     together: int,
     flows: float,

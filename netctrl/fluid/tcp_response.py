@@ -23,6 +23,7 @@ from math import pi
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netctrl.fluid.linearize import applicable_plant, arc_arrival_rate
 from netctrl.model.arc import ArcSetting, Plant
@@ -73,7 +74,9 @@ class TcpResponse:
     late: float = 0.0
     delayed_window: bool = True
 
-    def at(self, theta, flows, rtt, extra=0.0, *, coarse: bool = False) -> np.ndarray:
+    def at(
+        self, theta: ArrayLike, flows: ArrayLike, rtt: ArrayLike, extra: ArrayLike = 0.0, *, coarse: bool = False
+    ) -> np.ndarray:
         """L(e^(i theta)); complex `theta` continues it into z = e^(i theta) off the unit circle. All broadcast.
 
         `coarse` takes a quarter of the aliases: good to some 1e-6, for a first look.

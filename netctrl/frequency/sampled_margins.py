@@ -11,6 +11,7 @@ from math import degrees, inf, log10, pi
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import (
@@ -52,7 +53,9 @@ class BoundedResponse(Protocol):
     @property
     def rate(self) -> float: ...
 
-    def at(self, theta, flows, rtt, extra=0.0, *, coarse: bool = False) -> np.ndarray: ...
+    def at(
+        self, theta: ArrayLike, flows: ArrayLike, rtt: ArrayLike, extra: ArrayLike = 0.0, *, coarse: bool = False
+    ) -> np.ndarray: ...
 
     def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
 
