@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import netctrl
@@ -60,12 +60,12 @@ def read(folder: Path, content: Any) -> ArcDesign:
     return read_design(path)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8, phases=(Phase.explicit, Phase.generate))
 @given(
-    flows=st.floats(2.0, 300.0),
-    rtt=st.floats(0.05, 2.0),
+    flows=st.floats(20.0, 300.0),
+    rtt=st.floats(0.05, 1.0),
     spread=st.sampled_from([1.0, 1.2]),
-    capacity=st.floats(1e6, 1e9),
+    capacity=st.floats(1e6, 5e7),
     packet=st.floats(200.0, 9000.0),
     utilization=st.sampled_from([1.0, 0.98, 0.5]),
     epoch=st.floats(0.05, 5.0),
