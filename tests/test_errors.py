@@ -103,6 +103,7 @@ def test_status_is_its_word() -> None:
         "ADMISSIBLE": "admissible",
         "STABLE": "stable",
         "UNSTABLE": "unstable",
+        "INFEASIBLE": "infeasible",
     }
     assert Status("stable") is Status.STABLE
     assert Status.STABLE == "stable"

@@ -215,7 +215,7 @@ def test_ratios_are_by_run_and_disturbed_runs_stand_aside(hftrac, monkeypatch) -
     hftrac.study.keep([row(hftrac, ours, 3, loss=9.0, sender_late_ms=500.0)])
     data = hftrac.fig_common.runs()
     assert len(data) == 6
-    assert hftrac.fig_common.ratio(data, ours, fifo) == (pytest.approx(0.5), pytest.approx(0.0, abs=1e-12))
+    assert tuple(hftrac.fig_common.ratio(data, ours, fifo)) == (pytest.approx(0.5), pytest.approx(0.0, abs=1e-12), 3)
     table = hftrac.fig_common.means(data)
     assert table.set_index("way").loss.to_dict() == pytest.approx({"fifo": 7.0 / 3.0, "coordinated": 3.5 / 3.0})
     # two seconds of the fluid: FIFO loses something, and the queue is that of the very demands

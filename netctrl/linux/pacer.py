@@ -85,6 +85,9 @@ class RttSamples:
         return MICROSECOND * max(sample, 0.5 * info.rtt)
 
 
+_SHORT_S = 2e-3  # least round trip: two bursts of a millisecond (tcp_tso_autosize)
+
+
 class _Frame:
     """Looks between two rates of a target-RTT law, as one sample of their means.
 
@@ -122,10 +125,16 @@ class _Frame:
         least = min(float(state.values[_LEAST_RTT]), rtt)
         if time - self._last < max(self._law.period_s, self._law.interval_share * least):
             return None
-        means = self._delivered / self._looks, self._in_flight / self._looks * rtt / mean
+        # The kernel hands a millisecond's burst to the device at once; on a short path that alone is more than two
+        # products of bandwidth and delay, which the law would answer to.
+        in_flight = self._in_flight / self._looks * rtt / mean
+        lost = sample.lost_bytes
+        if least < _SHORT_S and not self._law.competitive:  # there the kernel's own window answers to losses
+            in_flight = lost = nan
+        means = self._delivered / self._looks, in_flight
         self._last = time
         self._clear()
-        return PacingSample(time, rtt, *means, sample.lost_bytes)
+        return PacingSample(time, rtt, *means, lost)
 
 
 class SocketPacer:
