@@ -100,14 +100,14 @@ def test_the_spectral_radius_is_how_fast_the_delay_equation_decays(
 
 
 @given(**POINT)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_margins_are_those_of_the_response_itself(**drawn) -> None:
     """On a fine grid: no crossover nearer to −1, no lower ratio of |1 + L| to |1 − L|, no earlier crossing."""
     setting, flows, rtt = loop(**drawn)
     response = arc_response(setting)
     alpha = greatest_gain(response, (flows, flows), (rtt, rtt), RULE).found
     found = sampled_margins(response, flows, rtt, alpha)
-    theta = np.linspace(response.least_angle((flows, flows), (rtt, rtt)), np.pi, 4000)
+    theta = np.geomspace(response.least_angle((flows, flows), (rtt, rtt)), np.pi, 6000)
     L = alpha * response.at(theta, flows, rtt)
     crossing = np.flatnonzero((np.abs(L[1:]) < 1.0) != (np.abs(L[:-1]) < 1.0))
     angles = np.degrees(np.abs(np.angle(-L[crossing])))
