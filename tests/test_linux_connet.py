@@ -110,7 +110,7 @@ def test_kept_repeats_hold_their_references(study, monkeypatch) -> None:
 def test_verdicts_of_what_is_kept_stand(study, name) -> None:
     common = importlib.import_module("common")
     outcome = importlib.import_module(f"linux.connet_{name}").main()
-    assert all(row["holds"] for row in common.compare(outcome)), common.compare(outcome)
+    assert all(row.holds for row in common.compare(outcome)), common.compare(outcome)
 
 
 def test_missing_repeats_are_named_with_the_remedy(study, monkeypatch, tmp_path) -> None:
