@@ -19,7 +19,7 @@ __all__ = ["CarriedMargins", "CarrierCheck", "check_carrier"]
 
 
 class CarriedMargins(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one sampled loop, with TCP's window delayed on itself."""
+    """Margins of one sampled loop, with TCP's window delayed on itself."""
 
     stable: bool
     gain_margin_db: float

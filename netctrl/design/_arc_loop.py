@@ -34,6 +34,7 @@ __all__ = [
     "Deciding",
     "aimed",
     "decide",
+    "finite",
     "infeasible",
     "most_flows",
     "nearest_equilibrium",
@@ -59,22 +60,19 @@ class Deciding(NamedTuple):
     kept: Least
     """Keeps the rule up to here, at every point."""
     worst: Corner
-    """Where the rule fails first."""
+    """Operating point at which the rule fails first."""
+    is_point: bool
+    """One operating point, not a box."""
 
     @property
     def stable_below(self) -> float:
-        """What is proved for a box; what is found at a point, which is proved to a part in a million."""
-        return self.limit.proved if self.is_box else self.limit.found
+        """Limit of stability: what is proved for a box, what is found at a point (proved to a part in a million)."""
+        return self.limit.found if self.is_point else self.limit.proved
 
     @property
     def kept_below(self) -> float:
         """As `stable_below`, of the rule."""
-        return self.kept.proved if self.is_box else self.kept.found
-
-    @property
-    def is_box(self) -> bool:
-        """Whether the bounds hold between points."""
-        return self.kept.found - self.kept.proved > 1e-4 * self.kept.found
+        return self.kept.found if self.is_point else self.kept.proved
 
 
 def decide(inputs: ArcInputs) -> Deciding:
@@ -85,7 +83,7 @@ def decide(inputs: ArcInputs) -> Deciding:
     worst = Corner(flows=float(np.exp(kept.where[1])), rtt_s=float(np.exp(kept.where[2])))
     if inputs.is_point:
         worst = Corner(flows=inputs.flows[0], rtt_s=inputs.rtt_s[0])
-    return Deciding(response, limit, kept, worst)
+    return Deciding(response, limit, kept, worst, inputs.is_point)
 
 
 def aimed(phase_margin_deg: float, deciding: Deciding, inputs: ArcInputs) -> float:
@@ -99,7 +97,8 @@ def aimed(phase_margin_deg: float, deciding: Deciding, inputs: ArcInputs) -> flo
 def sampled(alpha: float, deciding: Deciding, inputs: ArcInputs) -> tuple[ArcSampled, SampledMargins]:
     """Margins of the deciding loop at its worst point."""
     at = deciding.worst
-    found = sampled_margins(deciding.response, at.flows, at.rtt_s, alpha)
+    limit = deciding.limit if deciding.is_point else None  # of a box, its least limit is another point's
+    found = sampled_margins(deciding.response, at.flows, at.rtt_s, alpha, limit)
     record = ArcSampled(
         plant="phys" if deciding.response.queue else "noq",
         epoch_s=inputs.epoch_s,
@@ -107,10 +106,10 @@ def sampled(alpha: float, deciding: Deciding, inputs: ArcInputs) -> tuple[ArcSam
         spectral_radius=spectral_radius(deciding.response, at.flows, at.rtt_s, alpha),
         gain_margin_db=found.gain_margin_db,
         phase_margin_deg=found.phase_margin_deg,
-        delay_margin_s=_finite(found.delay_margin_s),
+        delay_margin_s=finite(found.delay_margin_s),
         disk_margin=found.disk_margin,
-        crossover_rad_s=_finite(found.crossover_rad_s),
-        phase_crossover_rad_s=_finite(found.phase_crossover_rad_s),
+        crossover_rad_s=finite(found.crossover_rad_s),
+        phase_crossover_rad_s=finite(found.phase_crossover_rad_s),
     )
     return record, found
 
@@ -145,7 +144,7 @@ def sampled_crossover(response: TcpResponse, flows: float, rtt: float, alpha: fl
 
 
 def reach(alpha: float, deciding: Deciding, inputs: ArcInputs) -> ArcReach | None:
-    """How far flows may fall and the round-trip time may grow with the rule kept; None where it isn't kept at all."""
+    """Reach of the rule in flows and round-trip time, one way at a time; None where it isn't kept at all."""
     if not inputs.is_point or alpha > deciding.kept_below * (1.0 + ROUNDING):
         return None
     flows, rtt = inputs.flows[0], inputs.rtt_s[0]
@@ -218,5 +217,6 @@ def nearest_equilibrium(inputs: ArcInputs) -> ArcInputs:
     return msgspec.structs.replace(inputs, flows=(flows, flows), rtt_s=(short, short))
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """A number of a certificate, whose unlimited margins are null."""
     return value if math.isfinite(value) else None

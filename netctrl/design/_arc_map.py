@@ -1,4 +1,4 @@
-"""Where one ARC gain is safe, over flows and round-trip time: the map of the loop that decides a design."""
+"""Stability map of one ARC gain over flows and round-trip time, from the loop that decides a design."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ to 0.2 round trips and 30 degrees one did. Below, no point is called admissible 
 
 
 def arc_stability_map(design: ArcDesign, *, points: int = MAP_POINTS) -> StabilityMap:
-    """Where the design's gain is admissible, over flows and round-trip times around its operating point and box.
+    """Stability map of the design's gain, over flows and round-trip times around its operating point and box.
 
     Each point is the sampled loop of `arc` itself: a point that is drawn as admissible is one that `arc` with this gain
     calls admissible too. Points on a border, to a part in a thousand, are drawn on its worse side.

@@ -1,12 +1,11 @@
-"""What the paper says of an ARC gain: continuous loops with Hollot's undelayed window. None of it decides."""
+"""Continuous loops of the ARC paper, with Hollot's undelayed window: what it says of a gain. None of it decides."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from netctrl.design._arc_loop import finite
 from netctrl.fluid.equilibrium import tcp_equilibrium
 from netctrl.fluid.linearize import arc_arrival_rate, arc_corners, arc_loop, arc_sampled_loop
 from netctrl.frequency.batch import GainBands, MarginArrays, gain_bands, margin_arrays
@@ -71,11 +70,11 @@ def paper_loop(alpha: float, at: Corner, inputs: ArcInputs) -> PaperLoop:
         alpha_over_epoch=AlphaBand(
             low=band.low, high=band.high, limit=band.limit, binding=band.binding, intervals=band.intervals
         ),
-        gain_margin_db=_finite(found.gain_margin_db),
-        phase_margin_deg=_finite(found.phase_margin_deg),
-        delay_margin_s=_finite(found.delay_margin_s),
-        crossover_rad_s=_finite(found.crossover_rad_s),
-        phase_crossover_rad_s=_finite(found.phase_crossover_rad_s),
+        gain_margin_db=finite(found.gain_margin_db),
+        phase_margin_deg=finite(found.phase_margin_deg),
+        delay_margin_s=finite(found.delay_margin_s),
+        crossover_rad_s=finite(found.crossover_rad_s),
+        phase_crossover_rad_s=finite(found.phase_crossover_rad_s),
         alpha_limits=PlantLimits(**limits),
         minimum_stability=_minimum_stability(alpha, plant, inputs),
     )
@@ -97,7 +96,3 @@ def _minimum_stability(alpha: float, plant: Plant, inputs: ArcInputs) -> Minimum
         gain_margin_db=there.gain_margin_db,
         stable=there.stable,
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -108,7 +108,6 @@ def greatest_gain(
     point = flows[0] == flows[1] and rtt[0] == rtt[1]
     chosen = tolerance or (POINT_TOLERANCE if point else BOX_TOLERANCE)
     lowest = response.least_angle(flows, rtt)
-    spans = [(np.log(flows[0]), np.log(flows[1])), (np.log(rtt[0]), np.log(rtt[1])), (0.0, 0.0)]
     start: tuple[float, np.ndarray] = (inf, np.zeros(4))
     # Fewest flows at the longest round-trip time are usually worst: a good value drops most cells at once.
     for n, tau in {(flows[0], rtt[1]), (flows[0], rtt[0]), (flows[1], rtt[1])}:
@@ -121,24 +120,17 @@ def greatest_gain(
         ]
         return min(values, key=lambda pair: pair[0])
 
-    return least(response.disc, gain_bound(sector), attain, angle_cells(lowest, spans), tolerance=chosen, start=start)
+    cells = _cells(lowest, flows, rtt)
+    return least(response.disc, gain_bound(sector), attain, cells, tolerance=chosen, start=start)
 
 
 def keeps(
     response: BoundedResponse, flows: tuple[float, float], rtt: tuple[float, float], sector: Sector, gain: float
 ) -> bool:
     """Whether the loop stays out of a sector at this gain, proved over a whole box; False also where undecided."""
-    spans = [(np.log(flows[0]), np.log(flows[1])), (np.log(rtt[0]), np.log(rtt[1])), (0.0, 0.0)]
-    cells = angle_cells(response.least_angle(flows, rtt), spans)
+    cells = _cells(response.least_angle(flows, rtt), flows, rtt)
     try:
-        least(
-            response.disc,
-            gain_bound(sector),
-            lambda some: (inf, some.centre[0]),
-            cells,
-            tolerance=0.0,
-            start=(gain, cells.centre[0]),
-        )
+        least(response.disc, gain_bound(sector), _nothing, cells, tolerance=0.0, start=(gain, cells.centre[0]))
     except NetctrlError:
         return False
     return True
@@ -205,7 +197,9 @@ def _narrowed(response: BoundedResponse, flows, rtt, low, high, rotated: complex
     return value
 
 
-def sampled_margins(response: BoundedResponse, flows: float, rtt: float, gain: float) -> SampledMargins:
+def sampled_margins(
+    response: BoundedResponse, flows: float, rtt: float, gain: float, limit: Least | None = None
+) -> SampledMargins:
     """All margins of one loop at one gain.
 
     Parameters
@@ -213,8 +207,10 @@ def sampled_margins(response: BoundedResponse, flows: float, rtt: float, gain: f
     response : BoundedResponse
     flows, rtt, gain : float
         N, tau [s], and what the response is multiplied by.
+    limit : Least, optional
+        `greatest_gain` of stability at this very point, where it is known.
     """
-    limit = greatest_gain(response, (flows, flows), (rtt, rtt), Sector())
+    limit = limit or greatest_gain(response, (flows, flows), (rtt, rtt), Sector())
     stable = gain < limit.found
     phase, crossover = _phase_margin(response, flows, rtt, gain, stable)
     return SampledMargins(
@@ -268,6 +264,17 @@ def _crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: 
     angles = np.geomspace(response.least_angle((flows, flows), (rtt, rtt)) * 1e-3, pi, 400)
     above = np.flatnonzero(gain * np.abs(response.at(angles, flows, rtt)) >= 1.0)
     return float(angles[above[-1]]) if above.size else float(angles[0])
+
+
+def _cells(lowest: float, flows: tuple[float, float], rtt: tuple[float, float], longest_extra: float = 0.0) -> Cells:
+    """Cells over all angles from `lowest` on, a range of flows and round-trip times, and of extra delays [s]."""
+    logarithms = [(np.log(low), np.log(high)) for low, high in (flows, rtt)]
+    return angle_cells(lowest, [*logarithms, (0.0, longest_extra)])
+
+
+def _nothing(cells: Cells) -> tuple[float, np.ndarray]:
+    """No attempt at a better value: what is asked about is proved or not."""
+    return inf, cells.centre[0]
 
 
 def _met(
@@ -350,20 +357,14 @@ def _phase_margin(
         return worst[1], worst[0]
     worst = min(crossovers, key=lambda pair: abs(pair[1]))
     lowest = min(response.least_angle((flows, flows), (rtt, rtt)), 0.5 * crossovers[0][0])
-    point = [(np.log(flows),) * 2, (np.log(rtt),) * 2, (0.0, 0.0)]
-
-    def attain(cells: Cells) -> tuple[float, np.ndarray]:
-        return inf, cells.centre[0]
-
-    start = (abs(worst[1]), np.array([worst[0], *(low for low, _ in point)]))
-    bound = phase_bound(gain)
-    found = least(response.disc, bound, attain, angle_cells(lowest, point), tolerance=1e-4, start=start)
+    cells = _cells(lowest, (flows, flows), (rtt, rtt))
+    start = (abs(worst[1]), np.array([worst[0], np.log(flows), np.log(rtt), 0.0]))
+    found = least(response.disc, phase_bound(gain), _nothing, cells, tolerance=1e-4, start=start)
     return found.found, worst[0]
 
 
 def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
     lowest = response.least_angle((flows, flows), (rtt, rtt))
-    point = [(np.log(flows),) * 2, (np.log(rtt),) * 2, (0.0, 0.0)]
 
     def value(theta: np.ndarray) -> np.ndarray:
         L = gain * response.at(theta, flows, rtt)
@@ -386,8 +387,8 @@ def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: floa
         v, at = narrowed(max(c - 2.0 * h, lowest), min(c + 2.0 * h, pi))
         return v, np.array([at, *cells.centre[0, 1:]])
 
-    start = (first, np.array([angle, *(low for low, _ in point)]))
-    cells = angle_cells(lowest, point)
+    start = (first, np.array([angle, np.log(flows), np.log(rtt), 0.0]))
+    cells = _cells(lowest, (flows, flows), (rtt, rtt))
     return least(response.disc, disk_bound(gain), attain, cells, tolerance=1e-4, start=start).found
 
 
@@ -424,12 +425,11 @@ def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: flo
     # With an integrator |L| is above 1 at low angles, so that some delay always ends stability.
     reach = min(value, max(2.0 * pi * response.epoch / theta for theta, _ in crossovers))
     lowest = min(response.least_angle((flows, flows), (rtt, rtt), reach), 0.5 * crossovers[0][0])
-    spans = [(np.log(flows),) * 2, (np.log(rtt),) * 2, (0.0, reach)]
 
     def attain(cells: Cells) -> tuple[float, np.ndarray]:
         v, where = min((solve(c[0], max(c[3], 1e-9 * reach)) for c in cells.centre), key=lambda pair: pair[0])
         return v, np.array([where[0], *cells.centre[0, 1:3], where[1]])
 
     start = (value, np.array([at[0], np.log(flows), np.log(rtt), at[1]]))
-    cells = angle_cells(lowest, spans)
+    cells = _cells(lowest, (flows, flows), (rtt, rtt), reach)
     return least(response.disc, touch_bound(gain, 3), attain, cells, tolerance=DELAY_TOLERANCE, start=start).found

@@ -199,7 +199,9 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     text = read_bounded(path, _MAX_BYTES, f"is larger than a Design file may be ({_MAX_BYTES // 2**20} MiB)")
     try:
         if b'"alpha_over_epoch"' in text:  # an ARC Design, perhaps of an older netctrl
-            text = msgspec.json.encode(upgraded(decoded(path, text)))
+            content = decoded(path, text)
+            new = upgraded(content)
+            text = text if new is content else msgspec.json.encode(new)
         design = decoded(path, text, AnyDesign, array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no netctrl Design: {error}") from None
