@@ -4,6 +4,7 @@ import subprocess
 from math import sqrt
 
 import pytest
+from ns3_support import LIMITED
 
 from netctrl.errors import NetctrlError
 from netctrl.export.ns3_pacing import render
@@ -25,17 +26,7 @@ PROGRAM = r"""
 
 using namespace ns3;
 
-/// Newer ns-3 lets a window grow only where it is what holds the sender back.
-template <class State>
-static auto Limited(State state, int) -> decltype(state->m_isCwndLimited, void())
-{
-    state->m_isCwndLimited = true;
-}
-
-template <class State>
-static void Limited(State, long)
-{
-}
+// LIMITED
 
 /// A round trip of 100 segments, the last loss being at 0.
 static void Trip(Ptr<TcpCongestionOps> control)
@@ -95,7 +86,7 @@ def said(tmp_path_factory) -> list[float]:
     folder = tmp_path_factory.mktemp("htcp")
     scenario = BottleneckScenario(flows=(BottleneckFlow(kind="htcp"),))
     lines = [f'    std::printf("%.17g\\n", netctrl::HtcpIncrease({a!r}, {b!r}));' for a, b in INCREASES]
-    program = PROGRAM.replace("INCREASES", "\n".join(lines))
+    program = PROGRAM.replace("// LIMITED", LIMITED).replace("INCREASES", "\n".join(lines))
     lines = [f'    std::printf("%.17g\\n", netctrl::HtcpBackoff{each!r});' for each in BACKOFFS]
     files = render(scenario, None, provenance=provenance()) | {"main.cc": program.replace("BACKOFFS", "\n".join(lines))}
     for name, text in files.items():

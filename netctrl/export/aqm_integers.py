@@ -24,9 +24,9 @@ __all__ = [
 ]
 
 DUALPI2_STEP = 1.0 / 256.0
-"""Of what tc sends for `dualpi2` [1/s]."""
+"""Steps of the gains that tc sends for `dualpi2` [1/s]."""
 PIE_STEP = 1.0 / 16.0
-"""Of what tc sends for `pie` [1/s]."""
+"""Steps of the gains that tc sends for `pie` [1/s]."""
 
 _NS = 10**9
 _DUALPI2_ONE = 2**32 - 1  # MAX_PROB
@@ -47,7 +47,7 @@ def dualpi2_gain(steps: int) -> float:
 
 
 def dualpi2_shown(steps: int) -> int:
-    """What the kernel tells of it afterwards, which `tc qdisc show` prints as a multiple of 1/256.
+    """Gain that the kernel reports afterwards, which `tc qdisc show` prints as a multiple of 1/256.
 
     Examples
     --------

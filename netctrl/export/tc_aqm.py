@@ -70,7 +70,7 @@ class Pie(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What `tc qdisc show` says of the gains."""
+        """Note on the gains that `tc qdisc show` prints."""
         return f"tc shows alpha {self.alpha} and beta {self.beta}, in sixteenths of 1/s, as they were sent"
 
 
@@ -103,7 +103,7 @@ class Dualpi2(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What `tc qdisc show` says of the gains, beside what was sent and what runs."""
+        """Note on the gains that `tc qdisc show` prints, beside what was sent and what runs."""
         said = (
             f"{name} {dualpi2_shown(steps) * DUALPI2_STEP:f} where {steps * DUALPI2_STEP:.6f} was sent and "
             f"{dualpi2_gain(steps):.6f} 1/s runs"
