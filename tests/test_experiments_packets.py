@@ -80,10 +80,13 @@ def test_means_have_intervals_over_the_runs(studies) -> None:
     np.testing.assert_allclose(found.x_half, [12.7062047 * 0.5, 0.0], rtol=1e-8)
 
 
-def test_pairs_take_out_what_the_runs_share(studies) -> None:
-    one, other = (pd.Series(values, index=[0, 1, 2]) for values in ([1.0, 5.0, 9.0], [0.0, 4.0, 8.0]))
-    assert studies.paired(one, other) == (1.0, 0.0)
-    assert studies.paired(one, other[::-1]) == (1.0, 0.0)  # by run, not by place
+def test_pairs_take_out_what_the_runs_share(fig13) -> None:
+    values = {"a": [1.0, 5.0, 9.0], "b": [0.0, 4.0, 8.0], "fifo": [1.0, 2.0, 3.0]}
+    for order in ([0, 1, 2], [2, 0, 1]):  # by run, not by place
+        places = [(look, run) for look in values for run in (order if look == "b" else [0, 1, 2])]
+        index = pd.MultiIndex.from_tuples([(look, 5.0, run) for look, run in places], names=["look", "level", "run"])
+        by_run = pd.DataFrame({"loss": [values[look][run] for look, run in places]}, index)
+        assert fig13.change(by_run, "a", "b", "loss", 5.0) == (0.5, 0.0, 3)
 
 
 def test_tuning_sees_only_the_other_runs(fig13) -> None:

@@ -13,7 +13,6 @@ from netctrl.cli import (
 )
 from netctrl.design._verb import Files, deliver, read, read_range
 from netctrl.errors import NoAdmissibleDesign
-from netctrl.model.summary import arc_paper_rows
 from netctrl.units import (
     COUNT_TAKES,
     DURATION_TAKES,
@@ -86,6 +85,7 @@ def arc(
     picture = checked_plot(plot, output)
 
     import netctrl
+    from netctrl.model.summary import arc_paper_rows  # with NumPy, which --help does without
 
     try:
         design, refused = netctrl.arc(**arguments), None

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
 from netctrl.fluid.link import backlog_step
+from netctrl.jit import njit
 
 __all__ = ["window_course"]
 

@@ -83,13 +83,16 @@ def target_start(law: TargetRttPacer) -> np.ndarray:
 
 @njit(cache=True, error_model="numpy")
 def _delivered_rate(state: np.ndarray, time: float, delivered: float) -> float:
-    """Over the last round trip, as near as the ring's marks tell [bit/s]; −1 before there are two. Adds a mark."""
+    """Over the last round trip, as near as the ring's marks tell [bit/s]; −1 before they span one. Adds a mark.
+
+    Over less of the first round trip than the whole, a window that came back in one burst would be no rate at all.
+    """
     marks = int(state[MARKS])
     found = -1.0
     for back in range(1, min(marks, _RING) + 1):
         at = (marks - back) % _RING
         span = time - state[HEAD + at]
-        if span > 0.0:
+        if span > 0.0 and (span >= state[LEAST] or marks >= _RING):
             found = BITS_PER_BYTE * (delivered - state[HEAD + _RING + at]) / span
         if span >= state[LEAST]:
             break
@@ -239,7 +242,8 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
 
 @njit(cache=True, error_model="numpy")
 def _most_rate(state: np.ndarray, settings: np.ndarray, interval: float, in_flight: float) -> float:
-    """Rate that brings what is in flight to two bandwidth-delay products, or four packets, by the next rate [bit/s]."""
+    """Rate that brings what is in flight to two bandwidth-delay products, or four packets, by the next rate [bit/s], or
+    as much of the delivered rate as is always kept: at less a sender's timer would sleep for many round trips."""
     if state[FOREIGN] > 0.0:  # Cubic's window bounds it
         state[MOST_IN_FLIGHT] = inf
         return inf
@@ -247,7 +251,7 @@ def _most_rate(state: np.ndarray, settings: np.ndarray, interval: float, in_flig
     state[MOST_IN_FLIGHT] = max(_MOST_BDPS * C * state[LEAST] / BITS_PER_BYTE, packets)
     if not isfinite(in_flight):
         return inf
-    return C + BITS_PER_BYTE * (state[MOST_IN_FLIGHT] - in_flight) / interval
+    return max(C + BITS_PER_BYTE * (state[MOST_IN_FLIGHT] - in_flight) / interval, _KEPT * C)
 
 
 @njit(cache=True, error_model="numpy")
@@ -293,7 +297,7 @@ def target_step(
         return state[RATE]
     state[HIGHEST_RATE] = max(state[HIGHEST_RATE], seen)
     busy = state[TARGET] > 0.0 and queue > _BUSY * (state[TARGET] - state[LEAST])
-    known = busy or state[PHASE] == START or time < state[CUT_UNTIL]
+    known = busy or time < state[CUT_UNTIL]
     state[DELIVERED] = seen if known else max(seen, state[DELIVERED])
     rate = _rate_wanted(state, settings, time, queue, in_flight)
     kept = max(settings[_FLOOR], _KEPT * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE]))

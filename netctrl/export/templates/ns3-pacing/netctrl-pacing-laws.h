@@ -372,7 +372,7 @@ class TargetPacer
         }
         m_highestRate = std::max(m_highestRate, seen);
         const bool busy = m_target > 0.0 && queue > kBusy * (m_target - m_least);
-        const bool known = busy || m_phase == Phase::start || time < m_cutUntil;
+        const bool known = busy || time < m_cutUntil;
         m_delivered = known ? seen : std::max(seen, m_delivered);
         const double rate = RateWanted(time, queue, sample.inFlight);
         const double kept = std::max(m_law.least, kKept * std::max(m_highestRate, m_highestRateBefore));
@@ -479,7 +479,8 @@ class TargetPacer
         }
     }
 
-    /// Over the last round trip, as near as the ring's marks tell [bit/s]; -1 before there are two. Adds a mark.
+    /// Over the last round trip, as near as the ring's marks tell [bit/s]; -1 before they span one. Adds a mark.
+    /// Over less of the first round trip than the whole, a window that came back in one burst would be no rate at all.
     double DeliveredRate(double time, double delivered)
     {
         double found = -1.0;
@@ -487,7 +488,7 @@ class TargetPacer
         {
             const std::size_t at = (m_marks - back) % kRing;
             const double span = time - m_ringTimes[at];
-            if (span > 0.0)
+            if (span > 0.0 && (span >= m_least || m_marks >= kRing))
             {
                 found = kBits * (delivered - m_ringBytes[at]) / span;
             }
@@ -532,7 +533,8 @@ class TargetPacer
         return {std::min(wanted, held), held < wanted};
     }
 
-    /// Rate that brings what is in flight to two bandwidth-delay products, or four packets, by the next rate [bit/s].
+    /// Rate that brings what is in flight to two bandwidth-delay products, or four packets, by the next rate [bit/s], or
+    /// as much of the delivered rate as is always kept: at less a sender's timer would sleep for many round trips.
     double MostRate(double interval, double inFlight)
     {
         m_mostInFlight = kForever;
@@ -541,7 +543,11 @@ class TargetPacer
             return kForever;
         }
         m_mostInFlight = std::max(kMostBdps * m_delivered * m_least / kBits, kMostPackets * m_law.packet);
-        return std::isfinite(inFlight) ? m_delivered + kBits * (m_mostInFlight - inFlight) / interval : kForever;
+        if (!std::isfinite(inFlight))
+        {
+            return kForever;
+        }
+        return std::max(m_delivered + kBits * (m_mostInFlight - inFlight) / interval, kKept * m_delivered);
     }
 
     /// Time to the plateau of Cubic's window [s].
