@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import njit
 
 
 def growth(
@@ -29,38 +30,58 @@ def growth(
     per_rtt: int = 40,
 ) -> float:
     """Factor by which the deviation grows in an epoch, from its envelope over the last half of the run."""
-    w0 = rtt * rate / flows
     substeps = max(4, math.ceil(epoch / rtt * per_rtt))
+    seen = _course(flows, rtt, rate, epoch, alpha, queue, gamma, late, epochs, substeps)
+    half = seen[epochs // 2 :]
+    quarter = len(half) // 2
+    return math.exp((half[quarter:].max() - half[:quarter].max()) / quarter)
+
+
+@njit
+def _course(
+    flows: float,
+    rtt: float,
+    rate: float,
+    epoch: float,
+    alpha: float,
+    queue: bool,
+    gamma: float,
+    late: float,
+    epochs: int,
+    substeps: int,
+) -> np.ndarray:
+    """log |marks| after each epoch; all is scaled together where it leaves what floats hold."""
+    w0 = rtt * rate / flows
     h = epoch / substeps
-    steps = epochs * substeps
     back, back_late = rtt / h, (rtt + late) / h
     start = math.ceil(back_late) + 2
-    y = np.zeros(start + steps + 1)
-    p = np.zeros(start + steps + 1)  # p[k] holds over step k
-    marks, window, waiting = 1e-3, 0.0, 0.0
+    y = np.zeros(start + epochs * substeps + 1)
+    p = np.zeros(start + epochs * substeps + 1)  # p[k] holds over step k
+    marks, window, waiting, scale = 1e-3, 0.0, 0.0, 0.0
     seen = np.empty(epochs)
-    p[:start] = 0.0
     gain = flows * w0 * w0 / (2.0 * rtt)
+    a = h / (2.0 * w0 * rtt)
+    c = h / (2.0 * rtt)
+    i, j = math.floor(-back), math.floor(-back_late)
+    part, part_late = -back - i, -back_late - j
     k = start
     for n in range(epochs):
         arrived = 0.0
         for _ in range(substeps):
             p[k] = marks
-            forces = []
-            for ahead in (0.0, 1.0):  # both ends of the step
-                at = k + ahead - back
-                i = math.floor(at)
-                forces.append(-((1.0 - (at - i)) * y[i] + (at - i) * y[i + 1]) / w0)
-            pushed = -gain * _mean(p, k - back_late, k + 1 - back_late)
+            # Both ends of the step: y(t − tau) and y(t + h − tau); p, held a step each, over the step.
+            at = k + i
+            delayed = (1.0 - part) * y[at] + y[at + 1] + part * y[at + 2]
+            at = k + j
+            pushed = -gain * ((1.0 - part_late) * p[at] + part_late * p[at + 1])
             # Trapezoidal: the window (and the queue) at both ends, the rest averaged.
-            a = h / (2.0 * w0 * rtt)
-            source = 0.5 * h * sum(forces) + h * pushed
+            source = -0.5 * h * delayed / w0 + h * pushed
             if queue:
                 # X1 (1 + a) + q1 a = X0 (1 − a) − q0 a + source;  q1 − q0 = (h/2)(y0 + y1), y = (X − q)/tau
-                c = h / (2.0 * rtt)
-                left = np.array([[1.0 + a, a], [-c, 1.0 + c]])
-                right = [window * (1.0 - a) - waiting * a + source, waiting + c * (window - waiting)]
-                new_window, new_waiting = np.linalg.solve(left, right)
+                right = window * (1.0 - a) - waiting * a + source
+                below = waiting + c * (window - waiting)
+                new_window = (right * (1.0 + c) - a * below) / ((1.0 + a) * (1.0 + c) + a * c)
+                new_waiting = (below + c * new_window) / (1.0 + c)
             else:
                 new_window, new_waiting = (window * (1.0 - a) + source) / (1.0 + a), 0.0
             before, after = (window - waiting) / rtt, (new_window - new_waiting) / rtt
@@ -69,20 +90,10 @@ def growth(
             k += 1
             y[k] = after
         marks += alpha * (arrived + gamma * waiting)
-        seen[n] = marks
-        size = max(abs(marks), np.abs(y[max(k - math.ceil(back_late) - 2, 0) : k + 1]).max() / (gain + 1e-300))
-        if size > 1e100 or size < 1e-100:
+        seen[n] = scale + math.log(max(abs(marks), 1e-300))
+        size = max(abs(marks), np.abs(y[max(k - start, 0) : k + 1]).max() / gain)
+        if size > 1e100 or 0.0 < size < 1e-100:
             y /= size
             p /= size
-            marks, window, waiting, seen = marks / size, window / size, waiting / size, seen / size
-    half = np.abs(seen[epochs // 2 :])
-    quarter = len(half) // 2
-    first, last = half[:quarter].max(), half[quarter:].max()
-    return (last / first) ** (1.0 / quarter)
-
-
-def _mean(held: np.ndarray, low: float, high: float) -> float:
-    """Mean of what is held a step each, over an interval of one step's length."""
-    i = math.floor(low)
-    part = low - i
-    return (1.0 - part) * held[i] + part * held[i + 1]
+            marks, window, waiting, scale = marks / size, window / size, waiting / size, scale + math.log(size)
+    return seen

@@ -1,0 +1,314 @@
+"""Whatever is handed to netctrl's public names, they answer or refuse: with a NetctrlError, or with a TypeError or
+ValueError that names the argument.
+
+`NETCTRL_RANDOM_CALLS=5000 python -m pytest tests/test_public_calls.py -k random` makes that many calls.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import signal
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from math import inf, nan
+from typing import Any
+
+import control
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.errors import NetctrlError
+from netctrl.export.agent import ControlledLink, Peer
+from netctrl.model.bottleneck_scenario import BottleneckFlow
+from netctrl.model.fabric_scenario import Dumbbell, FabricFlow
+from netctrl.model.network import Demand, Link, Network
+from netctrl.model.queue import ArcQueue
+from netctrl.model.scenario import BulkFlows
+from netctrl.model.scenario import Link as ScenarioLink
+from netctrl.runtime.pacing import PacingSample, pacer
+
+CALLS = int(os.environ.get("NETCTRL_RANDOM_CALLS", "400"))
+PARTS = 8
+PATIENCE_S = 60
+"""For one call on a busy machine; all usual ones take less than a second."""
+
+ODD: list[Any] = [None, True, False, 0, 1, -1, 2, 3, 7, -0.5, 0.5, 1.5, 1e-320, 1e-9, 1e9, 1e308, nan, inf, -inf]
+ODD += [10**400, 1j, "", "x", "auto", "5 MB", b"x", "nan", [], (), {}, {"a": 1}, set(), [1.0], [None], ["a"], [nan]]
+ODD += [[[1.0], [1.0, 2.0]], [[1.0]], object(), int, len, range(3), np.float64(2.0), np.int64(2), np.array(1.0)]
+ODD += [np.zeros(0), np.array([1.0, nan]), np.array(["a"]), np.array([None]), np.zeros((2, 2)), np.eye(2), -np.eye(2)]
+ODD += [np.ones((3, 2)), np.ones((2, 2, 2)), np.eye(1), np.array([1j, 2.0]), np.arange(4), "/nonexistent/file.json"]
+ODD += [control.tf([1], [1, 1]), control.tf([0], [1]), Exception("x"), lambda *given: None, iter([1.0])]
+
+
+LINE = {
+    "links": [{"id": "ab", "source": "A", "target": "B", "capacity": "10Mbit"}],
+    "demands": [{"source": "A", "target": "B", "mean": "8Mbit"}],
+}
+
+
+@cache
+def usual() -> dict[str, dict[str, Any]]:
+    """A short call of each public name, by its arguments."""
+    plant = netctrl.StateSpace([[0.9]], [[1.0]], [[1.0]], dt=1.0)
+    problem = netctrl.MpcProblem(plant=plant, horizon=2, state_weight=1.0, input_weight=1.0, input_lower=-1.0)
+    program = netctrl.QuadraticProgram(np.eye(1), [0.0], np.zeros((0, 1)), [-1.0], [1.0])
+    law = netctrl.pacing(mode="target-rtt").law
+    network = Network(
+        links=(Link(source="a", target="b", capacity=1e7, delay=0.01), Link(source="b", target="c", capacity=1e7)),
+        demands=(Demand(source="a", target="c", mean=5e6, std=1e6),),
+    )
+    model = netctrl.network_model(network, 0.01)
+    information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
+    hops = netctrl.hftrac(network, 0.01, mu=1.0)
+    scenario = netctrl.NetworkScenario(name="n", network=network, interval=0.01, duration=0.1)
+    line = ScenarioLink(id="l", source="a", target="b", capacity=1e6, buffer=1e5, queue=ArcQueue(alpha=1e-5, epoch=0.5))
+    flows = BulkFlows(id="tcp", path=("l",), rtt=(0.05, 0.05), count=2)
+    bulk = netctrl.Scenario(name="s", duration=1.0, links=(line,), flows=(flows,))
+    fifo = netctrl.FifoScenario(duration=2.0)
+    random = np.random.default_rng(1)
+    trace = netctrl.SignalTrace(
+        interval_s=0.1, input_values=random.normal(size=(80, 1)), output_values=random.normal(size=(80, 1))
+    )
+    curve = random.normal(size=(400, 1))
+    seen = np.zeros((400, 1))
+    for k in range(399):
+        seen[k + 1] = 0.8 * seen[k] + curve[k] + 0.1 * random.normal()
+    found = netctrl.identify(netctrl.SignalTrace(interval_s=1.0, input_values=curve, output_values=seen, inputs=("rate",), outputs=("delay",)), 1).model
+    tracking = netctrl.connet(found, limits=[(-10.0, 10.0)])
+    controller = netctrl.receding_controller(problem)
+    fabric = netctrl.FabricScenario(
+        topology=Dumbbell(), flows=(FabricFlow(source=0, target=4, size=1e4),), duration=1e-3
+    )
+    arc = netctrl.arc(50.0, simulation=False)
+    rates = netctrl.link_rate_table(hops, model)
+    here = Peer(name="x", address="127.0.0.1", port=5000)
+    taken = tuple(
+        ControlledLink(id=link, interface=f"eth{n}", handle=f"{n}:", least_rate=1e4, greatest_rate=1e7, fallback_rate=1e6, burst=2e3, limit=1e5)
+        for n, link in enumerate(rates.links, 1)
+    )
+    shared = {"network": LINE, "interval": "10ms", "duration": "100ms", "policy": {"kind": "static"}}
+    spec = netctrl.SweepSpec(name="w", scenario=shared, runs=1)
+    paced = netctrl.NetworkScenario(
+        name="n", network=network, interval=0.01, duration=0.1, policy=netctrl.StaticPacing(factor=1.1)
+    )
+    path = "/nonexistent/file.json"
+    readers = {name: {"path": path} for name in netctrl.__all__ if name.startswith("read_") and name != "read_places"}
+    readers["read_network"] |= {"capacity": 1e7, "demand_unit": 1e6}
+    readers["read_signals"] |= {"inputs": ["u"], "outputs": ["y"], "segments": None}
+    readers["read_trace"] |= {"interval_s": 0.1}
+    weights = {"state_weight": 1.0, "output_weight": 0.0, "rate_weight": 0.0, "terminal_weight": None}
+    bounds = {"state_lower": -9.0, "state_upper": 9.0, "input_lower": -1.0, "input_upper": 1.0, "soft_weight": inf}
+    times = {"rtt_s": 0.02, "start_s": 0.0, "stop_s": 1.0}
+    return readers | {
+        "BbrFlow": {**times, "first_place": 2},
+        "CoDel": {"target_s": 0.005, "interval_s": 0.1},
+        "CubicFlow": times,
+        "DelayLoop": {"gain": 1.0, "delay": 0.1, "integrators": 1, "leads": (1.0,), "lags": (2.0,)},
+        "FixedRate": {"rate_bit_per_s": 1e6, **times, "window": None},
+        "HTcpFlow": times,
+        "InterfaceQueue": {"interface": "eth0", "queue": netctrl.TcFifo(limit=1e5)},
+        "LinkTrace": {"times_ms": np.arange(5.0), "packet_size_bytes": 1504},
+        "MpcProblem": {"plant": plant, "horizon": 3, "input_weight": 1.0, "soft_linear": 0.0, "delay": 1}
+        | weights
+        | bounds
+        | {"input_scale": None, "state_scale": None},
+        "Network": {"links": network.links, "demands": network.demands, "nodes": (), "name": "n"},
+        "NetworkScenario": {
+            "name": "n",
+            "network": network,
+            "interval": 0.01,
+            "duration": 0.1,
+            "warmup": 0.0,
+            "seed": 1,
+        }
+        | {"utilization": None},
+        "OpenLoop": {"numerator": [(0.0, [1.0])], "denominator": [(0.0, [1.0, 1.0])], "dt": 0.0},
+        "PacedFlow": {"law": law, **times, "window": None},
+        "QuadraticProgram": {
+            "H": np.eye(1),
+            "g": [0.0],
+            "A": np.zeros((0, 1)),
+            "lower": [-1.0],
+            "upper": [1.0],
+            "names": (),
+        },
+        "QueuePlan": {"interfaces": (netctrl.InterfaceQueue(interface="eth0", queue=netctrl.TcFifo(limit=1e5)),)},
+        "RateTrace": {"interval_s": 0.1, "names": ("a",), "rate_bit_per_s": np.ones((3, 1))},
+        "Scenario": {"name": "s", "duration": 1.0, "links": (line,), "flows": (flows,), "sample": 0.1, "seed": 1},
+        "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
+        | {"inputs": ("u",), "outputs": ("y",), "starts": (0,)},
+        "StateSpace": {"A": [[0.5]], "B": [[1.0]], "C": [[1.0]], "D": [[0.0]], "dt": 0.1},
+        "SweepSpec": {"name": "w", "scenario": {}, "runs": 1, "grid": (), "over": {}},
+        "agent_configs": {"law": rates, "interval_s": 0.01, "places": [(here, taken)], "controller": None},
+        "arc": {"flows": 50.0, "rtt_s": 0.5, "capacity_bit_per_s": 1e7, "packet_size_bytes": 1e3, "utilization": 0.98}
+        | {"epoch_s": 1.0, "target_queue_packets": 0.0, "plant": "auto", "alpha_per_packet": None, "simulation": True}
+        | {"fragile_flows": 10.0, "fragile_rtt_s": 2.0, "accept": "admissible"},
+        "arc_on_linux": {"design": arc, "interface": "eth0", "aqm": None, "drop": False},
+        "capacity_step": {"before": 1e6, "after": 2e6, "at_s": 1.0},
+        "connet": {"model": found, "method": "lqi", "track": None, "limits": [(-10.0, 10.0)], "input_weight": 1.0},
+        "coordinated": {"model": model, "weight": 1.0, "information": information, "reach": None},
+        "delayed_regulator": {"A": [[1.2]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "W": [[1.0]], "delay": 2}
+        | {"C": [[1.0]], "V": [[1.0]]},
+        "disk_margin": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay": 0.1},
+        "fifo_signals": {"result": netctrl.simulate_fifo(fifo, 1e7), "outputs": ("delay",), "burst": False},
+        "from_control": {"system": control.tf([1.0], [1.0, 1.0]), "delay": 0.1},
+        "gain_band": {"loop": netctrl.DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=())}
+        | {"gain_margin_db": 6.0, "phase_margin_deg": (30.0, 60.0)},
+        "gbn": {"samples": 50, "limits": [(0.0, 1.0)], "random": random, "hold": 10.0, "least_hold": 1},
+        "hftrac": {"network": network, "interval_s": 0.01, "mu": 1.0, "architecture": "coordinated", "reach": None}
+        | {"information_delay": None, "communication": "out-of-band", "horizon": "auto", "n_jobs": 1},
+        "identify": {"trace": trace, "order": 1, "method": "n4sid", "horizon": None, "feedthrough": True, "seed": 0}
+        | {"held_out": None, "refine": "auto", "bootstrap": 0},
+        "information_pattern": {"network": network, "interval_s": 0.01, "links": model.links}
+        | {"communication": "out-of-band"},
+        "link_rate_table": {"design": hops, "model": model, "reference": 1.0, "standing_backlog": 0.0, "links": ()},
+        "localized": {"model": model, "weight": 1.0, "information": information, "horizon": 8, "tolerance": 1e-6}
+        | {"reach": None, "hops": None, "n_jobs": 1},
+        "margins": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay": 0.1},
+        "max_utilization": {
+            "scenario": scenario,
+            "law": lambda s: None,
+            "loss": 1e-3,
+            "low": 0.3,
+            "high": 0.9,
+            "runs": 1,
+        }
+        | {"tolerance": 0.1},
+        "mpcc": {"flows": 4, "rate_bit_per_s": 1e9, "rtt_s": 1e-4, "bdp_bytes": None, "packet_size_bytes": 1080.0}
+        | {"window_bytes": None, "bottleneck_bit_per_s": None, "horizon": 5, "queue_weight": 1.0, "window_weight": 10.0}
+        | {"delayed": False, "table": None},
+        "multisine": {"samples": 50, "limits": [(0.0, 1.0)], "random": random, "band": 0.5, "tries": 2},
+        "network_model": {"network": network, "interval_s": 0.01, "routes": None},
+        "pace": {"ready": pacer(law), "state": netctrl.start_pacing(law), "sample": PacingSample(0.0, 0.02)},
+        "pace_trace": {"law": law} | {name: [0.1, 0.2] for name in ("times", "rtts", "delivered", "in_flight", "lost")},
+        "pacing": {
+            "mode": "target-rtt",
+            "psi": 1.0,
+            "xi": 1.0,
+            "past_rtts": 5,
+            "period_s": None,
+            "flows": 1,
+            "rtt_s": 0.01,
+        }
+        | {"max_rate_bit_per_s": None, "bottleneck_bit_per_s": None, "buffer_bytes": None, "competitive": False},
+        "pareto_front": {"loss": [1.0, 2.0], "backlog": [2.0, 1.0]},
+        "piecewise_law": {"problem": problem, "lower": [-1.0], "upper": [1.0], "most_candidates": 100},
+        "read_places": {"given": path},
+        "receding_controller": {
+            "problem": problem,
+            "solver": "daqp",
+            "form": "condensed",
+            "hold": 3,
+            "safe_input": None,
+        },
+        "scenario_law": {"scenario": scenario},
+        "simulate": {"scenario": bulk, "progress": None},
+        "simulate_fabric": {"scenario": fabric, "gains": None, "progress": None},
+        "simulate_fifo": {"scenario": fifo, "rate_bit_per_s": 1e7, "burst": 0},
+        "simulate_many": {"scenarios": [bulk], "n_jobs": 1, "batch_size": 1},
+        "simulate_network": {"scenario": scenario, "law": None, "runs": 1, "first_run": 0, "n_jobs": 1, "watch": True},
+        "simulate_pacing": {"flows": [netctrl.PacedFlow(law, 0.02)], "capacity": 1e7, "buffer_bytes": 1e5}
+        | {"duration_s": 0.1, "queue": "droptail", "bin_s": 0.02, "noise_s": 0.0, "packet_size_bytes": 1500.0},
+        "solve_dare": {"A": [[0.5]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "S": None, "method": "auto"},
+        "solve_mpc": {"problem": problem, "state": [0.5], "past_inputs": None, "solver": "daqp", "form": "condensed"},
+        "solve_qp": {"program": program, "solver": "daqp", "start": None, "strict": True},
+        "square_wave": {"first": 1e6, "second": 2e6, "period_s": 1.0, "start_s": 0.0},
+        "start_pacing": {"law": law},
+        "start_receding": {"controller": controller, "applied": None},
+        "step_receding": {"controller": controller, "state": netctrl.start_receding(controller), "measured": [0.1]},
+        "sweep": {"spec": spec, "law": lambda s: None, "n_jobs": 1},
+        "track_fifo": {"scenario": fifo, "law": tracking.law, "reference": [1.0], "measured": "average", "start": 0},
+        "tune": {"scenario": paced, "law": lambda s: None, "objective": "loss", "low": 1.0, "high": 1.5, "runs": 1}
+        | {"tolerance": 0.5},
+        "window_table": {"bdp_bytes": 1e5, "rate_in_bit_per_s": 1e9, "rate_out_bit_per_s": 1e9, "interval_s": 1e-5}
+        | {"horizon": 5, "queue_weight": 1.0, "window_weight": 10.0, "most_flows": 4},
+    }
+
+
+RESULTS = {
+    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "MpccDesign", "BottleneckResult", "FabricResult"),
+    *("FifoResult", "FifoSample", "IdentificationResult", "MpcPlan", "NetworkResult", "PacedLink", "PiecewiseLaw"),
+    *("QPSolution", "SimulationResult", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
+    *("NoAdmissibleDesign", "IdentifiedModel", "FifoLink"),
+}
+"""What netctrl makes and a user reads."""
+ELSEWHERE = {
+    *("AgentConfig", "Backpressure", "BottleneckFlow", "BottleneckScenario", "DesignPolicy", "FabricScenario", "Fifo"),
+    *("FifoScenario", "HftracPolicy", "HtbClass", "MarkingConfig", "Places", "RenoFlow", "StaticPacing", "TcFifo"),
+    *("TokenBucket", "connet_on_linux", "control_fifo", "hftrac_on_linux", "pace_many", "sweep_to_file", "__version__"),
+}
+"""Records whose fields other tests go through, and those whose arguments are others' results."""
+
+
+def test_every_public_name_is_called_here_or_said_not_to_be() -> None:
+    assert set(usual()) | RESULTS | ELSEWHERE == set(netctrl.__all__)
+    assert not set(usual()) & (RESULTS | ELSEWHERE)
+
+
+@contextmanager
+def bounded(what: object) -> Iterator[None]:
+    def late(*_: object) -> None:
+        raise AssertionError(f"not done after {PATIENCE_S} s: {what}")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(PATIENCE_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def names(function: Any, given: dict[str, Any]) -> set[str]:
+    """Of the arguments, and of what is in one of them."""
+    return {*given, *inspect.signature(function).parameters}
+
+
+def attempt(name: str, given: dict[str, Any]) -> str | None:
+    """What is wrong with the answer; None where nothing is."""
+    function = getattr(netctrl, name)
+    with bounded((name, given)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            function(**given)
+        except NetctrlError:
+            return None
+        except (TypeError, ValueError) as error:
+            said = set(re.findall(r"\w+", str(error)))
+            if not said & names(function, given):
+                return f"{type(error).__name__}: {error}"
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    return None
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_calls_are_answered_or_refused_by_name(part: int) -> None:
+    random = np.random.default_rng([11, part])
+    calls = usual()
+    wrong = {}
+    for _ in range(-(-CALLS // PARTS)):
+        name = str(random.choice(sorted(calls)))
+        given = dict(calls[name])
+        for argument in random.choice(sorted(given), min(len(given), int(random.integers(1, 3))), replace=False):
+            given[str(argument)] = ODD[random.integers(len(ODD))]
+        if said := attempt(name, given):
+            wrong[name, said] = given
+    assert not wrong, "\n".join(f"{name}(**{given!r}): {said}" for (name, said), given in wrong.items())
+
+
+def test_the_usual_calls_are_answered() -> None:
+    """But for files that aren't there: otherwise odd arguments would never be reached."""
+    refused = {}
+    for name, given in usual().items():
+        try:
+            getattr(netctrl, name)(**given)
+        except NetctrlError as refusal:
+            if "nonexistent" not in str(refusal):
+                refused[name] = str(refusal)
+    assert refused == {}
