@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from math import inf, isfinite
 from numbers import Integral, Real
-from typing import Any
+from types import UnionType
+from typing import Any, get_args
 
 __all__ = [
     "JOBS_TAKES",
@@ -16,11 +18,15 @@ __all__ = [
     "NoAdmissibleDesign",
     "RiccatiStatus",
     "Status",
+    "checked_flag",
+    "checked_function",
     "checked_jobs",
     "checked_kind",
+    "checked_names",
     "checked_number",
     "checked_numbers",
     "checked_whole",
+    "checked_word",
 ]
 
 
@@ -131,12 +137,40 @@ def checked_whole(argument: str, value: object, takes: str, *, at_least: int = 0
     raise InvalidValue(argument, value, takes)
 
 
-def checked_kind(argument: str, value: object, kind: type) -> Any:
+def checked_kind(argument: str, value: object, kind: type | UnionType) -> Any:
     """`value` where it is one of `kind`, else `InvalidValue` that names both."""
     if not isinstance(value, kind):
-        article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        raise InvalidValue(argument, f"a value of type {type(value).__name__}", f"{article} {kind.__name__}")
+        names = [each.__name__ for each in (get_args(kind) if isinstance(kind, UnionType) else (kind,))]
+        takes = " or ".join(f"{'an' if name[0] in 'AEIOU' else 'a'} {name}" for name in names)
+        raise InvalidValue(argument, f"a value of type {type(value).__name__}", takes)
     return value
+
+
+def checked_function(argument: str, value: object) -> None:
+    """Nothing where `value` can be called, else `InvalidValue`."""
+    if not callable(value):
+        raise InvalidValue(argument, f"a value of type {type(value).__name__}", "a function")
+
+
+def checked_word(argument: str, value: object, known: Collection[str]) -> Any:
+    """`value` where it is one of the words, else `InvalidValue` that lists them."""
+    if not isinstance(value, str) or value not in known:
+        raise InvalidValue(argument, value, " or ".join(known))
+    return value
+
+
+def checked_flag(argument: str, value: object) -> bool:
+    """True or False, NumPy's too, else `InvalidValue`."""
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise InvalidValue(argument, value, "True or False")
+    return bool(value)
+
+
+def checked_names(argument: str, value: object, takes: str) -> tuple[str, ...]:
+    """A sequence of texts as a tuple, else `InvalidValue`; one text is none."""
+    if isinstance(value, (tuple, list)) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    raise InvalidValue(argument, value, takes)
 
 
 def checked_numbers(argument: str, value: Any, takes: str) -> Any:
@@ -153,4 +187,6 @@ def checked_numbers(argument: str, value: Any, takes: str) -> Any:
 
 def checked_jobs(n_jobs: object) -> int:
     """A number of processes, or −1 for one on each core; else `InvalidValue`."""
-    return -1 if n_jobs == -1 else checked_whole("n_jobs", n_jobs, JOBS_TAKES, at_least=1)
+    if isinstance(n_jobs, Integral) and n_jobs == -1:
+        return -1
+    return checked_whole("n_jobs", n_jobs, JOBS_TAKES, at_least=1)

@@ -24,7 +24,6 @@ import pytest
 import netctrl
 from netctrl.errors import NetctrlError
 from netctrl.export.agent import ControlledLink, Peer
-from netctrl.model.bottleneck_scenario import BottleneckFlow
 from netctrl.model.fabric_scenario import Dumbbell, FabricFlow
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.queue import ArcQueue
@@ -39,7 +38,7 @@ PATIENCE_S = 60
 
 ODD: list[Any] = [None, True, False, 0, 1, -1, 2, 3, 7, -0.5, 0.5, 1.5, 1e-320, 1e-9, 1e9, 1e308, nan, inf, -inf]
 ODD += [10**400, 1j, "", "x", "auto", "5 MB", b"x", "nan", [], (), {}, {"a": 1}, set(), [1.0], [None], ["a"], [nan]]
-ODD += [[[1.0], [1.0, 2.0]], [[1.0]], object(), int, len, range(3), np.float64(2.0), np.int64(2), np.array(1.0)]
+ODD += [[[1.0], [1.0, 2.0]], [[1.0]], object(), range(3), np.float64(2.0), np.int64(2), np.array(1.0)]
 ODD += [np.zeros(0), np.array([1.0, nan]), np.array(["a"]), np.array([None]), np.zeros((2, 2)), np.eye(2), -np.eye(2)]
 ODD += [np.ones((3, 2)), np.ones((2, 2, 2)), np.eye(1), np.array([1j, 2.0]), np.arange(4), "/nonexistent/file.json"]
 ODD += [control.tf([1], [1, 1]), control.tf([0], [1]), Exception("x"), lambda *given: None, iter([1.0])]
@@ -78,7 +77,12 @@ def usual() -> dict[str, dict[str, Any]]:
     seen = np.zeros((400, 1))
     for k in range(399):
         seen[k + 1] = 0.8 * seen[k] + curve[k] + 0.1 * random.normal()
-    found = netctrl.identify(netctrl.SignalTrace(interval_s=1.0, input_values=curve, output_values=seen, inputs=("rate",), outputs=("delay",)), 1).model
+    found = netctrl.identify(
+        netctrl.SignalTrace(
+            interval_s=1.0, input_values=curve, output_values=seen, inputs=("rate",), outputs=("delay",)
+        ),
+        1,
+    ).model
     tracking = netctrl.connet(found, limits=[(-10.0, 10.0)])
     controller = netctrl.receding_controller(problem)
     fabric = netctrl.FabricScenario(
@@ -88,7 +92,16 @@ def usual() -> dict[str, dict[str, Any]]:
     rates = netctrl.link_rate_table(hops, model)
     here = Peer(name="x", address="127.0.0.1", port=5000)
     taken = tuple(
-        ControlledLink(id=link, interface=f"eth{n}", handle=f"{n}:", least_rate=1e4, greatest_rate=1e7, fallback_rate=1e6, burst=2e3, limit=1e5)
+        ControlledLink(
+            id=link,
+            interface=f"eth{n}",
+            handle=f"{n}:",
+            least_rate=1e4,
+            greatest_rate=1e7,
+            fallback_rate=1e6,
+            burst=2e3,
+            limit=1e5,
+        )
         for n, link in enumerate(rates.links, 1)
     )
     shared = {"network": LINE, "interval": "10ms", "duration": "100ms", "policy": {"kind": "static"}}
@@ -231,7 +244,7 @@ def usual() -> dict[str, dict[str, Any]]:
 
 
 RESULTS = {
-    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "MpccDesign", "BottleneckResult", "FabricResult"),
+    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "BottleneckResult", "FabricResult"),
     *("FifoResult", "FifoSample", "IdentificationResult", "MpcPlan", "NetworkResult", "PacedLink", "PiecewiseLaw"),
     *("QPSolution", "SimulationResult", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
     *("NoAdmissibleDesign", "IdentifiedModel", "FifoLink"),
@@ -296,7 +309,9 @@ def test_random_calls_are_answered_or_refused_by_name(part: int) -> None:
         name = str(random.choice(sorted(calls)))
         given = dict(calls[name])
         for argument in random.choice(sorted(given), min(len(given), int(random.integers(1, 3))), replace=False):
-            given[str(argument)] = ODD[random.integers(len(ODD))]
+            odd = ODD[random.integers(len(ODD))]
+            if not (argument == "law" and callable(odd)):  # what a user's own function raises is the user's
+                given[str(argument)] = odd
         if said := attempt(name, given):
             wrong[name, said] = given
     assert not wrong, "\n".join(f"{name}(**{given!r}): {said}" for (name, said), given in wrong.items())

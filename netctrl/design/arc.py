@@ -24,7 +24,7 @@ from netctrl.design._arc_loop import (
 )
 from netctrl.design._arc_map import arc_stability_map
 from netctrl.design._arc_paper import arc_gain_bands, arc_margins, arc_sampled_limits, paper_loop
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status, checked_number
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status, checked_number, checked_word
 from netctrl.fluid.equilibrium import tcp_equilibrium
 from netctrl.fluid.linearize import applicable_plant, arc_arrival_rate
 from netctrl.frequency.sampled_margins import SampledMargins
@@ -123,9 +123,8 @@ def arc(
     -----
     ARC paper, Algorithm 2; Misra, Gong, Towsley, SIGCOMM 2000, eq. (6). docs/arc.md derives the loop.
     """
-    if accept not in ("admissible", "stable"):
-        raise InvalidValue("accept", accept, "admissible or stable")
-    if plant not in ("auto", *PLANTS):
+    checked_word("accept", accept, ("admissible", "stable"))
+    if not isinstance(plant, str) or plant not in ("auto", *PLANTS):
         raise InvalidValue("plant", plant, "auto, paper, noq or phys")
     if not isinstance(simulation, bool):
         raise InvalidValue("simulation", simulation, "True or False")

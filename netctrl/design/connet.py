@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.design._connet_proof import Made, certificate, rows, steady
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_word
 from netctrl.model.artifact import ConnetDesign, provenance
 from netctrl.model.connet import CONNET_METHODS, ConnetInputs, ConnetMethod
 from netctrl.model.gain import LqgLaw, LqiLaw
@@ -86,8 +86,7 @@ def connet(
     """
     if not isinstance(model, IdentifiedModel):
         raise InvalidValue("model", type(model).__name__, "an IdentifiedModel, as netctrl.read_model gives")
-    if method not in CONNET_METHODS:
-        raise InvalidValue("method", method, ", ".join(CONNET_METHODS))
+    checked_word("method", method, CONNET_METHODS)
     weight = LQI_INPUT_WEIGHT if method == "lqi" else PAPER_INPUT_WEIGHT
     if input_weight is not None:
         weight = checked_number("input_weight", input_weight, "a number above 0", above=0.0, at_most=1e12)
@@ -211,6 +210,8 @@ def _limits(model: IdentifiedModel, limits: Sequence[tuple[float, float]] | None
 def _tracked(model: IdentifiedModel, track: Track) -> np.ndarray:
     p, names = len(model.outputs), model.outputs
     takes = f"an output ({', '.join(names)}), {p} weights, or several of these"
+    if not isinstance(track, (str, tuple, list, np.ndarray)) or (isinstance(track, np.ndarray) and track.ndim == 0):
+        raise InvalidValue("track", track, takes)
     several = not isinstance(track, str) and any(isinstance(each, str) or np.ndim(each) > 0 for each in track)
     rows: Sequence[Any] = track if several else [track]
     found = np.zeros((len(rows), p))
@@ -222,7 +223,7 @@ def _tracked(model: IdentifiedModel, track: Track) -> np.ndarray:
         else:
             try:
                 row[:] = np.asarray(each, dtype=float)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise InvalidValue("track", track, takes) from None
     if not len(found) or not np.isfinite(found).all() or not found.any(axis=1).all():
         raise InvalidValue("track", track, takes)

@@ -16,7 +16,16 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_whole
+from netctrl.errors import (
+    InvalidValue,
+    NoAdmissibleDesign,
+    RiccatiStatus,
+    Status,
+    checked_kind,
+    checked_number,
+    checked_whole,
+    checked_word,
+)
 from netctrl.fluid.information import COMMUNICATIONS, information_pattern
 from netctrl.fluid.linearize import network_model, network_state_space
 from netctrl.fluid.routing import nominal_network, routing
@@ -152,6 +161,7 @@ def scenario_law(scenario: NetworkScenario) -> LinkRateLaw | None:
     FileError
         The Design file can't be read.
     """
+    checked_kind("scenario", scenario, NetworkScenario)
     policy, network = scenario.policy, nominal_network(scenario)
     if isinstance(policy, HftracPolicy):
         arguments = {name: getattr(policy, name) for name in _ARGUMENTS}
@@ -336,10 +346,8 @@ def _checked(
     checked_number("interval", interval_s, "a sampling interval above 0 in seconds", above=0.0)
     if mu is not None:
         checked_number("mu", mu, "a number above 0 (lambda·interval²); with 0 nothing brings backlogs back", above=0.0)
-    if architecture not in ARCHITECTURES:
-        raise InvalidValue("architecture", architecture, ", ".join(ARCHITECTURES))
-    if communication not in COMMUNICATIONS:
-        raise InvalidValue("communication", communication, " or ".join(COMMUNICATIONS))
+    checked_word("architecture", architecture, ARCHITECTURES)
+    checked_word("communication", communication, COMMUNICATIONS)
     if information_delay is not None and architecture != "centralized":
         raise InvalidValue("information_delay", information_delay, "no value: it is that of a centralized controller")
     samples = "a whole number of samples of at least"
@@ -347,7 +355,7 @@ def _checked(
         information_delay = checked_whole("information_delay", information_delay, f"{samples} 0")
     if reach is not None:
         reach = checked_whole("reach", reach, f"{samples} 0")
-    if horizon not in ("auto", "exact"):
+    if not isinstance(horizon, str) or horizon not in ("auto", "exact"):
         horizon = checked_whole("horizon", horizon, f"auto, exact, or {samples} 1", at_least=1)
     if horizon == "exact" and architecture == "myopic":
         takes = "auto or a whole number of samples: of myopic controllers the best is not known"

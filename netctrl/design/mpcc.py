@@ -10,7 +10,7 @@ from math import floor
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, Status, checked_number, checked_whole
+from netctrl.errors import InvalidValue, Status, checked_flag, checked_number, checked_whole
 from netctrl.fluid.window import window_course
 from netctrl.frequency.delayed_integrator import IntegratorMargins, integrator_margins
 from netctrl.model.artifact import MpccDesign, provenance
@@ -128,7 +128,7 @@ def mpcc(
         horizon=checked_whole("horizon", horizon, takes_horizon, at_least=1, at_most=_MOST_STEPS),
         queue_weight=queue_weight,
         window_weight=window_weight,
-        delayed=bool(delayed),
+        delayed=checked_flag("delayed", delayed),
         table=None if table is None else _range(table),
     )
     law = _law(asked)
@@ -143,7 +143,7 @@ def mpcc(
 
 def _range(table: tuple[int, int]) -> tuple[int, int]:
     takes = "first and last number of flows, from 1 on and rising, as in (1, 1024)"
-    if len(table) != 2:
+    if not isinstance(table, Sequence) or len(table) != 2:
         raise InvalidValue("table", table, takes)
     first = checked_whole("table", table[0], takes, at_least=1)
     return first, checked_whole("table", table[1], takes, at_least=first, at_most=1_000_000)

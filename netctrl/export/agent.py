@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import FileError, InvalidValue, checked_kind
 from netctrl.export.agent_law import LinkRateTable, TrackingTable, restricted
 from netctrl.model.arrays import array, array_json
 from netctrl.model.files import write_atomically
@@ -205,7 +205,10 @@ def agent_configs(
         Links that the law has and nobody controls, or that it doesn't have: a Design for another network; a central law
         without a controller, or one that needs none with it.
     """
+    checked_kind("law", law, LinkRateTable)
     _check_places(law, places)
+    if controller is not None:
+        checked_kind("controller", controller, Peer)
     if law.central != (controller is not None):
         takes = "a Peer: the law is a central one" if law.central else "none: the law needs none"
         raise InvalidValue("controller", None if controller is None else controller.name, takes)
@@ -237,7 +240,14 @@ def _talk(law: LinkRateTable, one: Peer, other: Peer) -> bool:
 
 
 def _check_places(law: LinkRateTable, places: Sequence[tuple[Peer, Sequence[ControlledLink]]]) -> None:
-    found = [link.id for _, links in places for link in links]
+    takes = "pairs of a Peer and a sequence of ControlledLink"
+    try:
+        pairs = [(peer, list(links)) for peer, links in places]
+    except (TypeError, ValueError):
+        raise InvalidValue("places", places, takes) from None
+    if not all(isinstance(peer, Peer) and all(isinstance(x, ControlledLink) for x in links) for peer, links in pairs):
+        raise InvalidValue("places", places, takes)
+    found = [link.id for _, links in pairs for link in links]
     twice = sorted({name for name in found if found.count(name) > 1})
     if twice:
         raise InvalidValue("places", f"{', '.join(twice)} twice", "each link at one agent")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_kind, checked_names, checked_number
 from netctrl.model.artifact import HftracDesign
 from netctrl.model.gain import TrackingLaw
 from netctrl.model.network_model import NetworkModel
@@ -164,6 +164,8 @@ def link_rate_table(
     InvalidValue
         A model of another network, whose links the message names, or of another interval.
     """
+    checked_kind("design", design, HftracDesign)
+    checked_kind("model", model, NetworkModel)
     law = design.law
     for said, names in (("lacks", set(law.links) - set(model.links)), ("has", set(model.links) - set(law.links))):
         if names:
@@ -171,6 +173,9 @@ def link_rate_table(
             raise InvalidValue("model", got, f"the network that the Design is for, with links {', '.join(law.links)}")
     if law.links != model.links or law.interval_s != model.interval_s or (law.delay != model.delay).any():
         raise InvalidValue("model", "other delays or another interval", "the network that the Design is for")
+    reference = checked_number("reference", reference, "a utilization above 0", above=0.0)
+    standing_backlog = checked_number("standing_backlog", standing_backlog, "bytes, at least 0", at_least=0.0)
+    links = checked_names("links", links, "ids of the Design's links")
     unknown = sorted(set(links) - set(law.links))
     if unknown:
         raise InvalidValue("links", ", ".join(unknown), f"ids of the Design's links, {', '.join(law.links)}")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from netctrl.errors import NoAdmissibleDesign
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_flag, checked_kind
 from netctrl.export.marking import MarkingConfig
 from netctrl.export.quantize import nearest
 from netctrl.export.tc_aqm import Dualpi2, Pie, pie_range
@@ -63,6 +63,11 @@ def arc_on_linux(
     InvalidValue
         A name, or a value that the kernel doesn't hold.
     """
+    checked_kind("design", design, ArcDesign)
+    checked_kind("settings", settings, TcSettings)
+    if aqm is not None and not isinstance(aqm, Pie | Dualpi2):
+        raise InvalidValue("aqm", aqm, "a Pie, a Dualpi2, or None: marks are set in front of the queue")
+    drop = checked_flag("drop", drop)
     law, inputs = design.law, design.inputs
     framing = Framing(law.packet_size_bytes, settings.framing.header)
     rate = law.capacity_bit_per_s

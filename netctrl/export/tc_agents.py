@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.errors import InvalidValue, checked_kind, checked_number
 from netctrl.export.agent import AgentConfig, ControlledLink, agent_configs
 from netctrl.export.agent_law import TrackingTable, link_rate_table
 from netctrl.export.quantize import Figure
@@ -74,6 +74,9 @@ def hftrac_on_linux(
         Places for another network, a rate above a link's capacity, a buffer that is unlimited, or a value that the
         kernel doesn't hold.
     """
+    checked_kind("design", design, HftracDesign)
+    checked_kind("model", model, NetworkModel)
+    checked_kind("places", places, Places)
     growth = settings.framing.growth
     made = [(place, _links_at(design, place, settings, reference)) for place in places.agents]
     # The law is linear: rates and backlogs that are all longer by a header are the same law's.
@@ -151,6 +154,8 @@ def connet_on_linux(
     InvalidValue
         Several machines, a law with other inputs, or a value that the kernel doesn't hold.
     """
+    checked_kind("design", design, ConnetDesign)
+    checked_kind("places", places, Places)
     if len(places.agents) != 1:
         raise InvalidValue("agents", f"{len(places.agents)} machines", "one machine with all regulators")
     law, (place,) = design.law, places.agents

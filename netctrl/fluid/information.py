@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.errors import InvalidValue, checked_kind, checked_names, checked_number, checked_word
 from netctrl.model.information import InformationPattern
 from netctrl.model.network import Network
 
@@ -38,8 +38,9 @@ def information_pattern(
     -----
     HFTraC paper, Appendix A.
     """
-    if communication not in COMMUNICATIONS:
-        raise InvalidValue("communication", communication, " or ".join(COMMUNICATIONS))
+    checked_kind("network", network, Network)
+    checked_word("communication", communication, COMMUNICATIONS)
+    checked_names("links", links, "ids of the network's links")
     interval_s = checked_number("interval_s", interval_s, "a sampling interval above 0 in seconds", above=0.0)
     place = {node.id: row for row, node in enumerate(network.nodes)}
     controlled = set(links)

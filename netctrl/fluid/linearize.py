@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.errors import InvalidValue, checked_kind, checked_number
 from netctrl.fluid.equilibrium import tcp_equilibrium
 from netctrl.fluid.routing import Routing, routing
 from netctrl.model.arc import PLANTS, ArcSetting, Plant
@@ -247,8 +247,9 @@ def network_model(network: Network, interval_s: float, routes: Routing | None = 
     -----
     HFTraC paper, eqs. (5) to (7).
     """
+    checked_kind("network", network, Network)
     interval_s = checked_number("interval_s", interval_s, "a sampling interval above 0 in seconds", above=0.0)
-    routes = routing(network) if routes is None else routes
+    routes = routing(network) if routes is None else checked_kind("routes", routes, Routing)
     kept = np.flatnonzero(routes.load > 0.0)
     links = [network.links[row] for row in kept]
     exact = np.array([link.delay for link in links]) / interval_s

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.errors import InvalidValue, checked_number, checked_whole
 from netctrl.model.display import html_table, plot
 
 if TYPE_CHECKING:
@@ -51,8 +51,10 @@ class DelayLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     def __post_init__(self) -> None:
         checked_number("gain", self.gain, "a loop gain above 0 (negative feedback is implied)", above=0.0)
         checked_number("delay", self.delay, "a delay of at least 0 seconds", at_least=0.0)
-        if self.integrators not in (0, 1, 2):
-            raise InvalidValue("integrators", self.integrators, "0, 1 or 2")
+        checked_whole("integrators", self.integrators, "0, 1 or 2", at_most=2)
+        for name in ("leads", "lags"):
+            if not isinstance(getattr(self, name), (tuple, list)):
+                raise InvalidValue(name, getattr(self, name), "a tuple of time constants in seconds")
         for T in self.lags:
             checked_number("lags", T, "time constants above 0 in seconds (a stable open loop)", above=0.0)
         for z in self.leads:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.capture import captured_bytes
 from netctrl.model.explain import shown
+from netctrl.model.files import checked_path
 from netctrl.model.quantity import label
 from netctrl.model.table import (
     INTERVAL_TAKES,
@@ -162,7 +162,7 @@ def read_trace(path: str | os.PathLike[str], *, interval_s: float | None = None)
     Source: formats of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
     """
     wanted = None if interval_s is None else interval("interval_s", interval_s)
-    suffix = Path(path).suffix.lower()
+    suffix = checked_path(path).suffix.lower()
     if suffix not in (*TABLES, *_CAPTURES):
         raise FileError(path, f"is no trace by its name: takes {', '.join((*TABLES, *_CAPTURES))}, unpacked")
     if wanted is None and suffix in _CAPTURES:
@@ -193,7 +193,7 @@ def _rates(values: Any, names: tuple[str, ...]) -> np.ndarray:
         if np.iscomplexobj(values):
             raise TypeError
         rates = np.array(values, dtype=float)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise InvalidValue("rate_bit_per_s", "no table of numbers", f"an array of shape {shape}") from None
     if rates.ndim != 2 or rates.shape[1] != len(names) or len(rates) == 0:
         raise InvalidValue("rate_bit_per_s", rates.shape, f"an array of shape {shape}")

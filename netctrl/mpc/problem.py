@@ -118,7 +118,7 @@ class MpcProblem:
 
 def weight(name: str, value: Any, size: int) -> np.ndarray:
     """A symmetric positive semidefinite matrix from a number or a matrix; else InvalidValue with what to change."""
-    if np.ndim(value) == 0:
+    if not isinstance(value, (list, tuple)) and np.ndim(value) == 0:
         number = vector(name, value, 1)[0]
         if not 0.0 <= number < np.inf:
             raise InvalidValue(name, value, "a finite number of at least 0, or a positive semidefinite matrix")
@@ -153,7 +153,7 @@ def vector(name: str, value: Any, size: int) -> np.ndarray:
     try:
         found = np.array(value, dtype=float)
         return np.ascontiguousarray(np.broadcast_to(found, (size,))).copy()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidValue(name, value, f"a number, or {size} of them") from None
 
 

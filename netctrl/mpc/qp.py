@@ -68,9 +68,9 @@ class QuadraticProgram:
         _check_convex(H)
         A = matrix("A", self.A, (None, n))
         size = n + A.shape[0]
+        if not isinstance(self.names, (tuple, list)):
+            raise InvalidValue("names", self.names, f"{size} of them: one a variable, one a row of A")
         names = self.names or (*(f"x[{i}]" for i in range(n)), *(f"row {i}" for i in range(A.shape[0])))
-        if not isinstance(names, (tuple, list)):
-            raise InvalidValue("names", names, f"{size} of them: one a variable, one a row of A")
         if len(names) != size:
             raise InvalidValue("names", len(names), f"{size} of them: one a variable, one a row of A")
         units = _vector("units", np.ones(size) if self.units is None else self.units, size)

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_whole
+from netctrl.errors import InvalidValue, checked_numbers, checked_whole
 from netctrl.model.fifo_result import FifoResult
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.gain import TrackingLaw
@@ -116,7 +116,7 @@ def fifo_plan(
     if m > 2 or not all((name, measured) in FIFO_SIGNALS for name in law.outputs):
         takes = "inputs rate or rate and burst, outputs delay, jitter, throughput; measured is average or period"
         raise InvalidValue("law", f"{', '.join(law.inputs)} -> {', '.join(law.outputs)}, {measured}", takes)
-    wanted = np.asarray(reference, dtype=float)
+    wanted = checked_numbers("reference", reference, f"finite numbers of shape ({p},) or ({T}, {p})")
     wanted = np.tile(wanted, (T, 1)) if wanted.shape == (p,) else wanted
     if wanted.shape != (T, p) or not np.isfinite(wanted).all():
         raise InvalidValue("reference", wanted.shape, f"finite numbers of shape ({p},) or ({T}, {p})")

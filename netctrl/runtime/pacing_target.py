@@ -247,7 +247,9 @@ def _most_rate(state: np.ndarray, settings: np.ndarray, interval: float, in_flig
     if state[FOREIGN] > 0.0:  # Cubic's window bounds it
         state[MOST_IN_FLIGHT] = inf
         return inf
-    C, packets = state[DELIVERED], _MOST_PACKETS * settings[_PACKET]
+    # A start's first windows come in bursts: what has been delivered once can be again.
+    C = max(state[DELIVERED], state[HIGHEST_RATE]) if state[PHASE] == START else state[DELIVERED]
+    packets = _MOST_PACKETS * settings[_PACKET]
     state[MOST_IN_FLIGHT] = max(_MOST_BDPS * C * state[LEAST] / BITS_PER_BYTE, packets)
     if not isfinite(in_flight):
         return inf
@@ -297,7 +299,7 @@ def target_step(
         return state[RATE]
     state[HIGHEST_RATE] = max(state[HIGHEST_RATE], seen)
     busy = state[TARGET] > 0.0 and queue > _BUSY * (state[TARGET] - state[LEAST])
-    known = busy or time < state[CUT_UNTIL]
+    known = busy or state[PHASE] == START or time < state[CUT_UNTIL]
     state[DELIVERED] = seen if known else max(seen, state[DELIVERED])
     rate = _rate_wanted(state, settings, time, queue, in_flight)
     kept = max(settings[_FLOOR], _KEPT * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE]))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from netctrl.errors import checked_function, checked_kind
 from netctrl.model.fabric_result import FabricResult
 from netctrl.model.fabric_scenario import FabricScenario
 from netctrl.model.fabric_scheme import Dcqcn
@@ -50,6 +51,9 @@ def simulate_fabric(
     InvalidValue
         What `netctrl.sim.fabric_problem` refuses.
     """
+    checked_kind("scenario", scenario, FabricScenario)
+    if progress is not None:
+        checked_function("progress", progress)
     ready = fabric_problem(scenario, gains)
     rng = np.random.default_rng(np.random.SeedSequence(scenario.seed).spawn(3)[2])
     chance = isinstance(scenario.scheme, Dcqcn)

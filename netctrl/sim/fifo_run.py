@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_whole
+from netctrl.errors import InvalidValue, checked_function, checked_kind, checked_whole
 from netctrl.model.artifact import provenance
 from netctrl.model.fifo_result import FifoResult, FifoSample, fifo_result
 from netctrl.model.fifo_scenario import FifoScenario
@@ -154,6 +154,7 @@ def simulate_fifo(
     InvalidValue
         Another number of values than the scenario has periods, or a value out of bounds.
     """
+    checked_kind("scenario", scenario, FifoScenario)
     T = scenario.periods
     rates, bursts = _each("rate_bit_per_s", rate_bit_per_s, T), _each("burst", burst, T)
     link = FifoLink(scenario)
@@ -181,6 +182,8 @@ def control_fifo(
     InvalidValue
         The controller's rate is below 0 or NaN.
     """
+    checked_kind("scenario", scenario, FifoScenario)
+    checked_function("controller", controller)
     link, samples = FifoLink(scenario), []
     action: float | tuple[float, int] = first_rate_bit_per_s
     for _ in range(scenario.periods):
@@ -190,9 +193,13 @@ def control_fifo(
 
 
 def _each(name: str, values: Any, periods: int) -> list[Any]:
-    array = np.asarray(values)
+    takes = f"one value, or one for each of the scenario's {periods} periods"
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidValue(name, values, takes) from None
     if array.ndim == 0:
         return [array.item()] * periods
     if array.shape != (periods,):
-        raise InvalidValue(name, array.shape, f"one value, or one for each of the scenario's {periods} periods")
+        raise InvalidValue(name, array.shape, takes)
     return array.tolist()

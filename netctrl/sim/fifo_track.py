@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_flag, checked_kind, checked_names, checked_word
 from netctrl.model.artifact import provenance
 from netctrl.model.fifo_result import FifoResult, FifoSample, fifo_result
 from netctrl.model.fifo_scenario import FifoScenario
@@ -68,6 +68,8 @@ def track_fifo(
     InvalidValue
         A law for another interval or of other signals, a reference of another shape.
     """
+    checked_kind("scenario", scenario, FifoScenario)
+    checked_kind("law", law, TrackingLaw)
     plan = fifo_plan(
         scenario,
         law,
@@ -130,8 +132,12 @@ def fifo_signals(
     InvalidValue
         Regulators were open: R is no number then; or an output that isn't known.
     """
+    checked_kind("result", result, FifoResult)
     if not np.isfinite(result.rate_bit_per_s).all():
         raise InvalidValue("result", "open regulators", "a run in which R has a value in every period")
+    checked_names("outputs", outputs, "some of delay, jitter, throughput")
+    checked_word("measured", measured, ("average", "period"))
+    checked_flag("burst", burst)
     if not outputs or not all((name, measured) in FIFO_SIGNALS for name in outputs):
         raise InvalidValue("outputs", (*outputs, measured), "some of delay, jitter, throughput; average or period")
     fields = [FIFO_SIGNALS[name, measured] for name in outputs]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import checked_whole
+from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_kind, checked_whole
 from netctrl.model.artifact import Provenance, provenance
 from netctrl.model.scenario import FlowDraw, Scenario, WebFlows
 from netctrl.model.simulation import SimulationResult
@@ -43,6 +43,9 @@ def simulate(
     InvalidValue
         What the fluid can't simulate (see `netctrl.sim.problem.problem`).
     """
+    checked_kind("scenario", scenario, Scenario)
+    if progress is not None:
+        checked_function("progress", progress)
     made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
     return _simulate(scenario, made, progress)
 
@@ -58,6 +61,11 @@ def simulate_many(
         As `simulate`, or a batch size below 1.
     """
     checked_whole("batch_size", batch_size, "a whole number of at least 1", at_least=1)
+    checked_jobs(n_jobs)
+    if not (isinstance(scenarios, Sequence) and all(isinstance(each, Scenario) for each in scenarios)):
+        raise InvalidValue("scenarios", scenarios, "a sequence of Scenario")
+    if progress is not None:
+        checked_function("progress", progress)
     from joblib import Parallel, delayed
 
     blocks = [scenarios[i : i + batch_size] for i in range(0, len(scenarios), batch_size)]

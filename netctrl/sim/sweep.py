@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, checked_jobs
+from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, checked_function, checked_jobs, checked_kind
 from netctrl.model.files import check_writable, opened, write_atomically
 from netctrl.model.json_file import read_json
 from netctrl.model.network_result import NetworkResult, estimate
@@ -57,6 +57,10 @@ def sweep(spec: SweepSpec, law: LawOf, *, n_jobs: int = 1, progress: Progress | 
     InvalidValue, NoAdmissibleDesign
         A cell that can't be made, designed or run; names the cell.
     """
+    checked_kind("spec", spec, SweepSpec)
+    checked_function("law", law)
+    if progress is not None:
+        checked_function("progress", progress)
     tasks = list(_tasks(spec))
     done: dict[int, _Rows] = {}
     for number, rows in _run(tasks, law, n_jobs):
@@ -91,6 +95,10 @@ def sweep_to_file(
     InvalidValue, NoAdmissibleDesign
         As `sweep`.
     """
+    checked_kind("spec", spec, SweepSpec)
+    checked_function("law", law)
+    if progress is not None:
+        checked_function("progress", progress)
     check_writable(path)
     tasks = list(_tasks(spec))
     parts = Path(f"{os.fspath(path)}.parts")

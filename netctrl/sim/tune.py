@@ -9,7 +9,14 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_number
+from netctrl.errors import (
+    InvalidValue,
+    NoAdmissibleDesign,
+    checked_function,
+    checked_kind,
+    checked_number,
+    checked_word,
+)
 from netctrl.model.gain import LinkRateLaw
 from netctrl.model.network_result import Estimate, NetworkSummary
 from netctrl.model.network_scenario import NetworkScenario
@@ -110,6 +117,8 @@ def tune(
     NoAdmissibleDesign
         No value that was tried gives a design.
     """
+    checked_kind("scenario", scenario, NetworkScenario)
+    checked_function("law", law)
     field, *bounds = _RANGES.get(type(scenario.policy), (None, 1.0, 2.0))
     if field is None:
         takes = "hftrac (mu) or static (factor): others have nothing to tune"
@@ -145,8 +154,7 @@ def tune(
 
 def check_objective(objective: str, most_loss: float | None) -> float | None:
     """`most_loss` as `tune` takes it with an objective; InvalidValue where they don't go together."""
-    if objective not in OBJECTIVES:
-        raise InvalidValue("objective", objective, " or ".join(OBJECTIVES))
+    checked_word("objective", objective, OBJECTIVES)
     if objective == "backlog":
         takes = "a share from 0 to 1, as in 0.001: the loss up to which the backlog counts"
         return checked_number("most_loss", most_loss, takes, at_least=0.0, at_most=1.0)
@@ -172,6 +180,8 @@ def max_utilization(
     InvalidValue
         The loss is above `loss` at `low` already, or bounds out of order.
     """
+    checked_kind("scenario", scenario, NetworkScenario)
+    checked_function("law", law)
     loss = checked_number("loss", loss, "a share above 0, to 1", above=0.0, at_most=1.0)
     low = checked_number("low", low, "a utilization above 0, below 1", above=0.0, at_most=1.0)
     high = checked_number("high", high, f"a utilization above low ({low:g}), to 1", above=low, at_most=1.0)
@@ -225,7 +235,7 @@ def pareto_front(loss: Sequence[float], backlog: Sequence[float]) -> np.ndarray:
 def _numbers(name: str, values: Sequence[float]) -> np.ndarray:
     try:
         found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidValue(name, "what isn't all numbers", "a list of finite numbers") from None
     if found.ndim != 1 or not np.isfinite(found).all():
         got = f"an array of shape {found.shape}" if found.ndim != 1 else "a number that isn't finite"

@@ -86,7 +86,7 @@ def checked_weight(weight: float | np.ndarray, links: int) -> np.ndarray:
     takes = f"a number above 0 (mu = lambda·interval², no dimension), or one for each of the {links} links"
     try:
         given = np.asarray(weight, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidValue("weight", weight, takes) from None
     if given.shape not in ((), (links,)):
         raise InvalidValue("weight", f"shape {given.shape}", takes)

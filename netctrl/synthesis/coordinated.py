@@ -75,6 +75,7 @@ def coordinated(
     special case in which each disturbance enters at one node.
     """
     checked_kind("model", model, NetworkModel)
+    checked_kind("information", information, InformationPattern)
     mu = checked_weight(weight, model.n_links)
     far = int(model.delay.sum()) + model.n_links
     if reach is not None:

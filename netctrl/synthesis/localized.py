@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky_banded
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_kind, checked_number, checked_whole
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_jobs, checked_kind, checked_number, checked_whole
 from netctrl.model.gain import FirColumns, FirGain
 from netctrl.model.information import InformationPattern
 from netctrl.model.network_model import NetworkModel
@@ -113,13 +113,13 @@ def localized(
     communication delays", ACC 2014. M alone is constrained: where the fluid comes is known only by what a link hears.
     """
     checked_kind("model", model, NetworkModel)
+    checked_kind("information", information, InformationPattern)
     mu = checked_weight(weight, model.n_links)
     checked_number("tolerance", tolerance, "a number above 0 and below 1", above=0.0, at_most=1.0 - 1e-9)
     for name, value, least in (("horizon", horizon, 1), ("reach", reach, 0), ("hops", hops, 0)):
         if value is not None:
             checked_whole(name, value, f"a whole number of at least {least}", at_least=least)
-    if n_jobs != -1:
-        checked_whole("n_jobs", n_jobs, "a number of threads of at least 1, or -1: one for each core", at_least=1)
+    checked_jobs(n_jobs)
     travel, disturbances = travel_times(model), sources(model)
     entered = sorted({link for links, _ in disturbances for link in links})
     settle = settling_time(float(mu.min()), tolerance)

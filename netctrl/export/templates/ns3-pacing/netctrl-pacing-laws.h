@@ -372,7 +372,7 @@ class TargetPacer
         }
         m_highestRate = std::max(m_highestRate, seen);
         const bool busy = m_target > 0.0 && queue > kBusy * (m_target - m_least);
-        const bool known = busy || time < m_cutUntil;
+        const bool known = busy || m_phase == Phase::start || time < m_cutUntil;
         m_delivered = known ? seen : std::max(seen, m_delivered);
         const double rate = RateWanted(time, queue, sample.inFlight);
         const double kept = std::max(m_law.least, kKept * std::max(m_highestRate, m_highestRateBefore));
@@ -542,12 +542,14 @@ class TargetPacer
         {
             return kForever;
         }
-        m_mostInFlight = std::max(kMostBdps * m_delivered * m_least / kBits, kMostPackets * m_law.packet);
+        // A start's first windows come in bursts: what has been delivered once can be again.
+        const double C = m_phase == Phase::start ? std::max(m_delivered, m_highestRate) : m_delivered;
+        m_mostInFlight = std::max(kMostBdps * C * m_least / kBits, kMostPackets * m_law.packet);
         if (!std::isfinite(inFlight))
         {
             return kForever;
         }
-        return std::max(m_delivered + kBits * (m_mostInFlight - inFlight) / interval, kKept * m_delivered);
+        return std::max(C + kBits * (m_mostInFlight - inFlight) / interval, kKept * C);
     }
 
     /// Time to the plateau of Cubic's window [s].
