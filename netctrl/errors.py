@@ -130,7 +130,7 @@ def checked_number(
     raise InvalidValue(argument, value, takes)
 
 
-def checked_whole(argument: str, value: object, takes: str, *, at_least: int = 0, at_most: float = inf) -> int:
+def checked_whole(argument: str, value: object, takes: str, *, at_least: int = 0, at_most: float = 2**53) -> int:
     """`value` as an int within the bounds, else `InvalidValue` that names `argument`. 5.0 and True are none."""
     if isinstance(value, Integral) and not isinstance(value, bool) and at_least <= int(value) <= at_most:
         return int(value)

@@ -241,6 +241,7 @@ def _talk(law: LinkRateTable, one: Peer, other: Peer) -> bool:
 
 def _check_places(law: LinkRateTable, places: Sequence[tuple[Peer, Sequence[ControlledLink]]]) -> None:
     takes = "pairs of a Peer and a sequence of ControlledLink"
+    checked_kind("places", places, Sequence)
     try:
         pairs = [(peer, list(links)) for peer, links in places]
     except (TypeError, ValueError):

@@ -42,6 +42,10 @@ def information_pattern(
     checked_word("communication", communication, COMMUNICATIONS)
     checked_names("links", links, "ids of the network's links")
     interval_s = checked_number("interval_s", interval_s, "a sampling interval above 0 in seconds", above=0.0)
+    longest = max((link.delay for link in network.links), default=0.0)
+    checked_number(
+        "interval_s", interval_s, "an interval of at least a billionth of the longest delay", at_least=1e-9 * longest
+    )
     place = {node.id: row for row, node in enumerate(network.nodes)}
     controlled = set(links)
     lines = []

@@ -252,6 +252,8 @@ def network_model(network: Network, interval_s: float, routes: Routing | None = 
     routes = routing(network) if routes is None else checked_kind("routes", routes, Routing)
     kept = np.flatnonzero(routes.load > 0.0)
     links = [network.links[row] for row in kept]
+    takes = "an interval of at least a billionth of the longest delay"
+    checked_number("interval_s", interval_s, takes, at_least=1e-9 * max((link.delay for link in links), default=0.0))
     exact = np.array([link.delay for link in links]) / interval_s
     delay = np.rint(exact)
     error = (delay - exact) * interval_s

@@ -73,7 +73,7 @@ def multisine(
     """
     T, low, high = _checked(samples, limits, random)
     share = checked_number("band", band, "a share of the Nyquist frequency above 0, at most 1", above=0.0, at_most=1.0)
-    times = checked_whole("tries", tries, "a number of draws from 1 on", at_least=1)
+    times = checked_whole("tries", tries, "a number of draws from 1 to 10000", at_least=1, at_most=10_000)
     m = len(low)
     last = int(share * ((T - 1) // 2))
     if last < m:

@@ -147,7 +147,7 @@ def _product(one: Iterable[GivenTerm], other: Iterable[GivenTerm]) -> list[Term]
 
 def _terms(name: str, value: Any, dt: float) -> tuple[Term, ...]:
     """The terms checked, those of one delay added, leading zeros dropped, by rising delay."""
-    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or len(value) > MAX_TERMS**2:
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > MAX_TERMS**2:
         raise InvalidValue(name, value, _TERM_TAKES)
     total: dict[float, np.ndarray] = {}
     for term in value:

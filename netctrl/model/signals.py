@@ -221,7 +221,9 @@ def _check_finite(argument: str, names: Sequence[str], values: np.ndarray) -> No
 
 def _starts(starts: Any, T: int) -> tuple[int, ...]:
     takes = f"rows from 0 on, rising, below the number of samples, {T}: the first of each segment"
-    if not isinstance(starts, list | tuple | np.ndarray) or np.ndim(starts) != 1 or len(starts) == 0:
+    if not isinstance(starts, list | tuple | np.ndarray) or (isinstance(starts, np.ndarray) and starts.ndim != 1):
+        raise InvalidValue("starts", starts, takes)
+    if len(starts) == 0:
         raise InvalidValue("starts", starts, takes)
     found = tuple(checked_whole("starts", start, takes, at_most=T - 1) for start in starts)
     if found[0] != 0 or any(b <= a for a, b in pairwise(found)):

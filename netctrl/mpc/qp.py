@@ -203,7 +203,7 @@ def _check_convex(H: Any) -> None:
 def _vector(name: str, value: Any, size: int) -> np.ndarray:
     try:
         found = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidValue(name, value, f"{size} numbers") from None
     if found.shape != (size,):
         raise InvalidValue(name, f"shape {found.shape}", f"{size} numbers")

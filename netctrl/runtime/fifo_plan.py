@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_numbers, checked_whole
+from netctrl.errors import InvalidValue, checked_numbers, checked_whole, checked_word
 from netctrl.model.fifo_result import FifoResult
 from netctrl.model.fifo_scenario import FifoScenario
 from netctrl.model.gain import TrackingLaw
@@ -110,6 +110,7 @@ def fifo_plan(
 ) -> FifoPlan:
     """Check that a law and its references fit a link. Parameters and errors: `netctrl.track_fifo`."""
     T, m, p = scenario.periods, len(law.inputs), len(law.outputs)
+    checked_word("measured", measured, ("average", "period"))
     checked_whole("start", start, f"a number of periods from 0 to {T}", at_most=T)
     if abs(law.interval_s - scenario.interval) > 1e-9 * scenario.interval:
         raise InvalidValue("law", f"interval {law.interval_s:g} s", f"one for this link's {scenario.interval:g} s")

@@ -106,7 +106,7 @@ def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float,
     """
     try:
         values = state.values.copy()
-        time, rtt, delivered, in_flight, lost = map(float, sample)
+        time, rtt, delivered, in_flight, lost = map(float, tuple(sample) if isinstance(sample, tuple) else ())
         settings, paper, places = ready.settings, ready.paper, ready.places
     except (AttributeError, TypeError, ValueError, OverflowError):
         raise _refused(ready, state, sample) from None

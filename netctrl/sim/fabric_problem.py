@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_numbers
 from netctrl.model.explain import shorten
 from netctrl.model.fabric_scenario import Dumbbell, FabricScenario
 from netctrl.model.fabric_scheme import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme
@@ -156,12 +156,15 @@ def _retransmission_timeout(scenario: FabricScenario, longest: float) -> float:
     return max(10.0 * longest, 1e-3 * _NS) if given is None else given * _NS
 
 
-def _checked(gains: np.ndarray, kinds: int, scheme: Scheme) -> np.ndarray:
+def _checked(given: np.ndarray, kinds: int, scheme: Scheme) -> np.ndarray:
+    takes = f"gains of at least 0 for 0, 1, ... flows, shape (N + 1,) or ({kinds}, N + 1)"
+    gains = checked_numbers("gains", given, takes)
     if not isinstance(scheme, Mpcc) or scheme.window is None:
         raise InvalidValue("gains", np.shape(gains), "no table but for a scheme of kind mpcc with a window, W of (A.1)")
-    table = np.array(np.broadcast_to(gains, (kinds, np.shape(gains)[-1])) if np.ndim(gains) else 0.0, dtype=float)
+    if gains.ndim not in (1, 2) or (gains.ndim == 2 and len(gains) != kinds):
+        raise InvalidValue("gains", np.shape(gains), takes)
+    table = np.array(np.broadcast_to(gains, (kinds, gains.shape[-1])))
     if table.ndim != 2 or table.shape[1] < 2 or not np.isfinite(table).all() or (table[:, 1:] < 0.0).any():
-        takes = f"gains of at least 0 for 0, 1, ... flows, shape (N + 1,) or ({kinds}, N + 1)"
         raise InvalidValue("gains", np.shape(gains), takes)
     return table
 

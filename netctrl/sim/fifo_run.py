@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from math import inf, isnan
+from math import inf
 from numbers import Real
 from typing import Any
 
@@ -73,7 +73,7 @@ class FifoLink:
         InvalidValue
             A rate below 0 or NaN, no whole number of packets.
         """
-        if not isinstance(rate_bit_per_s, Real) or isnan(rate_bit_per_s) or rate_bit_per_s < 0.0:
+        if not isinstance(rate_bit_per_s, Real) or not (0.0 <= rate_bit_per_s <= 1e18 or rate_bit_per_s == inf):
             raise InvalidValue("rate_bit_per_s", rate_bit_per_s, _RATE_TAKES)
         checked_whole("burst", burst, _BURST_TAKES, at_most=10_000)
         before = self._counters()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_kind, checked_whole
+from netctrl.errors import InvalidValue, checked_flag, checked_function, checked_jobs, checked_kind, checked_whole
 from netctrl.model.artifact import provenance
 from netctrl.model.gain import LinkRateLaw
 from netctrl.model.network_result import NetworkResult
@@ -82,6 +82,7 @@ def simulate_network(
     checked_whole("runs", runs, "a whole number from 1 to 1000000", at_least=1, at_most=1_000_000)
     checked_whole("first_run", first_run, "a whole number of at least 0")
     checked_jobs(n_jobs)
+    checked_flag("watch", watch)
     if scenario.tcp:
         raise InvalidValue(
             "tcp", f"{len(scenario.tcp)} demands", "none in the fluid: TCP over networks runs in ns-3 only"
