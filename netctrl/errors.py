@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 from math import inf, isfinite
 from numbers import Integral, Real
@@ -137,11 +137,17 @@ def checked_whole(argument: str, value: object, takes: str, *, at_least: int = 0
     raise InvalidValue(argument, value, takes)
 
 
+def any_of(words: Iterable[str]) -> str:
+    """What a message takes: a, b or c."""
+    *before, last = words
+    return f"{', '.join(before)} or {last}" if before else last
+
+
 def checked_kind(argument: str, value: object, kind: type | UnionType) -> Any:
     """`value` where it is one of `kind`, else `InvalidValue` that names both."""
     if not isinstance(value, kind):
         names = [each.__name__ for each in (get_args(kind) if isinstance(kind, UnionType) else (kind,))]
-        takes = " or ".join(f"{'an' if name[0] in 'AEIOU' else 'a'} {name}" for name in names)
+        takes = any_of(f"{'an' if name[0] in 'AEIOU' else 'a'} {name}" for name in names)
         raise InvalidValue(argument, f"a value of type {type(value).__name__}", takes)
     return value
 
@@ -155,7 +161,7 @@ def checked_function(argument: str, value: object) -> None:
 def checked_word(argument: str, value: object, known: Collection[str]) -> Any:
     """`value` where it is one of the words, else `InvalidValue` that lists them."""
     if not isinstance(value, str) or value not in known:
-        raise InvalidValue(argument, value, " or ".join(known))
+        raise InvalidValue(argument, value, f"one of {', '.join(known)}")
     return value
 
 

@@ -507,7 +507,7 @@ def test_a_picture_on_the_command_line(table, tmp_path, capsys) -> None:
         (["--outputs", "R"], "--outputs: got 'R', takes a column that isn't an input too"),
         (["--segments", "day"], "--segments: got 'day'"),
         (["--held-out", "1"], "--held-out: got '1', takes a share"),
-        (["--refine", "maybe"], "--refine: got 'maybe', takes auto, yes or no"),
+        (["--refine", "maybe"], "--refine: got 'maybe', takes one of auto, yes, no"),
         (["--plot", "fit.txt"], "--plot: got 'fit.txt'"),
     ],
 )

@@ -107,7 +107,7 @@ def test_fifo_is_a_policy_and_tcs_record_has_another_name():
     assert asked.policy == netctrl.Fifo()
     tc = netctrl.TcFifo(limit=9000)
     assert netctrl.InterfaceQueue(interface="v0", queue=tc).queue == tc
-    with pytest.raises(netctrl.InvalidValue, match=r"policy.*takes Fifo or StaticPacing"):
+    with pytest.raises(netctrl.InvalidValue, match=r"policy.*takes Fifo, StaticPacing, "):
         netctrl.NetworkScenario(name="one", network=network, policy=tc, duration=1.0, interval=0.01)
     with pytest.raises(netctrl.InvalidValue, match=r"queue.*takes TokenBucket or HtbClass or TcFifo"):
         netctrl.InterfaceQueue(interface="v0", queue=netctrl.Fifo())

@@ -22,7 +22,7 @@ from netctrl.cli import (
     say,
     write_all,
 )
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_word
 
 __all__ = ["main"]
 
@@ -81,8 +81,7 @@ def identify(
     wanted = "auto" if order == "auto" else _whole("order", order, "a number of states, or auto", least=1)
     i = None if horizon is None else _whole("horizon", horizon, "a number of samples", least=1)
     share = None if held_out is None else _share(held_out)
-    if refine not in ("auto", "yes", "no"):
-        raise InvalidValue("refine", refine, "auto, yes or no")
+    checked_word("refine", refine, ("auto", "yes", "no"))
     draws = _whole("bootstrap", bootstrap or str(0 if plot is None else DRAWS), "a number of draws")
     drawn_from = _whole("seed", seed, "a whole number from 0 on")
     check_places({"plot": plot, "output": output})

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_word
 from netctrl.model.quantity import (
     Duration,
     Rate,
@@ -40,9 +40,7 @@ _DESIGN_S, _DESIGN_RTTS, _DESIGN_PACKETS = 60.0, (50.0, 1200.0), 3e6
 
 
 def _kind(field: str, value: object) -> str:
-    if value not in get_args(FlowKind):
-        raise InvalidValue(field, value, f"one of {', '.join(get_args(FlowKind))}")
-    return str(value)
+    return checked_word(field, value, get_args(FlowKind))
 
 
 class BottleneckFlow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

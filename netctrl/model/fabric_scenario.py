@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_word
 from netctrl.model.fabric_scheme import SCHEMES, Mpcc, Scheme
 from netctrl.model.flow_sizes import checked_sizes
 from netctrl.model.quantity import (
@@ -210,8 +210,7 @@ class Packets(_Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         settle(self, payload=_bytes, header=_bytes, ack=_bytes, telemetry=_bytes_or_none)
-        if self.clock not in ("nearest", "ns-3"):
-            raise InvalidValue("clock", self.clock, "nearest or ns-3")
+        checked_word("clock", self.clock, ("nearest", "ns-3"))
 
 
 class Pfc(_Record, frozen=True, kw_only=True):

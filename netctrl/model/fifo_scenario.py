@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, checked_word
 from netctrl.model.quantity import (
     Duration,
     Rate,
@@ -46,9 +46,7 @@ _PART = "a share above 0, below 1"
 
 
 def _discipline(field: str, value: object) -> str:
-    if value not in DISCIPLINES:
-        raise InvalidValue(field, value, " or ".join(DISCIPLINES))
-    return str(value)
+    return checked_word(field, value, DISCIPLINES)
 
 
 class FifoSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

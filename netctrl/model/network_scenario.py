@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import FileError, InvalidValue, checked_word
 from netctrl.model.demand_traffic import TRAFFIC, DemandTraffic, GaussianTraffic
 from netctrl.model.explain import explained, shorten, shown
 from netctrl.model.network import Network, read_network
@@ -89,8 +89,7 @@ class TcpDemand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     def __post_init__(self) -> None:
         settle(self, demand=label, flows=whole(1, 10_000, "a whole number of flows"), start=span, ecn=flag)
-        if self.variant not in TCP_VARIANTS:
-            raise InvalidValue("variant", self.variant, ", ".join(TCP_VARIANTS))
+        checked_word("variant", self.variant, TCP_VARIANTS)
 
 
 TCP_VARIANTS = ("cubic", "newreno", "vegas")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue, checked_number, checked_whole
+from netctrl.errors import InvalidValue, any_of, checked_number, checked_whole, checked_word
 from netctrl.units import parse_duration, parse_range, parse_rate, parse_size
 
 __all__ = [
@@ -147,9 +147,7 @@ def one_of(*known: str) -> Reader:
     """A reader of one of these words."""
 
     def read(field: str, value: Any) -> Any:
-        if value not in known:
-            raise InvalidValue(field, value, ", ".join(known))
-        return value
+        return checked_word(field, value, known)
 
     return read
 
@@ -207,7 +205,7 @@ def records(*kinds: type) -> Reader:
 
 
 def _or(kinds: tuple[type, ...]) -> str:
-    return " or ".join(kind.__name__ for kind in kinds)
+    return any_of(kind.__name__ for kind in kinds)
 
 
 def _is_0(value: Any) -> bool:

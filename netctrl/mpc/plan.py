@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.errors import NetctrlError, checked_word
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.problem import MpcProblem
@@ -43,9 +43,7 @@ class MpcPlan:
 
 def formulated(problem: MpcProblem, form: str = "condensed") -> ParametricProgram:
     """The program of a problem in one of FORMS; InvalidValue for another name."""
-    if not isinstance(form, str) or form not in FORMS:
-        raise InvalidValue("form", form, f"one of {', '.join(FORMS)}")
-    return FORMS[form](problem)
+    return FORMS[checked_word("form", form, FORMS)](problem)
 
 
 def solve_mpc(

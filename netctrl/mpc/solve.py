@@ -6,7 +6,7 @@ from importlib import import_module
 
 import numpy as np
 
-from netctrl.errors import InfeasibleProgram, InvalidValue, NetctrlError, checked_kind
+from netctrl.errors import InfeasibleProgram, NetctrlError, checked_kind, checked_word
 from netctrl.mpc.certificate import Optimality, farkas, ray
 from netctrl.mpc.qp import QPSolution, QPStatus, QuadraticProgram
 from netctrl.mpc.scaling import balance, balanced
@@ -92,8 +92,7 @@ def open_solver(program: QuadraticProgram, solver: str = "daqp") -> CheckedWorks
         An unknown solver (the known ones are listed), or one that isn't installed (with how to get it).
     """
     checked_kind("program", program, QuadraticProgram)
-    if not isinstance(solver, str) or solver not in SOLVERS:
-        raise InvalidValue("solver", solver, f"one of {', '.join(SOLVERS)}")
+    checked_word("solver", solver, SOLVERS)
     return CheckedWorkspace(program, solver)
 
 

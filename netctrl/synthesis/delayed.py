@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def delayed_regulator(
     HFTraC paper, Appendix B (whose x' is x̂). For a network of controlled links A^i H = H, and the cost is that of GOD
     plus d Σ mu sigma².
     """
-    delay = checked_whole("delay", delay, "a whole number of samples of at least 0")
+    delay = checked_whole("delay", delay, "a whole number of samples of at least 0", at_most=inf)
     if (C is None) != (V is None):
         raise InvalidValue("C and V", "one of them", "both, or neither where the state is measured exactly")
     regulator = solve_dare(A, B, Q, R)
