@@ -138,9 +138,9 @@ def checked_whole(argument: str, value: object, takes: str, *, at_least: int = 0
 
 
 def any_of(words: Iterable[str]) -> str:
-    """What a message takes: a, b or c."""
-    *before, last = words
-    return f"{', '.join(before)} or {last}" if before else last
+    """What a message takes: `a or b`, or `one of a, b, c`."""
+    known = list(words)
+    return " or ".join(known) if len(known) < 3 else f"one of {', '.join(known)}"
 
 
 def checked_kind(argument: str, value: object, kind: type | UnionType) -> Any:
@@ -161,7 +161,7 @@ def checked_function(argument: str, value: object) -> None:
 def checked_word(argument: str, value: object, known: Collection[str]) -> Any:
     """`value` where it is one of the words, else `InvalidValue` that lists them."""
     if not isinstance(value, str) or value not in known:
-        raise InvalidValue(argument, value, f"one of {', '.join(known)}")
+        raise InvalidValue(argument, value, any_of(known))
     return value
 
 

@@ -131,7 +131,7 @@ def test_the_schema_takes_it():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"method": "pid"}, "lqi, paper"),
+        ({"method": "pid"}, "lqi or paper"),
         ({"track": "loss"}, "delay, jitter"),
         ({"track": ["delay", "jitter"]}, "at most 1 combinations"),
         ({"track": [0.0, 0.0]}, "2 weights"),

@@ -375,7 +375,7 @@ def test_a_plan_is_what_the_model_does(form: str) -> None:
 
 
 def test_a_plan_s_refusals() -> None:
-    with pytest.raises(InvalidValue, match="condensed, sparse"):
+    with pytest.raises(InvalidValue, match="condensed or sparse"):
         solve_mpc(double_integrator(), [0.0, 0.0], form="banded")
 
 

@@ -107,9 +107,9 @@ def test_fifo_is_a_policy_and_tcs_record_has_another_name():
     assert asked.policy == netctrl.Fifo()
     tc = netctrl.TcFifo(limit=9000)
     assert netctrl.InterfaceQueue(interface="v0", queue=tc).queue == tc
-    with pytest.raises(netctrl.InvalidValue, match=r"policy.*takes Fifo, StaticPacing, "):
+    with pytest.raises(netctrl.InvalidValue, match=r"policy.*takes one of Fifo, StaticPacing, "):
         netctrl.NetworkScenario(name="one", network=network, policy=tc, duration=1.0, interval=0.01)
-    with pytest.raises(netctrl.InvalidValue, match=r"queue.*takes TokenBucket or HtbClass or TcFifo"):
+    with pytest.raises(netctrl.InvalidValue, match=r"queue.*takes one of TokenBucket, HtbClass, TcFifo"):
         netctrl.InterfaceQueue(interface="v0", queue=netctrl.Fifo())
 
 
