@@ -98,6 +98,13 @@ def bench(session: nox.Session) -> None:
     session.run("python", "experiments/benchmarks/run.py", *session.posargs)
 
 
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """How many small changes of the numerical packages their tests notice; arguments as experiments/mutants.py."""
+    session.install(*PINNED, *PROJECT["dependencies"], *EXTRAS["test"], *EXTRAS["mutants"])
+    session.run("python", "experiments/mutants.py", *session.posargs)
+
+
 @nox.session(python="3.11", reuse_venv=False)
 def lowest(session: nox.Session) -> None:
     """The tests on the lower bounds of pyproject.toml, with the oldest Python."""

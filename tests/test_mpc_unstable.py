@@ -15,7 +15,7 @@ from netctrl.mpc.plan import FORMS, formulated, solve_mpc
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
 from netctrl.mpc.solve import SOLVERS, solve_qp
-from netctrl.mpc.verify import plan_residuals
+from netctrl.mpc.verify import PlanResiduals, plan_residuals
 
 
 def pendulum(horizon: int, **changed: Any) -> MpcProblem:
@@ -150,7 +150,7 @@ def test_a_plan_that_is_wrong_is_seen() -> None:
 def test_a_plan_that_fails_the_check_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     from netctrl.mpc import plan, receding
 
-    bad = plan_residuals.__globals__["PlanResiduals"](0.0, 1.0, 0.0)
+    bad = PlanResiduals(0.0, 1.0, 0.0)
     monkeypatch.setattr(plan, "plan_residuals", lambda *_: bad)
     monkeypatch.setattr(receding, "plan_residuals", lambda *_: bad)
     with pytest.raises(NetctrlError, match="try another solver or form"):
