@@ -7,6 +7,7 @@ import importlib
 import math
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import control
@@ -236,6 +237,29 @@ def test_a_loop_on_the_boundary_says_so(example) -> None:
     found = margins(example, delay=0.5) if not isinstance(example, OpenLoop) else margins(example)
     assert (found.stable, found.verdict) == (False, "marginal")
     assert found.phase_margin_deg == found.delay_margin_s == found.gain_margin_db == 0.0
+
+
+def test_a_pole_and_a_zero_at_the_origin_are_a_closed_loop_pole_there() -> None:
+    """P = s (80 s² + 6.4e6 s − 1.8e-7 + (9.2e-6 s + 4.7e-4) e^(−0.1 s)): pieces next to it shrank to nothing."""
+    G = control.tf([9.18099770e-06, 4.71203096e-04, 0.0], [8.03158638e01, 6.35458076e06, -1.77304611e-07, 0.0])
+    assert margins(G, delay=0.1).verdict == "marginal"
+
+
+def test_coefficients_of_any_size_give_a_verdict_or_a_refusal() -> None:
+    """Random ones from 1e-300 to 1e300: no overflow is met by a warning or an exception of another kind."""
+    random = np.random.default_rng(19)
+    verdicts = Counter()
+    for _ in range(200):
+        span = random.choice([3.0, 10.0, 30.0, 100.0, 300.0])
+        order = random.integers(1, 5)
+        sizes = [order + 1, random.integers(1, order + 2)]
+        den, num = (10.0 ** random.uniform(-span, span, n) * random.choice([1, 1, 0, -1], n) for n in sizes)
+        if den.any():
+            try:
+                verdicts[margins(control.tf(num, den), delay=0.1).verdict] += 1
+            except InvalidValue:
+                verdicts["refused"] += 1
+    assert min(verdicts[name] for name in ("stable", "unstable", "marginal", "refused")) > 5
 
 
 def test_a_hidden_unstable_mode_counts() -> None:

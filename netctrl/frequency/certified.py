@@ -9,7 +9,7 @@ import numpy as np
 
 from netctrl.frequency.boundary import closed_loop
 from netctrl.frequency.closed_loop import ClosedLoop, Critical
-from netctrl.frequency.exponential import values
+from netctrl.frequency.exponential import HIDDEN, values
 from netctrl.frequency.isolation import Zero, zeros
 from netctrl.frequency.margins import Margins, decibel
 from netctrl.model.open_loop import OpenLoop
@@ -34,7 +34,14 @@ def certified_margins(loop: OpenLoop) -> Margins:
     InvalidValue
         An algebraic loop (L(i∞) = −1), or a loop that needs too much work (bandwidth times delay).
     """
-    closed = closed_loop(loop)
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            return _margins(closed_loop(loop))
+    except (FloatingPointError, ZeroDivisionError, OverflowError, np.linalg.LinAlgError):
+        raise HIDDEN from None
+
+
+def _margins(closed: ClosedLoop) -> Margins:
     poles = closed.unstable_poles()
     crossovers = _crossovers(closed)
     phases = _phase_margins(closed, crossovers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import copysign, inf, sqrt
+from math import copysign, inf, isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,37 +157,49 @@ def _sum(*parts: tuple[int, int]) -> float:
 
 def _corners(numerator: np.ndarray, denominator: np.ndarray, delay: float) -> DelayLoop | None:
     """The loop of real corners, if these polynomials surely are one."""
-    num, den = (np.trim_zeros(p, "f") for p in (numerator, denominator))
-    inner = np.trim_zeros(den, "b")
-    integrators = len(den) - len(inner)
-    if not num.size or not num[-1] or not inner.size or integrators > 2 or len(num) >= len(den):
+    # Plain floats: NumPy's calls would take most of the time that the margins of such a loop do.
+    num, den = (_without_leading_zeros(p.tolist()) for p in (numerator, denominator))
+    if not num or not num[-1] or not den or len(num) >= len(den):
         return None
-    gain = num[-1] / inner[-1]
-    if not np.isfinite(gain) or gain <= 0.0 or np.any(np.sign(inner) != np.sign(inner[-1])):
+    integrators = 0
+    while den[-1] == 0.0:
+        den.pop()
+        integrators += 1
+    gain = num[-1] / den[-1]
+    if integrators > 2 or not 0.0 < gain < inf or any((c > 0.0) != (den[-1] > 0.0) or not c for c in den):
         return None
-    zeros, poles = _real_roots(num), _real_roots(inner)
+    zeros, poles = _real_roots(num), _real_roots(den)
     if zeros is None or poles is None:
         return None
-    leads, lags = (tuple(float(-1.0 / r) for r in found) for found in (zeros, poles))
-    return DelayLoop(gain=float(gain), delay=delay, integrators=integrators, leads=leads, lags=lags)
+    if not all(r and isfinite(1.0 / r) and isfinite(r) for r in (*zeros, *poles)):
+        return None
+    leads, lags = (tuple(-1.0 / r for r in found) for found in (zeros, poles))
+    return DelayLoop(gain=gain, delay=delay, integrators=integrators, leads=leads, lags=lags)
 
 
-def _real_roots(p: np.ndarray) -> np.ndarray | None:
+def _without_leading_zeros(p: list[float]) -> list[float]:
+    return p[next((i for i, c in enumerate(p) if c), len(p)) :]
+
+
+def _real_roots(p: list[float]) -> list[float] | None:
     """Roots, if they are real and give the polynomial back."""
-    if p.size == 1:
-        return np.empty(0)
-    if p.size == 2:
-        return np.array([-p[1] / p[0]])
-    if p.size == 3:  # without the eigenvalues, which take most of the time
-        a, b, c = map(float, p)
+    if len(p) == 1:
+        return []
+    if len(p) == 2:
+        return [-p[1] / p[0]]
+    if len(p) == 3:  # without the eigenvalues, which take most of the time
+        a, b, c = p
         apart = b * b - 4.0 * a * c
         if not _APART * b * b < apart < inf:
             return None
         q = -0.5 * (b + copysign(sqrt(apart), b))
-        return np.array([q / a, c / q])
+        return [q / a, c / q]
     with np.errstate(all="ignore"):
-        roots = np.roots(p)
+        try:
+            roots = np.roots(p)
+        except np.linalg.LinAlgError:  # ratios of coefficients overflow
+            return None
         if not np.isfinite(roots).all() or np.iscomplexobj(roots):
             return None
         back = p[0] * np.poly(roots)
-    return roots if (np.abs(back - p) <= _SAME * np.abs(p)).all() else None
+    return roots.tolist() if (np.abs(back - p) <= _SAME * np.abs(p)).all() else None

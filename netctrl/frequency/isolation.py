@@ -74,6 +74,9 @@ def argument_change(f: ExponentialPolynomial, high: float) -> float | None:
         ends.extend([a[clear], b[clear]])
         return ~clear & ~hidden & (not hidden_somewhere)
 
+    (start,), (error,) = evaluate(f, np.zeros(1))
+    if abs(start) <= error:  # pieces next to a zero at 0 would shrink for ever: the error shrinks with them
+        return None
     edges = octaves(0.0, high)
     _pieces(edges[:-1], edges[1:], decide)
     if hidden_somewhere:

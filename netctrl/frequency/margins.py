@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -150,8 +151,10 @@ def margins(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay: fl
     elif checked_number("delay", delay, "a delay of at least 0 seconds", at_least=0.0) > 0.0:
         later = isinstance(loop, DelayLoop)
         loop = msgspec.structs.replace(loop, delay=loop.delay + delay) if later else loop.delayed(delay)
-    if isinstance(loop, DelayLoop) and (found := _of_corners(loop)) is not None:
-        return found
+    if isinstance(loop, DelayLoop):
+        with suppress(OverflowError, ZeroDivisionError):
+            if (found := _of_corners(loop)) is not None:
+                return found
     from netctrl.frequency.certified import certified_margins
     from netctrl.frequency.interchange import any_loop
 
