@@ -37,6 +37,7 @@ TESTS = {
     "runtime": ("congestion_laws", "governor", "heard_step", "pacing", "pacing_loss", "runtime_arc", "schedule"),
 }  # fmt: skip
 """Files of tests of each package, without `test_`. Slower ones, of what is built on it, would kill a few more."""
+MOST_LEFT_OUT = 10
 SURVIVED, UNTESTED, TEXT = 0, 33, -1
 """Exit codes of pytest and mutmut; TEXT is ours, for survivors that differ in a text alone: a message's words, a name
 that only messages show."""
@@ -68,10 +69,7 @@ def main(argv: list[str]) -> int:
 
 def of_package(package: str, tree: Path, sample: int, seed: int) -> Counter[tuple[str, int]]:
     """How often each (module, outcome) came; a copy of the project is mutated, never the checkout."""
-    copy(package, tree)
-    mutmut(
-        tree, "run", "nothing", ends="nothing matches"
-    )  # makes the mutants, learns which test reaches which function
+    prepare(package, tree)
     names = sorted(outcomes(tree))
     chosen = names if not sample or sample >= len(names) else random.Random(seed).sample(names, sample)
     print(f"{package}: {len(chosen)} of {len(names)} mutants", flush=True)
@@ -97,17 +95,38 @@ def only_text(change: str) -> bool:
     return before == after
 
 
-def copy(package: str, tree: Path) -> None:
+def prepare(package: str, tree: Path) -> None:
+    """Makes the mutants and learns which test reaches which function.
+
+    A test that fails already on a function that is wrapped, not changed, is left out, by name: one that reads the
+    function's own source, say.
+    """
+    left_out: list[str] = []
+    while len(left_out) <= MOST_LEFT_OUT:
+        copy(package, tree, left_out)
+        try:
+            mutmut(tree, "run", "nothing", ends="nothing matches")
+            return
+        except RuntimeError as error:
+            failed = re.findall(r"^FAILED (\S+)", str(error), re.MULTILINE)
+            if not failed:
+                raise
+            print(f"{package}: without {', '.join(failed)}", flush=True)
+            left_out += failed
+    raise RuntimeError(f"{package}: its tests fail before anything is changed: {', '.join(left_out)}")
+
+
+def copy(package: str, tree: Path, left_out: list[str]) -> None:
     shutil.rmtree(tree, ignore_errors=True)
     (tree / "mutants").mkdir(parents=True)  # else Python remembers that the entry of its path is missing
-    for folder in ("netctrl", "data", "tests"):
+    for folder in ("netctrl", "data", "docs", "tests"):
         shutil.copytree(PROJECT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
     settings = {
         "source_paths": ["netctrl"],
         "only_mutate": [f"netctrl/{package}/*.py"],
         "do_not_mutate": ["*/__main__.py", "*/_verb*.py"],
-        "also_copy": ["data"],
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "no:randomly"],
+        "also_copy": ["data", "docs"],
+        "pytest_add_cli_args": ["-p", "no:cacheprovider", *(f"--deselect={name}" for name in left_out)],
         "pytest_add_cli_args_test_selection": [f"tests/test_{name}.py" for name in TESTS[package]],
         "timeout_multiplier": 5.0,
     }
