@@ -312,6 +312,29 @@ class TestWarnings:
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [
+        {"flows": 5.0, "rtt_s": 0.1, "capacity_bit_per_s": 4e10, "epoch_s": 0.1, "target_queue_packets": 5e4},
+        {"flows": 5.0, "rtt_s": 0.1, "capacity_bit_per_s": 4e12, "epoch_s": 1.0},
+        {"flows": (2.0, 4.0), "rtt_s": (0.1, 0.5), "capacity_bit_per_s": 1e9},
+        {"flows": (10.0, 80.0), "rtt_s": (0.03, 0.2), "capacity_bit_per_s": 1e10, "target_queue_packets": 1e4},
+    ],
+    ids=["point, 1e5", "point, 1e7", "box, 3e4", "box, 3e4, queue"],
+)
+def test_windows_of_many_packets_are_decided(asked: dict) -> None:
+    """They were given up, or took 600,000 cells: the response lost its digits, and its size hid its phase."""
+    queue = {"utilization": 1.0} if "target_queue_packets" in asked else {}
+    found = netctrl.arc(**asked, **queue, simulation=False)
+    assert found.certificate.status is Status.ADMISSIBLE
+    box, inputs = found.certificate.box, found.inputs
+    if box is not None:
+        random = np.random.default_rng(4)
+        flows, rtt = (np.exp(random.uniform(*np.log(pair), 50)) for pair in (inputs.flows, inputs.rtt_s))
+        limit, kept = gains_at(arc_response(inputs.setting), flows, rtt, [Sector(), RULE])
+        assert box.stable_below <= limit.min() and box.margins_kept_below <= kept.min()
+
+
+@pytest.mark.parametrize(
     ("asked", "argument"),
     [
         ({"flows": 0.0}, "flows"),

@@ -13,7 +13,7 @@ from pathlib import Path
 import control
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from margin_checks import complaints, response
 from quasi_roots import rightmost
@@ -392,8 +392,9 @@ def test_an_algebraic_loop_is_refused() -> None:
 @pytest.mark.parametrize(
     "example",
     [loop([25.0], [1, 10, 10, 10]), loop([1.0], [1, 0], 0.5), loop([2.0], [1, -1], 0.3), loop([0.5, 1.0], [1, 1], 1.0),
-     loop([0.3], [1, -0.5], 0.3, 0.1)],
-    ids=["third order", "integrator", "unstable plant", "biproper", "discrete"],
+     loop([0.3], [1, -0.5], 0.3, 0.1),
+     OpenLoop(numerator=[(0.0, [0.2])], denominator=[(0.0, [1.0, 1.0]), (2.0, [0.3, 0.0])])],
+    ids=["third order", "integrator", "unstable plant", "biproper", "discrete", "neutral"],
 )  # fmt: skip
 def test_disk_margin_is_the_least_distance_on_a_dense_grid(example: OpenLoop) -> None:
     found = netctrl.disk_margin(example)
@@ -403,6 +404,33 @@ def test_disk_margin_is_the_least_distance_on_a_dense_grid(example: OpenLoop) ->
     assert found.alpha == pytest.approx(least, rel=2e-4)
     assert margins(example).gain_margin_db >= 20.0 * math.log10(found.highest_gain) - 1e-4
     assert margins(example).phase_margin_deg >= found.phase_deg - 1e-3
+
+
+def test_disk_margin_of_a_neutral_biproper_loop_is_that_of_its_highest_powers() -> None:
+    """L = −0.2/(1 + 0.3 z) at infinity, z anywhere on the circle: −2/7 at z = −1, 2 · (5/7)/(9/7)."""
+    neutral = OpenLoop(numerator=[(0.0, [-0.2, 0.1])], denominator=[(0.0, [1.0, 1.0]), (2.0, [0.3, 0.0])])
+    assert netctrl.disk_margin(neutral).alpha == pytest.approx(10.0 / 9.0, rel=1e-9)
+
+
+def test_a_delay_loop_takes_more_delay() -> None:
+    simple = DelayLoop(gain=3.0, delay=0.1, integrators=0, lags=(2.0,))
+    assert margins(simple, delay=0.2) == margins(DelayLoop(gain=3.0, delay=0.1 + 0.2, integrators=0, lags=(2.0,)))
+
+
+@given(st.floats(0.5, 3.0), st.floats(0.01, 0.3), st.floats(2.0, 40.0))
+@settings(max_examples=40, deadline=None)
+def test_the_delay_that_must_go_is_the_least(gain: float, damping: float, delay: float) -> None:
+    """Of k e^(−s T)/(s² + 2 D s + 1), which delay makes stable and unstable in turn: stable just below what is said,
+    and nowhere between there and the delay that it has."""
+    plant = control.tf([gain], [1.0, 2.0 * damping, 1.0])
+    found = margins(plant, delay=delay)
+    assume(found.verdict == "unstable")
+    if found.delay_margin_s == -math.inf:
+        tried = np.linspace(0.0, delay, 40)
+    else:
+        assert margins(plant, delay=delay + found.delay_margin_s - 1e-7).stable
+        tried = delay + found.delay_margin_s * np.linspace(1e-3, 1.0 - 1e-6, 40)
+    assert not any(margins(plant, delay=each).stable for each in tried)
 
 
 def test_an_unstable_loop_has_no_disk_margin() -> None:

@@ -140,11 +140,11 @@ def test_a_dip_between_grid_points_is_found() -> None:
     def value(theta: np.ndarray) -> np.ndarray:
         return (-0.1 - 0.8 / (1.0 + ((theta - 1.23456) / 1e-5) ** 2)) + 0j
 
-    def discs(centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def discs(centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         c, h = centre[:, 0], half[:, 0]
         off = np.maximum(np.abs(c - 1.23456) - h, 0.0) / 1e-5
         slope = 0.8e5 * np.where(off < 0.5774, 0.65, 2.0 * off / (1.0 + off**2) ** 2)
-        return value(c), (slope * h)[:, None]
+        return value(c), (slope * h)[:, None], np.zeros_like(half)
 
     def attain(cells: Cells) -> tuple[float, np.ndarray]:
         i = int(np.argmin(1.0 / np.abs(value(cells.centre[:, 0]))))
@@ -158,8 +158,8 @@ def test_a_dip_between_grid_points_is_found() -> None:
 
 
 def test_what_cannot_be_bounded_is_not_called_proved() -> None:
-    def discs(centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.full(len(centre), 0.1 + 0j), np.full(half.shape, np.nan)
+    def discs(centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.full(len(centre), 0.1 + 0j), np.full(half.shape, np.nan), np.zeros_like(half)
 
     cells = Cells(np.array([[1.0]]), np.array([[0.5]]))
     with pytest.raises(NetctrlError, match="isn't decided"):

@@ -45,7 +45,7 @@ from netctrl.model.gain import ArcLaw
 __all__ = ["arc", "arc_gain_bands", "arc_margins", "arc_sampled_limits", "arc_stability_map"]
 
 LEAST_WINDOW, MOST_WINDOW = 1e-3, 1e10  # packets
-MOST_EPOCHS_PER_RTT = 100.0
+MOST_EPOCHS_PER_RTT, MOST_EPOCHS_IN_RTT = 100.0, 1000
 
 Range = float | Sequence[float]
 
@@ -197,6 +197,12 @@ def _refuse_absurd_windows(inputs: ArcInputs) -> None:
         if not least <= flows <= most:
             takes = f"{least:.3g} to {most:.3g} at this rate and RTT {rtt:g} s (a window of 0.001 to 1e10 packets)"
             raise InvalidValue(argument, flows, takes)
+    if inputs.epoch_s < long / MOST_EPOCHS_IN_RTT:
+        raise InvalidValue(
+            "epoch",
+            inputs.epoch_s,
+            f"at least {long / MOST_EPOCHS_IN_RTT:g} s, the longest RTT over {MOST_EPOCHS_IN_RTT}",
+        )
     if inputs.epoch_s > MOST_EPOCHS_PER_RTT * short:
         raise InvalidValue(
             "epoch", inputs.epoch_s, f"at most {MOST_EPOCHS_PER_RTT * short:g} s, {MOST_EPOCHS_PER_RTT:g} times the RTT"

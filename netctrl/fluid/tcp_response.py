@@ -19,7 +19,7 @@ can be proved from finitely many evaluations.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import pi
+from math import comb, factorial, pi
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +30,20 @@ from netctrl.model.arc import ArcSetting, Plant
 
 __all__ = ["Disc", "TcpResponse", "arc_response"]
 
-_SMALL = 0.05  # rad
+_SMALL = 0.1  # rad
+_ORDERS = 7
+"""Of the series at small angles: (_SMALL/2 pi)^7 is 3e-13."""
+_BERNOULLI = {
+    3: (1.0, -3 / 2, 1 / 2, 0.0),
+    4: (1.0, -2.0, 1.0, 0.0, -1 / 30),
+    5: (1.0, -5 / 2, 5 / 3, 0.0, -1 / 6, 0.0),
+    6: (1.0, -3.0, 5 / 2, 0.0, -1 / 2, 0.0, 1 / 42),
+    7: (1.0, -7 / 2, 7 / 2, 0.0, -7 / 6, 0.0, 1 / 6, 0.0),
+    8: (1.0, -4.0, 14 / 3, 0.0, -7 / 3, 0.0, 2 / 3, 0.0, -1 / 30),
+    9: (1.0, -9 / 2, 6.0, 0.0, -21 / 5, 0.0, 2.0, 0.0, -3 / 10, 0.0),
+    10: (1.0, -5.0, 15 / 2, 0.0, -7.0, 0.0, 5.0, 0.0, -3 / 2, 0.0, 5 / 66),
+}
+"""Bernoulli polynomials, highest power first (NIST DLMF 24.2)."""
 _COARSE = 1e-5
 """Relative: more than a quarter of the aliases is ever off."""
 _BLOCK = 1_500_000
@@ -44,6 +57,8 @@ class Disc(NamedTuple):
     """Complex, shape (k,): the response at the cell's centre."""
     parts: np.ndarray
     """Shape (k, 4): what angle, ln N, ln tau and extra delay add to the radius; inf where nothing is known yet."""
+    stretch: np.ndarray
+    """Shape (k, 4): the response is a point of the disc times a real factor within e^±(their sum)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,27 +127,42 @@ class TcpResponse:
     def _sum(self, angle, window, delta, late, most: int) -> np.ndarray:
         turns = 2.0 * pi * np.arange(-most, most + 1)
         sigma = 1j * (angle[:, None] + turns) / delta[:, None]
+        main = 1j * angle / delta
         w, plain = window[:, None], (window + 1.0 if self.queue else np.ones_like(window))
-        u = np.exp(-1j * angle)
         echo = _turned(angle, turns, delta)
-        away = echo if np.all(late == 1.0) else np.exp(-late[:, None] * sigma)
+        # All aliases' delays are the main one's, times whole turns of the share of an epoch that is left.
+        left_over = 1.0 - (late / delta - np.floor(late / delta))
+        alike = np.all(left_over == left_over[0])
+        away = np.exp(1j * turns * (left_over[0] if alike else left_over[:, None]))
         b = plain[:, None] + (echo if self.delayed_window else 1.0)
-        # 1/D less its leading powers of 1/sigma, whose sums have closed forms. At small angles the second power's would
-        # cancel against the nearest alias's, and isn't needed.
-        wide = np.abs(angle) > _SMALL
+        # 1/D less its two leading powers of 1/sigma, whose sums over the aliases have closed forms.
         both = w * sigma
         if self.queue:
             D = (both + b) * sigma + 2.0
-            left = np.where(wide[:, None], ((b * b - 2.0 * w) * sigma + 2.0 * b) / both, -(b * sigma + 2.0))
-            terms = left * away / (both * sigma * sigma * D)
+            less, whole, size = ((b * b - 2.0 * w) * sigma + 2.0 * b) / both, both * sigma, sigma * D
         else:
-            left = np.where(wide[:, None], b * b / both, -b)
-            terms = left * away / (both * sigma * sigma * (both + b))
-        echoed = _held(u, delta, late + (1.0 if self.delayed_window else 0.0), 4)
-        tails = _held(u, delta, late, 3) / window
-        tails = tails - wide * (plain * _held(u, delta, late, 4) + echoed) / window**2
-        counted = self.proportional * (1.0 - u) + self.integral
-        return counted * (terms.sum(axis=1) + delta * tails)
+            D = both + b
+            less, whole, size = b * b / both, both, sigma * sigma * D
+        # At small angles the main alias would cancel against its part of the closed forms: there it stands by itself.
+        small = np.abs(angle) <= _SMALL
+        less[small, most] = whole[small, most]
+        terms = less * away / (whole * size)
+
+        def held(delay: np.ndarray, power: int) -> np.ndarray:
+            share = 1.0 - (delay / delta - np.floor(delay / delta))
+            if small.all():
+                return _other_aliases(angle, share, power)
+            found = _all_aliases(angle, share, power)
+            if small.any():
+                found[small] = _other_aliases(angle[small], share[small], power)
+            return found
+
+        echoed = late + 1.0 if self.delayed_window else late
+        turn = np.exp(-main) if self.delayed_window else 1.0
+        tails = delta**3 * held(late, 3) / window
+        tails = tails - delta**4 * (plain * held(late, 4) + turn * held(echoed, 4)) / window**2
+        counted = -self.proportional * np.expm1(-1j * angle) + self.integral
+        return counted * np.exp(-late * main) * (terms.sum(axis=1) + tails)
 
     def disc(self, centre: np.ndarray, half: np.ndarray) -> Disc:
         """Discs that hold L over cells of (theta, ln N, ln tau, extra delay [s]); centre and half widths, (k, 4).
@@ -155,59 +185,58 @@ class TcpResponse:
             size = max(1, _BLOCK // (2 * int(count) + 1) // 4)
             for start in range(0, members.size, size):
                 i = members[start : start + size]
-                parts[i] = self._slopes(
-                    theta[i], flows[i], window[i], delta[i], ((extra + self.late) / rtt)[i], half[i], int(count)
-                )
+                parts[i] = self._slopes(theta[i], flows[i], rtt[i], extra[i] + self.late, half[i], int(count))
         with np.errstate(invalid="ignore"):
             shares = np.where(half > 0.0, parts * half, 0.0)
-        shares[:, 0] += np.where(small, 1e-9, _COARSE) * np.abs(values)
-        return Disc(values, shares)
+        shares[:, 0] += np.where(small, 1e-10, _COARSE) * np.abs(values)
+        stretch = np.zeros_like(half)
+        stretch[:, 1] = half[:, 1]
+        return Disc(values, shares, stretch)
 
-    def _slopes(self, theta, flows, window, delta, extra, half, most: int) -> np.ndarray:
-        """Bounds over cells of |∂L| by angle, ln N, ln tau and extra delay [s]; inf where a cell is too large."""
+    def _slopes(self, theta, flows, rtt, late, half, most: int) -> np.ndarray:
+        """Bounds over cells of |∂L| by angle, ln N, ln tau and extra delay [s]; inf where a cell is too large.
+
+        In s rather than sigma, N L is r²/2 times Σ_m T(s_m)/d with a = N/(r tau²), and for large windows a is small:
+
+            noq:  T = e^(−s (tau + late))/(s² D),  D = s + a (1 + e^(−s tau))
+            phys: T = e^(−s (tau + late))/(s D),   D = s² + s/tau + a (s (1 + e^(−s tau)) + 2/tau)
+        """
         h_theta, h_flows, h_rtt, h_extra = half.T[:, :, None]
-        rtt = self.epoch / delta
-        m = np.arange(-most, most + 1)
-        turned = np.abs(theta[:, None] + 2.0 * pi * m)
-        x = turned / delta[:, None]
-        low = np.maximum(turned - h_theta, 0.0) / delta[:, None] * np.exp(-h_rtt)
-        high = (turned + h_theta) / delta[:, None] * np.exp(h_rtt)
-        w, both = window[:, None], h_flows + h_rtt
-        w_low, w_high = w * np.exp(-both), w * np.exp(both)
-        late = 1.0 + extra[:, None] * np.exp(h_rtt) + h_extra / rtt[:, None] * np.exp(h_rtt)
-        at_centre = np.abs(self._denominator(1j * x, w))
-        dx = np.maximum(high - x, x - low)
+        theta, d = theta[:, None], self.epoch
+        turned = np.abs(theta + 2.0 * pi * np.arange(-most, most + 1))
+        x, step = turned / d, h_theta / d
+        low, high = np.maximum(turned - h_theta, 0.0) / d, (turned + h_theta) / d
+        tau, short, long = (rtt[:, None] * np.exp(h) for h in (0.0, -h_rtt, h_rtt))
+        a = flows[:, None] / (self.rate * tau * tau)
+        more = a * np.exp(h_flows + 2.0 * h_rtt)
+        age = long + late[:, None] + h_extra
+        echo = np.exp(-1j * x * tau) if self.delayed_window else 1.0
         if self.queue:
-            change = w_high * high**2 - w * x**2 + (w_high + 1.0) * high - (w + 1.0) * x + dx + high * dx
-            least = np.maximum(at_centre - change, np.maximum(w_low * low, w_low * low**2 - 2.0 - high))
+            at_centre = np.abs(-x * x + 1j * x / tau + a * (1j * x * (1.0 + echo) + 2.0 / tau))
+            by_s = 2.0 * high + 1.0 / short + more * (2.0 + high * long)
+            by_flows = more * 2.0 * (high + 1.0 / short)
+            by_rtt = high / short + more * (4.0 * high + high * high * long + 6.0 / short)
+            otherwise = np.maximum(low / long, low * low - more * (high + 2.0 / short))  # its two parts
         else:
-            change = w_high * high - w * x + dx
-            least = np.maximum(at_centre - change, w_low * low - 2.0)
+            at_centre = np.abs(1j * x + a * (1.0 + echo))
+            by_s = 1.0 + more * long
+            by_flows = 2.0 * more
+            by_rtt = more * (4.0 + high * long)
+            otherwise = low - 2.0 * more
+        least = np.maximum(at_centre - (by_s * step + by_flows * h_flows + by_rtt * h_rtt), otherwise)
+        poles = 1 if self.queue else 2
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            usable = (least > 0.0) & (low > 0.0)
-            inverse = np.where(usable, 1.0 / least, np.inf)
-            if self.queue:
-                size = inverse / low
-                by_sigma = late + 1.0 / low + (2.0 * w_high * high + w_high + 2.0 + high) * inverse
-                by_flows = (w_high * high**2 + (w_high + 4.0) * high + 4.0) * inverse
-                by_rtt = late * high + ((w_high + 4.0) * high + 6.0 + high**2) * inverse
-            else:
-                size = inverse / low**2
-                by_sigma = late + 2.0 / low + (w_high + 1.0) * inverse
-                by_flows = (w_high * high + 4.0) * inverse
-                by_rtt = late * high + (4.0 + high) * inverse
-            counted = self.proportional * np.minimum(2.0, theta[:, None] + h_theta) + self.integral
-            falls = (3.0, 3.0, 2.0, 2.0)
+            inverse = np.where((least > 0.0) & (low > 0.0), 1.0 / least, np.inf)
+            size = inverse / low**poles
+            counted = self.proportional * np.minimum(2.0, theta + h_theta) + self.integral
             weights = (
-                (self.proportional + counted * by_sigma / delta[:, None] * np.exp(h_rtt)) * size,
-                counted * by_flows * size,
-                counted * by_rtt * size,
+                (self.proportional + counted * (age + poles / low + by_s * inverse) / d) * size,
+                counted * by_flows * inverse * size,
+                counted * (high * long + by_rtt * inverse) * size,
                 counted * high * size,
             )
-            sums = [_majorant(each, p) for each, p in zip(weights, falls, strict=True)]
-            scale = 0.5 * flows * window**3 / delta * np.exp(4.0 * half[:, 2] + 2.0 * half[:, 1])
-            slopes = np.stack([scale * total for total in sums], axis=1)
-        slopes[:, 3] /= rtt * np.exp(-half[:, 2])
+            sums = [_majorant(each, p) for each, p in zip(weights, (3.0, 3.0, 2.0, 2.0), strict=True)]
+            slopes = np.stack([0.5 * self.rate**2 / (flows * d) * total for total in sums], axis=1)
         return np.where(np.isfinite(slopes), slopes, np.inf)
 
     def least_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
@@ -249,22 +278,41 @@ def _turned(angle: np.ndarray, turns: np.ndarray, delta: np.ndarray) -> np.ndarr
     return np.exp(-1j * (angle[:, None] + turns) / delta[:, None])
 
 
-def _held(u: np.ndarray, delta: np.ndarray, late: np.ndarray, power: int) -> np.ndarray:
-    """(1/delta) Σ_m e^(−late sigma_m)/sigma_m^power in closed form: samples of a delayed power of time.
+def _all_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray:
+    """Σ_m e^(2 pi i m x)/(i theta + 2 pi i m)^power, x the share in (0, 1], by samples of a power of time.
 
-    Time is in round trips. The inverse transform is (t − late)₊^(power−1)/(power−1)!, sampled at t = k delta; with
-    late = n delta + r its z-transform is u^(n+1) delta^(power−1)/(power−1)! Σ_k u^k (k + x)^(power−1), x = 1 − r/delta.
+    1/s^n is the transform of t^(n−1)/(n−1)!. Sampled at k + x, its z-transform is Σ_k u^k (k + x)^(n−1)/(n−1)!,
+    u = e^(−i theta), and the sum over the aliases is that times e^(−i theta x).
     """
-    whole = np.floor(late / delta)
-    x = 1.0 - (late - whole * delta) / delta
-    v = 1.0 / (1.0 - u)
+    x, u, v = share, np.exp(-1j * angle), -1.0 / np.expm1(-1j * angle)
     first, second = u * v * v, u * (1.0 + u) * v**3
     if power == 3:
-        sums, factorial = second + 2.0 * x * first + x * x * v, 2.0
+        sums, over = second + 2.0 * x * first + x * x * v, 2.0
     else:
         third = u * (1.0 + 4.0 * u + u * u) * v**4
-        sums, factorial = third + 3.0 * x * second + 3.0 * x * x * first + x**3 * v, 6.0
-    return u ** (whole + 1.0) * delta ** (power - 1) / factorial * sums
+        sums, over = third + 3.0 * x * second + 3.0 * x * x * first + x**3 * v, 6.0
+    return np.exp(-1j * angle * x) / over * sums
+
+
+def _other_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray:
+    """The same without m = 0, at small angles: a series in theta of Bernoulli polynomials.
+
+    Σ_(m ≠ 0) e^(2 pi i m x)/(2 pi i m)^k = −B_k(x)/k! (NIST DLMF 24.8.3).
+    """
+    share = share[:1] if np.all(share == share[0]) else share
+    series = share[:, None] ** np.arange(_SERIES[power].shape[1]) @ _SERIES[power].T
+    return (series * (-1j * angle[:, None]) ** np.arange(_ORDERS)).sum(axis=1)
+
+
+def _series(power: int) -> np.ndarray:
+    """Row j: coefficients of 1, x, x², ... of what multiplies (−i theta)^j."""
+    rows = [
+        -comb(power + j - 1, j) / factorial(power + j) * np.array(_BERNOULLI[power + j][::-1]) for j in range(_ORDERS)
+    ]
+    return np.array([np.pad(row, (0, len(rows[-1]) - len(row))) for row in rows])
+
+
+_SERIES = {power: _series(power) for power in (3, 4)}
 
 
 def _majorant(terms: np.ndarray, power: float) -> np.ndarray:

@@ -21,6 +21,8 @@ __all__ = ["Cells", "Least", "Sector", "angle_cells", "disk_bound", "gain_bound"
 
 MOST_CELLS = 400_000
 MOST_ROUNDS = 120
+_STUCK, _BLUR = 0.95, 1e-7
+"""A disc of less than _BLUR of its centre that keeps more than _STUCK of its size when halved is all rounding."""
 _ATTEMPT = 4
 """Rounds from one attempt at a better value to the next: an attempt costs as much as hundreds of cells."""
 
@@ -45,16 +47,24 @@ class Least(NamedTuple):
     """How many cells were bounded."""
 
 
-Discs = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""Centres and half widths of cells to complex centres of discs, shape (k,), and shares of the radii, (k, n)."""
-Bound = Callable[[np.ndarray, np.ndarray, Cells], np.ndarray]
-"""Centres and radii of discs, and their cells, to a lower bound of the objective in each."""
+Discs = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""Centres and half widths of cells to complex centres of discs, shape (k,), shares of the radii, (k, n), and shares of
+a logarithm, (k, n): the response is a point of the disc times a real factor within e^± of their sum."""
+Bound = Callable[[np.ndarray, np.ndarray, np.ndarray, Cells], np.ndarray]
+"""Centres and radii of discs, real factors (at least 1), and cells, to a lower bound of the objective in each."""
 Attain = Callable[[Cells], tuple[float, np.ndarray]]
 """A few cells to a value that is attained in or near them, and where; inf where there is none."""
 
 
 def least(
-    discs: Discs, bound: Bound, attain: Attain, cells: Cells, *, tolerance: float, start: tuple[float, np.ndarray]
+    discs: Discs,
+    bound: Bound,
+    attain: Attain,
+    cells: Cells,
+    *,
+    tolerance: float,
+    start: tuple[float, np.ndarray],
+    loosest: float | None = None,
 ) -> Least:
     """The least value of an objective over `cells`, by branch and bound.
 
@@ -68,6 +78,8 @@ def least(
         Relative gap between what is proved and what is attained.
     start : (float, ndarray)
         A value that is attained, and where; inf where none is known.
+    loosest : float, optional
+        Gap that will do where no more than MOST_CELLS cells, or rounding, leave it; `tolerance` by default.
 
     Raises
     ------
@@ -75,25 +87,35 @@ def least(
         It isn't decided within the bounds on cells and rounds.
     """
     found, where = start
-    bounded = 0
+    bounded, widest, blurred = 0, np.full(len(cells.centre), inf), inf
     for turn in range(1, MOST_ROUNDS + 1):
-        centre, parts = discs(cells.centre, cells.half)
+        centre, parts, stretch = discs(cells.centre, cells.half)
         bounded += len(centre)
-        radius = parts.sum(axis=1)
+        radius, factor = parts.sum(axis=1), np.exp(stretch.sum(axis=1))
         # What can't be bounded yet may hold anything.
-        lower = np.where(np.isfinite(radius) & np.isfinite(centre), bound(centre, radius, cells), -inf)
+        lower = np.where(np.isfinite(radius) & np.isfinite(centre), bound(centre, radius, factor, cells), -inf)
         if turn % _ATTEMPT == 0:
             lowest = int(np.argmin(lower))
             value, at = attain(Cells(cells.centre[lowest : lowest + 1], cells.half[lowest : lowest + 1]))
             if value < found:
                 found, where = value, at
         left = lower < found * (1.0 - tolerance)
-        if not left.any():
-            return Least(found * (1.0 - tolerance), found, where, bounded)
-        if bounded > MOST_CELLS:
-            break
-        cells = _halved(Cells(cells.centre[left], cells.half[left]), parts[left])
-    raise NetctrlError(f"the margin isn't decided after {bounded} cells: narrow the box of flows and round-trip times")
+        # The share that is halved is a quarter of a disc's size at least, unless rounding is most of it.
+        shares = parts + stretch * np.abs(centre)[:, None]
+        size = shares.sum(axis=1) / np.abs(centre)
+        stuck = left & (size < _BLUR) & (size > _STUCK * widest)
+        blurred = min(blurred, lower[stuck].min(initial=inf))
+        left &= ~stuck
+        if not left.any() or bounded > MOST_CELLS:
+            proved = min(found * (1.0 - tolerance), blurred, lower[left].min(initial=inf))
+            if proved < found * (1.0 - (tolerance if loosest is None else loosest)):
+                break
+            return Least(proved, found, where, bounded)
+        cells, widest = _halved(Cells(cells.centre[left], cells.half[left]), shares[left]), np.tile(size[left], 2)
+    raise NetctrlError(
+        f"the margin isn't decided after {bounded} cells: the loop runs along the edge of what is allowed over a wide "
+        "range of frequencies or of the box; narrow the box, or take fewer packets in a window"
+    )
 
 
 def _halved(cells: Cells, parts: np.ndarray) -> Cells:
@@ -148,9 +170,9 @@ class Sector:
 def gain_bound(sector: Sector) -> Bound:
     """Least factor k at which k L meets the sector, for a loop that starts outside of it at k = 0."""
 
-    def bound(centre: np.ndarray, radius: np.ndarray, cells: Cells) -> np.ndarray:
+    def bound(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray, cells: Cells) -> np.ndarray:
         size, off = _polar(centre, radius)
-        furthest = size + radius
+        furthest = factor * (size + radius)
         with np.errstate(divide="ignore"):
             axis = np.where(off <= 0.0, sector.gain / furthest, inf)
             arc = np.where(off <= sector.phase, 1.0 / furthest, inf) if sector.phase > 0.0 else inf
@@ -162,9 +184,9 @@ def gain_bound(sector: Sector) -> Bound:
 def phase_bound(gain: float) -> Bound:
     """Least angle between gain · L and the negative axis where |gain · L| = 1 [rad]."""
 
-    def bound(centre: np.ndarray, radius: np.ndarray, cells: Cells) -> np.ndarray:
+    def bound(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray, cells: Cells) -> np.ndarray:
         size, off = _polar(centre, radius)
-        meets = (gain * (size - radius) <= 1.0) & (gain * (size + radius) >= 1.0)
+        meets = (gain * (size - radius) <= factor) & (gain * (size + radius) * factor >= 1.0)
         return np.where(meets, np.maximum(off, 0.0), inf)
 
     return bound
@@ -173,8 +195,8 @@ def phase_bound(gain: float) -> Bound:
 def disk_bound(gain: float) -> Bound:
     """Least 2 |1 + L|/|1 − L|: the disk margin, 2/‖S − T‖∞."""
 
-    def bound(centre: np.ndarray, radius: np.ndarray, cells: Cells) -> np.ndarray:
-        L, rho = gain * centre, gain * radius
+    def bound(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray, cells: Cells) -> np.ndarray:
+        L, rho = gain * centre, gain * _stretched(centre, radius, factor)
         with np.errstate(invalid="ignore"):
             ratio = 2.0 * np.maximum(np.abs(1.0 + L) - rho, 0.0) / (np.abs(1.0 - L) + rho)
         return np.where(np.isfinite(rho), ratio, 0.0)
@@ -185,11 +207,16 @@ def disk_bound(gain: float) -> Bound:
 def touch_bound(gain: float, coordinate: int) -> Bound:
     """Least value of a coordinate at which gain · L is −1 somewhere."""
 
-    def bound(centre: np.ndarray, radius: np.ndarray, cells: Cells) -> np.ndarray:
-        meets = np.abs(1.0 + gain * centre) <= gain * radius
+    def bound(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray, cells: Cells) -> np.ndarray:
+        meets = np.abs(1.0 + gain * centre) <= gain * _stretched(centre, radius, factor)
         return np.where(meets, cells.centre[:, coordinate] - cells.half[:, coordinate], inf)
 
     return bound
+
+
+def _stretched(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Radius of the disc that holds all multiples."""
+    return factor * radius + (factor - 1.0) * np.abs(centre)
 
 
 def _polar(centre: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

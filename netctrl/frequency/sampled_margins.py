@@ -39,6 +39,9 @@ __all__ = [
 POINT_TOLERANCE = 1e-6
 BOX_TOLERANCE = 1e-2
 DELAY_TOLERANCE = 1e-3
+LOOSEST = 0.99
+"""Gap with which a limit over a box is still worth something: where windows go up to 1e4 packets and more, the limit of
+stability is a thousand times the gain that keeps the rule, and costs the most cells."""
 _NEWTON_STEPS = 40
 _MAP_ANGLES = 72
 _SCAN = 33  # points of a scan that narrows a sign change
@@ -57,7 +60,7 @@ class BoundedResponse(Protocol):
         self, theta: ArrayLike, flows: ArrayLike, rtt: ArrayLike, extra: ArrayLike = 0.0, *, coarse: bool = False
     ) -> np.ndarray: ...
 
-    def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
+    def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 
     def least_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float: ...
 
@@ -107,6 +110,7 @@ def greatest_gain(
     """
     point = flows[0] == flows[1] and rtt[0] == rtt[1]
     chosen = tolerance or (POINT_TOLERANCE if point else BOX_TOLERANCE)
+    loosest = BOX_TOLERANCE if point else LOOSEST
     lowest = response.least_angle(flows, rtt)
     start: tuple[float, np.ndarray] = (inf, np.zeros(4))
     # Fewest flows at the longest round-trip time are usually worst: a good value drops most cells at once.
@@ -121,7 +125,7 @@ def greatest_gain(
         return min(values, key=lambda pair: pair[0])
 
     cells = _cells(lowest, flows, rtt)
-    return least(response.disc, gain_bound(sector), attain, cells, tolerance=chosen, start=start)
+    return least(response.disc, gain_bound(sector), attain, cells, tolerance=chosen, start=start, loosest=loosest)
 
 
 def keeps(
@@ -359,7 +363,7 @@ def _phase_margin(
     lowest = min(response.least_angle((flows, flows), (rtt, rtt)), 0.5 * crossovers[0][0])
     cells = _cells(lowest, (flows, flows), (rtt, rtt))
     start = (abs(worst[1]), np.array([worst[0], np.log(flows), np.log(rtt), 0.0]))
-    found = least(response.disc, phase_bound(gain), _nothing, cells, tolerance=1e-4, start=start)
+    found = least(response.disc, phase_bound(gain), _nothing, cells, tolerance=1e-4, start=start, loosest=BOX_TOLERANCE)
     return found.found, worst[0]
 
 
@@ -389,7 +393,9 @@ def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: floa
 
     start = (first, np.array([angle, np.log(flows), np.log(rtt), 0.0]))
     cells = _cells(lowest, (flows, flows), (rtt, rtt))
-    return least(response.disc, disk_bound(gain), attain, cells, tolerance=1e-4, start=start).found
+    return least(
+        response.disc, disk_bound(gain), attain, cells, tolerance=1e-4, start=start, loosest=BOX_TOLERANCE
+    ).found
 
 
 def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
@@ -432,4 +438,12 @@ def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: flo
 
     start = (value, np.array([at[0], np.log(flows), np.log(rtt), at[1]]))
     cells = _cells(lowest, (flows, flows), (rtt, rtt), reach)
-    return least(response.disc, touch_bound(gain, 3), attain, cells, tolerance=DELAY_TOLERANCE, start=start).found
+    return least(
+        response.disc,
+        touch_bound(gain, 3),
+        attain,
+        cells,
+        tolerance=DELAY_TOLERANCE,
+        start=start,
+        loosest=BOX_TOLERANCE,
+    ).found
