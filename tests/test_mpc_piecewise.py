@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection
 
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.model.statespace import StateSpace
+from netctrl.mpc._regions import Polyhedra, chebyshev
 from netctrl.mpc.explicit import queue_gain, window_problem
 from netctrl.mpc.formulate import condensed
 from netctrl.mpc.parametric import parameters
@@ -63,6 +65,45 @@ def test_mpcc_has_a_region_for_each_prefix(horizon: int) -> None:
     assert (region >= 0).all()
     expected = np.maximum(-queue_gain(B, horizon, 1.0, 1.0) * queues, -c)
     np.testing.assert_allclose(inputs[:, 0], expected, atol=AGREEMENT * bdp)
+
+
+def test_a_table_that_covers_too_much_or_too_little_is_seen(planar: PiecewiseLaw) -> None:
+    """Its one region without bounds answers everywhere; half of its regions leave feasible states out."""
+    random = np.random.default_rng(0)
+    free = planar.active.index(())
+    wide = replace(
+        planar, rows=np.zeros((1, 2)), right=np.ones(1), first=np.array([0, 1]), active=((),), candidates=1, pruned=0,
+        gain=planar.gain[[free]], offset=planar.offset[[free]],
+    )  # fmt: skip
+    found = check_piecewise(wide, integrators(), random, samples=400)
+    assert found.missed == 0
+    assert found.invented == found.samples - found.feasible > 0
+    assert found.largest_error > 1e-3
+    half = planar.n_regions // 2
+    last = int(planar.first[half])
+    less = replace(
+        planar, rows=planar.rows[:last], right=planar.right[:last], first=planar.first[: half + 1],
+        gain=planar.gain[:half], offset=planar.offset[:half], active=planar.active[:half],
+    )  # fmt: skip
+    found = check_piecewise(less, integrators(), random, samples=400)
+    assert found.missed > 0 == found.invented
+
+
+def test_states_in_whole_numbers_are_states(planar: PiecewiseLaw) -> None:
+    for whole, real in zip(
+        planar.decide_many([[1, 0], [-2, 1]]), planar.decide_many([[1.0, 0.0], [-2.0, 1.0]]), strict=True
+    ):
+        np.testing.assert_array_equal(whole, real)
+
+
+def test_largest_balls_in_closed_form() -> None:
+    radius, middle = chebyshev(Polyhedra(np.array([[1.0], [-1.0]]), np.array([3.0, 1.0])))
+    assert (radius, middle.tolist()) == (2.0, [1.0])
+    square = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    radius, middle = chebyshev(Polyhedra(square, np.array([3.0, -1.0, 5.0, -3.0])))
+    assert radius == pytest.approx(1.0)
+    np.testing.assert_allclose(middle, [2.0, 4.0])
+    assert chebyshev(Polyhedra(square, np.array([3.0, -4.0, 5.0, -3.0]))) is None
 
 
 def test_the_program_agrees_at_random_states(planar: PiecewiseLaw) -> None:
