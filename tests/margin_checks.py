@@ -42,12 +42,19 @@ def _gains(loop: OpenLoop, found: Margins) -> list[str]:
     if high / max(low, 1e-300) < 1.0 + 3.0 * NEAR:
         inside = [middle]
     outside = [low * (1.0 - NEAR)] if low else []
-    # At infinite frequency: the poles that grow are far up, and by ln(gain) over the delay only.
-    if high < math.inf:
+    said = []
+    if found.phase_crossover_rad_s == math.inf and len(loop.denominator) == 1:
+        # The poles that grow are beyond all that root finding sees, or gone again at once: the highest powers decide.
+        ends = abs(loop.denominator[0][1][0] / loop.numerator[0][1][0])
+        said = [] if math.isclose(high, ends, rel_tol=1e-9) else [f"gain margin {high}, at infinity {ends}"]
+    elif high < math.inf:
+        # Of the poles far up those that grow do by ln(gain) over the delay only.
         outside.append(high * (1.05 if found.phase_crossover_rad_s == math.inf else 1.0 + NEAR))
-    return [f"gain {k:.9g} not stable" for k in inside if rightmost(loop, k) >= 0.0] + [
-        f"gain {k:.9g} stable" for k in outside if rightmost(loop, k) <= 0.0
-    ]
+    return (
+        said
+        + [f"gain {k:.9g} not stable" for k in inside if rightmost(loop, k) >= 0.0]
+        + [f"gain {k:.9g} stable" for k in outside if rightmost(loop, k) <= 0.0]
+    )
 
 
 def _delays(loop: OpenLoop, found: Margins) -> list[str]:
