@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from quasi_roots import rightmost, unstable_count
+from quasi_roots import encircled, rightmost, unstable_count
 
 from netctrl.frequency.margins import Margins, factor, margins
 from netctrl.model.open_loop import OpenLoop
@@ -24,7 +24,7 @@ def complaints(loop: OpenLoop, thorough: bool = True) -> list[str]:
     if found.stable != (x < 0.0):
         return [f"{found.verdict}, the poles say {x:.3g}"]
     said = []
-    if found.unstable_poles < 15 and (count := unstable_count(loop)) != found.unstable_poles:
+    if found.unstable_poles < 15 and (count := unstable_count(loop)) != found.unstable_poles != encircled(loop):
         said.append(f"{found.unstable_poles} unstable poles, root finding {count}")
     said += _crossovers(loop, found)
     return said + _gains(loop, found) + _delays(loop, found) if thorough else said
@@ -33,7 +33,7 @@ def complaints(loop: OpenLoop, thorough: bool = True) -> list[str]:
 def _gains(loop: OpenLoop, found: Margins) -> list[str]:
     low, high = factor(found.gain_reduction_db), factor(found.gain_margin_db)
     if high == 0.0:
-        good = [k for k in _GAINS if rightmost(loop, k) < 0.0]
+        good = [k for k in _GAINS if rightmost(loop, k) < 0.0 and encircled(loop, k) == 0]
         return [f"no stable gain, the poles find {good}"] if good else []
     if found.stable != (low < 1.0 < high):
         return [f"stable gains {low} to {high}"]
@@ -53,7 +53,7 @@ def _gains(loop: OpenLoop, found: Margins) -> list[str]:
     return (
         said
         + [f"gain {k:.9g} not stable" for k in inside if rightmost(loop, k) >= 0.0]
-        + [f"gain {k:.9g} stable" for k in outside if rightmost(loop, k) <= 0.0]
+        + [f"gain {k:.9g} stable" for k in outside if rightmost(loop, k) <= 0.0 and encircled(loop, k) == 0]
     )
 
 
@@ -74,9 +74,11 @@ def _delays(loop: OpenLoop, found: Margins) -> list[str]:
     if margin == -math.inf:
         good = [part for part in (0.0, 0.05, 0.3, 0.6, 0.9) if own and rightmost(_late(loop, part * own)) < 0.0]
         return [f"no shorter delay is stable, the poles find {good} of {own}"] if good else []
-    kept = own + margin
-    said = [] if rightmost(_late(loop, max(0.0, kept - NEAR * own))) < 0.0 else [f"delay {kept:.9g} not stable"]
-    return said + ([] if rightmost(_late(loop, kept + NEAR * own)) > 0.0 else [f"delay {kept:.9g} + stable"])
+    kept, fast = own + margin, found.crossovers_rad_s
+    # The stable delays may be a narrow window.
+    below = any(rightmost(_late(loop, max(0.0, kept - near * own)), tried=fast) < 0.0 for near in (NEAR, 1e-6))
+    above = rightmost(_late(loop, kept + NEAR * own), tried=fast) > 0.0
+    return [f"delay {kept:.9g} not stable"] * (not below) + [f"delay {kept:.9g} + stable"] * (not above)
 
 
 def _late(loop: OpenLoop, delay: float) -> OpenLoop:

@@ -11,6 +11,8 @@ import numpy as np
 
 from netctrl.model.open_loop import OpenLoop
 
+_STEPS = 1 << 20  # along an arc, and along the axis
+
 
 def characteristic(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> list[tuple[float, np.ndarray]]:
     """(delay, coefficients) of denominator + gain·numerator·e^(−s·delay), the least delay taken out, delays rising."""
@@ -22,8 +24,13 @@ def characteristic(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> lis
     return [(t - least, np.trim_zeros(p, "f")) for t, p in sorted(total.items()) if np.any(p)]
 
 
-def closed_loop_poles(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> np.ndarray:
-    """Poles at and near the right half plane (near and outside the circle), as many as the nodes resolve."""
+def closed_loop_poles(
+    loop: OpenLoop, gain: float = 1.0, delay: float = 0.0, tried: tuple[float, ...] = ()
+) -> np.ndarray:
+    """Poles at and near the right half plane (near and outside the circle), as many as the nodes resolve.
+
+    tried : frequencies from which Newton's method begins as well, where poles may be too fast for the nodes.
+    """
     terms = characteristic(loop, gain, delay)
     if loop.dt:
         least = max(round(t / loop.dt) for t, _ in terms)
@@ -36,7 +43,8 @@ def closed_loop_poles(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> 
     unit = 1.0 / terms[-1][0]
     # s = unit·S: the longest delay is 1.
     terms = [(t * unit, p * unit ** np.arange(len(p))[::-1]) for t, p in terms]
-    return _polished(terms, _pseudospectral(terms)) * unit
+    guesses = np.concatenate([_pseudospectral(terms), 1j * np.array(tried) / unit])
+    return _polished(terms, guesses) * unit
 
 
 def _pseudospectral(terms: list[tuple[float, np.ndarray]]) -> np.ndarray:
@@ -85,7 +93,7 @@ def _differentiation(m: int) -> np.ndarray:
 
 def _polished(terms: list[tuple[float, np.ndarray]], guesses: np.ndarray) -> np.ndarray:
     """What Newton's method makes of the guesses that are not far to the left, each root once."""
-    s = guesses[(guesses.real > -3.0) & (guesses.imag >= -1e-6) & (np.abs(guesses) < 1e4)].astype(complex)
+    s = guesses[(guesses.real > -3.0) & (guesses.imag >= -1e-6) & (np.abs(guesses) < 1e6)].astype(complex)
     with np.errstate(all="ignore"):
         for _ in range(60):
             value = sum(np.polyval(p, s) * np.exp(-s * t) for t, p in terms)
@@ -102,9 +110,9 @@ def _polished(terms: list[tuple[float, np.ndarray]], guesses: np.ndarray) -> np.
     return np.array([*kept, *(z.conjugate() for z in kept if z.imag > 1e-9 * max(1.0, abs(z)))])
 
 
-def rightmost(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> float:
+def rightmost(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0, tried: tuple[float, ...] = ()) -> float:
     """Largest real part (continuous) or |z| − 1 (discrete) of the closed loop's poles, over the size of that pole."""
-    poles = closed_loop_poles(loop, gain, delay)
+    poles = closed_loop_poles(loop, gain, delay, tried)
     if not poles.size:
         return -1.0
     return float((np.abs(poles) - 1.0).max() if loop.dt else (poles.real / np.maximum(np.abs(poles), 1e-12)).max())
@@ -113,3 +121,24 @@ def rightmost(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> float:
 def unstable_count(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> int:
     poles = closed_loop_poles(loop, gain, delay)
     return int(np.count_nonzero(np.abs(poles) > 1.0) if loop.dt else np.count_nonzero(poles.real > 0.0))
+
+
+def encircled(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> int:
+    """Unstable poles by the principle of the argument along a half disk that holds all of them, also those too fast for
+    the nodes; 0 where that can't be told."""
+    if loop.dt:
+        return unstable_count(loop, gain, delay)
+    terms = characteristic(loop, gain, delay)
+    top = max(len(p) for _, p in terms)
+    sizes = sum(np.pad(np.abs(p), (top - len(p), 0)) for _, p in terms)
+    lead = abs(terms[0][1][0]) if len(terms[0][1]) == top else 0.0
+    outweighs = 2.0 * lead - sizes[0]  # the highest power without delay, less those with one
+    if outweighs <= 0.0:
+        return 0
+    reach = 2.0 * float(np.max((top * sizes[1:] / outweighs) ** (1.0 / np.arange(1, top)), initial=1.0))
+    edge = np.concatenate(
+        [reach * np.exp(0.5j * np.pi * np.linspace(0.0, 1.0, _STEPS)), 1j * np.linspace(reach, 0.0, _STEPS)]
+    )
+    value = sum(np.polyval(p, edge) * np.exp(-edge * t) for t, p in terms)
+    turns = np.angle(value[1:] / value[:-1])
+    return round(float(turns.sum()) / np.pi) if np.abs(turns).max() < 1.0 else 0

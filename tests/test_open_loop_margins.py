@@ -26,7 +26,7 @@ from netctrl.frequency.margins import Margins, factor, gain_at_phase_margin, gai
 
 s = control.tf("s")
 RANDOM = int(os.environ.get("NETCTRL_RANDOM_LOOPS", "48"))
-"""Random loops in all; 10000 is the full run (an hour of one core)."""
+"""Random loops in all; 10000 is the full run (six minutes of one core)."""
 
 
 def loop(numerator: list[float], denominator: list[float], delay: float = 0.0, dt: float = 0.0) -> OpenLoop:
@@ -199,6 +199,31 @@ def test_random_loops_against_root_finding(kind: str) -> None:
         drawn = KINDS[kind](np.random.default_rng([2026, i, list(KINDS).index(kind)]))
         wrong += [(i, drawn, said) for said in complaints(drawn)]
     assert wrong == []
+
+
+@pytest.mark.parametrize("gain", [1e-2, 1e-5, 1e-8, 1e-12])
+@pytest.mark.parametrize("samples", [3, 40, 400])
+def test_slow_integrators_keep_their_crossover(gain: float, samples: int) -> None:
+    """|gain/(z − 1)| = 1 at θ = 2 asin(gain/2), where the squares of z − 1 are below rounding."""
+    if gain * samples > 1.0:
+        return
+    found = margins(loop([gain], [1.0, -1.0], float(samples), 1.0))
+    theta = 2.0 * math.asin(0.5 * gain)
+    late = math.pi / 2.0 - theta * (samples + 0.5)
+    assert found.stable
+    assert found.crossover_rad_s == pytest.approx(theta, rel=1e-12)
+    assert math.radians(found.phase_margin_deg) == pytest.approx(late, rel=1e-9)
+    assert found.delay_margin_s == pytest.approx(late / theta, rel=1e-9)
+
+
+@pytest.mark.parametrize("gain", [1e-3, 1e-5, 1e-6])
+def test_slow_loops_keep_their_crossover_where_delayed_terms_cancel(gain: float) -> None:
+    """s + 2 (1 − e^(−s)) is 3 s at low frequencies."""
+    slow = OpenLoop(numerator=[(0.5, [gain])], denominator=[(0.0, [1.0, 2.0]), (1.0, [-2.0])])
+    found = margins(slow)
+    assert found.stable
+    assert found.crossover_rad_s == pytest.approx(gain / 3.0, rel=2e-6)
+    assert found.delay_margin_s == pytest.approx(1.5 * math.pi / gain, rel=2e-2)
 
 
 CORNERS = st.floats(-1.0, 1.0).map(lambda x: 10.0**x)

@@ -71,13 +71,28 @@ def _discrete(loop: OpenLoop) -> ClosedLoop:
     least = min([*num, *den])
     order = max(den) - least
     if order <= MAX_TANGENT:
-        above, below = (_tangent({at - least: c for at, c in part.items()}, order) for part in (num, den))
-        return _on_axis([(0.0, above)] if above.any() else [], [(0.0, below)], 0.0, loop.dt)
+        return _in_tangent(num, den, least, order, loop.dt)
     size = max(abs(c) for c in den.values())
     N, D = (
         quasi_polynomial((float(least - at), np.array([c / size])) for at, c in part.items()) for part in (num, den)
     )
-    return ClosedLoop(N, D, 0.0, order, 1.0, loop.dt, circle=True)
+    undelayed, lag = _undelayed(num, den, loop.dt)
+    return ClosedLoop(N, D, 0.0, order, 1.0, loop.dt, True, undelayed, lag)
+
+
+def _undelayed(num: dict[int, float], den: dict[int, float], dt: float) -> tuple[ClosedLoop | None, int]:
+    """The loop with numerator and denominator each from its own lowest power, and the samples between those powers."""
+    if not num:
+        return None, 0
+    lag = min(den) - min(num)
+    num, den = ({at - min(part): c for at, c in part.items()} for part in (num, den))
+    order = max([*num, *den])
+    return (_in_tangent(num, den, 0, order, dt), lag) if order <= MAX_TANGENT else (None, 0)
+
+
+def _in_tangent(num: dict[int, float], den: dict[int, float], least: int, order: int, dt: float) -> ClosedLoop:
+    above, below = (_tangent({at - least: c for at, c in part.items()}, order) for part in (num, den))
+    return _on_axis([(0.0, above)] if above.any() else [], [(0.0, below)], 0.0, dt)
 
 
 def _powers(terms: Iterable[GivenTerm], dt: float) -> dict[int, float]:

@@ -27,6 +27,7 @@ from netctrl.frequency.exponential import (
     combined,
     evaluate,
     nearest_zero,
+    taylor,
     values,
 )
 from netctrl.frequency.isolation import Zero, argument_change, zeros
@@ -35,6 +36,7 @@ __all__ = ["ClosedLoop", "Critical"]
 
 _EPS = float(np.finfo(float).eps)
 _EQUAL = 1e-12  # relative: the neutral part of a loop is on its boundary
+_BLURRED = 1e-11  # relative width of a zero's bounds from which more digits are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class ClosedLoop:
     N, D : numerator and denominator, in continuous time without the delay at the output.
     dt : 0, or the sampling interval.
     circle : x is the angle on the unit circle; else x = ω/unit, or tan(θ/2)/unit in discrete time.
+    undelayed, lag : of a circle, the same loop without its common delay of `lag` samples and not on the circle, where
+        its order is low: what almost cancels near z = 1 is exact there.
     """
 
     N: ExponentialPolynomial
@@ -63,6 +67,8 @@ class ClosedLoop:
     unit: float
     dt: float = 0.0
     circle: bool = False
+    undelayed: ClosedLoop | None = None
+    lag: int = 0
 
     def frequency(self, x: float) -> float:
         """x in rad/s."""
@@ -83,6 +89,9 @@ class ClosedLoop:
         """L at an array of x; inf at a pole."""
         with np.errstate(divide="ignore", invalid="ignore"):
             L = values(self.N, at) * np.exp(-1j * at * self.delay) / values(self.D, at)
+        if self.undelayed is not None and (low := at < 0.5 * pi).any():
+            theta = at[low]
+            L[low] = self.undelayed.response(np.tan(0.5 * theta) / self.undelayed.unit) * np.exp(-1j * theta * self.lag)
         return np.where(np.isfinite(L), L, inf)
 
     # ------------------------------------------------------------------ crossings of |L|
@@ -94,15 +103,39 @@ class ClosedLoop:
 
     def crossovers(self, gain: float = 1.0) -> list[Zero]:
         """Every x > 0 with gain·|L| = 1; none where that holds at all frequencies."""
+        if self.undelayed is not None:
+            return [self.undelayed.on_circle(zero) for zero in self.undelayed.crossovers(gain)]
         f = self.level(gain)
         if f.vanishes:
             return []
         end = self.level_end(f)
-        low, _ = nearest_zero(f, 0.0, 0, end)
-        if not self.circle:
-            return zeros(f, low, end)
-        high, _ = nearest_zero(f, pi, 0, pi)
-        return zeros(f, low, pi - high)
+        low = self._without_crossover(f, gain, 0.0, end)
+        high = pi - self._without_crossover(f, gain, pi, pi) if self.circle else end
+        return self._sharpened(zeros(f, low, high), f, gain)
+
+    def on_circle(self, zero: Zero) -> Zero:
+        """A zero in x = tan(θ/2)/unit as one in θ."""
+        at, low, high = (2.0 * atan(x * self.unit) for x in (zero.at, zero.low, zero.high))
+        return replace(zero, at=at, low=low, high=high)
+
+    def _without_crossover(self, f: ExponentialPolynomial, gain: float, point: float, most: float) -> float:
+        """How far f = gain² |N|² − |D|² has no zero beside a point: by the Taylor series of N and D, as where both are
+        small, f is below the rounding of its own coefficients."""
+        N, D = taylor(self.N, point).squared(), taylor(self.D, point).squared()
+        return nearest_zero(f, point, 0, most, N.minus(D, gain * gain))[0]
+
+    def _sharpened(self, found: list[Zero], f: ExponentialPolynomial, gain: float) -> list[Zero]:
+        """Crossovers whose digits the squares in f lose, by Newton steps on (gain |N| − |D|)(gain |N| + |D|)."""
+        blurred = [i for i, z in enumerate(found) if z.simple and z.high - z.low > _BLURRED * z.at]
+        if not blurred:
+            return found
+        low, x, high = np.array([(found[i].low, found[i].at, found[i].high) for i in blurred]).T
+        slope = values(f.derivative(), x)
+        for _ in range(4):
+            above, below = gain * np.abs(values(self.N, x)), np.abs(values(self.D, x))
+            x = np.clip(x - (above - below) * (above + below) / slope, low, high)
+        sharp = dict(zip(blurred, x.tolist(), strict=True))
+        return [replace(z, at=sharp.get(i, z.at)) for i, z in enumerate(found)]
 
     def level_end(self, f: ExponentialPolynomial) -> float:
         """x beyond which f has no zero."""

@@ -17,11 +17,13 @@ from netctrl.errors import InvalidValue
 __all__ = [
     "HIDDEN",
     "ExponentialPolynomial",
+    "Taylor",
     "clear_of_zero",
     "combined",
     "evaluate",
     "nearest_zero",
     "quasi_polynomial",
+    "taylor",
     "values",
 ]
 
@@ -209,25 +211,54 @@ def clear_of_zero(f: ExponentialPolynomial, low: np.ndarray, high: np.ndarray) -
     return clear, hidden
 
 
-def nearest_zero(f: ExponentialPolynomial, point: float, parity: int, most: float) -> tuple[float, float]:
+@dataclass(frozen=True, eq=False)
+class Taylor:
+    """Taylor coefficients about a point, and the size of the summands of each, in whose last digits it may be wrong."""
+
+    value: np.ndarray
+    size: np.ndarray
+
+    def squared(self) -> Taylor:
+        """|f|², of coefficients in which what is below the rounding of their summands is 0."""
+        value = np.where(np.abs(self.value) <= _CANCELLED * self.size, 0.0, self.value)
+        product = np.convolve(value, value.conj()).real
+        size = 2.0 * np.convolve(np.abs(value), self.size)
+        return Taylor(product[: _ORDER + 1], size[: _ORDER + 1])
+
+    def minus(self, other: Taylor, factor: float) -> Taylor:
+        """factor · self − other."""
+        return Taylor(factor * self.value - other.value, factor * self.size + other.size)
+
+
+def taylor(f: ExponentialPolynomial, point: float) -> Taylor:
+    """The first coefficients of f about a point."""
+    a = _shifted_coefficients(f, np.array([point]))[0] * np.exp(-1j * point * f.delays)[:, None]
+    powers = np.array([[t**i / factorial(i) for i in range(_ORDER + 1)] for t in f.delays])
+    series = np.array([np.convolve(p, w * (-1j) ** np.arange(_ORDER + 1)) for p, w in zip(a, powers, strict=True)])
+    size = np.array([np.convolve(np.abs(p), np.abs(w)) for p, w in zip(a, powers, strict=True)]).sum(axis=0)
+    return Taylor(series.sum(axis=0)[: _ORDER + 1], size[: _ORDER + 1])
+
+
+def nearest_zero(
+    f: ExponentialPolynomial, point: float, parity: int, most: float, series: Taylor | None = None
+) -> tuple[float, float]:
     """(r, sign): f has no zero with 0 < ω − point < r <= most, and that sign there.
 
     f, real, is even (parity 0) or odd (1) about the point, and may be 0 there: the first power of its Taylor series
-    that isn't 0 has to outweigh the rest. r = 0 where f is 0.
+    that isn't 0 has to outweigh the rest. r = 0 where f is 0. `series` is that series where it is known better than
+    from the coefficients of f.
 
     Raises
     ------
     InvalidValue
         Rounding errors of the powers below that one reach too far up.
     """
-    a = _shifted_coefficients(f, np.array([point]))[0] * np.exp(-1j * point * f.delays)[:, None]
+    a = _shifted_coefficients(f, np.array([point]))[0]
     n = a.shape[1]
-    powers = np.array([[t**i / factorial(i) for i in range(_ORDER + 1)] for t in f.delays])
-    series = np.array([np.convolve(p, w * (-1j) ** np.arange(_ORDER + 1)) for p, w in zip(a, powers, strict=True)])
-    value = series.sum(axis=0)[: _ORDER + 1].real
-    size = np.array([np.convolve(np.abs(p), np.abs(w)) for p, w in zip(a, powers, strict=True)]).sum(axis=0)
+    series = series or taylor(f, point)
+    value, size = series.value.real.copy(), series.size
     value[1 - parity :: 2] = 0.0
-    alive = np.abs(value) > _NOUGHT * size[: _ORDER + 1]
+    alive = np.abs(value) > _NOUGHT * size
     if not alive.any():
         return 0.0, 0.0
     first = int(np.argmax(alive))
