@@ -122,6 +122,16 @@ class TestWhatTheOldCertificateGotWrong:
         assert most == pytest.approx(433.1, abs=0.1)
         assert netctrl.arc(most * 0.999).certificate.status is Status.ADMISSIBLE
 
+    @pytest.mark.parametrize("flows", [2e4, 1e7, 1e10])
+    def test_so_do_windows_far_below_a_packet(self, flows: float) -> None:
+        with pytest.raises(NoAdmissibleDesign, match=r"at most 433\.\d+ flows") as refused:
+            netctrl.arc(flows)
+        assert refused.value.design.certificate.status is Status.INFEASIBLE
+
+    @pytest.mark.parametrize(("rtt", "epoch"), [(2e-4, 4e-3), (5e-3, 0.1), (0.05, 1.0), (0.5, 1.0), ((0.01, 0.5), 0.2)])
+    def test_the_usual_epoch_is_a_second_or_twenty_round_trips(self, rtt, epoch: float) -> None:
+        assert netctrl.arc(20, rtt, 1e10, simulation=False).inputs.epoch_s == pytest.approx(epoch, rel=1e-12)
+
     def test_a_standing_queue_longer_than_the_round_trip_has_no_equilibrium(self) -> None:
         with pytest.raises(NoAdmissibleDesign, match="lower the target queue"):
             netctrl.arc(20, 0.05, epoch_s=0.05, utilization=1.0, target_queue_packets=100.0)
@@ -342,8 +352,8 @@ def test_windows_of_many_packets_are_decided(asked: dict) -> None:
         ({"flows": math.nan}, "flows"),
         ({"flows": "many"}, "flows"),
         ({"flows": (50.0, 60.0, 70.0)}, "flows"),
-        ({"flows": 1e9}, "flows"),
-        ({"fragile_flows": 1e7}, "fragile_flows"),
+        ({"flows": 1e12}, "flows"),
+        ({"fragile_flows": 1e12, "fragile_rtt_s": 0.1}, "fragile_flows"),
         ({"flows": 1e-9}, "flows"),
         ({"rtt_s": 1e-9}, "rtt"),
         ({"epoch_s": 6e3}, "epoch"),

@@ -45,7 +45,12 @@ def arc(
     packet_size: Annotated[str, option("SIZE", SIZE_TAKES)] = "1000",
     rtt: Annotated[str, option("TIME", RTT_TAKES)] = "500ms",
     utilization: Annotated[str, option("GAMMA", f"target utilization: {UTILIZATION_TAKES}")] = "0.98",
-    epoch: Annotated[str, option("TIME", f"how often the law acts: {DURATION_TAKES}")] = "1s",
+    epoch: Annotated[
+        str | None,
+        option(
+            "TIME", f"how often the law acts: {DURATION_TAKES}; else 1s, or 20 round-trip times where these are less"
+        ),
+    ] = None,
     target_queue: Annotated[str, option("QUEUE", QUEUE_TAKES)] = "0",
     plant: Annotated[
         str, option("PLANT", "continuous loop shown beside the one that decides: auto or paper (eq. 7), noq, phys")
@@ -72,7 +77,7 @@ def arc(
         "capacity_bit_per_s": read("capacity", capacity, parse_rate, RATE_TAKES),
         "packet_size_bytes": packet,
         "utilization": read("utilization", utilization, parse_count, UTILIZATION_TAKES),
-        "epoch_s": read("epoch", epoch, parse_duration, DURATION_TAKES),
+        "epoch_s": None if epoch is None else read("epoch", epoch, parse_duration, DURATION_TAKES),
         "target_queue_packets": read("target_queue", target_queue, lambda text: _queue(text, packet), QUEUE_TAKES),
         "plant": plant,
         "alpha_per_packet": None if alpha is None else read("alpha", alpha, parse_count, ALPHA_TAKES),

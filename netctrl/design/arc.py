@@ -44,7 +44,8 @@ from netctrl.model.gain import ArcLaw
 
 __all__ = ["arc", "arc_gain_bands", "arc_margins", "arc_sampled_limits", "arc_stability_map"]
 
-LEAST_WINDOW, MOST_WINDOW = 1e-3, 1e10  # packets
+LEAST_WINDOW, MOST_WINDOW = 1e-9, 1e10  # packets
+USUAL_EPOCH_S, USUAL_RTTS_PER_EPOCH = 1.0, 20.0
 MOST_EPOCHS_PER_RTT, MOST_EPOCHS_IN_RTT = 100.0, 1000
 
 Range = float | Sequence[float]
@@ -57,7 +58,7 @@ def arc(
     *,
     packet_size_bytes: float = 1000.0,
     utilization: float = 0.98,
-    epoch_s: float = 1.0,
+    epoch_s: float | None = None,
     target_queue_packets: float = 0.0,
     plant: Plant | Literal["auto"] = "auto",
     alpha_per_packet: float | None = None,
@@ -84,7 +85,7 @@ def arc(
     utilization : float
         gamma, in (0, 1].
     epoch_s : float
-        d, how often the law acts [s].
+        d, how often the law acts [s]; by default 1 s, or 20 of the shortest round-trip times where these are less.
     target_queue_packets : float
         q0.
     plant : {"auto", "paper", "noq", "phys"}
@@ -128,13 +129,15 @@ def arc(
         raise InvalidValue("plant", plant, "auto, paper, noq or phys")
     if not isinstance(simulation, bool):
         raise InvalidValue("simulation", simulation, "True or False")
+    rtts = _range("rtt", rtt_s, "a round-trip time from 1 us to 1000 s, or a range low:high", 1e-6, 1e3)
+    epoch = min(USUAL_EPOCH_S, USUAL_RTTS_PER_EPOCH * rtts[0]) if epoch_s is None else epoch_s
     inputs = ArcInputs(
         flows=_range("flows", flows, "a number of flows above 0, or a range low:high of them"),
-        rtt_s=_range("rtt", rtt_s, "a round-trip time from 1 us to 1000 s, or a range low:high", 1e-6, 1e3),
+        rtt_s=rtts,
         capacity_bit_per_s=_number("capacity", capacity_bit_per_s, "a rate from 1 kbit/s to 100 Tbit/s", 1e3, 1e14),
         packet_size_bytes=_number("packet_size", packet_size_bytes, "a size from 1 byte to 1 GB", 1.0, 1e9),
         utilization=_number("utilization", utilization, "a number in (0, 1], and at least 0.001", 1e-3, 1.0),
-        epoch_s=_number("epoch", epoch_s, "an epoch from 1 us to 1e6 s", 1e-6, 1e6),
+        epoch_s=_number("epoch", epoch, "an epoch from 1 us to 1e6 s", 1e-6, 1e6),
         target_queue_packets=_number("target_queue", target_queue_packets, "0 to 1e12 packets", 0.0, 1e12),
         plant=plant,
         alpha_per_packet=None
@@ -195,7 +198,7 @@ def _refuse_absurd_windows(inputs: ArcInputs) -> None:
     for argument, flows, rtt in (("flows", few, long), ("flows", many, short), fragile):
         least, most = (tcp_equilibrium(1.0, rtt, rate).window / window for window in (MOST_WINDOW, LEAST_WINDOW))
         if not least <= flows <= most:
-            takes = f"{least:.3g} to {most:.3g} at this rate and RTT {rtt:g} s (a window of 0.001 to 1e10 packets)"
+            takes = f"{least:.3g} to {most:.3g} at this rate and RTT {rtt:g} s (a window of 1e-9 to 1e10 packets)"
             raise InvalidValue(argument, flows, takes)
     if inputs.epoch_s < long / MOST_EPOCHS_IN_RTT:
         raise InvalidValue(
