@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from rows import Row, against, alternate
 
 CASES = (
-    (("-m", "netctrl.design", "arc", "--N", "50"), "import numpy, scipy.optimize", 2.0),
+    (("-m", "netctrl.design", "arc", "--N", "50"), "import numpy, scipy.optimize", 3.0),
     (("-m", "netctrl.design", "--help"), "import numpy", 1.3),
     (("-m", "netctrl.design", "arc", "--help"), "import numpy", 1.3),
 )
