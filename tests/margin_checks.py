@@ -33,7 +33,7 @@ def complaints(loop: OpenLoop, thorough: bool = True) -> list[str]:
 def _gains(loop: OpenLoop, found: Margins) -> list[str]:
     low, high = factor(found.gain_reduction_db), factor(found.gain_margin_db)
     if high == 0.0:
-        good = [k for k in _GAINS if rightmost(loop, k) < 0.0 and encircled(loop, k) == 0]
+        good = [k for k in _GAINS if rightmost(loop, k) < 0.0 and not encircled(loop, k)]
         return [f"no stable gain, the poles find {good}"] if good else []
     if found.stable != (low < 1.0 < high):
         return [f"stable gains {low} to {high}"]
@@ -53,7 +53,7 @@ def _gains(loop: OpenLoop, found: Margins) -> list[str]:
     return (
         said
         + [f"gain {k:.9g} not stable" for k in inside if rightmost(loop, k) >= 0.0]
-        + [f"gain {k:.9g} stable" for k in outside if rightmost(loop, k) <= 0.0 and encircled(loop, k) == 0]
+        + [f"gain {k:.9g} stable" for k in outside if rightmost(loop, k) <= 0.0 and not encircled(loop, k)]
     )
 
 
@@ -75,8 +75,11 @@ def _delays(loop: OpenLoop, found: Margins) -> list[str]:
         good = [part for part in (0.0, 0.05, 0.3, 0.6, 0.9) if own and rightmost(_late(loop, part * own)) < 0.0]
         return [f"no shorter delay is stable, the poles find {good} of {own}"] if good else []
     kept, fast = own + margin, found.crossovers_rad_s
-    # The stable delays may be a narrow window.
-    below = any(rightmost(_late(loop, max(0.0, kept - near * own)), tried=fast) < 0.0 for near in (NEAR, 1e-6))
+    kept = kept if kept > 1e-12 * own else 0.0  # to rounding, all of the delay has to go
+    # At it no pole is beyond the axis, and below it none on it: the stable delays may be a narrow window.
+    below = rightmost(_late(loop, kept), tried=fast) < 1e-9 and any(
+        rightmost(_late(loop, max(0.0, kept - near * own)), tried=fast) < 0.0 for near in (NEAR, 1e-6, 1e-9)
+    )
     above = rightmost(_late(loop, kept + NEAR * own), tried=fast) > 0.0
     return [f"delay {kept:.9g} not stable"] * (not below) + [f"delay {kept:.9g} + stable"] * (not above)
 

@@ -91,15 +91,19 @@ def _differentiation(m: int) -> np.ndarray:
     return D - np.diag(D.sum(axis=1))
 
 
+def _value(terms: list[tuple[float, np.ndarray]], s: np.ndarray) -> np.ndarray:
+    return sum(np.polyval(p, s) * np.exp(-s * t) for t, p in terms)
+
+
 def _polished(terms: list[tuple[float, np.ndarray]], guesses: np.ndarray) -> np.ndarray:
     """What Newton's method makes of the guesses that are not far to the left, each root once."""
     s = guesses[(guesses.real > -3.0) & (guesses.imag >= -1e-6) & (np.abs(guesses) < 1e6)].astype(complex)
     with np.errstate(all="ignore"):
         for _ in range(60):
-            value = sum(np.polyval(p, s) * np.exp(-s * t) for t, p in terms)
+            value = _value(terms, s)
             slope = sum((np.polyval(np.polyder(p), s) - t * np.polyval(p, s)) * np.exp(-s * t) for t, p in terms)
             s = s - value / slope
-        value = sum(np.polyval(p, s) * np.exp(-s * t) for t, p in terms)
+        value = _value(terms, s)
         size = sum(np.polyval(np.abs(p), np.abs(s)) * np.exp(-s.real * t) for t, p in terms)
         s = s[np.isfinite(s) & (np.abs(value) < 1e-9 * size)]
     s = np.where(s.imag < 0.0, s.conj(), s)
@@ -123,9 +127,9 @@ def unstable_count(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> int
     return int(np.count_nonzero(np.abs(poles) > 1.0) if loop.dt else np.count_nonzero(poles.real > 0.0))
 
 
-def encircled(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> int:
+def encircled(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> int | None:
     """Unstable poles by the principle of the argument along a half disk that holds all of them, also those too fast for
-    the nodes; 0 where that can't be told."""
+    the nodes; None where that can't be told."""
     if loop.dt:
         return unstable_count(loop, gain, delay)
     terms = characteristic(loop, gain, delay)
@@ -134,11 +138,11 @@ def encircled(loop: OpenLoop, gain: float = 1.0, delay: float = 0.0) -> int:
     lead = abs(terms[0][1][0]) if len(terms[0][1]) == top else 0.0
     outweighs = 2.0 * lead - sizes[0]  # the highest power without delay, less those with one
     if outweighs <= 0.0:
-        return 0
+        return None
     reach = 2.0 * float(np.max((top * sizes[1:] / outweighs) ** (1.0 / np.arange(1, top)), initial=1.0))
     edge = np.concatenate(
         [reach * np.exp(0.5j * np.pi * np.linspace(0.0, 1.0, _STEPS)), 1j * np.linspace(reach, 0.0, _STEPS)]
     )
-    value = sum(np.polyval(p, edge) * np.exp(-edge * t) for t, p in terms)
+    value = _value(terms, edge)
     turns = np.angle(value[1:] / value[:-1])
-    return round(float(turns.sum()) / np.pi) if np.abs(turns).max() < 1.0 else 0
+    return round(float(turns.sum()) / np.pi) if np.abs(turns).max() < 1.0 else None

@@ -201,12 +201,11 @@ def test_random_loops_against_root_finding(kind: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("gain", [1e-2, 1e-5, 1e-8, 1e-12])
-@pytest.mark.parametrize("samples", [3, 40, 400])
+@pytest.mark.parametrize(
+    ("gain", "samples"), [(k, n) for k in (1e-2, 1e-5, 1e-8, 1e-12) for n in (3, 40, 400) if k * n < 1.0]
+)
 def test_slow_integrators_keep_their_crossover(gain: float, samples: int) -> None:
     """|gain/(z − 1)| = 1 at θ = 2 asin(gain/2), where the squares of z − 1 are below rounding."""
-    if gain * samples > 1.0:
-        return
     found = margins(loop([gain], [1.0, -1.0], float(samples), 1.0))
     theta = 2.0 * math.asin(0.5 * gain)
     late = math.pi / 2.0 - theta * (samples + 0.5)

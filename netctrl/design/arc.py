@@ -84,7 +84,7 @@ def arc(
         Link rate C [bit/s] and size of a packet [bytes].
     utilization : float
         gamma, in (0, 1].
-    epoch_s : float
+    epoch_s : float, optional
         d, how often the law acts [s]; by default 1 s, or 20 of the shortest round-trip times where these are less.
     target_queue_packets : float
         q0.

@@ -77,7 +77,7 @@ def _discrete(loop: OpenLoop) -> ClosedLoop:
         quasi_polynomial((float(least - at), np.array([c / size])) for at, c in part.items()) for part in (num, den)
     )
     undelayed, lag = _undelayed(num, den, loop.dt)
-    return ClosedLoop(N, D, 0.0, order, 1.0, loop.dt, True, undelayed, lag)
+    return ClosedLoop(N, D, 0.0, order, 1.0, loop.dt, circle=True, undelayed=undelayed, lag=lag)
 
 
 def _undelayed(num: dict[int, float], den: dict[int, float], dt: float) -> tuple[ClosedLoop | None, int]:

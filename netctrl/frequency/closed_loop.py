@@ -70,11 +70,13 @@ class ClosedLoop:
     undelayed: ClosedLoop | None = None
     lag: int = 0
 
+    def angle(self, x: float) -> float:
+        """x on the unit circle, in discrete time."""
+        return x if self.circle else 2.0 * atan(x * self.unit)
+
     def frequency(self, x: float) -> float:
         """x in rad/s."""
-        if self.dt:
-            return (x if self.circle else 2.0 * atan(x * self.unit)) / self.dt
-        return x * self.unit
+        return self.angle(x) / self.dt if self.dt else x * self.unit
 
     @cached_property
     def _squares(self) -> tuple[ExponentialPolynomial, ExponentialPolynomial]:
@@ -104,7 +106,9 @@ class ClosedLoop:
     def crossovers(self, gain: float = 1.0) -> list[Zero]:
         """Every x > 0 with gain·|L| = 1; none where that holds at all frequencies."""
         if self.undelayed is not None:
-            return [self.undelayed.on_circle(zero) for zero in self.undelayed.crossovers(gain)]
+            to = self.undelayed.angle
+            found = self.undelayed.crossovers(gain)
+            return [replace(z, at=to(z.at), low=to(z.low), high=to(z.high)) for z in found]
         f = self.level(gain)
         if f.vanishes:
             return []
@@ -113,14 +117,9 @@ class ClosedLoop:
         high = pi - self._without_crossover(f, gain, pi, pi) if self.circle else end
         return self._sharpened(zeros(f, low, high), f, gain)
 
-    def on_circle(self, zero: Zero) -> Zero:
-        """A zero in x = tan(θ/2)/unit as one in θ."""
-        at, low, high = (2.0 * atan(x * self.unit) for x in (zero.at, zero.low, zero.high))
-        return replace(zero, at=at, low=low, high=high)
-
     def _without_crossover(self, f: ExponentialPolynomial, gain: float, point: float, most: float) -> float:
-        """How far f = gain² |N|² − |D|² has no zero beside a point: by the Taylor series of N and D, as where both are
-        small, f is below the rounding of its own coefficients."""
+        """Distance from a point in which f = gain² |N|² − |D|² has no zero, by the Taylor series of N and D: where both
+        are small, f is below the rounding of its own coefficients."""
         N, D = taylor(self.N, point).squared(), taylor(self.D, point).squared()
         return nearest_zero(f, point, 0, most, N.minus(D, gain * gain))[0]
 
