@@ -16,10 +16,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from netctrl.datasets import claims
-from netctrl.model.artifact import provenance
 from netctrl.model.claim import Claim
-from netctrl.model.files import write_atomically
-from netctrl.model.network_result import estimate
+from netctrl.model.design.design import provenance
+from netctrl.model.io.files import write_atomically
+from netctrl.scenario.network.result import estimate
 
 CLAIMS = Path(__file__).resolve().parent.parent / "data" / "claims"
 

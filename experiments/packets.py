@@ -14,34 +14,34 @@ from typing import NamedTuple
 
 import msgspec
 
-from netctrl.design.hftrac import scenario_law
+from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.errors import NetctrlError
-from netctrl.export.ns3 import render
-from netctrl.export.ns3_fabric import render as fabric_program
-from netctrl.export.ns3_fabric_run import run_fabric
-from netctrl.export.ns3_fabric_run import table_name as fabric_table_name
-from netctrl.export.ns3_fifo import render as fifo_program
-from netctrl.export.ns3_fifo_run import run_fifo
-from netctrl.export.ns3_fifo_run import table_name as fifo_table_name
-from netctrl.export.ns3_links import PACKET_SIZE
-from netctrl.export.ns3_links import render as links_program
-from netctrl.export.ns3_links_run import run_links, table_name
-from netctrl.export.ns3_run import Ns3, compile_program, find_ns3, run_program
-from netctrl.model.artifact import Provenance, provenance
-from netctrl.model.fabric_result import FabricResult
-from netctrl.model.fabric_scenario import FabricScenario
-from netctrl.model.fifo_scenario import FifoScenario
-from netctrl.model.network_result import NetworkResult
-from netctrl.model.network_scenario import NetworkScenario
-from netctrl.model.scenario import Scenario
-from netctrl.model.simulation import SimulationResult
-from netctrl.runtime.fifo_plan import FifoPlan, FifoTracking
-from netctrl.runtime.link_plan import LinkPlan
-from netctrl.sim.fabric_plan import fabric_plan
-from netctrl.sim.fabric_plan import run_table as fabric_table
-from netctrl.sim.fifo_draws import run_table
-from netctrl.sim.link_plan import link_plan, run_tables
-from netctrl.sim.traffic import draw_flows
+from netctrl.model.design.design import Provenance, provenance
+from netctrl.ns3.access.read import run_fifo
+from netctrl.ns3.access.read import table_name as fifo_table_name
+from netctrl.ns3.access.render import render as fifo_program
+from netctrl.ns3.fabric.read import run_fabric
+from netctrl.ns3.fabric.read import table_name as fabric_table_name
+from netctrl.ns3.fabric.render import render as fabric_program
+from netctrl.ns3.network.read import run_links, table_name
+from netctrl.ns3.network.render import PACKET_SIZE
+from netctrl.ns3.network.render import render as links_program
+from netctrl.ns3.program import Ns3, compile_program, find_ns3, run_program
+from netctrl.ns3.tcp_aqm.render import render
+from netctrl.scenario.access.plan import FifoPlan, FifoTracking
+from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.scenario.fabric.result import FabricResult
+from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.tcp_aqm.scenario import Scenario
+from netctrl.sim.access.draws import run_table
+from netctrl.sim.fabric.plan import fabric_plan
+from netctrl.sim.fabric.plan import run_table as fabric_table
+from netctrl.sim.network.plan import link_plan, run_tables
+from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 HOURS = 3600.0
 

@@ -40,7 +40,7 @@ class Requirement:
 def missing_ns3() -> str | None:
     """What ns-3 lacks here, if anything."""
     try:
-        from netctrl.export.ns3_run import find_ns3
+        from netctrl.ns3.program import find_ns3
 
         find_ns3()
     except Exception as error:  # a NetctrlError, or netctrl isn't there

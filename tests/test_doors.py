@@ -12,27 +12,24 @@ from netctrl.frequency.delayed_integrator import gain_limit, integrator_margins
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.explicit import queue_gain
 from netctrl.mpc.formulate import condensed, sparse
-from netctrl.mpc.infeasible import conflict
-from netctrl.mpc.pacing import pacing_program
 from netctrl.mpc.parametric import parameters
 from netctrl.mpc.problem import MpcProblem
-from netctrl.mpc.qp import QuadraticProgram
+from netctrl.mpc.qp.infeasible import conflict
+from netctrl.mpc.qp.program import QuadraticProgram
+from netctrl.mpc.qp.solve import open_solver, solve_qp
 from netctrl.mpc.receding import explain_failure, receding_controller, start_receding, step_receding
-from netctrl.mpc.solve import open_solver, solve_qp
-from netctrl.synthesis.check import locality
-from netctrl.synthesis.coordinated import coordinated
-from netctrl.synthesis.dare import solve_dare
-from netctrl.synthesis.localized import localized, settling_time
-from netctrl.synthesis.lqi import integral_regulator
-from netctrl.synthesis.myopic import myopic
-from netctrl.synthesis.myopic_fir import myopic_fir
-from netctrl.synthesis.tracking import tracking_loop
+from netctrl.synthesis.localized.coordinated import coordinated
+from netctrl.synthesis.localized.localized import localized, settling_time
+from netctrl.synthesis.myopic.fir import myopic_fir
+from netctrl.synthesis.myopic.static import myopic
+from netctrl.synthesis.riccati.dare import solve_dare
+from netctrl.synthesis.riccati.lqi import integral_regulator
+from netctrl.synthesis.riccati.tracking import tracking_loop
 
 PLANT = StateSpace([[0.9]], [[1.0]], [[1.0]], dt=1.0)
 PROBLEM = MpcProblem(plant=PLANT, horizon=2, state_weight=1.0, input_weight=1.0)
 PROGRAM = QuadraticProgram(np.eye(1), [0.0], np.zeros((0, 1)), [-1.0], [1.0])
 MATRIX = np.eye(2)
-PACING = {"psi": 1.0, "xi": 1.0, "slope": 0.1, "rtt_at_zero": 1.0, "mean_rtt": 1.0, "variance": 1.0, "mean_rate": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -54,9 +51,7 @@ PACING = {"psi": 1.0, "xi": 1.0, "slope": 0.1, "rtt_at_zero": 1.0, "mean_rtt": 1
         ("state", lambda: parameters(PROBLEM, "abc")),
         ("past_inputs", lambda: parameters(PROBLEM, [0.0], ["a"])),
         ("input_gain", lambda: queue_gain(object(), 5, 1.0, 1.0)),
-        ("most_rate", lambda: pacing_program(**PACING, most_rate=MATRIX)),
         ("method", lambda: solve_dare(MATRIX, MATRIX, MATRIX, MATRIX, method=MATRIX)),
-        ("tolerance", lambda: locality(MATRIX, np.array(["a", "b"]))),
         ("weight", lambda: settling_time(MATRIX, 0.1)),
         ("delay", lambda: gain_limit(1j)),
         ("predicts", lambda: integrator_margins(0.1, 3, predicts=np.zeros(0))),

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import netctrl
 from netctrl.datasets import model_path, network_path
 from netctrl.errors import FileError, InvalidValue
-from netctrl.linux.record import Store
-from netctrl.model.files import opened, read_bounded, sha256
-from netctrl.model.json_file import decoded, read_json
+from netctrl.linux.queues.record import Store
+from netctrl.model.io.files import opened, read_bounded, sha256
+from netctrl.model.io.json_file import decoded, read_json
 from netctrl.sim.sweep import read_frame
 
 Reader = Callable[[Any], Any]

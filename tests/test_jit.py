@@ -19,10 +19,10 @@ from netctrl import jit
 PACKAGE = Path(netctrl.__file__).parent
 KERNELS = sorted(path for path in PACKAGE.rglob("*.py") if "import njit" in path.read_text(encoding="utf-8"))
 
-# One epoch of ARC by `fluid/aqm.py`, whose arithmetic stands in another file: 0.001 (50 − 0.9 (20 − (10 − 5))).
+# One epoch of ARC by `laws/aqm/fluid.py`, whose arithmetic stands in another file: 0.001 (50 − 0.9 (20 − (10 − 5))).
 PROBE = """
 import numpy as np
-from netctrl.fluid.aqm import Sample, arc
+from netctrl.laws.aqm.fluid import Sample, arc
 row = np.array([0.001, 1.0, 0.9, 5.0, 0.0, 0.0, 0.0, 0.0])
 print(round(arc(row, np.zeros(8), Sample(1.0, 0.1, 10.0, 50.0, 5.0, 20.0)), 12))
 """
@@ -40,7 +40,7 @@ def copied(tmp_path) -> Path:
 
 def change_the_law(package: Path) -> None:
     """Another law in the file that the kernel calls."""
-    file = package / "fluid" / "arc_step.py"
+    file = package / "laws" / "aqm" / "arc.py"
     code = file.read_text(encoding="utf-8")
     assert "(arrived - gamma" in code
     file.write_text(code.replace("(arrived - gamma", "(arrived + gamma"), encoding="utf-8")
@@ -88,7 +88,7 @@ def test_a_changed_callee_runs_after_an_upgrade(copied, tmp_path):
     found, said = probe(copied, tmp_path)
     assert found == NEW
     assert said.count(SAYS) == 1
-    assert compiled_under(copied / "__pycache__") == {"fluid.aqm", "fluid.arc_step"}
+    assert compiled_under(copied / "__pycache__") == {"laws.aqm.fluid", "laws.aqm.arc"}
 
 
 def test_where_the_package_cannot_be_written_it_is_the_users_cache(copied, tmp_path):
@@ -97,13 +97,13 @@ def test_where_the_package_cannot_be_written_it_is_the_users_cache(copied, tmp_p
     assert probe(copied, tmp_path, XDG_CACHE_HOME=str(cache))[0] == OLD
     change_the_law(copied)
     assert probe(copied, tmp_path, XDG_CACHE_HOME=str(cache))[0] == NEW
-    assert compiled_under(cache / "netctrl") == {"fluid.aqm", "fluid.arc_step"}
+    assert compiled_under(cache / "netctrl") == {"laws.aqm.fluid", "laws.aqm.arc"}
 
 
 def test_numbas_own_variable_is_followed_and_broken_files_are_made_again(copied, tmp_path):
     cache = tmp_path / "chosen"
     assert probe(copied, tmp_path, NUMBA_CACHE_DIR=str(cache))[0] == OLD
-    assert compiled_under(cache / "netctrl") == {"fluid.aqm", "fluid.arc_step"}
+    assert compiled_under(cache / "netctrl") == {"laws.aqm.fluid", "laws.aqm.arc"}
     assert not (copied / "__pycache__").exists() or compiled_under(copied / "__pycache__") == set()
     for file in cache.rglob("*.nb?"):
         file.write_bytes(file.read_bytes()[:40])
@@ -121,15 +121,15 @@ def test_where_nothing_can_be_written_each_process_compiles(copied, tmp_path):
 
 
 def test_old_folders_go(tmp_path):
-    function = importlib.import_module("netctrl.fluid.link").backlog_step.py_func
+    function = importlib.import_module("netctrl.laws.link").backlog_step.py_func
     for number in range(5):
-        old = tmp_path / f"fluid.link-{number}"
+        old = tmp_path / f"laws.link-{number}"
         old.mkdir()
         os.utime(old, (number, number))
-    (tmp_path / "fluid.link_other-0").mkdir()
+    (tmp_path / "laws.link_other-0").mkdir()
     jit._Folder(function, tmp_path).ensure_cache_path()
-    kept = {"fluid.link-3", "fluid.link-4", f"fluid.link-{jit.key_of(Path(function.__code__.co_filename))}"}
-    assert {path.name for path in tmp_path.iterdir()} == kept | {"fluid.link_other-0"}
+    kept = {"laws.link-3", "laws.link-4", f"laws.link-{jit.key_of(Path(function.__code__.co_filename))}"}
+    assert {path.name for path in tmp_path.iterdir()} == kept | {"laws.link_other-0"}
 
 
 def test_every_kernel_is_compiled_by_netctrls_own_decorator():

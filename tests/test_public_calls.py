@@ -23,13 +23,13 @@ import pytest
 
 import netctrl
 from netctrl.errors import NetctrlError
-from netctrl.export.agent import ControlledLink, Peer
-from netctrl.model.fabric_scenario import Dumbbell, FabricFlow
+from netctrl.laws.aqm.records import ArcQueue
+from netctrl.laws.pacing.pacing import PacingSample, pacer
+from netctrl.linux.export.agent import ControlledLink, Peer
 from netctrl.model.network import Demand, Link, Network
-from netctrl.model.queue import ArcQueue
-from netctrl.model.scenario import BulkFlows
-from netctrl.model.scenario import Link as ScenarioLink
-from netctrl.runtime.pacing import PacingSample, pacer
+from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow
+from netctrl.scenario.tcp_aqm.scenario import BulkFlows
+from netctrl.scenario.tcp_aqm.scenario import Link as ScenarioLink
 
 CALLS = int(os.environ.get("NETCTRL_RANDOM_CALLS", "400"))
 PARTS = 8

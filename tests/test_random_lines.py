@@ -6,7 +6,6 @@ on the machine and is left out; its lines are tried in test_linux_fuzz.py.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import signal
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.__main__ import main
 
 LINES = int(os.environ.get("NETCTRL_RANDOM_LINES", "96"))
 PARTS = 8
@@ -171,7 +171,6 @@ def changed(line: list[str], random: np.random.Generator) -> list[str]:
 
 def run(verb: str, line: list[str], capsys: pytest.CaptureFixture[str]) -> str | None:
     """What is wrong with how it ends; None where nothing is."""
-    main = importlib.import_module(f"netctrl.{verb}.__main__").main
 
     def late(*_: object) -> None:
         raise AssertionError(f"not done after {PATIENCE_S} s")
@@ -181,7 +180,7 @@ def run(verb: str, line: list[str], capsys: pytest.CaptureFixture[str]) -> str |
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            status = main(line)
+            status = main([verb, *line])
     except BaseException as error:
         return f"{type(error).__name__}: {error}"
     finally:
@@ -199,9 +198,8 @@ def run(verb: str, line: list[str], capsys: pytest.CaptureFixture[str]) -> str |
 def test_the_usual_lines_are_answered(verb: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     """Otherwise odd words would never be reached."""
     monkeypatch.chdir(folder)
-    main = importlib.import_module(f"netctrl.{verb}.__main__").main
     for line in USUAL[verb]:
-        status = main([word.replace("{folder}", str(folder)) for word in line])
+        status = main([verb, *(word.replace("{folder}", str(folder)) for word in line)])
         assert status == 0, (line, capsys.readouterr().err)
 
 

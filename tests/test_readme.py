@@ -10,20 +10,21 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+README = ROOT / "README.md"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # Line -> why it is not run here.
 NOT_RUN = {
     "pip install . && python -m netctrl.design arc --N 50": "installs the checkout, as nox does before tests",
     "pip install nox && nox -s tests": "the run that this test is part of",
-    "python -m netctrl.sweep hftrac-testbed -o tradeoff.parquet": "half a minute; tests/test_cli_sweep.py runs sweeps",
-    "python -m netctrl.linux apply router/arc.plan.json --dry-run": "needs an eth0; see tests/test_linux_plan.py",
+    "python -m netctrl.sweep hftrac-testbed -o tradeoff.parquet": "half a minute; tests/cli/test_sweep.py runs sweeps",
+    "python -m netctrl.linux apply router/arc.plan.json --dry-run": "needs an eth0: tests/linux/queues/test_plan.py",
 }
 # Words of a line -> what stands in their place, and why.
 CHANGED = {
-    ("--run",): ((), "ns-3 is compiled and run by tests/test_export_ns3_run.py and test_export_ns3_fifo_run.py"),
+    ("--run",): ((), "ns-3 is compiled and run by tests/ns3/test_program.py and test_export_ns3_fifo_run.py"),
     ("--runs", "20"): (("--runs", "2"), "the number of runs is the time that it takes"),
 }
 STATUS = {"python -m netctrl.design arc --N 50 --epoch 2s --alpha 2.84e-5": 3}  # as README says

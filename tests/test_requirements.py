@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from places import TESTS
 
-CONFTEST = Path(__file__).with_name("conftest.py")
+CONFTEST = TESTS / "conftest.py"
 # A requirement that no machine has, and one that every machine has.
 INVENTED = """
 REQUIREMENTS["unicorn"] = Requirement(lambda: "there is no unicorn", "buy a unicorn")

@@ -10,13 +10,14 @@ from common import Outcome
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl.design.arc import arc_gain_bands
-from netctrl.fluid.linearize import arc_loop
-from netctrl.fluid.tcp_response import arc_response
+from netctrl.design.arc.design import arc_gain_bands
 from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.margins import gain_band, margins
-from netctrl.frequency.sampled_margins import gains_at, spectral_radius
-from netctrl.model.arc import ArcSetting
+from netctrl.frequency.sampled_gain import gains_at
+from netctrl.frequency.sampled_margins import spectral_radius
+from netctrl.model.design.arc import ArcSetting
+from netctrl.plants.linearize import arc_loop
+from netctrl.plants.tcp_response import arc_response
 
 LINK = {"capacity_packet_per_s": 1250.0, "utilization": 0.98}
 VALIDATION = ArcSetting(capacity_packet_per_s=1000.0, utilization=0.95, epoch_s=0.2)

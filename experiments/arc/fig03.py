@@ -12,11 +12,11 @@ import pandas as pd
 from common import Outcome
 from matplotlib.figure import Figure
 
-from netctrl.fluid.linearize import arc_loop
 from netctrl.frequency.loop import lag_turning_points, magnitude, magnitude_turning_points, phase_lag
 from netctrl.frequency.margins import gain_at_phase_margin, margins
-from netctrl.model.arc import ArcSetting
+from netctrl.model.design.arc import ArcSetting
 from netctrl.model.loop import DelayLoop
+from netctrl.plants.linearize import arc_loop
 from netctrl.plotting import bode
 
 PAPER = ArcSetting(capacity_packet_per_s=1250.0, utilization=0.98)

@@ -13,13 +13,13 @@ from common import Outcome
 from matplotlib.figure import Figure
 from packets import available, run_all
 
-from netctrl.fluid.linearize import arc_loop
 from netctrl.frequency.loop import response
-from netctrl.model.arc import ArcSetting
-from netctrl.model.queue import ArcQueue, RateError
-from netctrl.model.scenario import BulkFlows, Link, Scenario
-from netctrl.model.simulation import SimulationResult
-from netctrl.sim.run import simulate
+from netctrl.laws.aqm.records import ArcQueue, RateError
+from netctrl.model.design.arc import ArcSetting
+from netctrl.plants.linearize import arc_loop
+from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
+from netctrl.sim.tcp_aqm.run import simulate
 
 ALPHA, EPOCH, FLOWS, RTT = 1.12e-3, 0.2, 35, 0.1
 GAMMAS, FREQUENCIES = (0.95, 0.5), (0.1, 100.0)

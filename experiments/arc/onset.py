@@ -10,15 +10,15 @@ from common import Outcome
 from matplotlib.figure import Figure
 from packets import available, run_all
 
-from netctrl.fluid.tcp_response import arc_response
 from netctrl.frequency.branch_bound import Least, Sector
-from netctrl.frequency.sampled_margins import greatest_gain
-from netctrl.model.arc import ArcSetting
-from netctrl.model.queue import ArcQueue
-from netctrl.model.scenario import BulkFlows, Link, Scenario
-from netctrl.model.simulation import SimulationResult
-from netctrl.sim.onset import arc_onset
-from netctrl.sim.run import simulate
+from netctrl.frequency.sampled_gain import greatest_gain
+from netctrl.laws.aqm.records import ArcQueue
+from netctrl.model.design.arc import ArcSetting
+from netctrl.plants.tcp_response import arc_response
+from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
+from netctrl.sim.tcp_aqm.onset import arc_onset
+from netctrl.sim.tcp_aqm.run import simulate
 
 FLOWS, RTT, C = 50.0, 0.5, 1250.0
 RATIOS = (0.6, 1.0, 2.0)

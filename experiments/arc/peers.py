@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from packets import available, run_all
 
 import netctrl
-from netctrl.model.queue import (
+from netctrl.laws.aqm.records import (
     AvqQueue,
     CodelQueue,
     DropTailQueue,
@@ -20,8 +20,8 @@ from netctrl.model.queue import (
     SfcQueue,
     arc_queue,
 )
-from netctrl.model.scenario import BulkFlows, Link, Scenario
-from netctrl.sim.run import simulate
+from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
+from netctrl.sim.tcp_aqm.run import simulate
 
 FLOWS, RTT = 50, 0.2
 

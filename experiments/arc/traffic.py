@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from packets import available, run_all
 
 from netctrl.datasets import scenario_path
-from netctrl.model.files import write_atomically
-from netctrl.model.queue import ArcQueue, AvqQueue, DropTailQueue, PiQueue, Queue, SfcQueue
-from netctrl.model.scenario import Scenario, WebFlows, read_scenario
-from netctrl.model.simulation import SHORT_OBJECT_BYTES, SimulationResult
-from netctrl.sim.run import simulate_many
+from netctrl.laws.aqm.records import ArcQueue, AvqQueue, DropTailQueue, PiQueue, Queue, SfcQueue
+from netctrl.model.io.files import write_atomically
+from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult
+from netctrl.scenario.tcp_aqm.scenario import Scenario, WebFlows, read_scenario
+from netctrl.sim.tcp_aqm.run import simulate_many
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
 SEEDS = (1, 2, 3, 4, 5)

@@ -10,12 +10,12 @@ import numpy as np
 from rows import Row, against, alternate
 from scipy.optimize import brentq
 
-from netctrl.design.arc import arc_gain_bands
-from netctrl.fluid.linearize import arc_loop, arc_sampled_loop
+from netctrl.design.arc.design import arc_gain_bands
 from netctrl.frequency.loop import magnitude, phase_lag, to_control
 from netctrl.frequency.margins import margins
 from netctrl.frequency.sampled import gain_limit, spectral_radius
-from netctrl.model.arc import ArcSetting
+from netctrl.model.design.arc import ArcSetting
+from netctrl.plants.linearize import arc_loop, arc_sampled_loop
 
 SETTING = ArcSetting(capacity_packet_per_s=1250.0)
 MILLION = 1000

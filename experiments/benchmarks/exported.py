@@ -16,13 +16,13 @@ import numpy as np
 from rows import Row, Turns, against, alternate
 
 from netctrl.datasets import scenario_path
-from netctrl.export.ns3_fabric import render
-from netctrl.model.artifact import provenance
-from netctrl.model.fabric_scenario import FabricScenario, read_fabric_scenario
-from netctrl.runtime.congestion import STATES, WINDOW, Acknowledged
-from netctrl.runtime.fabric_plan import FabricPlan
-from netctrl.runtime.mpcc import mpcc
-from netctrl.sim.fabric_plan import fabric_plan
+from netctrl.laws.window.interface import STATES, WINDOW, Acknowledged
+from netctrl.laws.window.mpcc import mpcc
+from netctrl.model.design.design import provenance
+from netctrl.ns3.fabric.render import render
+from netctrl.scenario.fabric.plan import FabricPlan
+from netctrl.scenario.fabric.scenario import FabricScenario, read_fabric_scenario
+from netctrl.sim.fabric.plan import fabric_plan
 
 ROUNDS = 9
 DECISIONS = 20_000_000
@@ -89,7 +89,7 @@ def decision(compiler: str, name: str, scenario: FabricScenario) -> Row:
     timed = Turns(ours[1:], [each / SOME for each in turns.theirs], turns.answers)
     shown = against(
         f"exported MPCC in C++, a decision: {name}",
-        "netctrl.runtime.mpcc from Python",
+        "netctrl.laws.window.mpcc from Python",
         timed,
         f"< {TARGET * 1e9:g} ns",
         lambda seconds, _: seconds < TARGET,

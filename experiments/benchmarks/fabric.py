@@ -10,9 +10,9 @@ from time import process_time
 import numpy as np
 from rows import Row, against, alternate
 
-from netctrl.model.fabric_scenario import Dumbbell, FabricFlow, FabricScenario, FatTree, PoissonFlows
-from netctrl.model.fabric_scheme import FixedWindow, Hpcc, Mpcc
-from netctrl.sim.fabric_run import simulate_fabric
+from netctrl.laws.window.records import FixedWindow, Hpcc, Mpcc
+from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow, FabricScenario, FatTree, PoissonFlows
+from netctrl.sim.fabric.run import simulate_fabric
 
 SPEED = 2e6
 """Packet hops a second."""

@@ -11,8 +11,8 @@ from time import process_time
 import numpy as np
 from rows import Row, against, alternate
 
-from netctrl.model.fifo_scenario import FifoScenario
-from netctrl.sim.fifo_run import FifoLink
+from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.sim.access.run import FifoLink
 
 RATE, SPEED = 80e6, 2e7
 LONG, SHORT = 100, 2  # s

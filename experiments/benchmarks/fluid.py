@@ -12,11 +12,11 @@ import packets
 from rows import Row, Turns, against, alternate
 
 from netctrl.datasets import scenario_path
-from netctrl.model.queue import ArcQueue
-from netctrl.model.scenario import BulkFlows, Link, Scenario, read_scenario
-from netctrl.sim.kernel import advance
-from netctrl.sim.problem import Problem, problem
-from netctrl.sim.run import class_steps, simulate
+from netctrl.laws.aqm.records import ArcQueue
+from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario, read_scenario
+from netctrl.sim.tcp_aqm.kernel import advance
+from netctrl.sim.tcp_aqm.problem import Problem, problem
+from netctrl.sim.tcp_aqm.run import class_steps, simulate
 
 
 def rows() -> Iterator[Row]:

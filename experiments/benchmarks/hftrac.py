@@ -23,11 +23,11 @@ from rows import Row, against, alternate
 from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import splu
 
-from netctrl.fluid.linearize import network_model, network_state_space
 from netctrl.model.network_model import NetworkModel
-from netctrl.synthesis._region import Region, regions
-from netctrl.synthesis.dare import solve_dare
-from netctrl.synthesis.localized import LocalizedSynthesis
+from netctrl.plants.linearize import network_model, network_state_space
+from netctrl.synthesis.localized.localized import LocalizedSynthesis
+from netctrl.synthesis.localized.region import Region, regions
+from netctrl.synthesis.riccati.dare import solve_dare
 
 HORIZON = 40  # costs 6e-6 above the least one at most
 WAYS = (("in-band", 0), ("out-of-band", 4), ("out-of-band", 8))

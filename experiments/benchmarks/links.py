@@ -15,14 +15,14 @@ from rows import Row, against, alternate, span
 
 import netctrl
 from netctrl.datasets import network_path, sweep_path
-from netctrl.fluid.linearize import network_model
-from netctrl.model.gain import MyopicGain
+from netctrl.model.law import MyopicGain
 from netctrl.model.network import Demand, Link, Network
-from netctrl.model.network_scenario import NetworkScenario
-from netctrl.model.policy import HftracPolicy
-from netctrl.model.sweep import read_sweep
-from netctrl.sim.link_kernel import DEPARTED, LOST, WAITING, advance_links
-from netctrl.sim.link_problem import LinkProblem, link_problem, link_state
+from netctrl.plants.linearize import network_model
+from netctrl.scenario.network.policy import HftracPolicy
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.sweep import read_sweep
+from netctrl.sim.network.kernel import DEPARTED, LOST, WAITING, advance_links
+from netctrl.sim.network.problem import LinkProblem, link_problem, link_state
 
 MEGA = 1e6
 INTERVAL = 0.01

@@ -12,13 +12,13 @@ import daqp
 import numpy as np
 from rows import Row, against, alternate, span
 
+from netctrl.laws.window.explicit import decide_from_table
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.explicit import WindowTable, window_problem, window_table
-from netctrl.mpc.explicit_kernel import decide_from_table
 from netctrl.mpc.formulate import condensed
 from netctrl.mpc.problem import MpcProblem
+from netctrl.mpc.qp.solve import open_solver
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
-from netctrl.mpc.solve import open_solver
 from netctrl.mpc.solvers.qpoases_ import QpoasesWorkspace
 
 HORIZONS = (3, 5, 10, 20)

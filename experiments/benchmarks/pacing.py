@@ -9,11 +9,11 @@ import numpy as np
 from rows import Row, against, alternate
 
 import netctrl
-from netctrl.model.gain import ArxPacer, PacingLaw
-from netctrl.runtime.pacing import PacingSample, pace, pacer, start_pacing
-from netctrl.runtime.pacing_arx import arx_settings, arx_step
-from netctrl.runtime.pacing_block import arx_many
-from netctrl.runtime.pacing_target import target_settings, target_step
+from netctrl.laws.pacing.arx import arx_settings, arx_step
+from netctrl.laws.pacing.arx_batch import arx_many
+from netctrl.laws.pacing.pacing import PacingSample, pace, pacer, start_pacing
+from netctrl.laws.pacing.target_rtt import target_settings, target_step
+from netctrl.model.law import ArxPacer, PacingLaw
 
 STEP, SPEED = 2e-6, 5e7
 FLOWS, TIMES, STEPS = 4096, 200, 2000

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.fluid.information import information_pattern
-from netctrl.fluid.linearize import network_model
 from netctrl.model.information import InformationPattern
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.network_model import NetworkModel
-from netctrl.synthesis.localized import LocalizedSynthesis, localized
+from netctrl.plants.information import information_pattern
+from netctrl.plants.linearize import network_model
+from netctrl.synthesis.localized.localized import LocalizedSynthesis, localized
 
 TAU = 0.01
 MU = 1.0

@@ -12,7 +12,7 @@ from connet.links import LIMITS, printed_model
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl.synthesis.tracking import tracking_loop
+from netctrl.synthesis.riccati.tracking import tracking_loop
 
 RUNS, SAMPLES = 20, 2000
 LOW, HIGH = 1.5, 95.0

@@ -9,7 +9,7 @@ from connet.links import COLOURS, LIMITS, LQI, PRINTED, laws, printed_model, str
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl.synthesis.tracking import tracking_loop
+from netctrl.synthesis.riccati.tracking import tracking_loop
 
 STEPS = ((0.46, 0.043), (0.97, 0.656), (0.53, 0.157), (1.43, 0.918), (0.68, 0.361))
 """References on the curve of packets [ms]; the paper's own are not printed."""

@@ -7,7 +7,7 @@ from common import Outcome
 from connet.links import LQI, PRINTED, SEEDS, laws, picture, settled, stretch, table, tracked
 
 import netctrl
-from netctrl.model.fifo_scenario import FifoSource
+from netctrl.scenario.access.scenario import FifoSource
 
 CONSTANT = (0.46, 0.043)
 STEP = (1.72, 1.028)

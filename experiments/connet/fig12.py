@@ -7,7 +7,7 @@ from common import Outcome
 from connet.links import LQI, PRINTED, SEEDS, laws, picture, table, tracked
 
 import netctrl
-from netctrl.model.fifo_scenario import TcpSenders
+from netctrl.scenario.access.scenario import TcpSenders
 
 REFERENCE = (0.86, 0.393)
 """On the curve of three nodes at R = 55 Mbit/s: 9.167 for each of 6 flows."""

@@ -7,7 +7,7 @@ from common import Outcome
 from connet.links import LQI, PRINTED, SEEDS, laws, picture, table, tracked
 
 import netctrl
-from netctrl.model.fifo_scenario import FifoSource, RegulatorFailure
+from netctrl.scenario.access.scenario import FifoSource, RegulatorFailure
 
 REFERENCE = (0.86, 0.393)
 """On the curve of three nodes."""

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import model_path
-from netctrl.model.fifo_scenario import FifoScenario
-from netctrl.model.gain import LqgLaw, TrackingLaw
-from netctrl.runtime.fifo_plan import FifoTracking
-from netctrl.sim.fifo_track import track_fifo
+from netctrl.model.law import LqgLaw, TrackingLaw
+from netctrl.scenario.access.plan import FifoTracking
+from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.sim.access.track import track_fifo
 
 PRINTED, LQI = "printed gains", "LQI"
 COLOURS = {PRINTED: "#b45f06", LQI: "#1f4e9c"}

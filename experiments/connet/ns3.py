@@ -13,8 +13,8 @@ from connet.links import LQI, PRINTED, laws, picture, stretch, table, tracked
 from packets import run_link
 
 import netctrl
-from netctrl.model.gain import LqgLaw
-from netctrl.runtime.fifo_plan import fifo_plan
+from netctrl.model.law import LqgLaw
+from netctrl.scenario.access.plan import fifo_plan
 
 SECONDS, COUNTED, SEEDS = 60, 40, (1, 2)
 FOLLOWED = (0, 2, 3, 4)

@@ -33,7 +33,7 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.network import Network
-from netctrl.model.policy import HftracPolicy, StaticPacing
+from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
 
 INTERVAL = 0.05
 INTERVALS = {0.05: "#1f4e9c", 0.1: "#b45f06", 0.01: "#38761d"}

@@ -39,8 +39,8 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.network import Network
-from netctrl.model.network_scenario import NetworkScenario
-from netctrl.model.policy import HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.policy import HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.scenario import NetworkScenario
 
 MOST_LOSS = 1e-3
 MUS = (0.001, 0.01, 0.1, 1.0, 10.0)

@@ -34,7 +34,7 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.network import Network
-from netctrl.model.policy import Policy
+from netctrl.scenario.network.policy import Policy
 
 MUS = np.geomspace(1e-3, 1e2, 16)
 SHOWN = 0.01

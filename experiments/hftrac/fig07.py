@@ -33,8 +33,8 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.demand_traffic import DemandTraffic, GaussianTraffic
 from netctrl.model.network import Network
+from netctrl.scenario.network.traffic import DemandTraffic, GaussianTraffic
 
 LOADS = (0.75, 0.8, 0.85, 0.9, 0.95, 0.98)
 MUS = np.geomspace(0.01, 30.0, 9)

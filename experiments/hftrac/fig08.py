@@ -19,11 +19,11 @@ from scipy import stats
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.fluid.routing import at_utilization
-from netctrl.model.demand_traffic import LongRangeTraffic
 from netctrl.model.network import Network
-from netctrl.model.policy import Fifo
-from netctrl.sim.demands import DemandSource
+from netctrl.plants.routing import at_utilization
+from netctrl.scenario.network.policy import Fifo
+from netctrl.scenario.network.traffic import LongRangeTraffic
+from netctrl.sim.network.demands import DemandSource
 
 HURST = 0.8
 STAND_IN = LongRangeTraffic(hurst=HURST)

@@ -34,9 +34,9 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.demand_traffic import DemandTraffic, GaussianTraffic, TriangularTraffic
 from netctrl.model.network import Network
-from netctrl.model.network_scenario import NetworkScenario
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.traffic import DemandTraffic, GaussianTraffic, TriangularTraffic
 
 SCALES = (0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2)
 LOADS = (0.75, 0.85, 0.95)

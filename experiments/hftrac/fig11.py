@@ -32,9 +32,9 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.fluid.routing import routing
 from netctrl.model.network import Network
-from netctrl.model.policy import Policy
+from netctrl.plants.routing import routing
+from netctrl.scenario.network.policy import Policy
 
 INTERVAL = 0.035
 CASES = {5.0: 0.001, 10.0: 0.005}

@@ -20,10 +20,10 @@ from hftrac.networks import MEGA, STEP, demand, link, testbed
 from hftrac.packet_study import Case, PacketStudy, kept_runs, means, short
 from matplotlib.figure import Figure
 
-from netctrl.model.demand_traffic import LongRangeTraffic
 from netctrl.model.network import Network
-from netctrl.model.network_result import NetworkResult
-from netctrl.model.network_scenario import NetworkScenario, TcpDemand
+from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
+from netctrl.scenario.network.traffic import LongRangeTraffic
 
 LEVELS = (5.0, 15.0, 20.0, 25.0)
 """Means of the background [Mbit/s]."""

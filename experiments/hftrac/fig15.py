@@ -22,11 +22,11 @@ from hftrac.packet_study import Case, PacketStudy, kept_runs, means, short
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from netctrl.model.demand_traffic import LongRangeTraffic
+from netctrl.laws.aqm.records import PiQueue, RedQueue
 from netctrl.model.network import Network
-from netctrl.model.network_result import NetworkResult
-from netctrl.model.network_scenario import NetworkScenario, TcpDemand
-from netctrl.model.queue import PiQueue, RedQueue
+from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
+from netctrl.scenario.network.traffic import LongRangeTraffic
 
 PACKET = 1000
 """[byte]"""

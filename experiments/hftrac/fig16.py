@@ -23,12 +23,12 @@ from hftrac.packet_study import Case, PacketStudy, kept_runs, means, short
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from netctrl.export.ns3_links import PACKET_SIZE
-from netctrl.model.demand_traffic import LongRangeTraffic
+from netctrl.laws.aqm.records import CodelQueue, PieQueue
 from netctrl.model.network import Demand, Link, Network
-from netctrl.model.network_result import NetworkResult
-from netctrl.model.network_scenario import NetworkScenario, TcpDemand
-from netctrl.model.queue import CodelQueue, PieQueue
+from netctrl.ns3.network.render import PACKET_SIZE
+from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
+from netctrl.scenario.network.traffic import LongRangeTraffic
 
 SENDERS = ("STTL", "SNVA", "LOSA", "HSTN")
 BACKGROUND = "LOSA"

@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.errors import InvalidValue
-from netctrl.model.gain import LinkRateLaw
+from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network, Node
-from netctrl.model.network_result import NetworkResult
-from netctrl.model.network_scenario import NetworkScenario
-from netctrl.model.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.sim.tune import LawOf
+from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.sim.network.tune import LawOf
 from netctrl.units import BITS_PER_BYTE
 
 SECONDS, WARMUP, RUNS = 100.0, 10.0, 32

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.fluid.linearize import network_model, network_state_space
 from netctrl.model.network_model import NetworkModel
+from netctrl.plants.linearize import network_model, network_state_space
 from netctrl.synthesis.check import quadratic_cost
 
 NETWORKS = {"tandem": "#1f4e9c", "merge": "#b45f06", "testbed": "#38761d"}

@@ -34,8 +34,8 @@ from math import asin, cos, radians, sin, sqrt
 from pathlib import Path
 from typing import Any
 
-from netctrl.fluid.routing import routing
 from netctrl.model.network import Demand, Link, Network, Node
+from netctrl.plants.routing import routing
 from netctrl.units import BITS_PER_BYTE
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "networks"

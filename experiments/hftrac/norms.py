@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.fluid.linearize import network_model
 from netctrl.model.information import InformationPattern
 from netctrl.model.network import Network
-from netctrl.synthesis.coordinated import coordinated
+from netctrl.plants.linearize import network_model
+from netctrl.synthesis.localized.coordinated import coordinated
 
 PAPER = {"god": 585.49, "coordinated": 634.5, "myopic": 791.48, "centralized": 1009.269}
 LABELS = {"god": "GOD", "coordinated": "coordinated", "myopic": "myopic", "centralized": "centralized"}

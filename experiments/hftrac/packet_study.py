@@ -14,10 +14,10 @@ import msgspec
 import pandas as pd
 from packets import available, network_runs, run_networks
 
-from netctrl.export.ns3_links import PACKET_SIZE
-from netctrl.model.files import write_atomically
-from netctrl.model.network_result import NetworkResult, estimate
-from netctrl.model.network_scenario import NetworkScenario
+from netctrl.model.io.files import write_atomically
+from netctrl.ns3.network.render import PACKET_SIZE
+from netctrl.scenario.network.result import NetworkResult, estimate
+from netctrl.scenario.network.scenario import NetworkScenario
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
 

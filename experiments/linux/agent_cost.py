@@ -26,17 +26,17 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
-from netctrl.export.agent_law import link_rate_table
-from netctrl.linux import namespace
-from netctrl.linux.agent import Links, run_agent
-from netctrl.linux.agent_log import AgentLog
-from netctrl.linux.agent_sockets import AgentSockets
-from netctrl.linux.agent_state import Reading, plan
-from netctrl.linux.kernel_links import KernelLinks
-from netctrl.linux.message import Echo, Kind, Message, pack
-from netctrl.linux.netlink import ROOT, RouteSocket
-from netctrl.linux.qdisc import TbfOptions
+from netctrl.linux.agent.links import KernelLinks
+from netctrl.linux.agent.log import AgentLog
+from netctrl.linux.agent.loop import Links, run_agent
+from netctrl.linux.agent.message import Echo, Kind, Message, pack
+from netctrl.linux.agent.sockets import AgentSockets
+from netctrl.linux.agent.state import Reading, plan
+from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
+from netctrl.linux.export.agent_law import link_rate_table
+from netctrl.linux.kernel.netlink import ROOT, RouteSocket
+from netctrl.linux.kernel.qdisc import TbfOptions
+from netctrl.linux.testbed import namespace
 from netctrl.model.network import Demand, Link, Network
 from netctrl.units import parse_duration
 

@@ -11,11 +11,11 @@ from connet.links import printed_law
 from linux.connet_plant import OPEN, KernelLink, Plant, Sample
 
 import netctrl
-from netctrl.model.gain import TrackingLaw
+from netctrl.laws.tracking.governor import ReferenceGovernor, govern
+from netctrl.laws.tracking.schedule import GainSchedule, scheduled
+from netctrl.laws.tracking.tracking import start_tracking, step_tracking
+from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
-from netctrl.runtime.governor import ReferenceGovernor, govern
-from netctrl.runtime.schedule import GainSchedule, scheduled
-from netctrl.runtime.tracking import start_tracking, step_tracking
 
 LIMITS = (1.0, 22.0)
 """Of R [Mbit/s]; 30 is offered, and above 22 the queue begins to overflow."""

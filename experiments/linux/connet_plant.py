@@ -15,10 +15,18 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from netctrl.linux.netlink import ROOT, Counters
-from netctrl.linux.schedules import constant_times, poisson_times
-from netctrl.linux.testbed import Testbed
-from netctrl.linux.traffic import UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, receive_udp, send_tcp, send_udp
+from netctrl.linux.kernel.netlink import ROOT, Counters
+from netctrl.linux.testbed.bed import Testbed
+from netctrl.linux.testbed.schedules import constant_times, poisson_times
+from netctrl.linux.testbed.traffic import (
+    UdpSource,
+    absorb_tcp,
+    open_tcp_sink,
+    open_udp_sink,
+    receive_udp,
+    send_tcp,
+    send_udp,
+)
 from netctrl.model.network import Link, Network
 from netctrl.units import BITS_PER_BYTE
 

@@ -22,9 +22,9 @@ from linux.connet_loop import LIMITS, OPENED, WARM, Way, designed, excite, print
 from linux.connet_plant import KernelLink, Plant, environment
 
 import netctrl
-from netctrl.model.artifact import provenance
-from netctrl.model.files import write_atomically
-from netctrl.model.network_result import estimate
+from netctrl.model.design.design import provenance
+from netctrl.model.io.files import write_atomically
+from netctrl.scenario.network.result import estimate
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
 NAME = "linux-connet"

@@ -16,19 +16,19 @@ import msgspec
 from linux.hftrac_network import FRAME, INTERVAL, TELLER, Case, scenario
 
 import netctrl
-from netctrl.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
-from netctrl.export.agent_law import LinkRateTable, link_rate_table
-from netctrl.fluid.routing import nominal_network
-from netctrl.linux import namespace
-from netctrl.linux.agent import Outcome, run_agent
-from netctrl.linux.agent_log import AgentLog
-from netctrl.linux.agent_sockets import AgentSockets
-from netctrl.linux.agent_state import Reading, Trouble, plan
-from netctrl.linux.kernel_links import KernelLinks
-from netctrl.linux.message import read_key
-from netctrl.linux.testbed import Testbed
-from netctrl.model.hftrac import Architecture
+from netctrl.linux.agent.links import KernelLinks
+from netctrl.linux.agent.log import AgentLog
+from netctrl.linux.agent.loop import Outcome, run_agent
+from netctrl.linux.agent.message import read_key
+from netctrl.linux.agent.sockets import AgentSockets
+from netctrl.linux.agent.state import Reading, Trouble, plan
+from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
+from netctrl.linux.export.agent_law import LinkRateTable, link_rate_table
+from netctrl.linux.testbed import namespace
+from netctrl.linux.testbed.bed import Testbed
+from netctrl.model.design.hftrac import Architecture
 from netctrl.model.network import Network
+from netctrl.plants.routing import at_utilization
 
 __all__ = [
     "AGENTS",
@@ -57,7 +57,7 @@ URGENT = 2
 def law_table(figure: str, x: float, way: Architecture, mu: float) -> LinkRateTable:
     """A Design's law as numbers; made once."""
     asked = scenario(Case(figure, x, way, mu), 1.0, 0.0)
-    network, policy = nominal_network(asked), asked.policy
+    network, policy = at_utilization(asked.network, asked.utilization), asked.policy
     settings = {"information_delay": 1} if way == "centralized" else {}
     design = netctrl.hftrac(network, INTERVAL, mu=policy.mu, architecture=way, **settings)  # ty: ignore
     return link_rate_table(design, netctrl.network_model(network, INTERVAL))

@@ -25,14 +25,13 @@ from linux.hftrac_agents import (
 from linux.hftrac_network import FRAME, INTERVAL, MEGA, TELLER, Case, built, paths, scenario
 
 from netctrl.errors import NetctrlError
-from netctrl.export.agent_law import LinkRateTable
-from netctrl.fluid.routing import nominal_network, routing
-from netctrl.linux.child import Job
-from netctrl.linux.netlink import ROOT, RouteSocket, classid
-from netctrl.linux.qdisc import FifoOptions, HtbClassOptions, HtbOptions
-from netctrl.linux.schedules import series_times
-from netctrl.linux.testbed import Testbed
-from netctrl.linux.traffic import (
+from netctrl.linux.export.agent_law import LinkRateTable
+from netctrl.linux.kernel.netlink import ROOT, RouteSocket, classid
+from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions
+from netctrl.linux.testbed.bed import Testbed
+from netctrl.linux.testbed.child import Job
+from netctrl.linux.testbed.schedules import series_times
+from netctrl.linux.testbed.traffic import (
     Sent,
     TcpRun,
     UdpSource,
@@ -43,8 +42,9 @@ from netctrl.linux.traffic import (
     send_udp,
 )
 from netctrl.model.network import Network
-from netctrl.model.network_scenario import NetworkScenario
-from netctrl.sim.demands import DemandSource
+from netctrl.plants.routing import at_utilization, routing
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.sim.network.demands import DemandSource
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["WARM_UP", "measured", "prepared"]
@@ -79,7 +79,7 @@ def measured(
 ) -> dict[str, float]:
     """A case with the traffic of a run: run r is the same whatever the way, and as the simulator's."""
     asked = scenario(case, seconds, warm_up)
-    network = nominal_network(asked)
+    network = at_utilization(asked.network, asked.utilization)
     nominal = dict(zip((link.id for link in network.links), routing(network).load, strict=True))
     load = os.getloadavg()[0]
     with ExitStack() as held:

@@ -12,7 +12,7 @@ from linux.hftrac_network import FRAME, WAYS, Case, scenario
 
 import netctrl
 from netctrl.model.network import Link
-from netctrl.model.network_result import NetworkResult, estimate
+from netctrl.scenario.network.result import NetworkResult, estimate
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["FIGURES", "Figure", "cases", "foreseen", "foreseen_rows", "tuned"]

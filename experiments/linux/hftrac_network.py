@@ -13,10 +13,10 @@ import msgspec
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.demand_traffic import GaussianTraffic
 from netctrl.model.network import Demand, Link, Network
-from netctrl.model.network_scenario import NetworkScenario
-from netctrl.model.policy import Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.policy import Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.traffic import GaussianTraffic
 
 __all__ = ["FRAME", "INTERVAL", "MEGA", "SLOWER", "TELLER", "WAYS", "Case", "built", "paths", "policy", "scenario"]
 

@@ -23,8 +23,8 @@ from linux.hftrac_bed import WARM_UP, measured
 from linux.hftrac_cases import FIGURES, cases
 from linux.hftrac_network import INTERVAL, SLOWER, Case
 
-from netctrl.model.files import write_atomically
-from netctrl.model.provenance import provenance
+from netctrl.model.io.files import write_atomically
+from netctrl.model.io.provenance import provenance
 
 __all__ = ["KEY", "NAME", "REPEATS", "RESULTS", "Repeat", "disturbed", "kept", "make", "missing"]
 

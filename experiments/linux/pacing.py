@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 
 import netctrl
-from netctrl.linux.pacer import paced_transfer
-from netctrl.linux.schedules import constant_times
-from netctrl.linux.testbed import Testbed
-from netctrl.linux.traffic import (
+from netctrl.linux.pacing.socket import paced_transfer
+from netctrl.linux.testbed.bed import Testbed
+from netctrl.linux.testbed.schedules import constant_times
+from netctrl.linux.testbed.traffic import (
     LEAST_FRAME,
     TcpRun,
     UdpSource,
@@ -32,11 +32,11 @@ from netctrl.linux.traffic import (
     receive_udp,
     send_udp,
 )
-from netctrl.model.files import write_atomically
-from netctrl.model.gain import PacingLaw
+from netctrl.model.io.files import write_atomically
+from netctrl.model.io.provenance import provenance
+from netctrl.model.law import PacingLaw
 from netctrl.model.network import Link, Network
-from netctrl.model.network_result import estimate
-from netctrl.model.provenance import provenance
+from netctrl.scenario.network.result import estimate
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "data" / "results"

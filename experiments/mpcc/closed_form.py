@@ -11,11 +11,11 @@ import sys
 
 import numpy as np
 
+from netctrl.laws.window.explicit import decide_window
 from netctrl.mpc.explicit import feasible_queue, queue_gain, window_problem
-from netctrl.mpc.explicit_kernel import decide_window
 from netctrl.mpc.formulate import condensed
-from netctrl.mpc.qp import QPStatus
-from netctrl.mpc.solve import open_solver
+from netctrl.mpc.qp.program import QPStatus
+from netctrl.mpc.qp.solve import open_solver
 
 HORIZONS = (3, 5, 10, 20)
 SOLVERS = ("daqp", "qpoases")

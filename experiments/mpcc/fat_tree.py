@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from netctrl.model.fabric_result import SIZE_BINS, FabricResult
-from netctrl.model.fabric_scenario import FabricScenario, FatTree, Incast, Pfc, PoissonFlows
-from netctrl.model.fabric_scheme import Dcqcn, Dctcp, Hpcc, Mpcc, Scheme, Timely
-from netctrl.model.files import write_atomically
-from netctrl.model.provenance import provenance
-from netctrl.sim.fabric_run import simulate_fabric
+from netctrl.laws.window.records import Dcqcn, Dctcp, Hpcc, Mpcc, Scheme, Timely
+from netctrl.model.io.files import write_atomically
+from netctrl.model.io.provenance import provenance
+from netctrl.scenario.fabric.result import SIZE_BINS, FabricResult
+from netctrl.scenario.fabric.scenario import FabricScenario, FatTree, Incast, Pfc, PoissonFlows
+from netctrl.sim.fabric.run import simulate_fabric
 
 RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
 NAME = "mpcc-fat-tree"

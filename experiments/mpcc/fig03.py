@@ -7,10 +7,10 @@ import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
-from netctrl.model.fabric_result import FabricResult
-from netctrl.model.fabric_scenario import Dumbbell, FabricFlow, FabricScenario, Packets, Watch
-from netctrl.model.fabric_scheme import FixedWindow
-from netctrl.sim.fabric_run import simulate_fabric
+from netctrl.laws.window.records import FixedWindow
+from netctrl.scenario.fabric.result import FabricResult
+from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow, FabricScenario, Packets, Watch
+from netctrl.sim.fabric.run import simulate_fabric
 
 CLOCK = 8.799e-6
 """Time of a packet on the wire in ns-3; sampled so often, slopes have no ripple."""

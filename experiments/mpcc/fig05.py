@@ -9,10 +9,10 @@ from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 from netctrl.datasets import scenario_path
-from netctrl.model.fabric_result import FabricResult
-from netctrl.model.fabric_scenario import Dumbbell, FabricFlow, FabricScenario, Packets, Watch, read_fabric_scenario
-from netctrl.model.fabric_scheme import Hpcc, Mpcc, Scheme
-from netctrl.sim.fabric_run import simulate_fabric
+from netctrl.laws.window.records import Hpcc, Mpcc, Scheme
+from netctrl.scenario.fabric.result import FabricResult
+from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow, FabricScenario, Packets, Watch, read_fabric_scenario
+from netctrl.sim.fabric.run import simulate_fabric
 
 STAGGERED = ((4.9e6, 0.0), (2.4e6, 0.01), (1.4e6, 0.02), (0.3e6, 0.03))
 """Sizes in MB, where the thesis says GB, and starts [s]."""

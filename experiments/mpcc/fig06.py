@@ -10,8 +10,8 @@ from common import Measured, Outcome, over_runs, verdicts
 from matplotlib.figure import Figure
 from mpcc.fat_tree import CLASSES, LOADS, NAME, QUANTILES, RESULTS, SCHEMES, SENDING
 
-from netctrl.model.fabric_result import SIZE_BINS
-from netctrl.model.network_result import estimate
+from netctrl.scenario.fabric.result import SIZE_BINS
+from netctrl.scenario.network.result import estimate
 
 CASES = tuple(product(SENDING, LOADS, (False, True)))
 KEYS = ["sizes", "load", "with_incast"]

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from packets import run_centre
 
 from netctrl.datasets import scenario_path
-from netctrl.model.fabric_result import FabricResult
-from netctrl.model.fabric_scenario import (
+from netctrl.laws.window.records import Dctcp, Mpcc
+from netctrl.scenario.fabric.result import FabricResult
+from netctrl.scenario.fabric.scenario import (
     Dumbbell,
     FabricFlow,
     FabricScenario,
@@ -22,8 +23,7 @@ from netctrl.model.fabric_scenario import (
     Watch,
     read_fabric_scenario,
 )
-from netctrl.model.fabric_scheme import Dctcp, Mpcc
-from netctrl.sim.fabric_run import simulate_fabric
+from netctrl.sim.fabric.run import simulate_fabric
 
 
 def main(*, full: bool = False) -> Outcome:

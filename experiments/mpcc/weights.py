@@ -17,8 +17,8 @@ from mpcc.fat_tree import scenario
 from mpcc.fig05 import sixteen
 
 import netctrl
-from netctrl.model.fabric_scheme import Mpcc
-from netctrl.sim.fabric_run import simulate_fabric
+from netctrl.laws.window.records import Mpcc
+from netctrl.sim.fabric.run import simulate_fabric
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 HORIZONS = (1, 5, 20)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pacing.paper_link import BLUE, GREEN, ORANGE, RED, TARGET, by_second, grid
 
 import netctrl
-from netctrl.sim.pacing_flows import PacingFlow
+from netctrl.sim.bottleneck.flows import PacingFlow
 
 SEEDS = (0, 1, 2)
 WARM_UP_S, DURATION_S = 15.0, 75.0

@@ -17,18 +17,18 @@ from typing import Any, NamedTuple
 import msgspec
 import pandas as pd
 
-from netctrl.design.pacing import pacing
-from netctrl.export.ns3_pacing import render
-from netctrl.export.ns3_pacing_run import run_bottleneck
-from netctrl.export.ns3_run import compile_program, find_ns3
-from netctrl.model.bottleneck_result import BottleneckResult
-from netctrl.model.bottleneck_scenario import BottleneckFlow, BottleneckScenario
-from netctrl.model.files import write_atomically
-from netctrl.model.gain import PacingLaw
-from netctrl.model.network_result import estimate
-from netctrl.model.provenance import provenance
-from netctrl.model.queue import CodelQueue
-from netctrl.sim.pacing_run import PacedFlow, simulate_pacing
+from netctrl.design.pacing.design import pacing
+from netctrl.laws.aqm.records import CodelQueue
+from netctrl.model.io.files import write_atomically
+from netctrl.model.io.provenance import provenance
+from netctrl.model.law import PacingLaw
+from netctrl.ns3.bottleneck.read import run_bottleneck
+from netctrl.ns3.bottleneck.render import render
+from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.scenario.bottleneck.result import BottleneckResult
+from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
+from netctrl.scenario.network.result import estimate
+from netctrl.sim.bottleneck.run import PacedFlow, simulate_pacing
 from netctrl.units import BITS_PER_BYTE
 
 RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"

@@ -38,7 +38,7 @@ from pacing.paper_link import (
 
 import netctrl
 from netctrl.errors import InvalidValue
-from netctrl.ident.recursive import nlms_step, sgd_step
+from netctrl.laws.tracking.estimators import nlms_step, sgd_step
 
 PAST, STEP = 5, 0.5
 """p and α; q is 1."""

@@ -32,8 +32,8 @@ from pacing.paper_link import (
 )
 
 import netctrl
-from netctrl.mpc.pacing_kernel import freeze_deviation
-from netctrl.runtime.pacing import PacingSample, arx_state, pacer
+from netctrl.laws.pacing.best_rate import freeze_deviation
+from netctrl.laws.pacing.pacing import PacingSample, arx_state, pacer
 
 SEEDS = (0, 1)
 PSIS = (0.1, 1.0, 10.0)

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from msgspec.structs import replace
 
 import netctrl
-from netctrl.sim.pacing_flows import PacingFlow
+from netctrl.sim.bottleneck.flows import PacingFlow
 
 CAPACITY, RTT, BUFFER = 1e10, 4e-3, 5e6
 """[bit/s, s, byte]; the buffer is one BDP."""
@@ -100,7 +100,7 @@ def means(link: netctrl.PacedLink, flow: int = 0, warm_up: float = WARM_UP_S) ->
     )
 
 
-def law_rates(link: netctrl.PacedLink, law: netctrl.model.gain.PacingLaw) -> tuple[np.ndarray, np.ndarray]:
+def law_rates(link: netctrl.PacedLink, law: netctrl.model.law.PacingLaw) -> tuple[np.ndarray, np.ndarray]:
     """Times [s] of a flow's RTTs and the rate of its law after each [bit/s], where every RTT was kept.
 
     A law's rate isn't what is sent where its window sends less; the same samples give the same rates.

@@ -30,7 +30,7 @@ from pacing.paper_link import (
 )
 
 import netctrl
-from netctrl.ident.recursive import nlms_step
+from netctrl.laws.tracking.estimators import nlms_step
 
 VALUES: dict[str, tuple[str, tuple[float, ...]]] = {
     "past_rtts": ("p", (1, 2, 5, 10, 20, 50)),

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.errors import InvalidValue
-from netctrl.frequency.margins import factor, gain_band, margins
+from netctrl.frequency.margins import gain_band, margins
+from netctrl.frequency.records import factor
 from netctrl.model.loop import DelayLoop
 
 __all__ = ["GainBands", "MarginArrays", "gain_bands", "margin_arrays"]

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.errors import InvalidValue
-from netctrl.model.matrix import dense
+from netctrl.model.io.matrix import dense
 from netctrl.model.statespace import StateSpace
 
 __all__ = ["bandwidth", "gain_at", "level_crossings", "peak_gain"]

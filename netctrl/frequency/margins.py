@@ -17,13 +17,12 @@ from netctrl.frequency.loop import (
     magnitude_turning_points,
     phase_lag,
 )
-from netctrl.model.display import html_table
+from netctrl.frequency.records import Margins, decibel, factor
 from netctrl.model.loop import DelayLoop
 from netctrl.model.open_loop import OpenLoop
 
 if TYPE_CHECKING:
     import control
-    import pandas as pd
 
     from netctrl.model.statespace import StateSpace
 
@@ -34,67 +33,7 @@ _TURN = 2.0 * math.pi
 _DECIBELS = "a gain margin from 0 to 300 dB"
 _DEGREES = "phase margin in degrees, from -180 to 180"
 
-Verdict = Literal["stable", "unstable", "marginal"]
-
-__all__ = ["GainBand", "Margins", "decibel", "factor", "gain_at_phase_margin", "gain_band", "margins"]
-
-
-def decibel(ratio: float) -> float:
-    """An amplitude ratio in dB; 0 gives −inf and inf gives inf."""
-    return 20.0 * math.log10(ratio) if ratio > 0.0 else -math.inf
-
-
-def factor(db: float) -> float:
-    """dB as an amplitude ratio."""
-    return 10.0 ** (db / 20.0)
-
-
-class Margins(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a loop is from instability, and which way. A margin that no finite change uses up is inf."""
-
-    stable: bool
-    """Proved: no closed-loop pole in the right half plane (outside the unit circle), nor on its boundary."""
-    verdict: Verdict
-    """"stable", "unstable", or "marginal": a closed-loop pole is on the boundary to rounding, or (neutral loops) any
-    small change of a delay decides. A marginal loop has no margins: they are 0."""
-    unstable_poles: float
-    """Closed-loop poles in the right half plane, counted by Nyquist's criterion; inf for a neutral loop whose gain
-    stays above 1 at high frequency. Of a marginal loop 0."""
-    gain_margin_db: float
-    """Factor by which the gain may grow; where the loop is unstable, below 0 dB: by how much it must fall (−inf: no
-    smaller gain is stable)."""
-    gain_reduction_db: float
-    """Factor (below 0 dB) by which the gain may fall; −inf unless the loop is only conditionally stable. Both together
-    are the interval of stable gains, for an unstable loop the nearest one: above 0 dB the gain must rise."""
-    phase_margin_deg: float
-    """Least phase change that takes the loop to the boundary, in (−180, 180]: 180° plus the phase at the gain crossover
-    where that is smallest in size. Of a stable loop a negative one says that lead, not lag, destabilises it."""
-    delay_margin_s: float
-    """Extra delay [s] that the loop stands; below 0 where the loop is unstable: minus the delay that must go (−inf:
-    without any it isn't stable either). In discrete time the loop stands every whole number of samples below it, and
-    the field is nan where it is unstable."""
-    crossover_rad_s: float
-    """Gain crossover that the phase margin belongs to; nan if |L| never is 1."""
-    phase_crossover_rad_s: float
-    """Phase crossover that the gain margin belongs to; nan if there is none, inf where the gain at infinite frequency
-    is the limit."""
-    crossovers_rad_s: tuple[float, ...]
-    """All gain crossovers, ascending."""
-    phase_crossovers_rad_s: tuple[float, ...]
-    """All phase crossovers (lag = 180° + 360°·j) that can matter: up to the first one past every turning point and,
-    where the loop is stable, past every gain crossover."""
-
-    def to_pandas(self) -> pd.Series:
-        """The scalar fields as a pandas Series."""
-        import pandas as pd
-
-        return pd.Series(
-            {name: getattr(self, name) for name in self.__struct_fields__ if not name.endswith("overs_rad_s")}
-        )
-
-    def _repr_html_(self) -> str:
-        rows = self.to_pandas().items()
-        return html_table("Margins", [(k, v if isinstance(v, str) else f"{v:.6g}") for k, v in rows])
+__all__ = ["GainBand", "gain_at_phase_margin", "gain_band", "margins"]
 
 
 def margins(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay: float = 0.0) -> Margins:
@@ -145,7 +84,7 @@ def margins(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay: fl
     level 180° + 360°·j that the lag has climbed is a pair of unstable poles (docs/arc.md, "Stability from crossings").
     """
     if not isinstance(loop, DelayLoop | OpenLoop):
-        from netctrl.frequency.interchange import from_control
+        from netctrl.frequency.certified.interchange import from_control
 
         loop = from_control(loop, delay, argument="loop")
     elif checked_number("delay", delay, "a delay of at least 0 seconds", at_least=0.0) > 0.0:
@@ -155,8 +94,8 @@ def margins(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay: fl
         with suppress(OverflowError, ZeroDivisionError):
             if (found := _of_corners(loop)) is not None:
                 return found
-    from netctrl.frequency.certified import certified_margins
-    from netctrl.frequency.interchange import any_loop
+    from netctrl.frequency.certified.interchange import any_loop
+    from netctrl.frequency.certified.margins import certified_margins
 
     return certified_margins(any_loop(loop))
 

@@ -16,15 +16,9 @@ from numpy.typing import ArrayLike
 
 from netctrl.model.loop import SampledLoop
 
-__all__ = ["gain_limit", "gain_limits", "lifted_matrix", "spectral_radii", "spectral_radius"]
+__all__ = ["gain_limit", "gain_limits", "spectral_radii", "spectral_radius"]
 
 _GRID_PER_EPOCH = 24  # points for each half turn that one more epoch of delay adds to the phase
-
-
-def lifted_matrix(loop: SampledLoop, gain: float) -> np.ndarray:
-    """One epoch of one closed loop as a matrix over (kept states, p_k, p_(k−1), …, p_(k−n−1))."""
-    Phi, G_new, G_old, n = _epoch_map(loop)
-    return _lifted(Phi, G_new, G_old, int(n), gain, loop)
 
 
 def spectral_radius(loop: SampledLoop, gain: float) -> float:

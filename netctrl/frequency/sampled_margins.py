@@ -6,63 +6,39 @@ which the response meets −1 is the limit of stability, and all margins are lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from math import degrees, inf, log10, pi
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import (
     Cells,
     Least,
     Sector,
-    angle_cells,
     disk_bound,
-    gain_bound,
     least,
     phase_bound,
     touch_bound,
 )
+from netctrl.frequency.sampled_gain import (
+    BOX_TOLERANCE,
+    SCAN,
+    BoundedResponse,
+    box_cells,
+    greatest_gain,
+    nothing,
+    scan,
+    sign_changes,
+)
 
 __all__ = [
-    "BoundedResponse",
     "SampledMargins",
-    "gains_at",
-    "greatest_gain",
-    "keeps",
     "sampled_margins",
     "spectral_radius",
 ]
 
-POINT_TOLERANCE = 1e-6
-BOX_TOLERANCE = 1e-2
 DELAY_TOLERANCE = 1e-3
-LOOSEST = 0.99
-"""Gap with which a limit over a box is still worth something: where windows go up to 1e4 packets and more, the limit of
-stability is a thousand times the gain that keeps the rule, and costs the most cells."""
 _NEWTON_STEPS = 40
-_MAP_ANGLES = 72
-_SCAN = 33  # points of a scan that narrows a sign change
-
-
-class BoundedResponse(Protocol):
-    """A loop at gain 1 over angle, flows, round-trip time [s] and extra delay [s] (`netctrl.fluid.tcp_response`)."""
-
-    @property
-    def epoch(self) -> float: ...
-
-    @property
-    def rate(self) -> float: ...
-
-    def at(
-        self, theta: ArrayLike, flows: ArrayLike, rtt: ArrayLike, extra: ArrayLike = 0.0, *, coarse: bool = False
-    ) -> np.ndarray: ...
-
-    def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
-
-    def least_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float: ...
 
 
 class SampledMargins(NamedTuple):
@@ -82,123 +58,6 @@ class SampledMargins(NamedTuple):
     """Gain crossover of the phase margin; nan where |L| is never 1."""
     phase_crossover_rad_s: float
     """Phase crossover of the limit."""
-
-
-def greatest_gain(
-    response: BoundedResponse,
-    flows: tuple[float, float],
-    rtt: tuple[float, float],
-    sector: Sector,
-    tolerance: float | None = None,
-) -> Least:
-    """Greatest gain up to which the loop stays out of a sector, over a whole box of flows and round-trip times.
-
-    Parameters
-    ----------
-    response : BoundedResponse
-    flows, rtt : (float, float)
-        Ranges of N and tau [s]; a point has both ends equal.
-    sector : Sector
-        What to keep: stability alone, or margins.
-    tolerance : float, optional
-        Relative gap between what is proved and what is attained.
-
-    Returns
-    -------
-    Least
-        `where` holds angle, ln N, ln tau and 0.
-    """
-    point = flows[0] == flows[1] and rtt[0] == rtt[1]
-    chosen = tolerance or (POINT_TOLERANCE if point else BOX_TOLERANCE)
-    loosest = BOX_TOLERANCE if point else LOOSEST
-    lowest = response.least_angle(flows, rtt)
-    start: tuple[float, np.ndarray] = (inf, np.zeros(4))
-    # Fewest flows at the longest round-trip time are usually worst: a good value drops most cells at once.
-    for n, tau in {(flows[0], rtt[1]), (flows[0], rtt[0]), (flows[1], rtt[1])}:
-        start = min(start, _met(response, sector, np.log(n), np.log(tau), lowest, pi), key=lambda pair: pair[0])
-
-    def attain(cells: Cells) -> tuple[float, np.ndarray]:
-        values = [
-            _met(response, sector, c[1], c[2], max(c[0] - 2.0 * h[0], lowest), min(c[0] + 2.0 * h[0], pi))
-            for c, h in zip(*cells, strict=True)
-        ]
-        return min(values, key=lambda pair: pair[0])
-
-    cells = _cells(lowest, flows, rtt)
-    return least(response.disc, gain_bound(sector), attain, cells, tolerance=chosen, start=start, loosest=loosest)
-
-
-def keeps(
-    response: BoundedResponse, flows: tuple[float, float], rtt: tuple[float, float], sector: Sector, gain: float
-) -> bool:
-    """Whether the loop stays out of a sector at this gain, proved over a whole box; False also where undecided."""
-    cells = _cells(response.least_angle(flows, rtt), flows, rtt)
-    try:
-        least(response.disc, gain_bound(sector), _nothing, cells, tolerance=0.0, start=(gain, cells.centre[0]))
-    except NetctrlError:
-        return False
-    return True
-
-
-def gains_at(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, sectors: Sequence[Sector]) -> np.ndarray:
-    """Gain up to which the loop stays out of each sector, for arrays of points: found on a grid of angles, not proved.
-
-    Parameters
-    ----------
-    response : BoundedResponse
-    flows, rtt : ndarray
-        N and tau [s], broadcast.
-    sectors : sequence of Sector
-
-    Returns
-    -------
-    ndarray, shape (sectors, points' shape)
-    """
-    flows, rtt = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt))
-    shape, flows, rtt = flows.shape, flows.ravel(), rtt.ravel()
-    window = response.rate * rtt / flows
-    lowest = np.minimum(0.02 * response.epoch / (rtt * (1.0 + window)), 0.02)
-    share = np.linspace(0.0, 1.0, _MAP_ANGLES)
-    angles = lowest[:, None] ** (1.0 - share) * pi**share
-    values = response.at(angles, flows[:, None], rtt[:, None], coarse=True)
-    out = np.full((len(sectors), len(flows)), inf)
-    for row, sector in zip(out, sectors, strict=True):
-        for turn, part in sector.edges:
-            height = -values * np.exp(-1j * turn)
-            i, k = np.nonzero(
-                (np.signbit(height.imag[:, 1:]) != np.signbit(height.imag[:, :-1]))
-                & ((height.real[:, 1:] > 0.0) | (height.real[:, :-1] > 0.0))
-            )
-            found = _narrowed(response, flows[i], rtt[i], angles[i, k], angles[i, k + 1], np.exp(-1j * turn))
-            met = found.real > 0.0
-            np.minimum.at(row, i[met], part / np.abs(found[met]))
-        end = values[:, -1].real
-        with np.errstate(divide="ignore"):
-            np.minimum(row, np.where(end < 0.0, sector.gain / -end, inf), out=row)
-    return out.reshape(len(sectors), *shape)
-
-
-def _narrowed(response: BoundedResponse, flows, rtt, low, high, rotated: complex) -> np.ndarray:
-    """−L, turned, where it crosses the positive axis between two angles, by the Illinois method, all at once."""
-
-    def height(theta: np.ndarray) -> np.ndarray:
-        return -response.at(theta, flows, rtt) * rotated
-
-    if not low.size:
-        return np.empty(0, dtype=complex)
-    a, b = np.log(low), np.log(high)
-    fa, fb = height(low).imag, height(high).imag
-    value = height(low)
-    for _ in range(14):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            c = b - fb * (b - a) / (fb - fa)
-        c = np.where(np.isfinite(c), c, 0.5 * (a + b))
-        value = height(np.exp(c))
-        fc = value.imag
-        crossed = np.signbit(fc) != np.signbit(fb)
-        a, fa = np.where(crossed, b, a), np.where(crossed, fb, 0.5 * fa)
-        b, fb = c, fc
-    return value
 
 
 def sampled_margins(
@@ -270,74 +129,6 @@ def _crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: 
     return float(angles[above[-1]]) if above.size else float(angles[0])
 
 
-def _cells(lowest: float, flows: tuple[float, float], rtt: tuple[float, float], longest_extra: float = 0.0) -> Cells:
-    """Cells over all angles from `lowest` on, a range of flows and round-trip times, and of extra delays [s]."""
-    logarithms = [(np.log(low), np.log(high)) for low, high in (flows, rtt)]
-    return angle_cells(lowest, [*logarithms, (0.0, longest_extra)])
-
-
-def _nothing(cells: Cells) -> tuple[float, np.ndarray]:
-    """No attempt at a better value: what is asked about is proved or not."""
-    return inf, cells.centre[0]
-
-
-def _met(
-    response: BoundedResponse, sector: Sector, ln_flows: float, ln_rtt: float, low: float, high: float
-) -> tuple[float, np.ndarray]:
-    """Least gain at which the response meets the sector's edges between two angles, at one point of the box."""
-    flows, rtt = np.exp(ln_flows), np.exp(ln_rtt)
-
-    def value(theta: np.ndarray) -> np.ndarray:
-        return response.at(theta, flows, rtt)
-
-    best, where = inf, np.array([low, ln_flows, ln_rtt, 0.0])
-    for turn, part in sector.edges:
-        rotated = np.exp(-1j * turn)
-
-        def height(theta: np.ndarray, rotated: complex = rotated) -> np.ndarray:
-            return -value(theta) * rotated
-
-        for angle in _sign_changes(height, _scan(low, high)):
-            gain = part / float(np.abs(value(np.array([angle]))[0]))
-            if gain < best:
-                best, where = gain, np.array([angle, ln_flows, ln_rtt, 0.0])
-    # At z = −1 the response is real: there it may meet the axis without crossing it.
-    if high >= pi:
-        end = value(np.array([pi]))[0].real
-        if end < 0.0 and sector.gain / -end < best:
-            best, where = sector.gain / -end, np.array([pi, ln_flows, ln_rtt, 0.0])
-    return best, where
-
-
-def _scan(low: float, high: float) -> np.ndarray:
-    if high < 1.5 * low:
-        return np.linspace(low, high, _SCAN)
-    even = np.linspace(low, high, 401)
-    return np.unique(np.concatenate([np.geomspace(low, high, 201), even]))
-
-
-def _sign_changes(height: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> list[float]:
-    """Angles at which a complex function crosses the positive axis, each narrowed to rounding."""
-    values = height(grid)
-    crosses = (np.signbit(values.imag[1:]) != np.signbit(values.imag[:-1])) & (
-        (values.real[1:] > 0.0) | (values.real[:-1] > 0.0)
-    )
-    found = []
-    for i in np.flatnonzero(crosses):
-        low, high = grid[i], grid[i + 1]
-        for _ in range(20):
-            inner = np.linspace(low, high, _SCAN)
-            signs = np.signbit(height(inner).imag)
-            at = int(np.argmax(signs[1:] != signs[:-1]))
-            low, high = inner[at], inner[at + 1]
-            if high - low <= 4e-16 * high:
-                break
-        middle = 0.5 * (low + high)
-        if height(np.array([middle]))[0].real > 0.0:
-            found.append(float(middle))
-    return found
-
-
 def _gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> list[tuple[float, float]]:
     """(angle, signed angle of −gain · L there) where |gain · L| = 1."""
     lowest = min(response.least_angle((flows, flows), (rtt, rtt)), 0.1 * _crossover_scale(response, flows, rtt, gain))
@@ -345,7 +136,7 @@ def _gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: 
     def height(theta: np.ndarray) -> np.ndarray:
         return 1.0 + 1j * (gain * np.abs(response.at(theta, flows, rtt)) - 1.0)
 
-    angles = _sign_changes(height, _scan(lowest, pi))
+    angles = sign_changes(height, scan(lowest, pi))
     return [(a, float(np.angle(-gain * response.at(np.array([a]), flows, rtt))[0])) for a in angles]
 
 
@@ -361,9 +152,9 @@ def _phase_margin(
         return worst[1], worst[0]
     worst = min(crossovers, key=lambda pair: abs(pair[1]))
     lowest = min(response.least_angle((flows, flows), (rtt, rtt)), 0.5 * crossovers[0][0])
-    cells = _cells(lowest, (flows, flows), (rtt, rtt))
+    cells = box_cells(lowest, (flows, flows), (rtt, rtt))
     start = (abs(worst[1]), np.array([worst[0], np.log(flows), np.log(rtt), 0.0]))
-    found = least(response.disc, phase_bound(gain), _nothing, cells, tolerance=1e-4, start=start, loosest=BOX_TOLERANCE)
+    found = least(response.disc, phase_bound(gain), nothing, cells, tolerance=1e-4, start=start, loosest=BOX_TOLERANCE)
     return found.found, worst[0]
 
 
@@ -376,13 +167,13 @@ def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: floa
 
     def narrowed(low: float, high: float) -> tuple[float, float]:
         for _ in range(12):
-            grid = np.linspace(low, high, _SCAN)
+            grid = np.linspace(low, high, SCAN)
             best = int(np.argmin(value(grid)))
-            low, high = grid[max(best - 1, 0)], grid[min(best + 1, _SCAN - 1)]
+            low, high = grid[max(best - 1, 0)], grid[min(best + 1, SCAN - 1)]
         middle = 0.5 * (low + high)
         return float(value(np.array([middle]))[0]), middle
 
-    grid = _scan(lowest, pi)
+    grid = scan(lowest, pi)
     best = int(np.argmin(value(grid)))
     first, angle = narrowed(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
 
@@ -392,7 +183,7 @@ def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: floa
         return v, np.array([at, *cells.centre[0, 1:]])
 
     start = (first, np.array([angle, np.log(flows), np.log(rtt), 0.0]))
-    cells = _cells(lowest, (flows, flows), (rtt, rtt))
+    cells = box_cells(lowest, (flows, flows), (rtt, rtt))
     return least(
         response.disc, disk_bound(gain), attain, cells, tolerance=1e-4, start=start, loosest=BOX_TOLERANCE
     ).found
@@ -437,7 +228,7 @@ def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: flo
         return v, np.array([where[0], *cells.centre[0, 1:3], where[1]])
 
     start = (value, np.array([at[0], np.log(flows), np.log(rtt), at[1]]))
-    cells = _cells(lowest, (flows, flows), (rtt, rtt), reach)
+    cells = box_cells(lowest, (flows, flows), (rtt, rtt), reach)
     return least(
         response.disc,
         touch_bound(gain, 3),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.model.display import html_table, plot
+from netctrl.model.io.display import html_table, plot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ class StabilityMap:
         return pd.DataFrame({name: np.ravel(values) for name, values in columns.items()})
 
     def plot(self, **options: Any) -> Figure:
-        """The map as a matplotlib Figure (`netctrl.plotting.draw`)."""
+        """The map as a matplotlib Figure (`netctrl.register.FIGURES`)."""
         return plot(self, **options)
 
     def _repr_html_(self) -> str:

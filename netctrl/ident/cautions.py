@@ -8,10 +8,10 @@ from math import log
 
 import numpy as np
 
-from netctrl.ident.compress import Compressed
 from netctrl.ident.dependence import dependence
-from netctrl.ident.estimate import Estimate
 from netctrl.ident.innovations import Noise
+from netctrl.ident.subspace.compress import Compressed
+from netctrl.ident.subspace.estimate import Estimate
 from netctrl.model.fit import OrderChoice
 from netctrl.model.signals import SignalTrace
 

@@ -11,16 +11,16 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
 from netctrl.ident.cautions import Fits, cautions
-from netctrl.ident.compress import Compressed, Segment, compress
-from netctrl.ident.estimate import Estimate, estimate, settled
 from netctrl.ident.excitation import check_excitation, excitation
 from netctrl.ident.innovations import Noise, noise_of
-from netctrl.ident.order import choose_order
-from netctrl.ident.sippy_ import SIPPY_METHODS, by_sippy
-from netctrl.ident.subspace import METHODS, subspace
+from netctrl.ident.subspace.compress import Compressed, Segment, compress
+from netctrl.ident.subspace.estimate import Estimate, estimate, settled
+from netctrl.ident.subspace.methods import METHODS, subspace
+from netctrl.ident.subspace.order import choose_order
+from netctrl.ident.subspace.sippy_ import SIPPY_METHODS, by_sippy
 from netctrl.ident.uncertainty import bootstrap_poles
 from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for
-from netctrl.model.artifact import provenance
+from netctrl.model.design.design import provenance
 from netctrl.model.fit import IdentificationResult, OrderChoice
 from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.signals import SignalTrace

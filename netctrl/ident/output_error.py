@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.ident.compress import Segment, triangular
 from netctrl.ident.kernels import regressors
+from netctrl.ident.subspace.compress import Segment, triangular
 
 __all__ = ["CALM", "Fitted", "balanced", "compressed", "damped", "fit", "refine"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from netctrl.ident.compress import Compressed
-from netctrl.ident.subspace import shift, subspace
+from netctrl.ident.subspace.compress import Compressed
+from netctrl.ident.subspace.methods import shift, subspace
 
 __all__ = ["bootstrap_poles"]
 

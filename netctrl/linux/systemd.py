@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from netctrl.errors import InvalidValue
-from netctrl.export.agent import AgentConfig
-from netctrl.export.marking import MarkingConfig
-from netctrl.model.queueing import QueuePlan
+from netctrl.linux.export.agent import AgentConfig
+from netctrl.linux.export.marking import MarkingConfig
+from netctrl.linux.export.records import QueuePlan
 
 __all__ = ["Program", "agent_unit", "apply_unit", "mark_unit", "unit_name"]
 
@@ -140,7 +140,7 @@ def agent_unit(
     realtime : bool
         Whether it goes before all that has no real-time priority: on a busy machine its deadlines are kept so.
     state_dir, runtime_dir : str
-        Of the record of what was applied, and of the locks (`netctrl.linux.agent_lock`).
+        Of the record of what was applied, and of the locks (`netctrl.linux.agent.lock`).
     """
     folders = [runtime_dir]
     if config.metrics_socket is not None:

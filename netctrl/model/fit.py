@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.model.display import html_table, plot
 from netctrl.model.identified import Identification, IdentifiedModel
+from netctrl.model.io.display import html_table, plot
 from netctrl.model.signals import SignalTrace
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class IdentificationResult:
         return np.sqrt(np.mean(np.abs(self.pole_draws - self.pole_draws.mean(axis=0)) ** 2, axis=0))
 
     def plot(self, **options: Any) -> Figure:
-        """Fit, singular values and poles, as a matplotlib Figure (`netctrl.plotting.draw`)."""
+        """Fit, singular values and poles, as a matplotlib Figure (`netctrl.register.FIGURES`)."""
         return plot(self, **options)
 
     def _repr_html_(self) -> str:

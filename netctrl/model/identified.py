@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number
-from netctrl.model.arrays import array, array_json, json_schema
-from netctrl.model.display import html_table, plot
-from netctrl.model.explain import explained
-from netctrl.model.files import write_atomically
-from netctrl.model.json_file import read_json
-from netctrl.model.matrix import covariance, dense_matrix
-from netctrl.model.provenance import Provenance
-from netctrl.model.quantity import label, settle, texts
+from netctrl.model.io.arrays import array, array_json, json_schema
+from netctrl.model.io.display import html_table, plot
+from netctrl.model.io.explain import explained
+from netctrl.model.io.fields import label, settle, texts
+from netctrl.model.io.files import write_atomically
+from netctrl.model.io.json_file import read_json
+from netctrl.model.io.matrix import covariance, dense_matrix
+from netctrl.model.io.provenance import Provenance
 from netctrl.model.statespace import StateSpace
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class IdentifiedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         write_atomically(path, self.to_json().encode())
 
     def plot(self, **options: Any) -> Figure:
-        """What a person wants to see of this model, as a matplotlib Figure (`netctrl.plotting.draw`)."""
+        """What a person wants to see of this model, as a matplotlib Figure (`netctrl.register.FIGURES`)."""
         return plot(self, **options)
 
     def _repr_html_(self) -> str:

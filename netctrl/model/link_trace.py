@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number
-from netctrl.model.files import read_bounded
+from netctrl.model.io.files import read_bounded
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["LinkTrace", "link_trace_of", "read_link_trace"]

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number, checked_whole
-from netctrl.model.display import html_table, plot
+from netctrl.model.io.display import html_table, plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,7 +68,7 @@ class DelayLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return msgspec.structs.replace(self, gain=self.gain * factor)
 
     def plot(self, **options: Any) -> Figure:
-        """Bode plot with both margins, as a matplotlib Figure (`netctrl.plotting.draw`)."""
+        """Bode plot with both margins, as a matplotlib Figure (`netctrl.register.FIGURES`)."""
         return plot(self, **options)
 
     def _repr_html_(self) -> str:

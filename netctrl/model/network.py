@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from netctrl.errors import FileError, InvalidValue, checked_number
-from netctrl.model.explain import explained, shorten, shown
-from netctrl.model.json_file import read_json
-from netctrl.model.quantity import (
+from netctrl.model.io.explain import explained, shorten, shown
+from netctrl.model.io.fields import (
     Duration,
     Label,
     Rate,
@@ -27,7 +26,8 @@ from netctrl.model.quantity import (
     settle,
     size,
 )
-from netctrl.model.topohub import demand_records, has_lengths, plain_edge, plain_node
+from netctrl.model.io.json_file import read_json
+from netctrl.model.io.topohub import demand_records, has_lengths, plain_edge, plain_node
 
 if TYPE_CHECKING:
     import networkx
@@ -112,7 +112,7 @@ class Demand(_Record, frozen=True, kw_only=True):
 
 
 class Network(_Record, frozen=True, kw_only=True):
-    """Nodes, directed links and demands; names are unique and known, routes are for `netctrl.fluid.routing` to check.
+    """Nodes, directed links and demands; names are unique and known, routes are for `netctrl.plants.routing` to check.
 
     Raises
     ------

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
-from netctrl.model.display import html_table
+from netctrl.model.io.display import html_table
 
 __all__ = ["MAX_DEGREE", "MAX_SAMPLES", "MAX_TERMS", "GivenTerm", "OpenLoop", "Term"]
 

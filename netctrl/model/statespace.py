@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
-from netctrl.model.display import html_table
-from netctrl.model.matrix import dense, is_sparse, matrix
+from netctrl.model.io.display import html_table
+from netctrl.model.io.matrix import dense, is_sparse, matrix
 
 if TYPE_CHECKING:
     import control

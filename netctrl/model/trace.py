@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue
-from netctrl.model.capture import captured_bytes
-from netctrl.model.explain import shown
-from netctrl.model.files import checked_path
-from netctrl.model.quantity import label
-from netctrl.model.table import (
+from netctrl.model.io.capture import captured_bytes
+from netctrl.model.io.explain import shown
+from netctrl.model.io.fields import label
+from netctrl.model.io.files import checked_path
+from netctrl.model.io.table import (
     INTERVAL_TAKES,
     LIKE_TIME,
     TABLES,

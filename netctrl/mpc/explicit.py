@@ -1,6 +1,6 @@
 """MPCC's quadratic program in closed form: its gain, its law, where it is feasible, and a table of gains.
 
-The proof is in docs/mpcc.md. What runs for each packet is compiled: `netctrl.mpc.explicit_kernel`.
+The proof is in docs/mpcc.md. What runs for each packet is compiled: `netctrl.laws.window.explicit`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class WindowTable:
         InvalidValue
             A queue below 0 or not finite; flows below 1, above the table or not whole.
         """
-        from netctrl.mpc.explicit_kernel import decide_windows
+        from netctrl.laws.window.explicit import decide_windows
 
         queue, count = np.asarray(queue_bytes, dtype=float), np.asarray(flows)
         if not (np.isfinite(queue).all() and (queue >= 0.0).all()):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.errors import checked_kind
-from netctrl.model.matrix import is_sparse
+from netctrl.model.io.matrix import is_sparse
 from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.stages import Prediction, Regulator, Stages, cost, predicted, regulator, stages, widest

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_kind, checked_numbers
-from netctrl.model.matrix import dense
+from netctrl.model.io.matrix import dense
 from netctrl.mpc.problem import MpcProblem
-from netctrl.mpc.qp import QuadraticProgram
+from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.stages import Regulator, Stages, roll_out
 
 __all__ = ["ParametricProgram", "parameters", "predict_through_delay"]

@@ -11,8 +11,8 @@ from netctrl.errors import NetctrlError, checked_word
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.problem import MpcProblem
-from netctrl.mpc.qp import QPSolution
-from netctrl.mpc.solve import solve_qp
+from netctrl.mpc.qp.program import QPSolution
+from netctrl.mpc.qp.solve import solve_qp
 from netctrl.mpc.verify import PlanResiduals, plan_residuals
 
 __all__ = ["FORMS", "MpcPlan", "formulated", "solve_mpc"]
@@ -59,7 +59,7 @@ def solve_mpc(
     past_inputs : array_like, shape (at least d, m), optional
         Given before and under way, oldest first; needed with a delay or a rate weight.
     solver : str
-        Of `netctrl.mpc.solve.SOLVERS`.
+        Of `netctrl.mpc.qp.solve.SOLVERS`.
     form : {"condensed", "sparse"}
 
     Raises

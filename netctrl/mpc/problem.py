@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.model.matrix import dense, dense_matrix
+from netctrl.model.io.matrix import dense, dense_matrix
 from netctrl.model.statespace import StateSpace
 
 __all__ = ["MpcProblem"]

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_kind, checked_numbers, checked_whole
-from netctrl.mpc.infeasible import conflict
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.plan import formulated
 from netctrl.mpc.problem import MpcProblem, vector
-from netctrl.mpc.qp import QPStatus
-from netctrl.mpc.solve import CheckedWorkspace, open_solver
+from netctrl.mpc.qp.infeasible import conflict
+from netctrl.mpc.qp.program import QPStatus
+from netctrl.mpc.qp.solve import CheckedWorkspace, open_solver
 from netctrl.mpc.verify import plan_residuals
 
 __all__ = [
@@ -80,7 +80,7 @@ def receding_controller(
     ----------
     problem : MpcProblem
     solver : str
-        Of `netctrl.mpc.solve.SOLVERS`.
+        Of `netctrl.mpc.qp.solve.SOLVERS`.
     form : {"condensed", "sparse"}
         sparse suits osqp, condensed the others.
     hold : int

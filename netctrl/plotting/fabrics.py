@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from netctrl.model.fabric_result import SIZE_BINS, FabricResult
 from netctrl.plotting.style import ShownFigure
+from netctrl.scenario.fabric.result import SIZE_BINS, FabricResult
 
 __all__ = ["fabric_figure", "fabric_result"]
 

@@ -14,12 +14,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from netctrl.fluid.tcp_response import arc_response
 from netctrl.frequency.loop import phase_lag, response
-from netctrl.frequency.margins import Margins, margins
+from netctrl.frequency.margins import margins
+from netctrl.frequency.records import Margins
 from netctrl.frequency.stability_map import StabilityMap
-from netctrl.model.artifact import ArcDesign
+from netctrl.model.design.design import ArcDesign
 from netctrl.model.loop import DelayLoop
+from netctrl.plants.tcp_response import arc_response
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
 
 __all__ = ["arc_bode", "arc_figure", "bode", "stability_map"]

@@ -10,10 +10,10 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from netctrl.errors import InvalidValue
-from netctrl.model.artifact import HftracDesign
-from netctrl.model.gain import FirGain, MyopicGain, StaticGain
-from netctrl.model.network_result import NetworkResult
+from netctrl.model.design.design import HftracDesign
+from netctrl.model.law import FirGain, MyopicGain, StaticGain
 from netctrl.plotting.style import INK, ShownFigure
+from netctrl.scenario.network.result import NetworkResult
 
 __all__ = ["network_figure", "network_series"]
 

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
-from netctrl.model.artifact import PacingDesign
-from netctrl.model.gain import ArxPacer, TargetRttPacer
-from netctrl.model.pacing import PacingMap
+from netctrl.model.design.design import PacingDesign
+from netctrl.model.design.pacing import PacingMap
+from netctrl.model.law import ArxPacer, TargetRttPacer
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
 from netctrl.units import packets_per_second
 

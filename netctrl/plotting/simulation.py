@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from netctrl.errors import InvalidValue
-from netctrl.model.simulation import SimulationResult
 from netctrl.plotting.style import ShownFigure
+from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["result_series", "time_series"]

@@ -7,9 +7,9 @@ from typing import cast
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
-from netctrl.model.artifact import ConnetDesign
+from netctrl.laws.tracking.tracking import start_tracking, step_tracking
+from netctrl.model.design.design import ConnetDesign
 from netctrl.plotting.style import ACCENT, INK, ShownFigure, draw_poles
-from netctrl.runtime.tracking import start_tracking, step_tracking
 
 __all__ = ["tracking_figure"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from netctrl.model.artifact import MpccDesign
+from netctrl.model.design.design import MpccDesign
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
 
 __all__ = ["window_figure"]

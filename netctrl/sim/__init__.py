@@ -1,1 +1,1 @@
-"""The simulator: scenarios run in the fluid, in numba kernels, alone or in batches on all cores."""
+"""The simulators: scenarios run in numba kernels, alone or in batches on all cores."""

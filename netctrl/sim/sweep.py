@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, checked_function, checked_jobs, checked_kind
-from netctrl.model.files import check_writable, opened, write_atomically
-from netctrl.model.json_file import read_json
-from netctrl.model.network_result import NetworkResult, estimate
-from netctrl.model.sweep import FIGURES, Cell, SweepSpec
-from netctrl.sim.link_run import LANES, simulate_network
-from netctrl.sim.tune import LawOf, Tuned, check_objective, tunable, tune
+from netctrl.model.io.files import check_writable, opened, write_atomically
+from netctrl.model.io.json_file import read_json
+from netctrl.scenario.network.result import NetworkResult, estimate
+from netctrl.scenario.network.sweep import FIGURES, Cell, SweepSpec
+from netctrl.sim.network.run import LANES, simulate_network
+from netctrl.sim.network.tune import LawOf, Tuned, check_objective, tunable, tune
 from netctrl.units import BITS_PER_BYTE
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def sweep(spec: SweepSpec, law: LawOf, *, n_jobs: int = 1, progress: Progress | 
     -------
     DataFrame
         `cell`, `grid`, a column for each place that varies, `run`, `sample` (the independent sample of the traffic that
-        the run met: of a trace its window), and `netctrl.model.sweep.FIGURES`.
+        the run met: of a trace its window), and `netctrl.scenario.network.sweep.FIGURES`.
 
     Raises
     ------
@@ -302,7 +302,7 @@ def tune_cells(
     n_jobs: int = 1,
     progress: Progress | None = None,
 ) -> list[tuple[Cell, Tuned]]:
-    """`netctrl.sim.tune.tune` for every cell whose policy has something to tune, with the sweep's number of runs.
+    """`netctrl.tune` for every cell whose policy has something to tune, with the sweep's number of runs.
 
     Cells that differ in nothing but what is tuned are one.
 

@@ -1,4 +1,4 @@
-"""What a controller achieves, by ways of its own: stability, cost, locality."""
+"""What a controller achieves, by ways of its own: stability and cost."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
-from netctrl.model.matrix import dense_matrix, square_matrix
+from netctrl.errors import InvalidValue
+from netctrl.model.io.matrix import dense_matrix, square_matrix
 
-__all__ = ["locality", "quadratic_cost", "spectral_radius", "steady_covariance"]
+__all__ = ["quadratic_cost", "spectral_radius", "steady_covariance"]
 
 
 def spectral_radius(A: Any) -> float:
@@ -58,8 +58,3 @@ def quadratic_cost(A: Any, B: Any, K: Any, Q: Any, R: Any, W: Any) -> float:
         raise InvalidValue("K", f"a gain with which A + BK has the spectral radius {radius:.9g}", "one that stabilises")
     Y = steady_covariance(A + B @ K, W)
     return float(np.sum((Q + K.T @ R @ K) * Y))
-
-
-def locality(K: Any, tolerance: float = 0.0) -> np.ndarray:
-    """(m, n) where the entries of a gain exceed `tolerance` in magnitude: who listens to whom."""
-    return np.abs(dense_matrix("K", K)) > checked_number("tolerance", tolerance, "a number of at least 0", at_least=0.0)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.mpc.qp import QPStatus
+from netctrl.mpc.qp.program import QPStatus
 
 __all__ = ["Answer", "Workspace", "missing"]
 

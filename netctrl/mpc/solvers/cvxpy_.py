@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from netctrl.mpc.qp import QPStatus, QuadraticProgram
+from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
 from netctrl.mpc.solvers.answer import Answer, missing
 
 __all__ = ["CvxpyWorkspace"]

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.model.matrix import is_sparse
-from netctrl.mpc.qp import QPStatus, QuadraticProgram
+from netctrl.model.io.matrix import is_sparse
+from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
 from netctrl.mpc.solvers.answer import Answer, missing
 
 __all__ = ["OsqpWorkspace"]

@@ -1,0 +1,1 @@
+"""Command lines: a file a verb, `app.py` is what they share."""

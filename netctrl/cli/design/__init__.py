@@ -1,0 +1,1 @@
+"""`netctrl design METHOD`."""

@@ -1,0 +1,119 @@
+"""`design arc`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+from netctrl.cli.app import (
+    PLOT_SUFFIXES,
+    checked_plot,
+    invocation,
+    option,
+)
+from netctrl.cli.design.common import Files, deliver, read, read_range
+from netctrl.errors import NoAdmissibleDesign
+from netctrl.units import (
+    COUNT_TAKES,
+    DURATION_TAKES,
+    RATE_TAKES,
+    SIZE_TAKES,
+    parse_count,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from netctrl.model.design.design import ArcDesign
+
+__all__ = ["arc"]
+
+FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high, as in 50:400"
+RTT_TAKES = "a round-trip time above 0 with its unit (ns, us, ms, s, min), as in 500ms, or a range, as in 60ms:500ms"
+UTILIZATION_TAKES = "a number in (0, 1], as in 0.98"
+QUEUE_TAKES = "a number of packets of at least 0, as in 0, or a size with its unit, as in 50kB"
+ALPHA_TAKES = "a gain above 0 per packet, as in 1.42e-5"
+
+
+def arc(
+    *,
+    flows: Annotated[str, option("FLOWS", FLOWS_TAKES, "--N")],
+    capacity: Annotated[str, option("RATE", f"link capacity: {RATE_TAKES}")] = "10Mbit",
+    packet_size: Annotated[str, option("SIZE", SIZE_TAKES)] = "1000",
+    rtt: Annotated[str, option("TIME", RTT_TAKES)] = "500ms",
+    utilization: Annotated[str, option("GAMMA", f"target utilization: {UTILIZATION_TAKES}")] = "0.98",
+    epoch: Annotated[
+        str | None,
+        option(
+            "TIME", f"how often the law acts: {DURATION_TAKES}; else 1s, or 20 round-trip times where these are less"
+        ),
+    ] = None,
+    target_queue: Annotated[str, option("QUEUE", QUEUE_TAKES)] = "0",
+    plant: Annotated[
+        str, option("PLANT", "continuous loop shown beside the one that decides: auto or paper (eq. 7), noq, phys")
+    ] = "auto",
+    alpha: Annotated[str | None, option("GAIN", f"analyse this instead of designing one: {ALPHA_TAKES}")] = None,
+    accept: Annotated[
+        str, option("STATUS", "admissible, or stable: also a gain at which the fluid does not come to rest")
+    ] = "admissible",
+    fragile_flows: Annotated[str, option("FLOWS", "N_min of the minimum-stability check, eq. 9", "--fragile-N")] = "10",
+    fragile_rtt: Annotated[str, option("TIME", "longest RTT of the minimum-stability check, eq. 9")] = "2s",
+    no_simulation: Annotated[bool, option("", "leave out the nonlinear fluid; a limit cycle is not seen")] = False,
+    paper: Annotated[bool, option("", "show the paper's own rule and its minimum-stability check too")] = False,
+    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
+    output: Annotated[
+        str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
+    ] = None,
+    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+) -> int:
+    """Parse what is text, call `netctrl.arc`, write what was asked for."""
+    packet = read("packet_size", packet_size, parse_size, SIZE_TAKES)
+    arguments = {
+        "flows": read_range("flows", flows, parse_count, FLOWS_TAKES),
+        "rtt_s": read_range("rtt", rtt, parse_duration, RTT_TAKES),
+        "capacity_bit_per_s": read("capacity", capacity, parse_rate, RATE_TAKES),
+        "packet_size_bytes": packet,
+        "utilization": read("utilization", utilization, parse_count, UTILIZATION_TAKES),
+        "epoch_s": None if epoch is None else read("epoch", epoch, parse_duration, DURATION_TAKES),
+        "target_queue_packets": read("target_queue", target_queue, lambda text: _queue(text, packet), QUEUE_TAKES),
+        "plant": plant,
+        "alpha_per_packet": None if alpha is None else read("alpha", alpha, parse_count, ALPHA_TAKES),
+        "simulation": not no_simulation,
+        "accept": accept,
+        "fragile_flows": read("fragile_flows", fragile_flows, parse_count, COUNT_TAKES),
+        "fragile_rtt_s": read("fragile_rtt", fragile_rtt, parse_duration, DURATION_TAKES),
+        "argv": invocation(),
+    }
+    picture = checked_plot(plot, output)
+
+    import netctrl
+    from netctrl.model.design.summary import arc_paper_rows  # with NumPy, which --help does without
+
+    try:
+        design, refused = netctrl.arc(**arguments), None
+        if not design.certificate.stable:
+            refused = NoAdmissibleDesign(design.certificate.warnings[0])
+    except NoAdmissibleDesign as error:
+        design, refused = error.design, error
+    more = arc_paper_rows(design.law, design.certificate) if paper else ()
+    return deliver(Files(json, output, plot, picture), design, lambda: _with_map(design), refused, more)
+
+
+def _queue(text: str, packet_size_bytes: float) -> float:
+    """A queue as packets: a bare number is packets already, 0 included; with a unit it is bytes."""
+    if re.fullmatch(r"\s*(0+\.?0*|\.0+)\s*([kmg]i?)?b?\s*", text, re.IGNORECASE):
+        return 0.0
+    try:
+        return parse_count(text)
+    except ValueError:
+        return parse_size(text) / packet_size_bytes
+
+
+def _with_map(design: ArcDesign) -> Figure:
+    from netctrl.design.arc.design import arc_stability_map
+    from netctrl.plotting import arc_figure
+
+    return arc_figure(design, arc_stability_map(design))

@@ -1,0 +1,107 @@
+"""What all designs share on the command line: reading text, and where a design goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from netctrl.cli.app import (
+    GOOD,
+    picture_file,
+    report,
+    say,
+    write_all,
+)
+from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.units import (
+    parse_range,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from netctrl.model.design.design import AnyDesign
+
+__all__ = ["OPTIONS", "Files", "deliver", "design_report", "read", "read_range", "write"]
+
+# Argument of a design's function -> option, where the two differ by more than dashes.
+OPTIONS = {
+    "flows": "--N",
+    "fragile_flows": "--fragile-N",
+    "output": "-o",
+    "law": "the law",
+    "n_jobs": "--jobs",
+    "references": "--reference",
+    "rate_bit_per_s": "--rate",
+    "bottleneck_bit_per_s": "--bottleneck",
+    "rtt_s": "--rtt",
+    "bdp_bytes": "--bdp",
+    "packet_size_bytes": "--packet-size",
+    "window_bytes": "--window",
+    "past_rtts": "--p",
+    "past_rates": "--q",
+    "period_s": "--period",
+    "max_rate_bit_per_s": "--max-rate",
+    "buffer_bytes": "--buffer",
+}
+
+
+class Files(NamedTuple):
+    """Where a design goes."""
+
+    json: bool
+    output: str | None
+    plot: str | None
+    picture: str | None
+    """Kind of the picture."""
+
+
+def deliver(
+    files: Files,
+    design: AnyDesign,
+    figure: Callable[[], Figure],
+    refused: NoAdmissibleDesign | None = None,
+    more: Sequence[tuple[str, str]] = (),
+) -> int:
+    """Write what was asked for and show the design; of one that is refused there is no Design file."""
+    write(files, design, figure, refused)
+    say(design.to_json() if files.json else design_report(design, more))
+    if refused is not None:
+        raise refused
+    return GOOD
+
+
+def write(
+    files: Files, design: AnyDesign, figure: Callable[[], Figure], refused: NoAdmissibleDesign | None = None
+) -> None:
+    """Write picture and Design file, where they were asked for: both, or neither."""
+    wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    kind = files.picture
+    if files.plot is not None and kind is not None:
+        wanted["plot"] = files.plot, lambda: picture_file(figure(), kind)
+    if files.output is not None and refused is None:
+        wanted["output"] = files.output, lambda: design.to_json().encode()
+    write_all(wanted)
+
+
+def read(argument: str, text: str, parse: Callable[[str], Any], takes: str) -> Any:
+    """An option's text as `parse` has it; else InvalidValue with what it takes."""
+    try:
+        return parse(text)
+    except ValueError:
+        raise InvalidValue(argument, text, takes) from None
+
+
+def read_range(argument: str, text: str, parse: Callable[[str], float], takes: str) -> tuple[float, float]:
+    """Both ends of a range, low:high, or a value as both."""
+    low, high = read(argument, text, lambda both: parse_range(both, parse), takes)
+    if low > high:
+        raise InvalidValue(argument, text, f"{takes}; this range is empty")
+    return low, high
+
+
+def design_report(design: AnyDesign, more: Sequence[tuple[str, str]] = ()) -> str:
+    """The Design as a short table for people, with more rows where a method has them."""
+    _, rows = design.summary()
+    notes = [f"warning: {warning}" for warning in design.certificate.warnings]
+    return report(design.headline, [*rows, *more], notes)

@@ -1,0 +1,113 @@
+"""`design connet`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from netctrl.cli.app import (
+    PLOT_SUFFIXES,
+    checked_plot,
+    invocation,
+    option,
+)
+from netctrl.cli.design.common import Files, deliver, read
+from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.units import (
+    parse_count,
+    parse_range,
+    parse_rate,
+    unit_scale,
+)
+
+if TYPE_CHECKING:
+    from netctrl.model.identified import IdentifiedModel
+
+__all__ = ["connet"]
+
+TRACK_TAKES = "an output, as in delay, or weights of outputs, as in delay=1,jitter=0.5; several with several inputs"
+LIMITS_TAKES = "least:greatest input, as in 0Mbit:95Mbit, or numbers in the model's unit"
+REFERENCE_TAKES = "all outputs, as in delay=0.46,jitter=0.043; several with semicolons"
+
+
+def connet(
+    *,
+    model: Annotated[str, option("FILE", "model file of netctrl identify, or the name of one that comes with netctrl")],
+    method: Annotated[str, option("METHOD", "lqi (integral action), or paper (the published LQG)")] = "lqi",
+    track: Annotated[str | None, option("WHAT", TRACK_TAKES)] = None,
+    limits: Annotated[str | None, option("RANGE", f"{LIMITS_TAKES}; by default the range in the model file")] = None,
+    input_weight: Annotated[str | None, option("WEIGHT", "the smaller, the faster: 0.01 (lqi), 2.3e-5 (paper)")] = None,
+    reference: Annotated[str | None, option("VALUES", f"certify it: {REFERENCE_TAKES}")] = None,
+    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
+    output: Annotated[
+        str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
+    ] = None,
+    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+) -> int:
+    """Parse what is text, call `netctrl.connet`, write what was asked for."""
+    weight = None if input_weight is None else read("input_weight", input_weight, parse_count, "a number above 0")
+    picture = checked_plot(plot, output)
+
+    import netctrl
+    from netctrl.datasets import model_path
+
+    path = model_path(model)
+    found = netctrl.read_model(path)
+    arguments = {
+        "method": method,
+        "track": None if track is None else _track(track, found),
+        "limits": None if limits is None else _input_limits(limits, found),
+        "input_weight": weight,
+        "references": () if reference is None else [_values("references", each) for each in reference.split(";")],
+        "argv": invocation(),
+        "inputs": [path],
+    }
+    try:
+        design, refused = netctrl.connet(found, **arguments), None
+    except NoAdmissibleDesign as error:
+        if error.design is None:
+            raise
+        design, refused = error.design, error
+    return deliver(Files(json, output, plot, picture), design, design.plot, refused)
+
+
+def _track(text: str, model: IdentifiedModel) -> list[Any]:
+    """Names of outputs, a weight for each of them, or "name=weight" pairs, which are one combination."""
+    parts = [part.strip() for part in text.split(",")]
+    if all("=" in part for part in parts):
+        weights = _values("track", text)
+        if not set(weights) <= set(model.outputs):
+            raise InvalidValue("track", text, f"{TRACK_TAKES}; there are {', '.join(model.outputs)}")
+        return [weights.get(name, 0.0) for name in model.outputs]
+    try:
+        return [float(part) for part in parts]
+    except ValueError:
+        return parts
+
+
+def _values(argument: str, text: str) -> dict[str, float]:
+    pairs = [part.split("=") for part in text.split(",")]
+    try:
+        return {name.strip(): float(value) for name, value in pairs}
+    except ValueError:
+        raise InvalidValue(argument, text, REFERENCE_TAKES if argument == "references" else TRACK_TAKES) from None
+
+
+def _input_limits(text: str, model: IdentifiedModel) -> list[tuple[float, float]]:
+    """A range for each input, rates in the model's unit."""
+    parts = text.split(",")
+    if len(parts) != len(model.inputs):
+        raise InvalidValue("limits", text, f"{LIMITS_TAKES}, for each of {', '.join(model.inputs)}")
+    return [_input_range(part, unit) for part, unit in zip(parts, model.input_units, strict=True)]
+
+
+def _input_range(text: str, unit: str) -> tuple[float, float]:
+    scale = unit_scale(unit)
+
+    def end(part: str) -> float:
+        try:
+            return float(part)
+        except ValueError:
+            # Without a unit in the model file: Mbit/s, as in the paper.
+            return parse_rate(part, zero=True) / (1e6 if scale is None else scale)
+
+    return read("limits", text, lambda both: parse_range(both, end), LIMITS_TAKES)

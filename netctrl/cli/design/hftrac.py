@@ -1,0 +1,91 @@
+"""`design hftrac`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from netctrl.cli.app import (
+    PLOT_SUFFIXES,
+    checked_plot,
+    invocation,
+    option,
+    workers,
+)
+from netctrl.cli.design.common import Files, deliver, read
+from netctrl.errors import FileError, InvalidValue
+from netctrl.units import (
+    DURATION_TAKES,
+    RATE_TAKES,
+    parse_count,
+    parse_duration,
+    parse_rate,
+)
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["hftrac"]
+
+MU_TAKES = "a weight above 0 (lambda·interval²) of squared backlogs; without it, links bring their own, as in 1"
+HORIZON_TAKES = "auto, exact, or a whole number of samples, as in 24"
+JOBS_TAKES = "a number of threads of at least 1, or -1: one for each core"
+MYOPIC_TAKES = "auto (static gains) or the length of its filters"
+
+
+def hftrac(
+    *,
+    network: Annotated[str, option("FILE", "node-link JSON with demands, or the name of one that comes with netctrl")],
+    interval: Annotated[str, option("TIME", f"how often rates are set: {DURATION_TAKES}")] = "10ms",
+    mu: Annotated[str | None, option("MU", MU_TAKES)] = None,
+    architecture: Annotated[str, option("NAME", "god, centralized, coordinated or myopic")] = "coordinated",
+    information_delay: Annotated[str | None, option("N", "round trip to a central controller, in samples")] = None,
+    communication: Annotated[str, option("HOW", "out-of-band or in-band, of coordinated control")] = "out-of-band",
+    horizon: Annotated[str, option("T", f"{HORIZON_TAKES}; of myopic control {MYOPIC_TAKES}")] = "auto",
+    reach: Annotated[str | None, option("N", "links off the route that hear later than N samples take no part")] = None,
+    capacity: Annotated[str | None, option("RATE", "of links for which the file gives none")] = None,
+    demand_unit: Annotated[str | None, option("RATE", "of a demand of 1 where the file gives no unit")] = None,
+    jobs: Annotated[str, option("N", "threads of the localized synthesis, -1: all cores")] = "-1",
+    dask: Annotated[str | None, option("ADDRESS", "its workers, by their scheduler: tcp://127.0.0.1:8786")] = None,
+    compare: Annotated[bool, option("", "all four architectures side by side")] = False,
+    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
+    output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
+    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+) -> int:
+    """Parse what is text, call `netctrl.hftrac`, write what was asked for."""
+    arguments = {
+        "interval_s": read("interval", interval, parse_duration, DURATION_TAKES),
+        "mu": None if mu is None else read("mu", mu, parse_count, MU_TAKES),
+        "architecture": architecture,
+        "information_delay": _read_samples("information_delay", information_delay),
+        "communication": communication,
+        "horizon": horizon if horizon in ("auto", "exact") else read("horizon", horizon, int, HORIZON_TAKES),
+        "reach": _read_samples("reach", reach),
+        "compare": compare,
+        "n_jobs": read("jobs", jobs, int, JOBS_TAKES),
+        "argv": invocation(),
+    }
+    rate = None if capacity is None else read("capacity", capacity, parse_rate, RATE_TAKES)
+    unit = None if demand_unit is None else read("demand_unit", demand_unit, _rate_or_0, f"0bit, or {RATE_TAKES}")
+    picture = checked_plot(plot, output)
+
+    import netctrl
+    from netctrl.datasets import network_path
+
+    path = network_path(network)
+    try:
+        with workers(dask):
+            found = netctrl.read_network(path, capacity=rate, demand_unit=unit)
+            design = netctrl.hftrac(found, inputs=[path], **arguments)
+    except InvalidValue as error:
+        if "." in error.argument or error.argument == "demands":  # a place in the network
+            raise FileError(path, str(error)) from None
+        raise
+    return deliver(Files(json, output, plot, picture), design, design.plot)
+
+
+def _read_samples(argument: str, text: str | None) -> int | None:
+    return None if text is None else read(argument, text, int, "a whole number of samples of at least 0, as in 2")
+
+
+def _rate_or_0(text: str) -> float:
+    return parse_rate(text, zero=True)

@@ -1,0 +1,75 @@
+"""`design mpcc`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from netctrl.cli.app import (
+    PLOT_SUFFIXES,
+    checked_plot,
+    invocation,
+    option,
+)
+from netctrl.cli.design.common import Files, deliver, read
+from netctrl.units import (
+    DURATION_TAKES,
+    RATE_TAKES,
+    SIZE_TAKES,
+    parse_duration,
+    parse_range,
+    parse_rate,
+    parse_size,
+)
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["mpcc"]
+
+
+def mpcc(
+    *,
+    flows: Annotated[str, option("N", "flows through the bottleneck, as in 4", "--flows", "--N")],
+    rate: Annotated[str, option("RATE", f"of each sender's link: {RATE_TAKES}")],
+    rtt: Annotated[str, option("TIME", f"round trip without queues: {DURATION_TAKES}")],
+    bdp: Annotated[str | None, option("SIZE", "greatest window; by default rate times round trip")] = None,
+    packet_size: Annotated[str, option("SIZE", f"on the wire: {SIZE_TAKES}")] = "1080",
+    window: Annotated[str | None, option("SIZE", "at which acknowledgements are counted; by default --bdp")] = None,
+    bottleneck: Annotated[str | None, option("RATE", "of the bottleneck; by default --rate")] = None,
+    horizon: Annotated[str, option("P", "acknowledgements ahead, as in 5")] = "5",
+    queue_weight: Annotated[str, option("WEIGHT", "on squared queues")] = "1",
+    window_weight: Annotated[str, option("WEIGHT", "on squared windows beside the fair one")] = "10",
+    delayed: Annotated[bool, option("", "act on the queue that what is under way leads to")] = False,
+    table: Annotated[str | None, option("RANGE", "store gains for numbers of flows, as in 1:1024")] = None,
+    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
+    output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
+    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+) -> int:
+    """Parse what is text, call `netctrl.mpcc`, write what was asked for."""
+    whole = "a whole number, as in 4"
+    arguments = {
+        "flows": read("flows", flows, int, whole),
+        "rate_bit_per_s": read("rate", rate, parse_rate, RATE_TAKES),
+        "rtt_s": read("rtt", rtt, parse_duration, DURATION_TAKES),
+        "bdp_bytes": None if bdp is None else read("bdp", bdp, parse_size, SIZE_TAKES),
+        "packet_size_bytes": read("packet_size", packet_size, parse_size, SIZE_TAKES),
+        "window_bytes": None if window is None else read("window", window, parse_size, SIZE_TAKES),
+        "bottleneck_bit_per_s": None if bottleneck is None else read("bottleneck", bottleneck, parse_rate, RATE_TAKES),
+        "horizon": read("horizon", horizon, int, whole),
+        "queue_weight": read("queue_weight", queue_weight, float, "a number above 0"),
+        "window_weight": read("window_weight", window_weight, float, "a number of at least 0"),
+        "delayed": delayed,
+        "table": None if table is None else _read_flows(table),
+        "argv": invocation(),
+    }
+    picture = checked_plot(plot, output)
+
+    import netctrl
+
+    design = netctrl.mpcc(**arguments)
+    return deliver(Files(json, output, plot, picture), design, design.plot)
+
+
+def _read_flows(text: str) -> tuple[int, int]:
+    takes = "first and last number of flows, as in 1:1024"
+    return read("table", text, lambda both: parse_range(both, int), takes)

@@ -1,0 +1,1 @@
+"""`netctrl export ns3|tc`."""

@@ -1,0 +1,108 @@
+"""`export ns3` of flows through a bottleneck, paced by a Design of pacing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from netctrl.cli.app import check_places, invocation, progress_bar, report, say, write_all
+from netctrl.cli.export.common import OPTIONS, check_table, machine, say_what_is_next, written
+from netctrl.errors import FileError, InvalidValue
+
+if TYPE_CHECKING:
+    from netctrl.model.design.design import PacingDesign
+    from netctrl.scenario.bottleneck.result import BottleneckResult
+    from netctrl.scenario.bottleneck.scenario import BottleneckScenario
+
+__all__ = ["PacingJob", "export_pacing", "is_bottleneck", "pacing_design"]
+
+
+class PacingJob(NamedTuple):
+    """What a command line asks of a bottleneck; a scenario, a Design or both."""
+
+    law: PacingDesign | None
+    scenario: str | None
+    design: str | None
+    seed: int | None
+    output: str
+
+
+def export_pacing(job: PacingJob, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
+    """Write the program; with --run compile, run and report."""
+    from netctrl.cli.simulate import inputs_of, table_file
+    from netctrl.model.design.design import provenance
+    from netctrl.ns3.bottleneck.read import run_bottleneck
+    from netctrl.ns3.bottleneck.render import render
+    from netctrl.ns3.program import compile_program
+
+    if plot is not None:
+        raise InvalidValue("plot", plot, "no value for a bottleneck; --result keeps what can be drawn")
+    check_table(result)
+    check_places({"result": result})
+    ns3 = machine(run_it)
+    scenario = _chosen(job)
+    origin = provenance(argv=invocation(), seed=scenario.seed, inputs=inputs_of(job.scenario, job.design))
+    try:
+        files = render(scenario, None if job.law is None else job.law.law, design=job.law, provenance=origin)
+    except InvalidValue as error:
+        if error.argument in OPTIONS:
+            raise
+        raise FileError(job.scenario or job.design or "", str(error)) from None
+    folder = written(job.output, files)
+    if ns3 is None:
+        return say_what_is_next(scenario.name, folder, [*files], json, f" {scenario.seed}")
+    compile_program(folder, ns3)
+    with progress_bar(f"ns-{ns3.version}") as progress:
+        found = run_bottleneck(folder, scenario, ns3=ns3, provenance=origin, progress=progress)
+    if result is not None:
+        write_all({"result": (result, lambda: table_file(found, Path(result).suffix.lower()))})
+    return say(_as_json(found) if json else report(*found.table()))
+
+
+def pacing_design(path: str | None) -> PacingDesign | None:
+    """A Design file of pacing; None for any other, or none."""
+    from netctrl.model.design.design import PacingDesign, read_design
+
+    design = None if path is None else read_design(path)
+    return design if isinstance(design, PacingDesign) else None
+
+
+def is_bottleneck(scenario: str | None) -> bool:
+    """Whether a scenario's file is one of flows through a bottleneck."""
+    from netctrl.datasets import scenario_path
+    from netctrl.model.io.toml import read_toml
+
+    return scenario is not None and "bottleneck" in read_toml(scenario_path(scenario))
+
+
+def _chosen(job: PacingJob) -> BottleneckScenario:
+    """The scenario's file, or the bottleneck of the Design's certificate; with another seed."""
+    import msgspec
+
+    from netctrl.datasets import scenario_path
+    from netctrl.scenario.bottleneck.scenario import design_bottleneck, read_bottleneck_scenario
+
+    if job.law is None and job.design is not None:
+        raise FileError(job.design, "isn't a Design of pacing, which a scenario with a bottleneck takes")
+    if job.scenario is not None:
+        if not is_bottleneck(job.scenario):
+            raise InvalidValue("scenario", job.scenario, "one with a bottleneck, for a Design of pacing")
+        found = read_bottleneck_scenario(scenario_path(job.scenario))
+    elif job.law is not None:
+        asked = job.law.inputs
+        found = design_bottleneck(asked.bottleneck_bit_per_s, asked.rtt_s, asked.packet_size_bytes)
+    else:
+        raise InvalidValue("scenario", None, "a TOML file with a bottleneck, or give a Design of pacing")
+    return found if job.seed is None else msgspec.structs.replace(found, seed=job.seed)
+
+
+def _as_json(result: BottleneckResult) -> str:
+    import msgspec
+
+    content = {
+        "scenario": result.scenario,
+        "simulator": result.simulator,
+        "summary": result.summary(),
+        "provenance": result.provenance,
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"

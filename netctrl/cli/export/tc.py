@@ -1,0 +1,305 @@
+"""`export tc`: a Design for Linux, its rounded values beside what was asked for, and what rounding costs in margins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from netctrl.cli.app import invocation, report, say
+from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
+from netctrl.model.io.fields import one_of
+from netctrl.units import parse_count, parse_rate, parse_size
+
+if TYPE_CHECKING:
+    from netctrl.design.arc.rounding import CarrierCheck
+    from netctrl.linux.export.aqm import Dualpi2, Pie
+    from netctrl.linux.export.places import Places
+    from netctrl.linux.export.shaper import TcExport, TcSettings
+    from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign
+
+__all__ = ["CARRIERS", "SHAPERS", "SUMMARY", "TcJob", "export_tc"]
+
+CARRIERS = ("auto", "pie", "dualpi2", "ebpf")
+SHAPERS = ("htb", "tbf")
+SUMMARY = "export.json"
+"""In the folder: figures, margins, notes and provenance; its place tells that the folder is an earlier export."""
+_SCHEMA = "netctrl.tc/1"
+_ROUNDING = 1e-12
+
+
+class TcJob(NamedTuple):
+    """What a command line asks; options as text, None where not given."""
+
+    design: str
+    output: str
+    interfaces: str | None = None
+    carrier: str | None = None
+    shaper: str | None = None
+    packet_size: str | None = None
+    frames: bool = False
+    burst: str | None = None
+    limit: str | None = None
+    reference: str | None = None
+    measured_at: str | None = None
+    drop: bool = False
+
+
+def export_tc(job: TcJob, json: bool) -> int:
+    """Read, render, check, write, report."""
+    from netctrl.model.design.design import provenance, read_design
+
+    design = read_design(job.design)
+    origin = provenance(argv=invocation(), inputs=[Path(job.design)])
+    made, checks = _attempted(job, design)
+    content = {
+        "schema": _SCHEMA,
+        "method": design.method,
+        "files": [*made.files, SUMMARY],
+        "figures": [
+            {
+                "what": each.what,
+                "asked": each.asked,
+                "carried": each.carried,
+                "unit": each.unit,
+                "relative_difference": each.difference,
+                "bound": each.bound,
+            }
+            for each in made.figures
+        ],
+        "margins": checks,
+        "notes": made.notes,
+        "provenance": origin,
+    }
+    text = _json(content)
+    folder = _written(job.output, {**made.files, SUMMARY: text})
+    if json:
+        return say(text)
+    return say(report(f"{design.method} for Linux in {folder}", _rows(made, checks, folder), made.notes))
+
+
+def _attempted(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[CarrierCheck, ...]]:
+    """What is wrong is said of the option that it stands in, or of the file."""
+    try:
+        return _made(job, design)
+    except InvalidValue as error:
+        name = error.argument.partition(" of ")[0]
+        given = getattr(job, name, None)
+        if name == error.argument and name in TcJob._fields:
+            raise
+        if given is not None:
+            raise InvalidValue(name, given, error.takes) from None
+        raise FileError(job.interfaces or job.design, str(error)) from None
+
+
+def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[CarrierCheck, ...]]:
+    from netctrl.linux.export.agents import connet_on_linux, hftrac_on_linux
+    from netctrl.linux.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
+    from netctrl.model.design.design import ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
+
+    _refuse_strangers(job, design.method)
+    match design:
+        case MpccDesign():
+            mpcc_on_linux(design)
+        case PacingDesign():
+            return pacing_on_linux(design), ()
+        case ArcDesign():
+            aqm, checks = _aqm(job, design)
+            return arc_on_linux(design, _interface(job), aqm, _settings(job), drop=job.drop), checks
+        case HftracDesign():
+            from netctrl.plants.linearize import network_model
+
+            model = network_model(design.inputs.network, design.law.interval_s)
+            reference = 1.0 if job.reference is None else _factor(job.reference)
+            return hftrac_on_linux(design, model, _places(job), _settings(job), reference=reference), ()
+        case ConnetDesign():
+            return connet_on_linux(design, _places(job), _settings(job), **_tracked(job, design)), ()
+    raise InvalidValue("design", job.design, "a Design of arc, hftrac, connet, mpcc or pacing")
+
+
+def _refuse_strangers(job: TcJob, method: str) -> None:
+    """What belongs to other Designs has no meaning here."""
+    belongs = {
+        "carrier": ("arc",),
+        "drop": ("arc",),
+        "shaper": ("hftrac", "connet"),
+        "packet_size": ("hftrac", "connet"),
+        "reference": ("hftrac", "connet"),
+        "measured_at": ("connet",),
+        "burst": ("arc", "hftrac", "connet"),
+        "limit": ("arc", "hftrac", "connet"),
+        "frames": ("arc", "hftrac", "connet"),
+        "interfaces": ("arc", "hftrac", "connet", "mpcc"),
+    }
+    for name, methods in belongs.items():
+        value = getattr(job, name)
+        if value and method not in methods:
+            raise InvalidValue(name, value, f"no value with a Design of {method}: it is for {' and '.join(methods)}")
+
+
+def _aqm(job: TcJob, design: ArcDesign) -> tuple[Pie | Dualpi2 | None, tuple[CarrierCheck, ...]]:
+    """The rounded gains and the margins that they leave; NoAdmissibleDesign where they don't keep the rule."""
+    from netctrl.design.arc.loop import LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG
+    from netctrl.design.arc.rounding import check_carrier
+    from netctrl.linux.export.aqm import arc_on_delay, nearest_dualpi2, nearest_pie
+
+    name = job.carrier or "ebpf"
+    if name not in CARRIERS:
+        raise InvalidValue("carrier", name, ", ".join(CARRIERS))
+    if name == "auto":
+        name = _first_here(design)
+    if name == "ebpf":
+        return None, ()
+    if job.drop:
+        raise InvalidValue("drop", True, f"no value with --carrier {name}, which always drops what it can't mark")
+    asked = arc_on_delay(design.law)
+    probability = design.certificate.operating_point.marking_probability
+    aqm = nearest_pie(asked, probability) if name == "pie" else nearest_dualpi2(asked, probability)
+    checks = check_carrier(design.inputs, asked, aqm.law)
+    for each in checks:
+        if not each.carried.keeps_rule:
+            found = each.carried
+            raise NoAdmissibleDesign(
+                f"rounded to the steps of {name}, the loop of {each.flows:g} flows at {each.rtt_s:g} s keeps "
+                f"{found.phase_margin_deg:.1f}° and {found.gain_margin_db:.1f} dB, of "
+                f"{each.asked.phase_margin_deg:.1f}° and {each.asked.gain_margin_db:.1f} dB before; "
+                f"{LEAST_PHASE_MARGIN_DEG:g}° and "
+                f"{LEAST_GAIN_MARGIN_DB:g} dB are asked for: take --carrier ebpf, or another Design",
+                design,
+            )
+    return aqm, checks
+
+
+def _first_here(design: ArcDesign) -> str:
+    """Of the carriers that this kernel has, the first that can carry the law at all."""
+    from netctrl.linux.export.aqm import arc_on_delay
+    from netctrl.linux.kernel.support import has_qdisc
+
+    try:
+        arc_on_delay(design.law)
+    except NoAdmissibleDesign:
+        return "ebpf"
+    return next((kind for kind in ("dualpi2", "pie") if has_qdisc(kind)), "ebpf")
+
+
+def _tracked(job: TcJob, design: ConnetDesign) -> dict[str, Any]:
+    from netctrl.linux.export.agents import Watch
+
+    found: dict[str, Any] = {}
+    if job.reference is not None:
+        found["reference"] = _outputs(job.reference, design.law.outputs)
+    if job.measured_at is not None:
+        interface, _, rate = job.measured_at.partition("@")
+        try:
+            found["watch"] = Watch(interface, parse_rate(rate))
+        except ValueError:
+            raise InvalidValue("measured_at", job.measured_at, "INTERFACE@RATE, as in eth0@20Mbit") from None
+    return found
+
+
+def _outputs(text: str, names: tuple[str, ...]) -> tuple[float, ...]:
+    takes = f"all outputs, as in {','.join(f'{name}=1.0' for name in names)}, in the Design's units"
+    try:
+        named = {name.strip(): float(value) for name, value in (part.split("=") for part in text.split(","))}
+    except ValueError:
+        raise InvalidValue("reference", text, takes) from None
+    if named.keys() != set(names):
+        raise InvalidValue("reference", text, takes)
+    return tuple(named[name] for name in names)
+
+
+def _settings(job: TcJob) -> TcSettings:
+    from netctrl.linux.export.shaper import TcSettings, checked_framing
+
+    packet = _size("packet_size", job.packet_size)
+    framing = checked_framing(1500.0 if packet is None else packet, *((0.0,) if job.frames else ()))
+    shaper = one_of(*SHAPERS)("shaper", job.shaper or SHAPERS[0])
+    return TcSettings(framing=framing, burst=_size("burst", job.burst), limit=_size("limit", job.limit), shaper=shaper)
+
+
+def _places(job: TcJob) -> Places:
+    from netctrl.linux.export.places import INTERFACES_TAKES, read_places
+
+    if job.interfaces is None:
+        raise InvalidValue("interfaces", None, INTERFACES_TAKES)
+    return read_places(job.interfaces)
+
+
+def _interface(job: TcJob) -> str:
+    """ARC has one link: its interface, with or without a name before it."""
+    if job.interfaces is None or "," in job.interfaces or job.interfaces.endswith(".toml"):
+        raise InvalidValue("interfaces", job.interfaces, "the interface of the bottleneck, as in eth0")
+    return job.interfaces.rpartition("=")[2].strip()
+
+
+def _factor(text: str) -> float:
+    try:
+        return parse_count(text)
+    except ValueError:
+        raise InvalidValue("reference", text, "a number above 0, as in 1.1") from None
+
+
+def _size(argument: str, text: str | None) -> float | None:
+    try:
+        return None if text is None else parse_size(text)
+    except ValueError as error:
+        raise InvalidValue(argument, text, str(error).rpartition("takes ")[2]) from None
+
+
+def _rows(made: TcExport, checks: tuple[CarrierCheck, ...], folder: Path) -> list[tuple[str, str]]:
+    rows = []
+    for each in made.figures:
+        off = f"{100.0 * each.difference:+.3g} %" if abs(each.difference) > _ROUNDING else "exact"
+        rows.append((each.what, f"{each.carried:.7g} {each.unit}, asked for {each.asked:.7g} ({off})"))
+    for each in checks:
+        rows.append(
+            (
+                f"margins, {each.flows:g} flows, {each.rtt_s:g} s",
+                f"PM {each.carried.phase_margin_deg:.2f}°, lost {each.phase_lost_deg:.2f}°; GM "
+                f"{each.carried.gain_margin_db:.2f} dB, lost {each.gain_lost_db:.2f} dB",
+            )
+        )
+    rows.append(("files", ", ".join([*made.files, SUMMARY])))
+    planned = {name.removesuffix(".plan.json") + ".tc" for name in made.files if name.endswith(".plan.json")}
+    in_turn = sorted(made.files, key=lambda name: not name.endswith(".plan.json"))  # queues before who changes them
+    return rows + [("then", _next(name, folder)) for name in in_turn if name not in planned]
+
+
+def _next(name: str, folder: Path) -> str:
+    import shlex
+
+    path = shlex.quote(str(folder / name))
+    commands = {
+        ".plan.json": f"python -m netctrl.linux apply {path}",
+        ".agent.json": f"python -m netctrl.linux agent {path}",
+        ".marking.json": f"python -m netctrl.linux mark {path}",
+        ".design.json": f"python -m netctrl.linux pace --design {path} -- PROGRAM",
+        ".tc": f"tc -batch {path}",
+    }
+    return next(command for ending, command in commands.items() if name.endswith(ending))
+
+
+def _json(content: dict[str, Any]) -> str:
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
+
+
+def _written(output: str, files: dict[str, str]) -> Path:
+    """The folder with the files in it; only an empty one or an earlier export is written over."""
+    from netctrl.model.io.files import write_atomically
+
+    folder = Path(output)
+    mark = folder / SUMMARY
+    try:
+        if not folder.exists():
+            folder.mkdir()
+        elif any(folder.iterdir()) and not (mark.is_file() and f'"schema": "{_SCHEMA}"' in mark.read_text()[:200]):
+            raise InvalidValue("output", output, "a folder that is new, empty or an earlier export")
+    except OSError as error:
+        raise InvalidValue("output", output, f"a folder that can be written (here: {error.strerror})") from None
+    try:
+        for name, text in files.items():
+            write_atomically(folder / name, text.encode())
+    except FileError as error:
+        raise InvalidValue("output", output, f"a folder that can be written (here: {error.why})") from None
+    return folder

@@ -1,0 +1,146 @@
+"""`linux apply`, and `linux confirm` that belongs to it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Annotated
+
+from netctrl.cli.app import GOOD, option, say
+from netctrl.cli.linux.common import (
+    DEFAULT_FOLDER,
+    LOG,
+    PLAN,
+    REPLACE,
+    STATE_DIR,
+    Stop,
+    Stopped,
+    as_json,
+    logged,
+    planned,
+    stoppable,
+    table,
+)
+from netctrl.cli.linux.unit import UNIT
+from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.linux.queues.log import event
+from netctrl.units import DURATION_TAKES, parse_duration
+
+if TYPE_CHECKING:
+    from netctrl.linux.queues.apply import Applied
+    from netctrl.linux.queues.plan import Plan
+
+__all__ = ["apply", "confirm"]
+
+_CONFIRM_S = 5.0
+
+
+def apply(
+    file: Annotated[str, PLAN],
+    /,
+    *,
+    replace: Annotated[bool, REPLACE] = False,
+    dry_run: Annotated[bool, option("", "show the plan, change nothing; needs no right")] = False,
+    hold: Annotated[bool, option("", "stay, and put back what was there when a signal ends it")] = False,
+    confirm_within: Annotated[
+        str | None,
+        option("TIME", "put back what was there unless `confirm`, or the Enter key, says in time that it works"),
+    ] = None,
+    unit: Annotated[bool, UNIT] = False,
+    state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
+    log: Annotated[str | None, LOG] = None,
+    json: Annotated[bool, option("", "print the plan as one JSON object and nothing else")] = False,
+) -> int:
+    """Plan, show, apply, read back, and keep, hold or roll back."""
+    seconds = None if confirm_within is None else _duration(confirm_within)
+    if unit:
+        from netctrl.cli.linux.unit import program
+        from netctrl.linux.export.records import read_queue_plan
+        from netctrl.linux.systemd import apply_unit
+
+        wanted = read_queue_plan(file)
+        return say(apply_unit(wanted, program(file, "root"), replace=replace, state_dir=state_dir))
+    if dry_run:
+        return _show(planned(file, replace), "what `apply` would change; nothing was changed", json)
+
+    from netctrl.linux.queues.apply import applied
+    from netctrl.linux.queues.restore import recover_stale
+
+    with logged(log), stoppable() as stop:
+        recover_stale(state_dir)
+        found = planned(file, replace)
+        with applied(found, folder=state_dir, replace=replace, phases=stop.between) as made:
+            _show(found, "applied", json)
+            if seconds is not None:
+                _wait_for_confirmation(made, stop, seconds)
+            if hold:
+                _hold(made, stop)
+            else:
+                made.keep()
+                event("kept", plan=made.record.plan, remedy=f"python -m netctrl.linux restore{_where(made)}")
+    return GOOD
+
+
+def confirm(*, state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER) -> int:
+    """Say that the queues may stay, and wait until the process that asked has heard it."""
+    from netctrl.linux.queues.record import Store
+
+    store = Store(state_dir)
+    record = store.read()
+    if record is None or record.phase != "unconfirmed" or not record.owner.alive():
+        raise NetctrlError(f"nothing waits for a confirmation in {store.folder}, for this network namespace")
+    store.confirm(record.token)
+    with stoppable() as stop:
+        heard = stop.wait(lambda: _phase(store) not in ("unconfirmed",), _CONFIRM_S)
+    if not heard or _phase(store) not in ("kept", "held"):
+        raise NetctrlError(
+            f"the confirmation came too late, or process {record.owner.pid} doesn't answer; see `status`"
+        )
+    return say(f"{record.plan}: confirmed\n")
+
+
+def _phase(store) -> str | None:
+    record = store.read()
+    return None if record is None else record.phase
+
+
+def _show(found: Plan, title: str, json: bool) -> int:
+    return say(as_json({"plan": found.wanted, "entries": found.entries}) if json else table(found, title))
+
+
+def _where(made: Applied) -> str:
+    folder = str(made.store.folder)
+    return "" if folder == DEFAULT_FOLDER else f" --state-dir {folder}"
+
+
+def _wait_for_confirmation(made: Applied, stop: Stop, seconds: float) -> None:
+    """Until somebody says that the machine can still be reached; RolledBack where nobody does."""
+    from netctrl.linux.queues.apply import RolledBack
+
+    made.unconfirmed()
+    event("waiting", seconds=f"{seconds:g}", remedy=f"python -m netctrl.linux confirm{_where(made)}")
+    if not stop.wait(made.confirmed, seconds, key=True):
+        raise RolledBack(f"not confirmed within {seconds:g} s: what was there before is put back")
+    event("confirmed", plan=made.record.plan)
+
+
+def _hold(made: Applied, stop: Stop) -> None:
+    """Until a signal comes."""
+    made.hold()
+    event("holding", plan=made.record.plan, ends="SIGINT, SIGTERM, SIGHUP")
+    watched = True
+    try:
+        while True:
+            stop.wait(lambda: False, 1.0)
+            if watched and made.watchdog is not None and not made.watchdog.alive():
+                watched = False
+                why = "after a kill -9 from now on, `restore` has to be called"
+                event("watchdog-gone", logging.WARNING, why=why)
+    except Stopped:
+        event("stopping", plan=made.record.plan, signal=stop.number)
+
+
+def _duration(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError:
+        raise InvalidValue("confirm_within", text, DURATION_TAKES) from None

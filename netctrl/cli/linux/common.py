@@ -1,0 +1,146 @@
+"""What the commands for queues share: options, the plan, signals that end a wait, tables."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from netctrl.cli.app import check_places, option, positional, report
+from netctrl.errors import NetctrlError
+
+if TYPE_CHECKING:
+    from netctrl.linux.queues.plan import Plan
+
+__all__ = [
+    "AGENT_FOLDER",
+    "DEFAULT_FOLDER",
+    "LOG",
+    "OPTIONS",
+    "PLAN",
+    "REPLACE",
+    "RUNTIME_DIR",
+    "STATE_DIR",
+    "Stop",
+    "Stopped",
+    "as_json",
+    "logged",
+    "planned",
+    "stoppable",
+    "table",
+]
+
+DEFAULT_FOLDER = "/run/netctrl"
+AGENT_FOLDER = "/run/netctrl-agents"
+PLAN = positional("PLAN", "a file of wanted queues (netctrl.linux/1)")
+REPLACE = option("", "take the place of a root queue that somebody made; it is put back at the end")
+STATE_DIR = option("DIR", "where the record of what is owned is kept, the same for all commands")
+RUNTIME_DIR = option("DIR", "where agents keep each other out of a link, the same for all")
+LOG = option("FILE", "append what happens there, too")
+OPTIONS = {
+    "interface": "interface of PLAN",
+    "burst": "burst of PLAN",
+    "burst_bytes": "--burst",
+    **{name: name for name in ("NETWORK", "PROGRAM")},
+}
+_LOOK_S = 0.1
+
+
+class Stopped(NetctrlError):
+    """A signal came."""
+
+
+class Stop:
+    """A signal that is kept until it is asked for, so that no step is left half done."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def close(self) -> None:
+        """Give the pipe back."""
+        os.close(self._read)
+        os.close(self._write)
+
+    def take(self, number: int, frame: object) -> None:
+        """The handler."""
+        self.number = self.number or number
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._write, b"!")
+
+    def between(self, phase: str) -> None:
+        """Raise Stopped between two steps of a change; never while something is put back."""
+        if self.number and not phase.startswith(("restor", "forgotten")):
+            raise Stopped(f"{signal.Signals(self.number).name} came: what had been changed was put back")
+
+    def wait(self, until: Callable[[], bool], seconds: float | None = None, key: bool = False) -> bool:
+        """Whether `until` came true, or with `key` the Enter key, before the time was over; Stopped for a signal."""
+        end = None if seconds is None else time.monotonic() + seconds
+        keys = [sys.stdin] if key and sys.stdin is not None and sys.stdin.isatty() else []
+        while not until():
+            left = _LOOK_S if end is None else min(_LOOK_S, end - time.monotonic())
+            if left <= 0.0:
+                return False
+            ready = select.select([self._read, *keys], [], [], left)[0]
+            self.between("waiting")
+            if any(each in ready for each in keys) and sys.stdin.readline():
+                return True
+        return True
+
+
+@contextlib.contextmanager
+def stoppable() -> Generator[Stop]:
+    """SIGINT, SIGTERM and SIGHUP are kept for `Stop` to tell."""
+    stop = Stop()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    earlier = {number: signal.signal(number, stop.take) for number in numbers}
+    try:
+        yield stop
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+        stop.close()
+
+
+@contextlib.contextmanager
+def logged(path: str | None) -> Generator[None]:
+    """Events go to stderr and, if named, to the end of a file."""
+    from netctrl.linux.queues.log import LOG as log
+    from netctrl.linux.queues.log import log_to
+
+    check_places({"log": path})
+    handlers = [log_to(None), *([] if path is None else [log_to(path)])]
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            log.removeHandler(handler)
+            handler.close()
+
+
+def planned(path: str, replace: bool) -> Plan:
+    """The plan in a file, held against this machine."""
+    from netctrl.linux.export.records import read_queue_plan
+    from netctrl.linux.kernel.netlink import RouteSocket
+    from netctrl.linux.queues.plan import plan_queues
+
+    wanted = read_queue_plan(path)
+    with RouteSocket() as socket:
+        return plan_queues(socket, wanted, replace=replace)
+
+
+def table(plan: Plan, title: str, notes: tuple[str, ...] = ()) -> str:
+    """For people."""
+    return report(f"{plan.wanted.name}: {title}", plan.rows(), notes)
+
+
+def as_json(content: Any) -> str:
+    """One JSON object, ends with a newline."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"

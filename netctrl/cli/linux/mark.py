@@ -1,0 +1,116 @@
+"""`linux mark`: ARC on an interface, until a signal or for a while."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from netctrl.cli.app import option, positional, report, say
+from netctrl.cli.linux.common import LOG, as_json, logged, stoppable
+from netctrl.cli.linux.unit import UNIT, USER
+from netctrl.errors import InvalidValue
+from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, format_quantity, parse_duration
+
+if TYPE_CHECKING:
+    from netctrl.linux.marking.loop import MarkSample
+
+__all__ = ["mark"]
+
+
+class _Sums:
+    """Means over time of what was heard, without keeping it."""
+
+    def __init__(self) -> None:
+        self.epochs, self.seconds, self.queue, self.probability, self.bytes = 0, 0.0, 0.0, 0.0, 0
+
+    def add(self, sample: MarkSample) -> None:
+        self.epochs += 1
+        self.seconds += sample.elapsed_s
+        self.queue += sample.backlog_bytes * sample.elapsed_s
+        self.probability += sample.probability * sample.elapsed_s
+        self.bytes += sample.arrived_bytes
+
+
+class _Marked(NamedTuple):
+    """A whole run."""
+
+    interface: str
+    epochs: int
+    late: int
+    """Epochs that ended more than a tenth of their length late."""
+    seconds: float
+    mean_queue_bytes: float
+    mean_probability: float
+    arrival_bit_per_s: float
+    packets: int
+    marked: int
+    dropped: int
+    spared: int
+
+
+def mark(
+    file: Annotated[str, positional("CONFIG", "a file of marking (netctrl.marking/1), as `export tc` writes it")],
+    /,
+    *,
+    duration: Annotated[str | None, option("TIME", "end after it; else at a signal")] = None,
+    unit: Annotated[bool, UNIT] = False,
+    user: Annotated[str, USER] = "netctrl",
+    log: Annotated[str | None, LOG] = None,
+    json: Annotated[bool, option("", "print what came of it as one JSON object and nothing else")] = False,
+) -> int:
+    """Read, mark, and at the end tell what came of it."""
+    from netctrl.cli.linux.common import Stopped
+    from netctrl.linux.export.marking import read_marking_config
+    from netctrl.linux.marking.loop import mark as run
+    from netctrl.linux.queues.log import event
+
+    try:
+        seconds = None if duration is None else parse_duration(duration)
+    except ValueError:
+        raise InvalidValue("duration", duration, DURATION_TAKES) from None
+    config, sums = read_marking_config(file), _Sums()
+    if unit:
+        from netctrl.cli.linux.unit import program
+        from netctrl.linux.systemd import mark_unit
+
+        return say(mark_unit(config, program(file, user)))
+    with logged(log), stoppable() as stop:
+
+        def wait(left: float) -> bool:
+            try:
+                stop.wait(lambda: False, left)
+            except Stopped:
+                return True
+            return stop.number != 0  # also where there was no time to wait
+
+        event("marking", interface=config.interface, epoch_s=config.law.epoch_s)
+        last = run(config, wait=wait, duration_s=seconds, heard=sums.add)
+        event("marked", interface=config.interface, epochs=sums.epochs)
+    found = _summary(config.interface, sums, last)
+    return say(as_json(found._asdict()) if json else report(f"{config.interface}: marking has ended", _rows(found)))
+
+
+def _summary(interface: str, sums: _Sums, last: MarkSample | None) -> _Marked:
+    counts, seconds = None if last is None else last.counts, sums.seconds or 1.0
+    return _Marked(
+        interface=interface,
+        epochs=sums.epochs,
+        late=0 if last is None else last.late,
+        seconds=sums.seconds,
+        mean_queue_bytes=sums.queue / seconds,
+        mean_probability=sums.probability / seconds,
+        arrival_bit_per_s=BITS_PER_BYTE * sums.bytes / seconds,
+        packets=0 if counts is None else counts.packets,
+        marked=0 if counts is None else counts.marked,
+        dropped=0 if counts is None else counts.dropped,
+        spared=0 if counts is None else counts.spared,
+    )
+
+
+def _rows(found: _Marked) -> list[tuple[str, str]]:
+    return [
+        ("epochs", f"{found.epochs}, {found.late} of them late, {found.seconds:.3g} s"),
+        ("queue", f"{found.mean_queue_bytes:.4g} bytes in the mean"),
+        ("probability", f"{found.mean_probability:.4g} in the mean"),
+        ("arrivals", format_quantity(found.arrival_bit_per_s, "bit/s")),
+        ("packets", f"{found.packets}, marked {found.marked}, dropped {found.dropped}, spared {found.spared}"),
+    ]

@@ -1,0 +1,149 @@
+"""`linux pace`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+from netctrl.cli.app import option, positional, report, say
+from netctrl.cli.linux.common import as_json
+from netctrl.errors import InvalidValue
+from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, RATE_TAKES, format_quantity, parse_duration, parse_rate
+
+if TYPE_CHECKING:
+    from netctrl.linux.testbed.traffic import TcpRun
+    from netctrl.model.law import PacingLaw
+
+__all__ = ["pace"]
+
+_BY_SIGNAL = 128
+
+
+def pace(
+    *program: Annotated[str, positional("PROGRAM", "what to run, with its arguments, after --")],
+    design: Annotated[str | None, option("FILE", "a Design of pacing; its law sets the rates")] = None,
+    cap: Annotated[str | None, option("RATE", "a fixed one, of TCP's payload, in place of --design")] = None,
+    to: Annotated[str | None, option("HOST:PORT", "no program: send there as much as TCP takes")] = None,
+    hold: Annotated[str, option("TIME", "with --to: how long", "--for")] = "10s",
+    congestion: Annotated[str | None, option("NAME", "with --to: congestion control, as cubic")] = None,
+    interval: Annotated[str, option("TIME", "between two looks at a connection")] = "1ms",
+    dry_run: Annotated[bool, option("", "say what would be set; starts and sends nothing")] = False,
+    json: Annotated[bool, option("", "with --to or --dry-run: print one JSON object and nothing else")] = False,
+) -> int:
+    """Pace a program's connections, or a transfer."""
+    law = _law(design, cap)
+    every = _read("interval", interval, parse_duration, DURATION_TAKES)
+    if not 1e-4 <= every <= 1.0:
+        raise InvalidValue("interval", interval, "0.1ms to 1s")
+    if bool(program) == (to is not None):
+        got = "both" if program else None
+        raise InvalidValue("PROGRAM", got, "a program after --, or --to HOST:PORT, one of them")
+    seconds = _read("for", hold, parse_duration, DURATION_TAKES)
+    host, port = ("", 0) if to is None else _place(to)
+    if dry_run:
+        what = f"run {' '.join(program)}" if program else f"send to {to} for {seconds:g} s"
+        return say(as_json(_intent(law, what, every)) if json else _intended(law, what, every))
+    if program:
+        return _run(law, program, every)
+
+    from netctrl.linux.pacing.socket import paced_transfer
+
+    run, rates = paced_transfer(law, host, port, seconds, congestion=congestion, interval_s=every)
+    found = _summary(run, rates)
+    return say(as_json(found) if json else _shown(found, str(to)))
+
+
+def _law(design: str | None, cap: str | None) -> PacingLaw | float:
+    if (design is None) == (cap is None):
+        raise InvalidValue("design", None if design is None else "both", "a Design file, or --cap RATE, one of them")
+    if cap is not None:
+        return _read("cap", cap, parse_rate, RATE_TAKES)
+
+    from netctrl.linux.pacing.socket import pacing_law
+    from netctrl.model.design.design import read_design
+
+    return pacing_law(read_design(str(design)))
+
+
+def _read(argument: str, text: str, parse: Any, takes: str) -> float:
+    try:
+        return parse(text)
+    except ValueError:
+        raise InvalidValue(argument, text, takes) from None
+
+
+def _place(to: str) -> tuple[str, int]:
+    host, colon, port = to.rpartition(":")
+    if not (colon and host and port.isdecimal() and 1 <= int(port) <= 65535):
+        raise InvalidValue("to", to, "HOST:PORT, as in 10.0.0.2:5001")
+    return host.strip("[]"), int(port)
+
+
+def _run(law: PacingLaw | float, program: tuple[str, ...], every: float) -> int:
+    """A program's status; what was done goes to stderr, since stdout is the program's."""
+    from netctrl.linux.pacing.program import pace_program
+
+    done = pace_program(law, program, interval_s=every)
+    sys.stderr.write(
+        f"netctrl: {done.sockets} TCP connections paced, {done.changes} rates set, {done.held} samples held\n"
+    )
+    return done.status if done.status >= 0 else _BY_SIGNAL - done.status
+
+
+def _intent(law: PacingLaw | float, what: str, every: float) -> dict[str, Any]:
+    if isinstance(law, float | int):
+        first = most = law
+        kind = "fixed"
+    else:
+        first, most, kind = law.start_rate_bit_per_s, law.max_rate_bit_per_s, type(law).__struct_config__.tag
+    return {
+        "would": what,
+        "law": kind,
+        "option": "SO_MAX_PACING_RATE",
+        "first_rate_bit_per_s": first,
+        "most_rate_bit_per_s": most,
+        "first_bytes_per_s": round(first / BITS_PER_BYTE),
+        "interval_s": every,
+    }
+
+
+def _intended(law: PacingLaw | float, what: str, every: float) -> str:
+    found = _intent(law, what, every)
+    rows = [
+        ("law", str(found["law"])),
+        ("first rate", f"{format_quantity(found['first_rate_bit_per_s'], 'bit/s')}, before a connection's slow start"),
+        ("greatest rate", format_quantity(found["most_rate_bit_per_s"], "bit/s")),
+        ("looks", f"every {format_quantity(every, 's')}"),
+        ("set by", f"setsockopt(SOL_SOCKET, SO_MAX_PACING_RATE) on each TCP socket: {found['first_bytes_per_s']} B/s"),
+    ]
+    return report(f"would {what}", rows, ["nothing was started or set"])
+
+
+def _summary(run: TcpRun, rates: list[float]) -> dict[str, Any]:
+    import numpy as np
+
+    seconds = float(run.times_s[-1] - run.times_s[0]) if len(run.times_s) > 1 else 0.0
+    arrived, rtt = run.column("arrived_bytes"), run.column("rtt_s")
+    rate = BITS_PER_BYTE * float(arrived[-1] - arrived[0]) / seconds if seconds > 0.0 else 0.0
+    return {
+        "seconds": seconds,
+        "throughput_bit_per_s": rate,
+        "mean_rtt_s": float(np.mean(rtt)),
+        "p99_rtt_s": float(np.percentile(rtt, 99.0)),
+        "least_rtt_s": float(np.min(rtt)),
+        "last_rate_bit_per_s": rates[-1],
+        "retransmitted": int(run.infos[-1].total_retrans),
+    }
+
+
+def _shown(found: dict[str, Any], to: str) -> str:
+    rows = [
+        ("throughput", format_quantity(found["throughput_bit_per_s"], "bit/s")),
+        (
+            "smoothed RTT",
+            ", ".join(f"{name} {format_quantity(found[f'{name}_rtt_s'], 's')}" for name in ("least", "mean", "p99")),
+        ),
+        ("rate at the end", format_quantity(found["last_rate_bit_per_s"], "bit/s")),
+        ("retransmitted", f"{found['retransmitted']} segments"),
+    ]
+    return report(f"sent to {to} for {found['seconds']:.3g} s", rows)

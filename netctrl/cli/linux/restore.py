@@ -1,0 +1,25 @@
+"""`linux restore`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from netctrl.cli.app import report, say
+from netctrl.cli.linux.common import DEFAULT_FOLDER, LOG, STATE_DIR, logged
+
+__all__ = ["restore"]
+
+
+def restore(
+    *,
+    state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
+    log: Annotated[str | None, LOG] = None,
+) -> int:
+    """Put back what the record says."""
+    from netctrl.linux.queues.restore import restore as put_back
+
+    with logged(log):
+        done = put_back(state_dir)
+    if done is None:
+        return say(f"nothing to restore: no record in {state_dir} for this network namespace\n")
+    return say(report(f"{done.plan}: restored", done.interfaces))

@@ -1,0 +1,68 @@
+"""`linux status`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from netctrl.cli.app import option, report, say
+from netctrl.cli.linux.common import DEFAULT_FOLDER, STATE_DIR, as_json
+
+if TYPE_CHECKING:
+    from netctrl.linux.kernel.netlink import RouteSocket
+    from netctrl.linux.queues.record import Entry, OwnershipRecord
+
+__all__ = ["status"]
+
+
+def status(
+    *,
+    state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
+    json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
+) -> int:
+    """What is owned, by whom, and what went through it."""
+    from netctrl.linux.kernel.netlink import RouteSocket
+    from netctrl.linux.queues.record import Store
+
+    record = Store(state_dir).read()
+    if record is None:
+        said = f"no queues are netctrl's: no record in {state_dir} for this network namespace\n"
+        return say(as_json({"plan": None, "interfaces": []}) if json else said)
+    with RouteSocket() as socket:
+        found = [_state(socket, entry) for entry in record.entries]
+    if json:
+        alive = record.owner.alive()
+        content = {"plan": record.plan, "phase": record.phase, "since": record.since, "owner_alive": alive}
+        return say(as_json({**content, "owner": record.owner.pid, "interfaces": found}))
+    rows = [(str(each["interface"]), _line(each)) for each in found]
+    return say(report(f"{record.plan}: {record.phase} since {record.since}, {_owner(record)}", rows))
+
+
+def _state(socket: RouteSocket, entry: Entry) -> dict[str, object]:
+    from netctrl.linux.kernel.netlink import ROOT
+    from netctrl.linux.kernel.objects import as_wanted
+
+    if entry.index not in {link.index for link in socket.links()}:
+        return {"interface": entry.interface, "differs": ["the interface was deleted"], "counters": None}
+    root = next((each for each in socket.qdiscs(entry.index) if each.parent == ROOT), None)
+    counters = None if root is None else msgspec.to_builtins(root.counters)
+    return {
+        "interface": entry.interface,
+        "differs": as_wanted(socket, entry.index, entry.wanted),
+        "counters": counters,
+    }
+
+
+def _line(state: dict) -> str:
+    said = "; ".join(state["differs"]) or "as applied"
+    counters = state["counters"]
+    if counters is None:
+        return said
+    return f"{said}; {counters['packets']} packets, {counters['drops']} dropped, {counters['backlog_bytes']} B waiting"
+
+
+def _owner(record: OwnershipRecord) -> str:
+    if record.phase == "kept":
+        return "without a process"
+    return f"process {record.owner.pid}" + ("" if record.owner.alive() else ", which is gone: `restore` puts back")

@@ -1,0 +1,118 @@
+"""`linux testbed`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+from netctrl.cli.app import GOOD, option, positional, report, say
+from netctrl.cli.linux.common import Stopped, as_json, stoppable
+from netctrl.errors import InvalidValue
+from netctrl.units import (
+    DURATION_TAKES,
+    RATE_TAKES,
+    SIZE_TAKES,
+    format_quantity,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
+
+if TYPE_CHECKING:
+    from netctrl.linux.testbed.plan import TestbedPlan
+
+__all__ = ["testbed"]
+
+_NAMED = 6
+"""Pairs of nodes in a line."""
+
+
+def testbed(
+    network: Annotated[
+        str | None, positional("NETWORK", "node-link JSON, or the name of one that comes with netctrl")
+    ] = None,
+    /,
+    *,
+    capacity: Annotated[str | None, option("RATE", "of links for which the file gives none")] = None,
+    burst: Annotated[str | None, option("SIZE", "of each link's tbf; by default two frames and half a ms")] = None,
+    hold: Annotated[str | None, option("TIME", "how long; by default until Ctrl-C", "--for")] = None,
+    dry_run: Annotated[bool, option("", "show what would be built; takes no right")] = False,
+    clean: Annotated[bool, option("", "remove what testbeds that were killed have left behind, and end")] = False,
+    json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
+) -> int:
+    """Build it, say what is where, hold it."""
+    from netctrl.linux.testbed.namespace import clean_leftovers
+
+    if clean:
+        found = list(clean_leftovers())
+        said = "".join(f"{name}: removed\n" for name in found) or "nothing was left behind\n"
+        return say(as_json({"removed": found}) if json else said)
+    if network is None:
+        raise InvalidValue("NETWORK", None, "a network file, or --clean")
+    seconds = None if hold is None else _read("for", hold, parse_duration, DURATION_TAKES)
+    size = None if burst is None else _read("burst_bytes", burst, parse_size, SIZE_TAKES)
+    rate = None if capacity is None else _read("capacity", capacity, parse_rate, RATE_TAKES)
+
+    from netctrl.datasets import network_path
+    from netctrl.linux.testbed.bed import Testbed
+    from netctrl.model.network import read_network
+
+    bed = Testbed(read_network(network_path(network), capacity=rate, demand_unit=0), burst_bytes=size, named=True)
+    names = {node.id: bed.name(node.id) for node in bed.network.nodes}
+    if dry_run:
+        return say(as_json(_content(bed.plan, names)) if json else _table(bed.plan, names, "would be built"))
+    with stoppable() as stop, bed:
+        say(as_json(_content(bed.plan, names)) if json else _table(bed.plan, names, "up"))
+        with suppress(Stopped):  # the way it ends
+            stop.wait(lambda: False, seconds)
+    return GOOD
+
+
+def _read(argument: str, text: str, parse: Any, takes: str) -> float:
+    try:
+        return parse(text)
+    except ValueError:
+        raise InvalidValue(argument, text, takes) from None
+
+
+def _content(plan: TestbedPlan, names: dict[str, str]) -> dict[str, Any]:
+    return {
+        "one_way": [list(pair) for pair in plan.one_way],
+        "nodes": {node: {"namespace": names[node], "address": address} for node, address in plan.addresses.items()},
+        "links": {
+            name: {
+                "node": wire.link.source,
+                "interface": wire.interface,
+                "rate_bit_per_s": wire.link.capacity,
+                "burst_bytes": wire.burst_bytes,
+                "limit_bytes": wire.limit_bytes,
+                "delay_s": wire.link.delay,
+                "delay_line": wire.delay_line,
+            }
+            for name, wire in plan.wires.items()
+        },
+    }
+
+
+def _table(plan: TestbedPlan, names: dict[str, str], state: str) -> str:
+    rows = [(node, f"{plan.addresses[node]}, ip netns exec {names[node]} ...") for node in names]
+    for name, wire in plan.wires.items():
+        text = f"{wire.interface} at {wire.link.source}: tbf {format_quantity(wire.link.capacity, 'bit/s')}"
+        text += f", burst {wire.burst_bytes} B, limit {wire.limit_bytes} B"
+        if wire.delay_line is not None:
+            text += f", then {format_quantity(wire.link.delay, 's')}"
+        rows.append((name, text))
+    title = f"{plan.network.name or 'network'}: {len(names)} nodes, {len(plan.wires)} links, {state}"
+    return report(title, rows, _one_way(plan))
+
+
+def _one_way(plan: TestbedPlan) -> list[str]:
+    """Which nodes get no answer, of which a few are named."""
+    pairs = [f"{here} to {there}" for here, there in plan.one_way]
+    if not pairs:
+        return []
+    more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
+    return [
+        f"no way back: {', '.join(pairs[:_NAMED])}{more}; TCP and ping get no answer there, and UDP does without",
+        "links back in the network file are the remedy",
+    ]

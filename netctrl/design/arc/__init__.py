@@ -1,0 +1,1 @@
+"""ARC: an AQM's gains for TCP on one congested link."""

@@ -1,0 +1,74 @@
+"""What an operator should know of an ARC design: where it misses the rule, where the model fails, what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netctrl.design.arc.loop import LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG, ROUNDING, Deciding
+from netctrl.errors import Status
+from netctrl.frequency.sampled_margins import SampledMargins
+from netctrl.model.design.arc import ArcCertificate, ArcInputs, ArcSimulated
+from netctrl.plants.equilibrium import tcp_equilibrium
+from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
+
+__all__ = ["no_rest", "warnings_about"]
+
+_SMALL_WINDOW = 2.0  # packets; below it TCP's own minimum and its time-outs count
+_SLOW_DEG = 75.1  # beyond what a design aims at by itself
+
+
+def warnings_about(
+    alpha: float,
+    deciding: Deciding,
+    status: Status,
+    found: SampledMargins,
+    fluid: ArcSimulated | None,
+    without: str | None,
+    inputs: ArcInputs,
+) -> Iterator[str]:
+    """Where the gain misses the rule, and where the model leaves its domain."""
+    plant = "phys" if deciding.response.queue else "noq"
+    where = "" if inputs.is_point else f" at {deciding.worst.flows:g} flows and {deciding.worst.rtt_s:.4g} s"
+    if without is not None:
+        yield without
+        return
+    if status is Status.UNSTABLE:
+        yield (
+            f"unstable{where}: the sampled loop (plant {plant}) needs alpha < {deciding.stable_below:.6g},"
+            f" got {alpha:.6g}"
+        )
+    elif alpha > deciding.kept_below * (1.0 + ROUNDING):
+        yield (
+            f"too little margin{where}: GM {found.gain_margin_db:.2f} dB, PM {found.phase_margin_deg:.2f}°; alpha <="
+            f" {deciding.kept_below:.6g} keeps {LEAST_GAIN_MARGIN_DB:g} dB and {LEAST_PHASE_MARGIN_DEG:g}°"
+        )
+    if fluid is not None and not fluid.settles and status is not Status.UNSTABLE:
+        yield (
+            f"limit cycle: the nonlinear fluid keeps swinging, p varies by {fluid.probability_cv:.0%} of its mean"
+            f" at {fluid.utilization:.1%} utilization"
+        )
+    if fluid is None:
+        yield "the nonlinear fluid was left out (--no-simulation, or windows too large): a limit cycle is not seen"
+    if found.phase_margin_deg > _SLOW_DEG and found.stable:
+        yield f"slow: phase margin {found.phase_margin_deg:.1f}°, crossover at {found.crossover_rad_s:.3g} rad/s"
+    many, short = inputs.flows[1], inputs.rtt_s[0]
+    rate = float(arc_arrival_rate(inputs.setting, applicable_plant(inputs.setting)))
+    window = tcp_equilibrium(many, short, rate).window
+    if window < _SMALL_WINDOW:
+        yield (
+            f"small windows: {window:.3g} packets at {many:g} flows and {short:g} s; TCPs that keep two packets on"
+            f" their way send more than this model"
+        )
+    if inputs.plant in ("noq", "phys") and inputs.plant != plant:
+        queue = "no queue stands" if plant == "noq" else "a queue stands"
+        yield f"plant {inputs.plant} was asked for, but {queue} in this equilibrium: plant {plant} decides"
+
+
+def no_rest(certificate: ArcCertificate) -> str:
+    """One line for a design that is not admissible though its loop is stable."""
+    fluid = certificate.simulated
+    moves = f"p still varies by {fluid.probability_cv:.0%} of its mean" if fluid is not None else "it is not stable"
+    return (
+        f"no gain is admissible: the nonlinear fluid does not come to rest at any phase margin that was tried, {moves};"
+        " shorten the epoch, serve more flows, or --accept stable (accept='stable') takes the slowest gain all the same"
+    )

@@ -1,0 +1,216 @@
+"""The loop that decides an ARC design: the rule over a point or a box, margins, reach, and the nonlinear check."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from netctrl.design.arc.settling import Settling, settle
+from netctrl.frequency.branch_bound import Least, Sector
+from netctrl.frequency.records import factor
+from netctrl.frequency.sampled_gain import gains_at, greatest_gain, keeps
+from netctrl.frequency.sampled_margins import SampledMargins, sampled_margins, spectral_radius
+from netctrl.model.design.arc import ArcInputs, ArcReach, ArcSampled, ArcSetting, ArcSimulated, Corner
+from netctrl.plants.equilibrium import LEAST_WINDOW, tcp_equilibrium
+from netctrl.plants.linearize import applicable_plant, arc_arrival_rate, standing_queue
+from netctrl.plants.tcp_response import TcpResponse, arc_response
+
+__all__ = [
+    "AIMS_DEG",
+    "LEAST_GAIN_MARGIN_DB",
+    "LEAST_PHASE_MARGIN_DEG",
+    "ROUNDING",
+    "RULE",
+    "Deciding",
+    "aimed",
+    "decide",
+    "finite",
+    "infeasible",
+    "most_flows",
+    "nearest_equilibrium",
+    "reach",
+    "sampled",
+    "simulated",
+]
+
+LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG = 6.0, 30.0
+RULE = Sector(1.0 / factor(LEAST_GAIN_MARGIN_DB), math.radians(LEAST_PHASE_MARGIN_DEG))
+AIMS_DEG = (45.0, 60.0, 75.0)
+"""Phase margins that a design aims at, one after the other while the fluid doesn't come to rest."""
+ROUNDING = 1e-9  # relative; a gain set exactly to a bound counts as inside it
+_REACH_STEPS = 14
+
+
+class Deciding(NamedTuple):
+    """The sampled loop over all that was asked for, in alpha per packet."""
+
+    response: TcpResponse
+    limit: Least
+    """Stable below, at every point."""
+    kept: Least
+    """Keeps the rule up to here, at every point."""
+    worst: Corner
+    """Operating point at which the rule fails first."""
+    is_point: bool
+    """One operating point, not a box."""
+
+    @property
+    def stable_below(self) -> float:
+        """Limit of stability: what is proved for a box, what is found at a point (proved to a part in a million)."""
+        return self.limit.found if self.is_point else self.limit.proved
+
+    @property
+    def kept_below(self) -> float:
+        """As `stable_below`, of the rule."""
+        return self.kept.found if self.is_point else self.kept.proved
+
+
+def decide(inputs: ArcInputs) -> Deciding:
+    """The limits on alpha over the point or box that was asked for."""
+    response = arc_response(inputs.setting)
+    limit = greatest_gain(response, inputs.flows, inputs.rtt_s, Sector())
+    kept = greatest_gain(response, inputs.flows, inputs.rtt_s, RULE)
+    worst = Corner(flows=float(np.exp(kept.where[1])), rtt_s=float(np.exp(kept.where[2])))
+    if inputs.is_point:
+        worst = Corner(flows=inputs.flows[0], rtt_s=inputs.rtt_s[0])
+    return Deciding(response, limit, kept, worst, inputs.is_point)
+
+
+def aimed(phase_margin_deg: float, deciding: Deciding, inputs: ArcInputs) -> float:
+    """alpha at which the worst point has this phase margin and at least 6 dB, inside of what is proved."""
+    sector = Sector(RULE.gain, math.radians(phase_margin_deg))
+    found = greatest_gain(deciding.response, inputs.flows, inputs.rtt_s, sector)
+    alpha = min(found.found if inputs.is_point else found.proved, deciding.kept_below)
+    return float(f"{alpha:.12g}")  # what is beyond is rounding, which another processor does otherwise
+
+
+def sampled(alpha: float, deciding: Deciding, inputs: ArcInputs) -> tuple[ArcSampled, SampledMargins]:
+    """Margins of the deciding loop at its worst point."""
+    at = deciding.worst
+    limit = deciding.limit if deciding.is_point else None  # of a box, its least limit is another point's
+    found = sampled_margins(deciding.response, at.flows, at.rtt_s, alpha, limit)
+    record = ArcSampled(
+        plant="phys" if deciding.response.queue else "noq",
+        epoch_s=inputs.epoch_s,
+        alpha_limit=found.limit,
+        spectral_radius=spectral_radius(deciding.response, at.flows, at.rtt_s, alpha),
+        gain_margin_db=found.gain_margin_db,
+        phase_margin_deg=found.phase_margin_deg,
+        delay_margin_s=finite(found.delay_margin_s),
+        disk_margin=found.disk_margin,
+        crossover_rad_s=finite(found.crossover_rad_s),
+        phase_crossover_rad_s=finite(found.phase_crossover_rad_s),
+    )
+    return record, found
+
+
+def simulated(alpha: float, crossover: float, deciding: Deciding, inputs: ArcInputs) -> ArcSimulated | None:
+    """The nonlinear fluid at the worst point and at the corners of a box; None where windows are too large for it."""
+    corners = {(deciding.worst.flows, deciding.worst.rtt_s), *product(inputs.flows, inputs.rtt_s)}
+    runs: list[Settling | None] = []
+    for flows, rtt in sorted(corners):
+        slowest = crossover
+        if not inputs.is_point:
+            own = sampled_crossover(deciding.response, flows, rtt, alpha)
+            slowest = own if math.isfinite(own) else crossover
+        runs.append(settle(flows, rtt, inputs.setting, alpha, slowest if math.isfinite(slowest) else 1.0 / rtt))
+    ran = [run for run in runs if run is not None]
+    if len(ran) < len(runs):
+        return None
+    return ArcSimulated(
+        probability_cv=max(run.probability_cv for run in ran),
+        utilization=min(run.utilization for run in ran),
+        queue_packets=max(run.queue_packets for run in ran),
+        duration_s=max(run.duration_s for run in ran),
+        settles=not any(run.oscillates for run in ran),
+    )
+
+
+def sampled_crossover(response: TcpResponse, flows: float, rtt: float, alpha: float) -> float:
+    """A gain crossover of the loop [rad/s], to some per cent; nan where |L| is never 1."""
+    angles = np.geomspace(response.least_angle((flows, flows), (rtt, rtt)) * 1e-3, math.pi, 300)
+    above = np.flatnonzero(alpha * np.abs(response.at(angles, flows, rtt, coarse=True)) >= 1.0)
+    return float(angles[above[-1]]) / response.epoch if above.size else math.nan
+
+
+def reach(alpha: float, deciding: Deciding, inputs: ArcInputs) -> ArcReach | None:
+    """Reach of the rule in flows and round-trip time, one way at a time; None where it isn't kept at all."""
+    if not inputs.is_point or alpha > deciding.kept_below * (1.0 + ROUNDING):
+        return None
+    flows, rtt = inputs.flows[0], inputs.rtt_s[0]
+    fewest = _furthest(alpha, deciding.response, lambda f: (flows / f, rtt))
+    longest = _furthest(alpha, deciding.response, lambda f: (flows, rtt * f))
+    return ArcReach(
+        fewest_flows=flows / fewest,
+        longest_rtt_s=rtt * longest,
+        most_flows=most_flows(rtt, inputs.setting),
+    )
+
+
+def _furthest(alpha: float, response: TcpResponse, moved) -> float:
+    """The greatest factor by which the point may move one way with the rule kept all the way: found, then proved."""
+    factors = np.geomspace(1.0, 30.0, _REACH_STEPS)
+    points = np.array([moved(f) for f in factors])
+    kept = gains_at(response, points[:, 0], points[:, 1], [RULE])[0] / alpha
+    beyond = np.flatnonzero(kept < 1.0)
+    if not beyond.size or beyond[0] == 0:
+        return 1.0 if beyond.size else float(factors[-1])
+    low, high = math.log(factors[beyond[0] - 1]), math.log(factors[beyond[0]])
+    at_low, at_high = math.log(kept[beyond[0] - 1]), math.log(kept[beyond[0]])
+    for _ in range(3):  # the bound is close to a power of the factor
+        middle = low + (high - low) * at_low / (at_low - at_high) if at_low > at_high else 0.5 * (low + high)
+        n, tau = moved(math.exp(middle))
+        value = math.log(float(gains_at(response, np.array([n]), np.array([tau]), [RULE])[0, 0]) / alpha)
+        low, at_low, high, at_high = (middle, value, high, at_high) if value >= 0.0 else (low, at_low, middle, value)
+    last = math.exp(low) / (1.0 + 1e-3)
+    while last > 1.0:
+        n, tau = zip(moved(1.0), moved(last), strict=True)
+        if keeps(response, (min(n), max(n)), (min(tau), max(tau)), RULE, alpha * (1.0 - ROUNDING)):
+            return last
+        last = max(1.0, 1.0 + 0.7 * (last - 1.0)) if last > 1.01 else 1.0
+    return 1.0
+
+
+def most_flows(rtt: float, setting: ArcSetting) -> float:
+    """Flows up to which TCP has an equilibrium: p0 <= 1 and a window of a packet at least."""
+    rate = float(arc_arrival_rate(setting, applicable_plant(setting)))
+    return rtt * rate / max(math.sqrt(2.0), LEAST_WINDOW)
+
+
+def infeasible(inputs: ArcInputs) -> str | None:
+    """Why there is no equilibrium somewhere in what was asked for, and what would have to change; else None."""
+    setting = inputs.setting
+    many, short = inputs.flows[1], inputs.rtt_s[0]
+    capacity = float(setting.capacity_packet_per_s)
+    waiting = standing_queue(setting) / capacity
+    if waiting >= short:
+        return (
+            f"no equilibrium: the standing queue of {standing_queue(setting):.4g} packets alone takes {waiting:.4g} s,"
+            f" the round-trip time with queueing is {short:g} s; lower the target queue or give a longer --rtt"
+        )
+    rate = float(arc_arrival_rate(setting, applicable_plant(setting)))
+    _, window, marking = tcp_equilibrium(many, short, rate)
+    if marking <= 1.0 and window >= LEAST_WINDOW:
+        return None
+    most = most_flows(short, setting)
+    return (
+        f"no equilibrium: {many:g} flows at {short:g} s would need p0 = {marking:.4g}, a probability above 1 (windows"
+        f" of {window:.3g} packets): the queue fills and ARC marks everything; serve at most {most:.6g} flows, or"
+        f" {many / most:.3g} times the capacity or the round-trip time, or smaller packets"
+    )
+
+
+def nearest_equilibrium(inputs: ArcInputs) -> ArcInputs:
+    """The most flows at the shortest round trip that was asked for, but no more than TCP can bear there."""
+    short = inputs.rtt_s[0]
+    flows = min(inputs.flows[1], most_flows(short, inputs.setting))
+    return msgspec.structs.replace(inputs, flows=(flows, flows), rtt_s=(short, short))
+
+
+def finite(value: float) -> float | None:
+    """A number of a certificate, whose unlimited margins are null."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,167 @@
+"""Does ARC's nonlinear loop come to rest? Reno's window, the queue and the law from several starts, in plain numbers.
+
+The fluid of Misra, Gong and Towsley for one class of flows, exact for the epoch: p is held, arrivals are counted. Plain
+Python, so that a design can ask without compiling anything; the same functions are compiled where thousands are asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, pi, sqrt
+
+from netctrl.laws.aqm.arc import arc_step
+from netctrl.model.design.arc import ArcSetting
+from netctrl.plants.equilibrium import LEAST_WINDOW, tcp_equilibrium
+from netctrl.plants.linearize import applicable_plant, arc_arrival_rate, standing_queue
+
+__all__ = ["OSCILLATES", "Settling", "epochs", "settle"]
+
+OSCILLATES = 0.05
+"""Coefficient of variation of p from which a loop that had time to settle is said to oscillate."""
+_RESTS = 0.01  # below it there is nothing left to wait for
+_STEPS_PER_RTT = 16
+_STEPS_PER_RADIAN = 24
+_PERIODS_PER_BLOCK = 3.0
+_MOST_BLOCKS = 30
+_MOST_STEPS = 150_000  # a block; a run takes few of them where it comes to rest
+_BUFFER_RTTS = 6.0
+"""What may wait, in round trips at capacity; more is lost, and felt as loss."""
+STARTS = ((1.2, 1.0), (0.0, 0.0), (2.0, 0.5))
+"""Window and probability of each start, over their equilibrium values; a window of one packet at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """How the fluid moves in the end, in the worst of its starts."""
+
+    probability_cv: float
+    """Standard deviation of p over its mean, epoch by epoch, once it had time to settle."""
+    utilization: float
+    queue_packets: float
+    """Mean queue [packet]."""
+    duration_s: float
+    """Simulated time of the longest run [s]."""
+
+    @property
+    def oscillates(self) -> bool:
+        """A limit cycle, or at least nothing that came to rest."""
+        return self.probability_cv >= OSCILLATES
+
+
+def settle(flows: float, rtt: float, setting: ArcSetting, alpha: float, crossover: float) -> Settling | None:
+    """Run the fluid at one operating point from each of `STARTS`, until it rests or has had time enough.
+
+    Epochs far shorter than a step of the integration are taken several at a time, which leaves out a hold of that step.
+    None where the windows are so large that a run would take more than the bound on steps.
+
+    Parameters
+    ----------
+    flows, rtt : float
+        N, and tau in equilibrium, with queueing [s].
+    setting : ArcSetting
+    alpha : float
+        [1/packet]
+    crossover : float
+        Gain crossover of the loop [rad/s]; it sets how long the fluid is watched: blocks of three of its periods.
+    """
+    capacity, d = float(setting.capacity_packet_per_s), setting.epoch_s
+    plant = applicable_plant(setting)
+    queue = standing_queue(setting)
+    rest = tcp_equilibrium(flows, rtt, float(arc_arrival_rate(setting, plant)))
+    # The queue answers within a round trip, all else within the crossover's time.
+    longest = min(max(rtt / _STEPS_PER_RTT, 1.0 / (_STEPS_PER_RADIAN * crossover)), 0.5 * rtt)
+    together = max(1, int(longest / d))
+    held = together * d
+    substeps = ceil(held / longest * (1.0 - 1e-12))
+    step = held / substeps
+    length = ceil((1.0 + _BUFFER_RTTS) * rtt / step) + 3
+    block = max(24, ceil(_PERIODS_PER_BLOCK * 2.0 * pi / (crossover * held)), ceil(24.0 * rtt / held))
+    if block * substeps > _MOST_STEPS:
+        return None
+    worst: list[tuple[float, float, float, float]] = []
+    for window_part, mark_part in STARTS:
+        window = max(LEAST_WINDOW, window_part * rest.window)
+        p = min(1.0, mark_part * rest.marking)
+        rates, marks, seen = [window / rtt] * length, [p] * length, [0.0] * block
+        state = [window, queue, p, 0.0, 0.0, 0.0]
+        parameters = (substeps, together, flows, capacity, rtt - queue / capacity, step, alpha, setting.utilization)
+        time, cv, done = block * held, inf, 0
+        while done < _MOST_BLOCKS and not cv < _RESTS:
+            state[3], state[4] = 0.0, 0.0
+            epochs(rates, marks, seen, state, *parameters, setting.target_queue_packets, _BUFFER_RTTS * rtt)
+            mean = sum(seen) / block
+            cv = sqrt(sum((value - mean) ** 2 for value in seen) / block) / mean if mean > 0.0 else inf
+            done += 1
+        worst.append((cv, state[3] / (capacity * time), state[4] / time, done * time))
+    return Settling(
+        probability_cv=max(run[0] for run in worst),
+        utilization=min(run[1] for run in worst),
+        queue_packets=max(run[2] for run in worst),
+        duration_s=max(run[3] for run in worst),
+    )
+
+
+def epochs(
+    rates: list[float],
+    marks: list[float],
+    seen: list[float],
+    state: list[float],
+    substeps: int,
+    together: int,
+    flows: float,
+    capacity: float,
+    base: float,
+    step: float,
+    alpha: float,
+    gamma: float,
+    target: float,
+    buffer_s: float,
+) -> None:
+    """`len(seen)` times some epochs of the fluid: the implicit midpoint rule, the window's delayed copy interpolated.
+
+    Parameters
+    ----------
+    rates, marks : sequence of float
+        Rings of one flow's rate [packet/s] and of the probability, a step apart; `state[5]` is the newest's place.
+    seen : sequence of float
+        Filled with p, an epoch each.
+    state : sequence of float
+        Window, queue [packet], p, and sums that grow: what departed [packet], queue over time [packet s]; the place.
+    substeps, together : int
+        Steps between two of the law's acts, and how many epochs these stand for.
+    flows, capacity, base, step, alpha, gamma, target, buffer_s : float
+        N, C [packet/s], round trip without queueing [s], step [s], the law's gain, gamma and q0, and the buffer as the
+        time that it takes to drain [s].
+    """
+    window, queue, p, departed, waited = state[0], state[1], state[2], state[3], state[4]
+    place, length = int(state[5]), len(rates)
+    served, most = capacity * step, capacity * buffer_s
+    longest = float(length - 3)
+    for k in range(len(seen)):
+        counted = 0.0
+        for _ in range(substeps):
+            rtt = base + queue / capacity
+            back = min(max(rtt / step - 0.5, 0.0), longest)
+            whole = int(back)
+            part = back - whole
+            newer, older = rates[place - whole], rates[place - whole - 1]
+            delayed = newer + part * (older - newer)
+            signal = marks[place - whole - (1 if part > 0.0 else 0)]
+            loss = 0.5 * delayed * signal
+            after = max(window + step * (1.0 / rtt - loss * window) / (1.0 + 0.5 * step * loss), 1.0)
+            arrivals = flows * 0.5 * (window + after) / rtt * step
+            offered = queue + arrivals
+            gone = min(offered, served)
+            queue = min(offered - gone, most)
+            lost = offered - gone - queue
+            window = after
+            counted += arrivals
+            departed += gone
+            waited += queue * step
+            place = place + 1 if place + 1 < length else 0
+            rates[place] = window / (base + queue / capacity)
+            marks[place] = p + (1.0 - p) * lost / arrivals
+        # Each epoch reads the queue anew, the arrivals are those of all together.
+        p = arc_step(p, counted, together * queue, substeps * served, alpha, gamma, together * target)
+        seen[k] = p
+    state[0], state[1], state[2], state[3], state[4], state[5] = window, queue, p, departed, waited, float(place)

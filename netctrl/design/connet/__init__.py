@@ -1,0 +1,1 @@
+"""CONNET: output tracking of an access link's delay or jitter."""

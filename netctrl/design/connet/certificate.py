@@ -1,0 +1,201 @@
+"""CONNET's certificate: what becomes of references, margins, and what should worry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, Status
+from netctrl.frequency.disc import disc_margin
+from netctrl.frequency.levels import bandwidth
+from netctrl.model.design.connet import ConnetCertificate, ReferenceCheck
+from netctrl.model.identified import IdentifiedModel
+from netctrl.model.law import TrackingLaw
+from netctrl.model.statespace import StateSpace
+from netctrl.synthesis.riccati.dare import DareSolution
+from netctrl.synthesis.riccati.tracking import TrackingLoop, tracking_loop
+
+__all__ = ["Made", "certificate", "rows", "steady"]
+
+_LEAST_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
+_GAIN_CHANGE = 0.2
+_TRACKS = 0.01
+_OFF_CURVE = 0.05
+
+
+class Made(NamedTuple):
+    """A law with what it tracks and the two Riccati equations behind it."""
+
+    law: TrackingLaw
+    tracked: np.ndarray
+    regulator: DareSolution
+    estimator: DareSolution
+
+
+def certificate(model: IdentifiedModel, made: Made, wanted: Sequence[np.ndarray]) -> ConnetCertificate:
+    """Of a law around its model, with the references that will be asked for, each (p,)."""
+    law, W = made.law, made.tracked
+    plant = model.state_space
+    loop = tracking_loop(plant, law)
+    poles = np.linalg.eigvals(loop.response.A)
+    radius = float(np.abs(poles).max())
+    gain = steady(plant)
+    reach = W @ gain
+    bounds = np.stack([law.low, law.high], axis=1)
+    centre = W @ law.output_offset
+    ends = np.sort(np.stack([reach * (bounds[:, i] - law.input_offset) for i in (0, 1)]), axis=0).sum(axis=2)
+    stable = radius < 1.0
+    T = steady(loop.response) if stable else np.full((len(W[0]),) * 2, np.nan)
+    error = _dc_error(W, T, gain) if stable else None
+    margin = disc_margin(loop.difference) if stable else None
+    changed = [_changed(plant, law, W, 1.0 + change) for change in (-_GAIN_CHANGE, _GAIN_CHANGE)]
+    known = [error for error in changed if error is not None]
+    controller = np.linalg.eigvals(loop.controller)
+    checks = tuple(_check_reference(made, gain, reference) for reference in wanted)
+    left = np.linalg.svd(gain)
+    rank = int(np.sum(left[1] > 1e-9 * left[1][0]))
+    proof = {
+        "closed_loop_poles": _poles(poles),
+        "spectral_radius": radius,
+        "controller_poles": _poles(controller),
+        "dc_tracking": rows(T) if stable else (),
+        "dc_error": error,
+        "dc_error_gain": max(known) if len(known) == len(changed) else None,
+        "bandwidth_hz": _bandwidth(loop, W, gain) if stable else None,
+        "disc_alpha": 0.0 if margin is None else margin.alpha,
+        "lowest_gain": 1.0 if margin is None else margin.lowest_gain,
+        "highest_gain": 1.0 if margin is None else margin.highest_gain,
+        "phase_deg": 0.0 if margin is None else margin.phase_deg,
+        "plant_dc_gain": rows(gain),
+        "attainable": rows((centre + ends).T),
+        "untracked": rows(left[0].T[rank:]),
+        "residual_regulator": made.regulator.residual,
+        "residual_estimator": made.estimator.residual,
+        "references": checks,
+    }
+    warnings = tuple(_warnings(model, made, proof, controller))
+    status = Status.ADMISSIBLE
+    if not stable:
+        status = Status.UNSTABLE
+    elif _is_off(error) or _is_off(proof["dc_error_gain"]) or proof["disc_alpha"] < _LEAST_ALPHA:
+        status = Status.STABLE
+    return ConnetCertificate(status=status, warnings=warnings, **proof)
+
+
+def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.ndarray) -> Iterable[str]:
+    if proof["spectral_radius"] >= 1.0:
+        yield f"the closed loop isn't stable: spectral radius {proof['spectral_radius']:.6g}"
+        return
+    if _is_off(proof["dc_error"]):
+        much = 100.0 * proof["dc_error"]
+        yield f"what is tracked settles {much:.3g} % off its reference; method lqi has no such error"
+    if proof["dc_error_gain"] is None:
+        yield "with a plant whose gain is 20 % off the model's the loop isn't stable: take a larger input weight"
+    elif _is_off(proof["dc_error_gain"]):
+        much = 100.0 * proof["dc_error_gain"]
+        yield f"tracking rests on the model: with a gain 20 % off it settles {much:.3g} % off; method lqi does not"
+    outside = np.abs(controller) > 1.0 + 1e-9
+    if outside.any():
+        largest = float(np.abs(controller).max())
+        yield f"the controller by itself isn't stable (|pole| {largest:.6g}): in saturation or open loop it runs away"
+    if proof["disc_alpha"] < _LEAST_ALPHA:
+        yield (
+            f"disc margin {proof['disc_alpha']:.3g} is below {_LEAST_ALPHA:.3g} (a gain twice as high):"
+            " take a larger input weight"
+        )
+    if proof["untracked"]:
+        freedom = len(made.tracked[0]) - len(proof["untracked"])
+        yield (
+            f"{len(model.inputs)} input{'s' * (len(model.inputs) > 1)}, {len(model.outputs)} outputs: only {freedom}"
+            f" combination{'s' * (freedom > 1)} can follow; {_curve(model, proof['plant_dc_gain'])}"
+        )
+    for check in proof["references"]:
+        named = ", ".join(f"{name} {value:.4g}" for name, value in zip(model.outputs, check.reference, strict=True))
+        got = ", ".join(f"{name} {value:.4g}" for name, value in zip(model.outputs, check.attained, strict=True))
+        if not check.within_limits:
+            yield f"reference {named} can't be attained within the limits; they leave {got}"
+        elif check.off_curve > _OFF_CURVE:
+            yield f"reference {named} is off the characteristic curve: it settles at {got}"
+    if model.identification is not None:
+        yield from model.identification.warnings
+
+
+def _curve(model: IdentifiedModel, gain: Sequence[Sequence[float]]) -> str:
+    """How outputs go together where there is one input."""
+    if len(model.inputs) > 1:
+        return "the others follow from these"
+    steps = [row[0] for row in gain]
+    first = int(np.argmax(np.abs(steps)))
+    others = [
+        f"{name} changes by {step / steps[first]:.4g} for 1 of {model.outputs[first]}"
+        for name, step in zip(model.outputs, steps, strict=True)
+        if name != model.outputs[first]
+    ]
+    return "; ".join(others)
+
+
+def _check_reference(made: Made, gain: np.ndarray, reference: np.ndarray) -> ReferenceCheck:
+    law, W = made.law, made.tracked
+    away = np.linalg.pinv(W @ gain) @ W @ (reference - law.output_offset)
+    needed = law.input_offset + away
+    slack = 1e-9 * np.maximum(law.high - law.low, 1e-300)
+    within = bool(np.all((needed >= law.low - slack) & (needed <= law.high + slack)))
+    attained = law.output_offset + gain @ (np.clip(needed, law.low, law.high) - law.input_offset)
+    distance = np.abs(attained - reference) / np.maximum(np.abs(reference), 1e-300)
+    return ReferenceCheck(
+        reference=tuple(reference.tolist()),
+        attained=tuple(attained.tolist()),
+        needed=tuple(needed.tolist()),
+        within_limits=within,
+        off_curve=float(distance.max()),
+    )
+
+
+def _is_off(error: float | None) -> bool:
+    return error is None or error > _TRACKS
+
+
+def _dc_error(W: np.ndarray, T: np.ndarray, gain: np.ndarray) -> float:
+    """Largest |W (y − r)| for references on the characteristic curve with |W r| = 1."""
+    along = gain @ np.linalg.pinv(W @ gain)
+    return float(np.abs(W @ (T - np.eye(len(T))) @ along).max())
+
+
+def _changed(plant: StateSpace, law: TrackingLaw, W: np.ndarray, factor: float) -> float | None:
+    other = StateSpace(plant.A, factor * plant.B, plant.C, factor * plant.D, plant.dt)
+    loop = tracking_loop(other, law).response
+    if np.abs(np.linalg.eigvals(loop.A)).max() >= 1.0:
+        return None
+    return _dc_error(W, steady(loop), factor * steady(plant))
+
+
+def _bandwidth(loop: TrackingLoop, W: np.ndarray, gain: np.ndarray) -> float | None:
+    """Of each tracked combination, with references that move along with it on the curve; the least."""
+    response = loop.response
+    alone = len(W) == 1 and np.count_nonzero(W) == 1  # one output: by its own reference
+    along = np.linalg.pinv(W) if alone else gain @ np.linalg.pinv(W @ gain)
+    found = []
+    for row, direction in zip(W, along.T, strict=True):
+        B, C = response.B @ direction[:, np.newaxis], row[np.newaxis] @ response.C
+        found.append(bandwidth(StateSpace(response.A, B, C, [[0.0]], response.dt)))
+    known = [each for each in found if each is not None]
+    return min(known) if known else None
+
+
+def steady(system: StateSpace) -> np.ndarray:
+    """Gain at zero frequency; infinite with an integrator, so that is refused."""
+    if np.linalg.cond(np.eye(system.n_states) - system.A) > 1e12:
+        raise InvalidValue("model", "a model with an integrator", "one whose outputs settle: no pole at 1")
+    return system.steady_gain()
+
+
+def _poles(poles: np.ndarray) -> tuple[tuple[float, float], ...]:
+    order = np.lexsort((-poles.imag, -poles.real, -np.abs(poles).round(12)))
+    return tuple((float(pole.real), float(pole.imag)) for pole in poles[order])
+
+
+def rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """A matrix as a record holds it."""
+    return tuple(tuple(row) for row in np.asarray(matrix, dtype=float).tolist())

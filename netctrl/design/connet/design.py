@@ -1,0 +1,251 @@
+"""CONNET: the rate of non-premium traffic, controlled so that premium packets see the delay or jitter asked for.
+
+Source: El-Gendy, Shin, Fathy, "CONNET: Self-Controlled Access Links for Delay and Jitter Requirements".
+docs/connet.md derives what is here and lists the paper's misprints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netctrl.design.connet.certificate import Made, certificate, rows, steady
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_word
+from netctrl.model.design.connet import CONNET_METHODS, ConnetInputs, ConnetMethod
+from netctrl.model.design.design import ConnetDesign, provenance
+from netctrl.model.identified import IdentifiedModel
+from netctrl.model.law import LqgLaw, LqiLaw
+from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
+from netctrl.synthesis.riccati.kalman import kalman_filter
+from netctrl.synthesis.riccati.lqi import integral_regulator
+from netctrl.synthesis.riccati.tracking import tracking_loop
+from netctrl.units import unit_scale
+
+__all__ = ["connet"]
+
+PAPER_INPUT_WEIGHT = 1.0 / 43378.0
+"""Beside C'C: with it the printed gain comes out to 3.5e-4 (theory: Q1 = 43378 C'C, Q2 = 1)."""
+LQI_INPUT_WEIGHT = 0.01
+_RATE_UNIT, _TIME_UNIT = 1e6, 1e-3  # Mbit/s and ms, in which weights are given
+
+Track = str | Sequence[float] | Sequence[str | Sequence[float]]
+Reference = Mapping[str, float] | Sequence[float]
+
+
+def connet(
+    model: IdentifiedModel,
+    *,
+    method: ConnetMethod = "lqi",
+    track: Track | None = None,
+    limits: Sequence[tuple[float, float]] | None = None,
+    input_weight: float | None = None,
+    references: Iterable[Reference] = (),
+    argv: Sequence[str] = (),
+    inputs: Iterable[Path] = (),
+) -> ConnetDesign:
+    """Design a law that tracks delay, jitter or a weighting of outputs, from an identified model.
+
+    "lqi" has integral action on what is tracked: that follows its reference whatever the model's gain is. "paper" is
+    the published LQG regulator, u = −K x̂ with the reference in the estimator: what it tracks depends on the model.
+
+    Parameters
+    ----------
+    model : IdentifiedModel
+        With its noise (K and innovation_covariance): n states, m inputs, p outputs.
+    method : {"lqi", "paper"}
+    track : str, sequence of float, or several of these, optional
+        Name of an output, p weights, or a row of weights for each of up to m combinations. By default the first
+        output; with "paper" the one that comes nearest to its reference.
+    limits : sequence of (float, float), optional
+        Least and greatest of each input, in the model's units; by default the range in which it was identified.
+    input_weight : float, optional
+        The smaller, the faster. On squared inputs in Mbit/s (or the model's units, where it names none), beside the
+        squared sums of errors ("lqi", 0.01) or squared outputs ("paper", 1/43378) in ms.
+    references : iterable of mapping or sequence, optional
+        Outputs that will be asked for, by name or all p: the certificate says what becomes of them.
+    argv, inputs : sequence of str, iterable of Path
+        Command line and files, for the provenance.
+
+    Returns
+    -------
+    ConnetDesign
+
+    Raises
+    ------
+    InvalidValue
+        An argument out of its bounds, a model without noise, or a combination that no input moves in steady state.
+    NoAdmissibleDesign
+        No gain stabilises the model; the text says why.
+
+    Notes
+    -----
+    CONNET paper, eqs. (1) to (4), whose sign u = −K x̂ is kept; its L is what counting the innovation twice gives.
+    """
+    if not isinstance(model, IdentifiedModel):
+        raise InvalidValue("model", type(model).__name__, "an IdentifiedModel, as netctrl.read_model gives")
+    checked_word("method", method, CONNET_METHODS)
+    weight = LQI_INPUT_WEIGHT if method == "lqi" else PAPER_INPUT_WEIGHT
+    if input_weight is not None:
+        weight = checked_number("input_weight", input_weight, "a number above 0", above=0.0, at_most=1e12)
+    bounds = _limits(model, limits)
+    W = None if track is None else _tracked(model, track)
+    wanted = [_reference(model, each) for each in references]
+    scale = weight * np.diag(_scales(model.input_units, _RATE_UNIT)) ** 2
+    made = (_lqi if method == "lqi" else _paper)(model, W, scale, bounds)
+    W = made.tracked
+    asked = ConnetInputs(
+        model=model,
+        law=method,
+        tracked=rows(W),
+        limits=rows(bounds),
+        input_weight=weight,
+        references=rows(np.reshape(wanted, (-1, len(model.C)))),
+    )
+    proof = certificate(model, made, wanted)
+    design = ConnetDesign(
+        schema="netctrl.design/1",
+        inputs=asked,
+        law=made.law,
+        certificate=proof,
+        provenance=provenance(argv=argv, inputs=inputs, libraries=("numpy", "scipy")),
+    )
+    if proof.status is Status.UNSTABLE:
+        raise NoAdmissibleDesign(proof.warnings[0], design)
+    return design
+
+
+class _Noise(NamedTuple):
+    """Of the innovation form, w = K e."""
+
+    state: np.ndarray
+    """(n, n) K V K'"""
+    both: np.ndarray
+    """(n, p) K V"""
+    output: np.ndarray
+    """(p, p) V"""
+
+
+def _noise(model: IdentifiedModel) -> _Noise:
+    K, V = model.K, model.innovation_covariance
+    if K is None or V is None:
+        takes = "a model with K and innovation_covariance, as netctrl.identify gives: an estimator needs its noise"
+        raise InvalidValue("model", "a model without noise", takes)
+    return _Noise(K @ V @ K.T, K @ V, V)
+
+
+def _paper(model: IdentifiedModel, W: np.ndarray | None, weight: np.ndarray, bounds: np.ndarray) -> Made:
+    """Section 4, with the estimator gain that the paper prints: noise covariances that count the innovation twice."""
+    outputs = np.diag(_scales(model.output_units, _TIME_UNIT))
+    regulator = solve_dare(model.A, model.B, model.C.T @ outputs**2 @ model.C, weight)
+    noise = _noise(model)
+    L, estimator = kalman_filter(model.A, model.C, noise.state, 4.0 * noise.output, 2.0 * noise.both)
+    _check(regulator, "the regulator")
+    _check(estimator, "the estimator")
+    law = LqgLaw(**_frame(model, bounds), L=L, K=-regulator.K)
+    if W is None:
+        T = steady(tracking_loop(model.state_space, law).response)
+        W = np.eye(len(T))[[int(np.argmin(np.abs(1.0 - np.diag(T))))]]
+    return Made(law, W, regulator, estimator)
+
+
+def _lqi(model: IdentifiedModel, W: np.ndarray | None, weight: np.ndarray, bounds: np.ndarray) -> Made:
+    W = np.eye(len(model.C))[[0]] if W is None else W
+    units = _scales(model.output_units, _TIME_UNIT)[np.abs(W).argmax(axis=1)]
+    try:
+        K, integral, regulator = integral_regulator(
+            model.state_space, W, integral_weight=np.diag(units**2), input_weight=weight
+        )
+    except InvalidValue as error:
+        raise InvalidValue("track", error.got, error.takes) from None
+    noise = _noise(model)
+    L, estimator = kalman_filter(model.A, model.C, noise.state, noise.output, noise.both)
+    _check(regulator, "the regulator")
+    _check(estimator, "the estimator")
+    law = LqiLaw(**_frame(model, bounds), L=L, K=K, W=W, integral_gain=integral)
+    return Made(law, W, regulator, estimator)
+
+
+def _check(solution: DareSolution, what: str) -> None:
+    if solution.status is not RiccatiStatus.STABILISING:
+        raise NoAdmissibleDesign(f"{what}: {solution.status}. {solution.remedy}")
+
+
+def _frame(model: IdentifiedModel, bounds: np.ndarray) -> dict:
+    return {
+        "interval_s": model.dt,
+        "inputs": model.inputs,
+        "outputs": model.outputs,
+        "input_units": model.input_units,
+        "output_units": model.output_units,
+        "input_offset": model.input_offset,
+        "output_offset": model.output_offset,
+        "low": bounds[:, 0],
+        "high": bounds[:, 1],
+        "A": model.A,
+        "B": model.B,
+        "C": model.C,
+        "D": model.D,
+    }
+
+
+def _limits(model: IdentifiedModel, limits: Sequence[tuple[float, float]] | None) -> np.ndarray:
+    m = len(model.inputs)
+    takes = f"a least and a greatest value for each of the {m} inputs ({', '.join(model.inputs)})"
+    if limits is None:
+        if model.input_range is None:
+            raise InvalidValue("limits", None, f"{takes}: the model doesn't say in which range it holds")
+        return np.array(model.input_range)
+    try:
+        found = np.array(limits, dtype=float)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != (m, 2) or not np.isfinite(found).all() or not (found[:, 0] < found[:, 1]).all():
+        raise InvalidValue("limits", limits, takes)
+    return found
+
+
+def _tracked(model: IdentifiedModel, track: Track) -> np.ndarray:
+    p, names = len(model.outputs), model.outputs
+    takes = f"an output ({', '.join(names)}), {p} weights, or several of these"
+    if not isinstance(track, (str, tuple, list, np.ndarray)) or (isinstance(track, np.ndarray) and track.ndim == 0):
+        raise InvalidValue("track", track, takes)
+    several = not isinstance(track, str) and any(isinstance(each, str) or np.ndim(each) > 0 for each in track)
+    rows: Sequence[Any] = track if several else [track]
+    found = np.zeros((len(rows), p))
+    for row, each in zip(found, rows, strict=True):
+        if isinstance(each, str):
+            if each not in names:
+                raise InvalidValue("track", each, takes)
+            row[names.index(each)] = 1.0
+        else:
+            try:
+                row[:] = np.asarray(each, dtype=float)
+            except (TypeError, ValueError, OverflowError):
+                raise InvalidValue("track", track, takes) from None
+    if not len(found) or not np.isfinite(found).all() or not found.any(axis=1).all():
+        raise InvalidValue("track", track, takes)
+    return found
+
+
+def _reference(model: IdentifiedModel, reference: Reference) -> np.ndarray:
+    takes = f"finite values of {', '.join(model.outputs)}, by name or in this order"
+    try:
+        if isinstance(reference, Mapping):
+            if set(reference) != set(model.outputs):
+                raise ValueError
+            reference = [reference[name] for name in model.outputs]
+        found = np.array(reference, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidValue("references", reference, takes) from None
+    if found.shape != (len(model.outputs),) or not np.isfinite(found).all():
+        raise InvalidValue("references", reference, takes)
+    return found
+
+
+def _scales(units: Sequence[str], of: float) -> np.ndarray:
+    """What one unit of each signal is in Mbit/s or ms; 1 where the unit is unknown."""
+    known = [unit_scale(unit) for unit in units]
+    return np.array([1.0 if scale is None else scale / of for scale in known])

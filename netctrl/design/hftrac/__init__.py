@@ -1,0 +1,1 @@
+"""HFTraC: the rates of a network's links."""

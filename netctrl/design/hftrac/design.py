@@ -1,0 +1,217 @@
+"""HFTraC: the rates of a network's links, controlled from backlogs and rates, with the price of each architecture.
+
+Source: Wu, Bi, Michael, Tang, Doyle, Matni, "A Control-Theoretic Approach to In-Network Congestion Management".
+docs/hftrac.md derives what is here and lists the paper's misprints.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from netctrl.design.hftrac.architectures import Made, Plant, synthesised
+from netctrl.errors import (
+    InvalidValue,
+    Status,
+    checked_number,
+    checked_whole,
+    checked_word,
+)
+from netctrl.model.design.design import HftracDesign, provenance
+from netctrl.model.design.hftrac import ARCHITECTURES, Architecture, ArchitectureCost, HftracCertificate, HftracInputs
+from netctrl.model.network import Network
+from netctrl.plants.information import COMMUNICATIONS
+from netctrl.plants.linearize import network_model
+from netctrl.plants.routing import routing
+
+__all__ = ["hftrac"]
+
+Horizon = int | Literal["auto", "exact"]
+
+
+def hftrac(
+    network: Network,
+    interval_s: float,
+    *,
+    mu: float | None = None,
+    architecture: Architecture = "coordinated",
+    information_delay: int | None = None,
+    communication: Literal["out-of-band", "in-band"] = "out-of-band",
+    horizon: Horizon = "auto",
+    reach: int | None = None,
+    compare: bool = False,
+    n_jobs: int = 1,
+    argv: Sequence[str] = (),
+    inputs: Iterable[Path] = (),
+) -> HftracDesign:
+    """Design the rates of a network's links for one architecture, and say what the architecture costs.
+
+    Least Σ_l E f_l² + mu_l E (b_l/tau)², deviations of rates from the nominal ones and backlogs, under demands that
+    fluctuate.
+
+    Parameters
+    ----------
+    network : Network
+        With demands; `std` is what each fluctuates by, from one interval to the next.
+    interval_s : float
+        tau [s]: rates are set so often.
+    mu : float, optional
+        lambda tau² > 0, of all links; by default from each link's `weight`.
+    architecture : {"god", "centralized", "coordinated", "myopic"}
+        Who knows what: all at once; all, later, at one place; each link what has come to it; each link itself.
+    information_delay : int, optional
+        Round trip to a central controller [samples]; by default to the node from which it is least.
+    communication : {"out-of-band", "in-band"}
+        Of a coordinated controller: over all lines in both directions, or with the data.
+    horizon : int or {"auto", "exact"}
+        Length of a coordinated controller's responses [samples]: "auto" keeps within 1e-6 of the least cost, "exact" is
+        the best there is, of infinite length. Of a myopic controller: with "auto" its gains are static, a number is
+        the length of its filters, for networks in which no links feed one another in a circle.
+    reach : int, optional
+        Links that hear of a disturbance later than this [samples] and to which its fluid doesn't come take no part.
+    compare : bool
+        Whether the certificate holds the other architectures too.
+    n_jobs : int
+        Threads of the localized synthesis, −1: all cores.
+    argv, inputs : sequence of str, iterable of Path
+        Command line and files, for the provenance.
+
+    Returns
+    -------
+    HftracDesign
+
+    Raises
+    ------
+    InvalidValue
+        An argument outside its bounds, a network that can't be routed, links without a weight, or a network too large
+        for the architecture's dense equation.
+    NoAdmissibleDesign
+        The information comes too late, the horizon is too short, or fluid goes around in a circle; the text says where.
+
+    Notes
+    -----
+    HFTraC paper, eqs. (5) to (14).
+    """
+    asked = _checked(network, interval_s, mu, architecture, information_delay, communication, horizon, reach)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        plant = _plant(asked)
+    made = synthesised(plant, asked, n_jobs)
+    table = _comparison(plant, asked, made, n_jobs) if compare else ()
+    certificate = HftracCertificate(
+        status=Status.ADMISSIBLE,
+        cost=made.cost,
+        cost_rate=made.cost_rate,
+        cost_queue=made.cost - made.cost_rate,
+        spectral_radius=made.spectral_radius,
+        horizon=made.horizon,
+        excess_over_exact=made.excess,
+        gap_to_bound=made.cost / made.bound - 1.0 if made.bound > 0.0 else 0.0,
+        bound=made.bound,
+        residual=made.residual,
+        information_delay=made.information_delay,
+        controller=made.controller,
+        states=plant.model.n_states,
+        links=plant.model.n_links,
+        region=made.region,
+        nominal_rate=dict(zip(plant.model.links, plant.nominal, strict=True)),
+        break_even_delay_s=_break_even(plant, table),
+        comparison=table,
+        warnings=tuple(str(warning.message) for warning in caught),
+    )
+    record = provenance(argv=argv, inputs=inputs, libraries=("numpy", "scipy", "numba"))
+    return HftracDesign(
+        schema="netctrl.design/1", inputs=asked, law=made.law, certificate=certificate, provenance=record
+    )
+
+
+def _checked(
+    network: Network,
+    interval_s: float,
+    mu: float | None,
+    architecture: Architecture,
+    information_delay: int | None,
+    communication: Literal["out-of-band", "in-band"],
+    horizon: Horizon,
+    reach: int | None,
+) -> HftracInputs:
+    if not isinstance(network, Network):
+        raise InvalidValue("network", type(network).__name__, "a netctrl.Network (netctrl.read_network makes one)")
+    checked_number("interval", interval_s, "a sampling interval above 0 in seconds", above=0.0)
+    if mu is not None:
+        checked_number("mu", mu, "a number above 0 (lambda·interval²); with 0 nothing brings backlogs back", above=0.0)
+    checked_word("architecture", architecture, ARCHITECTURES)
+    checked_word("communication", communication, COMMUNICATIONS)
+    if information_delay is not None and architecture != "centralized":
+        raise InvalidValue("information_delay", information_delay, "no value: it is that of a centralized controller")
+    samples = "a whole number of samples of at least"
+    if information_delay is not None:
+        information_delay = checked_whole("information_delay", information_delay, f"{samples} 0")
+    if reach is not None:
+        reach = checked_whole("reach", reach, f"{samples} 0")
+    if not isinstance(horizon, str) or horizon not in ("auto", "exact"):
+        horizon = checked_whole("horizon", horizon, f"auto, exact, or {samples} 1", at_least=1)
+    if horizon == "exact" and architecture == "myopic":
+        takes = "auto or a whole number of samples: of myopic controllers the best is not known"
+        raise InvalidValue("horizon", horizon, takes)
+    return HftracInputs(
+        network=network,
+        interval_s=float(interval_s),
+        architecture=architecture,
+        mu=None if mu is None else float(mu),
+        information_delay=information_delay,
+        communication=communication,
+        horizon=horizon,
+        reach=reach,
+    )
+
+
+def _plant(asked: HftracInputs) -> Plant:
+    routes = routing(asked.network)
+    model = network_model(asked.network, asked.interval_s, routes)
+    by_name = {link.id: link for link in asked.network.links}
+    mu = np.full(model.n_links, asked.mu)
+    if asked.mu is None:
+        lacking = [name for name in model.links if not by_name[name].weight]
+        if lacking:
+            takes = f"a number above 0, or a `weight` above 0 at each link; {lacking[0]} has none"
+            raise InvalidValue("mu", None, takes)
+        mu = np.array([by_name[name].weight for name in model.links]) * asked.interval_s**2
+    return Plant(asked.network, model, mu, [float(rate) for rate in routes.load if rate > 0.0])
+
+
+def _comparison(plant: Plant, asked: HftracInputs, made: Made, n_jobs: int) -> tuple[ArchitectureCost, ...]:
+    """All architectures with the same weights; the one that was asked for as it was made.
+
+    The horizon is that of coordinated control, unless myopic control was asked for.
+    """
+    costs: dict[Architecture, Made] = {asked.architecture: made}
+    for other in ARCHITECTURES:
+        if other not in costs:
+            horizon = "auto" if "myopic" in (other, asked.architecture) else asked.horizon
+            changed = msgspec.structs.replace(asked, architecture=other, horizon=horizon)
+            costs[other] = synthesised(plant, changed, n_jobs)
+    god = costs["god"].cost
+    return tuple(
+        ArchitectureCost(
+            architecture=name,
+            cost=costs[name].cost,
+            over_god=costs[name].cost / god - 1.0 if god > 0.0 else 0.0,
+            note=costs[name].note,
+        )
+        for name in ARCHITECTURES
+    )
+
+
+def _break_even(plant: Plant, table: Sequence[ArchitectureCost]) -> float | None:
+    """Where GOD's cost and d Σ mu sigma² are a myopic controller's; the sum is over the links that demands enter."""
+    if not table:
+        return None
+    cost = {row.architecture: row.cost for row in table}
+    a_sample = float(plant.mu @ (plant.model.injection.multiply(plant.model.injection) @ plant.model.std**2))
+    return float(plant.model.interval_s * (cost["myopic"] - cost["god"]) / a_sample) if a_sample > 0.0 else None

@@ -1,0 +1,1 @@
+"""MPCC: windows of data-centre senders."""

@@ -1,0 +1,334 @@
+"""MPCC: windows of data-centre senders from a switch's queue, as its quadratic program sets them, without solving it.
+
+Source: the MPCC thesis, chapters 3 and 4. docs/mpcc.md derives what is here and lists its misprints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, Status, checked_flag, checked_number, checked_whole
+from netctrl.frequency.delayed_integrator import IntegratorMargins, integrator_margins
+from netctrl.laws.window.explicit import decide_for_queues, decide_window
+from netctrl.model.design.design import MpccDesign, provenance
+from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
+from netctrl.model.law import MpccLaw, MpccTable
+from netctrl.mpc.explicit import (
+    ack_interval,
+    fair_window,
+    feasible_queue,
+    queue_gain,
+    queue_gain_by_sinh,
+    queue_input_gain,
+    window_problem,
+    window_table,
+)
+from netctrl.mpc.formulate import condensed
+from netctrl.mpc.qp.program import QPSolution, QPStatus
+from netctrl.mpc.qp.solve import failure, open_solver
+from netctrl.plants.window import window_course
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["mpcc"]
+
+_LEAST_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
+_STATES = 200
+_AGREES = 1e-6
+_LONGEST = 50_000  # acknowledgements that a burst is followed
+_SHOWN = 400
+_MOST_STEPS = 500  # of the horizon
+_UNLIKELY = 2.0  # of P_BD over rate times round trip
+
+
+def mpcc(
+    flows: int,
+    rate_bit_per_s: float,
+    rtt_s: float,
+    *,
+    bdp_bytes: float | None = None,
+    packet_size_bytes: float = 1080.0,
+    window_bytes: float | None = None,
+    bottleneck_bit_per_s: float | None = None,
+    horizon: int = 5,
+    queue_weight: float = 1.0,
+    window_weight: float = 10.0,
+    delayed: bool = False,
+    table: tuple[int, int] | None = None,
+    argv: Sequence[str] = (),
+) -> MpccDesign:
+    """Design the window law of N senders through one bottleneck, and hold it against its quadratic program.
+
+    min Σ_{k=1..P} W_Q Q_k² + W_R u_{k−1}², Q⁺ = Q + B u, u = W − c, 0 ≤ W ≤ P_BD, 0 ≤ Q ≤ (N − 1) P_BD has the first
+    window W = clip(c − K Q, 0, P_BD). The certificate says how that loop fares one round trip away from its queue.
+
+    Parameters
+    ----------
+    flows : int
+        N, at least 1.
+    rate_bit_per_s : float
+        R_in of each sender [bit/s].
+    rtt_s : float
+        D, without queues [s].
+    bdp_bytes : float, optional
+        P_BD, the greatest window [byte]; by default rate times round trip.
+    packet_size_bytes : float
+        On the wire [byte].
+    window_bytes : float, optional
+        W of (A.1), at which acknowledgements are counted [byte]; by default P_BD.
+    bottleneck_bit_per_s : float, optional
+        R_out [bit/s]; by default R_in.
+    horizon : int
+        P [acknowledgements].
+    queue_weight, window_weight : float
+        W_Q above 0 and W_R.
+    delayed : bool
+        Act on the queue that what is under way leads to, (3.7).
+    table : (int, int), optional
+        First and last number of flows for which gains are stored with the law.
+    argv : sequence of str
+        Command line, for the provenance.
+
+    Returns
+    -------
+    MpccDesign
+
+    Raises
+    ------
+    InvalidValue
+        An argument out of its bounds.
+    """
+    N = checked_whole("flows", flows, "a whole number of flows of at least 1", at_least=1)
+    rate = checked_number("rate_bit_per_s", rate_bit_per_s, "a rate above 0 in bit/s", above=0.0)
+    out = rate if bottleneck_bit_per_s is None else bottleneck_bit_per_s
+    out = checked_number("bottleneck_bit_per_s", out, "a rate above 0 in bit/s", above=0.0)
+    rtt = checked_number("rtt_s", rtt_s, "a time from 1 ns to 10 s, in seconds", at_least=1e-9, at_most=10.0)
+    filled = rate * rtt / BITS_PER_BYTE
+    takes = "a size above 0 in bytes"
+    bdp = checked_number("bdp_bytes", filled if bdp_bytes is None else bdp_bytes, takes, above=0.0)
+    packet = checked_number("packet_size_bytes", packet_size_bytes, takes, above=0.0)
+    takes = (
+        f"a window from a packet ({packet:g} bytes) to a million of them: less brings no acknowledgement a round trip"
+    )
+    window = bdp if window_bytes is None else window_bytes
+    window = checked_number("window_bytes", window, takes, at_least=packet, at_most=1e6 * packet)
+    takes_horizon = (
+        f"a number of acknowledgements from 1 to {_MOST_STEPS}: the law's program is solved to hold it against"
+    )
+    asked = MpccInputs(
+        flows=N,
+        rate_bit_per_s=rate,
+        bottleneck_bit_per_s=out,
+        rtt_s=rtt,
+        bdp_bytes=bdp,
+        packet_size_bytes=packet,
+        window_bytes=window,
+        horizon=checked_whole("horizon", horizon, takes_horizon, at_least=1, at_most=_MOST_STEPS),
+        queue_weight=queue_weight,
+        window_weight=window_weight,
+        delayed=checked_flag("delayed", delayed),
+        table=None if table is None else _range(table),
+    )
+    law = _law(asked)
+    return MpccDesign(
+        schema="netctrl.design/1",
+        inputs=asked,
+        law=law,
+        certificate=_certificate(asked, law),
+        provenance=provenance(argv=argv, libraries=("numpy", "scipy", "daqp")),
+    )
+
+
+def _range(table: tuple[int, int]) -> tuple[int, int]:
+    takes = "first and last number of flows, from 1 on and rising, as in (1, 1024)"
+    if not isinstance(table, Sequence) or len(table) != 2:
+        raise InvalidValue("table", table, takes)
+    first = checked_whole("table", table[0], takes, at_least=1)
+    return first, checked_whole("table", table[1], takes, at_least=first, at_most=1_000_000)
+
+
+def _law(asked: MpccInputs) -> MpccLaw:
+    dt = ack_interval(asked.packet_size_bytes, asked.rtt_s, asked.window_bytes)
+    B = queue_input_gain(dt, asked.flows, asked.rate_bit_per_s, asked.bdp_bytes)
+    return MpccLaw(
+        delayed=asked.delayed,
+        flows=asked.flows,
+        gain=queue_gain(B, asked.horizon, asked.queue_weight, asked.window_weight),
+        fair_window=float(fair_window(asked.bottleneck_bit_per_s, asked.rate_bit_per_s, asked.bdp_bytes, asked.flows)),
+        B=float(B),
+        interval_s=dt,
+        delay_steps=floor(asked.window_bytes / asked.packet_size_bytes * (1.0 + 1e-12)),
+        bdp_bytes=asked.bdp_bytes,
+        rtt_s=asked.rtt_s,
+        rate_bit_per_s=asked.rate_bit_per_s,
+        bottleneck_bit_per_s=asked.bottleneck_bit_per_s,
+        packet_size_bytes=asked.packet_size_bytes,
+        horizon=asked.horizon,
+        queue_weight=asked.queue_weight,
+        window_weight=asked.window_weight,
+        table=None if asked.table is None else _table(asked, dt, *asked.table),
+    )
+
+
+def _table(asked: MpccInputs, dt: float, first: int, last: int) -> MpccTable:
+    made = window_table(
+        bdp_bytes=asked.bdp_bytes,
+        rate_in_bit_per_s=asked.rate_bit_per_s,
+        rate_out_bit_per_s=asked.bottleneck_bit_per_s,
+        interval_s=dt,
+        horizon=asked.horizon,
+        queue_weight=asked.queue_weight,
+        window_weight=asked.window_weight,
+        most_flows=last,
+    )
+    part = slice(first, last + 1)
+    return MpccTable(
+        flows=np.arange(first, last + 1),
+        gain=made.gain[part],
+        fair_window=made.fair_window[part],
+        B=made.input_gain[part],
+    )
+
+
+def _certificate(asked: MpccInputs, law: MpccLaw) -> MpccCertificate:
+    k = law.B * law.gain
+    margins = integrator_margins(k, law.delay_steps, predicts=law.delayed)
+    feasible = feasible_queue(law.B, law.fair_window, law.bdp_bytes, law.flows)[1]
+    difference, residual = _beside_the_program(law, feasible)
+    queue, idle = _burst(law)
+    still = np.flatnonzero(queue > law.packet_size_bytes)
+    last = int(still[-1]) + 1 if len(still) else 0
+    least = _least_window_weight(asked, law)
+    careful = margins.disc_alpha >= _LEAST_ALPHA * (1.0 - 1e-9)
+    utilization = law.flows * law.fair_window * law.rate_bit_per_s / (law.bdp_bytes * law.bottleneck_bit_per_s)
+    return MpccCertificate(
+        status=Status.ADMISSIBLE if careful else Status.STABLE,
+        closed_loop_pole=1.0 - k,
+        spectral_radius=margins.spectral_radius,
+        delay_steps=law.delay_steps,
+        gain_margin=margins.gain_margin,
+        disc_alpha=margins.disc_alpha,
+        phase_deg=margins.phase_deg,
+        delay_margin_steps=margins.delay_margin,
+        qp_states=_STATES,
+        qp_difference=difference,
+        qp_residual=residual,
+        feasible_queue_bytes=feasible,
+        settling_rtts=last * law.interval_s / law.rtt_s,
+        idle_share=float(idle.sum()) / law.bdp_bytes,
+        burst_queue_bytes=tuple(queue[: min(2 * last + 2 * law.delay_steps + 10, _SHOWN)].tolist()),
+        utilization=utilization,
+        least_window_weight=least,
+        warnings=(*_warnings(asked, law, margins, difference, least), *_unsettled(law, queue)),
+    )
+
+
+def _beside_the_program(law: MpccLaw, feasible: float) -> tuple[float, float]:
+    """Largest difference over P_BD, and residual, at random queues."""
+    problem = window_problem(
+        input_gain=law.B,
+        fair_window_bytes=law.fair_window,
+        bdp_bytes=law.bdp_bytes,
+        flows=law.flows,
+        horizon=law.horizon,
+        queue_weight=law.queue_weight,
+        window_weight=law.window_weight,
+    )
+    made = condensed(problem)
+    workspace = open_solver(made.base)
+    worst, residual = 0.0, 0.0
+    for queue in np.random.default_rng(1).uniform(0.0, feasible, _STATES):
+        theta = np.array([queue])
+        program = made.program(theta)
+        answer = workspace.solve(program.g.copy(), program.lower.copy(), program.upper.copy())
+        if answer.status is not QPStatus.SOLVED:
+            raise failure(program, answer.status, "daqp")
+        solution = QPSolution(program, answer.x, answer.multipliers, answer.status, "daqp", answer.iterations)
+        first = law.fair_window + float(made.first_input(solution.x, theta)[0])
+        worst = max(worst, abs(first - _decide(law, queue)) / law.bdp_bytes)
+        residual = max(residual, solution.residuals.worst)
+    return worst, residual
+
+
+def _decide(law: MpccLaw, queue: float) -> float:
+    return decide_window(queue, law.gain, law.fair_window, law.B, law.flows, law.bdp_bytes)
+
+
+def _burst(law: MpccLaw) -> tuple[np.ndarray, np.ndarray]:
+    """Queue and unused capacity [byte] after a burst of one P_BD, until it has settled or was followed for long.
+
+    The prediction is the queue that the window of now will meet, so it runs the loop without delay, and the queue does
+    what it did one round trip before.
+    """
+
+    def decide(queues: np.ndarray) -> np.ndarray:
+        return decide_for_queues(queues, law.gain, law.fair_window, law.B, float(law.flows), law.bdp_bytes)
+
+    late = law.delay_steps if law.delayed else 0
+    delay = law.delay_steps - late
+    steps, least = 4 * (delay + law.horizon + 10), 1e-3 * law.packet_size_bytes
+    while True:
+        queue, idle = window_course(
+            decide, queue=law.bdp_bytes, fair_window=law.fair_window, B=law.B, delay=delay, steps=steps
+        )
+        if queue[-1] <= least or steps >= _LONGEST:
+            return np.concatenate([np.full(late, law.bdp_bytes), queue]), np.concatenate([np.zeros(late), idle])
+        steps *= 4
+
+
+def _least_window_weight(asked: MpccInputs, law: MpccLaw) -> float:
+    """W_R at which the law without prediction has a disc margin of 2/3: B K falls as W_R rises, and α rises."""
+
+    def careful(weight: float) -> bool:
+        k = law.B * queue_gain_by_sinh(law.B, asked.horizon, asked.queue_weight, weight)
+        return integrator_margins(k, law.delay_steps, predicts=False).disc_alpha >= _LEAST_ALPHA
+
+    low, high = 1e-12 * asked.queue_weight, 1e-12 * asked.queue_weight
+    while not careful(high):
+        low, high = high, 10.0 * high
+    for _ in range(50 if high > low else 0):
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if careful(middle) else (middle, high)
+    return high
+
+
+def _unsettled(law: MpccLaw, queue: np.ndarray):
+    if queue[-1] > law.packet_size_bytes:
+        followed = len(queue) * law.interval_s / law.rtt_s
+        yield (
+            f"a burst of one P_BD still stands at {queue[-1]:.6g} bytes after {followed:.3g} round trips, as long as it"
+            " was followed: it takes longer than the settling time that is given"
+        )
+
+
+def _warnings(asked: MpccInputs, law: MpccLaw, margins: IntegratorMargins, difference: float, least: float):
+    remedy = f"take delayed (--delayed), or a window weight of at least {least:.3g}"
+    if margins.spectral_radius >= 1.0:
+        yield (
+            f"where a queue stands it swings, as it is heard of {law.delay_steps} acknowledgements late: B K ="
+            f" {law.B * law.gain:.4g} is {1.0 / margins.gain_margin:.3g} times the limit; {remedy}"
+        )
+    elif margins.disc_alpha < _LEAST_ALPHA * (1.0 - 1e-9):
+        yield f"disc margin {margins.disc_alpha:.3g} is below {_LEAST_ALPHA:.3g}; {remedy}"
+    if difference > _AGREES:
+        yield f"closed form and quadratic program differ by {difference:.2g} of P_BD: badly scaled weights"
+    filled = asked.rate_bit_per_s * asked.rtt_s / BITS_PER_BYTE
+    if asked.bdp_bytes > _UNLIKELY * filled:
+        yield (
+            f"bdp of {asked.bdp_bytes:g} bytes is {asked.bdp_bytes / filled:.3g} times rate times round trip,"
+            f" {filled:.6g} bytes: is it in bits?"
+        )
+    elif asked.bdp_bytes * _UNLIKELY < filled:
+        yield (
+            f"bdp of {asked.bdp_bytes:g} bytes is {asked.bdp_bytes / filled:.3g} of rate times round trip,"
+            f" {filled:.6g} bytes: one sender can't fill its link"
+        )
+    if law.fair_window < law.packet_size_bytes:
+        yield (
+            f"the fair window, {law.fair_window:.6g} bytes, is less than a packet: a sender whose window is clocked by"
+            " packets sends more"
+        )
+    if law.flows * asked.rate_bit_per_s < asked.bottleneck_bit_per_s:
+        yield "these flows can't fill the bottleneck: the fair window is P_BD"

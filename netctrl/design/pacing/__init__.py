@@ -1,0 +1,1 @@
+"""MPC pacing: a sender's rate from its round-trip times."""

@@ -1,0 +1,333 @@
+"""MPC pacing: a sender's rate from its round-trip times, as published, and to a target RTT.
+
+Source: the pacing paper. docs/pacing.md says what its law does, and what is guarded against.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from math import isfinite, log
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from netctrl.errors import InvalidValue, Status, checked_number, checked_whole
+from netctrl.laws.pacing.best_rate import freeze_deviation
+from netctrl.laws.tracking.estimators import sgd_step_limit
+from netctrl.model.design.design import PacingDesign, provenance
+from netctrl.model.design.pacing import PacingCertificate, PacingInputs, PacingMap, StepLimit
+from netctrl.model.law import ArxPacer, TargetRttPacer
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["pacing", "pacing_map"]
+
+_MODES = {"paper": (100.0, 0.01, 1e10), "target-rtt": (1.0, 1e-4, 1e11)}
+"""ξ, T [s] and R [bit/s] where nothing else is asked for."""
+_ESTIMATORS = ("nlms", "sgd")
+_NLMS_LIMIT = 2.0
+_FLOOR = 1e-4  # of R: 10 Gbit/s stop at 1 Mbit/s
+_LEAST_RATE = 1e4  # bit/s: a packet of 1500 bytes every 1.2 s
+_FIRST_RATE = 1e6  # bit/s, doubled every round trip
+_LEAST_BUFFER = 30e3  # byte: less than some packets is none
+_BUFFER_TAKES = "a size above 0 in bytes"
+_MOST_FLOWS = 1_000_000
+_USUAL = 0.2  # of the RTT: a sawtooth's deviation, 1.17 of 5.18 ms where nothing is controlled (docs/pacing.md)
+
+
+def pacing(
+    *,
+    mode: str = "paper",
+    psi: float = 1.0,
+    xi: float | None = None,
+    past_rtts: int = 5,
+    past_rates: int = 1,
+    period_s: float | None = None,
+    max_rate_bit_per_s: float | None = None,
+    step: float = 0.5,
+    estimator: str = "nlms",
+    smoothing: float = 0.5,
+    guarded: bool = True,
+    competitive: bool = False,
+    packet_size_bytes: float = 1500.0,
+    rtt_s: float = 0.01,
+    bottleneck_bit_per_s: float | None = None,
+    buffer_bytes: float | None = None,
+    flows: int = 1,
+    argv: Sequence[str] = (),
+) -> PacingDesign:
+    """Design the pacing law of one sender, and say where it freezes, what it aims at, and which steps are stable.
+
+    Each rate is the least of ℓ̂/μ_ℓ + ψ (ℓ̂ − μ_ℓ)²/μ_v − ξ r/μ_r within its bounds. As published, ℓ̂ is learned and μ_ℓ
+    a moving average, so that no RTT is aimed at and R must be about the bottleneck. With a target RTT, ℓ̂ is what is in
+    flight over the delivered rate, and μ_ℓ the least RTT and a share of it: the bottleneck need not be known.
+
+    Parameters
+    ----------
+    mode : str
+        "paper" or "target-rtt".
+    psi : float
+        ψ, above 0.
+    xi : float, optional
+        ξ, above 0; by default 100, and 1 with a target RTT.
+    past_rtts, past_rates : int
+        p and q, at least 1; of the paper's law.
+    period_s : float, optional
+        T, least time between two rates [s]; by default 10 ms, and 0.1 ms with a target RTT.
+    max_rate_bit_per_s : float, optional
+        R [bit/s]; by default 10 Gbit/s, and 100 Gbit/s with a target RTT.
+    step : float
+        α, above 0; below 2 with NLMS.
+    estimator : str
+        "nlms", or "sgd" as printed.
+    smoothing : float
+        γ, at least 0 and below 1.
+    guarded : bool
+        False: Algorithm 1 to the letter, a rate from each sample, without the guards.
+    competitive : bool
+        With a target RTT: it follows Cubic's window where others keep a queue up.
+    packet_size_bytes : float
+    rtt_s, bottleneck_bit_per_s : float, optional
+        Where the certificate is computed [s, bit/s]; the law knows neither. By default R.
+    buffer_bytes : float, optional
+        The bottleneck's; by default one bandwidth-delay product, and at least 30 kB. The law doesn't know it.
+    flows : int
+        That share the bottleneck, from 1 to a million, for the certificate.
+    argv : sequence of str
+        Command line, for the provenance.
+
+    Returns
+    -------
+    PacingDesign
+        Its certificate's status is never `admissible` for the paper's law: with it each rate below the bottleneck is an
+        equilibrium, so that no throughput is assured.
+
+    Raises
+    ------
+    InvalidValue
+        An argument out of its bounds.
+
+    Examples
+    --------
+    >>> proof = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e8, buffer_bytes=1e5).certificate
+    >>> proof.status.value, round(proof.least_buffer_bytes, 1), proof.most_flows
+    ('admissible', 13547.0, 66)
+    """
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise InvalidValue("mode", mode, f"one of {', '.join(_MODES)}")
+    if not isinstance(estimator, str) or estimator not in _ESTIMATORS:
+        raise InvalidValue("estimator", estimator, f"one of {', '.join(_ESTIMATORS)}")
+    for name, value in (("guarded", guarded), ("competitive", competitive)):
+        if not isinstance(value, bool | np.bool_):
+            raise InvalidValue(name, value, "True or False")
+    usual = dict(zip(("xi", "period_s", "max_rate_bit_per_s"), _MODES[mode], strict=True))
+    above, seconds, rates = "a number above 0", "a time from 1 us to 10 s, in seconds", "a rate above 0 in bit/s"
+    R = usual["max_rate_bit_per_s"] if max_rate_bit_per_s is None else max_rate_bit_per_s
+    R = checked_number("max_rate_bit_per_s", R, "a rate of at least 10 kbit/s, in bit/s", at_least=_LEAST_RATE)
+    bottleneck = R if bottleneck_bit_per_s is None else bottleneck_bit_per_s
+    nlms = estimator == "nlms"
+    takes = "a number above 0 and below 2: beyond it NLMS diverges" if nlms else above
+    highest = float(np.nextafter(_NLMS_LIMIT, 0.0)) if nlms else 1e300
+    T = usual["period_s"] if period_s is None else period_s
+    asked = PacingInputs(
+        mode=mode,  # ty: ignore[invalid-argument-type]
+        psi=checked_number("psi", psi, above, above=0.0),
+        xi=checked_number("xi", usual["xi"] if xi is None else xi, above, above=0.0),
+        past_rtts=checked_whole("past_rtts", past_rtts, "a number of samples from 1 to 100", at_least=1, at_most=100),
+        past_rates=checked_whole("past_rates", past_rates, "a number of rates from 1 to 100", at_least=1, at_most=100),
+        period_s=checked_number("period_s", T, seconds, at_least=1e-6, at_most=10.0),
+        max_rate_bit_per_s=R,
+        step=checked_number("step", step, takes, above=0.0, at_most=highest),
+        estimator=estimator,
+        smoothing=checked_number("smoothing", smoothing, "at least 0, below 1", at_least=0.0, at_most=1.0 - 1e-9),
+        guarded=bool(guarded),
+        competitive=bool(competitive),
+        packet_size_bytes=checked_number("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", above=0.0),
+        rtt_s=checked_number("rtt_s", rtt_s, seconds, at_least=1e-6, at_most=10.0),
+        bottleneck_bit_per_s=checked_number("bottleneck_bit_per_s", bottleneck, rates, above=0.0),
+        flows=checked_whole("flows", flows, "a number of flows from 1 to 1000000", at_least=1, at_most=_MOST_FLOWS),
+    )
+    bdp = max(asked.bottleneck_bit_per_s * asked.rtt_s / BITS_PER_BYTE, _LEAST_BUFFER)
+    held = checked_number("buffer_bytes", bdp if buffer_bytes is None else buffer_bytes, _BUFFER_TAKES, above=0.0)
+    asked = msgspec.structs.replace(asked, buffer_bytes=held)
+    law = _paper_law(asked) if mode == "paper" else _target_law(asked)
+    proof = _paper_proof(asked, law) if isinstance(law, ArxPacer) else _target_proof(asked, law, held)
+    return PacingDesign(
+        schema="netctrl.design/1",
+        inputs=asked,
+        law=law,
+        certificate=proof,
+        provenance=provenance(argv=argv, libraries=("numpy", "numba")),
+    )
+
+
+def pacing_map(
+    design: PacingDesign, *, psi: Any = None, xi: Any = None, ratios: Sequence[float] = (0.5, 1.0, 2.0, 4.0)
+) -> PacingMap:
+    """d* over the RTT, for the design's RTT, period and bottleneck, over ψ (n,), ξ (m,) and R over the bottleneck (k,).
+
+    b_1 is what a queue does, `sampling`/C, and the rate that of the bottleneck or R where that is less.
+    """
+    asked = design.inputs
+    psi, xi = (np.logspace(-2.0, 3.0, 81) if grid is None else np.array(grid, dtype=float) for grid in (psi, xi))
+    sampling = max(asked.period_s, asked.rtt_s) / asked.rtt_s
+    thresholds = np.empty((len(ratios), len(xi), len(psi)))
+    for place in np.ndindex(*thresholds.shape):
+        rate = min(ratios[place[0]], 1.0)
+        thresholds[place] = freeze_deviation(psi[place[2]], xi[place[1]], sampling, 1.0, rate)
+    return PacingMap(psi, xi, np.array(ratios, dtype=float), thresholds)
+
+
+def _paper_law(asked: PacingInputs) -> ArxPacer:
+    R = asked.max_rate_bit_per_s
+    return ArxPacer(
+        psi=asked.psi,
+        xi=asked.xi,
+        period_s=asked.period_s,
+        least_rate_bit_per_s=max(_FLOOR * R, min(_LEAST_RATE, R)) if asked.guarded else 0.0,
+        max_rate_bit_per_s=R,
+        start_rate_bit_per_s=0.5 * R,
+        past_rtts=asked.past_rtts,
+        past_rates=asked.past_rates,
+        step=asked.step,
+        normalised=asked.estimator == "nlms",
+        smoothing=asked.smoothing,
+        guarded=asked.guarded,
+        rtt_unit_s=None,
+        rate_unit_bit_per_s=R,
+        first_slope=0.1,
+        slope_floor=1e-3,
+        deviation_floor=1e-4,
+        theta_limit=100.0,
+    )
+
+
+def _target_law(asked: PacingInputs) -> TargetRttPacer:
+    R = asked.max_rate_bit_per_s
+    return TargetRttPacer(
+        psi=asked.psi,
+        xi=asked.xi,
+        period_s=asked.period_s,
+        least_rate_bit_per_s=min(_LEAST_RATE, R),
+        max_rate_bit_per_s=R,
+        start_rate_bit_per_s=min(_FIRST_RATE, R),
+        packet_size_bytes=asked.packet_size_bytes,
+        queue_share=0.09,
+        queue_share_slope=0.007,
+        least_queue_share=0.01,
+        interval_share=0.25,
+        horizon_rtts=2.0,
+        start_growth=2.0,
+        growth=1.25,
+        decrease=0.5,
+        probe_s=1.0,
+        probe_rtts=50.0,
+        drain_share=0.94,
+        competitive=asked.competitive,
+    )
+
+
+def _paper_proof(asked: PacingInputs, law: ArxPacer) -> PacingCertificate:
+    C, R = asked.bottleneck_bit_per_s, law.max_rate_bit_per_s
+    sampling = max(law.period_s, asked.rtt_s)
+    d = freeze_deviation(law.psi, law.xi, sampling / C, asked.rtt_s, min(R, C))
+    limits = tuple(_sgd_limits(asked))
+    limit = _NLMS_LIMIT if law.normalised else limits[0].limit
+    warnings = tuple(_warnings(asked, law, d, limit))
+    status = Status.UNSTABLE if law.step >= limit else Status.STABLE
+    return PacingCertificate(
+        status=status,
+        sampling_s=sampling,
+        slope_s=sampling,
+        freeze_below_s=d if isfinite(d) else None,
+        step_limit=limit,
+        sgd_limits=limits,
+        target_rtt_s=None,
+        closed_loop_pole=None,
+        interval_margin=None,
+        warnings=warnings,
+    )
+
+
+def _sgd_limits(asked: PacingInputs) -> Iterator[StepLimit]:
+    """The law's own units first: the first RTT, and R."""
+    rtt, rate = asked.rtt_s, asked.max_rate_bit_per_s
+    for units, size, flow in (
+        ("RTTs and R", 1.0, 1.0),
+        ("s and Gbit/s", rtt, rate / 1e9),
+        ("ms and Gbit/s", 1e3 * rtt, rate / 1e9),
+        ("s and bit/s", rtt, rate),
+    ):
+        yield StepLimit(units=units, limit=sgd_step_limit([size] * asked.past_rtts + [flow] * asked.past_rates))
+
+
+def _queue_bytes(asked: PacingInputs, law: TargetRttPacer, flows: int) -> float:
+    """Queue that flows of one RTT aim at, each with its share of the bottleneck."""
+    window = asked.bottleneck_bit_per_s * asked.rtt_s / (BITS_PER_BYTE * law.packet_size_bytes)
+    share = law.queue_share - law.queue_share_slope * log(max(window / flows, 1.0))
+    return law.packet_size_bytes * max(min(max(share, law.least_queue_share), law.queue_share) * window, flows)
+
+
+def _most_flows(asked: PacingInputs, law: TargetRttPacer, buffer: float) -> int:
+    """Flows whose queue a buffer holds: it grows with their number."""
+    return bisect_right(range(1, _MOST_FLOWS + 1), buffer, key=lambda flows: _queue_bytes(asked, law, flows))
+
+
+def _target_proof(asked: PacingInputs, law: TargetRttPacer, buffer: float) -> PacingCertificate:
+    queue = _queue_bytes(asked, law, asked.flows)
+    sampling = max(law.period_s, law.interval_share * asked.rtt_s)
+    horizon = law.horizon_rtts * asked.rtt_s
+    slow = sampling > horizon
+    warnings = []
+    if slow:
+        remedy = "take a shorter --period"
+        warnings.append(f"a rate every {sampling:g} s is too seldom for an RTT of {asked.rtt_s:g} s: {remedy}")
+    if queue > buffer:
+        warnings.append(
+            f"a buffer of {buffer:.6g} bytes is shorter than the queue of {queue:.6g} bytes that {asked.flows} flows of"
+            " one RTT aim at: losses halve rates, and flows that start at different times share unevenly; take a longer"
+            " --buffer, or a smaller --N"
+        )
+    settled = Status.STABLE if warnings else Status.ADMISSIBLE
+    return PacingCertificate(
+        status=Status.UNSTABLE if sampling >= 2.0 * horizon else settled,
+        sampling_s=sampling,
+        slope_s=sampling,
+        freeze_below_s=None,
+        step_limit=_NLMS_LIMIT,
+        sgd_limits=(),
+        target_rtt_s=asked.rtt_s + BITS_PER_BYTE * queue / asked.bottleneck_bit_per_s,
+        closed_loop_pole=1.0 - sampling / horizon,
+        interval_margin=2.0 * horizon / sampling,
+        least_buffer_bytes=queue,
+        most_flows=_most_flows(asked, law, buffer),
+        warnings=tuple(warnings),
+    )
+
+
+def _warnings(asked: PacingInputs, law: ArxPacer, d: float, limit: float) -> Iterator[str]:
+    C, R = asked.bottleneck_bit_per_s, law.max_rate_bit_per_s
+    if law.step >= limit:
+        yield (
+            f"SGD with a step of {law.step:g} diverges at R: it is stable below {limit:.4g} in this law's units;"
+            " take the estimator nlms"
+        )
+    if not law.guarded:
+        yield "without guards a rate of 0 is a dead lock: no packet, no acknowledgement, no further rate"
+    if R > C:
+        yield (
+            f"R is {R / C:.3g} times the bottleneck: the law freezes, or runs to R and does nothing; set --max-rate to"
+            f" the bottleneck, where a fixed cap does as well, or take --mode target-rtt"
+        )
+    if not isfinite(d):
+        yield "the rate freezes wherever it is: psi and xi weigh the RTT above it; a greater --xi frees it"
+    elif d > _USUAL * asked.rtt_s:
+        yield (
+            f"d* is {100.0 * d / asked.rtt_s:.3g} % of the RTT: a sawtooth of less freezes the rate where it is;"
+            " a greater --xi frees it"
+        )
+    yield (
+        "the law aims at no RTT: every rate below the bottleneck is an equilibrium, so that it is never admissible;"
+        " --accept stable takes it as it is, --mode target-rtt aims at an RTT"
+    )

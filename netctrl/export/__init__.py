@@ -1,1 +1,0 @@
-"""Exporters: designs and scenarios as programs that others run."""

@@ -1,1 +1,0 @@
-"""How a network moves: fluid models of TCP, queues and AQM, their equilibria and linearisations."""

@@ -1,0 +1,1 @@
+"""Margins of any rational loop with delays, with crossovers isolated by proof."""

@@ -1,0 +1,205 @@
+"""Loops from python-control and from state space, and loops of real corners as polynomials."""
+
+from __future__ import annotations
+
+from math import copysign, inf, isfinite, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_number
+from netctrl.model.io.matrix import dense
+from netctrl.model.loop import DelayLoop
+from netctrl.model.open_loop import OpenLoop
+from netctrl.model.statespace import StateSpace
+
+if TYPE_CHECKING:
+    import control
+
+__all__ = ["any_loop", "from_control", "open_loop", "transfer_polynomials"]
+
+MAX_STATES = 40
+_APART = 1e-4  # relative discriminant of two roots that are surely two
+_SAME = 1e-13  # relative: how well the coefficients must come back from the roots
+
+_TAKES = (
+    "a DelayLoop, an OpenLoop, a python-control TransferFunction or StateSpace, or a netctrl StateSpace, with one "
+    "input and one output"
+)
+
+
+def from_control(
+    system: control.lti.LTI | StateSpace, delay: float = 0.0, *, argument: str = "system"
+) -> DelayLoop | OpenLoop:
+    """A single-input single-output system of python-control (or a netctrl StateSpace) times a delay, as a loop.
+
+    A transfer function's coefficients are taken as they are. Those of a state space are computed in integers, exactly,
+    and rounded once (Faddeev, Le Verrier); modes that the output doesn't show stay in numerator and denominator, and
+    count as poles of the closed loop.
+
+    Parameters
+    ----------
+    system : control.TransferFunction, control.StateSpace or netctrl.StateSpace
+        Proper, one input and one output; dt is 0 (or None, for a constant), or a sampling interval in seconds.
+    delay : float
+        Delay at the output [s]; in discrete time a whole number of samples.
+    argument : str
+        What messages call the system.
+
+    Returns
+    -------
+    DelayLoop or OpenLoop
+        A DelayLoop where poles and zeros are real and so far apart that they give the coefficients back to 13 digits:
+        at most two integrators, all other poles in the left half plane, a gain above 0, strictly proper. Else an
+        OpenLoop.
+
+    Raises
+    ------
+    InvalidValue
+        Another type, several inputs or outputs, no sampling interval, an improper system, more than 40 states.
+
+    Examples
+    --------
+    >>> import control, netctrl
+    >>> netctrl.from_control(control.tf([3], [2, 1, 0]), delay=0.1)
+    DelayLoop(gain=3.0, delay=0.1, integrators=1, leads=(), lags=(2.0,))
+    >>> netctrl.from_control(control.tf([1], [1, 0.2, 1]), delay=0.1)
+    OpenLoop(numerator=((0.1, (1.0,)),), denominator=((0.0, (1.0, 0.2, 1.0)),), dt=0.0)
+    """
+    delay = checked_number("delay", delay, "a delay of at least 0 seconds", at_least=0.0)
+    numerator, denominator, dt = _polynomials(system, argument)
+    if dt == 0.0 and (simple := _corners(numerator, denominator, delay)) is not None:
+        return simple
+    return OpenLoop(numerator=[(delay, numerator)], denominator=[(0.0, denominator)], dt=dt)
+
+
+def any_loop(loop: Any, delay: float = 0.0) -> OpenLoop:
+    """The `loop` and `delay` of `margins` as an OpenLoop."""
+    if not isinstance(loop, DelayLoop | OpenLoop):
+        loop = from_control(loop, delay, argument="loop")
+        delay = 0.0
+    loop = open_loop(loop) if isinstance(loop, DelayLoop) else loop
+    return loop.delayed(delay) if delay else loop
+
+
+def open_loop(loop: DelayLoop) -> OpenLoop:
+    """A loop of real corners as polynomials in s."""
+    numerator = np.array([loop.gain])
+    denominator = np.array([1.0] + [0.0] * loop.integrators)
+    for z in loop.leads:
+        numerator = np.polymul(numerator, [z, 1.0])
+    for T in loop.lags:
+        denominator = np.polymul(denominator, [T, 1.0])
+    return OpenLoop(numerator=[(loop.delay, numerator)], denominator=[(0.0, denominator)])
+
+
+def _polynomials(system: Any, argument: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """Numerator, denominator (highest power first) and dt."""
+    if isinstance(system, StateSpace):
+        if (system.n_inputs, system.n_outputs) != (1, 1):
+            raise InvalidValue(argument, f"{system.n_inputs} inputs and {system.n_outputs} outputs", _TAKES)
+        return *transfer_polynomials(system, argument), system.dt
+    kind = type(system)
+    if kind.__module__.split(".")[0] != "control" or kind.__name__ not in ("TransferFunction", "StateSpace"):
+        raise InvalidValue(argument, system, _TAKES)
+    if not system.issiso():
+        raise InvalidValue(argument, f"{system.ninputs} inputs and {system.noutputs} outputs", _TAKES)
+    if system.dt is True:
+        raise InvalidValue(f"{argument}.dt", True, "a sampling interval in seconds (1.0 counts in samples)")
+    dt = float(system.dt or 0.0)
+    if kind.__name__ == "TransferFunction":
+        numerator, denominator = (np.asarray(p[0][0], float) for p in (system.num, system.den))
+        return numerator, denominator, dt
+    return *transfer_polynomials(StateSpace(system.A, system.B, system.C, system.D, dt), argument), dt
+
+
+def transfer_polynomials(system: StateSpace, argument: str = "system") -> tuple[np.ndarray, np.ndarray]:
+    """C adj(sI − A) B + D det(sI − A) and det(sI − A), highest power first: exact, rounded once.
+
+    Entries are binary fractions: times a power of 2 they are integers, and Faddeev's recursion divides without a rest.
+    """
+    n = system.n_states
+    if n > MAX_STATES:
+        raise InvalidValue(argument, f"{n} states", f"at most {MAX_STATES} states; reduce the model first")
+    (A, a), (B, b), (C, c), (D, d) = (_integers(dense(part)) for part in (system.A, system.B, system.C, system.D))
+    identity = np.array([[int(i == j) for j in range(n)] for i in range(n)], object).reshape(n, n)
+    M, last = identity, 1
+    denominator, inner = [1], []
+    for k in range(1, n + 1):
+        inner.append(int((C @ M @ B)[0, 0]))
+        AM = A @ M
+        last = -int(sum(AM[i, i] for i in range(n))) // k
+        denominator.append(last)
+        M = AM + last * identity
+    direct = int(D[0, 0])
+    # In units of 2^−a for the state, 2^−(b + c) for the output, 2^−d for the direct path.
+    numerator = [
+        _sum((direct * denominator[k], d + a * k), (inner[k - 1] if k else 0, b + c + a * (k - 1)))
+        for k in range(n + 1)
+    ]
+    return np.array(numerator), np.array([_sum((value, a * k)) for k, value in enumerate(denominator)])
+
+
+def _integers(matrix: np.ndarray) -> tuple[np.ndarray, int]:
+    """A matrix of integers and the least e >= 0 with matrix · 2^−e the given one."""
+    ratios = [float(x).as_integer_ratio() for x in matrix.ravel()]
+    power = max((below.bit_length() - 1 for _, below in ratios), default=0)
+    whole = np.empty(len(ratios), object)
+    whole[:] = [above * 2**power // below for above, below in ratios]
+    return whole.reshape(matrix.shape), power
+
+
+def _sum(*parts: tuple[int, int]) -> float:
+    """Σ value · 2^−power, rounded once."""
+    most = max(power for _, power in parts)
+    return sum(value * 2 ** (most - power) for value, power in parts) / 2**most
+
+
+def _corners(numerator: np.ndarray, denominator: np.ndarray, delay: float) -> DelayLoop | None:
+    """The loop of real corners, if these polynomials surely are one."""
+    # Plain floats: NumPy's calls would take most of the time that the margins of such a loop do.
+    num, den = (_without_leading_zeros(p.tolist()) for p in (numerator, denominator))
+    if not num or not num[-1] or not den or len(num) >= len(den):
+        return None
+    integrators = 0
+    while den[-1] == 0.0:
+        den.pop()
+        integrators += 1
+    gain = num[-1] / den[-1]
+    if integrators > 2 or not 0.0 < gain < inf or any((c > 0.0) != (den[-1] > 0.0) or not c for c in den):
+        return None
+    zeros, poles = _real_roots(num), _real_roots(den)
+    if zeros is None or poles is None:
+        return None
+    if not all(r and isfinite(1.0 / r) and isfinite(r) for r in (*zeros, *poles)):
+        return None
+    leads, lags = (tuple(-1.0 / r for r in found) for found in (zeros, poles))
+    return DelayLoop(gain=gain, delay=delay, integrators=integrators, leads=leads, lags=lags)
+
+
+def _without_leading_zeros(p: list[float]) -> list[float]:
+    return p[next((i for i, c in enumerate(p) if c), len(p)) :]
+
+
+def _real_roots(p: list[float]) -> list[float] | None:
+    """Roots, if they are real and give the polynomial back."""
+    if len(p) == 1:
+        return []
+    if len(p) == 2:
+        return [-p[1] / p[0]]
+    if len(p) == 3:  # without the eigenvalues, which take most of the time
+        a, b, c = p
+        apart = b * b - 4.0 * a * c
+        if not _APART * b * b < apart < inf:
+            return None
+        q = -0.5 * (b + copysign(sqrt(apart), b))
+        return [q / a, c / q]
+    with np.errstate(all="ignore"):
+        try:
+            roots = np.roots(p)
+        except np.linalg.LinAlgError:  # ratios of coefficients overflow
+            return None
+        if not np.isfinite(roots).all() or np.iscomplexobj(roots):
+            return None
+        back = p[0] * np.poly(roots)
+    return roots.tolist() if (np.abs(back - p) <= _SAME * np.abs(p)).all() else None

@@ -1,0 +1,1 @@
+"""Subspace identification: data compression, realisation, model order."""

@@ -1,0 +1,111 @@
+"""Subspace identification from compressed data: N4SID, MOESP and CVA, which differ in a weighting.
+
+Future outputs regressed on the past and the future inputs, Y_f = L_w Z_p + L_u U_f + E, have L_w Z_p = Γ X: the
+extended observability matrix Γ = (C; CA; CA²; ...) times the state. Its range is found by a singular value
+decomposition of W₁ L_w Z_p W₂.
+
+Source: van Overschee and De Moor 1996, table 4.1; Verhaegen 1994 (PO-MOESP); Larimore 1990 (CVA).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.ident.subspace.compress import Compressed, triangular
+
+__all__ = ["METHODS", "Subspace", "shift", "states_regressed", "subspace"]
+
+METHODS = ("n4sid", "moesp", "cva")
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subspace:
+    """The range of the extended observability matrix, and what states are made with."""
+
+    U: np.ndarray
+    """(p i, k) W₁⁻¹ times the left singular vectors, scaled by the root of the singular values."""
+    singular_values: np.ndarray
+    """(k,) of the weighted projection, falling; for CVA canonical correlations."""
+    past: np.ndarray
+    """(p i, (m + p) i) L_w: what future outputs owe to the past."""
+    R: np.ndarray
+    """The factor that all this is of."""
+    horizon: int
+    n_inputs: int
+    n_outputs: int
+
+    def gamma(self, order: int) -> np.ndarray:
+        """(p i, order) extended observability matrix; InvalidValue where the data have no such rank."""
+        if order > (most := self.U.shape[1]):
+            raise InvalidValue("order", order, f"at most {most}, all states that these data show, or a longer horizon")
+        return self.U[:, :order]
+
+
+def subspace(data: Compressed, method: str, R: np.ndarray | None = None) -> Subspace:
+    """The subspace by the weighting of `method`, one of METHODS; `R` in place of the factor of all data."""
+    i, m, p = data.horizon, data.n_inputs, data.n_outputs
+    R = data.factor if R is None else R
+    future_u, past, future_y = _places(i, m, p)
+    S = triangular(R[:, [*future_u, *past, *future_y]])
+    a, b = m * i, (2 * m + p) * i
+    R22, R23, R33 = S[a:b, a:b], S[a:b, b:], S[b:, b:]
+    Lw = _least_squares(R22, R23).T
+    if method == "n4sid":
+        U, s, _ = np.linalg.svd(Lw @ S[:b, a:b].T, full_matrices=False)
+    elif method == "moesp":
+        U, s, _ = np.linalg.svd(R23.T, full_matrices=False)
+    else:
+        left, size, Vt = np.linalg.svd(np.vstack([R23, R33]), full_matrices=False)
+        kept = size > size[0] * len(R) * _EPS
+        U, s, _ = np.linalg.svd(left[: b - a, kept].T, full_matrices=False)
+        U = (Vt[kept].T * size[kept]) @ U
+    return Subspace(U * np.sqrt(s), s, Lw, R, i, m, p)
+
+
+def shift(gamma: np.ndarray, p: int, *, closed: bool = False) -> np.ndarray:
+    """A of the least squares Γ without its last block = Γ without its first; `closed` has zeros follow the last block.
+
+    With Γ's columns orthogonal the second is stable whatever Γ is (Maciejowski 1995), at the price of a bias.
+    """
+    if closed:
+        Q, T = np.linalg.qr(gamma)
+        moved = np.vstack([Q[p:], np.zeros((p, Q.shape[1]))])
+        return np.linalg.solve(T, Q.T @ moved @ T)
+    return np.linalg.lstsq(gamma[:-p], gamma[p:], rcond=None)[0]
+
+
+def states_regressed(found: Subspace, order: int, feedthrough: bool) -> tuple[np.ndarray, np.ndarray]:
+    """A and C of the regression of (x₊, y) on (x, u), x = Γ⁺ L_w Z_p at one time and at the next."""
+    X, X_next, u, y = _states(found, found.gamma(order))
+    on_both = np.linalg.lstsq(np.hstack([X, u]), np.hstack([X_next, y]), rcond=None)[0]
+    A, C = on_both[:order, :order].T, on_both[:order, order:].T
+    return A, C if feedthrough else np.linalg.lstsq(X, y, rcond=None)[0].T
+
+
+def _states(found: Subspace, gamma: np.ndarray) -> tuple[np.ndarray, ...]:
+    """x at the end of the past, x one sample later, and u and y between, in the coordinates of R's rows."""
+    i, m, p, R = found.horizon, found.n_inputs, found.n_outputs, found.R
+    to_state = np.linalg.lstsq(gamma, found.past, rcond=None)[0].T
+    _, past, _ = _places(i, m, p)
+    later = [place + m + p for place in past]
+    now = (m + p) * i
+    return R[:, past] @ to_state, R[:, later] @ to_state, R[:, now : now + m], R[:, now + m : now + m + p]
+
+
+def _places(i: int, m: int, p: int) -> tuple[list[int], list[int], list[int]]:
+    """Columns of U_f, of Z_p = (u, y) time by time, and of Y_f."""
+    q = m + p
+    future_u = [t * q + j for t in range(i, 2 * i) for j in range(m)]
+    future_y = [t * q + m + j for t in range(i, 2 * i) for j in range(p)]
+    return future_u, list(range(i * q)), future_y
+
+
+def _least_squares(R: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """R⁺ right by singular values, as data without noise have a past of lower rank."""
+    U, s, Vt = np.linalg.svd(R)
+    kept = s > s[0] * len(R) * 4.0 * _EPS
+    return Vt[kept].T @ ((U[:, kept].T @ right) / s[kept, None])

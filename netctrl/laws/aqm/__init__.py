@@ -1,0 +1,1 @@
+"""Queue laws: ARC and its peers."""

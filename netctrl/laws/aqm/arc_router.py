@@ -1,0 +1,62 @@
+"""ARC at work on a router: one epoch's counters in, the marking probability out."""
+
+from __future__ import annotations
+
+from netctrl.errors import checked_number
+from netctrl.laws.aqm.arc import arc_step
+from netctrl.model.law import ArcLaw
+from netctrl.units import packets_per_second
+
+__all__ = ["arc_probability"]
+
+
+def arc_probability(
+    law: ArcLaw,
+    probability: float,
+    arrived_bytes: float,
+    backlog_bytes: float,
+    elapsed_s: float | None = None,
+    header_bytes: float = 0.0,
+) -> float:
+    """The probability of the next epoch from that of this one and what was counted in it.
+
+    Packets are what the law was designed for, so bytes are divided by a packet's; the link's rate is the Design's,
+    counted without `header_bytes`.
+
+    Parameters
+    ----------
+    law : ArcLaw
+    probability : float
+        In force until now, from 0 to 1.
+    arrived_bytes : float
+        b: came to the queue in the epoch, whether it was taken or dropped [byte].
+    backlog_bytes : float
+        q: waits at the epoch's end [byte].
+    elapsed_s : float, optional
+        How long the epoch really was [s]; the law's own length where a clock keeps it.
+    header_bytes : float
+        Of the link layer, which both counters hold for each packet beside the law's packet size [byte].
+
+    Raises
+    ------
+    InvalidValue
+        A probability outside 0 to 1, a count below 0, or an epoch that isn't above 0.
+    """
+    checked_number("probability", probability, "a probability from 0 to 1", at_least=0.0, at_most=1.0)
+    checked_number("arrived_bytes", arrived_bytes, "a number of bytes of at least 0", at_least=0.0)
+    checked_number("backlog_bytes", backlog_bytes, "a number of bytes of at least 0", at_least=0.0)
+    checked_number("header_bytes", header_bytes, "a number of bytes of at least 0", at_least=0.0)
+    elapsed = law.epoch_s if elapsed_s is None else elapsed_s
+    checked_number("elapsed_s", elapsed, "a time above 0 in seconds", above=0.0)
+    packet = law.packet_size_bytes + header_bytes
+    served = elapsed * packets_per_second(law.capacity_bit_per_s, law.packet_size_bytes)
+    p = arc_step(
+        probability,
+        arrived_bytes / packet,
+        backlog_bytes / packet,
+        served,
+        law.alpha_per_packet,
+        law.target_utilization,
+        law.target_queue_packets,
+    )
+    return float(p)

@@ -1,0 +1,295 @@
+"""Laws for link rates in one form: each link's rate is a sum over what was measured, now and in the samples before.
+
+u_l(n) = offset_l + Σ coefficient · series(n − lag), whatever the architecture: gains on predicted states, finite
+responses to disturbances, and the peers. What is sent is u_l between 0 and the capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from netctrl.errors import InvalidValue
+from netctrl.model.law import AgedColumns, AgedGain, FirGain, LinkRateLaw, MyopicGain, StaticGain
+from netctrl.model.network_model import state_matrices
+
+__all__ = [
+    "BACKLOG",
+    "LINEAR",
+    "RATE",
+    "SHORTFALL",
+    "SURPLUS",
+    "UNPACED",
+    "YIELDING",
+    "Taps",
+    "backpressure_taps",
+    "law_taps",
+    "packed",
+    "response",
+    "static_taps",
+]
+
+RATE, BACKLOG, SURPLUS, SHORTFALL = range(4)
+"""Kinds of series, N each, number kind · N + link [bit/s]: the rate sent in the sample before, f_l(n); the backlog over
+the interval; what came beyond what the law foresaw, less what was lost; and what was commanded and not sent."""
+
+LINEAR, UNPACED, YIELDING = range(3)
+"""What a link does with the sum: sends at it; sends at its capacity; sends while more than it waits."""
+
+_ROUNDING = 2.0**-53
+_GONE = 1e-14
+_MOST_TAPS = 20_000_000
+
+Entry = tuple[int, int, int, float]
+"""Link, series, lag, coefficient."""
+
+
+class Taps(NamedTuple):
+    """A law for N links and P taps, link by link."""
+
+    start: np.ndarray
+    """(N + 1,) where each link's taps start."""
+    series: np.ndarray
+    """(P,)"""
+    lag: np.ndarray
+    """(P,) [sample]"""
+    coefficient: np.ndarray
+    """(P,)"""
+    offset: np.ndarray
+    """(N,) [bit/s]"""
+    mode: np.ndarray
+    """(N,)"""
+    expected: np.ndarray
+    """(N,) what the law foresees to arrive at each link, beside what other links sent [bit/s]."""
+    alone: bool
+    """Whether it doesn't know what other links sent, and foresees the nominal rate."""
+
+    @property
+    def memory(self) -> int:
+        """Longest lag [sample]."""
+        return int(self.lag.max(initial=0))
+
+    @property
+    def innovations(self) -> bool:
+        """Whether any tap takes a surplus or a shortfall."""
+        return bool((self.series >= SURPLUS * len(self.offset)).any())
+
+
+def static_taps(rate: np.ndarray, paced: np.ndarray) -> Taps:
+    """Rates that never change, of the links that are `paced`; the others send at their capacity. Both (N,)."""
+    return packed([], rate, paced)
+
+
+def backpressure_taps(delay: np.ndarray, coupling: sp.csr_array) -> Taps:
+    """Each link sends while more than Σ_k c_kl b_k waits at it, the backlogs downstream of one propagation ago."""
+    N = len(delay)
+    c = coupling.tocoo()
+    entries = [
+        (int(link), BACKLOG * N + int(after), int(delay[link]), float(share))
+        for after, link, share in zip(c.row, c.col, c.data, strict=True)
+    ]
+    return packed(entries, np.zeros(N), np.ones(N, dtype=bool))._replace(mode=np.full(N, YIELDING))
+
+
+def law_taps(
+    law: LinkRateLaw,
+    coupling: sp.csr_array,
+    nominal: np.ndarray,
+    expected: np.ndarray,
+    paced: np.ndarray,
+    standing: float = 0.0,
+) -> Taps:
+    """The taps of an HFTraC law.
+
+    Parameters
+    ----------
+    law : StaticGain, FirGain, AgedGain or MyopicGain
+        Of N links.
+    coupling : sparse array, shape (N, N)
+        Of the model that the law is for.
+    nominal : ndarray, shape (N,)
+        Rates around which it controls [bit/s].
+    expected : ndarray, shape (N,)
+        What demands send into each link nominally [bit/s].
+    paced : ndarray of bool, shape (N,)
+        Links that obey; the others send at their capacity, and the law sees that they do.
+    standing : float
+        Backlog around which it controls, over the interval [bit/s].
+
+    Raises
+    ------
+    InvalidValue
+        A law of so many taps that it can't be evaluated at each sample.
+
+    Notes
+    -----
+    A StaticGain for information d samples old predicts, x̂(n) = A^d x(n − d) + Σ_{i<d} A^i B v(n − 1 − i), from the
+    rates v that were sent and not from those that were commanded: with these it would see fluid that never went, and
+    loses control where buffers run empty.
+
+    A FirGain answers what its model doesn't explain, δ = x − x̂. Since R(t + 1) = A R(t) + B M(t) and R(1) = I, eq. (14)
+    has x̂(n + 1) = A x(n) + B u(n): at a link δ is what came unforeseen less what was lost, `SURPLUS` p in its backlog,
+    and what was not sent: `SHORTFALL` s more in its backlog and less in its newest rate. So
+    u = Σ M_b p + (M_b − M_f) s.
+    """
+    match law:
+        case StaticGain():
+            entries = _gain(law.delay, _predicting(law, coupling))
+        case MyopicGain():
+            N = len(law.links)
+            entries = [(link, RATE * N + link, 0, float(g)) for link, g in enumerate(law.rate_gain)]
+            entries += [(link, BACKLOG * N + link, 0, float(k)) for link, k in enumerate(law.backlog_gain)]
+        case FirGain():
+            entries = _responses(law)
+        case AgedGain():
+            entries = _aged(law, coupling)
+    taps = packed(entries, np.zeros(len(nominal)), paced)
+    N = len(nominal)
+    around = np.concatenate([nominal, np.full(N, standing), np.zeros(2 * N)])
+    rows = np.repeat(np.arange(N), np.diff(taps.start))
+    offset = nominal - np.bincount(rows, weights=taps.coefficient * around[taps.series], minlength=N)
+    alone = isinstance(law, FirGain) and all(len(column.links) == 1 for column in law.columns)
+    return taps._replace(offset=offset, expected=np.array(nominal if alone else expected, dtype=float), alone=alone)
+
+
+def _predicting(law: StaticGain, coupling: sp.csr_array) -> list[tuple[int, np.ndarray]]:
+    """(lag, gain on the state at that lag), where a gain on rates that were sent is one on the newest rates."""
+    A, B = (matrix.toarray() for matrix in state_matrices(law.delay, coupling))
+    newest = np.concatenate([[0], np.cumsum(law.delay + 1)])[:-1]
+    found, K = [], np.asarray(law.gain)
+    for lag in range(law.information_delay):
+        sent = np.zeros_like(K)
+        sent[:, newest] = K @ B  # on v(n − 1 − lag), which is f(n − lag)
+        found.append((lag, sent))
+        K = K @ A
+    return [*found, (law.information_delay, K)]
+
+
+def _gain(delay: np.ndarray, gains: Iterable[tuple[int, np.ndarray]]) -> list[Entry]:
+    N = len(delay)
+    first = np.concatenate([[0], np.cumsum(delay + 1)])
+    column = np.concatenate([[(link, age) for age in range(delay[link] + 1)] for link in range(N)])
+    entries: list[Entry] = []
+    for lag, K in gains:
+        floor = _ROUNDING / K.shape[1] * np.abs(K).max(axis=1, initial=0.0)
+        links, states = np.nonzero(np.abs(K) > floor[:, None])
+        _check_size(len(entries) + len(links))
+        for link, state in zip(links, states, strict=True):
+            series, age = (BACKLOG * N + state - first[-1], 0) if state >= first[-1] else column[state]
+            entries.append((int(link), int(series), lag + int(age), float(K[link, state])))
+    return entries
+
+
+def _responses(law: FirGain) -> list[Entry]:
+    N = len(law.links)
+    entries: list[Entry] = []
+    for e, column in enumerate(law.columns):
+        for kind, M in ((SURPLUS, column.u[0]), (SHORTFALL, column.u[0] - column.u[1])):
+            entries += [
+                (int(column.links[i]), kind * N + e, int(age), float(M[i, age]))
+                for i, age in zip(*np.nonzero(M), strict=True)
+            ]
+            _check_size(len(entries))
+    return entries
+
+
+def _aged(law: AgedGain, coupling: sp.csr_array) -> list[Entry]:
+    """By u = K x + Σ over young disturbances of what their own gains do otherwise, where all end with the same K.
+
+    That is exact since the disturbances' shares of the state add up to it. Where they don't end alike, by responses.
+    """
+    N = len(law.links)
+    alike = all(len(column.links) == N for column in law.columns)
+    K = _full(law.columns[0], law.delay) if alike else None
+    entries = [] if K is None else _gain(law.delay, [(0, K)])
+    for e, column in enumerate(law.columns):
+        for kind in (SURPLUS, SHORTFALL):
+            starts = (1.0, -1.0 if kind == SHORTFALL else 0.0)
+            for age, (u, x) in enumerate(response(column, e, law.delay, coupling, starts, young=alike)):
+                more = u if K is None else u - K[column.links] @ _spread(column, law.delay, x)
+                entries += [
+                    (int(link), kind * N + e, age, float(value))
+                    for link, value in zip(column.links, more, strict=True)
+                    if value != 0.0
+                ]
+        _check_size(len(entries))
+    return entries
+
+
+def response(
+    column: AgedColumns,
+    e: int,
+    delay: np.ndarray,
+    coupling: sp.csr_array,
+    starts: tuple[float, float],
+    *,
+    young: bool = False,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Commanded rates and states of a column's links, age by age, after link e's backlog and newest rate start so.
+
+    Until nothing is left of it, or while it is `young`: until the last gain, which holds for ever.
+    """
+    links = column.links
+    A, B = state_matrices(delay[links], coupling[links][:, links])
+    first = np.concatenate([[0], np.cumsum(delay[links] + 1)])
+    x = np.zeros(A.shape[0])
+    own = int(np.flatnonzero(links == e)[0])
+    x[first[-1] + own], x[first[own]] = starts
+    most, age = 0.0, 0
+    while age < len(column.gains) - 1 or not young:
+        u = column.gains[min(age, len(column.gains) - 1)] @ x
+        size = float(np.abs(x).max())
+        most = max(most, size)
+        if age >= len(column.gains) and size <= _GONE * most:
+            return
+        yield u, x
+        x, age = A @ x + B @ u, age + 1
+        if age * len(links) > _MOST_TAPS:
+            _check_size(age * len(links))
+
+
+def _states(column: AgedColumns, delay: np.ndarray) -> np.ndarray:
+    """Which states of the whole network a column's are."""
+    first = np.concatenate([[0], np.cumsum(delay + 1)])
+    rates = [np.arange(first[link], first[link + 1]) for link in column.links]
+    return np.concatenate([*rates, first[-1] + column.links])
+
+
+def _full(column: AgedColumns, delay: np.ndarray) -> np.ndarray:
+    K = np.zeros((len(delay), int(np.sum(delay + 2))))
+    K[np.ix_(column.links, _states(column, delay))] = column.gains[-1]
+    return K
+
+
+def _spread(column: AgedColumns, delay: np.ndarray, x: np.ndarray) -> np.ndarray:
+    whole = np.zeros(int(np.sum(delay + 2)))
+    whole[_states(column, delay)] = x
+    return whole
+
+
+def packed(entries: list[Entry], offset: np.ndarray, paced: np.ndarray) -> Taps:
+    """Entries in any order as taps."""
+    _check_size(len(entries))
+    table = np.array(entries, dtype=float).reshape(-1, 4)
+    link, series, lag = table[:, :3].astype(np.int64).T
+    order = np.lexsort((lag, series, link))
+    N = len(offset)
+    return Taps(
+        start=np.searchsorted(link[order], np.arange(N + 1)),
+        series=series[order],
+        lag=lag[order],
+        coefficient=np.ascontiguousarray(table[order, 3]),
+        offset=np.asarray(offset, dtype=float),
+        mode=np.where(paced, LINEAR, UNPACED),
+        expected=np.zeros(N),
+        alone=False,
+    )
+
+
+def _check_size(taps: int) -> None:
+    if taps > _MOST_TAPS:
+        takes = f"a law of at most {_MOST_TAPS} numbers to evaluate at each sample; a larger mu or a shorter horizon"
+        raise InvalidValue("law", f"{taps} or more", f"{takes} makes it smaller")

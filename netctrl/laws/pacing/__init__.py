@@ -1,0 +1,1 @@
+"""Laws that set a sender's pacing rate."""

@@ -1,0 +1,1 @@
+"""TCP congestion control: Reno, Cubic, H-TCP, BBR."""

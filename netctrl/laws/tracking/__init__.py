@@ -1,0 +1,1 @@
+"""Output tracking: the tracking law, its governor, schedule and online adaptation."""

@@ -1,0 +1,1 @@
+"""Window laws of data-centre senders."""

@@ -1,0 +1,1 @@
+"""The agent: measures a host's queue, exchanges messages and sets its link's rate."""

@@ -1,0 +1,327 @@
+"""An agent's links in the kernel: counters read and rates set by netlink, only of queues that are what they were.
+
+Before anything is changed all links are looked at: an unknown interface, another queue or a missing capability is an
+error then. Later a queue that is gone, or that isn't as this agent left it, is trouble: it is never touched again.
+
+At the end links get their base rates back: those of the plan that `netctrl.linux apply` put there, by its record, so
+that the last rate of an agent that was killed isn't taken for the original.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.linux.agent.dead_man import DeadMan, Watched
+from netctrl.linux.agent.lock import AGENT_FOLDER, AgentLock
+from netctrl.linux.agent.loop import LinkTrouble, ReadingFailed
+from netctrl.linux.agent.queue import LinkQueue, change_rate, link_queue, rate_there
+from netctrl.linux.agent.state import Reading, Trouble
+from netctrl.linux.export.agent import AgentConfig
+from netctrl.linux.export.agent_law import TrackingTable
+from netctrl.linux.kernel.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, handle_text
+from netctrl.linux.kernel.qdisc import rate_bytes
+from netctrl.linux.queues.log import event
+from netctrl.linux.queues.record import STATE_FOLDER, applied_rates
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["AgentHung", "KernelLinks", "MissingCapability", "check_capability"]
+
+_NET_ADMIN = 12  # CAP_NET_ADMIN, linux/capability.h
+_GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EEXIST)
+
+_PASSING = (errno.ENOBUFS, errno.ENOMEM, errno.ETIMEDOUT, errno.EINTR, errno.EBUSY)
+_UNKNOWN = -1
+"""A rate that may have been set or not: what is read next is taken for it."""
+_CLASS_LOOKS = 100
+"""Readings from one look at the rates of HTB classes to the next: each is a question by itself."""
+_STILL_S = 5.0
+"""Without a reading, and `silence` intervals, after which an agent counts as hung."""
+
+
+class AgentHung(NetctrlError):
+    """This agent read nothing for so long that its rates were put back meanwhile."""
+
+
+class MissingCapability(NetctrlError):
+    """What this process may not do."""
+
+
+def check_capability() -> None:
+    """MissingCapability where this process may not change queues."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+        name, _, value = line.partition(":")
+        if name == "CapEff" and not int(value, 16) >> _NET_ADMIN & 1:
+            raise MissingCapability(
+                "rates of queues can't be changed: this process lacks CAP_NET_ADMIN; run it as root, or by systemd "
+                "with AmbientCapabilities=CAP_NET_ADMIN"
+            )
+
+
+class KernelLinks:
+    """`netctrl.linux.agent.loop.Links` of this network namespace, to be used as a context.
+
+    Parameters
+    ----------
+    config : AgentConfig
+    state_dir : path
+        Where the record of what was applied is (`netctrl.linux.queues.record`).
+    runtime_dir : path
+        Where agents keep each other out of a link (`netctrl.linux.agent.lock`).
+    watch : bool
+        Another process puts rates back when this one is killed, or reads nothing for 5 s and `silence` intervals
+        (`netctrl.linux.agent.dead_man`).
+
+    Raises
+    ------
+    MissingCapability
+    InvalidValue
+        An interface that isn't there, another queue than the config's, one whose options an agent would lose, or one
+        that another agent controls. Nothing was changed then.
+    FileError
+        The folder of locks can't be used, or the record can't be read.
+    KernelRefusal
+        Queues can't be read.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        state_dir: str | PathLike[str] = STATE_FOLDER,
+        runtime_dir: str | PathLike[str] = AGENT_FOLDER,
+        watch: bool = True,
+    ) -> None:
+        self._config = config
+        self._state_dir, self._runtime_dir, self._watch = state_dir, runtime_dir, watch
+        self._lock: AgentLock | None = None
+        self._dead_man: DeadMan | None = None
+        self._socket: RouteSocket | None = None
+        self._places: list[LinkQueue] = []
+        self._options: list[bytes] = []
+        """Of a token bucket filter, as last seen; b"" after a change by us."""
+        self._expected: list[int] = []
+        """[byte/s]"""
+        self._touched: set[int] = set()
+        self._lost: set[int] = set()
+        self._unwatched = False
+        self._reads = 0
+        self._elsewhere: int | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            if self._config.links:  # a controller sets no rate
+                check_capability()
+            self._socket = RouteSocket()
+            self._find()
+            if self._places and self._lock is not None and self._watch:
+                still = max(_STILL_S, self._config.silence * self._config.interval_s)
+                watched = Watched(agent=self._config.name, seconds=still, links=tuple(self._places))
+                self._dead_man = DeadMan(watched, [self._lock.descriptor])
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._dead_man is not None:
+            self._dead_man.end()
+        if self._lock is not None:
+            self._lock.close()
+        if self._socket is not None:
+            self._socket.close()
+
+    def read(self) -> tuple[Sequence[Reading | Trouble], Reading | None]:
+        """One question for all queues of the namespace.
+
+        Raises
+        ------
+        ReadingFailed
+            There is no answer this time.
+        AgentHung
+            The last reading is so long ago that rates were put back.
+        """
+        if not self._places:
+            return (), None
+        self._live()
+        try:
+            found = {(each.index, each.parent): each for each in self._route.qdiscs()}
+        except KernelRefusal as refusal:
+            raise ReadingFailed(str(refusal)) from None
+        self._reads += 1
+        readings = [self._reading(link, found.get((at.index, at.parent))) for link, at in enumerate(self._places)]
+        if self._elsewhere is None:
+            return readings, None
+        bottleneck = found.get((self._elsewhere, ROOT))
+        return readings, None if bottleneck is None else _read(bottleneck)
+
+    def set_rate(self, link: int, rate: float) -> float:
+        """By a message of which only the rate is written; NaN where the kernel had no room, and it is as it was."""
+        if link in self._lost:
+            raise LinkTrouble(Trouble("gone", "it was lost before"))
+        if self._dead_man is not None:
+            self._dead_man.may_be(link, rate_bytes(rate))
+        try:
+            change_rate(self._route, self._places[link], rate)
+        except KernelRefusal as refusal:
+            if refusal.number in _GONE:
+                self._lose(link)
+                raise LinkTrouble(Trouble("gone", str(refusal))) from None
+            if refusal.number not in _PASSING:
+                raise
+            self._touched.add(link)
+            self._options[link], self._expected[link] = b"", _UNKNOWN
+            return float("nan")
+        self._touched.add(link)
+        self._options[link], self._expected[link] = b"", rate_bytes(rate)
+        self._in_force(link)
+        return float(self._expected[link] * BITS_PER_BYTE)
+
+    def restore(self) -> None:
+        """The base rates, of links that were changed and are still as this agent, or one before it, left them."""
+        try:
+            readings, _ = self.read()
+            ours = [isinstance(reading, Reading) for reading in readings]
+        except AgentHung:
+            return
+        except ReadingFailed:  # a change names its handle: another queue isn't touched even so
+            ours = [link not in self._lost for link in range(len(self._places))]
+        for link, mine in enumerate(ours):
+            if link in self._touched and mine:
+                at = self._places[link]
+                if self._dead_man is not None:
+                    self._dead_man.may_be(link, at.base)
+                try:
+                    change_rate(self._route, at, float(at.base * BITS_PER_BYTE))
+                except KernelRefusal as refusal:
+                    if refusal.number not in _GONE:
+                        raise
+
+    @property
+    def _route(self) -> RouteSocket:
+        if self._socket is None:
+            raise NetctrlError("KernelLinks is used outside of its context")
+        return self._socket
+
+    def base_rates(self) -> tuple[float, ...]:
+        """What links go back to at the end [bit/s]."""
+        return tuple(float(at.base * BITS_PER_BYTE) for at in self._places)
+
+    def _live(self) -> None:
+        """A sign of life; AgentHung where it comes too late."""
+        if self._dead_man is None:
+            return
+        if self._dead_man.fired:
+            raise AgentHung(
+                f"agent {self._config.name} read nothing for so long that rates were put back meanwhile; start it "
+                "again, on a busy machine with a real-time priority (--unit --realtime)"
+            )
+        self._dead_man.beat()
+        if not self._unwatched and not self._dead_man.alive():
+            self._unwatched = True
+            event("dead-man-gone", logging.WARNING, why="after a kill -9 from now on, rates stay as they were last set")
+
+    def _lose(self, link: int) -> None:
+        self._lost.add(link)
+        if self._dead_man is not None:
+            self._dead_man.leave_alone(link)
+
+    def _in_force(self, link: int) -> None:
+        if self._dead_man is not None:
+            self._dead_man.is_in_force(link, self._expected[link])
+
+    def _find(self) -> None:
+        index = {link.name: link.index for link in self._route.links()}
+        queues = {(each.index, each.parent): each for each in self._route.qdiscs()}
+        for number, link in enumerate(self._config.links):
+            where = f"links[{number}].interface"
+            at = _interface(where, link.interface, index)
+            self._places.append(link_queue(self._route, f"links[{number}]", link, at, queues))
+            self._options.append(b"")
+        if self._config.links:
+            self._exclude_others()
+            self._base()
+        table = self._config.law
+        if isinstance(table, TrackingTable) and table.measured_by is None and table.measured_at is not None:
+            self._elsewhere = _interface("law.measured_at", table.measured_at, index)
+
+    def _exclude_others(self) -> None:
+        self._lock = AgentLock(self._runtime_dir)
+        taken = self._lock.take([(at.index, at.parent) for at in self._places])
+        if taken is not None:
+            interface = self._config.links[taken].interface
+            raise InvalidValue(f"links[{taken}].interface", interface, "a link that no other agent controls")
+
+    def _base(self) -> None:
+        """What rates go back to, now that no other agent changes them any more."""
+        planned, unknown = applied_rates(self._state_dir), []
+        for link, at in enumerate(self._places):
+            found, name = self._rate_now(at), self._config.links[link].interface
+            base = planned.get((at.index, at.handle), found)
+            self._places[link] = at._replace(found=found, base=base)
+            self._expected.append(found)
+            if (at.index, at.handle) not in planned:
+                unknown.append(name)
+            if base != found:
+                self._touched.add(link)
+                rates = {"rate": found * BITS_PER_BYTE, "base": base * BITS_PER_BYTE}
+                event("rate-left-behind", logging.WARNING, interface=name, **rates)
+        if unknown:
+            why = f"no record in {self._state_dir} has them: at the end they get the rates back that they have now"
+            event("base-rate-unknown", logging.WARNING, interfaces=",".join(unknown), why=why)
+
+    def _rate_now(self, at: LinkQueue) -> int:
+        queue = next((each for each in self._route.qdiscs(at.index) if each.parent == at.parent), None)
+        if queue is None or queue.handle != at.handle:
+            raise KernelRefusal(f"read queue {handle_text(at.handle)} of interface {at.index}", errno.ENOENT)
+        return rate_there(self._route, at, queue)
+
+    def _reading(self, link: int, queue: Qdisc | None) -> Reading | Trouble:
+        at, wanted = self._places[link], self._config.links[link]
+        if queue is None or queue.is_default:
+            self._lose(link)
+            return Trouble("gone", f"no queue is at {wanted.parent} of {wanted.interface}, or the interface is gone")
+        if queue.kind != wanted.kind or queue.handle != at.handle:
+            self._lose(link)
+            return Trouble("foreign", f"{queue.kind} {handle_text(queue.handle)} is there now")
+        if link in self._lost:
+            return Trouble("gone", "it was lost before")
+        return self._changed(link, queue) or _read(queue)
+
+    def _changed(self, link: int, queue: Qdisc) -> Trouble | None:
+        """Whether its rate is another than was set: each time of a token bucket filter, whose options came along."""
+        at, known = self._places[link], queue.options == self._options[link]
+        if known if at.leaf is None else self._reads % _CLASS_LOOKS:
+            return None
+        try:
+            rate = rate_there(self._route, at, queue)
+        except KernelRefusal as refusal:
+            self._lose(link)
+            return Trouble("gone", str(refusal))
+        if self._expected[link] == _UNKNOWN:
+            self._expected[link] = rate
+            self._in_force(link)
+        if rate != self._expected[link]:
+            self._lose(link)
+            set_to = f"{rate * BITS_PER_BYTE} bit/s, {self._expected[link] * BITS_PER_BYTE} expected"
+            return Trouble("changed", f"someone else set its rate: {set_to}")
+        self._options[link] = queue.options
+        return None
+
+
+def _read(queue: Qdisc) -> Reading:
+    return Reading(queue.counters.bytes, queue.counters.backlog_bytes, queue.counters.drops)
+
+
+def _interface(argument: str, name: str, index: dict[str, int]) -> int:
+    if name not in index:
+        raise InvalidValue(argument, name, f"an interface of this namespace: {', '.join(sorted(index))}")
+    return index[name]

@@ -1,0 +1,234 @@
+"""The control loop: waits for deadlines and datagrams, reads counters, does what the `controller` decides.
+
+Deadlines are absolute, by a steady clock: what is late makes nothing else late, and jumps of the wall's clock don't
+matter. What the loop needs of a machine are two protocols, so that it runs in a test as it runs on a router.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from netctrl.errors import NetctrlError
+from netctrl.linux.agent.controller import applied, receive, step, trouble
+from netctrl.linux.agent.log import AgentLog
+from netctrl.linux.agent.message import new_session
+from netctrl.linux.agent.metrics import AgentMetrics
+from netctrl.linux.agent.state import MICROSECONDS, AgentPlan, AgentState, Decision, Reading, Trouble, start
+
+__all__ = ["LinkTrouble", "Links", "Outcome", "ReadingFailed", "Surroundings", "run_agent"]
+
+_MOST_DATAGRAMS = 64
+"""Of a peer in an interval: a flood costs no more than that, and what honest peers send is far less."""
+_DROPS_S = 10.0
+"""Between lines in the log about datagrams that were dropped."""
+_LONGEST_WAIT_S = 0.25
+"""Between looks at whether to stop."""
+
+
+class LinkTrouble(Exception):
+    """A rate that can't be set any more, and why."""
+
+    def __init__(self, found: Trouble) -> None:
+        self.found = found
+        super().__init__(found.why)
+
+
+class ReadingFailed(NetctrlError):
+    """Counters that the kernel didn't give this time."""
+
+
+class Links(Protocol):
+    """Queues whose rates are set."""
+
+    def read(self) -> tuple[Sequence[Reading | Trouble], Reading | None]:
+        """Of all links, in the config's order, and of the bottleneck that a tracking law measures itself.
+
+        ReadingFailed where there are none this time.
+        """
+        ...
+
+    def set_rate(self, link: int, rate: float) -> float:
+        """Set one [bit/s]; what the kernel made of it, NaN if it is unknown. LinkTrouble where it can't be done."""
+        ...
+
+    def restore(self) -> None:
+        """Put back the rates that were there, of all links that are still ours."""
+        ...
+
+
+class Surroundings(Protocol):
+    """Time and peers."""
+
+    def now(self) -> float:
+        """A steady clock [s]."""
+        ...
+
+    def wait(self, until: float, most: int) -> Sequence[tuple[int, bytes]]:
+        """Datagrams by peer, at most so many of each, as soon as there are some; none at `until` [s]."""
+        ...
+
+    def sleep(self, until: float) -> None:
+        """Until then, whatever comes."""
+        ...
+
+    def send(self, peer: int, datagram: bytes) -> bool:
+        """Whether it left."""
+        ...
+
+    def publish(self, text: Callable[[], str]) -> None:
+        """How to answer who asks for metrics."""
+        ...
+
+
+class Outcome(NamedTuple):
+    """What came of a run."""
+
+    state: AgentState
+    metrics: AgentMetrics
+
+
+def run_agent(
+    plan: AgentPlan,
+    links: Links,
+    surroundings: Surroundings,
+    log: AgentLog,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    duration_s: float | None = None,
+    session: int | None = None,
+) -> Outcome:
+    """Control until `stop()`, or for a time, or until no link is left; then put back the rates that were there.
+
+    Parameters
+    ----------
+    plan : AgentPlan
+    links : Links
+    surroundings : Surroundings
+    log : AgentLog
+    stop : callable
+        Asked at least four times a second.
+    duration_s : float, optional
+        [s]
+    session : int, optional
+        Drawn by default.
+    """
+    loop = _Loop(plan, links, surroundings, log, new_session() if session is None else session)
+    why = "stopped"
+    log.event("agent-started", agent=plan.config.name, links=len(plan.numbers), interval_s=plan.config.interval_s)
+    try:
+        while not stop():
+            if duration_s is not None and loop.elapsed() >= duration_s:
+                why = "time is up"
+                break
+            if plan.numbers and all(loop.state.lost):
+                why = "no link is left"
+                break
+            loop.turn(None if duration_s is None else loop.origin + duration_s)
+    except BaseException as error:
+        why = type(error).__name__
+        raise
+    finally:
+        links.restore()
+        log.event("agent-ended", agent=plan.config.name, why=why, steps=loop.state.counts.get("steps", 0))
+    return Outcome(loop.state, loop.metrics)
+
+
+class _Loop:
+    """What a run remembers beside the agent's state."""
+
+    def __init__(self, plan: AgentPlan, links: Links, surroundings: Surroundings, log: AgentLog, session: int) -> None:
+        self.plan, self.links, self.surroundings, self.log = plan, links, surroundings, log
+        self.state = start(plan, session)
+        self.metrics = AgentMetrics()
+        self.number = 0
+        self.unread = 0
+        self.origin = surroundings.now()
+        self._told_drops: dict[str, int] = {}
+        self._drops_at = 0.0
+        surroundings.publish(lambda: self.metrics.text(plan, self.state))
+
+    def elapsed(self) -> float:
+        """[s] of steady time."""
+        return self.surroundings.now() - self.origin
+
+    def _us(self) -> int:
+        return int(self.elapsed() * MICROSECONDS)
+
+    def turn(self, end: float | None) -> None:
+        """Up to the next deadline, or the end, or a look at whether to stop; and what is due then."""
+        tau = self.plan.config.interval_s
+        deadline = self.origin + self.number * tau
+        until = min(deadline, self.surroundings.now() + _LONGEST_WAIT_S, deadline if end is None else end)
+        flooded = self._listen(until)
+        now = self.surroundings.now()
+        if now < deadline:
+            return
+        number = max(self.number, int((now - self.origin) / tau))
+        self.metrics.late(now - (self.origin + self.number * tau))
+        if not flooded:
+            self._hear(self.surroundings.wait(now, _MOST_DATAGRAMS))  # what came while it slept on
+        try:
+            readings, elsewhere = self.links.read()
+            self.unread = 0
+        except ReadingFailed as error:
+            self._without(error, number)
+            return
+        self.state, decision = step(self.plan, self.state, number, self._us(), readings, elsewhere=elsewhere)
+        self._do(decision)
+        self.number = number + 1
+        self.metrics.took(self.surroundings.now() - now)
+        self._tell_drops(now)
+
+    def _listen(self, until: float) -> bool:
+        """To datagrams, within a budget; a flood, if it is one, is left to the kernel, which drops what is too much."""
+        budget = _MOST_DATAGRAMS * max(1, len(self.plan.config.peers))
+        while budget > 0 and self.surroundings.now() < until:
+            came = self.surroundings.wait(until, _MOST_DATAGRAMS)
+            budget -= len(came)
+            self._hear(came)
+        if budget > 0:
+            return False
+        self.metrics.flooded += 1
+        self.surroundings.sleep(until)
+        return True
+
+    def _hear(self, came: Sequence[tuple[int, bytes]]) -> None:
+        now_us = self._us()
+        for peer, datagram in came:
+            self.state, decision = receive(self.plan, self.state, peer, datagram, now_us)
+            self._do(decision)
+
+    def _without(self, error: ReadingFailed, number: int) -> None:
+        """An interval is left out; when the kernel gives no counters for long, that is the end."""
+        self.unread += 1
+        self.metrics.unread += 1
+        self.log.event("counters-not-read", why=str(error))
+        if self.unread > self.plan.config.silence:
+            raise error
+        self.number = number + 1
+
+    def _do(self, decision: Decision) -> None:
+        for link, rate in decision.rates:
+            try:
+                self.state = applied(self.state, link, self.links.set_rate(link, rate))
+            except LinkTrouble as error:
+                self.state, more = trouble(self.plan, self.state, link, error.found)
+                self._say(more)
+        for peer, datagram in decision.datagrams:
+            if not self.surroundings.send(peer, datagram):
+                self.metrics.unsent += 1
+        self._say(decision)
+
+    def _say(self, decision: Decision) -> None:
+        for name, fields in decision.events:
+            self.log.event(name, **dict(fields))
+
+    def _tell_drops(self, now: float) -> None:
+        if now - self._drops_at < _DROPS_S:
+            return
+        drops = {name: count for name, count in self.state.counts.items() if name.startswith("dropped_")}
+        fresh = {name: count - self._told_drops.get(name, 0) for name, count in drops.items()}
+        if any(fresh.values()):
+            self.log.event("messages-dropped", **{name: count for name, count in fresh.items() if count})
+            self._told_drops, self._drops_at = drops, now

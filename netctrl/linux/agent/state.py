@@ -1,0 +1,219 @@
+"""What an agent knows: what follows from its file, and what changes from interval to interval.
+
+Times are microseconds since the agent's interval number 0 began, by its steady clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netctrl.laws.link_rate.controller import HeardController, HeardMemory, News, heard_controller, start_hearing
+from netctrl.linux.agent.alignment import Alignment
+from netctrl.linux.agent.message import Echo, Route, Window, digest
+from netctrl.linux.agent.tracker import Tracker, start_tracker
+from netctrl.linux.export.agent import AgentConfig
+from netctrl.linux.export.agent_law import LinkRateTable
+
+__all__ = [
+    "MICROSECONDS",
+    "AgentPlan",
+    "AgentState",
+    "Decision",
+    "Event",
+    "Neighbour",
+    "Reading",
+    "Trouble",
+    "counted",
+    "known",
+    "plan",
+    "start",
+]
+
+MICROSECONDS = 1_000_000
+"""A second."""
+
+
+class Reading(NamedTuple):
+    """Of a queue, since it was made."""
+
+    sent_bytes: int
+    backlog_bytes: int
+    dropped: int = 0
+
+
+class Trouble(NamedTuple):
+    """Why a link can't be controlled any more."""
+
+    kind: str
+    """"gone", "foreign" (another queue stands there) or "changed" (by someone else)."""
+    why: str
+
+
+class Event(NamedTuple):
+    """Something to be logged."""
+
+    name: str
+    fields: tuple[tuple[str, Any], ...] = ()
+
+
+class Neighbour(NamedTuple):
+    """What is known of a peer."""
+
+    window: Window = Window()
+    alignment: Alignment = Alignment()
+    echo: Echo = Echo()
+    heard_us: int = 0
+    """When its last message, which `echo` tells of, came."""
+    trusted_us: int = 0
+    """When the last one that was taken came."""
+    heard: bool = False
+    """Whether it counts as there."""
+    sequence: int = 0
+    """Of what was sent to it."""
+    told_step: int = -1
+    """Step of its last command."""
+    told_unheard: bool = False
+    """Whether the log has said that it was never heard."""
+
+
+class AgentPlan(NamedTuple):
+    """What does not change. K links at this agent."""
+
+    config: AgentConfig
+    key: bytes
+    routes: tuple[Route, ...]
+    """By peer, of what comes from it."""
+    interval_us: float
+    law: HeardController | None
+    """None of a tracking law."""
+    numbers: tuple[int, ...]
+    """(K,) of the links, in the law."""
+    told: tuple[tuple[int, ...], ...]
+    """By peer, numbers of the links that it measures."""
+    low: np.ndarray
+    """(K,) [bit/s]"""
+    high: np.ndarray
+    fallback: np.ndarray
+    paced: np.ndarray
+    """(K,) bool"""
+    commanded: bool
+    """Whether a central controller tells the rates."""
+
+
+class AgentState(NamedTuple):
+    """What changes."""
+
+    session: int
+    step: int
+    at_us: int
+    """When the last step was."""
+    memory: HeardMemory | None
+    tracker: Tracker | None
+    readings: tuple[Reading | None, ...]
+    """(K,) of the last step."""
+    backlog: np.ndarray
+    """(K,) smoothed, over the interval [bit/s]."""
+    rate: np.ndarray
+    """(K,) sent in the last interval [bit/s]."""
+    wanted: np.ndarray
+    """(K,) within limits [bit/s]."""
+    in_force: np.ndarray
+    """(K,) [bit/s]; NaN before one was set."""
+    lost: tuple[bool, ...]
+    """(K,) whether a link isn't controlled any more."""
+    neighbours: tuple[Neighbour, ...]
+    inbox: tuple[News, ...]
+    measured: tuple[float, ...] | None
+    """What a tracking law's outputs came to, by the last message."""
+    command_us: int
+    """When the last command came; far in the past before one."""
+    falling_back: bool
+    counts: Mapping[str, int]
+
+
+class Decision(NamedTuple):
+    """What is to be done."""
+
+    rates: tuple[tuple[int, float], ...] = ()
+    """Link (of K), rate [bit/s]."""
+    datagrams: tuple[tuple[int, bytes], ...] = ()
+    """Peer, content."""
+    events: tuple[Event, ...] = ()
+
+
+def plan(config: AgentConfig, key: bytes = b"") -> AgentPlan:
+    """What follows from an agent's file once for all."""
+    table, links = config.law, config.links
+    law, numbers, paced, commanded = None, tuple(range(len(links))), [True] * len(links), False
+    told: tuple[tuple[int, ...], ...] = ((),) * len(config.peers)
+    about = f"tracking {config.name}"
+    if isinstance(table, LinkRateTable):
+        row = {name: number for number, name in enumerate(table.links)}
+        numbers = tuple(row[link.id] for link in links)
+        told = tuple(tuple(row[name] for name in peer.links) for peer in config.peers)
+        commanded = table.central and config.role == "agent"
+        own = range(len(table.links)) if config.role == "controller" else () if commanded else numbers
+        law = heard_controller(
+            table.as_law(),
+            table.nominal,
+            table.standing,
+            measured=numbers,
+            commanded=list(own),
+            least=table.information_delay if config.role == "controller" else 0,
+        )
+        paced = [table.paced[number] > 0.0 for number in numbers]
+        about = f"{config.interval_s!r} {table.links} {table.nominal.tolist()}"
+    elif table.measured_by is not None:
+        about = f"tracking {table.measured_by}"
+    routes = tuple(Route(digest(peer.name), digest(config.name), digest(about)) for peer in config.peers)
+    return AgentPlan(
+        config=config,
+        key=key,
+        routes=routes,
+        interval_us=config.interval_s * MICROSECONDS,
+        law=law,
+        numbers=numbers,
+        told=told,
+        low=np.array([link.least_rate for link in links]),
+        high=np.array([link.greatest_rate for link in links]),
+        fallback=np.array([link.fallback_rate for link in links]),
+        paced=np.array(paced, dtype=bool),
+        commanded=commanded,
+    )
+
+
+def start(plan: AgentPlan, session: int) -> AgentState:
+    """Before the first step; `session` from `netctrl.linux.agent.message.new_session`."""
+    K, table = len(plan.numbers), plan.config.law
+    return AgentState(
+        session=session,
+        step=-1,
+        at_us=0,
+        memory=None if plan.law is None else start_hearing(plan.law),
+        tracker=None if isinstance(table, LinkRateTable) else start_tracker(table),
+        readings=(None,) * K,
+        backlog=np.full(K, np.nan),
+        rate=np.full(K, np.nan),
+        wanted=np.where(plan.paced, plan.fallback, plan.high),
+        in_force=np.full(K, np.nan),
+        lost=(False,) * K,
+        neighbours=(Neighbour(),) * len(plan.config.peers),
+        inbox=(),
+        measured=None,
+        command_us=-(2**62),
+        falling_back=False,
+        counts={},
+    )
+
+
+def known(state: AgentState, peer: int, neighbour: Neighbour) -> AgentState:
+    """With something new about a peer."""
+    return state._replace(neighbours=(*state.neighbours[:peer], neighbour, *state.neighbours[peer + 1 :]))
+
+
+def counted(state: AgentState, what: str, by: int = 1) -> AgentState:
+    """With a count raised."""
+    return state._replace(counts={**state.counts, what: state.counts.get(what, 0) + by}) if by else state

@@ -1,0 +1,1 @@
+"""Designs as configuration of Linux: tc commands, agents, marking programs."""

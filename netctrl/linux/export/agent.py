@@ -1,0 +1,343 @@
+"""What an agent on a router is given: its links, its law as numbers, whom it hears; the file `netctrl.agent/1`.
+
+Rendering is pure. The numbers are those of `netctrl.laws.link_rate.distributed`, so that an agent does what was
+simulated; nothing in the file is secret: the key that signs messages lies in a file of its own.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from netctrl.errors import FileError, InvalidValue, checked_kind
+from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable, restricted
+from netctrl.model.io.arrays import array, array_json
+from netctrl.model.io.fields import (
+    Duration,
+    Label,
+    Rate,
+    Size,
+    duration,
+    label,
+    number,
+    one_of,
+    optional,
+    rate,
+    records,
+    settle,
+    size,
+    texts,
+    whole,
+)
+from netctrl.model.io.files import write_atomically
+from netctrl.model.io.json_file import read_json
+
+__all__ = [
+    "MOST_LINKS",
+    "AgentConfig",
+    "ControlledLink",
+    "Peer",
+    "agent_configs",
+    "read_agent_config",
+]
+
+MOST_LINKS = 30
+"""Of one agent: what it tells in one message, which no network splits."""
+
+_MOST_BYTES = 64 * 2**20
+_MOST_PEERS = 256
+_HANDLE = "a handle such as 1: or 8001:, in hexadecimal"
+_INTERFACE = "an interface's name of 1 to 15 characters without '/' and blanks"
+
+Role = Literal["agent", "controller"]
+
+
+class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class ControlledLink(_Record, frozen=True, kw_only=True):
+    """A link whose rate an agent sets: a token bucket filter on an interface, or the one class of an HTB."""
+
+    id: Label
+    """As in the law's `links`; of a tracking law any name."""
+    interface: str
+    handle: str
+    """Of the queue, such as "1:": no other is touched."""
+    kind: Literal["tbf", "htb"] = "tbf"
+    """"htb": an HTB with one class, the number 1, and a bfifo in it. A change of rate leaves its tokens as they are,
+    while a token bucket filter is full again after each."""
+    parent: str = "root"
+    """"root", or the class that it hangs on, such as "1:10"."""
+    least_rate: Rate
+    """[bit/s]; what a law asks for below it is clipped."""
+    greatest_rate: Rate
+    """[bit/s]; the link's capacity."""
+    fallback_rate: Rate
+    """[bit/s], when no controller is heard, and when the law gives no number."""
+    burst: Size
+    """[byte]; a change of a token bucket filter's rate fills it anew."""
+    limit: Size
+    """[byte], of what waits."""
+    share: float = 1.0
+    """Of a tracking law's rate."""
+
+    def __post_init__(self) -> None:
+        settle(self, id=label, interface=_interface, handle=_handle, parent=_parent, least_rate=rate)
+        settle(self, greatest_rate=rate, fallback_rate=rate, burst=size, limit=size)
+        settle(self, kind=one_of("tbf", "htb"))
+        settle(self, share=number("a share above 0, to 1", above=0.0, at_most=1.0))
+        if not self.least_rate <= self.fallback_rate <= self.greatest_rate:
+            takes = f"a rate from least_rate to greatest_rate, {self.least_rate:g} to {self.greatest_rate:g} bit/s"
+            raise InvalidValue("fallback_rate", self.fallback_rate, takes)
+
+
+class Peer(_Record, frozen=True, kw_only=True):
+    """Another agent, or the controller, with which messages are exchanged."""
+
+    name: Label
+    address: str
+    """IPv4 or IPv6, no host name: nobody is asked on the way."""
+    port: int
+    links: tuple[str, ...] = ()
+    """Those that it measures, or commands."""
+
+    def __post_init__(self) -> None:
+        settle(self, name=label, address=_address, port=whole(1, 65535), links=texts)
+
+
+class AgentConfig(_Record, frozen=True, kw_only=True, eq=False):
+    """All that one agent, or a central controller, is told. Rates in bit/s, times in seconds, sizes in bytes.
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds, names that occur twice, or links that the law doesn't know: the message names them.
+    """
+
+    schema: Literal["netctrl.agent/1"]
+    name: Label
+    """Of this agent, by which peers know it."""
+    role: Role = "agent"
+    """A controller commands links that agents measure; it sets no rate itself."""
+    interval_s: Duration
+    """tau."""
+    law: LinkRateTable | TrackingTable
+    links: tuple[ControlledLink, ...] = ()
+    address: str = "127.0.0.1"
+    """Where messages come in."""
+    port: int = 0
+    """0: no messages are exchanged."""
+    peers: tuple[Peer, ...] = ()
+    key_file: str | None = None
+    """32 bytes or more, shared by all agents, that nobody else may read (mode 0600). Needed where there are peers."""
+    dead_band: float = 0.01
+    """A rate is changed where it differs by more than this share of the one in force."""
+    smoothing: float = 1.0
+    """Weight of the newest measurement of a backlog against the average before; 1: no filter."""
+    silence: int = 10
+    """Intervals after which one that wasn't heard counts as gone."""
+    metrics_socket: str | None = None
+    """Path of a Unix socket that gives metrics as text."""
+
+    def __post_init__(self) -> None:
+        settle(self, name=label, role=one_of("agent", "controller"), interval_s=duration, address=_address)
+        settle(self, links=records(ControlledLink), peers=records(Peer), port=whole(0, 65535))
+        settle(self, dead_band=number("a share from 0 to below 1", at_least=0.0, at_most=0.999999))
+        settle(self, smoothing=number("a weight above 0, to 1", above=0.0, at_most=1.0), silence=whole(1, 1_000_000))
+        settle(self, key_file=optional(_path), metrics_socket=optional(_path))
+        _check_names(self)
+        _check_law(self)
+
+    def to_json(self) -> str:
+        """The file's text: strict JSON, ends with a newline."""
+        return array_json(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file: beside its place first, then renamed, so that no half of it is ever there."""
+        write_atomically(path, self.to_json().encode())
+
+
+def read_agent_config(path: str | os.PathLike[str]) -> AgentConfig:
+    """Read an agent's file, strictly.
+
+    Raises
+    ------
+    FileError
+        It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
+    """
+    try:
+        return read_json(path, AgentConfig, what="file of an agent", most_bytes=_MOST_BYTES, dec_hook=array)
+    except msgspec.ValidationError as error:
+        raise FileError(path, f"is no netctrl agent's file: {error}") from None
+
+
+def agent_configs(
+    law: LinkRateTable,
+    interval_s: float,
+    places: Sequence[tuple[Peer, Sequence[ControlledLink]]],
+    *,
+    controller: Peer | None = None,
+    **settings: Any,
+) -> dict[str, AgentConfig]:
+    """The files of all agents of a network: name -> config.
+
+    Parameters
+    ----------
+    law : LinkRateTable
+        Of the whole network (`netctrl.linux.export.agent_law.link_rate_table`).
+    interval_s : float
+        Of the Design [s].
+    places : sequence of (Peer, sequence of ControlledLink)
+        Each agent with the links at it.
+    controller : Peer, optional
+        Where the law is a central one, the node that commands.
+    **settings
+        `key_file`, `dead_band`, `smoothing`, `silence` of `AgentConfig`, the same for all.
+
+    Raises
+    ------
+    InvalidValue
+        Links that the law has and nobody controls, or that it doesn't have: a Design for another network; a central law
+        without a controller, or one that needs none with it.
+    """
+    checked_kind("law", law, LinkRateTable)
+    _check_places(law, places)
+    if controller is not None:
+        checked_kind("controller", controller, Peer)
+    if law.central != (controller is not None):
+        takes = "a Peer: the law is a central one" if law.central else "none: the law needs none"
+        raise InvalidValue("controller", None if controller is None else controller.name, takes)
+    agents = [msgspec.structs.replace(peer, links=tuple(each.id for each in links)) for peer, links in places]
+    common = {"schema": "netctrl.agent/1", "interval_s": interval_s, **settings}
+    configs = {}
+    for agent, (_, links) in zip(agents, places, strict=True):
+        own = restricted(law, () if law.central else agent.links)
+        peers = () if law.central else tuple(each for each in agents if each is not agent and _talk(law, agent, each))
+        heard = (msgspec.structs.replace(controller, links=agent.links),) if controller is not None else peers
+        configs[agent.name] = _config(agent, own, tuple(links), heard, common)
+    if controller is not None:
+        configs[controller.name] = _config(controller, law, (), tuple(agents), common | {"role": "controller"})
+    return configs
+
+
+def _config(
+    peer: Peer, law: LinkRateTable, links: tuple[ControlledLink, ...], heard: tuple[Peer, ...], common: dict[str, Any]
+) -> AgentConfig:
+    port = peer.port if heard else 0
+    return AgentConfig(name=peer.name, law=law, links=links, address=peer.address, port=port, peers=heard, **common)
+
+
+def _talk(law: LinkRateTable, one: Peer, other: Peer) -> bool:
+    """Whether one of them needs what the other measures."""
+    row = {name: number for number, name in enumerate(law.links)}
+    mine, theirs = ({row[name] for name in each.links} for each in (one, other))
+    return any((at in mine and of in theirs) or (at in theirs and of in mine) for at, of in law.pairs())
+
+
+def _check_places(law: LinkRateTable, places: Sequence[tuple[Peer, Sequence[ControlledLink]]]) -> None:
+    takes = "pairs of a Peer and a sequence of ControlledLink"
+    checked_kind("places", places, Sequence)
+    try:
+        pairs = [(peer, list(links)) for peer, links in places]
+    except (TypeError, ValueError):
+        raise InvalidValue("places", places, takes) from None
+    if not all(isinstance(peer, Peer) and all(isinstance(x, ControlledLink) for x in links) for peer, links in pairs):
+        raise InvalidValue("places", places, takes)
+    found = [link.id for _, links in pairs for link in links]
+    twice = sorted({name for name in found if found.count(name) > 1})
+    if twice:
+        raise InvalidValue("places", f"{', '.join(twice)} twice", "each link at one agent")
+    _check_links("places", found, law.links)
+
+
+def _check_links(argument: str, found: Sequence[str], known: Sequence[str], *, all_of_them: bool = True) -> None:
+    extra = sorted(set(found) - set(known))
+    missing = sorted(set(known) - set(found)) if all_of_them else []
+    if extra or missing:
+        said = [f"links that the Design doesn't have: {', '.join(extra)}"] if extra else []
+        said += [f"none of the Design's links {', '.join(missing)}"] if missing else []
+        raise InvalidValue(argument, "; ".join(said), f"a Design for this network; its links are {', '.join(known)}")
+
+
+def _check_names(config: AgentConfig) -> None:
+    each: tuple[tuple[str, list[object]], ...] = (
+        ("links", [link.id for link in config.links]),
+        ("links", [(link.interface, link.parent) for link in config.links]),
+        ("peers", [peer.name for peer in config.peers]),
+        ("peers", [(peer.address, peer.port) for peer in config.peers]),
+    )
+    for field, names in each:
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise InvalidValue(field, f"{twice[0]} twice", "each once")
+    if config.name in [peer.name for peer in config.peers]:
+        raise InvalidValue("peers", config.name, "others than this agent itself")
+    for field, count, most in (("links", len(config.links), MOST_LINKS), ("peers", len(config.peers), _MOST_PEERS)):
+        if count > most:
+            raise InvalidValue(field, count, f"at most {most} at one agent")
+    for peer in config.peers:
+        if len(peer.links) > MOST_LINKS:
+            raise InvalidValue("peers", f"{len(peer.links)} links of {peer.name}", f"at most {MOST_LINKS}")
+    if config.peers and not config.port:
+        raise InvalidValue("port", config.port, "a port from 1 to 65535: there are peers")
+    if config.peers and config.key_file is None:
+        raise InvalidValue("key_file", None, "the file of a key that all agents share: there are peers")
+
+
+def _check_law(config: AgentConfig) -> None:
+    if config.role == "controller":
+        if config.links:
+            raise InvalidValue("links", len(config.links), "none at a controller: agents set rates")
+        if not isinstance(config.law, LinkRateTable):
+            raise InvalidValue("law", "tracking", "link-rates at a controller")
+        told = [name for peer in config.peers for name in peer.links]
+        _check_links("peers", told, config.law.links)
+        return
+    if not config.links:
+        raise InvalidValue("links", 0, "one link or more to control")
+    if isinstance(config.law, LinkRateTable):
+        _check_links("links", [link.id for link in config.links], config.law.links, all_of_them=False)
+        for peer in config.peers:
+            _check_links("peers", peer.links, config.law.links, all_of_them=False)
+
+
+def _interface(field: str, value: Any) -> str:
+    if not isinstance(value, str) or not 1 <= len(value) <= 15 or not value.isprintable() or set(value) & set("/ "):
+        raise InvalidValue(field, value, _INTERFACE)
+    return value
+
+
+def _handle(field: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.endswith(":") or not _hexadecimal(value[:-1]):
+        raise InvalidValue(field, value, _HANDLE)
+    return value
+
+
+def _parent(field: str, value: Any) -> str:
+    if value != "root":
+        major, colon, minor = value.partition(":") if isinstance(value, str) else ("", "", "")
+        if not (colon and _hexadecimal(major) and _hexadecimal(minor)):
+            raise InvalidValue(field, value, "root, or a class such as 1:10, in hexadecimal")
+    return value
+
+
+def _hexadecimal(text: str) -> bool:
+    return 1 <= len(text) <= 4 and all(each in "0123456789abcdef" for each in text) and int(text, 16) > 0
+
+
+def _address(field: str, value: Any) -> str:
+    try:
+        return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
+    except ValueError:
+        raise InvalidValue(field, value, "an IPv4 or IPv6 address, as in 10.0.0.1") from None
+
+
+def _path(field: str, value: Any) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise InvalidValue(field, value, "a path")
+    return value

@@ -1,0 +1,264 @@
+"""HFTraC and CONNET for Linux: queues whose rates agents set."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_kind, checked_number
+from netctrl.linux.export.agent import AgentConfig, ControlledLink, agent_configs
+from netctrl.linux.export.agent_law import TrackingTable, link_rate_table
+from netctrl.linux.export.places import AgentPlace, Places
+from netctrl.linux.export.quantize import Figure
+from netctrl.linux.export.records import HtbClass, TokenBucket
+from netctrl.linux.export.shaper import (
+    AS_DESIGNED,
+    HANDLE,
+    TcExport,
+    TcQueue,
+    TcSettings,
+    checked_interface,
+    default_burst,
+    queue_files,
+    token_bucket,
+)
+from netctrl.model.design.design import ConnetDesign, HftracDesign
+from netctrl.model.network_model import NetworkModel
+from netctrl.units import BITS_PER_BYTE, format_quantity, unit_scale
+
+__all__ = ["Watch", "connet_on_linux", "hftrac_on_linux"]
+
+METRICS_FOLDER = "/run/netctrl-agents"
+_LEAST_SHARE = 1e-3  # of a link's capacity: without any rate nothing is ever heard of its queue
+_REGULATOR_FRAMES = 20  # small queues make regulators smooth (docs/linux-export.md)
+_MUCH = 0.01
+_MBIT = 1e6
+
+
+class Watch(NamedTuple):
+    """Where a tracking law's outputs are measured without another machine: the queue of the bottleneck."""
+
+    interface: str
+    rate_bit_per_s: float
+    """Of frames."""
+
+
+def hftrac_on_linux(
+    design: HftracDesign,
+    model: NetworkModel,
+    places: Places,
+    settings: TcSettings = AS_DESIGNED,
+    *,
+    reference: float = 1.0,
+    standing_backlog: float = 0.0,
+) -> TcExport:
+    """A queue with a rate at each link, and for each machine its agent's file.
+
+    A link begins at its capacity, and goes back to it where its agent has no number: then it is a FIFO.
+
+    Parameters
+    ----------
+    design : HftracDesign
+    model : NetworkModel
+        Of the Design's network and interval (`netctrl.network_model`).
+    places : Places
+    settings : TcSettings
+    reference, standing_backlog : float
+        Rates over the nominal ones, and backlog [byte] as the Design counts, around which links are controlled.
+
+    Raises
+    ------
+    InvalidValue
+        Places for another network, a rate above a link's capacity, a buffer that is unlimited, or a value that the
+        kernel doesn't hold.
+    """
+    checked_kind("design", design, HftracDesign)
+    checked_kind("model", model, NetworkModel)
+    checked_kind("places", places, Places)
+    growth = settings.framing.growth
+    made = [(place, _links_at(design, place, settings, reference)) for place in places.agents]
+    # The law is linear: rates and backlogs that are all longer by a header are the same law's.
+    table = link_rate_table(design, model, reference=reference * growth, standing_backlog=standing_backlog * growth)
+    table = msgspec.structs.replace(table, capacity=table.capacity * growth)
+    idle = sorted({name for place in places.agents for name in place.links} - set(table.links))
+    if idle:
+        raise InvalidValue(
+            "interfaces", ", ".join(idle), "links that carry something: the Design has no rate for these"
+        )
+    configs = agent_configs(
+        table,
+        design.law.interval_s,
+        [(place.peer, [entry for _, entry in links]) for place, links in made],
+        controller=None if places.controller is None else places.controller.peer,
+        key_file=places.key_file,
+        dead_band=settings.dead_band,
+    )
+    files = {f"{name}.agent.json": _with_metrics(config).to_json() for name, config in configs.items()}
+    for place, links in made:
+        title = "HFTraC: links at their capacity, until an agent sets their rates"
+        files |= queue_files(place.name, [queue for queue, _ in links], title)
+    every = [each for _, links in made for each in links]
+    notes = [_refill(entry, design.law.interval_s) for _, entry in every]
+    return TcExport(files, _figures([queue for queue, _ in every]), _once(notes))
+
+
+def _links_at(
+    design: HftracDesign, place: AgentPlace, settings: TcSettings, reference: float
+) -> list[tuple[TcQueue, ControlledLink]]:
+    links = {link.id: link for link in design.inputs.network.links}
+    unknown = sorted(set(place.links) - links.keys())
+    if unknown:
+        raise InvalidValue("interfaces", ", ".join(unknown), f"links of the Design's network: {', '.join(links)}")
+    made = []
+    for name, interface in place.links.items():
+        link = links[name]
+        limit = link.buffer if settings.limit is None else settings.limit
+        if limit is None:
+            raise InvalidValue("limit", None, f"a size: the buffer of link {name} is unlimited, and no queue is")
+        _check_nominal(name, design.certificate.nominal_rate.get(name, 0.0) * reference, link.capacity)
+        made.append(_controlled(interface, name, link.capacity, limit, settings))
+    return made
+
+
+def connet_on_linux(
+    design: ConnetDesign,
+    places: Places,
+    settings: TcSettings = AS_DESIGNED,
+    *,
+    reference: tuple[float, ...] | None = None,
+    watch: Watch | None = None,
+    governor: bool = False,
+) -> TcExport:
+    """A queue with a rate at each regulator, which share the law's rate equally, and the agent's file.
+
+    Regulators begin at their greatest rate, and go back to it where the agent has no number: they are open.
+
+    Parameters
+    ----------
+    design : ConnetDesign
+    places : Places
+        One machine; its links are the regulators, with names as one likes.
+    settings : TcSettings
+        Without a limit, a regulator's queue holds 20 frames.
+    reference : tuple of float, optional
+        What the outputs are to come to [the law's units]; None: the Design's first.
+    watch : Watch, optional
+        Where the agent itself measures; None: `places.sensor` sends it.
+    governor : bool
+        Whether references that can't be had are cut.
+
+    Raises
+    ------
+    InvalidValue
+        Several machines, a law with other inputs, or a value that the kernel doesn't hold.
+    """
+    checked_kind("design", design, ConnetDesign)
+    checked_kind("places", places, Places)
+    if len(places.agents) != 1:
+        raise InvalidValue("agents", f"{len(places.agents)} machines", "one machine with all regulators")
+    law, (place,) = design.law, places.agents
+    wanted = design.inputs.references[0] if reference is None and design.inputs.references else reference
+    if wanted is None:
+        raise InvalidValue("reference", None, f"values for {', '.join(law.outputs)}: the Design names none")
+    unit = unit_scale(law.input_units[0]) or _MBIT
+    share, framing = 1.0 / len(place.links), settings.framing
+    frame = framing.packet + framing.header
+    greatest = float(law.high[0]) * unit * share
+    checked_number("greatest rate", greatest, "a rate above 0 at each regulator", above=0.0)
+    limit = _REGULATOR_FRAMES * framing.packet if settings.limit is None else settings.limit
+    least = max(float(law.low[0]) * unit * share, BITS_PER_BYTE * frame / law.interval_s / framing.growth)
+    made = [
+        _controlled(interface, name, greatest, limit, settings, least, share) for name, interface in place.links.items()
+    ]
+    sensor = places.sensor
+    if (watch is None) == (sensor is None):
+        raise InvalidValue(
+            "measured_at", None if watch is None else watch.interface, "one of --measured-at and a sensor"
+        )
+    config = AgentConfig(
+        schema="netctrl.agent/1",
+        name=place.name,
+        interval_s=law.interval_s,
+        law=TrackingTable(
+            law=law,
+            reference=np.asarray(wanted, dtype=float),
+            measured_by=None if sensor is None else sensor.name,
+            measured_at=None if watch is None else checked_interface(watch.interface),
+            bottleneck=None if watch is None else watch.rate_bit_per_s,
+            governor=governor,
+        ),
+        links=tuple(entry for _, entry in made),
+        address=place.address,
+        port=0 if sensor is None else place.port,
+        peers=() if sensor is None else (sensor.peer,),
+        key_file=places.key_file,
+        dead_band=settings.dead_band,
+    )
+    queues = [queue for queue, _ in made]
+    files = queue_files(place.name, queues, "CONNET: regulators open, until an agent sets their rates")
+    files[f"{place.name}.agent.json"] = _with_metrics(config).to_json()
+    return TcExport(files, _figures(queues), _once([_refill(entry, law.interval_s) for _, entry in made]))
+
+
+def _controlled(
+    interface: str,
+    name: str,
+    capacity: float,
+    limit: float,
+    settings: TcSettings,
+    least: float | None = None,
+    share: float = 1.0,
+) -> tuple[TcQueue, ControlledLink]:
+    """A queue at its greatest rate, and what an agent is told of it; rates as the Design counts."""
+    framing = settings.framing
+    burst = default_burst(capacity * framing.growth, framing) if settings.burst is None else settings.burst
+    queue = token_bucket(interface, capacity, burst, limit, framing=framing, link=name, shaper=settings.shaper)
+    bucket = queue.wanted.queue if queue.wanted is not None else None
+    if not isinstance(bucket, TokenBucket | HtbClass):
+        raise InvalidValue("interface", interface, "a token bucket")
+    return queue, ControlledLink(
+        id=name,
+        interface=interface,
+        handle=HANDLE,
+        kind=settings.shaper,
+        least_rate=min((_LEAST_SHARE * capacity if least is None else least) * framing.growth, bucket.rate),
+        greatest_rate=bucket.rate,
+        fallback_rate=bucket.rate,
+        burst=bucket.burst,
+        limit=bucket.limit,
+        share=share,
+    )
+
+
+def _with_metrics(config: AgentConfig) -> AgentConfig:
+    """Where `curl --unix-socket` finds them, beside those of other agents."""
+    return msgspec.structs.replace(config, metrics_socket=f"{METRICS_FOLDER}/{config.name}.sock")
+
+
+def _check_nominal(name: str, nominal: float, capacity: float) -> None:
+    if nominal > capacity:
+        takes = f"at most the capacity of link {name}, {format_quantity(capacity, 'bit/s')}"
+        raise InvalidValue("reference", f"a nominal rate of {format_quantity(nominal, 'bit/s')}", takes)
+
+
+def _refill(link: ControlledLink, interval_s: float) -> str:
+    """A TBF's bucket is full after each change, which is rate on top of the one that was asked for."""
+    if link.kind == "htb":
+        return ""
+    extra = link.burst * BITS_PER_BYTE / interval_s
+    if extra <= _MUCH * link.greatest_rate:
+        return ""
+    return (
+        f"each change fills a TBF's bucket: in every interval they add up to {format_quantity(extra, 'bit/s')} to a "
+        f"link's rate ({100.0 * extra / link.greatest_rate:.2g} % of the greatest); an HTB keeps its tokens"
+    )
+
+
+def _figures(queues: list[TcQueue]) -> tuple[Figure, ...]:
+    return tuple(figure for queue in queues for figure in queue.figures)
+
+
+def _once(notes: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, notes)))

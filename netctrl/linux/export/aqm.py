@@ -1,0 +1,262 @@
+"""ARC as the kernel's `pie` or `dualpi2` can carry it: the same PI law on a standing queue, with gains in their steps.
+
+Where a queue stands, what arrives in an epoch is what leaves, d C, and what the queue grew. So ARC's step is
+p ← p + alpha (q − q_old) + gamma alpha (q − q_ref) with q_ref = q0 − d C (1 − gamma)/gamma: a PI on the queue, or with
+D = q/C on its delay. Both qdiscs run a PI on the delay. Where ARC keeps the queue empty they have nothing to go by.
+
+tc(8) sends whole steps: of 1/16 Hz, up to 32 of them, to `pie`, which divides them by up to 2048 while p is small; of
+1/256 Hz to `dualpi2`, which marks with the square of its probability. The kernel rounds once more (`aqm_integers`), and
+a law here is the one that it runs (net/sched/sch_pie.c, sch_dualpi2.c; iproute2, tc/q_pie.c, q_dualpi2.c; RFC 8033,
+RFC 9332).
+"""
+
+from __future__ import annotations
+
+from math import inf, log, sqrt
+from typing import NamedTuple
+
+from netctrl.errors import NoAdmissibleDesign
+from netctrl.laws.aqm.delay_pi import DelayPi
+from netctrl.linux.export.aqm_integers import (
+    DUALPI2_STEP,
+    PIE_STEP,
+    dualpi2_gain,
+    dualpi2_shown,
+    nearest_dualpi2_steps,
+    pie_gain,
+)
+from netctrl.linux.export.quantize import Figure, nearest
+from netctrl.model.law import ArcLaw
+from netctrl.units import packets_per_second
+
+__all__ = ["Dualpi2", "Pie", "arc_on_delay", "nearest_dualpi2", "nearest_pie", "pie_range"]
+
+_MICRO = 1e-6
+_PIE_MOST = 32
+_DUALPI2_MOST = 2**24 - 1  # tc reads 24 bits without rounding
+_DUALPI2_LONGEST_S = 4.294967  # the kernel keeps tupdate in 32 bits of nanoseconds, and cuts what is longer
+_TICK_S = 0.02  # a whole number of jiffies at 100, 250, 300 and 1000 Hz
+_PIE_MARKS_UP_TO = 0.1  # beyond, it drops packets with ECN too
+_PIE_PANIC_S = 0.25
+_TIME_BOUND = 0.01
+
+
+class Pie(NamedTuple):
+    """Parameters of `tc ... pie`."""
+
+    target_us: int
+    update_us: int
+    alpha: int
+    """[1/16 Hz]"""
+    beta: int
+    """[1/16 Hz]"""
+    figures: tuple[Figure, ...]
+
+    def law(self, probability: float) -> DelayPi:
+        """What it does around a marking probability."""
+        halvings = _pie_halvings(probability)
+        return DelayPi(
+            integral=pie_gain(self.alpha, halvings),
+            proportional=pie_gain(self.beta, halvings),
+            update_s=self.update_us * _MICRO,
+            target_s=self.target_us * _MICRO,
+        )
+
+    def tokens(self, limit: int) -> tuple[str, ...]:
+        """For tc; the limit in packets."""
+        times = ("target", f"{self.target_us}us", "tupdate", f"{self.update_us}us")
+        gains = ("alpha", str(self.alpha), "beta", str(self.beta))
+        return ("pie", "limit", str(limit), *times, *gains, "ecn", "nobytemode")
+
+    @property
+    def shown(self) -> str:
+        """Note on the gains that `tc qdisc show` prints."""
+        return f"tc shows alpha {self.alpha} and beta {self.beta}, in sixteenths of 1/s, as they were sent"
+
+
+class Dualpi2(NamedTuple):
+    """Parameters of `tc ... dualpi2`."""
+
+    target_us: int
+    update_us: int
+    alpha: int
+    """As tc sends it [1/256 Hz]; the kernel runs `dualpi2_gain` of it."""
+    beta: int
+    """The same."""
+    figures: tuple[Figure, ...]
+
+    def law(self, probability: float) -> DelayPi:
+        """What it does around a marking probability p = p'², δp = 2 √p δp'."""
+        slope = _slope(probability)
+        return DelayPi(
+            integral=dualpi2_gain(self.alpha) * slope,
+            proportional=dualpi2_gain(self.beta) * slope,
+            update_s=self.update_us * _MICRO,
+            target_s=self.target_us * _MICRO,
+        )
+
+    def tokens(self, limit: int) -> tuple[str, ...]:
+        """For tc; the limit in packets. Packets of classic ECN, ECT(0), go where the PI law marks them."""
+        times = ("target", f"{self.target_us}us", "tupdate", f"{self.update_us}us")
+        gains = ("alpha", _dyadic(self.alpha), "beta", _dyadic(self.beta))
+        return ("dualpi2", "limit", str(limit), *times, *gains, "l4s_ect", "split_gso")
+
+    @property
+    def shown(self) -> str:
+        """Note on the gains that `tc qdisc show` prints, beside what was sent and what runs."""
+        said = (
+            f"{name} {dualpi2_shown(steps) * DUALPI2_STEP:f} where {steps * DUALPI2_STEP:.6f} was sent and "
+            f"{dualpi2_gain(steps):.6f} 1/s runs"
+            for name, steps in (("alpha", self.alpha), ("beta", self.beta))
+        )
+        return f"tc shows {', '.join(said)}: the kernel rounds down when it takes a gain, and again when it tells of it"
+
+
+def pie_range(probability: float) -> tuple[float, float]:
+    """The probabilities around one for which pie's gains are the same."""
+    bounds = (0.0, *(10.0**-power for power in range(6, 0, -1)), 1.0)
+    above = next(place for place, bound in enumerate(bounds) if probability < bound or bound == 1.0)
+    return bounds[above - 1], bounds[above]
+
+
+def arc_on_delay(law: ArcLaw) -> DelayPi:
+    """ARC where a queue stands, exactly: integral gamma alpha C, proportional alpha C, target q_ref/C.
+
+    Raises
+    ------
+    NoAdmissibleDesign
+        No queue stands in this law's equilibrium, so no law on the delay can take its place.
+    """
+    capacity = packets_per_second(law.capacity_bit_per_s, law.packet_size_bytes)
+    gamma, served = law.target_utilization, law.epoch_s * capacity
+    standing = law.target_queue_packets - served * (1.0 - gamma) / gamma
+    if standing <= 0.0:
+        least = served * (1.0 - gamma) / gamma
+        remedy = f"a target queue above {least:.4g} packets" if least > 0.0 else "a target queue above 0"
+        raise NoAdmissibleDesign(
+            f"pie and dualpi2 see the queue's delay alone, and this Design keeps the queue empty (utilization "
+            f"{gamma:g}, target queue {law.target_queue_packets:g} packets): take --carrier ebpf, or a Design with "
+            f"{remedy}"
+        )
+    return DelayPi(
+        integral=gamma * law.alpha_per_packet * capacity,
+        proportional=law.alpha_per_packet * capacity,
+        update_s=law.epoch_s,
+        target_s=standing / capacity,
+    )
+
+
+def nearest_pie(law: DelayPi, probability: float) -> Pie:
+    """The nearest parameters around a marking probability; margins judge the gains, not a bound.
+
+    beta is rounded. Then alpha and the update are chosen, no longer than the law's own, whose integral over time is
+    the nearest to the law's.
+
+    Raises
+    ------
+    NoAdmissibleDesign
+        Gains below half a step or beyond 32 of them, or a probability at which pie drops instead of marking.
+    """
+    if law.target_s > _PIE_PANIC_S:
+        raise NoAdmissibleDesign(
+            f"pie adds 2 % to its probability at each update above a delay of 0.25 s, and the Design's queue is "
+            f"{law.target_s:.3g} s: take --carrier ebpf or dualpi2, or a Design with a smaller target queue"
+        )
+    if probability > _PIE_MARKS_UP_TO:
+        raise NoAdmissibleDesign(
+            f"pie drops packets instead of marking them above a probability of 0.1, and the Design rests at "
+            f"{probability:.3g}: take --carrier ebpf or dualpi2, or a Design for fewer flows or a longer round trip"
+        )
+    halvings = _pie_halvings(probability)
+    step = PIE_STEP * 0.5**halvings
+    beta = _sent("pie", "beta", law.proportional, round(law.proportional / step), step, _PIE_MOST)
+    longest = max(1, int(law.update_s / _TICK_S + 1e-9))
+    off, alpha, ticks = inf, 0, 0
+    for n in range(longest, 0, -1):
+        wanted = law.integral * n * _TICK_S / law.update_s / step
+        steps = min(max(round(wanted), 1), _PIE_MOST)
+        if abs(log(steps / wanted)) < off * (1.0 - 1e-9):
+            off, alpha, ticks = abs(log(steps / wanted)), steps, n
+    if off > log(2.0):
+        raise _no_gain("pie", "alpha", law.integral, step, _PIE_MOST)
+    update_us = round(ticks * _TICK_S / _MICRO)
+    target_us, target = _target(law)
+    rate = law.integral / law.update_s
+    figures = (
+        target,
+        Figure(what="tupdate", asked=law.update_s, carried=update_us * _MICRO, unit="s", bound=None),
+        _gain("alpha over tupdate", rate, pie_gain(alpha, halvings) / (update_us * _MICRO), "1/s²"),
+        _gain("beta", law.proportional, pie_gain(beta, halvings), "1/s"),
+    )
+    return Pie(target_us, update_us, alpha, beta, figures)
+
+
+def nearest_dualpi2(law: DelayPi, probability: float) -> Dualpi2:
+    """The nearest parameters around a marking probability, as the kernel runs them; margins judge the gains.
+
+    Raises
+    ------
+    NoAdmissibleDesign
+        Gains below half a step or beyond tc's range, a probability beyond 0.25, where dualpi2 drops, or an update
+        above 4.29 s, which the kernel would cut.
+    """
+    if probability > 0.25:
+        raise NoAdmissibleDesign(
+            f"dualpi2 drops packets above a probability of 0.25 (coupling factor 2), and the Design rests at "
+            f"{probability:.3g}: take --carrier ebpf, or a Design for fewer flows or a longer round trip"
+        )
+    if law.update_s > _DUALPI2_LONGEST_S:
+        raise NoAdmissibleDesign(
+            f"dualpi2 updates at least every {_DUALPI2_LONGEST_S} s, and the Design's epoch is {law.update_s:.4g} s: "
+            "take --carrier ebpf, or a Design with a shorter epoch"
+        )
+    slope = _slope(probability)
+    alpha, beta = (
+        _sent("dualpi2", what, asked, nearest_dualpi2_steps(asked / slope), slope * DUALPI2_STEP, _DUALPI2_MOST)
+        for what, asked in (("alpha", law.integral), ("beta", law.proportional))
+    )
+    target_us, target = _target(law)
+    update_us, update = nearest("tupdate", law.update_s, step=_MICRO, unit="s", bound=_TIME_BOUND)
+    figures = (
+        target,
+        update,
+        _gain("alpha", law.integral, dualpi2_gain(alpha) * slope, "1/s"),
+        _gain("beta", law.proportional, dualpi2_gain(beta) * slope, "1/s"),
+    )
+    return Dualpi2(target_us, update_us, alpha, beta, figures)
+
+
+def _target(law: DelayPi) -> tuple[int, Figure]:
+    return nearest("target", law.target_s, step=_MICRO, unit="s", bound=_TIME_BOUND)
+
+
+def _gain(what: str, asked: float, carried: float, unit: str) -> Figure:
+    return Figure(what=what, asked=asked, carried=carried, unit=unit, bound=None)
+
+
+def _pie_halvings(probability: float) -> int:
+    """How often pie halves its gains: once below 0.1, and twice more below each power of ten from 0.01 to 1e-6."""
+    return (probability < 0.1) + 2 * sum(probability < 10.0**-power for power in range(2, 7))
+
+
+def _slope(probability: float) -> float:
+    """Of p = p'² at a probability p: what dualpi2 does to p' is that often done to p."""
+    return 2.0 * sqrt(probability)
+
+
+def _sent(kind: str, what: str, asked: float, steps: int, step: float, most: int) -> int:
+    """Steps that tc can send, else NoAdmissibleDesign."""
+    if not 1 <= steps <= most:
+        raise _no_gain(kind, what, asked, step, most)
+    return steps
+
+
+def _no_gain(kind: str, what: str, asked: float, step: float, most: int) -> NoAdmissibleDesign:
+    return NoAdmissibleDesign(
+        f"{kind} has no {what} near {asked:.4g} 1/s: around the Design's marking probability its steps are {step:.4g} "
+        f"1/s, up to {most} of them; take --carrier ebpf, whose gain is a number of its own"
+    )
+
+
+def _dyadic(steps: int) -> str:
+    return f"{steps / 256:.8f}".rstrip("0").rstrip(".")

@@ -1,0 +1,161 @@
+"""What queues a machine's interfaces are to have: the wanted state that exporters write and `netctrl.linux` applies."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from netctrl.errors import InvalidValue
+from netctrl.model.io.fields import Label, Rate, label, one_of, optional, rate, record, records, settle
+from netctrl.model.io.record_file import FileRecord, read_record
+from netctrl.units import parse_size
+
+__all__ = [
+    "ETHERNET_HEADER",
+    "HTB_QUANTUM",
+    "HtbClass",
+    "InterfaceQueue",
+    "QueuePlan",
+    "TcFifo",
+    "TokenBucket",
+    "read_queue_plan",
+]
+
+if TYPE_CHECKING:
+    Bytes = int
+else:  # as in netctrl.model.io.fields: the reader says what is taken
+    Bytes = Any
+
+ETHERNET_HEADER = 14
+"""Bytes that the kernel counts beside an IP packet."""
+HTB_QUANTUM = 1514
+"""[byte]; of an HTB's one class, which never takes turns: the kernel warns of what it would choose itself."""
+_MAX_BYTES = 16 * 2**20
+_MOST_BYTES = 2**32 - 1
+_BYTES_TAKES = "whole bytes from 1 to 4294967295, or with a unit (B, kB, MB, GB, KiB, MiB, GiB), as in 3000 or 200kB"
+_LIMIT_TAKES = "a whole number from 1 to 4294967295; of bytes, text with a unit too, as in 200kB"
+INTERFACE_TAKES = "the name of an interface: 1 to 15 characters, without '/' and white space"
+ADDRESS_TAKES = "a link-layer address as in 02:00:5e:10:00:01"
+
+_ADDRESS = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+
+
+class TokenBucket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="tbf"):
+    """A root TBF: packets leave at `rate`, after at most `burst` bytes at once; the kernel counts Ethernet headers."""
+
+    rate: Rate
+    """[bit/s] of Ethernet frames; the kernel keeps whole bytes per second."""
+    burst: Bytes
+    """The bucket [byte]; a longer packet is dropped."""
+    limit: Bytes
+    """Bytes that may wait; 0 is refused."""
+    overhead: Bytes = 0
+    """Bytes that are added to each packet's length."""
+
+    def __post_init__(self) -> None:
+        settle(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
+
+
+class HtbClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="htb"):
+    """A root HTB with one class, where all packets go, and a bfifo in it."""
+
+    rate: Rate
+    """[bit/s] of Ethernet frames; also the ceiling."""
+    burst: Bytes
+    """[byte]"""
+    limit: Bytes
+    """Bytes that may wait in the class's bfifo."""
+    overhead: Bytes = 0
+    """Bytes that are added to each packet's length."""
+
+    def __post_init__(self) -> None:
+        settle(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
+
+
+class TcFifo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="fifo"):
+    """A root bfifo or pfifo: a queue with a limit, and no rate."""
+
+    limit: Bytes
+    """Bytes or packets that may wait."""
+    unit: Literal["bytes", "packets"] = "bytes"
+
+    def __post_init__(self) -> None:
+        settle(self, unit=one_of("bytes", "packets"))
+        settle(self, limit=_whole_bytes if self.unit == "bytes" else _whole_packets)
+
+
+class InterfaceQueue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The root queue of one interface."""
+
+    interface: str
+    """As `ip link` names it."""
+    queue: TokenBucket | HtbClass | TcFifo
+    link: Label | None = None
+    """Of the network that was designed for; for people and for the agent."""
+    address: str | None = None
+    """The interface has to have this link-layer address: a plan for another machine is refused."""
+
+    def __post_init__(self) -> None:
+        settle(self, interface=interface_name, queue=record(TokenBucket, HtbClass, TcFifo))
+        settle(self, link=optional(label), address=optional(_address))
+
+
+class QueuePlan(FileRecord, frozen=True, kw_only=True):
+    """The wanted state of a machine's interfaces; those that it doesn't name are left alone."""
+
+    schema: Literal["netctrl.linux/1"] = "netctrl.linux/1"
+    name: Label = "plan"
+    interfaces: tuple[InterfaceQueue, ...]
+
+    def __post_init__(self) -> None:
+        settle(self, name=label, interfaces=records(InterfaceQueue))
+        names = [each.interface for each in self.interfaces]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if not names or twice:
+            got = f"{twice[0]} more than once" if twice else "none"
+            raise InvalidValue("interfaces", got, "at least one, each once")
+
+
+def read_queue_plan(path: str | os.PathLike[str]) -> QueuePlan:
+    """Read a file of wanted queues, strictly; FileError as `netctrl.model.io.record_file.read_record`."""
+    return read_record(path, QueuePlan, schema="netctrl.linux/1", what="plan of queues", most_bytes=_MAX_BYTES)
+
+
+def interface_name(field: str, value: Any) -> str:
+    """A name that the kernel takes for an interface; InvalidValue names the field."""
+    good = isinstance(value, str) and 1 <= len(value.encode()) <= 15 and value not in (".", "..")
+    if not good or "/" in value or ":" in value or not value.isprintable() or any(map(str.isspace, value)):
+        raise InvalidValue(field, value, INTERFACE_TAKES)
+    return value
+
+
+def _address(field: str, value: Any) -> str:
+    if not isinstance(value, str) or not _ADDRESS.fullmatch(value.lower()):
+        raise InvalidValue(field, value, ADDRESS_TAKES)
+    return value.lower()
+
+
+def _whole_bytes(field: str, value: Any) -> int:
+    try:
+        number = parse_size(value) if isinstance(value, str) else value
+    except ValueError:
+        raise InvalidValue(field, value, _BYTES_TAKES) from None
+    return _whole(field, number, 1, _BYTES_TAKES)
+
+
+def _whole_packets(field: str, value: Any) -> int:
+    return _whole(field, value, 1, _LIMIT_TAKES)
+
+
+def _overhead(field: str, value: Any) -> int:
+    return _whole(field, value, 0, "whole bytes from 0 to 65535", 65535)
+
+
+def _whole(field: str, value: Any, least: int, takes: str, most: int = _MOST_BYTES) -> int:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not least <= value <= most or value != int(value):
+        raise InvalidValue(field, value, takes)
+    return int(value)

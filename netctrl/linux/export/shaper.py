@@ -1,0 +1,248 @@
+"""One interface's queue as tokens for tc(8) and as a record to apply, its numbers in the kernel's steps.
+
+tc counts rates in bit/s and sizes in bytes; the kernel keeps whole bytes per second in 64 bits, and bursts in ticks of
+64 ns at that rate. Both count Ethernet frames, where a Design counts packets: each is 14 bytes longer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Literal, NamedTuple
+
+from netctrl.errors import InvalidValue, checked_number, checked_whole
+from netctrl.linux.export.quantize import Figure, nearest
+from netctrl.linux.export.records import (
+    ETHERNET_HEADER,
+    HTB_QUANTUM,
+    HtbClass,
+    InterfaceQueue,
+    QueuePlan,
+    TokenBucket,
+    interface_name,
+)
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = [
+    "AS_DESIGNED",
+    "HANDLE",
+    "Framing",
+    "Shaper",
+    "TcExport",
+    "TcQueue",
+    "TcSettings",
+    "batch",
+    "checked_framing",
+    "checked_interface",
+    "default_burst",
+    "queue_below",
+    "queue_files",
+    "token_bucket",
+]
+
+HANDLE = "7c01:"
+"""Of the queues that netctrl makes, as `netctrl.linux` does."""
+
+Shaper = Literal["htb", "tbf"]
+"""What sets a rate: an HTB with one class, which keeps its tokens when the rate is changed, or a TBF, whose bucket is
+full again."""
+
+_TICK_S = 64e-9
+_RATE_BOUND, _BURST_BOUND = 1e-3, 0.1
+_MOST_SIZE = 2**32 - 1
+_FULL_FRAME = 1500.0 + ETHERNET_HEADER
+_TIMER_S = 1e-4  # what a timer may be late, for which the bucket has to hold packets
+_TOKEN = re.compile(r"[A-Za-z0-9._:%+/-]+")
+_NAME_TAKES = "a name of 1 to 15 characters that tc -batch can carry: no quotes, '#', '\\' or control characters"
+
+
+class Framing(NamedTuple):
+    """How a Design's bytes become the kernel's."""
+
+    packet: float = 1500.0
+    """As the Design counts it [byte]."""
+    header: float = ETHERNET_HEADER
+    """Counted by the kernel besides [byte]; 0: the Design counts frames."""
+
+    @property
+    def growth(self) -> float:
+        """A frame's length over a packet's, by which rates and sizes grow."""
+        return (self.packet + self.header) / self.packet
+
+
+class TcSettings(NamedTuple):
+    """What a Design leaves open."""
+
+    framing: Framing = Framing()
+    burst: float | None = None
+    """Of each bucket [byte]; None: two frames, or 0.1 ms of the rate."""
+    limit: float | None = None
+    """What may wait at each link, as the Design counts [byte]; None: the Design's buffer."""
+    dead_band: float = 0.01
+    """Of agents: smaller relative changes of a rate aren't made."""
+    shaper: Shaper = "htb"
+    """Of links whose rate changes."""
+
+
+AS_DESIGNED = TcSettings()
+"""Nothing else than what the Design says."""
+
+
+class TcExport(NamedTuple):
+    """Files by name, and what a person should know."""
+
+    files: dict[str, str]
+    figures: tuple[Figure, ...]
+    notes: tuple[str, ...]
+
+
+class TcQueue(NamedTuple):
+    """What one interface gets."""
+
+    lines: tuple[tuple[str, ...], ...]
+    """Tokens of the lines of a batch file."""
+    wanted: InterfaceQueue | None
+    """None: no record for it."""
+    figures: tuple[Figure, ...]
+
+
+def checked_framing(packet: float, header: float = ETHERNET_HEADER) -> Framing:
+    """Raises InvalidValue for a packet outside 64 B to 64 KiB or a header outside 0 to 65535 bytes."""
+    packet = checked_number("packet_size", packet, "a packet's size from 64 B to 64 KiB", at_least=64, at_most=65536)
+    header = checked_number("header", header, "0 to 65535 bytes", at_least=0.0, at_most=65535)
+    return Framing(packet, header)
+
+
+def default_burst(rate_bit_per_s: float, framing: Framing) -> int:
+    """Two full frames, or what leaves in 0.1 ms: less would wait for the kernel's timer at high rates [byte]."""
+    frame = max(framing.packet + framing.header, _FULL_FRAME)  # what is longer than the bucket is dropped
+    return math.ceil(max(2.0 * frame, rate_bit_per_s / BITS_PER_BYTE * _TIMER_S))
+
+
+def token_bucket(
+    interface: str,
+    rate_bit_per_s: float,
+    burst: float,
+    limit: float,
+    *,
+    framing: Framing,
+    link: str | None = None,
+    shaper: Shaper = "tbf",
+) -> TcQueue:
+    """A TBF or HTB at the root of an interface, whose packets leave at a rate that is counted as the Design counts.
+
+    Parameters
+    ----------
+    interface : str
+    rate_bit_per_s : float
+        Of packets as the Design counts them [bit/s].
+    burst : float
+        Of the bucket, in frames' bytes; at least one frame [byte].
+    limit : float
+        What may wait, as the Design counts [byte].
+    framing : Framing
+    link : str, optional
+        Its id in the Design's network.
+    shaper : {"tbf", "htb"}
+
+    Raises
+    ------
+    InvalidValue
+        A name that the kernel or tc doesn't take, or a value that the kernel can't hold within the bounds of figures.
+    """
+    name = checked_interface(interface)
+    at = f" of {interface}" + (f" ({link})" if link is not None else "")
+    rate, rate_figure = nearest(
+        f"rate{at}",
+        rate_bit_per_s * framing.growth,
+        step=float(BITS_PER_BYTE),
+        unit="bit/s",
+        most=2**63 - 1,
+        bound=_RATE_BOUND,
+    )
+    frame = math.ceil(framing.packet + framing.header)
+    checked_number(
+        f"burst{at}", burst, f"at least a frame of {frame} bytes: longer packets are dropped", at_least=frame
+    )
+    size = checked_whole(f"burst{at}", round(burst), f"at most {_MOST_SIZE} bytes", at_most=_MOST_SIZE)
+    bucket = _bucket(f"burst{at}", size, rate)
+    waiting, limit_figure = nearest(f"limit{at}", limit * framing.growth, step=1.0, unit="byte", bound=_BURST_BOUND)
+    wanted = (TokenBucket if shaper == "tbf" else HtbClass)(rate=float(rate * BITS_PER_BYTE), burst=size, limit=waiting)
+    return TcQueue(
+        lines=_lines(name, rate, size, waiting, shaper),
+        wanted=InterfaceQueue(interface=name, queue=wanted, link=link),
+        figures=(rate_figure, bucket, limit_figure),
+    )
+
+
+def _lines(name: str, rate: int, burst: int, limit: int, shaper: Shaper) -> tuple[tuple[str, ...], ...]:
+    """What makes the queue that `netctrl.linux` makes of the record; `rate` in byte/s."""
+    bits, size = f"{rate * BITS_PER_BYTE}bit", str(burst)
+    root = ("qdisc", "add", "dev", name, "root", "handle", HANDLE)
+    if shaper == "tbf":
+        return ((*root, "tbf", "rate", bits, "burst", size, "limit", str(limit)),)
+    one, rates = f"{HANDLE}1", ("rate", bits, "burst", size, "ceil", bits, "cburst", size)
+    return (
+        (*root, "htb", "default", "1"),
+        ("class", "add", "dev", name, "parent", HANDLE, "classid", one, "htb", *rates, "quantum", str(HTB_QUANTUM)),
+        ("qdisc", "add", "dev", name, "parent", one, "handle", _next(HANDLE), "bfifo", "limit", str(limit)),
+    )
+
+
+def _bucket(what: str, size: int, rate: int) -> Figure:
+    """A burst in whole ticks at `rate` byte/s, the way the kernel keeps it: never more than was asked for."""
+    tick = rate * _TICK_S
+    figure = Figure(
+        what=what, asked=float(size), carried=math.floor(size / tick + 1e-9) * tick, unit="byte", bound=_BURST_BOUND
+    )
+    if abs(figure.difference) > _BURST_BOUND:
+        raise InvalidValue(
+            what, size, f"at least {tick / _BURST_BOUND:.6g} bytes: ticks of {tick:.6g} bytes at this rate"
+        )
+    return figure
+
+
+def queue_below(queue: TcQueue, tokens: tuple[str, ...], figures: tuple[Figure, ...]) -> TcQueue:
+    """The same with another queue inside, in place of the TBF's FIFO; a plan can't say that, only a batch file."""
+    ((_, _, _, name, *_),) = queue.lines
+    inside = ("qdisc", "add", "dev", name, "parent", f"{HANDLE}1", "handle", _next(HANDLE), *tokens)
+    return TcQueue((*queue.lines, inside), None, (*queue.figures, *figures))
+
+
+def batch(lines: tuple[tuple[str, ...], ...], title: str) -> str:
+    """A file for `tc -batch`: a command a line, no shell in between.
+
+    `add` leaves a queue that somebody put there alone.
+
+    Raises
+    ------
+    InvalidValue
+        A token that tc's reader of batch files wouldn't read as it stands.
+    """
+    for tokens in lines:
+        for place, token in enumerate(tokens):
+            known = place and tokens[place - 1] == "dev"
+            if not (checked_interface(token) if known else _TOKEN.fullmatch(token)):
+                raise InvalidValue("tokens", token, "letters, digits and . _ : % + / -")
+    head = "".join(f"# {text}\n" for text in title.splitlines())
+    return head + "".join(" ".join(tokens) + "\n" for tokens in lines)
+
+
+def queue_files(name: str, queues: list[TcQueue], title: str) -> dict[str, str]:
+    """The batch file, and the same as a plan."""
+    wanted = tuple(queue.wanted for queue in queues if queue.wanted is not None)
+    plan = QueuePlan(name=name, interfaces=wanted)
+    lines = tuple(line for queue in queues for line in queue.lines)
+    return {f"{name}.tc": batch(lines, title), f"{name}.plan.json": plan.to_json()}
+
+
+def checked_interface(name: str) -> str:
+    """By the kernel's rules (dev_valid_name: at most 15 bytes, no '/', ':' or blanks), and as tc reads batch files."""
+    interface_name("interfaces", name)
+    if set(name) & set("\"'#\\") or not name.isprintable():
+        raise InvalidValue("interfaces", name, _NAME_TAKES)
+    return name
+
+
+def _next(handle: str) -> str:
+    return f"{int(handle[:-1], 16) + 1:x}:"

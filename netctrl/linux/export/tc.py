@@ -1,0 +1,133 @@
+"""Designs for Linux: batch files for tc(8), wanted queues for `netctrl.linux apply`, and what its agents are told.
+
+| Design | carried by |
+|---|---|
+| HFTraC | a TBF a link, whose rate an agent sets (`netctrl.linux.export.agents`) |
+| CONNET | a TBF a regulator, whose rate an agent sets (the same) |
+| ARC | a TBF with `pie` or `dualpi2` inside, or an eBPF classifier in front of it whose probability is set each epoch |
+| pacing | the sender itself, by SO_MAX_PACING_RATE: no queue |
+| MPCC | nothing |
+
+Rendering is pure. What can't be expressed is an error; what had to be rounded is a `Figure`.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_flag, checked_kind
+from netctrl.linux.export.aqm import Dualpi2, Pie, pie_range
+from netctrl.linux.export.marking import MarkingConfig
+from netctrl.linux.export.quantize import nearest
+from netctrl.linux.export.shaper import (
+    AS_DESIGNED,
+    Framing,
+    TcExport,
+    TcSettings,
+    batch,
+    default_burst,
+    queue_below,
+    queue_files,
+    token_bucket,
+)
+from netctrl.model.design.design import ArcDesign, MpccDesign, PacingDesign
+from netctrl.units import BITS_PER_BYTE, format_quantity
+
+__all__ = ["arc_on_linux", "mpcc_on_linux", "pacing_on_linux"]
+
+
+def arc_on_linux(
+    design: ArcDesign,
+    interface: str,
+    aqm: Pie | Dualpi2 | None,
+    settings: TcSettings = AS_DESIGNED,
+    *,
+    drop: bool = False,
+) -> TcExport:
+    """The bottleneck as a TBF at the Design's capacity, and ARC in it.
+
+    Parameters
+    ----------
+    design : ArcDesign
+    interface : str
+    aqm : Pie, Dualpi2 or None
+        Rounded gains (`netctrl.linux.export.aqm`), whose margins have been checked; None: marking by eBPF.
+    settings : TcSettings
+        The packet is the Design's, whatever the framing says. Without a limit, the buffer holds the greatest
+        bandwidth-delay product and twice the target queue.
+    drop : bool
+        With eBPF: drop drawn packets without ECN. The qdiscs always do.
+
+    Raises
+    ------
+    InvalidValue
+        A name, or a value that the kernel doesn't hold.
+    """
+    checked_kind("design", design, ArcDesign)
+    checked_kind("settings", settings, TcSettings)
+    if aqm is not None and not isinstance(aqm, Pie | Dualpi2):
+        raise InvalidValue("aqm", aqm, "a Pie, a Dualpi2, or None: marks are set in front of the queue")
+    drop = checked_flag("drop", drop)
+    law, inputs = design.law, design.inputs
+    framing = Framing(law.packet_size_bytes, settings.framing.header)
+    rate = law.capacity_bit_per_s
+    buffer = rate / BITS_PER_BYTE * inputs.rtt_s[1] + 2.0 * law.target_queue_packets * law.packet_size_bytes
+    limit = buffer if settings.limit is None else settings.limit
+    burst = default_burst(rate * framing.growth, framing) if settings.burst is None else settings.burst
+    queue = token_bucket(interface, rate, burst, limit, framing=framing)
+    title = f"ARC: a bottleneck of {format_quantity(rate, 'bit/s')} in packets of {law.packet_size_bytes:g} bytes"
+    if aqm is None:
+        config = MarkingConfig(interface=interface, law=law, header_bytes=framing.header, drop=drop)
+        files = queue_files("arc", [queue], f"{title}; `python -m netctrl.linux mark` marks in front of it")
+        notes = (
+            "the queue is read once an epoch: packets' own waiting times stay unknown",
+            "packets without ECN are dropped when drawn" if drop else "packets without ECN pass unmarked",
+        )
+        return TcExport(files | {"arc.marking.json": config.to_json()}, queue.figures, notes)
+    packets, waiting = nearest(
+        "limit in packets", limit / law.packet_size_bytes, step=1.0, unit="packet", most=2**31 - 1, bound=0.1
+    )
+    inside = queue_below(queue, aqm.tokens(packets), (*aqm.figures, waiting))
+    notes = (
+        f"a plan has no {aqm.tokens(packets)[0]}: tc -batch applies it, `tc qdisc del dev {interface} root` ends it",
+        aqm.shown,
+    )
+    if isinstance(aqm, Pie):
+        low, high = pie_range(design.certificate.operating_point.marking_probability)
+        notes += (
+            f"pie has these gains for marking probabilities from {low:g} to {high:g}; beyond, greater or smaller ones",
+            "margins are those of small deviations: below half its target pie marks nothing, and may swing on after a "
+            "large one; dualpi2 has no such rule",
+        )
+    return TcExport({"arc.tc": batch(inside.lines, title)}, inside.figures, notes)
+
+
+def pacing_on_linux(design: PacingDesign) -> TcExport:
+    """The sender's Design, since it paces itself: SO_MAX_PACING_RATE takes whole bytes per second; no queue is needed.
+
+    Raises
+    ------
+    InvalidValue
+        A rate that the socket option doesn't hold.
+    """
+    law = design.law
+    figures = []
+    for name in ("least_rate_bit_per_s", "start_rate_bit_per_s", "max_rate_bit_per_s"):
+        bits = getattr(law, name)
+        _, figure = nearest(name, bits, step=float(BITS_PER_BYTE), unit="bit/s", most=2**62, bound=1e-3)
+        figures.append(figure)
+    notes = (
+        "`python -m netctrl.linux pace --design` runs a program under it; there is nothing for tc to do",
+        "the rate counts bytes of TCP, a TBF counts frames: a cap of 97 % of a TBF's rate fills it with full segments",
+    )
+    return TcExport({"sender.design.json": design.to_json()}, tuple(figures), notes)
+
+
+def mpcc_on_linux(design: MpccDesign) -> NoReturn:
+    """Always NoAdmissibleDesign: Linux has no carrier for this law."""
+    raise NoAdmissibleDesign(
+        "Linux has no carrier for MPCC: the law sets a window at each acknowledgement from the fullest switch's queue "
+        "and number of flows, which switches would have to write into packets; no queue of the kernel does, and "
+        "nothing outside of it sets a TCP window that often. `export ns3` runs it with such switches",
+        design,
+    )

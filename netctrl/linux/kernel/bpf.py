@@ -1,0 +1,377 @@
+"""eBPF without a compiler: instructions as bytes, array maps, programs, and where they hang on an interface.
+
+What `netctrl.linux.marking.program` needs and no more. Everything goes through bpf(2) and ends with the process: a map
+or program lives as long as someone holds it, a link made by `attach_egress` as long as its file is open.
+
+Source: the kernel's Documentation/bpf/standardization/instruction-set.rst, include/uapi/linux/bpf.h, bpf(2).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import re
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import cache
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from netctrl.errors import InvalidValue, NetctrlError, checked_whole
+
+__all__ = [
+    "ArrayMap",
+    "BpfError",
+    "BpfFile",
+    "Helper",
+    "Instruction",
+    "Program",
+    "R",
+    "add_atomic",
+    "add_to",
+    "assemble",
+    "attach_egress",
+    "call",
+    "jump",
+    "label",
+    "leave",
+    "load",
+    "load_map",
+    "move",
+    "store",
+]
+
+_LDX, _ST, _STX, _JUMP, _ALU64 = 0x01, 0x02, 0x03, 0x05, 0x07
+_MEM, _ATOMIC = 0x60, 0xC0
+_REGISTER = 0x08  # the source is a register, not the immediate
+_SIZES = {1: 0x10, 2: 0x08, 4: 0x00, 8: 0x18}
+_JUMPS = {"always": 0x00, "==": 0x10, ">": 0x20, ">=": 0x30, "!=": 0x50, "<": 0xA0, "<=": 0xB0}  # unsigned
+_LOAD_64, _CALL, _EXIT, _MAP_FD = 0x18, 0x85, 0x95, 1
+
+_SYSTEM_CALLS = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390x": 351, "i686": 357}
+_MAP_CREATE, _MAP_LOOKUP, _MAP_UPDATE, _PROG_LOAD, _LINK_CREATE = 0, 1, 2, 5, 28
+_ARRAY, _SCHED_CLS, _TCX_EGRESS = 2, 3, 47
+_LOG_SIZE = 1 << 18
+_MOST_INSTRUCTIONS = 4096  # of a program that needs no more than CAP_NET_ADMIN and CAP_BPF
+
+_REMEDY = {
+    errno.EPERM: "needs CAP_BPF and CAP_NET_ADMIN (root has both), and a limit on locked memory before Linux 5.11",
+    errno.ENOSYS: "this kernel has no bpf(2)",
+}
+
+
+class BpfError(NetctrlError):
+    """What the kernel says to a bpf(2) call: `code` is the errno, `log` the verifier's."""
+
+    def __init__(self, what: str, code: int, log: str = "") -> None:
+        self.what, self.code, self.log = what, code, log
+        why = _REMEDY.get(code, os.strerror(code))
+        super().__init__(f"{what}: {why}" + (f"\n{log.strip()}" if log.strip() else ""))
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.what, self.code, self.log)
+
+
+class R(IntEnum):
+    """A register: 0 is the result, 1 to 5 arguments and lost in calls, 6 to 9 kept, 10 the end of the stack."""
+
+    R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 = range(11)
+
+
+class Helper(IntEnum):
+    """Functions of the kernel, all free of any licence's demands."""
+
+    MAP_LOOKUP = 1
+    KTIME_NS = 5
+    RANDOM_U32 = 7
+    ECN_SET_CE = 97
+
+
+class Instruction(NamedTuple):
+    """One instruction before it is bytes; `code` None is a label, and `target` the label that a jump goes to."""
+
+    code: int | None
+    dst: int = 0
+    src: int = 0
+    offset: int = 0
+    immediate: int = 0
+    target: str = ""
+    second: bool = False
+    """Whether an empty instruction follows, the upper half of 64 bits."""
+
+
+def move(dst: R, value: R | int) -> Instruction:
+    """dst = value; an immediate has 32 bits and its sign."""
+    return _alu(0xB0, dst, value)
+
+
+def add_to(dst: R, value: R | int) -> Instruction:
+    """dst += value."""
+    return _alu(0x00, dst, value)
+
+
+def load(dst: R, base: R, offset: int, size: int) -> Instruction:
+    """dst = the `size` bytes at base + offset, without sign."""
+    return Instruction(_LDX | _MEM | _SIZES[size], dst, base, offset)
+
+
+def store(base: R, offset: int, value: R | int, size: int) -> Instruction:
+    """The `size` bytes at base + offset = value."""
+    if isinstance(value, R):
+        return Instruction(_STX | _MEM | _SIZES[size], base, value, offset)
+    return Instruction(_ST | _MEM | _SIZES[size], base, 0, offset, value)
+
+
+def add_atomic(base: R, offset: int, value: R) -> Instruction:
+    """The 8 bytes at base + offset += value, whole though other processors do the same."""
+    return Instruction(_STX | _ATOMIC | _SIZES[8], base, value, offset)
+
+
+def load_map(dst: R, map_: ArrayMap) -> Instruction:
+    """dst = the map, for a helper's argument."""
+    return Instruction(_LOAD_64, dst, _MAP_FD, 0, map_.fd, second=True)
+
+
+def call(helper: Helper) -> Instruction:
+    """R0 = helper(R1, ..., R5)."""
+    return Instruction(_CALL, immediate=helper)
+
+
+def jump(target: str, left: R | None = None, compare: str = "always", right: R | int = 0) -> Instruction:
+    """Go on at label `target`, always or where `left compare right` holds without signs."""
+    code = _JUMP | _JUMPS[compare]
+    if left is None:
+        return Instruction(code, target=target)
+    if isinstance(right, R):
+        return Instruction(code | _REGISTER, left, right, target=target)
+    return Instruction(code, left, immediate=right, target=target)
+
+
+def label(name: str) -> Instruction:
+    """A place to jump to; no instruction."""
+    return Instruction(None, target=name)
+
+
+def leave() -> Instruction:
+    """The program ends, its result in R0."""
+    return Instruction(_EXIT)
+
+
+def assemble(instructions: Sequence[Instruction]) -> bytes:
+    """The program's bytes, 8 an instruction.
+
+    Raises
+    ------
+    InvalidValue
+        A label that isn't there or is there twice, an offset that 16 bits don't hold, an immediate that 32 don't, or
+        a program that is longer than every kernel takes.
+    """
+    places: dict[str, int] = {}
+    at = 0
+    for each in instructions:
+        if each.code is None:
+            if each.target in places:
+                raise InvalidValue("instructions", f"label {each.target} twice", "each label once")
+            places[each.target] = at
+        else:
+            at += 2 if each.second else 1
+    if at > _MOST_INSTRUCTIONS:
+        raise InvalidValue("instructions", at, f"at most {_MOST_INSTRUCTIONS} instructions")
+    parts: list[bytes] = []
+    at = 0
+    for each in instructions:
+        if each.code is not None:
+            parts.append(_bytes(each, at, places))
+            at += 2 if each.second else 1
+    return b"".join(parts)
+
+
+def _bytes(each: Instruction, at: int, places: dict[str, int]) -> bytes:
+    offset = each.offset
+    if each.target:
+        if each.target not in places:
+            raise InvalidValue("instructions", f"a jump to {each.target}", f"labels {', '.join(places) or '(none)'}")
+        offset = places[each.target] - at - 1
+    if not -(2**15) <= offset < 2**15:
+        raise InvalidValue("offset", offset, "what 16 bits with a sign hold")
+    if not -(2**31) <= each.immediate < 2**31:
+        raise InvalidValue("immediate", each.immediate, "what 32 bits with a sign hold")
+    words = struct.pack("=BBhi", each.code, each.src << 4 | each.dst, offset, each.immediate)
+    return words + bytes(8) if each.second else words
+
+
+def _alu(operation: int, dst: R, value: R | int) -> Instruction:
+    if isinstance(value, R):
+        return Instruction(_ALU64 | operation | _REGISTER, dst, value)
+    return Instruction(_ALU64 | operation, dst, immediate=value)
+
+
+class BpfFile:
+    """A file descriptor of the kernel's, closed at the end of a `with`, or by `close`."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def close(self) -> None:
+        """Let go of it; more than once does no harm."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class ArrayMap(BpfFile):
+    """`entries` values of `value_size` bytes, which a program and this process share.
+
+    Parameters
+    ----------
+    value_size : int
+        A multiple of 8 [byte], so that counters of 8 bytes in it are whole.
+    entries : int
+    name : str
+        At most 15 letters, digits or _, which `bpftool map` shows.
+
+    Raises
+    ------
+    InvalidValue
+        A size or name outside these bounds.
+    BpfError
+        The kernel refuses.
+    """
+
+    def __init__(self, value_size: int, entries: int = 1, name: str = "") -> None:
+        checked_whole("value_size", value_size, "8 to 65536 bytes", at_least=8, at_most=65536)
+        if value_size % 8:
+            raise InvalidValue("value_size", value_size, "a multiple of 8 bytes")
+        checked_whole("entries", entries, "1 to 65536 entries", at_least=1, at_most=65536)
+        self.value_size, self.entries = value_size, entries
+        attributes = struct.pack("=7I16s", _ARRAY, 4, value_size, entries, 0, 0, 0, _name(name))
+        super().__init__(_bpf("make a map", _MAP_CREATE, attributes))
+
+    def lookup(self, key: int = 0) -> bytes:
+        """The value of an entry."""
+        value = ctypes.create_string_buffer(self.value_size)
+        self._element("read a map", _MAP_LOOKUP, key, value)
+        return value.raw
+
+    def update(self, value: bytes, key: int = 0) -> None:
+        """Set an entry. A program that runs meanwhile may see part of it new, part of it old."""
+        if len(value) != self.value_size:
+            raise InvalidValue("value", f"{len(value)} bytes", f"{self.value_size} bytes")
+        self._element("change a map", _MAP_UPDATE, key, ctypes.create_string_buffer(value, self.value_size))
+
+    def _element(self, what: str, command: int, key: int, value: ctypes.Array[ctypes.c_char]) -> None:
+        checked_whole("key", key, f"0 to {self.entries - 1}", at_most=self.entries - 1)
+        index = ctypes.c_uint32(key)
+        _bpf(what, command, struct.pack("=IIQQQ", self.fd, 0, ctypes.addressof(index), ctypes.addressof(value), 0))
+
+
+class Program(BpfFile):
+    """A classifier that the kernel's verifier has taken.
+
+    Parameters
+    ----------
+    instructions : bytes
+        From `assemble`.
+    name : str
+        At most 15 letters, digits or _.
+    licence : str
+        What the program says of itself; helpers that ask for the GPL aren't in `Helper`.
+
+    Raises
+    ------
+    InvalidValue
+        No instructions, or a name outside these bounds.
+    BpfError
+        The kernel refuses; the end of the verifier's log says why.
+    """
+
+    def __init__(self, instructions: bytes, name: str = "", licence: str = "BSD") -> None:
+        if not instructions or len(instructions) % 8:
+            raise InvalidValue("instructions", f"{len(instructions)} bytes", "8 bytes for each, at least one")
+        try:
+            super().__init__(_load(instructions, name, licence, log=False))
+        except BpfError as error:
+            if error.code not in (errno.EACCES, errno.EINVAL, errno.E2BIG):
+                raise
+            super().__init__(_load(instructions, name, licence, log=True))  # once more, for the verifier's reasons
+
+
+def attach_egress(program: Program, interface: int) -> BpfFile:
+    """Run a classifier on what leaves an interface, before any queue, while the file that is returned is open.
+
+    A link of the tc eXpress kind (Linux 6.6): it is gone when the process is, however that ends, and takes no qdisc.
+    The program's TCX_NEXT (-1) hands on to whatever else hangs there. For older kernels there is
+    `netctrl.linux.kernel.clsact`.
+
+    Parameters
+    ----------
+    program : Program
+    interface : int
+        Its index.
+
+    Raises
+    ------
+    BpfError
+        The kernel refuses; EINVAL where it is older than 6.6.
+    """
+    attributes = struct.pack("=IIII", program.fd, interface, _TCX_EGRESS, 0)
+    return BpfFile(_bpf(f"attach a program to interface {interface}", _LINK_CREATE, attributes))
+
+
+def _load(instructions: bytes, name: str, licence: str, *, log: bool) -> int:
+    code = ctypes.create_string_buffer(instructions, len(instructions))
+    terms = ctypes.create_string_buffer(licence.encode("ascii"))
+    text = ctypes.create_string_buffer(_LOG_SIZE if log else 1)
+    attributes = struct.pack(
+        "=IIQQIIQII16sII",
+        _SCHED_CLS,
+        len(instructions) // 8,
+        ctypes.addressof(code),
+        ctypes.addressof(terms),
+        int(log),
+        _LOG_SIZE if log else 0,
+        ctypes.addressof(text) if log else 0,
+        0,
+        0,
+        _name(name),
+        0,
+        0,
+    )
+    try:
+        return _bpf("load a program", _PROG_LOAD, attributes)
+    except BpfError as error:
+        raise BpfError(error.what, error.code, text.value.decode(errors="replace")[-4000:]) from None
+
+
+def _name(name: str) -> bytes:
+    if len(name) > 15 or not re.fullmatch("[A-Za-z0-9_]*", name):
+        raise InvalidValue("name", name, "at most 15 letters, digits or _")
+    return name.encode()
+
+
+@cache
+def _syscall() -> Any:
+    function = ctypes.CDLL(None, use_errno=True).syscall
+    function.restype = ctypes.c_long
+    return function
+
+
+def _bpf(what: str, command: int, attributes: bytes) -> int:
+    machine = platform.machine()
+    if machine not in _SYSTEM_CALLS or platform.system() != "Linux":
+        raise BpfError(f"{what} ({platform.system()} on {machine})", errno.ENOSYS)
+    given = ctypes.create_string_buffer(attributes, len(attributes))
+    number, size = ctypes.c_long(_SYSTEM_CALLS[machine]), ctypes.c_ulong(len(attributes))
+    result = _syscall()(number, ctypes.c_long(command), ctypes.byref(given), size)
+    if result < 0:
+        raise BpfError(what, ctypes.get_errno())
+    return int(result)

@@ -1,0 +1,357 @@
+"""Queues of the kernel by raw rtnetlink messages (RFC 3549; linux/rtnetlink.h): read, made, changed, deleted.
+
+A query that fails raises: an empty answer always means that nothing is there. Messages for a change of rate are built
+once, and then only the rate in them is written, which is what a control loop pays for.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+from netctrl.errors import NetctrlError
+from netctrl.linux.export.records import HTB_QUANTUM
+from netctrl.linux.kernel.answers import (
+    IFINFOMSG,
+    INGRESS,
+    ROOT,
+    TCMSG,
+    Counters,
+    Link,
+    Qdisc,
+    classid,
+    handle_text,
+    read_link,
+    read_qdisc,
+)
+from netctrl.linux.kernel.attributes import attribute, attributes, nested
+from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions, rate_bytes
+
+__all__ = [
+    "INGRESS",
+    "ROOT",
+    "Counters",
+    "KernelRefusal",
+    "Link",
+    "Qdisc",
+    "RouteSocket",
+    "classid",
+    "handle_text",
+]
+
+_SOL_NETLINK, _CAP_ACK, _EXT_ACK = 270, 10, 11
+_REQUEST, _ACK, _ECHO, _DUMP, _REPLACE, _EXCL, _CREATE = 0x1, 0x4, 0x8, 0x300, 0x100, 0x200, 0x400
+_MULTI, _DUMP_INTERRUPTED, _CAPPED, _ACK_TLVS = 0x2, 0x10, 0x100, 0x200
+_ERROR, _DONE = 2, 3
+_NEWLINK, _GETLINK = 16, 18
+_NEWQDISC, _DELQDISC, _GETQDISC = 36, 37, 38
+_NEWTCLASS, _GETTCLASS = 40, 42
+_NEWTFILTER, _DELTFILTER, _GETTFILTER = 44, 45, 46
+_ALL_PROTOCOLS = 0x0003  # ETH_P_ALL
+_KIND, _OPTIONS, _DUMP_INVISIBLE = 1, 2, 10  # TCA_*
+
+_HEAD = struct.Struct("=IHHII")
+_WRITTEN_U32, _WRITTEN_U64 = struct.Struct("=I"), struct.Struct("=Q")
+_RECEIVE = 1 << 18
+_DUMP_TRIES = 5
+_MOST_PREPARED = 4096
+
+
+class KernelRefusal(NetctrlError):
+    """The kernel said no; `number` is its errno."""
+
+    def __init__(self, what: str, number: int, said: str = "") -> None:
+        self.what, self.number, self.said = what, number, said
+        name = errno.errorcode.get(number, str(number))
+        remedy = "; it takes CAP_NET_ADMIN in the network's namespace: run as root" if number == errno.EPERM else ""
+        super().__init__(f"{what}: the kernel says {said or os.strerror(number)} ({name}){remedy}")
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.what, self.number, self.said)
+
+
+class RouteSocket:
+    """A rtnetlink socket of the network namespace that it is made in; one thread at a time.
+
+    Parameters
+    ----------
+    timeout_s : float
+        How long an answer may take [s].
+
+    Raises
+    ------
+    KernelRefusal
+        From all methods: what the kernel refused, in its words; EPERM names the capability.
+    """
+
+    def __init__(self, timeout_s: float = 5.0) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        try:
+            self._socket.bind((0, 0))
+            self._socket.connect((0, 0))
+            seconds, rest = divmod(timeout_s, 1.0)
+            self._socket.setsockopt(
+                socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(seconds), int(rest * 1e6))
+            )
+            self._socket.setsockopt(_SOL_NETLINK, _EXT_ACK, 1)
+            self._socket.setsockopt(_SOL_NETLINK, _CAP_ACK, 1)
+        except BaseException:
+            self._socket.close()
+            raise
+        self._sequence = 0
+        self._buffer = bytearray(_RECEIVE)
+        self._view = memoryview(self._buffer)
+        self._prepared: dict[tuple[int, ...], bytearray] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the socket back; twice is fine."""
+        self._socket.close()
+
+    def fileno(self) -> int:
+        """Of the socket."""
+        return self._socket.fileno()
+
+    def links(self) -> tuple[Link, ...]:
+        """All interfaces of the namespace."""
+        rows = self._dump(_GETLINK, _NEWLINK, IFINFOMSG.pack(0, 0, 0, 0, 0), "list the interfaces")
+        return tuple(map(read_link, rows))
+
+    def qdiscs(self, index: int | None = None, hidden: bool = False) -> tuple[Qdisc, ...]:
+        """All queues of the namespace, or of one interface; with `hidden` those too that came with their parents."""
+        ask = TCMSG.pack(0, 0 if index is None else index, 0, 0, 0)
+        rows = self._dump(
+            _GETQDISC, _NEWQDISC, ask + (attribute(_DUMP_INVISIBLE, b"") if hidden else b""), "list queues"
+        )
+        found = tuple(map(read_qdisc, rows))
+        return found if index is None else tuple(each for each in found if each.index == index)
+
+    def qdisc(self, index: int, parent: int = ROOT, handle: int = 0) -> Qdisc:
+        """The queue at a place, asked for alone, which is cheaper than a list; ENOENT where there is none.
+
+        The kernel answers by a notification, which `tc monitor` shows, too.
+        """
+        what = f"read the queue at {handle_text(parent)} of interface {index}"
+        self._send(_GETQDISC, _REQUEST | _ECHO, TCMSG.pack(0, index, handle, parent, 0))
+        for kind, content in self._answer(what):
+            if kind == _NEWQDISC:
+                return read_qdisc(content)
+        raise KernelRefusal(what, errno.EPROTO, "nothing that was asked for")
+
+    def classes(self, index: int) -> tuple[Qdisc, ...]:
+        """The classes of an interface's queues."""
+        rows = self._dump(_GETTCLASS, _NEWTCLASS, TCMSG.pack(0, index, 0, 0, 0), f"list classes of interface {index}")
+        return tuple(map(read_qdisc, rows))
+
+    def filters(self, index: int, parent: int) -> int:
+        """How many filters hang on a queue or class."""
+        what = f"list filters of interface {index}"
+        rows = self._dump(_GETTFILTER, _NEWTFILTER, TCMSG.pack(0, index, 0, parent, 0), what)
+        return sum(_KIND in attributes(row, TCMSG.size) for row in rows)
+
+    def add_filter(self, index: int, parent: int, handle: int, priority: int, kind: str, options: bytes) -> None:
+        """Put a filter for all protocols on a queue or class; one with this handle and priority is replaced."""
+        what = f"put a {kind} filter at {handle_text(parent)} of interface {index}"
+        message = _filter_place(index, parent, handle, priority) + _described(kind, options)
+        self._send(_NEWTFILTER, _REQUEST | _ACK | _CREATE, message)
+        self._acknowledged(what)
+
+    def delete_filter(self, index: int, parent: int, handle: int, priority: int, kind: str) -> None:
+        """Take such a filter away; ENOENT where there is none."""
+        what = f"remove a {kind} filter at {handle_text(parent)} of interface {index}"
+        message = _filter_place(index, parent, handle, priority) + _described(kind, b"")
+        self._send(_DELTFILTER, _REQUEST | _ACK, message)
+        self._acknowledged(what)
+
+    def add_qdisc(
+        self, index: int, parent: int, handle: int, kind: str, options: bytes = b"", replace: bool = False
+    ) -> None:
+        """Make a queue; where one with a handle is, EEXIST, or, with `replace`, in its place and in one step."""
+        what = f"put {kind} {handle_text(handle)} at {handle_text(parent)} of interface {index}"
+        flags = _REQUEST | _ACK | _CREATE | (_REPLACE if replace else _EXCL)
+        self._send(_NEWQDISC, flags, TCMSG.pack(0, index, handle, parent, 0) + _described(kind, options))
+        self._acknowledged(what)
+
+    def delete_qdisc(self, index: int, parent: int, handle: int) -> None:
+        """Remove the queue at a place if it has this handle; the kernel's default comes back."""
+        what = f"remove the queue {handle_text(handle)} at {handle_text(parent)} of interface {index}"
+        self._send(_DELQDISC, _REQUEST | _ACK, TCMSG.pack(0, index, handle, parent, 0))
+        self._acknowledged(what)
+
+    def add_class(self, index: int, parent: int, handle: int, kind: str, options: bytes) -> None:
+        """Make a class; EEXIST where there is one."""
+        what = f"make the class {handle_text(handle)} of interface {index}"
+        message = TCMSG.pack(0, index, handle, parent, 0) + _described(kind, options)
+        self._send(_NEWTCLASS, _REQUEST | _ACK | _CREATE | _EXCL, message)
+        self._acknowledged(what)
+
+    def change_tbf(
+        self, index: int, parent: int, handle: int, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int
+    ) -> None:
+        """Give the TBF that has this handle another rate; its bucket is full then (`tbf_change` in sch_tbf.c).
+
+        So changes every T seconds let up to 8 burst/T bit/s more through than the rate; a class of an HTB doesn't
+        (`change_htb_class`). The burst stays the same number of bytes at all rates. ENOENT or EEXIST where the queue
+        isn't there any more.
+        """
+        rate = rate_bytes(rate_bit_per_s)
+        key = (_NEWQDISC, index, parent, handle, burst_bytes, limit_bytes)
+        message = self._prepared.get(key)
+        if message is None:
+            options = TbfOptions.wanted(rate_bit_per_s, burst_bytes, limit_bytes).encode(burst_bytes)
+            message = self._prepare(key, TCMSG.pack(0, index, handle, parent, 0) + _described("tbf", options))
+        _WRITTEN_U32.pack_into(message, _TBF_RATE_AT, min(rate, 0xFFFFFFFF))
+        _WRITTEN_U64.pack_into(message, _TBF_RATE64_AT, rate)
+        self._exchange(message, "change the rate of tbf", index, handle)
+
+    def change_htb_class(
+        self, index: int, parent: int, handle: int, rate_bit_per_s: float, burst_bytes: int, quantum: int = HTB_QUANTUM
+    ) -> None:
+        """Give the HTB class that has this handle another rate, as its ceiling too; its tokens stay as they are."""
+        wanted = HtbClassOptions.wanted(rate_bit_per_s, burst_bytes, quantum=quantum)
+        key = (_NEWTCLASS, index, parent, handle, quantum)
+        message = self._prepared.get(key)
+        if message is None:
+            message = self._prepare(key, TCMSG.pack(0, index, handle, parent, 0) + _described("htb", wanted.encode()))
+        low = min(wanted.rate, 0xFFFFFFFF)
+        for at in _HTB_RATES_AT:
+            _WRITTEN_U32.pack_into(message, at, low)
+        for at in _HTB_RATES64_AT:
+            _WRITTEN_U64.pack_into(message, at, wanted.rate)
+        for at in _HTB_BUFFERS_AT:
+            _WRITTEN_U32.pack_into(message, at, wanted.buffer)
+        self._exchange(message, "change the rate of htb class", index, handle)
+
+    def _prepare(self, key: tuple[int, ...], content: bytes) -> bytearray:
+        """A whole message for a change of what is there; only its rate and number change from call to call."""
+        if len(self._prepared) >= _MOST_PREPARED:  # a caller whose bursts vary: memory stays bounded
+            self._prepared.clear()
+        head = _HEAD.pack(_HEAD.size + len(content), key[0], _REQUEST | _ACK, 0, 0)
+        message = self._prepared[key] = bytearray(head + content)
+        return message
+
+    def _exchange(self, message: bytearray, what: str, index: int, handle: int) -> None:
+        self._sequence = sequence = self._sequence + 1 & 0xFFFFFFFF
+        _WRITTEN_U32.pack_into(message, 8, sequence)
+        self._socket.send(message)
+        try:
+            length = self._socket.recv_into(self._view)
+        except BlockingIOError:
+            raise KernelRefusal(what, errno.ETIMEDOUT) from None
+        _, kind, _, came, _ = _HEAD.unpack_from(self._buffer)
+        if kind == _ERROR and came == sequence and length >= 20 and not any(self._buffer[16:20]):
+            return
+        self._acknowledged(f"{what} {handle_text(handle)} of interface {index}", length)
+
+    def _send(self, kind: int, flags: int, content: bytes) -> None:
+        self._sequence = self._sequence + 1 & 0xFFFFFFFF
+        self._socket.send(_HEAD.pack(_HEAD.size + len(content), kind, flags, self._sequence, 0) + content)
+
+    def _acknowledged(self, what: str, received: int | None = None) -> None:
+        for _ in self._answer(what, received):
+            pass
+
+    def _answer(self, what: str, received: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Messages that answer the last one, to the end of a list or the acknowledgement; KernelRefusal for an error.
+
+        An answer to an earlier question, one that timed out, is passed over.
+        """
+        while True:
+            content = self._receive(what, received)
+            received, at = None, 0
+            while at + _HEAD.size <= len(content):
+                length, kind, flags, sequence, _ = _HEAD.unpack_from(content, at)
+                if length < _HEAD.size or at + length > len(content):
+                    raise KernelRefusal(what, errno.EPROTO, "a message that is cut short")
+                body = content[at + _HEAD.size : at + length]
+                at += (length + 3) & ~3
+                if sequence != self._sequence:
+                    continue
+                if flags & _DUMP_INTERRUPTED:
+                    raise KernelRefusal(what, errno.EINTR, "the list changed while it was read")
+                if kind in (_ERROR, _DONE):
+                    _check(what, kind, flags, body)
+                    return
+                yield kind, body
+                if not flags & _MULTI:  # the one answer, without an acknowledgement
+                    return
+
+    def _receive(self, what: str, received: int | None) -> bytes:
+        if received is not None:
+            return bytes(self._view[:received])
+        try:
+            length, _, flags, _ = self._socket.recvmsg_into([self._view])
+        except BlockingIOError:
+            raise KernelRefusal(what, errno.ETIMEDOUT) from None
+        except OSError as error:
+            raise KernelRefusal(what, error.errno or errno.EIO) from None
+        if flags & socket.MSG_TRUNC:
+            raise KernelRefusal(what, errno.EMSGSIZE, f"more than {_RECEIVE} bytes at once")
+        return bytes(self._view[:length])
+
+    def _dump(self, ask: int, takes: int, content: bytes, what: str) -> list[bytes]:
+        """The whole list, asked for again where it changed meanwhile."""
+        for left in reversed(range(_DUMP_TRIES)):
+            self._send(ask, _REQUEST | _DUMP, content)
+            try:
+                return [body for kind, body in self._answer(what) if kind == takes]
+            except KernelRefusal as refusal:
+                if refusal.number != errno.EINTR or not left:
+                    raise
+        raise KernelRefusal(what, errno.EINTR)
+
+
+def _filter_place(index: int, parent: int, handle: int, priority: int) -> bytes:
+    return TCMSG.pack(0, index, handle, parent, priority << 16 | socket.htons(_ALL_PROTOCOLS))
+
+
+def _described(kind: str, options: bytes) -> bytes:
+    return attribute(_KIND, kind.encode() + b"\0") + (nested(_OPTIONS, options) if options else b"")
+
+
+# Where the rates stand in a prepared message, found in one with rates that nothing else in it looks like.
+_BEFORE = _HEAD.size + TCMSG.size
+
+
+def _places(kind: str, options: bytes, pattern: bytes) -> tuple[int, ...]:
+    message, at, found = _described(kind, options), -1, []
+    while (at := message.find(pattern, at + 1)) >= 0:
+        found.append(_BEFORE + at)
+    return tuple(found)
+
+
+_U32_SIGN, _U64_SIGN, _TICK_SIGN = 0x7A6B5C4D, 0x0000000155AA33CC, 0x1B2C3D4E
+_SMALL_TBF = TbfOptions(_U32_SIGN, 1, 1).encode(1)
+_LARGE_TBF = TbfOptions(_U64_SIGN, 1, 1).encode(1)
+_TBF_RATE_AT = _places("tbf", _SMALL_TBF, struct.pack("=I", _U32_SIGN))[0]
+(_TBF_RATE64_AT,) = _places("tbf", _LARGE_TBF, struct.pack("=Q", _U64_SIGN))
+_SMALL_HTB = HtbClassOptions(_U32_SIGN, _U32_SIGN, _TICK_SIGN, _TICK_SIGN).encode()
+_LARGE_HTB = HtbClassOptions(_U64_SIGN, _U64_SIGN, 1, 1).encode()
+_HTB_RATES_AT = _places("htb", _SMALL_HTB, struct.pack("=I", _U32_SIGN))[:2]
+_HTB_RATES64_AT = _places("htb", _LARGE_HTB, struct.pack("=Q", _U64_SIGN))
+_HTB_BUFFERS_AT = _places("htb", _SMALL_HTB, struct.pack("=I", _TICK_SIGN))
+
+
+def _check(what: str, kind: int, flags: int, body: bytes) -> None:
+    """KernelRefusal for an error in an acknowledgement or at the end of a list."""
+    number = -int.from_bytes(body[:4], sys.byteorder, signed=True) if len(body) >= 4 else 0
+    if number == 0:
+        return
+    said = ""
+    if kind == _ERROR and flags & _ACK_TLVS:
+        at = 20 if flags & _CAPPED else 4 + (int.from_bytes(body[4:8], sys.byteorder) + 3 & ~3)
+        said = attributes(body, at).get(1, b"").split(b"\0")[0].decode(errors="replace")
+    raise KernelRefusal(what, number, said.rstrip("."))

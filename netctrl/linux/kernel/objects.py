@@ -1,0 +1,235 @@
+"""Queues and classes as things that can be made, compared and made again: what is wanted, and what was there."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Literal
+
+import msgspec
+
+from netctrl.errors import NetctrlError
+from netctrl.linux.export.records import HtbClass, InterfaceQueue, TcFifo, TokenBucket
+from netctrl.linux.kernel.attributes import attributes
+from netctrl.linux.kernel.netlink import INGRESS, ROOT, Qdisc, RouteSocket, classid, handle_text
+from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
+from netctrl.units import BITS_PER_BYTE, format_quantity
+
+__all__ = [
+    "LEAF_HANDLE",
+    "OWN_HANDLE",
+    "QueueObject",
+    "Unrestorable",
+    "alike",
+    "as_wanted",
+    "egress",
+    "make",
+    "same",
+    "saved",
+    "wanted_objects",
+]
+
+OWN_HANDLE = 0x7C010000
+"""7c01:, the root queues that netctrl makes."""
+LEAF_HANDLE = 0x7C020000
+"""7c02:, the queue in the one class of an HTB."""
+
+_FIFOS = ("bfifo", "pfifo", "pfifo_head_drop")
+_KNOWN = {("qdisc", "tbf"): {1, 4, 5, 8}, ("qdisc", "htb"): {2, 5}, ("class", "htb"): {1, 6, 7, 8}}
+_ATM = 2
+_FOLLOWS_RATE = ("ceil", "buffer", "ceil_buffer")
+_Options = TbfOptions | HtbOptions | HtbClassOptions | FifoOptions
+_KINDS_TAKEN = f"tbf, htb, {', '.join(_FIFOS)}"
+
+
+class Unrestorable(NetctrlError):
+    """What is there can't be put back exactly, so it isn't replaced."""
+
+
+class QueueObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A queue or class with what makes it."""
+
+    what: Literal["qdisc", "class"]
+    handle: int
+    parent: int
+    kind: str
+    options: bytes
+    """As they are sent to the kernel."""
+    raw: bytes | None = None
+    """As the kernel showed them, of what was there before."""
+
+
+def wanted_objects(entry: InterfaceQueue) -> tuple[QueueObject, ...]:
+    """What makes the wanted queue of an interface, in the order of making."""
+    match entry.queue:
+        case TokenBucket(rate=rate, burst=burst, limit=limit, overhead=overhead):
+            options = TbfOptions.wanted(rate, burst, limit, overhead).encode(burst)
+            return (_qdisc(OWN_HANDLE, ROOT, "tbf", options),)
+        case HtbClass(rate=rate, burst=burst, limit=limit, overhead=overhead):
+            one = HtbClassOptions.wanted(rate, burst, overhead).encode()
+            minor = classid(OWN_HANDLE, 1)
+            return (
+                _qdisc(OWN_HANDLE, ROOT, "htb", HtbOptions(1).encode()),
+                QueueObject(what="class", handle=minor, parent=OWN_HANDLE, kind="htb", options=one),
+                _qdisc(LEAF_HANDLE, minor, "bfifo", FifoOptions(limit).encode()),
+            )
+        case TcFifo(limit=limit, unit=unit):
+            kind = "bfifo" if unit == "bytes" else "pfifo"
+            return (_qdisc(OWN_HANDLE, ROOT, kind, FifoOptions(limit).encode()),)
+
+
+def egress(queues: tuple[Qdisc, ...]) -> tuple[Qdisc, ...]:
+    """Without what is done to packets that come in (ingress, clsact), which is never touched."""
+    return tuple(each for each in queues if each.parent != INGRESS)
+
+
+def saved(socket: RouteSocket, index: int) -> tuple[tuple[QueueObject, ...], str]:
+    """What somebody put at an interface's root, in the order of making, and the kind of the root ("" where none is).
+
+    Nothing where the kernel's default is there.
+
+    Raises
+    ------
+    Unrestorable
+        Something that could not be made again exactly; says what and why.
+    """
+    queues = egress(socket.qdiscs(index))
+    root = next((each for each in queues if each.parent == ROOT), None)
+    asked = [each for each in queues if not each.is_default]
+    if not asked:
+        return (), "" if root is None else root.kind
+    if root is None or root.is_default:
+        raise Unrestorable(f"{_name(asked[0])} hangs below a default queue, which can't be put back together")
+    classes = socket.classes(index)
+    for each in (*asked, *classes):
+        _refuse_filters(socket, index, each)
+    objects = [_object("qdisc", each) for each in asked]
+    objects += [_object("class", each) for each in classes if each.kind != "tbf"]  # TBF's one comes with it
+    return _ordered(objects), root.kind
+
+
+def make(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...], replace: bool) -> None:
+    """Make objects in their order; the root with `replace` in the place of what is there."""
+    for each in objects:
+        if each.what == "class":
+            socket.add_class(index, each.parent, each.handle, each.kind, each.options)
+        else:
+            socket.add_qdisc(index, each.parent, each.handle, each.kind, each.options, replace and each.parent == ROOT)
+
+
+def as_wanted(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...]) -> list[str]:
+    """What of these objects isn't there as it should be, in words; none: all is."""
+    there = {("qdisc", each.handle): each for each in egress(socket.qdiscs(index))}
+    there |= {("class", each.handle): each for each in socket.classes(index)}
+    wrong = []
+    for each in objects:
+        name = f"{each.kind} {each.what} {handle_text(each.handle)}"
+        found = there.get((each.what, each.handle))
+        if found is None:
+            wrong.append(f"{name} isn't there")
+        elif found.kind != each.kind:
+            wrong.append(f"{name} is {found.kind}")
+        elif not same(each, found):
+            wrong.append(f"{name} has {_differences(_shown(each), shown(each.what, found.kind, found.options))}")
+    return wrong
+
+
+def alike(some: tuple[QueueObject, ...], others: tuple[QueueObject, ...]) -> bool:
+    """Whether these are made by the same: counters that the kernel shows among its options don't count."""
+
+    def key(each: QueueObject) -> tuple[object, ...]:
+        return each.what, each.handle, each.parent, each.kind, each.options
+
+    return sorted(map(key, some)) == sorted(map(key, others))
+
+
+def same(wanted: QueueObject, found: Qdisc) -> bool:
+    """Whether a queue or class is this one, with these options after the kernel's rounding."""
+    if (wanted.kind, wanted.handle) != (found.kind, found.handle):
+        return False
+    try:
+        return shown(wanted.what, wanted.kind, wanted.options) == shown(wanted.what, found.kind, found.options)
+    except ValueError:
+        return False
+
+
+def shown(what: str, kind: str, options: bytes) -> _Options:
+    """Options as a record; ValueError where they are of another kind."""
+    if kind in _FIFOS:
+        return FifoOptions.decode(options)
+    if kind == "tbf":
+        return TbfOptions.decode(options)
+    if kind == "htb" and what == "class":
+        return HtbClassOptions.decode(options)
+    if kind == "htb":
+        found = HtbOptions.decode(options)
+        return HtbOptions(found.default_class, found.rate_to_quantum)  # its direct queue follows the interface
+    raise ValueError(f"{kind} isn't one of {_KINDS_TAKEN}")
+
+
+def _shown(each: QueueObject) -> _Options:
+    return shown(each.what, each.kind, each.options)
+
+
+def _differences(wanted: _Options, found: _Options) -> str:
+    """What of options is another than was asked for, rates in bit/s; ceilings and buckets follow rates."""
+    pairs = {name: (getattr(found, name), value) for name, value in asdict(wanted).items()}
+    differing = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    if "rate" in differing:
+        differing = {name: pair for name, pair in differing.items() if name not in _FOLLOWS_RATE}
+    return " and ".join(
+        "rate {}, applied with {}".format(*(format_quantity(BITS_PER_BYTE * each, "bit/s") for each in pair))
+        if name == "rate"
+        else f"{name} {pair[0]}, applied with {pair[1]}"
+        for name, pair in differing.items()
+    )
+
+
+def _qdisc(handle: int, parent: int, kind: str, options: bytes) -> QueueObject:
+    return QueueObject(what="qdisc", handle=handle, parent=parent, kind=kind, options=options)
+
+
+def _object(what: Literal["qdisc", "class"], found: Qdisc) -> QueueObject:
+    """What makes this again; Unrestorable where that isn't known."""
+    name = _name(found)
+    if found.kind not in (*_FIFOS, "tbf", "htb"):
+        raise Unrestorable(f"{name} can't be put back exactly; netctrl can restore {_KINDS_TAKEN}")
+    if found.extras:
+        raise Unrestorable(f"{name} has {' and '.join(found.extras)}, which the kernel doesn't show whole")
+    known = _KNOWN.get((what, found.kind))
+    unknown = set() if known is None else attributes(found.options).keys() - known
+    if unknown:
+        raise Unrestorable(f"{name} has options that netctrl doesn't know (attributes {sorted(unknown)})")
+    if found.kind == "htb" and what == "qdisc":
+        options = HtbOptions.decode(found.options)
+    else:
+        options = shown(what, found.kind, found.options)
+    if _ATM in (getattr(options, "link_layer", 0), getattr(options, "ceil_link_layer", 0)):
+        raise Unrestorable(f"{name} counts ATM cells, whose bursts the kernel doesn't show whole")
+    parent = classid(found.handle, 0) if found.parent == ROOT and what == "class" else found.parent
+    return QueueObject(
+        what=what, handle=found.handle, parent=parent, kind=found.kind, options=options.encode(), raw=found.options
+    )
+
+
+def _ordered(objects: list[QueueObject]) -> tuple[QueueObject, ...]:
+    """Parents before their children."""
+    rest, done, ordered = objects, {ROOT}, []
+    while rest:
+        ready = [each for each in rest if each.parent in done]
+        if not ready:
+            raise Unrestorable(f"{_name(rest[0])} has a parent that the kernel doesn't show")
+        ordered += ready
+        done |= {each.handle for each in ready}
+        done |= {classid(each.handle, 1) for each in ready if each.kind == "tbf"}
+        rest = [each for each in rest if each not in ready]
+    return tuple(ordered)
+
+
+def _refuse_filters(socket: RouteSocket, index: int, each: Qdisc) -> None:
+    count = socket.filters(index, each.handle)
+    if count:
+        raise Unrestorable(f"{_name(each)} has {count} filter(s), which can't be put back exactly")
+
+
+def _name(each: Qdisc | QueueObject) -> str:
+    return f"{each.kind} {handle_text(each.handle)}"

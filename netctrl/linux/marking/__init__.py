@@ -1,0 +1,1 @@
+"""ARC as a marking program at a host's queue."""

@@ -1,0 +1,1 @@
+"""Paced TCP sockets."""

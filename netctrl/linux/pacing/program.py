@@ -1,0 +1,168 @@
+"""A pacing law at the TCP connections of a program that knows nothing of it: borrowed from it, a look at a time."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from math import nan
+from pathlib import Path
+from typing import NamedTuple
+
+from netctrl.errors import NetctrlError, checked_number
+from netctrl.linux.pacing.socket import SocketPacer, set_pacing_rate
+from netctrl.linux.pacing.tcp_info import ESTABLISHED, read_tcp_info
+from netctrl.linux.testbed.child import end_program, start_program
+from netctrl.model.law import PacingLaw
+
+__all__ = ["PacedProgram", "pace_program"]
+
+_SO_COOKIE = 57
+_PIDFD_OPEN, _PIDFD_GETFD = 434, 438  # of asm-generic/unistd.h
+_SYN_SENT = 2
+_FAMILY_S, _SCAN_S = 0.05, 0.005  # between two looks at which processes there are, and which sockets they have
+_INTERVAL_S = 0.001
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class PacedProgram(NamedTuple):
+    """What came of a program whose sockets were paced."""
+
+    status: int
+    """Its exit status."""
+    sockets: int
+    """TCP connections of it that were found."""
+    changes: int
+    """Rates that were set."""
+    held: int
+    """Samples that the laws could not use."""
+
+
+def pace_program(
+    law: PacingLaw | float, argv: Sequence[str], *, interval_s: float = _INTERVAL_S, namespace: int | None = None
+) -> PacedProgram:
+    """Run a program, and its children, with a law, or a fixed cap [bit/s], at each of its TCP connections; returns when
+    it ends.
+
+    Its sockets are borrowed for the moment of a look (pidfd_getfd): when it closes one, the connection ends as it
+    would have. A connection is found some milliseconds after it was made.
+
+    Raises
+    ------
+    NetctrlError
+        The program can't be started, or its sockets can't be reached: that takes the right to trace it.
+    """
+    interval = checked_number("interval_s", interval_s, "a time from 0.1 ms to 1 s", at_least=1e-4, at_most=1.0)
+    if not isinstance(law, float | int):
+        SocketPacer(law)  # compiled before the first connection
+    child = start_program(namespace, argv)
+    found: dict[int, SocketPacer | None] = {}
+    changes, family, places = 0, [child.pid], []
+    again = scan = 0.0
+    try:
+        due = time.monotonic()
+        while child.poll() is None:
+            now = time.monotonic()
+            if now >= again:
+                family, again = _family(child.pid), now + _FAMILY_S
+            if now >= scan:
+                places, scan = list(_sockets(family)), now + _SCAN_S
+            for pid, descriptor in places:
+                changes += _look(found, law, pid, descriptor, now)
+            due = max(due + interval, now)
+            time.sleep(max(due - time.monotonic(), 0.0))
+    finally:
+        end_program(child)
+    held = sum(int(each.values()["held"]) for each in found.values() if each is not None)
+    return PacedProgram(child.returncode, len(found), changes, held)
+
+
+def _look(found: dict[int, SocketPacer | None], law: PacingLaw | float, pid: int, descriptor: int, now: float) -> int:
+    """One look at one descriptor of a program: 1 where a rate was set."""
+    connection = _borrow(pid, descriptor)
+    if connection is None:
+        return 0
+    with connection:
+        try:
+            info = read_tcp_info(connection)
+            if info.state not in (ESTABLISHED, _SYN_SENT):
+                return 0
+            cookie = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8), "little")
+            if cookie not in found:
+                rate = law if isinstance(law, float | int) else law.start_rate_bit_per_s
+                set_pacing_rate(connection, rate)  # at once: what follows may compile
+                found[cookie] = None if isinstance(law, float | int) else SocketPacer(law)
+                return 1
+            one = found[cookie]
+            before = nan if one is None else one.rate_bit_per_s
+            return int(one is not None and one.step(connection, now, info) != before)
+        except OSError:  # a socket that is no TCP, or is gone by now
+            return 0
+
+
+def _borrow(pid: int, descriptor: int) -> socket.socket | None:
+    """A duplicate of another process's socket; None where it is gone."""
+    holder = _libc.syscall(_PIDFD_OPEN, pid, 0)
+    if holder < 0:
+        return None
+    try:
+        copy = _libc.syscall(_PIDFD_GETFD, holder, descriptor, 0)
+        number = ctypes.get_errno()
+    finally:
+        os.close(holder)
+    if copy >= 0:
+        return _as_socket(copy)
+    if number == errno.EPERM:
+        raise NetctrlError(
+            f"the sockets of process {pid} can't be reached: pidfd_getfd needs the right to trace it (CAP_SYS_PTRACE,"
+            " or kernel.yama.ptrace_scope of 0 or 1)"
+        )
+    if number == errno.ENOSYS:
+        raise NetctrlError("this kernel has no pidfd_getfd (5.6 or later is needed)")
+    return None
+
+
+def _as_socket(descriptor: int) -> socket.socket | None:
+    try:
+        return socket.socket(fileno=descriptor)
+    except OSError:  # it was another thing by then
+        with suppress(OSError):
+            os.close(descriptor)
+        return None
+
+
+def _sockets(family: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """(pid, descriptor) of each socket that some processes have, one for each socket."""
+    seen: set[str] = set()
+    for each in family:
+        folder = Path(f"/proc/{each}/fd")
+        try:
+            entries = [entry.name for entry in folder.iterdir()]
+        except OSError:
+            continue
+        for name in entries:
+            try:
+                target = str((folder / name).readlink())
+            except OSError:
+                continue
+            if target.startswith("socket:") and target not in seen:
+                seen.add(target)
+                yield each, int(name)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that descend from it."""
+    children: dict[int, list[int]] = {}
+    for place in Path("/proc").iterdir():
+        if place.name.isdecimal():
+            with suppress(OSError):  # it has ended
+                parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+                children.setdefault(parent, []).append(int(place.name))
+    found = [pid]
+    for each in found:
+        found.extend(children.get(each, ()))
+    return found

@@ -1,0 +1,245 @@
+"""A pacing law at a TCP socket: samples from TCP_INFO, rates by SO_MAX_PACING_RATE.
+
+TCP paces itself at the least of that rate and what its congestion control wants; no fq queue is needed. The rate counts
+TCP's payload: 95 of it are 99.3 on an Ethernet of 1500 bytes, so that a cap of 99 is above a bottleneck of 100.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable
+from math import inf, isfinite, nan
+from typing import Any
+
+from netctrl.errors import InvalidValue, checked_number
+from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace, pacer, pacing_values, start_pacing
+from netctrl.laws.pacing.target_rtt import TARGET_FIELDS
+from netctrl.linux.pacing.tcp_info import TcpInfo, read_tcp_info
+from netctrl.linux.testbed.traffic import TcpRun, send_tcp
+from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
+from netctrl.units import BITS_PER_BYTE, MICROSECOND
+
+__all__ = [
+    "SO_MAX_PACING_RATE",
+    "RttSamples",
+    "SocketPacer",
+    "paced_transfer",
+    "pacing_law",
+    "set_pacing_rate",
+]
+
+SO_MAX_PACING_RATE = 47
+"""Of linux/socket.h; Python 3.11 has no name for it."""
+
+_UNLIMITED = (1 << 64) - 1
+_OLD = 7.0 / 8.0  # share of the old in the kernel's smoothed RTT (RFC 6298)
+_LEAST_RTT = TARGET_FIELDS.index("least_rtt")
+_INTERVAL_S = 0.001
+
+
+def set_pacing_rate(connection: socket.socket, rate_bit_per_s: float) -> None:
+    """Cap a socket's pacing rate; inf takes the cap away.
+
+    Raises
+    ------
+    OSError
+        It is no socket that can be paced.
+    """
+    rate = min(round(rate_bit_per_s / BITS_PER_BYTE), _UNLIMITED) if isfinite(rate_bit_per_s) else _UNLIMITED
+    connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", max(rate, 1)))
+
+
+class RttSamples:
+    """RTTs as they were sampled, from the kernel's smoothed one.
+
+    Each acknowledgement leaves s ← 7/8 s + 1/8 ℓ, so that after k of them ℓ = (s − (7/8)^k s_0)/(1 − (7/8)^k) is the
+    mean of their samples, the last ones weighing most; for k = 1 it is the sample.
+    """
+
+    def __init__(self) -> None:
+        self._smoothed = nan
+        self._segments = 0
+        self.acknowledgements = 1
+        """That the last one is the mean of."""
+
+    def take(self, info: TcpInfo) -> float | None:
+        """The mean of the samples since the last call [s]; None where there is none."""
+        before, segments = self._smoothed, self._segments
+        if info.rtt == 0:
+            return None
+        if info.segs_in is None:  # a kernel before 4.2
+            self._smoothed = info.rtt
+            return info.rtt_s
+        if not before > 0.0:
+            self._smoothed, self._segments = float(info.rtt), info.segs_in
+            return info.rtt_s
+        acknowledgements = (info.segs_in - segments) % (1 << 32)
+        if acknowledgements == 0:
+            return None
+        self._smoothed, self._segments = float(info.rtt), info.segs_in
+        self.acknowledgements = acknowledgements
+        kept = _OLD**acknowledgements
+        sample = (info.rtt - kept * before) / (1.0 - kept)
+        # an acknowledgement without a sample makes k too large, never by more than the smoothed one shows
+        return MICROSECOND * max(sample, 0.5 * info.rtt)
+
+
+_SHORT_S = 2e-3  # least round trip: two bursts of a millisecond (tcp_tso_autosize)
+
+
+class _Frame:
+    """Looks between two rates of a target-RTT law, as one sample of their means.
+
+    Acknowledgements come in bunches, from media that are shared in turns and from what polls: RTTs then spread upwards
+    from what the path and its queue take, and a law that aims at a queue of a hundredth of the RTT would take that for
+    one. Its RTT is the mean less twice the kernel's mean deviation (the low end, where all are alike between two ends),
+    at least the kernel's least RTT; what is in flight is taken less by the same share (Little's law).
+    """
+
+    def __init__(self, law: TargetRttPacer) -> None:
+        self._law = law
+        self._last = -inf
+        self._clear()
+
+    def _clear(self) -> None:
+        self._looks, self._samples = 0, 0
+        self._time = self._delivered = self._in_flight = self._rtt = self._spread = 0.0
+
+    def add(
+        self, sample: PacingSample, info: TcpInfo, acknowledgements: int, state: PacingState
+    ) -> PacingSample | None:
+        """One look; the frame where it is the last of it."""
+        self._looks += 1
+        self._time += sample.time_s
+        self._delivered += sample.delivered_bytes
+        self._in_flight += sample.in_flight_bytes
+        if sample.rtt_s > 0.0:
+            self._samples += acknowledgements
+            self._rtt += acknowledgements * sample.rtt_s
+            self._spread += acknowledgements * 2.0 * MICROSECOND * info.rttvar
+        if self._samples == 0:
+            return None
+        mean, time = self._rtt / self._samples, self._time / self._looks
+        rtt = min(max(mean - self._spread / self._samples, MICROSECOND * (info.min_rtt or 0.5 * info.rtt)), mean)
+        least = min(float(state.values[_LEAST_RTT]), rtt)
+        if time - self._last < max(self._law.period_s, self._law.interval_share * least):
+            return None
+        # The kernel hands a millisecond's burst to the device at once; on a short path that alone is more than two
+        # products of bandwidth and delay, which the law would answer to.
+        in_flight = self._in_flight / self._looks * rtt / mean
+        lost = sample.lost_bytes
+        if least < _SHORT_S and not self._law.competitive:  # there the kernel's own window answers to losses
+            in_flight = lost = nan
+        means = self._delivered / self._looks, in_flight
+        self._last = time
+        self._clear()
+        return PacingSample(time, rtt, *means, lost)
+
+
+class SocketPacer:
+    """A law at one socket: `start` before it connects, then `step` as often as one likes.
+
+    While the program has nothing to send, and until all that it sent before has arrived, what is delivered says
+    nothing of the network: the law's clock stands still, and the rate stays as it is.
+    """
+
+    def __init__(self, law: PacingLaw) -> None:
+        self.law = law
+        self.rate_bit_per_s = float(law.start_rate_bit_per_s)
+        self._ready = pacer(law)
+        self._state: PacingState = start_pacing(law)
+        pace(self._ready, self._state, PacingSample(0.0, nan))  # compiled now: later a queue would fill meanwhile
+        self._rtts = RttSamples()
+        self._frame = _Frame(law) if isinstance(law, TargetRttPacer) else None
+        self._seen_s = nan
+        self._arrived = 0.0
+        self._until = -1.0  # bytes arrived, up to which the program is the limit
+        self._idle_s, self._idle_bytes = 0.0, 0.0
+
+    def start(self, connection: socket.socket) -> None:
+        """Set the law's first rate: before slow start, which would fill the queue."""
+        set_pacing_rate(connection, self.rate_bit_per_s)
+
+    def step(self, connection: socket.socket, now_s: float, info: TcpInfo | None = None) -> float:
+        """One sample, and the rate that is then in force [bit/s]; the socket is touched only where it changes."""
+        info = read_tcp_info(connection) if info is None else info
+        rtt = self._rtts.take(info)
+        sample = self._sample(now_s, rtt, info)
+        if sample is not None and self._frame is not None:
+            sample = self._frame.add(sample, info, self._rtts.acknowledgements, self._state)
+        if sample is None:
+            return self.rate_bit_per_s
+        rate, self._state = pace(self._ready, self._state, sample)
+        if rate != self.rate_bit_per_s:
+            set_pacing_rate(connection, rate)
+            self.rate_bit_per_s = rate
+        return rate
+
+    def values(self) -> dict[str, Any]:
+        """What the law remembers, by name."""
+        return pacing_values(self.law, self._state)
+
+    def _sample(self, now: float, rtt: float | None, info: TcpInfo) -> PacingSample | None:
+        """By the law's clock; None while the program is the limit."""
+        before, self._seen_s = self._seen_s, now
+        since, self._arrived = self._arrived, max(self._arrived, info.arrived_bytes or 0.0)
+        if info.notsent_bytes == 0:  # as the kernel has it for its own estimates (tcp_rate.c)
+            self._until = self._arrived + info.in_flight_bytes
+        if self._arrived <= self._until:
+            self._idle_s += now - before if before <= now else 0.0
+            self._idle_bytes += self._arrived - since
+            return None
+        if rtt is None and self._frame is None:
+            return None
+        known = info.arrived_bytes is not None
+        return PacingSample(
+            time_s=now - self._idle_s,
+            rtt_s=nan if rtt is None else rtt,
+            delivered_bytes=self._arrived - self._idle_bytes if known else nan,
+            in_flight_bytes=info.in_flight_bytes,
+            lost_bytes=nan if info.bytes_retrans is None else float(info.bytes_retrans),
+        )
+
+
+def pacing_law(design: object) -> PacingLaw:
+    """Of a Design; InvalidValue where it is not for a sender."""
+    law = getattr(design, "law", None)
+    if isinstance(law, ArxPacer | TargetRttPacer):
+        return law
+    method = getattr(design, "method", type(design).__name__)
+    raise InvalidValue("design", method, "a Design of pacing, as `python -m netctrl.design pacing -o FILE` makes it")
+
+
+def paced_transfer(
+    law: PacingLaw | float | None,
+    address: str,
+    port: int,
+    seconds: float,
+    *,
+    congestion: str | None = None,
+    interval_s: float = _INTERVAL_S,
+) -> tuple[TcpRun, list[float]]:
+    """A transfer of our own (`send_tcp`) under a law, a fixed cap [bit/s], or nothing; and the rate after each look."""
+    rates: list[float] = []
+    if law is None:
+        run = send_tcp(address, port, seconds, congestion=congestion, every_s=interval_s)
+        return run, [nan] * len(run.infos)
+    if isinstance(law, ArxPacer | TargetRttPacer):
+        one = SocketPacer(law)
+
+        def watch(connection: socket.socket, now: float, info: TcpInfo) -> None:
+            rates.append(one.step(connection, now, info))
+
+        prepare: Callable[[socket.socket], object] = one.start
+    else:
+        cap = checked_number("law", law, "a pacing law, or a cap above 0 in bit/s", above=0.0)
+
+        def watch(connection: socket.socket, now: float, info: TcpInfo) -> None:
+            rates.append(cap)
+
+        def prepare(connection: socket.socket) -> None:
+            set_pacing_rate(connection, cap)
+
+    run = send_tcp(address, port, seconds, congestion=congestion, every_s=interval_s, watch=watch, prepare=prepare)
+    return run, rates

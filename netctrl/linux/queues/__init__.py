@@ -1,0 +1,1 @@
+"""Queues of this machine: planned, applied, watched, put back."""

@@ -1,0 +1,192 @@
+"""Queues put where a plan wants them, read back, and put back as they were.
+
+The order is what makes it safe: lock, look again, watchdog, record on the disk, change, read back. From the record on
+every way out puts the earlier queues back: an error here, the watchdog when this process is killed, the next start.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import secrets
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from netctrl.errors import FileError, NetctrlError
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket, handle_text
+from netctrl.linux.kernel.objects import OWN_HANDLE, alike, as_wanted, make
+from netctrl.linux.queues.log import event
+from netctrl.linux.queues.plan import Plan, check_capability, plan_queues
+from netctrl.linux.queues.record import STATE_FOLDER, OwnershipRecord, Store, this_process
+from netctrl.linux.queues.restore import Phases, put_back, recover, refuse_kept, tell_nobody
+from netctrl.linux.queues.watchdog import Watchdog, start_watchdog
+
+__all__ = ["Applied", "RolledBack", "applied"]
+
+
+class RolledBack(NetctrlError):
+    """Applying failed, and what had been changed was put back; the text says why."""
+
+
+@dataclass(slots=True)
+class Applied:
+    """Queues that are in place, of a plan."""
+
+    plan: Plan
+    record: OwnershipRecord
+    store: Store
+    socket: RouteSocket
+    watchdog: Watchdog | None
+    kept: bool = False
+
+    def unconfirmed(self) -> None:
+        """Put on the disk that somebody has to say yes."""
+        self._to(self.record.to("unconfirmed"))
+
+    def confirmed(self) -> bool:
+        """Whether somebody did (`netctrl.linux.queues.record.Store.confirm`)."""
+        return self.store.confirmed(self.record.token)
+
+    def hold(self) -> None:
+        """The queues stay as long as this process does."""
+        self._to(self.record.to("held"))
+
+    def keep(self) -> None:
+        """The queues stay when this process ends, until `restore`."""
+        self._to(self.record.to("kept"))
+        self.kept = True
+        if self.watchdog is not None:
+            self.watchdog.end(release=True)
+
+    def _to(self, record: OwnershipRecord) -> None:
+        self.store.write(record)
+        self.record = record
+
+
+@contextmanager
+def applied(
+    plan: Plan,
+    *,
+    folder: str | Path = STATE_FOLDER,
+    replace: bool = False,
+    watch: bool = True,
+    phases: Phases = tell_nobody,
+) -> Generator[Applied]:
+    """Queues as planned, for a block; after it, however it ends, what was there before, unless `keep` was called.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of `plan_queues`; where something else is there now, nothing is changed.
+    folder : path
+        For the record.
+    replace : bool
+        As it was planned.
+    watch : bool
+        Another process puts queues back when this one is killed.
+    phases : callable
+        Is told each step that was taken.
+
+    Raises
+    ------
+    RolledBack
+        The kernel refused, or shows something else than was asked for; what was changed has been put back.
+    Busy, FileError, NetctrlError
+        Another process is at it; the record can't be written; a capability is missing. Nothing was changed.
+    """
+    check_capability()
+    store = Store(folder)
+    with ExitStack() as stack:
+        ending = _Ending()
+        stack.callback(ending.end)  # after the lock is free again, which a watchdog may wait for
+        stack.enter_context(store.lock())
+        socket = stack.enter_context(RouteSocket())
+        recover(store, socket)
+        refuse_kept(store)
+        _refuse_changed(plan, plan_queues(socket, plan.wanted, replace=replace))
+        phases("checked")
+        token = secrets.token_hex(8)
+        ending.watchdog = start_watchdog(store.folder, token) if watch else None
+        phases("watched")
+        made = Applied(plan, _new_record(plan, token), store, socket, ending.watchdog)
+        _write_first(store, made.record)
+        ending.settled = False
+        try:
+            phases("recorded")
+            _change(made, phases)
+            yield made
+        except BaseException as error:
+            event("rolling-back", logging.WARNING, plan=plan.wanted.name, why=f"{type(error).__name__}: {error}")
+            put_back(store, socket, made.record, phases)
+            ending.settled = True
+            if isinstance(error, KernelRefusal):
+                raise RolledBack(f"{_explained(error)}; what had been changed was put back") from None
+            raise
+        if not made.kept:
+            put_back(store, socket, made.record, phases)
+        ending.settled = True
+
+
+@dataclass(slots=True)
+class _Ending:
+    """What becomes of the watchdog: released when nothing is left to do, else it tries in its turn."""
+
+    watchdog: Watchdog | None = None
+    settled: bool = True
+
+    def end(self) -> None:
+        if self.watchdog is not None:
+            self.watchdog.end(release=self.settled)
+
+
+def _new_record(plan: Plan, token: str) -> OwnershipRecord:
+    return OwnershipRecord(
+        schema="netctrl.linux.record/1",
+        plan=plan.wanted.name,
+        owner=this_process(),
+        token=token,
+        phase="changing",
+        since=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        entries=plan.entries,
+    )
+
+
+def _write_first(store: Store, record: OwnershipRecord) -> None:
+    try:
+        store.confirmation.unlink(missing_ok=True)
+        store.write(record)
+    except FileError:
+        event("refused", logging.ERROR, plan=record.plan, why="no record could be written, nothing was changed")
+        store.path.unlink(missing_ok=True)  # it may be there, but not surely on the disk
+        raise
+    event("recorded", plan=record.plan, record=store.path)
+
+
+def _refuse_changed(shown: Plan, now: Plan) -> None:
+    for old, new in zip(shown.entries, now.entries, strict=True):
+        if (old.index, old.address) != (new.index, new.address) or not alike(old.before, new.before):
+            event("refused", logging.ERROR, interface=old.interface, why="changed since it was planned")
+            raise NetctrlError(f"{old.interface} was changed since it was planned; nothing was done, plan again")
+
+
+def _change(made: Applied, phases: Phases) -> None:
+    for entry in made.plan.entries:
+        make(made.socket, entry.index, entry.wanted, replace=bool(entry.before))
+        event("applied", interface=entry.interface, handle=handle_text(OWN_HANDLE), kind=entry.wanted[0].kind)
+        phases(f"changed {entry.interface}")
+    phases("applied")
+    for entry in made.plan.entries:
+        wrong = as_wanted(made.socket, entry.index, entry.wanted)
+        if wrong:
+            raise KernelRefusal(f"read back {entry.interface}", errno.EIO, "; ".join(wrong))
+    event("read-back", plan=made.record.plan, interfaces=len(made.plan.entries))
+    phases("read back")
+
+
+def _explained(error: KernelRefusal) -> str:
+    if error.number == errno.ENOENT and "kind is unknown" in error.said:
+        return f"{error}: this kernel lacks that queueing discipline (CONFIG_NET_SCH_*)"
+    return str(error)

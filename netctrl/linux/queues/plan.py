@@ -1,0 +1,136 @@
+"""What applying wanted queues would change on this machine: read, checked and shown, without any right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.linux.export.records import ETHERNET_HEADER, InterfaceQueue, QueuePlan, TcFifo, TokenBucket
+from netctrl.linux.kernel.netlink import Link, RouteSocket, handle_text
+from netctrl.linux.kernel.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, egress, saved, shown, wanted_objects
+from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
+from netctrl.linux.queues.record import Entry
+from netctrl.units import BITS_PER_BYTE, format_quantity
+
+__all__ = ["Plan", "check_capability", "plan_queues"]
+
+_CAP_NET_ADMIN = 12
+_ETHERNET, _LOOPBACK = 1, 772  # ARPHRD_*
+_OWN = (OWN_HANDLE, LEAF_HANDLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Wanted queues beside what is there."""
+
+    wanted: QueuePlan
+    entries: tuple[Entry, ...]
+    """For each interface of `wanted`, in its order."""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """For each interface what is there and what will be, with the kernel's rounding, for people."""
+        return [(entry.interface, f"{_before(entry)}  ->  {_after(entry, queue)}") for entry, queue in self._pairs()]
+
+    def _pairs(self) -> list[tuple[Entry, InterfaceQueue]]:
+        return list(zip(self.entries, self.wanted.interfaces, strict=True))
+
+
+def plan_queues(socket: RouteSocket, wanted: QueuePlan, *, replace: bool = False) -> Plan:
+    """Hold wanted queues against the machine; changes nothing, and takes no right.
+
+    Parameters
+    ----------
+    replace : bool
+        Take the place of a root queue that somebody made, if it can be put back exactly.
+
+    Raises
+    ------
+    InvalidValue
+        An interface that isn't there, one with another address (a plan for another machine), a burst shorter than
+        the interface's frames, or a root queue that somebody made.
+    KernelRefusal
+        The kernel didn't answer.
+    """
+    links = {link.name: link for link in socket.links()}
+    return Plan(wanted, tuple(_entry(socket, links, each, replace) for each in wanted.interfaces))
+
+
+def check_capability() -> None:
+    """NetctrlError where this process may not change queues; says what it lacks."""
+    for line in Path("/proc/thread-self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("CapEff:") and not int(line.split()[1], 16) >> _CAP_NET_ADMIN & 1:
+            remedy = "run as root, or give it with systemd's AmbientCapabilities=CAP_NET_ADMIN; --dry-run needs none"
+            raise NetctrlError(f"queues can't be changed without the capability CAP_NET_ADMIN: {remedy}")
+
+
+def _entry(socket: RouteSocket, links: dict[str, Link], wanted: InterfaceQueue, replace: bool) -> Entry:
+    link = _link(links, wanted)
+    _check_burst(wanted, link)
+    _check_handles(socket, link)
+    try:
+        before, kind = saved(socket, link.index)
+    except Unrestorable as reason:
+        takes = f"an interface whose queues netctrl can put back as they were, but {reason}; remove them yourself first"
+        raise InvalidValue("interface", link.name, takes) from None
+    if before and not replace:
+        root = f"{before[0].kind} {handle_text(before[0].handle)}"
+        takes = f"an interface with the kernel's own queue, but somebody put {root} there"
+        raise InvalidValue("interface", link.name, f"{takes}; --replace takes its place, and `restore` puts it back")
+    objects = wanted_objects(wanted)
+    return Entry(
+        interface=link.name, index=link.index, address=link.address, before=before, before_kind=kind, wanted=objects
+    )
+
+
+def _link(links: dict[str, Link], wanted: InterfaceQueue) -> Link:
+    link = links.get(wanted.interface)
+    if link is None:
+        close = difflib.get_close_matches(wanted.interface, links, n=1)
+        meant = f"; did you mean {close[0]}?" if close else ""
+        raise InvalidValue("interface", wanted.interface, f"one that is here: {', '.join(sorted(links))}{meant}")
+    if wanted.address is not None and wanted.address != link.address:
+        takes = f"the one with address {wanted.address} (here: {link.address or 'none'}): a plan for another machine?"
+        raise InvalidValue("interface", wanted.interface, takes)
+    return link
+
+
+def _check_burst(wanted: InterfaceQueue, link: Link) -> None:
+    frame = link.mtu + (ETHERNET_HEADER if link.kind in (_ETHERNET, _LOOPBACK) else 0)
+    if isinstance(wanted.queue, TokenBucket) and wanted.queue.burst < frame:
+        takes = f"at least {frame} bytes on {link.name}, the longest frame: TBF drops longer ones than its burst"
+        raise InvalidValue("burst", wanted.queue.burst, takes)
+
+
+def _check_handles(socket: RouteSocket, link: Link) -> None:
+    taken = [each for each in egress(socket.qdiscs(link.index)) if each.handle in _OWN]
+    if taken:
+        what = f"{taken[0].kind} {handle_text(taken[0].handle)}"
+        takes = f"an interface without {what}, which has a handle of netctrl's but stands in no record that was read"
+        remedy = f"`restore` if they are applied, else `tc qdisc del dev {link.name} root`"
+        raise InvalidValue("interface", link.name, f"{takes}: {remedy}")
+
+
+def _before(entry: Entry) -> str:
+    if not entry.before:
+        return f"{entry.before_kind or 'nothing'} (default)"
+    return _describe(entry.before) + ", put back at the end"
+
+
+def _describe(objects: Sequence) -> str:
+    root = objects[0]
+    more = f" and {len(objects) - 1} more" if len(objects) > 1 else ""
+    return f"{root.kind} {handle_text(root.handle)}{more}"
+
+
+def _after(entry: Entry, queue: InterfaceQueue) -> str:
+    wanted = queue.queue
+    if isinstance(wanted, TcFifo):
+        return f"{entry.wanted[0].kind} {handle_text(OWN_HANDLE)}, limit {wanted.limit} {wanted.unit}"
+    shaped = entry.wanted[1] if len(entry.wanted) > 1 else entry.wanted[0]
+    options = shown(shaped.what, shaped.kind, shaped.options)
+    kept = options.rate * BITS_PER_BYTE if isinstance(options, TbfOptions | HtbClassOptions) else 0
+    rate = format_quantity(kept, "bit/s")
+    return f"{shaped.kind} {handle_text(OWN_HANDLE)}, {rate}, burst {wanted.burst} B, limit {wanted.limit} B"

@@ -1,0 +1,154 @@
+"""A process that restores queues when the first is killed: `python -m netctrl.linux.queues.watchdog FOLDER TOKEN`.
+
+It waits at a pipe that the kernel closes with the first process, whatever ended that, in a session of its own; no
+signal but SIGKILL ends it. `netctrl.linux.agent.dead_man`, which puts an agent's rates back, waits in the same way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from netctrl.errors import NetctrlError
+from netctrl.linux.kernel.netlink import RouteSocket
+from netctrl.linux.queues.log import event, log_to
+from netctrl.linux.queues.record import Busy, Store
+from netctrl.linux.queues.restore import recover
+
+__all__ = ["WATCHDOG_LOG", "Ended", "Watchdog", "attend", "main", "start_watchdog", "start_watcher"]
+
+Ended = Literal["released", "gone", "hangs"]
+"""How a watched process ended: it said so, it was killed, or it lives and does nothing."""
+
+WATCHDOG_LOG = "watchdog.log"
+"""In the folder of the record."""
+
+_READY = b"ready\n"
+_RELEASE = b"release\n"
+_START_S = 30.0
+_LOCK_S = 10.0
+_LOOK_S = 1.0
+
+
+class Watchdog:
+    """The process and the pipe to it."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.pid = process.pid
+
+    def alive(self) -> bool:
+        """Whether it still waits."""
+        return self._process.poll() is None
+
+    def end(self, release: bool) -> None:
+        """Close the pipe and wait; with `release` there is nothing to put back any more. Twice is fine."""
+        pipe = self._process.stdin
+        if pipe is None or pipe.closed:
+            return
+        with contextlib.suppress(OSError):
+            pipe.write(_RELEASE if release else b"")
+            pipe.flush()
+        with contextlib.suppress(OSError):
+            pipe.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_START_S)
+
+
+def start_watchdog(folder: Path, token: str) -> Watchdog:
+    """Start it, and wait until it watches; NetctrlError where it doesn't."""
+    return start_watcher("netctrl.linux.queues.watchdog", str(folder.resolve()), token)
+
+
+def start_watcher(module: str, *arguments: str, inherit: Sequence[int] = ()) -> Watchdog:
+    """Start a module that calls `attend`, with open descriptors of ours; NetctrlError where it doesn't watch."""
+    command = [sys.executable, "-P", "-m", module, *arguments]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+            pass_fds=tuple(inherit),
+        )
+    except OSError as error:
+        raise NetctrlError(f"no watchdog could be started, nothing was changed: {error.strerror}") from None
+    if _is_ready(process):
+        return Watchdog(process)
+    process.kill()
+    process.communicate()
+    raise NetctrlError(f"the watchdog did not start within {_START_S:g} s; nothing was changed")
+
+
+def _is_ready(process: subprocess.Popen[bytes]) -> bool:
+    pipe = process.stdout
+    if pipe is None or not select.select([pipe], [], [], _START_S)[0]:
+        return False
+    with pipe:
+        return pipe.readline() == _READY
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Watch, and put back; the exit status says whether there is nothing left to do."""
+    folder, token = arguments
+    store = Store(folder)
+    log_to(None)  # which may be a terminal that is gone
+    log_to(store.folder / WATCHDOG_LOG)
+    if attend() == "released":
+        return 0
+    event("owner-gone", logging.WARNING, token=token)
+    try:
+        return _put_back(store, token)
+    except NetctrlError as error:
+        event("watchdog-failed", logging.ERROR, why=error)
+        return 1
+
+
+def attend(hangs: Callable[[], bool] = lambda: False) -> Ended:
+    """In the second process: say that it watches, and wait for the end of the first; `hangs` is asked once a second."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    os.chdir("/")
+    parent = os.getppid()
+    sys.stdout.buffer.write(_READY)
+    sys.stdout.buffer.flush()
+    told, pipe = b"", sys.stdin.fileno()
+    while _RELEASE not in told:
+        if select.select([pipe], [], [], _LOOK_S)[0]:
+            chunk = os.read(pipe, 64)
+            if not chunk:
+                return "gone"
+            told += chunk
+        elif os.getppid() != parent:  # a child that it forked still holds the pipe
+            return "gone"
+        elif hangs():
+            return "hangs"
+    return "released"
+
+
+def _put_back(store: Store, token: str) -> int:
+    end = time.monotonic() + _LOCK_S
+    while True:
+        try:
+            with store.lock(), RouteSocket() as socket:
+                recover(store, socket, token)
+                return 0
+        except Busy:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Test networks of network namespaces."""

@@ -1,0 +1,158 @@
+"""Children in a namespace, bounded in time, that don't outlive their parent: programs, and functions of ours."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from netctrl.errors import NetctrlError
+from netctrl.linux.testbed.namespace import bind_to_parent, enter
+
+__all__ = ["Job", "end_program", "start_function", "start_program"]
+
+_PATIENCE_S = 2.0  # from SIGTERM to SIGKILL
+_FORK = multiprocessing.get_context("fork")
+
+
+class Job:
+    """A function at work in a child: `result` waits for what it returns, `stop` ends it."""
+
+    def __init__(
+        self, namespace: int | None, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+    ) -> None:
+        self._answer, answer = _FORK.Pipe(duplex=False)
+        self.pid = 0
+        self._process = _FORK.Process(
+            target=_work, args=(namespace, os.getpid(), answer, function, args, kwargs), daemon=True
+        )
+        _forking(self._process.start)
+        answer.close()
+        self.pid = self._process.pid or 0
+        self._found: tuple[bool, Any] | None = None
+        self._closed = False
+
+    def running(self) -> bool:
+        """Whether it is still at work."""
+        return not self._closed and self._process.is_alive()
+
+    def result(self, timeout_s: float | None = None) -> Any:
+        """What the function returns, waited for; what it raises is raised here, with the child's traceback as a note.
+
+        Raises
+        ------
+        TimeoutError
+            It isn't done within `timeout_s`; it goes on.
+        NetctrlError
+            It ended without an answer, as after `stop`.
+        """
+        if self._found is None:
+            if not self._answer.poll(timeout_s):
+                raise TimeoutError(f"process {self.pid} isn't done after {timeout_s:g} s")
+            try:
+                self._found = self._answer.recv()
+            except EOFError:
+                self._process.join(_PATIENCE_S)
+                why = f"process {self.pid} ended with status {self._process.exitcode} before it answered"
+                self._found = False, NetctrlError(why)
+            self._process.join(_PATIENCE_S)
+        good, value = self._found
+        if not good:
+            raise value
+        return value
+
+    def stop(self) -> None:
+        """End it, gently and then by force."""
+        if self.running():
+            self._process.terminate()
+            self._process.join(_PATIENCE_S)
+        if self.running():
+            self._process.kill()
+            self._process.join(_PATIENCE_S)
+
+    def close(self) -> None:
+        """End it and let go of what it held."""
+        self.stop()
+        self._closed = True
+        self._answer.close()
+        with suppress(ValueError):  # one that can't be killed is still there
+            self._process.close()
+
+
+def start_function(namespace: int | None, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Job:
+    """Run a function in a child within a namespace (a descriptor; None: the caller's).
+
+    The child is a fork: arguments need not be picklable, the answer does. It is killed when the calling thread ends.
+    """
+    return Job(namespace, function, args, kwargs)
+
+
+def start_program(namespace: int | None, argv: Sequence[str], **popen: Any) -> subprocess.Popen:
+    """Run a program within a namespace (a descriptor; None: the caller's), without a shell; `popen` as of Popen.
+
+    It is killed when the calling thread ends.
+
+    Raises
+    ------
+    NetctrlError
+        It can't be started.
+    """
+    parent, words = os.getpid(), [str(word) for word in argv]
+
+    def prepare() -> None:
+        bind_to_parent(parent)
+        if namespace is not None:
+            enter(namespace)
+
+    try:
+        return _forking(lambda: subprocess.Popen(words, preexec_fn=prepare, **popen))  # noqa: PLW1509 (only system calls)
+    except (OSError, subprocess.SubprocessError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise NetctrlError(f"{argv[0]} can't be started: {why}") from None
+
+
+def end_program(child: subprocess.Popen) -> None:
+    """End a program, gently and then by force, and close what it was connected by."""
+    if child.poll() is None:
+        child.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_PATIENCE_S)
+    if child.poll() is None:
+        child.kill()
+        child.wait()
+    for stream in (child.stdin, child.stdout, child.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _forking(act: Callable[[], Any]) -> Any:
+    """Python from 3.12 on warns of forks beside threads, BLAS's too: a child here takes none of their locks."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*multi-threaded.*", category=DeprecationWarning)
+        return act()
+
+
+def _work(namespace: int | None, parent: int, answer: Any, function: Callable, args: tuple, kwargs: dict) -> None:
+    """In the child."""
+    bind_to_parent(parent)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
+    try:
+        if namespace is not None:
+            enter(namespace)
+        found = True, function(*args, **kwargs)
+    except Exception as error:
+        error.add_note(traceback.format_exc())
+        found = False, error
+    try:
+        answer.send(found)
+    except (BrokenPipeError, ConnectionError):  # nobody listens any more
+        pass
+    except Exception as error:  # an answer, or an error, that can't be pickled
+        answer.send((False, NetctrlError(f"the answer can't be sent: {error}")))

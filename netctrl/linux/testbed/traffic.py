@@ -1,0 +1,377 @@
+"""Sources and sinks of our own: UDP at given times, stamped and counted; a TCP transfer, watched as it goes.
+
+Stamps and times are CLOCK_MONOTONIC, which all namespaces of a machine share: delays are one-way, and a step of the
+wall clock doesn't show in them.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, NetctrlError, checked_number
+from netctrl.linux.pacing.tcp_info import TcpInfo, read_tcp_info
+from netctrl.units import BITS_PER_BYTE, NANOSECOND
+
+__all__ = [
+    "FRAME_OVERHEAD",
+    "LEAST_FRAME",
+    "Received",
+    "Sent",
+    "TcpRun",
+    "UdpSource",
+    "absorb_tcp",
+    "open_tcp_sink",
+    "open_udp_sink",
+    "receive_udp",
+    "send_tcp",
+    "send_udp",
+]
+
+FRAME_OVERHEAD = 14 + 20 + 8
+"""Of Ethernet, IPv4 and UDP in a frame, as tbf counts it [byte]."""
+_HEAD = struct.Struct("=IIQQ")  # stream, bytes of the frame, sequence number, when it was sent [ns]
+LEAST_FRAME = FRAME_OVERHEAD + _HEAD.size
+"""[byte]"""
+_LARGEST_FRAME = 65535
+
+_SO_TIMESTAMPNS = 35  # of linux/socket.h; Python has no name for it
+_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
+_BUFFER = 32 * 2**20  # no queue of ours is the one that drops
+_STAMP = struct.Struct("=qq")
+_NS = 1_000_000_000
+_CHUNK = 1 << 17
+_CONNECT_S = 20.0
+_AT_ONCE = struct.pack("ii", 1, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UdpSource:
+    """Packets to one port.
+
+    Parameters
+    ----------
+    address, port : str, int
+    times_s : ndarray, shape (n,)
+        When each leaves, from the start on (`netctrl.linux.testbed.schedules`).
+    frame_bytes : int
+        Of a packet with its Ethernet header, as tbf counts it.
+    stream : int
+        Tells apart what comes to one sink.
+    """
+
+    address: str
+    port: int
+    times_s: np.ndarray
+    frame_bytes: int = 1514
+    stream: int = 0
+
+    def __post_init__(self) -> None:
+        if not LEAST_FRAME <= self.frame_bytes <= _LARGEST_FRAME:
+            takes = f"{LEAST_FRAME} to {_LARGEST_FRAME} bytes: headers, number and time must find room"
+            raise InvalidValue("frame_bytes", self.frame_bytes, takes)
+
+
+class Sent(NamedTuple):
+    """What became of one source's packets."""
+
+    offered: int
+    """Due within the time."""
+    dropped: int
+    """Not taken by the socket, which never blocks; they have sequence numbers that nobody receives."""
+    frame_bytes: int
+    latest_s: float
+    """By how much the latest packet left after its time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Received:
+    """What one stream brought to a sink, in the order of arrival."""
+
+    stream: int
+    numbers: np.ndarray
+    """(n,) sequence numbers, from 0."""
+    sent_s: np.ndarray
+    """(n,) CLOCK_MONOTONIC [s], by the sender."""
+    received_s: np.ndarray
+    """(n,) the same clock, by the kernel when the packet came [s]."""
+    frame_bytes: np.ndarray
+    """(n,)"""
+
+    @property
+    def delay_s(self) -> np.ndarray:
+        """(n,) one way [s]."""
+        return self.received_s - self.sent_s
+
+    @property
+    def jitter_s(self) -> float:
+        """RFC 3550's, at the end of the run [s]."""
+        jitter = 0.0
+        for step in np.abs(np.diff(self.delay_s)):
+            jitter += (step - jitter) / 16.0
+        return float(jitter)
+
+    def lost(self, offered: int) -> int:
+        """Of so many that were sent; one that came twice counts once."""
+        return offered - len(np.unique(self.numbers))
+
+    def throughput_bit_per_s(self, begin_s: float, end_s: float, bin_s: float) -> np.ndarray:
+        """(k,) rate in each bin from `begin_s` [bit/s]; a last bin that isn't whole is left out."""
+        count = int(np.floor((end_s - begin_s) / bin_s + 1e-9))
+        edges = begin_s + bin_s * np.arange(count + 1)
+        totals, _ = np.histogram(self.received_s, bins=edges, weights=self.frame_bytes)
+        return BITS_PER_BYTE * totals / bin_s
+
+
+def open_udp_sink(port: int, address: str = "0.0.0.0") -> socket.socket:
+    """A socket that holds its port from now on, with the kernel's stamps on what comes; `receive_udp` reads it.
+
+    Opened before a source starts (within `Testbed.inside`), it loses nothing and refuses nothing.
+    """
+    sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        sink.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        _enlarge(sink, _SO_RCVBUFFORCE, socket.SO_RCVBUF)
+        sink.bind((address, port))
+        sink.setblocking(False)
+    except OSError as error:
+        sink.close()
+        raise NetctrlError(f"port {port} of {address} can't be held: {error.strerror}") from None
+    return sink
+
+
+def receive_udp(sinks: Sequence[socket.socket], until_s: float) -> dict[int, Received]:
+    """All that comes to some sinks until a time of CLOCK_MONOTONIC, by stream. What isn't ours is left out."""
+    rows: list[tuple[int, int, int, int, int]] = []
+    space = socket.CMSG_SPACE(_STAMP.size)
+    while (left := until_s - time.monotonic()) > 0.0:
+        ready, _, _ = select.select(sinks, (), (), left)
+        offset = time.time_ns() - time.monotonic_ns()  # anew each time: a step of the wall clock lasts one batch
+        for sink in ready:
+            while True:
+                try:
+                    content, ancillary, _, _ = sink.recvmsg(_HEAD.size, space)
+                except BlockingIOError:
+                    break
+                if len(content) == _HEAD.size and ancillary:
+                    seconds, ns = _STAMP.unpack(ancillary[0][2][: _STAMP.size])
+                    rows.append((*_HEAD.unpack(content), seconds * _NS + ns - offset))
+                if time.monotonic() >= until_s:
+                    break
+    return _by_stream(rows)
+
+
+def _by_stream(rows: Sequence[tuple[int, int, int, int, int]]) -> dict[int, Received]:
+    table = np.array(rows, dtype=np.int64).reshape(-1, 5)
+    found = {}
+    for stream in np.unique(table[:, 0]):
+        of = table[table[:, 0] == stream]
+        stream = int(stream)
+        found[stream] = Received(stream, of[:, 2], of[:, 3] * NANOSECOND, of[:, 4] * NANOSECOND, of[:, 1])
+    return found
+
+
+def send_udp(sources: Sequence[UdpSource], begin_s: float) -> list[Sent]:
+    """Send all packets of some sources, each at its time after `begin_s` of CLOCK_MONOTONIC; returns after the last.
+
+    One process serves several sources: what is late is sent at once, and later times stay as they are.
+    """
+    due = np.concatenate([np.asarray(each.times_s, dtype=float) for each in sources])
+    whose = np.concatenate([np.full(len(each.times_s), k) for k, each in enumerate(sources)])
+    order = np.argsort(due, kind="stable")
+    ticks = ((begin_s + due[order]) / NANOSECOND).astype(np.int64)
+    schedule = list(zip(ticks.tolist(), whose[order].tolist(), strict=True))
+    sockets = [_udp_to(each) for each in sources]
+    numbers, dropped, latest = [0] * len(sources), [0] * len(sources), [0] * len(sources)
+    packets = [bytearray(each.frame_bytes - FRAME_OVERHEAD) for each in sources]
+    streams, frames = [each.stream for each in sources], [each.frame_bytes for each in sources]
+    now, sleep, pack = time.monotonic_ns, time.sleep, _HEAD.pack_into
+    try:
+        for when, k in schedule:
+            left = when - now()
+            if left > 0:
+                sleep(left * NANOSECOND)
+            at = now()
+            pack(packets[k], 0, streams[k], frames[k], numbers[k], at)
+            numbers[k] += 1
+            try:
+                sockets[k].send(packets[k])
+            except OSError:  # no room, or nobody there
+                dropped[k] += 1
+            latest[k] = max(latest[k], at - when)
+    finally:
+        for each in sockets:
+            each.close()
+    return [Sent(numbers[k], dropped[k], frames[k], latest[k] * NANOSECOND) for k in range(len(sources))]
+
+
+def _udp_to(source: UdpSource) -> socket.socket:
+    out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        _enlarge(out, _SO_SNDBUFFORCE, socket.SO_SNDBUF)
+        out.connect((source.address, source.port))
+        out.setblocking(False)
+    except OSError as error:
+        out.close()
+        raise NetctrlError(f"{source.address}:{source.port} can't be sent to: {error.strerror}") from None
+    return out
+
+
+def _enlarge(of: socket.socket, force: int, option: int) -> None:
+    try:
+        of.setsockopt(socket.SOL_SOCKET, force, _BUFFER)
+    except PermissionError:  # as large as the kernel lets anybody
+        of.setsockopt(socket.SOL_SOCKET, option, _BUFFER)
+
+
+class TcpRun(NamedTuple):
+    """What a transfer saw of itself."""
+
+    times_s: np.ndarray
+    """(n,) CLOCK_MONOTONIC of each look [s]."""
+    infos: tuple[TcpInfo, ...]
+    """(n,)"""
+    sent_bytes: int
+    """Taken by the socket."""
+
+    def column(self, field: str) -> np.ndarray:
+        """(n,) of one field of TcpInfo, or one of its properties; NaN where this kernel has none."""
+        values = [getattr(each, field) for each in self.infos]
+        return np.array([np.nan if value is None else value for value in values], dtype=float)
+
+
+def open_tcp_sink(port: int, address: str = "0.0.0.0") -> socket.socket:
+    """A listening socket that holds its port from now on; `absorb_tcp` reads from it."""
+    try:
+        return socket.create_server((address, port), backlog=128)
+    except OSError as error:
+        raise NetctrlError(f"port {port} of {address} can't be held: {error.strerror}") from None
+
+
+def absorb_tcp(listener: socket.socket, until_s: float, connections: int | None = None) -> dict[str, int]:
+    """Take all connections that come until a time of CLOCK_MONOTONIC, and throw away what they bring: bytes by peer.
+
+    With `connections`, it returns when so many have ended.
+    """
+    peers: dict[socket.socket, str] = {}
+    total: dict[str, int] = {}
+    buffer = bytearray(1 << 20)
+    listener.setblocking(False)
+    try:
+        while (left := until_s - time.monotonic()) > 0.0 and len(total) - len(peers) != connections:
+            ready, _, _ = select.select([listener, *peers], (), (), left)
+            for each in ready:
+                if each is listener:
+                    connection, (host, port, *_) = listener.accept()
+                    connection.setblocking(False)
+                    peers[connection] = f"{host}:{port}"
+                    total[peers[connection]] = 0
+                    continue
+                count = _discard(each, buffer)
+                total[peers[each]] += count
+                if count == 0:
+                    peers.pop(each)
+                    each.close()
+    finally:
+        for each in peers:
+            each.close()
+    return total
+
+
+def _discard(connection: socket.socket, buffer: bytearray) -> int:
+    """0 at the end of the connection. With MSG_TRUNC the kernel throws it away without a copy."""
+    try:
+        return connection.recv_into(buffer, len(buffer), socket.MSG_TRUNC)
+    except OSError:
+        return 0
+
+
+def send_tcp(
+    address: str,
+    port: int,
+    seconds: float,
+    *,
+    congestion: str | None = None,
+    every_s: float = 0.01,
+    watch: Callable[[socket.socket, float, TcpInfo], object] | None = None,
+    prepare: Callable[[socket.socket], object] | None = None,
+) -> TcpRun:
+    """Send as much as TCP takes, and look at TCP_INFO as it goes.
+
+    Parameters
+    ----------
+    address, port : str, int
+    seconds : float
+        From the time that it is connected [s].
+    congestion : str, optional
+        As "cubic"; by default the namespace's.
+    every_s : float
+        Between two looks [s]; late ones are left out.
+    watch : callable, optional
+        Called at each look with the socket, the time [s] and what was seen.
+    prepare : callable, optional
+        Called with the socket before it is connected.
+
+    Raises
+    ------
+    NetctrlError
+        Congestion control that this kernel lacks, or a connection that can't be made or is lost.
+    """
+    times: list[float] = []
+    infos: list[TcpInfo] = []
+    connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if congestion is not None:
+            _choose(connection, congestion)
+        if prepare is not None:
+            prepare(connection)
+        connection.settimeout(_CONNECT_S)
+        connection.connect((address, port))
+        connection.setblocking(False)
+        chunk, sent = memoryview(bytes(_CHUNK)), 0
+        due = now = time.monotonic()
+        end = now + checked_number("seconds", seconds, "a time above 0, in seconds", above=0.0)
+        while now < end:
+            _, ready, _ = select.select((), (connection,), (), max(due - now, 0.0))
+            if ready:
+                sent += _fill(connection, chunk)
+            now = time.monotonic()
+            if now >= due:
+                info = read_tcp_info(connection)
+                times.append(now)
+                infos.append(info)
+                if watch is not None:
+                    watch(connection, now, info)
+                due += every_s * (1 + int((now - due) / every_s))
+    except OSError as error:
+        raise NetctrlError(f"TCP to {address}:{port}: {error.strerror or error}") from None
+    finally:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)  # what still waits isn't sent
+        connection.close()
+    return TcpRun(np.array(times), tuple(infos), sent)
+
+
+def _fill(connection: socket.socket, chunk: Any) -> int:
+    try:
+        return connection.send(chunk)
+    except BlockingIOError:
+        return 0
+
+
+def _choose(connection: socket.socket, congestion: str) -> None:
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+    except OSError:
+        raise InvalidValue("congestion", congestion, f"what this kernel has: {', '.join(_known())}") from None
+
+
+def _known() -> list[str]:
+    with open("/proc/sys/net/ipv4/tcp_available_congestion_control") as file:  # noqa: PTH123 (of this namespace)
+        return file.read().split()

@@ -1,0 +1,1 @@
+"""The Design file, and what each method writes into it."""

@@ -1,0 +1,294 @@
+"""What a person wants to know of a design first, as rows: the command line prints them and Jupyter shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from netctrl.errors import Status
+from netctrl.model.design.arc import ArcCertificate, ArcInputs
+from netctrl.model.design.connet import ConnetCertificate, ConnetInputs
+from netctrl.model.design.hftrac import HftracCertificate, HftracInputs
+from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
+from netctrl.model.design.pacing import PacingCertificate, PacingInputs
+from netctrl.model.law import ArcLaw, ArxPacer, LqiLaw, MpccLaw, PacingLaw, TrackingLaw
+from netctrl.units import format_quantity
+
+__all__ = [
+    "arc_paper_rows",
+    "arc_summary",
+    "arc_verdict",
+    "connet_summary",
+    "hftrac_summary",
+    "mpcc_summary",
+    "pacing_summary",
+]
+
+
+def arc_verdict(inputs: ArcInputs, proof: ArcCertificate) -> str:
+    """One plain line: whether the gain is safe for what was asked, and how far that reaches."""
+    asked = f"{_span(inputs.flows, '{:g}'.format)} flows at {_span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}"
+    if proof.status is Status.ADMISSIBLE and proof.reach is not None:
+        reach = proof.reach
+        ends = (
+            f"; keeps its margins down to {reach.fewest_flows:.3g} flows or up to"
+            f" {format_quantity(float(f'{reach.longest_rtt_s:.3g}'), 's')}"
+        )
+        return f"Safe for {asked}: yes{ends}"
+    why = {
+        Status.ADMISSIBLE: "yes, at every point of the box",
+        Status.STABLE: "no, stable but not with enough margin",
+        Status.UNSTABLE: "no, unstable",
+        Status.INFEASIBLE: "no, TCP has no equilibrium there",
+    }
+    return f"Safe for {asked}: {why[proof.status]}"
+
+
+def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and (name, text) rows: gain, the loop that decides, the fluid, box, and what the paper says."""
+    sampled, paper = proof.sampled, proof.paper
+    title = (
+        f"ARC on {format_quantity(inputs.capacity_bit_per_s, 'bit/s')}, {_span(inputs.flows, '{:g}'.format)} flows,"
+        f" RTT {_span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}, utilization {inputs.utilization:g},"
+        f" epoch {format_quantity(inputs.epoch_s, 's')}"
+    )
+    at = "" if proof.box is None else f" at {proof.box.worst_corner.flows:g} flows, {proof.box.worst_corner.rtt_s:g} s"
+    rows = [("alpha", f"{law.alpha_per_packet:.6g} per packet, {law.alpha_per_byte:.6g} per byte")]
+    if proof.status is not Status.INFEASIBLE:
+        rows += [
+            (
+                "sampled loop",
+                f"plant {sampled.plant}{at}, spectral radius {_value(sampled.spectral_radius, '', '.6f')}",
+            ),
+            ("  gain margin", f"{_value(sampled.gain_margin_db, ' dB')}, stable below alpha {sampled.alpha_limit:.6g}"),
+            (
+                "  phase margin",
+                f"{_value(sampled.phase_margin_deg, '°')} at {_value(sampled.crossover_rad_s, ' rad/s', '.4g')}",
+            ),
+            ("  delay margin", _value(sampled.delay_margin_s, " s", ".4g")),
+            ("  disk margin", _value(sampled.disk_margin, "", ".3f")),
+        ]
+    fluid = proof.simulated
+    if fluid is not None:
+        rests = "comes to rest from every start" if fluid.settles else "keeps swinging"
+        rows.append(
+            (
+                "nonlinear fluid",
+                f"{rests}: p varies by {fluid.probability_cv:.1%}, utilization {fluid.utilization:.1%}",
+            )
+        )
+    if proof.box is not None:
+        box = proof.box
+        rows.append(
+            (
+                "over the box",
+                f"proved everywhere: margins kept up to alpha {box.margins_kept_below:.6g}, stable below"
+                f" {box.stable_below:.6g}",
+            )
+        )
+    name = "eq. (7)" if paper.plant == "paper" else f"continuous {paper.plant}"
+    rows.append(
+        (
+            "the paper says",
+            f"{name}: GM {_value(paper.gain_margin_db, ' dB')}, PM {_value(paper.phase_margin_deg, '°')}"
+            "; no part of the verdict",
+        )
+    )
+    return title, rows
+
+
+def arc_paper_rows(law: ArcLaw, proof: ArcCertificate) -> list[tuple[str, str]]:
+    """The paper's own design rule and eq. (9), for whoever compares with it."""
+    paper, fragile = proof.paper, proof.paper.minimum_stability
+    band = paper.alpha_over_epoch
+    admissible = f"{band.low:.6g} to {band.high:.6g} /s, upper end set by the {band.binding}"
+    if not band.intervals:
+        admissible = f"none: PM <= 60° asks for {band.low:.6g} /s, GM >= 6 dB allows {band.high:.6g} /s"
+    return [
+        ("  alpha/epoch", f"{law.alpha_per_packet / law.epoch_s:.6g} /s; the paper's rule admits {admissible}"),
+        ("  stable below", f"{band.limit:.6g} /s (continuous loop)"),
+        ("  delay margin", f"{_value(paper.delay_margin_s, ' s', '.4g')} (continuous loop)"),
+        (
+            "  fragile system",
+            f"alpha is {fragile.alpha_ratio:.2g} of what {fragile.flows:g} flows at"
+            f" {format_quantity(fragile.rtt_s, 's')} sustain (eq. 9 {'holds' if fragile.satisfied else 'fails'});"
+            f" that loop is {'stable' if fragile.stable else 'unstable'} (GM {fragile.gain_margin_db:.1f} dB)",
+        ),
+    ]
+
+
+def hftrac_summary(inputs: HftracInputs, proof: HftracCertificate) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and (name, text) rows: what the architecture costs, why that can be trusted, the others beside it."""
+    network, interval = inputs.network, format_quantity(inputs.interval_s, "s")
+    what = f"{inputs.architecture} control" if inputs.architecture != "god" else "GOD control"
+    weight = "mu from each link's weight" if inputs.mu is None else f"mu {inputs.mu:g}"
+    title = f"HFTraC, {what} of {network.name or 'a network'}: {proof.links} links, every {interval}, {weight}"
+    rows = [
+        ("cost", f"{proof.cost:.10g} (bit/s)²"),
+        ("  of the rates", f"{proof.cost_rate:.6g} (bit/s)²: Σ E f²"),
+        ("  of the queues", f"{proof.cost_queue:.6g} (bit/s)²: Σ mu E (b/interval)²"),
+        ("over the bound", f"{proof.gap_to_bound:.3g} of what no {inputs.architecture} controller comes below"),
+        ("spectral radius", f"{proof.spectral_radius:.6f}"),
+    ]
+    if proof.horizon is not None:
+        over = "" if proof.excess_over_exact is None else f"; {proof.excess_over_exact:.2g} over the exact cost"
+        rows.append(("horizon", f"{proof.horizon} samples{over}"))
+    if proof.region is not None:
+        rows.append(("locality", f"a disturbance concerns at most {proof.region} of {proof.links} links"))
+    if proof.residual is not None:
+        rows.append(("residual", f"{proof.residual:.2g}, relative, of the Riccati equation"))
+    if proof.information_delay is not None and inputs.architecture != "god":
+        at = "" if proof.controller is None else f" to the controller at {proof.controller}"
+        rows.append(("round trip", f"{proof.information_delay} samples{at}"))
+    for row in proof.comparison:
+        rows.append((row.architecture, f"{row.cost:.10g} (bit/s)², {100.0 * row.over_god:+.3g} % to GOD; {row.note}"))
+    if proof.break_even_delay_s is not None:
+        even = format_quantity(proof.break_even_delay_s, "s")
+        rows.append(("break-even", f"centralized costs as much as myopic at a round trip of {even}"))
+    return title, rows
+
+
+def connet_summary(
+    inputs: ConnetInputs, law: TrackingLaw, proof: ConnetCertificate
+) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and (name, text) rows: what is tracked and how well, gains, poles, margins, references."""
+    what = " and ".join(_combination(row, law.outputs) for row in inputs.tracked)
+    how = "LQI" if isinstance(law, LqiLaw) else "the paper's LQG"
+    title = f"CONNET, {how}: {what} by {', '.join(law.inputs)}, every {format_quantity(law.interval_s, 's')}"
+    rows = [("K (u = -K x)", _numbers(law.K))]
+    if isinstance(law, LqiLaw):
+        rows.append(("K_z", _numbers(law.integral_gain)))
+    band = "up to half the sampling rate" if proof.bandwidth_hz is None else f"{proof.bandwidth_hz:.4g} Hz"
+    most = "any" if proof.highest_gain is None else f"{proof.highest_gain:.3g}"
+    gains = f"{max(proof.lowest_gain, 0.0):.3g} to {most} times"
+    off = "no stable loop" if proof.dc_error_gain is None else f"{100.0 * proof.dc_error_gain:.3g} %"
+    rows += [
+        ("L", _numbers(law.L)),
+        ("poles", ", ".join(_complex(pole) for pole in proof.closed_loop_poles)),
+        ("steady error", f"{100.0 * (proof.dc_error or 0.0):.3g} %; plant gain 20 % off the model's: {off}"),
+        ("bandwidth", f"{band} (-3 dB)"),
+        ("disc margin", f"{proof.disc_alpha:.3g}: gain {gains}, phase {proof.phase_deg:.1f}°"),
+        ("residual", f"{proof.residual_regulator:.2g} regulator, {proof.residual_estimator:.2g} estimator"),
+    ]
+    for row, (low, high) in zip(inputs.tracked, proof.attainable, strict=True):
+        rows.append(("attainable", f"{_combination(row, law.outputs)} from {low:.4g} to {high:.4g}"))
+    for check in proof.references:
+        asked = _pairs(law.outputs, check.reference)
+        rows.append(
+            ("reference", f"{asked}: {_pairs(law.inputs, check.needed)}; gives {_pairs(law.outputs, check.attained)}")
+        )
+    return title, rows
+
+
+def mpcc_summary(inputs: MpccInputs, law: MpccLaw, proof: MpccCertificate) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and (name, text) rows: the law, the program that it solves, its loop with the round trip."""
+    what = "on the predicted queue" if law.delayed else "on the queue as told"
+    title = (
+        f"MPCC {what}: {inputs.flows} flows, {format_quantity(inputs.rate_bit_per_s, 'bit/s')},"
+        f" RTT {format_quantity(inputs.rtt_s, 's')}, P_BD {inputs.bdp_bytes:g} bytes, P {inputs.horizon},"
+        f" weights {inputs.queue_weight:g}:{inputs.window_weight:g}"
+    )
+    queue = "Qp" if law.delayed else "Q"
+    rows = [
+        ("law", f"W = clip({law.fair_window:.6g} - {law.gain:.10g} {queue}, 0, {law.bdp_bytes:g}) bytes"),
+        ("B", f"{law.B:.7g}; an acknowledgement every {format_quantity(law.interval_s, 's')}"),
+        (
+            "QP",
+            f"{proof.qp_states} random queues: {proof.qp_difference:.1e} of P_BD off, residual {proof.qp_residual:.1e}",
+        ),
+        ("feasible", f"queues up to {proof.feasible_queue_bytes:.6g} bytes"),
+        (
+            "pole",
+            f"{proof.closed_loop_pole:.6f}; with {proof.delay_steps} samples of round trip {proof.spectral_radius:.6f}",
+        ),
+        ("gain margin", f"{proof.gain_margin:.3g} times the flows' gain, where a queue stands"),
+        ("disc margin", f"{proof.disc_alpha:.3g}, phase {proof.phase_deg:.1f}°   (rule: 0.667 or more)"),
+        ("delay margin", f"{proof.delay_margin_steps} acknowledgements"),
+        (
+            "settling",
+            f"{proof.settling_rtts:.3g} round trips from a burst of one P_BD to a packet;"
+            f" then {100.0 * proof.idle_share:.3g} % of P_BD lost to idling",
+        ),
+        ("utilization", f"{100.0 * proof.utilization:.4g} % at the fair window"),
+    ]
+    if law.table is not None:
+        first, last = (int(law.table.flows[i]) for i in (0, -1))
+        rows.append(("table", f"{first} to {last} flows"))
+    return title, rows
+
+
+def pacing_summary(inputs: PacingInputs, law: PacingLaw, proof: PacingCertificate) -> tuple[str, list[tuple[str, str]]]:
+    """A title, and (name, text) rows: bounds, where it freezes or what it aims at, steps that are stable."""
+    rtt, bottleneck = format_quantity(inputs.rtt_s, "s"), format_quantity(inputs.bottleneck_bit_per_s, "bit/s")
+    rows = [
+        (
+            "rate",
+            f"{format_quantity(law.least_rate_bit_per_s, 'bit/s')} to"
+            f" {format_quantity(law.max_rate_bit_per_s, 'bit/s')}, every {format_quantity(proof.sampling_s, 's')}"
+            f" at an RTT of {rtt}",
+        )
+    ]
+    if isinstance(law, ArxPacer):
+        model = f"p {inputs.past_rtts}, q {inputs.past_rates}"
+        title = f"MPC pacing as published: psi {inputs.psi:g}, xi {inputs.xi:g}, {model}"
+        d = proof.freeze_below_s
+        freezes = "always" if d is None else f"at deviations below d* = {format_quantity(d, 's')}; above, it runs to R"
+        how = "NLMS" if law.normalised else "SGD as printed"
+        rows += [
+            ("freezes", f"{freezes} (RTT {rtt}, bottleneck {bottleneck})"),
+            ("step", f"{law.step:g}, stable below {proof.step_limit:.4g} ({how})"),
+        ]
+        rows += [("  of SGD", f"stable below {each.limit:.4g} in {each.units}") for each in proof.sgd_limits]
+    else:
+        title = f"MPC pacing to a target RTT: psi {inputs.psi:g}, xi {inputs.xi:g}"
+        target = "" if proof.target_rtt_s is None else format_quantity(proof.target_rtt_s, "s")
+        rows += [
+            ("target", f"{target} at an RTT of {rtt} and {bottleneck}"),
+            *_held(inputs, proof),
+            (
+                "pole",
+                f"{proof.closed_loop_pole:.4g}; stable for rates less than {proof.interval_margin:.3g} times later",
+            ),
+        ]
+    return title, rows
+
+
+def _held(inputs: PacingInputs, proof: PacingCertificate) -> list[tuple[str, str]]:
+    """For which buffers and how many flows a target RTT holds; nothing in files of before."""
+    if proof.least_buffer_bytes is None or inputs.buffer_bytes is None:
+        return []
+    flows = f"{inputs.flows} flow{'s' * (inputs.flows != 1)}"
+    buffer, least = (format_quantity(size, "B") for size in (inputs.buffer_bytes, proof.least_buffer_bytes))
+    return [
+        (
+            "holds for",
+            f"{flows} with a buffer of at least {least}; a buffer of {buffer} with up to {proof.most_flows} flows",
+        )
+    ]
+
+
+def _combination(row: tuple[float, ...], names: tuple[str, ...]) -> str:
+    parts = [name if weight == 1.0 else f"{weight:g} {name}" for weight, name in zip(row, names, strict=True) if weight]
+    return " + ".join(parts)
+
+
+def _pairs(names: tuple[str, ...], values: tuple[float, ...]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in zip(names, values, strict=True))
+
+
+def _numbers(matrix: Any) -> str:
+    return "; ".join(", ".join(f"{value:.6g}" for value in row) for row in matrix)
+
+
+def _complex(pole: tuple[float, float]) -> str:
+    real, imaginary = pole
+    return f"{real:.5g}" if imaginary == 0.0 else f"{real:.5g}{imaginary:+.5g}i"
+
+
+def _span(ends: tuple[float, float], show: Callable[[float], str]) -> str:
+    low, high = ends
+    return show(low) if low == high else f"{show(low)} to {show(high)}"
+
+
+def _value(number: float | None, unit: str, spec: str = ".2f") -> str:
+    return "unlimited" if number is None else f"{number:{spec}}{unit}"

@@ -1,0 +1,1 @@
+"""Readers and writers: fields with units, validation errors, tables, atomic files."""

@@ -1,0 +1,230 @@
+"""Readers of fields: text with a unit ("10Mbit", "500ms", "60ms:1s") or SI numbers, names, whole numbers, records.
+
+A record's `__post_init__` calls `settle` with one reader a field; what stands in the record is then a float in bit/s,
+seconds or bytes, a name or a tuple, checked, whether it came from a file, from Python or from another record. The
+annotations Rate, Duration, Size and Span say which fields need a unit in files that people write
+(`netctrl.model.io.written_units`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from netctrl.errors import InvalidValue, any_of, checked_number, checked_whole, checked_word
+from netctrl.units import parse_duration, parse_range, parse_rate, parse_size
+
+__all__ = [
+    "Duration",
+    "Label",
+    "Rate",
+    "Size",
+    "Span",
+    "backlog",
+    "duration",
+    "flag",
+    "identifier",
+    "instant",
+    "label",
+    "number",
+    "one_of",
+    "optional",
+    "rate",
+    "rate_or_0",
+    "record",
+    "records",
+    "settle",
+    "size",
+    "span",
+    "texts",
+    "whole",
+]
+
+if TYPE_CHECKING:
+    Label = str
+    Rate = float
+    Duration = float
+    Size = float
+    Span = tuple[float, float]
+else:  # a file may hold anything: the readers say what is taken, with units, which msgspec can't
+    Label = Any
+    Rate = Annotated[Any, msgspec.Meta(extra={"quantity": "rate"})]
+    Duration = Span = Annotated[Any, msgspec.Meta(extra={"quantity": "time"})]
+    Size = Annotated[Any, msgspec.Meta(extra={"quantity": "size"})]
+
+Reader = Callable[[str, Any], Any]
+
+# Wide enough for all networks; within them no product or quotient of a few of these leaves the floats.
+_LEAST_RATE, _MOST_RATE = 1.0, 1e15
+_LEAST_TIME, _MOST_TIME = 1e-9, 1e9
+_LEAST_SIZE, _MOST_SIZE = 1.0, 1e15
+
+RATE_TAKES = "a rate from 1bit to 1000Tbit with its unit (bit, kbit, Mbit, Gbit, Tbit), as in 10Mbit"
+DURATION_TAKES = "a time above 0, from 1ns to 1e9s, with its unit (ns, us, ms, s, min), as in 500ms"
+INSTANT_TAKES = "a time from 0s to 1e9s with its unit (ns, us, ms, s, min), as in 500ms"
+SIZE_TAKES = "a size from 1B to 1e6GB with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 200kB"
+BACKLOG_TAKES = "a size from 0B to 1e6GB with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 200kB"
+SPAN_TAKES = "a time from 0s to 1e9s with its unit, as in 500ms, or a range low:high, as in 60ms:1s"
+LABEL_TAKES = "a name of 1 to 64 printable characters"
+NAME_TAKES = "a name of 1 to 64 letters, digits, '_', '.' and '-' that starts with a letter"
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+
+
+def settle(record: msgspec.Struct, **readers: Reader) -> None:
+    """Read each named field of a record that is being built, and put in its place what the reader gives."""
+    for field, reader in readers.items():
+        msgspec.structs.force_setattr(record, field, reader(field, getattr(record, field)))
+
+
+def optional(reader: Reader) -> Reader:
+    """A reader that leaves None as it is."""
+    return lambda field, value: None if value is None else reader(field, value)
+
+
+def rate(field: str, value: Any) -> float:
+    """A rate from 1 bit/s to 1 Pbit/s [bit/s]; InvalidValue names the field."""
+    return _quantity(field, value, parse_rate, RATE_TAKES, _LEAST_RATE, _MOST_RATE)
+
+
+def rate_or_0(field: str, value: Any) -> float:
+    """A rate from 1 bit/s to 1 Pbit/s, or 0 [bit/s]; InvalidValue names the field."""
+    try:
+        return 0.0 if _is_0(value) else rate(field, value)
+    except ValueError:  # InvalidValue, or no rate
+        raise InvalidValue(field, value, f"0, or {RATE_TAKES}") from None
+
+
+def duration(field: str, value: Any) -> float:
+    """A time from 1 ns to 1e9 s [s]; InvalidValue names the field."""
+    return _quantity(field, value, parse_duration, DURATION_TAKES, _LEAST_TIME, _MOST_TIME)
+
+
+def instant(field: str, value: Any) -> float:
+    """A time from 0 to 1e9 s [s]; InvalidValue names the field."""
+    return _quantity(field, value, _parse_instant, INSTANT_TAKES, 0.0, _MOST_TIME)
+
+
+def size(field: str, value: Any) -> float:
+    """A size from 1 byte to 1 PB [byte]; InvalidValue names the field."""
+    return _quantity(field, value, lambda text: parse_size(text, bare=False), SIZE_TAKES, _LEAST_SIZE, _MOST_SIZE)
+
+
+def backlog(field: str, value: Any) -> float:
+    """A size from 0 to 1 PB [byte]; InvalidValue names the field."""
+    return _quantity(field, value, _parse_backlog, BACKLOG_TAKES, 0.0, _MOST_SIZE)
+
+
+def span(field: str, value: Any) -> tuple[float, float]:
+    """Both ends of a range of times from 0 to 1e9 s [s], from "60ms:1s", "500ms", a number or a pair."""
+    try:
+        ends = parse_range(value, _parse_instant) if isinstance(value, str) else value
+        pair = tuple(ends) if isinstance(ends, list | tuple) else (ends, ends)
+        low, high = (instant(field, end) for end in pair)
+    except ValueError:  # InvalidValue, a broken range, or not two ends
+        raise InvalidValue(field, value, SPAN_TAKES) from None
+    if low > high:
+        raise InvalidValue(field, value, f"{SPAN_TAKES}; this range is empty")
+    return low, high
+
+
+def number(takes: str, **bounds: float) -> Reader:
+    """A reader of plain numbers within bounds, as `checked_number` has them."""
+    return lambda field, value: checked_number(field, value, takes, **bounds)
+
+
+def whole(low: int, high: int, what: str = "a whole number") -> Reader:
+    """A reader of whole numbers from low to high, as `checked_whole` has them."""
+    takes = f"{what} from {low} to {high}"
+    return lambda field, value: checked_whole(field, value, takes, at_least=low, at_most=high)
+
+
+def one_of(*known: str) -> Reader:
+    """A reader of one of these words."""
+
+    def read(field: str, value: Any) -> Any:
+        return checked_word(field, value, known)
+
+    return read
+
+
+def flag(field: str, value: Any) -> bool:
+    """True or false; InvalidValue names the field."""
+    if not isinstance(value, bool):
+        raise InvalidValue(field, value, "true or false")
+    return value
+
+
+def identifier(field: str, value: Any) -> str:
+    """A name that a table of C++ and the column of a file can hold as it is; InvalidValue names the field."""
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise InvalidValue(field, value, NAME_TAKES)
+    return value
+
+
+def label(field: str, value: Any) -> str:
+    """A name for people, or a whole number, which becomes text; InvalidValue names the field."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        value = str(int(value))
+    if not isinstance(value, str) or not value.isprintable() or not 1 <= len(value) <= 64:
+        raise InvalidValue(field, value, LABEL_TAKES)
+    return value
+
+
+def texts(field: str, value: Any) -> tuple[str, ...]:
+    """A list or tuple of text, as a tuple; InvalidValue names the field."""
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise InvalidValue(field, value, "a list of text")
+    return tuple(value)
+
+
+def record(*kinds: type) -> Reader:
+    """A reader of one record of these kinds."""
+
+    def read(field: str, value: Any) -> Any:
+        if not isinstance(value, kinds):
+            raise InvalidValue(field, value, _or(kinds))
+        return value
+
+    return read
+
+
+def records(*kinds: type) -> Reader:
+    """A reader of a list or tuple of records of these kinds, as a tuple."""
+
+    def read(field: str, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple) or not all(isinstance(each, kinds) for each in value):
+            raise InvalidValue(field, value, f"a list of {_or(kinds)}")
+        return tuple(value)
+
+    return read
+
+
+def _or(kinds: tuple[type, ...]) -> str:
+    return any_of(kind.__name__ for kind in kinds)
+
+
+def _is_0(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip() == "0" or parse_rate(value, zero=True) == 0.0
+    return isinstance(value, Real) and value == 0 and value is not False
+
+
+def _parse_instant(text: str) -> float:
+    return parse_duration(text, zero=True)
+
+
+def _parse_backlog(text: str) -> float:
+    return parse_size(text, zero=True, bare=False)
+
+
+def _quantity(field: str, value: Any, parse: Callable[[str], float], takes: str, least: float, most: float) -> float:
+    try:
+        read = parse(value) if isinstance(value, str) else value
+        return checked_number(field, read, takes, at_least=least, at_most=most) + 0.0  # no −0
+    except ValueError:
+        raise InvalidValue(field, value, takes) from None

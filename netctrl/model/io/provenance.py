@@ -1,0 +1,66 @@
+"""Where a result came from."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from netctrl.model.io.files import sha256
+
+__all__ = ["Provenance", "provenance"]
+
+
+class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where a result came from, so that it can be made again."""
+
+    netctrl: str
+    git_revision: str | None
+    """Commit of the checkout, "-dirty" if it had changes; null for an installed package."""
+    argv: tuple[str, ...]
+    """Command line; empty when called as a library."""
+    seed: int | None
+    input_hashes: dict[str, str]
+    """SHA-256 of each file that was read."""
+    python: str
+    libraries: dict[str, str]
+    """Versions of the libraries that computed it."""
+
+
+def provenance(
+    *,
+    argv: Iterable[str] = (),
+    seed: int | None = None,
+    inputs: Iterable[Path] = (),
+    libraries: Iterable[str] = (),
+) -> Provenance:
+    """The provenance of a result that this process makes; `libraries` names the modules that computed it."""
+    import netctrl
+
+    return Provenance(
+        netctrl=netctrl.__version__,
+        git_revision=_git_revision(Path(netctrl.__file__).resolve().parent.parent),
+        argv=tuple(argv),
+        seed=seed,
+        input_hashes={str(path): sha256(path) for path in inputs},
+        python=".".join(map(str, sys.version_info[:3])),
+        libraries={name: importlib.metadata.version(name) for name in libraries},
+    )
+
+
+@cache
+def _git_revision(checkout: Path) -> str | None:
+    if not (checkout / ".git").exists():
+        return None
+    import subprocess
+
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() or None

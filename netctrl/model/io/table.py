@@ -1,0 +1,171 @@
+"""Tables of evenly spaced samples, from CSV and Parquet: strict, with row and column of what is wrong."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netctrl.errors import FileError, InvalidValue, checked_number
+from netctrl.model.io.explain import shorten
+from netctrl.model.io.fields import label
+from netctrl.model.io.files import read_bounded
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "INTERVAL_TAKES",
+    "LIKE_TIME",
+    "TABLES",
+    "TIME",
+    "check_once",
+    "clock",
+    "column_names",
+    "interval",
+    "numbers",
+    "read_table",
+    "spacing",
+]
+
+TABLES = (".csv", ".parquet")
+TIME = "time_s"
+INTERVAL_TAKES = "a time from 1e-9 to 1e9 in s"
+LIKE_TIME = re.compile(r"(?:time|timestamp|datetime|date|epoch)(?:[\s_]*[\[(]?[mun]?s(?:ec)?[\])]?)?", re.IGNORECASE)
+
+_MOST_VALUE = 1e18
+_LATEST_S = 1e11  # the year 5138: what is later was counted in ms or ns
+_EVEN = 1e-2  # of the interval: what clocks and rounded times may be off
+_MAX_BYTES = 2**31
+_MAX_VALUES = 2**28
+_SHORT_TIMES = {"t", "ts", "s", "sec", "seconds"}
+
+
+def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """The table of a `.csv` or `.parquet` file, columns as they are written.
+
+    Raises
+    ------
+    FileError
+        The file can't be read, is too large, or is no such table.
+    """
+    content = read_bounded(path, _MAX_BYTES, f"is larger than a table may be ({_MAX_BYTES // 2**20} MiB)")
+    return (_csv if Path(path).suffix.lower() == ".csv" else _parquet)(path, content)
+
+
+def column_names(frame: pd.DataFrame) -> list[str]:
+    """Names of the columns; InvalidValue for one that is none."""
+    return [_label(place, name) for place, name in enumerate(frame.columns)]
+
+
+def interval(argument: str, value: Any) -> float:
+    """An interval in seconds; InvalidValue names the argument."""
+    return checked_number(argument, value, INTERVAL_TAKES, at_least=1e-9, at_most=1e9)
+
+
+def check_once(names: list[str]) -> None:
+    """InvalidValue for a name that stands twice."""
+    if len(set(names)) < len(names):
+        double = next(name for name, times in Counter(names).items() if times > 1)
+        raise InvalidValue("names", double, "each column's name only once")
+
+
+def clock(columns: list[str], what: str = "rates in bit/s") -> int:
+    """The place of the time column, which has columns of `what` beside it."""
+    takes = f"a column {TIME!r} with the starts of the intervals in seconds"
+    if TIME not in columns:
+        likely = [name for name in columns if LIKE_TIME.fullmatch(name) or name.lower() in _SHORT_TIMES]
+        if likely:
+            raise InvalidValue("columns", likely[0], f"{takes}: convert this one and rename it")
+        raise InvalidValue("columns", shorten(", ".join(columns)), takes)
+    if len(columns) == 1:
+        raise InvalidValue("columns", TIME, f"beside it at least one column with {what}")
+    return columns.index(TIME)
+
+
+def numbers(name: str, column: pd.Series) -> np.ndarray:
+    """A column as floats, NaN where it is empty."""
+    import pandas as pd
+
+    if getattr(column.dtype, "kind", "O") in "iuf":
+        return column.to_numpy(dtype=float, na_value=np.nan)
+    found = pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=float)
+    row = int((~(np.abs(found) <= _MOST_VALUE)).argmax())  # whole numbers that are too long for pandas come here too
+    raise InvalidValue(f"row {row + 1}, column {name!r}", column.iloc[[row]].tolist()[0], "a number")
+
+
+def spacing(times: np.ndarray, before: int = 0) -> float:
+    """The interval [s]: of all numbers that the rounded times allow, the shortest to write.
+
+    `before` rows of the table stand above: they are counted where a row is named.
+    """
+    wrong = ~(np.abs(times) <= _LATEST_S)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InvalidValue(
+            f"{TIME}, row {before + row + 1}", float(times[row]), "a time in seconds, at most 1e11; ms and ns are not"
+        )
+    steps = np.diff(times)
+    usual = float(np.quantile(steps, 0.5, method="lower"))  # one of the steps, though there be two
+    rounding = 2.0 * float(np.spacing(np.abs(times).max()))
+    back = steps <= 0.0
+    uneven = back | (np.abs(steps - usual) > max(_EVEN * usual, rounding))
+    if uneven.any():
+        row = int((back if usual <= 0.0 else uneven).argmax())
+        earlier, got = float(times[row]), float(times[row + 1])
+        if got <= earlier:
+            raise InvalidValue(
+                f"{TIME}, row {before + row + 2}", got, f"a time after {earlier:.12g}, that of the row before"
+            )
+        takes = f"{earlier + usual:.12g}, one interval of {usual:.6g} s after the row before; gaps are not filled"
+        raise InvalidValue(f"{TIME}, row {before + row + 2}", got, takes)
+    mean = float(times[-1] - times[0]) / len(steps)
+    written = (float(f"{mean:.{digits}g}") for digits in range(1, 18))
+    return next(number for number in written if abs(number - mean) <= rounding / len(steps))
+
+
+def _label(place: int, name: Any) -> str:
+    if str(name).strip() == "":
+        raise InvalidValue(
+            f"the name of column {place + 1}", name, "text; pandas leaves its index out with index=False"
+        )
+    return label(f"the name of column {place + 1}", name.strip() if isinstance(name, str) else name)
+
+
+def _csv(path: str | os.PathLike[str], content: bytes) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # a first row that is longer than the header
+            header = pd.read_csv(
+                io.BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False, skipinitialspace=True
+            )
+            frame = pd.read_csv(io.BytesIO(content), header=0, index_col=False, low_memory=False, skipinitialspace=True)
+    except (ValueError, pd.errors.ParserWarning) as error:
+        raise FileError(path, f"is no CSV: {shorten(' '.join(str(error).split()), 200)}") from None
+    frame.columns = header.iloc[0].tolist()  # as written: pandas renames double ones
+    return frame
+
+
+def _parquet(path: str | os.PathLike[str], content: bytes) -> pd.DataFrame:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise FileError(path, "is Parquet, which needs pyarrow: `pip install pyarrow`") from None
+    try:
+        file = pq.ParquetFile(io.BytesIO(content))
+        if file.metadata.num_rows * file.metadata.num_columns > _MAX_VALUES:  # a small file may unpack to a large table
+            raise FileError(path, f"holds more values than a trace may ({_MAX_VALUES})")
+        return file.read().to_pandas()
+    except FileError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise FileError(path, f"is no Parquet: {shorten(' '.join(str(error).split()), 200)}") from None

@@ -1,0 +1,1 @@
+"""Explicit MPC: a quadratic program's solution as a piecewise affine law."""

@@ -1,0 +1,1 @@
+"""Quadratic programs: the record, scaling, solution, certificate."""

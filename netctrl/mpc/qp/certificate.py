@@ -1,0 +1,235 @@
+"""What makes a solver's verdict on a program a proof, checked in the program's own data and units.
+
+SOLVED needs a point and multipliers whose residuals are small, INFEASIBLE a combination of rows that no point of the
+box meets (Farkas), UNBOUNDED a direction of descent that keeps all bounds, and a feasible point to start from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from netctrl.model.io.matrix import dense
+from netctrl.mpc.qp.program import QuadraticProgram
+from netctrl.mpc.qp.scaling import Scaling, balanced
+
+__all__ = ["TOLERANCE", "Optimality", "farkas", "is_farkas", "is_ray", "ray"]
+
+TOLERANCE = 1e-6
+"""Relative; what bounds, stationarity and complementarity of a solution may be off by."""
+
+_SMALL = 1e-3  # of the largest bound in balanced units: nobody looks closer
+_NO_BOUND = 1e6  # a bound above it in balanced units stands for none, as large numbers often do
+_EPS = float(np.finfo(float).eps)
+_LP = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+class Optimality:
+    """Whether x and y solve a program of this H and A, whatever g and the bounds; no verdict depends on units."""
+
+    __slots__ = ("_A", "_At", "_H", "_curvature", "_rows", "_scaling", "_unit", "empty")
+
+    def __init__(self, H: Any, A: Any, scaling: Scaling) -> None:
+        self._H, self._A, self._At, self._scaling = H, A, A.T, scaling
+        self._curvature = H.diagonal()
+        curved = self._curvature > 0.0
+        self._unit = np.where(curved, 1.0 / np.sqrt(np.where(curved, self._curvature, 1.0)), 0.0)
+        self._rows = abs(A)
+        self.empty = self._rows @ np.ones(A.shape[1]) == 0.0
+        """(k,) rows of zeros."""
+
+    def holds(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, x: np.ndarray, y: np.ndarray) -> bool:
+        """x (n,) and y (n + k,) keep the bounds, are stationary and complementary, each to `TOLERANCE`.
+
+        x_i counts in units of its own size, of what moves the cost by as much as there is of it, or of a thousandth of
+        the largest bound in balanced units, whichever is greatest; rows in units of their terms.
+        """
+        n = len(x)
+        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+            return False
+        used = np.where(y > 0.0, upper, lower)
+        there = np.isfinite(used)
+        y = np.where(there, y, 0.0)  # a multiplier on no bound is none
+        Hx, pull = self._H @ x, y[:n] + self._At @ y[n:]
+        whole = 0.5 * abs(x @ Hx) + abs(g @ x) + float(((g * self._unit) ** 2).sum())
+        floor = self._floor(lower, upper)
+        size = np.maximum(np.maximum(np.abs(x), self._unit * np.sqrt(whole)), floor)
+        at = np.concatenate([x, self._A @ x])
+        reach = self._rows @ size
+        reach[self.empty] = _largest_bound(lower, upper, n)
+        reach = TOLERANCE * np.concatenate([size, reach])
+        slack = np.where(there, np.abs(used - at), 0.0)
+        cost = TOLERANCE * float(size @ (np.abs(Hx) + np.abs(g) + np.abs(pull)) + self._curvature @ floor**2)
+        return bool(
+            (at - upper <= _about(upper) + reach).all()
+            and (lower - at <= _about(lower) + reach).all()
+            and size @ np.abs(Hx + g + pull) <= cost
+            and np.abs(y) @ slack <= cost
+        )
+
+    def _floor(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        bounds = np.concatenate([lower, upper]) * np.tile(self._scaling.bounds, 2)
+        bounds = np.abs(bounds[np.isfinite(bounds)])
+        bounds = bounds[bounds < _NO_BOUND]
+        return _SMALL * (float(bounds.max()) if len(bounds) and bounds.max() > 0.0 else 1.0) * self._scaling.columns
+
+
+def farkas(program: QuadraticProgram) -> np.ndarray | None:
+    """y (n + k,) that proves that no x meets all bounds, or None where none was found: above 0 at an upper bound.
+
+    A vertex of {y: [I; A]'y = 0, support of y = −1}, hence a minimal conflict; refined until it stands `is_farkas`.
+    """
+    import scipy.sparse as sp
+    from scipy.optimize import linprog
+
+    scaled = balanced(program).program
+    n = program.n_variables
+    rows = sp.vstack([sp.eye_array(n), sp.csr_array(scaled.A)], format="csr")
+    high, low = (np.flatnonzero(np.isfinite(bound)) for bound in (scaled.upper, scaled.lower))
+    G = sp.vstack([rows[high], -rows[low]], format="csr")
+    h = np.concatenate([scaled.upper[high], -scaled.lower[low]])
+    of, sign = np.concatenate([high, low]), np.repeat([1.0, -1.0], [len(high), len(low)])
+    if not len(h):
+        return None
+    # Rows of one length: the least sum of y is then the conflict that is worst in these units.
+    length = np.sqrt(np.asarray(G.multiply(G).sum(axis=1)).ravel())
+    length[length == 0.0] = 1.0
+    unit = max(float(np.abs(h / length).max()), np.finfo(float).tiny)
+    equal = sp.vstack([(sp.diags_array(1.0 / length) @ G).T, sp.csr_array((h / length / unit)[None, :])], format="csc")
+    right = np.zeros(n + 1)
+    right[-1] = -1.0
+    found = linprog(np.ones(len(h)), A_eq=equal, b_eq=right, bounds=(0.0, None), method="highs-ds", options=_LP)
+    if found.status != 0:
+        return None
+    chosen = np.flatnonzero(found.x > 1e-9 * found.x.max())
+    weights = found.x[chosen] / length[chosen]
+    exact = _null_vector(dense(G[chosen]).T * weights)
+    for factor in (np.ones(len(chosen)), exact):
+        if factor is None or not (factor > 0.0).all():
+            continue
+        y = np.zeros(len(program.lower))
+        np.add.at(y, of[chosen], sign[chosen] * weights * factor)
+        y = balanced(program).multipliers(y)
+        if is_farkas(program, y):
+            return y
+    return None
+
+
+def is_farkas(program: QuadraticProgram, y: np.ndarray) -> bool:
+    """Whether y'[I; A] x is above what the bounds allow for all x of the box, by more than rounding.
+
+    Only the rows' multipliers count: r = A'y is to be met by the bounds of x. Where the one that is needed is infinite
+    r_j has to be 0 to rounding of its terms, so no x below some 1e14 of their unit is left out.
+    """
+    n = program.n_variables
+    A, y = program.A, np.asarray(y, dtype=float)[n:]
+    lower, upper = program.lower, program.upper
+    y = np.where(np.isfinite(np.where(y > 0.0, upper[n:], lower[n:])), y, 0.0)
+    r, terms = A.T @ y, abs(A).T @ np.abs(y)
+    noise = 4.0 * (1 + np.count_nonzero(y)) * _EPS * terms
+    side = np.where(r > 0.0, lower[:n], upper[:n])
+    free = ~np.isfinite(side)
+    if (np.abs(r[free]) > noise[free]).any():
+        return False
+    least = np.where(free | (r == 0.0), 0.0, r * np.where(free, 0.0, side))
+    allowed = np.where(y != 0.0, y * np.where(y > 0.0, upper[n:], np.where(y < 0.0, lower[n:], 0.0)), 0.0)
+    rounding = 4.0 * (n + len(y)) * _EPS * float(np.abs(least).sum() + np.abs(allowed).sum())
+    # r itself is known to `noise` only.
+    rounding += float((noise * np.where(free, 0.0, np.abs(np.where(free, 0.0, side)))).sum())
+    empty = abs(A) @ np.ones(n) == 0.0
+    rounding += 4.0 * (n + len(y)) * _EPS * _largest_bound(lower, upper, n) * float(np.abs(y[empty]).sum())
+    return bool(least.sum() - allowed.sum() > rounding)
+
+
+def ray(program: QuadraticProgram) -> np.ndarray | None:
+    """A direction d (n,) in which the cost falls without end from a feasible point, or None where none was found."""
+    import scipy.sparse as sp
+    from scipy.optimize import linprog
+
+    scaled = balanced(program)
+    H, g, A = scaled.program.H, scaled.program.g, scaled.program.A
+    lower, upper = scaled.program.lower, scaled.program.upper
+    n = len(g)
+    start = linprog(np.zeros(n), **_rows(A, lower, upper, n), method="highs", options=_LP)
+    if start.status != 0:
+        return None
+    cone = (np.where(np.isfinite(lower), 0.0, -np.inf), np.where(np.isfinite(upper), 0.0, np.inf))
+    limits = (np.maximum(cone[0][:n], -1.0), np.minimum(cone[1][:n], 1.0))
+    low, high = (np.concatenate([limit, cone_part[n:]]) for limit, cone_part in zip(limits, cone, strict=True))
+    size = np.abs(g).max(initial=0.0)
+    if size == 0.0:
+        return None
+    asked = _rows(A, low, high, n)
+    asked |= {"A_eq": sp.csr_array(H), "b_eq": np.zeros(n)}
+    found = linprog(g / size, **asked, method="highs-ds", options=_LP)
+    if found.status != 0 or found.fun >= 0.0:
+        return None
+    for d in (found.x, _kept(found.x, H, A, low, high)):
+        d = scaled.point(d)
+        if is_ray(program, d):
+            return d
+    return None
+
+
+def is_ray(program: QuadraticProgram, d: np.ndarray) -> bool:
+    """Whether H d = 0 and d keeps all bounds for ever, to rounding of the terms, and g'd < 0 beyond it.
+
+    A curvature of d below rounding of H's entries is none: the least cost is then at a step of 1e14 or more, if at all.
+    """
+    H, g, A, n = program.H, program.g, program.A, program.n_variables
+    size = np.abs(d)
+    if not np.isfinite(d).all() or not size.any():
+        return False
+    noise = 4.0 * (1 + n) * _EPS
+    along = np.concatenate([d, A @ d])
+    off = np.concatenate([np.zeros(n), noise * (abs(A) @ size)])
+    return bool(
+        (np.abs(H @ d) <= noise * (abs(H) @ size)).all()
+        and (along[np.isfinite(program.upper)] <= off[np.isfinite(program.upper)]).all()
+        and (along[np.isfinite(program.lower)] >= -off[np.isfinite(program.lower)]).all()
+        and g @ d < -noise * (np.abs(g) @ size)
+    )
+
+
+def _about(bound: np.ndarray) -> np.ndarray:
+    return TOLERANCE * np.where(np.isfinite(bound), np.abs(bound), 0.0)
+
+
+def _largest_bound(lower: np.ndarray, upper: np.ndarray, n: int) -> float:
+    """Of the rows: the unit of a row of zeros, which has none of its own."""
+    rows = np.concatenate([lower[n:], upper[n:]])
+    return float(np.abs(rows[np.isfinite(rows)]).max(initial=0.0))
+
+
+def _rows(A: Any, lower: np.ndarray, upper: np.ndarray, n: int) -> dict[str, Any]:
+    """lower ≤ [x; A x] ≤ upper as `scipy.optimize.linprog` takes it."""
+    import scipy.sparse as sp
+
+    A = sp.csr_array(A)
+    high, low = np.flatnonzero(np.isfinite(upper[n:])), np.flatnonzero(np.isfinite(lower[n:]))
+    G, h = sp.vstack([A[high], -A[low]], format="csr"), np.concatenate([upper[n:][high], -lower[n:][low]])
+    asked: dict[str, Any] = {"A_ub": G, "b_ub": h} if len(h) else {}
+    return asked | {"bounds": np.column_stack([lower[:n], upper[:n]])}
+
+
+def _null_vector(M: np.ndarray) -> np.ndarray | None:
+    """z > 0 near 1 with M z = 0 to rounding, where the columns have one such dependence."""
+    z = np.ones(M.shape[1])
+    correction, *_ = np.linalg.lstsq(M, -(M @ z), rcond=None)
+    return z + correction if np.isfinite(correction).all() else None
+
+
+def _kept(d: np.ndarray, H: Any, A: Any, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """d moved to where H d = 0 and the rows it doesn't leave hold exactly; what is fixed stays 0."""
+    n = len(d)
+    small = 1e-8 * np.abs(d).max()
+    d = np.where(np.abs(d) <= small, 0.0, d)
+    tight = np.abs(A @ d) <= 1e-8 * (abs(A) @ np.abs(d))
+    tight &= np.isfinite(low[n:]) | np.isfinite(high[n:])
+    free = d != 0.0
+    M = np.vstack([dense(H), dense(A)[tight]])[:, free]
+    correction, *_ = np.linalg.lstsq(M, -(M @ d[free]), rcond=None)
+    moved = d.copy()
+    moved[free] += correction
+    return moved

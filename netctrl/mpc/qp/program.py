@@ -1,0 +1,215 @@
+"""Quadratic programs, and solutions that compute their own residuals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.model.io.matrix import dense, is_sparse, matrix
+
+__all__ = ["QPSolution", "QPStatus", "QuadraticProgram", "Residuals"]
+
+_ROUNDING = 1e-10  # relative; what H may lack in symmetry and in convexity
+_MOST_CHECKED = 1500  # variables up to which the eigenvalues of H are computed
+
+
+class QPStatus(StrEnum):
+    """How the solution of a quadratic program came out."""
+
+    SOLVED = "solved"
+    INFEASIBLE = "infeasible"
+    """No x is within all bounds: `netctrl.mpc.qp.infeasible.conflict` says which of them exclude each other."""
+    UNBOUNDED = "unbounded"
+    """The cost falls without end: some direction costs nothing and has no bound."""
+    FAILED = "failed"
+    """The solver stopped before its tolerance: look at the scaling, or take another solver."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuadraticProgram:
+    """min ½ x'Hx + g'x over x, lower ≤ [x; A x] ≤ upper.
+
+    Parameters
+    ----------
+    H : array_like, shape (n, n)
+        Symmetric and positive semidefinite; scipy.sparse stays sparse.
+    g : array_like, shape (n,)
+    A : array_like, shape (k, n)
+        k may be 0.
+    lower, upper : array_like, shape (n + k,)
+        Of x, then of A x; infinite where there is none.
+    names : tuple of str
+        n + k of them, what a bound is called in messages; by default "x[i]" and "row i".
+    units : array_like, shape (n + k,), optional
+        What 1 in a bound is for the user, for messages; by default 1.
+
+    Raises
+    ------
+    InvalidValue
+        Shapes that don't fit, an indefinite H, lower above upper, numbers that aren't.
+    """
+
+    H: Any
+    g: np.ndarray
+    A: Any
+    lower: np.ndarray
+    upper: np.ndarray
+    names: tuple[str, ...] = ()
+    units: Any = None
+
+    def __post_init__(self) -> None:
+        H = matrix("H", self.H)
+        n = H.shape[0]
+        H = matrix("H", H, (n, n))
+        _check_convex(H)
+        A = matrix("A", self.A, (None, n))
+        size = n + A.shape[0]
+        if not isinstance(self.names, (tuple, list)):
+            raise InvalidValue("names", self.names, f"{size} of them: one a variable, one a row of A")
+        names = self.names or (*(f"x[{i}]" for i in range(n)), *(f"row {i}" for i in range(A.shape[0])))
+        if len(names) != size:
+            raise InvalidValue("names", len(names), f"{size} of them: one a variable, one a row of A")
+        units = _vector("units", np.ones(size) if self.units is None else self.units, size)
+        for name, value in (("H", H), ("A", A), ("names", tuple(names)), ("units", units)):
+            object.__setattr__(self, name, value)
+        self._take(self.g, self.lower, self.upper)
+
+    def _take(self, g: Any, lower: Any, upper: Any) -> None:
+        """Check and keep what changes from one program to the next."""
+        g = _vector("g", g, self.n_variables)
+        if not np.isfinite(g).all():
+            raise InvalidValue("g", "an entry that is not finite", f"{len(g)} finite numbers")
+        size = self.n_variables + self.n_rows
+        lower, upper = _vector("lower", lower, size), _vector("upper", upper, size)
+        check_bounds(lower, upper, self.names)
+        for name, value in (("g", g), ("lower", lower), ("upper", upper)):
+            object.__setattr__(self, name, value)
+
+    def changed(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> QuadraticProgram:
+        """The program with other g and bounds; H and A are checked already, which takes longer than a solve."""
+        other = object.__new__(QuadraticProgram)
+        for name in ("H", "A", "names", "units"):
+            object.__setattr__(other, name, getattr(self, name))
+        other._take(g, lower, upper)
+        return other
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables n."""
+        return self.H.shape[0]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of A."""
+        return self.A.shape[0]
+
+
+class Residuals(NamedTuple):
+    """What a solution is off by, largest entries; 0 for an exact one, relative to 1 or what is larger beside it."""
+
+    primal: float
+    """How far a bound is broken."""
+    dual: float
+    """Of H x + g + [I; A]'y = 0."""
+    complementarity: float
+    """Greatest product of a multiplier and its bound's slack."""
+    gap: float
+    """Primal less dual cost."""
+
+    @property
+    def worst(self) -> float:
+        """The greatest of them; NaN where any is."""
+        return float(np.max(self))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QPSolution:
+    """What a solver made of a program: use x only after a look at `status`."""
+
+    program: QuadraticProgram
+    x: np.ndarray
+    """(n,); NaN where `status` is not SOLVED."""
+    multipliers: np.ndarray
+    """(n + k,) y of H x + g + [I; A]'y = 0: above 0 at an upper bound, below at a lower one; NaN as x is."""
+    status: QPStatus
+    solver: str
+    iterations: int
+    """0 where the solver doesn't tell."""
+
+    def __post_init__(self) -> None:
+        for array in (self.x, self.multipliers):
+            array.setflags(write=False)
+
+    @property
+    def cost(self) -> float:
+        """½ x'Hx + g'x."""
+        return float(0.5 * self.x @ (self.program.H @ self.x) + self.program.g @ self.x)
+
+    @property
+    def residuals(self) -> Residuals:
+        """Primal, dual, complementarity and duality gap, computed from x and y alone."""
+        H, g, A = self.program.H, self.program.g, self.program.A
+        lower, upper = self.program.lower, self.program.upper
+        x, y, n = self.x, self.multipliers, self.program.n_variables
+        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+            return Residuals(np.nan, np.nan, np.nan, np.nan)
+        at = np.concatenate([x, A @ x])
+        size = max(1.0, _largest(at))
+        broken = max(0.0, float(np.max(lower - at, initial=0.0)), float(np.max(at - upper, initial=0.0)))
+        Hx, pull = H @ x, y[:n] + A.T @ y[n:]
+        terms = max(1.0, _largest(Hx), _largest(g), _largest(pull))
+        with np.errstate(invalid="ignore"):
+            # A multiplier on a bound that isn't there is as wrong as its own size.
+            high = np.where(np.isfinite(upper), np.maximum(y, 0.0) * np.abs(upper - at), np.maximum(y, 0.0))
+            low = np.where(np.isfinite(lower), np.maximum(-y, 0.0) * np.abs(at - lower), np.maximum(-y, 0.0))
+            towards = np.where(
+                y > 0.0, np.where(np.isfinite(upper), upper, at), np.where(np.isfinite(lower), lower, at)
+            )
+        curved = float(x @ Hx)
+        gap = abs(curved + float(g @ x) + float(y @ towards))
+        whole = max(1.0, abs(curved), abs(float(g @ x)))
+        return Residuals(
+            broken / size, _largest(Hx + g + pull) / terms, max(_largest(high), _largest(low)) / whole, gap / whole
+        )
+
+
+def check_bounds(lower: np.ndarray, upper: np.ndarray, names: tuple[str, ...]) -> None:
+    """InvalidValue where a bound is no number, or an interval is empty, with its name."""
+    if np.isnan(lower).any() or np.isnan(upper).any():
+        at = int(np.argmax(np.isnan(lower) | np.isnan(upper)))
+        raise InvalidValue("lower, upper", f"NaN for {names[at]}", "numbers, infinite where there is no bound")
+    wrong = (lower > upper) | (lower == np.inf) | (upper == -np.inf)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        got = f"{lower[at]:.9g} to {upper[at]:.9g} for {names[at]}"
+        raise InvalidValue("lower, upper", got, "a lower bound that is not above the upper one")
+
+
+def _check_convex(H: Any) -> None:
+    largest = _largest(H.data) if is_sparse(H) else _largest(H)
+    if _largest(dense(H - H.T) if not is_sparse(H) else (H - H.T).data) > _ROUNDING * largest:
+        raise InvalidValue("H", "a matrix that isn't symmetric", "a symmetric matrix: give 0.5 (H + H')")
+    if H.shape[0] > _MOST_CHECKED:
+        return
+    least = float(np.linalg.eigvalsh(dense(H)).min(initial=0.0))
+    if least < -_ROUNDING * H.shape[0] * largest:
+        raise InvalidValue("H", f"an eigenvalue of {least:.3g}", "a positive semidefinite matrix: a convex cost")
+
+
+def _vector(name: str, value: Any, size: int) -> np.ndarray:
+    try:
+        found = np.array(value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidValue(name, value, f"{size} numbers") from None
+    if found.shape != (size,):
+        raise InvalidValue(name, f"shape {found.shape}", f"{size} numbers")
+    found.setflags(write=False)
+    return found
+
+
+def _largest(values: Any) -> float:
+    return float(np.abs(values).max(initial=0.0))

@@ -1,0 +1,1 @@
+"""ns-3 program: an access link under output tracking."""

@@ -1,0 +1,102 @@
+"""Run an access link's program that `netctrl.ns3.access.render` rendered, and read what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from netctrl.errors import NetctrlError
+from netctrl.model.design.design import Provenance
+from netctrl.ns3.program import Ns3, execute, read_table
+from netctrl.scenario.access.plan import FifoPlan, FifoTracking
+from netctrl.scenario.access.result import FifoResult
+from netctrl.scenario.access.scenario import FifoScenario
+
+__all__ = ["run_fifo", "table_name"]
+
+_COLUMNS = (
+    "time_s",
+    "rate_bit_per_s",
+    "burst",
+    "delay_ms",
+    "jitter_ms",
+    "mean_delay_ms",
+    "mean_jitter_ms",
+    "premium_received",
+    "premium_lost",
+    "premium_bit_per_s",
+    "other_bit_per_s",
+    "other_lost",
+    "utilization",
+)
+_COUNTS = ("burst", "premium_received", "premium_lost", "other_lost")
+
+
+def table_name(seed: int) -> str:
+    """The file in the program's folder that says what a run draws."""
+    return f"run-{seed}.bin"
+
+
+def run_fifo(
+    folder: Path,
+    scenario: FifoScenario,
+    plan: FifoPlan,
+    *,
+    ns3: Ns3,
+    provenance: Provenance,
+    progress: Callable[[float], None] | None = None,
+    timeout: float | None = None,
+) -> FifoTracking:
+    """Run the compiled program in `folder` for the scenario's seed, whose table is there.
+
+    Parameters
+    ----------
+    folder : Path
+    scenario, plan
+        What it was rendered from; the seed may be another.
+    ns3 : Ns3
+        What it was compiled against.
+    provenance : Provenance
+        For the result.
+    progress : callable, optional
+        Called with the part of the simulated time that has passed, 0 to 1.
+    timeout : float, optional
+        End it after this time [s].
+
+    Returns
+    -------
+    FifoTracking
+        As `netctrl.track_fifo` gives it.
+
+    Raises
+    ------
+    NetctrlError
+        It failed, took too long, or its output isn't whole.
+    """
+    seed = scenario.seed
+    execute(folder, [".", str(seed)], f"run-{seed}.log", progress=progress, timeout=timeout)
+    (T, p), m = plan.reference.shape, len(plan.law.inputs)
+    H, S, first = scenario.hops, len(scenario.sources), len(_COLUMNS)
+    try:
+        table = read_table(folder / f"result-{seed}.csv", first + H + S + 2 * p + m, skip=1)
+        if len(table) != T:
+            raise ValueError(f"result-{seed}.csv has {len(table)} rows, not {T}")
+    except (OSError, ValueError) as error:
+        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
+    columns = dict(zip(_COLUMNS, table.T.copy(), strict=False))
+    columns |= {name: columns[name].astype(np.int64) for name in _COUNTS}
+    backlog, sources, given, measured, commanded = np.split(
+        table[:, first:].copy(), np.cumsum([H, S, p, p]).tolist(), axis=1
+    )
+    result = FifoResult(
+        scenario=scenario,
+        simulator=f"ns-{ns3.version}",
+        backlog=backlog.astype(np.int64),
+        source_bit_per_s=sources,
+        regulator_lost=np.zeros(T, dtype=np.int64),
+        provenance=provenance,
+        **columns,
+    )
+    return FifoTracking(result, plan.reference, given, measured, commanded)

@@ -1,0 +1,290 @@
+"""An access link under CONNET as a program for stock ns-3: fixed files from the templates and two made here.
+
+Rendering is pure; `netctrl.ns3.access.read` compiles and runs what it gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.tracking.adaptive import LearnedCurve
+from netctrl.laws.tracking.schedule import GainSchedule
+from netctrl.model.design.design import ConnetDesign, Provenance
+from netctrl.model.law import LqiLaw
+from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
+from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity
+from netctrl.scenario.access.plan import FifoPlan
+from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["FIXED_FILES", "SHARED_FILES", "render"]
+
+FIXED_FILES = (
+    "netctrl-tracking.h",
+    "netctrl-regulator.h",
+    "netctrl-premium.h",
+    "netctrl-fifo-tables.h",
+    "netctrl-fifo-traffic.h",
+    "netctrl-fifo-recorder.h",
+    "main.cc",
+    "README.txt",
+)
+SHARED_FILES = ("netctrl-routing.h", "netctrl-lines.h", "netctrl-program.h", "Makefile")
+"""Those of all programs; both are copied from the templates as they are."""
+
+_LEAST_SIZE, _MOST_SIZE = 64, 65_000
+_PPP_BYTES = 2
+_MOST_NUMBERS = 200_000
+_MOST_BURST = 10_000
+_SIGNALS = {
+    "delay_ms": "delayMs",
+    "jitter_ms": "jitterMs",
+    "mean_delay_ms": "meanDelayMs",
+    "mean_jitter_ms": "meanJitterMs",
+    "other_bit_per_s": "otherBitPerS",
+}
+"""Fields of a FifoSample, and what they are called in C++."""
+
+
+def render(
+    scenario: FifoScenario, plan: FifoPlan, *, design: ConnetDesign | None = None, provenance: Provenance
+) -> dict[str, str]:
+    """The files of an ns-3 program that runs a law on an access link: file name -> text.
+
+    Parameters
+    ----------
+    scenario : FifoScenario
+    plan : FifoPlan
+        The law with its references, governor and schedule (`netctrl.scenario.access.plan`).
+    design : ConnetDesign, optional
+        Where the law came from: its certificate goes into gains.h.
+    provenance : Provenance
+
+    Raises
+    ------
+    InvalidValue
+        A value that the program can't express, by its name in the scenario.
+
+    Notes
+    -----
+    Beside the program a run needs the table of what it draws, `run-SEED.bin` (`netctrl.sim.access.draws.run_table`).
+    Runs that differ in the seed alone share a program.
+    """
+    _check(scenario, plan)
+    programs = files("netctrl.ns3")
+    places = {name: programs / "access" / "cpp" / name for name in FIXED_FILES}
+    places |= {name: programs / "common" / "cpp" / name for name in SHARED_FILES}
+    return {
+        "gains.h": _gains(plan, design, provenance),
+        "scenario.h": _scenario(scenario, plan),
+        **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
+    }
+
+
+def _check(scenario: FifoScenario, plan: FifoPlan) -> None:
+    if scenario.discipline != "fifo":
+        takes = "fifo; wfq and cbq are peers in the FIFO simulator only, stock ns-3 has neither"
+        raise InvalidValue("discipline", scenario.discipline, takes)
+    if scenario.senders is not None:
+        takes = "null: TCP behind token buckets is in the FIFO simulator only"
+        raise InvalidValue("senders", "TcpSenders", takes)
+    for name in ("size", "premium_size"):
+        size = getattr(scenario, name)
+        if size != int(size) or not _LEAST_SIZE <= size <= _MOST_SIZE:
+            raise InvalidValue(name, size, f"a whole number of bytes from {_LEAST_SIZE} to {_MOST_SIZE}")
+        check_capacity("capacity", scenario.capacity, size)
+    if scenario.limit < 2:
+        raise InvalidValue("limit", scenario.limit, "2 or more: one that is sent and one that waits, as in a device")
+    hosts = 1 + len(scenario.sources) + len(scenario.cross)
+    if scenario.flows + hosts > MAX_RECORDS - 10_000:
+        takes = f"at most {MAX_RECORDS - 10_000} flows and hosts: their number is part of a port and of an address"
+        raise InvalidValue("cross", scenario.flows + hosts, takes)
+    if len(plan.law.high) > 1 and not plan.law.high[1] <= _MOST_BURST:
+        raise InvalidValue("law", f"bursts up to {plan.law.high[1]:g}", f"limits of bursts up to {_MOST_BURST} packets")
+    if isinstance(plan.schedule, LearnedCurve):
+        takes = "a GainSchedule, as netctrl.laws.tracking.adaptive.learned_schedule makes of what a run has learned"
+        raise InvalidValue("schedule", "LearnedCurve", takes)
+    governor = plan.governor
+    if governor is not None and governor.by_state.size + governor.by_reference.size > _MOST_NUMBERS:
+        got = f"{len(governor.by_state)} samples ahead"
+        raise InvalidValue("governor", got, f"one of at most {_MOST_NUMBERS} numbers: a law that settles sooner")
+
+
+# --- gains.h ---------------------------------------------------------------------------------------------------------
+
+
+def _gains(plan: FifoPlan, design: ConnetDesign | None, provenance: Provenance) -> str:
+    law = plan.law
+    n, m, p = len(law.A), len(law.inputs), len(law.outputs)
+    integrates = isinstance(law, LqiLaw)
+    W = law.W if integrates else np.zeros((0, p))
+    Kz = law.integral_gain if integrates else np.zeros((m, 0))
+    fields = {
+        "A": _matrix(law.A),
+        f"B: from {_signals(law.inputs, law.input_units)}": _matrix(law.B),
+        f"C: to {_signals(law.outputs, law.output_units)}": _matrix(law.C),
+        "D": _matrix(law.D),
+        "L: estimator": _matrix(law.L),
+        "K: state feedback": _matrix(law.K),
+        "W: what is tracked": _matrix(W),
+        "Kz: integral feedback": _matrix(Kz),
+        "its pseudo-inverse": _matrix(np.linalg.pinv(Kz) if integrates else np.zeros((0, m))),
+        "inputs at the operating point": _reals(law.input_offset),
+        "outputs at the operating point": _reals(law.output_offset),
+        "least inputs": _reals(law.low),
+        "greatest inputs": _reals(law.high),
+        "z at the start": _reals(plan.state.integral),
+        "inputs at the start": _reals(plan.state.applied),
+    }
+    lines = [
+        "/// How this export was made, as JSON.",
+        origin(provenance),
+        "",
+        *(_certificate(design) if design is not None else []),
+        f"/// {n} states, {m} inputs, {p} outputs; without units in the Design: Mbit/s and ms.",
+        *_struct("TrackingTable kLaw", fields),
+        "",
+        "/// Cuts references to what can be had.",
+        *_struct("GovernorTable kGovernor", _governor(plan)),
+        "",
+        "/// Gains along the characteristic curve.",
+        *_struct("ScheduleTable kSchedule", _schedule(plan)),
+    ]
+    about = "The law of the regulators with its gains; what they mean is in netctrl-tracking.h."
+    return header("GAINS", "netctrl-tracking.h", lines, about)
+
+
+def _signals(names: Sequence[str], units: Sequence[str]) -> str:
+    """Names with units, as literals: a Design file may hold any text."""
+    return ", ".join(string(f"{name} [{unit}]" if unit else name) for name, unit in zip(names, units, strict=True))
+
+
+def _governor(plan: FifoPlan) -> dict[str, str]:
+    made = plan.governor
+    if made is None:
+        return {
+            "samples ahead; 0: no governor": "0",
+            "nearest, gain, by state, by reference, low, high": "{}, {}, {}, {}, {}, {}",
+        }
+    T, m, _ = made.by_state.shape
+    return {
+        "samples ahead": str(T),
+        "nearest": _matrix(made.nearest),
+        "gain": _matrix(made.gain),
+        "by state": _matrix(made.by_state.reshape(T * m, -1)),
+        "by reference": _matrix(made.by_reference.reshape(T * m, -1)),
+        "least inputs, as deviations": _reals(made.low),
+        "greatest inputs, as deviations": _reals(made.high),
+    }
+
+
+def _schedule(plan: FifoPlan) -> dict[str, str]:
+    if not isinstance(plan.schedule, GainSchedule):
+        return {"no schedule": "{}, {}"}
+    return {"inputs": _reals(plan.schedule.points), "log factors": _matrix(np.log(plan.schedule.factors))}
+
+
+def _certificate(design: ConnetDesign) -> list[str]:
+    proof = design.certificate
+    numbers: dict[str, tuple[float | None, str]] = {
+        "kSpectralRadius": (proof.spectral_radius, "of the closed loop, a sample"),
+        "kSteadyError": (proof.dc_error, "of what is tracked, per unit of its reference; HUGE_VAL: not stable"),
+        "kBandwidth": (proof.bandwidth_hz, "[Hz], -3 dB; HUGE_VAL: up to half the sampling rate"),
+        "kDiscMargin": (proof.disc_alpha, "at the plant's input"),
+        "kLowestGain": (proof.lowest_gain, "times the model's that leaves the loop stable"),
+        "kHighestGain": (proof.highest_gain, "the same; HUGE_VAL: any"),
+        "kPhase": (proof.phase_deg, "[degree]"),
+    }
+    texts = {"kMethod": design.method, "kLawMethod": design.inputs.law, "kStatus": str(proof.status)}
+    lines = ["/// Why the gains can be trusted: the certificate of the Design."]
+    lines += ["namespace design", "{"]
+    lines += [f"inline constexpr const char* {name} = {string(text)};" for name, text in texts.items()]
+    for name, (value, unit) in numbers.items():
+        lines.append(f"inline constexpr double {name} = {'HUGE_VAL' if value is None else real(value)}; ///< {unit}")
+    lines += [f"// attainable: {low:g} to {high:g}" for low, high in proof.attainable]
+    lines += [f"// warning: {string(warning)}" for warning in proof.warnings]
+    return [*lines, origin(design.provenance), "} // namespace design", ""]
+
+
+def _struct(name: str, fields: dict[str, str]) -> list[str]:
+    return [f"inline const {name} = {{", *(f"    {text}, // {what}" for what, text in fields.items()), "};"]
+
+
+def _matrix(values: np.ndarray) -> str:
+    return row([str(values.shape[0]), str(values.shape[1]), _reals(values.ravel())])
+
+
+def _reals(values: np.ndarray | Sequence[float]) -> str:
+    return row(real(value) for value in values)
+
+
+# --- scenario.h ------------------------------------------------------------------------------------------------------
+
+
+def _scenario(scenario: FifoScenario, plan: FifoPlan) -> str:
+    nanoseconds("interval", scenario.interval)
+    largest = int(max(scenario.size, scenario.premium_size))
+    period = scenario.premium_size * BITS_PER_BYTE / scenario.premium_rate
+    spacing = scenario.size * BITS_PER_BYTE / scenario.access_rate
+    constants = {
+        "double kInterval": (real(scenario.interval), "Ts [s]"),
+        "int64_t kPeriods": (str(scenario.periods), ""),
+        "int64_t kOpenPeriods": (str(plan.start), "in which regulators are open, before the law is switched on"),
+        "int64_t kDuration": (str(nanoseconds("duration", scenario.duration)), "[ns]"),
+        "double kSeconds": (real(scenario.duration), "[s]"),
+        "uint64_t kCapacity": (f"{round(scenario.capacity)}U", "of each hop [bit/s]"),
+        "int kHops": (str(scenario.hops), ""),
+        "int kFlows": (str(scenario.flows), "behind regulators"),
+        "uint32_t kLimit": (f"{scenario.limit}U", "packets in a node, the one being sent included"),
+        "uint32_t kSize": (f"{int(scenario.size)}U", "of packets that are not premium, on the wire [byte]"),
+        "uint32_t kPremiumSize": (f"{int(scenario.premium_size)}U", "of premium packets, on the wire [byte]"),
+        "uint32_t kPacketSize": (f"{largest - _PPP_BYTES}U", "of the largest IP packets [byte]"),
+        "double kPremiumPeriod": (real(period), "between premium packets [s]"),
+        "double kSpacing": (real(spacing), "between packets of a burst [s]"),
+        "double kBaseDelay": (real(scenario.base_delay), "added to each delay [s]"),
+        "double kRateUnit": (real(plan.rate_unit), "of the law's first input [bit/s]"),
+    }
+    lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
+    for name, (value, unit) in constants.items():
+        lines.append(f"inline constexpr {name} = {value};" + (f" ///< {unit}" if unit else ""))
+    cross = sorted(scenario.cross, key=lambda flow: flow.hop)
+    signals = zip(plan.signals, plan.scale.tolist(), strict=True)
+    tables = {
+        "SourceRow> kSources": (
+            "flows, burst, share, offered [bit/s]",
+            [row([str(s.flows), str(s.burst), real(s.share), real(s.offered)]) for s in scenario.sources],
+        ),
+        "FailureRow> kFailures": (
+            "source, start [s], stop [s], rate [bit/s]",
+            [row([str(f.source), real(f.start), real(f.stop), real(f.rate)]) for f in scenario.failures],
+        ),
+        "CrossRow> kCross": (
+            "hop, rate [bit/s], burst",
+            [row([str(flow.hop), real(flow.rate), str(flow.burst)]) for flow in cross],
+        ),
+        "Signal> kSignals": (
+            "outputs of the law: measurement, and what one of its unit is in the law's",
+            [row([f"&Sample::{_SIGNALS[name]}", real(scale)]) for name, scale in signals],
+        ),
+        "ReferenceRow> kReferences": ("from a period on: what is asked for, in the law's units", _references(plan)),
+    }
+    for name, (columns, rows) in tables.items():
+        lines += [
+            "",
+            f"/// {columns}",
+            f"inline const std::vector<{name} = {{",
+            *(f"    {each}," for each in rows),
+            "};",
+        ]
+    return header("SCENARIO", "netctrl-fifo-tables.h", lines)
+
+
+def _references(plan: FifoPlan) -> list[str]:
+    """Rows from periods in which something else is asked for than before."""
+    wanted = plan.reference
+    changes = [0, *(1 + np.flatnonzero((wanted[1:] != wanted[:-1]).any(axis=1))).tolist()]
+    return [row([str(k), _reals(wanted[k])]) for k in changes]

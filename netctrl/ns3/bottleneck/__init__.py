@@ -1,0 +1,1 @@
+"""ns-3 program: paced flows and their peers at a bottleneck."""

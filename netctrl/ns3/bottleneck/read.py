@@ -1,0 +1,100 @@
+"""Run a bottleneck's program that `netctrl.ns3.bottleneck.render` rendered, and read what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from netctrl.errors import NetctrlError
+from netctrl.model.design.design import Provenance
+from netctrl.ns3.cpp import nanoseconds
+from netctrl.ns3.program import Ns3, execute, read_table
+from netctrl.scenario.bottleneck.result import BottleneckResult
+from netctrl.scenario.bottleneck.scenario import BottleneckScenario
+
+__all__ = ["run_bottleneck"]
+
+_NS = 1e-9
+_LINK_COLUMNS, _FLOW_COLUMNS, _FLOW_ROW = 4, 3, 9
+
+
+def run_bottleneck(
+    folder: Path,
+    scenario: BottleneckScenario,
+    *,
+    ns3: Ns3,
+    provenance: Provenance,
+    progress: Callable[[float], None] | None = None,
+    timeout: float | None = None,
+) -> BottleneckResult:
+    """Run the compiled program in `folder` for the scenario's seed.
+
+    Parameters
+    ----------
+    folder : Path
+    scenario : BottleneckScenario
+        What it was rendered from; the seed may be another.
+    ns3 : Ns3
+        What it was compiled against.
+    provenance : Provenance
+        For the result.
+    progress : callable, optional
+        Called with the part of the simulated time that has passed, 0 to 1.
+    timeout : float, optional
+        End it after this time [s].
+
+    Returns
+    -------
+    BottleneckResult
+
+    Raises
+    ------
+    NetctrlError
+        It failed, took too long, or its output isn't whole.
+    """
+    seed = scenario.seed
+    execute(folder, [".", str(seed)], f"run-{seed}.log", progress=progress, timeout=timeout)
+    try:
+        return _read(folder, scenario, f"ns-{ns3.version}", provenance)
+    except (OSError, ValueError) as error:
+        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
+
+
+def _read(folder: Path, scenario: BottleneckScenario, simulator: str, provenance: Provenance) -> BottleneckResult:
+    n, seed = len(scenario.flows), scenario.seed
+    K = nanoseconds("duration", scenario.duration) // nanoseconds("bin", scenario.bin)
+    series = read_table(folder / f"series-{seed}.csv", _LINK_COLUMNS + _FLOW_COLUMNS * n)
+    if len(series) != K:
+        raise ValueError(f"series-{seed}.csv has {len(series)} bins, not {K}")
+    time, delay, queue, dropped = series[:, :_LINK_COLUMNS].T.copy()
+    arrived, rate, window = series[:, _LINK_COLUMNS:].T.reshape(n, _FLOW_COLUMNS, K).transpose(1, 0, 2).copy()
+    flows = read_table(folder / f"flows-{seed}.csv", _FLOW_ROW)
+    if len(flows) != n:
+        raise ValueError(f"flows-{seed}.csv has {len(flows)} rows, not {n}")
+    start, read, sent, again = flows[:, :4].T.copy()
+    samples = np.fromfile(folder / f"rtts-{seed}.bin", dtype="<i8")
+    if len(samples) % 3:
+        raise ValueError(f"rtts-{seed}.bin ends within a record")
+    flow, at, rtt = samples.reshape(-1, 3).T
+    return BottleneckResult(
+        scenario=scenario,
+        simulator=simulator,
+        time_s=time,
+        delay_s=delay,
+        queue_bytes=queue,
+        dropped_bytes=dropped,
+        arrived_bytes=arrived,
+        rate_bit_per_s=rate,
+        window_bytes=window,
+        rtt_flow=flow.copy(),
+        rtt_time_s=at * _NS,
+        rtt_s=rtt * _NS,
+        start_s=start * _NS,
+        read_bytes=read,
+        sent_bytes=sent,
+        again_bytes=again,
+        events=flows[:, 4:].astype(np.int64),
+        provenance=provenance,
+    )

@@ -1,0 +1,261 @@
+"""Paced flows and their peers at a bottleneck as a program for stock ns-3: fixed files from the templates and two made
+here.
+
+Rendering is pure; `netctrl.ns3.bottleneck.read` compiles and runs what it gives.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from netctrl.errors import InvalidValue
+from netctrl.model.design.design import PacingDesign, Provenance
+from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
+from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
+from netctrl.ns3.queues import settings_initializer
+from netctrl.ns3.tcp_aqm.render import check_capacity, socket_buffer
+from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["FIXED_FILES", "SHARED_FILES", "render"]
+
+FIXED_FILES = (
+    "netctrl-pacing-laws.h",
+    "netctrl-htcp.h",
+    "netctrl-paced-tcp.h",
+    "netctrl-round-trips.h",
+    "netctrl-pacing-flows.h",
+    "netctrl-pacing-recorder.h",
+    "netctrl-pacing-tables.h",
+    "main.cc",
+    "README.txt",
+)
+SHARED_FILES = (
+    "netctrl-cubic.h",
+    "netctrl-laws.h",
+    "netctrl-queue-discs.h",
+    "netctrl-queue-settings.h",
+    "netctrl-queues.h",
+    "netctrl-routing.h",
+    "netctrl-lines.h",
+    "netctrl-program.h",
+    "Makefile",
+)
+"""Those of all programs; both are copied from the templates as they are."""
+
+_LEAST_SIZE, _MOST_SIZE = 100, 65_000
+_MOST_BUFFER = 2**32 - 1
+_MOST_RTTS = 2**31
+"""Packets of a run, each with a sample of 24 bytes."""
+_LEAST_RATE = 8.0
+"""A byte a second: below, ns-3's whole bit/s are no rate any more."""
+
+
+def render(
+    scenario: BottleneckScenario,
+    law: PacingLaw | None = None,
+    *,
+    design: PacingDesign | None = None,
+    provenance: Provenance,
+) -> dict[str, str]:
+    """The files of an ns-3 program that runs flows through a bottleneck: file name -> text.
+
+    Parameters
+    ----------
+    scenario : BottleneckScenario
+    law : PacingLaw, optional
+        Of the flows of kind paced; the paper's caps the pacing rate of H-TCP, one to a target RTT works by itself.
+    design : PacingDesign, optional
+        Where the law came from: its certificate goes into gains.h.
+    provenance : Provenance
+
+    Raises
+    ------
+    InvalidValue
+        A value that the program can't express, by its name in the scenario or in the law.
+
+    Notes
+    -----
+    Runs that differ in the seed alone share a program.
+    """
+    _check(scenario, law)
+    programs = files("netctrl.ns3")
+    places = {name: programs / "bottleneck" / "cpp" / name for name in FIXED_FILES}
+    places |= {name: programs / "common" / "cpp" / name for name in SHARED_FILES}
+    return {
+        "gains.h": _gains(scenario, law, design, provenance),
+        "scenario.h": _scenario(scenario),
+        **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
+    }
+
+
+def _check(scenario: BottleneckScenario, law: PacingLaw | None) -> None:
+    size = scenario.packet_size
+    if size != int(size) or not _LEAST_SIZE <= size <= _MOST_SIZE:
+        raise InvalidValue("packet_size", size, f"a whole number of bytes from {_LEAST_SIZE} to {_MOST_SIZE}")
+    check_capacity("bottleneck", scenario.bottleneck, size)
+    if not size <= scenario.buffer < _MOST_BUFFER:
+        raise InvalidValue("buffer", scenario.buffer, f"{size:g} (a packet) to {_MOST_BUFFER - 1} bytes")
+    packets = scenario.bottleneck * scenario.duration / (BITS_PER_BYTE * size)
+    if packets > _MOST_RTTS:
+        takes = f"a time in which the bottleneck sends at most {_MOST_RTTS} packets: each has a sample of its RTT"
+        raise InvalidValue("duration", scenario.duration, takes)
+    paced = any(flow.kind == "paced" for flow in scenario.flows)
+    if paced and law is None:
+        raise InvalidValue("law", None, "a law for the flows of kind paced: a Design of pacing")
+    if law is not None and not paced:
+        takes = "one of kind paced or more, which the law sets the rate of"
+        raise InvalidValue("flows", "none of kind paced", takes)
+    if law is not None and not law.least_rate_bit_per_s >= _LEAST_RATE:
+        takes = f"at least {_LEAST_RATE:g} bit/s: at a rate of 0 no packet goes and no acknowledgement changes it; "
+        raise InvalidValue("least_rate_bit_per_s", law.least_rate_bit_per_s, takes + "leave out --literal")
+
+
+# --- gains.h ---------------------------------------------------------------------------------------------------------
+
+
+def _gains(
+    scenario: BottleneckScenario, law: PacingLaw | None, design: PacingDesign | None, provenance: Provenance
+) -> str:
+    kind, fields = _law(law)
+    lines = [
+        "/// How this export was made, as JSON.",
+        origin(provenance),
+        "",
+        *(_certificate(design) if design is not None else []),
+        "/// Sets the rates of paced flows.",
+        f"inline const PacingTable kLaw = {kind}{{",
+        *(f"    {text}, // {what}" for what, text in fields.items()),
+        "};",
+        "",
+        "/// In front of the bottleneck.",
+        "inline const QueueSettings kQueue =",
+        settings_initializer(scenario.queue, "queue", int(scenario.packet_size)).rstrip(",") + ";",
+    ]
+    about = "The law of pacing rates with its parameters; what they mean is in netctrl-pacing-laws.h."
+    text = header("GAINS", "netctrl-pacing-laws.h", lines, about)
+    include = '#include "netctrl-pacing-laws.h"\n'
+    return text.replace(include, include + '#include "netctrl-queue-settings.h"\n', 1)
+
+
+def _law(law: PacingLaw | None) -> tuple[str, dict[str, str]]:
+    if isinstance(law, ArxPacer):
+        return "ArxTable", _arx(law)
+    return ("NoTable", {}) if law is None else ("TargetTable", _target(law))
+
+
+def _arx(law: ArxPacer) -> dict[str, str]:
+    unit = law.rate_unit_bit_per_s
+    return {
+        "psi": real(law.psi),
+        "xi": real(law.xi),
+        "T [s]": _seconds("period_s", law.period_s),
+        "least rate, in the law's unit": real(law.least_rate_bit_per_s / unit),
+        "R, in the law's unit": real(law.max_rate_bit_per_s / unit),
+        "rate at the start [bit/s]": real(law.start_rate_bit_per_s),
+        "p": str(law.past_rtts),
+        "q": str(law.past_rates),
+        "alpha": real(law.step),
+        "alpha is divided by |phi|^2": _flag(law.normalised),
+        "gamma": real(law.smoothing),
+        "guarded": _flag(law.guarded),
+        "unit of RTTs [s]; 0: the first RTT": real(law.rtt_unit_s or 0.0),
+        "unit of rates [bit/s]": real(unit),
+        "b_1 at the start": real(law.first_slope),
+        "b_1 below which a rate is held": real(law.slope_floor),
+        "least deviation over the mean RTT": real(law.deviation_floor),
+        "|theta| beyond which the estimate begins again": real(law.theta_limit),
+    }
+
+
+def _target(law: TargetRttPacer) -> dict[str, str]:
+    return {
+        "psi": real(law.psi),
+        "xi": real(law.xi),
+        "T [s]": _seconds("period_s", law.period_s),
+        "least rate [bit/s]": real(law.least_rate_bit_per_s),
+        "greatest rate [bit/s]": real(law.max_rate_bit_per_s),
+        "rate at the start [bit/s]": real(law.start_rate_bit_per_s),
+        "packet [byte]": real(law.packet_size_bytes),
+        "share of the least RTT that is to wait": real(law.queue_share),
+        "its slope over ln(window)": real(law.queue_share_slope),
+        "least share": real(law.least_queue_share),
+        "between two rates, over the least RTT": real(law.interval_share),
+        "H over the least RTT": real(law.horizon_rtts),
+        "growth until a queue is seen": real(law.start_growth),
+        "growth where no queue is seen": real(law.growth),
+        "least rate over the delivered rate": real(law.decrease),
+        "between two drains [s]": _seconds("probe_s", law.probe_s),
+        "the same, in least RTTs": real(law.probe_rtts),
+        "share of the pipe to which a drain goes": real(law.drain_share),
+        "competitive": _flag(law.competitive),
+    }
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _seconds(name: str, seconds: float) -> str:
+    nanoseconds(name, seconds)
+    return real(seconds)
+
+
+def _certificate(design: PacingDesign) -> list[str]:
+    proof, asked = design.certificate, design.inputs
+    numbers = {
+        "kSampling": (proof.sampling_s, "between two rates [s]"),
+        "kFreezesBelow": (proof.freeze_below_s, "d*, a deviation of the predicted RTT [s]"),
+        "kStepLimit": (proof.step_limit, "of alpha"),
+        "kTargetRtt": (proof.target_rtt_s, "[s]"),
+        "kClosedLoopPole": (proof.closed_loop_pole, "of what is in flight, from one rate to the next"),
+        "kIntervalMargin": (proof.interval_margin, "factor by which rates may come later"),
+    }
+    lines = [
+        f"/// Why the law can be trusted, at {asked.bottleneck_bit_per_s:g} bit/s and {asked.rtt_s:g} s: the",
+        "/// certificate of the Design.",
+        "namespace design",
+        "{",
+        f"inline constexpr const char* kStatus = {string(str(proof.status))};",
+    ]
+    for name, (value, what) in numbers.items():
+        if value is not None:
+            lines.append(f"inline constexpr double {name} = {real(value)}; ///< {what}")
+    lines += [f"// warning: {string(warning)}" for warning in proof.warnings]
+    return [*lines, origin(design.provenance), "} // namespace design", ""]
+
+
+# --- scenario.h ------------------------------------------------------------------------------------------------------
+
+
+def _scenario(scenario: BottleneckScenario) -> str:
+    capacity = scenario.bottleneck
+    waits = min(scenario.buffer, _MOST_BUFFER - 1)
+    window = socket_buffer(capacity, max(scenario.rtts_s), waits)
+    constants = {
+        "uint64_t kCapacity": (f"{round(capacity)}U", "of the bottleneck [bit/s]"),
+        "uint32_t kBuffer": (f"{int(waits)}U", "in front of it [byte]"),
+        "uint32_t kPacketSize": (f"{int(scenario.packet_size)}U", "with IP and TCP headers [byte]"),
+        "uint32_t kSocketBuffer": (f"{window}U", "of TCP at both ends [byte]"),
+        "double kCrossRate": (real(scenario.cross), "of packets at random [bit/s]"),
+        "int64_t kStartSpread": (str(nanoseconds("start_spread", scenario.start_spread)), "[ns]"),
+        "int64_t kDuration": (str(nanoseconds("duration", scenario.duration)), "[ns]"),
+        "int64_t kBin": (str(nanoseconds("bin", scenario.bin)), "[ns]"),
+    }
+    lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
+    lines += [f"inline constexpr {name} = {value}; ///< {what}" for name, (value, what) in constants.items()]
+    rows = [
+        _flow(place, flow, rtt) for place, (flow, rtt) in enumerate(zip(scenario.flows, scenario.rtts_s, strict=True))
+    ]
+    lines += ["", "/// control, cap, delay, start, stop", "inline const std::vector<FlowRow> kFlows = {"]
+    lines += [f"    {each}," for each in rows] + ["};"]
+    return header("SCENARIO", "netctrl-pacing-tables.h", lines)
+
+
+def _flow(place: int, flow: BottleneckFlow, rtt_s: float) -> str:
+    where = f"flows[{place}]"
+    delay = nanoseconds(f"{where}.rtt", rtt_s) // 2
+    stop = -1 if flow.stop is None else nanoseconds(f"{where}.stop", flow.stop)
+    start = nanoseconds(f"{where}.start", flow.start)
+    control = f"Control::k{flow.kind.capitalize()}"
+    return row([control, real(flow.rate or 0.0), str(delay), str(start), str(stop)])

@@ -1,0 +1,68 @@
+"""Values as C++ text: whatever a name or a command line holds, it can neither end its literal nor its comment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from math import isinf, isnan
+
+import msgspec
+
+from netctrl.errors import InvalidValue
+from netctrl.model.io.provenance import Provenance
+
+__all__ = ["MARKER", "header", "nanoseconds", "origin", "real", "row", "string"]
+
+MARKER = "// Made by netctrl export ns3: do not edit."
+"""First line of the generated files: whoever finds it may write over the folder."""
+
+_MOST_S = 4e9  # ns-3 counts ns in signed 64 bits
+# A quote would end the literal; a backslash starts an escape, ? a trigraph, * is in what starts or ends a comment.
+_UNSAFE = frozenset("\\?*")
+
+
+def string(text: str) -> str:
+    """A C++ string literal of UTF-8 that may also stand in a comment: printable ASCII and octal escapes, one line."""
+    return '"' + "".join(_safe(byte) for byte in text.encode("utf-8", "surrogateescape")) + '"'
+
+
+def _safe(byte: int) -> str:
+    character = chr(byte)
+    if character == '"':
+        return '\\"'
+    # Octal takes three digits at most, so that what follows is never swallowed.
+    return character if 0x20 <= byte < 0x7F and character not in _UNSAFE else f"\\{byte:03o}"
+
+
+def real(value: float) -> str:
+    """A C++ double that reads back to the last bit."""
+    if isnan(value):
+        raise InvalidValue("number", value, "a number")
+    if isinf(value):
+        return "-HUGE_VAL" if value < 0 else "HUGE_VAL"
+    return repr(float(value))
+
+
+def row(values: Iterable[str]) -> str:
+    """Braces around values."""
+    return "{" + ", ".join(values) + "}"
+
+
+def header(name: str, include: str, lines: Iterable[str], about: str = "") -> str:
+    """A generated header: `lines` in the namespace, within a guard of this name, behind one include."""
+    guard = f"NETCTRL_{name}_H"
+    start = [MARKER, *([f"// {about}"] if about else []), "", f"#ifndef {guard}", f"#define {guard}", ""]
+    start += [f'#include "{include}"', "", "namespace netctrl", "{", ""]
+    return "\n".join([*start, *lines, "", "} // namespace netctrl", "", f"#endif // {guard}", ""])
+
+
+def origin(record: Provenance) -> str:
+    """The line that says where something came from, as JSON; ASCII, whatever bytes a command line held."""
+    return f"inline constexpr const char* kProvenance = {string(json.dumps(msgspec.to_builtins(record)))};"
+
+
+def nanoseconds(name: str, seconds: float) -> int:
+    """A time in ns, as ns-3 counts it; InvalidValue where nothing would be left of it."""
+    if not seconds <= _MOST_S or 0.0 < seconds < 1e-9:
+        raise InvalidValue(name, seconds, f"a time from 1 ns to {_MOST_S:g} s: ns-3 counts in ns")
+    return round(seconds * 1e9)

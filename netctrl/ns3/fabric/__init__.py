@@ -1,0 +1,1 @@
+"""ns-3 program: a data centre's fabric."""

@@ -1,0 +1,114 @@
+"""Run a data centre's program that `netctrl.ns3.fabric.render` rendered, and read what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from netctrl.errors import NetctrlError
+from netctrl.model.design.design import Provenance
+from netctrl.ns3.fabric.render import HISTOGRAM_BINS, HISTOGRAM_BYTES
+from netctrl.ns3.program import execute, read_table
+from netctrl.scenario.fabric.plan import FabricPlan
+from netctrl.scenario.fabric.result import ACKNOWLEDGEMENTS, FabricResult
+from netctrl.scenario.fabric.scenario import FabricScenario
+
+__all__ = ["run_fabric", "table_name"]
+
+_COUNTS = (
+    "sent", "received", "dropped", "sent_bytes", "received_bytes", "dropped_bytes", "acks", "again", "marked", "hops",
+    "events", "under_way", "under_way_bytes", "most_under_way",
+)  # fmt: skip
+
+
+def table_name(seed: int) -> str:
+    """The file in the program's folder with the flows of a run."""
+    return f"run-{seed}.bin"
+
+
+def run_fabric(
+    folder: Path,
+    scenario: FabricScenario,
+    plan: FabricPlan,
+    *,
+    provenance: Provenance,
+    progress: Callable[[float], None] | None = None,
+    timeout: float | None = None,
+) -> FabricResult:
+    """Run the compiled program in `folder`, whose table of flows is there.
+
+    Parameters
+    ----------
+    folder : Path
+    scenario, plan
+        What it was rendered from.
+    provenance : Provenance
+        For the result.
+    progress : callable, optional
+        Called with the part of the simulated time that has passed, 0 to 1.
+    timeout : float, optional
+        End it after this time [s].
+
+    Returns
+    -------
+    FabricResult
+        As `netctrl.simulate_fabric` gives it.
+
+    Raises
+    ------
+    NetctrlError
+        It failed, took too long, or its output isn't whole.
+    """
+    seed = scenario.seed
+    execute(folder, [".", str(seed)], f"run-{seed}.log", progress=progress, timeout=timeout)
+    try:
+        return _read(folder, scenario, plan, provenance)
+    except (OSError, ValueError) as error:
+        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
+
+
+def _read(folder: Path, scenario: FabricScenario, plan: FabricPlan, provenance: Provenance) -> FabricResult:
+    ports, flows, watch = plan.ports, plan.flows, scenario.watch
+
+    def table(name: str, columns: int, rows: int | None = None) -> np.ndarray:
+        """Numbers; with no columns the program wrote empty lines."""
+        if columns == 0:
+            return np.zeros((rows or 0, 0))
+        found = read_table(folder / f"{name}-{scenario.seed}.csv", columns)
+        if rows is not None and len(found) != rows:
+            raise ValueError(f"{name}-{scenario.seed}.csv has {len(found)} rows, not {rows}")
+        return found
+
+    P, F, T, B = len(ports.names), len(flows.size), ceil(plan.end / plan.interval), ceil(plan.end / plan.bin)
+    sent, mean, most, drops = table("ports", 4, P).T.copy()
+    none = np.zeros(P, dtype=np.int64)
+    counts = table("counts", len(_COUNTS), 1)[0].astype(np.int64).tolist()
+    return FabricResult(
+        scenario=scenario,
+        source=flows.source,
+        target=flows.target,
+        size_bytes=flows.size,
+        start_ns=flows.start,
+        finish_ns=table("flows", 1, F)[:, 0].astype(np.int64),
+        ideal_ns=flows.ideal,
+        incast=flows.incast,
+        ports=ports.names,
+        switch_port=ports.source >= ports.hosts,
+        rate_bit_per_s=ports.rate.astype(float),
+        sent_bytes=sent.astype(np.int64),
+        queue_mean_bytes=mean,
+        queue_most_bytes=most.astype(np.int64),
+        drops=drops.astype(np.int64),
+        pauses=none,
+        paused_ns=none.copy(),
+        histogram=table("histogram", HISTOGRAM_BINS, 1)[0].astype(np.int64),
+        histogram_bytes=HISTOGRAM_BYTES,
+        queue_bytes=table("queues", len(watch.ports), T).T.astype(np.int64),
+        acknowledgements=table("acknowledgements", len(ACKNOWLEDGEMENTS)),
+        arrived_bytes=table("throughput", B if watch.flows else 0, len(watch.flows)).astype(np.int64),
+        counts=dict(zip(_COUNTS, counts, strict=True)),
+        provenance=provenance,
+    )

@@ -1,0 +1,251 @@
+"""A data centre under MPCC as a program for stock ns-3: fixed files from the templates and two made here.
+
+Rendering is pure; `netctrl.ns3.fabric.read` compiles and runs what it gives.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.window.interface import BASE_RTT, BDP, LINE_RATE
+from netctrl.laws.window.mpcc import HORIZON, PACKET, QUEUE_WEIGHT, STEP_WINDOW, VARIANT, WINDOW_WEIGHT
+from netctrl.laws.window.records import VARIANTS, Dctcp, FixedWindow, Mpcc
+from netctrl.model.design.design import MpccDesign, Provenance
+from netctrl.ns3.cpp import header, origin, real, row, string
+from netctrl.scenario.fabric.plan import FabricPlan
+from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["FIXED_FILES", "HISTOGRAM_BINS", "HISTOGRAM_BYTES", "SHARED_FILES", "render"]
+
+FIXED_FILES = (
+    "netctrl-mpcc.h",
+    "netctrl-flow-counter.h",
+    "netctrl-fabric-hosts.h",
+    "netctrl-fabric-ports.h",
+    "netctrl-fabric-tcp.h",
+    "netctrl-fabric-tags.h",
+    "netctrl-fabric-recorder.h",
+    "netctrl-fabric-tables.h",
+    "main.cc",
+    "README.txt",
+)
+SHARED_FILES = ("netctrl-routing.h", "netctrl-lines.h", "netctrl-program.h", "Makefile")
+"""Those of all programs; both are copied from the templates as they are."""
+
+HISTOGRAM_BINS, HISTOGRAM_BYTES = 20_000, 1000
+
+_HEADERS = 30
+"""PPP 2, IPv4 20 and UDP 8 [byte]."""
+_PPP = 2
+_MOST_SIZE = 65_000
+_MOST_PORTS = 100_000
+_MOST_TCP = 50_000
+_LEAST_S = 0.5e-9
+"""On a wire: ns-3 rounds to whole nanoseconds."""
+_MOST_BUFFER = 2**32 - 1
+_A_LINE = 8
+_VARIANTS = dict(zip(VARIANTS, ("delayFree", "delayed", "feedForward", "hold"), strict=True))
+
+
+def render(
+    scenario: FabricScenario, plan: FabricPlan, *, design: MpccDesign | None = None, provenance: Provenance
+) -> dict[str, str]:
+    """The files of an ns-3 program that runs MPCC in a data centre: file name -> text.
+
+    Parameters
+    ----------
+    scenario : FabricScenario
+    plan : FabricPlan
+        Its ports, paths and law as numbers (`netctrl.sim.fabric.plan`).
+    design : MpccDesign, optional
+        Where the law came from: its certificate goes into gains.h.
+    provenance : Provenance
+
+    Raises
+    ------
+    InvalidValue
+        A value that the program can't express, by its name in the scenario.
+
+    Notes
+    -----
+    Beside the program a run needs its flows, `run-SEED.bin` (`netctrl.sim.fabric.plan.run_table`).
+    """
+    _check(scenario, plan)
+    programs = files("netctrl.ns3")
+    places = {name: programs / "fabric" / "cpp" / name for name in FIXED_FILES}
+    places |= {name: programs / "common" / "cpp" / name for name in SHARED_FILES}
+    return {
+        "gains.h": _gains(scenario, plan, design, provenance),
+        "scenario.h": _scenario(scenario, plan),
+        **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
+    }
+
+
+def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
+    scheme = scenario.scheme
+    if not isinstance(scheme, Mpcc | FixedWindow | Dctcp):
+        kind = str(type(scheme).__struct_config__.tag)
+        raise InvalidValue("scheme.kind", kind, "mpcc, fixed or dctcp; the others run in netctrl.simulate only")
+    if isinstance(scheme, Dctcp) and len(plan.flows.size) > _MOST_TCP:
+        takes = f"at most {_MOST_TCP} with dctcp: each has a TCP port"
+        raise InvalidValue("flows", len(plan.flows.size), takes)
+    if scenario.pfc is not None:
+        raise InvalidValue("pfc", "Pfc", "null, without [pfc]: ns-3's point-to-point devices can't pause one another")
+    for name, size in (("packets.payload", 1 + plan.overhead), ("packets.ack", plan.ack)):
+        if size < _HEADERS + (name == "packets.payload"):
+            takes = f"sizes on the wire of at least {_HEADERS} bytes, which PPP, IPv4 and UDP take"
+            raise InvalidValue(name, size, takes)
+    if max(plan.payload + plan.overhead, plan.ack) > _MOST_SIZE:
+        raise InvalidValue("packets.payload", plan.payload, f"packets of at most {_MOST_SIZE} bytes on the wire")
+    fastest = float(plan.ports.rate.max())
+    shortest = min(1 + plan.overhead, plan.ack)
+    if shortest * BITS_PER_BYTE / fastest < _LEAST_S:
+        takes = f"links on which a packet of {shortest} bytes takes {_LEAST_S:g} s or more: ns-3 counts in ns"
+        raise InvalidValue("topology", f"{fastest:g} bit/s", takes)
+    if len(plan.ports.names) > _MOST_PORTS:
+        raise InvalidValue("topology", f"{len(plan.ports.names)} ports", f"at most {_MOST_PORTS}: links have addresses")
+    if scenario.buffer is not None and not plan.ack <= scenario.buffer <= _MOST_BUFFER:
+        takes = f"null, or {plan.ack} bytes, an acknowledgement, to {_MOST_BUFFER}"
+        raise InvalidValue("buffer", scenario.buffer, takes)
+
+
+# --- gains.h ---------------------------------------------------------------------------------------------------------
+
+
+def _gains(scenario: FabricScenario, plan: FabricPlan, design: MpccDesign | None, provenance: Provenance) -> str:
+    scheme, given = scenario.scheme, plan.parameters
+    fixed = not isinstance(scheme, Mpcc)
+    variant = "fixed" if fixed else _VARIANTS[VARIANTS[int(given[VARIANT])]]
+    law = {
+        "variant": f"Variant::{variant}",
+        "packet of (A.1) [byte]": real(0.0 if fixed else given[PACKET]),
+        "W of (A.1) [byte], with gains by number of flows; 0: the flow's own": real(
+            0.0 if fixed else given[STEP_WINDOW]
+        ),
+        "P [acknowledgement]": str(1 if fixed else int(given[HORIZON])),
+        "W_Q": real(1.0 if fixed else given[QUEUE_WEIGHT]),
+        "W_R": real(1.0 if fixed else given[WINDOW_WEIGHT]),
+        "windows that are remembered": str(plan.history),
+    }
+    tabled = not fixed and given[STEP_WINDOW] > 0.0
+    # No port counts more flows than there are: what a run can't look up is left out, but of a Design's own table.
+    most = plan.gains.shape[1] if design is not None else len(plan.flows.size) + 1
+    lines = [
+        "/// How this export was made, as JSON.",
+        origin(provenance),
+        "",
+        *(_certificate(design) if design is not None else []),
+        "/// The window's law.",
+        "inline const MpccLaw kLaw = {",
+        *(f"    {text}, // {what}" for what, text in law.items()),
+        "};",
+        "",
+        "/// P_BD [byte], D [ns], R_in [bit/s], first window [byte]; K of 0, 1, .. flows.",
+        "inline const std::vector<MpccPath> kPaths = {",
+    ]
+    for path, gains, window in zip(plan.paths, plan.gains, plan.windows, strict=True):
+        numbers = ", ".join(real(value) for value in (path[BDP], path[BASE_RTT], path[LINE_RATE], window))
+        lines += [f"    {{{numbers},", *_table(gains[:most] if tabled else gains[:0])]
+    lines.append("};")
+    about = "The law of windows with its gains; what they mean is in netctrl-mpcc.h."
+    return header("GAINS", "netctrl-mpcc.h", lines, about)
+
+
+def _table(gains: np.ndarray) -> list[str]:
+    if not len(gains):
+        return ["     {}},"]
+    texts = [real(value) for value in gains]
+    rows = [", ".join(texts[i : i + _A_LINE]) for i in range(0, len(texts), _A_LINE)]
+    rows = [f"      {each}," for each in rows]
+    return ["     {", *rows, "     }},"]
+
+
+def _certificate(design: MpccDesign) -> list[str]:
+    proof, law = design.certificate, design.law
+    numbers: dict[str, tuple[float, str]] = {
+        "kFlows": (law.flows, "N that the numbers below are for"),
+        "kGain": (law.gain, "K: bytes of window for a byte of queue"),
+        "kFairWindow": (law.fair_window, "c [byte]"),
+        "kB": (law.B, "bytes of queue for a byte of all windows, an interval"),
+        "kInterval": (law.interval_s, "from one acknowledgement to the next [s]"),
+        "kClosedLoopPole": (proof.closed_loop_pole, "1 - B K, without the round trip"),
+        "kSpectralRadius": (proof.spectral_radius, "with it, where a queue stands; 1 or more: it swings"),
+        "kDelaySteps": (proof.delay_steps, "of the round trip [acknowledgement]"),
+        "kGainMargin": (proof.gain_margin, ""),
+        "kDiscMargin": (proof.disc_alpha, ""),
+        "kPhase": (proof.phase_deg, "[degree]"),
+        "kProgramDifference": (proof.qp_difference, "from the quadratic program's window, largest, over P_BD"),
+        "kFeasibleQueue": (proof.feasible_queue_bytes, "[byte]: beyond, the window is least"),
+        "kSettling": (proof.settling_rtts, "of a burst of P_BD [round trip]"),
+        "kUtilization": (proof.utilization, "at the fair window"),
+    }
+    lines = ["/// Why the gains can be trusted: the certificate of the Design.", "namespace design", "{"]
+    lines.append(f"inline constexpr const char* kStatus = {string(str(proof.status))};")
+    for name, (value, unit) in numbers.items():
+        lines.append(f"inline constexpr double {name} = {real(float(value))};" + (f" ///< {unit}" if unit else ""))
+    lines += [f"// warning: {string(warning)}" for warning in proof.warnings]
+    return [*lines, origin(design.provenance), "} // namespace design", ""]
+
+
+# --- scenario.h ------------------------------------------------------------------------------------------------------
+
+
+def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
+    watch = scenario.watch
+    tcp = scenario.scheme if isinstance(scenario.scheme, Dctcp) else None
+    largest = max(plan.payload + plan.overhead, plan.ack)
+    constants = {
+        "int64_t kDuration": (plan.end, "[ns]"),
+        "int kHosts": (plan.ports.hosts, "the first nodes"),
+        "int kNodes": (plan.ports.nodes, ""),
+        "int64_t kPayload": (plan.payload, "of a full packet [byte]"),
+        "int64_t kDataOverhead": (plan.overhead, "of a data packet on the wire [byte]"),
+        "int64_t kAckSize": (plan.ack, "on the wire [byte]"),
+        "uint32_t kPacketSize": (largest - _PPP, "of the largest IP packets [byte]"),
+        "bool kTelemetry": ("true" if plan.telemetry else "false", "switch ports write it"),
+        "int64_t kFlowTimeout": (plan.flow_timeout, "a port counts a flow so long after its last packet [ns]"),
+        "int64_t kRetransmission": (plan.retransmission_timeout, "[ns]"),
+        "uint32_t kBuffer": (f"{round(scenario.buffer or 0)}U", "of a switch port [byte]; 0: no limit"),
+        "int64_t kSample": (plan.interval, "from one sample of all queues to the next [ns]"),
+        "int64_t kBin": (plan.bin, "of watched flows' throughput [ns]"),
+        "int64_t kBins": (-(-plan.end // plan.bin), ""),
+        "int64_t kWatchedFlows": (len(watch.flows), ""),
+        "int64_t kWatchedPorts": (len(watch.ports), ""),
+        "int64_t kMostAcknowledgements": (watch.acknowledgements, "that are logged"),
+        "bool kTcp": ("true" if tcp is not None else "false", "flows go over ns-3's TcpDctcp"),
+        "double kDctcpGain": (real(tcp.gain if tcp is not None else 0.0), "g"),
+        "bool kSlowStart": ("true" if tcp is not None and tcp.slow_start else "false", "of DCTCP"),
+        "int64_t kHistogramBins": (HISTOGRAM_BINS, ""),
+        "int64_t kHistogramBytes": (HISTOGRAM_BYTES, "of a bin"),
+    }
+    lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
+    for name, (value, unit) in constants.items():
+        lines.append(f"inline constexpr {name} = {value};" + (f" ///< {unit}" if unit else ""))
+    lines += [
+        "",
+        "/// from node, to node, rate [bit/s], delay [ns], the other end's port, place among watched ports or -1,",
+        "/// K of DCTCP [byte]",
+        "inline const std::vector<PortRow> kPorts = {",
+        *(f"    {each}" for each in _ports(scenario, plan)),
+        "};",
+    ]
+    return header("SCENARIO", "netctrl-fabric-tables.h", lines)
+
+
+def _ports(scenario: FabricScenario, plan: FabricPlan) -> list[str]:
+    ports = plan.ports
+    ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
+    number = {end: place for place, end in enumerate(ends)}
+    watched = {name: place for place, name in enumerate(scenario.watch.ports)}
+    marks = isinstance(scenario.scheme, Dctcp)
+    threshold = (np.minimum(ports.threshold, _MOST_BUFFER) if marks else np.zeros_like(ports.threshold)).tolist()
+    columns = zip(ends, ports.rate.tolist(), ports.delay.tolist(), threshold, ports.names, strict=True)
+    return [
+        row([str(a), str(b), f"{rate}U", str(delay), str(number[b, a]), str(watched.get(name, -1)), str(K)])
+        + f", // {name}"
+        for (a, b), rate, delay, K, name in columns
+    ]

@@ -1,0 +1,1 @@
+"""ns-3 program: a network of links under rate control."""

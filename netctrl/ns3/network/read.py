@@ -1,0 +1,162 @@
+"""Run a network's program that `netctrl.ns3.network.render` rendered, many times, and read what it gives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from threading import Event, Lock
+
+import numpy as np
+
+from netctrl.errors import NetctrlError, checked_jobs
+from netctrl.model.design.design import Provenance
+from netctrl.ns3.program import Ns3, execute, read_table
+from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.result import NetworkResult, TcpResult
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["run_links", "table_name"]
+
+_COLUMNS = 7
+_WATCHED = 3
+Progress = Callable[[float], None]
+
+
+def table_name(run: int) -> str:
+    """The file in the program's folder that says what a run draws."""
+    return f"run-{run}.bin"
+
+
+def run_links(
+    folder: Path,
+    scenario: NetworkScenario,
+    plan: LinkPlan,
+    runs: range,
+    *,
+    ns3: Ns3,
+    provenance: Provenance,
+    n_jobs: int = 1,
+    watch: bool = True,
+    progress: Progress | None = None,
+) -> NetworkResult:
+    """Run the compiled program in `folder` for the runs of these numbers, whose tables are there.
+
+    Parameters
+    ----------
+    folder : Path
+    scenario, plan
+        What it was rendered from.
+    runs : range
+    ns3 : Ns3
+        What it was compiled against.
+    provenance : Provenance
+        For the result.
+    n_jobs : int
+        Processes at a time, −1: one for each core.
+    watch : bool
+        Keep the first run's time series.
+    progress : callable, optional
+        Called now and then with the share that is done, from 0 to 1.
+
+    Raises
+    ------
+    NetctrlError
+        A run failed, or its output isn't whole.
+    FileError
+        The scenario's trace can't be read.
+    """
+    _execute_all(folder, runs, checked_jobs(n_jobs), watch, progress)
+    N, T = len(plan.links), scenario.steps if watch else 0
+    seconds = (scenario.steps - scenario.warmup_steps) * scenario.interval
+    try:
+        tables = np.array(
+            [_rows(read_table(folder / f"result-{run}.csv", _COLUMNS), 1 + N + len(scenario.tcp)) for run in runs]
+        )
+        watched = np.zeros((_WATCHED, N, 0))
+        if watch:
+            series = _rows(read_table(folder / f"series-{runs[0]}.csv", 1 + _WATCHED * N, skip=1), T)
+            watched = series[:, 1:].reshape(T, N, _WATCHED).transpose(2, 1, 0).copy()
+    except (OSError, ValueError) as error:
+        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
+    arrived, departed, lost, growth, backlog, rate_square, backlog_square = (
+        tables[:, 1 : 1 + N].transpose(2, 0, 1).copy()
+    )
+    capacity = {link.id: link.capacity for link in plan.network.links}
+    return NetworkResult(
+        scenario=scenario,
+        simulator=f"ns-{ns3.version}",
+        links=plan.links,
+        capacity_bit_per_s=np.array([capacity[name] for name in plan.links]),
+        weight=plan.weight,
+        seconds=seconds,
+        sample=traffic_samples(scenario, runs, scenario_trace(scenario)),
+        offered_bytes=tables[:, 0, 0].copy(),
+        delivered_bytes=tables[:, 0, 1].copy(),
+        arrived_bytes=arrived,
+        departed_bytes=departed,
+        lost_bytes=lost,
+        growth_bytes=growth,
+        backlog_bytes=backlog,
+        rate_square=rate_square,
+        backlog_square=backlog_square,
+        watched_time_s=scenario.interval * np.arange(1, T + 1),
+        watched=watched,
+        provenance=provenance,
+        tcp=_tcp(tables[:, 1 + N :], seconds) if scenario.tcp else None,
+    )
+
+
+def _tcp(table: np.ndarray, seconds: float) -> TcpResult:
+    arrived, sent, again, round_trip = table[:, :, :4].transpose(2, 0, 1)
+    return TcpResult(
+        goodput_bit_per_s=arrived * (BITS_PER_BYTE / seconds),
+        round_trip_s=round_trip.copy(),
+        retransmission_ratio=np.divide(again, sent, out=np.zeros_like(sent), where=sent > 0.0),
+    )
+
+
+def _rows(table: np.ndarray, rows: int) -> np.ndarray:
+    if len(table) != rows:
+        raise ValueError(f"a file has {len(table)} rows, not {rows}")
+    return table
+
+
+def _execute_all(folder: Path, runs: Sequence[int], jobs: int, watch: bool, progress: Progress | None) -> None:
+    """Threads wait for the processes; whatever happens here, none of these is left."""
+    processes: list[subprocess.Popen] = []
+    shares, lock, stopped = dict.fromkeys(runs, 0.0), Lock(), Event()
+
+    def run_one(run: int) -> None:
+        def tell(share: float) -> None:
+            with lock:
+                shares[run] = share
+                if progress is not None:
+                    progress(sum(shares.values()) / len(shares))
+
+        def note(process: subprocess.Popen) -> None:
+            processes.append(process)
+            if stopped.is_set():
+                process.kill()
+
+        arguments = [".", str(run), *(["series"] if watch and run == runs[0] else [])]
+        execute(folder, arguments, f"run-{run}.log", progress=tell, started=note)
+
+    if jobs == 1:
+        for run in runs:
+            run_one(run)
+        return
+    with ThreadPoolExecutor(os.cpu_count() if jobs == -1 else jobs) as pool:
+        try:
+            for done in as_completed([pool.submit(run_one, run) for run in runs]):
+                done.result()
+        except BaseException:  # Ctrl-C among them
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.kill()
+            raise

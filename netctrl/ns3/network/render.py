@@ -1,0 +1,297 @@
+"""A network under fluctuating demands as a program for stock ns-3: fixed files from the templates and two made here.
+
+Rendering is pure; `netctrl.ns3.network.read` compiles and runs what it gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_whole
+from netctrl.laws.link_rate.taps import UNPACED, Taps
+from netctrl.model.design.design import Provenance
+from netctrl.model.network import Link
+from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
+from netctrl.ns3.queues import settings_initializer
+from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity, socket_buffer
+from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.scenario import NetworkScenario
+
+__all__ = ["FIXED_FILES", "PACKET_SIZE", "SHARED_FILES", "render"]
+
+FIXED_FILES = (
+    "netctrl-link-laws.h",
+    "netctrl-link-tables.h",
+    "netctrl-link-recorder.h",
+    "netctrl-pacer.h",
+    "netctrl-split-routing.h",
+    "netctrl-demands.h",
+    "netctrl-tcp.h",
+    "main.cc",
+    "README.txt",
+)
+SHARED_FILES = (
+    "netctrl-cubic.h",
+    "netctrl-laws.h",
+    "netctrl-queue-discs.h",
+    "netctrl-queue-settings.h",
+    "netctrl-queues.h",
+    "netctrl-routing.h",
+    "netctrl-lines.h",
+    "netctrl-program.h",
+    "Makefile",
+)
+"""Those of all programs; both are copied from the templates as they are."""
+
+PACKET_SIZE = 1500
+"""[byte], with IP and UDP headers."""
+
+_MOST_TAPS = 200_000
+_MOST_PAIRS = 250_000
+_MOST_HOPS = 254
+_UINT32 = 2**32 - 1
+
+
+def render(
+    scenario: NetworkScenario,
+    plan: LinkPlan,
+    *,
+    packet_size: int = PACKET_SIZE,
+    sampled_delays: bool = False,
+    provenance: Provenance,
+) -> dict[str, str]:
+    """The files of an ns-3 program that runs a network scenario: file name -> text.
+
+    Parameters
+    ----------
+    scenario : NetworkScenario
+    plan : LinkPlan
+        Its routes and its law (`netctrl.sim.network.plan`).
+    packet_size : int
+        [byte], with IP and UDP headers.
+    sampled_delays : bool
+        Delay what each link sends as the sampled model does, n_l + 1 intervals, instead of by its propagation delay.
+    provenance : Provenance
+
+    Raises
+    ------
+    InvalidValue
+        A value that the program can't express, by its name in the scenario.
+
+    Notes
+    -----
+    Beside the program a run needs the table of what it draws, `run-RUN.bin` (`netctrl.sim.network.plan.run_tables`).
+    """
+    size = checked_whole(
+        "packet_size", packet_size, "a whole number of bytes from 100 to 65000", at_least=100, at_most=65000
+    )
+    _check(plan, size)
+    programs = files("netctrl.ns3")
+    places = {name: programs / "network" / "cpp" / name for name in FIXED_FILES}
+    places |= {name: programs / "common" / "cpp" / name for name in SHARED_FILES}
+    return {
+        "gains.h": _gains(plan, provenance),
+        "scenario.h": _scenario(scenario, plan, size, sampled_delays),
+        **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
+    }
+
+
+def _links(plan: LinkPlan) -> list[Link]:
+    by_name = {link.id: link for link in plan.network.links}
+    return [by_name[name] for name in plan.links]
+
+
+def _check(plan: LinkPlan, size: int) -> None:
+    for what, count in (("links", len(plan.links)), ("demands", len(plan.network.demands))):
+        if count > MAX_RECORDS:
+            raise InvalidValue(f"network.{what}", count, f"at most {MAX_RECORDS}: their number is part of an address")
+    for link in _links(plan):
+        where = f"network.links.{link.id}"
+        check_capacity(f"{where}.capacity", link.capacity, size)
+        if link.buffer is not None and not size <= link.buffer < _UINT32:
+            raise InvalidValue(f"{where}.buffer", link.buffer, f"{size} (a packet) to {_UINT32 - 1} bytes, or null")
+    hops = np.bincount([i for i, _, _ in plan.split])
+    if hops.max() > _MOST_HOPS:
+        demand = plan.network.demands[int(hops.argmax())].id
+        takes = f"at most {_MOST_HOPS} links: packets live for so many hops"
+        raise InvalidValue(f"network.demands.{demand}.split", f"{hops.max()} links", takes)
+    taps = len(plan.control.lag) + (0 if plan.hearing is None else len(plan.hearing.predicted.lag))
+    if taps > _MOST_TAPS:
+        takes = f'a law of at most {_MOST_TAPS} numbers in a program; horizon = "exact" or a larger mu has fewer'
+        raise InvalidValue("policy", f"{taps} numbers", takes)
+    if plan.hearing is not None and plan.hearing.line.size > _MOST_PAIRS:
+        most = int(_MOST_PAIRS**0.5)
+        raise InvalidValue("messages", f"{len(plan.links)} links", f"at most {most} links where messages may be late")
+
+
+# --- gains.h ---------------------------------------------------------------------------------------------------------
+
+
+def _gains(plan: LinkPlan, provenance: Provenance) -> str:
+    feeds, hearing = plan.feeds, plan.hearing
+    feed = zip(feeds.link, feeds.delay, feeds.share, strict=True)
+    law = {
+        "control": _taps(plan, plan.control),
+        "nominal [bit/s]": _reals(plan.around),
+        "standing [bit/s]": real(plan.standing),
+        "expected [bit/s]": _reals(plan.control.expected),
+        "alone": _flag(plan.control.alone),
+        "feedStart": _wholes(feeds.start),
+        "feeds: link, delay [interval], share": row(row([str(k), str(n), real(share)]) for k, n, share in feed),
+    }
+    heard = {"ticks": "0", "predicted": "{}", "central": "false", "messages": "0", "line": "{}", "least": "{}"}
+    if hearing is not None:
+        unused = hearing.line < 0
+        heard = {
+            "ticks": str(hearing.ticks),
+            "predicted": _taps(plan, hearing.predicted),
+            "central": _flag(hearing.central),
+            "messages": str(hearing.messages),
+            "line": _wholes(hearing.line.ravel()),
+            "least [interval]": _wholes(np.where(unused, 0, hearing.least).ravel()),
+        }
+    lines = [
+        "/// How this export was made, as JSON.",
+        origin(provenance),
+        "",
+        "/// In the order of kLinks (scenario.h).",
+        *_struct("LawTable kLaw", law),
+        "",
+        "/// Where messages may be late, lost or out of step.",
+        *_struct("HearingTable kHearing", heard),
+    ]
+    about = "The law of the links' rates with its gains; what they mean is in netctrl-link-laws.h."
+    return header("GAINS", "netctrl-link-laws.h", lines, about)
+
+
+def _struct(name: str, fields: dict[str, str]) -> list[str]:
+    return [f"inline const {name} = {{", *(f"    {text}, // {field}" for field, text in fields.items()), "};"]
+
+
+def _taps(plan: LinkPlan, taps: Taps) -> str:
+    """Offsets, starts, and a row a link of {series, lag, coefficient}."""
+    N, lines = len(plan.links), []
+    kinds = (
+        "rates",
+        "backlogs",
+        *(("surpluses", "shortfalls") if plan.hearing is None else ("backlog news", "rate news")),
+    )
+    for link, name in enumerate(plan.links):
+        part = slice(taps.start[link], taps.start[link + 1])
+        columns = (taps.series[part].tolist(), taps.lag[part].tolist(), taps.coefficient[part].tolist())
+        each = [row([str(s), str(lag), real(value)]) for s, lag, value in zip(*columns, strict=True)]
+        lines += [f"            // {string(name)}: {taps.offset[link]:g} bit/s plus"] if each else []
+        lines += [f"            {text}," for text in each]
+    order = "; ".join(f"from {kind * N}: {name}" for kind, name in enumerate(kinds))
+    rows = "\n".join(["{", f"            // {order}", *lines, "        }"])
+    return f"{{\n        {_reals(taps.offset)},\n        {_wholes(taps.start)},\n        {rows}}}"
+
+
+def _reals(values: Iterable[float]) -> str:
+    return row(real(value) for value in values)
+
+
+def _wholes(values: np.ndarray) -> str:
+    return row(map(str, values.tolist()))
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
+
+
+# --- scenario.h ------------------------------------------------------------------------------------------------------
+
+
+def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_delays: bool) -> str:
+    links = _links(plan)
+    demands = plan.network.demands
+    ends = [end for each in (*links, *demands) for end in (each.source, each.target)]
+    nodes = {name: number for number, name in enumerate(dict.fromkeys(ends))}
+    interval = nanoseconds("interval", scenario.interval)
+    nanoseconds("duration", scenario.duration)
+    constants = {
+        "int64_t kInterval": (interval, "tau [ns]"),
+        "int64_t kSteps": (scenario.steps, "intervals"),
+        "int64_t kWarmupSteps": (scenario.warmup_steps, "intervals that don't count"),
+        "int64_t kDuration": (interval * scenario.steps, "[ns]"),
+        "uint32_t kPacketSize": (f"{size}U", "[byte], with IP and UDP headers"),
+        "double kStanding": (real(plan.standing), "backlog around which squares are taken, over the interval [bit/s]"),
+        "int kNodes": (len(nodes), ""),
+        "uint32_t kSeed": (f"{scenario.seed}U", ""),
+        "uint32_t kSocketBuffer": (f"{_socket_buffer(links)}U", "[byte], of TCP at both ends"),
+    }
+    lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
+    for name, (value, unit) in constants.items():
+        lines.append(f"inline constexpr {name} = {value};" + (f" ///< {unit}" if unit else ""))
+    delays = [(n + 1) * scenario.interval for n in plan.delay.tolist()] if sampled_delays else [k.delay for k in links]
+    tables = {
+        "LinkRow> kLinks": (
+            "id, source, target, capacity, delay, buffer, paced, nominal",
+            [
+                _link(link, nodes, delay, plan, number)
+                for number, (link, delay) in enumerate(zip(links, delays, strict=True))
+            ],
+        ),
+        "DemandRow> kDemands": (
+            "id, source, target",
+            [row([string(each.id), str(nodes[each.source]), str(nodes[each.target])]) for each in demands],
+        ),
+        "SplitRow> kSplits": (
+            "demand, link, share",
+            [row([str(i), str(link), real(share)]) for i, link, share in plan.split],
+        ),
+        "TcpRow> kTcp": ("demand, flows, variant, first, last, ecn", _tcp(scenario)),
+    }
+    for name, (columns, rows) in tables.items():
+        lines += [
+            "",
+            f"/// {columns}",
+            f"inline const std::vector<{name} = {{",
+            *(f"    {each}," for each in rows),
+            "};",
+        ]
+    queue = settings_initializer(scenario.queue, "queue", size).strip().removesuffix(",")
+    lines += ["", "/// Of each link, inside of its pacer.", f"inline const QueueSettings kQueue = {queue};"]
+    return header("SCENARIO", "netctrl-link-tables.h", lines)
+
+
+_VARIANTS = {"cubic": "TcpVariant::kCubic", "newreno": "TcpVariant::kNewReno", "vegas": "TcpVariant::kVegas"}
+
+
+def _tcp(scenario: NetworkScenario) -> list[str]:
+    number = {demand.id: i for i, demand in enumerate(scenario.network.demands)}
+    return [
+        row(
+            [
+                str(number[tcp.demand]),
+                str(tcp.flows),
+                _VARIANTS[tcp.variant],
+                *(str(nanoseconds(f"tcp.{tcp.demand}.start", end)) for end in tcp.start),
+                _flag(tcp.ecn),
+            ]
+        )
+        for tcp in scenario.tcp
+    ]
+
+
+def _socket_buffer(links: list[Link]) -> int:
+    """For the way over all links and back, with all that waits at them."""
+    waiting = sum(link.buffer or 0.0 for link in links)
+    return socket_buffer(max(link.capacity for link in links), 2.0 * sum(link.delay for link in links), waiting)
+
+
+def _link(link: Link, nodes: dict[str, int], delay: float, plan: LinkPlan, number: int) -> str:
+    values: Sequence[str] = (
+        string(link.id),
+        str(nodes[link.source]),
+        str(nodes[link.target]),
+        f"{round(link.capacity)}U",
+        str(nanoseconds(f"network.links.{link.id}.delay", delay)),
+        "kUnlimited" if link.buffer is None else f"{int(link.buffer)}U",
+        _flag(plan.control.mode[number] != UNPACED),
+        real(plan.nominal[number]),
+    )
+    return row(values)

@@ -1,0 +1,272 @@
+"""Find ns-3, compile a program that `netctrl.ns3.tcp_aqm.render` rendered, run it, and read its output back."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from netctrl.errors import NetctrlError
+from netctrl.model.design.design import Provenance
+from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.tcp_aqm.scenario import Scenario
+
+__all__ = ["Ns3", "compile_program", "execute", "find_ns3", "read_table", "run_program"]
+
+REMEDY = "`apt-get install g++ make libns3-dev`, or g++, make and `pip install 'netctrl[ns3]'`"
+PROGRAM = "scenario"
+_PROBE_S = 20.0
+_COMPILE_S = 600.0
+_COMPILER_LINES = 12
+_COLUMNS = ("backlog", "arrived", "departed", "lost", "marked", "probability")
+
+
+@dataclass(frozen=True, slots=True)
+class Ns3:
+    """An ns-3 to compile against: Debian's libns3-dev, or the wheel of the extra `ns3`."""
+
+    version: str
+    """As in "3.37"."""
+    compiler: str
+    make: str
+    prefix: Path | None
+    """The wheel's folder `ns3`; None: the system's headers and libraries."""
+
+
+def find_ns3() -> Ns3:
+    """The ns-3 of this machine; the wheel first, as who installed it wants that one. Compiles nothing.
+
+    Raises
+    ------
+    NetctrlError
+        No compiler, no make or no ns-3: what is lacking, and what to install.
+    """
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    make = shutil.which("make")
+    if compiler is None or make is None:
+        lacking = "C++ compiler (g++ or clang++)" if compiler is None else "make"
+        raise NetctrlError(f"ns-3 programs can't be compiled: no {lacking} is on PATH; install {REMEDY}")
+    found = _of_wheel(compiler, make) or _of_system(compiler, make)
+    if found is None:
+        raise NetctrlError(f"ns-3 was not found, neither as a library of the system nor as a wheel; install {REMEDY}")
+    return found
+
+
+def _of_wheel(compiler: str, make: str) -> Ns3 | None:
+    try:
+        prefix = Path(str(importlib.metadata.distribution("ns3").locate_file("ns3")))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    libraries = [re.fullmatch(r"libns(3\.\d+)-core\.so", path.name) for path in prefix.glob("lib64/libns3.*-core.so")]
+    versions = [match[1] for match in libraries if match]
+    if len(versions) != 1 or not (prefix / "include" / "ns3" / "core-module.h").is_file():
+        return None
+    return Ns3(versions[0], compiler, make, prefix)
+
+
+def _of_system(compiler: str, make: str) -> Ns3 | None:
+    try:
+        asked = subprocess.run(
+            [compiler, "-print-file-name=libns3-core.so"],
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    library = Path(asked.stdout.strip())
+    # A name without a folder is the compiler's way to say: not found.
+    headers = [Path("/usr/include"), Path("/usr/local/include"), *Path("/usr/include").glob("ns3.*")]
+    if not library.is_absolute() or not any((folder / "ns3" / "core-module.h").is_file() for folder in headers):
+        return None
+    release = library.resolve().suffix  # libns3-core.so.37
+    return Ns3(f"3{release}" if release != ".so" else "3", compiler, make, None)
+
+
+def compile_program(folder: Path, ns3: Ns3) -> None:
+    """Compile the program in `folder` with its Makefile, anew.
+
+    Raises
+    ------
+    NetctrlError
+        It doesn't compile: the compiler's first error lines; the folder is kept.
+    """
+    command = [ns3.make, "--always-make", f"CXX={ns3.compiler}", f"NS3_PREFIX={ns3.prefix or ''}"]
+    environment = os.environ | {"LC_ALL": "C", "MAKEFLAGS": ""}
+    try:
+        made = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=_COMPILE_S, check=False, env=environment
+        )
+    except subprocess.TimeoutExpired:
+        raise NetctrlError(f"{folder}: the compiler did not finish in {_COMPILE_S:g} s; the folder is kept") from None
+    except OSError as error:
+        raise NetctrlError(f"{folder}: {ns3.make} can't be run: {error.strerror}") from None
+    if made.returncode != 0:
+        shown = "\n".join(f"  {line}" for line in _error_lines(made.stderr))
+        raise NetctrlError(f"the program in {folder} does not compile (the folder is kept):\n{shown}")
+
+
+def _error_lines(text: str) -> list[str]:
+    """The compiler's first error with what stands below it; without one, the last lines."""
+    lines = text.splitlines()
+    first = next((number for number, line in enumerate(lines) if "error:" in line), None)
+    return lines[-_COMPILER_LINES:] if first is None else lines[first : first + _COMPILER_LINES]
+
+
+def run_program(
+    folder: Path,
+    scenario: Scenario,
+    *,
+    ns3: Ns3,
+    provenance: Provenance,
+    progress: Callable[[float], None] | None = None,
+    timeout: float | None = None,
+) -> SimulationResult:
+    """Run the compiled program in `folder` and read its series.csv and responses.csv, which stay there.
+
+    Parameters
+    ----------
+    folder : Path
+        With the program and its sources.
+    scenario : Scenario
+        What it was rendered from.
+    ns3 : Ns3
+        What it was compiled against.
+    provenance : Provenance
+        For the result.
+    progress : callable, optional
+        Called with the part of the simulated time that has passed, 0 to 1.
+    timeout : float, optional
+        End it after this time [s].
+
+    Raises
+    ------
+    NetctrlError
+        It failed, took too long, or its output isn't whole.
+    """
+    execute(folder, ["."], "run.log", progress=progress, timeout=timeout)
+    return _read(folder, scenario, f"ns-{ns3.version}", provenance)
+
+
+def execute(
+    folder: Path,
+    arguments: Sequence[str],
+    log_name: str,
+    *,
+    progress: Callable[[float], None] | None = None,
+    timeout: float | None = None,
+    started: Callable[[subprocess.Popen], None] | None = None,
+) -> None:
+    """Run the compiled program in `folder` from there; what it says that is no progress goes to a file of this name.
+
+    Parameters
+    ----------
+    started : callable, optional
+        Called with the process, for who wants to end it before its time.
+
+    Raises
+    ------
+    NetctrlError
+        It failed, or took longer than `timeout` [s].
+    """
+    log = folder / log_name
+    command = [str((folder / PROGRAM).resolve()), *arguments]
+    with log.open("w", encoding="utf-8") as errors:
+        status, late = _follow(command, folder, errors, progress, timeout, started)
+    if late:
+        raise NetctrlError(f"the program in {folder} was ended after {timeout:g} s; the folder is kept")
+    if status != 0:
+        said = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_COMPILER_LINES:]
+        shown = "\n".join(f"  {line}" for line in said)
+        raise NetctrlError(f"the program in {folder} failed with status {status} (the folder is kept):\n{shown}")
+
+
+def _follow(
+    command: list[str],
+    folder: Path,
+    log,
+    progress: Callable[[float], None] | None,
+    timeout: float | None,
+    started: Callable[[subprocess.Popen], None] | None,
+) -> tuple[int, bool]:
+    """Exit status, and whether it was ended for taking too long. Ends the process whatever happens here."""
+    try:
+        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True)
+    except OSError as error:
+        raise NetctrlError(f"{command[0]} can't be run: {error.strerror}; compile it first") from None
+    if started is not None:
+        started(process)
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(timeout, end) if timeout is not None else None
+    try:
+        if timer is not None:
+            timer.start()
+        with process:
+            for line in process.stdout or ():
+                word, _, rest = line.partition(" ")
+                if word == "progress" and progress is not None:
+                    progress(int(rest) / 100.0)
+                elif word != "progress":
+                    log.write(line)
+    except BaseException:  # Ctrl-C among them
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        if timer is not None:
+            timer.cancel()
+    return process.returncode, late.is_set()
+
+
+def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenance) -> SimulationResult:
+    L, G = len(scenario.links), len(scenario.flows)
+    T = int(scenario.duration / scenario.sample * (1.0 + 1e-12))
+    try:
+        table = read_table(folder / "series.csv", 1 + len(_COLUMNS) * L + G, skip=1)
+        if len(table) != T:
+            raise ValueError(f"series.csv has {len(table)} samples, not {T}")
+        responses = read_table(folder / "responses.csv", 4)
+    except (OSError, ValueError) as error:
+        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
+    series = table[:, 1 : 1 + len(_COLUMNS) * L].T.reshape(L, len(_COLUMNS), T)
+    backlog, arrived, departed, lost, marked, probability = series.transpose(1, 0, 2)
+    return SimulationResult(
+        scenario=scenario,
+        simulator=simulator,
+        time_s=scenario.sample * np.arange(1, T + 1),
+        backlog_bytes=backlog,
+        arrived_bytes=arrived,
+        departed_bytes=departed,
+        lost_bytes=lost,
+        marked_bytes=marked,
+        probability=probability,
+        carried_bytes=table[:, 1 + len(_COLUMNS) * L :].T,
+        response_start_s=responses[:, 1],
+        response_bytes=responses[:, 2],
+        response_s=responses[:, 3],
+        provenance=provenance,
+    )
+
+
+def read_table(path: Path, columns: int, *, skip: int = 0) -> np.ndarray:
+    """Numbers of a CSV file, shape (rows, columns); ValueError where it has others."""
+    with path.open(encoding="ascii") as file:
+        lines = file.readlines()[skip:]
+    table = np.loadtxt(lines, delimiter=",", ndmin=2) if lines else np.empty((0, columns))
+    if table.shape[1] != columns:
+        raise ValueError(f"{path.name} has {table.shape[1]} columns, not {columns}")
+    return table

@@ -1,0 +1,1 @@
+"""ns-3 program: TCP through queue laws."""

@@ -1,0 +1,1 @@
+"""How a network moves: fluid models of TCP and queues, their equilibria and linearisations."""

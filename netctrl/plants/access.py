@@ -1,0 +1,95 @@
+"""A packet at a time through a node: departure, fair queueing's tags, a burst's pause, a window, measured averages.
+
+Times in any one unit. These are the steps; the loops are in `netctrl.sim.access.kernel`.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from netctrl.jit import njit
+
+__all__ = [
+    "AVERAGE_GAIN",
+    "averaged",
+    "departure",
+    "finish_tag",
+    "pause_mean",
+    "window_after_ack",
+    "window_after_loss",
+]
+
+AVERAGE_GAIN = 0.125
+"""Of the moving averages of delay and jitter (CONNET paper, Section 3.2)."""
+
+
+@njit(cache=True)
+def departure(arrival: float, before: float, service: float) -> float:
+    """When a packet has left a FIFO: D_n = max(A_n, D_(n-1)) + S_n, `before` being D_(n-1).
+
+    Source: Lindley, The theory of queues with a single server, 1952.
+    """
+    return max(arrival, before) + service
+
+
+@njit(cache=True)
+def finish_tag(tag: float, serving: float, cost: float) -> float:
+    """Tag of a packet in self-clocked fair queueing; the least tag is sent next.
+
+    F = max(F of the queue's packet before, F of the packet in service) + L/w.
+
+    Parameters
+    ----------
+    tag, serving : float
+        Of the queue's packet before, and of the packet in service; 0 where the node was empty since.
+    cost : float
+        L/w, the packet's length over its queue's weight.
+
+    Source: Golestani, A self-clocked fair queueing scheme for broadband applications, INFOCOM 1994, eq. (3).
+    """
+    return max(tag, serving) + cost
+
+
+@njit(cache=True)
+def pause_mean(rate: float, burst: int, size: float, spacing: float) -> float:
+    """Mean time from a burst's last packet to the next burst's first: b s/r - (b - 1) spacing; inf for rate 0.
+
+    Parameters
+    ----------
+    rate : float
+        Mean rate of the flow.
+    burst : int
+        Packets in a burst.
+    size : float
+        Of a packet; size over rate is a time.
+    spacing : float
+        Between packets of a burst; at most size/rate, so that pauses are above 0.
+    """
+    return inf if rate == 0.0 else burst * (size / rate) - (burst - 1) * spacing
+
+
+@njit(cache=True)
+def averaged(average: float, value: float) -> float:
+    """Moving average after one more packet: d += (d_i - d)/8.
+
+    Source: CONNET paper, Section 3.2; RFC 3550, Section 6.4.1, has a gain of 1/16.
+    """
+    return average + AVERAGE_GAIN * (value - average)
+
+
+@njit(cache=True)
+def window_after_ack(window: float, threshold: float) -> float:
+    """Congestion window [packet] after an acknowledgement: slow start below the threshold, else 1/w more.
+
+    Source: RFC 5681, Section 3.1.
+    """
+    return window + (1.0 if window < threshold else 1.0 / window)
+
+
+@njit(cache=True)
+def window_after_loss(window: float) -> float:
+    """Congestion window and threshold [packet] after a loss: half, at least 2.
+
+    Source: RFC 6582, Section 3.2.
+    """
+    return max(0.5 * window, 2.0)

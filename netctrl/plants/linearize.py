@@ -1,0 +1,287 @@
+"""Linear models of the fluid around its equilibrium, by formula: TCP, the loop that ARC closes around it, and a network
+whose links' rates are controlled.
+
+docs/arc.md derives the three plants, says when each applies and what the paper's own (eq. 7) gets wrong.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from netctrl.errors import InvalidValue, checked_kind, checked_number
+from netctrl.model.design.arc import PLANTS, ArcSetting, Plant
+from netctrl.model.loop import DelayLoop, SampledLoop
+from netctrl.model.network import Network
+from netctrl.model.network_model import NetworkModel, state_matrices
+from netctrl.model.statespace import StateSpace
+from netctrl.plants.equilibrium import tcp_equilibrium
+from netctrl.plants.routing import Routing, routing
+
+__all__ = [
+    "LinearTcp",
+    "TcpPartials",
+    "applicable_plant",
+    "arc_arrival_rate",
+    "arc_corners",
+    "arc_loop",
+    "arc_sampled_loop",
+    "fast_arc_loop",
+    "fast_arc_sampled_loop",
+    "linear_tcp",
+    "network_model",
+    "network_state_space",
+    "standing_queue",
+    "tcp_partials",
+]
+
+
+class LinearTcp(NamedTuple):
+    """N δw(s)/δp(s) = −gain · e^(−s·delay)/(time_constant·s + 1); floats, or arrays of one shape."""
+
+    gain: Any
+    """P0 = B³/(4 N²) [packet]."""
+    time_constant: Any
+    """T1 = tau·B/(2 N) [s]."""
+    delay: Any
+    """tau [s]."""
+
+
+def linear_tcp(flows: Any, rtt: Any, rate: Any) -> LinearTcp:
+    """Marking probability to aggregate window of N TCP flows, linearised at the equilibrium.
+
+    The delayed window in the window equation is taken undelayed, as in the source; that moves the gain limit
+    of ARC's loops by 1.6 % to 4 %.
+
+    Parameters
+    ----------
+    flows, rtt, rate : array_like
+        N, tau [s] and the arrival rate [packet/s], broadcast.
+
+    Notes
+    -----
+    Hollot, Misra, Towsley, Gong, "A control theoretic analysis of RED", INFOCOM 2001, eqs. (7)-(9) with C replaced
+    by the arrival rate; ARC paper, P(s) in Fig. 1.
+    """
+    B, w0, _ = tcp_equilibrium(flows, rtt, rate)
+    return LinearTcp(gain=B * w0 * w0 / 4.0, time_constant=rtt * w0 / 2.0, delay=rtt)
+
+
+class TcpPartials(NamedTuple):
+    """Partial derivatives of W' (`netctrl.plants.tcp.window_slope`) at the equilibrium; floats, or arrays."""
+
+    window: Any
+    """∂W'/∂W = −1/(w0 tau) [1/s]."""
+    delayed_rate: Any
+    """∂W'/∂x(t−R) = −1/w0."""
+    signal: Any
+    """∂W'/∂p(t−R) = −w0²/(2 tau) [packet/s]."""
+    rtt: Any
+    """∂W'/∂R = −1/tau² [packet/s²]."""
+
+
+def tcp_partials(flows: Any, rtt: Any, rate: Any) -> TcpPartials:
+    """How the window's slope of one flow answers to what it depends on, around its equilibrium.
+
+    `linear_tcp` follows with x = W/R and the delayed window taken undelayed: 1/T1 = 1/(w0 tau) + (1/w0)/tau, and
+    P0 = N T1 w0²/(2 tau).
+
+    Parameters
+    ----------
+    flows, rtt, rate : array_like
+        N, tau [s] and the arrival rate [packet/s], broadcast.
+
+    Notes
+    -----
+    Hollot, Misra, Towsley, Gong, "A control theoretic analysis of RED", INFOCOM 2001, Appendix I.
+    """
+    _, w0, _ = tcp_equilibrium(flows, rtt, rate)
+    return TcpPartials(
+        window=-1.0 / (w0 * rtt), delayed_rate=-1.0 / w0, signal=-0.5 * w0 * w0 / rtt, rtt=-1.0 / (rtt * rtt)
+    )
+
+
+def applicable_plant(setting: ArcSetting) -> Plant:
+    """The plant that describes ARC's equilibrium: "noq" if no queue stands in it, else "phys".
+
+    ARC rests where b = gamma (d C − (q − q0)). A busy link passes d C in an epoch, so a standing queue has
+    q = q0 − d C (1 − gamma)/gamma; where that isn't above 0, no queue stands. With gamma < 1 and q0 = 0 none ever does.
+    The capacity must be a scalar.
+    """
+    return "noq" if setting.utilization < 1.0 and standing_queue(setting) <= 0.0 else "phys"
+
+
+def standing_queue(setting: ArcSetting) -> float:
+    """The queue in which ARC rests [packet]: q0 − d C (1 − gamma)/gamma where that is above 0, else none."""
+    gamma, per_epoch = setting.utilization, setting.epoch_s * float(setting.capacity_packet_per_s)
+    return max(0.0, setting.target_queue_packets - per_epoch * (1.0 - gamma) / gamma)
+
+
+def arc_arrival_rate(setting: ArcSetting, plant: Plant) -> Any:
+    """Arrival rate at which ARC rests [packet/s]: gamma (C + q0/d) without a standing queue, C with one.
+
+    The paper's plant takes gamma C whatever the queue. Raises InvalidValue for a plant that isn't in PLANTS.
+    """
+    if plant not in PLANTS:
+        raise InvalidValue("plant", plant, ", ".join(PLANTS))
+    target = setting.utilization * setting.capacity_packet_per_s
+    if plant == "paper":
+        return target
+    shifted = target + setting.utilization * setting.target_queue_packets / setting.epoch_s
+    return np.minimum(setting.capacity_packet_per_s, shifted)
+
+
+def arc_corners(flows: Any, rtt: Any, setting: ArcSetting, plant: Plant) -> dict[str, Any]:
+    """The fields of the open loop at alpha/epoch = 1, as `DelayLoop` names them; floats, or arrays that broadcast."""
+    gamma, d = setting.utilization, setting.epoch_s
+    P0, T1, tau = linear_tcp(flows, rtt, arc_arrival_rate(setting, plant))
+    if plant == "paper":  # eq. (7) with the sign of its exponent mended
+        gain, leads, lags = (1.0 + gamma) * P0, (tau / (1.0 + gamma),), (T1, tau)
+    elif plant == "noq":  # alpha P0 e^(−s tau)/(tau s (T1 s + 1)) with alpha = d · alpha/epoch
+        gain, leads, lags = d * P0 / tau, (), (T1,)
+    else:
+        gain, leads, lags = gamma * P0, (d / gamma,), (T1, tau)
+    return {"gain": gain, "delay": tau, "integrators": 1, "leads": leads, "lags": lags}
+
+
+def arc_loop(flows: float, rtt_s: float, setting: ArcSetting, plant: Plant) -> DelayLoop:
+    """Open loop of one operating point at alpha/epoch = 1 per packet, under one of the three plants.
+
+    Parameters
+    ----------
+    flows, rtt_s : float
+        N and tau [s].
+    setting : ArcSetting
+    plant : {"paper", "noq", "phys"}
+    """
+    corners = arc_corners(flows, rtt_s, setting, plant)
+    return DelayLoop(
+        gain=float(corners["gain"]),
+        delay=float(corners["delay"]),
+        integrators=corners["integrators"],
+        leads=tuple(map(float, corners["leads"])),
+        lags=tuple(map(float, corners["lags"])),
+    )
+
+
+def arc_sampled_loop(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plant: Plant) -> SampledLoop:
+    """The exact sampled loop whose gain is alpha per packet; flows and rtt_s may be arrays of one shape.
+
+    States: deviations of the aggregate window and of the queue, and the arrivals of the epoch, which the law clears
+    when it has read them. "paper" is eq. (2) with arrivals counted over the epoch, as Algorithm 2 does.
+    """
+    arrays = (flows, rtt_s, setting.capacity_packet_per_s)
+    flows, rtt_s, _ = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in arrays))
+    P0, T1, tau = linear_tcp(flows, rtt_s, arc_arrival_rate(setting, plant))
+    zero = np.zeros_like(tau)
+    sent = 1.0 / tau  # window/tau
+    if plant == "noq":
+        A, B = [[-1.0 / T1, zero], [sent, zero]], [-P0 / T1, zero]
+        read, keep = [0.0, 1.0], [True, False]
+    else:
+        felt = sent if plant == "phys" else zero  # a longer queue slows the senders, and the counter sees that
+        A = [[-1.0 / T1, zero, zero], [sent, -sent, zero], [sent, -felt, zero]]
+        B = [-P0 / T1, zero, zero]
+        read, keep = [0.0, setting.utilization, 1.0], [True, True, False]
+    return SampledLoop(
+        A=np.moveaxis(np.array(A), (0, 1), (-2, -1)),
+        B=np.moveaxis(np.array(B), 0, -1),
+        read=np.array(read),
+        keep=np.array(keep),
+        delay=tau,
+        epoch=setting.epoch_s,
+    )
+
+
+def fast_arc_loop(rtt_s: float, setting: ArcSetting) -> DelayLoop:
+    """Open loop of FAST senders under FAST-extended ARC where a queue stands, at a = 1, for epochs that are short.
+
+    A rate source answers to the price q_v/(gamma C) of one round trip ago, δx = −(a/tau) x0 δprice; all together fill
+    the link, so δy = −(a/tau) δq_v(t − tau). Arrivals and backlog both integrate that under q_v' = y + (gamma/d) q:
+    L = a (s + gamma/d) e^(−s tau)/(tau s²), a double integrator, stable for small a only if d > gamma·tau.
+
+    Source: ARC paper, Algorithm 3, whose stability it leaves as future work (Section V).
+    """
+    gamma, d = setting.utilization, setting.epoch_s
+    return DelayLoop(gain=gamma / (rtt_s * d), delay=rtt_s, integrators=2, leads=(d / gamma,), lags=())
+
+
+def fast_arc_sampled_loop(rtt_s: ArrayLike, setting: ArcSetting) -> SampledLoop:
+    """`fast_arc_loop` exact for the epoch, q_v ← q_v + b + gamma q; its gain is FAST's a. Round trips are constant.
+
+    Far less stable than the continuous loop, since the epoch must exceed gamma·tau. Use `spectral_radius`: the open
+    loop has an eigenvalue on the unit circle besides the law's own, so its limit isn't what `gain_limits` looks for.
+    """
+    tau = np.asarray(rtt_s, dtype=float)
+    return SampledLoop(
+        A=np.zeros((*tau.shape, 2, 2)),
+        B=np.stack([-1.0 / tau, -1.0 / tau], axis=-1),
+        read=np.array([setting.utilization, 1.0]),
+        keep=np.array([True, False]),
+        delay=tau,
+        epoch=setting.epoch_s,
+    )
+
+
+def network_model(network: Network, interval_s: float, routes: Routing | None = None) -> NetworkModel:
+    """The network around its nominal rates, sampled; links that carry nothing are left out.
+
+    Parameters
+    ----------
+    network : Network
+    interval_s : float
+        Sampling interval tau [s]. Delays are rounded to whole numbers of it, with a warning that says by how much.
+    routes : Routing, optional
+        Of this network, where it is known.
+
+    Raises
+    ------
+    InvalidValue
+        An interval that isn't above 0, and what `netctrl.plants.routing.routing` refuses.
+
+    Notes
+    -----
+    HFTraC paper, eqs. (5) to (7).
+    """
+    checked_kind("network", network, Network)
+    interval_s = checked_number("interval_s", interval_s, "a sampling interval above 0 in seconds", above=0.0)
+    routes = routing(network) if routes is None else checked_kind("routes", routes, Routing)
+    kept = np.flatnonzero(routes.load > 0.0)
+    links = [network.links[row] for row in kept]
+    takes = "an interval of at least a billionth of the longest delay"
+    checked_number("interval_s", interval_s, takes, at_least=1e-9 * max((link.delay for link in links), default=0.0))
+    exact = np.array([link.delay for link in links]) / interval_s
+    delay = np.rint(exact)
+    error = (delay - exact) * interval_s
+    off = np.flatnonzero(np.abs(error) > 1e-9 * interval_s)
+    if off.size:
+        worst = int(off[np.argmax(np.abs(error[off]))])
+        warnings.warn(
+            f"the delays of {off.size} of {len(links)} links were rounded to multiples of {interval_s:g} s, most of "
+            f"all that of {links[worst].id}: {links[worst].delay:g} s became {delay[worst] * interval_s:g} s",
+            stacklevel=2,
+        )
+    return NetworkModel(
+        interval_s=interval_s,
+        delay=delay.astype(np.int64),
+        coupling=routes.coupling[kept][:, kept],
+        injection=routes.injection[kept],
+        std=np.array([demand.std for demand in network.demands]),
+        links=tuple(str(link.id) for link in links),
+    )
+
+
+def network_state_space(model: NetworkModel) -> tuple[StateSpace, sp.csr_array]:
+    """Sparse A, B and H of x(n+1) = A x(n) + B u(n) + H w(n), the output being the state; returns (A, B, I) and H.
+
+    The state holds each link's rates, newest first, and then the backlogs, all in bit/s (`NetworkModel`).
+
+    Source: HFTraC paper, eq. (13) and its blocks; H has the injected shares in its backlog rows.
+    """
+    A, B = state_matrices(model.delay, model.coupling)
+    H = sp.vstack([sp.csr_array((model.first_backlog, len(model.std))), model.injection], format="csr")
+    return StateSpace(A, B, sp.eye_array(model.n_states, format="csr"), dt=model.interval_s), H

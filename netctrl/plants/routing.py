@@ -1,0 +1,215 @@
+"""Where each demand's fluid goes: shares of the links, nominal rates, and how links feed one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from math import isclose
+
+import msgspec
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
+
+from netctrl.errors import InvalidValue, checked_number
+from netctrl.model.io.explain import shorten
+from netctrl.model.network import Demand, Link, Network
+from netctrl.units import format_quantity
+
+__all__ = ["Routing", "at_utilization", "routing"]
+
+_RATIO_TOLERANCE = 1e-6
+_OVERLOAD_TOLERANCE = 1e-9
+_SOURCES = 64  # at a time: SciPy fills a row of all nodes for each
+_HOP = 1e-9
+"""Seconds that a link counts for beside its delay, so that of equally long paths the one of fewest links is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Nominal flow of a network; N links and I demands, in the network's order."""
+
+    split: sp.csr_array
+    """(N, I) alpha_l^i: share of demand i at a link's source that takes the link."""
+    rate: sp.csr_array
+    """(N, I) f*_l^i [bit/s]."""
+    load: np.ndarray
+    """(N,) nominal rate of each link, sum of `rate` over the demands [bit/s]."""
+    coupling: sp.csr_array
+    """(N, N) c_lk: share of what link k carries that goes on to link l."""
+    injection: sp.csr_array
+    """(N, I) share of demand i that enters the network at link l."""
+
+
+def routing(network: Network) -> Routing:
+    """Route every demand, by its split ratios or along its shortest path by delay.
+
+    f*_l^i = alpha_l^i (d_i [tail(l) = source of i] + Σ_{k: head(k) = tail(l)} f*_k^i), beta_k^i = f*_k^i / Σ_j f*_k^j,
+    c_lk = Σ_i alpha_l^i beta_k^i for head(k) = tail(l).
+
+    Raises
+    ------
+    InvalidValue
+        No demand, split ratios that don't sum to one, a demand without a path, or that goes in a circle, a link whose
+        nominal rate exceeds its capacity. The message names demand, node or link.
+
+    Notes
+    -----
+    HFTraC paper, Section III: nominal rates after the notation, eqs. (1) and (7).
+    """
+    if not network.demands:
+        raise InvalidValue("demands", "none", 'one demand or more: "demands": [{"source", "target", "mean", "std"}]')
+    index = {link.id: row for row, link in enumerate(network.links)}
+    paths = _shortest_paths(network)
+    alpha: list[tuple[int, int, float]] = []
+    flow: list[tuple[int, int, float]] = []
+    pairs: list[tuple[int, int, int, float]] = []  # demand, from link, to link, share at the second
+    for i, demand in enumerate(network.demands):
+        ratios = paths[i] if demand.split is None else demand.split
+        chosen = {index[name]: ratio for name, ratio in ratios.items() if ratio > 0.0}
+        rates = _nominal(network, demand, chosen)
+        alpha += [(row, i, chosen[row]) for row in rates]
+        flow += [(row, i, rate) for row, rate in rates.items()]
+        leaving = _by_source(network.links, rates)
+        pairs += [(i, k, row, chosen[row]) for k in rates for row in leaving.get(network.links[k].target, ())]
+    shape = (len(network.links), len(network.demands))
+    rate = _sparse(flow, shape)
+    load = np.asarray(rate.sum(axis=1)).ravel()
+    _check_load(network.links, load)
+    carried = {(row, i): value for row, i, value in flow}
+    coupling = _sparse([(row, k, share * carried[k, i] / load[k]) for i, k, row, share in pairs], (shape[0], shape[0]))
+    sources = [demand.source for demand in network.demands]
+    injection = _sparse([each for each in alpha if network.links[each[0]].source == sources[each[1]]], shape)
+    return Routing(_sparse(alpha, shape), rate, load, coupling, injection)
+
+
+def at_utilization(network: Network, utilization: float | None) -> Network:
+    """The network with all demands' means scaled so that the busiest link is used this much; deviations stay.
+
+    None leaves the network as it is.
+
+    Raises
+    ------
+    InvalidValue
+        What `routing` refuses, save that links may be overloaded before.
+    """
+    if utilization is None:
+        return network
+    utilization = checked_number("utilization", utilization, "a share above 0, to 1", above=0.0, at_most=1.0)
+    if not network.demands:
+        return network
+    # No link carries more than all demands: with so much room none is overloaded, and all have their routes.
+    total = sum(demand.mean for demand in network.demands)
+    roomy = msgspec.structs.replace(network, links=tuple(_widened(link, total) for link in network.links))
+    load = routing(roomy).load
+    busiest = max(rate / link.capacity for rate, link in zip(load, network.links, strict=True))
+    factor = utilization / busiest
+    demands = tuple(msgspec.structs.replace(demand, mean=demand.mean * factor) for demand in network.demands)
+    return msgspec.structs.replace(network, demands=demands)
+
+
+def _widened(link: Link, capacity: float) -> Link:
+    return msgspec.structs.replace(link, capacity=max(link.capacity, capacity))
+
+
+def _nominal(network: Network, demand: Demand, ratios: Mapping[int, float]) -> dict[int, float]:
+    """Nominal rate of each link that a demand takes [bit/s], upstream first."""
+    links = network.links
+    leaving = _by_source(links, ratios)
+    nodes = _in_order(links, demand, leaving)
+    through = dict.fromkeys(nodes, 0.0)
+    through[demand.source] = demand.mean
+    rates: dict[int, float] = {}
+    for node in nodes:
+        out = leaving.get(node, [])
+        if node == demand.target:
+            if out:
+                takes = f"none for links that leave the demand's target {node}"
+                raise InvalidValue(f"demands.{demand.id}.split", links[out[0]].id, takes)
+            continue
+        total = sum(ratios[row] for row in out)
+        if not out:
+            raise InvalidValue(f"demands.{demand.id}.split", f"no link out of {node}", f"a path to {demand.target}")
+        if not isclose(total, 1.0, abs_tol=_RATIO_TOLERANCE):
+            raise InvalidValue(f"demands.{demand.id}.split", f"{total:.9g} in all at {node}", "ratios that sum to 1")
+        for row in out:
+            rates[row] = ratios[row] * through[node]
+            through[links[row].target] += rates[row]
+    return rates
+
+
+def _in_order(links: tuple[Link, ...], demand: Demand, leaving: Mapping[str, list[int]]) -> list[str]:
+    """The nodes that a demand reaches, each after those before it."""
+    reached, front = {demand.source: {}}, [demand.source]  # dicts, as a set's order differs from run to run
+    while front:
+        node = front.pop()
+        for row in leaving.get(node, ()):
+            after = links[row].target
+            if after not in reached:
+                reached[after] = {}
+                front.append(after)
+            reached[after][node] = None
+    try:
+        return list(TopologicalSorter(reached).static_order())
+    except CycleError as error:
+        circle = shorten(" -> ".join(error.args[1]), 200)
+        raise InvalidValue(f"demands.{demand.id}.split", circle, "a route without a circle") from None
+
+
+def _by_source(links: tuple[Link, ...], rows: Iterable[int]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for row in rows:
+        found.setdefault(links[row].source, []).append(row)
+    return found
+
+
+def _shortest_paths(network: Network) -> dict[int, dict[str, float]]:
+    """The split ratios, all 1, of each demand that names none."""
+    asked = {i: demand for i, demand in enumerate(network.demands) if demand.split is None}
+    if not asked:
+        return {}
+    place = {node.id: row for row, node in enumerate(network.nodes)}
+    best: dict[tuple[int, int], Link] = {}
+    for link in network.links:  # of parallel links the fastest, then the first
+        ends = place[link.source], place[link.target]
+        if ends not in best or link.delay < best[ends].delay:
+            best[ends] = link
+    entries = [(*ends, link.delay + _HOP) for ends, link in best.items()]
+    graph = _sparse(entries, (len(place), len(place)))
+    by_source = sorted(asked, key=lambda i: place[asked[i].source])
+    paths = {}
+    for start in range(0, len(by_source), _SOURCES):
+        some = by_source[start : start + _SOURCES]
+        sources = np.unique([place[asked[i].source] for i in some])
+        _, before = dijkstra(graph, indices=sources, return_predecessors=True)
+        for i in some:
+            demand = asked[i]
+            source, node, path = place[demand.source], place[demand.target], {}
+            row = before[np.searchsorted(sources, source)]
+            while node != source:
+                previous = int(row[node])
+                if previous < 0:
+                    takes = f"nodes between which there is a path; none leads from {demand.source} to {demand.target}"
+                    raise InvalidValue(f"demands.{demand.id}", f"{demand.source} to {demand.target}", takes)
+                path[best[previous, node].id] = 1.0
+                node = previous
+            paths[i] = path
+    return paths
+
+
+def _check_load(links: tuple[Link, ...], load: np.ndarray) -> None:
+    capacity = np.array([link.capacity for link in links])
+    over = np.flatnonzero(load > capacity * (1.0 + _OVERLOAD_TOLERANCE))
+    if over.size:
+        worst = int(over[np.argmax(load[over] / capacity[over])])
+        more = f"; {over.size} links are overloaded" if over.size > 1 else ""
+        takes = f"at least the {format_quantity(load[worst], 'bit/s')} that its demands send on average{more}"
+        raise InvalidValue(f"links.{links[worst].id}.capacity", format_quantity(capacity[worst], "bit/s"), takes)
+
+
+def _sparse(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> sp.csr_array:
+    rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
+    # 32 bits, as SciPy's graph routines take no others before 1.15
+    places = np.array(rows, dtype=np.int32), np.array(columns, dtype=np.int32)
+    return sp.csr_array((np.array(values, dtype=float), places), shape=shape)

@@ -1,0 +1,324 @@
+"""Frequency response of TCP under a law that acts once an epoch: the window delayed on itself, p held.
+
+The plant, linearised at the equilibrium with R = tau (docs/arc.md derives it), in sigma = tau s:
+
+    noq:  P = −(N/tau) (w0³/2) e^(−sigma) / (w0 sigma + 1 + e^(−sigma))
+    phys: P = −(N/tau) (w0³/2) sigma e^(−sigma) / (w0 sigma² + (w0 + 1) sigma + 2 + sigma e^(−sigma))
+
+A law that acts every d seconds, holds p in between and counts the arrivals of its epoch closes, with z = e^(i theta),
+
+    L(z) = −alpha c(z) (1/d) Σ_m P(s_m)/s_m²,   s_m = i (theta + 2 pi m)/d,   c = proportional · (1 − 1/z) + integral
+
+where ARC counts arrivals (proportional 1) and samples a queue that stands (integral gamma, else 0).
+
+The sum over the aliases m falls as |m|^−3 and is evaluated with its two leading tails in closed form. `disc` bounds the
+response over a whole cell of angles, flows, round-trip times and extra delays, so that a statement about all of them
+can be proved from finitely many evaluations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb, factorial, pi
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from netctrl.model.design.arc import ArcSetting, Plant
+from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
+
+__all__ = ["Disc", "TcpResponse", "arc_response"]
+
+_SMALL = 0.1  # rad
+_ORDERS = 7
+"""Of the series at small angles: (_SMALL/2 pi)^7 is 3e-13."""
+_BERNOULLI = {
+    3: (1.0, -3 / 2, 1 / 2, 0.0),
+    4: (1.0, -2.0, 1.0, 0.0, -1 / 30),
+    5: (1.0, -5 / 2, 5 / 3, 0.0, -1 / 6, 0.0),
+    6: (1.0, -3.0, 5 / 2, 0.0, -1 / 2, 0.0, 1 / 42),
+    7: (1.0, -7 / 2, 7 / 2, 0.0, -7 / 6, 0.0, 1 / 6, 0.0),
+    8: (1.0, -4.0, 14 / 3, 0.0, -7 / 3, 0.0, 2 / 3, 0.0, -1 / 30),
+    9: (1.0, -9 / 2, 6.0, 0.0, -21 / 5, 0.0, 2.0, 0.0, -3 / 10, 0.0),
+    10: (1.0, -5.0, 15 / 2, 0.0, -7.0, 0.0, 5.0, 0.0, -3 / 2, 0.0, 5 / 66),
+}
+"""Bernoulli polynomials, highest power first (NIST DLMF 24.2)."""
+_COARSE = 1e-5
+"""Relative: more than a quarter of the aliases is ever off."""
+_BLOCK = 1_500_000
+"""Aliases evaluated at a time; working arrays stay below some hundred megabytes."""
+
+
+class Disc(NamedTuple):
+    """Discs that hold the response over cells: centre, and each coordinate's share of the radius."""
+
+    centre: np.ndarray
+    """Complex, shape (k,): the response at the cell's centre."""
+    parts: np.ndarray
+    """Shape (k, 4): what angle, ln N, ln tau and extra delay add to the radius; inf where nothing is known yet."""
+    stretch: np.ndarray
+    """Shape (k, 4): the response is a point of the disc times a real factor within e^±(their sum)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TcpResponse:
+    """L at gain 1 of one link and epoch, for any number of flows and round-trip time.
+
+    Parameters
+    ----------
+    queue : bool
+        Whether a queue stands in equilibrium (`phys`), which the law samples and the round trip includes.
+    rate : float
+        Arrival rate in equilibrium [packet/s].
+    epoch : float
+        d [s].
+    proportional, integral : float
+        What the law makes of the arrivals of its epoch, and of the queue at its end [1/packet, in units of its gain].
+    late : float
+        Age of what the law reads, or of what it says, beside the round trip [s].
+    delayed_window : bool
+        False takes the window's delayed copy undelayed, as Hollot et al. do: to compare with, never to certify.
+    """
+
+    queue: bool
+    rate: float
+    epoch: float
+    proportional: float = 1.0
+    integral: float = 0.0
+    late: float = 0.0
+    delayed_window: bool = True
+
+    def at(
+        self, theta: ArrayLike, flows: ArrayLike, rtt: ArrayLike, extra: ArrayLike = 0.0, *, coarse: bool = False
+    ) -> np.ndarray:
+        """L(e^(i theta)); complex `theta` continues it into z = e^(i theta) off the unit circle. All broadcast.
+
+        `coarse` takes a quarter of the aliases: good to some 1e-6, for a first look.
+        """
+        theta, flows, rtt, extra = np.broadcast_arrays(
+            np.asarray(theta), *(np.asarray(a, dtype=float) for a in (flows, rtt, extra))
+        )
+        shape = theta.shape
+        out = np.empty(theta.size, dtype=complex)
+        window, delta = (rtt * self.rate / flows).ravel(), (self.epoch / rtt).ravel()
+        angle, late = theta.ravel(), 1.0 + ((extra + self.late) / rtt).ravel()
+        scale = 0.5 * flows.ravel() * window**3 / delta
+        aliases = self._aliases(window, delta) // (4 if coarse else 1)
+        # Points with like numbers of aliases go together: a short epoch needs few, a long one with small windows many.
+        for most in np.unique(aliases):
+            members = np.flatnonzero(aliases == most)
+            for start in range(0, members.size, max(1, _BLOCK // (2 * int(most) + 1))):
+                i = members[start : start + max(1, _BLOCK // (2 * int(most) + 1))]
+                out[i] = scale[i] * self._sum(angle[i], window[i], delta[i], late[i], int(most))
+        return out.reshape(shape)
+
+    def _aliases(self, window: np.ndarray, delta: np.ndarray) -> np.ndarray:
+        """How many aliases on each side leave a tail below some 1e-11 of the response at its crossings."""
+        turn = delta * (1.0 + (2.0 / window if self.queue else 1.0 / window)) / pi
+        return 2 ** np.ceil(np.log2(24.0 + 40.0 * turn)).astype(int)
+
+    def _denominator(self, sigma, window):
+        echo = np.exp(-sigma) if self.delayed_window else np.ones_like(sigma)
+        if self.queue:
+            return window * sigma * sigma + (window + 1.0 + echo) * sigma + 2.0
+        return window * sigma + 1.0 + echo
+
+    def _sum(self, angle, window, delta, late, most: int) -> np.ndarray:
+        turns = 2.0 * pi * np.arange(-most, most + 1)
+        sigma = 1j * (angle[:, None] + turns) / delta[:, None]
+        main = 1j * angle / delta
+        w, plain = window[:, None], (window + 1.0 if self.queue else np.ones_like(window))
+        echo = _turned(angle, turns, delta)
+        # All aliases' delays are the main one's, times whole turns of the share of an epoch that is left.
+        left_over = 1.0 - (late / delta - np.floor(late / delta))
+        alike = np.all(left_over == left_over[0])
+        away = np.exp(1j * turns * (left_over[0] if alike else left_over[:, None]))
+        b = plain[:, None] + (echo if self.delayed_window else 1.0)
+        # 1/D less its two leading powers of 1/sigma, whose sums over the aliases have closed forms.
+        both = w * sigma
+        if self.queue:
+            D = (both + b) * sigma + 2.0
+            less, whole, size = ((b * b - 2.0 * w) * sigma + 2.0 * b) / both, both * sigma, sigma * D
+        else:
+            D = both + b
+            less, whole, size = b * b / both, both, sigma * sigma * D
+        # At small angles the main alias would cancel against its part of the closed forms: there it stands by itself.
+        small = np.abs(angle) <= _SMALL
+        less[small, most] = whole[small, most]
+        terms = less * away / (whole * size)
+
+        def held(delay: np.ndarray, power: int) -> np.ndarray:
+            share = 1.0 - (delay / delta - np.floor(delay / delta))
+            if small.all():
+                return _other_aliases(angle, share, power)
+            found = _all_aliases(angle, share, power)
+            if small.any():
+                found[small] = _other_aliases(angle[small], share[small], power)
+            return found
+
+        echoed = late + 1.0 if self.delayed_window else late
+        turn = np.exp(-main) if self.delayed_window else 1.0
+        tails = delta**3 * held(late, 3) / window
+        tails = tails - delta**4 * (plain * held(late, 4) + turn * held(echoed, 4)) / window**2
+        counted = -self.proportional * np.expm1(-1j * angle) + self.integral
+        return counted * np.exp(-late * main) * (terms.sum(axis=1) + tails)
+
+    def disc(self, centre: np.ndarray, half: np.ndarray) -> Disc:
+        """Discs that hold L over cells of (theta, ln N, ln tau, extra delay [s]); centre and half widths, (k, 4).
+
+        By the mean value theorem, with each alias's logarithmic derivative bounded over the cell. Angles must stay
+        above 0. The bounds' tails are geometric majorants; no grid stands behind them.
+        """
+        theta, flows, rtt, extra = centre[:, 0], np.exp(centre[:, 1]), np.exp(centre[:, 2]), centre[:, 3]
+        # Large cells need no more digits than their size: a quarter of the aliases, and what that may be off.
+        small = half[:, 0] < 1e-3 * theta
+        values = self.at(theta, flows, rtt, extra, coarse=True)
+        if small.any():
+            values[small] = self.at(theta[small], flows[small], rtt[small], extra[small])
+        parts = np.zeros((len(centre), 4))
+        window, delta = rtt * self.rate / flows, self.epoch / rtt
+        most = np.maximum(6, np.ceil((8.0 + 4.0 / window) * delta / (2.0 * pi))).astype(int)
+        most = 2 ** np.ceil(np.log2(most)).astype(int)
+        for count in np.unique(most):
+            members = np.flatnonzero(most == count)
+            size = max(1, _BLOCK // (2 * int(count) + 1) // 4)
+            for start in range(0, members.size, size):
+                i = members[start : start + size]
+                parts[i] = self._slopes(theta[i], flows[i], rtt[i], extra[i] + self.late, half[i], int(count))
+        with np.errstate(invalid="ignore"):
+            shares = np.where(half > 0.0, parts * half, 0.0)
+        shares[:, 0] += np.where(small, 1e-10, _COARSE) * np.abs(values)
+        stretch = np.zeros_like(half)
+        stretch[:, 1] = half[:, 1]
+        return Disc(values, shares, stretch)
+
+    def _slopes(self, theta, flows, rtt, late, half, most: int) -> np.ndarray:
+        """Bounds over cells of |∂L| by angle, ln N, ln tau and extra delay [s]; inf where a cell is too large.
+
+        In s rather than sigma, N L is r²/2 times Σ_m T(s_m)/d with a = N/(r tau²), and for large windows a is small:
+
+            noq:  T = e^(−s (tau + late))/(s² D),  D = s + a (1 + e^(−s tau))
+            phys: T = e^(−s (tau + late))/(s D),   D = s² + s/tau + a (s (1 + e^(−s tau)) + 2/tau)
+        """
+        h_theta, h_flows, h_rtt, h_extra = half.T[:, :, None]
+        theta, d = theta[:, None], self.epoch
+        turned = np.abs(theta + 2.0 * pi * np.arange(-most, most + 1))
+        x, step = turned / d, h_theta / d
+        low, high = np.maximum(turned - h_theta, 0.0) / d, (turned + h_theta) / d
+        tau, short, long = (rtt[:, None] * np.exp(h) for h in (0.0, -h_rtt, h_rtt))
+        a = flows[:, None] / (self.rate * tau * tau)
+        more = a * np.exp(h_flows + 2.0 * h_rtt)
+        age = long + late[:, None] + h_extra
+        echo = np.exp(-1j * x * tau) if self.delayed_window else 1.0
+        if self.queue:
+            at_centre = np.abs(-x * x + 1j * x / tau + a * (1j * x * (1.0 + echo) + 2.0 / tau))
+            by_s = 2.0 * high + 1.0 / short + more * (2.0 + high * long)
+            by_flows = more * 2.0 * (high + 1.0 / short)
+            by_rtt = high / short + more * (4.0 * high + high * high * long + 6.0 / short)
+            otherwise = np.maximum(low / long, low * low - more * (high + 2.0 / short))  # its two parts
+        else:
+            at_centre = np.abs(1j * x + a * (1.0 + echo))
+            by_s = 1.0 + more * long
+            by_flows = 2.0 * more
+            by_rtt = more * (4.0 + high * long)
+            otherwise = low - 2.0 * more
+        least = np.maximum(at_centre - (by_s * step + by_flows * h_flows + by_rtt * h_rtt), otherwise)
+        poles = 1 if self.queue else 2
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            inverse = np.where((least > 0.0) & (low > 0.0), 1.0 / least, np.inf)
+            size = inverse / low**poles
+            counted = self.proportional * np.minimum(2.0, theta + h_theta) + self.integral
+            weights = (
+                (self.proportional + counted * (age + poles / low + by_s * inverse) / d) * size,
+                counted * by_flows * inverse * size,
+                counted * (high * long + by_rtt * inverse) * size,
+                counted * high * size,
+            )
+            sums = [_majorant(each, p) for each, p in zip(weights, (3.0, 3.0, 2.0, 2.0), strict=True)]
+            slopes = np.stack([0.5 * self.rate**2 / (flows * d) * total for total in sums], axis=1)
+        return np.where(np.isfinite(slopes), slopes, np.inf)
+
+    def least_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
+        """An angle below which L is within 0.05 rad of the negative imaginary axis, over a whole box."""
+        window = self.rate * rtt[1] / flows[0]
+        delta = self.epoch / rtt[1]
+        # Of the main alias: hold and delays turn it by theta (1/2 + late/delta), its denominator by about
+        # w0 theta/delta; the others together are below theta²/12 of it times |D| <= 2 + w0 theta/delta.
+        late = 1.0 + (extra + self.late) / rtt[0]
+        total = 1.0 + (late + window + 3.0) / delta + (self.proportional / self.integral if self.queue else 0.0)
+        return min(0.05 / total, 0.02)
+
+
+def arc_response(setting: ArcSetting, plant: Plant | None = None, *, delayed_window: bool = True) -> TcpResponse:
+    """The response of one link under ARC; `plant` is the one that applies unless another is asked for.
+
+    Parameters
+    ----------
+    setting : ArcSetting
+        Link and law without its gain; a scalar capacity.
+    plant : {"noq", "phys"}, optional
+    delayed_window : bool
+        False for Hollot's simplification, to compare with.
+    """
+    chosen = applicable_plant(setting) if plant is None else plant
+    return TcpResponse(
+        queue=chosen == "phys",
+        rate=float(arc_arrival_rate(setting, chosen)),
+        epoch=setting.epoch_s,
+        integral=setting.utilization if chosen == "phys" else 0.0,
+        delayed_window=delayed_window,
+    )
+
+
+def _turned(angle: np.ndarray, turns: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    """e^(−sigma) for all angles and aliases."""
+    if np.all(delta == delta[0]):
+        return np.exp(-1j * angle / delta)[:, None] * np.exp(-1j * turns / delta[0])
+    return np.exp(-1j * (angle[:, None] + turns) / delta[:, None])
+
+
+def _all_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray:
+    """Σ_m e^(2 pi i m x)/(i theta + 2 pi i m)^power, x the share in (0, 1], by samples of a power of time.
+
+    1/s^n is the transform of t^(n−1)/(n−1)!. Sampled at k + x, its z-transform is Σ_k u^k (k + x)^(n−1)/(n−1)!,
+    u = e^(−i theta), and the sum over the aliases is that times e^(−i theta x).
+    """
+    x, u, v = share, np.exp(-1j * angle), -1.0 / np.expm1(-1j * angle)
+    first, second = u * v * v, u * (1.0 + u) * v**3
+    if power == 3:
+        sums, over = second + 2.0 * x * first + x * x * v, 2.0
+    else:
+        third = u * (1.0 + 4.0 * u + u * u) * v**4
+        sums, over = third + 3.0 * x * second + 3.0 * x * x * first + x**3 * v, 6.0
+    return np.exp(-1j * angle * x) / over * sums
+
+
+def _other_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray:
+    """The same without m = 0, at small angles: a series in theta of Bernoulli polynomials.
+
+    Σ_(m ≠ 0) e^(2 pi i m x)/(2 pi i m)^k = −B_k(x)/k! (NIST DLMF 24.8.3).
+    """
+    share = share[:1] if np.all(share == share[0]) else share
+    series = share[:, None] ** np.arange(_SERIES[power].shape[1]) @ _SERIES[power].T
+    return (series * (-1j * angle[:, None]) ** np.arange(_ORDERS)).sum(axis=1)
+
+
+def _series(power: int) -> np.ndarray:
+    """Row j: coefficients of 1, x, x², ... of what multiplies (−i theta)^j."""
+    rows = [
+        -comb(power + j - 1, j) / factorial(power + j) * np.array(_BERNOULLI[power + j][::-1]) for j in range(_ORDERS)
+    ]
+    return np.array([np.pad(row, (0, len(rows[-1]) - len(row))) for row in rows])
+
+
+_SERIES = {power: _series(power) for power in (3, 4)}
+
+
+def _majorant(terms: np.ndarray, power: float) -> np.ndarray:
+    """Σ over all aliases of bounds that fall at least as |m|^−power beyond the last ones computed."""
+    most = terms.shape[1] // 2
+    edge = np.maximum(terms[:, 0], terms[:, -1])
+    # Σ_(j > M) (M − 1/2)^p/(j − 1/2)^p <= (M − 1/2)^p / ((p − 1) M^(p−1)) + ..., on both sides.
+    tail = 2.0 * edge * (most + 1.0) / (power - 1.0)
+    return terms.sum(axis=1) + tail

@@ -1,0 +1,102 @@
+"""Registries: what a name stands for, of netctrl's own things and of other packages'.
+
+An entry of ours is "module:attribute", imported when it is asked for, so that this module imports nothing of what it
+names. Another package declares its entries as entry points of the registry's group, or calls `add`:
+
+    [project.entry-points."netctrl.figures"]
+    MyDesign = "my_package.figures:my_figure"
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netctrl.errors import InvalidValue
+
+__all__ = ["FIGURES", "Registry", "figure_of"]
+
+
+class Registry:
+    """Names of one kind of thing: ours, those of entry points, and those added in this process."""
+
+    def __init__(self, what: str, group: str, ours: Mapping[str, str]) -> None:
+        self.what = what
+        self.group = group
+        self._ours = dict(ours)
+        self._added: dict[str, Any] = {}
+        self._others: dict[str, Any] | None = None
+
+    def add(self, name: str, entry: Any) -> None:
+        """Add an entry for this process.
+
+        Raises
+        ------
+        InvalidValue
+            The name is taken.
+        """
+        if name in self:
+            raise InvalidValue("name", name, f"a {self.what} that isn't there yet")
+        self._added[name] = entry
+
+    def __iter__(self) -> Iterator[str]:
+        yield from {**self._ours, **self._points(), **self._added}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ours or name in self._added or name in self._points()
+
+    def __getitem__(self, name: str) -> Any:
+        """The entry of this name; InvalidValue, which lists the known ones and the closest, where there is none."""
+        if name in self._ours:
+            module, _, attribute = self._ours[name].partition(":")
+            return getattr(importlib.import_module(module), attribute)
+        if name in self._added:
+            return self._added[name]
+        points = self._points()
+        if name not in points:
+            raise InvalidValue(self.what, name, self._takes(name))
+        return points[name].load()
+
+    def _points(self) -> dict[str, Any]:
+        """Entry points of other packages; none of ours is hidden by them."""
+        if self._others is None:
+            from importlib.metadata import entry_points
+
+            self._others = {
+                point.name: point for point in entry_points(group=self.group) if point.name not in self._ours
+            }
+        return self._others
+
+    def _takes(self, name: str) -> str:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, list(self), n=1)
+        return f"one of {', '.join(sorted(self))}" + (f"; did you mean {close[0]!r}?" if close else "")
+
+
+FIGURES = Registry(
+    "record",
+    "netctrl.figures",
+    {
+        "ArcDesign": "netctrl.plotting.loops:arc_bode",
+        "ConnetDesign": "netctrl.plotting.tracking:tracking_figure",
+        "DelayLoop": "netctrl.plotting.loops:bode",
+        "FabricResult": "netctrl.plotting.fabrics:fabric_result",
+        "HftracDesign": "netctrl.plotting.networks:network_figure",
+        "IdentificationResult": "netctrl.plotting.identification:identification_figure",
+        "IdentifiedModel": "netctrl.plotting.identification:model_figure",
+        "MpccDesign": "netctrl.plotting.windows:window_figure",
+        "NetworkResult": "netctrl.plotting.networks:network_series",
+        "PacingDesign": "netctrl.plotting.pacing:pacing_figure",
+        "SimulationResult": "netctrl.plotting.simulation:result_series",
+        "StabilityMap": "netctrl.plotting.loops:stability_map",
+    },
+)
+"""Name of a record's class -> `figure(record, **options)`, which draws it with matplotlib."""
+
+
+def figure_of(record: Any) -> Any:
+    """What draws a record, by the name of its class or of one that it comes from."""
+    kinds = [kind.__name__ for kind in type(record).__mro__]
+    return FIGURES[next((name for name in kinds if name in FIGURES), kinds[0])]

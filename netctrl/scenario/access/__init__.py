@@ -1,0 +1,1 @@
+"""Access link: premium traffic beside others."""

@@ -1,0 +1,1 @@
+"""Bottleneck: single flows at one link."""

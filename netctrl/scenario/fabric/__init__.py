@@ -1,0 +1,1 @@
+"""Data-centre fabric: hosts, switches, flows by size."""

@@ -1,0 +1,328 @@
+"""A data centre's network, packet by packet: topology, traffic and the senders' congestion control."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+import msgspec
+
+from netctrl.errors import InvalidValue, checked_word
+from netctrl.laws.window.records import SCHEMES, Mpcc, Scheme
+from netctrl.model.io.fields import (
+    Duration,
+    Rate,
+    Size,
+    backlog,
+    duration,
+    instant,
+    label,
+    number,
+    optional,
+    rate,
+    record,
+    records,
+    settle,
+    size,
+    whole,
+)
+from netctrl.model.io.toml import read_toml_record
+from netctrl.scenario.fabric.flow_sizes import checked_sizes
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = [
+    "Dumbbell",
+    "FabricFlow",
+    "FabricScenario",
+    "FatTree",
+    "Incast",
+    "Packets",
+    "Pfc",
+    "PoissonFlows",
+    "Topology",
+    "Watch",
+    "read_fabric_scenario",
+]
+
+_MOST_HOSTS = 4096
+_MOST_ROUTES = 40_000_000  # entries of the simulators' table of shortest paths: 160 MB
+_MOST_SAMPLES = 50_000_000
+
+
+def _link_delay(field: str, value: Any) -> float:
+    delay = duration(field, value)
+    if delay > 1.0:
+        raise InvalidValue(field, value, "a link's delay from 1ns to 1s")
+    return delay
+
+
+def _bytes(field: str, value: Any) -> float:
+    count = size(field, value)
+    if count != round(count) or count > 1e6:
+        raise InvalidValue(field, value, "a whole number of bytes from 1 to 1000000")
+    return count
+
+
+def _bytes_or_none(field: str, value: Any) -> float:
+    count = backlog(field, value)
+    return _bytes(field, value) if count else count
+
+
+def _payload(field: str, value: Any) -> float:
+    count = size(field, value)
+    if count > 1e13:
+        raise InvalidValue(field, value, "a size of at most 10 TB")
+    return float(round(count))
+
+
+class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class Dumbbell(_Record, frozen=True, kw_only=True, tag_field="kind", tag="dumbbell"):
+    """Senders at one switch, receivers at another, one link between them (Fig. 3.1 of the MPCC thesis: 4 and 1).
+
+    Hosts 0 to senders − 1 send, the others receive; the bottleneck is the port of switch 0 towards switch 1.
+    """
+
+    senders: int = 4
+    receivers: int = 1
+    host_rate: Rate = 1e9
+    link_rate: Rate | None = None
+    """Between the switches; null: as the hosts'."""
+    delay: Duration = 1e-6
+    """Of each link, one way [s]."""
+
+    def __post_init__(self) -> None:
+        settle(self, senders=whole(1, _MOST_HOSTS), receivers=whole(1, _MOST_HOSTS), host_rate=rate)
+        settle(self, link_rate=optional(rate), delay=_link_delay)
+        if self.hosts > _MOST_HOSTS:
+            raise InvalidValue("senders", self.senders, f"at most {_MOST_HOSTS} senders and receivers in all")
+
+    @property
+    def hosts(self) -> int:
+        """Senders and receivers."""
+        return self.senders + self.receivers
+
+
+class FatTree(_Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tree"):
+    """Three levels: racks of hosts below a switch, pods of racks below aggregation switches, cores above all.
+
+    Each rack's switch is linked to every aggregation switch of its pod, each of those to every core. The defaults are
+    Fig. 5.5 of the MPCC thesis: 16 hosts, 4 racks, 4 aggregation and 2 core switches. At most 4096 hosts, and at most
+    40,000,000 shortest next hops: switches x racks x the greater of `aggregations` and `cores`.
+    """
+
+    pods: int = 2
+    racks: int = 2
+    """Of a pod."""
+    hosts_per_rack: int = 4
+    aggregations: int = 2
+    """Switches of a pod."""
+    cores: int = 2
+    host_rate: Rate = 1e11
+    fabric_rate: Rate = 4e11
+    """Between switches."""
+    delay: Duration = 1e-6
+    """Of each link, one way [s]."""
+
+    def __post_init__(self) -> None:
+        settle(self, pods=whole(1, 64), racks=whole(1, 64), hosts_per_rack=whole(1, 256), aggregations=whole(1, 64))
+        settle(self, cores=whole(1, 256), host_rate=rate, fabric_rate=rate, delay=_link_delay)
+        if not 2 <= self.hosts <= _MOST_HOSTS:
+            raise InvalidValue("hosts_per_rack", self.hosts_per_rack, f"2 to {_MOST_HOSTS} hosts in all")
+        racks, ways = self.pods * self.racks, max(self.aggregations, self.cores)
+        if self.switches * racks * ways > _MOST_ROUTES:
+            got = f"{racks} racks, {self.switches} switches, {ways} ways between two"
+            raise InvalidValue("topology", got, f"a product of at most {_MOST_ROUTES}: a table of shortest paths")
+
+    @property
+    def hosts(self) -> int:
+        """In all racks."""
+        return self.pods * self.racks * self.hosts_per_rack
+
+    @property
+    def switches(self) -> int:
+        """Of racks, of aggregation, and cores."""
+        return self.pods * (self.racks + self.aggregations) + self.cores
+
+
+Topology = Dumbbell | FatTree
+
+
+class FabricFlow(_Record, frozen=True, kw_only=True):
+    """One flow between hosts."""
+
+    source: int
+    target: int
+    size: Size
+    """Payload [byte]."""
+    start: Duration = 0.0
+
+    def __post_init__(self) -> None:
+        settle(self, source=whole(0, _MOST_HOSTS - 1), target=whole(0, _MOST_HOSTS - 1), size=_payload, start=instant)
+        if self.source == self.target:
+            raise InvalidValue("target", self.target, "another host than source")
+
+
+class PoissonFlows(_Record, frozen=True, kw_only=True):
+    """Flows that every host starts at exponential intervals, to another host drawn evenly.
+
+    The mean interval is 8 (mean size)/(load · host rate), (section 5.4 of the MPCC thesis); payload counts as load.
+    """
+
+    sizes: Any = "WebSearch"
+    """WebSearch, FB_Hadoop, or points [size in bytes, cumulative %]."""
+    load: float = 0.3
+    """Of each host's link."""
+    stop: Duration | None = None
+    """No flow starts later [s]; null: the scenario's end."""
+
+    def __post_init__(self) -> None:
+        settle(self, sizes=checked_sizes, stop=optional(duration))
+        settle(self, load=number("a share above 0, below 1", above=0.0, at_most=1.0 - 1e-9))
+
+
+class Incast(_Record, frozen=True, kw_only=True):
+    """Now and then some hosts send to one, all at once: both are drawn evenly."""
+
+    senders: int = 8
+    size: Size = 300e3
+    interval: Duration = 1e-3
+    """From one to the next [s]."""
+    start: Duration = 0.0
+
+    def __post_init__(self) -> None:
+        settle(self, senders=whole(1, _MOST_HOSTS - 1), size=_payload, interval=duration, start=instant)
+
+
+class Packets(_Record, frozen=True, kw_only=True):
+    """Sizes on the wire [byte]: payload and header, and telemetry where the scheme reads it, also on its way back."""
+
+    payload: Size = 1000.0
+    header: Size = 48.0
+    ack: Size = 46.0
+    telemetry: Size = 52.0
+    """Five hops of 10 bytes and a count of 2: what the MPCC thesis's exact times say (1100 B a packet, 98 B an ACK)."""
+    clock: Literal["nearest", "ns-3"] = "nearest"
+    """How the time on the wire becomes whole nanoseconds: rounded, as ns-3.37 and 3.44 do, or the
+    greatest below it, as the ns-3 of the MPCC thesis (8799 ns for 1100 B at 1 Gbit/s)."""
+
+    def __post_init__(self) -> None:
+        settle(self, payload=_bytes, header=_bytes, ack=_bytes, telemetry=_bytes_or_none)
+        checked_word("clock", self.clock, ("nearest", "ns-3"))
+
+
+class Pfc(_Record, frozen=True, kw_only=True):
+    """Priority flow control: a switch pauses the link from which more than `pause` bytes wait in it.
+
+    Source: IEEE 802.1Qbb; thresholds are constant. A frame takes the link's delay and no room.
+    """
+
+    pause: Size = 200e3
+    resume: Size = 190e3
+
+    def __post_init__(self) -> None:
+        settle(self, pause=size, resume=size)
+        if self.resume > self.pause:
+            raise InvalidValue("resume", self.resume, f"at most pause ({self.pause:g} bytes)")
+
+
+class Watch(_Record, frozen=True, kw_only=True):
+    """What is kept as series."""
+
+    flows: tuple[int, ...] = ()
+    """Numbers of flows, in order of their start, whose acknowledgements are logged."""
+    acknowledgements: int = 100_000
+    """At most so many are logged, of all these flows together."""
+    ports: tuple[str, ...] = ()
+    """Switch ports whose queue is sampled, as "s0>s1" or "s1>h4"."""
+    interval: Duration = 1e-6
+    """From one sample of all queues to the next [s]."""
+    bin: Duration = 2e-3
+    """Of the throughput of watched flows [s]."""
+
+    def __post_init__(self) -> None:
+        reader = whole(0, 2**31 - 1, "numbers of flows,")
+        if not isinstance(self.flows, list | tuple):
+            raise InvalidValue("flows", self.flows, "a list of numbers of flows, from 0")
+        msgspec.structs.force_setattr(self, "flows", tuple(reader("flows", each) for each in self.flows))
+        settle(self, acknowledgements=whole(0, 10_000_000), ports=records(str), interval=duration, bin=duration)
+        if len(set(self.flows)) < len(self.flows) or len(self.flows) > 10_000:
+            raise InvalidValue("flows", self.flows, "each flow once, at most 10000")
+
+
+class FabricScenario(_Record, frozen=True, kw_only=True):
+    """What is simulated. Times in seconds, rates in bit/s, sizes in bytes; text with a unit is read when it is built.
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds, a host that isn't there, no traffic.
+    """
+
+    name: str = "data centre"
+    topology: Topology
+    scheme: Scheme = Mpcc()
+    flows: tuple[FabricFlow, ...] = ()
+    poisson: PoissonFlows | None = None
+    incast: Incast | None = None
+    packets: Packets = Packets()
+    buffer: Size | None = None
+    """Of each switch port [byte]; null: unlimited."""
+    pfc: Pfc | None = None
+    flow_timeout: Duration | None = None
+    """A port counts a flow as active until so long after its last packet. null: N + 2 of the longest round trips, with
+    N the senders of the dumbbell or the incast, at least 4. Below (N − 1) round trips N is counted too low, and queues
+    burst; well above, small flows that are over still count."""
+    retransmission_timeout: Duration | None = None
+    """Without progress, a flow sends all again that isn't acknowledged [s]; null: ten of the longest round trips, at
+    least 1 ms."""
+    duration: Duration = 0.01
+    watch: Watch = Watch()
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        settle(self, name=label, topology=record(Dumbbell, FatTree), scheme=record(*SCHEMES), packets=record(Packets))
+        settle(self, flows=records(FabricFlow), poisson=optional(record(PoissonFlows)), incast=optional(record(Incast)))
+        settle(self, buffer=optional(size), pfc=optional(record(Pfc)), flow_timeout=optional(duration))
+        settle(self, retransmission_timeout=optional(duration), duration=duration, watch=record(Watch))
+        settle(self, seed=whole(0, 2**32 - 1))
+        hosts = self.topology.hosts
+        for place, flow in enumerate(self.flows):
+            for end in ("source", "target"):
+                if getattr(flow, end) >= hosts:
+                    raise InvalidValue(f"flows[{place}].{end}", getattr(flow, end), f"a host from 0 to {hosts - 1}")
+        if not self.flows and self.poisson is None and self.incast is None:
+            raise InvalidValue("flows", self.flows, "one flow or more, or give poisson or incast")
+        if self.incast is not None and self.incast.senders >= hosts:
+            raise InvalidValue("incast.senders", self.incast.senders, f"fewer than the {hosts} hosts")
+        if self.duration > 1000.0:
+            raise InvalidValue("duration", self.duration, "at most 1000 s: times are whole nanoseconds")
+        rates = (
+            self.topology.host_rate,
+            getattr(self.topology, "link_rate", None),
+            getattr(self.topology, "fabric_rate", None),
+        )
+        packet = (self.packets.payload + self.packets.header + self.packets.telemetry) * BITS_PER_BYTE
+        if packet > 10.0 * min(each for each in rates if each is not None):
+            raise InvalidValue("topology", "a slow link", "links that send a full packet within 10 s")
+        self._check_samples()
+
+    def _check_samples(self) -> None:
+        watch = self.watch
+        if self.duration / watch.interval * max(1, len(watch.ports)) > _MOST_SAMPLES:
+            raise InvalidValue("watch.interval", watch.interval, f"at most {_MOST_SAMPLES} samples in all")
+        if self.duration / watch.bin * max(1, len(watch.flows)) > _MOST_SAMPLES:
+            raise InvalidValue("watch.bin", watch.bin, f"at most {_MOST_SAMPLES} bins in all")
+
+
+def read_fabric_scenario(path: str | os.PathLike[str]) -> FabricScenario:
+    """Read a data centre's scenario from a TOML file, strictly.
+
+    Raises
+    ------
+    FileError
+        It can't be read, isn't TOML, or has an unknown, missing or unusable key, which the message names.
+    """
+    return read_toml_record(path, FabricScenario)

@@ -1,0 +1,1 @@
+"""Network of links: demands, policies, sweeps."""

@@ -1,0 +1,1 @@
+"""Packets at an access link."""

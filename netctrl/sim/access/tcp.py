@@ -1,0 +1,295 @@
+"""The kernel of an access link whose regulated flows have congestion windows: an event at a time.
+
+A flow's regulator lets `burst` packets through one behind the other and then pauses, as it does for UDP; here packets
+wait for it in a queue, and what doesn't fit is lost. A receiver acknowledges each packet. As no packet overtakes
+another of its flow, a number that is missing was lost: the sender hears of it by the next acknowledgement, halves its
+window once for each window of data, and sends something new in its place. Where no acknowledgement comes it starts
+again with one packet.
+"""
+
+from __future__ import annotations
+
+from math import ceil, inf
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.jit import njit
+from netctrl.plants.access import departure, window_after_ack, window_after_loss
+from netctrl.scenario.access.scenario import FifoScenario, TcpSenders
+from netctrl.sim.access.kernel import observe
+from netctrl.sim.access.problem import fifo_plant, first_pauses, silent_flows
+from netctrl.sim.access.state import PREMIUM
+
+__all__ = ["TcpPlant", "TcpTraffic", "advance_tcp", "tcp_backlog", "tcp_plant", "tcp_traffic"]
+
+_FIRST_WINDOW = 2.0
+_MOST_BACKOFF = 6
+
+
+class TcpPlant(NamedTuple):
+    """What does not change, as in `FifoPlant`."""
+
+    service: np.ndarray
+    limit: int
+    premium_phase: float
+    premium_period: float
+    spacing: float
+    variation: float
+    round_trip: float
+    regulator_limit: int
+    """Of the queue of each flow."""
+    timeout: float
+
+
+class TcpTraffic(NamedTuple):
+    """What changes. F flows, H hops, K = F + 1 kinds; the first rows as in `FifoTraffic`."""
+
+    time: np.ndarray
+    premium: np.ndarray
+    next: np.ndarray
+    """(F,) when each flow's regulator lets a packet through."""
+    left: np.ndarray
+    burst: np.ndarray
+    pause: np.ndarray
+    pausing: np.ndarray
+    held: np.ndarray
+    draws: np.ndarray
+    used: np.ndarray
+    node: np.ndarray
+    """(H, limit) rings of departures."""
+    node_head: np.ndarray
+    node_count: np.ndarray
+    last: np.ndarray
+    path: np.ndarray
+    """(H, P) ring of packets that get through: departures from each node."""
+    path_entered: np.ndarray
+    """(P,)"""
+    path_kind: np.ndarray
+    path_number: np.ndarray
+    pointers: np.ndarray
+    """(3,) packets that were acknowledged, seen by the receiver, and put in the ring, since the beginning."""
+    waiting: np.ndarray
+    """(F, limit of the regulator) rings of packets' numbers."""
+    waiting_head: np.ndarray
+    waiting_count: np.ndarray
+    window: np.ndarray
+    threshold: np.ndarray
+    number: np.ndarray
+    """(F,) of the next new packet."""
+    expected: np.ndarray
+    """(F,) next number to be acknowledged."""
+    flight: np.ndarray
+    """(F,) packets neither acknowledged nor known to be lost."""
+    recover: np.ndarray
+    """(F,) losses of numbers below this one were answered."""
+    deadline: np.ndarray
+    backoff: np.ndarray
+    released: np.ndarray
+    refused: np.ndarray
+    """(F,) packets that found a regulator's queue full."""
+    dropped: np.ndarray
+    departed: np.ndarray
+    measured: np.ndarray
+
+
+def tcp_plant(scenario: FifoScenario, senders: TcpSenders) -> TcpPlant:
+    """What a scenario's kernel needs and does not change."""
+    plain = fifo_plant(scenario)
+    return TcpPlant(
+        *(plain.service, plain.limit, plain.premium_phase, plain.premium_period, plain.spacing, plain.variation),
+        round_trip=senders.round_trip,
+        regulator_limit=senders.regulator_limit,
+        timeout=senders.timeout,
+    )
+
+
+def tcp_traffic(scenario: FifoScenario, plant: TcpPlant, streams: list[np.random.Generator]) -> TcpTraffic:
+    """An empty link; all flows are about to send their first window."""
+    H, F = scenario.hops, scenario.flows
+    # Between two departures from the last node lies the time of a packet: so many fit in a round trip, beside what
+    # waits in the nodes.
+    path = H * (plant.limit + 1) + ceil(plant.round_trip / float(plant.service.min())) + 2
+    counts = {name: np.zeros(F, dtype=np.int64) for name in ("number", "expected", "flight", "recover", "backoff")}
+    traffic = TcpTraffic(
+        **silent_flows(F),
+        node=np.zeros((H, plant.limit)),
+        node_head=np.zeros(H, dtype=np.int64),
+        node_count=np.zeros(H, dtype=np.int64),
+        last=np.zeros(H),
+        path=np.zeros((H, path)),
+        path_entered=np.zeros(path),
+        path_kind=np.zeros(path, dtype=np.int16),
+        path_number=np.zeros(path, dtype=np.int64),
+        pointers=np.zeros(3, dtype=np.int64),
+        waiting=np.zeros((F, plant.regulator_limit), dtype=np.int64),
+        waiting_head=np.zeros(F, dtype=np.int64),
+        waiting_count=np.zeros(F, dtype=np.int64),
+        window=np.full(F, _FIRST_WINDOW),
+        threshold=np.full(F, 1e9),
+        deadline=np.zeros(F),
+        released=np.zeros(F + 1, dtype=np.int64),
+        refused=np.zeros(F, dtype=np.int64),
+        dropped=np.zeros((H, F + 1), dtype=np.int64),
+        departed=np.zeros((H, F + 1), dtype=np.int64),
+        measured=np.zeros(6),
+        **counts,
+    )
+    first_pauses(traffic, plant.variation, streams)
+    return traffic
+
+
+def tcp_backlog(now: TcpTraffic) -> tuple[int, ...]:
+    """Packets in each node."""
+    under_way = now.path[:, np.arange(now.pointers[1], now.pointers[2]) % now.path.shape[1]]
+    beyond = (under_way > now.time[0]).sum(axis=1)
+    return tuple(np.diff(beyond, prepend=0).tolist())
+
+
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+def _enter(plant: TcpPlant, now: TcpTraffic, time: float, kind: int, number: int) -> None:
+    """A packet goes through all nodes: as packets come in order, what is ahead of it is known."""
+    t, place = time, now.pointers[2] % now.path.shape[1]
+    for hop in range(len(now.last)):
+        while now.node_count[hop] and now.node[hop, now.node_head[hop]] <= t:
+            now.node_head[hop] = (now.node_head[hop] + 1) % plant.limit
+            now.node_count[hop] -= 1
+        if now.node_count[hop] == plant.limit:
+            now.dropped[hop, kind] += 1
+            return
+        t = departure(t, now.last[hop], plant.service[kind])
+        now.last[hop] = t
+        now.node[hop, (now.node_head[hop] + now.node_count[hop]) % plant.limit] = t
+        now.node_count[hop] += 1
+        now.path[hop, place] = t
+    now.path_entered[place] = time
+    now.path_kind[place], now.path_number[place] = kind, number
+    now.pointers[2] += 1
+
+
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+def _see(now: TcpTraffic, time: float) -> None:
+    """The receiver counts what came up to a time, and measures premium packets."""
+    last = now.departed.shape[0] - 1
+    while now.pointers[1] < now.pointers[2]:
+        place = now.pointers[1] % now.path.shape[1]
+        if now.path[last, place] > time:
+            return
+        kind = now.path_kind[place]
+        if kind == PREMIUM:
+            observe(now.measured, now.path[last, place] - now.path_entered[place], now.departed[last, PREMIUM] == 0)
+        for hop in range(last + 1):
+            now.departed[hop, kind] += 1
+        now.pointers[1] += 1
+
+
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+def _send(plant: TcpPlant, now: TcpTraffic, flow: int, time: float) -> None:
+    """New packets into the regulator, as many as the window lets."""
+    limit = plant.regulator_limit
+    if now.flight[flow] == 0:
+        now.deadline[flow] = time + plant.timeout * 2.0 ** now.backoff[flow]
+    while now.flight[flow] < int(now.window[flow]):
+        if now.waiting_count[flow] == limit:
+            now.refused[flow] += 1
+        else:
+            if now.waiting_count[flow] == 0:
+                now.next[flow] = max(now.next[flow], time)
+            now.waiting[flow, (now.waiting_head[flow] + now.waiting_count[flow]) % limit] = now.number[flow]
+            now.waiting_count[flow] += 1
+        now.number[flow] += 1
+        now.flight[flow] += 1
+
+
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+def _acknowledge(plant: TcpPlant, now: TcpTraffic, time: float) -> None:
+    place = now.pointers[0] % now.path.shape[1]
+    flow, number = now.path_kind[place] - 1, now.path_number[place]
+    now.pointers[0] += 1
+    if flow < 0 or number < now.expected[flow]:  # premium, or sent before a timeout
+        return
+    lost = number - now.expected[flow]
+    now.flight[flow] -= lost + 1
+    now.expected[flow] = number + 1
+    now.backoff[flow] = 0
+    now.deadline[flow] = time + plant.timeout
+    if lost == 0:
+        now.window[flow] = window_after_ack(now.window[flow], now.threshold[flow])
+    elif number - lost >= now.recover[flow]:
+        now.window[flow] = now.threshold[flow] = window_after_loss(now.window[flow])
+        now.recover[flow] = now.number[flow]
+    _send(plant, now, flow, time)
+
+
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+def _time_out(plant: TcpPlant, now: TcpTraffic, flow: int) -> None:
+    """All that is under way is given up for lost; what waits in the regulator still goes out."""
+    time = now.deadline[flow]
+    now.threshold[flow] = window_after_loss(now.window[flow])
+    now.window[flow] = 1.0
+    now.expected[flow] = now.recover[flow] = now.number[flow]
+    now.flight[flow] = 0
+    now.backoff[flow] = min(now.backoff[flow] + 1, _MOST_BACKOFF)
+    _send(plant, now, flow, time)
+
+
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+def _let_through(plant: TcpPlant, now: TcpTraffic, flow: int) -> bool:
+    """A regulator's next packet. False: no draws are left."""
+    last_of_burst = now.left[flow] == 1
+    if last_of_burst and now.used[flow] == now.draws.shape[1]:
+        return False
+    time, head = now.next[flow], now.waiting_head[flow]
+    _enter(plant, now, time, flow + 1, now.waiting[flow, head])
+    now.released[flow + 1] += 1
+    now.waiting_head[flow] = (head + 1) % plant.regulator_limit
+    now.waiting_count[flow] -= 1
+    now.pausing[flow] = last_of_burst
+    if last_of_burst:
+        held = 1.0 - plant.variation + plant.variation * now.draws[flow, now.used[flow]]
+        now.held[flow], now.left[flow] = held, now.burst[flow]
+        now.used[flow] += 1
+        now.next[flow] = time + held * now.pause[flow] if now.pause[flow] < inf else inf
+    else:
+        now.left[flow] -= 1
+        now.next[flow] = time + plant.spacing
+    return True
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def advance_tcp(plant: TcpPlant, now: TcpTraffic, end: float) -> bool:
+    """Advance to `end`. False: a flow has no draws left; with more of them, call again."""
+    F, last = len(now.next), now.path.shape[0] - 1
+    if now.time[0] == 0.0 and now.number.sum() == 0:
+        for flow in range(F):
+            _send(plant, now, flow, 0.0)
+    while True:
+        premium = plant.premium_phase + now.premium[0] * plant.premium_period
+        acknowledged = inf
+        if now.pointers[0] < now.pointers[2]:
+            acknowledged = now.path[last, now.pointers[0] % now.path.shape[1]] + plant.round_trip
+        least = min(premium, acknowledged)
+        gate, timer = -1, -1
+        for flow in range(F):
+            if now.waiting_count[flow] and now.next[flow] < least:
+                least, gate = now.next[flow], flow
+        for flow in range(F):
+            if now.deadline[flow] < least:
+                least, timer = now.deadline[flow], flow
+        if least > end:
+            break
+        if timer >= 0:
+            _time_out(plant, now, timer)
+        elif gate >= 0:
+            if not _let_through(plant, now, gate):
+                return False
+        elif premium <= acknowledged:
+            _enter(plant, now, premium, PREMIUM, 0)
+            now.released[PREMIUM] += 1
+            now.premium[0] += 1
+        else:
+            _see(now, acknowledged)
+            _acknowledge(plant, now, acknowledged)
+    _see(now, end)
+    now.time[0] = end
+    return True

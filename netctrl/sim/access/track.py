@@ -1,0 +1,155 @@
+"""A tracking law on an access link, packet by packet: what it was designed for, outside of its linear model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_flag, checked_kind, checked_names, checked_word
+from netctrl.laws.tracking.adaptive import LearnedCurve, learn, learned_schedule
+from netctrl.laws.tracking.governor import ReferenceGovernor, govern
+from netctrl.laws.tracking.schedule import GainSchedule, scheduled
+from netctrl.laws.tracking.tracking import step_tracking
+from netctrl.model.design.design import provenance
+from netctrl.model.law import TrackingLaw
+from netctrl.model.signals import SignalTrace
+from netctrl.scenario.access.plan import FIFO_SIGNALS, MBIT, FifoPlan, FifoTracking, Measured, fifo_plan
+from netctrl.scenario.access.result import FifoResult, FifoSample, fifo_result
+from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.sim.access.run import FifoLink
+
+__all__ = ["fifo_signals", "track_fifo"]
+
+
+def track_fifo(
+    scenario: FifoScenario,
+    law: TrackingLaw,
+    reference: Any,
+    *,
+    measured: Measured = "average",
+    governor: ReferenceGovernor | None = None,
+    schedule: GainSchedule | LearnedCurve | None = None,
+    start: int = 0,
+    first_rate: float | None = None,
+    argv: Iterable[str] = (),
+) -> FifoTracking:
+    """Run a link with a law in the loop.
+
+    Parameters
+    ----------
+    scenario : FifoScenario
+        Whose interval is the law's.
+    law : LqgLaw or LqiLaw
+        Its first input is the rate of all regulators together, a second one the packets that a flow releases at once;
+        its outputs are some of `delay`, `jitter` and `throughput` (of all regulated traffic). A law without units means
+        Mbit/s and ms.
+    reference : array_like, shape (p,) or (T, p)
+        In the law's units; with a row for each period, that at its end.
+    measured : {"average", "period"}
+        Moving averages over packets as they stand at the end of a period (the paper's), or means over the period, which
+        are three times quieter.
+    governor : ReferenceGovernor, optional
+        Stands before the law (`netctrl.laws.tracking.governor`).
+    schedule : GainSchedule or LearnedCurve, optional
+        Makes the law as fast at all points of the curve (`netctrl.laws.tracking.schedule`); a `LearnedCurve` goes on
+        learning from each period (`netctrl.laws.tracking.adaptive`).
+    start : int
+        Periods in which regulators are open, before the law is switched on.
+    first_rate : float, optional
+        What the law's first input is when it is switched on; by default its model's middle, within the limits.
+    argv : iterable of str
+        Command line, for the provenance.
+
+    Raises
+    ------
+    InvalidValue
+        A law for another interval or of other signals, a reference of another shape.
+    """
+    checked_kind("scenario", scenario, FifoScenario)
+    checked_kind("law", law, TrackingLaw)
+    plan = fifo_plan(
+        scenario,
+        law,
+        reference,
+        measured=measured,
+        governor=governor,
+        schedule=schedule,
+        start=start,
+        first_rate=first_rate,
+    )
+    wanted, state = plan.reference, plan.state
+    (T, p), m = wanted.shape, len(law.inputs)
+    link, samples = FifoLink(scenario), []
+    curve, factors = (schedule, None) if isinstance(schedule, LearnedCurve) else (None, schedule)
+    given, seen, commanded = np.array(wanted), np.empty((T, p)), np.full((T, m), np.nan)
+    cut = law.output_offset.copy()
+    for k in range(T):
+        if k < start:
+            samples.append(link.advance(inf))
+            seen[k] = _read(samples[-1], plan)
+            continue
+        rate = float(state.applied[0]) * plan.rate_unit
+        burst = max(1, round(float(state.applied[1]))) if m > 1 else 0
+        samples.append(link.advance(max(rate, 0.0), burst))
+        seen[k], commanded[k] = _read(samples[-1], plan), state.commanded
+        if governor is not None:
+            cut, _ = govern(governor, state, cut, wanted[k])
+            given[k] = cut
+        if curve is not None:
+            curve = learn(curve, state.applied, seen[k])
+            factors = learned_schedule(curve)
+        shown = seen[k] if factors is None else scheduled(factors, seen[k], given[k], state.applied)
+        state = step_tracking(law, state, shown, given[k])
+    record = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
+    return FifoTracking(fifo_result(scenario, samples, record), wanted, given, seen, commanded, curve)
+
+
+def fifo_signals(
+    result: FifoResult,
+    *,
+    outputs: Sequence[str] = ("delay", "jitter"),
+    burst: bool = False,
+    measured: Measured = "period",
+) -> SignalTrace:
+    """A run's R [Mbit/s] and what came of it, from which `netctrl.identify` makes a model.
+
+    Parameters
+    ----------
+    result : FifoResult
+        Of `simulate_fifo` with rates that excite, such as `netctrl.gbn`'s.
+    outputs : sequence of {"delay", "jitter", "throughput"}
+        In ms and Mbit/s.
+    burst : bool
+        Whether bursts [packets] are a second input.
+    measured : {"average", "period"}
+        As in `track_fifo`.
+
+    Raises
+    ------
+    InvalidValue
+        Regulators were open: R is no number then; or an output that isn't known.
+    """
+    checked_kind("result", result, FifoResult)
+    if not np.isfinite(result.rate_bit_per_s).all():
+        raise InvalidValue("result", "open regulators", "a run in which R has a value in every period")
+    checked_names("outputs", outputs, "some of delay, jitter, throughput")
+    checked_word("measured", measured, ("average", "period"))
+    checked_flag("burst", burst)
+    if not outputs or not all((name, measured) in FIFO_SIGNALS for name in outputs):
+        raise InvalidValue("outputs", (*outputs, measured), "some of delay, jitter, throughput; average or period")
+    fields = [FIFO_SIGNALS[name, measured] for name in outputs]
+    inputs = {"R": result.rate_bit_per_s / MBIT} | ({"burst": result.burst.astype(float)} if burst else {})
+    return SignalTrace(
+        interval_s=result.scenario.interval,
+        input_values=np.column_stack(list(inputs.values())),
+        output_values=np.column_stack([getattr(result, each.name) * (each.unit / each.assumed) for each in fields]),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+    )
+
+
+def _read(sample: FifoSample, plan: FifoPlan) -> np.ndarray:
+    return np.array([getattr(sample, name) for name in plan.signals]) * plan.scale

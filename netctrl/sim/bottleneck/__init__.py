@@ -1,0 +1,1 @@
+"""Flows at a bottleneck, round trip by round trip."""

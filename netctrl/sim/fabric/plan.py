@@ -1,0 +1,78 @@
+"""A data centre's scenario for a simulator of others: the flows, paths and law that ours would run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netctrl.scenario.fabric.plan import FabricPlan, PlannedFlows, PlannedPorts
+from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.sim.fabric.problem import fabric_problem
+from netctrl.sim.fabric.state import FLOW, FLOW_ROUTE_AT, MOST_HOPS, PORT
+
+__all__ = ["fabric_plan", "run_table"]
+
+_TELEMETRY, _FLOW_TIMEOUT = 0, 1
+"""Entries of a problem's `rule`."""
+
+
+def fabric_plan(scenario: FabricScenario, gains: np.ndarray | None = None) -> FabricPlan:
+    """What `netctrl.simulate_fabric` runs, as routes and numbers.
+
+    Raises
+    ------
+    InvalidValue
+        What `netctrl.sim.fabric.problem` refuses.
+    """
+    ready = fabric_problem(scenario, gains)
+    net, drawn, flow = ready.fabric, ready.flows, ready.state.flow
+    split = FLOW_ROUTE_AT + MOST_HOPS
+    return FabricPlan(
+        ports=PlannedPorts(
+            hosts=net.hosts,
+            nodes=int(net.source.max()) + 1,
+            names=net.names,
+            source=net.source,
+            target=net.target,
+            rate=net.rate,
+            delay=net.delay,
+            threshold=ready.state.port[:, PORT["mark_low"]].copy(),
+        ),
+        flows=PlannedFlows(
+            source=drawn.source,
+            target=drawn.target,
+            size=drawn.size,
+            start=drawn.start,
+            incast=drawn.incast,
+            kind=flow[:, FLOW["path"]].copy(),
+            there=flow[:, FLOW_ROUTE_AT:split].copy(),
+            back=flow[:, split:].copy(),
+            ideal=ready.ideal,
+        ),
+        parameters=ready.hosts.parameters,
+        paths=ready.hosts.paths,
+        gains=ready.hosts.gains,
+        windows=ready.hosts.windows,
+        history=ready.state.history.shape[1],
+        telemetry=bool(ready.rule[_TELEMETRY]),
+        payload=ready.hosts.payload,
+        overhead=ready.hosts.overhead,
+        ack=ready.hosts.ack,
+        flow_timeout=int(ready.rule[_FLOW_TIMEOUT]),
+        retransmission_timeout=ready.hosts.timeout,
+        interval=ready.interval,
+        bin=ready.hosts.bin,
+        end=ready.end,
+    )
+
+
+def run_table(scenario: FabricScenario, plan: FabricPlan) -> bytes:
+    """The flows of a run as 64-bit whole numbers, little-endian: how many, then a row each.
+
+    A row has source, target, size, start, kind of path, place among the watched flows or −1, ports there and back.
+    """
+    flows = plan.flows
+    watch = np.full(len(flows.size), -1, dtype=np.int64)
+    watch[list(scenario.watch.flows)] = np.arange(len(scenario.watch.flows))
+    columns = (flows.source, flows.target, flows.size, flows.start, flows.kind, watch)
+    rows = np.column_stack([*columns, flows.there, flows.back]).astype("<i8")
+    return np.array([len(rows)], dtype="<i8").tobytes() + rows.tobytes()

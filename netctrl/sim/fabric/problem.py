@@ -1,0 +1,215 @@
+"""A data centre's scenario as the tables that its packet kernel takes."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_numbers
+from netctrl.laws.window.interface import BASE_RTT, BDP, HOPS, LINE_RATE, RATES_AT, STATES
+from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme
+from netctrl.laws.window.registry import law_of, law_paths, mpcc_gains, parameters_of, start_window
+from netctrl.model.io.explain import shorten
+from netctrl.scenario.fabric.scenario import Dumbbell, FabricScenario
+from netctrl.sim.fabric.hosts import Senders
+from netctrl.sim.fabric.state import FLOW, FLOW_ROUTE_AT, MOST_HOPS, PORT, SWITCH_HOPS, FabricState, fabric_state
+from netctrl.sim.fabric.topology import Fabric, Paths, fabric, fabric_paths, ideal_times, wire_times
+from netctrl.sim.fabric.traffic import FlowTable, draw_fabric_flows
+
+__all__ = ["HISTOGRAM_BINS", "FabricProblem", "fabric_problem", "telemetry_of"]
+
+HISTOGRAM_BINS = 20_000
+_NS = 1e9
+_MOST_FLOWS = 1024  # of the gain table; the last gain stands for all above
+_UNLIMITED = 1 << 60
+
+
+class FabricProblem(NamedTuple):
+    """What `advance_fabric` takes, and what a result needs besides."""
+
+    state: FabricState
+    hosts: Senders
+    rule: np.ndarray
+    most_marking: float
+    interval: int
+    """Of samples [ns]."""
+    end: int
+    """[ns]"""
+    fabric: Fabric
+    flows: FlowTable
+    ideal: np.ndarray
+    """[ns], (F,)"""
+
+
+def telemetry_of(scheme: Scheme) -> int:
+    """0: its packets carry none; 1: queues, bytes and times; 2: also counts of flows."""
+    if isinstance(scheme, Hpcc):
+        return 1
+    return 2 if isinstance(scheme, Mpcc | FixedWindow) else 0
+
+
+def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) -> FabricProblem:
+    """Draw the flows, lay their paths, fill the tables.
+
+    Parameters
+    ----------
+    scenario : FabricScenario
+    gains : ndarray, shape (N + 1,) or (C, N + 1), optional
+        K[N] of MPCC with a `window`, for all or for each kind of path; without it, the Riccati gain of its weights.
+
+    Raises
+    ------
+    InvalidValue
+        Gains of another shape, below 0 or not finite; a port or flow to watch that isn't there; too long a path.
+    """
+    net, flows = fabric(scenario.topology), draw_fabric_flows(scenario)
+    routes = fabric_paths(net, flows.source, flows.target, scenario.seed)
+    packets, scheme = scenario.packets, scenario.scheme
+    telemetry = telemetry_of(scheme)
+    extra = int(packets.telemetry) if telemetry else 0
+    overhead, ack = int(packets.header) + extra, int(packets.ack) + extra
+    full = int(packets.payload) + overhead
+    kinds, kind = _kinds(net, routes, full, ack, scenario)
+    paths = law_paths(scheme, kinds)
+    longest = float(kinds[:, BASE_RTT].max())
+    table = mpcc_gains(scheme, paths, full, _MOST_FLOWS) if gains is None else _checked(gains, len(paths), scheme)
+    hosts = Senders(
+        law=law_of(scheme),
+        parameters=parameters_of(scheme, payload=packets.payload, wire=full, round_trip_ns=longest),
+        paths=paths,
+        gains=table,
+        windows=np.array([start_window(scheme, path) for path in paths]),
+        payload=int(packets.payload),
+        overhead=overhead,
+        ack=ack,
+        notification=round(scheme.notification_interval * _NS) if isinstance(scheme, Dcqcn) else 0,
+        timeout=round(_retransmission_timeout(scenario, longest)),
+        bin=round(scenario.watch.bin * _NS),
+    )
+    end, interval = round(scenario.duration * _NS), round(scenario.watch.interval * _NS)
+    port = _ports(net, scenario, full, ack)
+    table_of_flows = _flows(flows, routes, kind, scenario)
+    timeout_ns = _flow_timeout(scenario, longest)
+    pfc = scenario.pfc
+    rule = [
+        telemetry,
+        timeout_ns,
+        pfc.pause if pfc else 0,
+        pfc.resume if pfc else 0,
+        packets.clock == "ns-3",
+        full,
+        ack,
+    ]
+    state = fabric_state(
+        port,
+        table_of_flows,
+        law_width=STATES,
+        history=_history(scheme, paths, full),
+        watched=(len(scenario.watch.ports), len(scenario.watch.flows)),
+        samples=ceil(end / interval),
+        bins=ceil(end / hosts.bin),
+        log=scenario.watch.acknowledgements if scenario.watch.flows else 0,
+        histogram=HISTOGRAM_BINS,
+    )
+    most = scheme.mark_most if isinstance(scheme, Dcqcn) else 0.0
+    ideal = ideal_times(net, routes.there, flows.size, overhead, packets)
+    rule_row = np.array([round(each) for each in rule], dtype=np.int64)
+    return FabricProblem(state, hosts, rule_row, most, interval, end, net, flows, ideal)
+
+
+def _kinds(net: Fabric, routes: Paths, full: int, ack: int, scenario: FabricScenario) -> tuple[np.ndarray, np.ndarray]:
+    """Kinds of path (C, ...) as `netctrl.laws.window.interface` has them, and each flow's."""
+    last = routes.there[:, -1]
+    if (net.target[last[last >= 0]] >= net.hosts).any():
+        raise InvalidValue("topology", type(scenario.topology).__name__, f"paths of at most {MOST_HOPS} links")
+    trip = np.zeros(len(routes.there), dtype=np.int64)
+    for ports, size in ((routes.there, full), (routes.back, ack)):
+        one_way = np.where(ports >= 0, wire_times(size, net.rate[ports], scenario.packets) + net.delay[ports], 0)
+        trip += one_way.sum(axis=1)
+    line = net.rate[routes.there[:, 0]]
+    switched = routes.there[:, 1:]
+    rows = np.zeros((len(trip), RATES_AT + SWITCH_HOPS))
+    rows[:, BASE_RTT], rows[:, LINE_RATE], rows[:, HOPS] = trip, line, (switched >= 0).sum(axis=1)
+    rows[:, BDP] = trip * line / (8.0 * _NS)
+    rows[:, RATES_AT:] = np.where(switched >= 0, net.rate[switched], 0)
+    if not len(rows):  # no flow was drawn
+        return np.ones((1, RATES_AT + SWITCH_HOPS)), np.zeros(0, dtype=np.int64)
+    found, kind = np.unique(rows, axis=0, return_inverse=True)
+    return found, kind.reshape(-1)
+
+
+def _flow_timeout(scenario: FabricScenario, longest: float) -> float:
+    if scenario.flow_timeout is not None:
+        return scenario.flow_timeout * _NS
+    together = 4
+    if isinstance(scenario.topology, Dumbbell):
+        together = max(together, scenario.topology.senders)
+    if scenario.incast is not None:
+        together = max(together, scenario.incast.senders)
+    return (together + 2) * longest
+
+
+def _retransmission_timeout(scenario: FabricScenario, longest: float) -> float:
+    given = scenario.retransmission_timeout
+    return max(10.0 * longest, 1e-3 * _NS) if given is None else given * _NS
+
+
+def _checked(given: np.ndarray, kinds: int, scheme: Scheme) -> np.ndarray:
+    takes = f"gains of at least 0 for 0, 1, ... flows, shape (N + 1,) or ({kinds}, N + 1)"
+    gains = checked_numbers("gains", given, takes)
+    if not isinstance(scheme, Mpcc) or scheme.window is None:
+        raise InvalidValue("gains", np.shape(gains), "no table but for a scheme of kind mpcc with a window, W of (A.1)")
+    if gains.ndim not in (1, 2) or (gains.ndim == 2 and len(gains) != kinds):
+        raise InvalidValue("gains", np.shape(gains), takes)
+    table = np.array(np.broadcast_to(gains, (kinds, gains.shape[-1])))
+    if table.ndim != 2 or table.shape[1] < 2 or not np.isfinite(table).all() or (table[:, 1:] < 0.0).any():
+        raise InvalidValue("gains", np.shape(gains), takes)
+    return table
+
+
+def _history(scheme: Scheme, paths: np.ndarray, full: int) -> int:
+    if isinstance(scheme, Hpcc):
+        return 3 * SWITCH_HOPS
+    if isinstance(scheme, Mpcc) and scheme.variant == "delayed":
+        return max(1, int(max(paths[:, BDP].max(), scheme.window or 0.0) / (scheme.packet_size or full)))
+    return 1
+
+
+def _ports(net: Fabric, scenario: FabricScenario, full: int, ack: int) -> np.ndarray:
+    port = np.zeros((len(net.rate), len(PORT)), dtype=np.int64)
+    for name in ("head", "tail", "pipe_head", "pipe_tail", "ready_head", "ready_tail", "seen_head", "seen_tail"):
+        port[:, PORT[name]] = -1
+    port[:, PORT["watched"]] = -1
+    port[:, PORT["rate"]], port[:, PORT["delay"]] = net.rate, net.delay
+    port[:, PORT["switch"]] = net.source >= net.hosts
+    port[:, PORT["to_host"]] = net.target < net.hosts
+    port[:, PORT["buffer"]] = _UNLIMITED if scenario.buffer is None else round(scenario.buffer)
+    port[:, PORT["mark_low"]] = port[:, PORT["mark_high"]] = _UNLIMITED
+    scheme = scenario.scheme
+    if isinstance(scheme, Dctcp | Dcqcn):
+        low, high = (scheme.threshold,) * 2 if isinstance(scheme, Dctcp) else (scheme.mark_low, scheme.mark_high)
+        port[:, PORT["mark_low"]] = np.rint(low * net.rate / scheme.threshold_rate)
+        port[:, PORT["mark_high"]] = np.rint(high * net.rate / scheme.threshold_rate)
+    for name, size in (("tx_full", full), ("tx_ack", ack)):
+        port[:, PORT[name]] = wire_times(size, net.rate, scenario.packets)
+    switches = [name for name, node in zip(net.names, net.source, strict=True) if node >= net.hosts]
+    for place, name in enumerate(scenario.watch.ports):
+        if name not in switches:
+            raise InvalidValue("watch.ports", name, f"ports of switches: {shorten(', '.join(switches), 300)}")
+        port[net.names.index(name), PORT["watched"]] = place
+    return port
+
+
+def _flows(flows: FlowTable, routes: Paths, kind: np.ndarray, scenario: FabricScenario) -> np.ndarray:
+    flow = np.full((len(flows.size), FLOW_ROUTE_AT + 2 * MOST_HOPS), -1, dtype=np.int64)
+    flow[:, FLOW["start"]], flow[:, FLOW["size"]] = flows.start, flows.size
+    flow[:, FLOW["nic"]], flow[:, FLOW["path"]] = routes.there[:, 0], kind
+    flow[:, FLOW_ROUTE_AT : FLOW_ROUTE_AT + MOST_HOPS] = routes.there
+    flow[:, FLOW_ROUTE_AT + MOST_HOPS :] = routes.back
+    watched = scenario.watch.flows
+    if watched and max(watched) >= len(flow):
+        raise InvalidValue("watch.flows", max(watched), f"numbers of flows from 0 to {len(flow) - 1}")
+    flow[list(watched), FLOW["watch"]] = np.arange(len(watched))
+    return flow

@@ -1,0 +1,169 @@
+"""What the packet kernel of a data centre remembers: a few tables of whole numbers, and what stands in their columns.
+
+Times are nanoseconds, sizes bytes, rates bit/s. Packets, slots of active flows and entries of flow counters stand in
+pools with free lists: memory follows what is under way, not what has passed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.sim.fabric.heap import PLACE_BITS
+
+__all__ = ["ENTRY", "FLOW", "META", "PACKET", "PORT", "SLOT", "FabricState", "columns", "fabric_state", "grown"]
+
+MOST_HOPS = 6
+"""Ports on a path, the sender's own included."""
+SWITCH_HOPS = MOST_HOPS - 1
+HOP_COLUMNS = 4
+LOG_COLUMNS = 9
+
+
+def columns(text: str) -> dict[str, int]:
+    """Names, separated by blanks, as columns from 0."""
+    return {name: place for place, name in enumerate(text.split())}
+
+
+PORT = columns(
+    "head tail bytes count pipe_head pipe_tail busy scheduled paused ingress told delay switch to_host buffer "
+    "tx_bytes tx_packets drops pauses paused_since paused_time area changed most ready_head ready_tail "
+    "seen_head seen_tail flows rate mark_low mark_high tx_full tx_ack watched"
+)
+PACKET = columns("next slot size kind hop seq payload sent mark notice ingress arrives hops")
+HOPS_AT = len(PACKET)
+"""First column of a packet's telemetry; of each hop: queue [byte], flows, bytes sent, time [ns]."""
+SLOT = columns(
+    "next flow size next_byte una expected farthest ready wake pace nic done packets listed notified progress nacked "
+    "path watch timer timer_next"
+)
+ROUTE_AT = len(SLOT)
+"""First column of a slot's ports: there, and from ROUTE_AT + MOST_HOPS back."""
+FLOW = columns("start size finish acked nic path watch")
+FLOW_ROUTE_AT = len(FLOW)
+ENTRY = columns("time before after listed")
+META = columns(
+    "now heap packet_free slot_free packets_left slots_left next_flow sample draw events hops sent received dropped "
+    "sent_bytes received_bytes dropped_bytes live live_bytes acks active log completed again timer_head timer_tail "
+    "marked most_packets most_slots"
+)
+
+
+class FabricState(NamedTuple):
+    """Tables of a run; P ports, M packets, S slots, F flows, C kinds of path."""
+
+    port: np.ndarray
+    """(P, ...) int64, `PORT`."""
+    packet: np.ndarray
+    """(M, ...) int64, `PACKET` and telemetry."""
+    slot: np.ndarray
+    """(S, ...) int64, `SLOT` and ports of both ways."""
+    entry: np.ndarray
+    """(S · MOST_HOPS, ...) int64, `ENTRY`: when a port last saw a flow."""
+    law: np.ndarray
+    """(S, ...) float64: each flow's congestion control."""
+    history: np.ndarray
+    """(S, H) float64: windows before, of the delayed MPCC."""
+    flow: np.ndarray
+    """(F, ...) int64, `FLOW` and ports of both ways."""
+    heap: np.ndarray
+    """int64: time, kind and place of events to come."""
+    meta: np.ndarray
+    """int64, `META`."""
+    draws: np.ndarray
+    """float64 from 0 to 1, for marking by chance."""
+    log: np.ndarray
+    """(L, LOG_COLUMNS) float64: acknowledgements of watched flows."""
+    series: np.ndarray
+    """(watched ports, T) int64: sampled queues."""
+    bins: np.ndarray
+    """(watched flows, B) int64: bytes that arrived."""
+    histogram: np.ndarray
+    """int64: samples of switch queues by size."""
+
+
+def _chain(table: np.ndarray, column: int, first: int) -> None:
+    """Free list of the rows from `first` on."""
+    table[first:, column] = np.arange(first + 1, len(table) + 1)
+    table[-1, column] = -1
+
+
+def fabric_state(
+    port: np.ndarray,
+    flow: np.ndarray,
+    *,
+    law_width: int,
+    history: int,
+    watched: tuple[int, int],
+    samples: int,
+    bins: int,
+    log: int,
+    histogram: int,
+    packets: int = 4096,
+    slots: int = 256,
+) -> FabricState:
+    """Empty pools for given ports and flows; `watched` counts ports and flows."""
+    meta = np.zeros(len(META), dtype=np.int64)
+    table = np.zeros((packets, HOPS_AT + SWITCH_HOPS * HOP_COLUMNS), dtype=np.int64)
+    active = np.zeros((slots, ROUTE_AT + 2 * MOST_HOPS), dtype=np.int64)
+    _chain(table, PACKET["next"], 0)
+    _chain(active, SLOT["next"], 0)
+    meta[META["packets_left"]], meta[META["slots_left"]] = packets, slots
+    meta[[META["timer_head"], META["timer_tail"]]] = -1
+    return FabricState(
+        port=port,
+        packet=table,
+        slot=active,
+        entry=np.zeros((slots * MOST_HOPS, len(ENTRY)), dtype=np.int64),
+        law=np.zeros((slots, law_width)),
+        history=np.zeros((slots, history)),
+        flow=flow,
+        heap=np.zeros(64 + 32 * len(port) + slots, dtype=np.int64),
+        meta=meta,
+        draws=np.zeros(0),
+        log=np.zeros((log, LOG_COLUMNS)),
+        series=np.zeros((watched[0], samples), dtype=np.int64),
+        bins=np.zeros((watched[1], bins), dtype=np.int64),
+        histogram=np.zeros(histogram, dtype=np.int64),
+    )
+
+
+def grown(state: FabricState) -> FabricState:
+    """The same state with twice the room in each pool that is short of it.
+
+    Raises
+    ------
+    InvalidValue
+        More flows are active than an event can name.
+    """
+    meta = state.meta
+    if meta[META["packets_left"]] < 8:
+        size = len(state.packet)
+        packet = np.vstack([state.packet, np.zeros_like(state.packet)])
+        _chain(packet, PACKET["next"], size)
+        packet[-1, PACKET["next"]] = meta[META["packet_free"]] if meta[META["packets_left"]] else -1
+        meta[META["packet_free"]] = size
+        meta[META["packets_left"]] += size
+        state = state._replace(packet=packet)
+    if meta[META["slots_left"]] < 2:
+        size = len(state.slot)
+        if 2 * size > 1 << PLACE_BITS:
+            takes = f"fewer at a time: at most {1 << PLACE_BITS} may be active, or still counted by ports"
+            raise InvalidValue("flows", size, takes)
+        slot = np.vstack([state.slot, np.zeros_like(state.slot)])
+        _chain(slot, SLOT["next"], size)
+        slot[-1, SLOT["next"]] = meta[META["slot_free"]] if meta[META["slots_left"]] else -1
+        meta[META["slot_free"]] = size
+        meta[META["slots_left"]] += size
+        doubled = {name: np.vstack([each, np.zeros_like(each)]) for name, each in _slot_tables(state).items()}
+        heap = np.concatenate([state.heap, np.zeros(size, dtype=np.int64)])
+        state = state._replace(slot=slot, heap=heap, **doubled)
+    if meta[META["heap"]] + 16 > len(state.heap):
+        state = state._replace(heap=np.concatenate([state.heap, np.zeros_like(state.heap)]))
+    return state
+
+
+def _slot_tables(state: FabricState) -> dict[str, np.ndarray]:
+    return {"entry": state.entry, "law": state.law, "history": state.history}

@@ -1,0 +1,1 @@
+"""Fluid of a link network."""

@@ -1,0 +1,164 @@
+"""Runs of a network whose controllers act out of step and hear of each other late, or never."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netctrl.laws.link_rate.distributed import HeardLaw, heard_law
+from netctrl.laws.link_rate.taps import BACKLOG, LINEAR, RATE, packed
+from netctrl.model.law import LinkRateLaw, StaticGain
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.sim.network.demands import DemandSource
+from netctrl.sim.network.message_kernel import NEVER, MessageState, Messaging, advance_messages
+from netctrl.sim.network.problem import LinkProblem, LinkRuns, power_of_2
+
+__all__ = ["heard_problem", "message_lines", "message_table", "run_with_messages", "ticks"]
+
+_TICKS = 8
+"""An interval, where links act out of step."""
+_CHUNK = 1000  # intervals
+_LOSS, _JITTER, _TOLD, _PHASE = 1, 2, 3, 4  # streams of a run, beside that of its traffic
+
+
+def run_with_messages(
+    scenario: NetworkScenario,
+    ready: LinkProblem,
+    law: LinkRateLaw | None,
+    source: DemandSource,
+    numbers: range,
+    watch: bool,
+) -> LinkRuns:
+    """Run the runs of these numbers, one after the other.
+
+    Loss, lateness and moments have random streams of their own in each run: the traffic is the same as without.
+    """
+    N, steps, S = ready.model.n_links, scenario.steps, ticks(scenario)
+    heard = heard_problem(ready, law)
+    line, least, messages = message_lines(heard, law, N)
+    streams = [_streams(scenario.seed, run) for run in numbers]
+    phases = [stream[_PHASE].integers(0, S, N) for stream in streams]
+    states = [_state(ready, heard, S, phase, messages) for phase in phases]
+    result = LinkRuns(
+        np.zeros((len(numbers), 6, N)),
+        np.zeros((N, len(numbers))),
+        np.zeros((len(numbers), 1)),
+        np.zeros((3, N, steps if watch else 0)),
+    )
+    unwatched = np.zeros((3, N, 0))
+    before = np.zeros((N, len(numbers)))
+    step = 0
+    while step < steps:
+        end = scenario.warmup_steps if step < scenario.warmup_steps else steps
+        demand = source.draw(min(_CHUNK, end - step))
+        if step == scenario.warmup_steps:
+            before = np.array([state.backlog for state in states]).T
+        for r, (state, stream) in enumerate(zip(states, streams, strict=True)):
+            extra, told = _draws(scenario, stream, S, len(demand), messages, N)
+            advance_messages(
+                ready.plant,
+                heard.control,
+                heard.predicted,
+                Messaging(S, phases[r], line, least, heard.central),
+                state,
+                ready.initial_rate,
+                np.ascontiguousarray(demand[:, :, r]),
+                extra,
+                told,
+                step,
+                scenario.warmup_steps,
+                result.sums[r],
+                result.offered[r],
+                result.watched if r == 0 else unwatched,
+            )
+        step += len(demand)
+    growth = np.array([state.backlog for state in states]).T - before
+    return LinkRuns(result.sums.transpose(1, 2, 0), growth, result.offered[:, 0], result.watched)
+
+
+def ticks(scenario: NetworkScenario) -> int:
+    """Of an interval: at one of them each link acts."""
+    return _TICKS if scenario.messages.asynchronous else 1
+
+
+def message_table(
+    scenario: NetworkScenario, run: int, messages: int, N: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All that a run draws for its messages: phases, (N,), and the whole run's lateness and commands that arrive.
+
+    The draws of `run_with_messages`: by how many ticks each message is late, −1 if lost, (steps, messages or 1);
+    whether each link's command arrives, (steps, N).
+    """
+    stream, S = _streams(scenario.seed, run), ticks(scenario)
+    phase = stream[_PHASE].integers(0, S, N)
+    return phase, *_draws(scenario, stream, S, scenario.steps, messages, N)
+
+
+def heard_problem(ready: LinkProblem, law: LinkRateLaw | None) -> HeardLaw:
+    """The policy's law by what was heard; laws that aren't HFTraC's hear nothing."""
+    paced = ready.taps.mode == LINEAR
+    if law is None:
+        return HeardLaw(ready.taps, packed([], np.zeros(len(paced)), paced), central=False)
+    return heard_law(law, ready.model.coupling, ready.initial_rate, paced, ready.plant.standing)
+
+
+def message_lines(heard: HeardLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Numbers of the messages from k to l, the age from which on each is used, and how many messages there are."""
+    line, least = np.full((N, N), NEVER), np.zeros((N, N), dtype=np.int64)
+    if heard.central and isinstance(law, StaticGain):  # one message tells the controller, for all links
+        line[:] = np.arange(N)
+        least[:] = law.information_delay
+        return line, least, N
+    laws = (heard.control, heard.predicted)
+    at = np.concatenate([np.repeat(np.arange(N), np.diff(taps.start)) for taps in laws])
+    of = np.concatenate([taps.series % N for taps in laws])
+    unused = np.iinfo(np.int64).max
+    least[:] = unused
+    np.minimum.at(least, (at, of), np.concatenate([taps.lag for taps in laws]))
+    line[least != unused] = 0
+    np.fill_diagonal(line, NEVER)
+    pairs = line != NEVER
+    line[pairs] = np.arange(pairs.sum())
+    return line, least, int(pairs.sum())
+
+
+def _state(ready: LinkProblem, heard: HeardLaw, ticks: int, phase: np.ndarray, messages: int) -> MessageState:
+    N, nominal, standing = ready.model.n_links, ready.initial_rate, ready.plant.standing
+    slots = power_of_2(max(heard.control.memory, heard.predicted.memory) + 4)
+    tick_slots = power_of_2((int(ready.model.delay.max(initial=0)) + 1) * ticks + 2)
+    known = np.zeros((4 * N, slots))
+    known[RATE * N : (RATE + 1) * N] = nominal[:, None]
+    known[BACKLOG * N : (BACKLOG + 1) * N] = standing
+    return MessageState(
+        known=known,
+        arrival=np.full((max(messages, 1), slots), NEVER),
+        pipe=np.repeat(nominal[:, None], tick_slots, axis=1),
+        backlog=np.full(N, standing),
+        command=np.array(nominal),
+        sent=nominal * (ticks - phase),  # an interval's worth when each link first acts
+    )
+
+
+def _streams(seed: int, run: int) -> dict[int, np.random.Generator]:
+    keys = (_LOSS, _JITTER, _TOLD, _PHASE)
+    return {
+        key: np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(run, key)))) for key in keys
+    }
+
+
+def _draws(
+    scenario: NetworkScenario, stream: dict[int, np.random.Generator], ticks: int, steps: int, messages: int, N: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """By how many ticks each message is late, or NEVER, (steps, messages); whether commands arrive, (steps, N)."""
+    asked = scenario.messages
+    low, high = asked.jitter
+    shape = steps, max(messages, 1)
+    extra = np.zeros(shape, dtype=np.int64)
+    if high > 0.0:
+        late = low + (high - low) * stream[_JITTER].random(shape)
+        extra = np.ceil(late * (ticks / scenario.interval) - 1e-9).astype(np.int64)
+    if asked.loss > 0.0:
+        extra[stream[_LOSS].random(shape) < asked.loss] = NEVER
+    told = np.ones((steps, N), dtype=bool)
+    if asked.loss > 0.0:
+        told = stream[_TOLD].random((steps, N)) >= asked.loss
+    return extra, told

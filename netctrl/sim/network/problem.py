@@ -1,0 +1,188 @@
+"""A network scenario as the kernel's arrays, and its policy as taps."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.link_rate.taps import BACKLOG, RATE, Taps, backpressure_taps, law_taps, static_taps
+from netctrl.model.law import LinkRateLaw
+from netctrl.model.network import Link, Network
+from netctrl.model.network_model import NetworkModel
+from netctrl.plants.linearize import network_model
+from netctrl.plants.routing import at_utilization, routing
+from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, StaticPacing
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.sim.network.kernel import LANES, LinkPlant, LinkState
+from netctrl.sim.network.tap_tiles import WIDE, TapTiles, tap_tiles
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["LinkProblem", "LinkRuns", "link_problem", "link_state", "power_of_2"]
+
+_MOST_HISTORY = 2**31  # bytes
+_LINE = 64  # bytes
+
+
+class LinkProblem(NamedTuple):
+    """What is the same for all runs."""
+
+    network: Network
+    """With the means that were asked for."""
+    model: NetworkModel
+    plant: LinkPlant
+    taps: Taps
+    tiles: tuple[TapTiles, TapTiles]
+    """The taps for the kernel: of several links together, and of one."""
+    weight: np.ndarray | None
+    """(N,) mu_l of the cost; None where links have none."""
+    initial_rate: np.ndarray
+    """(N,) [bit/s]"""
+
+
+class LinkRuns(NamedTuple):
+    """What R runs gave, over the steps that count; sums as in `netctrl.sim.network.kernel`."""
+
+    sums: np.ndarray
+    """(6, N, R)"""
+    growth: np.ndarray
+    """(N, R) of the backlog over the interval."""
+    offered: np.ndarray
+    """(R,) sum of the rates that entered the network."""
+    watched: np.ndarray
+    """(3, N, T) of the first run, from its very beginning."""
+
+
+def link_problem(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> LinkProblem:
+    """Make the arrays.
+
+    Raises
+    ------
+    InvalidValue
+        A network that can't be routed, a policy that needs a law and has none, one that takes none and has one, a law
+        for another network, or a standing backlog that no buffer holds.
+    """
+    network = at_utilization(scenario.network, scenario.utilization)
+    routes = routing(network)
+    model = network_model(network, scenario.interval, routes)
+    by_name = {link.id: link for link in network.links}
+    links = [by_name[name] for name in model.links]
+    buffer = [np.inf if link.buffer is None else link.buffer * BITS_PER_BYTE / scenario.interval for link in links]
+    nominal = routes.load[routes.load > 0.0]
+    coupling, injection = model.coupling, model.injection
+    plant = LinkPlant(
+        capacity=np.array([link.capacity for link in links]),
+        buffer=np.array(buffer),
+        nominal=nominal,
+        standing=getattr(scenario.policy, "standing_backlog", 0.0) * BITS_PER_BYTE / scenario.interval,
+        coupled_start=coupling.indptr.astype(np.int64),
+        coupled_link=coupling.indices.astype(np.int64),
+        coupled_delay=model.delay[coupling.indices],
+        coupled_share=coupling.data,
+        injected_start=injection.indptr.astype(np.int64),
+        injected_demand=injection.indices.astype(np.int64),
+        injected_share=injection.data,
+    )
+    initial = nominal * getattr(scenario.policy, "reference", 1.0)
+    _check_standing(scenario, links)
+    taps = _taps(scenario, law, model, plant, injection @ np.array([demand.mean for demand in network.demands]))
+    return LinkProblem(network, model, plant, taps, tap_tiles(taps), _weight(scenario, network, model), initial)
+
+
+def link_state(ready: LinkProblem, runs: int) -> LinkState:
+    """All links at the rates around which they are controlled, with the standing backlog.
+
+    Raises
+    ------
+    InvalidValue
+        More than LANES runs, or too many of too long a memory.
+    """
+    if runs > LANES:
+        raise InvalidValue("runs", runs, f"at most {LANES} side by side")
+    N = ready.model.n_links
+    slots = power_of_2(max(ready.taps.memory, int(ready.model.delay.max(initial=0))) + 2)
+    kinds = 4 if ready.taps.innovations else 2
+    size = kinds * N * slots * runs * 8
+    if size > _MOST_HISTORY:
+        takes = f"fewer at a time: their history would take {size / 2**30:.1f} GiB"
+        raise InvalidValue("runs", runs, takes)
+    history = _zeros(kinds * N, slots, runs)
+    history[RATE * N : (RATE + 1) * N] = ready.initial_rate[:, None, None]
+    history[BACKLOG * N : (BACKLOG + 1) * N] = ready.plant.standing
+    present = np.zeros((kinds * N, slots), dtype=np.uint8)
+    present[: 2 * N] = 1
+    return LinkState(
+        history,
+        present,
+        sums=_zeros(N, 6, LANES),
+        command=_zeros(N + WIDE - 1, LANES),
+        scratch=_zeros(3 * LANES),
+        offered=_zeros(runs),
+    )
+
+
+def _zeros(*shape: int) -> np.ndarray:
+    """Zeros that begin where a line of the cache does: a vector instruction then needs one line, and not two."""
+    count = int(np.prod(shape))
+    room = np.zeros(count + _LINE // 8)
+    first = -room.ctypes.data % _LINE // 8
+    return room[first : first + count].reshape(shape)
+
+
+def power_of_2(least: int) -> int:
+    """The least power of 2 that is at least this."""
+    return 1 << (least - 1).bit_length()
+
+
+def _taps(
+    scenario: NetworkScenario, law: LinkRateLaw | None, model: NetworkModel, plant: LinkPlant, expected: np.ndarray
+) -> Taps:
+    policy, nominal = scenario.policy, plant.nominal
+    chosen = getattr(policy, "links", ())
+    if law is not None and not isinstance(policy, HftracPolicy | DesignPolicy):
+        takes = f"none: the policy, {policy.__struct_config__.tag}, is one by itself"
+        raise InvalidValue("law", type(law).__name__, takes)
+    paced = np.array([not chosen or name in chosen for name in model.links])
+    match policy:
+        case Fifo():
+            return static_taps(nominal, np.zeros(len(nominal), dtype=bool))
+        case StaticPacing():
+            return static_taps(policy.factor * nominal, paced)
+        case Backpressure():
+            return backpressure_taps(model.delay, model.coupling)
+    if law is None:
+        takes = "the law of a Design, as netctrl.hftrac makes one" if isinstance(policy, HftracPolicy) else "its law"
+        raise InvalidValue("law", None, f"{takes}, for a policy of kind {policy.__struct_config__.tag}")
+    _check_law(law, model)
+    around = policy.reference * nominal
+    return law_taps(law, model.coupling, around, policy.reference * expected, paced, plant.standing)
+
+
+def _check_standing(scenario: NetworkScenario, links: list[Link]) -> None:
+    standing = getattr(scenario.policy, "standing_backlog", 0.0)
+    for link in links:
+        if link.buffer is not None and link.buffer < standing:
+            takes = f"at most the buffers; that of {link.id} is {link.buffer:g} bytes"
+            raise InvalidValue("policy.standing_backlog", standing, takes)
+
+
+def _check_law(law: LinkRateLaw, model: NetworkModel) -> None:
+    """That a law is for these links, delays and this interval; the rest of a network a law doesn't show."""
+    for what, got, takes in (
+        ("links", law.links, model.links),
+        ("delay", tuple(law.delay.tolist()), tuple(model.delay.tolist())),
+        ("interval_s", law.interval_s, model.interval_s),
+    ):
+        if got != takes:
+            raise InvalidValue(f"law.{what}", got, f"{takes} of this scenario's network: a law for another one")
+
+
+def _weight(scenario: NetworkScenario, network: Network, model: NetworkModel) -> np.ndarray | None:
+    if isinstance(scenario.policy, HftracPolicy) and scenario.policy.mu is not None:
+        return np.full(model.n_links, scenario.policy.mu)
+    by_name = {link.id: link.weight for link in network.links}
+    weights = [by_name[name] for name in model.links]
+    if any(weight is None for weight in weights):
+        return None
+    return np.array(weights, dtype=float) * scenario.interval**2

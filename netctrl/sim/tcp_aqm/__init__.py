@@ -1,0 +1,1 @@
+"""Fluid of TCP under AQM."""

@@ -1,0 +1,156 @@
+"""Run scenarios in the fluid: one with its progress, or many in blocks on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_kind, checked_whole
+from netctrl.model.design.design import Provenance, provenance
+from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.tcp_aqm.scenario import FlowDraw, Scenario, WebFlows
+from netctrl.sim.tcp_aqm.kernel import advance
+from netctrl.sim.tcp_aqm.problem import Problem, longer_history, problem
+from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.tcp_aqm.web import PathHistory, WebLoad, response_times, web_load
+
+__all__ = ["class_steps", "simulate", "simulate_many"]
+
+Progress = Callable[[float], None]
+
+_CHUNK = 4_000_000  # class-steps between two signs of progress
+
+
+def simulate(
+    scenario: Scenario, *, progress: Progress | None = None, argv: Iterable[str] = (), inputs: Iterable[Path] = ()
+) -> SimulationResult:
+    """Run one scenario in the fluid.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its seed decides round-trip times, starts and web sessions; the fluid itself knows no chance.
+    progress : callable, optional
+        Called now and then with the share that is done, from 0 to 1.
+    argv, inputs : iterable of str and of Path
+        The command line and the files that were read, for the provenance.
+
+    Raises
+    ------
+    InvalidValue
+        What the fluid can't simulate (see `netctrl.sim.tcp_aqm.problem.problem`).
+    """
+    checked_kind("scenario", scenario, Scenario)
+    if progress is not None:
+        checked_function("progress", progress)
+    made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
+    return _simulate(scenario, made, progress)
+
+
+def simulate_many(
+    scenarios: Sequence[Scenario], *, n_jobs: int = 1, batch_size: int = 1, progress: Progress | None = None
+) -> list[SimulationResult]:
+    """Run scenarios in blocks of `batch_size` on `n_jobs` processes (−1: all cores); results as of `simulate`.
+
+    Raises
+    ------
+    InvalidValue
+        As `simulate`, or a batch size below 1.
+    """
+    checked_whole("batch_size", batch_size, "a whole number of at least 1", at_least=1)
+    checked_jobs(n_jobs)
+    if not (isinstance(scenarios, Sequence) and all(isinstance(each, Scenario) for each in scenarios)):
+        raise InvalidValue("scenarios", scenarios, "a sequence of Scenario")
+    if progress is not None:
+        checked_function("progress", progress)
+    from joblib import Parallel, delayed
+
+    blocks = [scenarios[i : i + batch_size] for i in range(0, len(scenarios), batch_size)]
+    results: list[SimulationResult] = []
+    for block in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_block)(block) for block in blocks):
+        results += block
+        if progress is not None:
+            progress(len(results) / len(scenarios))
+    return results
+
+
+def class_steps(scenario: Scenario) -> int:
+    """How many steps of a class a run takes: its work."""
+    ready = problem(scenario)
+    return ready.steps * len(ready.plant.rtt)
+
+
+def _block(scenarios: Sequence[Scenario]) -> list[SimulationResult]:
+    return [simulate(scenario) for scenario in scenarios]
+
+
+def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -> SimulationResult:
+    draws = draw_flows(scenario)
+    ready = problem(scenario, draws)
+    loads = _web_loads(scenario, draws)
+    ready = _advance(ready, list(loads.values()), progress)
+    time = scenario.sample * np.arange(1, ready.record.links.shape[2] + 1)
+    links = ready.record.links
+    links[:5] *= scenario.packet_size
+    responses = [_responses(scenario, ready, group, load, time) for group, load in loads.items()]
+    start, size, duration = (np.concatenate([r[k] for r in responses] or [np.zeros(0)]) for k in range(3))
+    return SimulationResult(
+        scenario=scenario,
+        simulator="fluid",
+        time_s=time,
+        backlog_bytes=links[0],
+        arrived_bytes=links[1],
+        departed_bytes=links[2],
+        lost_bytes=links[3],
+        marked_bytes=links[4],
+        probability=links[5],
+        carried_bytes=ready.record.groups[0] * scenario.packet_size,
+        response_start_s=start,
+        response_bytes=size,
+        response_s=duration,
+        provenance=made,
+    )
+
+
+def _advance(ready: Problem, loads: Sequence[WebLoad], progress: Progress | None) -> Problem:
+    """Run the kernel to the end, in chunks, with as much history as it turns out to need."""
+    plant, state, record, steps = ready
+    chunk = max(1000, ceil(_CHUNK / max(len(plant.rtt), 1)))
+    step = 0
+    while step < steps:
+        last = min(step + chunk, steps)
+        injected = np.array([load.injected(plant.step, step, last) for load in loads]).reshape(len(loads), last - step)
+        step = advance(plant, state, record, injected, step, last)
+        if step < last:
+            state = longer_history(state, step)
+        elif progress is not None:
+            progress(step / steps)
+    return Problem(plant, state, record, steps)
+
+
+def _web_loads(scenario: Scenario, draws: Sequence[FlowDraw]) -> dict[int, WebLoad]:
+    """What each web group sends, by the group's number; each has a random stream of its own."""
+    streams = np.random.SeedSequence(scenario.seed, spawn_key=(len(scenario.flows),)).spawn(len(scenario.flows))
+    return {
+        g: web_load(group, draws[g], scenario, np.random.default_rng(streams[g]))
+        for g, group in enumerate(scenario.flows)
+        if isinstance(group, WebFlows)
+    }
+
+
+def _responses(
+    scenario: Scenario, ready: Problem, group: int, load: WebLoad, time: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Start, size and response time of a group's objects, from the links' time series."""
+    plant, links = ready.plant, ready.record.links
+    path = plant.hops[plant.first_hop[group] : plant.first_hop[group + 1]]
+    _, delay, forward = ready.record.groups[:, group]
+    arrived, lost, p = links[1, path], links[3, path], links[5, path]
+    share = np.divide(lost, arrived, out=np.zeros_like(lost), where=arrived > 0.0)
+    kept = np.prod(1.0 - np.minimum(share, 1.0), axis=0)
+    refused = 1.0 - np.prod(1.0 - p, axis=0)
+    history = PathHistory(time, delay, forward, 1.0 - kept, refused)
+    return load.start_s, load.size_bytes, response_times(load, scenario, history)

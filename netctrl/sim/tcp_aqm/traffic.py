@@ -1,0 +1,58 @@
+"""Chance outside the kernels: which round-trip time, start and stop each flow of a scenario has.
+
+The fluid simulator and the ns-3 exporter take the same draws, so both run the same flows.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from netctrl.scenario.tcp_aqm.scenario import BulkFlows, FlowDraw, FlowGroup, Scenario, WebFlows
+
+__all__ = ["HOSTS", "draw_flows"]
+
+HOSTS = 64
+"""Most different round-trip times in one group; ns-3 makes a host for each."""
+
+
+def draw_flows(scenario: Scenario, *, merged: bool = True) -> tuple[FlowDraw, ...]:
+    """Round-trip times, starts and stops of every flow, one FlowDraw a group, in the order of scenario.flows.
+
+    Ranges are drawn from uniformly by stratified sampling, at most HOSTS different round-trip times a group.
+    Each group has a random stream of its own, spawned from scenario.seed. With `merged`, groups with `classes` give
+    one row a class, at the midpoints of equal parts of the ranges; without, one row a flow always.
+    """
+    streams = np.random.SeedSequence(scenario.seed).spawn(len(scenario.flows))
+    return tuple(
+        _draw(group, np.random.default_rng(stream), merged)
+        for group, stream in zip(scenario.flows, streams, strict=True)
+    )
+
+
+def _draw(group: FlowGroup, rng: np.random.Generator, merged: bool) -> FlowDraw:
+    count = group.sessions if isinstance(group, WebFlows) else group.count
+    classes = group.classes if merged and isinstance(group, BulkFlows) else None
+    rows = classes or count
+    hosts = rows if classes else min(rows, HOSTS)
+    within = np.full(hosts, 0.5) if classes else rng.random(hosts)
+    rtt = _spread(group.rtt, within)
+    return FlowDraw(
+        rtt_s=rng.permutation(rtt[np.arange(rows) % hosts]),
+        start_s=_times(group.start, rows, classes, rng),
+        stop_s=np.full(rows, inf) if group.stop is None else _times(group.stop, rows, classes, rng),
+        flows=np.full(rows, count / rows),
+    )
+
+
+def _times(span: tuple[float, float], rows: int, classes: int | None, rng: np.random.Generator) -> np.ndarray:
+    if classes:
+        return rng.permutation(_spread(span, np.full(rows, 0.5)))
+    return rng.uniform(*span, size=rows)
+
+
+def _spread(span: tuple[float, float], within: np.ndarray) -> np.ndarray:
+    """One value in each of len(within) equal parts of a range, `within` of the way through it."""
+    low, high = span
+    return low + (high - low) * (np.arange(len(within)) + within) / len(within)

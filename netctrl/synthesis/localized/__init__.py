@@ -1,0 +1,1 @@
+"""Localized synthesis: columns of finite length in a region about each link."""

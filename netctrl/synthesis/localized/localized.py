@@ -1,0 +1,340 @@
+"""Localized synthesis of coordinated link-rate control: each column of the closed loop by itself, of finite length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, log, log1p, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky_banded
+
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_jobs, checked_kind, checked_number, checked_whole
+from netctrl.model.information import InformationPattern
+from netctrl.model.law import FirColumns, FirGain
+from netctrl.model.network_model import NetworkModel
+from netctrl.synthesis.localized import columns as _columns
+from netctrl.synthesis.localized import region_kernels as kernels
+from netctrl.synthesis.localized.region import (
+    Region,
+    Source,
+    check_splits,
+    checked_weight,
+    explain,
+    regions,
+    sources,
+    together,
+    travel_times,
+)
+from netctrl.synthesis.threads import blas_threads
+
+__all__ = ["LocalizedSynthesis", "localized", "settling_time"]
+
+_BLOCK = 64  # links or problems that a worker takes at a time
+_ROUNDS = 6
+_WIDE = 48  # bands above which LAPACK's blocks are worth a call
+_SINGULAR = 1e-13  # of the diagonal
+_NOTHING = np.zeros((0, 0, 0))
+_MOST_ENTRIES = 2**28  # of one region's matrix
+
+
+@dataclass(frozen=True, slots=True)
+class LocalizedSynthesis:
+    """A coordinated controller with its cost, and how far that can be from the best there is."""
+
+    law: FirGain
+    cost: float
+    """Σ_l E f_l² + mu_l E b_l² under the demands' deviations [(bit/s)²]."""
+    cost_rate: float
+    """Its part of the rates."""
+    cost_queue: float
+    """Its part of the backlogs."""
+    bound: float
+    """No controller that hears what this one hears has a lower cost, whatever its length."""
+    horizon: int
+    """Samples of the longest column, T."""
+    region: int
+    """Links of the largest region."""
+    distinct: int
+    """Links whose columns were solved for; the others are like one of them."""
+
+    @property
+    def excess(self) -> float:
+        """Upper bound of (cost − least cost)/least cost."""
+        return self.cost / self.bound - 1.0 if self.bound > 0.0 else 0.0
+
+
+def localized(
+    model: NetworkModel,
+    weight: float | np.ndarray,
+    information: InformationPattern,
+    *,
+    horizon: int | None = None,
+    tolerance: float = 1e-6,
+    reach: int | None = None,
+    hops: int | None = None,
+    n_jobs: int = 1,
+) -> LocalizedSynthesis:
+    """Finite impulse responses R(t) and M(t) of least cost that use no more information than there is.
+
+    min Σ_t ‖Q^½ R(t)‖² + ‖M(t)‖²  s.t.  R(1) = I, R(t + 1) = A R(t) + B M(t), R(T + 1) = 0, and M(t)_lk = 0 while
+    t − 1 < n_lk, with Q = diag(0, mu).
+
+    Parameters
+    ----------
+    model : NetworkModel
+    weight : float or ndarray, shape (N,)
+        mu_l = lambda_l·interval² > 0: weight of a backlog's square beside a rate's.
+    information : InformationPattern
+    horizon : int, optional
+        T. By default each column is as long as `tolerance` asks for.
+    tolerance : float
+        Of the cost, relative to the least one, for the choice of the horizon.
+    reach : int, optional
+        Greatest information delay [samples] of links that help though the fluid doesn't come to them; default: all
+        that hear within the horizon.
+    hops : int, optional
+        Links that are more than so many links away take no part, nor do those that feed them (d-hop locality).
+    n_jobs : int
+        Threads, −1: all cores; above 1 another joblib backend, such as Dask's, is used where one is set.
+
+    Raises
+    ------
+    InvalidValue
+        A weight that isn't above 0, or arguments that don't fit.
+    NoAdmissibleDesign
+        A link that the fluid comes to never hears of it, hears of it too late, or is outside of `hops`; a horizon that
+        is too short. The text says which link, and what would do.
+
+    Notes
+    -----
+    HFTraC paper, Appendix B, eq. (14); Wang, Matni, You, Doyle, "Localized distributed state feedback control with
+    communication delays", ACC 2014. M alone is constrained: where the fluid comes is known only by what a link hears.
+    """
+    checked_kind("model", model, NetworkModel)
+    checked_kind("information", information, InformationPattern)
+    mu = checked_weight(weight, model.n_links)
+    checked_number("tolerance", tolerance, "a number above 0 and below 1", above=0.0, at_most=1.0 - 1e-9)
+    for name, value, least in (("horizon", horizon, 1), ("reach", reach, 0), ("hops", hops, 0)):
+        if value is not None:
+            checked_whole(name, value, f"a whole number of at least {least}", at_least=least)
+    checked_jobs(n_jobs)
+    travel, disturbances = travel_times(model), sources(model)
+    entered = sorted({link for links, _ in disturbances for link in links})
+    settle = settling_time(float(mu.min()), tolerance)
+    for _ in range(_ROUNDS):
+        most = _reach(model, travel, reach, horizon, settle)
+        columns = _Columns(model, mu, information, most, hops, travel, horizon, settle, n_jobs)
+        columns.add(entered)
+        check_splits(model, disturbances, columns.regions)
+        cost, bound = _costs(disturbances, columns)
+        excess = cost.sum() / bound - 1.0 if bound > 0.0 else 0.0
+        if horizon is not None or excess <= tolerance:
+            break
+        settle = _longer(settle, excess, tolerance)
+    columns.add(link for link in range(model.n_links) if link not in columns.regions)
+    return LocalizedSynthesis(
+        law=FirGain(interval_s=model.interval_s, delay=model.delay, links=model.links, columns=columns.law()),
+        cost=float(cost.sum()),
+        cost_rate=float(cost[0]),
+        cost_queue=float(cost[1]),
+        bound=bound,
+        horizon=columns.horizon,
+        region=max(len(region.links) for region in columns.regions.values()),
+        distinct=columns.distinct,
+    )
+
+
+def settling_time(weight: float, tolerance: float) -> int:
+    """Samples in which the cost still to come falls to `tolerance` of the whole, and half as many more.
+
+    At a single link, whose closed-loop pole is 1/(1 + p), p = (mu + √(mu² + 4 mu))/2.
+    """
+    weight = checked_number("weight", weight, "a weight above 0", above=0.0)
+    tolerance = checked_number("tolerance", tolerance, "a number above 0 and below 1", above=0.0, at_most=1.0 - 1e-9)
+    p = 0.5 * (weight + sqrt(weight * weight + 4.0 * weight))
+    return ceil(-0.75 * log(tolerance) / log1p(p)) + 1
+
+
+def _longer(settle: int, excess: float, tolerance: float) -> int:
+    """The next guess: what is in excess falls off like a power of the length."""
+    if excess >= 0.5:
+        return 2 * settle
+    return ceil(settle * min(4.0, 1.12 * log(tolerance) / log(excess))) + 1
+
+
+class _Problem(NamedTuple):
+    region: Region
+    horizon: int
+    backlog: np.ndarray
+    free: bool = False
+
+
+class _Solution(NamedTuple):
+    status: int
+    where: int
+    u: np.ndarray = _NOTHING
+    b: np.ndarray = _NOTHING
+    cost: np.ndarray = _NOTHING
+
+
+def _reach(model: NetworkModel, travel: np.ndarray, reach: int | None, horizon: int | None, settle: int) -> np.ndarray:
+    """(N,) for each link after how many samples another may hear of it and still take part.
+
+    A link that hears after T can't act within the horizon T, nor can it lower the bound.
+    """
+    if reach is not None or horizon is not None:
+        return np.full(model.n_links, reach if reach is not None else horizon)
+    return settle + travel + int(model.delay.max()) + 2
+
+
+@dataclass(slots=True)
+class _Columns:
+    """The columns of the links that were asked for so far; like ones are solved once."""
+
+    model: NetworkModel
+    mu: np.ndarray
+    information: InformationPattern
+    reach: np.ndarray
+    hops: int | None
+    travel: np.ndarray
+    asked: int | None
+    """The horizon; or None, and the columns are as long as their regions and `settle` say."""
+    settle: int
+    n_jobs: int
+    regions: dict[int, Region] = field(default_factory=dict)
+    _key: dict[int, bytes] = field(default_factory=dict)
+    _solved: dict[bytes, tuple[_Problem, _Solution]] = field(default_factory=dict)
+
+    @property
+    def distinct(self) -> int:
+        return len(self._solved)
+
+    @property
+    def horizon(self) -> int:
+        return max(problem.horizon for problem, _ in self._solved.values())
+
+    def of(self, link: int) -> tuple[_Problem, _Solution]:
+        return self._solved[self._key[link]]
+
+    def add(self, links: Iterable[int]) -> None:
+        found = regions(
+            self.model, self.mu, self.information, self.reach, links=links, hops=self.hops, travel=self.travel
+        )
+        new: dict[bytes, _Problem] = {}
+        for link, region in found.items():
+            key = self._key[link] = region.key()
+            if key not in self._solved and key not in new:
+                T = self.settle + region.span if self.asked is None else self.asked
+                new[key] = _Problem(region, T, np.zeros((0, len(region.links))))
+        self.regions |= found
+        solved = _each(list(new.values()), self.n_jobs)
+        self._solved |= dict(zip(new, zip(new.values(), solved, strict=True), strict=True))
+        for link, region in found.items():
+            one = self.of(link)[1]
+            if one.status != kernels.SOLVED:
+                where = int(region.links[one.where])
+                raise NoAdmissibleDesign(self._why(one.status, link, where))
+
+    def _why(self, status: int, link: int, where: int) -> str:
+        every = regions(self.model, self.mu, self.information, self.reach, hops=self.hops, travel=self.travel)
+        takes = max(region.least_horizon for region in every.values())
+        return explain(self.model.links, status, link, where, self.asked, takes)
+
+    def law(self) -> tuple[FirColumns, ...]:
+        """Of all links."""
+        solved = [self.of(link)[1] for link in range(self.model.n_links)]
+        return tuple(FirColumns(links=self.regions[link].links, u=one.u, b=one.b) for link, one in enumerate(solved))
+
+
+def _costs(disturbances: Mapping[Source, float], columns: _Columns) -> tuple[np.ndarray, float]:
+    """Cost of rates and of queues, and the bound from below, over all sources; like ones are solved once."""
+    cost = np.zeros(2)
+    asked: dict[bytes, _Problem] = {}
+    variances: dict[bytes, float] = {}
+    for (links, shares), variance in disturbances.items():
+        if len(links) == 1:
+            variance, shares = variance * shares[0] ** 2, (1.0,)
+        around = [columns.regions[link] for link in links]
+        solved = [columns.of(link) for link in links]
+        cost += variance * _response_cost(
+            [(region, one) for region, (_, one) in zip(around, solved, strict=True)], shares
+        )
+        region = together(around)
+        backlog = np.zeros((1, len(region.links)))
+        backlog[0, [int(np.flatnonzero(region.links == link)[0]) for link in links]] = shares
+        key = region.key() + backlog.tobytes()
+        asked.setdefault(key, _Problem(region, max(problem.horizon for problem, _ in solved), backlog, True))
+        variances[key] = variances.get(key, 0.0) + variance
+    free = _each(list(asked.values()), columns.n_jobs)
+    return cost, sum(variances[key] * float(one.cost.sum()) for key, one in zip(asked, free, strict=True))
+
+
+def _response_cost(columns: Sequence[tuple[Region, _Solution]], shares: Sequence[float]) -> np.ndarray:
+    """Cost of rates and of queues of what several links' disturbances make together."""
+    if len(columns) == 1:
+        return columns[0][1].cost[0]
+    links = np.unique(np.concatenate([region.links for region, _ in columns]))
+    u, b = np.zeros((2, len(links), max(one.u.shape[2] for _, one in columns)))
+    weight = np.zeros(len(links))
+    for share, (region, one) in zip(shares, columns, strict=True):
+        rows = np.searchsorted(links, region.links)
+        u[rows, : one.u.shape[2]] += share * one.u[0]
+        b[rows, : one.b.shape[2]] += share * one.b[0]
+        weight[rows] = region.weight
+    return np.array([np.sum(u**2), np.sum(weight[:, None] * b**2)])
+
+
+def _solve(problem: _Problem) -> _Solution:
+    region, T = problem.region, problem.horizon
+    shape = (region.delay, region.heard, region.travel, region.weight, region.fed)
+    where, ready, band = _columns.equations(*shape, T, problem.free)
+    if where >= 0:
+        return _Solution(kernels.LATE, where)
+    factor = _factor(band)
+    if factor is None:
+        return _Solution(kernels.SINGULAR, 0)
+    answer = _columns.respond(region.delay, region.fed, region.weight, T, problem.backlog, ready, factor)
+    return _Solution(kernels.SOLVED, 0, *answer)
+
+
+def _factor(band: np.ndarray) -> np.ndarray | None:
+    """Cholesky's factor of a band, which is overwritten; None where it is singular to rounding."""
+    diagonal = band[:, 0].copy()
+    if band.shape[1] > _WIDE:
+        try:
+            band = cholesky_banded(band.T, overwrite_ab=True, lower=True, check_finite=False).T
+        except LinAlgError:
+            return None
+    elif not _columns.factorise(band):
+        return None
+    return None if (band[:, 0] ** 2 < _SINGULAR * diagonal).any() else band
+
+
+def _block(problems: Sequence[_Problem]) -> list[_Solution]:
+    return [_solve(problem) for problem in problems]
+
+
+def _each(problems: Sequence[_Problem], n_jobs: int) -> list[_Solution]:
+    """All problems, in blocks; the kernels let other threads run."""
+    _check_size(problems)
+    with blas_threads(_WIDE):
+        if n_jobs == 1 or len(problems) <= _BLOCK:
+            return _block(problems)
+        from joblib import Parallel, delayed
+
+        blocks = [problems[i : i + _BLOCK] for i in range(0, len(problems), _BLOCK)]
+        done = Parallel(n_jobs, prefer="threads")(delayed(_block)(block) for block in blocks)
+        return [one for block in done for one in block]
+
+
+def _check_size(problems: Sequence[_Problem]) -> None:
+    for problem in problems:
+        links, T = len(problem.region.links), problem.horizon
+        if links * T * 2 * links > _MOST_ENTRIES:
+            takes = (
+                f"less: a column has {links} links over {T} samples. Shorter routes, longer intervals, larger weights "
+                "or, out of band, a smaller reach make it smaller"
+            )
+            raise InvalidValue("reach", "regions that large", takes)

@@ -1,0 +1,228 @@
+"""What a disturbance at each link concerns, and the disturbances that there are; for all coordinated syntheses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.model.information import InformationPattern
+from netctrl.model.network_model import NetworkModel, state_matrices
+from netctrl.synthesis.localized import region_kernels as kernels
+
+__all__ = [
+    "Region",
+    "Source",
+    "check_splits",
+    "checked_weight",
+    "explain",
+    "regions",
+    "sources",
+    "together",
+    "travel_times",
+]
+
+
+class Region(NamedTuple):
+    """What a disturbance at one link concerns, as the kernel takes it; `links` are the model's numbers."""
+
+    links: np.ndarray
+    delay: np.ndarray
+    heard: np.ndarray
+    travel: np.ndarray
+    weight: np.ndarray
+    fed: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+    @property
+    def n_states(self) -> int:
+        """Rates in all lines, and backlogs."""
+        return int(self.delay.sum()) + 2 * len(self.links)
+
+    @property
+    def span(self) -> int:
+        """Samples in which the fluid has come everywhere that it can, and word of it too, and has been sent on."""
+        ours = kernels.reached(self.fed)
+        return int(max(self.travel[ours].max(), self.heard[ours].max()) + self.delay[ours].max()) + 2
+
+    @property
+    def least_horizon(self) -> int:
+        """Samples that any controller takes to bring back all that the fluid comes to."""
+        ours = kernels.reached(self.fed)
+        return int((self.heard + self.delay)[ours].max()) + 2
+
+    def matrices(self) -> tuple[np.ndarray, np.ndarray]:
+        """Dense A and B of these links (`netctrl.model.network_model.state_matrices`)."""
+        offsets, index, share = self.fed
+        m = len(self.links)
+        A, B = state_matrices(self.delay, sp.csc_array((share, index, offsets), shape=(m, m)).tocsr())
+        return A.toarray(), B.toarray()
+
+    def ordered(self) -> Region:
+        """The same with the links by their numbers."""
+        order = np.argsort(self.links)
+        rank = np.argsort(order)
+        offsets, index, share = self.fed
+        feeding = np.repeat(np.arange(len(order)), np.diff(offsets))
+        sorting = np.lexsort((rank[index], rank[feeding]))
+        counts = np.bincount(rank[feeding], minlength=len(order))
+        fed = (np.concatenate([[0], np.cumsum(counts)]), rank[index][sorting], share[sorting])
+        return Region(*(part[order] for part in self[:5]), fed)
+
+    def key(self) -> bytes:
+        """The same for regions whose problems are the same but for the links' numbers."""
+        parts = (self.delay, self.heard, self.travel, self.weight, *self.fed)
+        return b"|".join(part.tobytes() for part in parts)
+
+
+Source = tuple[tuple[int, ...], tuple[float, ...]]
+"""Links that a demand enters at, and its share at each."""
+
+
+def checked_weight(weight: float | np.ndarray, links: int) -> np.ndarray:
+    """mu as an array of one finite number above 0 for each link."""
+    takes = f"a number above 0 (mu = lambda·interval², no dimension), or one for each of the {links} links"
+    try:
+        given = np.asarray(weight, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidValue("weight", weight, takes) from None
+    if given.shape not in ((), (links,)):
+        raise InvalidValue("weight", f"shape {given.shape}", takes)
+    mu = np.full(links, given)
+    if not (np.isfinite(mu) & (mu > 0.0)).all():
+        bad = mu[~(np.isfinite(mu) & (mu > 0.0))][0]
+        raise InvalidValue("weight", float(bad), f"{takes}; with 0 no controller brings the backlogs back")
+    return mu
+
+
+def regions(
+    model: NetworkModel,
+    mu: np.ndarray,
+    information: InformationPattern,
+    reach: np.ndarray,
+    *,
+    links: Iterable[int] | None = None,
+    hops: int | None = None,
+    travel: np.ndarray | None = None,
+) -> dict[int, Region]:
+    """The region of each of `links`, by default of all; `travel` as of `travel_times`, where it is known."""
+    N = model.n_links
+    down, rows = _down(model), model.coupling
+    up = (rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
+    heard, place = np.empty(N, np.int64), np.full(N, -1, np.int64)
+    listen = _listener(information, N)
+    # Word of a disturbance is needed as far as the fluid of the last link goes that does something about it.
+    further = (travel_times(model) if travel is None else travel).max()
+    found = {}
+    for link in range(N) if links is None else links:
+        listen(link, reach[link] + further, heard)
+        status, where, around, since, fed = kernels.find_region(
+            link, model.delay, down, up, heard, reach[link], N if hops is None else hops, place
+        )
+        if status != kernels.SOLVED:
+            raise NoAdmissibleDesign(explain(model.links, status, link, where, hops))
+        found[link] = Region(around, model.delay[around], heard[around], since, mu[around], fed)
+    return found
+
+
+def _listener(information: InformationPattern, links: int) -> Any:
+    """A function that fills in who hears of a link, and when."""
+    if len(information.matrix):
+        if information.matrix.shape != (links, links):
+            raise InvalidValue("information", f"shape {information.matrix.shape}", f"shape ({links}, {links})")
+
+        def look(link: int, most: int, heard: np.ndarray) -> None:
+            heard[:] = information.matrix[:, link]
+
+        return look
+    if len(information.node) != links:
+        raise InvalidValue(
+            "information", f"that of {len(information.node)} links", f"that of the model's {links} links"
+        )
+    order = np.argsort(information.node, kind="stable")
+    offsets = np.searchsorted(information.node[order], np.arange(len(information.offsets)))
+    roads = (information.offsets, information.to, information.samples)
+
+    def listen(link: int, most: int, heard: np.ndarray) -> None:
+        kernels.hear(link, information.node, roads, (offsets.astype(np.int64), order), most, heard)
+
+    return listen
+
+
+def _down(model: NetworkModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets, indices and c_lk of the links that each link feeds."""
+    columns = model.coupling.tocsc()
+    return columns.indptr.astype(np.int64), columns.indices.astype(np.int64), columns.data
+
+
+def travel_times(model: NetworkModel) -> np.ndarray:
+    """(N,) samples after which word of each link has to be everywhere that its fluid can come to."""
+    down, place = _down(model), np.full(model.n_links, -1, np.int64)
+    return np.array([kernels.travel_time(link, model.delay, down, place) for link in range(model.n_links)])
+
+
+def sources(model: NetworkModel) -> dict[Source, float]:
+    """Each different way in which a demand disturbs, links and shares, and its variance."""
+    injection = model.injection.tocsc()
+    found: dict[Source, float] = {}
+    for demand, variance in enumerate(model.std**2):
+        part = slice(injection.indptr[demand], injection.indptr[demand + 1])
+        source = tuple(injection.indices[part].tolist()), tuple(injection.data[part].tolist())
+        if variance > 0.0 and source[0]:
+            found[source] = found.get(source, 0.0) + float(variance)
+    return found
+
+
+def check_splits(model: NetworkModel, disturbances: Iterable[Source], around: Mapping[int, Region]) -> None:
+    """Refuse links over which a demand splits at its source, and of which another hears at different times."""
+    for first, *others in (links for links, _ in disturbances):
+        known = dict(zip(around[first].links.tolist(), around[first].heard.tolist(), strict=True))
+        for other in others:
+            pairs = zip(around[other].links.tolist(), around[other].heard.tolist(), strict=True)
+            odd = next((link for link, heard in pairs if known.get(link, heard) != heard), None)
+            if odd is not None:
+                one, two = model.links[first], model.links[other]
+                takes = "a pattern in which links over which a demand splits at its source are heard of at one time"
+                raise InvalidValue(
+                    "information", f"{model.links[odd]} that hears of {one} before or after {two}", takes
+                )
+
+
+def together(parts: Sequence[Region]) -> Region:
+    """The region of several links whose word goes out at once; the first one's where the others' are in it."""
+    first, *others = parts
+    if all(np.isin(other.links, first.links).all() for other in others):
+        return first
+    place: dict[int, int] = {}
+    known: list[tuple[Region, int]] = []
+    for region in parts:
+        for row, link in enumerate(region.links.tolist()):
+            if link not in place:
+                place[link] = len(known)
+                known.append((region, row))
+    fields = [np.array([getattr(region, name)[row] for region, row in known]) for name in Region._fields[:-1]]
+    fed = [slice(region.fed[0][row], region.fed[0][row + 1]) for region, row in known]
+    index = [
+        place[link] for part, (region, _) in zip(fed, known, strict=True) for link in region.links[region.fed[1][part]]
+    ]
+    share = np.concatenate([region.fed[2][part] for part, (region, _) in zip(fed, known, strict=True)])
+    offset = np.cumsum([0, *(part.stop - part.start for part in fed)])
+    return Region(*fields, (offset, np.array(index, np.int64), share))
+
+
+def explain(names: Sequence[str], status: int, link: int, where: int, limit: int | None, takes: int = 0) -> str:
+    """`limit` is the hops or the horizon that were asked for, `takes` the least horizon for all links."""
+    one, other = names[link], names[where]
+    return {
+        kernels.DEAF: f"the fluid of {one} comes to {other}, which hears of it never or too late: information may take "
+        "no longer than the propagation and two samples a hop, as in-band messages do",
+        kernels.CUT: f"a region of {limit} hops around {one} cuts its route off before {other}: more hops are needed",
+        kernels.SLOW: f"what comes from {one} is at {other} before word of it: information may take no longer than the "
+        "propagation and two samples a hop",
+        kernels.LATE: f"a horizon of {limit} samples is too short for {other} to bring back what comes from {one}: "
+        f"this network takes at least {takes}",
+        kernels.SINGULAR: f"the equations of a disturbance at {one} are singular to rounding: its fluid never leaves "
+        "the network, or weights are too far from 1, that of a rate",
+    }[status]

@@ -1,0 +1,1 @@
+"""Myopic architectures: a link's own backlog, or its neighbours'."""

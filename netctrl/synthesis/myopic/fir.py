@@ -1,0 +1,319 @@
+"""Myopic control of finite length: each link filters what arrives at it, by block coordinate descent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.fft
+from scipy.linalg import solve_toeplitz
+
+from netctrl.errors import InvalidValue, checked_kind, checked_number, checked_whole
+from netctrl.model.law import FirColumns, FirGain
+from netctrl.model.network_model import NetworkModel
+from netctrl.synthesis.localized.localized import settling_time
+from netctrl.synthesis.localized.region import checked_weight
+from netctrl.synthesis.localized.routes import Routes, routes_of
+
+__all__ = ["MyopicFirSynthesis", "myopic_fir"]
+
+_WORTH = 1e-6
+"""Of the cost: the default horizon is doubled until that is worth less."""
+
+_FLOOR = 1e-6
+"""Part of the variance of what comes to a link, over a long time, that each link is taken to be hit by besides. Links
+before it may let nothing of a frequency through, and its own response at that frequency would have no bound."""
+
+_MOST_SWEEPS = 1000
+_MOST_ENTRIES = 2**27  # of all spectra
+
+
+@dataclass(frozen=True, slots=True)
+class MyopicFirSynthesis:
+    """Filters of locally least cost: none can be improved with the others as they are. That others are not better
+    together is not known, only how much they can be at most, as the coordinated cost is a bound from below."""
+
+    law: FirGain
+    cost: float
+    """Σ_l E f_l² + mu_l E b_l² under the demands' deviations [(bit/s)²]."""
+    cost_rate: float
+    cost_queue: float
+    horizon: int
+    """Samples of each filter, T."""
+    gradient: float
+    """Greatest derivative of the logarithm of what is minimised by a link's response at any age: 0 at a local
+    optimum."""
+    sweep_costs: tuple[float, ...]
+    """What is minimised, at the start and after each sweep over the links: the cost, and that of a millionth of the
+    variance at each link [(bit/s)²]. It never rises."""
+
+    @property
+    def sweeps(self) -> int:
+        """How often all links were gone through."""
+        return len(self.sweep_costs) - 1
+
+    @property
+    def decrease(self) -> float:
+        """What the last sweep took away, relative."""
+        before, after = self.sweep_costs[-2:]
+        return before / after - 1.0 if after > 0.0 else 0.0
+
+
+def myopic_fir(
+    model: NetworkModel, weight: float | np.ndarray, *, horizon: int | None = None, tolerance: float = 1e-7
+) -> MyopicFirSynthesis:
+    """Each link's filter on what arrives at it, u_l(n) = Σ_s phi_l(s) v_l(n − s), s = 1, ..., T, at a local optimum.
+
+    A link that knows its own backlog and rates knows what arrives, v_l(n − 1) = b_l(n) − b_l(n − 1) + u_l(n − 1), and
+    what any linear controller makes of its own backlog and rates is a filter on that. The backlog's response theta has
+
+        b_l(n) = Σ_s theta_l(s) v_l(n − s),    theta_l(1) = 1,    theta_l(T + 1) = 0,
+        phi_l(s) = theta_l(s) − theta_l(s + 1).
+
+    v_l doesn't depend on theta_l, and all that comes of it further on is affine in it: with the other links as they
+    are, the cost is an ordinary least-squares problem in theta_l, and its matrix is Toeplitz. Each link's is solved in
+    turn, the last links first, until a sweep changes the cost by less than `tolerance`. Each link is taken to be hit
+    by a millionth of the variance that comes to it too, lest it amplifies what the links before it filter out.
+
+    Parameters
+    ----------
+    model : NetworkModel
+        In which no links feed one another in a circle.
+    weight : float or ndarray, shape (N,)
+        mu_l = lambda_l·interval² > 0: weight of a backlog's square beside a rate's.
+    horizon : int, optional
+        T. By default as long as a single link takes to settle, doubled until that is worth less than 1e-6 of the cost:
+        the more links are passed one behind the other, the longer are good filters.
+    tolerance : float
+        Of the cost, relative, from one sweep to the next.
+
+    Returns
+    -------
+    MyopicFirSynthesis
+        Its law's columns hold one link each: no other does anything about what arrives at a link. About a rate that is
+        not the one that was commanded nothing is done but for what it leaves in the buffer.
+
+    Raises
+    ------
+    InvalidValue
+        A weight that isn't above 0, arguments that don't fit, or a horizon too long for so large a network.
+    NoAdmissibleDesign
+        Links that feed one another in a circle: what goes around never ends. The text names them.
+
+    Notes
+    -----
+    HFTraC paper, Section IV-A (myopic) and eq. (14) (implementation); docs/hftrac.md.
+    """
+    checked_kind("model", model, NetworkModel)
+    mu = checked_weight(weight, model.n_links)
+    checked_number("tolerance", tolerance, "a number above 0 and below 1", above=0.0, at_most=1.0 - 1e-9)
+    if horizon is None:
+        T = settling_time(float(mu.min()), _WORTH)
+    else:
+        T = checked_whole("horizon", horizon, "a whole number of samples of at least 1", at_least=1)
+    routes = routes_of(model)
+    descent = _Descent(model, routes, mu, _single(mu, T))
+    costs = descent.sweep(tolerance)
+    worth = 1.0 if horizon is None else 0.0
+    while worth > _WORTH:
+        before = costs[-1].sum()
+        longer = np.pad(descent.theta, ((0, 0), (0, descent.theta.shape[1])))
+        descent = _Descent(model, routes, mu, longer)
+        costs += descent.sweep(tolerance)[1:]
+        worth = before / costs[-1].sum() - 1.0 if before > 0.0 else 0.0
+    rate, queue, _ = costs[-1]
+    return MyopicFirSynthesis(
+        law=_law(model, descent.theta),
+        cost=float(rate + queue),
+        cost_rate=float(rate),
+        cost_queue=float(queue),
+        horizon=descent.theta.shape[1],
+        gradient=descent.gradient(),
+        sweep_costs=tuple(float(cost.sum()) for cost in costs),
+    )
+
+
+def _single(mu: np.ndarray, T: int) -> np.ndarray:
+    """(N, T) theta of links that are alone: sinh((T + 1 − t) a)/sinh(T a), a = log(1 + p), p = (mu + √(mu² + 4 mu))/2.
+
+    It solves theta(t − 1) − (2 + mu) theta(t) + theta(t + 1) = 0 between 1 and 0.
+    """
+    a = np.log1p(0.5 * (mu + np.sqrt(mu * mu + 4.0 * mu)))[:, None]
+    past = np.arange(T)
+    return np.exp(-a * past) * np.expm1(-2.0 * a * (T - past)) / np.expm1(-2.0 * a * T)
+
+
+def _law(model: NetworkModel, theta: np.ndarray) -> FirGain:
+    """In the form of eq. (14). Columns of rates are 0: a link does nothing about them."""
+    N, T = theta.shape
+    columns = []
+    for link in range(N):
+        links = np.array([link])
+        u, b = np.zeros((2, model.delay[link] + 2, 1, T))
+        u[0, 0], b[0, 0] = _sent(theta[link]), theta[link]
+        columns.append(FirColumns(links=links, u=u, b=b))
+    return FirGain(interval_s=model.interval_s, delay=model.delay, links=model.links, columns=tuple(columns))
+
+
+def _sent(theta: np.ndarray) -> np.ndarray:
+    """phi(t) = theta(t) − theta(t + 1)."""
+    return theta - np.concatenate([theta[..., 1:], np.zeros_like(theta[..., :1])], axis=-1)
+
+
+class _Descent:
+    """Links' responses while they are improved, as spectra that are long enough for none to wrap around.
+
+    All that is done about an impulse at time 0 is zero again after `samples`, as no link feeds itself.
+    """
+
+    def __init__(self, model: NetworkModel, routes: Routes, mu: np.ndarray, theta: np.ndarray) -> None:
+        self.routes, self.mu, self.theta, self.delay = routes, mu, theta, model.delay
+        N, T = theta.shape
+        self.samples = scipy.fft.next_fast_len(_longest(self.routes, model.delay, T), real=True)
+        bins = self.samples // 2 + 1
+        entries = bins * sum(4 + len(sources) for sources in self.routes.passing)
+        if entries > _MOST_ENTRIES:
+            takes = f"less: the responses of {N} links take {self.samples} samples in all to die out"
+            raise InvalidValue("horizon", T, takes)
+        scale = np.sqrt(sum(float(size @ size) for _, size in self.routes.entering))
+        self.unit = scale if scale > 0.0 else 1.0
+        self.shift = np.exp(-2j * np.pi * np.arange(bins) / self.samples)
+        self.backlog, self.rate, self.onward = np.empty((3, N, bins), complex)
+        self.weight = np.empty((N, bins))
+        self.take(theta)
+
+    def sweep(self, tolerance: float) -> list[np.ndarray]:
+        """What `cost` says at the start and after each sweep over the links.
+
+        After each it is tried to go on as far again, further each time that this was better: where links take turns at
+        what all of them together do, one sweep doesn't get far.
+        """
+        costs, further = [self.cost()], 1.0
+        while len(costs) <= _MOST_SWEEPS:
+            before = self.theta.copy()
+            for link in reversed(self.routes.order):
+                self.improve(link)
+            after = self.theta
+            self.take(after)  # anew, so that rounding doesn't add up
+            costs.append(self.cost())
+            if costs[-2].sum() - costs[-1].sum() <= tolerance * costs[-1].sum():
+                break
+            self.take(after + further * (after - before))
+            tried = self.cost()
+            if tried.sum() < costs[-1].sum():
+                costs[-1], further = tried, 1.5 * further
+            else:
+                self.take(after)
+                further = max(0.5 * further, 0.5)
+        return costs
+
+    def take(self, theta: np.ndarray) -> None:
+        """Go on from other responses."""
+        self.theta = theta
+        self.settle(slice(None))
+        self.arrive()
+
+    def settle(self, links: int | slice) -> None:
+        """Spectra of links' responses: their backlogs, their rates, those at the end of their lines, and their cost."""
+        self.backlog[links] = self._spectrum(self.theta[links])
+        self.rate[links] = self._spectrum(_sent(self.theta[links]))
+        self.onward[links] = self._line(links) * self.rate[links]
+        self.weight[links] = _square(self.rate[links]) + self.mu[links, None] * _square(self.backlog[links])
+
+    def arrive(self) -> None:
+        """Spectra of what each source makes arrive at each link."""
+        routes = self.routes
+        bins = len(self.shift)
+        self.arrival = [np.zeros((len(sources), bins), complex) for sources in routes.passing]
+        for link, (sources, size) in enumerate(routes.entering):
+            self.arrival[link][np.searchsorted(routes.passing[link], sources)] += size[:, None] / self.unit
+        for link in routes.order:
+            sent = self.onward[link] * self.arrival[link]
+            for fed, share in routes.feeds[link]:
+                self.arrival[fed][np.searchsorted(routes.passing[fed], routes.passing[link])] += share * sent
+
+    def cost(self) -> np.ndarray:
+        """Cost of rates, of queues, and of what is taken to hit each link besides [(bit/s)²]."""
+        power = np.array([_square(arrival).sum(axis=0) for arrival in self.arrival])
+        rate, queue = _square(self.rate), self.mu[:, None] * _square(self.backlog)
+        parts = rate * power, queue * power, _FLOOR * self.weight * power[:, :1]
+        return self.unit**2 * np.array([self._time(part.sum(axis=0))[0] for part in parts])
+
+    def gradient(self) -> float:
+        """Greatest derivative of the logarithm of the sum of all costs."""
+        total = self.cost().sum() / self.unit**2
+        slopes = (self._problem(link, self._responses(link))[1] for link in self.routes.order)
+        return max(2.0 * float(np.abs(slope).max(initial=0.0)) / total for slope in slopes) if total > 0.0 else 0.0
+
+    def improve(self, link: int) -> None:
+        """The best response of one link, and what arrives elsewhere then."""
+        responses = self._responses(link)
+        row, slope = self._problem(link, responses)
+        if not slope.any():
+            return
+        self.theta[link, 1:] -= solve_toeplitz(row, slope)
+        before = self.rate[link].copy()
+        self.settle(link)
+        change = (self.rate[link] - before) * self.arrival[link]
+        for other, rows, response in self._beyond(link, responses):
+            self.arrival[other][rows] += response * change
+
+    def _problem(self, link: int, responses: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """First row of the matrix by which half the cost is quadratic in theta(2), ..., theta(T), and its slope.
+
+        Summed over sources, by correlations: of the link's backlog and rate, and of all that its rate does beyond.
+        """
+        T, mu = self.theta.shape[1], self.mu[link]
+        own = self.arrival[link].conj()
+        power = _square(own).sum(axis=0)
+        floor = _FLOOR * power[0]  # at rest, where no response changes it
+        doing, effect = np.ones(len(power)), self.rate[link] * power
+        for other, rows, response in self._beyond(link, responses):
+            doing += self.weight[other] * _square(response)
+            together = np.einsum("if,if->f", self.arrival[other][rows], own)
+            effect += self.weight[other] * response.conj() * together
+        ahead = 1.0 - self.shift  # of phi in theta: the conjugate of 1 − 1/shift
+        row = power * (mu + _square(ahead) * doing) + floor * (mu + _square(ahead))
+        slope = mu * self.backlog[link] * (power + floor) + ahead * (effect + floor * self.rate[link])
+        return self._time(row)[: T - 1], self._time(slope)[2 : T + 1]
+
+    def _responses(self, link: int) -> list[np.ndarray]:
+        """What arrives at each link beyond for a unit of rate at `link`."""
+        found: dict[int, np.ndarray] = {}
+
+        def pass_on(link: int, spectrum: np.ndarray) -> None:
+            for fed, share in self.routes.feeds[link]:
+                found[fed] = found[fed] + share * spectrum if fed in found else share * spectrum
+
+        pass_on(link, self._line(link))
+        for other in self.routes.beyond[link]:
+            pass_on(other, self.onward[other] * found[other])
+        return [found[other] for other in self.routes.beyond[link]]
+
+    def _beyond(self, link: int, responses: list[np.ndarray]) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        return zip(self.routes.beyond[link], self.routes.rows[link], responses, strict=True)
+
+    def _line(self, links: int | slice) -> np.ndarray:
+        """From a rate to what arrives at the end: f(n + 1) = u(n), and n_l samples of propagation."""
+        return self.shift ** (self.delay[links, None] + 1)
+
+    def _spectrum(self, responses: np.ndarray) -> np.ndarray:
+        """Of responses that begin at age 1."""
+        return self.shift * scipy.fft.rfft(responses, self.samples)
+
+    def _time(self, spectrum: np.ndarray) -> np.ndarray:
+        return scipy.fft.irfft(spectrum, self.samples)
+
+
+def _square(spectrum: np.ndarray) -> np.ndarray:
+    return spectrum.real**2 + spectrum.imag**2
+
+
+def _longest(routes: Routes, delay: np.ndarray, T: int) -> int:
+    """Samples after which all that is done about an impulse at time 0 is zero again, wherever it enters."""
+    last = np.zeros(len(delay), np.int64)  # when the last of it arrives
+    for link in routes.order:
+        for fed, _ in routes.feeds[link]:
+            last[fed] = max(last[fed], last[link] + T + delay[link] + 1)
+    return int(last.max()) + T + 2

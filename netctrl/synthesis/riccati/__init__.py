@@ -1,0 +1,1 @@
+"""Riccati equations and what they give: LQR, LQI, Kalman, delayed regulators."""

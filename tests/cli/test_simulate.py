@@ -1,0 +1,412 @@
+"""`python -m netctrl.simulate` as a person, a script and CI see it: status, one line of error, JSON, files."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+
+import netctrl
+import netctrl.__main__
+from netctrl import read_result, read_scenario
+from netctrl.cli.simulate import main, scenario_for
+from netctrl.laws.aqm.records import ArcQueue, arc_queue
+from netctrl.scenario.tcp_aqm.result import SimulationSummary
+from netctrl.scenario.tcp_aqm.scenario import Scenario
+
+SMALL = """
+name = "small"
+duration = "6s"
+warmup = "2s"
+seed = 3
+
+[[links]]
+id = "line"
+source = "left"
+target = "right"
+capacity = "10Mbit"
+buffer = "100kB"
+queue = { kind = "arc", epoch = "100ms" }
+
+[[flows]]
+kind = "bulk"
+id = "ftp"
+count = 10
+rtt = "60ms:100ms"
+path = ["line"]
+
+[[flows]]
+kind = "web"
+id = "web"
+sessions = 20
+think_time = "500ms"
+rtt = "60ms:100ms"
+path = ["line"]
+"""
+
+
+class Ran(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch) -> Run:
+    """Run `simulate` in this process, in a folder with one scenario; the command line is one string, as in a shell."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(SMALL, encoding="utf-8")
+
+    def run_simulate(line: str, command: Callable[[list[str]], int] = main) -> Ran:
+        capsys.readouterr()
+        status = command(shlex.split(line))
+        return Ran(status, *capsys.readouterr())
+
+    return run_simulate
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory) -> Path:
+    """A Design file for 50 flows over 10 Mbit/s."""
+    path = tmp_path_factory.mktemp("designs") / "design.json"
+    netctrl.arc(50).save(path)
+    return path
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def good(ran: Ran) -> str:
+    assert (ran.status, ran.err) == (0, ""), ran
+    return ran.out
+
+
+def the_error(ran: Ran, status: int) -> str:
+    """The one line of stderr."""
+    assert ran.status == status, ran
+    assert re.fullmatch(r"error: [^\n]+\n", ran.err), ran.err
+    assert ran.out == ""
+    return ran.err
+
+
+def change(folder: Path, old: str, new: str) -> None:
+    assert SMALL.count(old) >= 1
+    (folder / "s.toml").write_text(SMALL.replace(old, new, 1), encoding="utf-8")
+
+
+# Each: the command line, and what the line of error has to hold beside "error: ".
+WRONG_USE = {
+    "nothing to run": ("--json", ["SCENARIO", "got nothing", "TOML", "--design"]),
+    "an unknown scenario": ("nope", ["SCENARIO", "'nope'", "TOML", "arc-staircase"]),
+    "no name": ("''", ["SCENARIO", "''", "arc-staircase"]),
+    "a missing file": ("missing.toml", ["missing.toml", "No such file"]),
+    "a folder": (".", ["can't be read", "directory"]),
+    "a missing design": ("s.toml --design missing.json", ["missing.json", "No such file"]),
+    "a scenario as a design": ("s.toml --design s.toml", ["s.toml", "JSON"]),
+    "a negative seed": ("s.toml --seed -1", ["--seed", "'-1'", "4294967295"]),
+    "a seed in words": ("s.toml --seed many", ["--seed", "'many'", "whole number"]),
+    "a seed with a point": ("s.toml --seed 1.0", ["--seed", "'1.0'", "whole number"]),
+    "a seed beyond 32 bits": ("s.toml --seed 4294967296", ["--seed", "'4294967296'", "4294967295"]),
+    "a seed of many digits": ("s.toml --seed " + "9" * 5000, ["--seed", "whole number"]),
+    "a seed in other digits": ("s.toml --seed ٣", ["--seed", "whole number"]),
+    "an empty seed": ("s.toml --seed ''", ["--seed", "''", "whole number"]),
+    "a seed without a value": ("s.toml --seed", ["--seed", "nothing", "whole number"]),
+    "output of a strange kind": ("s.toml -o x.txt", ["-o", "'x.txt'", ".json", ".csv"]),
+    "output of no kind": ("s.toml -o json", ["-o", "'json'", ".json", ".csv"]),
+    "output into no folder": ("s.toml -o missing/x.json", ["-o", "'missing/x.json'", "no folder"]),
+    "output over the design": (
+        "s.toml --design d.json -o ./d.json",
+        ["-o", "'./d.json'", "another file than --design"],
+    ),
+    "a picture of a strange kind": ("s.toml --plot x.gif", ["--plot", "'x.gif'", ".png", ".svg", ".pdf"]),
+    "a picture into no folder": ("s.toml --plot missing/x.png", ["--plot", "'missing/x.png'", "no folder"]),
+    "a picture beside no folder": ("s.toml --plot x.png -o missing/x.json", ["-o", "'missing/x.json'", "no folder"]),
+    "an unknown option": ("s.toml --bandwidth 3", ["--bandwidth", "--help"]),
+    "an unknown option only": ("--bandwidth", ["--bandwidth", "--help"]),
+    "an unknown option first": ("--bandwidth 3 s.toml", ["--bandwidth", "--help"]),
+    "a value for a flag": ("s.toml --json=yes?", ["--json", "yes?"]),
+    "a word too many": ("s.toml t.toml", ["t.toml", "--help"]),
+    "an option twice": ("s.toml --seed 1 --seed 2", ["--seed"]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_USE)
+def test_wrong_use_is_one_line_before_anything_is_simulated(name, run, tmp_path, monkeypatch) -> None:
+    def simulated(*args: Any, **kwargs: Any) -> None:
+        pytest.fail("simulated")
+
+    monkeypatch.setattr(importlib.import_module("netctrl.sim.tcp_aqm.run"), "simulate", simulated)
+    line, pieces = WRONG_USE[name]
+    error = the_error(run(line), 2)
+    assert [piece for piece in pieces if piece not in error] == [], error
+    assert files(tmp_path) == ["s.toml"]
+
+
+# The issue's: a scenario with an unknown key, negative capacity, a flow over a missing link, NaN; and some more.
+BAD = {
+    "unknown key": (
+        'capacity = "10Mbit"',
+        'capasity = "10Mbit"',
+        "s.toml: links[0]: unknown key `capasity`, did you mean",
+    ),
+    "negative capacity": ('"10Mbit"', "-10", "s.toml: links[0].capacity: got -10, takes a rate"),
+    "missing link": ('path = ["line"]', 'path = ["lane"]', "s.toml: flows.ftp.path: got 'lane', takes ids of links"),
+    "NaN": ('"10Mbit"', "nan", "s.toml: links[0].capacity: got nan, takes a rate"),
+    "no TOML": ("[[links]]", "[[links", "s.toml: is no TOML: "),
+    "what only the fluid refuses": ("seed = 3", 'step = "90ms"', "s.toml: step: got 0.09, takes at most"),
+    "AVQ without a bound": (
+        'buffer = "100kB"\nqueue = { kind = "arc", epoch = "100ms" }',
+        'queue = { kind = "avq" }',
+        "s.toml: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("options", ["", "--json", "-o x.json --plot x.png"])
+def test_a_bad_scenario_is_named_with_file_and_key(name, options, run, tmp_path) -> None:
+    old, new, begins = BAD[name]
+    change(tmp_path, old, new)
+    error = the_error(run(f"s.toml {options}"), 2)
+    assert error.startswith(f"error: {begins}")
+    assert files(tmp_path) == ["s.toml"]
+
+
+def test_json_is_one_object_that_holds_everything(run, tmp_path) -> None:
+    found = json.loads(good(run("s.toml --json")))
+    assert sorted(found) == ["provenance", "scenario", "summary"]
+    assert msgspec.convert(found["scenario"], Scenario) == read_scenario("s.toml")
+    summary = msgspec.convert(found["summary"], SimulationSummary)
+    assert (summary.scenario, summary.simulator, summary.start_s, summary.stop_s) == ("small", "fluid", 2.0, 6.0)
+    assert [link.id for link in summary.links] == ["line"]
+    assert 0.5 < summary.links[0].utilization <= 1.0
+    assert summary.responses is not None
+    assert found["provenance"]["argv"] == ["python", "-m", "netctrl.simulate", "s.toml", "--json"]
+    assert found["provenance"]["seed"] == 3
+    assert files(tmp_path) == ["s.toml"]
+
+
+def test_the_report_has_the_numbers_of_the_summary(run) -> None:
+    out = good(run("s.toml"))
+    link = json.loads(good(run("s.toml --json")))["summary"]["links"][0]
+    assert out.startswith("small (fluid), 2 to 6 s\n")
+    assert f"utilization {link['utilization']:.4f}" in out
+    for piece in (
+        "line ",
+        "backlog",
+        "median",
+        "loss",
+        "marked",
+        "probability",
+        "short objects",
+        "Mbit/s",
+        "kB",
+        " s, ",
+    ):
+        assert piece in out
+    assert max(map(len, out.splitlines())) <= 160
+
+
+def test_the_saved_result_is_what_was_printed(run, tmp_path) -> None:
+    printed = json.loads(good(run("s.toml --json -o r.json")))
+    saved = read_result("r.json")
+    assert saved.scenario == read_scenario("s.toml")
+    assert msgspec.to_builtins(saved.summary()) == msgspec.to_builtins(
+        msgspec.convert(printed["summary"], SimulationSummary)
+    )
+    assert msgspec.to_builtins(saved.provenance)["argv"] == tuple(printed["provenance"]["argv"])
+    assert saved.time_s == pytest.approx(0.1 * np.arange(1, 61))
+    assert files(tmp_path) == ["r.json", "s.toml"]
+
+
+def test_time_series_are_read_by_pandas(run) -> None:
+    good(run("s.toml -o r.CSV"))
+    good(run("s.toml -o r.json"))
+    table, saved = pd.read_csv("r.CSV"), read_result("r.json")
+    assert list(table.columns) == list(saved.to_pandas().columns)
+    assert table["link"].unique().tolist() == ["line"]
+    assert table["backlog_bytes"].to_numpy() == pytest.approx(saved.backlog_bytes[0], rel=1e-12)
+    assert table["time_s"].to_numpy() == pytest.approx(saved.time_s, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "begins", "holds"),
+    [("x.png", b"\x89PNG\r\n\x1a\n", b"IEND"), ("x.SVG", b"<?xml", b"</svg>"), ("x.pdf", b"%PDF", b"%%EOF")],
+)
+def test_plot_writes_the_kind_that_the_name_says(name, begins, holds, run, tmp_path) -> None:
+    good(run(f"s.toml --plot {name}"))
+    content = (tmp_path / name).read_bytes()
+    assert content.startswith(begins)
+    assert holds in content
+    assert files(tmp_path) == sorted(["s.toml", name])
+
+
+def test_a_failing_disk_leaves_old_files_alone(run, tmp_path, monkeypatch) -> None:
+    def full(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "r.json").write_bytes(b"old")
+    monkeypatch.setattr(Path, "replace", full)
+    error = the_error(run("s.toml -o r.json --plot x.png"), 2)
+    monkeypatch.undo()
+    assert "No space left" in error
+    assert files(tmp_path) == ["r.json", "s.toml"]
+    assert (tmp_path / "r.json").read_bytes() == b"old"
+
+
+def test_the_seed_is_the_scenarios_or_the_options(run) -> None:
+    def found(line: str) -> Any:
+        answer = json.loads(good(run(f"{line} --json")))
+        return answer["scenario"]["seed"], answer["provenance"]["seed"], answer["summary"]["links"]
+
+    first, again, same, other = (found(line) for line in ("s.toml", "s.toml", "s.toml --seed 3", "s.toml --seed 4"))
+    assert first == again == same
+    assert first[:2] == (3, 3)
+    assert other[:2] == (4, 4)
+    assert other[2] != first[2]
+    assert found("s.toml --seed 4294967295")[0] == 4294967295
+
+
+def test_a_design_replaces_the_law_of_arc_links(run, tmp_path, design) -> None:
+    change(tmp_path, "100ms", "50ms")
+    found = json.loads(good(run(f"s.toml --json --design {design}")))
+    queue = msgspec.convert(found["scenario"]["links"][0]["queue"], ArcQueue)
+    law = netctrl.arc(50).law
+    assert queue == arc_queue(law, 1000.0)
+    (tmp_path / "s.toml").write_text(SMALL.replace('"arc", epoch = "100ms"', '"design"'))
+    assert json.loads(good(run(f"s.toml --json --design {design}")))["summary"] == found["summary"]
+
+
+def test_a_place_for_a_design_must_be_filled(run, tmp_path) -> None:
+    change(tmp_path, '"arc", epoch = "100ms"', '"design"')
+    error = the_error(run("s.toml"), 2)
+    assert error.startswith("error: s.toml: ")
+    assert "'design'" in error
+    assert "--design FILE" in error
+
+
+def test_a_design_for_another_capacity_is_refused_with_both(run, tmp_path, design) -> None:
+    change(tmp_path, "10Mbit", "20Mbit")
+    error = the_error(run(f"s.toml --design {design}"), 2)
+    for piece in ("--design", "'10 Mbit/s'", "20 Mbit/s", "line"):
+        assert piece in error
+
+
+def test_a_design_without_a_place_is_refused(run, tmp_path, design) -> None:
+    change(tmp_path, 'kind = "arc", epoch = "100ms"', 'kind = "droptail"')
+    error = the_error(run(f"s.toml --design {design}"), 2)
+    for piece in ("SCENARIO", "'small'", "design", "arc"):
+        assert piece in error
+
+
+def test_a_design_alone_runs_its_plant_near_its_target(run, design) -> None:
+    found = json.loads(good(run(f"--design {design} --json")))
+    (link,) = found["summary"]["links"]
+    assert abs(link["utilization"] - 0.98) < 0.005
+    assert link["loss_ratio"] < 1e-3
+    assert (found["summary"]["start_s"], found["summary"]["stop_s"]) == (100.0, 300.0)
+    assert json.loads(good(run(f"--design {design} --seed 9 --json")))["scenario"]["seed"] == 9
+
+
+def test_a_plant_that_is_none_is_named(run, tmp_path) -> None:
+    netctrl.arc(1e6, capacity_bit_per_s=1e11, accept="stable").save(tmp_path / "wide.json")
+    error = the_error(run("--design wide.json"), 2)
+    assert error.startswith("error: wide.json: ")
+    assert "count: got 1000000" in error
+
+
+def test_a_scenario_that_comes_with_netctrl_runs_by_its_name(run, tmp_path) -> None:
+    assert scenario_for("arc-staircase", None, "5").seed == 5
+    found = json.loads(good(run("arc-round-trip --json")))
+    assert found["scenario"]["name"] == "ARC Fig. 6: round trips of 0.3 to 2.4 s"
+    assert [link["id"] for link in found["summary"]["links"]] == ["forward", "backward"]
+    assert files(tmp_path) == ["s.toml"]
+
+
+OPTIONS = ["SCENARIO", "--design", "--seed", "--json", "-o", "--output", "--plot"]
+
+
+@pytest.mark.parametrize("line", ["", "--help", "-h", "s.toml --help", "--help --seed x"])
+def test_help_lists_every_option(line, run) -> None:
+    out = good(run(line))
+    assert out.startswith("usage: python -m netctrl.simulate [SCENARIO] [OPTIONS]\n")
+    assert [option for option in OPTIONS if not re.search(rf"^ .*{option}\b", out, re.MULTILINE)] == []
+    assert ".csv" in out
+    assert ".pdf" in out
+
+
+LOADED = """
+import contextlib, io, json, sys
+from netctrl.cli.{module} import main
+with contextlib.redirect_stdout(io.StringIO()):
+    status = main(["--help"])
+print(json.dumps([status, sorted(sys.modules)]))
+"""
+
+
+def test_help_is_light(tmp_path) -> None:
+    command = [sys.executable, "-c", LOADED.format(module="simulate")]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    status, loaded = json.loads(ran.stdout)
+    assert status == 0
+    assert set(loaded) & {"numpy", "scipy", "numba", "msgspec", "pandas", "matplotlib", "control", "tqdm"} == set()
+
+
+def test_the_netctrl_command_hands_over_to_the_verb(run) -> None:
+    ours, theirs = run("s.toml"), run("simulate s.toml", netctrl.__main__.main)
+    assert theirs == ours
+    assert run("simulate nope", netctrl.__main__.main) == run("nope")
+    assert re.search(r"^ +simulate +\S", good(run("--help", netctrl.__main__.main)), re.MULTILINE)
+    assert good(run("--version")) == f"netctrl {netctrl.__version__}\n"
+
+
+def test_it_runs_as_a_process(tmp_path, design) -> None:
+    (tmp_path / "s.toml").write_text(SMALL)
+    command = [sys.executable, "-m", "netctrl.simulate", "s.toml", "--json"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert json.loads(ran.stdout)["scenario"]["name"] == "small"
+    ran = subprocess.run([*command[:3], "nope"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    the_error(Ran(ran.returncode, ran.stdout, ran.stderr), 2)
+
+
+def test_ctrl_c_is_one_line_and_status_130(run, tmp_path, monkeypatch) -> None:
+    def interrupted(*args: Any, progress: Callable[[float], None] | None = None, **kwargs: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib.import_module("netctrl.sim.tcp_aqm.run"), "simulate", interrupted)
+    the_error(run("s.toml -o x.json --plot x.png"), 130)
+    assert files(tmp_path) == ["s.toml"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_on_a_terminal_only(run, monkeypatch, capsys) -> None:
+    assert run("s.toml").err == ""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["s.toml", "--json"]) == 0
+    assert "simulating" in terminal.getvalue()
+    json.loads(capsys.readouterr().out)
+    # What is left on the screen after it is nothing: the last line drawn is blank.
+    assert terminal.getvalue().rstrip("\r").rpartition("\r")[2].strip() == ""

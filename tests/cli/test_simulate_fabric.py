@@ -1,0 +1,106 @@
+"""`python -m netctrl.simulate` on a data centre: table, JSON, files, and what it refuses in one line."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+import netctrl
+from netctrl.cli.simulate import main
+
+SMALL = """
+name = "small fabric"
+duration = "1ms"
+seed = 2
+[topology]
+kind = "fat-tree"
+hosts_per_rack = 2
+[scheme]
+kind = "hpcc"
+[poisson]
+sizes = "FB_Hadoop"
+load = 0.3
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(SMALL, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_table_for_people(capsys) -> None:
+    assert main(["s.toml"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("small fabric (hpcc), 0.001 s\n")
+    assert re.search(r"flows +\d+ of \d+ done", out)
+
+
+def test_json_and_files(capsys, folder) -> None:
+    assert main(["s.toml", "--json", "-o", "flows.csv", "--plot", "picture.png"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    flows = pd.read_csv(folder / "flows.csv")
+    assert content["summary"]["flows"] == len(flows)
+    assert content["scenario"]["scheme"]["kind"] == "hpcc"
+    assert list(content["provenance"]["input_hashes"])
+    assert (flows.slow_down.dropna() >= 1.0).all()
+    assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_seed_instead_of_the_files(capsys) -> None:
+    shown = []
+    for seed in ("2", "3", "2"):
+        assert main(["s.toml", "--json", "--seed", seed]) == 0
+        shown.append(json.loads(capsys.readouterr().out)["summary"])
+    assert shown[0] == shown[2]
+    assert shown[0] != shown[1]
+
+
+def test_a_design_is_what_senders_run(capsys, folder) -> None:
+    law = netctrl.mpcc(4, 1e11, 8e-6, delayed=True, window_weight=3.0)
+    law.save(folder / "law.json")
+    assert main(["s.toml", "--json", "--design", "law.json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    scheme = content["scenario"]["scheme"]
+    assert (scheme["kind"], scheme["variant"], scheme["window_weight"]) == ("mpcc", "delayed", 3.0)
+    assert scheme["window"] == pytest.approx(law.inputs.window_bytes)
+    assert len(content["provenance"]["input_hashes"]) == 2
+    netctrl.arc(50).save(folder / "arc.json")
+    assert main(["s.toml", "--design", "arc.json"]) == 2
+    assert "is a Design of arc, takes one of mpcc" in capsys.readouterr().err
+    netctrl.mpcc(4, 1e11, 8e-6, window_weight=0.0).save(folder / "greedy.json")
+    assert main(["s.toml", "--design", "greedy.json"]) == 2
+    assert "window_weight" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["s.toml", "--runs", "3"], "--runs: got '3', takes no value for a data centre's scenario"),
+        (["s.toml", "--design", "d.json"], "d.json"),
+        (["s.toml", "-o", "result.json"], "takes a file name that ends in .csv or .parquet"),
+    ],
+)
+def test_options_of_other_scenarios_are_refused(capsys, line, said) -> None:
+    assert main(line) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("load = 0.3", "load = 1.5", "load"),
+        ('kind = "hpcc"', 'kind = "swift"', "swift"),
+        ("seed = 2", "seed = 2\n[watch]\nports = ['s9>s8']", "watch.ports: got 's9>s8'"),
+    ],
+)
+def test_a_files_mistakes_are_one_line(capsys, folder, old, new, said) -> None:
+    (folder / "s.toml").write_text(SMALL.replace(old, new), encoding="utf-8")
+    assert main(["s.toml"]) == 2
+    error = capsys.readouterr().err
+    assert re.fullmatch(r"error: [^\n]+\n", error)
+    assert said in error

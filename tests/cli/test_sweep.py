@@ -1,0 +1,544 @@
+"""`python -m netctrl.sweep`, and `python -m netctrl.simulate` of a network's scenario, as a person and a script see
+them: status, one line of error, tables, JSON, files."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+
+import netctrl
+import netctrl.__main__
+from netctrl.cli.design.verb import main as design_main
+from netctrl.cli.simulate import main as simulate_main
+from netctrl.cli.sweep import main
+from netctrl.datasets import network_path, scenario_path
+from netctrl.design.hftrac.scenario_law import scenario_law
+from netctrl.scenario.network.result import NetworkSummary
+from netctrl.scenario.network.scenario import NetworkScenario, read_network_scenario
+from netctrl.scenario.network.sweep import read_sweep
+from netctrl.sim.network.run import simulate_network
+from netctrl.sim.network.tune import tune
+from netctrl.sim.sweep import read_frame, summarized, sweep
+
+SPEC = """
+name = "small"
+runs = 3
+
+[scenario]
+network = "tandem"
+interval = "10ms"
+duration = "500ms"
+
+[[grid]]
+label = "FIFO"
+set = { "policy.kind" = "fifo" }
+over = { "network.links.*.buffer" = ["2kB", "20000B"] }
+
+[[grid]]
+label = "static"
+set = { "policy.kind" = "static" }
+over = { "policy.factor" = [1.05, 1.2] }
+
+[[grid]]
+label = "GOD"
+set = { policy = { kind = "hftrac", architecture = "god" } }
+over = { "policy.mu" = [0.1, 1] }
+"""
+
+
+class Ran(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch) -> Run:
+    """Run `sweep` in this process, in a folder with one sweep; the command line is one string, as in a shell."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(SPEC, encoding="utf-8")
+
+    def run_sweep(line: str, command: Callable[[list[str]], int] = main) -> Ran:
+        capsys.readouterr()
+        status = command(shlex.split(line))
+        return Ran(status, *capsys.readouterr())
+
+    return run_sweep
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def good(ran: Ran) -> str:
+    assert (ran.status, ran.err) == (0, ""), ran
+    return ran.out
+
+
+def the_error(ran: Ran, status: int) -> str:
+    """The one line of stderr."""
+    assert ran.status == status, ran
+    assert re.fullmatch(r"error: [^\n]+\n", ran.err), ran.err
+    assert ran.out == ""
+    return ran.err
+
+
+def asked() -> pd.DataFrame:
+    return sweep(read_sweep("s.toml", network_path), scenario_law)
+
+
+# --- sweep: what it prints and writes ---------------------------------------------------------------------------------
+
+
+def test_the_table_has_a_row_a_cell_with_intervals(run) -> None:
+    title, empty, *rows = good(run("s.toml --n-jobs 1")).splitlines()
+    assert (title, empty) == ("small: 3 runs a cell, 95 % intervals", "")
+    names = ["FIFO, buffer 2kB", "FIFO, buffer 20000B"]
+    names += ["static, factor 1.05", "static, factor 1.2", "GOD, mu 0.1", "GOD, mu 1"]
+    table = summarized(asked())
+    for name, row, (_, cell) in zip(names, rows, table.iterrows(), strict=True):
+        loss, loss_half = 100 * cell["loss_ratio"], 100 * cell["loss_ratio_half_width"]
+        backlog, backlog_half = cell["backlog_bytes"] / 1e3, cell["backlog_bytes_half_width"] / 1e3
+        text = f"loss {loss:.4g} ± {loss_half:.2g} %, backlog {backlog:.4g} ± {backlog_half:.2g} kB"
+        assert re.fullmatch(rf"  {re.escape(name)}  +{re.escape(text)}", row), row
+
+
+def test_of_one_run_there_is_no_interval(run, tmp_path) -> None:
+    (tmp_path / "s.toml").write_text(SPEC.replace("runs = 3", "runs = 1"))
+    row = good(run("s.toml --n-jobs 1")).splitlines()[2]
+    assert re.fullmatch(r"  FIFO, buffer 2kB  +loss [0-9.]+ %, backlog [0-9.]+ kB", row), row
+    cell = json.loads(good(run("s.toml --n-jobs 1 --json")))["cells"][0]
+    assert cell["loss_ratio_half_width"] is None
+
+
+def test_json_is_one_object(run, tmp_path) -> None:
+    found = json.loads(good(run("s.toml --n-jobs 1 --json")))
+    assert sorted(found) == ["cells", "digest", "sweep"]
+    assert (found["sweep"], found["digest"]) == ("small", read_sweep("s.toml", network_path).digest())
+    table = summarized(asked())
+    assert [cell["cell"] for cell in found["cells"]] == list(range(6))
+    for cell, (_, row) in zip(found["cells"], table.iterrows(), strict=True):
+        assert list(cell) == list(table.columns)
+        for name, value in cell.items():
+            assert (value == row[name]) if value is not None else pd.isna(row[name])
+    assert found["cells"][0]["cost"] is None
+    assert found["cells"][4]["cost"] > 0.0
+    assert found["cells"][2]["policy.factor"] == 1.05
+    assert files(tmp_path) == ["s.toml"]
+
+
+def test_output_holds_all_runs(run, tmp_path) -> None:
+    printed = good(run("s.toml --n-jobs 1 -o x.parquet"))
+    assert printed == good(run("s.toml --n-jobs 1"))
+    assert files(tmp_path) == ["s.toml", "x.parquet"]
+    pd.testing.assert_frame_equal(read_frame("x.parquet"), asked(), check_exact=True)
+    content = Path("x.parquet").read_bytes()
+    assert good(run("s.toml --n-jobs 1 -o y.PARQUET --resume")) == printed
+    assert Path("y.PARQUET").read_bytes() == content
+
+
+def test_a_stopped_sweep_is_resumed(run, tmp_path, monkeypatch) -> None:
+    design = importlib.import_module("netctrl.design.hftrac.scenario_law")
+
+    def interrupted(scenario: NetworkScenario) -> Any:
+        if scenario.policy.__struct_config__.tag == "hftrac":
+            raise KeyboardInterrupt
+        return None
+
+    with monkeypatch.context() as patched:
+        patched.setattr(design, "scenario_law", interrupted)
+        assert the_error(run("s.toml --n-jobs 1 -o x.parquet"), 130) == "error: stopped\n"
+    assert files(tmp_path) == ["s.toml", "x.parquet.parts"]
+    assert files(tmp_path / "x.parquet.parts") == ["0.json", "1.json", "2.json", "3.json", "sweep.json"]
+    assert the_error(run("s.toml --n-jobs 1 -o x.parquet"), 2) == (
+        "error: x.parquet: a sweep into it was stopped: resume it, or delete x.parquet.parts\n"
+    )
+    (tmp_path / "t.toml").write_text(SPEC.replace("1.05", "1.06"))
+    assert the_error(run("t.toml --n-jobs 1 -o x.parquet --resume"), 2) == (
+        "error: x.parquet: another sweep into it was stopped, or one of another netctrl: delete x.parquet.parts\n"
+    )
+    good(run("s.toml --n-jobs 1 -o x.parquet --resume"))
+    good(run("s.toml --n-jobs 1 -o y.parquet"))
+    assert Path("x.parquet").read_bytes() == Path("y.parquet").read_bytes()
+    assert files(tmp_path) == ["s.toml", "t.toml", "x.parquet", "y.parquet"]
+
+
+def test_tune_finds_the_best_of_each_grid(run, tmp_path) -> None:
+    def cells(line: str) -> dict[str, Any]:
+        return {cell["grid"]: cell for cell in json.loads(good(run(f"s.toml --n-jobs 1 --json {line}")))["cells"]}
+
+    printed = good(run("s.toml --n-jobs 1 --tune loss")).splitlines()
+    assert printed[0] == "small: least loss, 3 runs a cell, 95 % intervals"
+    found = cells("--tune loss")
+    assert list(found) == ["static", "GOD"]  # what is tuned makes no cells, and FIFO has nothing to tune
+    for row, (label, cell) in zip(printed[2:], found.items(), strict=True):
+        best = cell["summary"]
+        assert sorted(cell) == ["allowed", "at_bound", "cell", "field", "grid", "summary", "tried", "value", "values"]
+        assert (cell["values"], cell["allowed"]) == ({}, True)
+        assert f"  {label} " in row
+        assert f"{cell['field']} = {cell['value']:.4g}" in row
+        assert f"loss {100 * best['loss_ratio']['mean']:.4g} ± " in row
+        assert f"backlog {best['backlog_bytes']['mean'] / 1e3:.4g} ± " in row
+        assert ("(end of the range)" in row) == cell["at_bound"]
+        assert [cell["value"], best["loss_ratio"]["mean"], best["backlog_bytes"]["mean"]] in cell["tried"]
+    (static,) = (cell for cell in read_sweep("s.toml", network_path).cells() if cell.values.get("policy.factor") == 1.2)
+    assert found["static"]["value"] == tune(static.scenario, scenario_law, runs=3).value
+    backlog = cells("--tune backlog --most-loss 0.02")
+    assert all(cell["summary"]["loss_ratio"]["mean"] <= 0.02 for cell in backlog.values())
+    assert [cell["field"] for cell in backlog.values()] == ["factor", "mu"]
+    assert files(tmp_path) == ["s.toml"]
+
+
+def test_tune_says_where_nothing_loses_as_little(run, tmp_path) -> None:
+    text = SPEC.replace('"tandem"', '"x.json"').partition("[[grid]]")[0]
+    (tmp_path / "s.toml").write_text(text + '[scenario.policy]\nkind = "static"\n')
+    small = network_path("tandem").read_text().replace('"buffer": 25000.0', '"buffer": 100')
+    (tmp_path / "x.json").write_text(small)
+    row = good(run("s.toml --n-jobs 1 --tune backlog --most-loss 0")).splitlines()[2]
+    assert row.startswith("  grid[0]  factor = ")
+    assert row.endswith(" kB (no value loses less)")
+
+
+def test_help_lists_every_option(run) -> None:
+    out = good(run("--help"))
+    assert out.startswith("usage: python -m netctrl.sweep SPEC [OPTIONS]\n")
+    options = ["SPEC", "--n-jobs", "--dask", "-o", "--output", "--resume", "--tune", "--most-loss", "--json"]
+    assert [option for option in options if not re.search(rf"^ .*{option}\b", out, re.MULTILINE)] == []
+    assert ".parquet" in out
+    assert run("").out == out
+    assert good(run("sweep --help", netctrl.__main__.main)) == out
+    listed = good(run("--help", netctrl.__main__.main))
+    assert re.search(r"^ +sweep +grids of network scenarios", listed, re.MULTILINE)
+
+
+LOADED = """
+import contextlib, io, json, sys
+from netctrl.cli.sweep import main
+with contextlib.redirect_stdout(io.StringIO()):
+    status = main(["--help"])
+print(json.dumps([status, sorted(sys.modules)]))
+"""
+
+
+def test_help_is_light(tmp_path) -> None:
+    ran = subprocess.run([sys.executable, "-c", LOADED], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    status, loaded = json.loads(ran.stdout)
+    assert status == 0
+    heavy = {"numpy", "scipy", "numba", "msgspec", "pandas", "pyarrow", "joblib", "distributed", "tqdm"}
+    assert set(loaded) & heavy == set()
+
+
+def test_it_runs_as_a_process(run, tmp_path) -> None:
+    command = [sys.executable, "-m", "netctrl.sweep"]
+    ran = subprocess.run([*command, "nope"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert the_error(Ran(ran.returncode, ran.stdout, ran.stderr), 2) == run("nope").err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_on_a_terminal_only(run, monkeypatch, capsys) -> None:
+    assert run("s.toml --n-jobs 1").err == ""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["s.toml", "--n-jobs", "1", "--json"]) == 0
+    assert "sweeping" in terminal.getvalue()
+    json.loads(capsys.readouterr().out)
+    assert terminal.getvalue().rstrip("\r").rpartition("\r")[2].strip() == ""
+
+
+# --- sweep: wrong use -------------------------------------------------------------------------------------------------
+
+JOBS = "a number of processes of at least 1, or -1: one for each core"
+SHARE = "a share from 0 to 1, as in 0.001"
+WRONG_USE = {
+    "an unknown sweep": ("nope", "SPEC: got 'nope', takes a TOML file, or one of hftrac-testbed"),
+    "a missing file": ("missing.toml", "missing.toml: can't be read: No such file or directory"),
+    "another kind of output": ("s.toml -o x.csv", "-o: got 'x.csv', takes a file name that ends in .parquet"),
+    "output into no folder": (
+        "s.toml -o missing/x.parquet",
+        "-o: got 'missing/x.parquet', takes a file that can be written (here: there is no folder",
+    ),
+    "nothing to resume": ("s.toml --resume", "--resume: got 'no -o', takes the file of the sweep that was stopped"),
+    "a file of what is tuned": (
+        "s.toml --tune loss -o x.parquet",
+        "-o: got 'x.parquet', takes no file with --tune; --json prints what it finds",
+    ),
+    "an unknown objective": ("s.toml --tune delay", "--tune: got 'delay', takes loss or backlog"),
+    "backlog at any loss": ("s.toml --tune backlog", f"--most-loss: got nothing, takes {SHARE}"),
+    "a loss in words": ("s.toml --tune backlog --most-loss few", f"--most-loss: got 'few', takes {SHARE}"),
+    "a loss above all": ("s.toml --tune backlog --most-loss 2", f"--most-loss: got 2.0, takes {SHARE}"),
+    "no number": ("s.toml --tune backlog --most-loss nan", f"--most-loss: got nan, takes {SHARE}"),
+    "a loss for the least loss": (
+        "s.toml --tune loss --most-loss 0.1",
+        "--most-loss: got '0.1', takes no value without --tune backlog",
+    ),
+    "a loss for nothing": ("s.toml --most-loss 0.1", "--most-loss: got '0.1', takes no value without --tune backlog"),
+    "no process": ("s.toml --n-jobs 0", f"--n-jobs: got '0', takes {JOBS}"),
+    "half a process": ("s.toml --n-jobs 1.5", f"--n-jobs: got '1.5', takes {JOBS}"),
+    "all processes but one": ("s.toml --n-jobs -2", f"--n-jobs: got '-2', takes {JOBS}"),
+    "an unknown option": ("s.toml --seed 3", "Unknown option: --seed; --help lists what is taken"),
+    "a word too many": ("s.toml t.toml", "Unused Tokens: ['t.toml']"),
+}
+
+
+@pytest.fixture
+def nothing_runs(monkeypatch) -> None:
+    def simulated(*args: Any, **kwargs: Any) -> None:
+        pytest.fail("simulated")
+
+    for module in ("netctrl.sim.sweep", "netctrl.sim.network.tune", "netctrl.sim.network.run"):
+        monkeypatch.setattr(importlib.import_module(module), "simulate_network", simulated)
+
+
+@pytest.mark.parametrize("name", WRONG_USE)
+def test_wrong_use_is_one_line_before_anything_is_run(name, run, tmp_path, nothing_runs) -> None:
+    line, begins = WRONG_USE[name]
+    error = the_error(run(line), 2)
+    assert error.startswith(f"error: {begins}"), error
+    assert files(tmp_path) == ["s.toml"]
+
+
+BAD = {
+    "no TOML": ("[[grid]]", "[[grid", "is no TOML: Expected ']]' at the end of an array declaration"),
+    "a key": ("runs = 3", "rnus = 3", "unknown key `rnus`, did you mean `runs`?\n"),
+    "a key of a grid": ("label", "labl", "grid[0]: unknown key `labl`, did you mean `label`?\n"),
+    "a key of the scenario": (
+        "duration =",
+        "durtion =",
+        "grid[0] (network.links.*.buffer = '2kB'): unknown key `durtion`, did you mean `duration`?\n",
+    ),
+    "a missing key": (
+        'interval = "10ms"',
+        "",
+        "grid[0] (network.links.*.buffer = '2kB'): key `interval` is missing\n",
+    ),
+    "a key of the policy": (
+        "policy.factor",
+        "policy.facto",
+        "grid[1] (policy.facto = 1.05): policy: unknown key `facto`, did you mean `factor`?\n",
+    ),
+    "a link": (
+        "links.*.buffer",
+        "links.L3.buffer",
+        "grid[0] (network.links.L3.buffer = '2kB'): network.links.L3: got 'L3', "
+        "takes an id, several with commas between, or *; there are L1, L2\n",
+    ),
+    "a network": (
+        '"tandem"',
+        '"tandm"',
+        "network: got 'tandm', takes a JSON file, or one of abilene, merge, tandem, testbed, wan\n",
+    ),
+    "a value": (
+        "[0.1, 1]",
+        "[0.1, -1]",
+        "grid[2] (policy.mu = -1): policy.mu: got -1.0, takes a weight above 0 (lambda·interval²)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("options", ["", "-o x.parquet", "--tune loss --json"])
+def test_a_bad_sweep_is_named_with_file_and_key(name, options, run, tmp_path, nothing_runs) -> None:
+    old, new, begins = BAD[name]
+    assert SPEC.count(old) >= 1
+    (tmp_path / "s.toml").write_text(SPEC.replace(old, new, 1), encoding="utf-8")
+    error = the_error(run(f"s.toml {options}"), 2)
+    assert error.startswith(f"error: s.toml: {begins}"), error
+    assert files(tmp_path) == ["s.toml"]
+
+
+def test_what_only_a_run_shows_is_of_the_file_and_the_cell(run, tmp_path) -> None:
+    (tmp_path / "s.toml").write_text(SPEC.replace('"policy.mu" = [0.1, 1]', "seed = [1]"))
+    error = the_error(run("s.toml --n-jobs 1"), 2)
+    assert error.startswith("error: s.toml: GOD (seed = 1): mu: got None, takes a number above 0, or a `weight`"), error
+    assert the_error(run("s.toml --n-jobs 1 --tune loss --most-loss 1"), 2).startswith("error: --most-loss: ")
+
+
+def test_nothing_to_tune_is_told(run, tmp_path) -> None:
+    (tmp_path / "s.toml").write_text(SPEC.partition("[[grid]]")[0])
+    assert the_error(run("s.toml --n-jobs 1 --tune loss"), 2) == (
+        "error: s.toml: tune: got 'loss', takes a sweep with a policy of kind hftrac or static\n"
+    )
+
+
+# --- simulate: a network's scenario -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def simulate(run, tmp_path) -> Run:
+    """Run `simulate` in a folder with a short testbed scenario and nothing else."""
+    text = scenario_path("hftrac-testbed").read_text(encoding="utf-8")
+    for old, new in (('"110s"', '"1s"'), ('"10s"', '"200ms"'), ('"coordinated"', '"god"')):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (tmp_path / "s.toml").write_text(text, encoding="utf-8")
+    return lambda line: run(line, simulate_main)
+
+
+@pytest.fixture(scope="module")
+def designs(tmp_path_factory) -> Path:
+    """A folder of Designs, made as a person makes them."""
+    folder = tmp_path_factory.mktemp("designs")
+    testbed = network_path("testbed").read_text(encoding="utf-8")
+    for name, old, new in (
+        ("testbed", "", ""),
+        ("delay", '"delay": 0.01', '"delay": 0.02'),
+        ("demand", '"mean": 19000000.0', '"mean": 18000000.0'),
+    ):
+        (folder / f"{name}-network.json").write_text(testbed.replace(old, new, 1) if old else testbed)
+        make_design(folder / f"{name}.json", f"--network {folder / f'{name}-network.json'}")
+    make_design(folder / "interval.json", "--network testbed --interval 20ms")
+    make_design(folder / "tandem.json", "--network tandem")
+    netctrl.arc(50).save(folder / "arc.json")
+    return folder
+
+
+def make_design(path: Path, options: str) -> None:
+    line = f"hftrac --mu 0.1 --architecture god {options} -o {path}"
+    assert design_main(shlex.split(line)) == 0
+
+
+def by_hand(runs: int = 20) -> NetworkSummary:
+    chosen = read_network_scenario("s.toml", network_path)
+    return simulate_network(chosen, scenario_law(chosen), runs=runs).summary()
+
+
+def test_simulate_prints_a_table_of_its_runs(simulate, tmp_path) -> None:
+    out = good(simulate("s.toml"))
+    found = by_hand()
+    assert out.startswith("HFTraC testbed (fluid), 20 runs of 0.8 s, 95 % intervals\n\n")
+    loss = found.loss_ratio
+    assert loss.half_width is not None
+    assert f"loss        {100 * loss.mean:.4g} ± {100 * loss.half_width:.2g} % of what demands offer" in out
+    assert f"throughput  {found.throughput_bit_per_s.mean / 1e6:.4g} ± " in out
+    for link in found.links:
+        assert re.search(rf"^  {link.id} +utilization {link.utilization.mean:.4f}, loss ", out, re.MULTILINE)
+    assert re.search(r"^  cost .*\(Mbit/s\)²$", out, re.MULTILINE)
+    assert good(simulate("s.toml --runs 3")).startswith("HFTraC testbed (fluid), 3 runs of 0.8 s, ")
+    assert "±" not in good(simulate("s.toml --runs 1")).partition("\n")[2]
+    assert files(tmp_path) == ["s.toml"]
+
+
+def test_simulate_json_is_one_object(simulate) -> None:
+    line = "s.toml --runs 2 --json --seed 7"
+    found = json.loads(good(simulate(line)))
+    assert sorted(found) == ["provenance", "scenario", "summary"]
+    scenario = msgspec.convert(found["scenario"], NetworkScenario)
+    assert scenario == msgspec.structs.replace(read_network_scenario("s.toml", network_path), seed=7)
+    expected = simulate_network(scenario, scenario_law(scenario), runs=2).summary()
+    assert msgspec.convert(found["summary"], NetworkSummary) == expected
+    provenance = found["provenance"]
+    assert provenance["argv"] == ["python", "-m", "netctrl.simulate", *shlex.split(line)]
+    assert provenance["seed"] == 7
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.parquet", "r.CSV"])
+def test_simulate_writes_its_runs(name, simulate, tmp_path) -> None:
+    good(simulate(f"s.toml --runs 3 -o {name}"))
+    table = pd.read_csv(name) if name.lower().endswith("csv") else pd.read_parquet(name)
+    chosen = read_network_scenario("s.toml", network_path)
+    expected = simulate_network(chosen, scenario_law(chosen), runs=3).to_pandas()
+    pd.testing.assert_frame_equal(table, expected, check_exact=False, rtol=1e-12)
+    assert table["run"].tolist() == list(np.repeat([0, 1, 2], 5))
+    balance = table["arrived_bytes"] - table["departed_bytes"] - table["lost_bytes"] - table["growth_bytes"]
+    assert balance.abs().max() <= 1e-9 * table["arrived_bytes"].max()
+    assert files(tmp_path) == sorted([name, "s.toml"])
+
+
+def test_simulate_draws_its_first_run(simulate, tmp_path) -> None:
+    good(simulate("s.toml --runs 2 --plot x.png -o x.csv"))
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert files(tmp_path) == ["s.toml", "x.csv", "x.png"]
+
+
+def test_simulate_takes_the_law_of_a_design(simulate, designs) -> None:
+    own, designed = (
+        json.loads(good(simulate(f"s.toml --runs 2 --json {option}")))
+        for option in ("", f"--design {designs / 'testbed.json'}")
+    )
+    assert designed["scenario"]["policy"]["file"] == str(designs / "testbed.json")
+    assert designed["summary"]["links"] == own["summary"]["links"]  # the same law as the scenario's policy
+    assert designed["summary"]["cost"] is None  # of which weights, a Design for a network without any doesn't say
+    assert [Path(name).name for name in designed["provenance"]["input_hashes"]] == ["s.toml", "testbed.json"]
+
+
+WRONG_DESIGNS = {
+    "arc": "--design: got '{}', takes an HFTraC Design; this one is of method arc\n",
+    "interval": "--design: got '{}', takes a Design for an interval of 0.01 s; this one is for 0.02 s\n",
+    "delay": "--design: got '{}', takes a Design for this network; its links.s13.delay is 0.02, and here 0.01\n",
+    "demand": "--design: got '{}', takes a Design for this network; "
+    "its demands.p1.mean is 18000000.0, and here 19000000.0\n",
+    "tandem": "--design: got '{}', takes a Design for this network; its links.L1.source is S1, and here not there\n",
+}
+
+
+@pytest.mark.parametrize("name", WRONG_DESIGNS)
+def test_a_design_for_another_network_is_refused_with_the_difference(name, simulate, designs, tmp_path) -> None:
+    path = designs / f"{name}.json"
+    error = the_error(simulate(f"s.toml --runs 2 --design {path} -o x.csv"), 2)
+    assert error.endswith(WRONG_DESIGNS[name].format(path)), error
+    assert files(tmp_path) == ["s.toml"]
+
+
+WRONG_SIMULATE = {
+    "another kind of output": ("-o x.json", "-o: got 'x.json', takes a file name that ends in .csv or .parquet"),
+    "no runs": ("--runs 0", "--runs: got '0', takes a whole number from 1 to 999999"),
+    "runs in words": ("--runs many", "--runs: got 'many', takes a whole number from 1 to 999999"),
+    "no process": ("--n-jobs 0", f"--n-jobs: got '0', takes {JOBS}"),
+    "a missing design": ("--design x.json", "x.json: can't be read: No such file or directory"),
+    "a scenario as a design": ("--design s.toml", "s.toml: "),
+    "a seed in words": ("--seed many", "--seed: got 'many', takes a whole number from 0 to 4294967295"),
+    "output over the design": ("--design x.csv -o ./x.csv", "-o: got './x.csv', takes another file than --design"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_SIMULATE)
+def test_wrong_use_of_simulate_is_one_line(name, simulate, tmp_path, nothing_runs) -> None:
+    options, begins = WRONG_SIMULATE[name]
+    error = the_error(simulate(f"s.toml {options}"), 2)
+    assert error.startswith(f"error: {begins}"), error
+    assert files(tmp_path) == ["s.toml"]
+
+
+def test_a_bad_scenario_of_a_network_is_named_with_its_key(simulate, tmp_path) -> None:
+    text = (tmp_path / "s.toml").read_text()
+    for old, new, holds in (
+        ("mu = 0.1", "mu = -1", "s.toml: policy.mu: got -1.0, takes a weight above 0 (lambda·interval²)\n"),
+        (
+            '"1s"',
+            '"1.005s"',
+            "s.toml: duration: got 1.005, takes a whole number of intervals of 0.01 s, from 1 to 1e+09\n",
+        ),
+        ('"testbed"', '"testbd"', "network: got 'testbd', takes a JSON file, or one of abilene, merge, tandem"),
+        ("duration =", "durtion =", "unknown key `durtion`, did you mean `duration`?"),
+    ):
+        assert text.count(old) == 1
+        (tmp_path / "s.toml").write_text(text.replace(old, new))
+        error = the_error(simulate("s.toml --runs 2"), 2)
+        assert holds in error, error
+
+
+def test_runs_are_for_networks(simulate) -> None:
+    takes = "no value but for a network's scenario: this one knows no chance\n"
+    for option in ("runs", "n-jobs"):
+        assert the_error(simulate(f"arc-round-trip --{option} 2"), 2) == f"error: --{option}: got '2', takes {takes}"

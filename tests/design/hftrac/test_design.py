@@ -1,0 +1,250 @@
+"""HFTraC from a network to a Design: architectures, certificate, command line, picture."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.cli.design.verb import main
+from netctrl.cli.export.verb import main as export
+from netctrl.cli.simulate import main as simulate
+from netctrl.datasets import network_path
+from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.plants.linearize import network_model, network_state_space
+from netctrl.synthesis.check import quadratic_cost
+
+INTERVAL = 0.01
+# (Mbit/s)²: theory note, "Reference costs"; centralized with a round trip of one sample.
+REFERENCE = {
+    ("tandem", 0.1): (2.844531036, 3.469531036, 2.894893202, 2.894893202, 3.152589016),
+    ("tandem", 1.0): (11.7006259, 17.9506259, 11.76048033, 11.76048033, 14.36760852),
+    ("merge", 0.1): (14.41503458, 17.61503458, 14.68591549, 14.82185319, 16.14125572),
+    ("merge", 1.0): (59.48957478, 91.48957478, 60.12308051, 60.2136593, 73.56215546),
+    ("testbed", 0.1): (57.0446992, 69.8446992, 57.11597909, 57.40459726, 62.00365939),
+    ("testbed", 1.0): (234.883517, 362.883517, 235.2224193, 235.4299862, 282.3747606),
+}
+WAYS = (
+    {"architecture": "god"},
+    {"architecture": "centralized", "information_delay": 1},
+    {"architecture": "coordinated", "horizon": "exact"},
+    {"architecture": "coordinated", "horizon": "exact", "communication": "in-band"},
+    {"architecture": "myopic"},
+)
+TOLERANCE = {"myopic": 1e-6}
+
+
+@pytest.fixture
+def merge() -> netctrl.Network:
+    return netctrl.read_network(network_path("merge"))
+
+
+@pytest.mark.parametrize("way", range(len(WAYS)), ids=["god", "centralized", "out-of-band", "in-band", "myopic"])
+@pytest.mark.parametrize("case", REFERENCE, ids=str)
+def test_reference_costs(case, way) -> None:
+    name, mu = case
+    proof = netctrl.hftrac(netctrl.read_network(network_path(name)), INTERVAL, mu=mu, **WAYS[way]).certificate
+    expected = 1e12 * REFERENCE[case][way]
+    assert proof.cost == pytest.approx(expected, rel=TOLERANCE.get(WAYS[way]["architecture"], 1e-8))
+    assert proof.cost_rate + proof.cost_queue == pytest.approx(proof.cost, rel=1e-12)
+    assert 0.0 <= proof.spectral_radius < 1.0
+
+
+def test_the_gain_rows_of_the_merging_network(merge) -> None:
+    design = netctrl.hftrac(merge, INTERVAL, mu=1.0, architecture="god")
+    rows = [
+        [0.57433716, -0.04369683, -0.018708053],
+        [-0.04369683, 0.57433716, -0.018708053],
+        [0.056942411, 0.056942411, 0.61513009],
+    ]
+    np.testing.assert_allclose(design.law.gain[:, -3:], rows, atol=1e-8)
+
+
+def test_gods_cost_is_that_of_its_gain_by_the_steady_covariance(merge) -> None:
+    design = netctrl.hftrac(merge, INTERVAL, mu=1.0, architecture="god")
+    model = network_model(merge, INTERVAL)
+    system, H = network_state_space(model)
+    Q = np.diag([0.0] * model.first_backlog + [1.0] * 3)
+    W = (H.toarray() * model.std**2) @ H.toarray().T
+    cost = quadratic_cost(system.A, system.B, design.law.gain, Q, np.eye(3), W)
+    assert cost == pytest.approx(design.certificate.cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["tandem", "merge", "testbed"])
+def test_a_finite_horizon_keeps_its_tolerance_and_says_how_far_it_is_from_the_exact_cost(name) -> None:
+    network = netctrl.read_network(network_path(name))
+    for mu in (0.01, 0.1, 1.0, 10.0):
+        proof = netctrl.hftrac(network, INTERVAL, mu=mu).certificate
+        exact = netctrl.hftrac(network, INTERVAL, mu=mu, horizon="exact").certificate
+        assert proof.excess_over_exact == pytest.approx(proof.cost / exact.cost - 1.0, abs=1e-12)
+        assert -1e-12 < proof.excess_over_exact < 1e-6
+        assert proof.bound == pytest.approx(exact.cost, rel=1e-12)
+
+
+def test_the_four_architectures_side_by_side(merge) -> None:
+    proof = netctrl.hftrac(merge, INTERVAL, mu=1.0, compare=True).certificate
+    cost = {row.architecture: row.cost for row in proof.comparison}
+    assert list(cost) == ["god", "centralized", "coordinated", "myopic"]
+    assert cost["god"] <= cost["coordinated"] <= min(cost["centralized"], cost["myopic"])
+    # d Σ mu sigma² = myopic − GOD, and Σ mu sigma² = 2·4² (Mbit/s)²
+    samples = (cost["myopic"] - cost["god"]) / 32e12
+    assert proof.break_even_delay_s == pytest.approx(INTERVAL * samples, rel=1e-12)
+
+
+def test_a_central_controller_stands_where_the_farthest_link_is_nearest(merge) -> None:
+    proof = netctrl.hftrac(merge, INTERVAL, mu=1.0, architecture="centralized").certificate
+    assert (proof.controller, proof.information_delay) == ("S3", 2)  # one sample to each source and back
+
+
+def test_weights_of_links_replace_mu(merge) -> None:
+    links = tuple(msgspec.structs.replace(link, weight=1.0 / INTERVAL**2) for link in merge.links)
+    weighted = msgspec.structs.replace(merge, links=links)
+    assert netctrl.hftrac(weighted, INTERVAL).certificate.cost == pytest.approx(
+        netctrl.hftrac(merge, INTERVAL, mu=1.0).certificate.cost, rel=1e-12
+    )
+    lacking = msgspec.structs.replace(merge, links=(*links[:2], merge.links[2]))
+    with pytest.raises(InvalidValue, match=r"mu.*weight.*L3"):
+        netctrl.hftrac(lacking, INTERVAL)
+
+
+def test_rounded_delays_are_warned_of() -> None:
+    proof = netctrl.hftrac(netctrl.read_network(network_path("tandem")), 0.004, mu=1.0).certificate
+    [warning] = proof.warnings
+    assert "0.01 s became 0.008 s" in warning
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"mu": 0.0}, "mu"),
+        ({"mu": -1.0}, "mu"),
+        ({"mu": math.nan}, "mu"),
+        ({}, "mu"),
+        ({"mu": 1.0, "architecture": "goad"}, "architecture"),
+        ({"mu": 1.0, "communication": "telepathy"}, "communication"),
+        ({"mu": 1.0, "information_delay": 1}, "information_delay"),
+        ({"mu": 1.0, "architecture": "centralized", "information_delay": 0.5}, "information_delay"),
+        ({"mu": 1.0, "horizon": "long"}, "horizon"),
+        ({"mu": 1.0, "horizon": 0}, "horizon"),
+        ({"mu": 1.0, "reach": -1}, "reach"),
+    ],
+    ids=str,
+)
+def test_what_is_refused_is_named(arguments, named, merge) -> None:
+    with pytest.raises(InvalidValue) as refusal:
+        netctrl.hftrac(merge, INTERVAL, **arguments)
+    assert refusal.value.argument == named
+
+
+def test_a_horizon_that_is_too_short_is_no_design(merge) -> None:
+    with pytest.raises(NoAdmissibleDesign, match="too short"):
+        netctrl.hftrac(merge, INTERVAL, mu=1.0, horizon=3)
+
+
+# --- Design files and the command line -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", range(len(WAYS)), ids=["god", "centralized", "out-of-band", "in-band", "myopic"])
+def test_a_design_comes_back_from_its_file_whole(way, merge, tmp_path) -> None:
+    design = netctrl.hftrac(merge, INTERVAL, mu=1.0, compare=True, **WAYS[way])
+    design.save(tmp_path / "design.json")
+    again = netctrl.read_design(tmp_path / "design.json")
+    assert (again.inputs, again.certificate) == (design.inputs, design.certificate)
+    assert type(again.law) is type(design.law)
+    assert again.to_json() == design.to_json()
+
+
+def test_a_finite_law_comes_back_with_its_arrays(merge, tmp_path) -> None:
+    design = netctrl.hftrac(merge, INTERVAL, mu=1.0)
+    design.save(tmp_path / "design.json")
+    again = netctrl.read_design(tmp_path / "design.json").law
+    for one, other in zip(design.law.columns, again.columns, strict=True):
+        np.testing.assert_array_equal(one.u, other.u)
+        np.testing.assert_array_equal(one.b, other.b)
+
+
+def test_a_queue_does_not_take_it(merge, tmp_path, capsys) -> None:
+    path = tmp_path / "design.json"
+    netctrl.hftrac(merge, INTERVAL, mu=1.0, architecture="god").save(path)
+    for run in (simulate, export):
+        assert run(["ns3", str(path), "-o", str(tmp_path / "p")] if run is export else ["--design", str(path)]) == 2
+        _, told = capsys.readouterr()
+        assert "hftrac" in told
+        assert "arc" in told
+
+
+def test_json_is_one_object_with_the_certificate(capsys) -> None:
+    assert main(["hftrac", "--network", "merge", "--mu", "1", "--compare", "--json"]) == 0
+    said, told = capsys.readouterr()
+    answer = json.loads(said)
+    assert told == ""
+    proof = answer["certificate"]
+    assert proof["cost"] == pytest.approx(60.12308051e12, rel=1e-6)
+    assert set(proof) >= {"cost_rate", "cost_queue", "spectral_radius", "horizon", "excess_over_exact", "gap_to_bound"}
+    assert [row["architecture"] for row in proof["comparison"]] == ["god", "centralized", "coordinated", "myopic"]
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+@pytest.mark.parametrize("way", [[], ["--horizon", "exact"], ["--architecture", "god"], ["--architecture", "myopic"]])
+def test_design_and_picture_are_written(way, suffix, tmp_path, capsys) -> None:
+    saved, picture = tmp_path / "design.json", tmp_path / f"network.{suffix}"
+    asked = ["--network", "testbed", "--mu", "1", *way, "-o", str(saved), "--plot", str(picture)]
+    assert main(["hftrac", *asked]) == 0
+    said, told = capsys.readouterr()
+    assert told == ""
+    assert said.startswith("HFTraC, ")
+    assert netctrl.read_design(saved).method == "hftrac"
+    assert picture.stat().st_size > 3000
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "said"),
+    [
+        (["--mu", "0"], 2, "--mu"),
+        (["--mu", "-1"], 2, "--mu"),
+        ([], 2, "--mu"),
+        (["--mu", "1", "--interval", "10"], 2, "--interval"),
+        (["--mu", "1", "--horizon", "soon"], 2, "--horizon"),
+        (["--mu", "1", "--horizon", "3"], 3, "too short"),
+        (["--mu", "1", "--information-delay", "1.5"], 2, "--information-delay"),
+        (["--mu", "1", "--architecture", "goad"], 2, "god, centralized, coordinated, myopic"),
+        (["--mu", "1", "--capacity", "fast"], 2, "--capacity"),
+    ],
+    ids=str,
+)
+def test_wrong_use_is_one_line_and_nothing_is_written(asked, status, said, tmp_path, capsys) -> None:
+    saved = tmp_path / "design.json"
+    assert main(["hftrac", "--network", "merge", *asked, "-o", str(saved)]) == status
+    out, told = capsys.readouterr()
+    assert out == ""
+    assert said in told
+    assert told.count("\n") == 1
+    assert not saved.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda file: file["demands"][0].update(split={"L1": 0.5, "L3": 1.0}), "sum to 1"),
+        (lambda file: file["demands"][0].update(source="D", target="S1", split=None), "path"),
+        (lambda file: file["edges"][2].update(capacity=1e6), "L3"),
+        (lambda file: file["edges"][0].update(colour="red"), "colour"),
+        (lambda file: file.update(demands=[]), "demands"),
+    ],
+    ids=["split", "path", "overload", "key", "demands"],
+)
+def test_a_network_that_cannot_be_is_named(change, said, tmp_path, capsys) -> None:
+    content = json.loads(Path(network_path("merge")).read_text())
+    change(content)
+    path = tmp_path / "network.json"
+    path.write_text(json.dumps(content))
+    assert main(["hftrac", "--network", str(path), "--mu", "1"]) == 2
+    out, told = capsys.readouterr()
+    assert out == ""
+    assert said in told
+    assert told.count("\n") == 1

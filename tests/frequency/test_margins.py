@@ -1,0 +1,328 @@
+"""Margins with exact delay, against published numbers, a Nyquist count, the delay equation itself and its laws."""
+
+from __future__ import annotations
+
+import math
+
+import control
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netctrl.errors import InvalidValue
+from netctrl.frequency.loop import response, to_control
+from netctrl.frequency.margins import gain_at_phase_margin, gain_band, margins
+from netctrl.frequency.records import decibel, factor
+from netctrl.model.design.arc import ArcSetting
+from netctrl.model.loop import DelayLoop
+from netctrl.plants.linearize import arc_loop, linear_tcp
+
+A = ArcSetting(capacity_packet_per_s=1250.0, utilization=0.98)
+B = ArcSetting(capacity_packet_per_s=1000.0, utilization=0.95)
+INPUT_A = arc_loop(50.0, 0.5, A, "paper")
+INPUT_B = arc_loop(35.0, 0.1, B, "paper")
+FRAGILE = arc_loop(10.0, 2.0, A, "paper")
+
+CONDITIONAL = DelayLoop(gain=1.0, delay=0.01, integrators=1, leads=(1.0, 1.0), lags=(100.0, 100.0))
+
+
+def nyquist_count(loop: DelayLoop) -> int:
+    """Closed-loop poles in the right half plane, by the argument of 1 + L along an indented contour."""
+    small, large = 1e-7, 1e7
+    w = np.geomspace(small, large, 600_001)
+    arc = small * np.exp(1j * np.linspace(0.0, np.pi / 2.0, 2_001))  # from +small to +i small, around the origin
+    s = np.concatenate([arc, 1j * w[1:]])
+    L = loop.gain * np.exp(-s * loop.delay) / s**loop.integrators
+    for T in loop.lags:
+        L = L / (1.0 + T * s)
+    for z in loop.leads:
+        L = L * (1.0 + z * s)
+    turned = np.unwrap(np.angle(1.0 + L))
+    return -round((turned[-1] - turned[0]) / np.pi)
+
+
+def undelayed(loop: DelayLoop) -> control.StateSpace:
+    """The loop without its delay: x' = a x + b u, and the delay equation closes it by u(t) = −c x(t − delay)."""
+    num, den = np.array([loop.gain]), np.array([1.0] + [0.0] * loop.integrators)
+    for z in loop.leads:
+        num = np.polymul(num, [z, 1.0])
+    for T in loop.lags:
+        den = np.polymul(den, [T, 1.0])
+    return control.ss(control.tf(num, den))
+
+
+def rightmost_root(loop: DelayLoop, nodes: int = 60) -> complex:
+    """Rightmost root of 1 + L = 0: the delay equation's generator on Chebyshev nodes (pseudospectral, no Padé)."""
+    system = undelayed(loop)
+    a, b, c = system.A, system.B, system.C
+    n = a.shape[0]
+    theta = np.cos(np.pi * np.arange(nodes + 1) / nodes)
+    weights = np.ones(nodes + 1)
+    weights[[0, -1]] = 2.0
+    weights *= (-1.0) ** np.arange(nodes + 1)
+    difference = theta[:, None] - theta[None, :] + np.eye(nodes + 1)
+    D = np.outer(weights, 1.0 / weights) / difference
+    D -= np.diag(D.sum(axis=1))
+    generator = np.kron(D * (2.0 / loop.delay), np.eye(n))
+    generator[:n] = 0.0
+    generator[:n, :n] = a
+    generator[:n, -n:] = -b @ c
+    roots = scipy.linalg.eigvals(generator)
+    return roots[np.argmax(roots.real)]
+
+
+def growth_of_the_delay_equation(loop: DelayLoop, periods: int = 40) -> float:
+    """Late over early amplitude of x' = a x − b c x(t − delay), stepped exactly between linear interpolations."""
+    system = undelayed(loop)
+    per_delay = 100
+    h = loop.delay / per_delay
+    n = system.A.shape[0]
+    block = np.zeros((n + 2, n + 2))
+    block[:n, :n], block[:n, n : n + 1], block[n, n + 1] = system.A * h, system.B * h, 1.0
+    step = scipy.linalg.expm(block)
+    Phi, hold, ramp = step[:n, :n], step[:n, n], step[:n, n + 1]
+    c = system.C[0]
+    found = margins(loop)
+    count = int(periods * 2.0 * np.pi / found.phase_crossover_rad_s / h)
+    x, y = np.ones(n), np.zeros(count + 1)
+    y[0] = c @ x
+    for k in range(count):
+        u = -y[k - per_delay] if k >= per_delay else 0.0
+        u_next = -y[k + 1 - per_delay] if k + 1 >= per_delay else 0.0
+        x = Phi @ x + hold * u + ramp * (u_next - u)
+        y[k + 1] = c @ x
+    third = count // 3
+    return float(np.abs(y[-third:]).max() / np.abs(y[third : 2 * third]).max())
+
+
+class TestPublishedNumbers:
+    """Reference numbers of inputs A and B and of the fragile point, found apart from this code by Nyquist counts,
+    pseudospectral roots and simulation."""
+
+    def test_tcp_of_input_a(self) -> None:
+        found = linear_tcp(50.0, 0.5, 0.98 * 1250.0)
+        assert found.time_constant == pytest.approx(3.0625, rel=1e-12)
+        assert found.gain == pytest.approx(22978.320, rel=1e-7)
+
+    def test_input_a(self) -> None:
+        band = gain_band(INPUT_A)
+        assert band.limit == pytest.approx(3.2242897e-5, rel=1e-6)
+        assert band.low == pytest.approx(3.4719719e-6, rel=1e-6)
+        assert band.high == pytest.approx(1.0656343e-5, rel=1e-6)
+        assert band.binding == "phase margin"
+        assert band.limit / factor(6.0) == pytest.approx(1.6159728e-5, rel=1e-6)
+        assert gain_at_phase_margin(INPUT_A, 45.0) == (pytest.approx(6.21712e-6, rel=1e-6),)
+        assert margins(INPUT_A.scaled(1e-5)).phase_crossover_rad_s == pytest.approx(0.6417222, rel=1e-6)
+
+    def test_the_papers_gain_at_input_a_misses_its_own_30_degrees(self) -> None:
+        found = margins(INPUT_A.scaled(1.42e-5))
+        assert found.gain_margin_db == pytest.approx(7.122914, abs=1e-6)
+        assert found.phase_margin_deg == pytest.approx(22.04231, abs=1e-5)
+        assert found.crossover_rad_s == pytest.approx(0.4016284, rel=1e-6)
+        assert found.stable
+        needs = [n for n in np.arange(50.0, 60.0, 0.01) if gain_band(arc_loop(n, 0.5, A, "paper")).high >= 1.42e-5]
+        assert needs[0] == pytest.approx(56.07, abs=0.02)
+
+    def test_input_b(self) -> None:
+        band = gain_band(INPUT_B)
+        assert band.low == pytest.approx(5.711562e-3, rel=1e-6)
+        assert band.high == pytest.approx(1.341562e-2, rel=1e-6)
+        assert band.limit == pytest.approx(2.676768e-2, rel=1e-6)
+        assert band.binding == "gain margin"
+        assert margins(INPUT_B).phase_crossover_rad_s == pytest.approx(6.220223, rel=1e-6)
+
+    def test_validation_setting_read_as_per_cent(self) -> None:
+        found = margins(INPUT_B.scaled(1.12e-3 / 0.2))
+        assert found.gain_margin_db == pytest.approx(13.588, abs=1e-3)
+        assert found.phase_margin_deg == pytest.approx(60.53, abs=1e-2)
+
+    def test_fragile_point(self) -> None:
+        band = gain_band(FRAGILE)
+        assert band.low == pytest.approx(3.6638354e-11, rel=1e-6)
+        assert band.high == pytest.approx(1.7926518e-10, rel=1e-6)
+        assert band.limit == pytest.approx(4.6180084e-9, rel=1e-6)
+        found = margins(FRAGILE.scaled(1.42e-5))
+        assert found.gain_margin_db == pytest.approx(-69.757, abs=1e-3)
+        assert not found.stable
+
+
+@pytest.mark.parametrize("loop", [INPUT_A, INPUT_B, FRAGILE], ids=["A", "B", "fragile"])
+class TestTheLimitByIndependentMethods:
+    def test_nyquist_count(self, loop: DelayLoop) -> None:
+        limit = gain_band(loop).limit
+        assert nyquist_count(loop.scaled(0.999 * limit)) == 0
+        assert nyquist_count(loop.scaled(1.001 * limit)) == 2
+
+    def test_rightmost_root_is_on_the_axis(self, loop: DelayLoop) -> None:
+        root = rightmost_root(loop.scaled(gain_band(loop).limit))
+        w = margins(loop).phase_crossover_rad_s
+        assert abs(root.real) < 1e-8 * w
+        assert abs(root.imag) == pytest.approx(w, rel=1e-8)
+
+    def test_the_delay_equation_decays_below_and_grows_above(self, loop: DelayLoop) -> None:
+        limit = gain_band(loop).limit
+        assert growth_of_the_delay_equation(loop.scaled(0.97 * limit)) < 0.9
+        assert growth_of_the_delay_equation(loop.scaled(1.03 * limit)) > 1.1
+
+
+@pytest.mark.parametrize("gain", [1e-3, 1.0, 30.0, 3e3, 1e5, 3e6])
+def test_unstable_poles_of_a_conditionally_stable_loop(gain: float) -> None:
+    loop = CONDITIONAL.scaled(gain)
+    found = margins(loop)
+    assert found.unstable_poles == nyquist_count(loop)
+    assert found.stable == (found.unstable_poles == 0)
+
+
+def test_a_conditionally_stable_loop_has_a_margin_both_ways() -> None:
+    stable = [k for k in np.geomspace(1e-3, 1e7, 60) if margins(CONDITIONAL.scaled(k)).stable]
+    unstable = [k for k in np.geomspace(1e-3, 1e7, 60) if not margins(CONDITIONAL.scaled(k)).stable]
+    island = [k for k in stable if any(u < k for u in unstable)]
+    assert island, "the loop must be stable again at a higher gain"
+    found = margins(CONDITIONAL.scaled(island[len(island) // 2]))
+    assert found.gain_margin_db > 0.0 > found.gain_reduction_db > -math.inf
+    for db, sign in ((found.gain_margin_db, 1.0), (found.gain_reduction_db, -1.0)):
+        edge = CONDITIONAL.scaled(island[len(island) // 2] * factor(db))
+        assert margins(edge.scaled(factor(-sign * 0.01))).stable
+        assert not margins(edge.scaled(factor(sign * 0.01))).stable
+
+
+def test_two_integrators_need_lead_against_delay() -> None:
+    lagging = DelayLoop(gain=0.01, delay=1.0, integrators=2, leads=(0.9,), lags=(1e-3,))
+    leading = DelayLoop(gain=0.01, delay=1.0, integrators=2, leads=(3.0,), lags=(1e-3,))
+    assert margins(lagging).unstable_poles == nyquist_count(lagging) == 2
+    assert margins(leading).unstable_poles == nyquist_count(leading) == 0
+
+
+def test_no_gain_is_small_enough_for_two_integrators_with_delay() -> None:
+    found = margins(DelayLoop(gain=1.0, delay=1.0, integrators=2, leads=(), lags=()))
+    assert (found.stable, found.unstable_poles, found.gain_margin_db) == (False, 2, -math.inf)
+
+
+def test_a_far_too_great_gain_is_counted_without_listing_every_crossing() -> None:
+    found = margins(INPUT_A.scaled(1e12))
+    assert len(found.phase_crossovers_rad_s) == 1
+    assert found.gain_margin_db == pytest.approx(margins(INPUT_A).gain_margin_db - 240.0)
+    assert found.unstable_poles > 1000
+
+
+def test_without_crossings_margins_are_unlimited() -> None:
+    found = margins(DelayLoop(gain=0.5, delay=0.0, integrators=0, leads=(), lags=(1.0,)))
+    assert found.stable
+    assert found.gain_margin_db == found.phase_margin_deg == found.delay_margin_s == math.inf
+    assert math.isnan(found.crossover_rad_s)
+    assert found.crossovers_rad_s == ()
+
+
+LOOPS = st.builds(
+    DelayLoop,
+    gain=st.floats(-1.5, 1.0).map(lambda x: 10.0**x),
+    delay=st.floats(0.05, 1.0),
+    integrators=st.just(1),
+    leads=st.one_of(st.just(()), st.tuples(st.floats(0.05, 3.0))),
+    lags=st.tuples(st.floats(0.1, 5.0), st.floats(0.1, 5.0)),
+)
+
+
+@given(LOOPS)
+@settings(max_examples=60)
+def test_agrees_with_python_control_on_a_pade_5_model(loop: DelayLoop) -> None:
+    found = margins(loop)
+    gain_margin, phase_margin, phase_crossover, crossover = control.margin(to_control(loop, 5))
+    if found.crossover_rad_s * loop.delay < 2.0:  # where Padé of order 5 is good
+        assert found.crossover_rad_s == pytest.approx(crossover, rel=1e-6)
+        wrapped = (found.phase_margin_deg + 180.0) % 360.0 - 180.0
+        assert wrapped == pytest.approx(phase_margin, abs=1e-2)
+    # Of an unstable loop python-control takes the crossing nearest to 0 dB, not the one that the gain must fall below.
+    if found.stable and len(found.phase_crossovers_rad_s) == 1 and found.phase_crossover_rad_s * loop.delay < 2.0:
+        assert found.phase_crossover_rad_s == pytest.approx(phase_crossover, rel=1e-4)
+        assert factor(found.gain_margin_db) == pytest.approx(gain_margin, rel=1e-4)
+
+
+@given(LOOPS)
+@settings(max_examples=40)
+def test_stability_is_nyquists(loop: DelayLoop) -> None:
+    found = margins(loop)
+    if abs(found.gain_margin_db) > 0.01:
+        assert found.unstable_poles == nyquist_count(loop)
+
+
+@given(LOOPS, st.floats(0.1, 10.0))
+def test_gain_moves_the_gain_margin_and_nothing_else(loop: DelayLoop, by: float) -> None:
+    before, after = margins(loop), margins(loop.scaled(by))
+    if before.stable and after.stable:
+        assert after.gain_margin_db == pytest.approx(before.gain_margin_db - decibel(by), abs=1e-9)
+        assert after.phase_crossover_rad_s == pytest.approx(before.phase_crossover_rad_s, rel=1e-12)
+
+
+@given(LOOPS)
+def test_the_margins_are_what_reaches_the_limit(loop: DelayLoop) -> None:
+    found = margins(loop)
+    if not found.stable:
+        return
+    w = found.phase_crossover_rad_s
+    at_limit = response(loop.scaled(factor(found.gain_margin_db)), w)
+    assert at_limit == pytest.approx(-1.0, abs=1e-9)
+    later = DelayLoop(
+        gain=loop.gain,
+        delay=loop.delay + found.delay_margin_s,
+        integrators=loop.integrators,
+        leads=loop.leads,
+        lags=loop.lags,
+    )
+    assert response(later, found.crossover_rad_s) == pytest.approx(-1.0, abs=1e-9)
+
+
+@given(LOOPS, st.floats(0.01, 100.0))
+def test_time_unit_does_not_matter(loop: DelayLoop, unit: float) -> None:
+    scaled = DelayLoop(
+        gain=loop.gain / unit,
+        delay=loop.delay * unit,
+        integrators=loop.integrators,
+        leads=tuple(z * unit for z in loop.leads),
+        lags=tuple(T * unit for T in loop.lags),
+    )
+    a, b = margins(loop), margins(scaled)
+    assert b.gain_margin_db == pytest.approx(a.gain_margin_db, abs=1e-9)
+    assert b.phase_margin_deg == pytest.approx(a.phase_margin_deg, abs=1e-8)
+    assert b.delay_margin_s == pytest.approx(a.delay_margin_s * unit, rel=1e-9)
+
+
+@given(LOOPS)
+def test_every_gain_inside_the_band_meets_the_rule_and_none_just_outside(loop: DelayLoop) -> None:
+    band = gain_band(loop)
+
+    def meets(gain: float) -> bool:
+        found = margins(loop.scaled(gain))
+        return found.gain_margin_db >= 6.0 and 30.0 <= found.phase_margin_deg <= 60.0
+
+    for low, high in band.intervals:
+        assert low <= high < band.limit * 10.0
+        for part in (1e-6, 0.3, 0.7, 1.0 - 1e-6):
+            assert meets(low + part * (high - low))
+        if low > 0.0:
+            assert not meets(low * (1.0 - 1e-6))
+        assert not meets(high * (1.0 + 1e-6))
+    grid = np.geomspace(band.limit * 1e-4, band.limit * 2.0, 80)
+    for gain in grid:
+        inside = any(low <= gain <= high for low, high in band.intervals)
+        near = any(abs(gain / edge - 1.0) < 1e-6 for interval in band.intervals for edge in interval if edge)
+        assert near or meets(gain) == inside
+
+
+def test_a_rising_magnitude_is_refused_by_the_rule() -> None:
+    with pytest.raises(InvalidValue, match="falls"):
+        gain_band(DelayLoop(gain=1.0, delay=0.1, integrators=0, leads=(1.0,), lags=(0.1, 0.01)))
+
+
+def test_margins_show_themselves() -> None:
+    found = margins(INPUT_A.scaled(1e-5))
+    assert found.to_pandas()["gain_margin_db"] == found.gain_margin_db
+    assert "phase_margin_deg" in found._repr_html_()
+
+
+def test_at_the_limit_itself_no_margin_is_left() -> None:
+    found = margins(INPUT_A.scaled(gain_band(INPUT_A).limit))
+    assert found.gain_margin_db == pytest.approx(0.0, abs=1e-9)
+    assert found.phase_margin_deg == pytest.approx(0.0, abs=1e-9)

@@ -1,0 +1,316 @@
+"""Exported access links are compiled and run: packet by packet against the FIFO simulator, and a closed form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+
+import netctrl
+from netctrl.cli.design.verb import main as design_main
+from netctrl.cli.export.verb import main
+from netctrl.datasets import model_path
+from netctrl.errors import NetctrlError
+from netctrl.laws.tracking.governor import govern, reference_governor
+from netctrl.laws.tracking.tracking import step_tracking
+from netctrl.model.design.design import provenance
+from netctrl.model.law import LqiLaw
+from netctrl.ns3.access.read import run_fifo, table_name
+from netctrl.ns3.access.render import render
+from netctrl.ns3.program import Ns3, compile_program, find_ns3
+from netctrl.scenario.access.plan import FifoPlan, FifoTracking, fifo_plan
+from netctrl.scenario.access.scenario import CrossTraffic, FifoScenario, FifoSource, RegulatorFailure
+from netctrl.sim.access.draws import run_table
+
+PRINTED = netctrl.read_model(model_path("connet-paper"))
+OPEN = 2
+TOLERANCE = {"delay [ms]": 1e-4, "losses": 0.001, "law": 1e-11}
+"""Times are whole ns; losses differ where packets come and go at the same time; the law's steps, relative."""
+
+
+def busy() -> FifoScenario:
+    """All that a link may have: two hops, losses, open regulators, a failure, cross traffic, two sizes.
+
+    Losses are at the first hop only. What two hops in tandem send comes and goes at the same times, which floats tell
+    apart by their last bits, and ns-3 doesn't.
+    """
+    sources = (
+        FifoSource(share=0.5),
+        FifoSource(flows=1, burst=3, share=0.2, offered=30e6),
+        FifoSource(flows=3, burst=20, share=0.3),
+    )
+    cross = CrossTraffic(hop=0, rate=20e6), CrossTraffic(hop=0, rate=5e6, burst=4)
+    failure = RegulatorFailure(source=0, start=5.3, stop=7.7, rate=50e6)
+    link = {"hops": 2, "limit": 40, "sources": sources, "cross": cross, "failures": (failure,), "premium_size": 200}
+    return FifoScenario(name="busy", duration=12.0, seed=7, **link)
+
+
+def plan_of(scenario: FifoScenario) -> FifoPlan:
+    """Rate and burst for delay and throughput, by integral action with a governor; gains by hand."""
+    law = LqiLaw(
+        interval_s=1.0,
+        inputs=("R", "burst"),
+        outputs=("delay", "throughput"),
+        input_units=("Mbit/s", ""),
+        output_units=("ms", "Mbit/s"),
+        input_offset=np.array([55.0, 6.0]),
+        output_offset=np.array([0.7, 55.0]),
+        low=np.array([0.0, 1.0]),
+        high=np.array([95.0, 20.0]),
+        A=np.array([[0.5]]),
+        B=np.array([[0.01, 0.02]]),
+        C=np.array([[0.5], [0.0]]),
+        D=np.array([[0.01, 0.03], [1.0, 0.0]]),
+        L=np.array([[0.25, 0.0]]),
+        K=np.array([[0.0], [5.0]]),
+        W=np.eye(2),
+        integral_gain=np.array([[0.0, -0.5], [-4.0, 0.05]]),
+    )
+    reference = np.repeat([[0.7, 55.0], [0.6, 40.0], [3.0, 99.0]], 4, axis=0)
+    governor = reference_governor(law, margin=0.05)
+    return fifo_plan(scenario, law, reference, measured="period", start=OPEN, first_rate=40.0, governor=governor)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("busy")
+    for name, text in render(busy(), plan_of(busy()), provenance=provenance()).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    compile_program(folder, find_ns3())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def seen() -> list[float]:
+    """What the progress callback was told."""
+    return []
+
+
+def run_in(folder: Path, scenario: FifoScenario, **options) -> FifoTracking:
+    plan = plan_of(scenario)
+    (folder / table_name(scenario.seed)).write_bytes(run_table(scenario, plan))
+    return run_fifo(folder, scenario, plan, ns3=find_ns3(), provenance=provenance(), **options)
+
+
+@pytest.fixture(scope="module")
+def tracking(program, seen) -> FifoTracking:
+    return run_in(program, busy(), progress=seen.append)
+
+
+def replayed(run: FifoTracking) -> pd.DataFrame:
+    """The FIFO simulator, driven by the rates and bursts that ns-3's loop chose."""
+    result = run.result
+    return netctrl.simulate_fifo(result.scenario, result.rate_bit_per_s, result.burst).to_pandas()
+
+
+@pytest.mark.needs("ns3")
+def test_packets_are_those_of_the_fifo_simulator(tracking):
+    found, expected = tracking.result.to_pandas(), replayed(tracking)
+    assert list(found) == list(expected)
+    losses = ["premium_lost", "other_lost"]
+    lost, wanted = found[losses].to_numpy(), expected[losses].to_numpy()
+    assert wanted.sum(axis=0).min() > 500
+    assert np.abs(lost - wanted).sum() <= TOLERANCE["losses"] * wanted.sum()
+    alike = (lost == wanted).all(axis=1)
+    assert alike.sum() >= 10
+    tolerance = {"rtol": 0.0, "atol": TOLERANCE["delay [ms]"], "check_dtype": False}
+    # Moving averages and backlogs of a period begin with what is left of the one before.
+    after = [name for name in expected if not name.startswith(("delay", "jitter", "backlog"))]
+    pd.testing.assert_frame_equal(found.loc[alike, after], expected.loc[alike, after], **tolerance)
+    both = alike & np.append(True, alike[:-1])
+    pd.testing.assert_frame_equal(found[both], expected[both], **tolerance)
+
+
+@pytest.mark.needs("ns3")
+def test_the_loop_is_that_of_the_runtime(tracking):
+    """From what ns-3 measured, the law in Python commands what ns-3 commanded."""
+    plan, result = plan_of(busy()), tracking.result
+    state, cut = plan.state, plan.law.output_offset
+    assert np.isinf(result.rate_bit_per_s[:OPEN]).all()
+    assert np.isnan(tracking.commanded[:OPEN]).all()
+    assert not result.burst[:OPEN].any()
+    fields = np.column_stack([getattr(result, name) for name in plan.signals])
+    np.testing.assert_allclose(tracking.measured, fields * plan.scale, rtol=1e-14)
+    for k in range(OPEN, 12):
+        np.testing.assert_allclose(tracking.commanded[k], state.commanded, rtol=TOLERANCE["law"])
+        assert result.rate_bit_per_s[k] == pytest.approx(1e6 * max(state.applied[0], 0.0), rel=TOLERANCE["law"])
+        assert result.burst[k] == max(1, round(state.applied[1]))
+        cut, _ = govern(plan.governor, state, cut, plan.reference[k])
+        np.testing.assert_allclose(tracking.given[k], cut, rtol=TOLERANCE["law"])
+        state = step_tracking(plan.law, state, tracking.measured[k], cut)
+    assert len(set(result.burst.tolist())) > 2
+    assert not np.array_equal(tracking.given, tracking.reference)
+
+
+@pytest.mark.needs("ns3")
+def test_the_record_is_whole(tracking, seen):
+    result = tracking.result
+    assert result.simulator == f"ns-{find_ns3().version}"
+    assert f"ns-{find_ns3().version}" in result.table()[0]
+    np.testing.assert_allclose(result.source_bit_per_s.sum(axis=1), result.other_bit_per_s)
+    assert (result.backlog <= busy().limit).all()
+    assert (result.backlog >= 0).all()
+    assert seen == sorted(seen)
+    assert 0.97 < seen[-1] <= 1.0
+    names = [name for name, _ in tracking.table(plan_of(busy()).law)[1]]
+    assert {"delay, second half", "throughput, second half"} <= set(names)
+
+
+@pytest.mark.needs("ns3")
+def test_the_seed_is_in_the_table_alone(program, tracking):
+    """The same program, the same table: the same bytes. Another seed: other packets, the FIFO simulator's again."""
+    before = (program / "result-7.csv").read_bytes()
+    run_in(program, busy())
+    assert (program / "result-7.csv").read_bytes() == before
+    other = run_in(program, msgspec.structs.replace(busy(), seed=6))
+    assert not np.array_equal(other.measured, tracking.measured)
+    found, expected = other.result.to_pandas(), replayed(other)
+    np.testing.assert_allclose(found["other_bit_per_s"], expected["other_bit_per_s"], rtol=0.005)
+
+
+@pytest.mark.needs("ns3")
+def test_a_table_of_another_scenario_is_refused(program, tmp_path):
+    (program / table_name(8)).write_bytes(b"\0" * 80)
+    scenario = msgspec.structs.replace(busy(), seed=8)
+    with pytest.raises(NetctrlError, match="not the table of a run"):
+        run_fifo(program, scenario, plan_of(scenario), ns3=find_ns3(), provenance=provenance())
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def design(tmp_path) -> Path:
+    path = tmp_path / "design.json"
+    asked = ["--model", "connet-paper", "--track", "delay", "--limits", "0Mbit:95Mbit"]
+    assert design_main(["connet", *asked, "--reference", "delay=0.676,jitter=0.361", "-o", str(path)]) == 0
+    return path
+
+
+@pytest.mark.needs("ns3")
+def test_one_command_holds_the_delay(design, tmp_path, capsys):
+    link, stored = tmp_path / "link.toml", tmp_path / "link.csv"
+    link.write_text(
+        'duration = "60s"\nhops = 2\nseed = 3\nbase_delay = "0.28ms"\n'
+        '[[cross]]\nhop = 1\nrate = "8Mbit"\nburst = 5\n[[cross]]\nhop = 0\nrate = "2Mbit"\n'
+    )
+    capsys.readouterr()
+    asked = [
+        str(design),
+        "--scenario",
+        str(link),
+        "-o",
+        str(tmp_path / "p"),
+        "--run",
+        "--json",
+        "--result",
+        str(stored),
+    ]
+    assert main(["ns3", *asked]) == 0
+    said, told = capsys.readouterr()
+    assert told == ""
+    answer, frame = json.loads(said), pd.read_csv(stored)
+    assert answer["simulator"].startswith("ns-3.")
+    assert answer["infeasible_s"] == []
+    assert answer["summary"]["premium_lost"] == 0
+    scenario = netctrl.read_fifo_scenario(link)
+    same = netctrl.simulate_fifo(scenario, frame["rate_bit_per_s"].to_numpy()).to_pandas()
+    pd.testing.assert_frame_equal(frame, same, rtol=0.0, atol=TOLERANCE["delay [ms]"], check_dtype=False)
+    law = netctrl.read_design(design).law
+    expected = netctrl.track_fifo(scenario, law, [0.676, 0.361], measured="period").result.to_pandas()
+    # The loops part, as it is of consequence which packet comes first; means do not.
+    for name, near in (("mean_delay_ms", 0.05), ("mean_jitter_ms", 0.15), ("other_bit_per_s", 0.03)):
+        assert frame[name][20:].mean() == pytest.approx(expected[name][20:].mean(), rel=near), name
+    assert frame["mean_delay_ms"][20:].mean() == pytest.approx(0.676, rel=0.03)
+
+
+def test_without_run_it_says_what_to_do_next(design, tmp_path, capsys):
+    folder = tmp_path / "out"
+    asked = ["ns3", str(design), "-o", str(folder), "--seed", "7"]
+    assert main(asked) == 0
+    said = capsys.readouterr().out
+    assert f"make -C {folder} && {folder}/scenario {folder} 7" in said
+    names = sorted(path.name for path in folder.iterdir())
+    assert sorted(said.split("files")[1].split("\n")[0].replace(",", "").split()) == names
+    assert "run-7.bin" in names
+    assert "{0, {0.676, 0.361}}" in (folder / "scenario.h").read_text()
+    assert "0, // samples ahead" in (folder / "gains.h").read_text()
+    reference = "delay=0.5,jitter=0.1;jitter=0.4,delay=1.0"
+    assert main([*asked, "--json", "--governor", "--measured", "average", "--reference", reference]) == 0
+    assert "run-7.bin" in json.loads(capsys.readouterr().out)["files"]
+    text = (folder / "scenario.h").read_text()
+    assert "{0, {0.5, 0.1}},\n    {50, {1.0, 0.4}}," in text
+    assert "&Sample::delayMs" in text
+    assert "0, // samples ahead" not in (folder / "gains.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        (["--reference", "delay=0.5"], "--reference: got 'delay=0.5', takes all outputs"),
+        (["--reference", "delay=0.5,jitter=x"], "--reference: got"),
+        (["--reference", "delay=0.5,jitter=1,loss=0"], "--reference: got"),
+        (["--measured", "median"], "--measured: got 'median', takes average or period"),
+        (["--runs", "3"], "--runs: got '3', takes no value but for a network's scenario"),
+        (["--run", "--plot", "x.png"], "--plot: got 'x.png', takes no value with a Design of connet"),
+        (["--run", "--result", "x.json"], "--result: got 'x.json'"),
+        (["--seed", "-1"], "--seed: got '-1'"),
+    ],
+)
+def test_wrong_use_writes_nothing(design, tmp_path, capsys, extra, says):
+    capsys.readouterr()
+    assert main(["ns3", str(design), "-o", str(tmp_path / "p"), *extra]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {says}")
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_link_that_ns3_cannot_express_is_one_of_the_file(design, tmp_path, capsys):
+    link = tmp_path / "link.toml"
+    link.write_text('discipline = "wfq"\n')
+    assert main(["ns3", str(design), "--scenario", str(link), "-o", str(tmp_path / "p")]) == 2
+    assert f"{link}: discipline: got 'wfq'" in capsys.readouterr().err
+    link.write_text('interval = "2s"\n')
+    assert main(["ns3", str(design), "--scenario", str(link), "-o", str(tmp_path / "p")]) == 2
+    assert "interval 1 s" in capsys.readouterr().err
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_governor_takes_integral_action(tmp_path, capsys):
+    path = tmp_path / "paper.json"
+    asked = ["--model", "connet-paper", "--method", "paper", "--reference", "delay=0.676,jitter=0.361", "-o", str(path)]
+    assert design_main(["connet", *asked]) == 0
+    capsys.readouterr()
+    assert main(["ns3", str(path), "-o", str(tmp_path / "p")]) == 0
+    assert "&Sample::delayMs, 1.0" in (tmp_path / "p" / "scenario.h").read_text()  # as the paper measures
+    assert main(["ns3", str(path), "-o", str(tmp_path / "q"), "--governor"]) == 2
+    assert "DESIGN: got 'LqgLaw', takes an LqiLaw" in capsys.readouterr().err
+
+
+def test_options_of_connet_are_refused_elsewhere(tmp_path, capsys):
+    assert main(["ns3", "--scenario", "arc-capacity", "-o", str(tmp_path / "p"), "--governor"]) == 2
+    assert "no value but with a Design of connet" in capsys.readouterr().err
+
+
+def test_a_design_without_references_asks_for_them(design, tmp_path, capsys):
+    content = json.loads(design.read_text())
+    content["inputs"]["references"] = []
+    design.write_text(json.dumps(content))
+    assert main(["ns3", str(design), "-o", str(tmp_path / "p")]) == 2
+    assert "the Design names none" in capsys.readouterr().err
+
+
+# --- what stands in the way ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", ["", "1,2", "x"])
+def test_output_that_is_not_whole_is_refused(tmp_path, rows):
+    program = tmp_path / "scenario"
+    program.write_text(f"#!/bin/sh\nprintf 'time_s\n{rows}' > result-$2.csv\n")
+    program.chmod(0o755)
+    at = Ns3("3.0", "g++", "make", None)
+    with pytest.raises(NetctrlError, match="no whole result"):
+        run_fifo(tmp_path, busy(), plan_of(busy()), ns3=at, provenance=provenance())

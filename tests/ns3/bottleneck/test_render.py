@@ -1,0 +1,285 @@
+"""The text of exported bottlenecks, and their laws in C++ by themselves. After a wanted change, store the text anew:
+
+python tests/ns3/bottleneck/test_render.py
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from math import inf, nan
+
+import msgspec
+import numpy as np
+import pytest
+from places import STORED
+
+import netctrl
+from netctrl.errors import FileError, InvalidValue
+from netctrl.laws.aqm.records import ArcQueue, CodelQueue, FastArcQueue
+from netctrl.laws.pacing.pacing import EVENTS, pace_trace
+from netctrl.model.design.design import Provenance
+from netctrl.model.law import ArxPacer, PacingLaw
+from netctrl.ns3.bottleneck.render import FIXED_FILES, SHARED_FILES, render
+from netctrl.ns3.program import find_ns3
+from netctrl.scenario.bottleneck.scenario import (
+    BottleneckFlow,
+    BottleneckScenario,
+    design_bottleneck,
+    read_bottleneck_scenario,
+)
+
+GENERATED = ("gains.h", "scenario.h")
+NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
+
+
+def origin(*argv: str) -> Provenance:
+    return Provenance(
+        netctrl="0.1.0", git_revision=None, argv=argv, seed=1, input_hashes={}, python="3.11", libraries={}
+    )
+
+
+def same(text: str, other: str) -> bool:
+    """Equal but for the last digits of numbers: those of the certificate differ from machine to machine."""
+    left, right = NUMBER.split(text), NUMBER.split(other)
+    return left[::2] == right[::2] and bool(
+        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-9, atol=1e-12)
+    )
+
+
+def peers(**fields) -> BottleneckScenario:
+    """All that a scenario may have."""
+    given = {
+        "name": 'peers */ "2"',
+        "bottleneck": "10Mbit",
+        "buffer": "50kB",
+        "queue": CodelQueue(),
+        "rtt": "40ms",
+        "flows": (
+            BottleneckFlow(kind="paced"),
+            BottleneckFlow(kind="cap", rate="4Mbit", rtt="80ms", start="1s", stop="9s"),
+            *(BottleneckFlow(kind=kind, start=2.0) for kind in ("htcp", "cubic", "bbr", "reno")),
+        ),
+        "cross": "100kbit",
+        "start_spread": "20ms",
+        "duration": "10s",
+        "warm_up": "3s",
+        "seed": 3,
+    }
+    return BottleneckScenario(**(given | fields))
+
+
+def cases() -> dict[str, dict[str, str]]:
+    design = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e8)
+    design = msgspec.structs.replace(design, provenance=origin())
+    paper = netctrl.pacing(max_rate_bit_per_s=1e7).law
+    return {
+        "pacing": render(design_bottleneck(1e8, 0.02, 1500.0), design.law, design=design, provenance=origin()),
+        "pacing-peers": render(peers(), paper, provenance=origin("netctrl", 'a "quote" */')),
+    }
+
+
+@pytest.mark.parametrize("case", ["pacing", "pacing-peers"])
+def test_generated_text_is_what_is_stored(case):
+    files = cases()[case]
+    assert set(files) == {*GENERATED, *FIXED_FILES, *SHARED_FILES}
+    for name in GENERATED:
+        assert same(files[name], (STORED / case / name).read_text(encoding="utf-8")), name
+
+
+def test_fixed_files_are_the_same_in_every_export():
+    first, *others = cases().values()
+    for other in others:
+        assert [name for name in (*FIXED_FILES, *SHARED_FILES) if first[name] != other[name]] == []
+
+
+# --- what can't be expressed -----------------------------------------------------------------------------------------
+
+TARGET = netctrl.pacing(mode="target-rtt").law
+
+
+@pytest.mark.parametrize(
+    ("fields", "law", "field", "says"),
+    [
+        ({"packet_size": 80.0}, TARGET, "packet_size", "whole number of bytes from 100"),
+        ({"packet_size": 1000.5}, TARGET, "packet_size", "whole number of bytes from 100"),
+        ({"bottleneck": 1e5 + 0.5, "cross": 0.0}, TARGET, "bottleneck", "whole number of bit/s"),
+        ({"bottleneck": 1e12}, TARGET, "bottleneck", "counts in ns"),
+        ({"buffer": 100.0}, TARGET, "buffer", "a packet"),
+        ({"buffer": 5e9}, TARGET, "buffer", "a packet"),
+        ({"queue": FastArcQueue()}, TARGET, "queue.kind", "stock ns-3"),
+        ({"bottleneck": "10Gbit", "duration": 1e5}, TARGET, "duration", "a sample of its RTT"),
+        ({}, None, "law", "a Design of pacing"),
+        ({"flows": (BottleneckFlow(kind="bbr"),)}, TARGET, "flows", "of kind paced"),
+        ({}, netctrl.pacing(guarded=False).law, "least_rate_bit_per_s", "leave out --literal"),
+    ],
+    ids=lambda each: str(each) if isinstance(each, str | dict) else "",
+)
+def test_what_ns3_cannot_express_is_named(fields, law, field, says):
+    with pytest.raises(InvalidValue, match=says) as refused:
+        render(peers(**fields), law, provenance=origin())
+    assert refused.value.argument == field
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"flows": ()}, "flows"),
+        ({"cross": "10Mbit"}, "cross"),
+        ({"cross": -1.0}, "cross"),
+        ({"warm_up": "10s"}, "warm_up"),
+        ({"bin": "11s"}, "bin"),
+        ({"flows": (BottleneckFlow(kind="bbr", start=10.0),)}, "flows[0].start"),
+    ],
+    ids=str,
+)
+def test_a_scenario_that_makes_no_sense_is_refused(fields, field):
+    with pytest.raises(InvalidValue) as refused:
+        peers(**fields)
+    assert refused.value.argument == field
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"kind": "vegas"}, "kind"),
+        ({"kind": "cap"}, "rate"),
+        ({"kind": "bbr", "rate": 1e6}, "rate"),
+        ({"kind": "bbr", "start": 2.0, "stop": 1.0}, "stop"),
+    ],
+    ids=str,
+)
+def test_a_flow_that_makes_no_sense_is_refused(fields, field):
+    with pytest.raises(InvalidValue) as refused:
+        BottleneckFlow(**fields)
+    assert refused.value.argument == field
+
+
+def test_a_file_is_read_strictly(tmp_path):
+    path = tmp_path / "link.toml"
+    path.write_text('bottleneck = "20Mbit"\ncross = "1Mbit"\nqueue = { kind = "arc" }\n[[flows]]\nkind = "bbr"\n')
+    found = read_bottleneck_scenario(path)
+    assert (found.bottleneck, found.cross, found.queue) == (2e7, 1e6, ArcQueue())
+    assert found.rtts_s == (0.02,)
+    path.write_text('bottleneck = "20Mbit"\nspeed = 1\n')
+    with pytest.raises(FileError, match="speed"):
+        read_bottleneck_scenario(path)
+
+
+# --- the laws, compiled ----------------------------------------------------------------------------------------------
+
+LAWS: dict[str, PacingLaw] = {
+    "paper": netctrl.pacing(max_rate_bit_per_s=1e8).law,
+    "paper, xi = 1, p = 2, q = 3": netctrl.pacing(max_rate_bit_per_s=4e7, xi=1.0, past_rtts=2, past_rates=3).law,
+    "paper, SGD": netctrl.pacing(max_rate_bit_per_s=1e8, estimator="sgd", step=0.2).law,
+    "literal": netctrl.pacing(max_rate_bit_per_s=1e8, guarded=False).law,
+    "target": netctrl.pacing(mode="target-rtt").law,
+    "target, slow": netctrl.pacing(mode="target-rtt", period_s=0.05, max_rate_bit_per_s=5e7).law,
+    "competitive": netctrl.pacing(mode="target-rtt", competitive=True).law,
+}
+
+PARTS = r"""
+#include <cstdio>
+#include <string>
+
+template <class Pacer>
+void Replay(Pacer pacer) {
+    netctrl::PacingSample sample;
+    while (std::scanf("%lf %lf %lf %lf %lf", &sample.time, &sample.rtt, &sample.delivered, &sample.inFlight,
+                      &sample.lost) == 5) {
+        const double rate = pacer.Step(sample);
+        std::printf("%.17g\n", rate == pacer.Rate() ? rate : -1.0);
+    }
+    const netctrl::PacingEvents& seen = pacer.Events();
+    for (const int64_t count : {seen.badRtt, seen.badTime, seen.held, seen.floored, seen.resets})
+        std::printf("%lld\n", static_cast<long long>(count));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """What the law of each export answers to samples on stdin."""
+    folder, includes, calls = tmp_path_factory.mktemp("parts"), [], []
+    exported = [name for name in LAWS if name != "literal"]  # which is refused, but C++ has it
+    for number, name in enumerate(exported):
+        files = render(peers(queue=CodelQueue()), LAWS[name], provenance=origin())
+        gains = files["gains.h"].replace("namespace netctrl\n", f"namespace netctrl::case{number}\n")
+        (folder / f"gains{number}.h").write_text(gains.replace("NETCTRL_GAINS_H", f"NETCTRL_GAINS{number}_H"))
+        includes.append(f'#include "gains{number}.h"')
+        kind = "Arx" if isinstance(LAWS[name], ArxPacer) else "Target"
+        table = f"std::get<netctrl::{kind}Table>(netctrl::case{number}::kLaw)"
+        calls.append(f'    if (std::string(argv[1]) == "{name}") Replay(netctrl::{kind}Pacer({table}));')
+        if name == "paper":
+            calls += [f'    if (std::string(argv[1]) == "literal") {{ auto law = {table};']
+            calls += ["        law.guarded = false; law.least = 0.0; Replay(netctrl::ArxPacer(law)); }"]
+    for name in ("netctrl-pacing-laws.h", "netctrl-queue-settings.h", "netctrl-laws.h"):
+        (folder / name).write_text(files[name])
+    body = "\n".join(["int main(int, char** argv) {", *calls, "    return 0;", "}"])
+    (folder / "parts.cc").write_text("\n".join([*includes, PARTS, body, ""]))
+    strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Werror"]
+    subprocess.run([find_ns3().compiler, *strict, "parts.cc", "-o", "parts"], cwd=folder, check=True, timeout=120)
+
+    def ask(which: str, samples: np.ndarray) -> tuple[np.ndarray, list[int]]:
+        text = "\n".join(" ".join(map(repr, row)) for row in samples.tolist())
+        ran = subprocess.run(
+            [folder / "parts", which], input=text, capture_output=True, text=True, check=True, timeout=60
+        )
+        numbers = np.array(ran.stdout.split(), dtype=float)
+        return numbers[: len(samples)], numbers[len(samples) :].astype(int).tolist()
+
+    return ask
+
+
+def walk(rng: np.random.Generator, seconds: float = 25.0) -> np.ndarray:
+    """(T, 5) samples of a link that is sometimes somebody else's: RTT from 20 ms, queues that come and go, losses."""
+    steps = np.maximum(rng.exponential(2e-3, 20_000), 1e-7)
+    time = np.cumsum(steps)
+    time = time[time < seconds]
+    T = len(time)
+    queue = np.clip(np.cumsum(rng.normal(0.0, 4e-4, T)), 0.0, 0.02) + 0.015 * ((time > 8.0) & (time < 18.0))
+    rtt = 0.02 + queue + rng.exponential(1e-4, T)
+    capacity = np.where(time > 12.0, 2e7, 5e7) * rng.uniform(0.6, 1.0, T)
+    delivered = np.cumsum(capacity / 8.0 * np.diff(time, prepend=0.0))
+    flight = capacity / 8.0 * rtt * rng.uniform(0.8, 1.2, T)
+    lost = 1500.0 * np.cumsum(rng.random(T) < 2e-3)
+    samples = np.column_stack([time, rtt, delivered, flight, lost])
+    samples[rng.random(T) < 0.1, 3] = nan
+    bad = rng.integers(1, T, 60)
+    samples[bad[:10], 1], samples[bad[10:20], 1], samples[bad[20:30], 1] = 0.0, nan, inf
+    samples[bad[30:40], 0], samples[bad[40:50], 2] = -1.0, nan
+    samples[bad[50:], 2] = 0.0
+    return samples
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", LAWS)
+def test_the_law_in_cpp_is_that_of_the_runtime(parts, name, seed):
+    samples = walk(np.random.default_rng(seed))
+    time, rtt, delivered, flight, lost = samples.T
+    expected = pace_trace(LAWS[name], time, rtt, delivered=delivered, in_flight=flight, lost=lost)
+    rates, events = parts(name, samples)
+    np.testing.assert_allclose(rates, expected.rates, rtol=1e-12)
+    assert events == [expected.events[each] for each in EVENTS]
+    assert len(np.unique(expected.rates)) > 20
+    assert expected.events["bad_rtt"] >= 28
+    assert expected.events["bad_time"] >= 8
+
+
+def test_the_walk_goes_through_competition():
+    """The test above sees a competitive law compete, and a loss cut its window."""
+    from netctrl.laws.pacing.pacing import pacing_values
+
+    time, rtt, delivered, flight, lost = walk(np.random.default_rng(1), 17.0).T
+    law = LAWS["competitive"]
+    values = pacing_values(law, pace_trace(law, time, rtt, delivered=delivered, in_flight=flight, lost=lost).state)
+    assert values["foreign"] == 1.0
+    assert values["cubic_until_s"] > 0.0
+
+
+if __name__ == "__main__":
+    for case, files in cases().items():
+        (STORED / case).mkdir(parents=True, exist_ok=True)
+        for name in GENERATED:
+            (STORED / case / name).write_text(files[name], encoding="utf-8")

@@ -1,0 +1,259 @@
+"""Exported bottlenecks are compiled and run: closed forms, the runtime's laws in the loop, the fluid, and peers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.cli.design.verb import main as design_main
+from netctrl.cli.export.verb import main
+from netctrl.errors import NetctrlError
+from netctrl.laws.aqm.records import CodelQueue
+from netctrl.laws.pacing.pacing import pace_trace
+from netctrl.model.design.design import provenance
+from netctrl.model.law import PacingLaw
+from netctrl.ns3.bottleneck.read import run_bottleneck
+from netctrl.ns3.bottleneck.render import render
+from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.scenario.bottleneck.result import BottleneckResult
+from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario, FlowKind
+
+LINK = {"bottleneck": 2e7, "rtt": 0.02, "buffer": 100e3, "duration": 6.0, "warm_up": 2.0}
+TARGET = netctrl.pacing(mode="target-rtt").law
+
+
+def alone(kind: FlowKind, **fields) -> BottleneckScenario:
+    """One flow; the buffer holds two bandwidth-delay products."""
+    rate = fields.pop("rate", None)
+    return BottleneckScenario(**(LINK | {"flows": (BottleneckFlow(kind=kind, rate=rate),)} | fields))
+
+
+def runs_in(
+    folder: Path, scenario: BottleneckScenario, law: PacingLaw | None = None, seeds: tuple[int, ...] = (1,), **options
+) -> list[BottleneckResult]:
+    for name, text in render(scenario, law, provenance=provenance()).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    ns3 = find_ns3()
+    compile_program(folder, ns3)
+    drawn = [msgspec.structs.replace(scenario, seed=seed) for seed in seeds]
+    return [run_bottleneck(folder, each, ns3=ns3, provenance=provenance(), **options) for each in drawn]
+
+
+def settled(result: BottleneckResult):
+    return result.summary().flows[0]
+
+
+@pytest.mark.needs("ns3")
+def test_a_cap_on_an_idle_link_gives_its_rate_and_the_link_s_own_rtt(tmp_path):
+    """Every RTT is propagation and the times on the wires of a packet and its acknowledgement, to the nanosecond."""
+    seen: list[float] = []
+    (found,) = runs_in(tmp_path, alone("cap", rate=1e7), progress=seen.append)
+    access, packet, acknowledgement = 1e9, 1502.0, 42.0  # PPP adds 2 bytes
+    wires = 8.0 * (packet + 2.0 * acknowledgement) / access + 8.0 * 1500.0 / 2e7
+    assert np.abs(found.rtts(0) - (0.02 + wires)).max() < 5e-9
+    flow = settled(found)
+    assert flow.throughput_bit_per_s == pytest.approx(1e7, rel=1e-3)
+    assert flow.throughput_std_bit_per_s < 12_000.0 / found.scenario.bin  # a packet a bin
+    assert (flow.rtt_mean_s, flow.rtt_99_s) == (pytest.approx(0.02 + wires), pytest.approx(0.02 + wires))
+    assert flow.sent_again == 0.0
+    assert found.dropped_bytes.sum() == 0.0
+    assert found.queue_bytes[found.time_s > 2.0].max() <= 1500.0
+    assert (found.rate_bit_per_s[0, 1:] == 1e7).all()
+    assert seen[-1] >= 0.99
+
+
+@pytest.mark.needs("ns3")
+def test_the_paper_s_law_in_the_loop_is_the_runtime_s(tmp_path):
+    """The rates in force at the bins' ends are those of the runtime for the RTTs that the program saw."""
+    law = netctrl.pacing(max_rate_bit_per_s=3e7, period_s=0.005).law
+    (found,) = runs_in(tmp_path, alone("paced", cross=1e6, buffer=1e6), law)
+    assert found.again_bytes[0] == 0.0
+    traced = pace_trace(law, found.rtt_time_s, found.rtt_s)
+    last = np.searchsorted(found.rtt_time_s, found.time_s + 1e-12, side="right") - 1
+    np.testing.assert_allclose(found.rate_bit_per_s[0, 1:], traced.rates[last[1:]], rtol=1e-10)
+    assert len(np.unique(traced.rates)) > 50
+    np.testing.assert_array_equal(found.events[0], list(traced.events.values()))
+
+
+@pytest.fixture(scope="module")
+def aimed(tmp_path_factory) -> list[BottleneckResult]:
+    """The target-RTT law beside 1 % of cross traffic, four seeds, and the first again."""
+    folder = tmp_path_factory.mktemp("aimed")
+    return runs_in(folder, alone("paced", cross=2e5, start_spread=0.1), TARGET, seeds=(1, 2, 3, 4, 1))
+
+
+@pytest.mark.needs("ns3")
+def test_the_target_is_held_with_the_link_full(aimed):
+    """What is aimed at: the least RTT and 5.9 % of it (33 packets in the pipe). Cross traffic takes 1 %."""
+    for found in aimed:
+        flow, link = settled(found), found.summary()
+        assert flow.throughput_bit_per_s > 0.965 * 2e7
+        assert flow.rtt_mean_s == pytest.approx(1.066 * found.rtt_s.min(), rel=0.02)
+        assert link.dropped_bytes == 0.0
+        assert (found.events[0, :2] == 0).all()
+    # One burst of cross traffic decides a run's 99th percentile: 1.14 to 1.24 of the least RTT.
+    assert np.mean([settled(found).rtt_99_s / found.rtt_s.min() for found in aimed[:4]]) < 1.2
+
+
+@pytest.mark.needs("ns3")
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not(aimed):
+    first, other, *_, again = aimed
+    np.testing.assert_array_equal(first.arrived_bytes, again.arrived_bytes)
+    np.testing.assert_array_equal(first.rtt_s, again.rtt_s)
+    assert first.start_s[0] != other.start_s[0]
+    assert first.rtt_s[:1000].tolist() != other.rtt_s[:1000].tolist()
+
+
+@pytest.mark.needs("ns3")
+def test_the_fluid_has_the_same_throughput_and_delay(aimed):
+    """Within 1 % of the capacity and a packet's time: ns-3 has packets and cross traffic, the fluid neither."""
+    base = float(aimed[0].rtt_s.min())
+    flow = netctrl.PacedFlow(TARGET, rtt_s=base)
+    fluid = netctrl.simulate_pacing([flow], capacity=2e7 - 2e5, buffer_bytes=100e3, duration_s=6.0, bin_s=0.1)
+    late = fluid.time_s > 2.0
+    for found in aimed[:2]:
+        flow_found = settled(found)
+        assert flow_found.throughput_bit_per_s == pytest.approx(fluid.throughput[0, late].mean(), abs=0.01 * 2e7)
+        assert flow_found.rtt_mean_s - base == pytest.approx(fluid.delay_s[late].mean(), abs=8.0 * 1500.0 / 2e7)
+
+
+@pytest.mark.needs("ns3")
+def test_the_target_has_a_lower_rtt_than_bbr_at_97_percent_of_its_throughput(aimed, tmp_path):
+    (bbr,) = runs_in(tmp_path, alone("bbr", cross=2e5, start_spread=0.1))
+    ours, theirs = settled(aimed[0]), settled(bbr)
+    assert ours.rtt_mean_s < theirs.rtt_mean_s
+    assert ours.rtt_99_s < theirs.rtt_99_s
+    assert ours.throughput_bit_per_s >= 0.97 * theirs.throughput_bit_per_s
+
+
+@pytest.mark.needs("ns3")
+def test_a_window_fills_the_buffer_and_loses(tmp_path):
+    """Cubic: RTTs up to a full buffer, drop-tail, and what was dropped is sent again."""
+    (found,) = runs_in(tmp_path, alone("cubic", duration=10.0))
+    full = 8.0 * 100e3 / 2e7
+    assert found.dropped_bytes.sum() > 0.0
+    assert found.again_bytes[0] >= 1460.0 / 1500.0 * found.dropped_bytes.sum()
+    base = found.rtt_s.min()
+    assert base + 0.9 * full < found.rtt_s.max() <= base + full + 1e-3
+    assert settled(found).throughput_bit_per_s > 0.99 * 2e7
+    assert found.queue_bytes.max() <= 100e3
+    assert found.read_bytes[0] <= found.sent_bytes[0] - found.again_bytes[0]
+
+
+@pytest.mark.needs("ns3")
+def test_all_peers_run_in_one_scenario_with_codel(tmp_path):
+    kinds: tuple[FlowKind, ...] = ("paced", "cap", "htcp", "cubic", "bbr", "reno")
+    flows = tuple(
+        BottleneckFlow(kind=kind, rate=2e6 if kind == "cap" else None, start=0.1 * i) for i, kind in enumerate(kinds)
+    )
+    scenario = BottleneckScenario(**(LINK | {"flows": flows, "queue": CodelQueue(), "duration": 8.0}))
+    (found,) = runs_in(tmp_path, scenario, netctrl.pacing(mode="target-rtt", competitive=True).law)
+    summary = found.summary()
+    assert summary.utilization > 0.9
+    assert all(flow.throughput_bit_per_s > 0.0 for flow in summary.flows)
+    assert summary.flows[1].throughput_bit_per_s < 1.02 * 2e6
+    assert summary.delay_mean_s < 0.02
+    assert 1.0 / 6.0 < summary.jain_index < 1.0
+    assert found.dropped_bytes.sum() > 0.0
+    assert len(found.to_pandas().columns) == 4 + 3 * len(kinds)
+
+
+@pytest.mark.needs("ns3")
+def test_a_flow_that_stops_leaves_the_link_to_the_other(tmp_path):
+    flows = (BottleneckFlow(kind="paced"), BottleneckFlow(kind="reno", rtt=0.04, start=1.0, stop=2.0))
+    (found,) = runs_in(tmp_path, alone("paced", flows=flows), TARGET)
+    assert found.throughput[1, 12:20].mean() > 1e6
+    assert found.throughput[1, -10:].sum() == 0.0
+    assert found.throughput[0, -10:].mean() > 0.95 * 2e7
+
+
+@pytest.mark.needs("ns3")
+def test_what_is_not_whole_is_refused(tmp_path):
+    scenario = alone("cap", rate=1e6, duration=0.5, warm_up=0.1, bin=1.0 / 6.0)  # rounded to 166,666,667 ns
+    (found,) = runs_in(tmp_path, scenario)
+    assert len(found.time_s) == 2
+    other = msgspec.structs.replace(scenario, bin=0.05)
+    with pytest.raises(NetctrlError, match="2 bins, not 10"):
+        run_bottleneck(tmp_path, other, ns3=find_ns3(), provenance=provenance())
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("design") / "pacing.json"
+    plant = ["--rtt", "5ms", "--bottleneck", "20Mbit"]
+    assert design_main(["pacing", "--mode", "target-rtt", *plant, "-o", str(path)]) == 0
+    return str(path)
+
+
+PEERS = """
+bottleneck = "20Mbit"
+duration = "2s"
+warm_up = "500ms"
+[[flows]]
+kind = "paced"
+[[flows]]
+kind = "bbr"
+"""
+
+
+@pytest.mark.needs("ns3")
+def test_a_design_is_run_at_its_own_bottleneck(design, tmp_path, capsys):
+    folder = tmp_path / "a"
+    assert main(["ns3", design, "-o", str(folder), "--run", "--result", str(tmp_path / "bins.csv")]) == 0
+    said = capsys.readouterr().out
+    assert "bottleneck of the design, 1.5 to 6 s" in said
+    assert "simulator    ns-3." in said
+    assert "0 paced" in said
+    assert len((tmp_path / "bins.csv").read_text().splitlines()) == 1 + 1200
+    assert "kClosedLoopPole" in (folder / "gains.h").read_text()
+
+
+@pytest.mark.needs("ns3")
+def test_a_design_goes_into_a_scenario_with_peers(design, tmp_path, capsys):
+    path = tmp_path / "peers.toml"
+    path.write_text(PEERS)
+    asked = ["ns3", design, "--scenario", str(path), "-o", str(tmp_path / "a"), "--run", "--json", "--seed", "5"]
+    assert main(asked) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [flow["kind"] for flow in said["summary"]["flows"]] == ["paced", "bbr"]
+    assert said["scenario"]["seed"] == 5
+    assert said["simulator"].startswith("ns-3")
+
+
+def test_a_program_is_written_without_a_run(tmp_path, capsys):
+    path, folder = tmp_path / "peers.toml", tmp_path / "a"
+    path.write_text(PEERS.replace("paced", "htcp"))
+    assert main(["ns3", str(path), "-o", str(folder), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert sorted(said["files"]) == sorted(each.name for each in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["PEERS"], "DESIGN: got nothing"),
+        (["DESIGN", "--scenario", "arc-staircase"], "one with a bottleneck"),
+        (["DESIGN", "--governor"], "--governor"),
+        (["DESIGN", "--run", "--plot", "a.png"], "plot"),
+        (["DESIGN", "--run", "--result", "a.json"], ".csv or .parquet"),
+        (["MPCC", "--scenario", "PEERS"], "isn't a Design of pacing"),
+    ],
+    ids=str,
+)
+def test_wrong_use_is_named(design, tmp_path, capsys, arguments, says):
+    peers, mpcc = tmp_path / "peers.toml", tmp_path / "mpcc.json"
+    peers.write_text(PEERS)
+    plant = ["--flows", "4", "--rate", "1Gbit", "--bdp", "3750", "--rtt", "34.752us"]
+    assert design_main(["mpcc", *plant, "-o", str(mpcc)]) == 0
+    named = {"DESIGN": design, "PEERS": str(peers), "MPCC": str(mpcc)}
+    assert main(["ns3", *(named.get(each, each) for each in arguments), "-o", str(tmp_path / "a")]) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()

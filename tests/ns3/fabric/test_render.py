@@ -1,0 +1,353 @@
+"""The text of exported data centres, and their law in C++ by itself. After a wanted change, store the text anew:
+
+python tests/ns3/fabric/test_render.py
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from functools import cache
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from places import STORED
+
+import netctrl
+from netctrl.datasets import scenario_path
+from netctrl.errors import InvalidValue
+from netctrl.laws.window.interface import BDP, HOPS, RATES_AT, STATES, WINDOW, Acknowledged
+from netctrl.laws.window.mpcc import mpcc
+from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely, mpcc_scheme
+from netctrl.model.design.design import Provenance
+from netctrl.ns3.fabric import render as ns3_fabric
+from netctrl.ns3.fabric.render import FIXED_FILES, SHARED_FILES, render
+from netctrl.ns3.program import find_ns3
+from netctrl.scenario.fabric.design import design_dumbbell, design_gains
+from netctrl.scenario.fabric.plan import FabricPlan
+from netctrl.scenario.fabric.scenario import (
+    Dumbbell,
+    FabricFlow,
+    FabricScenario,
+    FatTree,
+    Packets,
+    Pfc,
+    PoissonFlows,
+    Watch,
+    read_fabric_scenario,
+)
+from netctrl.sim.fabric.plan import fabric_plan, run_table
+from netctrl.sim.fabric.run import simulate_fabric
+
+GENERATED = ("gains.h", "scenario.h")
+ONE = (FabricFlow(source=0, target=4, size=1e4),)
+
+
+def origin(*argv: str) -> Provenance:
+    return Provenance(
+        netctrl="0.1.0", git_revision=None, argv=argv, seed=1, input_hashes={}, python="3.11", libraries={}
+    )
+
+
+NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
+
+
+def same(text: str, other: str) -> bool:
+    """Equal but for the last digits of numbers: those of the certificate differ from machine to machine."""
+    left, right = NUMBER.split(text), NUMBER.split(other)
+    return left[::2] == right[::2] and bool(
+        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-9, atol=1e-12)
+    )
+
+
+def thesis():
+    """Section 5.2, with a provenance that is the same anywhere."""
+    made = netctrl.mpcc(
+        4, 1e9, 34.752e-6, bdp_bytes=3750.0, window_bytes=3750.0, window_weight=10.0, table=(1, 12), delayed=True
+    )
+    certificate = msgspec.structs.replace(made.certificate, qp_difference=0.0)  # rounding differs between machines
+    return msgspec.structs.replace(made, certificate=certificate, provenance=origin())
+
+
+def fat_tree(**fields) -> FabricScenario:
+    """Small, and with all that a scenario may have."""
+    given = {
+        "name": 'tree */ "2"',
+        "topology": FatTree(pods=1, racks=2, hosts_per_rack=2, aggregations=2, cores=1),
+        "scheme": Mpcc(variant="hold"),
+        "poisson": PoissonFlows(load=0.3),
+        "buffer": 5e5,
+        "duration": 2e-4,
+        "watch": Watch(flows=(1, 0), ports=("s1>s2",)),
+        "seed": 3,
+    }
+    return FabricScenario(**(given | fields))
+
+
+def cases() -> dict[str, dict[str, str]]:
+    design = thesis()
+    plant = design_dumbbell(design.law)
+    plan = fabric_plan(plant, design_gains(design.law))
+    tree = fat_tree()
+    peer = fat_tree(scheme=Dctcp(initial_window=1e4), topology=Dumbbell(), watch=Watch(), buffer=None)
+    return {
+        "fabric-dctcp": render(peer, fabric_plan(peer), provenance=origin()),
+        "fabric": render(plant, plan, design=design, provenance=origin()),
+        "fabric-tree": render(tree, fabric_plan(tree), provenance=origin("netctrl", 'a "quote" */')),
+    }
+
+
+@pytest.mark.parametrize("case", ["fabric", "fabric-tree", "fabric-dctcp"])
+def test_generated_text_is_what_is_stored(case):
+    files = cases()[case]
+    assert set(files) == {*GENERATED, *FIXED_FILES, *SHARED_FILES}
+    for name in GENERATED:
+        assert same(files[name], (STORED / case / name).read_text(encoding="utf-8")), name
+
+
+def test_fixed_files_are_the_same_in_every_export():
+    first, *others = cases().values()
+    for other in others:
+        assert [name for name in (*FIXED_FILES, *SHARED_FILES) if first[name] != other[name]] == []
+
+
+# --- what can't be expressed -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "says"),
+    [
+        ({"scheme": Hpcc()}, "scheme.kind", "netctrl.simulate only"),
+        ({"scheme": Dcqcn()}, "scheme.kind", "netctrl.simulate only"),
+        ({"scheme": Timely()}, "scheme.kind", "netctrl.simulate only"),
+        ({"pfc": Pfc()}, "pfc", "can't pause"),
+        ({"packets": Packets(header=10, telemetry=0)}, "packets.payload", "at least 30 bytes"),
+        ({"packets": Packets(ack=20, telemetry=0)}, "packets.ack", "at least 30 bytes"),
+        ({"packets": Packets(payload=70e3)}, "packets.payload", "at most 65000"),
+        ({"topology": Dumbbell(host_rate=1e13)}, "topology", "counts in ns"),
+        ({"buffer": 50}, "buffer", "an acknowledgement"),
+        ({"buffer": 5e9}, "buffer", "an acknowledgement"),
+    ],
+    ids=str,
+)
+def test_what_ns3_cannot_express_is_named(fields, field, says):
+    scenario = FabricScenario(**({"topology": Dumbbell(), "flows": ONE} | fields))
+    with pytest.raises(InvalidValue, match=says) as refused:
+        render(scenario, fabric_plan(scenario), provenance=origin())
+    assert refused.value.argument == field
+
+
+def test_more_flows_than_tcp_has_ports_are_refused(monkeypatch):
+    monkeypatch.setattr(ns3_fabric, "_MOST_TCP", 1)
+    scenario = FabricScenario(topology=Dumbbell(), scheme=Dctcp(), flows=2 * ONE)
+    with pytest.raises(InvalidValue, match="a TCP port"):
+        render(scenario, fabric_plan(scenario), provenance=origin())
+
+
+# --- a Design in a data centre ---------------------------------------------------------------------------------------
+
+
+def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
+    design = thesis()
+    plant = design_dumbbell(design.law)
+    plan = fabric_plan(plant, design_gains(design.law))
+    own = fabric_plan(msgspec.structs.replace(plant, scheme=FixedWindow()))
+    assert own.paths[0, 0] == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
+    assert plan.paths[0, 0] == pytest.approx(34_752)
+    np.testing.assert_array_equal(plan.gains[0, 1:], design.law.table.gain)
+    assert plan.gains[0, 4] == pytest.approx(design.law.gain, rel=1e-12)
+    assert plan.parameters[0] == 1  # delayed
+
+
+def test_the_simulator_s_own_gains_are_those_of_a_design():
+    design = thesis()
+    scenario = msgspec.structs.replace(
+        read_fabric_scenario(scenario_path("mpcc-dumbbell")), scheme=mpcc_scheme(design.law)
+    )
+    made = fabric_plan(scenario).gains[0, 1:13]
+    np.testing.assert_allclose(made, design.law.table.gain, rtol=1e-12)
+
+
+def test_a_design_that_is_no_dumbbell_is_refused():
+    short = netctrl.mpcc(4, 1e9, 20e-6)
+    with pytest.raises(InvalidValue, match="on the wires of a dumbbell"):
+        design_dumbbell(short.law)
+    small = netctrl.mpcc(4, 1e9, 1e-4, packet_size_bytes=100.0)
+    with pytest.raises(InvalidValue, match="which headers take"):
+        design_dumbbell(small.law)
+    late = netctrl.mpcc(4, 1e9, 1e-4, table=(2, 8))
+    with pytest.raises(InvalidValue, match="from 1 flow on"):
+        design_gains(late.law)
+
+
+# --- the flows of a run ----------------------------------------------------------------------------------------------
+
+
+def test_a_table_has_the_simulator_s_flows_and_paths():
+    scenario = fat_tree()
+    plan, result = fabric_plan(scenario), simulate_fabric(scenario)
+    table = np.frombuffer(run_table(scenario, plan), "<i8")
+    rows = table[1:].reshape(table[0], -1)
+    np.testing.assert_array_equal(rows[:, :4].T, [result.source, result.target, result.size_bytes, result.start_ns])
+    assert rows[:3, 5].tolist() == [1, 0, -1]
+    for source, target, ways in ((rows[:, 0], rows[:, 1], rows[:, 6:12]), (rows[:, 1], rows[:, 0], rows[:, 12:])):
+        for start, end, way in zip(source, target, ways, strict=True):
+            ports = way[way >= 0]
+            assert plan.ports.source[ports[0]] == start
+            assert plan.ports.target[ports[-1]] == end
+            np.testing.assert_array_equal(plan.ports.target[ports[:-1]], plan.ports.source[ports[1:]])
+
+
+# --- the law, compiled -----------------------------------------------------------------------------------------------
+
+SCHEMES = {
+    "delay-free": Mpcc(),
+    "delay-free, table": Mpcc(window=20e3, window_weight=10.0),
+    "delayed": Mpcc(variant="delayed", window_weight=0.01),
+    "delayed, table": Mpcc(variant="delayed", window=20e3, horizon=10),
+    "feed-forward": Mpcc(variant="feed-forward"),
+    "hold": Mpcc(variant="hold", horizon=1),
+    "its own packet and path": Mpcc(variant="delayed", bdp=9e3, round_trip=7e-6, packet_size=1080, initial_window=5e3),
+}
+LAWS = {name: fat_tree(scheme=scheme, duration=5e-3) for name, scheme in SCHEMES.items()} | {
+    "thesis": read_fabric_scenario(scenario_path("mpcc-dumbbell"))
+}
+
+PARTS = r"""
+#include "netctrl-flow-counter.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+double Number() {
+    double found = 0.0;
+    if (std::scanf("%lf", &found) != 1) std::exit(0);
+    return found;
+}
+
+void Replay(const netctrl::MpccLaw& law, const netctrl::MpccPath& path) {
+    netctrl::MpccWindow window(law, path);
+    while (true) {
+        netctrl::HopSeen hops[5];
+        const int count = static_cast<int>(Number());
+        for (int h = 0; h < count; ++h) {
+            hops[h].queue = Number();
+            hops[h].flows = static_cast<int64_t>(Number());
+            hops[h].rate = Number();
+        }
+        const double stepped = window.Step(hops, count);
+        std::printf("%.17g\n", stepped == window.Window() ? stepped : -1.0);
+    }
+}
+
+void Count() {
+    netctrl::FlowCounter counter(static_cast<int64_t>(Number()));
+    while (true) {
+        const auto flow = static_cast<int64_t>(Number());
+        const auto now = static_cast<int64_t>(Number());
+        if (flow >= 0) counter.See(static_cast<uint32_t>(flow), now);
+        else std::printf("%lld\n", static_cast<long long>(counter.Count(now)));
+    }
+}
+"""
+
+
+@cache
+def plan_for(name: str) -> FabricPlan:
+    return fabric_plan(LAWS[name])
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """What the law of each export, and the flow counter, answer to numbers on stdin."""
+    folder, includes = tmp_path_factory.mktemp("parts"), []
+    calls = ['    if (std::string(argv[1]) == "count") Count();']
+    for number, (law, scenario) in enumerate(LAWS.items()):
+        files = render(scenario, plan_for(law), provenance=origin())
+        gains = files["gains.h"].replace("namespace netctrl\n", f"namespace netctrl::case{number}\n")
+        (folder / f"gains{number}.h").write_text(gains.replace("NETCTRL_GAINS_H", f"NETCTRL_GAINS{number}_H"))
+        includes.append(f'#include "gains{number}.h"')
+        for kind in range(len(plan_for(law).paths)):
+            tables = f"netctrl::case{number}::kLaw, netctrl::case{number}::kPaths[{kind}]"
+            calls.append(f'    if (std::string(argv[1]) == "{number}/{kind}") Replay({tables});')
+    for name in ("netctrl-mpcc.h", "netctrl-flow-counter.h"):
+        (folder / name).write_text(files[name])
+    body = "\n".join(["int main(int, char** argv) {", *calls, "    return 2;", "}"])
+    (folder / "parts.cc").write_text("\n".join([*includes, PARTS, body, ""]))
+    strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Werror"]
+    subprocess.run([find_ns3().compiler, *strict, "parts.cc", "-o", "parts"], cwd=folder, check=True, timeout=120)
+
+    def ask(which: str, numbers: list[float]) -> np.ndarray:
+        text = "\n".join(map(repr, map(float, numbers)))
+        ran = subprocess.run(
+            [folder / "parts", which], input=text, capture_output=True, text=True, check=True, timeout=60
+        )
+        return np.array(ran.stdout.split(), dtype=float)
+
+    return ask
+
+
+def told(plan: FabricPlan, kind: int, rng: np.random.Generator, steps: int) -> np.ndarray:
+    """(steps, hops, 4) telemetry: queues that come and go, often all empty; 0 to more flows than the table has."""
+    hops = int(plan.paths[kind, HOPS])
+    seen = np.zeros((steps, hops, 4), dtype=np.int64)
+    seen[..., 0] = rng.integers(0, 40_000, (steps, hops)) * (rng.random((steps, hops)) < 0.4)
+    seen[..., 1] = rng.choice([0, 1, 2, 3, 5, 8, 13, 21], (steps, hops))
+    return seen
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_the_law_in_cpp_is_that_of_the_runtime(parts, name, kind):
+    plan = plan_for(name)
+    seen = told(plan, kind, np.random.default_rng(11), 500)
+    state, history = np.zeros(STATES), np.zeros(plan.history)
+    state[WINDOW] = plan.windows[kind]
+    ack = Acknowledged(0, 0, 0, 0, 0, 0, False, False, False, kind)
+    expected, numbers = [], []
+    for hops in seen:
+        mpcc(plan.parameters, plan.paths, plan.gains, state, history, ack, hops)
+        expected.append(state[WINDOW])
+        rates = plan.paths[kind, RATES_AT : RATES_AT + len(hops)]
+        numbers += [len(hops), *np.column_stack([hops[:, :2], rates]).ravel().tolist()]
+    found = parts(f"{list(LAWS).index(name)}/{kind}", numbers)
+    assert len(plan.flows.size) >= seen[..., 1].max()  # no port counts more; the program's table ends there
+    assert len(set(expected)) >= 7
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12 * plan.paths[kind, BDP])
+
+
+@pytest.mark.needs("ns3")
+def test_the_thesis_s_windows(parts):
+    """Section 5.2, by the theory note: W at Q = 0, 100, 500, 1100, 5000 for weights 1:1; the least window is a byte."""
+    numbers = [number for queue in (0, 100, 500, 1100, 5000) for number in (1, queue, 4, 1e9)]
+    found = parts(f"{list(LAWS).index('thesis')}/0", numbers)
+    np.testing.assert_allclose(found, [937.5, 884.007327, 670.036636, 349.080600, 1.0], atol=5e-7)
+
+
+@pytest.mark.needs("ns3")
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(-1, 6), st.integers(0, 40)), min_size=1, max_size=60))
+def test_flows_are_counted_until_their_time_is_over(parts, happened):
+    """Against a count of all last sights."""
+    last, now, expected, numbers = {}, 0, [], [25.0]
+    for flow, later in happened:
+        now += later
+        numbers += [flow, now]
+        if flow >= 0:
+            last[flow] = now
+        else:
+            expected.append(sum(time >= now - 25 for time in last.values()))
+    assert parts("count", numbers).tolist() == expected
+
+
+if __name__ == "__main__":
+    for case, files in cases().items():
+        folder = STORED / case
+        folder.mkdir(exist_ok=True)
+        for name in GENERATED:
+            (folder / name).write_text(files[name], encoding="utf-8")

@@ -1,0 +1,327 @@
+"""The text of exported network programs, and the laws in it. After a wanted change, store the text anew, read the diff:
+
+python tests/ns3/network/test_render.py
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import msgspec
+import numpy as np
+import pytest
+from places import STORED
+
+import netctrl
+from netctrl.datasets import network_path
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.records import CodelQueue, PieQueue
+from netctrl.laws.link_rate.taps import BACKLOG, RATE
+from netctrl.model.design.design import Provenance
+from netctrl.model.law import LinkRateLaw, MyopicGain
+from netctrl.ns3.network import render as ns3_links
+from netctrl.ns3.network.render import FIXED_FILES, SHARED_FILES, render
+from netctrl.ns3.program import find_ns3
+from netctrl.ns3.tcp_aqm.render import MARKER
+from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.scenario import Messages, NetworkScenario, TcpDemand
+from netctrl.sim.network import plan as link_plan_module
+from netctrl.sim.network.demands import DemandSource
+from netctrl.sim.network.kernel import _command, advance_links
+from netctrl.sim.network.message_kernel import Messaging, advance_messages
+from netctrl.sim.network.messages import _state, heard_problem, message_lines, message_table, ticks
+from netctrl.sim.network.plan import link_plan, run_tables
+from netctrl.sim.network.problem import link_problem, link_state
+
+GENERATED = ("gains.h", "scenario.h")
+LATE = Messages(loss=0.1, jitter=(0.0, 0.02), asynchronous=True)
+
+
+def origin(*argv: str) -> Provenance:
+    return Provenance(
+        netctrl="0.1.0", git_revision=None, argv=argv, seed=1, input_hashes={}, python="3.11", libraries={}
+    )
+
+
+def scenario(policy: Policy, messages: Messages | None = None, name: str = "testbed", **fields) -> NetworkScenario:
+    network = netctrl.read_network(network_path(name))
+    settings = {"duration": 3.0, "warmup": 0.5, "interval": 0.01, "messages": messages or Messages()} | fields
+    return NetworkScenario(name=name, network=network, policy=policy, **settings)
+
+
+def coordinated(horizon: int | str = 24, **fields) -> HftracPolicy:
+    return HftracPolicy(**({"architecture": "coordinated", "mu": 0.5, "horizon": horizon} | fields))
+
+
+def rendered(asked: NetworkScenario, law: LinkRateLaw | None = None, **options) -> dict[str, str]:
+    plan = link_plan(asked, netctrl.scenario_law(asked) if law is None else law)
+    return render(asked, plan, **({"provenance": origin()} | options))
+
+
+def rounded(asked: NetworkScenario) -> MyopicGain:
+    """Its law to three decimals: the cost is flat at its least, so last digits depend on the machine."""
+    law = netctrl.scenario_law(asked)
+    return msgspec.structs.replace(
+        law, backlog_gain=np.round(law.backlog_gain, 3), rate_gain=np.round(law.rate_gain, 3)
+    )
+
+
+def cases() -> dict[str, dict[str, str]]:
+    """Of laws without responses: how many numbers of these are rounding differs from machine to machine."""
+    myopic = coordinated("auto", architecture="myopic", links=("e1", "s13"), standing_backlog=1e3)
+    central = coordinated("auto", architecture="centralized", information_delay=1)
+    carried = {"demand": "p2", "flows": 5, "variant": "vegas", "start": (0.0, 0.5), "ecn": True}
+    managed = {"tcp": (TcpDemand(**carried),), "queue": PieQueue(target="5ms")}
+    return {
+        "links": rendered(scenario(myopic), rounded(scenario(myopic))),
+        "links-tcp": rendered(scenario(StaticPacing(factor=1.1), **managed)),
+        "links-late": rendered(scenario(central, LATE, "tandem"), packet_size=300, sampled_delays=True),
+    }
+
+
+NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
+
+
+def same(text: str, other: str) -> bool:
+    """Equal but for the last digits of numbers."""
+    left, right = NUMBER.split(text), NUMBER.split(other)
+    return left[::2] == right[::2] and bool(
+        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-9, atol=1e-12)
+    )
+
+
+@pytest.mark.parametrize("case", ["links", "links-tcp", "links-late"])
+def test_generated_text_is_what_is_stored(case):
+    files = cases()[case]
+    assert set(files) == {*GENERATED, *FIXED_FILES, *SHARED_FILES}
+    for name in GENERATED:
+        assert files[name].startswith(MARKER + "\n")
+        assert same(files[name], (STORED / case / name).read_text(encoding="utf-8")), name
+
+
+def test_fixed_files_are_the_same_in_every_export():
+    first, *others = cases().values()
+    assert [name for name in (*FIXED_FILES, *SHARED_FILES) for other in others if first[name] != other[name]] == []
+
+
+# --- what can't be expressed -----------------------------------------------------------------------------------------
+
+
+def changed(**link) -> NetworkScenario:
+    asked = scenario(Fifo())
+    links = (msgspec.structs.replace(asked.network.links[0], **link), *asked.network.links[1:])
+    return msgspec.structs.replace(asked, network=msgspec.structs.replace(asked.network, links=links))
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "field", "says"),
+    [
+        (scenario(Backpressure()), {}, "policy.kind", "fifo, static"),
+        (changed(buffer=1000.0), {}, "network.links.e1.buffer", "a packet"),
+        (changed(buffer=1e10), {}, "network.links.e1.buffer", "4294967294"),
+        (changed(capacity=1e12), {}, "network.links.e1.capacity", "100 ns"),
+        (changed(delay=1e-12), {}, "network.links.e1.delay", "ns"),
+        (scenario(Fifo(), queue=CodelQueue(target=1e-7)), {}, "queue.target", "1024 ns"),
+        (scenario(Fifo()), {"packet_size": 99}, "packet_size", "100 to 65000"),
+        (scenario(Fifo()), {"packet_size": 1500.0}, "packet_size", "whole"),
+    ],
+)
+def test_what_ns3_cannot_express_is_named(asked, options, field, says):
+    with pytest.raises(InvalidValue, match=says) as refused:
+        rendered(asked, **options)
+    assert refused.value.argument == field
+
+
+def test_what_is_too_large_is_named(monkeypatch):
+    monkeypatch.setattr(ns3_links, "_MOST_TAPS", 100)
+    with pytest.raises(InvalidValue, match="larger mu"):
+        rendered(scenario(coordinated()))
+    monkeypatch.setattr(ns3_links, "_MOST_PAIRS", 24)
+    with pytest.raises(InvalidValue, match="at most 4 links"):
+        rendered(scenario(Fifo(), LATE))
+    monkeypatch.setattr(ns3_links, "_MOST_HOPS", 3)
+    with pytest.raises(InvalidValue, match=r"demands\.p2\.split"):
+        rendered(scenario(Fifo()))
+    monkeypatch.setattr(link_plan_module, "_MOST_TABLE", 300 * 2 * 8 - 1)
+    with pytest.raises(InvalidValue, match="shorter duration"):
+        run_tables(scenario(Fifo()), link_plan(scenario(Fifo())), range(1))
+
+
+def test_the_table_of_a_run_is_what_the_fluid_draws():
+    asked = scenario(coordinated(), LATE)
+    plan = link_plan(asked, netctrl.scenario_law(asked))
+    first, third = run_tables(asked, plan, (0, 2))
+    ready = link_problem(asked, netctrl.scenario_law(asked))
+    demand = DemandSource(asked, ready.network, range(3)).draw(300)
+    for run, table in ((0, first), (2, third)):
+        assert np.array_equal(np.frombuffer(table, count=600).reshape(300, 2), demand[:, :, run])
+    assert len(first) == 300 * (2 * 8 + 4 * plan.hearing.messages + 5) + 5 * 4
+    assert plan.split == ((0, 0, 1.0), (1, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0), (1, 3, 0.75), (1, 4, 0.25))
+
+
+def test_what_tcp_carries_sends_no_udp():
+    asked = scenario(Fifo())
+    carried = msgspec.structs.replace(asked, tcp=(TcpDemand(demand="p1"),))
+    plain, tcp = (
+        np.frombuffer(next(run_tables(each, link_plan(each), (0,))), count=600).reshape(300, 2)
+        for each in (asked, carried)
+    )
+    assert not tcp[:, 0].any()
+    assert plain[:, 0].mean() > 15e6
+    assert np.array_equal(tcp[:, 1], plain[:, 1])
+
+
+# --- the laws, compiled ----------------------------------------------------------------------------------------------
+
+LAWS: dict[str, NetworkScenario] = {
+    "fifo": scenario(Fifo()),
+    "static": scenario(StaticPacing(factor=1.05, links=("e1",))),
+    "god": scenario(coordinated(architecture="god", horizon="auto")),
+    "centralized": scenario(coordinated(architecture="centralized", horizon="auto", information_delay=2)),
+    "coordinated": scenario(coordinated()),
+    "exact in band": scenario(coordinated("exact", communication="in-band", reference=1.02)),
+    "myopic": scenario(coordinated(architecture="myopic", horizon="auto", standing_backlog=5e3)),
+    "myopic filters": scenario(coordinated(20, architecture="myopic")),
+    "partly paced": scenario(coordinated(links=("e2", "s13"))),
+    "late": scenario(coordinated(), LATE),
+    "late exact": scenario(coordinated("exact"), LATE),
+    "late centralized": scenario(
+        coordinated(architecture="centralized", horizon="auto", information_delay=2), Messages(loss=0.2)
+    ),
+    "late god": scenario(coordinated(architecture="god", horizon="auto"), LATE),
+}
+
+REPLAY = r"""
+template <class Value> std::vector<Value> Numbers(std::size_t count) {
+    std::vector<Value> found(count);
+    for (Value& one : found) {
+        double number = 0.0;
+        if (std::scanf("%lf", &number) != 1) std::exit(1);
+        one = static_cast<Value>(number);
+    }
+    return found;
+}
+
+void Print(const std::vector<double>& rates) {
+    for (const double rate : rates) std::printf("%.17g ", rate);
+    std::printf("\n");
+}
+
+void Replay(const netctrl::LawTable& table, const netctrl::HearingTable& hearing) {
+    const std::size_t links = table.nominal.size();
+    const auto steps = Numbers<int>(1)[0];
+    const auto measure = [&] {
+        std::vector<netctrl::Measured> measured;
+        for (std::size_t link = 0; link < links; ++link) {
+            const auto m = Numbers<double>(4);
+            measured.push_back({m[0], m[1], m[2], m[3]});
+        }
+        return measured;
+    };
+    if (hearing.ticks == 0) {
+        netctrl::LinkLaw law(table);
+        for (int step = 0; step < steps; ++step) Print(law.Next(measure()));
+        return;
+    }
+    netctrl::HeardLaw law(table, hearing, Numbers<int32_t>(links));
+    for (int step = 0; step < steps; ++step) {
+        const auto late = Numbers<int32_t>(static_cast<std::size_t>(hearing.messages));
+        const auto told = Numbers<uint8_t>(links);
+        const auto measured = measure();
+        for (int tick = 0; tick < hearing.ticks; ++tick) {
+            const auto& rates = law.Act(step * hearing.ticks + tick, measured, late.data(), told.data());
+            if (tick == hearing.ticks - 1) Print(rates);
+        }
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory):
+    """What the C++ laws, each with the numbers of its own export, answer to numbers on stdin."""
+    folder = tmp_path_factory.mktemp("laws")
+    parts = ["#include <cstdint>\n#include <cstdio>\n#include <cstdlib>\n#include <string>\n#include <vector>"]
+    calls = []
+    for number, asked in enumerate(LAWS.values()):
+        files = rendered(asked)
+        gains = files["gains.h"].replace("namespace netctrl\n", f"namespace netctrl::case{number}\n")
+        (folder / f"gains{number}.h").write_text(gains.replace("NETCTRL_GAINS_H", f"NETCTRL_GAINS{number}_H"))
+        (folder / "netctrl-link-laws.h").write_text(files["netctrl-link-laws.h"])
+        parts.append(f'#include "gains{number}.h"')
+        space = f"netctrl::case{number}"
+        calls.append(f"    if (which == {number}) Replay({space}::kLaw, {space}::kHearing);")
+    body = "\n".join(["int main(int, char** argv) {", "    const int which = std::stoi(argv[1]);", *calls, "}"])
+    (folder / "laws.cc").write_text("\n".join([*parts, REPLAY, body, ""]))
+    strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Werror"]
+    subprocess.run([find_ns3().compiler, *strict, "laws.cc", "-o", "laws"], cwd=folder, check=True, timeout=120)
+
+    def ask(name: str, numbers: list[float]) -> np.ndarray:
+        command = [folder / "laws", str(list(LAWS).index(name))]
+        text = "\n".join(map(repr, map(float, numbers)))
+        ran = subprocess.run(command, input=text, capture_output=True, text=True, check=True, timeout=60)
+        return np.array([line.split() for line in ran.stdout.splitlines()], dtype=float)
+
+    return ask
+
+
+def in_time(asked: NetworkScenario) -> tuple[list[float], np.ndarray]:
+    """What links measure in the fluid, and what its kernel answers, (steps, N)."""
+    ready = link_problem(asked, netctrl.scenario_law(asked))
+    N, steps, state = ready.model.n_links, asked.steps, link_state(ready, 1)
+    demand = DemandSource(asked, ready.network, range(1)).draw(steps)
+    watched, mask = np.zeros((3, N, steps)), state.history.shape[1] - 1
+    numbers, commands = [float(steps)], np.zeros((steps, N))
+    before = np.full(N, ready.plant.standing)
+    for step in range(steps):
+        sent, backlog = (state.history[kind * N : (kind + 1) * N, step & mask, 0] for kind in (RATE, BACKLOG))
+        lost = watched[2, :, step - 1] if step else np.zeros(N)
+        measured = np.column_stack([sent, backlog, sent + lost + backlog - before, lost])
+        numbers += measured.ravel().tolist()
+        before = backlog.copy()
+        _command(ready.taps, *ready.tiles, state, step)
+        commands[step] = state.command[:N, 0]
+        advance_links(ready.plant, ready.taps, *ready.tiles, state, demand[step : step + 1], step, 0, watched)
+    return numbers, commands
+
+
+def late(asked: NetworkScenario) -> tuple[list[float], np.ndarray]:
+    """The same where messages may be late."""
+    law = netctrl.scenario_law(asked)
+    ready = link_problem(asked, law)
+    N, S, heard = ready.model.n_links, ticks(asked), heard_problem(ready, law)
+    line, least, messages = message_lines(heard, law, N)
+    phase, extra, told = message_table(asked, 0, messages, N)
+    demand = DemandSource(asked, ready.network, range(1)).draw(asked.steps)[:, :, 0]
+    state, messaging = _state(ready, heard, S, phase, messages), Messaging(S, phase, line, least, heard.central)
+    mask = state.known.shape[1] - 1
+    numbers, commands = [float(asked.steps), *phase.tolist()], np.zeros((asked.steps, N))
+    for step in range(asked.steps):
+        this = slice(step, step + 1)
+        fixed = ready.plant, heard.control, heard.predicted, messaging, state, ready.initial_rate
+        sums = np.zeros((6, N)), np.zeros(1), np.zeros((3, N, 0))
+        advance_messages(*fixed, np.ascontiguousarray(demand[this]), extra[this], told[this], step, 0, *sums)
+        known = state.known[: 2 * N, step & mask].reshape(2, N)
+        numbers += [*extra[step, :messages].tolist(), *told[step].astype(float).tolist()]
+        numbers += np.column_stack([*known, np.zeros((N, 2))]).ravel().tolist()
+        commands[step] = state.command
+    return numbers, commands
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize("name", LAWS)
+def test_laws_in_cpp_are_those_of_the_kernel(replay, name):
+    asked = LAWS[name]
+    numbers, expected = (in_time if asked.messages.ideal else late)(asked)
+    found = replay(name, numbers)
+    if isinstance(asked.policy, HftracPolicy):
+        assert expected.std(axis=0).min() > 1e5
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
+
+
+if __name__ == "__main__":
+    for case, files in cases().items():
+        (STORED / case).mkdir(parents=True, exist_ok=True)
+        for each in GENERATED:
+            (STORED / case / each).write_text(files[each], encoding="utf-8")

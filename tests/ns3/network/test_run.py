@@ -1,0 +1,336 @@
+"""Exported network programs are compiled and run: bytes, a closed form, and what the fluid says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl import NetworkResult
+from netctrl.cli.design.verb import main as design_main
+from netctrl.cli.export.verb import main
+from netctrl.datasets import network_path
+from netctrl.errors import NetctrlError
+from netctrl.model.design.design import provenance
+from netctrl.model.network import Demand, Link, Network
+from netctrl.ns3.network import read as ns3_links_run
+from netctrl.ns3.network.read import run_links, table_name
+from netctrl.ns3.network.render import PACKET_SIZE, render
+from netctrl.ns3.program import Ns3, compile_program, find_ns3
+from netctrl.scenario.network.policy import Fifo, StaticPacing
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.sim.network.plan import link_plan, run_tables
+
+SENT, PACED, BUFFER = 5e6, 4e6, 50e3
+TOLERANCE = {"loss": 0.25, "backlog": 0.15, "packet": PACKET_SIZE}
+"""Of loss and backlog against the fluid, relative; a packet [byte]."""
+
+
+def together() -> NetworkScenario:
+    """The testbed under FIFO, and beside it a demand that never changes over two paced links, of which the first loses.
+
+    It sends 5 Mbit/s, a quarter more than the paced links' rate of 4 Mbit/s.
+    """
+    network = netctrl.read_network(network_path("testbed"))
+    steady = (
+        Link(id="first", source="a", target="b", capacity=10e6, delay=0.01, buffer=BUFFER),
+        Link(id="second", source="b", target="c", capacity=10e6, delay=0.02),
+    )
+    demand = Demand(id="steady", source="a", target="c", mean=SENT)
+    demands = (*network.demands, demand)
+    return NetworkScenario(
+        name="together",
+        network=Network(name=network.name, links=(*network.links, *steady), demands=demands),
+        interval=0.01,
+        duration=20.0,
+        warmup=2.0,
+        policy=StaticPacing(links=("first", "second"), factor=PACED / SENT),
+    )
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory) -> Path:
+    folder, asked = tmp_path_factory.mktemp("together"), together()
+    plan = link_plan(asked)
+    for name, text in render(asked, plan, provenance=provenance()).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for run, table in enumerate(run_tables(asked, plan, range(2))):
+        (folder / table_name(run)).write_bytes(table)
+    compile_program(folder, find_ns3())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def seen() -> list[float]:
+    """What the progress callback was told."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def result(program, seen) -> NetworkResult:
+    asked = together()
+    return run_links(
+        program,
+        asked,
+        link_plan(asked),
+        range(2),
+        ns3=find_ns3(),
+        provenance=provenance(),
+        n_jobs=2,
+        progress=seen.append,
+    )
+
+
+@pytest.fixture(scope="module")
+def fluid() -> NetworkResult:
+    return netctrl.simulate_network(together(), runs=2)
+
+
+def column(result: NetworkResult, name: str) -> int:
+    return result.links.index(name)
+
+
+@pytest.mark.needs("ns3")
+def test_nothing_is_lost_sight_of(result):
+    gone = result.departed_bytes + result.lost_bytes + result.growth_bytes
+    assert np.array_equal(result.arrived_bytes, gone)
+    # What is neither delivered nor lost waits or is on its way: 10 ms and 20 ms of some Mbit/s.
+    flying = result.offered_bytes - result.delivered_bytes - result.lost_bytes.sum(axis=1)
+    flying -= result.growth_bytes.sum(axis=1)
+    assert np.all(np.abs(flying) < 100e3)
+    assert np.array_equal(result.watched[:, :, -1] >= 0.0, np.ones((3, 7), dtype=bool))
+
+
+@pytest.mark.needs("ns3")
+def test_the_record_is_whole(result, seen):
+    assert result.simulator == f"ns-{find_ns3().version}"
+    assert result.links == ("e1", "e2", "s13", "s23", "s21", "first", "second")
+    assert result.watched.shape == (3, 7, 2000)
+    counted = result.watched[:, :, 200:]
+    np.testing.assert_allclose(counted[0].mean(axis=1), result.backlog_bytes[0])
+    np.testing.assert_allclose(counted[1].sum(axis=1) * 0.01 / 8.0, result.departed_bytes[0])
+    np.testing.assert_allclose(counted[2].sum(axis=1), result.lost_bytes[0])
+    nominal = np.array([19e6, 38e6, 28.5e6, 28.5e6, 9.5e6, SENT, SENT])
+    np.testing.assert_allclose(((counted[1].T - nominal) ** 2).mean(axis=0), result.rate_square[0])
+    assert seen == sorted(seen)
+    assert 0.97 < seen[-1] <= 1.0
+    assert len(result.to_pandas()) == 14
+    assert result.plot().axes
+
+
+@pytest.mark.needs("ns3")
+def test_a_paced_link_sends_at_its_rate_and_loses_the_rest(result):
+    """By hand: the buffer is full after 50 kB / (1 Mbit/s) = 0.4 s; from then on a fifth of the packets is lost."""
+    first, second, seconds = column(result, "first"), column(result, "second"), 18.0
+    for name, rate in (("arrived_bytes", SENT), ("departed_bytes", PACED), ("lost_bytes", SENT - PACED)):
+        expected = rate * seconds / 8.0
+        assert np.all(np.abs(getattr(result, name)[:, first] - expected) <= 2.0 * TOLERANCE["packet"]), name
+    assert np.all(np.abs(result.departed_bytes[:, second] - PACED * seconds / 8.0) <= 2.0 * TOLERANCE["packet"])
+    # Packets come evenly to the second, as it sends them: none waits.
+    assert np.all(result.backlog_bytes[:, second] <= TOLERANCE["packet"])
+    full = BUFFER // PACKET_SIZE * PACKET_SIZE
+    assert np.all(np.abs(result.backlog_bytes[:, first] - full) <= TOLERANCE["packet"])
+    backlog = result.watched[0, first]
+    growing = (SENT - PACED) / 8.0 * result.watched_time_s[:35]
+    assert np.abs(backlog[:35] - growing).max() <= 2.0 * TOLERANCE["packet"]
+
+
+@pytest.mark.needs("ns3")
+def test_demands_send_and_split_what_the_fluid_does(result, fluid):
+    np.testing.assert_allclose(result.offered_bytes, fluid.offered_bytes, atol=4 * PACKET_SIZE)
+    # s23 and s21 carry three quarters and one of what e2 lets through, to a packet and what waits or is lost.
+    e2, s23, s21 = (column(result, name) for name in ("e2", "s23", "s21"))
+    through = result.departed_bytes[:, e2]
+    np.testing.assert_allclose(result.arrived_bytes[:, s23], 0.75 * through, atol=2 * PACKET_SIZE)
+    np.testing.assert_allclose(result.arrived_bytes[:, s21], 0.25 * through, atol=2 * PACKET_SIZE)
+
+
+@pytest.mark.needs("ns3")
+def test_under_fifo_loss_and_backlogs_are_near_the_fluids(result, fluid):
+    testbed = slice(0, 5)
+    loss, expected = (r.lost_bytes[:, testbed].sum() / r.offered_bytes.sum() for r in (result, fluid))
+    assert expected > 0.003
+    assert loss == pytest.approx(expected, rel=TOLERANCE["loss"])
+    backlog, wanted = (r.backlog_bytes[:, testbed].sum(axis=1).mean() for r in (result, fluid))
+    assert backlog == pytest.approx(wanted, rel=TOLERANCE["backlog"])
+
+
+@pytest.mark.needs("ns3")
+def test_the_same_table_gives_the_same_run(program, result, tmp_path):
+    (tmp_path / table_name(0)).write_bytes((program / table_name(0)).read_bytes())
+    subprocess.run([program / "scenario", str(tmp_path), "0"], check=True, capture_output=True, timeout=300)
+    assert (tmp_path / "result-0.csv").read_bytes() == (program / "result-0.csv").read_bytes()
+    assert (program / "result-1.csv").read_bytes() != (program / "result-0.csv").read_bytes()
+    assert not (tmp_path / "series-0.csv").exists()
+
+
+@pytest.mark.needs("ns3")
+def test_a_table_of_another_scenario_is_refused(program, tmp_path):
+    (tmp_path / table_name(0)).write_bytes(b"\0" * 80)
+    ran = subprocess.run([program / "scenario", str(tmp_path), "0"], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1
+    assert "not the table of a run" in ran.stderr
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+SHORT = """
+name = "short"
+network = "testbed"
+interval = "10ms"
+duration = "3s"
+warmup = "1s"
+utilization = 0.9
+[policy]
+kind = "hftrac"
+architecture = "coordinated"
+horizon = 24
+mu = 0.1
+[messages]
+loss = 0.1
+jitter = "0ms:5ms"
+asynchronous = true
+"""
+
+
+@pytest.fixture
+def short(tmp_path) -> Path:
+    path = tmp_path / "short.toml"
+    path.write_text(SHORT)
+    return path
+
+
+@pytest.mark.needs("ns3")
+def test_one_command_runs_a_law_whose_messages_are_late(short, tmp_path, capsys):
+    stored, picture = tmp_path / "runs.csv", tmp_path / "run.png"
+    asked = [str(short), "-o", str(tmp_path / "p"), "--run", "--runs", "2", "--json"]
+    assert main(["ns3", *asked, "--result", str(stored), "--plot", str(picture)]) == 0
+    said, told = capsys.readouterr()
+    assert told == ""
+    answer = json.loads(said)["summary"]
+    assert answer["simulator"].startswith("ns-3.")
+    assert answer["runs"] == 2
+    assert 53e6 < answer["throughput_bit_per_s"]["mean"] < 55e6
+    assert len(stored.read_text().splitlines()) == 11
+    assert picture.stat().st_size > 1000
+    # Under FIFO half as much waits, under static pacing at nominal rates half as much again.
+    asked = netctrl.read_network_scenario(short, network_path)
+    expected = netctrl.simulate_network(asked, netctrl.scenario_law(asked), runs=2).summary()
+    assert answer["backlog_bytes"]["mean"] == pytest.approx(expected.backlog_bytes.mean, rel=0.25)
+
+
+def test_without_run_it_says_what_to_do_next(short, tmp_path, capsys):
+    folder = tmp_path / "out"
+    assert main(["ns3", "--scenario", str(short), "-o", str(folder), "--runs", "3", "--packet-size", "300"]) == 0
+    said = capsys.readouterr().out
+    assert f"make -C {folder} && {folder}/scenario {folder} 0" in said
+    names = sorted(path.name for path in folder.iterdir())
+    assert sorted(said.split("files")[1].split("\n")[0].replace(",", "").split()) == names
+    assert {"run-0.bin", "run-1.bin", "run-2.bin", "gains.h"} < set(names)
+    assert "kPacketSize = 300U" in (folder / "scenario.h").read_text()
+    assert main(["ns3", "--scenario", str(short), "-o", str(folder), "--json", "--sampled-delays"]) == 0
+    assert "run-3.bin" in json.loads(capsys.readouterr().out)["files"]
+    assert "10000000, 37500U" in (folder / "scenario.h").read_text()
+
+
+def test_a_design_sets_the_rates(short, tmp_path):
+    short.write_text(SHORT.replace("utilization = 0.9\n", ""))
+    design = tmp_path / "design.json"
+    made = ["hftrac", "--network", "testbed", "--mu", "0.1", "--horizon", "24", "-o", str(design)]
+    assert design_main(made) == 0
+    for name, asked in (("policy", [str(short)]), ("design", [str(design), "--scenario", str(short)])):
+        assert main(["ns3", *asked, "-o", str(tmp_path / name)]) == 0
+    gains = [(tmp_path / name / "gains.h").read_text().splitlines() for name in ("policy", "design")]
+    assert len(gains[0]) > 100
+    differing = [line for line, other in zip(*gains, strict=True) if line != other]
+    assert all("kProvenance" in line for line in differing)
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        (["--packet-size", "99"], "--packet-size: got '99'"),
+        (["--packet-size", "1e3"], "--packet-size: got '1e3'"),
+        (["--runs", "0"], "--runs: got '0'"),
+        (["--n-jobs", "0"], "--n-jobs: got '0'"),
+        (["--result", "x.csv"], "--result: got 'x.csv'"),
+        (["--run", "--result", "x.json"], "--result: got 'x.json'"),
+    ],
+)
+def test_wrong_use_writes_nothing(short, tmp_path, capsys, extra, says):
+    assert main(["ns3", str(short), "-o", str(tmp_path / "p"), *extra]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {says}")
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_key_that_ns3_cannot_express_is_one_of_the_file(short, tmp_path, capsys):
+    short.write_text(SHORT[: SHORT.index("[policy]")] + '[policy]\nkind = "backpressure"\n')
+    assert main(["ns3", str(short), "-o", str(tmp_path / "p")]) == 2
+    assert f"{short}: policy.kind: got 'backpressure'" in capsys.readouterr().err
+    assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize("extra", [["--runs", "2"], ["--n-jobs", "2"], ["--packet-size", "300"], ["--sampled-delays"]])
+def test_what_is_for_networks_only_is_refused_elsewhere(tmp_path, capsys, extra):
+    assert main(["ns3", "--scenario", "arc-capacity", "-o", str(tmp_path / "p"), *extra]) == 2
+    assert "network's scenario" in capsys.readouterr().err
+
+
+# --- what stands in the way ------------------------------------------------------------------------------------------
+
+
+def fake(folder: Path, body: str) -> None:
+    path = folder / "scenario"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+def ran(folder: Path, **options) -> NetworkResult:
+    asked = msgspec.structs.replace(together(), policy=Fifo())
+    at = Ns3("3.0", "g++", "make", None)
+    return run_links(folder, asked, link_plan(asked), range(2), ns3=at, provenance=provenance(), **options)
+
+
+@pytest.mark.parametrize("rows", ["", "1,2,0,0,0,0,0", "x"])
+def test_output_that_is_not_whole_is_refused(tmp_path, rows):
+    fake(tmp_path, f"printf '{rows}' > result-$2.csv; printf 't\n' > series-$2.csv")
+    with pytest.raises(NetctrlError, match="no whole result"):
+        ran(tmp_path)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_where_one_run_fails_none_is_left(tmp_path, n_jobs):
+    fake(
+        tmp_path,
+        f"test $2 = 1 && echo boom >&2 && exit 3; echo $$ > {tmp_path}/pid; exec sleep $((60 * ({n_jobs} - 1)))",
+    )
+    with pytest.raises(NetctrlError, match=r"status 3 \(the folder is kept\):\n  boom"):
+        ran(tmp_path, n_jobs=n_jobs)
+    if (tmp_path / "pid").exists():
+        assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+
+
+def test_ctrl_c_ends_all_runs(tmp_path, monkeypatch):
+    fake(tmp_path, "echo progress 1; exec sleep 60")
+    started = []
+
+    def interrupted(*args, started, **options) -> None:
+        def note(process) -> None:
+            processes.append(process)
+            started(process)
+
+        execute(*args, started=note, **options)
+
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    processes, execute = started, ns3_links_run.execute
+    monkeypatch.setattr(ns3_links_run, "execute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ran(tmp_path, n_jobs=2, progress=stop)
+    assert all(process.wait(timeout=10) != 0 for process in processes)

@@ -1,0 +1,295 @@
+"""TCP over a network's paced links in ns-3: goodput, bytes, whole flows, every queue; what the fluid refuses."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from ns3_support import LIMITED
+
+import netctrl
+from netctrl import NetworkResult
+from netctrl.datasets import network_path
+from netctrl.errors import FileError, InvalidValue
+from netctrl.laws.aqm.records import ArcQueue, CodelQueue, DropTailQueue, PieQueue, PiQueue, RedQueue
+from netctrl.model.design.design import provenance
+from netctrl.model.network import Demand, Link, Network
+from netctrl.ns3.network.read import run_links, table_name
+from netctrl.ns3.network.render import PACKET_SIZE, render
+from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.scenario.network.policy import Fifo, StaticPacing
+from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
+from netctrl.sim.network.plan import link_plan, run_tables
+
+PACED, DELAY, BUFFER = 4e6, 0.01, 30e3
+PAYLOAD = (PACKET_SIZE - 40) / PACKET_SIZE
+VARIANTS = ("newreno", "cubic", "vegas")
+QUEUES = {
+    "droptail": DropTailQueue(),
+    "red": RedQueue(min_threshold=5e3, max_threshold=15e3, weight=0.02),
+    "pi": PiQueue(alpha=2e-3, beta=1.95e-3, reference_queue=10e3),
+    "pie": PieQueue(target="10ms"),
+    "codel": CodelQueue(target="5ms", interval="50ms"),
+}
+
+
+def together() -> NetworkScenario:
+    """A flow of each kind over a link of its own, paced at 4 Mbit/s; and eight flows that go 3 : 1 over two ways."""
+    links = [
+        *(
+            Link(id=name, source=name, target=f"{name} end", capacity=10e6, delay=DELAY, buffer=BUFFER)
+            for name in VARIANTS
+        ),
+        Link(id="in", source="a", target="b", capacity=10e6, delay=DELAY, buffer=BUFFER),
+        Link(id="broad", source="b", target="c", capacity=3e6, delay=DELAY, buffer=BUFFER),
+        Link(id="narrow", source="b", target="d", capacity=1e6, delay=DELAY, buffer=BUFFER),
+        Link(id="round", source="d", target="c", capacity=10e6, delay=DELAY, buffer=BUFFER),
+    ]
+    split = {"in": 1.0, "broad": 0.75, "narrow": 0.25, "round": 1.0}
+    demands = [
+        *(Demand(id=name, source=name, target=f"{name} end", mean=PACED) for name in VARIANTS),
+        Demand(id="many", source="a", target="c", mean=4e6, split=split),
+        Demand(id="udp", source="a", target="b", mean=0.5e6, std=0.1e6),
+    ]
+    return NetworkScenario(
+        name="tcp",
+        network=Network(links=tuple(links), demands=tuple(demands)),
+        interval=0.01,
+        duration=12.0,
+        warmup=2.0,
+        policy=StaticPacing(links=VARIANTS),
+        tcp=(
+            *(TcpDemand(demand=name, variant=name, ecn=True) for name in VARIANTS),
+            TcpDemand(demand="many", flows=8, start=(0.0, 0.5), variant="newreno"),
+        ),
+    )
+
+
+def with_queue(name: str) -> NetworkScenario:
+    return msgspec.structs.replace(together(), queue=QUEUES[name])
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory) -> Path:
+    """For all queues: which of them is in the environment, as only so it is compiled once."""
+    folder = tmp_path_factory.mktemp("tcp")
+    each = [render(with_queue(name), link_plan(with_queue(name)), provenance=provenance()) for name in QUEUES]
+    initializer = re.compile(r"kQueue = (.*?\});", re.DOTALL)
+    found = ", ".join(initializer.search(files["scenario.h"])[1] for files in each)
+    chosen = f'kQueue =\n    std::vector<QueueSettings>{{{found}}}.at(std::atoi(std::getenv("QUEUE")));'
+    files = each[0] | {"scenario.h": "#include <cstdlib>\n" + initializer.sub(chosen, each[0]["scenario.h"])}
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    compile_program(folder, find_ns3())
+    return folder
+
+
+def ran(program: Path, queue: str, runs: int, **changes) -> NetworkResult:
+    asked = msgspec.structs.replace(with_queue(queue), **changes)
+    plan = link_plan(asked)
+    for run, table in enumerate(run_tables(asked, plan, range(runs))):
+        (program / table_name(run)).write_bytes(table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QUEUE", str(list(QUEUES).index(queue)))
+        return run_links(program, asked, plan, range(runs), ns3=find_ns3(), provenance=provenance())
+
+
+@pytest.fixture(scope="module")
+def results(program) -> dict[str, NetworkResult]:
+    return {name: ran(program, name, 2 if name == "droptail" else 1) for name in QUEUES}
+
+
+WINDOWS = r"""
+#include "netctrl-tcp.h"
+
+#include <cstdio>
+
+using namespace ns3;
+
+// LIMITED
+
+static void Show(Ptr<TcpCongestionOps> control, uint32_t window, uint32_t threshold)
+{
+    auto state = CreateObject<TcpSocketState>();
+    Limited(state, 0);
+    state->m_segmentSize = netctrl::kSegment;
+    state->m_cWnd = window * netctrl::kSegment;
+    state->m_ssThresh = threshold * netctrl::kSegment;
+    control->IncreaseWindow(state, 1955);
+    std::printf(" %u", state->m_cWnd.Get() / netctrl::kSegment);
+    for (int i = 0; i < 76; ++i)
+    {
+        control->IncreaseWindow(state, 1);
+    }
+    std::printf(" %u", state->m_cWnd.Get() / netctrl::kSegment);
+}
+
+int main()
+{
+    for (const auto window : {38U, 76U})
+    {
+        Show(CreateObject<TcpCubic>(), window, 76);
+        Show(netctrl::MakeControl(netctrl::TcpVariant::kCubic), window, 76);
+        Show(netctrl::MakeControl(netctrl::TcpVariant::kNewReno), window, 76);
+        std::printf("\n");
+    }
+}
+"""
+
+
+@pytest.mark.needs("ns3")
+def test_an_acknowledgement_of_many_segments_opens_the_window_by_one(tmp_path):
+    """As one does that fills a hole after a timeout. RFC 5681, eq. (2); the first is ns-3's own Cubic, for why."""
+    files = render(together(), link_plan(together()), provenance=provenance()) | {
+        "main.cc": WINDOWS.replace("// LIMITED", LIMITED)
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    compile_program(tmp_path, find_ns3())
+    said = subprocess.run([tmp_path / "scenario"], capture_output=True, text=True, check=True, timeout=60).stdout
+    slow_start, avoidance = (list(map(int, line.split())) for line in said.splitlines())
+    assert slow_start[2:] == [39, 77, 39, 76]
+    assert avoidance[2:] == [76, 79, 76, 76]
+    if find_ns3().version in ("3.37", "3.44"):
+        assert slow_start[0] == 38 + 1955
+        assert avoidance[:2] == [77, 153]  # a window that doubles in a round, where slow start is over
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize("queue", QUEUES)
+def test_nothing_is_lost_sight_of(results, queue):
+    result = results[queue]
+    gone = result.departed_bytes + result.lost_bytes + result.growth_bytes
+    assert np.array_equal(result.arrived_bytes, gone)
+    flying = result.offered_bytes - result.delivered_bytes - result.lost_bytes.sum(axis=1)
+    flying -= result.growth_bytes.sum(axis=1)
+    # On lines of 10 ms at 4 Mbit/s in all five ways, and where packets end one is being received.
+    assert np.all(np.abs(flying) < 30e3)
+
+
+@pytest.mark.needs("ns3")
+def test_one_flow_fills_a_paced_link(results):
+    """A tail-drop buffer of three times what the line holds never runs empty."""
+    result = results["droptail"]
+    assert np.all(result.departed_bytes[:, :3] * 8.0 / 10.0 <= PACED * 1.001)
+    for number, name in enumerate(VARIANTS):
+        least = 0.93 if name == "vegas" else 0.98
+        goodput = result.tcp.goodput_bit_per_s[:, number]
+        assert np.all(goodput > least * PACED * PAYLOAD), name
+        assert np.all(goodput <= 1.001 * PACED * PAYLOAD), name
+    # Vegas holds two to four packets; the others fill the buffer, 60 ms at 4 Mbit/s.
+    shortest = 2.0 * DELAY + PACKET_SIZE * 8.0 / 10e6
+    assert np.all(result.tcp.round_trip_s > shortest)
+    assert np.all(result.tcp.round_trip_s[:, 2] < 0.03)
+    assert np.all(result.tcp.round_trip_s[:, :2] > 0.03)
+    assert np.all(result.tcp.round_trip_s[:, :2] < 2.0 * DELAY + BUFFER * 8.0 / PACED + 0.01)
+    assert np.all(result.tcp.retransmission_ratio[:, 2] == 0.0)
+
+
+@pytest.mark.needs("ns3")
+def test_whole_flows_take_the_ways(results):
+    """Six of eight flows over 3 Mbit/s, two over 1 Mbit/s: both full, so nothing is sent again that was not lost."""
+    result = results["droptail"]
+    broad, narrow, round_ = (result.links.index(name) for name in ("broad", "narrow", "round"))
+    assert np.all(result.departed_bytes[:, broad] * 8.0 / 10.0 > 0.95 * 3e6)
+    assert np.all(result.departed_bytes[:, narrow] * 8.0 / 10.0 > 0.95 * 1e6)
+    assert np.all(np.abs(result.departed_bytes[:, narrow] - result.departed_bytes[:, round_]) < 10e3)
+    lost = result.lost_bytes[:, [result.links.index("in"), broad, narrow, round_]].sum(axis=1)
+    again = result.tcp.retransmission_ratio[:, 3] * result.tcp.goodput_bit_per_s[:, 3] * 10.0 / 8.0
+    assert np.all(again < 1.3 * lost + 30e3)
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize("queue", ["red", "pi", "pie", "codel"])
+def test_a_queue_that_is_managed_is_shorter(results, queue):
+    """Cubic and NewReno fill a buffer that is not managed; ECN, so that what is marked is not lost."""
+    managed, plain = (results[name].backlog_bytes[0, :2] for name in (queue, "droptail"))
+    assert np.all(managed < 0.8 * plain)
+    assert np.all(results[queue].departed_bytes[0, :2] * 8.0 / 10.0 > 0.85 * PACED)
+
+
+@pytest.mark.needs("ns3")
+def test_runs_differ_and_repeat(results, program):
+    again = ran(program, "droptail", 1, warmup=2.0)
+    first = results["droptail"]
+    assert again.departed_bytes[0].tolist() == first.departed_bytes[0].tolist()
+    assert first.departed_bytes[1].tolist() != first.departed_bytes[0].tolist()
+
+
+@pytest.mark.needs("ns3")
+def test_the_summary_says_what_tcp_did(results):
+    summary = results["droptail"].summary()
+    assert [each.demand for each in summary.tcp] == [*VARIANTS, "many"]
+    assert summary.tcp[0].goodput_bit_per_s.mean == pytest.approx(PACED * PAYLOAD, rel=0.02)
+    _, rows = results["droptail"].table()
+    assert rows[-1][0] == "TCP of many"
+    assert "goodput" in rows[-1][1]
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+def test_the_fluid_refuses_tcp_and_managed_queues():
+    with pytest.raises(InvalidValue, match="ns-3 only") as refused:
+        netctrl.simulate_network(together())
+    assert refused.value.argument == "tcp"
+    asked = msgspec.structs.replace(with_queue("red"), tcp=())
+    with pytest.raises(InvalidValue, match="ns-3 only") as refused:
+        netctrl.simulate_network(asked)
+    assert refused.value.argument == "queue.kind"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"tcp": (TcpDemand(demand="nobody"),)}, "tcp.demand"),
+        ({"tcp": (TcpDemand(demand="many"), TcpDemand(demand="many", flows=2))}, "tcp.demand"),
+        ({"tcp": ("many",)}, "tcp"),
+        ({"queue": ArcQueue()}, "queue"),
+    ],
+)
+def test_what_a_scenario_cannot_hold_is_named(change, field):
+    fields = msgspec.structs.asdict(together()) | change
+    with pytest.raises(InvalidValue) as refused:
+        NetworkScenario(**fields)  # older msgspec's `replace` checks nothing
+    assert refused.value.argument == field
+
+
+@pytest.mark.parametrize(
+    ("change", "field"), [({"flows": 0}, "flows"), ({"variant": "bbr"}, "variant"), ({"ecn": 1}, "ecn")]
+)
+def test_what_tcp_cannot_be_is_named(change, field):
+    with pytest.raises(InvalidValue) as refused:
+        TcpDemand(demand="many", **change)
+    assert refused.value.argument == field
+
+
+FILE = """
+name = "short"
+network = "testbed"
+interval = "10ms"
+duration = "3s"
+[[tcp]]
+demand = "p1"
+flows = 3
+start = "0s:1s"
+[queue]
+kind = "codel"
+target = "10ms"
+"""
+
+
+def test_a_file_says_tcp_and_queue(tmp_path):
+    path = tmp_path / "short.toml"
+    path.write_text(FILE)
+    asked = netctrl.read_network_scenario(path, network_path)
+    assert asked.tcp == (TcpDemand(demand="p1", flows=3, start=(0.0, 1.0)),)
+    assert asked.queue == CodelQueue(target=0.01)
+    assert asked.policy == Fifo()
+    path.write_text(FILE.replace('"codel"', '"arc"'))
+    with pytest.raises(FileError, match="queue"):
+        netctrl.read_network_scenario(path, network_path)

@@ -1,0 +1,378 @@
+"""The text of exported ns-3 programs, and the laws in it. After a wanted change, store the text anew and read the diff:
+
+python tests/ns3/tcp_aqm/test_render.py
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from places import ROOT, STORED
+
+import netctrl
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.records import AvqQueue, CodelQueue, DesignQueue, FastArcQueue
+from netctrl.model.design.design import Provenance
+from netctrl.ns3.cpp import nanoseconds, string
+from netctrl.ns3.program import find_ns3
+from netctrl.ns3.tcp_aqm.render import FIXED_FILES, MARKER, render
+from netctrl.scenario.tcp_aqm.scenario import Scenario, design_scenario, scenario_from
+from netctrl.sim.tcp_aqm.traffic import draw_flows
+
+GENERATED = ("gains.h", "scenario.h")
+
+
+def origin(*argv: str) -> Provenance:
+    """A provenance that is the same on every machine."""
+    return Provenance(
+        netctrl="0.1.0", git_revision=None, argv=argv, seed=1, input_hashes={}, python="3.11", libraries={}
+    )
+
+
+def kinds() -> Scenario:
+    """A link of each of five kinds in a row, a reverse link, bulk and web flows, changes."""
+    names = ["a", "b", "c", "d", "e", "f"]
+    queues = [
+        {"kind": "arc", "rate_error": {"amplitude": "1Mbit", "frequency_rad_s": 0.5, "start": "10s"}},
+        {"kind": "pi"},
+        {"kind": "avq", "virtual_buffer": "100kB"},
+        {"kind": "sfc"},
+        {"kind": "codel"},
+    ]
+    links = [
+        {
+            "id": queue["kind"],
+            "source": names[i],
+            "target": names[i + 1],
+            "capacity": "4Mbit",
+            "delay": "5ms",
+            "buffer": "200kB",
+            "queue": queue,
+        }
+        for i, queue in enumerate(queues)
+    ]
+    links.append({"id": "back", "source": "f", "target": "a", "capacity": "4Mbit", "delay": "25ms"})
+    path = [queue["kind"] for queue in queues]
+    flows = [
+        {"kind": "bulk", "id": "long", "path": path, "ack_path": ["back"], "rtt": "100ms:200ms", "count": 3},
+        {"kind": "bulk", "id": "old", "path": ["pi"], "rtt": "80ms", "count": 2, "ecn": False, "stop": "30s"},
+        {"kind": "web", "id": "web", "path": ["arc"], "rtt": "50ms:60ms", "sessions": 2, "start": "1s:2s"},
+    ]
+    changes = [{"at": "20s", "link": "arc", "capacity": "2Mbit"}, {"at": "25s", "link": "pi", "delay": "10ms"}]
+    whole = {"name": "five kinds", "duration": "60s", "links": links, "flows": flows, "changes": changes}
+    return scenario_from(whole)
+
+
+def rendered(scenario: Scenario, **options) -> dict[str, str]:
+    return render(scenario, draw_flows(scenario, merged=False), **({"provenance": origin()} | options))
+
+
+def cases() -> dict[str, dict[str, str]]:
+    design = netctrl.arc(flows=50)
+    design = msgspec.structs.replace(design, provenance=origin("netctrl", "design", "arc"))
+    plant = design_scenario(design.inputs, design.law)
+    return {"design": rendered(plant, design=design), "kinds": rendered(kinds())}
+
+
+NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
+
+
+def same(text: str, other: str) -> bool:
+    """Equal but for the last digits of numbers, which follow the machine's floating point."""
+    left, right = NUMBER.split(text), NUMBER.split(other)
+    return left[::2] == right[::2] and bool(
+        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-9, atol=1e-12)
+    )
+
+
+@pytest.mark.parametrize("case", ["design", "kinds"])
+def test_generated_text_is_what_is_stored(case):
+    files = cases()[case]
+    assert set(files) == {*GENERATED, *FIXED_FILES}
+    for name in GENERATED:
+        assert files[name].startswith(MARKER + "\n")
+        assert same(files[name], (STORED / case / name).read_text(encoding="utf-8")), name
+
+
+def test_fixed_files_are_the_same_in_every_export():
+    first, second = cases().values()
+    assert [name for name in FIXED_FILES if first[name] != second[name]] == []
+
+
+def test_no_file_names_the_machine():
+    text = "".join("".join(files.values()) for files in cases().values())
+    assert str(ROOT) not in text
+    assert str(Path.home()) + "/" not in text
+
+
+# --- text in C++ -----------------------------------------------------------------------------------------------------
+
+NASTY = [
+    "*/ int x; /*",
+    'a"; system("ls"); //',
+    "line\nline",
+    "end\\",
+    "??/",
+    '??/"',
+    "\\",
+    "%s%n",
+    "\x00\x7f",
+    "naïve π",
+]
+
+
+def skeleton(text: str) -> str:
+    """C++ without what stands in comments and string literals, as translation phases 1 to 3 see it."""
+    text = text.replace("??/", "\\").replace("\\\n", "")
+    token = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
+    return token.sub(lambda found: '""' if found[0].startswith('"') else "", text)
+
+
+@given(st.text() | st.sampled_from(NASTY))
+def test_a_literal_is_one_token_and_reads_back(text):
+    text = text.encode("utf-8", "replace").decode()
+    literal = string(text)
+    assert literal.isascii()
+    assert literal.isprintable()
+    assert skeleton(literal + "\n") == '""\n'
+    assert skeleton(f"// {literal}\nint x;") == "\nint x;"
+    assert "*/" not in literal
+    plain = re.sub(rb"\\([0-7]{3}|\")", lambda m: b'"' if m[1] == b'"' else bytes([int(m[1], 8)]), literal.encode())
+    assert plain.decode() == f'"{text}"'
+
+
+@given(st.text(min_size=1, max_size=50), st.text() | st.sampled_from(NASTY))
+def test_no_name_and_no_command_line_changes_the_program(name, argument):
+    plain, scenario = kinds(), kinds()
+    if name.isprintable():
+        scenario = msgspec.structs.replace(scenario, name=name)
+    files = rendered(scenario, provenance=origin("netctrl", argument))
+    for each in GENERATED:
+        assert skeleton(files[each]) == skeleton(rendered(plain)[each])
+
+
+# --- what can't be expressed -----------------------------------------------------------------------------------------
+
+
+def changed(**link) -> Scenario:
+    scenario = kinds()
+    first = msgspec.structs.replace(scenario.links[0], **link)
+    return msgspec.structs.replace(scenario, links=(first, *scenario.links[1:]))
+
+
+def with_flows(**fields) -> Scenario:
+    return scenario_from(msgspec.to_builtins(kinds()) | {"flows": [fields]})
+
+
+BULK = {"kind": "bulk", "id": "x", "path": ["arc"], "rtt": "50ms", "count": 1}
+FAST = {"kind": "fast", "id": "x", "path": ["arc"], "rtt": "50ms", "count": 1, "max_rate": "1Mbit", "gain": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "field", "says"),
+    [
+        (changed(queue=FastArcQueue()), "links.arc.queue.kind", "fluid"),
+        (with_flows(**FAST), "flows.x.kind", "fluid"),
+        (changed(queue=DesignQueue()), "links.arc.queue.kind", "Design"),
+        (changed(queue=AvqQueue(), buffer=None), "links.arc.queue.virtual_buffer", "unlimited"),
+        (changed(queue=CodelQueue(target=1e-9)), "links.arc.queue.target", "CoDel"),
+        (changed(buffer=500.0), "links.arc.buffer", "packet"),
+        (changed(buffer=1e10), "links.arc.buffer", "4294967294"),
+        (changed(capacity=1.5), "links.arc.capacity", "whole"),
+        (changed(capacity=1e12), "links.arc.capacity", "100 ns"),
+        (msgspec.structs.replace(kinds(), packet_size=1000.5), "packet_size", "whole"),
+        (with_flows(**BULK, ack_path=["pi"]), "flows.x.ack_path", "back to a"),
+        (with_flows(**(BULK | {"path": ["arc", "pi", "avq", "sfc", "codel"]}), ack_path=["back"]), None, None),
+        (with_flows(**(BULK | {"path": ["back"], "ack_path": ["arc", "pi", "avq", "sfc", "codel"]})), None, None),
+    ],
+)
+def test_what_ns3_cannot_express_is_named(scenario, field, says):
+    if field is None:
+        assert rendered(scenario)
+        return
+    with pytest.raises(InvalidValue, match=says) as refused:
+        rendered(scenario)
+    assert refused.value.argument == field
+
+
+@pytest.mark.parametrize("seconds", [4e-10, 1e-15, 5e9, 1e300])
+def test_times_that_ns3_cannot_count_are_named(seconds):
+    with pytest.raises(InvalidValue, match="here: got"):
+        nanoseconds("here", seconds)
+    assert (nanoseconds("here", 0.0), nanoseconds("here", 1 / 170), nanoseconds("here", 1e9)) == (0, 5882353, 10**18)
+
+
+def test_draws_must_be_one_row_a_flow():
+    scenario = kinds()
+    draws = draw_flows(scenario, merged=False)
+    with pytest.raises(InvalidValue, match="draws"):
+        render(scenario, draws[:-1], provenance=origin())
+    with pytest.raises(InvalidValue, match="one row a flow"):
+        render(scenario, (replace(draws[0], flows=draws[0].flows * 2), *draws[1:]), provenance=origin())
+
+
+# --- the laws, compiled ----------------------------------------------------------------------------------------------
+
+LAWS = r"""
+#include "netctrl-laws.h"
+#include <cstdio>
+using namespace netctrl;
+template <class Law> void Epochs(const Law& law) {
+    typename Law::State state;
+    double t, b, q, c;
+    while (std::scanf("%lf %lf %lf %lf", &t, &b, &q, &c) == 4) {
+        state = law.Next(state, {t, b, q, c});
+        std::printf("%.17g\n", state.probability);
+    }
+}
+int main(int, char** argv) {
+    double g[8];
+    for (double& x : g) if (std::scanf("%lf", &x) != 1) return 1;
+    switch (argv[1][0]) {
+    case 'a': Epochs(ArcLaw{g[0], g[1], g[2], g[3], g[4], {g[5], g[6], g[7]}}); break;
+    case 'p': Epochs(PiLaw{g[0], g[1], g[2], g[3], g[4]}); break;
+    case 's': Epochs(SfcLaw{g[0], g[1], g[2], g[3], g[4]}); break;
+    case 'v': {
+        const AvqLaw law{g[0], g[1], g[2]};
+        double t, s, c;
+        AvqLaw::State state = AvqLaw::Start(0.0, g[3]);
+        while (std::scanf("%lf %lf %lf", &t, &s, &c) == 3) {
+            state = law.Next(state, {t, s, c});
+            std::printf("%d %.17g %.17g\n", state.mark, state.backlog, state.capacity);
+        }
+    }
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def laws(tmp_path_factory):
+    """What the C++ laws answer to (kind, gains, samples)."""
+    folder = tmp_path_factory.mktemp("laws")
+    (folder / "netctrl-laws.h").write_text(cases()["kinds"]["netctrl-laws.h"])
+    (folder / "laws.cc").write_text(LAWS)
+    strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    subprocess.run([find_ns3().compiler, *strict, "laws.cc", "-o", "laws"], cwd=folder, check=True, timeout=120)
+
+    def ask(kind: str, gains: list[float], samples: np.ndarray) -> np.ndarray:
+        numbers = [*gains, *[0.0] * (8 - len(gains)), *samples.ravel()]
+        text = "\n".join(map(repr, map(float, numbers)))
+        ran = subprocess.run(
+            [folder / "laws", kind], input=text, capture_output=True, text=True, check=True, timeout=60
+        )
+        return np.array([line.split() for line in ran.stdout.splitlines()], dtype=float)
+
+    return ask
+
+
+def epochs(epoch: float, count: int = 400) -> np.ndarray:
+    """Time, enqueued bytes, backlog and capacity at the ends of epochs; the capacity changes half way."""
+    rng = np.random.default_rng(7)
+    capacity = np.where(np.arange(count) < count // 2, 10e6, 4e6)
+    enqueued = rng.uniform(0.9, 1.1, count) * 10e6 * epoch / 8
+    return np.column_stack((epoch * np.arange(1, count + 1), enqueued, rng.uniform(0.0, 2e5, count), capacity))
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize("amplitude", [0.0, 2e6])
+def test_arc_in_cpp_is_algorithm_2(laws, amplitude):
+    alpha, d, gamma, q0, size, w, start = 1.42e-5, 0.7, 0.98, 20e3, 1000.0, 0.9, 30.1
+    samples = epochs(d)
+    found = laws("a", [alpha, d, gamma, q0, size, amplitude, w, start], samples)[:, 0]
+    p, expected = 0.0, []
+    for t, enqueued, q, capacity in samples:
+        seconds = np.linspace(max(t - d, start), max(t, start), 20001)  # the error's integral, by Simpson's rule
+        weights = np.ones(20001)
+        weights[1:-1:2], weights[2:-1:2] = 4.0, 2.0
+        error = amplitude * np.sin(w * (seconds - start)) @ weights * (seconds[1] - seconds[0]) / 3.0
+        b = enqueued / size + error / (8 * size)
+        p = np.clip(p + alpha * (b - gamma * (d * capacity / (8 * size) - (q - q0) / size)), 0.0, 1.0)
+        expected.append(p)
+    assert 0.0 < np.min(expected[-200:]) < np.max(expected) <= 1.0
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.needs("ns3")
+def test_pi_in_cpp(laws):
+    alpha, beta, reference, size = 1.822e-3, 1.816e-3, 50e3, 1000.0
+    samples = epochs(1 / 170)
+    found = laws("p", [alpha, beta, 1 / 170, reference, size], samples)[:, 0]
+    p, before, expected = 0.0, 0.0, []
+    for q in samples[:, 2]:
+        p = np.clip(p + alpha * (q - reference) / size - beta * (before - reference) / size, 0.0, 1.0)
+        before = q
+        expected.append(p)
+    assert np.ptp(expected) > 0.1
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.needs("ns3")
+def test_sfc_in_cpp(laws):
+    k1, k2, d, q0, size = 0.0005, 0.2, 1.0, 10e3, 1000.0
+    samples = epochs(d)
+    found = laws("s", [k1, k2, d, q0, size], samples)[:, 0]
+    _, enqueued, q, capacity = samples.T
+    expected = np.clip(k1 * (q - q0) / size + k2 * (8 * enqueued / d / capacity - 1.0), 0.0, 1.0)
+    assert 0.0 == expected.min() < expected.max()
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.needs("ns3")
+def test_avq_in_cpp_is_the_virtual_queue_of_its_paper(laws):
+    gamma, damping, buffer, capacity = 0.98, 0.15, 30e3, 10e6
+    rng = np.random.default_rng(3)
+    time = np.cumsum(rng.exponential(0.75e-3, 20000))
+    size = rng.choice([40.0, 1000.0], 20000, p=[0.1, 0.9])
+    link = np.where(time < time[-1] / 2, capacity, 6e6)
+    found = laws("v", [gamma, damping, buffer, capacity], np.column_stack((time, size, link)))
+    # Kunniyur and Srikant's Figure 2, with all in bytes.
+    virtual, queue, last, expected = capacity / 8, 0.0, 0.0, []
+    for t, b, c in zip(time, size, link / 8, strict=True):
+        queue = max(queue - virtual * (t - last), 0.0)
+        mark = queue + b > buffer
+        queue += 0.0 if mark else b
+        virtual = max(min(virtual + damping * gamma * c * (t - last), c) - damping * b, 0.0)
+        last = t
+        expected.append((mark, queue, 8 * virtual))
+    assert 0 < found[:, 0].sum() < len(found)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-6)
+
+
+@pytest.mark.needs("ns3")
+def test_the_compiler_reads_back_names_and_command_lines(tmp_path):
+    name = 'a "b" \\ ??/ */ // π %d'
+    argv = ("netctrl", *NASTY, "\udcff")
+    files = rendered(msgspec.structs.replace(kinds(), name=name), provenance=origin(*argv))
+    for each, text in files.items():
+        (tmp_path / each).write_text(text)
+    main = '#include "gains.h"\n#include "scenario.h"\n#include <cstdio>\n'
+    main += "int main() { std::puts(netctrl::kScenario); std::puts(netctrl::kProvenance); }\n"
+    (tmp_path / "names.cc").write_text(main)
+    command = [find_ns3().compiler, "-std=c++17", "-trigraphs", "-Wall", "-Werror", "names.cc", "-o", "names"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    lines = subprocess.run([tmp_path / "names"], capture_output=True, check=True, timeout=60).stdout.decode()
+    said, proof = lines.splitlines()
+    assert said == name
+    assert tuple(json.loads(proof)["argv"]) == argv
+
+
+def store() -> None:
+    """Write the generated text where the test looks for it."""
+    for case, files in cases().items():
+        (STORED / case).mkdir(parents=True, exist_ok=True)
+        for name in GENERATED:
+            (STORED / case / name).write_text(files[name], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    store()

@@ -1,0 +1,242 @@
+"""Paced flows through a bottleneck: conservation, Cubic, the paper's law frozen and run away, a target RTT's bars."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import netctrl
+from netctrl import CubicFlow, FixedRate, PacedFlow, simulate_pacing
+from netctrl.errors import InvalidValue
+from netctrl.laws.pacing.pacing import PacingState, pacing_values
+from netctrl.laws.tcp.cubic import cubic_cut, cubic_window
+from netctrl.sim.bottleneck.run import jain_index
+
+TARGET = netctrl.pacing(mode="target-rtt").law
+PACKET_BITS = 12000.0
+LEAST_BUFFER = 30e3  # a buffer of less than some packets is none
+
+
+def buffer(rate: float, rtt: float, bdps: float = 1.0) -> float:
+    return max(bdps * rate * rtt / 8.0, LEAST_BUFFER)
+
+
+def test_cubic_s_window_goes_over_its_plateau():
+    """RFC 9438, eq. 1: W(K) = W_max, and W(t) = C (t − K)³ + W_max around it, where acknowledgements come steadily."""
+    highest, rtt = 1000.0, 0.05
+    window, before = cubic_cut(highest, 0.0)
+    assert (window, before) == (700.0, 1000.0)
+    K = (0.3 * highest / 0.4) ** (1.0 / 3.0)
+    step, since = 1e-4, 0.0
+    while since < 1.5 * K:
+        window = cubic_window(window, highest, since, rtt, window * step / rtt, 0.0)
+        since += step
+        if since == pytest.approx(K, abs=0.6 * step):
+            assert window == pytest.approx(highest, rel=1e-3)
+    assert window == pytest.approx(highest + 0.4 * (since - K) ** 3, rel=5e-3)
+    assert cubic_cut(800.0, 1000.0)[1] == pytest.approx(0.85 * 800.0)  # fast convergence
+    assert cubic_window(10.0, 0.0, 0.0, rtt, 1.0, inf) == 11.0  # slow start
+
+
+@settings(max_examples=25)
+@given(st.floats(1e6, 1e10), st.floats(1e-3, 0.1), st.floats(0.3, 3.0), st.floats(0.5, 4.0))
+def test_nothing_is_lost_but_what_is_counted(rate, rtt, load, bdps):
+    """What a fixed rate sends is delivered, lost or waiting; the link is full where it is overloaded."""
+    size = bdps * rate * rtt / 8.0
+    found = simulate_pacing([FixedRate(load * rate, rtt)], rate, size, 40 * rtt)
+    sent = found.rates.sum() * found.time_s[0] / 8.0
+    out = found.throughput.sum() * found.time_s[0] / 8.0
+    assert out + found.lost_bytes.sum() <= sent * (1.0 + 1e-9)
+    assert sent - out - found.lost_bytes.sum() <= size * (1.0 + 1e-9)
+    assert found.backlog_bytes.max() <= size * (1.0 + 1e-9)
+    assert found.throughput.max() <= rate * (1.0 + 1e-9)
+    if load <= 1.0:
+        assert found.delay_s.max() <= 1e-9
+    elif load > 1.2:
+        assert found.throughput[0, -1] == pytest.approx(rate)
+
+
+def test_two_cubic_flows_share_alike():
+    found = simulate_pacing([CubicFlow(0.02), CubicFlow(0.02, 1.0)], 1e8, buffer(1e8, 0.02), 60.0, bin_s=0.1)
+    late = found.time_s > 20.0
+    shares = found.throughput[:, late].mean(axis=1)
+    assert jain_index(shares) > 0.99
+    assert shares.sum() > 0.97e8
+    assert found.lost_bytes.sum() > 0.0
+
+
+def paper(rate: float, xi: float, noise: float = 1e-3):
+    """Figs. 2 and 3's link: 10 Gbit/s, 4 ms, a buffer of one BDP, RTTs with noise; the last 10 of 20 s."""
+    law = netctrl.pacing(max_rate_bit_per_s=rate, xi=xi).law
+    random = np.random.default_rng(0)
+    found = simulate_pacing([PacedFlow(law, 4e-3)], 1e10, 5e6, 20.0, noise_s=noise, random=random, bin_s=0.1)
+    late = found.time_s > 10.0
+    return found.throughput[0, late], found.rates[0, late], 4e-3 + found.delay_s[late].mean(), found.lost_bytes.sum()
+
+
+def test_the_paper_s_law_is_a_cap_where_r_is_the_bottleneck():
+    """Note: 9.986 ± .003 Gbit/s at 4.02 ms in its fluid, with a window underneath; here nothing but the law."""
+    throughput, _, rtt, lost = paper(1e10, 100.0)
+    assert throughput.mean() > 9.95e9
+    assert throughput.std() < 0.05e9
+    assert rtt < 4.02e-3
+    assert lost == 0.0
+    cap = simulate_pacing([FixedRate(9.98e9, 4e-3)], 1e10, 5e6, 20.0, bin_s=0.1)
+    assert cap.throughput[0, -100:].mean() >= throughput.mean() - 0.01e9  # the ablation: a fixed cap does as well
+
+
+def test_the_paper_s_law_freezes():
+    """Where deviations are below d*: with xi = 1 always, with xi = 100 without noise; at about where it starts, R/2."""
+    for xi, noise, most in ((1.0, 2e-5, 5.5e9), (1.0, 1e-3, 5.5e9), (100.0, 0.0, 6.0e9)):
+        throughput, _, rtt, _ = paper(1e10, xi, noise)
+        assert throughput.mean() < most
+        assert rtt == pytest.approx(4e-3)
+
+
+def test_the_paper_s_law_runs_away():
+    """R = 40 Gbit/s before 10: it sends at R, the buffer is full, and three quarters are lost."""
+    throughput, sent, rtt, lost = paper(4e10, 100.0)
+    assert throughput.mean() == pytest.approx(1e10)
+    assert sent.mean() > 3.9e10
+    assert rtt == pytest.approx(8e-3, rel=1e-3)
+    assert lost > 0.0
+
+
+@pytest.mark.parametrize("rate", [1e7, 1e8, 1e9, 1e10])
+@pytest.mark.parametrize("rtt", [1e-3, 1e-2, 5e-2, 0.2])
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_the_target_rtt_law_needs_no_other_parameters(rate, rtt, noise):
+    """Utilization at least 95 %, mean queueing delay at most 10 % of the RTT or a packet's time, deviation of
+    throughput at most 3 %, no loss with a buffer of one BDP; in its second half, in bins of an RTT or 10 ms."""
+    duration = min(max(200.0 * rtt, 6.0), 20.0)
+    random = np.random.default_rng(1)
+    found = simulate_pacing(
+        [PacedFlow(TARGET, rtt)],
+        rate,
+        buffer(rate, rtt),
+        duration,
+        noise_s=noise * rtt,
+        random=random,
+        bin_s=max(rtt, 0.01),
+    )
+    late = found.time_s > duration / 2.0
+    throughput = found.throughput[0, late]
+    assert throughput.mean() >= 0.95 * rate
+    assert found.delay_s[late].mean() <= max(0.1 * rtt, PACKET_BITS / rate)
+    assert throughput.std() <= 0.03 * throughput.mean()
+    assert found.lost_bytes[0, late].sum() == 0.0
+
+
+@pytest.mark.parametrize("rate", [1e7, 1e8, 1e9, 1e10])
+@pytest.mark.parametrize("rtt", [1e-3, 1e-2, 5e-2, 0.2])
+def test_the_target_rtt_law_follows_a_halving_and_a_doubling(rate, rtt):
+    """Within 10 RTTs it is back at 90 % or more with the queue within 10 % of its bound, and nothing was lost; 90 % of
+    twice the capacity within 20."""
+    at = max(5.0, 60.0 * rtt)
+    for factor in (0.5, 2.0):
+        found = simulate_pacing(
+            [PacedFlow(TARGET, rtt)],
+            lambda t, factor=factor: np.where(t < at, rate, factor * rate),
+            buffer(rate, rtt),
+            at + 40.0 * rtt,
+            bin_s=rtt,
+        )
+        after = found.time_s > at
+        share = found.throughput[0, after] / (factor * rate)
+        if factor < 1.0:
+            bound = 1.1 * max(0.1 * rtt, PACKET_BITS / (factor * rate))
+            off = np.flatnonzero((share < 0.9) | (found.delay_s[after] > bound))
+            assert len(off) == 0 or off[-1] < 10
+            assert found.lost_bytes[0, after].sum() == 0.0
+        else:
+            assert np.flatnonzero(share >= 0.9)[0] <= 20
+
+
+@pytest.mark.parametrize(
+    ("rate", "rtt", "noise"),
+    [(1e7, 0.01, 0.0), (1e8, 0.01, 0.01), (1e8, 0.05, 0.0), (1e9, 0.01, 0.0), (1e9, 0.01, 0.01), (1e10, 0.02, 0.0)],
+)
+def test_four_flows_share_alike(rate, rtt, noise):
+    """Started 2 s after one another; from 60 to 120 s."""
+    flows = [PacedFlow(TARGET, rtt, 2.0 * i) for i in range(4)]
+    random = np.random.default_rng(1)
+    size = buffer(rate, rtt, 2.0)
+    found = simulate_pacing(flows, rate, size, 120.0, noise_s=noise * rtt, random=random, bin_s=0.1)
+    late = found.time_s > 60.0
+    assert jain_index(found.throughput[:, late].mean(axis=1)) >= 0.9
+    assert found.throughput[:, late].sum(axis=0).mean() >= 0.95 * rate
+
+
+@pytest.mark.parametrize("rate", [1e8, 1e9])
+@pytest.mark.parametrize("rtt", [0.01, 0.05])
+@pytest.mark.parametrize("bdps", [1.0, 2.0, 4.0])
+def test_against_one_cubic_flow(rate, rtt, bdps):
+    """Without the competitive mode it is pushed aside, as Vegas is: below 5 %. With it, it keeps a quarter; less
+    at three places since it hears of losses (docs/pacing.md): should that be mended, this is to be written anew."""
+    shares = {}
+    for competitive in (False, True):
+        law = netctrl.pacing(mode="target-rtt", competitive=competitive).law
+        flows = [PacedFlow(law, rtt), CubicFlow(rtt, 1.0)]
+        found = simulate_pacing(flows, rate, buffer(rate, rtt, bdps), 90.0, bin_s=0.1)
+        late = found.throughput[:, found.time_s > 30.0].mean(axis=1)
+        shares[competitive] = late[0] / late.sum()
+    assert shares[False] < 0.05
+    least = {(1e9, 0.05, 2.0): 0.15, (1e9, 0.05, 4.0): 0.17, (1e9, 0.01, 4.0): 0.24}.get((rate, rtt, bdps), 0.25)
+    assert least <= shares[True] < 0.6
+
+
+def test_a_competitive_flow_is_itself_again_when_cubic_has_gone():
+    law = netctrl.pacing(mode="target-rtt", competitive=True).law
+    flows = [PacedFlow(law, 0.02), CubicFlow(0.02, 1.0, 30.0)]
+    found = simulate_pacing(flows, 1e8, buffer(1e8, 0.02, 2.0), 60.0, bin_s=0.1)
+    late = found.time_s > 40.0
+    assert found.throughput[0, late].mean() > 0.95e8
+    assert found.delay_s[late].mean() < 0.1 * 0.02
+    assert pacing_values(law, PacingState(found.states[0]))["foreign"] == 0.0
+
+
+def test_the_longest_rtt_wins():
+    """A known weakness, stated in docs/pacing.md: should it be mended, this is to be written anew."""
+    flows = [PacedFlow(TARGET, rtt) for rtt in (0.01, 0.02, 0.04, 0.08)]
+    found = simulate_pacing(flows, 1e9, 5e6, 120.0, bin_s=0.1)
+    shares = found.throughput[:, found.time_s > 60.0].mean(axis=1) / 1e9
+    assert 0.8 < shares[-1] < 1.0
+    assert shares.sum() > 0.95
+
+
+def test_with_half_the_horizon_one_flow_is_as_good_and_four_are_not():
+    """What decided for H = 2 least RTTs."""
+    from msgspec.structs import replace
+
+    short = replace(TARGET, horizon_rtts=0.5)
+    one = simulate_pacing([PacedFlow(short, 0.01)], 1e9, 2.5e6, 10.0, bin_s=0.1)
+    assert one.throughput[0, 50:].mean() > 0.95e9
+    jain = {}
+    for law in (short, TARGET):
+        found = simulate_pacing([PacedFlow(law, 0.01, 2.0 * i) for i in range(4)], 1e9, 2.5e6, 60.0, bin_s=0.1)
+        jain[law.horizon_rtts] = jain_index(found.throughput[:, 300:].mean(axis=1))
+    assert jain[0.5] < 0.5 < 0.9 < jain[2.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "argument"),
+    [
+        ({"flows": []}, "flows"),
+        ({"flows": [CubicFlow(0.0)]}, "flows"),
+        ({"flows": [FixedRate(-1.0, 0.01)]}, "flows"),
+        ({"capacity": 0.0}, "capacity"),
+        ({"capacity": lambda t: t}, "capacity"),
+        ({"buffer_bytes": 0.0}, "buffer_bytes"),
+        ({"duration_s": -1.0}, "duration_s"),
+        ({"noise_s": 1.0}, "random"),
+        ({"noise_s": -1.0}, "noise_s"),
+        ({"bin_s": 0.0}, "bin_s"),
+    ],
+)
+def test_what_is_refused(change, argument):
+    asked = {"flows": [CubicFlow(0.01)], "capacity": 1e8, "buffer_bytes": 1e5, "duration_s": 1.0}
+    with pytest.raises(InvalidValue) as refusal:
+        simulate_pacing(**asked | change)
+    assert refusal.value.argument == argument

@@ -1,0 +1,519 @@
+"""The packet simulator of data centres: closed forms, other ways, published numbers, conservation."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from math import sqrt
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netctrl.datasets import scenario_path
+from netctrl.errors import InvalidValue
+from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, Timely
+from netctrl.scenario.fabric.result import FabricResult
+from netctrl.scenario.fabric.scenario import (
+    Dumbbell,
+    FabricFlow,
+    FabricScenario,
+    FatTree,
+    Incast,
+    Packets,
+    Pfc,
+    PoissonFlows,
+    Watch,
+    read_fabric_scenario,
+)
+from netctrl.sim.fabric import problem
+from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.fabric.state import fabric_state
+from netctrl.sim.fabric.topology import fabric, fabric_paths
+from netctrl.sim.fabric.traffic import draw_fabric_flows
+
+NS3 = Packets(clock="ns-3")
+FIELDS = ("finish_ns", "sent_bytes", "queue_mean_bytes", "histogram", "queue_bytes", "acknowledgements")
+
+
+def flows_to_one(count: int, size: float, starts: tuple[float, ...] = ()) -> tuple[FabricFlow, ...]:
+    when = starts or (0.0,) * count
+    return tuple(FabricFlow(source=i, target=count, size=size, start=when[i]) for i in range(count))
+
+
+def same(first: FabricResult, second: FabricResult) -> bool:
+    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in FIELDS)
+
+
+# --- closed forms ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 999, 1000, 1001, 123_456])
+@pytest.mark.parametrize(
+    "topology", [Dumbbell(senders=1), Dumbbell(senders=1, host_rate=1e10, link_rate=1e9), FatTree(hosts_per_rack=1)]
+)
+def test_a_flow_alone_takes_its_ideal_time_to_the_nanosecond(topology, size) -> None:
+    flow = FabricFlow(source=0, target=topology.hosts - 1, size=size)
+    scenario = FabricScenario(topology=topology, scheme=FixedWindow(), flows=(flow,), duration=5e-3)
+    result = simulate_fabric(scenario)
+    assert result.finish_ns[0] == result.ideal_ns[0]
+    assert result.slow_down[0] == 1.0
+
+
+def test_one_packets_latency_is_the_sum_of_its_links() -> None:
+    flow = FabricFlow(source=0, target=15, size=1000)
+    result = simulate_fabric(
+        FabricScenario(topology=FatTree(), scheme=Hpcc(), flows=(flow,), duration=1e-3, watch=Watch(flows=(0,)))
+    )
+    # Two links of 100 and four of 400 Gbit/s, 1 us each: 1100 B there, 98 B back.
+    there = 2 * (88 + 1000) + 4 * (22 + 1000)
+    assert result.finish_ns[0] == there
+    assert result.acknowledgements[0, 0] == there + 2 * (8 + 1000) + 4 * (2 + 1000)
+
+
+def test_a_queue_of_single_packets_is_lindleys_recursion_and_that_of_m_d_1() -> None:
+    """Poisson packets through one link of 1 Gbit/s at 70 %: finish times by Lindley, mean queue ρ²/(2 (1 − ρ))."""
+    rng, count, service, load = np.random.default_rng(5), 100_000, 8800, 0.7
+    starts = np.cumsum(rng.exponential(service / load, count)).astype(np.int64) + 1
+    flows = tuple(
+        FabricFlow(source=i % 64, target=64, size=1000, start=t * 1e-9) for i, t in enumerate(starts.tolist())
+    )
+    topology = Dumbbell(senders=64, host_rate=1e12, link_rate=1e9)
+    duration = float(starts[-1]) * 1e-9
+    result = simulate_fabric(
+        FabricScenario(
+            topology=topology, scheme=FixedWindow(), flows=flows, duration=duration, watch=Watch(interval=1e-5)
+        )
+    )
+    arrived, left, out = starts + 9 + 1000, 0, np.empty(count, dtype=np.int64)
+    order = np.argsort(arrived, kind="stable")
+    for i in order.tolist():
+        left = max(left, int(arrived[i])) + service
+        out[i] = left + 1000 + 9 + 1000
+    done = result.done
+    assert np.array_equal(np.sort(result.finish_ns[done]), np.sort(out[out < round(duration * 1e9)]))
+    # The mean of so many packets has a standard error of some 2 %.
+    mean = result.queue_mean_bytes[result.port("s0>s1")] / 1100
+    assert mean == pytest.approx(load**2 / (2.0 * (1.0 - load)), rel=0.05)
+
+
+# --- the thesis's numbers, by the theory note -------------------------------------------------------------------------
+
+
+def test_open_loop_slopes_are_3_0003_and_1_0001_gbit_per_s() -> None:
+    scenario = FabricScenario(
+        topology=Dumbbell(),
+        scheme=FixedWindow(),
+        flows=flows_to_one(4, 1e6),
+        duration=36e-3,
+        packets=NS3,
+        watch=Watch(ports=("s0>s1",), interval=8.799e-6),
+    )
+    queue = simulate_fabric(scenario).queue_bytes[0]
+    slope = np.diff(queue) * 8 / 8799
+    assert slope[5:800] == pytest.approx(3.0003, abs=1e-4)
+    assert slope[1200:3000] == pytest.approx(-1.0001, abs=1e-4)
+
+
+def test_delays_of_fig_3_5_are_1_018_and_6_038_ms() -> None:
+    scenario = FabricScenario(
+        topology=Dumbbell(delay=1e-3),
+        scheme=FixedWindow(),
+        flows=flows_to_one(4, 1e7),
+        duration=8e-3,
+        packets=NS3,
+        watch=Watch(flows=(0, 1, 2, 3)),
+    )
+    log = simulate_fabric(scenario).acknowledged()
+    first = log[log.queue_bytes > 0].iloc[0]
+    assert first.left_ns * 1e-6 == pytest.approx(1.018, abs=5e-4)
+    assert first.time_ns * 1e-6 == pytest.approx(6.038, abs=5e-4)
+
+
+def test_a_window_of_3750_bytes_holds_the_queue_at_13200() -> None:
+    scenario = FabricScenario(
+        topology=Dumbbell(),
+        scheme=FixedWindow(window=3750),
+        flows=flows_to_one(4, 1e7),
+        duration=5e-3,
+        packets=NS3,
+        watch=Watch(ports=("s0>s1",)),
+    )
+    queue = simulate_fabric(scenario).queue_bytes[0, 300:]
+    # A packet comes 450 ns before the wire is free for the next one.
+    assert set(queue.tolist()) == {13_200, 14_300}
+    assert (queue == 13_200).mean() == pytest.approx(1.0 - 450 / 8799, abs=0.01)
+
+
+@pytest.mark.parametrize("weight", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize(("bdp", "empty_ns"), [(3750, 175_530), (3000, 140_334)])
+def test_fig_5_2_the_queue_is_empty_at_the_thesis_nanosecond(weight, bdp, empty_ns) -> None:
+    """W0 = 3750: 175,530 ns for every ratio of weights; a start of three packets: 140,334 ns."""
+    base = read_fabric_scenario(scenario_path("mpcc-dumbbell"))
+    scheme = msgspec.structs.replace(base.scheme, bdp=bdp, window_weight=weight)
+    result = simulate_fabric(msgspec.structs.replace(base, scheme=scheme))
+    log = result.acknowledged()
+    congested = log.time_ns[log.queue_bytes > 0].iloc[0]
+    assert log.time_ns[(log.queue_bytes == 0) & (log.time_ns > congested)].iloc[0] == empty_ns
+    if bdp == 3750:
+        shares = result.throughput()[:, 1:] / 1e9  # bins of 2 ms: 56 or 57 packets
+        assert set(np.round(shares.ravel(), 4)) <= {0.2464, 0.2508}
+        assert shares.mean() == pytest.approx(0.25, abs=5e-4)
+
+
+def test_staggered_flows_finish_at_79_67_60_and_40_ms() -> None:
+    sizes, starts = (4.9e6, 2.4e6, 1.4e6, 0.3e6), (0.0, 0.01, 0.02, 0.03)
+    flows = tuple(
+        FabricFlow(source=i, target=4, size=s, start=t) for i, (s, t) in enumerate(zip(sizes, starts, strict=True))
+    )
+    for scheme in (Mpcc(bdp=4344, variant="feed-forward"), Mpcc(bdp=4344, window=4344, window_weight=100.0)):
+        result = simulate_fabric(
+            FabricScenario(topology=Dumbbell(), scheme=scheme, flows=flows, duration=90e-3, packets=NS3)
+        )
+        assert result.finish_ns * 1e-6 == pytest.approx([79.3, 67.2, 59.6, 40.5], rel=0.01)
+
+
+@cache
+def sixteen(variant: str, window: float | None = None) -> tuple[float, float]:
+    """(utilization, queue that acknowledgements tell over P_BD) from 1 to 5 ms: 16 flows, 100 Gbit/s, 71 packets."""
+    scenario = FabricScenario(
+        topology=Dumbbell(senders=16, host_rate=1e11),
+        scheme=Mpcc(variant=variant, window=window),
+        flows=flows_to_one(16, 1e9),
+        duration=5e-3,
+        packets=NS3,
+        flow_timeout=2e-4,
+        watch=Watch(flows=tuple(range(16)), bin=1e-3),
+    )
+    result = simulate_fabric(scenario)
+    log = result.acknowledged()
+    P_BD = 6282 * 1e11 / 8e9
+    return (
+        float(result.throughput()[:, 1:].sum(axis=0).mean() / 1e11),
+        float(log.queue_bytes[log.time_ns > 1e6].mean() / P_BD),
+    )
+
+
+def test_the_delayed_model_uses_the_whole_link_with_a_tenth_of_a_bdp_and_the_delay_free_one_does_not() -> None:
+    """Theory note: delay-free 1:1 .952, delayed 1.0115 at .074, feed-forward 1.0115 at .098."""
+    full = 88 / 87  # ns-3's clock
+    for variant in ("delayed", "feed-forward"):
+        utilization, queue = sixteen(variant)
+        assert utilization == pytest.approx(full, abs=5e-4)
+        assert queue <= 0.1
+    assert sixteen("feed-forward")[1] == pytest.approx(0.098, abs=5e-4)
+    assert sixteen("delayed")[1] < sixteen("feed-forward")[1]
+    assert sixteen("delay-free")[0] == pytest.approx(0.952, abs=0.02)
+    # With P_BD as W of (A.1) the delayed one leaves a little of the link; the note's queue of .074 is between the two.
+    utilization, queue = sixteen("delayed", 78_525)
+    assert 1.0 < utilization < full
+    assert queue < 0.074 < sixteen("delayed")[1]
+
+
+# --- peers where their papers know the steady state ------------------------------------------------------------------
+
+
+def steady(scheme: Scheme, count: int, rate: float, delay: float, duration: float, **more) -> FabricResult:
+    watch = Watch(flows=tuple(range(count)), ports=("s0>s1",), bin=duration / 10, acknowledgements=2_000_000)
+    topology = Dumbbell(senders=count, host_rate=rate, delay=delay)
+    return simulate_fabric(
+        FabricScenario(
+            topology=topology, scheme=scheme, flows=flows_to_one(count, 1e12, **more), duration=duration, watch=watch
+        )
+    )
+
+
+def second_half(result: FabricResult) -> tuple[np.ndarray, np.ndarray]:
+    """Queue samples, and shares of the link."""
+    rate = result.rate_bit_per_s[result.port("s0>s1")]
+    half = result.queue_bytes.shape[1] // 2
+    return result.queue_bytes[0, half:], result.throughput()[:, 5:].mean(axis=1) / rate
+
+
+def test_dctcps_queue_swings_below_its_threshold_as_its_paper_says() -> None:
+    """Q_max = K + N packets, amplitude ½ √(2 N (C RTT + K)) (SIGCOMM 2010, (8) to (10)); in packets of 1048 bytes."""
+    result = steady(Dctcp(threshold=65 * 1048, threshold_rate=1e10), 2, 1e10, 10e-6, 60e-3)
+    queue, shares = second_half(result)
+    pipe = 1e10 * result.acknowledged().round_trip_ns.min() * 1e-9 / 8 / 1048
+    assert queue.max() / 1048 == pytest.approx(65 + 2, rel=0.05)
+    assert (queue.max() - queue.min()) / 1048 == pytest.approx(0.5 * sqrt(4 * (pipe + 65)), rel=0.1)
+    assert shares.sum() == pytest.approx(1.0, abs=1e-3)
+    assert shares == pytest.approx(0.5, abs=0.03)
+
+
+def test_hpcc_keeps_its_target_utilization_and_no_queue() -> None:
+    for count in (1, 4):
+        queue, shares = second_half(steady(Hpcc(), count, 1e11, 1e-6, 5e-3))
+        assert shares.sum() == pytest.approx(0.95, abs=0.005)
+        assert queue.mean() <= 1100
+
+
+def test_patched_timely_rests_where_its_fixed_point_is() -> None:
+    """δ/2 = β/2 R (rtt − T_low)/T_low with equal rates R = C/N: rtt = T_low (1 + δ N/(β C)) = 62.5 us."""
+    result = steady(Timely(patched=True, decrease=0.008), 2, 1e10, 1e-6, 150e-3, starts=(0.0, 0.02))
+    log = result.acknowledged()
+    late = log.round_trip_ns[log.time_ns > 100e6]
+    assert late.mean() == pytest.approx(62_500, rel=2e-3)
+    assert second_half(result)[1] == pytest.approx(0.5, abs=0.005)
+
+
+def test_timely_stays_below_its_upper_threshold() -> None:
+    result = steady(Timely(), 2, 1e10, 1e-6, 150e-3)
+    log = result.acknowledged()
+    assert log.round_trip_ns[log.time_ns > 75e6].max() < 500_000
+    assert 0.5 < second_half(result)[1].sum() <= 1.001
+
+
+def test_dcqcn_is_fair_and_marks_between_its_thresholds() -> None:
+    result = steady(Dcqcn(), 2, 4e10, 1e-6, 100e-3, starts=(0.0, 0.01))
+    queue, shares = second_half(result)
+    assert shares.sum() == pytest.approx(1.0, abs=0.02)
+    assert shares == pytest.approx(0.5, abs=0.05)
+    assert 5e3 < queue.mean() < 200e3
+
+
+# --- what holds for every run ----------------------------------------------------------------------------------------
+
+SCHEMES = (
+    FixedWindow(),
+    FixedWindow(window=2000),
+    Mpcc(),
+    Mpcc(variant="delayed"),
+    Mpcc(variant="hold", window=4000),
+    Hpcc(),
+    Dctcp(slow_start=True, initial_window=1000),
+    Timely(patched=True, decrease=0.008),
+    Dcqcn(window=50e3),
+)
+
+
+@st.composite
+def scenarios(draw) -> FabricScenario:
+    topology = draw(
+        st.sampled_from([Dumbbell(senders=3, receivers=2, host_rate=1e10), FatTree(hosts_per_rack=2, host_rate=1e10)])
+    )
+    ends = st.lists(st.integers(0, topology.hosts - 1), min_size=2, max_size=2, unique=True)
+    flows = tuple(
+        FabricFlow(source=a, target=b, size=draw(st.integers(1, 60_000)), start=draw(st.integers(0, 50_000)) * 1e-9)
+        for a, b in draw(st.lists(ends, min_size=1, max_size=8))
+    )
+    return FabricScenario(
+        topology=topology,
+        scheme=draw(st.sampled_from(SCHEMES)),
+        flows=flows,
+        buffer=draw(st.sampled_from([None, 8000.0, 50e3])),
+        pfc=draw(st.sampled_from([None, Pfc(pause=4000, resume=2000)])),
+        retransmission_timeout=1e-4,
+        duration=draw(st.sampled_from([30e-6, 40e-3])),
+        seed=draw(st.integers(0, 100)),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(scenarios())
+def test_packets_and_bytes_are_conserved_and_every_flow_comes_through(scenario) -> None:
+    result = simulate_fabric(scenario)
+    assert result.residual == (0, 0)
+    assert result.drops.sum() == result.counts["dropped"]
+    assert (result.slow_down[result.done] >= 1.0).all()
+    if scenario.duration > 1e-3:
+        assert result.done.all()
+        assert result.counts["under_way"] == 0
+    if scenario.buffer is None:
+        assert result.counts["dropped"] == 0
+
+
+def test_pauses_keep_a_small_buffer_from_dropping() -> None:
+    base = FabricScenario(
+        topology=Dumbbell(senders=8, host_rate=1e10),
+        scheme=FixedWindow(),
+        flows=flows_to_one(8, 200e3),
+        buffer=500e3,
+        duration=20e-3,
+    )
+    lossy, lossless = (
+        simulate_fabric(base),
+        simulate_fabric(msgspec.structs.replace(base, pfc=Pfc(pause=40e3, resume=30e3))),
+    )
+    assert lossy.counts["dropped"] > 0
+    assert lossy.done.all()
+    assert lossy.counts["again"] > 0
+    assert lossless.counts["dropped"] == 0
+    assert lossless.pauses.sum() > 0
+    assert lossless.counts["again"] == 0
+    assert lossless.finish_ns.max() <= lossy.finish_ns.max()
+
+
+@pytest.mark.parametrize("scheme", [Mpcc(variant="delayed"), Dcqcn()], ids=["mpcc", "dcqcn"])
+def test_one_seed_gives_the_same_bits_and_another_others(scheme) -> None:
+    scenario = FabricScenario(
+        topology=FatTree(), scheme=scheme, poisson=PoissonFlows(load=0.6), incast=Incast(), duration=1e-3, seed=3
+    )
+    first = simulate_fabric(scenario)
+    assert same(first, simulate_fabric(scenario))
+    assert not same(first, simulate_fabric(msgspec.structs.replace(scenario, seed=4)))
+
+
+def test_small_pools_grow_and_change_nothing(monkeypatch) -> None:
+    scenario = FabricScenario(
+        topology=FatTree(), poisson=PoissonFlows(sizes="FB_Hadoop", load=0.5), duration=5e-4, watch=Watch(flows=(0, 1))
+    )
+    whole = simulate_fabric(scenario)
+    monkeypatch.setattr(problem, "fabric_state", partial(fabric_state, packets=8, slots=2))
+    assert same(whole, simulate_fabric(scenario))
+    assert whole.counts["most_under_way"] > 100
+
+
+def test_nothing_happens_for_a_long_time_after_the_last_packet() -> None:
+    flow = FabricFlow(source=0, target=1, size=10_000)
+    scenario = FabricScenario(
+        topology=Dumbbell(senders=1, host_rate=1e3),
+        scheme=Dctcp(),
+        flows=(flow,),
+        duration=900.0,
+        watch=Watch(interval=1.0, bin=1.0),
+    )
+    result = simulate_fabric(scenario)
+    assert result.done.all()
+    assert result.histogram.sum() == 900 * result.switch_port.sum()
+
+
+def test_no_flow_at_all_is_a_run_too() -> None:
+    result = simulate_fabric(FabricScenario(topology=FatTree(), poisson=PoissonFlows(load=1e-9), duration=1e-4))
+    assert result.summary().slow_down is None
+    assert result.counts["sent"] == 0
+
+
+def test_memory_follows_what_is_under_way() -> None:
+    """Ten times the time: as many packets in the pool, not ten times as many."""
+    base = FabricScenario(
+        topology=FatTree(hosts_per_rack=2),
+        scheme=Hpcc(),
+        poisson=PoissonFlows(sizes="FB_Hadoop", load=0.3),
+        duration=1e-3,
+    )
+    short, long = (simulate_fabric(msgspec.structs.replace(base, duration=each)) for each in (1e-3, 1e-2))
+    assert long.counts["sent"] > 5 * short.counts["sent"]
+    assert long.counts["most_under_way"] < 3 * short.counts["most_under_way"]
+
+
+# --- topology and traffic --------------------------------------------------------------------------------------------
+
+
+def test_the_fat_tree_is_that_of_fig_5_5() -> None:
+    net = fabric(FatTree())
+    assert len(net.names) == 2 * (16 + 8 + 8)  # hosts, racks to aggregation, aggregation to cores
+    source, target = (each.ravel() for each in np.meshgrid(np.arange(16), np.arange(16)))
+    apart = source != target
+    routes = fabric_paths(net, source[apart], target[apart], 1)
+    hops = (routes.there >= 0).sum(axis=1)
+    same_rack = source[apart] // 4 == target[apart] // 4
+    same_pod = source[apart] // 8 == target[apart] // 8
+    assert set(hops[same_rack]) == {2}
+    assert set(hops[same_pod & ~same_rack]) == {4}
+    assert set(hops[~same_pod]) == {6}
+    for ports, first, last in zip(routes.there, source[apart], target[apart], strict=True):
+        used = ports[ports >= 0]
+        assert net.source[used[0]] == first
+        assert net.target[used[-1]] == last
+        assert (net.target[used[:-1]] == net.source[used[1:]]).all()
+
+
+def test_too_large_a_network_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="4096"):
+        fabric(FatTree(pods=16, racks=16, hosts_per_rack=17))
+
+
+def test_equal_paths_are_chosen_evenly() -> None:
+    net = fabric(FatTree())
+    count = 40_000
+    routes = fabric_paths(net, np.zeros(count, dtype=np.int64), np.full(count, 15), 7)
+    paths, chosen = np.unique(routes.there, axis=0, return_counts=True)
+    assert len(paths) == 2 * 2 * 2  # aggregation, core, aggregation
+    assert np.abs(chosen / count - 1.0 / 8.0).max() < 5.0 * sqrt(1.0 / 8.0 / count)
+
+
+def test_poisson_arrivals_have_the_load_and_exponential_gaps() -> None:
+    scenario = FabricScenario(topology=FatTree(), poisson=PoissonFlows(sizes="FB_Hadoop", load=0.3), duration=0.1)
+    flows = draw_fabric_flows(scenario)
+    offered = flows.size.sum() * 8 / (16 * 1e11 * 0.1)
+    assert offered == pytest.approx(0.3, rel=0.03)
+    gaps = np.diff(flows.start)
+    assert gaps.std() / gaps.mean() == pytest.approx(1.0, abs=0.02)
+    assert (flows.source != flows.target).all()
+    assert np.bincount(flows.target, minlength=16).std() < 5.0 * sqrt(len(flows.target) / 16)
+
+
+def test_incast_leaves_the_other_arrivals_as_they_are() -> None:
+    base = FabricScenario(topology=FatTree(), poisson=PoissonFlows(load=0.3), duration=5e-3)
+    both = draw_fabric_flows(msgspec.structs.replace(base, incast=Incast(interval=1e-3)))
+    assert both.incast.sum() == 5 * 8
+    for name in ("source", "target", "size", "start"):
+        assert np.array_equal(getattr(both, name)[~both.incast], getattr(draw_fabric_flows(base), name))
+    for start in np.unique(both.start[both.incast]):
+        chosen = both.incast & (both.start == start)
+        assert len(set(both.target[chosen])) == 1
+        assert len(set(both.source[chosen])) == 8
+
+
+# --- at the door -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scheme", "gains"),
+    [
+        (Hpcc(), np.ones(5)),
+        (Mpcc(), np.ones(5)),
+        (Mpcc(window=4344), 0.5),
+        (Mpcc(window=4344), np.array([0.0, -1.0])),
+        (Mpcc(window=4344), np.array([0.0, np.nan])),
+        (Mpcc(window=4344), np.ones(1)),
+    ],
+)
+def test_gains_that_do_not_fit_are_refused(scheme, gains) -> None:
+    scenario = FabricScenario(topology=Dumbbell(), scheme=scheme, flows=flows_to_one(4, 1e4), duration=1e-3)
+    with pytest.raises(InvalidValue, match="gains"):
+        simulate_fabric(scenario, gains)
+
+
+def test_a_table_of_gains_is_the_law_of_its_weights() -> None:
+    """Three lines of Riccati against the scheme's own; K = 0 against feed-forward."""
+    base = read_fabric_scenario(scenario_path("mpcc-dumbbell"))
+    table = np.zeros(65)
+    for flows in range(1, 65):
+        B, s = 1.0008576e-5 * flows * 1e9 / (8 * 3750), 1.0
+        for _ in range(4):
+            s = 1.0 + s / (1.0 + B * B * s)
+        table[flows] = B * s / (1.0 + B * B * s)
+    assert same(simulate_fabric(base), simulate_fabric(base, table))
+    ahead = msgspec.structs.replace(base, scheme=msgspec.structs.replace(base.scheme, variant="feed-forward"))
+    assert same(simulate_fabric(ahead), simulate_fabric(base, np.zeros(65)))
+
+
+@pytest.mark.parametrize(
+    ("watch", "named"), [(Watch(ports=("s0>s9",)), "watch.ports"), (Watch(flows=(4,)), "watch.flows")]
+)
+def test_what_is_not_there_cannot_be_watched(watch, named) -> None:
+    scenario = FabricScenario(topology=Dumbbell(), flows=flows_to_one(4, 1e4), duration=1e-3, watch=watch)
+    with pytest.raises(InvalidValue) as refusal:
+        simulate_fabric(scenario)
+    assert refusal.value.argument == named
+
+
+def test_a_result_tells_what_came_out() -> None:
+    scenario = FabricScenario(topology=FatTree(), poisson=PoissonFlows(load=0.3), duration=2e-3)
+    result = simulate_fabric(scenario)
+    summary = result.summary()
+    assert summary.completed == result.done.sum()
+    assert sum(each.flows for each in summary.slow_down_by_size) == summary.completed
+    size, below = result.queue_cdf()
+    assert below[-1] == pytest.approx(1.0)
+    assert len(size) == len(below)
+    assert summary.queue_99_bytes <= summary.queue_most_bytes + 1000
+    assert len(result.to_pandas()) == len(result.size_bytes)
+    title, rows = result.table()
+    assert "mpcc" in title
+    assert dict(rows)["flows"] == f"{summary.completed} of {summary.flows} done"
+    assert msgspec.json.decode(msgspec.json.encode(summary), type=type(summary)) == summary
+    assert result.plot().axes

@@ -1,0 +1,207 @@
+"""Controllers that hear late, never, or act out of step: against the kernel without messages, closed forms and laws."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl import InvalidValue, NetworkResult, NetworkScenario
+from netctrl.datasets import network_path
+from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.scenario import Messages
+from netctrl.sim.network.demands import DemandSource
+from netctrl.sim.network.messages import run_with_messages
+from netctrl.sim.network.problem import link_problem
+
+TAU = 0.01
+IDEAL = Messages()
+TOLERANCE = {"same": 1e-11, "conserved": 1e-9}
+LAWS: dict[str, dict[str, object]] = {
+    "god": {"architecture": "god"},
+    "centralized": {"architecture": "centralized", "information_delay": 2},
+    "coordinated": {"architecture": "coordinated", "horizon": 24},
+    "in band": {"architecture": "coordinated", "horizon": 24, "communication": "in-band"},
+    "exact": {"architecture": "coordinated", "horizon": "exact"},
+    "exact in band": {"architecture": "coordinated", "horizon": "exact", "communication": "in-band"},
+    "myopic": {"architecture": "myopic"},
+    "myopic filters": {"architecture": "myopic", "horizon": 20},
+}
+LOCAL = ("myopic", "myopic filters")
+
+
+def scenario(policy: Policy, messages: Messages = IDEAL, name: str = "testbed", **fields: object) -> NetworkScenario:
+    network = netctrl.read_network(network_path(name))
+    tight = tuple(msgspec.structs.replace(link, buffer=min(link.buffer or 2e4, 2e4)) for link in network.links)
+    network = msgspec.structs.replace(network, links=tight)
+    settings = {"duration": 4.0, "warmup": 0.5} | fields
+    return NetworkScenario(name=name, network=network, interval=TAU, policy=policy, messages=messages, **settings)
+
+
+def hftrac(name: str, **fields: object) -> HftracPolicy:
+    return HftracPolicy(mu=0.5, **LAWS[name], **fields)
+
+
+def run(asked: NetworkScenario, runs: int = 3) -> NetworkResult:
+    return netctrl.simulate_network(asked, netctrl.scenario_law(asked), runs=runs)
+
+
+def same(one: NetworkResult, other: NetworkResult) -> None:
+    for name in ("arrived_bytes", "departed_bytes", "lost_bytes", "backlog_bytes", "rate_square", "offered_bytes"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+@pytest.mark.parametrize("policy", [*LAWS, Fifo(), StaticPacing(factor=1.05), Backpressure()], ids=str)
+@pytest.mark.parametrize("name", ["testbed", "merge"])
+def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | Policy, name: str) -> None:
+    """Eq. (14) literally, link by link, against taps on surplus and shortfall, where everything saturates."""
+    chosen = hftrac(policy, reference=1.02) if isinstance(policy, str) else policy
+    asked = scenario(chosen, name=name)
+    law = netctrl.scenario_law(asked)
+    expected = netctrl.simulate_network(asked, law, runs=2)
+    assert expected.lost_bytes.sum() > 0.0
+    ready = link_problem(asked, law)
+    source = DemandSource(asked, ready.network, range(2))
+    found = run_with_messages(asked, ready, law, source, range(2), watch=True)
+    for row, unit in enumerate((TAU / 8.0, 1.0, TAU / 8.0)):
+        scale = np.abs(expected.watched[row]).max()
+        np.testing.assert_allclose(
+            found.watched[row] * unit / scale, expected.watched[row] / scale, atol=TOLERANCE["same"]
+        )
+    np.testing.assert_allclose(found.offered * TAU / 8.0, expected.offered_bytes, rtol=TOLERANCE["same"])
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize(
+    "messages",
+    [Messages(loss=0.2), Messages(jitter=(0.0, 0.03)), Messages(asynchronous=True, loss=0.1, jitter=(0.0, 0.005))],
+)
+def test_bytes_are_conserved(name: str, messages: Messages) -> None:
+    found = run(scenario(hftrac(name), messages))
+    balance = found.arrived_bytes - found.departed_bytes - found.lost_bytes - found.growth_bytes
+    assert np.abs(balance).max() <= TOLERANCE["conserved"] * found.arrived_bytes.max()
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_myopic_control_needs_no_messages(name: str) -> None:
+    ideal = run(scenario(hftrac(name)))
+    lost = run(scenario(hftrac(name), Messages(loss=1.0, jitter=(0.0, 0.1))))
+    np.testing.assert_allclose(lost.backlog_bytes, ideal.backlog_bytes, rtol=TOLERANCE["same"])
+
+
+def test_links_that_a_central_controller_never_reaches_send_at_their_nominal_rates() -> None:
+    central = run(scenario(hftrac("centralized"), Messages(loss=1.0)))
+    static = run(scenario(StaticPacing(factor=1.0)))
+    np.testing.assert_allclose(central.departed_bytes, static.departed_bytes, rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(central.lost_bytes, static.lost_bytes, rtol=TOLERANCE["same"], atol=1e-6)
+
+
+def test_links_that_hear_nothing_answer_what_they_see_themselves() -> None:
+    """All news lost: each link's own column is left, and what others send is news of its own. By hand, in NumPy."""
+    asked = scenario(hftrac("coordinated"), Messages(loss=1.0), warmup=0.0, duration=1.5)
+    law = netctrl.scenario_law(asked)
+    ready = link_problem(asked, law)
+    demand = DemandSource(asked, ready.network, range(1)).draw(asked.steps)[:, :, 0]
+    plant, model, N = ready.plant, ready.model, ready.model.n_links
+    C, inj = model.coupling.toarray(), model.injection.toarray()
+    T = max(column.u.shape[2] for column in law.columns)
+    news = np.zeros((2, N, asked.steps + T))
+    rate = [plant.nominal] * (int(model.delay.max()) + 1)
+    backlog, command, kept = np.zeros(N), plant.nominal.copy(), []
+    for n in range(asked.steps):
+        for link, column in enumerate(law.columns):
+            u, b = column.u[:2, 0], column.b[:2, 0]
+            ages = range(1, min(n, u.shape[1] - 1) + 1)
+            foreseen = sum(b[kind, age] * news[kind, link, n - age] for kind in range(2) for age in ages)
+            news[0, link, n] = backlog[link] - foreseen
+            news[1, link, n] = rate[-1][link] - command[link]
+        for link, column in enumerate(law.columns):
+            u = column.u[:2, 0]
+            ages = range(min(n, u.shape[1] - 1) + 1)
+            answer = sum(u[kind, age] * news[kind, link, n - age] for kind in range(2) for age in ages)
+            command[link] = plant.nominal[link] + answer
+        arriving = C @ np.array([rate[-1 - model.delay[k]][k] for k in range(N)]) + inj @ demand[n]
+        offered = backlog + arriving
+        sent = np.minimum(offered, np.clip(command, 0.0, plant.capacity))
+        backlog = np.minimum(offered - sent, plant.buffer)
+        rate.append(sent)
+        kept.append(backlog)
+    found = netctrl.simulate_network(asked, law).watched[0] * 8.0 / TAU
+    np.testing.assert_allclose(
+        found / plant.buffer.max(), np.array(kept).T / plant.buffer.max(), atol=TOLERANCE["same"]
+    )
+
+
+def test_what_is_later_than_any_lag_is_as_good_as_lost() -> None:
+    late = run(scenario(hftrac("god"), Messages(jitter=(3.0, 3.0))))
+    lost = run(scenario(hftrac("god"), Messages(loss=1.0)))
+    early = slice(0, 200)  # before the first arrives
+    np.testing.assert_array_equal(late.watched[:, :, early], lost.watched[:, :, early])
+
+
+def test_a_fixed_delay_is_an_older_state() -> None:
+    """GOD, all news one sample late: a tap of another link finds the state of now only when it is too old."""
+    one = run(scenario(hftrac("god"), Messages(jitter=(TAU, TAU))))
+    half = run(scenario(hftrac("god"), Messages(jitter=(TAU / 2, TAU / 2))))
+    same(one, half)  # in step, what comes within the interval is there at its end
+
+
+def test_runs_are_the_same_in_whatever_company_they_are() -> None:
+    asked = scenario(hftrac("coordinated"), Messages(loss=0.1, jitter=(0.0, 0.02), asynchronous=True))
+    law = netctrl.scenario_law(asked)
+    together = netctrl.simulate_network(asked, law, runs=5)
+    for first, count in ((0, 2), (2, 1), (3, 2)):
+        part = netctrl.simulate_network(asked, law, runs=count, first_run=first)
+        np.testing.assert_array_equal(part.lost_bytes, together.lost_bytes[first : first + count])
+        np.testing.assert_array_equal(part.offered_bytes, together.offered_bytes[first : first + count])
+    same(together, netctrl.simulate_network(asked, law, runs=5, n_jobs=2))
+
+
+def test_messages_do_not_change_the_traffic() -> None:
+    ideal = run(scenario(hftrac("god")))
+    lost = run(scenario(hftrac("god"), Messages(loss=0.5, asynchronous=True)))
+    np.testing.assert_allclose(lost.offered_bytes, ideal.offered_bytes, rtol=TOLERANCE["same"])
+
+
+def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
+    """Whatever the moments at which they act, all measure nominal rates from the first time on."""
+    asked = scenario(hftrac("god", standing_backlog=1e4), Messages(asynchronous=True), warmup=0.0, duration=1.0)
+    calm = tuple(msgspec.structs.replace(demand, std=0.0) for demand in asked.network.demands)
+    wide = tuple(msgspec.structs.replace(link, buffer=None) for link in asked.network.links)
+    network = msgspec.structs.replace(asked.network, demands=calm, links=wide)
+    asked = msgspec.structs.replace(asked, network=network)
+    law = netctrl.hftrac(netctrl.read_network(network_path("testbed")), TAU, mu=0.5, architecture="god").law
+    found = netctrl.simulate_network(asked, law, runs=4)
+    np.testing.assert_allclose(found.watched[0], 1e4, rtol=TOLERANCE["conserved"])
+    np.testing.assert_allclose(found.backlog_bytes, 1e4, rtol=TOLERANCE["conserved"])
+
+
+def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None:
+    """Half of all news is lost; a prediction that took for granted that all answered would drift away."""
+    network = netctrl.read_network(network_path("merge"))
+    wide = tuple(msgspec.structs.replace(link, buffer=None, capacity=10.0 * link.capacity) for link in network.links)
+    network = msgspec.structs.replace(network, links=wide)
+    policy = hftrac("coordinated", standing_backlog=1e6)
+    asked = NetworkScenario(
+        name="wide", network=network, interval=TAU, duration=200.0, policy=policy, messages=Messages(loss=0.5)
+    )
+    watched = netctrl.simulate_network(asked, netctrl.scenario_law(asked)).watched[0]
+    early, late = watched[:, 2000:10000].mean(axis=1), watched[:, -8000:].mean(axis=1)
+    np.testing.assert_allclose(early, 1e6, rtol=0.02)
+    np.testing.assert_allclose(late, 1e6, rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("fields", "argument"),
+    [
+        ({"loss": 1.5}, "loss"),
+        ({"loss": "x"}, "loss"),
+        ({"jitter": -1.0}, "jitter"),
+        ({"asynchronous": 1}, "asynchronous"),
+    ],
+)
+def test_fields_are_checked(fields: dict, argument: str) -> None:
+    with pytest.raises(InvalidValue) as refusal:
+        Messages(**fields)
+    assert refusal.value.argument == argument

@@ -1,0 +1,338 @@
+"""The kernel: an independent integrator, the theory, conservation, order, and what results must not depend on."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.fluid import OWN, PROBABILITY
+from netctrl.laws.aqm.records import (
+    ArcQueue,
+    AvqQueue,
+    CodelQueue,
+    DesignQueue,
+    DropTailQueue,
+    FastArcQueue,
+    PieQueue,
+    PiQueue,
+    RedQueue,
+    SfcQueue,
+)
+from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Change, FastFlows, Link, Scenario, WebFlows
+from netctrl.sim.tcp_aqm import run as run_module
+from netctrl.sim.tcp_aqm.kernel import advance
+from netctrl.sim.tcp_aqm.problem import choose_step, longer_history, problem
+from netctrl.sim.tcp_aqm.run import class_steps, simulate, simulate_many
+
+QUEUES = [
+    ArcQueue(),
+    FastArcQueue(),
+    PiQueue(),
+    AvqQueue(),
+    SfcQueue(),
+    RedQueue(),
+    PieQueue(),
+    CodelQueue(),
+    DropTailQueue(),
+]
+
+
+def kind(queue):
+    return queue.__struct_config__.tag
+
+
+def dumbbell(queue, *, count=50, rtt="60ms:1s", duration=60.0, buffer="500kB", **more):
+    line = Link(id="line", source="a", target="b", capacity="10Mbit", buffer=buffer, queue=queue)
+    flows = BulkFlows(id="tcp", path=("line",), rtt=rtt, count=count)
+    return Scenario(name="dumbbell", **({"duration": duration, "links": (line,), "flows": (flows,)} | more))
+
+
+def busy(queue, seed=1, buffer="100kB"):
+    """Everything at once: two hops, reverse traffic with its acknowledgements, web, changes, flows that come and go."""
+    links = (
+        Link(id="one", source="a", target="b", capacity="10Mbit", delay="5ms", buffer=buffer, queue=queue),
+        Link(id="two", source="b", target="c", capacity="8Mbit", delay="5ms", buffer=buffer, queue=queue),
+        Link(id="back", source="c", target="b", capacity="10Mbit", delay="5ms", buffer=buffer),
+    )
+    flows = (
+        BulkFlows(id="long", path=("one", "two"), ack_path=("back",), rtt="60ms:400ms", start="0s:5s", count=30),
+        BulkFlows(id="cross", path=("two",), rtt="50ms:80ms", start="3s:4s", stop="15s:20s", count=20, ecn=False),
+        BulkFlows(id="reverse", path=("back",), ack_path=("two",), rtt="50ms:80ms", count=10),
+        WebFlows(id="web", path=("one",), rtt="60ms:200ms", sessions=50),
+    )
+    changes = (Change(at="8s", link="one", capacity="4Mbit"), Change(at="12s", link="two", delay="60ms"))
+    return Scenario(name="busy", duration=30.0, links=links, flows=flows, changes=changes, seed=seed)
+
+
+@pytest.mark.parametrize("queue", QUEUES, ids=kind)
+@settings(max_examples=8)
+@given(seed=st.integers(0, 2**32 - 1), buffer=st.sampled_from(["10kB", "100kB", "2MB"]))
+def test_arrivals_are_departures_losses_and_backlog(queue, seed, buffer):
+    result = simulate(busy(queue, seed, buffer))
+    growth = np.diff(result.backlog_bytes, axis=1, prepend=0.0)
+    imbalance = result.arrived_bytes - result.departed_bytes - result.lost_bytes - growth
+    assert np.abs(imbalance).max() <= 1e-9 * result.arrived_bytes.sum()
+    assert abs(imbalance.sum()) <= 1e-9 * result.arrived_bytes.sum()
+    for series in (result.backlog_bytes, result.departed_bytes, result.lost_bytes, result.marked_bytes):
+        assert series.min() >= 0.0
+    capacity = result.capacity_bit_per_s() * result.scenario.sample / 8.0
+    assert (result.departed_bytes <= capacity * (1.0 + 1e-9)).all()
+
+
+def reference(rtts, flows, capacity, buffer, alpha, gamma, d, duration, h=2e-4):
+    """Misra-Gong-Towsley with ARC by Euler steps and a dense history: no staggering, no midpoint, no ring."""
+    steps = round(duration / h)
+    n = len(rtts)
+    W, q, p, b = np.full(n, 10.0), 0.0, 0.0, 0.0
+    rate, mark = np.zeros((steps, n)), np.zeros(steps)
+    backlogs = np.empty(steps)
+    grid = np.arange(steps) * h
+    for k in range(steps):
+        if k and k % round(d / h) == 0:
+            p, b = min(max(p + alpha * (b - gamma * (d * capacity - q)), 0.0), 1.0), 0.0
+        R = rtts + q / capacity
+        rate[k] = W / R
+        back = k - R / h
+        old = np.floor(back).astype(int)
+        part = back - old
+        x = np.zeros(n)
+        s = np.zeros(n)
+        for i in np.flatnonzero(old >= 0):
+            x[i] = (1 - part[i]) * rate[old[i], i] + part[i] * rate[old[i] + 1, i]
+            s[i] = mark[old[i]]
+        arrivals = h * float(flows @ rate[k])
+        W = np.maximum(W + h * (1.0 / R - 0.5 * W * x * s), 1.0)
+        q = max(q + arrivals - h * capacity, 0.0)
+        lost = max(q - buffer, 0.0)
+        q -= lost
+        b += arrivals - lost
+        mark[k] = 1.0 - (1.0 - p) * (1.0 - lost / arrivals)
+        backlogs[k] = q
+    return grid + h, backlogs, mark
+
+
+def test_an_independent_integrator_agrees():
+    rtts = np.array([0.1, 0.25, 0.4])
+    lines = Link(
+        id="line", source="a", target="b", capacity="10Mbit", buffer="2MB", queue=ArcQueue(alpha=1e-4, epoch=0.5)
+    )
+    flows = tuple(BulkFlows(id=f"f{i}", path=("line",), rtt=rtt, count=20, classes=1) for i, rtt in enumerate(rtts))
+    result = simulate(Scenario(name="three", duration=40.0, links=(lines,), flows=flows, step=0.001))
+    t, q, p = reference(rtts, np.full(3, 20.0), 1250.0, 2000.0, 1e-4, 0.98, 0.5, 40.0)
+    expected_q = np.interp(result.time_s, t, q)
+    # Euler's own error at this step is a few parts in a thousand of the largest queue.
+    assert expected_q.max() > 100.0
+    assert np.abs(result.backlog_bytes[0] / 1e3 - expected_q).max() < 4e-3 * expected_q.max()
+    settled = result.time_s > 1.0
+    middle = np.interp(result.time_s - 0.05, t, p)  # within an epoch p is held
+    assert np.abs(result.probability[0] - middle)[settled].max() < 6e-3 * p.max()
+
+
+def near_rest(queue, step, epochs=False):
+    """Equal flows at their equilibrium with a queue of 60 packets, and a link that loses a twentieth at t = 0."""
+    C, tau, N, q = 1250.0, 0.25, 20, 60.0
+    line = Link(id="line", source="a", target="b", capacity="10Mbit", queue=queue)
+    flows = BulkFlows(id="tcp", path=("line",), rtt=tau - q / C, count=1)
+    change = Change(at=0.0, link="line", capacity="9.5Mbit")
+    scenario = Scenario(
+        name="rest", duration=4.0, sample=0.5, step=step, links=(line,), flows=(flows,), changes=(change,)
+    )
+    ready = problem(scenario)
+    ready.plant.event_value[ready.plant.event_kind == 0] = N
+    w0 = tau * C / N
+    state = ready.state
+    state.window[:], state.rate[:], state.signal[:], state.backlog[:] = w0, w0 / tau, 2.0 / w0**2, q
+    state.law[:, PROBABILITY] = 2.0 / w0**2
+    state.law[:, OWN] = q
+    advance(ready.plant, state, ready.record, np.zeros((0, ready.steps)), 0, ready.steps)
+    return ready.record.links[0, 0]
+
+
+# At rest p0 = 2/w0² = 2/15.6² must be what RED gives at 60 packets.
+_P0 = 2.0 / 15.625**2
+_BASE = _P0 / (2.0 - _P0)
+SMOOTH = RedQueue(min_threshold=10e3, max_threshold=110e3, max_probability=2.0 * _BASE, weight=0.002)
+
+
+@pytest.mark.parametrize(
+    "queue", [SMOOTH, ArcQueue(alpha=1e-5, epoch=0.5, target_queue=60e3, target_utilization=1.0)], ids=kind
+)
+def test_halving_the_step_is_second_order(queue):
+    runs = [near_rest(queue, 0.02 / 2**k) for k in range(5)]
+    errors = [np.abs(coarse - fine).max() for coarse, fine in pairwise(runs)]
+    assert np.ptp(runs[-1]) > 1.0  # something happens
+    ratios = [a / b for a, b in pairwise(errors)]
+    assert min(ratios) > 3.2, ratios
+    assert max(ratios) < 5.0, ratios
+
+
+def test_arc_settles_at_the_equilibrium():
+    result = simulate(dumbbell(ArcQueue(alpha=6e-6), rtt=(0.5, 0.5), duration=400.0, warmup=300.0))
+    (link,) = result.summary().links
+    w0 = 0.5 * 0.98 * 1250.0 / 50
+    assert link.utilization == pytest.approx(0.98, abs=1e-4)
+    assert link.probability_mean == pytest.approx(2.0 / w0**2, rel=1e-3)
+    assert link.backlog_mean_bytes < 1.0
+
+
+def test_marking_or_dropping_makes_no_difference_to_the_senders():
+    marked, dropped = (
+        simulate(
+            dumbbell(ArcQueue(alpha=6e-6), flows=(BulkFlows(id="tcp", path=("line",), rtt=0.5, count=50, ecn=ecn),))
+        )
+        for ecn in (True, False)
+    )
+    assert marked.lost_bytes.sum() == 0.0
+    assert dropped.marked_bytes.sum() == 0.0
+    assert dropped.lost_bytes.sum() > 0.0
+
+
+def test_drop_tail_fills_its_buffer():
+    result = simulate(dumbbell(DropTailQueue(), count=300, duration=120.0, warmup=60.0))
+    (link,) = result.summary().links
+    assert link.backlog_mean_bytes > 400e3
+    assert link.loss_ratio > 0.01
+    assert link.probability_mean == 0.0
+
+
+def test_fast_senders_meet_the_target():
+    queue = FastArcQueue(alpha=1e-5, epoch="200ms")
+    # Without a bound the queue would grow as fast as the news of it travels, at twice the capacity.
+    line = Link(id="line", source="a", target="b", capacity="10Mbit", buffer="100kB", queue=queue)
+    flows = FastFlows(id="fast", path=("line",), rtt="100ms", count=10, max_rate="2Mbit", gain=0.05)
+    result = simulate(Scenario(name="fast", duration=200.0, warmup=150.0, links=(line,), flows=(flows,)))
+    assert result.summary().links[0].utilization == pytest.approx(0.98, abs=1e-3)
+    wrong = Link(id="line", source="a", target="b", capacity="10Mbit")
+    with pytest.raises(InvalidValue, match="fast-arc"):
+        simulate(Scenario(name="fast", duration=2.0, links=(wrong,), flows=(flows,)))
+
+
+def same(a, b):
+    names = ("backlog_bytes", "arrived_bytes", "probability", "carried_bytes", "response_s")
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
+
+
+def test_results_depend_neither_on_blocks_nor_on_workers(monkeypatch):
+    scenarios = [busy(ArcQueue(), seed) for seed in range(5)]
+    alone = [simulate(scenario) for scenario in scenarios]
+    shares = []
+    for options in ({"batch_size": 2}, {"batch_size": 5}, {"n_jobs": 2, "batch_size": 2, "progress": shares.append}):
+        together = simulate_many(scenarios, **options)
+        assert all(same(a, b) for a, b in zip(alone, together, strict=True))
+    assert shares[-1] == 1.0
+    monkeypatch.setattr(run_module, "_CHUNK", 1)  # the kernel is called for 1000 steps at a time
+    assert same(simulate(scenarios[0]), alone[0])
+    assert not same(alone[0], alone[1])
+    with pytest.raises(InvalidValue):
+        simulate_many(scenarios, batch_size=0)
+
+
+def test_a_history_that_grows_is_the_same_as_a_long_one(monkeypatch):
+    """Without a bound the queueing delay outgrows the first history; the run goes on with a longer one."""
+    scenario = dumbbell(DropTailQueue(), count=200, rtt="100ms", buffer=None, duration=20.0)
+    grown = simulate(scenario)
+    assert grown.backlog_bytes.max() * 8.0 / 10e6 > 1.0  # seconds, against the 0.2 of the first history
+    ready = problem(scenario)
+    state = ready.state
+    for _ in range(6):
+        state = longer_history(state, 0)
+    advance(ready.plant, state, ready.record, np.zeros((0, ready.steps)), 0, ready.steps)
+    assert np.array_equal(ready.record.links[0] * 1000.0, grown.backlog_bytes)
+    monkeypatch.setattr("netctrl.sim.tcp_aqm.problem._MAX_HISTORY", 2 * ready.state.rate.nbytes)
+    with pytest.raises(InvalidValue, match="bounded buffer"):
+        simulate(scenario)
+
+
+@pytest.mark.parametrize(
+    ("queue", "more", "named"),
+    [
+        (ArcQueue(epoch=1e-9), {}, "step"),
+        (PieQueue(update=1.3e-9), {}, "step"),
+        (ArcQueue(), {"step": 1e-8}, "step"),
+        (ArcQueue(), {"rtt": 1e-9}, "step"),
+        (ArcQueue(), {"rtt": "1ms:100000s", "count": 1000}, "rtt"),
+        (AvqQueue(), {"buffer": None}, "links.line.virtual_buffer"),
+    ],
+)
+def test_what_would_take_for_ever_or_all_memory_is_refused(queue, more, named):
+    with pytest.raises(InvalidValue) as caught:
+        simulate(dumbbell(queue, **more))
+    assert caught.value.argument == named
+
+
+def test_changes_in_one_step_keep_their_order():
+    """Rates far below the step apart: the later one stands, be it the greater or the smaller."""
+    for rates in (("5Mbit", "2Mbit"), ("2Mbit", "5Mbit")):
+        changes = tuple(Change(at=10.0 + 1e-6 * k, link="line", capacity=rate) for k, rate in enumerate(rates))
+        result = simulate(dumbbell(DropTailQueue(), count=100, duration=20.0, changes=changes[::-1]))
+        served = result.departed_bytes[0, -50:].sum() * 8.0 / 5.0
+        assert served == pytest.approx(float(rates[-1][0]) * 1e6, rel=1e-6)
+
+
+def test_a_delay_that_shrinks_shortens_the_step():
+    line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="100ms")
+    flows = BulkFlows(id="tcp", path=("line",), rtt="220ms", count=5)
+    change = Change(at=5.0, link="line", delay="1ms")
+    scenario = Scenario(name="shrinks", duration=10.0, links=(line,), flows=(flows,), changes=(change,))
+    assert choose_step(scenario) <= 0.1 * (0.220 - 0.198) + 1e-12
+    assert simulate(scenario).carried_bytes.sum() > 0.0
+
+
+def test_a_class_stands_for_its_flows():
+    """Flows of one round trip are one class or many, with the same sums."""
+    many = simulate(dumbbell(ArcQueue(), rtt="400ms"))
+    flows = BulkFlows(id="tcp", path=("line",), rtt="400ms", count=50, classes=1)
+    one = simulate(dumbbell(ArcQueue(), flows=(flows,)))
+    assert one.backlog_bytes == pytest.approx(many.backlog_bytes, rel=1e-6, abs=1e-3)
+    assert class_steps(one.scenario) * 50 == class_steps(many.scenario)
+
+
+def test_a_link_that_gets_longer_slows_the_senders():
+    change = Change(at=30.0, link="line", delay="200ms")
+    result = simulate(dumbbell(DropTailQueue(), rtt="100ms", count=2, buffer=None, changes=(change,)))
+    sent = result.carried_bytes[0]
+    drop = sent[300] / sent[299]
+    # Round trips of 0.1 s and what queues become 0.5 s and what queues, with the same windows.
+    queued = result.backlog_bytes[0, 299] * 8.0 / 10e6
+    assert drop == pytest.approx((0.1 + queued) / (0.5 + queued), rel=0.05)
+
+
+def test_steps_divide_sample_and_epochs():
+    for queue, epoch in ((PiQueue(), 1 / 170), (PieQueue(), 0.015), (ArcQueue(epoch=0.3), 0.3)):
+        step = choose_step(dumbbell(queue))
+        assert step <= 0.006 + 1e-12
+        for length in (0.1, epoch):
+            assert length / step == pytest.approx(round(length / step), abs=1e-6)
+    odd = choose_step(dumbbell(ArcQueue(epoch=math.pi)))
+    assert 0.1 / odd == pytest.approx(round(0.1 / odd))
+    assert choose_step(dumbbell(ArcQueue(), step=0.005)) == pytest.approx(0.005)
+    for step in (0.04, 0.003):
+        with pytest.raises(InvalidValue, match="step"):
+            choose_step(dumbbell(ArcQueue(), step=step))
+
+
+def test_a_place_for_a_design_is_no_law():
+    with pytest.raises(InvalidValue, match="--design"):
+        simulate(dumbbell(DesignQueue()))
+
+
+def test_progress_comes_to_its_end():
+    shares = []
+    simulate(dumbbell(ArcQueue()), progress=shares.append)
+    assert shares[-1] == 1.0
+    assert shares == sorted(shares)
+
+
+def test_a_result_says_where_it_came_from():
+    result = simulate(dumbbell(ArcQueue(), seed=7), argv=("x",))
+    assert result.simulator == "fluid"
+    assert (result.provenance.seed, result.provenance.argv) == (7, ("x",))
+    assert set(result.provenance.libraries) == {"numpy", "numba"}
+    assert msgspec.json.decode(result.to_json())["schema"] == "netctrl.simulation/1"
