@@ -1,0 +1,72 @@
+"""The reference governor: inputs stay off their limits, references are reached where they can be."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netctrl.datasets import model_path
+from netctrl.design.connet.design import connet
+from netctrl.errors import InvalidValue
+from netctrl.laws.tracking.governor import govern, reference_governor
+from netctrl.laws.tracking.tracking import start_tracking, step_tracking
+from netctrl.model.identified import read_model
+
+PRINTED = read_model(model_path("connet-paper"))
+GAIN = np.array([0.026690, 0.019849])
+
+
+def run(law, wanted, steps, governor=None):
+    """Outputs, inputs before the limits, and references of the model under its law."""
+    x, state = np.zeros(2), start_tracking(law)
+    reference = law.output_offset.copy()
+    rows = []
+    for _ in range(steps):
+        v = state.applied - law.input_offset
+        y = law.C @ x + law.D @ v
+        x = law.A @ x + law.B @ v
+        if governor is not None:
+            reference, _ = govern(governor, state, reference, wanted)
+        state = step_tracking(law, state, y, wanted if governor is None else reference)
+        rows.append((y, state.commanded, reference))
+    return [np.array(part) for part in zip(*rows, strict=True)]
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1e-2])
+@pytest.mark.parametrize("rate", [20.0, 70.0, 90.0])
+def test_inputs_stay_within_limits_and_the_reference_is_reached(rate, weight):
+    law = connet(PRINTED, track="delay", limits=[(0.0, 95.0)], input_weight=weight).law
+    wanted = rate * GAIN
+    outputs, commanded, _ = run(law, wanted, 600, reference_governor(law))
+    assert commanded.min() >= -1e-9
+    assert commanded.max() <= 95.0 + 1e-9
+    assert outputs[-1, 0] == pytest.approx(wanted[0], rel=1e-3)
+    hasty = connet(PRINTED, track="delay", limits=[(0.0, 95.0)], input_weight=1e-6).law
+    if weight == 1e-6 and rate == 90.0:
+        assert run(hasty, wanted, 600)[1].max() > 95.0  # without it the limits are reached
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.floats(-3.0, 8.0), st.floats(0.0, 0.2))
+def test_what_cannot_be_had_becomes_the_nearest_that_can(delay, margin):
+    law = connet(PRINTED, track="delay", limits=[(0.0, 95.0)]).law
+    governor = reference_governor(law, margin=margin)
+    outputs, commanded, references = run(law, np.array([delay, 0.0]), 800, governor)
+    low, high = margin * 95.0, (1.0 - margin) * 95.0
+    nearest = np.clip(delay / PRINTED_GAIN, low, high) * PRINTED_GAIN
+    assert outputs[-1, 0] == pytest.approx(nearest, abs=3e-3)
+    assert commanded.max() <= max(high, 0.0) + 1e-6
+    possible = govern(governor, start_tracking(law), references[-1], np.array([delay, 0.0]))[1]
+    inside = min(delay / PRINTED_GAIN - low, high - delay / PRINTED_GAIN)
+    assert possible == (inside >= 0.0) or abs(inside) < 1e-6
+
+
+PRINTED_GAIN = float((PRINTED.C @ np.linalg.solve(np.eye(2) - PRINTED.A, PRINTED.B) + PRINTED.D)[0, 0])
+
+
+def test_other_laws_and_margins_are_refused():
+    law = connet(PRINTED).law
+    with pytest.raises(InvalidValue, match="margin"):
+        reference_governor(law, margin=0.5)
+    with pytest.raises(InvalidValue, match="LqiLaw"):
+        reference_governor(connet(PRINTED, method="paper").law)
