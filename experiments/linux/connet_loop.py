@@ -11,7 +11,7 @@ from connet.links import printed_law
 from linux.connet_plant import OPEN, KernelLink, Plant, Sample
 
 import netctrl
-from netctrl.laws.tracking.governor import ReferenceGovernor, govern
+from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking
 from netctrl.model.law import TrackingLaw

@@ -29,7 +29,7 @@ class IntegratorMargins(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     gain_margin: float
     """The plant's gain may be less than so many times what it is, all else as it is."""
     disc_alpha: float
-    """2/‖S − T‖∞ (`netctrl.frequency.disc.DiscMargin`); 0 where the loop isn't stable."""
+    """2/‖S − T‖∞ (`netctrl.frequency.disk.DiscMargin`); 0 where the loop isn't stable."""
     phase_deg: float
     """2 atan(α/2)"""
     delay_margin: int

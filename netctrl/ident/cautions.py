@@ -10,8 +10,8 @@ import numpy as np
 
 from netctrl.ident.dependence import dependence
 from netctrl.ident.innovations import Noise
-from netctrl.ident.subspace.compress import Compressed
 from netctrl.ident.subspace.estimate import Estimate
+from netctrl.ident.subspace.lq_reduction import Compressed
 from netctrl.model.fit import OrderChoice
 from netctrl.model.signals import SignalTrace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.ident.subspace.compress import Compressed, triangular
+from netctrl.ident.subspace.lq_reduction import Compressed, triangular
 
 __all__ = ["dependence"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.ident.subspace.compress import Compressed
+from netctrl.ident.subspace.lq_reduction import Compressed
 
 __all__ = ["check_excitation", "excitation"]
 

@@ -13,8 +13,8 @@ from netctrl.errors import InvalidValue, checked_whole
 from netctrl.ident.cautions import Fits, cautions
 from netctrl.ident.excitation import check_excitation, excitation
 from netctrl.ident.innovations import Noise, noise_of
-from netctrl.ident.subspace.compress import Compressed, Segment, compress
 from netctrl.ident.subspace.estimate import Estimate, estimate, settled
+from netctrl.ident.subspace.lq_reduction import Compressed, Segment, compress
 from netctrl.ident.subspace.methods import METHODS, subspace
 from netctrl.ident.subspace.order import choose_order
 from netctrl.ident.subspace.sippy_ import SIPPY_METHODS, by_sippy

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.ident.output_error import compressed, damped, fit
-from netctrl.ident.subspace.compress import Compressed, Segment, first_samples
+from netctrl.ident.subspace.lq_reduction import Compressed, Segment, first_samples
 from netctrl.ident.validate import Matrices, predicted
 
 __all__ = ["NOISELESS", "Noise", "noise_of"]

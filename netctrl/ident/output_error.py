@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.ident.kernels import regressors
-from netctrl.ident.subspace.compress import Segment, triangular
+from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
 __all__ = ["CALM", "Fitted", "balanced", "compressed", "damped", "fit", "refine"]
 

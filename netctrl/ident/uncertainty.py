@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from netctrl.ident.subspace.compress import Compressed
+from netctrl.ident.subspace.lq_reduction import Compressed
 from netctrl.ident.subspace.methods import shift, subspace
 
 __all__ = ["bootstrap_poles"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from netctrl.ident.kernels import free_response, predict, simulate
 from netctrl.ident.output_error import CALM
-from netctrl.ident.subspace.compress import Segment, triangular
+from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
 __all__ = ["Matrices", "initial_state", "predicted", "simulated", "variance_accounted_for"]
 

@@ -11,12 +11,12 @@ import numpy as np
 from netctrl.errors import FileError, InvalidValue, checked_number
 from netctrl.model.io.arrays import array, array_json, json_schema
 from netctrl.model.io.display import html_table, plot
-from netctrl.model.io.explain import explained
 from netctrl.model.io.fields import label, settle, texts
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.matrix import covariance, dense_matrix
 from netctrl.model.io.provenance import Provenance
+from netctrl.model.io.validation_errors import explained
 from netctrl.model.statespace import StateSpace
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from netctrl.errors import FileError, InvalidValue, checked_number
-from netctrl.model.io.explain import explained, shorten, shown
 from netctrl.model.io.fields import (
     Duration,
     Label,
@@ -28,6 +27,7 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.topohub import demand_records, has_lengths, plain_edge, plain_node
+from netctrl.model.io.validation_errors import explained, shorten, shown
 
 if TYPE_CHECKING:
     import networkx

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number, checked_whole
-from netctrl.model.io.explain import shorten, shown
 from netctrl.model.io.fields import label
 from netctrl.model.io.files import checked_path
 from netctrl.model.io.table import TABLES, TIME, check_once, clock, column_names, interval, numbers, read_table, spacing
+from netctrl.model.io.validation_errors import shorten, shown
 
 if TYPE_CHECKING:
     import pandas as pd

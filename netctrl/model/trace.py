@@ -11,7 +11,6 @@ import numpy as np
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.capture import captured_bytes
-from netctrl.model.io.explain import shown
 from netctrl.model.io.fields import label
 from netctrl.model.io.files import checked_path
 from netctrl.model.io.table import (
@@ -27,6 +26,7 @@ from netctrl.model.io.table import (
     read_table,
     spacing,
 )
+from netctrl.model.io.validation_errors import shown
 from netctrl.units import BITS_PER_BYTE
 
 if TYPE_CHECKING:

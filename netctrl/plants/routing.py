@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from netctrl.errors import InvalidValue, checked_number
-from netctrl.model.io.explain import shorten
+from netctrl.model.io.validation_errors import shorten
 from netctrl.model.network import Demand, Link, Network
 from netctrl.units import format_quantity
 

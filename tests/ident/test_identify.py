@@ -20,7 +20,7 @@ from netctrl import IdentificationResult, InvalidValue, NetctrlError, SignalTrac
 from netctrl.cli.identify import main
 from netctrl.ident.excitation import excitation
 from netctrl.ident.kernels import simulate
-from netctrl.ident.subspace.compress import compress
+from netctrl.ident.subspace.lq_reduction import compress
 from netctrl.ident.subspace.methods import METHODS, shift, subspace
 from netctrl.ident.subspace.order import noise_edge
 from netctrl.ident.validate import variance_accounted_for
@@ -269,7 +269,7 @@ def test_moments_and_qr_agree(monkeypatch) -> None:
     trace = traced(plant(9), 6000, 0.1)
     scaled = [((u - 3.0), (y - 5.0) / y.std(axis=0)) for u, y in trace.segments()]
     by_moments = compress(scaled, 8)
-    monkeypatch.setattr("netctrl.ident.subspace.compress._SAFE", 1.0)
+    monkeypatch.setattr("netctrl.ident.subspace.lq_reduction._SAFE", 1.0)
     by_qr = compress(scaled, 8)
     assert np.abs(by_moments.factor) == pytest.approx(np.abs(by_qr.factor), abs=TOLERANCE["blocks"])
 

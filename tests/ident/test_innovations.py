@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 from netctrl import IdentificationResult, SignalTrace, gbn, identify
 from netctrl.ident.dependence import dependence
 from netctrl.ident.kernels import simulate
-from netctrl.ident.subspace.compress import compress
+from netctrl.ident.subspace.lq_reduction import compress
 from netctrl.ident.validate import variance_accounted_for
 
 SLACK = 1e-6  # per cent, of rounding

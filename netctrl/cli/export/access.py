@@ -43,7 +43,7 @@ class FifoJob(NamedTuple):
 def export_fifo(job: FifoJob, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
     """Write program and table; with --run compile, run and report."""
     from netctrl.cli.simulate import inputs_of, read_seed, table_file
-    from netctrl.laws.tracking.governor import reference_governor
+    from netctrl.laws.tracking.reference_governor import reference_governor
     from netctrl.model.design.design import provenance
     from netctrl.model.io.files import write_atomically
     from netctrl.ns3.access.read import run_fifo, table_name

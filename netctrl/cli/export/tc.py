@@ -13,7 +13,7 @@ from netctrl.units import parse_count, parse_rate, parse_size
 if TYPE_CHECKING:
     from netctrl.design.arc.rounding import CarrierCheck
     from netctrl.linux.export.aqm import Dualpi2, Pie
-    from netctrl.linux.export.places import Places
+    from netctrl.linux.export.interfaces import Places
     from netctrl.linux.export.shaper import TcExport, TcSettings
     from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign
 
@@ -217,7 +217,7 @@ def _settings(job: TcJob) -> TcSettings:
 
 
 def _places(job: TcJob) -> Places:
-    from netctrl.linux.export.places import INTERFACES_TAKES, read_places
+    from netctrl.linux.export.interfaces import INTERFACES_TAKES, read_places
 
     if job.interfaces is None:
         raise InvalidValue("interfaces", None, INTERFACES_TAKES)

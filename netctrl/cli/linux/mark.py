@@ -11,7 +11,7 @@ from netctrl.errors import InvalidValue
 from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, format_quantity, parse_duration
 
 if TYPE_CHECKING:
-    from netctrl.linux.marking.loop import MarkSample
+    from netctrl.linux.marking.arc_daemon import MarkSample
 
 __all__ = ["mark"]
 
@@ -60,7 +60,7 @@ def mark(
     """Read, mark, and at the end tell what came of it."""
     from netctrl.cli.linux.common import Stopped
     from netctrl.linux.export.marking import read_marking_config
-    from netctrl.linux.marking.loop import mark as run
+    from netctrl.linux.marking.arc_daemon import mark as run
     from netctrl.linux.queues.log import event
 
     try:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, Status
-from netctrl.frequency.disc import disc_margin
-from netctrl.frequency.levels import bandwidth
+from netctrl.frequency.disk import disc_margin
+from netctrl.frequency.hinf_norm import bandwidth
 from netctrl.model.design.connet import ConnetCertificate, ReferenceCheck
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import TrackingLaw

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from netctrl.ident.output_error import Fitted, balanced, fit, refine
-from netctrl.ident.subspace.compress import Compressed, Segment, compress, first_samples
+from netctrl.ident.subspace.lq_reduction import Compressed, Segment, compress, first_samples
 from netctrl.ident.subspace.methods import Subspace, shift, states_regressed, subspace
 from netctrl.ident.validate import simulated
 

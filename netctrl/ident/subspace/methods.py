@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.ident.subspace.compress import Compressed, triangular
+from netctrl.ident.subspace.lq_reduction import Compressed, triangular
 
 __all__ = ["METHODS", "Subspace", "shift", "states_regressed", "subspace"]
 

@@ -12,7 +12,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from netctrl.ident.subspace.compress import Compressed
+from netctrl.ident.subspace.lq_reduction import Compressed
 from netctrl.ident.subspace.methods import Subspace, subspace
 from netctrl.model.fit import OrderChoice
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from netctrl.errors import InvalidValue, NetctrlError
-from netctrl.ident.subspace.compress import Segment
+from netctrl.ident.subspace.lq_reduction import Segment
 
 __all__ = ["SIPPY_METHODS", "by_sippy"]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.laws.link_rate.distributed import BACKLOG_NEWS, RATE_NEWS, HeardLaw
-from netctrl.laws.link_rate.taps import BACKLOG, RATE, Taps
+from netctrl.laws.link_rate.fir import BACKLOG, RATE, Taps
 
 __all__ = ["HeardController", "HeardMemory", "News", "command", "hear", "heard_controller", "measure", "start_hearing"]
 

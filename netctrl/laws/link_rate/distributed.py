@@ -1,6 +1,6 @@
 """Laws for link rates where each controller knows only what it has heard: eq. (14), each link with its own prediction.
 
-In `netctrl.laws.link_rate.taps` a link's innovation is what came unforeseen. That takes for granted that all have
+In `netctrl.laws.link_rate.fir` a link's innovation is what came unforeseen. That takes for granted that all have
 answered all that came before; a controller that missed a message would never make up for it. Here each link predicts
 its own backlog from the innovations that it heard of, so that what it missed becomes an innovation of its own.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from netctrl.laws.link_rate.taps import Entry, Taps, law_taps, packed, response
+from netctrl.laws.link_rate.fir import Entry, Taps, law_taps, packed, response
 from netctrl.model.law import AgedGain, FirColumns, FirGain, LinkRateLaw, StaticGain
 
 __all__ = ["BACKLOG_NEWS", "RATE_NEWS", "HeardLaw", "heard_law"]
@@ -35,7 +35,7 @@ class HeardLaw(NamedTuple):
 def heard_law(
     law: LinkRateLaw, coupling: sp.csr_array, nominal: np.ndarray, paced: np.ndarray, standing: float = 0.0
 ) -> HeardLaw:
-    """The same law as `netctrl.laws.link_rate.taps.law_taps`, whose arguments these are.
+    """The same law as `netctrl.laws.link_rate.fir.law_taps`, whose arguments these are.
 
     Source: HFTraC paper, eq. (14): u(n) = Σ M(t + 1) δ(n − t), x̂(n) = Σ_{t ≥ 1} R(t + 1) δ(n − t).
     """

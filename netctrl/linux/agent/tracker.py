@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.laws.tracking.governor import ReferenceGovernor, govern, reference_governor
+from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern, reference_governor
 from netctrl.laws.tracking.tracking import TrackingState, start_tracking, step_tracking
 from netctrl.linux.export.agent_law import TrackingTable
 from netctrl.scenario.access.plan import FIFO_SIGNALS, MBIT

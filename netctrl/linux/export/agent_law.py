@@ -10,7 +10,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_kind, checked_names, checked_number
 from netctrl.laws.link_rate.distributed import HeardLaw, heard_law
-from netctrl.laws.link_rate.taps import LINEAR, UNPACED, Taps
+from netctrl.laws.link_rate.fir import LINEAR, UNPACED, Taps
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.law import TrackingLaw
 from netctrl.model.network_model import NetworkModel
@@ -28,7 +28,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class TapTable(_Table, frozen=True, kw_only=True, eq=False):
-    """`netctrl.laws.link_rate.taps.Taps` of N links, row by row."""
+    """`netctrl.laws.link_rate.fir.Taps` of N links, row by row."""
 
     offset: np.ndarray
     """(N,) [bit/s]"""
@@ -121,7 +121,7 @@ class TrackingTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="tr
     bottleneck: float | None = None
     """Rate of that interface [bit/s]."""
     governor: bool = False
-    """Whether references that can't be had are cut (`netctrl.laws.tracking.governor`)."""
+    """Whether references that can't be had are cut (`netctrl.laws.tracking.reference_governor`)."""
 
     def __post_init__(self) -> None:
         if len(self.law.inputs) != 1:

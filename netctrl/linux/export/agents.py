@@ -10,7 +10,7 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_kind, checked_number
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, agent_configs
 from netctrl.linux.export.agent_law import TrackingTable, link_rate_table
-from netctrl.linux.export.places import AgentPlace, Places
+from netctrl.linux.export.interfaces import AgentPlace, Places
 from netctrl.linux.export.quantize import Figure
 from netctrl.linux.export.records import HtbClass, TokenBucket
 from netctrl.linux.export.shaper import (

@@ -17,7 +17,9 @@ from typing import Self
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.export.records import HTB_QUANTUM
-from netctrl.linux.kernel.answers import (
+from netctrl.linux.kernel.attributes import attribute, attributes, nested
+from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions, rate_bytes
+from netctrl.linux.kernel.responses import (
     IFINFOMSG,
     INGRESS,
     ROOT,
@@ -30,8 +32,6 @@ from netctrl.linux.kernel.answers import (
     read_link,
     read_qdisc,
 )
-from netctrl.linux.kernel.attributes import attribute, attributes, nested
-from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions, rate_bytes
 
 __all__ = [
     "INGRESS",

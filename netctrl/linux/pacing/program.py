@@ -16,7 +16,7 @@ from typing import NamedTuple
 from netctrl.errors import NetctrlError, checked_number
 from netctrl.linux.pacing.socket import SocketPacer, set_pacing_rate
 from netctrl.linux.pacing.tcp_info import ESTABLISHED, read_tcp_info
-from netctrl.linux.testbed.child import end_program, start_program
+from netctrl.linux.testbed.netns_process import end_program, start_program
 from netctrl.model.law import PacingLaw
 
 __all__ = ["PacedProgram", "pace_program"]

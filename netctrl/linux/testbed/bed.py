@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from netctrl.errors import InvalidValue, NetctrlError, checked_number
 from netctrl.linux.testbed import namespace
-from netctrl.linux.testbed.child import Job, end_program, start_function, start_program
 from netctrl.linux.testbed.delay_line import Line, open_tun, pump
+from netctrl.linux.testbed.netns_process import Job, end_program, start_function, start_program
 from netctrl.linux.testbed.plan import TestbedPlan, Wire, plan_testbed
 from netctrl.model.network import Network
 from netctrl.units import BITS_PER_BYTE

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from netctrl.errors import FileError
-from netctrl.model.io.explain import shorten
 from netctrl.model.io.files import read_bounded
+from netctrl.model.io.validation_errors import shorten
 
 __all__ = ["decoded", "read_json"]
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 import msgspec
 
 from netctrl.errors import FileError
-from netctrl.model.io.explain import explained
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
+from netctrl.model.io.validation_errors import explained
 
 __all__ = ["FileRecord", "read_record"]
 

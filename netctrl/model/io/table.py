@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number
-from netctrl.model.io.explain import shorten
 from netctrl.model.io.fields import label
 from netctrl.model.io.files import read_bounded
+from netctrl.model.io.validation_errors import shorten
 
 if TYPE_CHECKING:
     import pandas as pd

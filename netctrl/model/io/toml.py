@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from netctrl.errors import FileError, InvalidValue
-from netctrl.model.io.explain import explained, shorten, shown
 from netctrl.model.io.files import read_bounded
+from netctrl.model.io.validation_errors import explained, shorten, shown
 from netctrl.model.io.written_units import check_units
 
 __all__ = ["read_toml", "read_toml_record", "toml_record"]

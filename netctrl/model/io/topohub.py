@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netctrl.errors import InvalidValue, checked_number
-from netctrl.model.io.explain import shown
+from netctrl.model.io.validation_errors import shown
 from netctrl.units import METRES_PER_KM
 
 __all__ = ["SIGNAL_SPEED", "demand_records", "has_lengths", "plain_edge", "plain_node"]

@@ -11,7 +11,7 @@ from importlib.resources import files
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.tracking.adaptive import LearnedCurve
+from netctrl.laws.tracking.online_map import LearnedCurve
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.model.design.design import ConnetDesign, Provenance
 from netctrl.model.law import LqiLaw
@@ -106,7 +106,7 @@ def _check(scenario: FifoScenario, plan: FifoPlan) -> None:
     if len(plan.law.high) > 1 and not plan.law.high[1] <= _MOST_BURST:
         raise InvalidValue("law", f"bursts up to {plan.law.high[1]:g}", f"limits of bursts up to {_MOST_BURST} packets")
     if isinstance(plan.schedule, LearnedCurve):
-        takes = "a GainSchedule, as netctrl.laws.tracking.adaptive.learned_schedule makes of what a run has learned"
+        takes = "a GainSchedule, as netctrl.laws.tracking.online_map.learned_schedule makes of what a run has learned"
         raise InvalidValue("schedule", "LearnedCurve", takes)
     governor = plan.governor
     if governor is not None and governor.by_state.size + governor.by_reference.size > _MOST_NUMBERS:

@@ -11,7 +11,7 @@ from importlib.resources import files
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.laws.link_rate.taps import UNPACED, Taps
+from netctrl.laws.link_rate.fir import UNPACED, Taps
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_numbers, checked_whole, checked_word
-from netctrl.laws.tracking.adaptive import LearnedCurve
-from netctrl.laws.tracking.governor import ReferenceGovernor
+from netctrl.laws.tracking.online_map import LearnedCurve
+from netctrl.laws.tracking.reference_governor import ReferenceGovernor
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.laws.tracking.tracking import TrackingState, start_tracking
 from netctrl.model.law import TrackingLaw

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.laws.link_rate.taps import Taps
+from netctrl.laws.link_rate.fir import Taps
 from netctrl.model.network import Network
 
 __all__ = ["Feeds", "Hearing", "LinkPlan"]

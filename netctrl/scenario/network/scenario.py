@@ -12,7 +12,6 @@ import msgspec
 
 from netctrl.errors import FileError, InvalidValue, checked_word
 from netctrl.laws.aqm.records import CodelQueue, DropTailQueue, PieQueue, PiQueue, RedQueue
-from netctrl.model.io.explain import explained, shorten, shown
 from netctrl.model.io.fields import (
     Duration,
     Label,
@@ -30,6 +29,7 @@ from netctrl.model.io.fields import (
     whole,
 )
 from netctrl.model.io.toml import read_toml
+from netctrl.model.io.validation_errors import explained, shorten, shown
 from netctrl.model.io.written_units import check_units
 from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import POLICIES, Fifo, Policy

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from netctrl.errors import FileError, InvalidValue
-from netctrl.model.io.explain import explained, shown
 from netctrl.model.io.fields import records, settle, whole
 from netctrl.model.io.files import sha256
 from netctrl.model.io.toml import read_toml
+from netctrl.model.io.validation_errors import explained, shown
 from netctrl.model.io.written_units import check_place, check_units
 from netctrl.scenario.network.scenario import NetworkScenario, content_error, scenario_content, scenario_from_content
 

@@ -12,9 +12,9 @@ import numpy as np
 from netctrl.errors import FileError, InvalidValue, checked_number
 from netctrl.model.design.design import Provenance
 from netctrl.model.io.display import html_table, plot
-from netctrl.model.io.explain import explained, shown
 from netctrl.model.io.files import read_bounded, write_atomically
 from netctrl.model.io.json_file import decoded
+from netctrl.model.io.validation_errors import explained, shown
 from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE, format_quantity
 

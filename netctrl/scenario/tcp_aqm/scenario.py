@@ -14,7 +14,6 @@ import numpy as np
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.records import QUEUES, ArcQueue, DesignQueue, DropTailQueue, Queue, arc_queue
 from netctrl.model.design.arc import ArcInputs
-from netctrl.model.io.explain import shorten
 from netctrl.model.io.fields import (
     Duration,
     Rate,
@@ -36,6 +35,7 @@ from netctrl.model.io.fields import (
     whole,
 )
 from netctrl.model.io.toml import read_toml, toml_record
+from netctrl.model.io.validation_errors import shorten
 from netctrl.model.law import ArcLaw
 from netctrl.units import BITS_PER_BYTE, format_quantity
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_flag, checked_kind, checked_names, checked_word
-from netctrl.laws.tracking.adaptive import LearnedCurve, learn, learned_schedule
-from netctrl.laws.tracking.governor import ReferenceGovernor, govern
+from netctrl.laws.tracking.online_map import LearnedCurve, learn, learned_schedule
+from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import step_tracking
 from netctrl.model.design.design import provenance
@@ -52,10 +52,10 @@ def track_fifo(
         Moving averages over packets as they stand at the end of a period (the paper's), or means over the period, which
         are three times quieter.
     governor : ReferenceGovernor, optional
-        Stands before the law (`netctrl.laws.tracking.governor`).
+        Stands before the law (`netctrl.laws.tracking.reference_governor`).
     schedule : GainSchedule or LearnedCurve, optional
         Makes the law as fast at all points of the curve (`netctrl.laws.tracking.schedule`); a `LearnedCurve` goes on
-        learning from each period (`netctrl.laws.tracking.adaptive`).
+        learning from each period (`netctrl.laws.tracking.online_map`).
     start : int
         Periods in which regulators are open, before the law is switched on.
     first_rate : float, optional

@@ -11,7 +11,7 @@ from netctrl.errors import InvalidValue, checked_numbers
 from netctrl.laws.window.interface import BASE_RTT, BDP, HOPS, LINE_RATE, RATES_AT, STATES
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme
 from netctrl.laws.window.registry import law_of, law_paths, mpcc_gains, parameters_of, start_window
-from netctrl.model.io.explain import shorten
+from netctrl.model.io.validation_errors import shorten
 from netctrl.scenario.fabric.scenario import Dumbbell, FabricScenario
 from netctrl.sim.fabric.hosts import Senders
 from netctrl.sim.fabric.state import FLOW, FLOW_ROUTE_AT, MOST_HOPS, PORT, SWITCH_HOPS, FabricState, fabric_state

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.model.io.explain import shorten
+from netctrl.model.io.validation_errors import shorten
 from netctrl.model.network import Demand, Network
 from netctrl.model.trace import RateTrace, read_trace
 from netctrl.scenario.network.scenario import NetworkScenario

@@ -12,8 +12,8 @@ import numpy as np
 
 from netctrl.jit import njit
 from netctrl.laws.link import backlog_step
-from netctrl.laws.link_rate.taps import SHORTFALL, SURPLUS, UNPACED, YIELDING, Taps
-from netctrl.sim.network.tap_tiles import TapTiles
+from netctrl.laws.link_rate.fir import SHORTFALL, SURPLUS, UNPACED, YIELDING, Taps
+from netctrl.sim.network.blocked_fir import TapTiles
 
 __all__ = [
     "ARRIVED",
@@ -63,7 +63,7 @@ class LinkState(NamedTuple):
     """What changes, for R runs."""
 
     history: np.ndarray
-    """(4 N, slots, R) the series of `netctrl.laws.link_rate.taps`; (2 N, slots, R) where no tap takes the others. Slots
+    """(4 N, slots, R) the series of `netctrl.laws.link_rate.fir`; (2 N, slots, R) where no tap takes the others. Slots
     are a power of 2 above all lags and delays."""
     present: np.ndarray
     """(4 N, slots), or (2 N, ...), whether a series has anything but 0 in a slot."""

@@ -13,7 +13,7 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.link import backlog_step
 from netctrl.laws.link_rate.distributed import BACKLOG_NEWS, RATE_NEWS
-from netctrl.laws.link_rate.taps import BACKLOG, RATE, UNPACED, YIELDING, Taps
+from netctrl.laws.link_rate.fir import BACKLOG, RATE, UNPACED, YIELDING, Taps
 from netctrl.sim.network.kernel import (
     ARRIVED,
     DEPARTED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.laws.link_rate.distributed import HeardLaw, heard_law
-from netctrl.laws.link_rate.taps import BACKLOG, LINEAR, RATE, packed
+from netctrl.laws.link_rate.fir import BACKLOG, LINEAR, RATE, packed
 from netctrl.model.law import LinkRateLaw, StaticGain
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.sim.network.demands import DemandSource

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.link_rate.taps import BACKLOG, RATE, Taps, backpressure_taps, law_taps, static_taps
+from netctrl.laws.link_rate.fir import BACKLOG, RATE, Taps, backpressure_taps, law_taps, static_taps
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network
 from netctrl.model.network_model import NetworkModel
@@ -15,8 +15,8 @@ from netctrl.plants.linearize import network_model
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, StaticPacing
 from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.sim.network.blocked_fir import WIDE, TapTiles, tap_tiles
 from netctrl.sim.network.kernel import LANES, LinkPlant, LinkState
-from netctrl.sim.network.tap_tiles import WIDE, TapTiles, tap_tiles
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["LinkProblem", "LinkRuns", "link_problem", "link_state", "power_of_2"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from heard_support import Simulated, scenario
+from distributed_support import Simulated, scenario
 from hypothesis import given
 from hypothesis import strategies as st
 
 from netctrl.laws.link_rate.controller import News, command, hear, heard_controller, measure, start_hearing
 from netctrl.laws.link_rate.distributed import HeardLaw
-from netctrl.laws.link_rate.taps import BACKLOG, RATE, packed
+from netctrl.laws.link_rate.fir import BACKLOG, RATE, packed
 from netctrl.scenario.network.scenario import Messages
 from netctrl.sim.network.message_kernel import NEVER
 

@@ -11,7 +11,7 @@ from io import StringIO
 import msgspec
 import numpy as np
 import pytest
-from heard_support import Simulated, scenario
+from distributed_support import Simulated, scenario
 
 import netctrl
 from netctrl.datasets import network_path

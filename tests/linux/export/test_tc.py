@@ -30,8 +30,8 @@ from netctrl.linux.export.agent import AgentConfig, read_agent_config
 from netctrl.linux.export.agents import Watch, connet_on_linux, hftrac_on_linux
 from netctrl.linux.export.aqm import _pie_halvings, arc_on_delay, nearest_dualpi2, nearest_pie, pie_range
 from netctrl.linux.export.aqm_integers import dualpi2_gain, dualpi2_shown, nearest_dualpi2_steps, pie_gain
+from netctrl.linux.export.interfaces import AgentPlace, Places, read_places
 from netctrl.linux.export.marking import MarkingConfig, read_marking_config
-from netctrl.linux.export.places import AgentPlace, Places, read_places
 from netctrl.linux.export.quantize import nearest
 from netctrl.linux.export.records import HtbClass, read_queue_plan
 from netctrl.linux.export.shaper import Framing, TcSettings, batch, checked_interface, default_burst, token_bucket
@@ -39,7 +39,7 @@ from netctrl.linux.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
 from netctrl.model.law import ArcLaw
 from netctrl.model.network import Demand, Link, Network
 from netctrl.plants.linearize import network_model
-from netctrl.plants.queue_pi import delay_pi_response
+from netctrl.plants.pi_aqm import delay_pi_response
 from netctrl.plants.tcp_response import arc_response
 from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Scenario
 from netctrl.scenario.tcp_aqm.scenario import Link as QueueLink

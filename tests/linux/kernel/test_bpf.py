@@ -42,7 +42,7 @@ from netctrl.linux.kernel.bpf import (
 )
 from netctrl.linux.kernel.clsact import EgressFilter
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.marking.loop import mark
+from netctrl.linux.marking.arc_daemon import mark
 from netctrl.linux.marking.program import Marker, marking_program
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.namespace import inside

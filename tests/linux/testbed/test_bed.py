@@ -23,8 +23,8 @@ from netctrl.cli.linux.verb import main
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.testbed import namespace
 from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.child import Job, start_function
 from netctrl.linux.testbed.delay_line import Line, pump
+from netctrl.linux.testbed.netns_process import Job, start_function
 from netctrl.linux.testbed.plan import FRAME, UNLIMITED, plan_testbed
 from netctrl.model.network import Link, Network
 

@@ -18,8 +18,8 @@ from places import STORED
 import netctrl
 from netctrl.datasets import model_path
 from netctrl.errors import FileError, InvalidValue
-from netctrl.laws.tracking.adaptive import start_learning
-from netctrl.laws.tracking.governor import govern, reference_governor
+from netctrl.laws.tracking.online_map import start_learning
+from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import step_tracking
 from netctrl.model.design.design import Provenance

@@ -15,7 +15,7 @@ from netctrl.cli.design.verb import main as design_main
 from netctrl.cli.export.verb import main
 from netctrl.datasets import model_path
 from netctrl.errors import NetctrlError
-from netctrl.laws.tracking.governor import govern, reference_governor
+from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.tracking import step_tracking
 from netctrl.model.design.design import provenance
 from netctrl.model.law import LqiLaw

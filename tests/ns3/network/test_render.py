@@ -17,7 +17,7 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.records import CodelQueue, PieQueue
-from netctrl.laws.link_rate.taps import BACKLOG, RATE
+from netctrl.laws.link_rate.fir import BACKLOG, RATE
 from netctrl.model.design.design import Provenance
 from netctrl.model.law import LinkRateLaw, MyopicGain
 from netctrl.ns3.network import render as ns3_links

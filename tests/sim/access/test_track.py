@@ -7,7 +7,7 @@ import netctrl
 from netctrl.datasets import model_path
 from netctrl.design.connet.design import connet
 from netctrl.errors import InvalidValue
-from netctrl.laws.tracking.governor import reference_governor
+from netctrl.laws.tracking.reference_governor import reference_governor
 from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.scenario.access.scenario import FifoScenario, RegulatorFailure
 from netctrl.sim.access.track import track_fifo

@@ -5,7 +5,7 @@
 // v is u within its limits; where it isn't u, z is set back until it is (Hanus' conditioning). Without W and Kz the
 // reference enters by the observer: x+ = A x + B v + L (y - r - C x - D v) (CONNET paper, eqs. 2 and 3). Inputs and
 // outputs are deviations from their offsets, in the units of the Design. Sources: netctrl.laws.tracking.tracking,
-// netctrl.laws.tracking.governor and netctrl.laws.tracking.schedule.
+// netctrl.laws.tracking.reference_governor and netctrl.laws.tracking.schedule.
 //
 // Fixed: netctrl copies this file as it is. The numbers are in gains.h.
 

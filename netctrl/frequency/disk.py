@@ -7,7 +7,7 @@ from math import atan, degrees, pi
 import msgspec
 import numpy as np
 
-from netctrl.frequency.levels import peak_gain
+from netctrl.frequency.hinf_norm import peak_gain
 from netctrl.model.statespace import StateSpace
 
 __all__ = ["DiscMargin", "disc_margin"]

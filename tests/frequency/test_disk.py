@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.frequency.disc import disc_margin
+from netctrl.frequency.disk import disc_margin
 from netctrl.model.statespace import StateSpace
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from netctrl.datasets import network_path
 from netctrl.design.hftrac.design import hftrac
 from netctrl.errors import InvalidValue
-from netctrl.laws.link_rate import taps as module
-from netctrl.laws.link_rate.taps import (
+from netctrl.laws.link_rate import fir as module
+from netctrl.laws.link_rate.fir import (
     BACKLOG,
     LINEAR,
     RATE,

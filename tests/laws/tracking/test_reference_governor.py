@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from netctrl.datasets import model_path
 from netctrl.design.connet.design import connet
 from netctrl.errors import InvalidValue
-from netctrl.laws.tracking.governor import govern, reference_governor
+from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking
 from netctrl.model.identified import read_model
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
-from netctrl.frequency.disc import disc_margin
-from netctrl.frequency.levels import bandwidth, gain_at, level_crossings, peak_gain
+from netctrl.frequency.disk import disc_margin
+from netctrl.frequency.hinf_norm import bandwidth, gain_at, level_crossings, peak_gain
 from netctrl.model.statespace import StateSpace
 
 

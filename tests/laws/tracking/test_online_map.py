@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import netctrl
 from netctrl.errors import InvalidValue
-from netctrl.laws.tracking.adaptive import LearnedCurve, curve_values, learn, learned_schedule, start_learning
+from netctrl.laws.tracking.online_map import LearnedCurve, curve_values, learn, learned_schedule, start_learning
 from netctrl.laws.tracking.schedule import GainSchedule, gain_schedule
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import TrackingLaw

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.laws.link_rate.taps import Taps, packed
+from netctrl.laws.link_rate.fir import Taps, packed
+from netctrl.sim.network.blocked_fir import DEEP, WIDE, tap_tiles
 from netctrl.sim.network.kernel import LANES, LinkState, _command
-from netctrl.sim.network.tap_tiles import DEEP, WIDE, tap_tiles
 
 TOLERANCE = {"same": 1e-12}  # one sum, in another order
 SLOTS = 16
