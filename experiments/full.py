@@ -45,9 +45,9 @@ def main(argv: list[str]) -> int:
 
 
 def run_seeds(study: Study, seeds: Sequence[int]) -> None:
-    wanted = [(scheme, seed) for seed in seeds for scheme in study.schemes]
-    lacking = [case for case in wanted if case not in kept(study)]
-    print(f"{study.name}: {len(lacking)} of {len(wanted)} runs to do", flush=True)
+    desired = [(scheme, seed) for seed in seeds for scheme in study.schemes]
+    lacking = [case for case in desired if case not in kept(study)]
+    print(f"{study.name}: {len(lacking)} of {len(desired)} runs to do", flush=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {
             pool.submit(run_ns3, under(study.scenario, study.schemes[scheme], seed)): (scheme, seed)

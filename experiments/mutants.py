@@ -28,7 +28,7 @@ TESTS = {
     "laws": ("laws",),
 }
 """Tests of each package. Slower ones, of what is built on it, would kill a few more."""
-MOST_LEFT_OUT = 10
+MAX_LEFT_OUT = 10
 SURVIVED, UNTESTED, TEXT = 0, 33, -1
 """Exit codes of pytest and mutmut; TEXT is ours, for survivors that differ in a text alone: a message's words, a name
 that only messages show."""
@@ -40,11 +40,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sample", type=int, default=200, help="mutants of each package; 0 for all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=PROJECT / ".nox" / "mutants" / "trees")
-    asked = parser.parse_args(argv)
-    if unknown := set(asked.packages) - set(TESTS):
+    requested = parser.parse_args(argv)
+    if unknown := set(requested.packages) - set(TESTS):
         parser.error(f"no package {', '.join(sorted(unknown))}; there are {', '.join(TESTS)}")
-    for package in asked.packages or TESTS:
-        found = of_package(package, asked.folder.resolve() / package, asked.sample, asked.seed)
+    for package in requested.packages or TESTS:
+        found = of_package(package, requested.folder.resolve() / package, requested.sample, requested.seed)
         for (_, code), each in list(found.items()):
             found["**all**", code] += each
         print("\n| module | mutants | killed | survived | a text, survived | no test reaches it |")
@@ -89,7 +89,7 @@ def prepare(package: str, tree: Path) -> None:
     function's own source, say.
     """
     left_out: list[str] = []
-    while len(left_out) <= MOST_LEFT_OUT:
+    while len(left_out) <= MAX_LEFT_OUT:
         copy(package, tree, left_out)
         try:
             mutmut(tree, "run", "nothing", ends="nothing matches")

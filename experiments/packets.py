@@ -17,7 +17,7 @@ import msgspec
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.errors import NetctrlError
 from netctrl.model.design.design import Provenance, provenance
-from netctrl.ns3.access.read import run_fifo
+from netctrl.ns3.access.read import run_access_link
 from netctrl.ns3.access.read import table_name as fifo_table_name
 from netctrl.ns3.access.render import render as fifo_program
 from netctrl.ns3.fabric.read import run_fabric
@@ -28,8 +28,8 @@ from netctrl.ns3.network.render import PACKET_SIZE
 from netctrl.ns3.network.render import render as links_program
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, run_program
 from netctrl.ns3.tcp_aqm.render import render
-from netctrl.scenario.access.plan import FifoPlan, FifoTracking
-from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
+from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.scenario.network.plan import LinkPlan
@@ -98,7 +98,7 @@ def run_all(scenarios: Sequence[Scenario]) -> list[SimulationResult]:
         return list(pool.map(run_ns3, scenarios))
 
 
-def run_link(scenario: FifoScenario, plan: FifoPlan, seeds: Sequence[int]) -> list[FifoTracking]:
+def run_link(scenario: AccessLinkScenario, plan: AccessLinkPlan, seeds: Sequence[int]) -> list[AccessLinkTracking]:
     """A law on an access link, one run a seed, by one program in a folder that is removed after."""
     made, ns3 = provenance(seed=scenario.seed, libraries=("numpy",)), find_ns3()
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
@@ -109,7 +109,7 @@ def run_link(scenario: FifoScenario, plan: FifoPlan, seeds: Sequence[int]) -> li
         for seed in seeds:
             drawn = msgspec.structs.replace(scenario, seed=seed)
             (folder / fifo_table_name(seed)).write_bytes(run_table(drawn, plan))
-            found.append(run_fifo(folder, drawn, plan, ns3=ns3, provenance=made, timeout=3 * HOURS))
+            found.append(run_access_link(folder, drawn, plan, ns3=ns3, provenance=made, timeout=3 * HOURS))
     return found
 
 
@@ -137,14 +137,14 @@ def run_networks(
 
 
 def network_runs(
-    scenarios: Sequence[NetworkScenario], wanted: Iterable[tuple[int, int]], packet_size: int = PACKET_SIZE
+    scenarios: Sequence[NetworkScenario], desired: Iterable[tuple[int, int]], packet_size: int = PACKET_SIZE
 ) -> Iterator[tuple[int, int, NetworkResult]]:
     """Wanted pairs (number of a scenario, of a run) as they get done, as many at a time as there are cores."""
     with _program_for(scenarios, packet_size) as program, ThreadPoolExecutor(os.cpu_count()) as pool:
-        asked = {pool.submit(program.run, case, range(run, run + 1)): (case, run) for case, run in wanted}
+        requested = {pool.submit(program.run, case, range(run, run + 1)): (case, run) for case, run in desired}
         try:
-            for done in as_completed(asked):
-                yield *asked[done], done.result()
+            for done in as_completed(requested):
+                yield *requested[done], done.result()
         finally:
             pool.shutdown(cancel_futures=True)
 

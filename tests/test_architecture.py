@@ -202,16 +202,16 @@ def test_every_module_belongs_to_an_area():
     ] == []
 
 
-MOST_FILES = 15
-MOST_LINES = 400
+MAX_FILES = 15
+MAX_LINES = 400
 
 
 def test_folders_and_files_can_be_overlooked():
     folders = Counter(path.parent for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    large = {folder.relative_to(PACKAGE).as_posix(): n for folder, n in folders.items() if n > MOST_FILES}
+    large = {folder.relative_to(PACKAGE).as_posix(): n for folder, n in folders.items() if n > MAX_FILES}
     assert {name: n for name, n in large.items() if not name.startswith("data")} == {}
     lines = {named(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
-    assert {name: n for name, n in lines.items() if n > MOST_LINES} == {}
+    assert {name: n for name, n in lines.items() if n > MAX_LINES} == {}
 
 
 @pytest.mark.parametrize(

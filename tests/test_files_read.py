@@ -36,10 +36,10 @@ TOML: dict[str, Reader] = {
     "scenario": netctrl.read_scenario,
     "network scenario": lambda path: netctrl.read_network_scenario(path, network_path),
     "fabric scenario": netctrl.read_fabric_scenario,
-    "access link": netctrl.read_fifo_scenario,
+    "access link": netctrl.read_access_link_scenario,
     "bottleneck": netctrl.read_bottleneck_scenario,
     "sweep": lambda path: netctrl.read_sweep(path, network_path),
-    "places": netctrl.read_places,
+    "places": netctrl.read_interface_map,
 }
 TABLES: dict[str, Reader] = {
     "trace": lambda path: netctrl.read_trace(path, interval_s=0.01),
@@ -167,7 +167,7 @@ def test_what_goes_wrong_while_reading_keeps_its_type(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_says_how_large_it_may_be(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(b" " * (2**20 + 1))
-    assert why(lambda path: read_json(path, what="test", most_bytes=2**20), path) == (
+    assert why(lambda path: read_json(path, what="test", max_bytes=2**20), path) == (
         "is larger than a test may be (1 MiB)"
     )
 

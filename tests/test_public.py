@@ -23,6 +23,14 @@ def test_every_public_name_is_there_and_is_the_one_of_its_module() -> None:
             assert thing is getattr(sys.modules[thing.__module__], name)
 
 
+@pytest.mark.parametrize("name", sorted(netctrl._RENAMED))
+def test_names_of_the_first_version_work_with_a_warning(name) -> None:
+    today = netctrl._RENAMED[name]
+    with pytest.warns(DeprecationWarning, match=f"netctrl.{name} is netctrl.{today} now"):
+        assert getattr(netctrl, name) is getattr(netctrl, today)
+    assert name not in netctrl.__all__
+
+
 def test_dir_lists_them_in_order() -> None:
     assert dir(netctrl) == sorted(netctrl.__all__)
 
@@ -103,8 +111,8 @@ def test_a_range_is_any_pair(flows) -> None:
 def test_fifo_is_a_policy_and_tcs_record_has_another_name():
     """`NetworkScenario(policy=...)` takes what netctrl calls Fifo; each refusal names the other one."""
     network = netctrl.read_network(network_path("merge"))
-    asked = netctrl.NetworkScenario(name="one", network=network, policy=netctrl.Fifo(), duration=1.0, interval=0.01)
-    assert asked.policy == netctrl.Fifo()
+    requested = netctrl.NetworkScenario(name="one", network=network, policy=netctrl.Fifo(), duration=1.0, interval=0.01)
+    assert requested.policy == netctrl.Fifo()
     tc = netctrl.TcFifo(limit=9000)
     assert netctrl.InterfaceQueue(interface="v0", queue=tc).queue == tc
     with pytest.raises(netctrl.InvalidValue, match=r"policy.*takes one of Fifo, StaticPacing, "):

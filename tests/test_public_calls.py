@@ -68,7 +68,7 @@ def usual() -> dict[str, dict[str, Any]]:
     line = ScenarioLink(id="l", source="a", target="b", capacity=1e6, buffer=1e5, queue=ArcQueue(alpha=1e-5, epoch=0.5))
     flows = BulkFlows(id="tcp", path=("l",), rtt=(0.05, 0.05), count=2)
     bulk = netctrl.Scenario(name="s", duration=1.0, links=(line,), flows=(flows,))
-    fifo = netctrl.FifoScenario(duration=2.0)
+    fifo = netctrl.AccessLinkScenario(duration=2.0)
     random = np.random.default_rng(1)
     trace = netctrl.SignalTrace(
         interval_s=0.1, input_values=random.normal(size=(80, 1)), output_values=random.normal(size=(80, 1))
@@ -110,7 +110,9 @@ def usual() -> dict[str, dict[str, Any]]:
         name="n", network=network, interval=0.01, duration=0.1, policy=netctrl.StaticPacing(factor=1.1)
     )
     path = "/nonexistent/file.json"
-    readers = {name: {"path": path} for name in netctrl.__all__ if name.startswith("read_") and name != "read_places"}
+    readers = {
+        name: {"path": path} for name in netctrl.__all__ if name.startswith("read_") and name != "read_interface_map"
+    }
     readers["read_network"] |= {"capacity": 1e7, "demand_unit": 1e6}
     readers["read_signals"] |= {"inputs": ["u"], "outputs": ["y"], "segments": None}
     readers["read_trace"] |= {"interval_s": 0.1}
@@ -122,7 +124,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "CoDel": {"target_s": 0.005, "interval_s": 0.1},
         "CubicFlow": times,
         "DelayLoop": {"gain": 1.0, "delay": 0.1, "integrators": 1, "leads": (1.0,), "lags": (2.0,)},
-        "FixedRate": {"rate_bit_per_s": 1e6, **times, "window": None},
+        "RateCap": {"rate_bit_per_s": 1e6, **times, "window": None},
         "HTcpFlow": times,
         "InterfaceQueue": {"interface": "eth0", "queue": netctrl.TcFifo(limit=1e5)},
         "LinkTrace": {"times_ms": np.arange(5.0), "packet_size_bytes": 1504},
@@ -168,18 +170,22 @@ def usual() -> dict[str, dict[str, Any]]:
         "delayed_regulator": {"A": [[1.2]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "W": [[1.0]], "delay": 2}
         | {"C": [[1.0]], "V": [[1.0]]},
         "disk_margin": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay": 0.1},
-        "fifo_signals": {"result": netctrl.simulate_fifo(fifo, 1e7), "outputs": ("delay",), "burst": False},
+        "access_link_signals": {
+            "result": netctrl.simulate_access_link(fifo, 1e7),
+            "outputs": ("delay",),
+            "burst": False,
+        },
         "from_control": {"system": control.tf([1.0], [1.0, 1.0]), "delay": 0.1},
         "gain_band": {"loop": netctrl.DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=())}
         | {"gain_margin_db": 6.0, "phase_margin_deg": (30.0, 60.0)},
-        "gbn": {"samples": 50, "limits": [(0.0, 1.0)], "random": random, "hold": 10.0, "least_hold": 1},
+        "gbn": {"samples": 50, "limits": [(0.0, 1.0)], "random": random, "hold": 10.0, "min_hold": 1},
         "hftrac": {"network": network, "interval_s": 0.01, "mu": 1.0, "architecture": "coordinated", "reach": None}
         | {"information_delay": None, "communication": "out-of-band", "horizon": "auto", "n_jobs": 1},
         "identify": {"trace": trace, "order": 1, "method": "n4sid", "horizon": None, "feedthrough": True, "seed": 0}
         | {"held_out": None, "refine": "auto", "bootstrap": 0},
         "information_pattern": {"network": network, "interval_s": 0.01, "links": model.links}
         | {"communication": "out-of-band"},
-        "link_rate_table": {"design": hops, "model": model, "reference": 1.0, "standing_backlog": 0.0, "links": ()},
+        "link_rate_table": {"design": hops, "model": model, "reference": 1.0, "backlog_setpoint": 0.0, "links": ()},
         "localized": {"model": model, "weight": 1.0, "information": information, "horizon": 8, "tolerance": 1e-6}
         | {"reach": None, "hops": None, "n_jobs": 1},
         "margins": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay": 0.1},
@@ -210,8 +216,8 @@ def usual() -> dict[str, dict[str, Any]]:
         }
         | {"max_rate_bit_per_s": None, "bottleneck_bit_per_s": None, "buffer_bytes": None, "competitive": False},
         "pareto_front": {"loss": [1.0, 2.0], "backlog": [2.0, 1.0]},
-        "piecewise_law": {"problem": problem, "lower": [-1.0], "upper": [1.0], "most_candidates": 100},
-        "read_places": {"given": path},
+        "piecewise_law": {"problem": problem, "lower": [-1.0], "upper": [1.0], "max_candidates": 100},
+        "read_interface_map": {"given": path},
         "receding_controller": {
             "problem": problem,
             "solver": "daqp",
@@ -222,10 +228,10 @@ def usual() -> dict[str, dict[str, Any]]:
         "scenario_law": {"scenario": scenario},
         "simulate": {"scenario": bulk, "progress": None},
         "simulate_fabric": {"scenario": fabric, "gains": None, "progress": None},
-        "simulate_fifo": {"scenario": fifo, "rate_bit_per_s": 1e7, "burst": 0},
+        "simulate_access_link": {"scenario": fifo, "rate_bit_per_s": 1e7, "burst": 0},
         "simulate_many": {"scenarios": [bulk], "n_jobs": 1, "batch_size": 1},
         "simulate_network": {"scenario": scenario, "law": None, "runs": 1, "first_run": 0, "n_jobs": 1, "watch": True},
-        "simulate_pacing": {"flows": [netctrl.PacedFlow(law, 0.02)], "capacity": 1e7, "buffer_bytes": 1e5}
+        "simulate_bottleneck": {"flows": [netctrl.PacedFlow(law, 0.02)], "capacity": 1e7, "buffer_bytes": 1e5}
         | {"duration_s": 0.1, "queue": "droptail", "bin_s": 0.02, "noise_s": 0.0, "packet_size_bytes": 1500.0},
         "solve_dare": {"A": [[0.5]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "S": None, "method": "auto"},
         "solve_mpc": {"problem": problem, "state": [0.5], "past_inputs": None, "solver": "daqp", "form": "condensed"},
@@ -235,7 +241,13 @@ def usual() -> dict[str, dict[str, Any]]:
         "start_receding": {"controller": controller, "applied": None},
         "step_receding": {"controller": controller, "state": netctrl.start_receding(controller), "measured": [0.1]},
         "sweep": {"spec": spec, "law": lambda s: None, "n_jobs": 1},
-        "track_fifo": {"scenario": fifo, "law": tracking.law, "reference": [1.0], "measured": "average", "start": 0},
+        "track_access_link": {
+            "scenario": fifo,
+            "law": tracking.law,
+            "reference": [1.0],
+            "measured": "average",
+            "start": 0,
+        },
         "tune": {"scenario": paced, "law": lambda s: None, "objective": "loss", "low": 1.0, "high": 1.5, "runs": 1}
         | {"tolerance": 0.5},
         "window_table": {"bdp_bytes": 1e5, "rate_in_bit_per_s": 1e9, "rate_out_bit_per_s": 1e9, "interval_s": 1e-5}
@@ -245,15 +257,40 @@ def usual() -> dict[str, dict[str, Any]]:
 
 RESULTS = {
     *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "BottleneckResult", "FabricResult"),
-    *("FifoResult", "FifoSample", "IdentificationResult", "MpcPlan", "NetworkResult", "PacedLink", "PiecewiseLaw"),
+    *(
+        "AccessLinkResult",
+        "AccessLinkSample",
+        "IdentificationResult",
+        "MpcPlan",
+        "NetworkResult",
+        "BottleneckLink",
+        "PiecewiseLaw",
+    ),
     *("QPSolution", "SimulationResult", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
-    *("NoAdmissibleDesign", "IdentifiedModel", "FifoLink"),
+    *("NoAdmissibleDesign", "IdentifiedModel", "AccessLink"),
 }
 """What netctrl makes and a user reads."""
 ELSEWHERE = {
     *("AgentConfig", "Backpressure", "BottleneckFlow", "BottleneckScenario", "DesignPolicy", "FabricScenario", "Fifo"),
-    *("FifoScenario", "HftracPolicy", "HtbClass", "MarkingConfig", "Places", "RenoFlow", "StaticPacing", "TcFifo"),
-    *("TokenBucket", "connet_on_linux", "control_fifo", "hftrac_on_linux", "pace_many", "sweep_to_file", "__version__"),
+    *(
+        "AccessLinkScenario",
+        "HftracPolicy",
+        "HtbClass",
+        "MarkingConfig",
+        "InterfaceMap",
+        "RenoFlow",
+        "StaticPacing",
+        "TcFifo",
+    ),
+    *(
+        "TokenBucket",
+        "connet_on_linux",
+        "control_access_link",
+        "hftrac_on_linux",
+        "pace_many",
+        "sweep_to_file",
+        "__version__",
+    ),
 }
 """Records whose fields other tests go through, and those whose arguments are others' results."""
 

@@ -10,7 +10,7 @@ from common import Outcome
 from matplotlib.figure import Figure
 from packets import available, run_all
 
-from netctrl.frequency.branch_bound import Least, Sector
+from netctrl.frequency.branch_bound import Minimum, Sector
 from netctrl.frequency.sampled_gain import greatest_gain
 from netctrl.laws.aqm.records import ArcQueue
 from netctrl.model.design.arc import ArcSetting
@@ -36,7 +36,7 @@ def settings() -> dict[str, ArcSetting]:
     return made
 
 
-def limit_of(setting: ArcSetting) -> Least:
+def limit_of(setting: ArcSetting) -> Minimum:
     return greatest_gain(arc_response(setting), (FLOWS, FLOWS), (RTT, RTT), Sector())
 
 

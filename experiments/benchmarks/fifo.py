@@ -11,8 +11,8 @@ from time import process_time
 import numpy as np
 from rows import Row, against, alternate
 
-from netctrl.scenario.access.scenario import FifoScenario
-from netctrl.sim.access.run import FifoLink
+from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.sim.access.run import AccessLink
 
 RATE, SPEED = 80e6, 2e7
 LONG, SHORT = 100, 2  # s
@@ -27,7 +27,7 @@ def rows() -> Iterator[Row]:
 
 def against_numpy(burst: int, speed: float | None) -> Row:
     """Seconds for a million packets of the same arrivals; without drops."""
-    scenario = FifoScenario(limit=1000, duration=LONG)
+    scenario = AccessLinkScenario(limit=1000, duration=LONG)
     turns = alternate(
         lambda: ours(scenario, burst, LONG), lambda: by_numpy(scenario, burst, LONG), 7, clock=process_time
     )
@@ -41,7 +41,7 @@ def against_numpy(burst: int, speed: float | None) -> Row:
 
 
 def against_events(discipline: str) -> Row:
-    scenario = FifoScenario(duration=SHORT, discipline=discipline)
+    scenario = AccessLinkScenario(duration=SHORT, discipline=discipline)
     turns = alternate(lambda: ours(scenario, 10, SHORT), lambda: by_events(scenario, SHORT), 3, clock=process_time)
     counts = [answer[0] for answer in turns.answers]
     times = [per_million(each, count) for each, count in zip(turns[:2], counts, strict=True)]
@@ -55,16 +55,16 @@ def per_million(seconds: list[float], packets: int) -> list[float]:
     return [each / packets * 1e6 for each in seconds]
 
 
-def ours(scenario: FifoScenario, burst: int, periods: int) -> tuple[int, float]:
+def ours(scenario: AccessLinkScenario, burst: int, periods: int) -> tuple[int, float]:
     """Packets, and premium traffic's mean delay [s]."""
-    link = FifoLink(scenario)
+    link = AccessLink(scenario)
     samples = [link.advance(RATE, burst) for _ in range(periods)]
     received = sum(sample.premium_received for sample in samples)
     delay = sum(sample.mean_delay_ms * sample.premium_received for sample in samples) / received
     return int(link.traffic.released.sum()), 1e-3 * delay - scenario.base_delay
 
 
-def arrivals(scenario: FifoScenario, burst: int, end: float) -> list[np.ndarray]:
+def arrivals(scenario: AccessLinkScenario, burst: int, end: float) -> list[np.ndarray]:
     """Of premium traffic and each flow, with the draws that the scenario's seed gives."""
     bits, flows = scenario.size * 8.0, scenario.flows
     gap = bits / scenario.access_rate
@@ -81,7 +81,7 @@ def arrivals(scenario: FifoScenario, burst: int, end: float) -> list[np.ndarray]
     return [times[times <= end] for times in each]
 
 
-def by_numpy(scenario: FifoScenario, burst: int, end: float) -> tuple[int, float]:
+def by_numpy(scenario: AccessLinkScenario, burst: int, end: float) -> tuple[int, float]:
     """Merged by a sort; D_n = max over k <= n of (A_k - k S) + (n + 1) S."""
     each = arrivals(scenario, burst, end)
     times = np.concatenate(each)
@@ -92,7 +92,7 @@ def by_numpy(scenario: FifoScenario, burst: int, end: float) -> tuple[int, float
     return len(times), float(delay[premium & (delay + times <= end)].mean())
 
 
-def by_events(scenario: FifoScenario, end: float) -> tuple[int, float]:
+def by_events(scenario: AccessLinkScenario, end: float) -> tuple[int, float]:
     """Arrivals and completions in one heap, packets in a deque, tail drop."""
     heap = [(time, kind) for kind, times in enumerate(arrivals(scenario, 10, end)) for time in times.tolist()]
     packets, service, done = len(heap), scenario.service_s, -1

@@ -19,7 +19,7 @@ from netctrl.linux.testbed.namespace import inside, make_namespace
 
 HANDLE = 0x7C010000
 BURST, LIMIT = 20_000, 100_000
-MOST_S = 1e-4
+MAX_S = 1e-4
 WHAT = "one rate change of a tbf"
 
 
@@ -41,7 +41,7 @@ def changes() -> Iterator[Row]:
     with RouteSocket() as route, IPRoute() as peer:
         peer.link("add", ifname="v0", kind="veth", peer="v1")
         index = next(link.index for link in route.links() if link.name == "v0")
-        route.add_qdisc(index, ROOT, HANDLE, "tbf", TbfOptions.wanted(1e6, BURST, LIMIT).encode(BURST))
+        route.add_qdisc(index, ROOT, HANDLE, "tbf", TbfOptions.desired(1e6, BURST, LIMIT).encode(BURST))
         rates = itertools.cycle(range(1_000_000, 9_000_000, 8_000))
 
         def ours() -> None:
@@ -55,7 +55,7 @@ def changes() -> Iterator[Row]:
         for name, call, rounds in (("pyroute2", by_pyroute2, 200), ("a tc process", by_tc, 40)):
             turns = alternate(ours, call, rounds=rounds)
             check(route, index, ours, call)
-            yield against(WHAT, name, turns, "<= 0.1 ms", lambda seconds, _: seconds <= MOST_S)
+            yield against(WHAT, name, turns, "<= 0.1 ms", lambda seconds, _: seconds <= MAX_S)
 
 
 def tc_process(rates: Iterator[int]) -> Callable[[], None]:

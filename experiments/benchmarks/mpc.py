@@ -133,7 +133,7 @@ def general() -> Iterator[Row]:
     A = rng.standard_normal((n, n))
     A *= 0.98 / np.abs(np.linalg.eigvals(A)).max()
     plant = StateSpace(A, rng.standard_normal((n, m)), np.eye(n), dt=1.0)
-    asked = MpcProblem(
+    requested = MpcProblem(
         plant=plant,
         horizon=P,
         state_weight=1.0,
@@ -144,27 +144,27 @@ def general() -> Iterator[Row]:
         input_upper=0.5,
     )
     states = rng.uniform(-8.0, 8.0, (SOME // 5, n))
-    controller = receding_controller(asked)
+    controller = receding_controller(requested)
     start = start_receding(controller)
 
     def ours() -> np.ndarray:
         return np.array([step_receding(controller, start, x).applied for x in states])
 
     for name, options in (("OSQP", {"solver": cp.OSQP}), ("Clarabel", {"solver": cp.CLARABEL})):
-        theirs = parametrised(asked, states, options)
+        theirs = parametrised(requested, states, options)
         turns = each_of(alternate(ours, theirs, 5, 1, process_time), len(states), len(states))
         worst = np.abs(np.subtract(*turns.answers)).max() / 0.5
         what, peer = f"MPC, {n} states, {m} inputs, horizon {P}", f"cvxpy with {name} (differs by {worst:.0e})"
         yield against(what, peer, turns, ">= 10x", lambda _, ratio: ratio >= 10.0)
 
 
-def parametrised(asked: MpcProblem, states: np.ndarray, options: dict) -> Callable[[], np.ndarray]:
+def parametrised(requested: MpcProblem, states: np.ndarray, options: dict) -> Callable[[], np.ndarray]:
     """As a user of cvxpy would write it: once, with the measured state as a parameter."""
-    n, m, P = asked.plant.n_states, asked.plant.n_inputs, asked.horizon
+    n, m, P = requested.plant.n_states, requested.plant.n_inputs, requested.horizon
     x, u, x0 = cp.Variable((P + 1, n)), cp.Variable((P, m)), cp.Parameter(n)
     cost = cp.sum_squares(x[1:]) + 0.1 * cp.sum_squares(u)
     bounds = [cp.abs(x[1:]) <= 10.0, cp.abs(u) <= 0.5]
-    model = [x[0] == x0, x[1:] == x[:-1] @ asked.plant.A.T + u @ asked.plant.B.T]
+    model = [x[0] == x0, x[1:] == x[:-1] @ requested.plant.A.T + u @ requested.plant.B.T]
     program = cp.Problem(cp.Minimize(cost), bounds + model)
 
     def solved() -> np.ndarray:

@@ -34,8 +34,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure speed against named peers.")
     # A default is checked like what is given, so it has to be one of the choices: Python 3.11 refuses an empty list.
     parser.add_argument("groups", nargs="*", choices=(*GROUPS, "all"), default="all", metavar="GROUP", help=HELP)
-    asked = parser.parse_args().groups
-    groups = GROUPS if "all" in asked else asked
+    requested = parser.parse_args().groups
+    groups = GROUPS if "all" in requested else requested
     # One core, for numpy's threads too: set before numpy is loaded, and inherited by the processes that are timed.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"

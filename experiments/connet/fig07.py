@@ -31,10 +31,10 @@ def main(*, full: bool = False) -> Outcome:
     printed = tracking_loop(model.state_space, ways[PRINTED])
     T = printed.response.steady_gain()
     ends = np.arange(99, 500, 100)
-    wanted = reference[ends]
+    desired = reference[ends]
 
     def worst(name: str, column: int) -> float:
-        return float(np.abs(outputs[name][ends, column] / wanted[:, column] - 1.0).max())
+        return float(np.abs(outputs[name][ends, column] / desired[:, column] - 1.0).max())
 
     poles = np.sort(np.abs(np.linalg.eigvals(printed.response.A)))[::-1]
     computed = {

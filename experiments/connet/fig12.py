@@ -19,7 +19,7 @@ def main(*, full: bool = False) -> Outcome:
         key = "printed" if name == PRINTED else "lqi"
         rows = []
         for seed in SEEDS[:2]:
-            scenario = netctrl.FifoScenario(duration=300.0, hops=3, seed=seed, senders=TcpSenders())
+            scenario = netctrl.AccessLinkScenario(duration=300.0, hops=3, seed=seed, senders=TcpSenders())
             run = tracked(law, scenario, REFERENCE)
             each, commanded = run.result.source_bit_per_s[100:] / 2e6, run.result.rate_bit_per_s[100:].mean() / 6e6
             rows.append((run.result.mean_delay_ms[100:].mean(), each.mean() / commanded, each.mean()))

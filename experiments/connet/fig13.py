@@ -7,7 +7,7 @@ from common import Outcome
 from connet.links import LQI, PRINTED, SEEDS, laws, picture, table, tracked
 
 import netctrl
-from netctrl.scenario.access.scenario import FifoSource, RegulatorFailure
+from netctrl.scenario.access.scenario import RegulatedSource, RegulatorFailure
 
 REFERENCE = (0.86, 0.393)
 """On the curve of three nodes."""
@@ -16,7 +16,7 @@ TWO = (
     RegulatorFailure(source=0, start=100.0, stop=300.0, rate=5e7),
     RegulatorFailure(source=1, start=100.0, stop=200.0, rate=5e7),
 )
-UNEVEN = (FifoSource(share=0.5), FifoSource(share=0.35), FifoSource(share=0.15))
+UNEVEN = (RegulatedSource(share=0.5), RegulatedSource(share=0.35), RegulatedSource(share=0.15))
 
 
 def main(*, full: bool = False) -> Outcome:
@@ -26,9 +26,9 @@ def main(*, full: bool = False) -> Outcome:
         rows, reported = [], []
         for seed in SEEDS:
             base = {"duration": 400.0, "hops": 3, "seed": seed}
-            one = tracked(law, netctrl.FifoScenario(failures=ONE, **base), REFERENCE)
-            two = tracked(law, netctrl.FifoScenario(failures=TWO, **base), REFERENCE)
-            uneven = tracked(law, netctrl.FifoScenario(sources=UNEVEN, **base), REFERENCE)
+            one = tracked(law, netctrl.AccessLinkScenario(failures=ONE, **base), REFERENCE)
+            two = tracked(law, netctrl.AccessLinkScenario(failures=TWO, **base), REFERENCE)
+            uneven = tracked(law, netctrl.AccessLinkScenario(sources=UNEVEN, **base), REFERENCE)
             delay = [run.result.mean_delay_ms for run in (one, two, uneven)]
             rows.append(
                 (

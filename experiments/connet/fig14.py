@@ -23,10 +23,12 @@ def main(*, full: bool = False) -> Outcome:
         base = {"duration": 120.0, "hops": 3, "seed": seed}
         for rate in OFFERED:
             for name, discipline in zip(NAMES, ("fifo", "cbq", "wfq"), strict=False):
-                run = netctrl.simulate_fifo(netctrl.FifoScenario(discipline=discipline, **base), rate * 1e6)
+                run = netctrl.simulate_access_link(
+                    netctrl.AccessLinkScenario(discipline=discipline, **base), rate * 1e6
+                )
                 rows.append((name, rate, seed, run))
         law = laws()[LQI]
-        run = tracked(law, netctrl.FifoScenario(**base), REFERENCE).result
+        run = tracked(law, netctrl.AccessLinkScenario(**base), REFERENCE).result
         rows += [(NAMES[3], rate, seed, run) for rate in OFFERED]
     data = pd.DataFrame(
         [(name, rate, seed, *(column[40:].mean() for column in columns(run))) for name, rate, seed, run in rows],
@@ -56,7 +58,9 @@ def main(*, full: bool = False) -> Outcome:
     ours = top.loc[NAMES[3]]
     opened = np.mean(
         [
-            netctrl.simulate_fifo(netctrl.FifoScenario(duration=100.0, hops=3, seed=seed)).mean_delay_ms[20:].mean()
+            netctrl.simulate_access_link(netctrl.AccessLinkScenario(duration=100.0, hops=3, seed=seed))
+            .mean_delay_ms[20:]
+            .mean()
             for seed in SEEDS
         ]
     )
@@ -71,6 +75,6 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("fig14", "connet", data, figure, computed)
 
 
-def columns(run: netctrl.FifoResult) -> tuple[np.ndarray, ...]:
+def columns(run: netctrl.AccessLinkResult) -> tuple[np.ndarray, ...]:
     """Delay, jitter [ms], and throughput of all other traffic [Mbit/s]."""
     return run.mean_delay_ms, run.mean_jitter_ms, run.other_bit_per_s / 1e6

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl.datasets import model_path
 from netctrl.model.law import LqgLaw, TrackingLaw
-from netctrl.scenario.access.plan import FifoTracking
-from netctrl.scenario.access.scenario import FifoScenario
-from netctrl.sim.access.track import track_fifo
+from netctrl.scenario.access.plan import AccessLinkTracking
+from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.sim.access.track import track_access_link
 
 PRINTED, LQI = "printed gains", "LQI"
 COLOURS = {PRINTED: "#b45f06", LQI: "#1f4e9c"}
@@ -39,9 +39,11 @@ def laws() -> dict[str, TrackingLaw]:
     return {PRINTED: printed_law(), LQI: netctrl.connet(printed_model(), track="delay", limits=LIMITS).law}
 
 
-def tracked(law: TrackingLaw, scenario: FifoScenario, reference, **options) -> FifoTracking:
+def tracked(law: TrackingLaw, scenario: AccessLinkScenario, reference, **options) -> AccessLinkTracking:
     """As the paper measures for its own law, and with means over periods for ours."""
-    return track_fifo(scenario, law, reference, measured="average" if isinstance(law, LqgLaw) else "period", **options)
+    return track_access_link(
+        scenario, law, reference, measured="average" if isinstance(law, LqgLaw) else "period", **options
+    )
 
 
 def stretch(values: Sequence[Sequence[float]], seconds: float) -> np.ndarray:
@@ -49,7 +51,7 @@ def stretch(values: Sequence[Sequence[float]], seconds: float) -> np.ndarray:
     return np.repeat(np.asarray(values, dtype=float), round(seconds), axis=0)
 
 
-def table(runs: Mapping[str, FifoTracking]) -> pd.DataFrame:
+def table(runs: Mapping[str, AccessLinkTracking]) -> pd.DataFrame:
     """Series of all runs, one below the other."""
     parts = []
     for name, run in runs.items():
@@ -59,7 +61,7 @@ def table(runs: Mapping[str, FifoTracking]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def picture(title: str, runs: Mapping[str, FifoTracking], said: str, *, top: float | None = None) -> Figure:
+def picture(title: str, runs: Mapping[str, AccessLinkTracking], said: str, *, top: float | None = None) -> Figure:
     """Delay, jitter and R of runs by name against time, with references."""
     figure = Figure(figsize=(9.0, 7.2), layout="constrained")
     panels = figure.subplots(3, 1, sharex=True)
@@ -85,7 +87,7 @@ def picture(title: str, runs: Mapping[str, FifoTracking], said: str, *, top: flo
     return figure
 
 
-def settled(run: FifoTracking, start: int, stop: int) -> tuple[float, float]:
+def settled(run: AccessLinkTracking, start: int, stop: int) -> tuple[float, float]:
     """Mean delay and jitter of some periods [ms]."""
     result = run.result
     return float(result.mean_delay_ms[start:stop].mean()), float(result.mean_jitter_ms[start:stop].mean())

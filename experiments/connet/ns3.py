@@ -14,7 +14,7 @@ from packets import run_link
 
 import netctrl
 from netctrl.model.law import LqgLaw
-from netctrl.scenario.access.plan import fifo_plan
+from netctrl.scenario.access.plan import access_link_plan
 
 SECONDS, COUNTED, SEEDS = 60, 40, (1, 2)
 FOLLOWED = (0, 2, 3, 4)
@@ -24,18 +24,18 @@ EXACT_MS = 1e-4
 
 def main(*, full: bool = False) -> Outcome:
     reference = stretch(CHANGING, SECONDS)
-    scenario = netctrl.FifoScenario(name="Fig. 11", duration=float(len(reference)))
+    scenario = netctrl.AccessLinkScenario(name="Fig. 11", duration=float(len(reference)))
     rows, shown, computed = [], {}, {}
     for name, law in laws().items():
         measured = "average" if isinstance(law, LqgLaw) else "period"
-        in_ns3 = run_link(scenario, fifo_plan(scenario, law, reference, measured=measured), SEEDS)
+        in_ns3 = run_link(scenario, access_link_plan(scenario, law, reference, measured=measured), SEEDS)
         packets = [tracked(law, run.result.scenario, reference) for run in in_ns3]
-        driven = [netctrl.simulate_fifo(run.result.scenario, run.result.rate_bit_per_s) for run in in_ns3]
+        driven = [netctrl.simulate_access_link(run.result.scenario, run.result.rate_bit_per_s) for run in in_ns3]
         same = [alike(run.result, other) for run, other in zip(in_ns3, driven, strict=True)]
         computed[f"ns3-{'printed' if name == PRINTED else 'lqi'}-packets"] = float(np.mean(same))
         shown |= {f"{name}, FIFO simulator": packets[0], f"{name}, {in_ns3[0].result.simulator}": in_ns3[0]}
         fifo, ns3 = (np.mean([means(run.result) for run in runs], axis=0) for runs in (packets, in_ns3))
-        rows += [(name, *asked, *fifo[k], *ns3[k]) for k, asked in enumerate(CHANGING)]
+        rows += [(name, *requested, *fifo[k], *ns3[k]) for k, requested in enumerate(CHANGING)]
         if name == LQI:
             apart = np.abs(ns3 / fifo - 1.0)[FOLLOWED, :].max(axis=0)
             held = ns3[FOLLOWED, 0] / np.array(CHANGING)[FOLLOWED, 0] - 1.0
@@ -55,13 +55,13 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("ns3", "connet", table(shown), figure, computed, frame)
 
 
-def means(result: netctrl.FifoResult) -> np.ndarray:
+def means(result: netctrl.AccessLinkResult) -> np.ndarray:
     """Delay, jitter [ms] and other traffic [Mbit/s] at each reference, once it is reached: (5, 3)."""
     columns = np.stack([result.mean_delay_ms, result.mean_jitter_ms, result.other_bit_per_s / 1e6])
     return columns.reshape(3, -1, SECONDS)[:, :, -COUNTED:].mean(axis=2).T
 
 
-def alike(one: netctrl.FifoResult, other: netctrl.FifoResult) -> np.ndarray:
+def alike(one: netctrl.AccessLinkResult, other: netctrl.AccessLinkResult) -> np.ndarray:
     """Periods in which two runs have the same packets, to the nanosecond."""
     counts = ("premium_received", "premium_lost", "other_lost", "other_bit_per_s")
     found = np.abs(one.mean_delay_ms - other.mean_delay_ms) < EXACT_MS

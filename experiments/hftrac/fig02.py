@@ -48,9 +48,9 @@ SHOWN = 0.1
 """The mu of the verdict on Fig. 4."""
 
 
-def dynamic(reference: float, label: str, colour: str, style: str) -> Way:
+def dynamic(rate_scale: float, label: str, colour: str, style: str) -> Way:
     """GOD's law at S1 alone."""
-    policy = HftracPolicy(architecture="god", mu=1.0, links=FIRST, reference=reference)
+    policy = HftracPolicy(architecture="god", mu=1.0, links=FIRST, rate_scale=rate_scale)
     return Way(label, colour, style, policy)
 
 
@@ -88,8 +88,8 @@ def delayed(network: Network, interval: float) -> Network:
 def static_rates(network: Network, interval: float) -> pd.DataFrame:
     network, rows = delayed(network, interval), []
     for rate in RATES:
-        asked = scenario(network, StaticPacing(factor=rate / NOMINAL, links=FIRST), interval=interval)
-        rows.append({"interval": interval, "rate": float(rate), **measure(asked)})
+        requested = scenario(network, StaticPacing(factor=rate / NOMINAL, links=FIRST), interval=interval)
+        rows.append({"interval": interval, "rate": float(rate), **measure(requested)})
     return pd.DataFrame(rows)
 
 
@@ -98,19 +98,19 @@ def dynamic_pacing(network: Network) -> pd.DataFrame:
     rows = plain_rows(network, interval=INTERVAL)
     for name, way in DYNAMIC.items():
         for mu in MUS:
-            asked = scenario(network, way.at(float(mu)), interval=INTERVAL)
-            rows.append({"way": name, "value": float(mu), **measure(asked)})
+            requested = scenario(network, way.at(float(mu)), interval=INTERVAL)
+            rows.append({"way": name, "value": float(mu), **measure(requested)})
     return pd.DataFrame(rows)
 
 
 def shared(network: Network) -> pd.DataFrame:
     rows = plain_rows(network, interval=INTERVAL)
     for factor in (1.005, 1.01, 1.015, 1.02, 1.025, 1.03, 1.05, 1.1, 1.2, 1.4):
-        asked = scenario(network, STATIC.at(factor), interval=INTERVAL)
-        rows.append({"way": "static", "value": factor, **measure(asked)})
+        requested = scenario(network, STATIC.at(factor), interval=INTERVAL)
+        rows.append({"way": "static", "value": factor, **measure(requested)})
     for mu in sorted({SHOWN, *(float(mu) for mu in MUS)}):
-        asked = scenario(network, WAYS["god"].at(mu), interval=INTERVAL)
-        rows.append({"way": "god", "value": mu, **measure(asked)})
+        requested = scenario(network, WAYS["god"].at(mu), interval=INTERVAL)
+        rows.append({"way": "god", "value": mu, **measure(requested)})
     return pd.DataFrame(rows)
 
 

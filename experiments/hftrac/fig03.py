@@ -42,11 +42,11 @@ from netctrl.model.network import Network
 from netctrl.scenario.network.policy import HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.network.scenario import NetworkScenario
 
-MOST_LOSS = 1e-3
+MAX_LOSS = 1e-3
 MUS = (0.001, 0.01, 0.1, 1.0, 10.0)
 FACTORS = (1.125, 1.14, 1.155, 1.17, 1.2)
 """Rates of static pacing, and around which dynamic pacing is tuned, over nominal ones."""
-LEAST = 0.5
+MIN = 0.5
 """The utilization at which the mu of the printed reference is chosen, as it has no greatest one."""
 TRIED, RUNS = 8, 64
 FRESH_SEED = 1
@@ -76,28 +76,28 @@ def static(factor: float) -> Policy:
     return StaticPacing(factor=factor, links=FIRST)
 
 
-def dynamic(reference: float, mu: float) -> Policy:
+def dynamic(rate_scale: float, mu: float) -> Policy:
     """GOD's law at S1 alone."""
-    return HftracPolicy(architecture="god", mu=mu, links=FIRST, reference=reference)
+    return HftracPolicy(architecture="god", mu=mu, links=FIRST, rate_scale=rate_scale)
 
 
 def greatest(network: Network) -> pd.DataFrame:
     """Of every way, by other runs than it is tuned by; the printed reference has none, and the mu of least loss."""
     law = law_for_all_loads()
-    asked = scenario(network, FIFO.policy, interval=INTERVAL)
-    options = {"low": LEAST, "runs": TRIED, "tolerance": 2e-3}
-    near = netctrl.max_utilization(asked, law, loss=MOST_LOSS, **options).utilization
+    requested = scenario(network, FIFO.policy, interval=INTERVAL)
+    options = {"low": MIN, "runs": TRIED, "tolerance": 2e-3}
+    near = netctrl.max_utilization(requested, law, loss=MAX_LOSS, **options).utilization
 
     def found(policy: Policy, runs: int, seed: int, tolerance: float) -> netctrl.MaxUtilization | None:
-        wanted = msgspec.structs.replace(asked, policy=policy, seed=seed)
-        return greatest_utilization(wanted, law, MOST_LOSS, near + 0.02, runs, tolerance)
+        desired = msgspec.structs.replace(requested, policy=policy, seed=seed)
+        return greatest_utilization(desired, law, MAX_LOSS, near + 0.02, runs, tolerance)
 
     def utilization(policy: Policy) -> float:
-        tried = found(policy, TRIED, asked.seed, 2e-3)
+        tried = found(policy, TRIED, requested.seed, 2e-3)
         return 0.0 if tried is None else tried.utilization
 
     def loss(policy: Policy) -> float:
-        return measure(scenario(network, policy, interval=INTERVAL, utilization=LEAST), TRIED, first_run=0)["loss"]
+        return measure(scenario(network, policy, interval=INTERVAL, utilization=MIN), TRIED, first_run=0)["loss"]
 
     chosen = {
         "fifo": FIFO.policy,
@@ -113,11 +113,11 @@ def greatest(network: Network) -> pd.DataFrame:
 def entry(network: Network, name: str, policy: Policy, found: netctrl.MaxUtilization | None) -> dict[str, object]:
     """In percent, with loss and queue there; at LEAST where too much is lost at all that were tried."""
     ends = (np.nan, np.nan, np.nan) if found is None else (found.utilization, found.low, found.high)
-    at = LEAST if found is None else found.utilization
+    at = MIN if found is None else found.utilization
     return {
         "way": name,
         "policy": policy,
-        "factor": getattr(policy, "reference", getattr(policy, "factor", np.nan)),
+        "factor": getattr(policy, "rate_scale", getattr(policy, "factor", np.nan)),
         "mu": getattr(policy, "mu", np.nan),
         **dict(zip(("utilization", "low", "high"), (100.0 * each for each in ends), strict=True)),
         **measure(scenario(network, policy, interval=INTERVAL, utilization=at)),
@@ -189,7 +189,7 @@ def draw_greatest(axes: Axes, most: pd.DataFrame) -> None:
 def draw_loads(axes: Axes, loads: pd.DataFrame) -> None:
     for name, way in LOOKS.items():
         curve(axes, way, "load", "loss", loads[(loads.way == name) & (loads.loss > 0.0)])
-    axes.axhline(100.0 * MOST_LOSS, color="#999999", lw=0.9, ls="--")
+    axes.axhline(100.0 * MAX_LOSS, color="#999999", lw=0.9, ls="--")
     axes.set_yscale("log")
     axes.set_ylim(1e-3, 2.0)
     panel(axes, "what is lost with the same factor and mu at other loads", f"{LOAD} [%]", LOSS, legend="lower left")

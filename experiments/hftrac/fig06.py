@@ -42,14 +42,14 @@ SHOWN = 0.01
 FACTORS = (1.02, 1.03, 1.04, 1.05, 1.07, 1.1, 1.15, 1.2, 1.3, 1.5, 2.2)
 HOSTS = {0.3: "#c0504d", 0.6: "#1f4e9c", 1.2: "#38761d"}
 """Host buffers [Mbit]."""
-MOST_LOSS = 1e-3
+MAX_LOSS = 1e-3
 """At which the queues of tuned ways are compared."""
 
 
 def main(*, full: bool = False) -> Outcome:
     network = netctrl.read_network(network_path("testbed"))
     fronts, hosts = trade_offs(with_hosts(network, None)), host_buffers(network)
-    least = least_queues(with_hosts(network, None))
+    least = min_queues(with_hosts(network, None))
     data = pd.concat({"6a": fronts, "6b": hosts, "tuned": least}, names=["part", "row"]).reset_index()
     return Outcome("fig06", "hftrac", data, draw(fronts, hosts, least), compute(fronts, hosts, least))
 
@@ -67,10 +67,10 @@ def host_buffers(network: Network) -> pd.DataFrame:
     """Loss of GOD by mu, of FIFO and of tuned static pacing, for each size of the host buffers."""
     rows = []
     for size in HOSTS:
-        asked = with_hosts(network, size)
-        rows += [{"way": "god", "hosts": size, "value": mu, **measure(scenario(asked, god(mu)))} for mu in MUS]
-        rows += [{"way": "fifo", "hosts": size, "value": np.nan, **measure(scenario(asked, FIFO.policy))}]
-        best = netctrl.tune(scenario(asked, STATIC.policy), netctrl.scenario_law, low=1.005, high=1.5, runs=16)
+        requested = with_hosts(network, size)
+        rows += [{"way": "god", "hosts": size, "value": mu, **measure(scenario(requested, god(mu)))} for mu in MUS]
+        rows += [{"way": "fifo", "hosts": size, "value": np.nan, **measure(scenario(requested, FIFO.policy))}]
+        best = netctrl.tune(scenario(requested, STATIC.policy), netctrl.scenario_law, low=1.005, high=1.5, runs=16)
         rows += [{"way": "static", "hosts": size, "value": best.value, **measure(best.scenario)}]
     return pd.DataFrame(rows)
 
@@ -79,14 +79,14 @@ def god(mu: float) -> Policy:
     return WAYS["god"].at(float(mu))
 
 
-def least_queues(network: Network) -> pd.DataFrame:
+def min_queues(network: Network) -> pd.DataFrame:
     """The least queue at which at most 0.1 % is lost, each way tuned, by fresh runs."""
     rows = []
     for name, way in {"static": STATIC, **WAYS}.items():
         bounds = {"low": 1.005, "high": 2.2} if way is STATIC else {"low": 1e-4, "high": 10.0}
-        asked = scenario(network, way.policy)
-        options = {"objective": "backlog", "most_loss": MOST_LOSS, "runs": 16, "tolerance": 0.05}
-        best = netctrl.tune(asked, netctrl.scenario_law, **options, **bounds)
+        requested = scenario(network, way.policy)
+        options = {"objective": "backlog", "max_loss": MAX_LOSS, "runs": 16, "tolerance": 0.05}
+        best = netctrl.tune(requested, netctrl.scenario_law, **options, **bounds)
         rows.append({"way": name, "value": best.value, **measure(best.scenario)})
     return pd.DataFrame(rows)
 

@@ -71,16 +71,16 @@ def measured(
     network: Network, name: str, way: Way, load: float, value: float, traffic: DemandTraffic = GAUSSIAN
 ) -> dict[str, object]:
     policy = way.policy if np.isnan(value) else way.at(value)
-    asked = scenario(network, policy, utilization=load, traffic=traffic)
-    return {"way": name, "load": load, "value": value, **measure(asked)}
+    requested = scenario(network, policy, utilization=load, traffic=traffic)
+    return {"way": name, "load": load, "value": value, **measure(requested)}
 
 
 def tuned(network: Network, name: str, way: Way, load: float, traffic: DemandTraffic) -> dict[str, object]:
     """The way with that mu of a grid which loses least, and of equal ones with the least queue, by fresh runs."""
 
     def price(value: float) -> tuple[float, float]:
-        asked = scenario(network, way.at(value), utilization=load, traffic=traffic)
-        found = measure(asked, runs=TRIED, first_run=0)
+        requested = scenario(network, way.at(value), utilization=load, traffic=traffic)
+        found = measure(requested, runs=TRIED, first_run=0)
         return found["loss"], found["queue"]
 
     return measured(network, name, way, load, min((float(value) for value in MUS), key=price), traffic)
@@ -96,8 +96,8 @@ def finer(
 ) -> dict[str, object]:
     """The same by `netctrl.tune`."""
     low, high = bounds
-    asked = scenario(network, way.policy, utilization=load, traffic=traffic)
-    best = netctrl.tune(asked, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.05)
+    requested = scenario(network, way.policy, utilization=load, traffic=traffic)
+    best = netctrl.tune(requested, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.05)
     return measured(network, name, way, load, best.value, traffic)
 
 

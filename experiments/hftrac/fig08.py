@@ -48,9 +48,9 @@ def main(*, full: bool = False) -> Outcome:
 
 def trace(network: Network) -> np.ndarray:
     """What Src2 sends, by 10 ms [Mbit/s]."""
-    asked = scenario(network, Fifo(), duration=TRACE, warmup=0.0, traffic=STAND_IN)
-    source = DemandSource(asked, at_utilization(network, LOAD), range(1))
-    return source.draw(asked.steps)[:, 1, 0] / MEGA
+    requested = scenario(network, Fifo(), duration=TRACE, warmup=0.0, traffic=STAND_IN)
+    source = DemandSource(requested, at_utilization(network, LOAD), range(1))
+    return source.draw(requested.steps)[:, 1, 0] / MEGA
 
 
 def averaged(rate: np.ndarray, samples: int) -> np.ndarray:

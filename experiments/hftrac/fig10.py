@@ -67,8 +67,8 @@ def main(*, full: bool = False) -> Outcome:
 def tuned(network: Network, way: Way, load: float | None, traffic: DemandTraffic) -> float:
     """The best mu or factor for demands as believed."""
     low, high = (1.005, 2.5) if way is STATIC else (0.01, 30.0)
-    asked = scenario(network, way.policy, utilization=load, traffic=traffic)
-    found = netctrl.tune(asked, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.1)
+    requested = scenario(network, way.policy, utilization=load, traffic=traffic)
+    found = netctrl.tune(requested, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.1)
     return found.value
 
 
@@ -132,8 +132,8 @@ def compared(network: Network, case: str, triangular: DemandTraffic) -> pd.DataF
     rows = []
     for shape, traffic in {"Gaussian": GaussianTraffic(), "triangular": triangular}.items():
         for name, way in ways(network, None, traffic).items():
-            asked = scenario(network, way.policy, traffic=traffic)
-            rows.append({"way": name, "case": case, "shape": shape, **measure(asked)})
+            requested = scenario(network, way.policy, traffic=traffic)
+            rows.append({"way": name, "case": case, "shape": shape, **measure(requested)})
     return pd.DataFrame(rows)
 
 

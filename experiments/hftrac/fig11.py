@@ -41,7 +41,7 @@ CASES = {5.0: 0.001, 10.0: 0.005}
 """Deviation of each demand [Mbit/s], and the loss that is allowed."""
 MUS = (0.003, 0.03, 0.3, 3.0, 100.0)
 FACTORS = (1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0)
-LEAST = 0.5
+MIN = 0.5
 """Where FIFO's greatest utilization is looked for from, and what is noted of a way that has none."""
 RUNS = 8
 STEPS = 3000
@@ -77,7 +77,7 @@ def rounded(network: Network, interval: float) -> Network:
 
 def greatest(network: Network, std: float) -> pd.DataFrame:
     """Of every way, its mu or factor being what loses least at the greatest utilization of FIFO."""
-    asked = scenario(
+    requested = scenario(
         with_std(network, std),
         FIFO.policy,
         interval=INTERVAL,
@@ -85,17 +85,17 @@ def greatest(network: Network, std: float) -> pd.DataFrame:
         warmup=STEPS * INTERVAL / 10,
     )
     law = law_for_all_loads()
-    fifo = netctrl.max_utilization(asked, law, loss=CASES[std], low=LEAST, runs=RUNS, tolerance=2e-3)
+    fifo = netctrl.max_utilization(requested, law, loss=CASES[std], low=MIN, runs=RUNS, tolerance=2e-3)
 
     def found(policy: Policy) -> netctrl.MaxUtilization | None:
-        wanted = msgspec.structs.replace(asked, policy=policy)
-        return greatest_utilization(wanted, law, CASES[std], near=fifo.utilization, runs=RUNS)
+        desired = msgspec.structs.replace(requested, policy=policy)
+        return greatest_utilization(desired, law, CASES[std], near=fifo.utilization, runs=RUNS)
 
     rows = [entry("fifo", std, np.nan, fifo), entry("backpressure", std, np.nan, found(BACKPRESSURE.policy))]
 
     def loss(policy: Policy) -> float:
-        wanted = msgspec.structs.replace(asked, policy=policy, utilization=fifo.utilization)
-        return netctrl.simulate_network(wanted, law(wanted), runs=RUNS, watch=False).summary().loss_ratio.mean
+        desired = msgspec.structs.replace(requested, policy=policy, utilization=fifo.utilization)
+        return netctrl.simulate_network(desired, law(desired), runs=RUNS, watch=False).summary().loss_ratio.mean
 
     for name, way in PACED.items():
         value = min(FACTORS if way is STATIC else MUS, key=lambda each: loss(way.at(each)))
@@ -105,7 +105,7 @@ def greatest(network: Network, std: float) -> pd.DataFrame:
 
 def entry(name: str, std: float, value: float, found: netctrl.MaxUtilization | None) -> dict[str, object]:
     """In percent; LEAST where too much is lost at all that were tried."""
-    ends = (LEAST, LEAST, LEAST) if found is None else (found.utilization, found.low, found.high)
+    ends = (MIN, MIN, MIN) if found is None else (found.utilization, found.low, found.high)
     best, low, high = (100.0 * each for each in ends)
     return {"way": name, "std": std, "value": value, "utilization": best, "low": low, "high": high}
 
@@ -144,8 +144,8 @@ def draw_bars(axes: Axes, data: pd.DataFrame) -> None:
     ends = {name: [part.utilization - part.low, part.high - part.utilization] for name, part in parts.items()}
     made = bars(axes, LOOKS, {name: part.utilization for name, part in parts.items()}, ends)
     for name, part in parts.items():
-        labels = [f"{each:.1f}" if each > 100.0 * LEAST else "none" for each in part.utilization]
+        labels = [f"{each:.1f}" if each > 100.0 * MIN else "none" for each in part.utilization]
         axes.bar_label(made[name], labels, fontsize=8.5, padding=3)
     labels = [f"sigma = {std:g} Mbit/s, loss of {100.0 * loss:g} %" for std, loss in CASES.items()]
     axes.set_xticks(range(len(CASES)), labels)
-    axes.set_ylim(100.0 * LEAST, 112.0)
+    axes.set_ylim(100.0 * MIN, 112.0)

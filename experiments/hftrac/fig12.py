@@ -78,8 +78,8 @@ def losses(network: Network, hosts: str) -> pd.DataFrame:
     law = law_for_all_loads()
 
     def measured(name: str, way: Way, value: float) -> dict[str, object]:
-        asked = scenario(network, way.at(value), **lengths)
-        return {"way": name, "value": value, **measure(asked, RUNS, law=law)}
+        requested = scenario(network, way.at(value), **lengths)
+        return {"way": name, "value": value, **measure(requested, RUNS, law=law)}
 
     def price(way: Way, value: float) -> tuple[float, float]:
         found = measure(scenario(network, way.at(value), **lengths), TRIED, first_run=0, law=law)

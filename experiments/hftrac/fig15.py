@@ -56,7 +56,7 @@ def network(level: float) -> Network:
     return msgspec.structs.replace(base, links=wide, demands=tuple(demands), nodes=())
 
 
-def asked(case: Case, seconds: float) -> NetworkScenario:
+def requested(case: Case, seconds: float) -> NetworkScenario:
     way, kind, target, level = case
     size = float(target * PACKET)
     red = RedQueue(min_threshold=size, max_threshold=3.0 * size)
@@ -87,7 +87,7 @@ STUDY = PacketStudy(
     name="hftrac-fig15",
     columns=("way", "queue", "target", "level"),
     cases=[(way, *point) for way in LOOKS for point in POINTS],
-    scenario=asked,
+    scenario=requested,
     measure=of_result,
     seconds=SECONDS,
     packet_size=PACKET,

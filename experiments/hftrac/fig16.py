@@ -60,7 +60,7 @@ def network(level: float) -> Network:
     return msgspec.structs.replace(base, links=links, demands=tuple(demands), nodes=())
 
 
-def asked(case: Case, seconds: float) -> NetworkScenario:
+def requested(case: Case, seconds: float) -> NetworkScenario:
     way, kind, load, target, level = case
     pie, codel = PieQueue(target=1e-3 * target, update=0.03), CodelQueue(target=1e-3 * target, interval=0.1)
     flows = {"flows": FLOWS[load], "variant": "vegas", "start": (0.0, 0.5)}
@@ -87,7 +87,7 @@ STUDY = PacketStudy(
     name="hftrac-fig16",
     columns=("way", "queue", "load", "target", "level"),
     cases=[(way, *point) for way in LOOKS for point in POINTS],
-    scenario=asked,
+    scenario=requested,
     measure=of_result,
     seconds=SECONDS,
 )

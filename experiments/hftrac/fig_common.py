@@ -76,10 +76,10 @@ def scenario(network: Network, policy: Policy, *, interval: float = STEP, **othe
 
 
 def measure(
-    asked: NetworkScenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
+    requested: NetworkScenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
 ) -> dict[str, float]:
     """Loss [%] and mean queue of a link [kbit] with half widths of their 95 % intervals."""
-    found = netctrl.simulate_network(asked, law(asked), runs=runs, first_run=first_run, watch=False).summary()
+    found = netctrl.simulate_network(requested, law(requested), runs=runs, first_run=first_run, watch=False).summary()
     loss, backlog, kbit = found.loss_ratio, found.backlog_bytes, BITS_PER_BYTE / 1e3 / len(found.links)
     return {
         "loss": 100.0 * loss.mean,
@@ -94,8 +94,10 @@ def measure(
 def decrease(first: NetworkScenario, second: NetworkScenario, runs: int = RUNS) -> Measured:
     """Of the loss, from one scenario to another under the same demands, over the first's mean; with its interval."""
     one, other = (
-        netctrl.simulate_network(asked, netctrl.scenario_law(asked), runs=runs, first_run=FRESH, watch=False).loss_ratio
-        for asked in (first, second)
+        netctrl.simulate_network(
+            requested, netctrl.scenario_law(requested), runs=runs, first_run=FRESH, watch=False
+        ).loss_ratio
+        for requested in (first, second)
     )
     return measured((one - other) / one.mean())
 
@@ -107,30 +109,30 @@ def over(first: NetworkScenario, second: NetworkScenario) -> Measured:
 
 def plain_rows(network: Network, runs: int = RUNS, **others: Any) -> list[dict[str, object]]:
     """What FIFO and backpressure lose and let wait."""
-    asked = {name: scenario(network, way.policy, **others) for name, way in PLAIN.items()}
-    return [{"way": name, "value": np.nan, **measure(each, runs)} for name, each in asked.items()]
+    requested = {name: scenario(network, way.policy, **others) for name, way in PLAIN.items()}
+    return [{"way": name, "value": np.nan, **measure(each, runs)} for name, each in requested.items()]
 
 
 def law_for_all_loads() -> LawOf:
     """A policy's law, made once: it doesn't depend on utilization, as all means grow alike."""
     laws: dict[Policy, LinkRateLaw | None] = {}
 
-    def law(wanted: NetworkScenario) -> LinkRateLaw | None:
-        if wanted.policy not in laws:
-            laws[wanted.policy] = netctrl.scenario_law(wanted)
-        return laws[wanted.policy]
+    def law(desired: NetworkScenario) -> LinkRateLaw | None:
+        if desired.policy not in laws:
+            laws[desired.policy] = netctrl.scenario_law(desired)
+        return laws[desired.policy]
 
     return law
 
 
 def greatest_utilization(
-    asked: NetworkScenario, law: LawOf, loss: float, near: float, runs: int, tolerance: float = 2e-3
+    requested: NetworkScenario, law: LawOf, loss: float, near: float, runs: int, tolerance: float = 2e-3
 ) -> netctrl.MaxUtilization | None:
     """Looked for from the greatest of some utilizations where little enough is lost: loss may fall with load."""
     for less in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3):
         options = {"low": near - less, "runs": runs, "tolerance": tolerance}
         try:
-            return netctrl.max_utilization(asked, law, loss=loss, **options)
+            return netctrl.max_utilization(requested, law, loss=loss, **options)
         except InvalidValue:
             continue
     return None
@@ -176,12 +178,12 @@ def capped_std(network: Network, std: float) -> Network:
     return msgspec.structs.replace(network, demands=tuple(demands))
 
 
-def row(data: pd.DataFrame, **wanted: Any) -> pd.Series:
+def row(data: pd.DataFrame, **desired: Any) -> pd.Series:
     """The one row with these values."""
-    for column, value in wanted.items():
+    for column, value in desired.items():
         data = data[data[column] == value]
     if len(data) != 1:
-        raise LookupError(f"{len(data)} rows with {wanted}")
+        raise LookupError(f"{len(data)} rows with {desired}")
     return data.iloc[0]
 
 

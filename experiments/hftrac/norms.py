@@ -32,13 +32,13 @@ def cost(network: Network, mu: float, **options: object) -> float:
     return netctrl.hftrac(network, STEP, mu=mu, **options).certificate.cost / MEGA**2
 
 
-def costs(network: Network, mu: float, round_trip: int = 1) -> dict[str, float]:
+def costs(network: Network, mu: float, rtt: int = 1) -> dict[str, float]:
     """Of all architectures [(Mbit/s)²], with a round trip to the central controller in samples."""
     return {
         "god": cost(network, mu, architecture="god"),
         "coordinated": cost(network, mu, horizon="exact"),
         "myopic": cost(network, mu, architecture="myopic"),
-        "centralized": cost(network, mu, architecture="centralized", information_delay=round_trip),
+        "centralized": cost(network, mu, architecture="centralized", information_delay=rtt),
     }
 
 

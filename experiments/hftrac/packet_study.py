@@ -52,10 +52,10 @@ def missing(study: PacketStudy, runs: Sequence[int]) -> list[tuple[int, int]]:
     return [(i, run) for run in runs for i, case in enumerate(study.cases) if (*case, run) not in done]
 
 
-def make(study: PacketStudy, wanted: Sequence[tuple[int, int]]) -> Iterator[tuple[Case, int]]:
+def make(study: PacketStudy, desired: Sequence[tuple[int, int]]) -> Iterator[tuple[Case, int]]:
     """Run and keep; says what as it is kept."""
     scenarios = [study.scenario(case, study.seconds) for case in study.cases]
-    for i, run, result in network_runs(scenarios, wanted, study.packet_size):
+    for i, run, result in network_runs(scenarios, desired, study.packet_size):
         keep(study, study.cases[i], run, result)
         yield study.cases[i], run
 
@@ -92,8 +92,8 @@ def kept_runs(study: PacketStudy) -> pd.DataFrame:
     data = stored(study)
     if data is None or lacking:
         raise FileNotFoundError(f"{len(lacking)} runs are missing: python experiments/full.py {study.name}")
-    asked = pd.MultiIndex.from_tuples([(*case, run) for case in study.cases for run in range(study.runs)])
-    return data.set_index([*study.columns, "run"]).loc[asked].rename_axis([*study.columns, "run"]).reset_index()
+    requested = pd.MultiIndex.from_tuples([(*case, run) for case in study.cases for run in range(study.runs)])
+    return data.set_index([*study.columns, "run"]).loc[requested].rename_axis([*study.columns, "run"]).reset_index()
 
 
 def short(study: PacketStudy, cases: Sequence[Case], seconds: float) -> pd.DataFrame | None:

@@ -92,7 +92,7 @@ def interfaces(names: list[str]) -> None:
     with RouteSocket() as route:
         index = {link.name: link.index for link in route.links()}
         for name in names:
-            options = TbfOptions.wanted(RATE, BURST, LIMIT).encode(BURST)
+            options = TbfOptions.desired(RATE, BURST, LIMIT).encode(BURST)
             route.add_qdisc(index[name], ROOT, HANDLE, "tbf", options)
 
 
@@ -100,9 +100,9 @@ def configs(count: int, more: int, tau: float, key: Path) -> dict[str, AgentConf
     """Files of one agent, or of two."""
     import netctrl
 
-    asked = network(count + more, tau)
-    design = netctrl.hftrac(asked, tau, architecture="coordinated", mu=0.1, horizon=24)
-    table = link_rate_table(design, netctrl.network_model(asked, tau))
+    requested = network(count + more, tau)
+    design = netctrl.hftrac(requested, tau, architecture="coordinated", mu=0.1, horizon=24)
+    table = link_rate_table(design, netctrl.network_model(requested, tau))
     links = [
         ControlledLink(
             id=name,
@@ -189,26 +189,26 @@ def main() -> None:
     parser.add_argument("--duration", default="20s")
     parser.add_argument("--flood", action="store_true", help="with --peer-links")
     parser.add_argument("--run", type=Path, help="an agent's file: run it here")
-    asked = parser.parse_args()
-    duration = parse_duration(asked.duration)
-    if asked.run is not None:
-        config = read_agent_config(asked.run)
+    requested = parser.parse_args()
+    duration = parse_duration(requested.duration)
+    if requested.run is not None:
+        config = read_agent_config(requested.run)
         print(json.dumps(measure(config, Path(config.key_file or os.devnull).read_bytes(), duration), indent=1))
         return
     with tempfile.TemporaryDirectory() as folder, namespace.inside(namespace.make_namespace()):
         key = Path(folder) / "key"
         with os.fdopen(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
             file.write(os.urandom(32))
-        made = configs(asked.links, asked.peer_links, parse_duration(asked.interval), key)
+        made = configs(requested.links, requested.peer_links, parse_duration(requested.interval), key)
         interfaces([link.id for config in made.values() for link in config.links])
         children = []
         for name, config in made.items():
             config.save(Path(folder) / name)
-            if children and asked.flood:
+            if children and requested.flood:
                 break
-            argv = [sys.executable, __file__, "--run", str(Path(folder) / name), "--duration", asked.duration]
+            argv = [sys.executable, __file__, "--run", str(Path(folder) / name), "--duration", requested.duration]
             children.append(subprocess.Popen(argv, stdout=None if not children else subprocess.DEVNULL))
-        if asked.flood:
+        if requested.flood:
             flood(next(iter(made.values())), duration)
         for child in children:
             child.wait(timeout=duration + 60.0)

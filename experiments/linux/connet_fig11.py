@@ -54,7 +54,10 @@ def main(*, full: bool = False) -> Outcome:
 
 def references(runs: pd.DataFrame) -> pd.DataFrame:
     """Means of each way, reference and repeat, once it is reached."""
-    asked = runs.assign(asked=runs.reference_ms.fillna(0.0))
-    controlled = asked.way.isin((LQI, PRINTED))
-    parts = [counted(asked[controlled], "asked", SETTLING), counted(asked[~controlled], "asked", SHORT_SETTLING)]
+    requested = runs.assign(requested=runs.reference_ms.fillna(0.0))
+    controlled = requested.way.isin((LQI, PRINTED))
+    parts = [
+        counted(requested[controlled], "asked", SETTLING),
+        counted(requested[~controlled], "asked", SHORT_SETTLING),
+    ]
     return by_repeat(pd.concat(parts), ["way", "reference_ms"])

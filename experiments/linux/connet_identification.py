@@ -55,7 +55,7 @@ def main(*, full: bool = False) -> Outcome:
             ("delay: held out [%]", shown(table.held_out_delay, 0)),
             ("jitter: variance accounted for, fitted [%]", shown(table.vaf_jitter, 0)),
             ("jitter: held out [%]", shown(table.held_out_jitter, 0)),
-            ("disc margin of the LQI loop", shown(table.disc_alpha, 2)),
+            ("disk margin of the LQI loop", shown(table.disc_alpha, 2)),
         ],
         columns=["of five models", "mean ± 95 %"],
     )

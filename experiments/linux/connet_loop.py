@@ -23,7 +23,7 @@ EXCITED = (12.0, 20.0)
 HOLD = 3.0
 """Of the binary signal [periods]."""
 INPUT_WEIGHT = 1.0
-"""The default of 0.01 is for rates five times as high and delays a fifth: here it leaves a disc margin of 0.6."""
+"""The default of 0.01 is for rates five times as high and delays a fifth: here it leaves a disk margin of 0.6."""
 WARM = 4
 """Periods until all sources send, before a law begins."""
 OPENED = OPEN / 1e6
@@ -119,7 +119,7 @@ def track(
         sample: Sample = link.advance(rate)
         commanded = np.nan
         if k + 1 >= start:
-            wanted = scale.outputs(np.array(wanted_here))
+            desired = scale.outputs(np.array(wanted_here))
             measured = scale.outputs(np.array([sample.delay_ms, sample.jitter_ms]))
             applied = np.array([min(sample.rate, LIMITS[1]) / scale.rate])  # a change within the dead-band wasn't made
             if k + 1 > start:
@@ -127,10 +127,10 @@ def track(
             if np.isfinite(measured).all():
                 if way.governor is not None:
                     given = law.output_offset if given is None else given
-                    wanted, _ = govern(way.governor, state, given, wanted)
-                    given = wanted
-                seen = measured if way.schedule is None else scheduled(way.schedule, measured, wanted, applied)
-                state = step_tracking(law, state, seen, wanted)
+                    desired, _ = govern(way.governor, state, given, desired)
+                    given = desired
+                seen = measured if way.schedule is None else scheduled(way.schedule, measured, desired, applied)
+                state = step_tracking(law, state, seen, desired)
             commanded = scale.rate * float(state.commanded[0])
             rate = scale.rate * float(np.clip(state.applied[0], low, high))
         time_s = (k + 1) * link.plant.interval

@@ -228,11 +228,11 @@ class KernelLink:
         packets, self._early = self._early[inside], self._early[~inside]
         return packets
 
-    def _regulate(self, wanted: float) -> float:
+    def _regulate(self, desired: float) -> float:
         """Change what has to change; mean time of a change [us]."""
         plant = self.plant
-        if abs(wanted - self._total) > plant.dead_band * self._total:
-            self._total = wanted
+        if abs(desired - self._total) > plant.dead_band * self._total:
+            self._total = desired
         share = self._total if self._total >= OPEN else self._total / len(SOURCES)
         began, made = time.perf_counter(), 0
         for k, (regulator, index) in enumerate(self._regulators):

@@ -75,8 +75,8 @@ def run_repeat(number: int, plant: Plant) -> Repeat:
     found = netctrl.identify(trace(excited, plant.interval), held_out=HELD_OUT)
     design = designed(found.model)
     law = Way(design.law)
-    asked = [_pair(means, delay) for delay in REFERENCES]
-    changing = [pair for pair in asked for _ in range(HELD)]
+    requested = [_pair(means, delay) for delay in REFERENCES]
+    changing = [pair for pair in requested for _ in range(HELD)]
     parts.append(_labelled("references", LQI, _tracked(plant, law, changing, seed + 3)))
     parts.append(_labelled("references", PRINTED, _tracked(plant, printed(), changing, seed + 4)))
     static = [_static(means, delay) for delay in REFERENCES]
@@ -106,12 +106,12 @@ def _curve(plant: Plant, seed: int) -> pd.DataFrame:
 
 
 def _fixed(
-    plant: Plant, asked: Sequence[tuple[float, float]], seed: int, dead: Sequence[frozenset[int]] | None = None
+    plant: Plant, requested: Sequence[tuple[float, float]], seed: int, dead: Sequence[frozenset[int]] | None = None
 ) -> pd.DataFrame:
     """(R [Mbit/s], reference [ms]) of each period, without a law."""
     rows = []
-    with KernelLink(plant, (len(asked) + 1) * plant.interval, seed) as link:
-        for k, (rate, reference) in enumerate(asked):
+    with KernelLink(plant, (len(requested) + 1) * plant.interval, seed) as link:
+        for k, (rate, reference) in enumerate(requested):
             link.failed = frozenset() if dead is None else dead[k]
             row = {"time_s": (k + 1) * plant.interval, "reference_ms": reference, "failed": len(link.failed)}
             rows.append(row | link.advance(rate)._asdict())
@@ -166,18 +166,18 @@ def _described(found: netctrl.IdentificationResult, static: Sequence[float]) -> 
     }
 
 
-def missing(wanted: Sequence[int]) -> list[int]:
+def missing(desired: Sequence[int]) -> list[int]:
     data = stored("series")
     done = set() if data is None else set(data["repeat"])
-    return [number for number in wanted if number not in done]
+    return [number for number in desired if number not in done]
 
 
-def make(wanted: Sequence[int], workers: int = len(REPEATS)) -> Iterator[Repeat]:
+def make(desired: Sequence[int], workers: int = len(REPEATS)) -> Iterator[Repeat]:
     """Run and keep; each as it is kept."""
     plant = Plant()
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         failed = None
-        for done in as_completed([pool.submit(run_repeat, number, plant) for number in wanted]):
+        for done in as_completed([pool.submit(run_repeat, number, plant) for number in desired]):
             failed = failed or done.exception()
             if done.exception() is None:
                 keep(done.result(), plant)

@@ -46,7 +46,7 @@ AGENTS = ("god", "coordinated", "centralized", "myopic")
 """Ways with agents."""
 BURST = 2 * FRAME
 PORT = 7700
-LEAST = 0.1
+MIN = 0.1
 """Least rate over the capacity: at a lower one a packet that waits would delay what a later rate lets through."""
 DEAD_BAND = 0.002
 URGENT = 2
@@ -56,8 +56,8 @@ URGENT = 2
 @lru_cache(maxsize=64)
 def law_table(figure: str, x: float, way: Architecture, mu: float) -> LinkRateTable:
     """A Design's law as numbers; made once."""
-    asked = scenario(Case(figure, x, way, mu), 1.0, 0.0)
-    network, policy = at_utilization(asked.network, asked.utilization), asked.policy
+    requested = scenario(Case(figure, x, way, mu), 1.0, 0.0)
+    network, policy = at_utilization(requested.network, requested.utilization), requested.policy
     settings = {"information_delay": 1} if way == "centralized" else {}
     design = netctrl.hftrac(network, INTERVAL, mu=policy.mu, architecture=way, **settings)  # ty: ignore
     return link_rate_table(design, netctrl.network_model(network, INTERVAL))
@@ -71,7 +71,7 @@ def controlled(bed: Testbed, network: Network, nominal: Mapping[str, float]) -> 
             interface=bed.interface(link.id),
             handle="1:",
             kind="htb",
-            least_rate=LEAST * link.capacity,
+            least_rate=MIN * link.capacity,
             greatest_rate=link.capacity,
             fallback_rate=min(nominal[link.id], link.capacity),
             burst=BURST,
@@ -107,22 +107,22 @@ def configs(
 
 
 def start_agents(
-    bed: Testbed, wanted: Mapping[str, AgentConfig], seconds: float, *, programs: Path | None = None
+    bed: Testbed, desired: Mapping[str, AgentConfig], seconds: float, *, programs: Path | None = None
 ) -> Callable[[], list[dict[str, float]]]:
     """Start all, each at its node; returns what waits for them and tells what they counted.
 
     With a folder they are `python -m netctrl.linux agent`, else children with the same loop, which start sooner.
     """
-    if programs is None or "god" in wanted:
+    if programs is None or "god" in desired:
         jobs = [
             bed.start(TELLER, _all_seeing, bed, config, seconds)
             if name == "god"
             else bed.start(name, _agent, config, seconds)
-            for name, config in wanted.items()
+            for name, config in desired.items()
         ]
         return lambda: [job.result(seconds + 60.0) for job in jobs]
     children = []
-    for name, config in wanted.items():
+    for name, config in desired.items():
         path = programs / f"{name}.agent.json"
         config.save(path)
         argv = [sys.executable, "-m", "netctrl.linux", "agent", str(path), "--duration", f"{seconds:g}s"]

@@ -75,11 +75,11 @@ class Seen(NamedTuple):
 
 
 def measured(
-    case: Case, run: int, seconds: float, *, warm_up: float = WARM_UP, programs: bool = False
+    case: Case, run: int, seconds: float, *, warmup: float = WARM_UP, programs: bool = False
 ) -> dict[str, float]:
     """A case with the traffic of a run: run r is the same whatever the way, and as the simulator's."""
-    asked = scenario(case, seconds, warm_up)
-    network = at_utilization(asked.network, asked.utilization)
+    requested = scenario(case, seconds, warmup)
+    network = at_utilization(requested.network, requested.utilization)
     nominal = dict(zip((link.id for link in network.links), routing(network).load, strict=True))
     load = os.getloadavg()[0]
     with ExitStack() as held:
@@ -89,22 +89,22 @@ def measured(
             rate = link.capacity if case.way != "static" else min(case.value * nominal[link.id], link.capacity)
             shape(bed, link.id, rate)
         words = word_ways(bed, network)
-        sources = udp_sources(bed, asked, network, run)  # before time counts: the first compiles
+        sources = udp_sources(bed, requested, network, run)  # before time counts: the first compiles
         ended = None
-        whole = AHEAD + asked.duration + AFTER
+        whole = AHEAD + requested.duration + AFTER
         if case.way in AGENTS:
             key = folder / "key"
             key.write_bytes(os.urandom(32))
             key.chmod(0o600)
             table = prepared(case)
-            wanted = configs(case, network, controlled(bed, network, nominal), table, words, key)
-            ended = start_agents(bed, wanted, whole, programs=folder if programs else None)
+            desired = configs(case, network, controlled(bed, network, nominal), table, words, key)
+            ended = start_agents(bed, desired, whole, programs=folder if programs else None)
         begin = time.monotonic() + AHEAD
-        seen, sent, tcp = traffic(held, bed, asked, network, sources, begin)
+        seen, sent, tcp = traffic(held, bed, requested, network, sources, begin)
         counted = [] if ended is None else ended()
-    found = figures(case, asked, network, seen, begin + asked.warmup, begin + asked.duration)
+    found = figures(case, requested, network, seen, begin + requested.warmup, begin + requested.duration)
     if tcp is not None:
-        found |= of_tcp(tcp, begin + asked.warmup, begin + asked.duration)
+        found |= of_tcp(tcp, begin + requested.warmup, begin + requested.duration)
     early, late = (1e3 * max(each.latest_s for each in part) for part in (sent[::2], sent[1::2]))
     found |= {
         "warm_up_late_ms": early,
@@ -126,7 +126,7 @@ def shape(bed: Testbed, link: str, rate: float) -> None:
     with bed.route_socket(wire.link.source) as route:
         route.delete_qdisc(index, ROOT, HANDLE)
         route.add_qdisc(index, ROOT, HANDLE, "htb", HtbOptions(1).encode())
-        route.add_class(index, HANDLE, leaf, "htb", HtbClassOptions.wanted(rate, BURST).encode())
+        route.add_class(index, HANDLE, leaf, "htb", HtbClassOptions.desired(rate, BURST).encode())
         route.add_qdisc(index, leaf, LEAF, "bfifo", FifoOptions(wire.limit_bytes).encode())
 
 
@@ -149,18 +149,18 @@ def program(bed: Testbed, node: str, argv: list[str], text: str = "") -> None:
         subprocess.run(argv, input=text, text=True, check=True, capture_output=True, timeout=30.0)
 
 
-def udp_sources(bed: Testbed, asked: NetworkScenario, network: Network, run: int) -> dict[str, list[UdpSource]]:
+def udp_sources(bed: Testbed, requested: NetworkScenario, network: Network, run: int) -> dict[str, list[UdpSource]]:
     """By demand: for each of its ways one source of what is left out and one of what counts, which tell each how late
     they were."""
-    rates = DemandSource(asked, network, range(run, run + 1)).draw(asked.steps)[:, :, 0]
-    begins, found = asked.interval * np.arange(asked.steps), {}
+    rates = DemandSource(requested, network, range(run, run + 1)).draw(requested.steps)[:, :, 0]
+    begins, found = requested.interval * np.arange(requested.steps), {}
     for number, demand in enumerate(network.demands):
-        packets = series_times(begins, rates[:, number], FRAME, asked.duration)
+        packets = series_times(begins, rates[:, number], FRAME, requested.duration)
         turn, first, sources = np.arange(len(packets)) % TURNS, 0, []
         for links, share in paths(network)[demand.id]:
             mine, address = packets[(turn >= first) & (turn < first + share)], bed.path(links)
             first += share
-            for part in (mine[mine < asked.warmup], mine[mine >= asked.warmup]):
+            for part in (mine[mine < requested.warmup], mine[mine >= requested.warmup]):
                 sources.append(UdpSource(address, UDP_PORT, part, FRAME))
         found[demand.id] = sources
     return found
@@ -169,28 +169,28 @@ def udp_sources(bed: Testbed, asked: NetworkScenario, network: Network, run: int
 def traffic(
     held: ExitStack,
     bed: Testbed,
-    asked: NetworkScenario,
+    requested: NetworkScenario,
     network: Network,
     sources: dict[str, list[UdpSource]],
     begin: float,
 ) -> tuple[Seen, list[Sent], TcpRun | None]:
     """Send all, and look at queues until it is over. In Fig. 13 the first demand is TCP."""
-    end = begin + asked.duration
+    end = begin + requested.duration
     with bed.inside(network.demands[0].target):
         held.enter_context(open_udp_sink(UDP_PORT))  # never read: queues count what arrives
-    with_tcp = asked.name == "linux-hftrac-13"
+    with_tcp = requested.name == "linux-hftrac-13"
     sending = [bed.start("H2", send_udp, sources["p2"], begin)]
     if not with_tcp:
         sending.append(bed.start("H1", send_udp, sources["p1"], begin))
     time.sleep(max(begin - BEFORE - time.monotonic(), 0.0))
     urge_children()  # not before: what they prepare is heavy, and would keep another testbed's from their work
-    transfer = tcp(held, bed, asked, network, begin) if with_tcp else None
+    transfer = tcp(held, bed, requested, network, begin) if with_tcp else None
     seen = urgently(looks, bed, network, begin, end)
     sent = [each for job in sending for each in job.result(30.0)]
     return seen, sent, None if transfer is None else transfer.result(60.0)
 
 
-def tcp(held: ExitStack, bed: Testbed, asked: NetworkScenario, network: Network, begin: float) -> Job:
+def tcp(held: ExitStack, bed: Testbed, requested: NetworkScenario, network: Network, begin: float) -> Job:
     """One flow of TCP Cubic over the first demand's way, from the beginning on."""
     target = network.demands[0].target
     with bed.inside(target):
@@ -198,10 +198,10 @@ def tcp(held: ExitStack, bed: Testbed, asked: NetworkScenario, network: Network,
     # whole segments of several frames would be one packet to an HTB
     program(bed, "H1", ["ip", "link", "set", "dev", bed.interface("e1"), "gso_max_segs", "1"])
     address = bed.path(paths(network)["p1"][0][0])
-    bed.start(target, absorb_tcp, listener, begin + asked.duration + 30.0, 1)
+    bed.start(target, absorb_tcp, listener, begin + requested.duration + 30.0, 1)
     time.sleep(max(begin - time.monotonic(), 0.0))
     options = {"congestion": "cubic", "every_s": LOOK_AT_TCP_S}
-    return bed.start("H1", urgently, send_tcp, address, TCP_PORT, asked.duration, **options)
+    return bed.start("H1", urgently, send_tcp, address, TCP_PORT, requested.duration, **options)
 
 
 def looks(bed: Testbed, network: Network, begin: float, end: float) -> Seen:
@@ -232,7 +232,7 @@ def looks(bed: Testbed, network: Network, begin: float, end: float) -> Seen:
 
 
 def figures(
-    case: Case, asked: NetworkScenario, network: Network, seen: Seen, begin: float, end: float
+    case: Case, requested: NetworkScenario, network: Network, seen: Seen, begin: float, end: float
 ) -> dict[str, float]:
     """Of what counts: loss of what came into the hosts' links, mean queue of a link, rate that arrived."""
     counted = (seen.times_s >= begin) & (seen.times_s <= end)

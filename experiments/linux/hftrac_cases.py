@@ -81,24 +81,26 @@ def tuned(utilization: float, way: str) -> float:
 
 
 def foreseen(
-    case: Case, seconds: float, warm_up: float, runs: int, first_run: int = 0, *, whole: bool = False
+    case: Case, seconds: float, warmup: float, runs: int, first_run: int = 0, *, whole: bool = False
 ) -> NetworkResult:
     """The fluid's, with the kernel's very demands; with `whole` its buffers are rounded down to whole frames."""
-    asked = scenario(case, seconds, warm_up)
+    requested = scenario(case, seconds, warmup)
     if whole:
-        links = (each if each.buffer is None else _whole(each) for each in asked.network.links)
-        network = msgspec.structs.replace(asked.network, links=tuple(links))
-        asked = msgspec.structs.replace(asked, network=network)
-    return netctrl.simulate_network(asked, netctrl.scenario_law(asked), runs=runs, first_run=first_run, watch=False)
+        links = (each if each.buffer is None else _whole(each) for each in requested.network.links)
+        network = msgspec.structs.replace(requested.network, links=tuple(links))
+        requested = msgspec.structs.replace(requested, network=network)
+    return netctrl.simulate_network(
+        requested, netctrl.scenario_law(requested), runs=runs, first_run=first_run, watch=False
+    )
 
 
 def _whole(link: Link) -> Link:
     return msgspec.structs.replace(link, buffer=float((link.buffer or 0.0) // FRAME * FRAME))
 
 
-def foreseen_rows(case: Case, seconds: float, warm_up: float, runs: int) -> pd.DataFrame:
+def foreseen_rows(case: Case, seconds: float, warmup: float, runs: int) -> pd.DataFrame:
     """Loss [%] and mean queue of a link [kbit] of each run in the fluid."""
-    found = foreseen(case, seconds, warm_up, runs)
+    found = foreseen(case, seconds, warmup, runs)
     queue = found.backlog_bytes.mean(axis=1) * BITS_PER_BYTE / 1e3
     rows = {"run": range(runs), "fluid_loss": 100.0 * found.loss_ratio, "fluid_queue_kbit": queue}
     return pd.DataFrame(rows).assign(**case._asdict())

@@ -46,8 +46,8 @@ def runs() -> pd.DataFrame:
 
 def of(data: pd.DataFrame, case: Case) -> pd.DataFrame:
     """Its rows."""
-    wanted = (data[name] == value for name, value in case._asdict().items())
-    return data[np.logical_and.reduce(list(wanted))]
+    desired = (data[name] == value for name, value in case._asdict().items())
+    return data[np.logical_and.reduce(list(desired))]
 
 
 def means(data: pd.DataFrame) -> pd.DataFrame:

@@ -47,14 +47,14 @@ class Case(NamedTuple):
     """mu, or the factor of static pacing; 0 of FIFO."""
 
 
-def scenario(case: Case, seconds: float, warm_up: float) -> NetworkScenario:
+def scenario(case: Case, seconds: float, warmup: float) -> NetworkScenario:
     """As the simulator takes it, and as laws are designed for it; Fig. 13's TCP is a steady demand there."""
     return NetworkScenario(
         name=f"linux-hftrac-{case.figure}",
         network=slowed(_background(case.x) if case.figure == "13" else _testbed(case.figure)),
         interval=INTERVAL,
-        duration=_whole(seconds + warm_up),
-        warmup=_whole(warm_up),
+        duration=_whole(seconds + warmup),
+        warmup=_whole(warmup),
         policy=policy(case),
         traffic=GaussianTraffic(scale=case.x if case.figure == "10" else 1.0),
         utilization={"6a": None, "7": case.x, "10": 0.95, "13": None}[case.figure],

@@ -36,21 +36,21 @@ REPEATS = tuple(range(5))
 AT_ONCE = 2
 """Testbeds, which take a third of a core each."""
 TRIES = 3
-MOST_LATE = 0.5
+MAX_LATE = 0.5
 """Of an interval: a source that was later, sometimes, was kept from its work."""
-MOST_LATE_BEFORE = 3.0
+MAX_LATE_BEFORE = 3.0
 """The same of what doesn't count: a host whose buffer is infinite works long on what came at once."""
-MOST_MISSED = 0.01
+MAX_MISSED = 0.01
 """Share of intervals that an agent may leave out."""
 
 
 def disturbed(row: dict[str, Any] | pd.Series) -> bool:
     """Whether other work of the machine kept sources, agents or looks from theirs: nothing that depends on losses."""
-    for name, most in (("sender_late_ms", MOST_LATE), ("warm_up_late_ms", MOST_LATE_BEFORE)):
+    for name, most in (("sender_late_ms", MAX_LATE), ("warm_up_late_ms", MAX_LATE_BEFORE)):
         if row[name] > 1e3 * most * INTERVAL:
             return True
     steps, missed = (row.get(f"agent_{name}", 0.0) for name in ("steps", "missed"))
-    return bool(missed > MOST_MISSED * (steps + missed)) if steps == steps else False
+    return bool(missed > MAX_MISSED * (steps + missed)) if steps == steps else False
 
 
 def kept() -> pd.DataFrame | None:
@@ -65,7 +65,7 @@ def one(case: Case, run: int, attempt: int, seconds: float) -> dict[str, Any]:
     return found | {"disturbed": disturbed(found)}
 
 
-def wanted(figures: Sequence[str], repeats: Sequence[int]) -> list[tuple[Case, int, int, float]]:
+def desired(figures: Sequence[str], repeats: Sequence[int]) -> list[tuple[Case, int, int, float]]:
     """Runs that are missing, or were disturbed and may be tried again: repeat by repeat, ways in turns."""
     data = kept()
     made: dict[tuple, tuple[int, bool]] = {}
@@ -118,14 +118,14 @@ class Repeat(NamedTuple):
 
 def missing(repeats: Sequence[int]) -> list[int]:
     """Repeats of which a run isn't kept."""
-    return sorted({run for _, run, _, _ in wanted(list(FIGURES), repeats)})
+    return sorted({run for _, run, _, _ in desired(list(FIGURES), repeats)})
 
 
 def make(repeats: Sequence[int]) -> Iterator[Repeat]:
     """Run what is missing, one repeat after the other; each run is kept, and told, as soon as it is done."""
     for number in repeats:
         for _ in range(TRIES):
-            lacking = wanted(list(FIGURES), [number])
+            lacking = desired(list(FIGURES), [number])
             with ProcessPoolExecutor(AT_ONCE, mp_context=get_context("spawn")) as pool:
                 runs = {pool.submit(one, *each): each for each in lacking}
                 for done in as_completed(runs):

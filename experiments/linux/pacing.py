@@ -23,7 +23,7 @@ from netctrl.linux.pacing.socket import paced_transfer
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.schedules import constant_times
 from netctrl.linux.testbed.traffic import (
-    LEAST_FRAME,
+    MIN_FRAME,
     TcpRun,
     UdpSource,
     absorb_tcp,
@@ -84,7 +84,7 @@ SENDERS = {
 OURS, PEER = "target RTT, R = 200", "BBR"
 
 
-def run_one(sender: Sender, bunch: float, seconds: float = SECONDS, warm_up: float = WARM_UP) -> dict[str, float]:
+def run_one(sender: Sender, bunch: float, seconds: float = SECONDS, warmup: float = WARM_UP) -> dict[str, float]:
     """One transfer, watched by itself and by probes that know nothing of it."""
     with Testbed(NETWORK, bunch_s={BACK: bunch} if bunch else None) as bed:
         address = bed.address("receiver")
@@ -93,9 +93,7 @@ def run_one(sender: Sender, bunch: float, seconds: float = SECONDS, warm_up: flo
         with listener, sink:
             begin = time.monotonic() + 0.1
             end = begin + seconds + 3.0
-            probe = UdpSource(
-                address, 5002, constant_times(PROBES * 8 * LEAST_FRAME, LEAST_FRAME, end - begin), LEAST_FRAME
-            )
+            probe = UdpSource(address, 5002, constant_times(PROBES * 8 * MIN_FRAME, MIN_FRAME, end - begin), MIN_FRAME)
             taking = bed.start("receiver", absorb_tcp, listener, end + 30.0, 1)
             hearing = bed.start("receiver", receive_udp, [sink], end)
             bed.start("sender", send_udp, [probe], begin)
@@ -113,15 +111,15 @@ def run_one(sender: Sender, bunch: float, seconds: float = SECONDS, warm_up: flo
             heard = hearing.result(60.0)[0]
         with bed.route_socket("router") as at_router:
             queue = next(row for row in at_router.qdiscs() if row.index == bed.index(BOTTLENECK) and row.kind == "tbf")
-    found = of_transfer(run, warm_up) | of_probes(run, heard.sent_s, heard.delay_s, warm_up)
+    found = of_transfer(run, warmup) | of_probes(run, heard.sent_s, heard.delay_s, warmup)
     return found | {"dropped": float(queue.counters.drops), "load": os.getloadavg()[0]}
 
 
-def of_transfer(run: TcpRun, warm_up: float) -> dict[str, float]:
+def of_transfer(run: TcpRun, warmup: float) -> dict[str, float]:
     """Throughput of what has arrived, and the kernel's smoothed RTT, which is all that TCP_INFO has."""
     since = run.times_s - run.times_s[0]
-    counted = since >= warm_up
-    edges = np.arange(warm_up, since[-1], BIN)
+    counted = since >= warmup
+    edges = np.arange(warmup, since[-1], BIN)
     arrived = np.interp(edges, since, run.column("arrived_bytes"))
     rates = 8e-6 * np.diff(arrived) / BIN
     rtt = 1e3 * run.column("rtt_s")[counted]
@@ -133,13 +131,13 @@ def of_transfer(run: TcpRun, warm_up: float) -> dict[str, float]:
         "rtt_p99_ms": float(np.percentile(rtt, 99.0)),
         "rtt_least_ms": float(1e-3 * run.infos[-1].min_rtt) if run.infos[-1].min_rtt else float("nan"),
         "sent_again": float(run.infos[-1].total_retrans),
-        "looks_per_s": float(counted.sum() / (since[-1] - warm_up)),
+        "looks_per_s": float(counted.sum() / (since[-1] - warmup)),
     }
 
 
-def of_probes(run: TcpRun, sent: np.ndarray, delay: np.ndarray, warm_up: float) -> dict[str, float]:
+def of_probes(run: TcpRun, sent: np.ndarray, delay: np.ndarray, warmup: float) -> dict[str, float]:
     """What the bottleneck's queue adds to the way there, by packets that are not TCP's."""
-    counted = (sent >= run.times_s[0] + warm_up) & (sent <= run.times_s[-1])
+    counted = (sent >= run.times_s[0] + warmup) & (sent <= run.times_s[-1])
     queue = 1e3 * (delay[counted] - delay.min())
     return {"queue_ms": float(queue.mean()), "queue_p99_ms": float(np.percentile(queue, 99.0))}
 

@@ -31,7 +31,7 @@ def disagreement(horizon: int, count: int, seed: int = SEED) -> dict[str, float]
         c = min(bdp / flows * 10.0 ** rng.uniform(-0.5, 0.1), bdp)
         weights = 1.0, 10.0 ** rng.uniform(-3.0, 3.0)
         queue = rng.uniform(0.0, feasible_queue(B, c, bdp, flows)[1])
-        asked = window_problem(
+        requested = window_problem(
             input_gain=B,
             fair_window_bytes=c,
             bdp_bytes=bdp,
@@ -40,7 +40,7 @@ def disagreement(horizon: int, count: int, seed: int = SEED) -> dict[str, float]
             queue_weight=weights[0],
             window_weight=weights[1],
         )
-        program = condensed(asked).program(np.array([queue]))
+        program = condensed(requested).program(np.array([queue]))
         window = decide_window(queue, queue_gain(B, horizon, *weights), c, B, flows, bdp)
         for solver in SOLVERS:
             data = program.g.copy(), program.lower.copy(), program.upper.copy()
@@ -51,8 +51,8 @@ def disagreement(horizon: int, count: int, seed: int = SEED) -> dict[str, float]
 
 
 if __name__ == "__main__":
-    asked = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+    requested = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
     for steps in HORIZONS:
-        found = disagreement(steps, asked)
+        found = disagreement(steps, requested)
         listed = ", ".join(f"{name} {value:.2g}" for name, value in found.items())
-        print(f"P = {steps}, {asked} programs: greatest |ΔW|/P_BD: {listed}", flush=True)
+        print(f"P = {steps}, {requested} programs: greatest |ΔW|/P_BD: {listed}", flush=True)

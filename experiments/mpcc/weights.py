@@ -2,7 +2,7 @@
 
 The thesis tries 1:1 to 1:100 on four flows (Section 5.2.1) and says that the horizon hardly matters (Section 6.2). Here
 both laws, on the queue as told and on the predicted one, meet the same flows, 10 ms of FB_Hadoop at 60 % load, beside
-the certificate's disc margin at the same weights for sixteen flows.
+the certificate's disk margin at the same weights for sixteen flows.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def draw(data: pd.DataFrame) -> Figure:
         panels[1, 2].plot(mean.index, mean["idle_share"], "o-", color=colour, lw=1.4, ms=4, label=variant)
     panels[0, 0].set_title("fat tree: above 100 kB, dashed to 10 kB", fontsize=10)
     panels[0, 1].set_title("the same over the horizon", fontsize=10)
-    panels[0, 2].set(title="certificate, sixteen flows", xlabel="W_R/W_Q, P = 5", ylabel="disc margin", xscale="log")
+    panels[0, 2].set(title="certificate, sixteen flows", xlabel="W_R/W_Q, P = 5", ylabel="disk margin", xscale="log")
     panels[1, 2].set(xlabel="W_R/W_Q, P = 5", ylabel="idle after a burst [P_BD]", xscale="log")
     for axes in panels.ravel():
         axes.grid(color="#dddddd", lw=0.6)

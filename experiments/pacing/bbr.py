@@ -57,14 +57,14 @@ def flows(link: Link) -> dict[str, PacingFlow]:
         BBR: netctrl.BbrFlow(link.rtt),
         KNOWN: paper(link.capacity),
         UNKNOWN: paper(4.0 * link.capacity),
-        AT_CAP: netctrl.FixedRate(CAP_SHARE * link.capacity, link.rtt, window="htcp"),
+        AT_CAP: netctrl.RateCap(CAP_SHARE * link.capacity, link.rtt, window="htcp"),
         TO_TARGET: netctrl.PacedFlow(TARGET, link.rtt, window="htcp"),
     }
 
 
-def run(link: Link, flow: PacingFlow, seed: int) -> netctrl.PacedLink:
+def run(link: Link, flow: PacingFlow, seed: int) -> netctrl.BottleneckLink:
     noise, random = NOISE_SHARE * link.rtt, np.random.default_rng(seed)
-    return netctrl.simulate_pacing(
+    return netctrl.simulate_bottleneck(
         *([flow], link.capacity, link.capacity * link.rtt / 8.0, DURATION_S),
         noise_s=noise,
         random=random,
@@ -72,10 +72,10 @@ def run(link: Link, flow: PacingFlow, seed: int) -> netctrl.PacedLink:
     )
 
 
-def measured(link: Link, seen: netctrl.PacedLink) -> dict[str, float]:
+def measured(link: Link, seen: netctrl.BottleneckLink) -> dict[str, float]:
     late = seen.time_s > WARM_UP_S
     rtts = seen.rtt_s[0, late]
-    rates = by_second(seen, warm_up=WARM_UP_S) * 1e9 / link.capacity
+    rates = by_second(seen, warmup=WARM_UP_S) * 1e9 / link.capacity
     return {
         "utilization": float(rates.mean()),
         "deviation": float(rates.std()),
@@ -100,7 +100,7 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("bbr", "pacing", data, draw(mean, shown), compute(mean, shown[BBR]), table_of(mean))
 
 
-def compute(mean: pd.DataFrame, bbr: netctrl.PacedLink) -> dict[str, float]:
+def compute(mean: pd.DataFrame, bbr: netctrl.BottleneckLink) -> dict[str, float]:
     of = {name: mean.xs(name, level="flow") for name in (BBR, KNOWN, UNKNOWN, AT_CAP, TO_TARGET)}
     first = LINKS[0].name
     return {
@@ -118,7 +118,7 @@ def compute(mean: pd.DataFrame, bbr: netctrl.PacedLink) -> dict[str, float]:
     }
 
 
-def period(seen: netctrl.PacedLink) -> float:
+def period(seen: netctrl.BottleneckLink) -> float:
     """Median time between RTTs' rises beyond 1.1 times the base RTT, in base RTTs; noise of a few samples isn't one."""
     link = LINKS[0]
     late = seen.time_s > WARM_UP_S
@@ -138,7 +138,7 @@ def table_of(mean: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def draw(mean: pd.DataFrame, shown: dict[str, netctrl.PacedLink]) -> Figure:
+def draw(mean: pd.DataFrame, shown: dict[str, netctrl.BottleneckLink]) -> Figure:
     figure = Figure(figsize=(14.0, 7.8), layout="constrained")
     top, bottom = figure.subplots(2, 3)
     colours = {BBR: RED, KNOWN: ORANGE, AT_CAP: "#222222", TO_TARGET: GREEN}

@@ -28,7 +28,7 @@ from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
 from netctrl.scenario.network.result import estimate
-from netctrl.sim.bottleneck.run import PacedFlow, simulate_pacing
+from netctrl.sim.bottleneck.run import PacedFlow, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
 
 RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
@@ -116,8 +116,8 @@ def missing(seeds: Sequence[int]) -> list[tuple[str, str, list[int]]]:
     """Points and schemes, with the seeds that aren't kept."""
     before = kept()
     done = set() if before is None else set(zip(*(before[name] for name in COLUMNS), strict=True))
-    wanted = [(*case, [seed for seed in seeds if (*case, seed) not in done]) for case in CASES]
-    return [case for case in wanted if case[2]]
+    desired = [(*case, [seed for seed in seeds if (*case, seed) not in done]) for case in CASES]
+    return [case for case in desired if case[2]]
 
 
 def runs_of(point: str, scheme: str, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
@@ -165,8 +165,8 @@ def run_study(seeds: Sequence[int], jobs: int) -> None:
     print(f"{NAME}: {sum(len(each) for _, _, each in lacking)} runs to do", flush=True)
 
     def one(case: tuple[str, str, list[int]]) -> tuple[str, str]:
-        point, scheme, wanted = case
-        for row in runs_of(point, scheme, wanted):
+        point, scheme, desired = case
+        for row in runs_of(point, scheme, desired):
             keep([row])
         return point, scheme
 
@@ -217,8 +217,8 @@ def beside_fluid(point: str) -> dict[str, float]:
     access = max(10.0 * link.bottleneck, 1e9)
     wires = BITS_PER_BYTE * (link.packet_size / link.bottleneck + (link.packet_size + 86.0) / access)
     flow = PacedFlow(law, rtt_s=link.rtt + wires)
-    fluid = simulate_pacing([flow], left, link.buffer, link.duration, bin_s=link.bin)
-    late = fluid.time_s - link.bin >= link.warm_up
+    fluid = simulate_bottleneck([flow], left, link.buffer, link.duration, bin_s=link.bin)
+    late = fluid.time_s - link.bin >= link.warmup
     packets = _chosen(point, "target RTT")
     return {
         "fluid utilization": float(fluid.throughput[0, late].mean() / left),

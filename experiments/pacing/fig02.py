@@ -138,7 +138,7 @@ def single(found: dict[str, Means], quiet: dict[str, Means]) -> dict[str, float]
     }
 
 
-def proxies(links: dict[str, netctrl.PacedLink], found: dict[str, Means]) -> dict[str, float]:
+def proxies(links: dict[str, netctrl.BottleneckLink], found: dict[str, Means]) -> dict[str, float]:
     """Mean rate of the law over the throughput, after the warm-up."""
     values = {}
     for key, name in (("known", KNOWN), ("unknown", UNKNOWN)):
@@ -147,7 +147,7 @@ def proxies(links: dict[str, netctrl.PacedLink], found: dict[str, Means]) -> dic
     return values
 
 
-def table_of(links: dict[str, netctrl.PacedLink]) -> pd.DataFrame:
+def table_of(links: dict[str, netctrl.BottleneckLink]) -> pd.DataFrame:
     frames = [
         pd.DataFrame({"flow": name, "time_s": link.time_s[::100], "rtt_ms": 1e3 * link.rtt_s[0, ::100]})
         for name, link in links.items()
@@ -155,7 +155,7 @@ def table_of(links: dict[str, netctrl.PacedLink]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def draw(links: dict[str, netctrl.PacedLink], found: dict[str, Means], shown: tuple[np.ndarray, ...]) -> Figure:
+def draw(links: dict[str, netctrl.BottleneckLink], found: dict[str, Means], shown: tuple[np.ndarray, ...]) -> Figure:
     figure = Figure(figsize=(13.0, 9.2), layout="constrained")
     panels = figure.subplots(3, 2).ravel()
     times, rtts, predicted = shown

@@ -63,7 +63,7 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("fig03", "pacing", pd.concat(frames, ignore_index=True), draw(links), computed, table)
 
 
-def draw(links: dict[tuple[str, str], netctrl.PacedLink]) -> Figure:
+def draw(links: dict[tuple[str, str], netctrl.BottleneckLink]) -> Figure:
     figure = Figure(figsize=(13.0, 7.4), layout="constrained")
     for column, size in zip(figure.subplots(2, 2).T, BUFFERS, strict=True):
         for axes, names in zip(column, (list(FLOWS)[:2], list(FLOWS)[2:]), strict=True):

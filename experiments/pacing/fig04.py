@@ -37,15 +37,15 @@ FLOWS = {name: CASES[name] for name in (FREE, KNOWN, UNKNOWN, TO_TARGET)}
 FLOWS |= {AT_LOW: capped(4.993e9), BBR: netctrl.BbrFlow(CASES[FREE].rtt_s)}
 
 
-def wave(flow, noise: float = NOISE, half: float = HALF_S) -> netctrl.PacedLink:
+def wave(flow, noise: float = NOISE, half: float = HALF_S) -> netctrl.BottleneckLink:
     capacity = netctrl.square_wave(CAPACITY, LOW, 2.0 * half, start_s=half)
     return run([flow], noise, capacity=capacity, duration_s=DURATION_S)
 
 
 def main(*, full: bool = False) -> Outcome:
     links = {name: wave(flow) for name, flow in FLOWS.items()}
-    found = {name: means_of(link, warm_up=WARM_UP_S) for name, link in links.items()}
-    fast = {name: means_of(wave(flow, half=1.0), warm_up=WARM_UP_S) for name, flow in FLOWS.items()}
+    found = {name: means_of(link, warmup=WARM_UP_S) for name, link in links.items()}
+    fast = {name: means_of(wave(flow, half=1.0), warmup=WARM_UP_S) for name, flow in FLOWS.items()}
     quiet, noisy = wave(FLOWS[KNOWN], QUIET), wave(FLOWS[KNOWN], 10.0 * NOISE)
     computed = {
         "fig4-free-std": found[FREE].rate_std,
@@ -54,7 +54,7 @@ def main(*, full: bool = False) -> Outcome:
         "fig4-known-high": at_capacity(links[KNOWN], CAPACITY),
         "fig4-known-std": found[KNOWN].rate_std,
         "fig4-known-rtt": found[KNOWN].rtt_std,
-        "fig4-noisy-std": means_of(noisy, warm_up=WARM_UP_S).rate_std,
+        "fig4-noisy-std": means_of(noisy, warmup=WARM_UP_S).rate_std,
         "fig4-unknown-std": found[UNKNOWN].rate_std,
         "fig4-cap": found[AT_LOW].rate,
         "fig4-cap-std": found[AT_LOW].rate_std,
@@ -71,13 +71,13 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("fig04", "pacing", table_of(links), draw(links), computed, pd.DataFrame(rows, columns=columns))
 
 
-def at_capacity(link: netctrl.PacedLink, capacity: float) -> float:
+def at_capacity(link: netctrl.BottleneckLink, capacity: float) -> float:
     """Mean throughput where the link has this capacity, after the warm-up [Gbit/s]."""
     chosen = (link.time_s > WARM_UP_S) & np.isclose(link.capacity, capacity)
     return float(link.throughput[0, chosen].mean() / 1e9)
 
 
-def table_of(links: dict[str, netctrl.PacedLink]) -> pd.DataFrame:
+def table_of(links: dict[str, netctrl.BottleneckLink]) -> pd.DataFrame:
     frames = [
         pd.DataFrame(
             {
@@ -92,7 +92,7 @@ def table_of(links: dict[str, netctrl.PacedLink]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def draw(links: dict[str, netctrl.PacedLink]) -> Figure:
+def draw(links: dict[str, netctrl.BottleneckLink]) -> Figure:
     figure = Figure(figsize=(14.0, 8.8), layout="constrained")
     titles = {FREE: "Fig. 4a: H-TCP alone", KNOWN: "Fig. 4b: R = 10 Gbit/s", UNKNOWN: "ours: R = 40 Gbit/s"}
     for axes, (name, link) in zip(figure.subplots(3, 2).ravel(), links.items(), strict=True):

@@ -45,11 +45,11 @@ FLOWS = {name: CASES[name] for name in (FREE, KNOWN, UNKNOWN, TO_TARGET)} | {
 }
 
 
-def one_queue(flow, noise: float = NOISE, seed: int = 0) -> netctrl.PacedLink:
+def one_queue(flow, noise: float = NOISE, seed: int = 0) -> netctrl.BottleneckLink:
     return run([flow, netctrl.HTcpFlow(RTT, start_s=JOINS_S)], noise, seed, duration_s=DURATION_S)
 
 
-def fair_queue(flow, noise: float = NOISE, seed: int = 0) -> netctrl.PacedLink:
+def fair_queue(flow, noise: float = NOISE, seed: int = 0) -> netctrl.BottleneckLink:
     capacity = netctrl.capacity_step(CAPACITY, 0.5 * CAPACITY, JOINS_S)
     return run([flow], noise, seed, capacity=capacity, duration_s=DURATION_S)
 
@@ -59,10 +59,10 @@ QUEUES = {"one queue": one_queue, "fair queue": fair_queue}
 
 def main(*, full: bool = False) -> Outcome:
     links = {(name, queue): QUEUES[queue](flow) for queue in QUEUES for name, flow in FLOWS.items()}
-    found = {case: means(link, warm_up=WARM_UP_S) for case, link in links.items()}
+    found = {case: means(link, warmup=WARM_UP_S) for case, link in links.items()}
     over = pd.DataFrame(
         [
-            (queue, noise, seed, *means(QUEUES[queue](FLOWS[KNOWN], noise, seed), warm_up=WARM_UP_S))
+            (queue, noise, seed, *means(QUEUES[queue](FLOWS[KNOWN], noise, seed), warmup=WARM_UP_S))
             for queue in QUEUES
             for noise in NOISES
             for seed in SEEDS
@@ -98,7 +98,7 @@ def told(each) -> tuple[str, str]:
     return f"{each.rate:.2f} ± {each.rate_std:.2f}", f"{each.rtt:.2f} ± {each.rtt_std:.2f}"
 
 
-def draw(links: dict[tuple[str, str], netctrl.PacedLink], over: pd.DataFrame) -> Figure:
+def draw(links: dict[tuple[str, str], netctrl.BottleneckLink], over: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(14.0, 8.0), layout="constrained")
     panels = figure.subplots(2, 3)
     shown = ((KNOWN, "one queue"), (UNKNOWN, "one queue"), (TO_TARGET, "one queue"), (KNOWN, "fair queue"))

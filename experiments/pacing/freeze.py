@@ -141,7 +141,7 @@ def learned() -> pd.DataFrame:
 
 
 def met(flow, noise: float) -> bool:
-    each = means(run([flow], noise), warm_up=30.0)
+    each = means(run([flow], noise), warmup=30.0)
     return each.rate >= 0.95 * CAPACITY / 1e9 and each.rtt <= 1.1 * 1e3 * (RTT + noise)
 
 

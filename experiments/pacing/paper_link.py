@@ -39,8 +39,8 @@ def paper_flow(most: float, xi: float = 100.0, start: float | None = None, **cha
     return netctrl.PacedFlow(law, RTT, window="htcp")
 
 
-def capped(rate: float = CAP) -> netctrl.FixedRate:
-    return netctrl.FixedRate(rate, RTT, window="htcp")
+def capped(rate: float = CAP) -> netctrl.RateCap:
+    return netctrl.RateCap(rate, RTT, window="htcp")
 
 
 FREE, AT_CAP, TO_TARGET = "H-TCP alone", "fixed cap of 9.986 Gbit/s", "target RTT"
@@ -70,28 +70,34 @@ class Means(NamedTuple):
     lost_mb: float
 
 
-def run(flows: list[PacingFlow], noise: float = NOISE, seed: int = 0, **changes: object) -> netctrl.PacedLink:
+def run(flows: list[PacingFlow], noise: float = NOISE, seed: int = 0, **changes: object) -> netctrl.BottleneckLink:
     """Flows through the paper's bottleneck, a minute long."""
-    asked = {"capacity": CAPACITY, "buffer_bytes": BUFFER, "duration_s": DURATION_S, "queue": "codel", "bin_s": 0.01}
+    requested = {
+        "capacity": CAPACITY,
+        "buffer_bytes": BUFFER,
+        "duration_s": DURATION_S,
+        "queue": "codel",
+        "bin_s": 0.01,
+    }
     random = np.random.default_rng(seed)
-    return netctrl.simulate_pacing(flows, noise_s=noise, random=random, **(asked | changes))  # ty: ignore
+    return netctrl.simulate_bottleneck(flows, noise_s=noise, random=random, **(requested | changes))  # ty: ignore
 
 
 @cache
-def alone(case: str, noise: float = NOISE, seed: int = 0) -> netctrl.PacedLink:
+def alone(case: str, noise: float = NOISE, seed: int = 0) -> netctrl.BottleneckLink:
     """A case of `CASES`, with every RTT kept."""
     return run([CASES[case]], noise, seed, bin_s=STEP_S)
 
 
-def by_second(link: netctrl.PacedLink, flow: int = 0, warm_up: float = WARM_UP_S) -> np.ndarray:
+def by_second(link: netctrl.BottleneckLink, flow: int = 0, warmup: float = WARM_UP_S) -> np.ndarray:
     """Throughput after the warm-up, a mean for each second [Gbit/s]."""
     width = round(1.0 / link.time_s[0])
-    late = link.throughput[flow, link.time_s > warm_up * (1.0 + 1e-9)] / 1e9
+    late = link.throughput[flow, link.time_s > warmup * (1.0 + 1e-9)] / 1e9
     return late[: len(late) // width * width].reshape(-1, width).mean(axis=1)
 
 
-def means(link: netctrl.PacedLink, flow: int = 0, warm_up: float = WARM_UP_S) -> Means:
-    rates, late = by_second(link, flow, warm_up), link.time_s > warm_up * (1.0 + 1e-9)
+def means(link: netctrl.BottleneckLink, flow: int = 0, warmup: float = WARM_UP_S) -> Means:
+    rates, late = by_second(link, flow, warmup), link.time_s > warmup * (1.0 + 1e-9)
     rtts = 1e3 * link.rtt_s[flow, late]
     rtts = rtts[~np.isnan(rtts)]
     return Means(
@@ -100,7 +106,7 @@ def means(link: netctrl.PacedLink, flow: int = 0, warm_up: float = WARM_UP_S) ->
     )
 
 
-def law_rates(link: netctrl.PacedLink, law: netctrl.model.law.PacingLaw) -> tuple[np.ndarray, np.ndarray]:
+def law_rates(link: netctrl.BottleneckLink, law: netctrl.model.law.PacingLaw) -> tuple[np.ndarray, np.ndarray]:
     """Times [s] of a flow's RTTs and the rate of its law after each [bit/s], where every RTT was kept.
 
     A law's rate isn't what is sent where its window sends less; the same samples give the same rates.
@@ -111,7 +117,7 @@ def law_rates(link: netctrl.PacedLink, law: netctrl.model.law.PacingLaw) -> tupl
     return times, netctrl.pace_many(law, start, times, link.rtt_s[:1, seen])[0][0]
 
 
-def at_rest(link: netctrl.PacedLink) -> tuple[float, float]:
+def at_rest(link: netctrl.BottleneckLink) -> tuple[float, float]:
     """When the last queue of a quarter of the base RTT was seen [s], and the throughput since a second later [Gbit/s];
     NaN where there is none."""
     queued = np.flatnonzero(link.delay_s > 0.25 * RTT)

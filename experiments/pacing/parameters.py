@@ -106,7 +106,7 @@ def best(data: pd.DataFrame) -> float:
 
 def drift(xi: float) -> tuple[float, float]:
     """Trend [Gbit/s a minute] and mean [Gbit/s] of the throughput at R = 10 Gbit/s, from 5 to 60 s."""
-    rates = np.mean([by_second(run([paper_flow(CAPACITY, xi)], DRIFT_NOISE, s), warm_up=5.0) for s in range(4)], axis=0)
+    rates = np.mean([by_second(run([paper_flow(CAPACITY, xi)], DRIFT_NOISE, s), warmup=5.0) for s in range(4)], axis=0)
     return float(60.0 * np.polyfit(np.arange(len(rates)), rates, 1)[0]), float(rates.mean())
 
 
@@ -129,7 +129,7 @@ def learning(step: float) -> tuple[float, float]:
 def fit_of(rtt: float, past: int) -> float:
     """Of the model over H-TCP alone on a link of this RTT, a sample each max(T, RTT) [%]."""
     noise, width = 0.005 * rtt, max(0.01, rtt)
-    link = netctrl.simulate_pacing(
+    link = netctrl.simulate_bottleneck(
         *([netctrl.HTcpFlow(rtt)], CAPACITY, CAPACITY * rtt / 8.0, 10.0 + 2000 * width),
         noise_s=noise,
         random=np.random.default_rng(0),

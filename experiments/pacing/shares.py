@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 
 import netctrl
-from netctrl import BbrFlow, CubicFlow, PacedFlow, simulate_pacing
+from netctrl import BbrFlow, CubicFlow, PacedFlow, simulate_bottleneck
 
 LINKS = ((1e7, 0.01), (1e7, 0.2), (1e8, 0.01), (1e8, 0.05), (1e8, 0.2), (1e9, 0.001), (1e9, 0.01), (1e9, 0.05))
 LINKS += ((1e10, 0.001), (1e10, 0.01), (1e10, 0.05))
 BUFFERS = (1.0, 4.0)
-LEAST_BUFFER = 30e3
+MIN_BUFFER = 30e3
 
 
 def duration(rate: float, rtt: float, bdps: float) -> float:
@@ -26,8 +26,8 @@ def share(peer: type, rate: float, rtt: float, bdps: float, *, competitive: bool
     """In %."""
     law = netctrl.pacing(mode="target-rtt", competitive=competitive).law
     end = duration(rate, rtt, bdps)
-    size = max(bdps * rate * rtt / 8.0, LEAST_BUFFER)
-    found = simulate_pacing([PacedFlow(law, rtt), peer(rtt, 1.0)], rate, size, end, bin_s=0.1)
+    size = max(bdps * rate * rtt / 8.0, MIN_BUFFER)
+    found = simulate_bottleneck([PacedFlow(law, rtt), peer(rtt, 1.0)], rate, size, end, bin_s=0.1)
     mean = found.throughput[:, found.time_s > 0.5 * end].mean(axis=1)
     return 100.0 * mean[0] / mean.sum()
 

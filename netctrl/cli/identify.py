@@ -77,7 +77,7 @@ def identify(
     file = trace_path(trace)
     if output is not None and Path(output).resolve() == file.resolve():
         raise InvalidValue("output", output, "another file than the trace")
-    wanted = "auto" if order == "auto" else _whole("order", order, "a number of states, or auto", least=1)
+    desired = "auto" if order == "auto" else _whole("order", order, "a number of states, or auto", least=1)
     i = None if horizon is None else _whole("horizon", horizon, "a number of samples", least=1)
     share = None if held_out is None else _share(held_out)
     checked_word("refine", refine, ("auto", "yes", "no"))
@@ -91,7 +91,7 @@ def identify(
     signals = read_signals(file, _names(inputs), _names(outputs), segments=segments)
     result = from_signals(
         signals,
-        wanted,
+        desired,
         method=method,
         horizon=i,
         feedthrough=not no_feedthrough,

@@ -30,7 +30,7 @@ from netctrl.cli.app import (
 from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
-    from netctrl.scenario.access.result import FifoResult
+    from netctrl.scenario.access.result import AccessLinkResult
     from netctrl.scenario.bottleneck.result import BottleneckResult
     from netctrl.scenario.fabric.result import FabricResult
     from netctrl.scenario.fabric.scenario import FabricScenario
@@ -265,7 +265,7 @@ def refused(error: InvalidValue, scenario: str, design: str | None) -> InvalidVa
     return FileError(scenario, str(error))
 
 
-def table_file(result: NetworkResult | FabricResult | FifoResult | BottleneckResult, suffix: str) -> bytes:
+def table_file(result: NetworkResult | FabricResult | AccessLinkResult | BottleneckResult, suffix: str) -> bytes:
     """One row a run and link, a flow, a period, or a bin, as .csv or .parquet."""
     frame = result.to_pandas()
     return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)

@@ -46,7 +46,9 @@ def sweep(
         str | None,
         option("WHAT", "instead, find mu or the static factor of each cell: for the least loss, or the least backlog"),
     ] = None,
-    most_loss: Annotated[str | None, option("SHARE", "that --tune backlog allows, as in 0.001")] = None,
+    max_loss: Annotated[
+        str | None, option("SHARE", "that --tune backlog allows, as in 0.001", "--max-loss", "--most-loss")
+    ] = None,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
     """Read the sweep, run it, write what was asked for."""
@@ -57,30 +59,30 @@ def sweep(
         raise InvalidValue("resume", "no -o", "the file of the sweep that was stopped, with -o")
     if tune is not None and output is not None:
         raise InvalidValue("output", output, "no file with --tune; --json prints what it finds")
-    if most_loss is not None and tune != "backlog":
-        raise InvalidValue("most_loss", most_loss, "no value without --tune backlog")
-    share = _share(tune, most_loss)
+    if max_loss is not None and tune != "backlog":
+        raise InvalidValue("max_loss", max_loss, "no value without --tune backlog")
+    share = _share(tune, max_loss)
     check_places({"output": output})
 
     from netctrl.datasets import network_path, sweep_path
     from netctrl.design.hftrac.scenario_law import scenario_law
     from netctrl.scenario.network.sweep import read_sweep
 
-    asked = read_sweep(sweep_path(spec), network_path)
+    requested = read_sweep(sweep_path(spec), network_path)
     if tune is not None:
         with workers(dask), _of_file(spec):
-            return _tune(asked, tune, share, jobs, json=json)
+            return _tune(requested, tune, share, jobs, json=json)
 
     from netctrl.sim.sweep import read_frame, summarized, sweep, sweep_to_file
 
     with workers(dask), _of_file(spec), progress_bar("sweeping") as progress:
         if output is None:
-            frame = sweep(asked, scenario_law, n_jobs=jobs, progress=progress)
+            frame = sweep(requested, scenario_law, n_jobs=jobs, progress=progress)
         else:
-            sweep_to_file(asked, scenario_law, output, resume=resume, n_jobs=jobs, progress=progress)
+            sweep_to_file(requested, scenario_law, output, resume=resume, n_jobs=jobs, progress=progress)
             frame = read_frame(output)
     summary = summarized(frame)
-    return say(_as_json(asked, summary) if json else _as_table(asked, summary))
+    return say(_as_json(requested, summary) if json else _as_table(requested, summary))
 
 
 @contextmanager
@@ -92,7 +94,7 @@ def _of_file(spec: str) -> Generator[None]:
         raise FileError(spec, str(error)) from None
 
 
-def _tune(asked: SweepSpec, objective: str, most_loss: float | None, jobs: int, *, json: bool) -> int:
+def _tune(requested: SweepSpec, objective: str, max_loss: float | None, jobs: int, *, json: bool) -> int:
     import msgspec
 
     from netctrl.design.hftrac.scenario_law import scenario_law
@@ -100,7 +102,7 @@ def _tune(asked: SweepSpec, objective: str, most_loss: float | None, jobs: int, 
 
     with progress_bar("tuning") as progress:
         found = tune_cells(
-            asked, scenario_law, objective=objective, most_loss=most_loss, n_jobs=jobs, progress=progress
+            requested, scenario_law, objective=objective, max_loss=max_loss, n_jobs=jobs, progress=progress
         )
     if json:
         content = [
@@ -109,7 +111,9 @@ def _tune(asked: SweepSpec, objective: str, most_loss: float | None, jobs: int, 
             | {"summary": best.summary, "tried": best.tried}
             for cell, best in found
         ]
-        return say(msgspec.json.format(msgspec.json.encode({"sweep": asked.name, "cells": content})).decode() + "\n")
+        return say(
+            msgspec.json.format(msgspec.json.encode({"sweep": requested.name, "cells": content})).decode() + "\n"
+        )
     rows = []
     for cell, best in found:
         loss, backlog = best.summary.loss_ratio, best.summary.backlog_bytes
@@ -117,10 +121,10 @@ def _tune(asked: SweepSpec, objective: str, most_loss: float | None, jobs: int, 
         text += f"loss {_percent(loss.mean, loss.half_width)}, backlog {_kilobytes(backlog.mean, backlog.half_width)}"
         text += "" if best.allowed else " (no value loses less)"
         rows.append((_name(cell.label, cell.values), text))
-    return say(report(f"{asked.name}: least {objective}, {asked.runs} runs a cell, 95 % intervals", rows))
+    return say(report(f"{requested.name}: least {objective}, {requested.runs} runs a cell, 95 % intervals", rows))
 
 
-def _as_table(asked: SweepSpec, summary: pd.DataFrame) -> str:
+def _as_table(requested: SweepSpec, summary: pd.DataFrame) -> str:
     rows = []
     for _, row in summary.iterrows():
         values = {
@@ -129,14 +133,14 @@ def _as_table(asked: SweepSpec, summary: pd.DataFrame) -> str:
         loss = _percent(row["loss_ratio"], row["loss_ratio_half_width"])
         backlog = _kilobytes(row["backlog_bytes"], row["backlog_bytes_half_width"])
         rows.append((_name(row["grid"], values), f"loss {loss}, backlog {backlog}"))
-    return report(f"{asked.name}: {asked.runs} runs a cell, 95 % intervals", rows)
+    return report(f"{requested.name}: {requested.runs} runs a cell, 95 % intervals", rows)
 
 
-def _as_json(asked: SweepSpec, summary: pd.DataFrame) -> str:
+def _as_json(requested: SweepSpec, summary: pd.DataFrame) -> str:
     import json
 
     cells = [{key: _plain(value) for key, value in row.items()} for row in summary.to_dict("records")]
-    return json.dumps({"sweep": asked.name, "digest": asked.digest(), "cells": cells}, indent=2) + "\n"
+    return json.dumps({"sweep": requested.name, "digest": requested.digest(), "cells": cells}, indent=2) + "\n"
 
 
 def _places(summary: pd.DataFrame) -> list[str]:
@@ -165,16 +169,16 @@ def _kilobytes(mean: float, half: float | None) -> str:
     return f"{mean / 1e3:.4g}" + (f" ± {half / 1e3:.2g}" if half == half and half is not None else "") + " kB"
 
 
-def _share(tune: str | None, most_loss: str | None) -> float | None:
+def _share(tune: str | None, max_loss: str | None) -> float | None:
     """The loss that --tune backlog allows, checked before anything is read; it needs one."""
     if tune is None:
         return None
     from netctrl.sim.network.tune import check_objective
 
     try:
-        share = None if most_loss is None else float(most_loss)
+        share = None if max_loss is None else float(max_loss)
     except ValueError:
-        raise InvalidValue("most_loss", most_loss, "a share from 0 to 1, as in 0.001") from None
+        raise InvalidValue("max_loss", max_loss, "a share from 0 to 1, as in 0.001") from None
     return check_objective(tune, share)
 
 

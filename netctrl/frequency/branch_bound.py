@@ -17,10 +17,20 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 
-__all__ = ["Cells", "Least", "Sector", "angle_cells", "disk_bound", "gain_bound", "least", "phase_bound", "touch_bound"]
+__all__ = [
+    "Cells",
+    "Minimum",
+    "Sector",
+    "angle_cells",
+    "disk_bound",
+    "gain_bound",
+    "least",
+    "phase_bound",
+    "touch_bound",
+]
 
-MOST_CELLS = 400_000
-MOST_ROUNDS = 120
+MAX_CELLS = 400_000
+MAX_ROUNDS = 120
 _STUCK, _BLUR = 0.95, 1e-7
 """A disc of less than _BLUR of its centre that keeps more than _STUCK of its size when halved is all rounding."""
 _ATTEMPT = 4
@@ -34,7 +44,7 @@ class Cells(NamedTuple):
     half: np.ndarray
 
 
-class Least(NamedTuple):
+class Minimum(NamedTuple):
     """A minimum between what is proved and what is attained."""
 
     proved: float
@@ -65,7 +75,7 @@ def least(
     tolerance: float,
     start: tuple[float, np.ndarray],
     loosest: float | None = None,
-) -> Least:
+) -> Minimum:
     """The least value of an objective over `cells`, by branch and bound.
 
     Parameters
@@ -79,7 +89,7 @@ def least(
     start : (float, ndarray)
         A value that is attained, and where; inf where none is known.
     loosest : float, optional
-        Gap that will do where no more than MOST_CELLS cells, or rounding, leave it; `tolerance` by default.
+        Gap that will do where no more than MAX_CELLS cells, or rounding, leave it; `tolerance` by default.
 
     Raises
     ------
@@ -88,7 +98,7 @@ def least(
     """
     found, where = start
     bounded, widest, blurred = 0, np.full(len(cells.centre), inf), inf
-    for turn in range(1, MOST_ROUNDS + 1):
+    for turn in range(1, MAX_ROUNDS + 1):
         centre, parts, stretch = discs(cells.centre, cells.half)
         bounded += len(centre)
         radius, factor = parts.sum(axis=1), np.exp(stretch.sum(axis=1))
@@ -106,11 +116,11 @@ def least(
         stuck = left & (size < _BLUR) & (size > _STUCK * widest)
         blurred = min(blurred, lower[stuck].min(initial=inf))
         left &= ~stuck
-        if not left.any() or bounded > MOST_CELLS:
+        if not left.any() or bounded > MAX_CELLS:
             proved = min(found * (1.0 - tolerance), blurred, lower[left].min(initial=inf))
             if proved < found * (1.0 - (tolerance if loosest is None else loosest)):
                 break
-            return Least(proved, found, where, bounded)
+            return Minimum(proved, found, where, bounded)
         cells, widest = _halved(Cells(cells.centre[left], cells.half[left]), shares[left]), np.tile(size[left], 2)
     raise NetctrlError(
         f"the margin isn't decided after {bounded} cells: the loop runs along the edge of what is allowed over a wide "

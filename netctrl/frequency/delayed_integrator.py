@@ -17,7 +17,7 @@ from netctrl.errors import InvalidValue, checked_number, checked_whole
 __all__ = ["IntegratorMargins", "gain_limit", "integrator_margins"]
 
 _DENSE = 200  # samples of delay up to which all poles are computed
-_MOST_DELAY = 10**6
+_MAX_DELAY = 10**6
 _GRID = 2000
 
 
@@ -29,7 +29,7 @@ class IntegratorMargins(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     gain_margin: float
     """The plant's gain may be less than so many times what it is, all else as it is."""
     disc_alpha: float
-    """2/‖S − T‖∞ (`netctrl.frequency.disk.DiscMargin`); 0 where the loop isn't stable."""
+    """2/‖S − T‖∞ (`netctrl.frequency.disk.DiskMargin`); 0 where the loop isn't stable."""
     phase_deg: float
     """2 atan(α/2)"""
     delay_margin: int
@@ -52,7 +52,7 @@ def integrator_margins(gain: float, delay: int, *, predicts: bool) -> Integrator
     Without the predictor the poles are the roots of z^{τ+1} − z^τ + k. With it they are 1 − k, and zeros; a plant whose
     gain is f times the predictor's has the roots of z − 1 + k + k (f − 1) z^{−τ}, so that any f below 2 is stable
     whatever the delay, if k ≤ 1: |z − 1 + k| is at least k on the unit circle. There S − T = 1 − 2k z^{−τ}/(z − 1 + k),
-    of modulus 3 at most: the disc margin is never below 2/3.
+    of modulus 3 at most: the disk margin is never below 2/3.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def integrator_margins(gain: float, delay: int, *, predicts: bool) -> Integrator
     InvalidValue
         A gain or a delay out of range.
     """
-    tau = checked_whole("delay", delay, "a number of samples from 0 to 1e6", at_most=_MOST_DELAY)
+    tau = checked_whole("delay", delay, "a number of samples from 0 to 1e6", at_most=_MAX_DELAY)
     if not isinstance(predicts, (bool, np.bool_)):
         raise InvalidValue("predicts", predicts, "True or False")
     if predicts:
@@ -168,7 +168,7 @@ def _predictor_delay(k: float) -> int:
         return bool((2.0 * k * np.sin(np.minimum(0.5 * delta * theta, 0.5 * pi)) < least).all())
 
     low, high = 0, 1
-    while holds(high) and high < 64 * _MOST_DELAY:
+    while holds(high) and high < 64 * _MAX_DELAY:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2

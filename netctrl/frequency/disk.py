@@ -10,10 +10,10 @@ import numpy as np
 from netctrl.frequency.hinf_norm import peak_gain
 from netctrl.model.statespace import StateSpace
 
-__all__ = ["DiscMargin", "disc_margin"]
+__all__ = ["DiskMargin", "discrete_disk_margin"]
 
 
-class DiscMargin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class DiskMargin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Any factor f = (1 + δ/2)/(1 − δ/2), |δ| < α, at the input leaves the loop stable; complex and, for several
     inputs, another at each of them."""
 
@@ -29,7 +29,7 @@ class DiscMargin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """Where the loop is nearest to its limit."""
 
 
-def disc_margin(difference: StateSpace) -> DiscMargin:
+def discrete_disk_margin(difference: StateSpace) -> DiskMargin:
     """Disc margin from S − T, the response of u + w − (−u) = 2u + w to a disturbance w at the plant's input.
 
     Raises
@@ -41,7 +41,7 @@ def disc_margin(difference: StateSpace) -> DiscMargin:
     """
     peak, angle = peak_gain(difference)
     alpha = 2.0 / peak if peak > 0.0 else np.inf
-    return DiscMargin(
+    return DiskMargin(
         alpha=alpha,
         lowest_gain=(2.0 - alpha) / (2.0 + alpha),
         highest_gain=(2.0 + alpha) / (2.0 - alpha) if alpha < 2.0 else None,

@@ -16,7 +16,7 @@ __all__ = ["bandwidth", "gain_at", "level_crossings", "peak_gain"]
 _ON_CIRCLE = 1e-6
 _AT_LEVEL = 1e-6
 _CLOSE = 1e-9  # relative, of the peak
-_MOST = 60
+_MAX = 60
 _HALF_POWER = 1.0 / sqrt(2.0)
 
 
@@ -90,7 +90,7 @@ def peak_gain(system: StateSpace) -> tuple[float, float]:
         )
     candidates = np.unique(np.concatenate([[0.0, pi], np.abs(np.angle(poles))]))
     best = max((gain_at(system, angle), angle) for angle in candidates)
-    for _ in range(_MOST):
+    for _ in range(_MAX):
         if best[0] == 0.0:
             break
         crossed = level_crossings(system, best[0] * (1.0 + _CLOSE))

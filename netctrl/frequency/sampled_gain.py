@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import (
     Cells,
-    Least,
+    Minimum,
     Sector,
     angle_cells,
     gain_bound,
@@ -59,7 +59,7 @@ class BoundedResponse(Protocol):
 
     def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 
-    def least_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float: ...
+    def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float: ...
 
 
 def greatest_gain(
@@ -68,7 +68,7 @@ def greatest_gain(
     rtt: tuple[float, float],
     sector: Sector,
     tolerance: float | None = None,
-) -> Least:
+) -> Minimum:
     """Greatest gain up to which the loop stays out of a sector, over a whole box of flows and round-trip times.
 
     Parameters
@@ -89,7 +89,7 @@ def greatest_gain(
     point = flows[0] == flows[1] and rtt[0] == rtt[1]
     chosen = tolerance or (POINT_TOLERANCE if point else BOX_TOLERANCE)
     loosest = BOX_TOLERANCE if point else LOOSEST
-    lowest = response.least_angle(flows, rtt)
+    lowest = response.min_angle(flows, rtt)
     start: tuple[float, np.ndarray] = (inf, np.zeros(4))
     # Fewest flows at the longest round-trip time are usually worst: a good value drops most cells at once.
     for n, tau in {(flows[0], rtt[1]), (flows[0], rtt[0]), (flows[1], rtt[1])}:
@@ -110,7 +110,7 @@ def keeps(
     response: BoundedResponse, flows: tuple[float, float], rtt: tuple[float, float], sector: Sector, gain: float
 ) -> bool:
     """Whether the loop stays out of a sector at this gain, proved over a whole box; False also where undecided."""
-    cells = box_cells(response.least_angle(flows, rtt), flows, rtt)
+    cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
     try:
         least(response.disc, gain_bound(sector), nothing, cells, tolerance=0.0, start=(gain, cells.centre[0]))
     except NetctrlError:

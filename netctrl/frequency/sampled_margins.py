@@ -13,7 +13,7 @@ import numpy as np
 
 from netctrl.frequency.branch_bound import (
     Cells,
-    Least,
+    Minimum,
     Sector,
     disk_bound,
     least,
@@ -61,7 +61,7 @@ class SampledMargins(NamedTuple):
 
 
 def sampled_margins(
-    response: BoundedResponse, flows: float, rtt: float, gain: float, limit: Least | None = None
+    response: BoundedResponse, flows: float, rtt: float, gain: float, limit: Minimum | None = None
 ) -> SampledMargins:
     """All margins of one loop at one gain.
 
@@ -124,14 +124,14 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
 
 def _crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
     """About the angle at which |gain · L| is 1; that of the greatest |L| near pi where it never is."""
-    angles = np.geomspace(response.least_angle((flows, flows), (rtt, rtt)) * 1e-3, pi, 400)
+    angles = np.geomspace(response.min_angle((flows, flows), (rtt, rtt)) * 1e-3, pi, 400)
     above = np.flatnonzero(gain * np.abs(response.at(angles, flows, rtt)) >= 1.0)
     return float(angles[above[-1]]) if above.size else float(angles[0])
 
 
 def _gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> list[tuple[float, float]]:
     """(angle, signed angle of −gain · L there) where |gain · L| = 1."""
-    lowest = min(response.least_angle((flows, flows), (rtt, rtt)), 0.1 * _crossover_scale(response, flows, rtt, gain))
+    lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.1 * _crossover_scale(response, flows, rtt, gain))
 
     def height(theta: np.ndarray) -> np.ndarray:
         return 1.0 + 1j * (gain * np.abs(response.at(theta, flows, rtt)) - 1.0)
@@ -151,7 +151,7 @@ def _phase_margin(
         worst = min(crossovers, key=lambda pair: pair[1])
         return worst[1], worst[0]
     worst = min(crossovers, key=lambda pair: abs(pair[1]))
-    lowest = min(response.least_angle((flows, flows), (rtt, rtt)), 0.5 * crossovers[0][0])
+    lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.5 * crossovers[0][0])
     cells = box_cells(lowest, (flows, flows), (rtt, rtt))
     start = (abs(worst[1]), np.array([worst[0], np.log(flows), np.log(rtt), 0.0]))
     found = least(response.disc, phase_bound(gain), nothing, cells, tolerance=1e-4, start=start, loosest=BOX_TOLERANCE)
@@ -159,7 +159,7 @@ def _phase_margin(
 
 
 def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
-    lowest = response.least_angle((flows, flows), (rtt, rtt))
+    lowest = response.min_angle((flows, flows), (rtt, rtt))
 
     def value(theta: np.ndarray) -> np.ndarray:
         L = gain * response.at(theta, flows, rtt)
@@ -221,7 +221,7 @@ def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: flo
     value, at = min(starts, key=lambda pair: pair[0])
     # With an integrator |L| is above 1 at low angles, so that some delay always ends stability.
     reach = min(value, max(2.0 * pi * response.epoch / theta for theta, _ in crossovers))
-    lowest = min(response.least_angle((flows, flows), (rtt, rtt), reach), 0.5 * crossovers[0][0])
+    lowest = min(response.min_angle((flows, flows), (rtt, rtt), reach), 0.5 * crossovers[0][0])
 
     def attain(cells: Cells) -> tuple[float, np.ndarray]:
         v, where = min((solve(c[0], max(c[3], 1e-9 * reach)) for c in cells.centre), key=lambda pair: pair[0])

@@ -11,7 +11,7 @@ import numpy as np
 from netctrl.ident.dependence import dependence
 from netctrl.ident.innovations import Noise
 from netctrl.ident.subspace.estimate import Estimate
-from netctrl.ident.subspace.lq_reduction import Compressed
+from netctrl.ident.subspace.lq_reduction import LqReduction
 from netctrl.model.fit import OrderChoice
 from netctrl.model.signals import SignalTrace
 
@@ -37,7 +37,7 @@ def cautions(
     A: np.ndarray,
     own: Estimate | None,
     noise: Noise | None,
-    data: Compressed,
+    data: LqReduction,
     trace: SignalTrace,
     fits: Fits,
     choice: OrderChoice | None,
@@ -77,7 +77,7 @@ def _slow(A: np.ndarray, trace: SignalTrace) -> Iterator[str]:
             )
 
 
-def _dependence(data: Compressed, outputs: tuple[str, ...], vaf: np.ndarray) -> Iterator[str]:
+def _dependence(data: LqReduction, outputs: tuple[str, ...], vaf: np.ndarray) -> Iterator[str]:
     for name, chance, told in zip(outputs, dependence(data), vaf, strict=True):
         if chance > _LEVEL:
             yield (

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.ident.subspace.lq_reduction import Compressed, triangular
+from netctrl.ident.subspace.lq_reduction import LqReduction, triangular
 
 __all__ = ["dependence"]
 
 _EXACT = 1e-18  # of an output's variance: what its own past leaves of it
 
 
-def dependence(data: Compressed) -> np.ndarray:
+def dependence(data: LqReduction) -> np.ndarray:
     """(p,) probability that inputs without any influence would tell as much as these do of each output.
 
     y_t is regressed on y_{t−1}, ..., y_{t−i}, and on these and u_t, ..., u_{t−i} of all inputs, i = horizon; by its own

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.ident.subspace.lq_reduction import Compressed
+from netctrl.ident.subspace.lq_reduction import LqReduction
 
 __all__ = ["check_excitation", "excitation"]
 
@@ -16,7 +16,7 @@ _WEAK = 0.03
 _REMEDY = "a GBN or a multisine (netctrl.ident.excite), with each input on its own"
 
 
-def excitation(data: Compressed, inputs: Sequence[int] | None = None, *, least: float = _NOTHING) -> int:
+def excitation(data: LqReduction, inputs: Sequence[int] | None = None, *, least: float = _NOTHING) -> int:
     """Order of persistent excitation of some inputs together (all), at most twice the horizon.
 
     The greatest k for which k successive samples of them have a covariance matrix of full rank: least singular value
@@ -37,7 +37,7 @@ def excitation(data: Compressed, inputs: Sequence[int] | None = None, *, least: 
     return low
 
 
-def check_excitation(data: Compressed, names: Sequence[str], order: int) -> list[str]:
+def check_excitation(data: LqReduction, names: Sequence[str], order: int) -> list[str]:
     """Warnings about poor inputs.
 
     Raises
@@ -58,6 +58,6 @@ def check_excitation(data: Compressed, names: Sequence[str], order: int) -> list
     return [f"{said}, below {most}, twice the horizon: better {_REMEDY}, or a shorter horizon"]
 
 
-def _named(data: Compressed, names: Sequence[str], least: float, needed: int) -> str:
+def _named(data: LqReduction, names: Sequence[str], least: float, needed: int) -> str:
     poor = [name for j, name in enumerate(names) if excitation(data, [j], least=least) < needed]
     return f"{', '.join(poor)}: excites" if poor else f"{', '.join(names)}: move together, excite"

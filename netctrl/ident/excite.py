@@ -10,16 +10,14 @@ from netctrl.errors import InvalidValue, checked_number, checked_whole
 
 __all__ = ["gbn", "multisine"]
 
-_MOST_SAMPLES = 10**8
+_MAX_SAMPLES = 10**8
 _TRIES = 20
 
 
-def gbn(
-    samples: int, limits: Any, random: np.random.Generator, *, hold: float = 10.0, least_hold: int = 1
-) -> np.ndarray:
+def gbn(samples: int, limits: Any, random: np.random.Generator, *, hold: float = 10.0, min_hold: int = 1) -> np.ndarray:
     """Generalised binary noise: rates that jump between their limits at random, shape (samples, m) [as `limits`].
 
-    After `least_hold` samples at a level each further one jumps with the probability that makes the mean stay `hold`
+    After `min_hold` samples at a level each further one jumps with the probability that makes the mean stay `hold`
     samples. Its power is below the frequency 1 / (2 hold) of a sample, and reaches to all: an excitation of any order.
 
     Parameters
@@ -30,14 +28,14 @@ def gbn(
     random : numpy.random.Generator
     hold : float
         Mean stay at a level [samples]: about a third of the plant's settling time.
-    least_hold : int
+    min_hold : int
         Least stay [samples].
 
     Source: Tulleken 1990.
     """
     T, low, high = _checked(samples, limits, random)
-    least = checked_whole("least_hold", least_hold, "a number of samples from 1 on", at_least=1)
-    mean = checked_number("hold", hold, f"a number of samples of at least least_hold, {least}", at_least=least)
+    least = checked_whole("min_hold", min_hold, "a number of samples from 1 on", at_least=1)
+    mean = checked_number("hold", hold, f"a number of samples of at least min_hold, {least}", at_least=least)
     m = len(low)
     levels = np.empty((T, m))
     for j in range(m):
@@ -98,7 +96,7 @@ def _unit(T: int, harmonics: np.ndarray, random: np.random.Generator) -> np.ndar
 def _checked(samples: object, limits: Any, random: object) -> tuple[int, np.ndarray, np.ndarray]:
     if not isinstance(random, np.random.Generator):
         raise InvalidValue("random", random, "a numpy.random.Generator, as numpy.random.default_rng(1) is")
-    T = checked_whole("samples", samples, "a number of samples from 4 to 1e8", at_least=4, at_most=_MOST_SAMPLES)
+    T = checked_whole("samples", samples, "a number of samples from 4 to 1e8", at_least=4, at_most=_MAX_SAMPLES)
     takes = "least and greatest of each input, the first below the second, as in [0, 95e6]"
     try:
         found = np.array(limits, dtype=float, ndmin=2)

@@ -14,7 +14,7 @@ from netctrl.ident.cautions import Fits, cautions
 from netctrl.ident.excitation import check_excitation, excitation
 from netctrl.ident.innovations import Noise, noise_of
 from netctrl.ident.subspace.estimate import Estimate, estimate, settled
-from netctrl.ident.subspace.lq_reduction import Compressed, Segment, compress
+from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, lq_reduce
 from netctrl.ident.subspace.methods import METHODS, subspace
 from netctrl.ident.subspace.order import choose_order
 from netctrl.ident.subspace.sippy_ import SIPPY_METHODS, by_sippy
@@ -29,7 +29,7 @@ __all__ = ["ALL_METHODS", "identify"]
 
 ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 
-_MOST_HORIZON, _MOST_ORDER = 20, 20
+_MAX_HORIZON, _MAX_ORDER = 20, 20
 _COLUMNS_A_ROW = 3  # that a horizon chosen here leaves
 _RIGID = 1e-12  # of a channel's size: what moves less is constant
 
@@ -95,13 +95,13 @@ def identify(
     learned, tried = _parted(trace, held_out)
     scale = _Scale.of(learned)
     segments = scale.scaled(learned)
-    wanted = None if order == "auto" else order
-    i = _horizon(segments, horizon, wanted)
-    data = compress(segments, i)
-    if wanted is not None:
-        n, choice = wanted, None
+    desired = None if order == "auto" else order
+    i = _horizon(segments, horizon, desired)
+    data = lq_reduce(segments, i)
+    if desired is not None:
+        n, choice = desired, None
     else:
-        most = min(i - 1, _MOST_ORDER, max(1, excitation(data) - 1))  # more states than the inputs show would be chance
+        most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # more states than the inputs show would be chance
         choice = choose_order(data, random, most=most)
         n = choice.order
     warnings = check_excitation(data, learned.inputs, n)
@@ -151,7 +151,7 @@ class _Found:
 
 
 def _found(
-    segments: list[Segment], data: Compressed, method: str, n: int, i: int, feedthrough: bool, refine: Any
+    segments: list[Segment], data: LqReduction, method: str, n: int, i: int, feedthrough: bool, refine: Any
 ) -> _Found:
     if method in SIPPY_METHODS:
         matrices, K = by_sippy(segments, method, n, i, feedthrough)
@@ -181,7 +181,7 @@ def _result(
     learned: SignalTrace,
     tried: SignalTrace | None,
     segments: list[Segment],
-    data: Compressed,
+    data: LqReduction,
     choice: OrderChoice | None,
     cloud: np.ndarray | None,
     method: str,
@@ -293,7 +293,7 @@ def _horizon(segments: Sequence[Segment], horizon: object, order: int | None) ->
         return sum(max(0, len(u) - 2 * i + 1) for u, _ in segments)
 
     if horizon is None:
-        usual = max(_MOST_HORIZON, least)
+        usual = max(_MAX_HORIZON, least)
         for i in range(usual, least - 1, -1):
             if columns(i) >= _COLUMNS_A_ROW * 2 * i * (m + p):
                 return i

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.ident.output_error import compressed, damped, fit
-from netctrl.ident.subspace.lq_reduction import Compressed, Segment, first_samples
+from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samples
 from netctrl.ident.validate import Matrices, predicted
 
 __all__ = ["NOISELESS", "Noise", "noise_of"]
@@ -35,10 +35,10 @@ _INSIDE = 1.0 - 1e-9
 _TRACES = 10  # in which a predictor forgets its start, at most
 _ROUNDING = 1e-9  # of a variance
 _EPS = 1e-14
-_MOST_STEPS = 30
+_MAX_STEPS = 30
 _ROUNDS = 8
 _GAIN = 1e-6  # of log det V: less than this a step is none
-_MOST_DAMPING = 1e4
+_MAX_DAMPING = 1e4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,7 @@ class _Tried:
 
 
 def noise_of(
-    model: Matrices, segments: Sequence[Segment], data: Compressed, guess: np.ndarray | None = None
+    model: Matrices, segments: Sequence[Segment], data: LqReduction, guess: np.ndarray | None = None
 ) -> Noise | None:
     """K and V from signals, scaled and about the model's offsets, and from the compressed ones.
 
@@ -133,7 +133,7 @@ def _no_worse(task: _Task, best: _Tried, none: _Tried | None) -> _Tried:
     return best
 
 
-def _starts(task: _Task, data: Compressed, none: _Tried | None, guess: np.ndarray | None) -> list[_Tried]:
+def _starts(task: _Task, data: LqReduction, none: _Tried | None, guess: np.ndarray | None) -> list[_Tried]:
     A, _, C, _ = task.model
     n, p = len(A), len(C)
     guesses = [guess, _kalman(A, C, np.eye(n), np.eye(p), np.zeros((n, p)))]
@@ -143,7 +143,7 @@ def _starts(task: _Task, data: Compressed, none: _Tried | None, guess: np.ndarra
     return [each for each in found if each is not None]
 
 
-def _regressed(task: _Task, data: Compressed, none: _Tried) -> np.ndarray | None:
+def _regressed(task: _Task, data: LqReduction, none: _Tried) -> np.ndarray | None:
     """K from what the simulation leaves, s = y − ŷ, regressed on the errors ê of a long ARX model: ξ₊ = A ξ + K ê,
     s = C ξ + ê. Where that K's predictor isn't stable, the stable one of the same spectrum."""
     A, _, C, _ = task.model
@@ -177,7 +177,7 @@ def _kalman(A: np.ndarray, C: np.ndarray, Q: np.ndarray, R: np.ndarray, S: np.nd
 def _descended(task: _Task, best: _Tried, *, limit: _Tried | None) -> _Tried:
     """Levenberg-Marquardt from `best` on; all steps are stable, and no output becomes worse than with `limit`."""
     damping, triangle = 1e-3, None
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         triangle = _linearised(task, best) if triangle is None else triangle
         found = _tried(task, best.K + damped(triangle, best.K.size, damping).reshape(best.K.shape))
         gain = -1.0 if found is None else best.loss(task.extra) - found.loss(task.extra)
@@ -187,7 +187,7 @@ def _descended(task: _Task, best: _Tried, *, limit: _Tried | None) -> _Tried:
                 break
         else:
             damping *= 10.0
-            if damping > _MOST_DAMPING:
+            if damping > _MAX_DAMPING:
                 break
     return best
 

@@ -27,7 +27,7 @@ CALM = 1e-9
 penalty gives the initial state what both explain, and keeps the two from growing against each other."""
 _BLOCK = 4096  # rows of the regression at a time
 _ENOUGH = 1e-6  # of the squared error: less gain than this a step is none
-_MOST_STEPS = 30
+_MAX_STEPS = 30
 _LARGEST_RADIUS = 1.0 - 1e-9
 
 
@@ -67,7 +67,7 @@ def refine(start: Fitted, segments: Sequence[Segment], feedthrough: bool) -> Fit
     """The local optimum of all parameters from `start` on, all of whose steps are stable (Levenberg-Marquardt)."""
     best, damping = start, 1e-3
     triangle = None
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         if triangle is None:
             best = balanced(best)
             n, p = len(best.A), len(best.C)

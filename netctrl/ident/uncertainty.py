@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from netctrl.ident.subspace.lq_reduction import Compressed
+from netctrl.ident.subspace.lq_reduction import LqReduction
 from netctrl.ident.subspace.methods import shift, subspace
 
 __all__ = ["bootstrap_poles"]
 
-_LEAST_PIECES = 8
+_MIN_PIECES = 8
 
 
 def bootstrap_poles(
-    data: Compressed, method: str, order: int, draws: int, random: np.random.Generator, around: np.ndarray
+    data: LqReduction, method: str, order: int, draws: int, random: np.random.Generator, around: np.ndarray
 ) -> np.ndarray | None:
     """(draws, order) poles of the subspace step on pieces drawn with replacement, each column near one of `around`.
 
@@ -25,7 +25,7 @@ def bootstrap_poles(
     Source: Künsch 1989 (block bootstrap); Bittanti and Lovera 2000 (of subspace models).
     """
     F = len(data.columns)
-    if F < _LEAST_PIECES:
+    if F < _MIN_PIECES:
         return None
     own = _matched(_poles(data, method, order, None), around)
     found = np.empty((draws, order), dtype=complex)
@@ -34,7 +34,7 @@ def bootstrap_poles(
     return found - own + around
 
 
-def _poles(data: Compressed, method: str, order: int, weights: np.ndarray | None) -> np.ndarray:
+def _poles(data: LqReduction, method: str, order: int, weights: np.ndarray | None) -> np.ndarray:
     found = subspace(data, method, None if weights is None else data.drawn(weights))
     return np.linalg.eigvals(shift(found.gamma(order), data.n_outputs))
 

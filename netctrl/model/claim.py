@@ -20,7 +20,7 @@ the number is measured only."""
 SOURCES = ("paper", "words", "ours")
 """Who states it: the paper with a number; the paper in words, judged by a bar of ours; netctrl's authors."""
 
-ABOUT, EXACT, SHORT, MOST = 0.10, 0.001, 0.10, 0.5
+ABOUT, EXACT, SHORT, MAX = 0.10, 0.001, 0.10, 0.5
 """Relative tolerances of "about" and "="; for partly: a paper's bound may be missed so far, so many cases must hold."""
 
 RULE = (
@@ -114,7 +114,7 @@ class Claim(NamedTuple):
         if self.relation == "about":
             return x - 2.0 * ABOUT * abs(x), x + 2.0 * ABOUT * abs(x)
         if self.relation == "all":
-            return MOST, 1.0
+            return MAX, 1.0
         short = SHORT * abs(x) if self.source == "paper" and self.relation != "=" else 0.0
         return low - short, high + short
 

@@ -11,7 +11,7 @@ import numpy as np
 from netctrl.errors import FileError, InvalidValue, checked_number
 from netctrl.model.io.arrays import array, array_json, json_schema
 from netctrl.model.io.display import html_table, plot
-from netctrl.model.io.fields import label, settle, texts
+from netctrl.model.io.fields import label, read_fields, texts
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.matrix import covariance, dense_matrix
@@ -109,8 +109,8 @@ class IdentifiedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         for name, value in zip("ABCD", (plant.A, plant.B, plant.C, plant.D), strict=True):
             put(self, name, dense_matrix(name, value))
         put(self, "dt", dt)
-        settle(self, inputs=_names("u", m), outputs=_names("y", p))
-        settle(self, input_units=_units(m), output_units=_units(p))
+        read_fields(self, inputs=_names("u", m), outputs=_names("y", p))
+        read_fields(self, input_units=_units(m), output_units=_units(p))
         put(self, "input_offset", _vector("input_offset", self.input_offset, m))
         put(self, "output_offset", _vector("output_offset", self.output_offset, p))
         if self.input_range is not None:
@@ -167,7 +167,7 @@ def read_model(path: str | os.PathLike[str]) -> IdentifiedModel:
     FileError
         It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
     """
-    content = read_json(path, what="model file", most_bytes=_MAX_BYTES)
+    content = read_json(path, what="model file", max_bytes=_MAX_BYTES)
     try:
         return msgspec.convert(content, IdentifiedModel, dec_hook=array)
     except msgspec.ValidationError as error:

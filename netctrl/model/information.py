@@ -11,7 +11,7 @@ from netctrl.errors import InvalidValue
 __all__ = ["NEVER", "InformationPattern"]
 
 NEVER = -1
-_MOST_SAMPLES = 2**31
+_MAX_SAMPLES = 2**31
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class InformationPattern:
         takes = f"whole numbers from 0 to {nodes - 1}, the node of each link's controller"
         node = _whole("node", node, (-1,), nodes, takes)
         takes = f"(from, to, samples) each, in whole numbers of at least 0, with nodes up to {nodes - 1}"
-        table = _whole("lines", sorted(lines) if lines else np.zeros((0, 3)), (-1, 3), _MOST_SAMPLES, takes)
+        table = _whole("lines", sorted(lines) if lines else np.zeros((0, 3)), (-1, 3), _MAX_SAMPLES, takes)
         if (table[:, :2] >= nodes).any():
             raise InvalidValue("lines", tuple(table[(table[:, :2] >= nodes).any(axis=1)][0].tolist()), takes)
         offsets = np.searchsorted(table[:, 0], np.arange(nodes + 1))
@@ -73,7 +73,7 @@ class InformationPattern:
         if given.ndim != 2 or given.shape[0] != given.shape[1] or not given.size:
             raise InvalidValue("information", f"shape {given.shape}", takes)
         known = np.isfinite(given) & (given >= 0.0)
-        wrong = known & ((given != np.rint(given)) | (given > _MOST_SAMPLES)) | np.eye(len(given), dtype=bool) & (
+        wrong = known & ((given != np.rint(given)) | (given > _MAX_SAMPLES)) | np.eye(len(given), dtype=bool) & (
             given != 0.0
         )
         if wrong.any():

@@ -18,7 +18,7 @@ __all__ = ["LinkTrace", "link_trace_of", "read_link_trace"]
 _MAX_BYTES = 2**26
 _MAX_MS = 10**9
 _PACKET_BYTES = 1504  # what mahimahi delivers at an opportunity: an MTU, and the header of its tunnel device
-_LEAST_SHARE = 0.05
+_MIN_SHARE = 0.05
 
 
 class LinkTrace(NamedTuple):
@@ -37,16 +37,14 @@ class LinkTrace(NamedTuple):
     def mean_bit_per_s(self) -> float:
         return BITS_PER_BYTE * self.packet_size_bytes * len(self.times_ms) / self.duration_s
 
-    def capacity(
-        self, window_s: float = 0.1, *, least_share: float = _LEAST_SHARE
-    ) -> Callable[[np.ndarray], np.ndarray]:
-        """The trace as `simulate_pacing` takes it: the mean over windows one after the other.
+    def capacity(self, window_s: float = 0.1, *, min_share: float = _MIN_SHARE) -> Callable[[np.ndarray], np.ndarray]:
+        """The trace as `simulate_bottleneck` takes it: the mean over windows one after the other.
 
         Parameters
         ----------
         window_s : float
             The last one ends with the trace, and may be shorter [s].
-        least_share : float
+        min_share : float
             Of the mean rate: where a window has less (a fluid needs a rate above 0), that is its rate.
 
         Returns
@@ -60,7 +58,7 @@ class LinkTrace(NamedTuple):
             A window that isn't above 0, a share that isn't above 0 and at most 1.
         """
         window = checked_number("window_s", window_s, "a time above 0, in seconds", above=0.0)
-        share = checked_number("least_share", least_share, "a share above 0, at most 1", above=0.0, at_most=1.0)
+        share = checked_number("min_share", min_share, "a share above 0, at most 1", above=0.0, at_most=1.0)
         edges = np.minimum(window * np.arange(ceil(self.duration_s / window - 1e-9) + 1), self.duration_s)
         # An opportunity at n ms ends the millisecond before it, so that the last one is in the trace.
         counts = np.histogram(np.maximum(self.times_ms - 0.5, 0.0) / 1e3, bins=edges)[0]

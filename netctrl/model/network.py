@@ -21,13 +21,13 @@ from netctrl.model.io.fields import (
     optional,
     rate,
     rate_or_0,
+    read_fields,
     records,
-    settle,
     size,
 )
 from netctrl.model.io.json_file import read_json
-from netctrl.model.io.topohub import demand_records, has_lengths, plain_edge, plain_node
 from netctrl.model.io.validation_errors import explained, shorten, shown
+from netctrl.model.topohub import demand_records, has_lengths, plain_edge, plain_node
 
 if TYPE_CHECKING:
     import networkx
@@ -57,7 +57,7 @@ class Node(_Record, frozen=True, kw_only=True):
     """Where it is drawn: longitude and latitude, or any x and y."""
 
     def __post_init__(self) -> None:
-        settle(self, id=label, name=optional(_text), pos=optional(_place))
+        read_fields(self, id=label, name=optional(_text), pos=optional(_place))
 
 
 class Link(_Record, frozen=True, kw_only=True):
@@ -79,11 +79,11 @@ class Link(_Record, frozen=True, kw_only=True):
     """lambda of HFTraC: cost of a squared backlog [bit²] against a squared rate [(bit/s)²], 1/s²."""
 
     def __post_init__(self) -> None:
-        settle(self, source=label, target=label, capacity=rate, delay=instant, buffer=optional(size))
-        settle(self, weight=optional(number("a weight of at least 0, in 1/s²", at_least=0.0)))
+        read_fields(self, source=label, target=label, capacity=rate, delay=instant, buffer=optional(size))
+        read_fields(self, weight=optional(number("a weight of at least 0, in 1/s²", at_least=0.0)))
         if self.id is None or self.id == "":  # 0 is an id
             msgspec.structs.force_setattr(self, "id", f"{self.source}->{self.target}")
-        settle(self, id=label)
+        read_fields(self, id=label)
         if self.source == self.target:
             raise InvalidValue("target", self.target, "another node than source")
 
@@ -103,10 +103,10 @@ class Demand(_Record, frozen=True, kw_only=True):
     """Share of what reaches a link's source that takes the link, by id of link; null: the shortest path by delay."""
 
     def __post_init__(self) -> None:
-        settle(self, source=label, target=label, mean=rate, std=rate_or_0, split=optional(_ratios))
+        read_fields(self, source=label, target=label, mean=rate, std=rate_or_0, split=optional(_ratios))
         if self.id is None or self.id == "":
             msgspec.structs.force_setattr(self, "id", f"{self.source}=>{self.target}")
-        settle(self, id=label)
+        read_fields(self, id=label)
         if self.source == self.target:
             raise InvalidValue("target", self.target, "another node than source")
 
@@ -127,7 +127,7 @@ class Network(_Record, frozen=True, kw_only=True):
     name: str = ""
 
     def __post_init__(self) -> None:
-        settle(self, links=records(Link), demands=records(Demand), nodes=records(Node), name=_text)
+        read_fields(self, links=records(Link), demands=records(Demand), nodes=records(Node), name=_text)
         if not 1 <= len(self.links) <= _MAX_LINKS:
             raise InvalidValue("links", f"{len(self.links)} links", f"1 to {_MAX_LINKS} links")
         for field in ("nodes", "links", "demands"):
@@ -256,7 +256,7 @@ def read_network(
     if capacity is not None:
         capacity = rate("capacity", capacity)
     unit = _unit(demand_unit)
-    parsed = read_json(path, what="network of a million links", most_bytes=_MAX_BYTES)
+    parsed = read_json(path, what="network of a million links", max_bytes=_MAX_BYTES)
     if not isinstance(parsed, dict) or not isinstance(parsed.get("edges", parsed.get("links")), list):
         raise FileError(path, 'is no network: node-link JSON has "nodes", "edges" and, beside them, "demands"')
     ready: dict[str, Any] = {}

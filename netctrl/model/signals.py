@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SignalTrace", "read_signals"]
 
-_MOST = 1e150  # whose square is a float
+_MAX = 1e150  # whose square is a float
 _SAME = 1e-6  # of an interval: 3 * 0.1 is a multiple of 0.1
 
 
@@ -84,8 +84,8 @@ class SignalTrace:
     def split(self, share: float) -> tuple[SignalTrace, SignalTrace]:
         """The trace without its last samples, and those: `share` of it, above 0 and below 1."""
         takes = "a share of the trace above 0 and below 1, as in 0.3, that leaves samples on both sides"
-        wanted = checked_number("share", share, takes, above=0.0)
-        at = round(len(self) * (1.0 - wanted))
+        desired = checked_number("share", share, takes, above=0.0)
+        at = round(len(self) * (1.0 - desired))
         if not 0 < at < len(self):
             raise InvalidValue("share", share, takes)
         return self._cut(0, at), self._cut(at, len(self))
@@ -137,24 +137,24 @@ class SignalTrace:
         frame = frame.set_axis(columns, axis=1)
         time = columns[clock(columns, "inputs and outputs")]
         segments = None if segments is None else label("segments", segments)
-        wanted = {"inputs": _asked("inputs", inputs), "outputs": _asked("outputs", outputs)}
-        for argument, names in {**wanted, "segments": () if segments is None else (segments,)}.items():
+        desired = {"inputs": _requested("inputs", inputs), "outputs": _requested("outputs", outputs)}
+        for argument, names in {**desired, "segments": () if segments is None else (segments,)}.items():
             for name in names:
                 if name == time or name not in columns:
                     known = [column for column in columns if column != time]
                     raise InvalidValue(argument, name, f"columns of the table: {shorten(', '.join(known), 200)}")
-        if double := set(wanted["inputs"]) & set(wanted["outputs"]):
+        if double := set(desired["inputs"]) & set(desired["outputs"]):
             raise InvalidValue("outputs", min(double), "a column that isn't an input too")
         if len(frame) < 2:
             raise InvalidValue("rows", len(frame), "at least 2 below the header, which tell the interval")
         starts = (0,) if segments is None else _changes(frame[segments])
-        values = {name: numbers(name, frame[name]) for names in wanted.values() for name in names}
+        values = {name: numbers(name, frame[name]) for names in desired.values() for name in names}
         return cls(
             interval_s=_common_spacing(numbers(time, frame[time]), starts),
-            input_values=np.column_stack([values[name] for name in wanted["inputs"]]),
-            output_values=np.column_stack([values[name] for name in wanted["outputs"]]),
-            inputs=wanted["inputs"],
-            outputs=wanted["outputs"],
+            input_values=np.column_stack([values[name] for name in desired["inputs"]]),
+            output_values=np.column_stack([values[name] for name in desired["outputs"]]),
+            inputs=desired["inputs"],
+            outputs=desired["outputs"],
             starts=starts,
         )
 
@@ -211,7 +211,7 @@ def _names(argument: str, names: Any, letter: str, count: int) -> tuple[str, ...
 
 
 def _check_finite(argument: str, names: Sequence[str], values: np.ndarray) -> None:
-    wrong = ~(np.abs(values) <= _MOST)  # true for NaN too
+    wrong = ~(np.abs(values) <= _MAX)  # true for NaN too
     if wrong.any():
         row, column = np.unravel_index(wrong.argmax(), wrong.shape)
         where = f"{argument}, row {row + 1}, column {names[int(column)]!r}"
@@ -231,7 +231,7 @@ def _starts(starts: Any, T: int) -> tuple[int, ...]:
     return found
 
 
-def _asked(argument: str, names: Any) -> tuple[str, ...]:
+def _requested(argument: str, names: Any) -> tuple[str, ...]:
     takes = "names of columns, each once"
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
         raise InvalidValue(argument, names, takes)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StateSpace"]
 
-_MOST_SHOWN = 500  # states whose poles are computed for a notebook
+_MAX_SHOWN = 500  # states whose poles are computed for a notebook
 
 
 def _zeros(shape: tuple[int, int], like: Any) -> Any:
@@ -141,7 +141,7 @@ class StateSpace:
             ("states, inputs, outputs", f"{self.n_states}, {self.n_inputs}, {self.n_outputs}"),
             ("time", time),
         ]
-        if 0 < self.n_states <= _MOST_SHOWN:
+        if 0 < self.n_states <= _MAX_SHOWN:
             poles = ", ".join(f"{p:.6g}" for p in np.linalg.eigvals(dense(self.A))[:8])
             rows.append(("poles", poles + (", …" if self.n_states > 8 else "")))
         return html_table("StateSpace", rows)

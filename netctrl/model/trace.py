@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["RateTrace", "read_trace"]
 
 _CAPTURES = (".pcap", ".cap", ".pcapng")
-_MOST_RATE = 1e18
+_MAX_RATE = 1e18
 _SAME = 1e-6  # of an interval: 3 * 0.1 is a multiple of 0.1
 
 _UNIT = r"(?:[kmgt]i?)?(?:(?:bit|byte|octet|packet|pkt)s?(?:_per_s(?:ec(?:ond)?)?|/s(?:ec)?|ps)?|b(?:ps|/s))|pps"
@@ -90,15 +90,15 @@ class RateTrace:
         InvalidValue
             No whole multiple of the trace's interval, or longer than the trace.
         """
-        wanted = interval("interval_s", interval_s)
+        desired = interval("interval_s", interval_s)
         T, K = self.rate_bit_per_s.shape
-        factor = round(wanted / self.interval_s)
-        if abs(wanted - factor * self.interval_s) > _SAME * wanted or not 1 <= factor <= T:
+        factor = round(desired / self.interval_s)
+        if abs(desired - factor * self.interval_s) > _SAME * desired or not 1 <= factor <= T:
             length = f"and at most its length, {T * self.interval_s:.9g} s"
             takes = f"a whole multiple of the trace's interval, {self.interval_s:.9g} s, {length}"
             raise InvalidValue("interval_s", interval_s, takes)
         blocks = self.rate_bit_per_s[: T - T % factor].reshape(-1, factor, K)
-        return RateTrace(wanted, self.names, blocks.mean(axis=1))
+        return RateTrace(desired, self.names, blocks.mean(axis=1))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row an interval: its start `time_s`, from 0 [s], and a column a name [bit/s]."""
@@ -161,20 +161,20 @@ def read_trace(path: str | os.PathLike[str], *, interval_s: float | None = None)
 
     Source: formats of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
     """
-    wanted = None if interval_s is None else interval("interval_s", interval_s)
+    desired = None if interval_s is None else interval("interval_s", interval_s)
     suffix = checked_path(path).suffix.lower()
     if suffix not in (*TABLES, *_CAPTURES):
         raise FileError(path, f"is no trace by its name: takes {', '.join((*TABLES, *_CAPTURES))}, unpacked")
-    if wanted is None and suffix in _CAPTURES:
+    if desired is None and suffix in _CAPTURES:
         raise InvalidValue("interval_s", None, f"{INTERVAL_TAKES} over which packets are counted, as in 0.1")
     try:
-        if wanted is not None and suffix in _CAPTURES:
-            sent_bytes = captured_bytes(path, wanted)
-            return RateTrace(wanted, ("all",), sent_bytes[:, np.newaxis] * (BITS_PER_BYTE / wanted))
+        if desired is not None and suffix in _CAPTURES:
+            sent_bytes = captured_bytes(path, desired)
+            return RateTrace(desired, ("all",), sent_bytes[:, np.newaxis] * (BITS_PER_BYTE / desired))
         trace = RateTrace.from_pandas(read_table(path))
     except InvalidValue as error:
         raise FileError(path, f"is no trace: {error.argument}: got {shown(error.got)}, takes {error.takes}") from None
-    return trace if wanted is None else trace.resampled(wanted)
+    return trace if desired is None else trace.resampled(desired)
 
 
 def _names(names: Any) -> tuple[str, ...]:
@@ -197,7 +197,7 @@ def _rates(values: Any, names: tuple[str, ...]) -> np.ndarray:
         raise InvalidValue("rate_bit_per_s", "no table of numbers", f"an array of shape {shape}") from None
     if rates.ndim != 2 or rates.shape[1] != len(names) or len(rates) == 0:
         raise InvalidValue("rate_bit_per_s", rates.shape, f"an array of shape {shape}")
-    wrong = ~((rates >= 0.0) & (rates <= _MOST_RATE))  # true for NaN too
+    wrong = ~((rates >= 0.0) & (rates <= _MAX_RATE))  # true for NaN too
     if wrong.any():
         row, column = np.unravel_index(wrong.argmax(), wrong.shape)
         where = f"rate_bit_per_s, row {row + 1}, column {names[column]!r}"

@@ -27,10 +27,10 @@ __all__ = [
     "window_table",
 ]
 
-_MOST_FLOWS = 10_000_000
-_MOST_STEPS = 100_000
-_MOST_GAIN = 1e12  # far beyond any network; within these nothing overflows
-_MOST_RATIO = 1e30
+_MAX_FLOWS = 10_000_000
+_MAX_STEPS = 100_000
+_MAX_GAIN = 1e12  # far beyond any network; within these nothing overflows
+_MAX_RATIO = 1e30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,8 +204,8 @@ def window_table(
     InvalidValue
         What the parts refuse, or a table above ten million flows.
     """
-    takes = f"a whole number of flows from 1 to {_MOST_FLOWS}"
-    most = checked_whole("most_flows", most_flows, takes, at_least=1, at_most=_MOST_FLOWS)
+    takes = f"a whole number of flows from 1 to {_MAX_FLOWS}"
+    most = checked_whole("most_flows", most_flows, takes, at_least=1, at_most=_MAX_FLOWS)
     N = np.maximum(np.arange(most + 1), 1)
     B = queue_input_gain(interval_s, N, rate_in_bit_per_s, bdp_bytes)
     c = fair_window(rate_out_bit_per_s, rate_in_bit_per_s, bdp_bytes, N)
@@ -251,16 +251,16 @@ def _checked(
     input_gain: Any, horizon: int, queue_weight: float, window_weight: float
 ) -> tuple[np.ndarray, int, float, float]:
     B = checked_numbers("input_gain", input_gain, "numbers above 0: B = dt N R_in/(8 P_BD)")
-    if not ((B >= 1.0 / _MOST_GAIN) & (B <= _MOST_GAIN)).all():  # NaN is neither
-        takes = f"numbers from {1.0 / _MOST_GAIN:g} to {_MOST_GAIN:g}: B = dt N R_in/(8 P_BD)"
+    if not ((B >= 1.0 / _MAX_GAIN) & (B <= _MAX_GAIN)).all():  # NaN is neither
+        takes = f"numbers from {1.0 / _MAX_GAIN:g} to {_MAX_GAIN:g}: B = dt N R_in/(8 P_BD)"
         raise InvalidValue("input_gain", input_gain, takes)
-    takes = f"a number of steps from 1 to {_MOST_STEPS}"
-    P = checked_whole("horizon", horizon, takes, at_least=1, at_most=_MOST_STEPS)
+    takes = f"a number of steps from 1 to {_MAX_STEPS}"
+    P = checked_whole("horizon", horizon, takes, at_least=1, at_most=_MAX_STEPS)
     WQ = checked_number("queue_weight", queue_weight, "a weight above 0: with 0 the queue is left alone", above=0.0)
     WR = checked_number("window_weight", window_weight, "a weight of at least 0", at_least=0.0)
-    if WR > 0.0 and not 1.0 / _MOST_RATIO <= WQ / WR <= _MOST_RATIO:
+    if WR > 0.0 and not 1.0 / _MAX_RATIO <= WQ / WR <= _MAX_RATIO:
         raise InvalidValue(
-            "window_weight", window_weight, f"0, or a weight within a factor of {_MOST_RATIO:g} of the queue's"
+            "window_weight", window_weight, f"0, or a weight within a factor of {_MAX_RATIO:g} of the queue's"
         )
     return B, P, WQ, WR
 

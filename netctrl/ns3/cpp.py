@@ -16,7 +16,7 @@ __all__ = ["MARKER", "header", "nanoseconds", "origin", "real", "row", "string"]
 MARKER = "// Made by netctrl export ns3: do not edit."
 """First line of the generated files: whoever finds it may write over the folder."""
 
-_MOST_S = 4e9  # ns-3 counts ns in signed 64 bits
+_MAX_S = 4e9  # ns-3 counts ns in signed 64 bits
 # A quote would end the literal; a backslash starts an escape, ? a trigraph, * is in what starts or ends a comment.
 _UNSAFE = frozenset("\\?*")
 
@@ -63,6 +63,6 @@ def origin(record: Provenance) -> str:
 
 def nanoseconds(name: str, seconds: float) -> int:
     """A time in ns, as ns-3 counts it; InvalidValue where nothing would be left of it."""
-    if not seconds <= _MOST_S or 0.0 < seconds < 1e-9:
-        raise InvalidValue(name, seconds, f"a time from 1 ns to {_MOST_S:g} s: ns-3 counts in ns")
+    if not seconds <= _MAX_S or 0.0 < seconds < 1e-9:
+        raise InvalidValue(name, seconds, f"a time from 1 ns to {_MAX_S:g} s: ns-3 counts in ns")
     return round(seconds * 1e9)

@@ -74,7 +74,7 @@ def _of_wheel(compiler: str, make: str) -> Ns3 | None:
 
 def _of_system(compiler: str, make: str) -> Ns3 | None:
     try:
-        asked = subprocess.run(
+        requested = subprocess.run(
             [compiler, "-print-file-name=libns3-core.so"],
             capture_output=True,
             text=True,
@@ -83,7 +83,7 @@ def _of_system(compiler: str, make: str) -> Ns3 | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    library = Path(asked.stdout.strip())
+    library = Path(requested.stdout.strip())
     # A name without a folder is the compiler's way to say: not found.
     headers = [Path("/usr/include"), Path("/usr/local/include"), *Path("/usr/include").glob("ns3.*")]
     if not library.is_absolute() or not any((folder / "ns3" / "core-module.h").is_file() for folder in headers):

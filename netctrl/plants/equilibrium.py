@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["LEAST_WINDOW", "TcpEquilibrium", "tcp_equilibrium"]
+__all__ = ["MIN_WINDOW", "TcpEquilibrium", "tcp_equilibrium"]
 
-LEAST_WINDOW = 1.0
+MIN_WINDOW = 1.0
 """A sender keeps one packet on its way; the model has no time-outs."""
 
 

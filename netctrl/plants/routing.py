@@ -166,8 +166,8 @@ def _by_source(links: tuple[Link, ...], rows: Iterable[int]) -> dict[str, list[i
 
 def _shortest_paths(network: Network) -> dict[int, dict[str, float]]:
     """The split ratios, all 1, of each demand that names none."""
-    asked = {i: demand for i, demand in enumerate(network.demands) if demand.split is None}
-    if not asked:
+    requested = {i: demand for i, demand in enumerate(network.demands) if demand.split is None}
+    if not requested:
         return {}
     place = {node.id: row for row, node in enumerate(network.nodes)}
     best: dict[tuple[int, int], Link] = {}
@@ -177,14 +177,14 @@ def _shortest_paths(network: Network) -> dict[int, dict[str, float]]:
             best[ends] = link
     entries = [(*ends, link.delay + _HOP) for ends, link in best.items()]
     graph = _sparse(entries, (len(place), len(place)))
-    by_source = sorted(asked, key=lambda i: place[asked[i].source])
+    by_source = sorted(requested, key=lambda i: place[requested[i].source])
     paths = {}
     for start in range(0, len(by_source), _SOURCES):
         some = by_source[start : start + _SOURCES]
-        sources = np.unique([place[asked[i].source] for i in some])
+        sources = np.unique([place[requested[i].source] for i in some])
         _, before = dijkstra(graph, indices=sources, return_predecessors=True)
         for i in some:
-            demand = asked[i]
+            demand = requested[i]
             source, node, path = place[demand.source], place[demand.target], {}
             row = before[np.searchsorted(sources, source)]
             while node != source:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import exp
 
 from netctrl.jit import njit
-from netctrl.plants.equilibrium import LEAST_WINDOW
+from netctrl.plants.equilibrium import MIN_WINDOW
 
-__all__ = ["LEAST_WINDOW", "fast_rate", "window_slope"]
+__all__ = ["MIN_WINDOW", "fast_rate", "window_slope"]
 
 
 @njit(cache=True, error_model="numpy")

@@ -239,7 +239,7 @@ class TcpResponse:
             slopes = np.stack([0.5 * self.rate**2 / (flows * d) * total for total in sums], axis=1)
         return np.where(np.isfinite(slopes), slopes, np.inf)
 
-    def least_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
+    def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
         """An angle below which L is within 0.05 rad of the negative imaginary axis, over a whole box."""
         window = self.rate * rtt[1] / flows[0]
         delta = self.epoch / rtt[1]

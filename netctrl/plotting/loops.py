@@ -96,7 +96,7 @@ def _draw_sampled(above: Axes, below: Axes, design: ArcDesign) -> None:
     """The sampled loop up to half its sampling rate, with its own margins."""
     proof, at = design.certificate, design.certificate.operating_point
     response = arc_response(design.inputs.setting)
-    theta = np.geomspace(response.least_angle((at.flows, at.flows), (at.rtt_s, at.rtt_s)), np.pi, 900)
+    theta = np.geomspace(response.min_angle((at.flows, at.flows), (at.rtt_s, at.rtt_s)), np.pi, 900)
     values = design.law.alpha_per_packet * response.at(theta, at.flows, at.rtt_s)
     w = theta / design.law.epoch_s
     phase = np.degrees(np.unwrap(np.angle(values)))

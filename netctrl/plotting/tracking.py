@@ -31,8 +31,8 @@ def tracking_figure(design: ConnetDesign, *, samples: int = 0) -> Figure:
     outputs, inputs = _step(design, references, count)
     time = law.interval_s * (np.arange(len(outputs)) - count)
     for row, (axes, name, unit) in enumerate(zip(panels, law.outputs, law.output_units, strict=False)):
-        asked = np.where(time < 0.0, references[0][row], references[1][row])
-        axes.step(time, asked, where="post", color=INK, lw=1.0, ls="--", label="reference")
+        requested = np.where(time < 0.0, references[0][row], references[1][row])
+        axes.step(time, requested, where="post", color=INK, lw=1.0, ls="--", label="reference")
         axes.step(time, outputs[:, row], where="post", color=ACCENT, lw=1.4, label="model")
         axes.set_ylabel(f"{name} [{unit}]" if unit else name)
     panels[0].legend(fontsize=8, loc="lower right")

@@ -29,7 +29,7 @@ __all__ = ["read_frame", "summarized", "sweep", "sweep_to_file", "tune_cells"]
 
 Progress = Callable[[float], None]
 
-_MOST_PART = 64 * 2**20
+_MAX_PART = 64 * 2**20
 _SPEC = "sweep.json"
 
 
@@ -238,7 +238,7 @@ def _open_parts(parts: Path, spec: SweepSpec, path: Any, *, resume: bool, tasks:
     if not resume:
         raise FileError(path, f"a sweep into it was stopped: resume it, or delete {parts}")
     try:
-        known = read_json(record, dict, what="record of a sweep", most_bytes=2**20)
+        known = read_json(record, dict, what="record of a sweep", max_bytes=2**20)
     except (msgspec.ValidationError, FileError):
         raise FileError(record, "is no record of a sweep") from None
     if known != what:
@@ -248,7 +248,7 @@ def _open_parts(parts: Path, spec: SweepSpec, path: Any, *, resume: bool, tasks:
 
 def _read_part(path: Path, task: _Task) -> _Rows:
     try:
-        rows = read_json(path, _Rows, what="part of a sweep", most_bytes=_MOST_PART)
+        rows = read_json(path, _Rows, what="part of a sweep", max_bytes=_MAX_PART)
     except (msgspec.ValidationError, FileError) as error:
         why = error.why if isinstance(error, FileError) else error
         raise FileError(path, f"is no part of a sweep ({why}): delete it and resume") from None
@@ -298,7 +298,7 @@ def tune_cells(
     law: LawOf,
     *,
     objective: str,
-    most_loss: float | None = None,
+    max_loss: float | None = None,
     n_jobs: int = 1,
     progress: Progress | None = None,
 ) -> list[tuple[Cell, Tuned]]:
@@ -313,13 +313,13 @@ def tune_cells(
     """
     from joblib import Parallel, delayed
 
-    most_loss = check_objective(objective, most_loss)
+    max_loss = check_objective(objective, max_loss)
     cells = _tunable(spec)
     if not cells:
         raise InvalidValue("tune", objective, "a sweep with a policy of kind hftrac or static")
-    asked = {"objective": objective, "most_loss": most_loss, "runs": spec.runs}
+    requested = {"objective": objective, "max_loss": max_loss, "runs": spec.runs}
     found: list[Tuned] = []
-    tasks = (delayed(_tuned)(cell, law, asked) for cell in cells)
+    tasks = (delayed(_tuned)(cell, law, requested) for cell in cells)
     for best in Parallel(n_jobs=checked_jobs(n_jobs), return_as="generator")(tasks):
         found.append(best)
         if progress is not None:
@@ -327,9 +327,9 @@ def tune_cells(
     return list(zip(cells, found, strict=True))
 
 
-def _tuned(cell: Cell, law: LawOf, asked: dict[str, Any]) -> Tuned:
+def _tuned(cell: Cell, law: LawOf, requested: dict[str, Any]) -> Tuned:
     with _naming(cell):
-        return tune(cell.scenario, law, **asked)
+        return tune(cell.scenario, law, **requested)
 
 
 def _tunable(spec: SweepSpec) -> list[Cell]:

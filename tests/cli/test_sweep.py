@@ -99,7 +99,7 @@ def the_error(ran: Ran, status: int) -> str:
     return ran.err
 
 
-def asked() -> pd.DataFrame:
+def requested() -> pd.DataFrame:
     return sweep(read_sweep("s.toml", network_path), scenario_law)
 
 
@@ -111,7 +111,7 @@ def test_the_table_has_a_row_a_cell_with_intervals(run) -> None:
     assert (title, empty) == ("small: 3 runs a cell, 95 % intervals", "")
     names = ["FIFO, buffer 2kB", "FIFO, buffer 20000B"]
     names += ["static, factor 1.05", "static, factor 1.2", "GOD, mu 0.1", "GOD, mu 1"]
-    table = summarized(asked())
+    table = summarized(requested())
     for name, row, (_, cell) in zip(names, rows, table.iterrows(), strict=True):
         loss, loss_half = 100 * cell["loss_ratio"], 100 * cell["loss_ratio_half_width"]
         backlog, backlog_half = cell["backlog_bytes"] / 1e3, cell["backlog_bytes_half_width"] / 1e3
@@ -131,7 +131,7 @@ def test_json_is_one_object(run, tmp_path) -> None:
     found = json.loads(good(run("s.toml --n-jobs 1 --json")))
     assert sorted(found) == ["cells", "digest", "sweep"]
     assert (found["sweep"], found["digest"]) == ("small", read_sweep("s.toml", network_path).digest())
-    table = summarized(asked())
+    table = summarized(requested())
     assert [cell["cell"] for cell in found["cells"]] == list(range(6))
     for cell, (_, row) in zip(found["cells"], table.iterrows(), strict=True):
         assert list(cell) == list(table.columns)
@@ -147,7 +147,7 @@ def test_output_holds_all_runs(run, tmp_path) -> None:
     printed = good(run("s.toml --n-jobs 1 -o x.parquet"))
     assert printed == good(run("s.toml --n-jobs 1"))
     assert files(tmp_path) == ["s.toml", "x.parquet"]
-    pd.testing.assert_frame_equal(read_frame("x.parquet"), asked(), check_exact=True)
+    pd.testing.assert_frame_equal(read_frame("x.parquet"), requested(), check_exact=True)
     content = Path("x.parquet").read_bytes()
     assert good(run("s.toml --n-jobs 1 -o y.PARQUET --resume")) == printed
     assert Path("y.PARQUET").read_bytes() == content

@@ -106,5 +106,5 @@ def test_the_points_that_run_each_time_are_among_those_that_are_kept(studies, na
     figure = importlib.import_module(f"hftrac.{name}")
     assert set(figure.SHORT) <= set(figure.STUDY.cases)
     assert len(set(figure.STUDY.cases)) == len(figure.STUDY.cases)
-    asked = figure.STUDY.scenario(figure.STUDY.cases[-1], 7.0)
-    assert asked.duration - asked.warmup == 7.0
+    requested = figure.STUDY.scenario(figure.STUDY.cases[-1], 7.0)
+    assert requested.duration - requested.warmup == 7.0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
 from netctrl.frequency.delayed_integrator import gain_limit, integrator_margins
-from netctrl.frequency.disk import disc_margin
+from netctrl.frequency.disk import discrete_disk_margin
 from netctrl.model.statespace import StateSpace
 
 GAINS = st.floats(0.01, 0.99)
@@ -44,7 +44,7 @@ def test_poles_and_disc_margin_are_those_of_the_matrices(share, tau, predicts):
     # Where tau poles are zero, eigvals moves these by eps^(1/tau), up to 0.05, and a pole z by some eps/|z|^tau, which
     # is 1e-8 at 0.25, but 1e-5 at 0.1.
     assert max(found.spectral_radius, 0.25) == pytest.approx(max(radius(system), 0.25), abs=1e-7)
-    assert found.disc_alpha == pytest.approx(disc_margin(system).alpha, rel=1e-5)
+    assert found.disc_alpha == pytest.approx(discrete_disk_margin(system).alpha, rel=1e-5)
 
 
 @given(GAINS, DELAYS, st.booleans())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.frequency.disk import disc_margin
+from netctrl.frequency.disk import discrete_disk_margin
 from netctrl.model.statespace import StateSpace
 
 
@@ -26,7 +26,7 @@ def late_integrator(k: float, dt: float) -> StateSpace:
 @given(st.floats(0.01, 1.9), st.floats(1e-6, 1e3))
 def test_an_integrator_is_nearest_to_its_limit_at_half_the_sampling_rate(k: float, dt: float) -> None:
     """|S − T| rises up to z = −1, where it is (2 + k)/(2 − k)."""
-    found = disc_margin(integrator(k, dt))
+    found = discrete_disk_margin(integrator(k, dt))
     alpha = 2.0 * (2.0 - k) / (2.0 + k)
     assert found.alpha == pytest.approx(alpha, rel=1e-7)
     assert found.phase_deg == pytest.approx(degrees(2.0 * atan(alpha / 2.0)), rel=1e-7)
@@ -39,7 +39,7 @@ def test_an_integrator_is_nearest_to_its_limit_at_half_the_sampling_rate(k: floa
 def test_with_a_delay_it_is_in_between(k: float) -> None:
     """Against all frequencies of a fine grid; e^{jφ} and both gains are on the edge of the disc |δ| = α."""
     dt = 1e-3
-    found = disc_margin(late_integrator(k, dt))
+    found = discrete_disk_margin(late_integrator(k, dt))
     z = np.exp(1j * np.linspace(0.0, pi, 2_000_001))
     size = np.abs(1.0 - 2.0 * k / (z * z - z + k))
     worst = int(np.argmax(size))
@@ -56,7 +56,7 @@ def test_with_a_delay_it_is_in_between(k: float) -> None:
 
 def test_a_loop_that_no_gain_makes_unstable_has_no_highest_one() -> None:
     """L = 1/2 at all frequencies: S − T = 1/3, α = 6."""
-    found = disc_margin(StateSpace(A=[[0.5]], B=[[0.0]], C=[[0.0]], D=[[1.0 / 3.0]], dt=0.1))
+    found = discrete_disk_margin(StateSpace(A=[[0.5]], B=[[0.0]], C=[[0.0]], D=[[1.0 / 3.0]], dt=0.1))
     assert found.alpha == pytest.approx(6.0)
     assert found.highest_gain is None
     assert found.lowest_gain == pytest.approx(-0.5)

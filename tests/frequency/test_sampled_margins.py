@@ -108,7 +108,7 @@ def test_margins_are_those_of_the_response_itself(**drawn) -> None:
     response = arc_response(setting)
     alpha = greatest_gain(response, (flows, flows), (rtt, rtt), RULE).found
     found = sampled_margins(response, flows, rtt, alpha)
-    theta = np.geomspace(response.least_angle((flows, flows), (rtt, rtt)), np.pi, 6000)
+    theta = np.geomspace(response.min_angle((flows, flows), (rtt, rtt)), np.pi, 6000)
     L = alpha * response.at(theta, flows, rtt)
     crossing = np.flatnonzero((np.abs(L[1:]) < 1.0) != (np.abs(L[:-1]) < 1.0))
     angles = np.degrees(np.abs(np.angle(-L[crossing])))

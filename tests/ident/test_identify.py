@@ -20,7 +20,7 @@ from netctrl import IdentificationResult, InvalidValue, NetctrlError, SignalTrac
 from netctrl.cli.identify import main
 from netctrl.ident.excitation import excitation
 from netctrl.ident.kernels import simulate
-from netctrl.ident.subspace.lq_reduction import compress
+from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.subspace.methods import METHODS, shift, subspace
 from netctrl.ident.subspace.order import noise_edge
 from netctrl.ident.validate import variance_accounted_for
@@ -239,7 +239,7 @@ def test_segments_are_one_trace_where_nothing_crosses_the_boundary() -> None:
     trace = traced(plant(7), 900, 0.1)
     u, y = trace.input_values - 3.0, trace.output_values - 5.0
     i, cut = 6, 400
-    whole, parts = compress([(u, y)], i), compress([(u[:cut], y[:cut]), (u[cut:], y[cut:])], i)
+    whole, parts = lq_reduce([(u, y)], i), lq_reduce([(u[:cut], y[:cut]), (u[cut:], y[cut:])], i)
     z = np.hstack([u, y])
     across = np.array([[1.0, *z[k : k + 2 * i].reshape(-1)] for k in range(cut - 2 * i + 1, cut)])
     gram, without = (sum(T.T @ T for T in each.triangles) for each in (whole, parts))
@@ -259,7 +259,7 @@ def test_segments_with_states_of_their_own_are_exact_without_noise() -> None:
 def test_the_size_of_blocks_changes_nothing(samples) -> None:
     trace = traced(plant(9), samples, 0.1)
     scaled = [((u - 3.0), (y - 5.0) / y.std(axis=0)) for u, y in trace.segments()]
-    by_block = [compress(scaled, 8, block=block) for block in (100, 257, 10**6)]
+    by_block = [lq_reduce(scaled, 8, block=block) for block in (100, 257, 10**6)]
     poles = [ordered(np.linalg.eigvals(shift(subspace(data, "n4sid").gamma(4), 2))) for data in by_block]
     assert poles[1] == pytest.approx(poles[0], abs=TOLERANCE["blocks"])
     assert poles[2] == pytest.approx(poles[0], abs=TOLERANCE["blocks"])
@@ -268,9 +268,9 @@ def test_the_size_of_blocks_changes_nothing(samples) -> None:
 def test_moments_and_qr_agree(monkeypatch) -> None:
     trace = traced(plant(9), 6000, 0.1)
     scaled = [((u - 3.0), (y - 5.0) / y.std(axis=0)) for u, y in trace.segments()]
-    by_moments = compress(scaled, 8)
+    by_moments = lq_reduce(scaled, 8)
     monkeypatch.setattr("netctrl.ident.subspace.lq_reduction._SAFE", 1.0)
-    by_qr = compress(scaled, 8)
+    by_qr = lq_reduce(scaled, 8)
     assert np.abs(by_moments.factor) == pytest.approx(np.abs(by_qr.factor), abs=TOLERANCE["blocks"])
 
 
@@ -352,7 +352,7 @@ def test_the_order_that_noise_lets_see(n, poles) -> None:
 def test_noise_alone_stays_below_the_edge() -> None:
     random = np.random.default_rng(0)
     u, y = random.standard_normal((4000, 1)), random.standard_normal((4000, 2))
-    rho = subspace(compress([(u, y)], 10), "cva").singular_values
+    rho = subspace(lq_reduce([(u, y)], 10), "cva").singular_values
     assert rho[0] < 1.1 * noise_edge(30, 20, 4000 - 19)
     assert rho[0] > 0.6 * noise_edge(30, 20, 4000 - 19)
     assert noise_edge(60, 50, 100) == 1.0
@@ -363,7 +363,7 @@ def test_sines_excite_two_orders_each() -> None:
     y = np.random.default_rng(0).standard_normal((2000, 1))
     for count in (1, 2, 3):
         u = sum(np.sin((0.3 + 0.5 * k) * t) for k in range(count))[:, None]
-        assert excitation(compress([(u, y)], 6)) == 2 * count
+        assert excitation(lq_reduce([(u, y)], 6)) == 2 * count
 
 
 def test_test_signals_keep_their_limits_and_seeds() -> None:
@@ -376,7 +376,7 @@ def test_test_signals_keep_their_limits_and_seeds() -> None:
         assert np.array_equal(rates, make(3000, limits, np.random.default_rng(3)))
     sines = multisine(3000, limits, np.random.default_rng(3), band=1.0)
     assert abs(np.corrcoef(sines.T)[0, 1]) < 1e-9
-    held = gbn(30_000, [0.0, 1.0], np.random.default_rng(4), hold=12.0, least_hold=5)[:, 0]
+    held = gbn(30_000, [0.0, 1.0], np.random.default_rng(4), hold=12.0, min_hold=5)[:, 0]
     stays = np.diff(np.flatnonzero(np.diff(held)))
     assert stays.min() == 5
     assert stays.mean() == pytest.approx(12.0, rel=0.1)

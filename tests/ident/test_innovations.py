@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 from netctrl import IdentificationResult, SignalTrace, gbn, identify
 from netctrl.ident.dependence import dependence
 from netctrl.ident.kernels import simulate
-from netctrl.ident.subspace.lq_reduction import compress
+from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.validate import variance_accounted_for
 
 SLACK = 1e-6  # per cent, of rounding
@@ -188,7 +188,7 @@ def test_the_f_test_is_that_of_two_regressions() -> None:
     from scipy.stats import f as distribution
 
     expected = distribution.sf(f, 10, N - both.shape[1])
-    assert dependence(compress([(u, y)], i))[0] == pytest.approx(expected, rel=1e-6)
+    assert dependence(lq_reduce([(u, y)], i))[0] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("colour", [[1.0], [1.0, -0.95], [1.0, -1.0], [1.0, -1.8, 0.9]], ids=str)
@@ -197,7 +197,7 @@ def test_the_f_test_keeps_its_level_for_noise_of_any_colour(colour) -> None:
     for seed in range(60):
         random = np.random.default_rng(seed)
         u, v = gbn(600, [-1.0, 1.0], random), lfilter([1.0], colour, random.standard_normal((600, 1)), axis=0)
-        chances.append(dependence(compress([(u, v)], 8))[0])
+        chances.append(dependence(lq_reduce([(u, v)], 8))[0])
     assert np.mean(np.array(chances) < 0.05) < 0.15
     assert np.mean(np.array(chances) < 0.5) > 0.3
 

@@ -121,8 +121,8 @@ def router(tmp_path, monkeypatch) -> Path:
 
 def printed(capsys, *arguments: str) -> str:
     me = pwd.getpwuid(os.geteuid()).pw_name
-    asked = [*arguments, "--unit", *([] if arguments[0] == "apply" else ["--user", me])]
-    assert main(asked) == 0, capsys.readouterr().err
+    requested = [*arguments, "--unit", *([] if arguments[0] == "apply" else ["--user", me])]
+    assert main(requested) == 0, capsys.readouterr().err
     return capsys.readouterr().out
 
 

@@ -11,7 +11,7 @@ from netctrl.datasets import model_path, model_schema, models
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.identified import Identification, IdentifiedModel, model_json_schema, read_model
 
-LEAST = {"A": [[0.5]], "B": [[1.0]], "C": [[2.0]], "D": [[0.0]], "dt": 1.0}
+MIN = {"A": [[0.5]], "B": [[1.0]], "C": [[2.0]], "D": [[0.0]], "dt": 1.0}
 
 
 def test_the_printed_connet_model_has_the_printed_poles():
@@ -70,7 +70,7 @@ def test_a_model_comes_back_as_it_was(tmp_path_factory, seed, noise):
 )
 def test_what_is_wrong_with_a_file_is_named(tmp_path, change, said):
     path = tmp_path / "model.json"
-    path.write_text(json.dumps(LEAST | change))
+    path.write_text(json.dumps(MIN | change))
     with pytest.raises(FileError, match="is no model") as caught:
         read_model(path)
     assert said in str(caught.value)
@@ -78,7 +78,7 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path, change, said):
 
 def test_a_bare_model_is_enough_and_is_copied():
     A = np.array([[0.5]])
-    model = IdentifiedModel(**(LEAST | {"A": A}))
+    model = IdentifiedModel(**(MIN | {"A": A}))
     A[0, 0] = 2.0
     assert model.A[0, 0] == 0.5
     assert (model.inputs, model.outputs, model.input_offset.tolist()) == (("u1",), ("y1",), [0.0])
@@ -91,7 +91,7 @@ def test_a_bare_model_is_enough_and_is_copied():
 @pytest.mark.parametrize("field", ["identification", "provenance", "inputs", "output_units"])
 def test_fields_of_another_kind_are_refused(field, tmp_path):
     with pytest.raises(InvalidValue) as refusal:
-        IdentifiedModel(**(LEAST | {field: 1}))
+        IdentifiedModel(**(MIN | {field: 1}))
     assert refusal.value.argument == field
     deep = tmp_path / "deep.json"
     deep.write_text("[" * 100_000)
@@ -112,4 +112,4 @@ def test_the_published_schema_is_the_one_of_this_version_and_takes_models():
     assert in_any_order(model_schema()) == in_any_order(model_json_schema())
     jsonschema.Draft202012Validator.check_schema(model_schema())
     jsonschema.validate(json.loads(read_model(model_path("connet-paper")).to_json()), model_schema())
-    jsonschema.validate(LEAST, model_schema())
+    jsonschema.validate(MIN, model_schema())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from places import EXPERIMENTS
 
 import netctrl
-from netctrl import BbrFlow, CubicFlow, PacedFlow, read_link_trace, simulate_pacing
+from netctrl import BbrFlow, CubicFlow, PacedFlow, read_link_trace, simulate_bottleneck
 from netctrl.datasets import data_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.link_trace import LinkTrace, link_trace_of
@@ -40,7 +40,7 @@ def test_windows_follow_the_opportunities(tmp_path):
     assert capacity(np.array([0.05, 0.15, 0.25, 0.39])) == pytest.approx([40 * PACKET_BITS, 10 * PACKET_BITS] * 2)
     last = trace.capacity(0.15)(np.array([0.1, 0.16]))  # the last window is 50 ms
     assert last == pytest.approx([4 * PACKET_BITS / 0.15, PACKET_BITS / 0.05])
-    empty = trace.capacity(0.05, least_share=0.2)(np.array([0.12]))
+    empty = trace.capacity(0.05, min_share=0.2)(np.array([0.12]))
     assert empty == pytest.approx([0.2 * trace.mean_bit_per_s])
 
 
@@ -50,7 +50,7 @@ def test_a_period_delivers_what_the_trace_does(times, window):
     trace = LinkTrace(np.array([*sorted(times), 2001], dtype=np.int64))
     edges = np.minimum(window * np.arange(int(np.ceil(2.001 / window - 1e-9)) + 1), 2.001)
     widths = np.diff(edges)
-    delivered = (trace.capacity(window, least_share=1e-9)(edges[:-1] + 0.5 * widths) * widths).sum()
+    delivered = (trace.capacity(window, min_share=1e-9)(edges[:-1] + 0.5 * widths) * widths).sum()
     assert delivered == pytest.approx(PACKET_BITS * len(trace.times_ms), rel=1e-6)
 
 
@@ -90,7 +90,7 @@ def test_what_else_is_refused(tmp_path):
     with pytest.raises(InvalidValue):
         trace.capacity(0.0)
     with pytest.raises(InvalidValue):
-        trace.capacity(0.1, least_share=0.0)
+        trace.capacity(0.1, min_share=0.0)
     with pytest.raises(InvalidValue):
         link_trace_of(lambda times: 0.0 * times, 1.0)
     with pytest.raises(InvalidValue):
@@ -113,7 +113,7 @@ def test_over_the_shipped_trace():
     capacity = read_link_trace(data_path("traces/mobile.trace")).capacity()
     used, median = [], []
     for flow in (PacedFlow(TARGET, 0.04), BbrFlow(0.04), CubicFlow(0.04)):
-        found = simulate_pacing([flow], capacity, 1.5e5, 60.0, bin_s=0.04)
+        found = simulate_bottleneck([flow], capacity, 1.5e5, 60.0, bin_s=0.04)
         late = found.time_s > 20.0
         used.append(found.throughput[0, late].mean() / found.capacity[late].mean())
         median.append(np.median(found.delay_s[late]))

@@ -21,8 +21,8 @@ from places import EXPERIMENTS
 from netctrl import datasets
 from netctrl.datasets import network_path, networks
 from netctrl.errors import FileError, InvalidValue
-from netctrl.model.io.topohub import SIGNAL_SPEED
 from netctrl.model.network import Demand, Link, Network, Node, read_network
+from netctrl.model.topohub import SIGNAL_SPEED
 from netctrl.plants.routing import routing
 
 CONTENT: dict[str, Any] = {
@@ -328,8 +328,8 @@ def test_a_file_of_topohub_is_read_with_a_capacity_and_the_unit_of_its_demands(t
 def test_topohub_through_networkx(tmp_path) -> None:
     graph = nx.node_link_graph(TOPOHUB, edges="links")
     nx.set_edge_attributes(graph, 10e9, "capacity")
-    wanted = read(tmp_path, TOPOHUB, capacity=10e9, demand_unit=1e6)
-    assert Network.from_networkx(graph, demand_unit="1Mbit") == wanted
+    desired = read(tmp_path, TOPOHUB, capacity=10e9, demand_unit=1e6)
+    assert Network.from_networkx(graph, demand_unit="1Mbit") == desired
     with pytest.raises(InvalidValue, match=r"^graph\.demands: got '2 demands without a unit', takes the argument"):
         Network.from_networkx(graph)
     assert Network.from_networkx(graph, []) == read(tmp_path, TOPOHUB, capacity=10e9, demand_unit=0)

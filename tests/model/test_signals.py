@@ -118,7 +118,7 @@ def test_what_is_wrong_with_segments_is_named(tmp_path, text, said) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "argument", "said"),
+    ("requested", "argument", "said"),
     [
         ((["v"], ["y"]), "inputs", "columns of the table: u, y"),
         ((["u"], ["time_s"]), "outputs", "columns of the table"),
@@ -129,10 +129,10 @@ def test_what_is_wrong_with_segments_is_named(tmp_path, text, said) -> None:
         (([["u"]], ["y"]), "inputs", "a name of 1 to 64 printable"),
     ],
 )
-def test_columns_that_are_asked_for_must_be_there(tmp_path, asked, argument, said) -> None:
+def test_columns_that_are_asked_for_must_be_there(tmp_path, requested, argument, said) -> None:
     path = csv(tmp_path, "time_s,u,y\n0,1,2\n1,2,3\n")
     with pytest.raises(InvalidValue, match=re.escape(said)) as refusal:
-        read_signals(path, *asked)
+        read_signals(path, *requested)
     assert refusal.value.argument == argument
     with pytest.raises(InvalidValue, match="segments: got 'day'"):
         read_signals(path, ["u"], ["y"], segments="day")

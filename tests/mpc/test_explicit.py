@@ -95,10 +95,10 @@ def test_g_as_printed_in_4_13_lets_the_queue_grow() -> None:
     assert np.linalg.solve(H, -right)[0] == pytest.approx(-718.23, abs=5e-3)
     assert -queue_gain(B, P, 1.0, 1.0) * Q == pytest.approx(-718.23, abs=5e-3)
     # What (4.12) to (4.14) are meant to be the minimum of: J of (4.10), by its slope in u.
-    asked = window_problem(
+    requested = window_problem(
         input_gain=B, fair_window_bytes=1e4, bdp_bytes=2e4, flows=4, horizon=P, queue_weight=1.0, window_weight=1.0
     )
-    program = condensed(asked)
+    program = condensed(requested)
     assert program.plan(solve_qp(program.program(np.array([Q]))).x, np.array([Q]))[0][0, 0] == pytest.approx(
         -718.23, abs=5e-3
     )
@@ -136,7 +136,7 @@ def test_active_bounds_are_a_prefix(seed: int) -> None:
     rng = np.random.default_rng(seed)
     flows, horizon, B = int(rng.integers(2, 30)), int(rng.integers(1, 12)), 10.0 ** rng.uniform(-2.0, 0.5)
     c = rng.uniform(0.2, 1.0) / flows
-    asked = window_problem(
+    requested = window_problem(
         input_gain=B,
         fair_window_bytes=c,
         bdp_bytes=1.0,
@@ -145,7 +145,7 @@ def test_active_bounds_are_a_prefix(seed: int) -> None:
         queue_weight=1.0,
         window_weight=10.0 ** rng.uniform(-2.0, 2.0),
     )
-    program = condensed(asked)
+    program = condensed(requested)
     queue = rng.uniform(0.01, flows - 1.0)
     found = solve_qp(program.program(np.array([queue])))
     u = program.plan(found.x, np.array([queue]))[0][:, 0]
@@ -195,7 +195,7 @@ def test_the_feasible_queues(seed: int, above: bool) -> None:
     rng = np.random.default_rng(seed)
     flows, B, bdp = int(rng.integers(1, 9)), 10.0 ** rng.uniform(-1.0, 0.5), 1000.0
     c = bdp / flows * rng.uniform(0.3, 1.0)
-    asked = window_problem(
+    requested = window_problem(
         input_gain=B,
         fair_window_bytes=c,
         bdp_bytes=bdp,
@@ -204,7 +204,7 @@ def test_the_feasible_queues(seed: int, above: bool) -> None:
         queue_weight=1.0,
         window_weight=1.0,
     )
-    program, ends = condensed(asked), feasible_queue(B, c, bdp, flows)
+    program, ends = condensed(requested), feasible_queue(B, c, bdp, flows)
     margin = 1e-6 * bdp
     end, out = (ends[1], 1.0) if above else (ends[0], -1.0)
     assert solve_qp(program.program(np.array([end - out * margin]))).status is QPStatus.SOLVED
@@ -216,8 +216,8 @@ def test_the_feasible_queues(seed: int, above: bool) -> None:
 
 def test_a_soft_bound_gives_the_same_beyond_the_feasible_queues() -> None:
     common: dict[str, Any] = {"input_gain": 0.3, "fair_window_bytes": 250.0, "bdp_bytes": 1000.0, "flows": 4}
-    asked = window_problem(**common, horizon=5, queue_weight=1.0, window_weight=1.0, soft_weight=1e6)
-    program = condensed(asked)
+    requested = window_problem(**common, horizon=5, queue_weight=1.0, window_weight=1.0, soft_weight=1e6)
+    program = condensed(requested)
     queue = feasible_queue(0.3, 250.0, 1000.0, 4)[1] + 500.0
     assert program.plan(solve_qp(program.program(np.array([queue]))).x, np.array([queue]))[0][0, 0] == pytest.approx(
         -250.0, abs=1e-9

@@ -36,7 +36,7 @@ def everything(seed: int = 0, **changed: Any) -> MpcProblem:
     """Four states, two inputs, three outputs, horizon 8: all weights, hard and soft bounds, a delay of two."""
     rng = np.random.default_rng(seed)
     n, m, p = 4, 2, 3
-    asked: dict[str, Any] = {
+    requested: dict[str, Any] = {
         "plant": plant(rng, n, m, p),
         "horizon": 8,
         "state_weight": spd(rng, n),
@@ -52,11 +52,11 @@ def everything(seed: int = 0, **changed: Any) -> MpcProblem:
         "soft_linear": [0.0, 3.0, 0.0, 0.0],
         "delay": 2,
     }
-    return MpcProblem(**(asked | changed))
+    return MpcProblem(**(requested | changed))
 
 
 def double_integrator(**changed: Any) -> MpcProblem:
-    asked: dict[str, Any] = {
+    requested: dict[str, Any] = {
         "plant": StateSpace([[1.0, 1.0], [0.0, 1.0]], [[0.5], [1.0]], [[1.0, 0.0]], dt=1.0),
         "horizon": 3,
         "state_weight": np.eye(2),
@@ -66,7 +66,7 @@ def double_integrator(**changed: Any) -> MpcProblem:
         "input_lower": -1.0,
         "input_upper": 1.0,
     }
-    return MpcProblem(**(asked | changed))
+    return MpcProblem(**(requested | changed))
 
 
 SCALED = 1e-9
@@ -191,14 +191,14 @@ def test_a_delay_is_states_that_hold_past_inputs() -> None:
     A[:n, :n], A[:n, n : n + 1] = model.A, model.B
     A[n, n + 1] = B[n + d - 1, 0] = 1.0
     Q, T = spd(rng, n), spd(rng, n)
-    asked: dict[str, Any] = {"input_weight": 0.3, "input_lower": -0.4, "input_upper": 0.4}
-    delayed = MpcProblem(plant=model, horizon=6, state_weight=Q, terminal_weight=T, delay=d, **asked)
+    requested: dict[str, Any] = {"input_weight": 0.3, "input_lower": -0.4, "input_upper": 0.4}
+    delayed = MpcProblem(plant=model, horizon=6, state_weight=Q, terminal_weight=T, delay=d, **requested)
     wide = StateSpace(A, B, np.eye(n + d), dt=1.0)
     none = np.zeros((n + d, n + d))
     big_Q, big_T = none.copy(), none.copy()
     big_Q[:n, :n], big_T[:n, :n] = Q, T
     # Its first d steps can't be changed and its last d inputs reach no state that costs.
-    lifted = MpcProblem(plant=wide, horizon=6 + d, state_weight=big_Q, terminal_weight=big_T, **asked)
+    lifted = MpcProblem(plant=wide, horizon=6 + d, state_weight=big_Q, terminal_weight=big_T, **requested)
     x, past = rng.standard_normal(n), np.array([[0.3], [-0.2]])
     u = first_inputs(delayed, parameters(delayed, x, past))
     v = first_inputs(lifted, np.concatenate([x, past[:, 0]]))
@@ -281,9 +281,9 @@ def test_a_sparse_plant_is_taken() -> None:
 def test_a_state_that_no_input_moves() -> None:
     """It has no scale of its own but its bound; as long as it keeps that, nothing changes."""
     model = StateSpace(np.diag([0.9, 0.5]), [[1.0], [0.0]], np.eye(2), dt=1.0)
-    asked: dict[str, Any] = {"plant": model, "horizon": 4, "state_weight": 1.0, "input_weight": 1.0}
-    free = MpcProblem(**asked)
-    held = MpcProblem(**asked, state_lower=[-np.inf, -2.0], state_upper=[np.inf, 2.0])
+    requested: dict[str, Any] = {"plant": model, "horizon": 4, "state_weight": 1.0, "input_weight": 1.0}
+    free = MpcProblem(**requested)
+    held = MpcProblem(**requested, state_lower=[-np.inf, -2.0], state_upper=[np.inf, 2.0])
     theta = np.array([1.0, 3.0])
     np.testing.assert_allclose(first_inputs(held, theta), first_inputs(free, theta), atol=1e-12)
     with pytest.raises(InfeasibleProgram, match="state 1 at step 1, upper excludes itself"):
@@ -384,11 +384,11 @@ def test_a_plan_s_refusals() -> None:
 def test_a_conflict_is_in_the_plant_s_units(form: str, unit: float) -> None:
     """5 + 0.8 − 0.5 exceeds 5 by 0.3, which an input lower by 0.6 would mend; then all in units of 1/1000."""
     model = StateSpace([[1.0, 1.0], [0.0, 1.0]], [[0.5], [1.0]], [[1.0, 0.0]], dt=1.0)
-    asked = double_integrator(
+    requested = double_integrator(
         plant=model, state_lower=-5.0 * unit, state_upper=5.0 * unit, input_lower=-unit, input_upper=unit
     )
     with pytest.raises(InfeasibleProgram) as refusal:
-        solve_mpc(asked, [5.0 * unit, 0.8 * unit], form=form)
+        solve_mpc(requested, [5.0 * unit, 0.8 * unit], form=form)
     found = refusal.value.conflict
     shortfall = dict(zip(found.names, found.shortfall, strict=True))
     assert shortfall["state 0 at step 1, upper"] == pytest.approx(0.3 * unit, rel=1e-9)

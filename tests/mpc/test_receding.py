@@ -26,7 +26,7 @@ SAME = {"daqp": 1e-9, "qpoases": 1e-9, "osqp": 1e-6, "clarabel": 1e-6}
 
 
 def problem(**changed: Any) -> MpcProblem:
-    asked: dict[str, Any] = {
+    requested: dict[str, Any] = {
         "plant": INTEGRATORS,
         "horizon": 6,
         "state_weight": np.eye(2),
@@ -36,7 +36,7 @@ def problem(**changed: Any) -> MpcProblem:
         "input_lower": -1.0,
         "input_upper": 0.8,
     }
-    return MpcProblem(**(asked | changed))
+    return MpcProblem(**(requested | changed))
 
 
 def closed_loop(
@@ -84,10 +84,10 @@ def test_a_delay_that_is_known_is_met() -> None:
 
 def test_it_is_mpcc_s_law() -> None:
     B, c, bdp = 1.0 / 3.0, 937.5, 3750.0
-    asked = window_problem(
+    requested = window_problem(
         input_gain=B, fair_window_bytes=c, bdp_bytes=bdp, flows=4, horizon=5, queue_weight=1.0, window_weight=1.0
     )
-    controller = receding_controller(asked)
+    controller = receding_controller(requested)
     state, K, queue = start_receding(controller), queue_gain(B, 5, 1.0, 1.0), 9000.0
     for _ in range(80):
         state = step_receding(controller, state, np.array([queue]))

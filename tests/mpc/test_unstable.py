@@ -22,8 +22,8 @@ def pendulum(horizon: int, **changed: Any) -> MpcProblem:
     """An inverted pendulum with poles at ±5 rad/s, sampled each 50 ms."""
     step = sl.expm(0.05 * np.array([[0.0, 1.0, 0.0], [25.0, 0.0, 1.0], [0.0, 0.0, 0.0]]))
     plant = StateSpace(step[:2, :2], step[:2, 2:], [[1.0, 0.0]], dt=0.05)
-    asked: dict[str, Any] = {"state_weight": 1.0, "input_weight": 0.1, "input_lower": -20.0, "input_upper": 20.0}
-    return MpcProblem(plant=plant, horizon=horizon, **(asked | changed))
+    requested: dict[str, Any] = {"state_weight": 1.0, "input_weight": 0.1, "input_lower": -20.0, "input_upper": 20.0}
+    return MpcProblem(plant=plant, horizon=horizon, **(requested | changed))
 
 
 def without_bounds(problem: MpcProblem, state: np.ndarray) -> np.ndarray:
@@ -78,8 +78,8 @@ def test_thirty_decades_of_growth() -> None:
     rng = np.random.default_rng(3)
     T = rng.standard_normal((3, 3))
     A = T @ np.diag([10.0**0.3, -1.2, 0.5]) @ np.linalg.inv(T)
-    asked: dict[str, Any] = {"state_weight": 1.0, "input_weight": 0.5}
-    problem = MpcProblem(plant=StateSpace(A, rng.standard_normal((3, 2)), np.eye(3), dt=1.0), horizon=100, **asked)
+    requested: dict[str, Any] = {"state_weight": 1.0, "input_weight": 0.5}
+    problem = MpcProblem(plant=StateSpace(A, rng.standard_normal((3, 2)), np.eye(3), dt=1.0), horizon=100, **requested)
     state = rng.standard_normal(3)
     found = solve_mpc(problem, state)
     np.testing.assert_allclose(found.inputs[0], without_bounds(problem, state), rtol=1e-9)
@@ -94,9 +94,9 @@ def test_saturated_inputs_and_bounded_states(seed: int) -> None:
     n, m, P = 3, 1 + seed % 2, 20
     T = np.linalg.qr(rng.standard_normal((n, n)))[0]
     A = T @ np.diag([10.0 ** rng.uniform(0.1, 0.5), 0.9, -0.6]) @ T.T
-    asked: dict[str, Any] = {"state_weight": 1.0, "input_weight": 0.01, "input_lower": -1.0, "input_upper": 1.0}
+    requested: dict[str, Any] = {"state_weight": 1.0, "input_weight": 0.01, "input_lower": -1.0, "input_upper": 1.0}
     plant = StateSpace(A, rng.standard_normal((n, m)), np.eye(n), dt=1.0)
-    problem = MpcProblem(plant=plant, horizon=P, state_lower=-1.0, state_upper=1.0, **asked)
+    problem = MpcProblem(plant=plant, horizon=P, state_lower=-1.0, state_upper=1.0, **requested)
     state = rng.standard_normal(n)
     found = None
     while found is None:

@@ -247,8 +247,8 @@ def design_file(tmp_path_factory) -> Path:
 def test_one_command_runs_the_recommended_design_and_meets_its_target(design_file, tmp_path, capsys):
     capsys.readouterr()
     stored, picture = tmp_path / "result.json", tmp_path / "run.png"
-    asked = [str(design_file), "-o", str(tmp_path / "p"), "--run", "--json"]
-    assert main(["ns3", *asked, "--result", str(stored), "--plot", str(picture)]) == 0
+    requested = [str(design_file), "-o", str(tmp_path / "p"), "--run", "--json"]
+    assert main(["ns3", *requested, "--result", str(stored), "--plot", str(picture)]) == 0
     said, told = capsys.readouterr()
     answer = json.loads(said)
     assert told == ""

@@ -36,7 +36,7 @@ class PacingProgram(NamedTuple):
     """μ_r(n − 1)"""
     least_rate: float
     """0 in the paper."""
-    most_rate: float
+    max_rate: float
     """R"""
 
 
@@ -50,7 +50,7 @@ def pacing_program(
     variance: float,
     mean_rate: float,
     least_rate: float = 0.0,
-    most_rate: float = inf,
+    max_rate: float = inf,
 ) -> PacingProgram:
     """The program, checked once.
 
@@ -67,8 +67,8 @@ def pacing_program(
     takes = f"a rate of at least least_rate, {least:g}"
     most = (
         inf
-        if isinstance(most_rate, float) and most_rate == inf
-        else checked_number("most_rate", most_rate, takes, at_least=least)
+        if isinstance(max_rate, float) and max_rate == inf
+        else checked_number("max_rate", max_rate, takes, at_least=least)
     )
     return PacingProgram(
         checked_number("psi", psi, above, above=0.0),
@@ -88,7 +88,7 @@ def program_rate(program: PacingProgram) -> float:
 
     The second derivative of the cost is 2ψ b_1²/μ_v, above 0 for either sign of b_1. The paper leaves out the bounds.
     """
-    return clipped(best_rate(*program[:7]), program.least_rate, program.most_rate)
+    return clipped(best_rate(*program[:7]), program.least_rate, program.max_rate)
 
 
 def program_cost(program: PacingProgram, rate: float) -> float:

@@ -89,7 +89,7 @@ def test_discs_hold_what_the_response_does_in_their_cells(seed: int, **drawn) ->
 def test_below_the_least_angle_it_is_an_integrator(**drawn) -> None:
     setting, flows, rtt = loop(**drawn)
     response = arc_response(setting)
-    lowest = response.least_angle((flows, flows), (rtt, rtt))
+    lowest = response.min_angle((flows, flows), (rtt, rtt))
     values = response.at(lowest * np.array([1.0, 0.5, 0.1]), flows, rtt)
     assert np.all(np.abs(np.angle(values) + 0.5 * np.pi) <= 0.06)
 

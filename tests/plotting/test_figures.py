@@ -166,10 +166,10 @@ def test_map_shows_each_class_where_it_is(wide_map) -> None:
     assert legend is not None
     patches = [patch.get_facecolor() for patch in legend.get_patches()]
     assert np.allclose(mesh.cmap(mesh.norm([0, 1, 2, 3, 4])), patches)
-    for wanted, label in zip(
+    for desired, label in zip(
         ("no equilibrium", "unstable", "GM < 6 dB", "simulation", "admissible"), labels(axes), strict=False
     ):
-        assert wanted in label
+        assert desired in label
     assert any("50 flows" in label and "0.5 s" in label and "paper" in label for label in labels(axes))
     assert rendered(figure).startswith(b"\x89PNG")
 
@@ -279,8 +279,8 @@ def test_time_series_have_units_and_the_samples_of_a_short_run() -> None:
     assert all(axes.get_ylim()[0] == 0.0 for axes in figure.axes)
     assert figure.axes[0].get_legend() is None
     lost = np.where(found.arrived_bytes[0] > 0.0, 10.0, 0.0)
-    wanted = [found.backlog_bytes[0] / 1e3, found.departed_bytes[0] * 8.0 / 0.5 / 1e6, found.probability[0], lost]
-    for axes, values in zip(figure.axes, wanted, strict=True):
+    desired = [found.backlog_bytes[0] / 1e3, found.departed_bytes[0] * 8.0 / 0.5 / 1e6, found.probability[0], lost]
+    for axes, values in zip(figure.axes, desired, strict=True):
         ((t, y),) = drawn(axes)
         assert t == pytest.approx(found.time_s - 0.25)
         assert y == pytest.approx(values, abs=1e-12)

@@ -97,15 +97,15 @@ def test_cells_come_grid_by_grid_with_the_last_place_fastest(shared: dict[str, i
         return {place: values[place][:count] for place, count in counts.items()}
 
     grid = [Grid(label=f"g{i}", over=chosen(counts)) for i, counts in enumerate(sizes)]
-    asked = spec(*grid, over=chosen(shared), policy={"kind": "static"}, traffic={"kind": "gaussian"})
-    found = list(asked.cells())
+    requested = spec(*grid, over=chosen(shared), policy={"kind": "static"}, traffic={"kind": "gaussian"})
+    found = list(requested.cells())
     expected = [
         (each.label or "grid[0]", dict(zip([*shared, *each.over], combination, strict=True)))
         for each in grid or [Grid()]
         for combination in product(*chosen(shared).values(), *each.over.values())
     ]
     assert [(cell.label, cell.values) for cell in found] == expected
-    assert [cell.number for cell in found] == list(range(asked.n_cells))
+    assert [cell.number for cell in found] == list(range(requested.n_cells))
     for cell in found:
         scenario = cell.scenario
         assert isinstance(scenario.policy, StaticPacing)
@@ -150,12 +150,12 @@ def test_a_table_that_is_not_there_is_made_and_one_that_is_there_is_kept() -> No
 
 def test_what_was_made_in_python_is_as_a_file_would_say_it() -> None:
     record = msgspec.convert(LINE, Network)
-    asked = spec(network=record, policy=StaticPacing(), over={"policy.factor": np.linspace(1.0, 2.0, 3)})
+    requested = spec(network=record, policy=StaticPacing(), over={"policy.factor": np.linspace(1.0, 2.0, 3)})
     plain = spec(
         network=msgspec.to_builtins(record), policy={"kind": "static"}, over={"policy.factor": [1.0, 1.5, 2.0]}
     )
-    assert [cell.scenario for cell in asked.cells()] == [cell.scenario for cell in plain.cells()]
-    assert asked.cells().__next__().scenario.name == "test"
+    assert [cell.scenario for cell in requested.cells()] == [cell.scenario for cell in plain.cells()]
+    assert requested.cells().__next__().scenario.name == "test"
 
 
 def test_networks_and_files_are_named_in_the_values(tmp_path: Path) -> None:
@@ -400,8 +400,8 @@ def test_what_is_wrong_with_a_file_is_named(name: str, folder: Path) -> None:
 
 
 def test_a_sweep_is_its_cells_by_hand() -> None:
-    asked = spec(*POLICIES, runs=3, over={"seed": [3, 4]})
-    frame = sweep(asked, scenario_law)
+    requested = spec(*POLICIES, runs=3, over={"seed": [3, 4]})
+    frame = sweep(requested, scenario_law)
     assert list(frame.columns) == ["cell", "grid", "seed", "policy.factor", "policy.mu", "run", "sample", *FIGURES]
     assert len(frame) == 10 * 3
     networks = msgspec.convert(LINE, Network)
@@ -450,8 +450,8 @@ def test_many_runs_are_the_same_in_blocks() -> None:
 
 
 def test_the_summary_is_the_mean_and_students_interval() -> None:
-    asked = spec(*POLICIES, runs=5)
-    frame = sweep(asked, scenario_law)
+    requested = spec(*POLICIES, runs=5)
+    frame = sweep(requested, scenario_law)
     table = summarized(frame)
     assert table["cell"].tolist() == list(range(5))
     assert table["grid"].tolist() == ["FIFO", "static", "static", "GOD", "GOD"]
@@ -511,8 +511,8 @@ def test_runs_of_one_window_of_a_trace_are_one_sample(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("time_s,ac\n" + "".join(f"{k / 100:g},{7e6 + (k * k) % 31 * 1e5}\n" for k in range(60)))
     traced = {"kind": "trace", "file": str(trace), "fit": False}
-    asked = spec(Grid(over={"duration": ["200ms", "600ms"]}), traffic=traced, runs=5)
-    frame = sweep(asked, scenario_law)
+    requested = spec(Grid(over={"duration": ["200ms", "600ms"]}), traffic=traced, runs=5)
+    frame = sweep(requested, scenario_law)
     assert frame["sample"].tolist() == [0, 1, 2, 0, 1, *([0] * 5)]
     table = summarized(frame)
     assert table["samples"].tolist() == [3, 1]
@@ -530,12 +530,12 @@ def test_runs_of_one_window_of_a_trace_are_one_sample(tmp_path: Path) -> None:
 
 
 def test_the_file_holds_the_rows_on_any_number_of_workers(tmp_path: Path) -> None:
-    asked = spec(*POLICIES, runs=LANES + 1, duration="200ms")
-    frame = sweep(asked, scenario_law, n_jobs=2)
-    pd.testing.assert_frame_equal(frame, sweep(asked, scenario_law, n_jobs=1), check_exact=True)
+    requested = spec(*POLICIES, runs=LANES + 1, duration="200ms")
+    frame = sweep(requested, scenario_law, n_jobs=2)
+    pd.testing.assert_frame_equal(frame, sweep(requested, scenario_law, n_jobs=1), check_exact=True)
     shares: list[float] = []
-    sweep_to_file(asked, scenario_law, tmp_path / "1.parquet", progress=shares.append)
-    sweep_to_file(asked, scenario_law, tmp_path / "2.parquet", n_jobs=2)
+    sweep_to_file(requested, scenario_law, tmp_path / "1.parquet", progress=shares.append)
+    sweep_to_file(requested, scenario_law, tmp_path / "2.parquet", n_jobs=2)
     assert (tmp_path / "1.parquet").read_bytes() == (tmp_path / "2.parquet").read_bytes()
     pd.testing.assert_frame_equal(read_frame(tmp_path / "1.parquet"), frame, check_exact=True)
     assert shares == pytest.approx(np.arange(1, 11) / 10)
@@ -543,11 +543,11 @@ def test_the_file_holds_the_rows_on_any_number_of_workers(tmp_path: Path) -> Non
 
 
 def test_a_cluster_gives_the_same(tmp_path: Path) -> None:
-    asked = spec(*POLICIES, duration="200ms")
-    sweep_to_file(asked, scenario_law, tmp_path / "here.parquet")
+    requested = spec(*POLICIES, duration="200ms")
+    sweep_to_file(requested, scenario_law, tmp_path / "here.parquet")
     local = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
     with LocalCluster(**local) as cluster, Client(cluster), joblib.parallel_config(backend="dask"):
-        sweep_to_file(asked, scenario_law, tmp_path / "there.parquet", n_jobs=2)
+        sweep_to_file(requested, scenario_law, tmp_path / "there.parquet", n_jobs=2)
     assert (tmp_path / "here.parquet").read_bytes() == (tmp_path / "there.parquet").read_bytes()
 
 
@@ -555,17 +555,17 @@ def test_the_file_says_where_it_is_from_but_not_when_or_where(tmp_path: Path) ->
     trace = tmp_path / "t.csv"
     trace.write_text("time_s,ac\n0,7e6\n0.01,9e6\n0.02,8e6\n")
     over = {"traffic.file": [str(trace)], "seed": [1]}
-    asked = spec(over=over, traffic={"kind": "trace", "file": str(trace)}, runs=1)
+    requested = spec(over=over, traffic={"kind": "trace", "file": str(trace)}, runs=1)
     content = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        sweep_to_file(asked, scenario_law, tmp_path / name / "x.parquet")
+        sweep_to_file(requested, scenario_law, tmp_path / name / "x.parquet")
         content.append((tmp_path / name / "x.parquet").read_bytes())
     assert content[0] == content[1]
     metadata = pq.read_schema(tmp_path / "a" / "x.parquet").metadata
     assert sorted(metadata) == [b"digest", b"netctrl", b"sweep"]
     assert metadata[b"netctrl"].decode() == netctrl.__version__
-    assert metadata[b"digest"].decode() == asked.digest()
+    assert metadata[b"digest"].decode() == requested.digest()
     named = f"t.csv (SHA-256 {hashlib.sha256(trace.read_bytes()).hexdigest()})"
     saved = json.loads(metadata[b"sweep"])
     assert (saved["name"], saved["runs"], saved["over"]) == ("test", 1, {"traffic.file": [named], "seed": [1]})

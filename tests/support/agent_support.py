@@ -30,7 +30,7 @@ def config(**changes: object) -> AgentConfig:
         links=NAMES,
         nominal=offset,
         capacity=np.full(N, 1e7),
-        standing=0.0,
+        backlog_setpoint=0.0,
         paced=np.ones(N),
         central=False,
         information_delay=0,
@@ -62,11 +62,11 @@ def queues(kind: str = "tbf") -> Iterator[RouteSocket]:
 
 def shape(route: RouteSocket, index: int, kind: str) -> None:
     if kind == "tbf":
-        route.add_qdisc(index, ROOT, HANDLE, "tbf", TbfOptions.wanted(RATE, BURST, LIMIT).encode(BURST))
+        route.add_qdisc(index, ROOT, HANDLE, "tbf", TbfOptions.desired(RATE, BURST, LIMIT).encode(BURST))
         return
     one = classid(HANDLE, 1)
     route.add_qdisc(index, ROOT, HANDLE, "htb", HtbOptions(1).encode())
-    route.add_class(index, HANDLE, one, "htb", HtbClassOptions.wanted(RATE, BURST).encode())
+    route.add_class(index, HANDLE, one, "htb", HtbClassOptions.desired(RATE, BURST).encode())
     route.add_qdisc(index, one, 2 << 16, "bfifo", FifoOptions(LIMIT).encode())
 
 

@@ -13,7 +13,7 @@ from netctrl.scenario.network.policy import HftracPolicy
 from netctrl.scenario.network.scenario import Messages, NetworkScenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.message_kernel import NEVER, Messaging, advance_messages
-from netctrl.sim.network.messages import _state, heard_problem, message_lines, message_table, ticks
+from netctrl.sim.network.messages import _state, distributed_problem, message_lines, message_table, ticks
 from netctrl.sim.network.problem import link_problem
 
 __all__ = ["Simulated", "scenario"]
@@ -25,7 +25,7 @@ def scenario(messages: Messages, **policy: object) -> NetworkScenario:
     network = netctrl.read_network(network_path("testbed"))
     tight = tuple(msgspec.structs.replace(link, buffer=2e4) for link in network.links)
     network = msgspec.structs.replace(network, links=tight)
-    policy = HftracPolicy(mu=0.5, reference=1.02, **policy)
+    policy = HftracPolicy(mu=0.5, rate_scale=1.02, **policy)
     return NetworkScenario(
         name="t", network=network, interval=TAU, policy=policy, messages=messages, duration=1.2, warmup=0.0
     )
@@ -34,17 +34,17 @@ def scenario(messages: Messages, **policy: object) -> NetworkScenario:
 class Simulated:
     """The simulator, an interval at a time: what it measured and commanded, and when messages are there."""
 
-    def __init__(self, asked: NetworkScenario) -> None:
-        self.law = netctrl.scenario_law(asked)
-        ready = link_problem(asked, self.law)
-        self.heard = heard_problem(ready, self.law)
-        self.N, self.ticks = ready.model.n_links, ticks(asked)
+    def __init__(self, requested: NetworkScenario) -> None:
+        self.law = netctrl.scenario_law(requested)
+        ready = link_problem(requested, self.law)
+        self.heard = distributed_problem(ready, self.law)
+        self.N, self.ticks = ready.model.n_links, ticks(requested)
         self.line, self.least, messages = message_lines(self.heard, self.law, self.N)
-        self.phase, self.late, self.told = message_table(asked, 0, messages, self.N)
-        self.nominal, self.standing = ready.initial_rate, ready.plant.standing
-        self.ready, self.steps = ready, asked.steps
+        self.phase, self.late, self.told = message_table(requested, 0, messages, self.N)
+        self.nominal, self.backlog_setpoint = ready.initial_rate, ready.plant.backlog_setpoint
+        self.ready, self.steps = ready, requested.steps
         self.state = _state(ready, self.heard, self.ticks, self.phase, messages)
-        self.demand = DemandSource(asked, ready.network, range(1)).draw(asked.steps)[:, :, 0]
+        self.demand = DemandSource(requested, ready.network, range(1)).draw(requested.steps)[:, :, 0]
 
     def samples(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Number, series that were measured, (4, N), and commands before limits, (N,)."""

@@ -25,6 +25,6 @@ MARKING = MarkingConfig(interface="a", law=LAW)
 
 
 def agent(**changes: object) -> AgentConfig:
-    asked = {"links": (link("a"),), "metrics_socket": "/run/netctrl-agents/S1.sock"}
+    requested = {"links": (link("a"),), "metrics_socket": "/run/netctrl-agents/S1.sock"}
     peers = {"peers": (Peer(name="S2", address="127.0.0.1", port=9001),), "port": 9000, "key_file": "agents.key"}
-    return config(**asked | peers | changes)
+    return config(**requested | peers | changes)

@@ -75,13 +75,13 @@ def write(
     files: Files, design: AnyDesign, figure: Callable[[], Figure], refused: NoAdmissibleDesign | None = None
 ) -> None:
     """Write picture and Design file, where they were asked for: both, or neither."""
-    wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
     kind = files.picture
     if files.plot is not None and kind is not None:
-        wanted["plot"] = files.plot, lambda: picture_file(figure(), kind)
+        desired["plot"] = files.plot, lambda: picture_file(figure(), kind)
     if files.output is not None and refused is None:
-        wanted["output"] = files.output, lambda: design.to_json().encode()
-    write_all(wanted)
+        desired["output"] = files.output, lambda: design.to_json().encode()
+    write_all(desired)
 
 
 def read(argument: str, text: str, parse: Callable[[str], Any], takes: str) -> Any:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     import numpy as np
 
     from netctrl.model.design.design import ConnetDesign
-    from netctrl.scenario.access.plan import FifoTracking, Measured
+    from netctrl.scenario.access.plan import AccessLinkTracking, Measured
 
-__all__ = ["REFERENCE_TAKES", "FifoJob", "connet_design", "export_fifo"]
+__all__ = ["REFERENCE_TAKES", "AccessLinkJob", "connet_design", "export_access_link"]
 
 REFERENCE_TAKES = "all outputs, as in delay=0.676,jitter=0.361; several with semicolons follow each other, as long each"
 
 
-class FifoJob(NamedTuple):
+class AccessLinkJob(NamedTuple):
     """What a command line asks of a link."""
 
     loop: ConnetDesign
@@ -40,16 +40,16 @@ class FifoJob(NamedTuple):
     governor: bool
 
 
-def export_fifo(job: FifoJob, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
+def export_access_link(job: AccessLinkJob, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
     """Write program and table; with --run compile, run and report."""
     from netctrl.cli.simulate import inputs_of, read_seed, table_file
     from netctrl.laws.tracking.reference_governor import reference_governor
     from netctrl.model.design.design import provenance
     from netctrl.model.io.files import write_atomically
-    from netctrl.ns3.access.read import run_fifo, table_name
+    from netctrl.ns3.access.read import run_access_link, table_name
     from netctrl.ns3.access.render import render
     from netctrl.ns3.program import compile_program
-    from netctrl.scenario.access.plan import fifo_plan
+    from netctrl.scenario.access.plan import access_link_plan
     from netctrl.scenario.access.scenario import access_link
     from netctrl.sim.access.draws import run_table
 
@@ -63,9 +63,9 @@ def export_fifo(job: FifoJob, run_it: bool, json: bool, result: str | None, plot
     measured = _measured(job)
     origin = provenance(argv=invocation(), seed=scenario.seed, inputs=inputs_of(job.scenario, job.design))
     try:
-        wanted = _references(job, scenario.periods)
+        desired = _references(job, scenario.periods)
         governor = reference_governor(law) if job.governor else None
-        plan = fifo_plan(scenario, law, wanted, measured=measured, governor=governor)
+        plan = access_link_plan(scenario, law, desired, measured=measured, governor=governor)
         files = render(scenario, plan, design=job.loop, provenance=origin)
         table = run_table(scenario, plan)
     except InvalidValue as error:
@@ -79,10 +79,10 @@ def export_fifo(job: FifoJob, run_it: bool, json: bool, result: str | None, plot
         return say_what_is_next(scenario.name, folder, names, json, f" {scenario.seed}")
     compile_program(folder, ns3)
     with progress_bar(f"ns-{ns3.version}") as progress:
-        run = run_fifo(folder, scenario, plan, ns3=ns3, provenance=origin, progress=progress)
+        run = run_access_link(folder, scenario, plan, ns3=ns3, provenance=origin, progress=progress)
     if result is not None:
         write_all({"result": (result, lambda: table_file(run.result, Path(result).suffix.lower()))})
-    return say(_fifo_json(job, run) if json else report(*run.table(job.loop.law)))
+    return say(_access_link_json(job, run) if json else report(*run.table(job.loop.law)))
 
 
 def connet_design(path: str | None) -> ConnetDesign | None:
@@ -93,7 +93,7 @@ def connet_design(path: str | None) -> ConnetDesign | None:
     return design if isinstance(design, ConnetDesign) else None
 
 
-def _measured(job: FifoJob) -> Measured:
+def _measured(job: AccessLinkJob) -> Measured:
     """Means over periods have less noise; the published law takes moving averages."""
     match job.measured:
         case "period" | "average":
@@ -109,7 +109,7 @@ def _scenario_file(name: str) -> Path:
     return scenario_path(name)
 
 
-def _references(job: FifoJob, periods: int) -> np.ndarray:
+def _references(job: AccessLinkJob, periods: int) -> np.ndarray:
     """What is asked for in each period: of the option, or of the Design."""
     import numpy as np
 
@@ -128,7 +128,7 @@ def _references(job: FifoJob, periods: int) -> np.ndarray:
     return np.asarray(given)[np.arange(periods) * len(given) // periods]
 
 
-def _fifo_json(job: FifoJob, run: FifoTracking) -> str:
+def _access_link_json(job: AccessLinkJob, run: AccessLinkTracking) -> str:
     import msgspec
 
     content = {

@@ -89,8 +89,8 @@ def _chosen(job: PacingJob) -> BottleneckScenario:
             raise InvalidValue("scenario", job.scenario, "one with a bottleneck, for a Design of pacing")
         found = read_bottleneck_scenario(scenario_path(job.scenario))
     elif job.law is not None:
-        asked = job.law.inputs
-        found = design_bottleneck(asked.bottleneck_bit_per_s, asked.rtt_s, asked.packet_size_bytes)
+        requested = job.law.inputs
+        found = design_bottleneck(requested.bottleneck_bit_per_s, requested.rtt_s, requested.packet_size_bytes)
     else:
         raise InvalidValue("scenario", None, "a TOML file with a bottleneck, or give a Design of pacing")
     return found if job.seed is None else msgspec.structs.replace(found, seed=job.seed)

@@ -93,9 +93,9 @@ def keep(
     found: Plotted, plot: str | None, picture: str | None, result: str | None, content: Callable[[], bytes]
 ) -> None:
     """Write what --plot and --result ask for: both files, or neither."""
-    wanted: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if plot is not None and picture is not None:
-        wanted["plot"] = plot, lambda: picture_file(found.plot(), picture)
+        desired["plot"] = plot, lambda: picture_file(found.plot(), picture)
     if result is not None:
-        wanted["result"] = result, content
-    write_all(wanted)
+        desired["result"] = result, content
+    write_all(desired)

@@ -11,15 +11,15 @@ from netctrl.model.io.fields import one_of
 from netctrl.units import parse_count, parse_rate, parse_size
 
 if TYPE_CHECKING:
-    from netctrl.design.arc.rounding import CarrierCheck
+    from netctrl.design.arc.rounding import ImplementationCheck
     from netctrl.linux.export.aqm import Dualpi2, Pie
-    from netctrl.linux.export.interfaces import Places
+    from netctrl.linux.export.interfaces import InterfaceMap
     from netctrl.linux.export.shaper import TcExport, TcSettings
     from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign
 
-__all__ = ["CARRIERS", "SHAPERS", "SUMMARY", "TcJob", "export_tc"]
+__all__ = ["IMPLEMENTATIONS", "SHAPERS", "SUMMARY", "TcJob", "export_tc"]
 
-CARRIERS = ("auto", "pie", "dualpi2", "ebpf")
+IMPLEMENTATIONS = ("auto", "pie", "dualpi2", "ebpf")
 SHAPERS = ("htb", "tbf")
 SUMMARY = "export.json"
 """In the folder: figures, margins, notes and provenance; its place tells that the folder is an earlier export."""
@@ -33,7 +33,7 @@ class TcJob(NamedTuple):
     design: str
     output: str
     interfaces: str | None = None
-    carrier: str | None = None
+    implementation: str | None = None
     shaper: str | None = None
     packet_size: str | None = None
     frames: bool = False
@@ -58,8 +58,8 @@ def export_tc(job: TcJob, json: bool) -> int:
         "figures": [
             {
                 "what": each.what,
-                "asked": each.asked,
-                "carried": each.carried,
+                "requested": each.requested,
+                "implemented": each.implemented,
                 "unit": each.unit,
                 "relative_difference": each.difference,
                 "bound": each.bound,
@@ -77,7 +77,7 @@ def export_tc(job: TcJob, json: bool) -> int:
     return say(report(f"{design.method} for Linux in {folder}", _rows(made, checks, folder), made.notes))
 
 
-def _attempted(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[CarrierCheck, ...]]:
+def _attempted(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
     """What is wrong is said of the option that it stands in, or of the file."""
     try:
         return _made(job, design)
@@ -91,7 +91,7 @@ def _attempted(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[CarrierCh
         raise FileError(job.interfaces or job.design, str(error)) from None
 
 
-def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[CarrierCheck, ...]]:
+def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
     from netctrl.linux.export.agents import connet_on_linux, hftrac_on_linux
     from netctrl.linux.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
     from netctrl.model.design.design import ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
@@ -119,7 +119,7 @@ def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[CarrierCheck, 
 def _refuse_strangers(job: TcJob, method: str) -> None:
     """What belongs to other Designs has no meaning here."""
     belongs = {
-        "carrier": ("arc",),
+        "implementation": ("arc",),
         "drop": ("arc",),
         "shaper": ("hftrac", "connet"),
         "packet_size": ("hftrac", "connet"),
@@ -136,34 +136,34 @@ def _refuse_strangers(job: TcJob, method: str) -> None:
             raise InvalidValue(name, value, f"no value with a Design of {method}: it is for {' and '.join(methods)}")
 
 
-def _aqm(job: TcJob, design: ArcDesign) -> tuple[Pie | Dualpi2 | None, tuple[CarrierCheck, ...]]:
+def _aqm(job: TcJob, design: ArcDesign) -> tuple[Pie | Dualpi2 | None, tuple[ImplementationCheck, ...]]:
     """The rounded gains and the margins that they leave; NoAdmissibleDesign where they don't keep the rule."""
-    from netctrl.design.arc.loop import LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG
-    from netctrl.design.arc.rounding import check_carrier
+    from netctrl.design.arc.loop import MIN_GAIN_MARGIN_DB, MIN_PHASE_MARGIN_DEG
+    from netctrl.design.arc.rounding import check_implementation
     from netctrl.linux.export.aqm import arc_on_delay, nearest_dualpi2, nearest_pie
 
-    name = job.carrier or "ebpf"
-    if name not in CARRIERS:
-        raise InvalidValue("carrier", name, ", ".join(CARRIERS))
+    name = job.implementation or "ebpf"
+    if name not in IMPLEMENTATIONS:
+        raise InvalidValue("implementation", name, ", ".join(IMPLEMENTATIONS))
     if name == "auto":
         name = _first_here(design)
     if name == "ebpf":
         return None, ()
     if job.drop:
-        raise InvalidValue("drop", True, f"no value with --carrier {name}, which always drops what it can't mark")
-    asked = arc_on_delay(design.law)
+        raise InvalidValue("drop", True, f"no value with --implementation {name}, which drops what it can't mark")
+    requested = arc_on_delay(design.law)
     probability = design.certificate.operating_point.marking_probability
-    aqm = nearest_pie(asked, probability) if name == "pie" else nearest_dualpi2(asked, probability)
-    checks = check_carrier(design.inputs, asked, aqm.law)
+    aqm = nearest_pie(requested, probability) if name == "pie" else nearest_dualpi2(requested, probability)
+    checks = check_implementation(design.inputs, requested, aqm.law)
     for each in checks:
-        if not each.carried.keeps_rule:
-            found = each.carried
+        if not each.implemented.keeps_rule:
+            found = each.implemented
             raise NoAdmissibleDesign(
                 f"rounded to the steps of {name}, the loop of {each.flows:g} flows at {each.rtt_s:g} s keeps "
                 f"{found.phase_margin_deg:.1f}° and {found.gain_margin_db:.1f} dB, of "
-                f"{each.asked.phase_margin_deg:.1f}° and {each.asked.gain_margin_db:.1f} dB before; "
-                f"{LEAST_PHASE_MARGIN_DEG:g}° and "
-                f"{LEAST_GAIN_MARGIN_DB:g} dB are asked for: take --carrier ebpf, or another Design",
+                f"{each.requested.phase_margin_deg:.1f}° and {each.requested.gain_margin_db:.1f} dB before; "
+                f"{MIN_PHASE_MARGIN_DEG:g}° and "
+                f"{MIN_GAIN_MARGIN_DB:g} dB are asked for: take --implementation ebpf, or another Design",
                 design,
             )
     return aqm, checks
@@ -216,12 +216,12 @@ def _settings(job: TcJob) -> TcSettings:
     return TcSettings(framing=framing, burst=_size("burst", job.burst), limit=_size("limit", job.limit), shaper=shaper)
 
 
-def _places(job: TcJob) -> Places:
-    from netctrl.linux.export.interfaces import INTERFACES_TAKES, read_places
+def _places(job: TcJob) -> InterfaceMap:
+    from netctrl.linux.export.interfaces import INTERFACES_TAKES, read_interface_map
 
     if job.interfaces is None:
         raise InvalidValue("interfaces", None, INTERFACES_TAKES)
-    return read_places(job.interfaces)
+    return read_interface_map(job.interfaces)
 
 
 def _interface(job: TcJob) -> str:
@@ -245,17 +245,17 @@ def _size(argument: str, text: str | None) -> float | None:
         raise InvalidValue(argument, text, str(error).rpartition("takes ")[2]) from None
 
 
-def _rows(made: TcExport, checks: tuple[CarrierCheck, ...], folder: Path) -> list[tuple[str, str]]:
+def _rows(made: TcExport, checks: tuple[ImplementationCheck, ...], folder: Path) -> list[tuple[str, str]]:
     rows = []
     for each in made.figures:
         off = f"{100.0 * each.difference:+.3g} %" if abs(each.difference) > _ROUNDING else "exact"
-        rows.append((each.what, f"{each.carried:.7g} {each.unit}, asked for {each.asked:.7g} ({off})"))
+        rows.append((each.what, f"{each.implemented:.7g} {each.unit}, asked for {each.requested:.7g} ({off})"))
     for each in checks:
         rows.append(
             (
                 f"margins, {each.flows:g} flows, {each.rtt_s:g} s",
-                f"PM {each.carried.phase_margin_deg:.2f}°, lost {each.phase_lost_deg:.2f}°; GM "
-                f"{each.carried.gain_margin_db:.2f} dB, lost {each.gain_lost_db:.2f} dB",
+                f"PM {each.implemented.phase_margin_deg:.2f}°, lost {each.phase_lost_deg:.2f}°; GM "
+                f"{each.implemented.gain_margin_db:.2f} dB, lost {each.gain_lost_db:.2f} dB",
             )
         )
     rows.append(("files", ", ".join([*made.files, SUMMARY])))

@@ -1,7 +1,7 @@
 """`python -m netctrl.export ns3|tc DESIGN -o DIR`: a Design and a scenario for ns-3, run if asked; a Design for Linux.
 
 TCP flows through queues (`netctrl.Scenario`), a network under fluctuating demands (`netctrl.NetworkScenario`), an
-access link under a Design of connet (`netctrl.FifoScenario`), a data centre under MPCC or DCTCP
+access link under a Design of connet (`netctrl.AccessLinkScenario`), a data centre under MPCC or DCTCP
 (`netctrl.FabricScenario`), or a bottleneck with paced flows and their peers (`netctrl.BottleneckScenario`).
 """
 
@@ -19,12 +19,12 @@ from netctrl.cli.app import (
     read_jobs,
     run,
 )
-from netctrl.cli.export.access import REFERENCE_TAKES, FifoJob, connet_design, export_fifo
+from netctrl.cli.export.access import REFERENCE_TAKES, AccessLinkJob, connet_design, export_access_link
 from netctrl.cli.export.bottleneck import PacingJob, export_pacing, is_bottleneck, pacing_design
 from netctrl.cli.export.common import OPTIONS, refuse
 from netctrl.cli.export.fabric import FabricJob, export_fabric, mpcc_design
 from netctrl.cli.export.network import NetworkJob, export_network, read_packet_size
-from netctrl.cli.export.tc import CARRIERS, SHAPERS, TcJob, export_tc
+from netctrl.cli.export.tc import IMPLEMENTATIONS, SHAPERS, TcJob, export_tc
 from netctrl.cli.export.tcp_aqm import QueuesJob, export_queues
 from netctrl.errors import JOBS_TAKES, InvalidValue
 
@@ -113,8 +113,8 @@ def ns3(
         centre = FabricJob(fabric, windows, scenario, design, None if seed is None else read_seed(seed), output)
         return export_fabric(centre, run_it, json, result, plot)
     if loop is not None and design is not None:
-        asked = FifoJob(loop, design, scenario, seed, output, reference, measured, governor)
-        return export_fifo(asked, run_it, json, result, plot)
+        requested = AccessLinkJob(loop, design, scenario, seed, output, reference, measured, governor)
+        return export_access_link(requested, run_it, json, result, plot)
     if network is not None and scenario is not None:
         job = NetworkJob(
             chosen=network,
@@ -147,8 +147,14 @@ def tc(
             "address, port and links",
         ),
     ] = None,
-    carrier: Annotated[
-        str | None, option("WHAT", f"of ARC: {', '.join(CARRIERS)}; auto asks the kernel that runs here (ebpf)")
+    implementation: Annotated[
+        str | None,
+        option(
+            "WHAT",
+            f"of ARC: {', '.join(IMPLEMENTATIONS)}; auto asks the kernel that runs here (ebpf)",
+            "--implementation",
+            "--carrier",
+        ),
     ] = None,
     shaper: Annotated[
         str | None, option("WHAT", f"of HFTraC and CONNET: what keeps a rate, {' or '.join(SHAPERS)} (htb)")
@@ -165,7 +171,7 @@ def tc(
     measured_at: Annotated[
         str | None, option("WHERE", "of CONNET: INTERFACE@RATE of the bottleneck whose queue the agent reads")
     ] = None,
-    drop: Annotated[bool, option("", "with --carrier ebpf: drop packets without ECN where others are marked")] = False,
+    drop: Annotated[bool, option("", "of ebpf: drop packets without ECN where others are marked")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
     """Read, render, check what rounding costs, write."""
@@ -173,7 +179,7 @@ def tc(
         design=design,
         output=output,
         interfaces=interfaces,
-        carrier=carrier,
+        implementation=implementation,
         shaper=shaper,
         packet_size=packet_size,
         frames=frames,

@@ -57,8 +57,8 @@ def apply(
         from netctrl.linux.export.records import read_queue_plan
         from netctrl.linux.systemd import apply_unit
 
-        wanted = read_queue_plan(file)
-        return say(apply_unit(wanted, program(file, "root"), replace=replace, state_dir=state_dir))
+        desired = read_queue_plan(file)
+        return say(apply_unit(desired, program(file, "root"), replace=replace, state_dir=state_dir))
     if dry_run:
         return _show(planned(file, replace), "what `apply` would change; nothing was changed", json)
 
@@ -104,7 +104,7 @@ def _phase(store) -> str | None:
 
 
 def _show(found: Plan, title: str, json: bool) -> int:
-    return say(as_json({"plan": found.wanted, "entries": found.entries}) if json else table(found, title))
+    return say(as_json({"plan": found.desired, "entries": found.entries}) if json else table(found, title))
 
 
 def _where(made: Applied) -> str:

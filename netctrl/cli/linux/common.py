@@ -129,14 +129,14 @@ def planned(path: str, replace: bool) -> Plan:
     from netctrl.linux.kernel.netlink import RouteSocket
     from netctrl.linux.queues.plan import plan_queues
 
-    wanted = read_queue_plan(path)
+    desired = read_queue_plan(path)
     with RouteSocket() as socket:
-        return plan_queues(socket, wanted, replace=replace)
+        return plan_queues(socket, desired, replace=replace)
 
 
 def table(plan: Plan, title: str, notes: tuple[str, ...] = ()) -> str:
     """For people."""
-    return report(f"{plan.wanted.name}: {title}", plan.rows(), notes)
+    return report(f"{plan.desired.name}: {title}", plan.rows(), notes)
 
 
 def as_json(content: Any) -> str:

@@ -20,5 +20,5 @@ def plan(
     """Read, hold against the machine, show."""
     found = planned(file, replace)
     if json:
-        return say(as_json({"plan": found.wanted, "entries": found.entries}))
+        return say(as_json({"plan": found.desired, "entries": found.entries}))
     return say(table(found, "what `apply` would change; nothing was changed"))

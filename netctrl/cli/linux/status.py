@@ -41,7 +41,7 @@ def status(
 
 def _state(socket: RouteSocket, entry: Entry) -> dict[str, object]:
     from netctrl.linux.kernel.netlink import ROOT
-    from netctrl.linux.kernel.objects import as_wanted
+    from netctrl.linux.kernel.objects import as_desired
 
     if entry.index not in {link.index for link in socket.links()}:
         return {"interface": entry.interface, "differs": ["the interface was deleted"], "counters": None}
@@ -49,7 +49,7 @@ def _state(socket: RouteSocket, entry: Entry) -> dict[str, object]:
     counters = None if root is None else msgspec.to_builtins(root.counters)
     return {
         "interface": entry.interface,
-        "differs": as_wanted(socket, entry.index, entry.wanted),
+        "differs": as_desired(socket, entry.index, entry.desired),
         "counters": counters,
     }
 

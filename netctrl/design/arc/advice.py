@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netctrl.design.arc.loop import LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG, ROUNDING, Deciding
+from netctrl.design.arc.loop import MIN_GAIN_MARGIN_DB, MIN_PHASE_MARGIN_DEG, ROUNDING, Deciding
 from netctrl.errors import Status
 from netctrl.frequency.sampled_margins import SampledMargins
 from netctrl.model.design.arc import ArcCertificate, ArcInputs, ArcSimulated
@@ -40,7 +40,7 @@ def warnings_about(
     elif alpha > deciding.kept_below * (1.0 + ROUNDING):
         yield (
             f"too little margin{where}: GM {found.gain_margin_db:.2f} dB, PM {found.phase_margin_deg:.2f}°; alpha <="
-            f" {deciding.kept_below:.6g} keeps {LEAST_GAIN_MARGIN_DB:g} dB and {LEAST_PHASE_MARGIN_DEG:g}°"
+            f" {deciding.kept_below:.6g} keeps {MIN_GAIN_MARGIN_DB:g} dB and {MIN_PHASE_MARGIN_DEG:g}°"
         )
     if fluid is not None and not fluid.settles and status is not Status.UNSTABLE:
         yield (

@@ -44,9 +44,9 @@ from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 
 __all__ = ["arc", "arc_gain_bands", "arc_margins", "arc_stability_map"]
 
-LEAST_WINDOW, MOST_WINDOW = 1e-9, 1e10  # packets
+MIN_WINDOW, MAX_WINDOW = 1e-9, 1e10  # packets
 USUAL_EPOCH_S, USUAL_RTTS_PER_EPOCH = 1.0, 20.0
-MOST_EPOCHS_PER_RTT, MOST_EPOCHS_IN_RTT = 100.0, 1000
+MAX_EPOCHS_PER_RTT, MAX_EPOCHS_IN_RTT = 100.0, 1000
 
 Range = float | Sequence[float]
 
@@ -196,19 +196,19 @@ def _refuse_absurd_windows(inputs: ArcInputs) -> None:
     (few, many), (short, long) = inputs.flows, inputs.rtt_s
     fragile = ("fragile_flows", inputs.fragile_flows, inputs.fragile_rtt_s)
     for argument, flows, rtt in (("flows", few, long), ("flows", many, short), fragile):
-        least, most = (tcp_equilibrium(1.0, rtt, rate).window / window for window in (MOST_WINDOW, LEAST_WINDOW))
+        least, most = (tcp_equilibrium(1.0, rtt, rate).window / window for window in (MAX_WINDOW, MIN_WINDOW))
         if not least <= flows <= most:
             takes = f"{least:.3g} to {most:.3g} at this rate and RTT {rtt:g} s (a window of 1e-9 to 1e10 packets)"
             raise InvalidValue(argument, flows, takes)
-    if inputs.epoch_s < long / MOST_EPOCHS_IN_RTT:
+    if inputs.epoch_s < long / MAX_EPOCHS_IN_RTT:
         raise InvalidValue(
             "epoch",
             inputs.epoch_s,
-            f"at least {long / MOST_EPOCHS_IN_RTT:g} s, the longest RTT over {MOST_EPOCHS_IN_RTT}",
+            f"at least {long / MAX_EPOCHS_IN_RTT:g} s, the longest RTT over {MAX_EPOCHS_IN_RTT}",
         )
-    if inputs.epoch_s > MOST_EPOCHS_PER_RTT * short:
+    if inputs.epoch_s > MAX_EPOCHS_PER_RTT * short:
         raise InvalidValue(
-            "epoch", inputs.epoch_s, f"at most {MOST_EPOCHS_PER_RTT * short:g} s, {MOST_EPOCHS_PER_RTT:g} times the RTT"
+            "epoch", inputs.epoch_s, f"at most {MAX_EPOCHS_PER_RTT * short:g} s, {MAX_EPOCHS_PER_RTT:g} times the RTT"
         )
 
 

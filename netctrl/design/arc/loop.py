@@ -10,19 +10,19 @@ import msgspec
 import numpy as np
 
 from netctrl.design.arc.settling import Settling, settle
-from netctrl.frequency.branch_bound import Least, Sector
+from netctrl.frequency.branch_bound import Minimum, Sector
 from netctrl.frequency.records import factor
 from netctrl.frequency.sampled_gain import gains_at, greatest_gain, keeps
 from netctrl.frequency.sampled_margins import SampledMargins, sampled_margins, spectral_radius
 from netctrl.model.design.arc import ArcInputs, ArcReach, ArcSampled, ArcSetting, ArcSimulated, Corner
-from netctrl.plants.equilibrium import LEAST_WINDOW, tcp_equilibrium
+from netctrl.plants.equilibrium import MIN_WINDOW, tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate, standing_queue
 from netctrl.plants.tcp_response import TcpResponse, arc_response
 
 __all__ = [
     "AIMS_DEG",
-    "LEAST_GAIN_MARGIN_DB",
-    "LEAST_PHASE_MARGIN_DEG",
+    "MIN_GAIN_MARGIN_DB",
+    "MIN_PHASE_MARGIN_DEG",
     "ROUNDING",
     "RULE",
     "Deciding",
@@ -37,8 +37,8 @@ __all__ = [
     "simulated",
 ]
 
-LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG = 6.0, 30.0
-RULE = Sector(1.0 / factor(LEAST_GAIN_MARGIN_DB), math.radians(LEAST_PHASE_MARGIN_DEG))
+MIN_GAIN_MARGIN_DB, MIN_PHASE_MARGIN_DEG = 6.0, 30.0
+RULE = Sector(1.0 / factor(MIN_GAIN_MARGIN_DB), math.radians(MIN_PHASE_MARGIN_DEG))
 AIMS_DEG = (45.0, 60.0, 75.0)
 """Phase margins that a design aims at, one after the other while the fluid doesn't come to rest."""
 ROUNDING = 1e-9  # relative; a gain set exactly to a bound counts as inside it
@@ -49,9 +49,9 @@ class Deciding(NamedTuple):
     """The sampled loop over all that was asked for, in alpha per packet."""
 
     response: TcpResponse
-    limit: Least
+    limit: Minimum
     """Stable below, at every point."""
-    kept: Least
+    kept: Minimum
     """Keeps the rule up to here, at every point."""
     worst: Corner
     """Operating point at which the rule fails first."""
@@ -132,7 +132,7 @@ def simulated(alpha: float, crossover: float, deciding: Deciding, inputs: ArcInp
 
 def sampled_crossover(response: TcpResponse, flows: float, rtt: float, alpha: float) -> float:
     """A gain crossover of the loop [rad/s], to some per cent; nan where |L| is never 1."""
-    angles = np.geomspace(response.least_angle((flows, flows), (rtt, rtt)) * 1e-3, math.pi, 300)
+    angles = np.geomspace(response.min_angle((flows, flows), (rtt, rtt)) * 1e-3, math.pi, 300)
     above = np.flatnonzero(alpha * np.abs(response.at(angles, flows, rtt, coarse=True)) >= 1.0)
     return float(angles[above[-1]]) / response.epoch if above.size else math.nan
 
@@ -178,7 +178,7 @@ def _furthest(alpha: float, response: TcpResponse, moved) -> float:
 def most_flows(rtt: float, setting: ArcSetting) -> float:
     """Flows up to which TCP has an equilibrium: p0 <= 1 and a window of a packet at least."""
     rate = float(arc_arrival_rate(setting, applicable_plant(setting)))
-    return rtt * rate / max(math.sqrt(2.0), LEAST_WINDOW)
+    return rtt * rate / max(math.sqrt(2.0), MIN_WINDOW)
 
 
 def infeasible(inputs: ArcInputs) -> str | None:
@@ -194,7 +194,7 @@ def infeasible(inputs: ArcInputs) -> str | None:
         )
     rate = float(arc_arrival_rate(setting, applicable_plant(setting)))
     _, window, marking = tcp_equilibrium(many, short, rate)
-    if marking <= 1.0 and window >= LEAST_WINDOW:
+    if marking <= 1.0 and window >= MIN_WINDOW:
         return None
     most = most_flows(short, setting)
     return (

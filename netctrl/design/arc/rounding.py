@@ -7,7 +7,7 @@ from itertools import product
 
 import msgspec
 
-from netctrl.design.arc.loop import LEAST_GAIN_MARGIN_DB, LEAST_PHASE_MARGIN_DEG
+from netctrl.design.arc.loop import MIN_GAIN_MARGIN_DB, MIN_PHASE_MARGIN_DEG
 from netctrl.frequency.sampled_margins import sampled_margins, spectral_radius
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.model.design.arc import ArcInputs
@@ -15,10 +15,10 @@ from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import arc_arrival_rate
 from netctrl.plants.pi_aqm import delay_pi_response
 
-__all__ = ["CarriedMargins", "CarrierCheck", "check_carrier"]
+__all__ = ["ImplementationCheck", "ImplementedMargins", "check_implementation"]
 
 
-class CarriedMargins(msgspec.Struct, frozen=True, kw_only=True):
+class ImplementedMargins(msgspec.Struct, frozen=True, kw_only=True):
     """Margins of one sampled loop, with TCP's window delayed on itself."""
 
     stable: bool
@@ -34,33 +34,35 @@ class CarriedMargins(msgspec.Struct, frozen=True, kw_only=True):
         rounding = 1e-9
         return (
             self.stable
-            and self.gain_margin_db >= LEAST_GAIN_MARGIN_DB - rounding
-            and self.phase_margin_deg >= LEAST_PHASE_MARGIN_DEG - rounding
+            and self.gain_margin_db >= MIN_GAIN_MARGIN_DB - rounding
+            and self.phase_margin_deg >= MIN_PHASE_MARGIN_DEG - rounding
         )
 
 
-class CarrierCheck(msgspec.Struct, frozen=True, kw_only=True):
+class ImplementationCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One operating point: the law that was asked for, and the one that is carried there."""
 
     flows: float
     rtt_s: float
     marking_probability: float
     """p0 of the equilibrium."""
-    asked: CarriedMargins
-    carried: CarriedMargins
+    requested: ImplementedMargins
+    implemented: ImplementedMargins
 
     @property
     def phase_lost_deg(self) -> float:
         """Below 0 where rounding made the loop slower."""
-        return self.asked.phase_margin_deg - self.carried.phase_margin_deg
+        return self.requested.phase_margin_deg - self.implemented.phase_margin_deg
 
     @property
     def gain_lost_db(self) -> float:
         """Below 0 where rounding left more of it."""
-        return self.asked.gain_margin_db - self.carried.gain_margin_db
+        return self.requested.gain_margin_db - self.implemented.gain_margin_db
 
 
-def check_carrier(inputs: ArcInputs, asked: DelayPi, carried: Callable[[float], DelayPi]) -> tuple[CarrierCheck, ...]:
+def check_implementation(
+    inputs: ArcInputs, requested: DelayPi, implemented: Callable[[float], DelayPi]
+) -> tuple[ImplementationCheck, ...]:
     """Margins at the operating point, or at the corners of the box.
 
     Both laws are judged in the plant where a queue stands. The carried law reads a delay that is as old as the delay
@@ -79,23 +81,23 @@ def check_carrier(inputs: ArcInputs, asked: DelayPi, carried: Callable[[float], 
     checks = []
     for flows, rtt in dict.fromkeys(product(inputs.flows, inputs.rtt_s)):
         marking = float(tcp_equilibrium(flows, rtt, rate).marking)
-        law = carried(marking)
+        law = implemented(marking)
         checks.append(
-            CarrierCheck(
+            ImplementationCheck(
                 flows=flows,
                 rtt_s=rtt,
                 marking_probability=marking,
-                asked=_margins(flows, rtt, inputs, asked, 0.0),
-                carried=_margins(flows, rtt, inputs, law, law.target_s),
+                requested=_margins(flows, rtt, inputs, requested, 0.0),
+                implemented=_margins(flows, rtt, inputs, law, law.target_s),
             )
         )
     return tuple(checks)
 
 
-def _margins(flows: float, rtt: float, inputs: ArcInputs, law: DelayPi, late: float) -> CarriedMargins:
+def _margins(flows: float, rtt: float, inputs: ArcInputs, law: DelayPi, late: float) -> ImplementedMargins:
     response = delay_pi_response(inputs.setting, law, late)
     found = sampled_margins(response, flows, rtt, 1.0)
-    return CarriedMargins(
+    return ImplementedMargins(
         stable=found.stable,
         gain_margin_db=found.gain_margin_db,
         phase_margin_deg=found.phase_margin_deg,

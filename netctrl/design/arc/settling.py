@@ -11,7 +11,7 @@ from math import ceil, inf, pi, sqrt
 
 from netctrl.laws.aqm.arc import arc_step
 from netctrl.model.design.arc import ArcSetting
-from netctrl.plants.equilibrium import LEAST_WINDOW, tcp_equilibrium
+from netctrl.plants.equilibrium import MIN_WINDOW, tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate, standing_queue
 
 __all__ = ["OSCILLATES", "Settling", "epochs", "settle"]
@@ -22,8 +22,8 @@ _RESTS = 0.01  # below it there is nothing left to wait for
 _STEPS_PER_RTT = 16
 _STEPS_PER_RADIAN = 24
 _PERIODS_PER_BLOCK = 3.0
-_MOST_BLOCKS = 30
-_MOST_STEPS = 150_000  # a block; a run takes few of them where it comes to rest
+_MAX_BLOCKS = 30
+_MAX_STEPS = 150_000  # a block; a run takes few of them where it comes to rest
 _BUFFER_RTTS = 6.0
 """What may wait, in round trips at capacity; more is lost, and felt as loss."""
 STARTS = ((1.2, 1.0), (0.0, 0.0), (2.0, 0.5))
@@ -76,17 +76,17 @@ def settle(flows: float, rtt: float, setting: ArcSetting, alpha: float, crossove
     step = held / substeps
     length = ceil((1.0 + _BUFFER_RTTS) * rtt / step) + 3
     block = max(24, ceil(_PERIODS_PER_BLOCK * 2.0 * pi / (crossover * held)), ceil(24.0 * rtt / held))
-    if block * substeps > _MOST_STEPS:
+    if block * substeps > _MAX_STEPS:
         return None
     worst: list[tuple[float, float, float, float]] = []
     for window_part, mark_part in STARTS:
-        window = max(LEAST_WINDOW, window_part * rest.window)
+        window = max(MIN_WINDOW, window_part * rest.window)
         p = min(1.0, mark_part * rest.marking)
         rates, marks, seen = [window / rtt] * length, [p] * length, [0.0] * block
         state = [window, queue, p, 0.0, 0.0, 0.0]
         parameters = (substeps, together, flows, capacity, rtt - queue / capacity, step, alpha, setting.utilization)
         time, cv, done = block * held, inf, 0
-        while done < _MOST_BLOCKS and not cv < _RESTS:
+        while done < _MAX_BLOCKS and not cv < _RESTS:
             state[3], state[4] = 0.0, 0.0
             epochs(rates, marks, seen, state, *parameters, setting.target_queue_packets, _BUFFER_RTTS * rtt)
             mean = sum(seen) / block

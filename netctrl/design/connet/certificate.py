@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, Status
-from netctrl.frequency.disk import disc_margin
+from netctrl.frequency.disk import discrete_disk_margin
 from netctrl.frequency.hinf_norm import bandwidth
 from netctrl.model.design.connet import ConnetCertificate, ReferenceCheck
 from netctrl.model.identified import IdentifiedModel
@@ -19,7 +19,7 @@ from netctrl.synthesis.riccati.tracking import TrackingLoop, tracking_loop
 
 __all__ = ["Made", "certificate", "rows", "steady"]
 
-_LEAST_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
+_MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _GAIN_CHANGE = 0.2
 _TRACKS = 0.01
 _OFF_CURVE = 0.05
@@ -34,7 +34,7 @@ class Made(NamedTuple):
     estimator: DareSolution
 
 
-def certificate(model: IdentifiedModel, made: Made, wanted: Sequence[np.ndarray]) -> ConnetCertificate:
+def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray]) -> ConnetCertificate:
     """Of a law around its model, with the references that will be asked for, each (p,)."""
     law, W = made.law, made.tracked
     plant = model.state_space
@@ -49,11 +49,11 @@ def certificate(model: IdentifiedModel, made: Made, wanted: Sequence[np.ndarray]
     stable = radius < 1.0
     T = steady(loop.response) if stable else np.full((len(W[0]),) * 2, np.nan)
     error = _dc_error(W, T, gain) if stable else None
-    margin = disc_margin(loop.difference) if stable else None
+    margin = discrete_disk_margin(loop.difference) if stable else None
     changed = [_changed(plant, law, W, 1.0 + change) for change in (-_GAIN_CHANGE, _GAIN_CHANGE)]
     known = [error for error in changed if error is not None]
     controller = np.linalg.eigvals(loop.controller)
-    checks = tuple(_check_reference(made, gain, reference) for reference in wanted)
+    checks = tuple(_check_reference(made, gain, reference) for reference in desired)
     left = np.linalg.svd(gain)
     rank = int(np.sum(left[1] > 1e-9 * left[1][0]))
     proof = {
@@ -79,7 +79,7 @@ def certificate(model: IdentifiedModel, made: Made, wanted: Sequence[np.ndarray]
     status = Status.ADMISSIBLE
     if not stable:
         status = Status.UNSTABLE
-    elif _is_off(error) or _is_off(proof["dc_error_gain"]) or proof["disc_alpha"] < _LEAST_ALPHA:
+    elif _is_off(error) or _is_off(proof["dc_error_gain"]) or proof["disc_alpha"] < _MIN_ALPHA:
         status = Status.STABLE
     return ConnetCertificate(status=status, warnings=warnings, **proof)
 
@@ -100,9 +100,9 @@ def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.nd
     if outside.any():
         largest = float(np.abs(controller).max())
         yield f"the controller by itself isn't stable (|pole| {largest:.6g}): in saturation or open loop it runs away"
-    if proof["disc_alpha"] < _LEAST_ALPHA:
+    if proof["disc_alpha"] < _MIN_ALPHA:
         yield (
-            f"disc margin {proof['disc_alpha']:.3g} is below {_LEAST_ALPHA:.3g} (a gain twice as high):"
+            f"disk margin {proof['disc_alpha']:.3g} is below {_MIN_ALPHA:.3g} (a gain twice as high):"
             " take a larger input weight"
         )
     if proof["untracked"]:

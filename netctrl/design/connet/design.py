@@ -92,22 +92,22 @@ def connet(
         weight = checked_number("input_weight", input_weight, "a number above 0", above=0.0, at_most=1e12)
     bounds = _limits(model, limits)
     W = None if track is None else _tracked(model, track)
-    wanted = [_reference(model, each) for each in references]
+    desired = [_reference(model, each) for each in references]
     scale = weight * np.diag(_scales(model.input_units, _RATE_UNIT)) ** 2
     made = (_lqi if method == "lqi" else _paper)(model, W, scale, bounds)
     W = made.tracked
-    asked = ConnetInputs(
+    requested = ConnetInputs(
         model=model,
         law=method,
         tracked=rows(W),
         limits=rows(bounds),
         input_weight=weight,
-        references=rows(np.reshape(wanted, (-1, len(model.C)))),
+        references=rows(np.reshape(desired, (-1, len(model.C)))),
     )
-    proof = certificate(model, made, wanted)
+    proof = certificate(model, made, desired)
     design = ConnetDesign(
         schema="netctrl.design/1",
-        inputs=asked,
+        inputs=requested,
         law=made.law,
         certificate=proof,
         provenance=provenance(argv=argv, inputs=inputs, libraries=("numpy", "scipy")),

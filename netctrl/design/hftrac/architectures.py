@@ -27,10 +27,10 @@ from netctrl.synthesis.myopic.fir import myopic_fir
 from netctrl.synthesis.myopic.static import myopic
 from netctrl.synthesis.riccati.delayed import delayed_regulator
 
-__all__ = ["EXACT_STATES", "MOST_DENSE_STATES", "Made", "Plant", "synthesised"]
+__all__ = ["EXACT_STATES", "MAX_DENSE_STATES", "Made", "Plant", "synthesised"]
 
 
-MOST_DENSE_STATES = 3000
+MAX_DENSE_STATES = 3000
 """Of an architecture whose equation is dense."""
 _NO_LENGTH = 1e-9
 EXACT_STATES = 600
@@ -63,20 +63,20 @@ class Made(NamedTuple):
     region: int | None = None
 
 
-def synthesised(plant: Plant, asked: HftracInputs, n_jobs: int) -> Made:
+def synthesised(plant: Plant, requested: HftracInputs, n_jobs: int) -> Made:
     """The controller of the architecture that is asked for, with its cost."""
-    match asked.architecture:
+    match requested.architecture:
         case "god":
             return _central(plant, 0, None)
         case "centralized":
-            if asked.information_delay is not None:
-                return _central(plant, asked.information_delay, None)
+            if requested.information_delay is not None:
+                return _central(plant, requested.information_delay, None)
             return _central(plant, *_nearest(plant))
         case "myopic":
-            return _myopic(plant, asked)
-        case _ if asked.horizon == "exact":
-            return _exact(plant, asked)
-    return _localized(plant, asked, n_jobs)
+            return _myopic(plant, requested)
+        case _ if requested.horizon == "exact":
+            return _exact(plant, requested)
+    return _localized(plant, requested, n_jobs)
 
 
 def _central(plant: Plant, delay: int, node: str | None) -> Made:
@@ -104,44 +104,44 @@ def _central(plant: Plant, delay: int, node: str | None) -> Made:
     )
 
 
-def _localized(plant: Plant, asked: HftracInputs, n_jobs: int) -> Made:
-    information = _information(plant, asked.communication)
-    horizon = asked.horizon if isinstance(asked.horizon, int) else None
-    found = localized(plant.model, plant.mu, information, horizon=horizon, reach=asked.reach, n_jobs=n_jobs)
+def _localized(plant: Plant, requested: HftracInputs, n_jobs: int) -> Made:
+    information = _information(plant, requested.communication)
+    horizon = requested.horizon if isinstance(requested.horizon, int) else None
+    found = localized(plant.model, plant.mu, information, horizon=horizon, reach=requested.reach, n_jobs=n_jobs)
     bound = found.bound
     if plant.model.n_states <= EXACT_STATES:
-        bound = coordinated(plant.model, plant.mu, information, reach=asked.reach).cost
+        bound = coordinated(plant.model, plant.mu, information, reach=requested.reach).cost
     return Made(
         law=found.law,
         cost=found.cost,
         cost_rate=found.cost_rate,
         bound=bound,
         spectral_radius=0.0,
-        note=f"{asked.communication}, at rest after {found.horizon} samples",
+        note=f"{requested.communication}, at rest after {found.horizon} samples",
         horizon=found.horizon,
         excess=found.cost / bound - 1.0 if bound > 0.0 else 0.0,
         region=found.region,
     )
 
 
-def _exact(plant: Plant, asked: HftracInputs) -> Made:
-    found = coordinated(plant.model, plant.mu, _information(plant, asked.communication), reach=asked.reach)
+def _exact(plant: Plant, requested: HftracInputs) -> Made:
+    found = coordinated(plant.model, plant.mu, _information(plant, requested.communication), reach=requested.reach)
     return Made(
         law=found.law,
         cost=found.cost,
         cost_rate=found.cost_rate,
         bound=found.cost,
         spectral_radius=found.spectral_radius,
-        note=f"{asked.communication}, exact",
+        note=f"{requested.communication}, exact",
         residual=found.residual,
         excess=0.0,
         region=max(len(column.links) for column in found.law.columns),
     )
 
 
-def _myopic(plant: Plant, asked: HftracInputs) -> Made:
-    if isinstance(asked.horizon, int):
-        found = myopic_fir(plant.model, plant.mu, horizon=asked.horizon)
+def _myopic(plant: Plant, requested: HftracInputs) -> Made:
+    if isinstance(requested.horizon, int):
+        found = myopic_fir(plant.model, plant.mu, horizon=requested.horizon)
         note, radius, length = f"filters of {found.horizon} samples, locally optimal", 0.0, found.horizon
     else:
         found = myopic(plant.model, *_matrices(plant), plant.mu)
@@ -165,10 +165,10 @@ def _myopic(plant: Plant, asked: HftracInputs) -> Made:
 
 def _matrices(plant: Plant) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     states = plant.model.n_states
-    if states > MOST_DENSE_STATES:
+    if states > MAX_DENSE_STATES:
         takes = (
             "coordinated for so many states, or myopic with a horizon; the equation of the others is dense "
-            f"(at most {MOST_DENSE_STATES})"
+            f"(at most {MAX_DENSE_STATES})"
         )
         raise InvalidValue("architecture", f"a network of {states} states", takes)
     system, H = network_state_space(plant.model)

@@ -97,12 +97,12 @@ def hftrac(
     -----
     HFTraC paper, eqs. (5) to (14).
     """
-    asked = _checked(network, interval_s, mu, architecture, information_delay, communication, horizon, reach)
+    requested = _checked(network, interval_s, mu, architecture, information_delay, communication, horizon, reach)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        plant = _plant(asked)
-    made = synthesised(plant, asked, n_jobs)
-    table = _comparison(plant, asked, made, n_jobs) if compare else ()
+        plant = _plant(requested)
+    made = synthesised(plant, requested, n_jobs)
+    table = _comparison(plant, requested, made, n_jobs) if compare else ()
     certificate = HftracCertificate(
         status=Status.ADMISSIBLE,
         cost=made.cost,
@@ -126,7 +126,7 @@ def hftrac(
     )
     record = provenance(argv=argv, inputs=inputs, libraries=("numpy", "scipy", "numba"))
     return HftracDesign(
-        schema="netctrl.design/1", inputs=asked, law=made.law, certificate=certificate, provenance=record
+        schema="netctrl.design/1", inputs=requested, law=made.law, certificate=certificate, provenance=record
     )
 
 
@@ -171,30 +171,30 @@ def _checked(
     )
 
 
-def _plant(asked: HftracInputs) -> Plant:
-    routes = routing(asked.network)
-    model = network_model(asked.network, asked.interval_s, routes)
-    by_name = {link.id: link for link in asked.network.links}
-    mu = np.full(model.n_links, asked.mu)
-    if asked.mu is None:
+def _plant(requested: HftracInputs) -> Plant:
+    routes = routing(requested.network)
+    model = network_model(requested.network, requested.interval_s, routes)
+    by_name = {link.id: link for link in requested.network.links}
+    mu = np.full(model.n_links, requested.mu)
+    if requested.mu is None:
         lacking = [name for name in model.links if not by_name[name].weight]
         if lacking:
             takes = f"a number above 0, or a `weight` above 0 at each link; {lacking[0]} has none"
             raise InvalidValue("mu", None, takes)
-        mu = np.array([by_name[name].weight for name in model.links]) * asked.interval_s**2
-    return Plant(asked.network, model, mu, [float(rate) for rate in routes.load if rate > 0.0])
+        mu = np.array([by_name[name].weight for name in model.links]) * requested.interval_s**2
+    return Plant(requested.network, model, mu, [float(rate) for rate in routes.load if rate > 0.0])
 
 
-def _comparison(plant: Plant, asked: HftracInputs, made: Made, n_jobs: int) -> tuple[ArchitectureCost, ...]:
+def _comparison(plant: Plant, requested: HftracInputs, made: Made, n_jobs: int) -> tuple[ArchitectureCost, ...]:
     """All architectures with the same weights; the one that was asked for as it was made.
 
     The horizon is that of coordinated control, unless myopic control was asked for.
     """
-    costs: dict[Architecture, Made] = {asked.architecture: made}
+    costs: dict[Architecture, Made] = {requested.architecture: made}
     for other in ARCHITECTURES:
         if other not in costs:
-            horizon = "auto" if "myopic" in (other, asked.architecture) else asked.horizon
-            changed = msgspec.structs.replace(asked, architecture=other, horizon=horizon)
+            horizon = "auto" if "myopic" in (other, requested.architecture) else requested.horizon
+            changed = msgspec.structs.replace(requested, architecture=other, horizon=horizon)
             costs[other] = synthesised(plant, changed, n_jobs)
     god = costs["god"].cost
     return tuple(

@@ -37,11 +37,11 @@ def scenario_law(scenario: NetworkScenario) -> LinkRateLaw | None:
     design = read_design(policy.file)
     if not isinstance(design, HftracDesign):
         raise InvalidValue("policy.file", policy.file, f"an HFTraC Design; this one is of method {design.method}")
-    asked = design.inputs
-    if asked.interval_s != scenario.interval:
-        takes = f"a Design for an interval of {scenario.interval:g} s; this one is for {asked.interval_s:g} s"
+    requested = design.inputs
+    if requested.interval_s != scenario.interval:
+        takes = f"a Design for an interval of {scenario.interval:g} s; this one is for {requested.interval_s:g} s"
         raise InvalidValue("policy.file", policy.file, takes)
-    differing = _difference(asked.network, network)
+    differing = _difference(requested.network, network)
     if differing is not None:
         raise InvalidValue("policy.file", policy.file, f"a Design for this network; its {differing}")
     return design.law

@@ -34,12 +34,12 @@ from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["mpcc"]
 
-_LEAST_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
+_MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _STATES = 200
 _AGREES = 1e-6
 _LONGEST = 50_000  # acknowledgements that a burst is followed
 _SHOWN = 400
-_MOST_STEPS = 500  # of the horizon
+_MAX_STEPS = 500  # of the horizon
 _UNLIKELY = 2.0  # of P_BD over rate times round trip
 
 
@@ -115,9 +115,9 @@ def mpcc(
     window = bdp if window_bytes is None else window_bytes
     window = checked_number("window_bytes", window, takes, at_least=packet, at_most=1e6 * packet)
     takes_horizon = (
-        f"a number of acknowledgements from 1 to {_MOST_STEPS}: the law's program is solved to hold it against"
+        f"a number of acknowledgements from 1 to {_MAX_STEPS}: the law's program is solved to hold it against"
     )
-    asked = MpccInputs(
+    requested = MpccInputs(
         flows=N,
         rate_bit_per_s=rate,
         bottleneck_bit_per_s=out,
@@ -125,18 +125,18 @@ def mpcc(
         bdp_bytes=bdp,
         packet_size_bytes=packet,
         window_bytes=window,
-        horizon=checked_whole("horizon", horizon, takes_horizon, at_least=1, at_most=_MOST_STEPS),
+        horizon=checked_whole("horizon", horizon, takes_horizon, at_least=1, at_most=_MAX_STEPS),
         queue_weight=queue_weight,
         window_weight=window_weight,
         delayed=checked_flag("delayed", delayed),
         table=None if table is None else _range(table),
     )
-    law = _law(asked)
+    law = _law(requested)
     return MpccDesign(
         schema="netctrl.design/1",
-        inputs=asked,
+        inputs=requested,
         law=law,
-        certificate=_certificate(asked, law),
+        certificate=_certificate(requested, law),
         provenance=provenance(argv=argv, libraries=("numpy", "scipy", "daqp")),
     )
 
@@ -149,38 +149,40 @@ def _range(table: tuple[int, int]) -> tuple[int, int]:
     return first, checked_whole("table", table[1], takes, at_least=first, at_most=1_000_000)
 
 
-def _law(asked: MpccInputs) -> MpccLaw:
-    dt = ack_interval(asked.packet_size_bytes, asked.rtt_s, asked.window_bytes)
-    B = queue_input_gain(dt, asked.flows, asked.rate_bit_per_s, asked.bdp_bytes)
+def _law(requested: MpccInputs) -> MpccLaw:
+    dt = ack_interval(requested.packet_size_bytes, requested.rtt_s, requested.window_bytes)
+    B = queue_input_gain(dt, requested.flows, requested.rate_bit_per_s, requested.bdp_bytes)
     return MpccLaw(
-        delayed=asked.delayed,
-        flows=asked.flows,
-        gain=queue_gain(B, asked.horizon, asked.queue_weight, asked.window_weight),
-        fair_window=float(fair_window(asked.bottleneck_bit_per_s, asked.rate_bit_per_s, asked.bdp_bytes, asked.flows)),
+        delayed=requested.delayed,
+        flows=requested.flows,
+        gain=queue_gain(B, requested.horizon, requested.queue_weight, requested.window_weight),
+        fair_window=float(
+            fair_window(requested.bottleneck_bit_per_s, requested.rate_bit_per_s, requested.bdp_bytes, requested.flows)
+        ),
         B=float(B),
         interval_s=dt,
-        delay_steps=floor(asked.window_bytes / asked.packet_size_bytes * (1.0 + 1e-12)),
-        bdp_bytes=asked.bdp_bytes,
-        rtt_s=asked.rtt_s,
-        rate_bit_per_s=asked.rate_bit_per_s,
-        bottleneck_bit_per_s=asked.bottleneck_bit_per_s,
-        packet_size_bytes=asked.packet_size_bytes,
-        horizon=asked.horizon,
-        queue_weight=asked.queue_weight,
-        window_weight=asked.window_weight,
-        table=None if asked.table is None else _table(asked, dt, *asked.table),
+        delay_steps=floor(requested.window_bytes / requested.packet_size_bytes * (1.0 + 1e-12)),
+        bdp_bytes=requested.bdp_bytes,
+        rtt_s=requested.rtt_s,
+        rate_bit_per_s=requested.rate_bit_per_s,
+        bottleneck_bit_per_s=requested.bottleneck_bit_per_s,
+        packet_size_bytes=requested.packet_size_bytes,
+        horizon=requested.horizon,
+        queue_weight=requested.queue_weight,
+        window_weight=requested.window_weight,
+        table=None if requested.table is None else _table(requested, dt, *requested.table),
     )
 
 
-def _table(asked: MpccInputs, dt: float, first: int, last: int) -> MpccTable:
+def _table(requested: MpccInputs, dt: float, first: int, last: int) -> MpccTable:
     made = window_table(
-        bdp_bytes=asked.bdp_bytes,
-        rate_in_bit_per_s=asked.rate_bit_per_s,
-        rate_out_bit_per_s=asked.bottleneck_bit_per_s,
+        bdp_bytes=requested.bdp_bytes,
+        rate_in_bit_per_s=requested.rate_bit_per_s,
+        rate_out_bit_per_s=requested.bottleneck_bit_per_s,
         interval_s=dt,
-        horizon=asked.horizon,
-        queue_weight=asked.queue_weight,
-        window_weight=asked.window_weight,
+        horizon=requested.horizon,
+        queue_weight=requested.queue_weight,
+        window_weight=requested.window_weight,
         most_flows=last,
     )
     part = slice(first, last + 1)
@@ -192,7 +194,7 @@ def _table(asked: MpccInputs, dt: float, first: int, last: int) -> MpccTable:
     )
 
 
-def _certificate(asked: MpccInputs, law: MpccLaw) -> MpccCertificate:
+def _certificate(requested: MpccInputs, law: MpccLaw) -> MpccCertificate:
     k = law.B * law.gain
     margins = integrator_margins(k, law.delay_steps, predicts=law.delayed)
     feasible = feasible_queue(law.B, law.fair_window, law.bdp_bytes, law.flows)[1]
@@ -200,8 +202,8 @@ def _certificate(asked: MpccInputs, law: MpccLaw) -> MpccCertificate:
     queue, idle = _burst(law)
     still = np.flatnonzero(queue > law.packet_size_bytes)
     last = int(still[-1]) + 1 if len(still) else 0
-    least = _least_window_weight(asked, law)
-    careful = margins.disc_alpha >= _LEAST_ALPHA * (1.0 - 1e-9)
+    least = _min_window_weight(requested, law)
+    careful = margins.disc_alpha >= _MIN_ALPHA * (1.0 - 1e-9)
     utilization = law.flows * law.fair_window * law.rate_bit_per_s / (law.bdp_bytes * law.bottleneck_bit_per_s)
     return MpccCertificate(
         status=Status.ADMISSIBLE if careful else Status.STABLE,
@@ -221,7 +223,7 @@ def _certificate(asked: MpccInputs, law: MpccLaw) -> MpccCertificate:
         burst_queue_bytes=tuple(queue[: min(2 * last + 2 * law.delay_steps + 10, _SHOWN)].tolist()),
         utilization=utilization,
         least_window_weight=least,
-        warnings=(*_warnings(asked, law, margins, difference, least), *_unsettled(law, queue)),
+        warnings=(*_warnings(requested, law, margins, difference, least), *_unsettled(law, queue)),
     )
 
 
@@ -278,14 +280,14 @@ def _burst(law: MpccLaw) -> tuple[np.ndarray, np.ndarray]:
         steps *= 4
 
 
-def _least_window_weight(asked: MpccInputs, law: MpccLaw) -> float:
-    """W_R at which the law without prediction has a disc margin of 2/3: B K falls as W_R rises, and α rises."""
+def _min_window_weight(requested: MpccInputs, law: MpccLaw) -> float:
+    """W_R at which the law without prediction has a disk margin of 2/3: B K falls as W_R rises, and α rises."""
 
     def careful(weight: float) -> bool:
-        k = law.B * queue_gain_by_sinh(law.B, asked.horizon, asked.queue_weight, weight)
-        return integrator_margins(k, law.delay_steps, predicts=False).disc_alpha >= _LEAST_ALPHA
+        k = law.B * queue_gain_by_sinh(law.B, requested.horizon, requested.queue_weight, weight)
+        return integrator_margins(k, law.delay_steps, predicts=False).disc_alpha >= _MIN_ALPHA
 
-    low, high = 1e-12 * asked.queue_weight, 1e-12 * asked.queue_weight
+    low, high = 1e-12 * requested.queue_weight, 1e-12 * requested.queue_weight
     while not careful(high):
         low, high = high, 10.0 * high
     for _ in range(50 if high > low else 0):
@@ -303,26 +305,26 @@ def _unsettled(law: MpccLaw, queue: np.ndarray):
         )
 
 
-def _warnings(asked: MpccInputs, law: MpccLaw, margins: IntegratorMargins, difference: float, least: float):
+def _warnings(requested: MpccInputs, law: MpccLaw, margins: IntegratorMargins, difference: float, least: float):
     remedy = f"take delayed (--delayed), or a window weight of at least {least:.3g}"
     if margins.spectral_radius >= 1.0:
         yield (
             f"where a queue stands it swings, as it is heard of {law.delay_steps} acknowledgements late: B K ="
             f" {law.B * law.gain:.4g} is {1.0 / margins.gain_margin:.3g} times the limit; {remedy}"
         )
-    elif margins.disc_alpha < _LEAST_ALPHA * (1.0 - 1e-9):
-        yield f"disc margin {margins.disc_alpha:.3g} is below {_LEAST_ALPHA:.3g}; {remedy}"
+    elif margins.disc_alpha < _MIN_ALPHA * (1.0 - 1e-9):
+        yield f"disk margin {margins.disc_alpha:.3g} is below {_MIN_ALPHA:.3g}; {remedy}"
     if difference > _AGREES:
         yield f"closed form and quadratic program differ by {difference:.2g} of P_BD: badly scaled weights"
-    filled = asked.rate_bit_per_s * asked.rtt_s / BITS_PER_BYTE
-    if asked.bdp_bytes > _UNLIKELY * filled:
+    filled = requested.rate_bit_per_s * requested.rtt_s / BITS_PER_BYTE
+    if requested.bdp_bytes > _UNLIKELY * filled:
         yield (
-            f"bdp of {asked.bdp_bytes:g} bytes is {asked.bdp_bytes / filled:.3g} times rate times round trip,"
+            f"bdp of {requested.bdp_bytes:g} bytes is {requested.bdp_bytes / filled:.3g} times rate times round trip,"
             f" {filled:.6g} bytes: is it in bits?"
         )
-    elif asked.bdp_bytes * _UNLIKELY < filled:
+    elif requested.bdp_bytes * _UNLIKELY < filled:
         yield (
-            f"bdp of {asked.bdp_bytes:g} bytes is {asked.bdp_bytes / filled:.3g} of rate times round trip,"
+            f"bdp of {requested.bdp_bytes:g} bytes is {requested.bdp_bytes / filled:.3g} of rate times round trip,"
             f" {filled:.6g} bytes: one sender can't fill its link"
         )
     if law.fair_window < law.packet_size_bytes:
@@ -330,5 +332,5 @@ def _warnings(asked: MpccInputs, law: MpccLaw, margins: IntegratorMargins, diffe
             f"the fair window, {law.fair_window:.6g} bytes, is less than a packet: a sender whose window is clocked by"
             " packets sends more"
         )
-    if law.flows * asked.rate_bit_per_s < asked.bottleneck_bit_per_s:
+    if law.flows * requested.rate_bit_per_s < requested.bottleneck_bit_per_s:
         yield "these flows can't fill the bottleneck: the fair window is P_BD"

@@ -28,11 +28,11 @@ _MODES = {"paper": (100.0, 0.01, 1e10), "target-rtt": (1.0, 1e-4, 1e11)}
 _ESTIMATORS = ("nlms", "sgd")
 _NLMS_LIMIT = 2.0
 _FLOOR = 1e-4  # of R: 10 Gbit/s stop at 1 Mbit/s
-_LEAST_RATE = 1e4  # bit/s: a packet of 1500 bytes every 1.2 s
+_MIN_RATE = 1e4  # bit/s: a packet of 1500 bytes every 1.2 s
 _FIRST_RATE = 1e6  # bit/s, doubled every round trip
-_LEAST_BUFFER = 30e3  # byte: less than some packets is none
+_MIN_BUFFER = 30e3  # byte: less than some packets is none
 _BUFFER_TAKES = "a size above 0 in bytes"
-_MOST_FLOWS = 1_000_000
+_MAX_FLOWS = 1_000_000
 _USUAL = 0.2  # of the RTT: a sawtooth's deviation, 1.17 of 5.18 ms where nothing is controlled (docs/pacing.md)
 
 
@@ -124,13 +124,13 @@ def pacing(
     usual = dict(zip(("xi", "period_s", "max_rate_bit_per_s"), _MODES[mode], strict=True))
     above, seconds, rates = "a number above 0", "a time from 1 us to 10 s, in seconds", "a rate above 0 in bit/s"
     R = usual["max_rate_bit_per_s"] if max_rate_bit_per_s is None else max_rate_bit_per_s
-    R = checked_number("max_rate_bit_per_s", R, "a rate of at least 10 kbit/s, in bit/s", at_least=_LEAST_RATE)
+    R = checked_number("max_rate_bit_per_s", R, "a rate of at least 10 kbit/s, in bit/s", at_least=_MIN_RATE)
     bottleneck = R if bottleneck_bit_per_s is None else bottleneck_bit_per_s
     nlms = estimator == "nlms"
     takes = "a number above 0 and below 2: beyond it NLMS diverges" if nlms else above
     highest = float(np.nextafter(_NLMS_LIMIT, 0.0)) if nlms else 1e300
     T = usual["period_s"] if period_s is None else period_s
-    asked = PacingInputs(
+    requested = PacingInputs(
         mode=mode,  # ty: ignore[invalid-argument-type]
         psi=checked_number("psi", psi, above, above=0.0),
         xi=checked_number("xi", usual["xi"] if xi is None else xi, above, above=0.0),
@@ -146,16 +146,16 @@ def pacing(
         packet_size_bytes=checked_number("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", above=0.0),
         rtt_s=checked_number("rtt_s", rtt_s, seconds, at_least=1e-6, at_most=10.0),
         bottleneck_bit_per_s=checked_number("bottleneck_bit_per_s", bottleneck, rates, above=0.0),
-        flows=checked_whole("flows", flows, "a number of flows from 1 to 1000000", at_least=1, at_most=_MOST_FLOWS),
+        flows=checked_whole("flows", flows, "a number of flows from 1 to 1000000", at_least=1, at_most=_MAX_FLOWS),
     )
-    bdp = max(asked.bottleneck_bit_per_s * asked.rtt_s / BITS_PER_BYTE, _LEAST_BUFFER)
+    bdp = max(requested.bottleneck_bit_per_s * requested.rtt_s / BITS_PER_BYTE, _MIN_BUFFER)
     held = checked_number("buffer_bytes", bdp if buffer_bytes is None else buffer_bytes, _BUFFER_TAKES, above=0.0)
-    asked = msgspec.structs.replace(asked, buffer_bytes=held)
-    law = _paper_law(asked) if mode == "paper" else _target_law(asked)
-    proof = _paper_proof(asked, law) if isinstance(law, ArxPacer) else _target_proof(asked, law, held)
+    requested = msgspec.structs.replace(requested, buffer_bytes=held)
+    law = _paper_law(requested) if mode == "paper" else _target_law(requested)
+    proof = _paper_proof(requested, law) if isinstance(law, ArxPacer) else _target_proof(requested, law, held)
     return PacingDesign(
         schema="netctrl.design/1",
-        inputs=asked,
+        inputs=requested,
         law=law,
         certificate=proof,
         provenance=provenance(argv=argv, libraries=("numpy", "numba")),
@@ -169,9 +169,9 @@ def pacing_map(
 
     b_1 is what a queue does, `sampling`/C, and the rate that of the bottleneck or R where that is less.
     """
-    asked = design.inputs
+    requested = design.inputs
     psi, xi = (np.logspace(-2.0, 3.0, 81) if grid is None else np.array(grid, dtype=float) for grid in (psi, xi))
-    sampling = max(asked.period_s, asked.rtt_s) / asked.rtt_s
+    sampling = max(requested.period_s, requested.rtt_s) / requested.rtt_s
     thresholds = np.empty((len(ratios), len(xi), len(psi)))
     for place in np.ndindex(*thresholds.shape):
         rate = min(ratios[place[0]], 1.0)
@@ -179,21 +179,21 @@ def pacing_map(
     return PacingMap(psi, xi, np.array(ratios, dtype=float), thresholds)
 
 
-def _paper_law(asked: PacingInputs) -> ArxPacer:
-    R = asked.max_rate_bit_per_s
+def _paper_law(requested: PacingInputs) -> ArxPacer:
+    R = requested.max_rate_bit_per_s
     return ArxPacer(
-        psi=asked.psi,
-        xi=asked.xi,
-        period_s=asked.period_s,
-        least_rate_bit_per_s=max(_FLOOR * R, min(_LEAST_RATE, R)) if asked.guarded else 0.0,
+        psi=requested.psi,
+        xi=requested.xi,
+        period_s=requested.period_s,
+        least_rate_bit_per_s=max(_FLOOR * R, min(_MIN_RATE, R)) if requested.guarded else 0.0,
         max_rate_bit_per_s=R,
         start_rate_bit_per_s=0.5 * R,
-        past_rtts=asked.past_rtts,
-        past_rates=asked.past_rates,
-        step=asked.step,
-        normalised=asked.estimator == "nlms",
-        smoothing=asked.smoothing,
-        guarded=asked.guarded,
+        past_rtts=requested.past_rtts,
+        past_rates=requested.past_rates,
+        step=requested.step,
+        normalised=requested.estimator == "nlms",
+        smoothing=requested.smoothing,
+        guarded=requested.guarded,
         rtt_unit_s=None,
         rate_unit_bit_per_s=R,
         first_slope=0.1,
@@ -203,16 +203,16 @@ def _paper_law(asked: PacingInputs) -> ArxPacer:
     )
 
 
-def _target_law(asked: PacingInputs) -> TargetRttPacer:
-    R = asked.max_rate_bit_per_s
+def _target_law(requested: PacingInputs) -> TargetRttPacer:
+    R = requested.max_rate_bit_per_s
     return TargetRttPacer(
-        psi=asked.psi,
-        xi=asked.xi,
-        period_s=asked.period_s,
-        least_rate_bit_per_s=min(_LEAST_RATE, R),
+        psi=requested.psi,
+        xi=requested.xi,
+        period_s=requested.period_s,
+        least_rate_bit_per_s=min(_MIN_RATE, R),
         max_rate_bit_per_s=R,
         start_rate_bit_per_s=min(_FIRST_RATE, R),
-        packet_size_bytes=asked.packet_size_bytes,
+        packet_size_bytes=requested.packet_size_bytes,
         queue_share=0.09,
         queue_share_slope=0.007,
         least_queue_share=0.01,
@@ -224,17 +224,17 @@ def _target_law(asked: PacingInputs) -> TargetRttPacer:
         probe_s=1.0,
         probe_rtts=50.0,
         drain_share=0.94,
-        competitive=asked.competitive,
+        competitive=requested.competitive,
     )
 
 
-def _paper_proof(asked: PacingInputs, law: ArxPacer) -> PacingCertificate:
-    C, R = asked.bottleneck_bit_per_s, law.max_rate_bit_per_s
-    sampling = max(law.period_s, asked.rtt_s)
-    d = freeze_deviation(law.psi, law.xi, sampling / C, asked.rtt_s, min(R, C))
-    limits = tuple(_sgd_limits(asked))
+def _paper_proof(requested: PacingInputs, law: ArxPacer) -> PacingCertificate:
+    C, R = requested.bottleneck_bit_per_s, law.max_rate_bit_per_s
+    sampling = max(law.period_s, requested.rtt_s)
+    d = freeze_deviation(law.psi, law.xi, sampling / C, requested.rtt_s, min(R, C))
+    limits = tuple(_sgd_limits(requested))
     limit = _NLMS_LIMIT if law.normalised else limits[0].limit
-    warnings = tuple(_warnings(asked, law, d, limit))
+    warnings = tuple(_warnings(requested, law, d, limit))
     status = Status.UNSTABLE if law.step >= limit else Status.STABLE
     return PacingCertificate(
         status=status,
@@ -250,44 +250,44 @@ def _paper_proof(asked: PacingInputs, law: ArxPacer) -> PacingCertificate:
     )
 
 
-def _sgd_limits(asked: PacingInputs) -> Iterator[StepLimit]:
+def _sgd_limits(requested: PacingInputs) -> Iterator[StepLimit]:
     """The law's own units first: the first RTT, and R."""
-    rtt, rate = asked.rtt_s, asked.max_rate_bit_per_s
+    rtt, rate = requested.rtt_s, requested.max_rate_bit_per_s
     for units, size, flow in (
         ("RTTs and R", 1.0, 1.0),
         ("s and Gbit/s", rtt, rate / 1e9),
         ("ms and Gbit/s", 1e3 * rtt, rate / 1e9),
         ("s and bit/s", rtt, rate),
     ):
-        yield StepLimit(units=units, limit=sgd_step_limit([size] * asked.past_rtts + [flow] * asked.past_rates))
+        yield StepLimit(units=units, limit=sgd_step_limit([size] * requested.past_rtts + [flow] * requested.past_rates))
 
 
-def _queue_bytes(asked: PacingInputs, law: TargetRttPacer, flows: int) -> float:
+def _queue_bytes(requested: PacingInputs, law: TargetRttPacer, flows: int) -> float:
     """Queue that flows of one RTT aim at, each with its share of the bottleneck."""
-    window = asked.bottleneck_bit_per_s * asked.rtt_s / (BITS_PER_BYTE * law.packet_size_bytes)
+    window = requested.bottleneck_bit_per_s * requested.rtt_s / (BITS_PER_BYTE * law.packet_size_bytes)
     share = law.queue_share - law.queue_share_slope * log(max(window / flows, 1.0))
     return law.packet_size_bytes * max(min(max(share, law.least_queue_share), law.queue_share) * window, flows)
 
 
-def _most_flows(asked: PacingInputs, law: TargetRttPacer, buffer: float) -> int:
+def _max_flows(requested: PacingInputs, law: TargetRttPacer, buffer: float) -> int:
     """Flows whose queue a buffer holds: it grows with their number."""
-    return bisect_right(range(1, _MOST_FLOWS + 1), buffer, key=lambda flows: _queue_bytes(asked, law, flows))
+    return bisect_right(range(1, _MAX_FLOWS + 1), buffer, key=lambda flows: _queue_bytes(requested, law, flows))
 
 
-def _target_proof(asked: PacingInputs, law: TargetRttPacer, buffer: float) -> PacingCertificate:
-    queue = _queue_bytes(asked, law, asked.flows)
-    sampling = max(law.period_s, law.interval_share * asked.rtt_s)
-    horizon = law.horizon_rtts * asked.rtt_s
+def _target_proof(requested: PacingInputs, law: TargetRttPacer, buffer: float) -> PacingCertificate:
+    queue = _queue_bytes(requested, law, requested.flows)
+    sampling = max(law.period_s, law.interval_share * requested.rtt_s)
+    horizon = law.horizon_rtts * requested.rtt_s
     slow = sampling > horizon
     warnings = []
     if slow:
         remedy = "take a shorter --period"
-        warnings.append(f"a rate every {sampling:g} s is too seldom for an RTT of {asked.rtt_s:g} s: {remedy}")
+        warnings.append(f"a rate every {sampling:g} s is too seldom for an RTT of {requested.rtt_s:g} s: {remedy}")
     if queue > buffer:
         warnings.append(
-            f"a buffer of {buffer:.6g} bytes is shorter than the queue of {queue:.6g} bytes that {asked.flows} flows of"
-            " one RTT aim at: losses halve rates, and flows that start at different times share unevenly; take a longer"
-            " --buffer, or a smaller --N"
+            f"a buffer of {buffer:.6g} bytes is less than the queue of {queue:.6g} bytes that {requested.flows} flows "
+            "of one RTT aim at: losses halve rates, and flows that start at different times share unevenly; take "
+            "a longer --buffer, or a smaller --N"
         )
     settled = Status.STABLE if warnings else Status.ADMISSIBLE
     return PacingCertificate(
@@ -297,17 +297,17 @@ def _target_proof(asked: PacingInputs, law: TargetRttPacer, buffer: float) -> Pa
         freeze_below_s=None,
         step_limit=_NLMS_LIMIT,
         sgd_limits=(),
-        target_rtt_s=asked.rtt_s + BITS_PER_BYTE * queue / asked.bottleneck_bit_per_s,
+        target_rtt_s=requested.rtt_s + BITS_PER_BYTE * queue / requested.bottleneck_bit_per_s,
         closed_loop_pole=1.0 - sampling / horizon,
         interval_margin=2.0 * horizon / sampling,
         least_buffer_bytes=queue,
-        most_flows=_most_flows(asked, law, buffer),
+        most_flows=_max_flows(requested, law, buffer),
         warnings=tuple(warnings),
     )
 
 
-def _warnings(asked: PacingInputs, law: ArxPacer, d: float, limit: float) -> Iterator[str]:
-    C, R = asked.bottleneck_bit_per_s, law.max_rate_bit_per_s
+def _warnings(requested: PacingInputs, law: ArxPacer, d: float, limit: float) -> Iterator[str]:
+    C, R = requested.bottleneck_bit_per_s, law.max_rate_bit_per_s
     if law.step >= limit:
         yield (
             f"SGD with a step of {law.step:g} diverges at R: it is stable below {limit:.4g} in this law's units;"
@@ -322,9 +322,9 @@ def _warnings(asked: PacingInputs, law: ArxPacer, d: float, limit: float) -> Ite
         )
     if not isfinite(d):
         yield "the rate freezes wherever it is: psi and xi weigh the RTT above it; a greater --xi frees it"
-    elif d > _USUAL * asked.rtt_s:
+    elif d > _USUAL * requested.rtt_s:
         yield (
-            f"d* is {100.0 * d / asked.rtt_s:.3g} % of the RTT: a sawtooth of less freezes the rate where it is;"
+            f"d* is {100.0 * d / requested.rtt_s:.3g} % of the RTT: a sawtooth of less freezes the rate where it is;"
             " a greater --xi frees it"
         )
     yield (

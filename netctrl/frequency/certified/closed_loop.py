@@ -316,7 +316,7 @@ class ClosedLoop:
             return None
         return 1.001 * f.radius(0.9 * (1.0 - others / abs(own)))
 
-    def least_delay(self) -> float:
+    def min_delay(self) -> float:
         """The shortest delay of the loop."""
         delays = np.abs([self.delay, *self.N.delays, *self.D.delays])
         return float(delays[delays > 0.0].min())

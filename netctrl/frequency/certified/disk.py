@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["LoopDiskMargin", "disk_margin"]
 
 _CLOSE = 1e-6  # relative: how far above the peak found |S − T| surely doesn't go
-_MOST = 40
+_MAX = 40
 
 
 class LoopDiskMargin(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ def disk_margin(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay
     peak, at = _at_the_end(closed, P, Q), inf
     first = max(closed.corner(), 30.0)  # x is scaled: the loop's own frequency is about 1
     grid = np.linspace(0.0, pi, 201) if closed.circle else np.geomspace(1e-4 * first, first, 200)
-    for _ in range(_MOST):
+    for _ in range(_MAX):
         sizes = np.abs(values(Q, grid)) / np.abs(values(P, grid))
         if (best := float(sizes.max())) > peak:
             peak, at = best, float(grid[np.argmax(sizes)])

@@ -16,7 +16,7 @@ from netctrl.frequency.certified.exponential import HIDDEN, ExponentialPolynomia
 __all__ = ["Zero", "argument_change", "octaves", "zeros"]
 
 _CHUNK = 4096
-_MOST_PIECES = 400_000
+_MAX_PIECES = 400_000
 _WIDE = 0.01  # part of its frequency over which rounding may hide whether a function is 0
 _CLOSE = 1e-11  # two zeros nearer than this, relative, are one seen from both sides
 _CUTS = np.array(
@@ -49,10 +49,10 @@ def _pieces(a: np.ndarray, b: np.ndarray, decide) -> None:
     done = 0
     while a.size:
         done += a.size
-        if done > _MOST_PIECES:
+        if done > _MAX_PIECES:
             raise InvalidValue(
                 "loop",
-                f"more than {_MOST_PIECES} pieces of the frequency axis",
+                f"more than {_MAX_PIECES} pieces of the frequency axis",
                 "a loop with fewer crossings: less delay for its bandwidth, or fewer and better separated corners",
             )
         still = np.concatenate([decide(a[i : i + _CHUNK], b[i : i + _CHUNK]) for i in range(0, a.size, _CHUNK)])

@@ -16,8 +16,8 @@ from netctrl.model.open_loop import OpenLoop
 
 __all__ = ["certified_margins"]
 
-_MOST_CROSSINGS = 2000  # phase crossings that are looked at for a gain at which an unstable loop would be stable
-_MOST_DELAYS = 20_000
+_MAX_CROSSINGS = 2000  # phase crossings that are looked at for a gain at which an unstable loop would be stable
+_MAX_DELAYS = 20_000
 _TRIED = 4
 _EQUAL = 1e-12
 _NO_GAIN = (0.0, 0.0, nan)
@@ -100,7 +100,7 @@ def _delay_to_remove(closed: ClosedLoop, crossovers: list[Zero], poles: float) -
         return without
     found = []
     for first, period, direction in closed.delay_events(crossovers)[1]:
-        count = int(min(max(0.0, (closed.delay - first) / period + 1.0), _MOST_DELAYS))
+        count = int(min(max(0.0, (closed.delay - first) / period + 1.0), _MAX_DELAYS))
         times = [first + j * period for j in range(count)]
         found += [(t, 2 * direction) for t in times if _EQUAL * closed.delay < t < closed.delay]
     # The last ones first: what they brought goes with them.
@@ -124,12 +124,12 @@ def _gains_around(closed: ClosedLoop, gain: float, window: list[Critical]) -> In
     while end is None and neutral == inf and not any(c.gain > gain for c in window) and high < 1e12:
         window += closed.criticals(high, 2.0 * high)
         high *= 2.0
-    limit, at = _least_above(window, gain, neutral)
+    limit, at = _min_above(window, gain, neutral)
     while end is None and limit < inf:
         # Beyond the window only where |L| is greater than at the crossing found can another come first.
         more = [c for band in _bands(closed, limit, high) for c in closed.criticals(*band)]
         window += more
-        nearer, there = _least_above(more, gain, neutral)
+        nearer, there = _min_above(more, gain, neutral)
         if nearer >= limit * (1.0 - _EQUAL):
             break
         limit, at = nearer, there
@@ -137,7 +137,7 @@ def _gains_around(closed: ClosedLoop, gain: float, window: list[Critical]) -> In
     return max((k for k in below if k < gain), default=0.0), limit, at
 
 
-def _least_above(found: list[Critical], gain: float, neutral: float) -> tuple[float, float]:
+def _min_above(found: list[Critical], gain: float, neutral: float) -> tuple[float, float]:
     """The first critical gain above `gain`, and where; at infinite frequency for the neutral limit."""
     limit = (neutral, inf) if gain < neutral < inf else (inf, nan)
     return min([limit, *((c.gain, c.at) for c in found if c.gain > gain)], key=lambda pair: pair[0])
@@ -145,7 +145,7 @@ def _least_above(found: list[Critical], gain: float, neutral: float) -> tuple[fl
 
 def _first_window(closed: ClosedLoop, gain: float) -> float:
     """Two turns of the delay beyond the last gain crossover: all crossings with gain·|L| > 1, and the next ones."""
-    return max((z.high for z in closed.crossovers(gain)), default=0.0) + 4.0 * pi / closed.least_delay()
+    return max((z.high for z in closed.crossovers(gain)), default=0.0) + 4.0 * pi / closed.min_delay()
 
 
 def _bands(closed: ClosedLoop, gain: float, start: float) -> list[tuple[float, float]]:
@@ -154,7 +154,7 @@ def _bands(closed: ClosedLoop, gain: float, start: float) -> list[tuple[float, f
     if f.vanishes:
         return []
     last = max(closed.level_end(f), start)
-    ends = [start, *(z.at for z in zeros(f, start, last)), last, last + 4.0 * pi / closed.least_delay()]
+    ends = [start, *(z.at for z in zeros(f, start, last)), last, last + 4.0 * pi / closed.min_delay()]
     middles = np.array([0.5 * (a + b) for a, b in pairwise(ends)])
     above = values(f, middles) > 0.0
     return [(a, b) for (a, b), up in zip(pairwise(ends), above, strict=True) if up and b > a * (1.0 + _EQUAL)]
@@ -165,9 +165,9 @@ def _nearest_stable(closed: ClosedLoop, crossovers: list[Zero], window: list[Cri
     neutral = closed.neutral_gain(delayed=False)
     end = closed.crossing_end()
     if end is None:
-        turn = 2.0 * pi / closed.least_delay()
+        turn = 2.0 * pi / closed.min_delay()
         end = max([closed.corner(), *(z.high for z in crossovers)]) + 2.0 * turn
-        end = min(end, _MOST_CROSSINGS * turn)
+        end = min(end, _MAX_CROSSINGS * turn)
     window += closed.criticals(0.0, end)
     # Without delay the gain may pass the neutral limit, where a pole comes back from infinity: then count anew.
     most = neutral if closed.neutral_terms() else inf

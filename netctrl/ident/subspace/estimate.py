@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from netctrl.ident.output_error import Fitted, balanced, fit, refine
-from netctrl.ident.subspace.lq_reduction import Compressed, Segment, compress, first_samples
+from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samples, lq_reduce
 from netctrl.ident.subspace.methods import Subspace, shift, states_regressed, subspace
 from netctrl.ident.validate import simulated
 
@@ -44,7 +44,7 @@ class Estimate:
 
 
 def estimate(
-    segments: Sequence[Segment], data: Compressed, method: str, order: int, feedthrough: bool, refined: Refine
+    segments: Sequence[Segment], data: LqReduction, method: str, order: int, feedthrough: bool, refined: Refine
 ) -> Estimate:
     """The model of `order` states by the weighting of `method`."""
     found = subspace(data, method)
@@ -99,7 +99,7 @@ def _pays(segments: Sequence[Segment], horizon: int, method: str, order: int, fe
         left_out = thirds[k]
         rest = [part for j, part in enumerate(thirds) if j != k]
         made_from = [segment for part in rest for segment in part]
-        data = compress(made_from, horizon)
+        data = lq_reduce(made_from, horizon)
         if data.columns.sum() < data.triangles.shape[1]:
             return False
         found = subspace(data, method)

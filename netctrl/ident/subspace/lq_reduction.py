@@ -17,7 +17,7 @@ from typing import cast
 
 import numpy as np
 
-__all__ = ["Compressed", "Segment", "compress", "first_samples", "triangular"]
+__all__ = ["LqReduction", "Segment", "first_samples", "lq_reduce", "triangular"]
 
 _PIECES = 24  # that a long trace is cut into: what a bootstrap draws from
 _BLOCK = 2048  # columns at a time: a few MB
@@ -30,7 +30,7 @@ Segment = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compressed:
+class LqReduction:
     """The block Hankel matrix of a trace, compressed."""
 
     triangles: np.ndarray
@@ -70,7 +70,7 @@ def triangular(rows: np.ndarray) -> np.ndarray:
     return cast(np.ndarray, np.linalg.qr(rows, mode="r"))
 
 
-def compress(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK) -> Compressed:
+def lq_reduce(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK) -> LqReduction:
     """Factors of the block Hankel matrices of all segments; those shorter than 2 horizon add nothing.
 
     Long and well-conditioned ones through lagged moments, which each sample enters once, all others by QR.
@@ -84,7 +84,7 @@ def compress(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK) 
     triangles = _by_moments(pieces, horizon, block) if sum(counts) >= _LONG * r else None
     if triangles is None:
         triangles = np.stack([_by_qr(piece, horizon, block) for piece in pieces])
-    return Compressed(triangles, columns, _sum(triangles, columns, np.ones(len(columns))), horizon, m, p)
+    return LqReduction(triangles, columns, _sum(triangles, columns, np.ones(len(columns))), horizon, m, p)
 
 
 def _cut(segment: Segment, N: int, size: int, horizon: int) -> Iterator[Segment]:

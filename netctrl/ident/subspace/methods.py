@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.ident.subspace.lq_reduction import Compressed, triangular
+from netctrl.ident.subspace.lq_reduction import LqReduction, triangular
 
 __all__ = ["METHODS", "Subspace", "shift", "states_regressed", "subspace"]
 
@@ -45,7 +45,7 @@ class Subspace:
         return self.U[:, :order]
 
 
-def subspace(data: Compressed, method: str, R: np.ndarray | None = None) -> Subspace:
+def subspace(data: LqReduction, method: str, R: np.ndarray | None = None) -> Subspace:
     """The subspace by the weighting of `method`, one of METHODS; `R` in place of the factor of all data."""
     i, m, p = data.horizon, data.n_inputs, data.n_outputs
     R = data.factor if R is None else R

@@ -12,7 +12,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from netctrl.ident.subspace.lq_reduction import Compressed
+from netctrl.ident.subspace.lq_reduction import LqReduction
 from netctrl.ident.subspace.methods import Subspace, subspace
 from netctrl.model.fit import OrderChoice
 
@@ -20,7 +20,7 @@ __all__ = ["choose_order", "noise_edge"]
 
 _MARGIN = 1.1
 _HALVES = 40
-_LEAST_PIECES = 8
+_MIN_PIECES = 8
 
 
 def noise_edge(past: int, future: int, columns: int) -> float:
@@ -29,7 +29,7 @@ def noise_edge(past: int, future: int, columns: int) -> float:
     return sqrt(a * (1.0 - b)) + sqrt(b * (1.0 - a)) if a + b < 1.0 else 1.0
 
 
-def choose_order(data: Compressed, random: np.random.Generator, *, most: int) -> OrderChoice:
+def choose_order(data: LqReduction, random: np.random.Generator, *, most: int) -> OrderChoice:
     """The number of correlations above the noise, from 1 to `most`; the share of random halves of it that agree.
 
     Beside it stand two others: the greatest drop of the correlations' logarithms among them, and the least of SVC(n) =
@@ -52,21 +52,21 @@ def choose_order(data: Compressed, random: np.random.Generator, *, most: int) ->
     )
 
 
-def _sizes(data: Compressed) -> tuple[int, int]:
+def _sizes(data: LqReduction) -> tuple[int, int]:
     m, p = data.n_inputs, data.n_outputs
     return (m + p) * data.horizon, p * data.horizon
 
 
-def _count(found: Subspace, data: Compressed, columns: int, most: int) -> int:
+def _count(found: Subspace, data: LqReduction, columns: int, most: int) -> int:
     edge = noise_edge(*_sizes(data), columns)
     above = found.singular_values > min(_MARGIN * edge, 1.0 - 1e-9)
     return int(min(max(1, np.count_nonzero(above)), most))
 
 
-def _agreement(data: Compressed, order: int, most: int, random: np.random.Generator) -> float | None:
+def _agreement(data: LqReduction, order: int, most: int, random: np.random.Generator) -> float | None:
     """None where the trace is in too few pieces to draw from."""
     F = len(data.columns)
-    if F < _LEAST_PIECES:
+    if F < _MIN_PIECES:
         return None
     same = []
     for _ in range(_HALVES):

@@ -166,8 +166,8 @@ def avq(parameters: np.ndarray, state: np.ndarray, seen: Sample) -> float:
     if state[COUNT] == 0.0:  # C~ starts at gamma C
         state[COUNT], state[OWN] = 1.0, gamma * seen.capacity
     served = 0.5 * seen.step * state[OWN]
-    wanted = state[OWN] + damping * (gamma * seen.capacity * seen.step - seen.arrivals)
-    state[OWN] = min(max(wanted, 0.0), seen.capacity)
+    desired = state[OWN] + damping * (gamma * seen.capacity * seen.step - seen.arrivals)
+    state[OWN] = min(max(desired, 0.0), seen.capacity)
     served += 0.5 * seen.step * state[OWN]
     state[OWN2], _, marked = backlog_step(state[OWN2], seen.arrivals, served, buffer)
     state[PROBABILITY] = marked / seen.arrivals if marked > 0.0 else 0.0

@@ -19,8 +19,8 @@ from netctrl.model.io.fields import (
     number,
     optional,
     rate,
+    read_fields,
     record,
-    settle,
     size,
 )
 from netctrl.model.law import ArcLaw
@@ -42,11 +42,11 @@ __all__ = [
     "arc_queue",
 ]
 
-_MOST = 1e9  # of gains and frequencies: beyond all use, and what is computed with it stays finite
+_MAX = 1e9  # of gains and frequencies: beyond all use, and what is computed with it stays finite
 
-_GAIN = number("a gain above 0, as in 1.42e-5, to 1e9", above=0.0, at_most=_MOST)
-_GAIN_OR_0 = number("a gain from 0 to 1e9", at_least=0.0, at_most=_MOST)
-_FREQUENCY = number("a frequency from 1e-9 to 1e9", at_least=1.0 / _MOST, at_most=_MOST)
+_GAIN = number("a gain above 0, as in 1.42e-5, to 1e9", above=0.0, at_most=_MAX)
+_GAIN_OR_0 = number("a gain from 0 to 1e9", at_least=0.0, at_most=_MAX)
+_FREQUENCY = number("a frequency from 1e-9 to 1e9", at_least=1.0 / _MAX, at_most=_MAX)
 _UTILIZATION = number("a number in (0, 1], as in 0.98", above=0.0, at_most=1.0)
 _PROBABILITY = number("a probability in (0, 1]", above=0.0, at_most=1.0)
 
@@ -66,7 +66,7 @@ class RateError(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     start: Duration = 0.0
 
     def __post_init__(self) -> None:
-        settle(
+        read_fields(
             self,
             amplitude=rate,
             frequency_rad_s=_FREQUENCY,
@@ -91,8 +91,8 @@ class ArcQueue(_Queue, frozen=True, kw_only=True, tag="arc"):
     rate_error: RateError | None = None
 
     def __post_init__(self) -> None:
-        settle(self, alpha=_GAIN, epoch=duration, target_utilization=_UTILIZATION, target_queue=backlog)
-        settle(self, rate_error=optional(record(RateError)))
+        read_fields(self, alpha=_GAIN, epoch=duration, target_utilization=_UTILIZATION, target_queue=backlog)
+        read_fields(self, rate_error=optional(record(RateError)))
 
 
 class FastArcQueue(_Queue, frozen=True, kw_only=True, tag="fast-arc"):
@@ -110,8 +110,8 @@ class FastArcQueue(_Queue, frozen=True, kw_only=True, tag="fast-arc"):
     """REM's constant, above 1; price in seconds."""
 
     def __post_init__(self) -> None:
-        settle(self, alpha=_GAIN, epoch=duration, target_utilization=_UTILIZATION, target_queue=backlog)
-        settle(self, phi=number("REM's constant, above 1, to 1e9", above=1.0, at_most=_MOST))
+        read_fields(self, alpha=_GAIN, epoch=duration, target_utilization=_UTILIZATION, target_queue=backlog)
+        read_fields(self, phi=number("REM's constant, above 1, to 1e9", above=1.0, at_most=_MAX))
 
 
 class PiQueue(_Queue, frozen=True, kw_only=True, tag="pi"):
@@ -127,8 +127,8 @@ class PiQueue(_Queue, frozen=True, kw_only=True, tag="pi"):
     reference_queue: Size = 50e3
 
     def __post_init__(self) -> None:
-        settle(self, alpha=_GAIN, beta=_GAIN_OR_0, reference_queue=backlog)
-        settle(
+        read_fields(self, alpha=_GAIN, beta=_GAIN_OR_0, reference_queue=backlog)
+        read_fields(
             self,
             frequency_hz=_FREQUENCY,
         )
@@ -148,7 +148,7 @@ class AvqQueue(_Queue, frozen=True, kw_only=True, tag="avq"):
     """Of the virtual queue [byte]; the link's buffer if null."""
 
     def __post_init__(self) -> None:
-        settle(self, target_utilization=_UTILIZATION, damping=_GAIN, virtual_buffer=optional(size))
+        read_fields(self, target_utilization=_UTILIZATION, damping=_GAIN, virtual_buffer=optional(size))
 
 
 class SfcQueue(_Queue, frozen=True, kw_only=True, tag="sfc"):
@@ -164,7 +164,7 @@ class SfcQueue(_Queue, frozen=True, kw_only=True, tag="sfc"):
     target_queue: Size = 0.0
 
     def __post_init__(self) -> None:
-        settle(self, k1=_GAIN, k2=_GAIN_OR_0, epoch=duration, target_queue=backlog)
+        read_fields(self, k1=_GAIN, k2=_GAIN_OR_0, epoch=duration, target_queue=backlog)
 
 
 class RedQueue(_Queue, frozen=True, kw_only=True, tag="red"):
@@ -180,8 +180,8 @@ class RedQueue(_Queue, frozen=True, kw_only=True, tag="red"):
     """Of one packet in the moving average."""
 
     def __post_init__(self) -> None:
-        settle(self, min_threshold=size, max_threshold=size, max_probability=_PROBABILITY)
-        settle(self, weight=number("a weight in (0, 1]", above=0.0, at_most=1.0))
+        read_fields(self, min_threshold=size, max_threshold=size, max_probability=_PROBABILITY)
+        read_fields(self, weight=number("a weight in (0, 1]", above=0.0, at_most=1.0))
         number("a threshold above min_threshold", above=self.min_threshold)("max_threshold", self.max_threshold)
 
 
@@ -200,7 +200,7 @@ class PieQueue(_Queue, frozen=True, kw_only=True, tag="pie"):
     burst: Duration = 150e-3
 
     def __post_init__(self) -> None:
-        settle(self, target=duration, update=duration, alpha=_GAIN, beta=_GAIN_OR_0, burst=instant)
+        read_fields(self, target=duration, update=duration, alpha=_GAIN, beta=_GAIN_OR_0, burst=instant)
 
 
 class CodelQueue(_Queue, frozen=True, kw_only=True, tag="codel"):
@@ -213,7 +213,7 @@ class CodelQueue(_Queue, frozen=True, kw_only=True, tag="codel"):
     interval: Duration = 100e-3
 
     def __post_init__(self) -> None:
-        settle(self, target=duration, interval=duration)
+        read_fields(self, target=duration, interval=duration)
 
 
 class DropTailQueue(_Queue, frozen=True, kw_only=True, tag="droptail"):

@@ -12,14 +12,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.laws.link_rate.distributed import BACKLOG_NEWS, RATE_NEWS, HeardLaw
-from netctrl.laws.link_rate.fir import BACKLOG, RATE, Taps
+from netctrl.laws.link_rate.distributed import BACKLOG_INNOVATION, RATE_INNOVATION, DistributedLaw
+from netctrl.laws.link_rate.fir import BACKLOG, RATE, FirLaw
 
-__all__ = ["HeardController", "HeardMemory", "News", "command", "hear", "heard_controller", "measure", "start_hearing"]
+__all__ = [
+    "DistributedController",
+    "DistributedMemory",
+    "Innovations",
+    "command",
+    "distributed_controller",
+    "hear",
+    "measure",
+    "start_hearing",
+]
 
 _KINDS = 4
 
-News = tuple[int, int, tuple[float, float, float, float]]
+Innovations = tuple[int, int, tuple[float, float, float, float]]
 """Link, sample, and of that sample: rate that was sent, backlog, and by how much both differ from what was foreseen."""
 
 
@@ -39,12 +48,12 @@ class _Sums(NamedTuple):
     rows: int
 
 
-class HeardController(NamedTuple):
+class DistributedController(NamedTuple):
     """What does not change. N links, of which M are measured here and K commanded."""
 
     nominal: np.ndarray
     """(N,) rates around which links are controlled [bit/s]."""
-    standing: float
+    backlog_setpoint: float
     """Backlog around which they are, over the interval [bit/s]."""
     least: int
     """Age from which on rates of links that aren't measured here may be known; younger ones are those that were
@@ -57,78 +66,78 @@ class HeardController(NamedTuple):
     """Of the M."""
     control: _Sums
     """Of the K."""
-    newsworthy: bool
+    takes_innovations: bool
     """Whether the law takes news."""
     slots: int
     """Samples that are remembered, a power of 2."""
 
 
-class HeardMemory(NamedTuple):
+class DistributedMemory(NamedTuple):
     """What changes."""
 
     sample: int
     """The newest."""
-    known: np.ndarray
+    received: np.ndarray
     """(4 N, slots) series of `netctrl.laws.link_rate.distributed`, by sample."""
-    heard: np.ndarray
+    valid: np.ndarray
     """(N, slots) whether those of a link are known."""
-    assumed: np.ndarray
+    estimated: np.ndarray
     """(N, slots) rates that are taken for those that aren't."""
     command: np.ndarray
     """(N,) of the newest sample, before limits; of links that aren't commanded here their nominal rates."""
 
 
-def heard_controller(
-    law: HeardLaw,
+def distributed_controller(
+    law: DistributedLaw,
     nominal: np.ndarray,
-    standing: float,
+    backlog_setpoint: float,
     *,
     measured: Sequence[int],
     commanded: Sequence[int],
     least: int = 0,
-) -> HeardController:
+) -> DistributedController:
     """A controller that measures and commands links of these numbers."""
-    places, told = np.array(measured, dtype=np.int64), np.array(commanded, dtype=np.int64)
+    places, sent_to = np.array(measured, dtype=np.int64), np.array(commanded, dtype=np.int64)
     memory = max(law.control.memory, law.predicted.memory) + 4
-    return HeardController(
+    return DistributedController(
         nominal=np.array(nominal, dtype=float),
-        standing=float(standing),
+        backlog_setpoint=float(backlog_setpoint),
         least=least,
         measured=places,
-        commanded=told,
+        commanded=sent_to,
         predicted=_sums(law.predicted, places),
-        control=_sums(law.control, told),
-        newsworthy=len(law.predicted.lag) > 0,
+        control=_sums(law.control, sent_to),
+        takes_innovations=len(law.predicted.lag) > 0,
         slots=1 << (memory - 1).bit_length(),
     )
 
 
-def start_hearing(controller: HeardController) -> HeardMemory:
+def start_hearing(controller: DistributedController) -> DistributedMemory:
     """Before sample 0: all was as it is wanted."""
     N, slots = len(controller.nominal), controller.slots
-    known = np.zeros((_KINDS * N, slots))
-    known[RATE * N : (RATE + 1) * N] = controller.nominal[:, None]
-    known[BACKLOG * N : (BACKLOG + 1) * N] = controller.standing
-    assumed = np.repeat(controller.nominal[:, None], slots, axis=1)
-    return HeardMemory(-1, known, np.ones((N, slots), dtype=bool), assumed, controller.nominal.copy())
+    received = np.zeros((_KINDS * N, slots))
+    received[RATE * N : (RATE + 1) * N] = controller.nominal[:, None]
+    received[BACKLOG * N : (BACKLOG + 1) * N] = controller.backlog_setpoint
+    estimated = np.repeat(controller.nominal[:, None], slots, axis=1)
+    return DistributedMemory(-1, received, np.ones((N, slots), dtype=bool), estimated, controller.nominal.copy())
 
 
 def measure(
-    controller: HeardController,
-    memory: HeardMemory,
+    controller: DistributedController,
+    memory: DistributedMemory,
     sample: int,
     rate: np.ndarray,
     backlog: np.ndarray,
     *,
-    news: Sequence[News] = (),
+    innovations: Sequence[Innovations] = (),
     lost: Sequence[int] = (),
-) -> tuple[HeardMemory, int]:
+) -> tuple[DistributedMemory, int]:
     """A new sample: what was sent since the last one, and what waits; and how much of the news was of no use.
 
     Parameters
     ----------
-    controller : HeardController
-    memory : HeardMemory
+    controller : DistributedController
+    memory : DistributedMemory
         After an earlier sample.
     sample : int
         Its number, above the last one's. Samples between them were missed: rates are taken for those of now then, and
@@ -141,45 +150,56 @@ def measure(
         Numbers of links that are measured no more: of them nothing is known from now on.
     """
     N, mask, own = len(controller.nominal), controller.slots - 1, controller.measured
-    known, heard, assumed = memory.known.copy(), memory.heard.copy(), memory.assumed.copy()
+    received, valid, estimated = memory.received.copy(), memory.valid.copy(), memory.estimated.copy()
     first = max(memory.sample + 1, sample - mask)
     between = memory.command if controller.least else controller.nominal
     for missed in range(first, sample + 1):
         slot = missed & mask
-        heard[:, slot], known[:, slot], assumed[:, slot] = False, 0.0, between
-        heard[own, slot], known[RATE * N + own, slot], known[BACKLOG * N + own, slot] = True, rate, backlog
-        heard[list(lost), slot] = False
-    useless = _hear(controller, known, heard, sample, news)
-    now = memory._replace(sample=sample, known=known, heard=heard, assumed=assumed)
-    if controller.newsworthy and len(own):
+        valid[:, slot], received[:, slot], estimated[:, slot] = False, 0.0, between
+        valid[own, slot], received[RATE * N + own, slot], received[BACKLOG * N + own, slot] = True, rate, backlog
+        valid[list(lost), slot] = False
+    useless = _hear(controller, received, valid, sample, innovations)
+    now = memory._replace(sample=sample, received=received, valid=valid, estimated=estimated)
+    if controller.takes_innovations and len(own):
         foreseen = _evaluated(controller, now, controller.predicted)
-        known[BACKLOG_NEWS * N + own, sample & mask] = backlog - foreseen
-        known[RATE_NEWS * N + own, sample & mask] = rate - memory.command[own]
+        received[BACKLOG_INNOVATION * N + own, sample & mask] = backlog - foreseen
+        received[RATE_INNOVATION * N + own, sample & mask] = rate - memory.command[own]
     return now, useless
 
 
-def hear(controller: HeardController, memory: HeardMemory, news: Sequence[News]) -> tuple[HeardMemory, int]:
+def hear(
+    controller: DistributedController, memory: DistributedMemory, innovations: Sequence[Innovations]
+) -> tuple[DistributedMemory, int]:
     """What others measured, in any order; and how much of it was of no use: too old, or of a sample to come."""
-    if not news:
+    if not innovations:
         return memory, 0
-    known, heard = memory.known.copy(), memory.heard.copy()
-    useless = _hear(controller, known, heard, memory.sample, news)
-    return memory._replace(known=known, heard=heard), useless
+    received, valid = memory.received.copy(), memory.valid.copy()
+    useless = _hear(controller, received, valid, memory.sample, innovations)
+    return memory._replace(received=received, valid=valid), useless
 
 
-def _hear(controller: HeardController, known: np.ndarray, heard: np.ndarray, newest: int, news: Sequence[News]) -> int:
+def _hear(
+    controller: DistributedController,
+    received: np.ndarray,
+    valid: np.ndarray,
+    newest: int,
+    innovations: Sequence[Innovations],
+) -> int:
     N, mask, useless = len(controller.nominal), controller.slots - 1, 0
-    for link, sample, values in news:
+    for link, sample, values in innovations:
         if not max(newest - mask, 0) <= sample <= newest:
             useless += 1
             continue
-        known[link::N, sample & mask], heard[link, sample & mask] = values, True
+        received[link::N, sample & mask], valid[link, sample & mask] = values, True
     return useless
 
 
 def command(
-    controller: HeardController, memory: HeardMemory, low: np.ndarray | None = None, high: np.ndarray | None = None
-) -> tuple[HeardMemory, np.ndarray]:
+    controller: DistributedController,
+    memory: DistributedMemory,
+    low: np.ndarray | None = None,
+    high: np.ndarray | None = None,
+) -> tuple[DistributedMemory, np.ndarray]:
     """Rates for the interval that begins, (K,), before limits, and the memory with them.
 
     `low` and `high`, (K,), are the limits that rates will be held to where nobody reports what was sent.
@@ -190,7 +210,7 @@ def command(
     return memory._replace(command=kept), u
 
 
-def _sums(taps: Taps, links: np.ndarray) -> _Sums:
+def _sums(taps: FirLaw, links: np.ndarray) -> _Sums:
     rows, coefficients, places = [], [], []
     picked: list[np.ndarray] = []
     total = 0
@@ -215,24 +235,24 @@ def _sums(taps: Taps, links: np.ndarray) -> _Sums:
     )
 
 
-def _evaluated(controller: HeardController, memory: HeardMemory, sums: _Sums) -> np.ndarray:
+def _evaluated(controller: DistributedController, memory: DistributedMemory, sums: _Sums) -> np.ndarray:
     """Offset and taps of each row, one after the other: `bincount` adds in this order."""
     weights = sums.coefficient.copy()
-    weights[sums.place] *= _told(controller, memory, sums)
+    weights[sums.place] *= _measured(controller, memory, sums)
     return np.bincount(sums.row, weights=weights, minlength=sums.rows)
 
 
-def _told(controller: HeardController, memory: HeardMemory, sums: _Sums) -> np.ndarray:
+def _measured(controller: DistributedController, memory: DistributedMemory, sums: _Sums) -> np.ndarray:
     """What each tap's series was, or is taken to have been: rates nominal, no news, backlogs what they last were."""
     N, mask = len(controller.nominal), controller.slots - 1
     slot, of = (memory.sample - sums.lag) & mask, sums.series % N
-    values = memory.known[sums.series, slot]
-    missing = np.flatnonzero(~memory.heard[of, slot])
+    values = memory.received[sums.series, slot]
+    missing = np.flatnonzero(~memory.valid[of, slot])
     if not len(missing):
         return values
     kind, link = sums.series[missing] // N, of[missing]
     rates = np.where(
-        sums.lag[missing] < controller.least, memory.assumed[link, slot[missing]], controller.nominal[link]
+        sums.lag[missing] < controller.least, memory.estimated[link, slot[missing]], controller.nominal[link]
     )
     values[missing] = np.where(kind == RATE, rates, 0.0)
     for at in missing[kind == BACKLOG].tolist():
@@ -240,10 +260,10 @@ def _told(controller: HeardController, memory: HeardMemory, sums: _Sums) -> np.n
     return values
 
 
-def _last(controller: HeardController, memory: HeardMemory, link: int, asked: int) -> float:
+def _last(controller: DistributedController, memory: DistributedMemory, link: int, requested: int) -> float:
     """The backlog of a link that was heard last before a sample."""
     N, mask = len(controller.nominal), controller.slots - 1
-    for earlier in range(asked - 1, max(memory.sample - mask + 1, -1), -1):
-        if memory.heard[link, earlier & mask]:
-            return float(memory.known[BACKLOG * N + link, earlier & mask])
-    return controller.standing
+    for earlier in range(requested - 1, max(memory.sample - mask + 1, -1), -1):
+        if memory.valid[link, earlier & mask]:
+            return float(memory.received[BACKLOG * N + link, earlier & mask])
+    return controller.backlog_setpoint

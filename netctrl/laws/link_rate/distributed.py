@@ -12,30 +12,30 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from netctrl.laws.link_rate.fir import Entry, Taps, law_taps, packed, response
+from netctrl.laws.link_rate.fir import Entry, FirLaw, fir_law, packed, response
 from netctrl.model.law import AgedGain, FirColumns, FirGain, LinkRateLaw, StaticGain
 
-__all__ = ["BACKLOG_NEWS", "RATE_NEWS", "HeardLaw", "heard_law"]
+__all__ = ["BACKLOG_INNOVATION", "RATE_INNOVATION", "DistributedLaw", "distributed_law"]
 
-BACKLOG_NEWS, RATE_NEWS = 2, 3
+BACKLOG_INNOVATION, RATE_INNOVATION = 2, 3
 """Kinds of series beside RATE and BACKLOG: δ = x − x̂ of a link's backlog and of its newest rate [bit/s]."""
 
 
-class HeardLaw(NamedTuple):
+class DistributedLaw(NamedTuple):
     """A law for N links by what was heard."""
 
-    control: Taps
+    control: FirLaw
     """Commands, from series known at the time."""
-    predicted: Taps
+    predicted: FirLaw
     """Each link's own backlog, b̂_l(n), from news of the samples before; no taps where the law takes no news."""
     central: bool
     """Whether one controller hears of all and tells all links what to send."""
 
 
-def heard_law(
-    law: LinkRateLaw, coupling: sp.csr_array, nominal: np.ndarray, paced: np.ndarray, standing: float = 0.0
-) -> HeardLaw:
-    """The same law as `netctrl.laws.link_rate.fir.law_taps`, whose arguments these are.
+def distributed_law(
+    law: LinkRateLaw, coupling: sp.csr_array, nominal: np.ndarray, paced: np.ndarray, backlog_setpoint: float = 0.0
+) -> DistributedLaw:
+    """The same law as `netctrl.laws.link_rate.fir.fir_law`, whose arguments these are.
 
     Source: HFTraC paper, eq. (14): u(n) = Σ M(t + 1) δ(n − t), x̂(n) = Σ_{t ≥ 1} R(t + 1) δ(n − t).
     """
@@ -44,19 +44,21 @@ def heard_law(
     control: list[Entry] = []
     predicted: list[Entry] = []
     if not isinstance(law, FirGain | AgedGain):
-        taps = law_taps(law, coupling, nominal, np.zeros(N), paced, standing)
-        return HeardLaw(taps, packed([], np.full(N, standing), paced), central)
+        taps = fir_law(law, coupling, nominal, np.zeros(N), paced, backlog_setpoint)
+        return DistributedLaw(taps, packed([], np.full(N, backlog_setpoint), paced), central)
     for e, column in enumerate(law.columns):
-        for kind, starts in ((BACKLOG_NEWS, (1.0, 0.0)), (RATE_NEWS, (0.0, 1.0))):
+        for kind, starts in ((BACKLOG_INNOVATION, (1.0, 0.0)), (RATE_INNOVATION, (0.0, 1.0))):
             if isinstance(column, FirColumns):
-                u, b = column.u[kind - BACKLOG_NEWS], column.b[kind - BACKLOG_NEWS]
+                u, b = column.u[kind - BACKLOG_INNOVATION], column.b[kind - BACKLOG_INNOVATION]
             else:
                 found = list(response(column, e, law.delay, coupling, starts))
                 m = len(column.links)
                 u, b = np.array([u for u, _ in found]).T, np.array([x[-m:] for _, x in found]).T
             control += _entries(column.links, kind * N + e, u, 0)
             predicted += _entries(column.links, kind * N + e, b, 1)
-    return HeardLaw(packed(control, nominal, paced), packed(predicted, np.full(N, standing), paced), central)
+    return DistributedLaw(
+        packed(control, nominal, paced), packed(predicted, np.full(N, backlog_setpoint), paced), central
+    )
 
 
 def _entries(links: np.ndarray, series: int, response: np.ndarray, youngest: int) -> list[Entry]:

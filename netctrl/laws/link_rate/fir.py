@@ -17,37 +17,37 @@ from netctrl.model.law import AgedColumns, AgedGain, FirGain, LinkRateLaw, Myopi
 from netctrl.model.network_model import state_matrices
 
 __all__ = [
+    "ARRIVAL_INNOVATION",
     "BACKLOG",
+    "BACKPRESSURE",
     "LINEAR",
     "RATE",
-    "SHORTFALL",
-    "SURPLUS",
-    "UNPACED",
-    "YIELDING",
-    "Taps",
-    "backpressure_taps",
-    "law_taps",
+    "SATURATION_ERROR",
+    "WORK_CONSERVING",
+    "FirLaw",
+    "backpressure_fir",
+    "fir_law",
     "packed",
     "response",
-    "static_taps",
+    "static_fir",
 ]
 
-RATE, BACKLOG, SURPLUS, SHORTFALL = range(4)
+RATE, BACKLOG, ARRIVAL_INNOVATION, SATURATION_ERROR = range(4)
 """Kinds of series, N each, number kind · N + link [bit/s]: the rate sent in the sample before, f_l(n); the backlog over
 the interval; what came beyond what the law foresaw, less what was lost; and what was commanded and not sent."""
 
-LINEAR, UNPACED, YIELDING = range(3)
+LINEAR, WORK_CONSERVING, BACKPRESSURE = range(3)
 """What a link does with the sum: sends at it; sends at its capacity; sends while more than it waits."""
 
 _ROUNDING = 2.0**-53
 _GONE = 1e-14
-_MOST_TAPS = 20_000_000
+_MAX_TAPS = 20_000_000
 
 Entry = tuple[int, int, int, float]
 """Link, series, lag, coefficient."""
 
 
-class Taps(NamedTuple):
+class FirLaw(NamedTuple):
     """A law for N links and P taps, link by link."""
 
     start: np.ndarray
@@ -75,15 +75,15 @@ class Taps(NamedTuple):
     @property
     def innovations(self) -> bool:
         """Whether any tap takes a surplus or a shortfall."""
-        return bool((self.series >= SURPLUS * len(self.offset)).any())
+        return bool((self.series >= ARRIVAL_INNOVATION * len(self.offset)).any())
 
 
-def static_taps(rate: np.ndarray, paced: np.ndarray) -> Taps:
+def static_fir(rate: np.ndarray, paced: np.ndarray) -> FirLaw:
     """Rates that never change, of the links that are `paced`; the others send at their capacity. Both (N,)."""
     return packed([], rate, paced)
 
 
-def backpressure_taps(delay: np.ndarray, coupling: sp.csr_array) -> Taps:
+def backpressure_fir(delay: np.ndarray, coupling: sp.csr_array) -> FirLaw:
     """Each link sends while more than Σ_k c_kl b_k waits at it, the backlogs downstream of one propagation ago."""
     N = len(delay)
     c = coupling.tocoo()
@@ -91,17 +91,17 @@ def backpressure_taps(delay: np.ndarray, coupling: sp.csr_array) -> Taps:
         (int(link), BACKLOG * N + int(after), int(delay[link]), float(share))
         for after, link, share in zip(c.row, c.col, c.data, strict=True)
     ]
-    return packed(entries, np.zeros(N), np.ones(N, dtype=bool))._replace(mode=np.full(N, YIELDING))
+    return packed(entries, np.zeros(N), np.ones(N, dtype=bool))._replace(mode=np.full(N, BACKPRESSURE))
 
 
-def law_taps(
+def fir_law(
     law: LinkRateLaw,
     coupling: sp.csr_array,
     nominal: np.ndarray,
     expected: np.ndarray,
     paced: np.ndarray,
-    standing: float = 0.0,
-) -> Taps:
+    backlog_setpoint: float = 0.0,
+) -> FirLaw:
     """The taps of an HFTraC law.
 
     Parameters
@@ -131,9 +131,9 @@ def law_taps(
     loses control where buffers run empty.
 
     A FirGain answers what its model doesn't explain, δ = x − x̂. Since R(t + 1) = A R(t) + B M(t) and R(1) = I, eq. (14)
-    has x̂(n + 1) = A x(n) + B u(n): at a link δ is what came unforeseen less what was lost, `SURPLUS` p in its backlog,
-    and what was not sent: `SHORTFALL` s more in its backlog and less in its newest rate. So
-    u = Σ M_b p + (M_b − M_f) s.
+    has x̂(n + 1) = A x(n) + B u(n): at a link δ is what came unforeseen less what was lost,
+    `ARRIVAL_INNOVATION` p in its backlog, and what was not sent: `SATURATION_ERROR` s more in its backlog and less in
+    its newest rate. So u = Σ M_b p + (M_b − M_f) s.
     """
     match law:
         case StaticGain():
@@ -148,7 +148,7 @@ def law_taps(
             entries = _aged(law, coupling)
     taps = packed(entries, np.zeros(len(nominal)), paced)
     N = len(nominal)
-    around = np.concatenate([nominal, np.full(N, standing), np.zeros(2 * N)])
+    around = np.concatenate([nominal, np.full(N, backlog_setpoint), np.zeros(2 * N)])
     rows = np.repeat(np.arange(N), np.diff(taps.start))
     offset = nominal - np.bincount(rows, weights=taps.coefficient * around[taps.series], minlength=N)
     alone = isinstance(law, FirGain) and all(len(column.links) == 1 for column in law.columns)
@@ -187,7 +187,7 @@ def _responses(law: FirGain) -> list[Entry]:
     N = len(law.links)
     entries: list[Entry] = []
     for e, column in enumerate(law.columns):
-        for kind, M in ((SURPLUS, column.u[0]), (SHORTFALL, column.u[0] - column.u[1])):
+        for kind, M in ((ARRIVAL_INNOVATION, column.u[0]), (SATURATION_ERROR, column.u[0] - column.u[1])):
             entries += [
                 (int(column.links[i]), kind * N + e, int(age), float(M[i, age]))
                 for i, age in zip(*np.nonzero(M), strict=True)
@@ -206,8 +206,8 @@ def _aged(law: AgedGain, coupling: sp.csr_array) -> list[Entry]:
     K = _full(law.columns[0], law.delay) if alike else None
     entries = [] if K is None else _gain(law.delay, [(0, K)])
     for e, column in enumerate(law.columns):
-        for kind in (SURPLUS, SHORTFALL):
-            starts = (1.0, -1.0 if kind == SHORTFALL else 0.0)
+        for kind in (ARRIVAL_INNOVATION, SATURATION_ERROR):
+            starts = (1.0, -1.0 if kind == SATURATION_ERROR else 0.0)
             for age, (u, x) in enumerate(response(column, e, law.delay, coupling, starts, young=alike)):
                 more = u if K is None else u - K[column.links] @ _spread(column, law.delay, x)
                 entries += [
@@ -247,7 +247,7 @@ def response(
             return
         yield u, x
         x, age = A @ x + B @ u, age + 1
-        if age * len(links) > _MOST_TAPS:
+        if age * len(links) > _MAX_TAPS:
             _check_size(age * len(links))
 
 
@@ -270,26 +270,26 @@ def _spread(column: AgedColumns, delay: np.ndarray, x: np.ndarray) -> np.ndarray
     return whole
 
 
-def packed(entries: list[Entry], offset: np.ndarray, paced: np.ndarray) -> Taps:
+def packed(entries: list[Entry], offset: np.ndarray, paced: np.ndarray) -> FirLaw:
     """Entries in any order as taps."""
     _check_size(len(entries))
     table = np.array(entries, dtype=float).reshape(-1, 4)
     link, series, lag = table[:, :3].astype(np.int64).T
     order = np.lexsort((lag, series, link))
     N = len(offset)
-    return Taps(
+    return FirLaw(
         start=np.searchsorted(link[order], np.arange(N + 1)),
         series=series[order],
         lag=lag[order],
         coefficient=np.ascontiguousarray(table[order, 3]),
         offset=np.asarray(offset, dtype=float),
-        mode=np.where(paced, LINEAR, UNPACED),
+        mode=np.where(paced, LINEAR, WORK_CONSERVING),
         expected=np.zeros(N),
         alone=False,
     )
 
 
 def _check_size(taps: int) -> None:
-    if taps > _MOST_TAPS:
-        takes = f"a law of at most {_MOST_TAPS} numbers to evaluate at each sample; a larger mu or a shorter horizon"
+    if taps > _MAX_TAPS:
+        takes = f"a law of at most {_MAX_TAPS} numbers to evaluate at each sample; a larger mu or a shorter horizon"
         raise InvalidValue("law", f"{taps} or more", f"{takes} makes it smaller")

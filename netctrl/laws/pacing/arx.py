@@ -26,7 +26,7 @@ TIME, APPLIED, RATE, MEAN_RTT, VARIANCE, MEAN_RATE, PREDICTION, UNIT, SAMPLES, F
 BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(10, 15)
 HEAD = len(ARX_FIELDS)
 
-PSI, XI, PERIOD, LEAST, MOST, P, K, STEP, NORMALISED, GAMMA, GUARDED, RATE_UNIT = range(12)
+PSI, XI, PERIOD, MIN, MAX, P, K, STEP, NORMALISED, GAMMA, GUARDED, RATE_UNIT = range(12)
 FIRST_SLOPE, SLOPE_FLOOR, DEVIATION_FLOOR, LIMIT, START = range(12, 17)
 
 DUE = 1.0 - 1e-6  # times are rounded
@@ -173,6 +173,6 @@ def _decide(state: np.ndarray, settings: np.ndarray, b1: float) -> float:
     if np.isnan(free):
         state[HELD] += 1.0
         return state[RATE] / settings[RATE_UNIT]
-    if free < settings[LEAST]:
+    if free < settings[MIN]:
         state[FLOORED] += 1.0
-    return clipped(free, settings[LEAST], settings[MOST])
+    return clipped(free, settings[MIN], settings[MAX])

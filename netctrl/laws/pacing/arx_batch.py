@@ -22,11 +22,11 @@ from netctrl.laws.pacing.arx import (
     GAMMA,
     GUARDED,
     HEAD,
-    LEAST,
     LIMIT,
+    MAX,
     MEAN_RATE,
     MEAN_RTT,
-    MOST,
+    MIN,
     NORMALISED,
     PERIOD,
     PREDICTION,
@@ -122,10 +122,10 @@ def _find_rates(made: np.ndarray, slope: int, block: np.ndarray, psi: float, xi:
 
 
 @njit(cache=True, error_model="numpy")
-def _leave_out(ways: np.ndarray, made: np.ndarray, slope: int, limit: float, least_slope: float) -> None:
+def _leave_out(ways: np.ndarray, made: np.ndarray, slope: int, limit: float, min_slope: float) -> None:
     """Of those that seemed usual, the ones that aren't."""
     for j in range(len(ways)):
-        fine = (made[_LENGTH, j] <= limit) & (made[slope, j] >= least_slope) & (made[_FREE, j] == made[_FREE, j])
+        fine = (made[_LENGTH, j] <= limit) & (made[slope, j] >= min_slope) & (made[_FREE, j] == made[_FREE, j])
         ways[j] = _OTHER if (ways[j] == _USUAL) & (not fine) else ways[j]
 
 
@@ -165,7 +165,7 @@ def _move_row(ways: np.ndarray, block: np.ndarray, to: int, row: int) -> None:
 @njit(cache=True, error_model="numpy")
 def _keep_rates(ways: np.ndarray, block: np.ndarray, made: np.ndarray, settings: np.ndarray, place: int) -> None:
     """The bounds of eq. (3), and the moving average of rates."""
-    least, most, unit, gamma = settings[LEAST], settings[MOST], settings[RATE_UNIT], settings[GAMMA]
+    least, most, unit, gamma = settings[MIN], settings[MAX], settings[RATE_UNIT], settings[GAMMA]
     for j in range(len(ways)):
         made[_RTT, j] = clipped(made[_FREE, j], least, most)  # RTTs are kept by now
     for j in range(len(ways)):

@@ -20,7 +20,7 @@ __all__ = ["TARGET_FIELDS", "target_many", "target_settings", "target_start", "t
 
 _RING = 32
 TARGET_FIELDS = (
-    *("time_s", "applied_s", "rate", "least_rtt", "target_rtt", "delivered_rate", "prediction", "samples", "phase"),
+    *("time_s", "applied_s", "rate", "min_rtt", "target_rtt", "delivered_rate", "prediction", "samples", "phase"),
     *("recent_rtt", "free_since_s", "probe_s", "drain_until_s", "lowest_rtt", "lowest_rtt_before", "highest_rtt"),
     *("highest_rate", "highest_rate_before", "foreign", "marks", "delivered_bytes"),
     *("lost_bytes", "cubic_highest", "cubic_cut_s", "cubic_until_s", "room_s", "cut_until_s", "most_in_flight"),
@@ -28,15 +28,15 @@ TARGET_FIELDS = (
 )
 """Names of a state's first places; then rings of 32 times [s] and of bytes delivered by them. Rates are in bit/s, RTTs
 in s; from `bad_rtt` on events are counted."""
-TIME, APPLIED, RATE, LEAST, TARGET, DELIVERED, PREDICTION, SAMPLES, PHASE = range(9)
+TIME, APPLIED, RATE, MIN, TARGET, DELIVERED, PREDICTION, SAMPLES, PHASE = range(9)
 RECENT, FREE_SINCE, PROBE, DRAIN_UNTIL, LOWEST, LOWEST_BEFORE, HIGHEST = range(9, 16)
 HIGHEST_RATE, HIGHEST_RATE_BEFORE, FOREIGN, MARKS, BYTES = range(16, 21)
-LOST, CUBIC_HIGHEST, CUBIC_CUT, CUBIC_UNTIL, ROOM, CUT_UNTIL, MOST_IN_FLIGHT = range(21, 28)
+LOST, CUBIC_HIGHEST, CUBIC_CUT, CUBIC_UNTIL, ROOM, CUT_UNTIL, MAX_IN_FLIGHT = range(21, 28)
 BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(28, 33)
 HEAD = len(TARGET_FIELDS)
 START, CRUISE, DRAIN, DRAINED = 0.0, 1.0, 2.0, 3.0
 
-_PSI, _XI, _PERIOD, _FLOOR, _MOST, _PACKET, _SHARE, _SLOPE, _LEAST_SHARE, _INTERVAL, _START_GROWTH = range(11)
+_PSI, _XI, _PERIOD, _FLOOR, _MAX, _PACKET, _SHARE, _SLOPE, _MIN_SHARE, _INTERVAL, _START_GROWTH = range(11)
 _GROWTH, _DECREASE, _PROBE_S, _PROBE_RTTS, _DRAIN_SHARE, _COMPETITIVE, _START_RATE, _HORIZON = range(11, 19)
 
 _BUSY = 0.25  # of the target's queue: from there on one stands
@@ -47,13 +47,13 @@ _FOREIGN = 2.0  # greatest shares: a queue that never falls below is somebody el
 _STILL_FOREIGN = 0.25  # the same, where it was: after a loss and a drain together little is left
 _RISE = 1.001  # times the least RTT, from drain to drain, where others are looked for
 _CUBIC_C, _CUBIC_BETA = 0.4, 0.7  # packets/s³; RFC 9438
-_CUBIC_MOST = 1.5  # times what is in flight
+_CUBIC_MAX = 1.5  # times what is in flight
 _SEEN = 1.002  # times the least RTT
 _KEPT = 0.25  # of the greatest delivered rate of the last two periods
 _CUT = 0.5  # of the delivered rate, for a round trip after a loss
 _ROOM = 0.5  # of the queue at a loss
 _WARY_RTTS = 50.0  # after a loss, until the rate grows as fast as before
-_MOST_BDPS, _MOST_PACKETS = 2.0, 4.0  # in flight
+_MAX_BDPS, _MAX_PACKETS = 2.0, 4.0  # in flight
 _DUE = 1.0 - 1e-6  # times are rounded
 
 
@@ -74,8 +74,8 @@ def target_start(law: TargetRttPacer) -> np.ndarray:
     state = np.zeros(HEAD + 2 * _RING)
     state[TIME] = state[APPLIED] = -inf
     state[RATE] = law.start_rate_bit_per_s
-    state[LEAST] = state[RECENT] = state[LOWEST] = state[LOWEST_BEFORE] = inf
-    state[ROOM] = state[MOST_IN_FLIGHT] = inf
+    state[MIN] = state[RECENT] = state[LOWEST] = state[LOWEST_BEFORE] = inf
+    state[ROOM] = state[MAX_IN_FLIGHT] = inf
     state[CUT_UNTIL] = -inf
     state[LOST] = -1.0  # not known yet
     return state
@@ -92,9 +92,9 @@ def _delivered_rate(state: np.ndarray, time: float, delivered: float) -> float:
     for back in range(1, min(marks, _RING) + 1):
         at = (marks - back) % _RING
         span = time - state[HEAD + at]
-        if span > 0.0 and (span >= state[LEAST] or marks >= _RING):
+        if span > 0.0 and (span >= state[MIN] or marks >= _RING):
             found = BITS_PER_BYTE * (delivered - state[HEAD + _RING + at]) / span
-        if span >= state[LEAST]:
+        if span >= state[MIN]:
             break
     at = marks % _RING
     state[HEAD + at] = time
@@ -105,7 +105,7 @@ def _delivered_rate(state: np.ndarray, time: float, delivered: float) -> float:
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _period(state: np.ndarray, settings: np.ndarray) -> float:
-    return max(settings[_PROBE_S], settings[_PROBE_RTTS] * state[LEAST])
+    return max(settings[_PROBE_S], settings[_PROBE_RTTS] * state[MIN])
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -119,11 +119,11 @@ def _target_queue(state: np.ndarray, settings: np.ndarray, time: float) -> tuple
     """d [s], a share of the least RTT that falls with the window, at least a packet's time, and whether the buffer
     bounds it; who has more takes less of what the buffer holds, too."""
     packet = BITS_PER_BYTE * settings[_PACKET] / state[DELIVERED]
-    window = max(state[LEAST] / packet, 1.0)
+    window = max(state[MIN] / packet, 1.0)
     share = settings[_SHARE] - settings[_SLOPE] * log(window)
-    share = clipped(share, settings[_LEAST_SHARE], settings[_SHARE])
-    wanted, held = max(share * state[LEAST], packet), share / settings[_SHARE] * _room(state, settings, time)
-    return min(wanted, held), held < wanted
+    share = clipped(share, settings[_MIN_SHARE], settings[_SHARE])
+    desired, held = max(share * state[MIN], packet), share / settings[_SHARE] * _room(state, settings, time)
+    return min(desired, held), held < desired
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -134,7 +134,7 @@ def _next_probe(state: np.ndarray, settings: np.ndarray, time: float) -> float:
 @njit(cache=True, error_model="numpy")
 def _next_period(state: np.ndarray, settings: np.ndarray, time: float) -> None:
     """After a drain: the least RTT is that of this period and the one before."""
-    base = state[LEAST]
+    base = state[MIN]
     empty = (_FOREIGN if state[FOREIGN] == 0.0 else _STILL_FOREIGN) * settings[_SHARE] * base
     foreign = settings[_COMPETITIVE] > 0.0 and state[LOWEST] - base > empty
     if foreign and state[FOREIGN] == 0.0:  # begins on its plateau
@@ -144,7 +144,7 @@ def _next_period(state: np.ndarray, settings: np.ndarray, time: float) -> None:
     if not foreign:
         # Over long pipes Cubic's queue grows by less from drain to drain than would be noticed.
         most = _RISE * base if settings[_COMPETITIVE] > 0.0 else inf
-        state[LEAST] = min(state[LOWEST], state[LOWEST_BEFORE], most)
+        state[MIN] = min(state[LOWEST], state[LOWEST_BEFORE], most)
     state[LOWEST_BEFORE] = state[LOWEST]
     state[HIGHEST_RATE_BEFORE] = state[HIGHEST_RATE]
     state[LOWEST] = inf
@@ -159,7 +159,7 @@ def _cubic_target(state: np.ndarray, settings: np.ndarray, time: float, rtt: flo
     K = ((1.0 - _CUBIC_BETA) * highest / _CUBIC_C) ** (1.0 / 3.0)
     friendly = 3.0 * (1.0 - _CUBIC_BETA) / (1.0 + _CUBIC_BETA) * since / rtt
     window = highest + max(_CUBIC_C * (since - K) ** 3, friendly - (1.0 - _CUBIC_BETA) * highest)
-    return min(BITS_PER_BYTE * settings[_PACKET] * window / state[DELIVERED], _CUBIC_MOST * state[PREDICTION])
+    return min(BITS_PER_BYTE * settings[_PACKET] * window / state[DELIVERED], _CUBIC_MAX * state[PREDICTION])
 
 
 @njit(cache=True, error_model="numpy")
@@ -177,11 +177,11 @@ def _hear_loss(state: np.ndarray, settings: np.ndarray, time: float, rtt: float,
             state[CUBIC_CUT] = time
             state[CUBIC_UNTIL] = time + state[TARGET]
     elif time >= state[CUT_UNTIL] and state[DELIVERED] > 0.0:
-        full, (_, bound) = state[HIGHEST] - state[LEAST], _target_queue(state, settings, time)
+        full, (_, bound) = state[HIGHEST] - state[MIN], _target_queue(state, settings, time)
         if state[PHASE] == START:
             state[PHASE] = CRUISE
             state[PROBE] = _next_probe(state, settings, time)
-        if settings[_COMPETITIVE] > 0.0 and full > _FOREIGN * settings[_SHARE] * state[LEAST]:
+        if settings[_COMPETITIVE] > 0.0 and full > _FOREIGN * settings[_SHARE] * state[MIN]:
             return  # no queue of this law's: the next drain tells whose
         state[ROOM] = _ROOM * (min(full, _room(state, settings, time)) if bound else full)
         state[CUT_UNTIL] = state[FREE_SINCE] = time + rtt
@@ -190,17 +190,17 @@ def _hear_loss(state: np.ndarray, settings: np.ndarray, time: float, rtt: float,
 
 
 @njit(cache=True, error_model="numpy")
-def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: float, in_flight: float) -> float:
+def _rate_desired(state: np.ndarray, settings: np.ndarray, time: float, queue: float, in_flight: float) -> float:
     """By phase: growth until a queue is seen; eq. (7); growth where none is left; a drain."""
-    C, base = state[DELIVERED], state[LEAST]
-    wanted, _ = _target_queue(state, settings, time)
-    state[TARGET] = base + wanted
+    C, base = state[DELIVERED], state[MIN]
+    desired, _ = _target_queue(state, settings, time)
+    state[TARGET] = base + desired
     if state[PHASE] == START:
-        if queue <= wanted:
+        if queue <= desired:
             return settings[_START_GROWTH] * C
         state[PHASE] = CRUISE
         state[PROBE] = _next_probe(state, settings, time)
-    if queue > _BUSY * wanted:
+    if queue > _BUSY * desired:
         state[FREE_SINCE] = time
     if isfinite(in_flight):
         state[PREDICTION], horizon = BITS_PER_BYTE * in_flight / C, settings[_HORIZON] * base
@@ -234,37 +234,37 @@ def _rate_wanted(state: np.ndarray, settings: np.ndarray, time: float, queue: fl
         horizon / C,
         state[PREDICTION] - horizon,
         state[TARGET],
-        (settings[_LEAST_SHARE] * base) ** 2,
+        (settings[_MIN_SHARE] * base) ** 2,
         C,
     )
     return clipped(free, settings[_DECREASE] * C, growth * C)
 
 
 @njit(cache=True, error_model="numpy")
-def _most_rate(state: np.ndarray, settings: np.ndarray, interval: float, in_flight: float) -> float:
+def _max_rate(state: np.ndarray, settings: np.ndarray, interval: float, in_flight: float) -> float:
     """Rate that brings what is in flight to two bandwidth-delay products, or four packets, by the next rate [bit/s], or
     as much of the delivered rate as is always kept: at less a sender's timer would sleep for many round trips."""
     if state[FOREIGN] > 0.0:  # Cubic's window bounds it
-        state[MOST_IN_FLIGHT] = inf
+        state[MAX_IN_FLIGHT] = inf
         return inf
     # A start's first windows come in bursts: what has been delivered once can be again.
     C = max(state[DELIVERED], state[HIGHEST_RATE]) if state[PHASE] == START else state[DELIVERED]
-    packets = _MOST_PACKETS * settings[_PACKET]
-    state[MOST_IN_FLIGHT] = max(_MOST_BDPS * C * state[LEAST] / BITS_PER_BYTE, packets)
+    packets = _MAX_PACKETS * settings[_PACKET]
+    state[MAX_IN_FLIGHT] = max(_MAX_BDPS * C * state[MIN] / BITS_PER_BYTE, packets)
     if not isfinite(in_flight):
         return inf
-    return max(C + BITS_PER_BYTE * (state[MOST_IN_FLIGHT] - in_flight) / interval, _KEPT * C)
+    return max(C + BITS_PER_BYTE * (state[MAX_IN_FLIGHT] - in_flight) / interval, _KEPT * C)
 
 
 @njit(cache=True, error_model="numpy")
 def _listen(state: np.ndarray, settings: np.ndarray, time: float, rtt: float) -> None:
     """What every sample adds, between two rates too. Who sees the least RTT need not drain: so all drain together."""
-    if rtt <= _SEEN * state[LEAST]:
+    if rtt <= _SEEN * state[MIN]:
         state[PROBE] = _next_probe(state, settings, time)
     state[SAMPLES] += 1.0
     state[RECENT] = min(state[RECENT], rtt)
     state[LOWEST] = min(state[LOWEST], rtt)
-    state[LEAST] = min(state[LEAST], rtt)
+    state[MIN] = min(state[MIN], rtt)
     state[HIGHEST] = max(state[HIGHEST], rtt)
 
 
@@ -287,10 +287,10 @@ def target_step(
     state[BYTES] = delivered
     _listen(state, settings, time, rtt)
     _hear_loss(state, settings, time, rtt, lost, in_flight)
-    interval = max(settings[_PERIOD], settings[_INTERVAL] * state[LEAST])
+    interval = max(settings[_PERIOD], settings[_INTERVAL] * state[MIN])
     if time - state[APPLIED] < _DUE * interval:
         return state[RATE]
-    queue = state[RECENT] - state[LEAST]
+    queue = state[RECENT] - state[MIN]
     state[APPLIED] = time
     state[RECENT] = inf
     seen = _delivered_rate(state, time, delivered)
@@ -298,14 +298,14 @@ def target_step(
         state[HELD] += seen == 0.0
         return state[RATE]
     state[HIGHEST_RATE] = max(state[HIGHEST_RATE], seen)
-    busy = state[TARGET] > 0.0 and queue > _BUSY * (state[TARGET] - state[LEAST])
+    busy = state[TARGET] > 0.0 and queue > _BUSY * (state[TARGET] - state[MIN])
     known = busy or state[PHASE] == START or time < state[CUT_UNTIL]
     state[DELIVERED] = seen if known else max(seen, state[DELIVERED])
-    rate = _rate_wanted(state, settings, time, queue, in_flight)
+    rate = _rate_desired(state, settings, time, queue, in_flight)
     kept = max(settings[_FLOOR], _KEPT * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE]))
     if rate < kept:
         state[FLOORED] += 1.0
-    most = min(settings[_MOST], _most_rate(state, settings, interval, in_flight))
+    most = min(settings[_MAX], _max_rate(state, settings, interval, in_flight))
     state[RATE] = max(clipped(rate, kept, most), settings[_FLOOR])
     return state[RATE]
 

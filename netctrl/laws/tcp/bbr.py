@@ -16,13 +16,13 @@ __all__ = ["BBR_CYCLE", "BBR_FIELDS", "bbr_start", "bbr_step"]
 
 _ROUNDS, _MARKS = 10, 64
 BBR_FIELDS = (
-    *("phase", "rate", "window", "bandwidth", "least_rtt", "least_rtt_s", "full_bandwidth", "full_rounds", "filled"),
+    *("phase", "rate", "window", "bandwidth", "min_rtt", "least_rtt_s", "full_bandwidth", "full_rounds", "filled"),
     *("round_end", "rounds", "place", "place_s", "probe_end_s", "probe_round", "window_before", "lost", "delivered"),
     *("marks", "first_place", "limited"),
 )
 """Names of a state's first places, in bytes, byte/s and s; then the greatest rates of the last 10 round trips, then
 rings of 64 times and of bytes delivered by them."""
-PHASE, RATE, WINDOW, BANDWIDTH, LEAST, LEAST_AT, FULL, FULL_ROUNDS, FILLED = range(9)
+PHASE, RATE, WINDOW, BANDWIDTH, MIN, MIN_AT, FULL, FULL_ROUNDS, FILLED = range(9)
 ROUND_END, ROUNDS, PLACE, PLACE_AT, PROBE_END, PROBE_ROUND, BEFORE, LOST, DELIVERED, MARKS, FIRST_PLACE, LIMITED = (
     range(9, 21)
 )
@@ -33,8 +33,8 @@ BBR_CYCLE = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 _HIGH_GAIN = 2.885  # 2/ln 2
 _WINDOW_GAIN = 2.0
 _FULL_GROWTH, _FULL_ROUNDS = 1.25, 3.0
-_LEAST_S, _PROBE_S = 10.0, 0.2
-_FIRST_PACKETS, _LEAST_PACKETS = 10.0, 4.0
+_MIN_S, _PROBE_S = 10.0, 0.2
+_FIRST_PACKETS, _MIN_PACKETS = 10.0, 4.0
 _MARKS_PER_RTT = 16.0
 _ROUNDING = 0.1  # packets: bytes are sums over the whole flow
 
@@ -43,7 +43,7 @@ def bbr_start(rtt: float, packet: float, first_place: int) -> np.ndarray:
     """The state before the first acknowledgement: 10 packets in flight, sent at 2.885 times 10 a round trip of `rtt`
     [s]; the cycle is to begin at `first_place`."""
     state = np.zeros(HEAD + _ROUNDS + 2 * _MARKS)
-    state[LEAST] = inf
+    state[MIN] = inf
     state[WINDOW] = _FIRST_PACKETS * packet
     state[RATE] = _HIGH_GAIN * state[WINDOW] / rtt
     state[FIRST_PLACE] = first_place
@@ -70,10 +70,10 @@ def bbr_step(
     if round_starts:
         state[ROUND_END] = sent
     _measure(state, time, rtt, delivered, round_starts)
-    expired = state[LEAST] < inf and time > state[LEAST_AT] + _LEAST_S
-    if rtt <= state[LEAST] or expired:
-        state[LEAST], state[LEAST_AT] = rtt, time
-    pipe = state[BANDWIDTH] * state[LEAST]
+    expired = state[MIN] < inf and time > state[MIN_AT] + _MIN_S
+    if rtt <= state[MIN] or expired:
+        state[MIN], state[MIN_AT] = rtt, time
+    pipe = state[BANDWIDTH] * state[MIN]
     _fill(state, time, in_flight, pipe, round_starts)
     if state[PHASE] == PROBE_BW:
         _advance_cycle(state, time, in_flight, pipe, lost > state[LOST])
@@ -148,7 +148,7 @@ def _enter_cycle(state: np.ndarray, time: float) -> None:
 @njit(cache=True)
 def _advance_cycle(state: np.ndarray, time: float, in_flight: float, pipe: float, losing: bool) -> None:
     """A place lasts a least RTT; probing until its gain is in flight, draining no longer than to a BDP."""
-    gain, due = _gain(state), time - state[PLACE_AT] > state[LEAST]
+    gain, due = _gain(state), time - state[PLACE_AT] > state[MIN]
     if gain > 1.0:
         due = due and (losing or in_flight >= gain * pipe)
     elif gain < 1.0:
@@ -168,13 +168,13 @@ def _probe_rtt(
         state[PHASE], state[BEFORE], state[PROBE_END] = PROBE_RTT, state[WINDOW], 0.0
     state[LIMITED] = sent - state[LOST] + _ROUNDING * packet
     if state[PROBE_END] == 0.0:
-        if in_flight <= (_LEAST_PACKETS + _ROUNDING) * packet:
+        if in_flight <= (_MIN_PACKETS + _ROUNDING) * packet:
             state[PROBE_END], state[PROBE_ROUND], state[ROUND_END] = time + _PROBE_S, 0.0, sent
         return
     if round_starts:
         state[PROBE_ROUND] = 1.0
     if state[PROBE_ROUND] > 0.0 and time > state[PROBE_END]:
-        state[LEAST_AT] = time
+        state[MIN_AT] = time
         state[WINDOW] = max(state[WINDOW], state[BEFORE])
         if state[FILLED] > 0.0:
             _enter_cycle(state, time)
@@ -192,6 +192,6 @@ def _bound(state: np.ndarray, delivered: float, pipe: float, packet: float) -> N
         state[WINDOW] = min(state[WINDOW] + acknowledged, most)
     elif state[WINDOW] < most or delivered < _FIRST_PACKETS * packet:
         state[WINDOW] += acknowledged
-    state[WINDOW] = max(state[WINDOW], _LEAST_PACKETS * packet)
+    state[WINDOW] = max(state[WINDOW], _MIN_PACKETS * packet)
     if state[PHASE] == PROBE_RTT:
-        state[WINDOW] = min(state[WINDOW], _LEAST_PACKETS * packet)
+        state[WINDOW] = min(state[WINDOW], _MIN_PACKETS * packet)

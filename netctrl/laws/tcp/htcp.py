@@ -30,13 +30,13 @@ def htcp_window(window: float, since: float, backoff: float, acknowledged: float
 
 
 @njit(cache=True, error_model="numpy")
-def htcp_backoff(least_rtt: float, most_rtt: float, rate: float, rate_before: float) -> float:
+def htcp_backoff(min_rtt: float, max_rtt: float, rate: float, rate_before: float) -> float:
     """β, by which the window is multiplied: 1/2 where the throughput at a loss is off by more than a fifth from that at
     the one before, else RTT_min/RTT_max, so that the queue just empties; within 0.5 and 0.8.
 
     Parameters
     ----------
-    least_rtt, most_rtt : float
+    min_rtt, max_rtt : float
         Of the flow, and since its last loss [s].
     rate, rate_before : float
         Throughput at this loss and at the one before, in one unit; 0 before the first.
@@ -45,4 +45,4 @@ def htcp_backoff(least_rtt: float, most_rtt: float, rate: float, rate_before: fl
     """
     if abs(rate - rate_before) > _CHANGE * rate_before:
         return _BACKOFFS[0]
-    return min(max(least_rtt / most_rtt, _BACKOFFS[0]), _BACKOFFS[1])
+    return min(max(min_rtt / max_rtt, _BACKOFFS[0]), _BACKOFFS[1])

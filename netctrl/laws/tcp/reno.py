@@ -6,7 +6,7 @@ from netctrl.jit import njit
 
 __all__ = ["reno_cut", "reno_window"]
 
-_LEAST = 2.0  # packets, RFC 5681, eq. 4
+_MIN = 2.0  # packets, RFC 5681, eq. 4
 
 
 @njit(cache=True, error_model="numpy")
@@ -24,4 +24,4 @@ def reno_cut(window: float) -> float:
 
     Source: RFC 5681, eq. 4; RFC 6582, section 3.2.
     """
-    return max(0.5 * window, _LEAST)
+    return max(0.5 * window, _MIN)

@@ -13,13 +13,13 @@ from netctrl.model.io.matrix import dense_matrix
 from netctrl.model.law import TrackingLaw
 from netctrl.model.statespace import StateSpace
 
-__all__ = ["LearnedCurve", "curve_values", "learn", "learned_schedule", "start_learning"]
+__all__ = ["OnlineStaticMap", "curve_values", "learn", "online_schedule", "start_online_map"]
 
 _POINTS = 6
-_MOST = 20.0
+_MAX = 20.0
 
 
-class LearnedCurve(NamedTuple):
+class OnlineStaticMap(NamedTuple):
     """What is known of y = G(q) c(R): c bends at k points, G is the law's model with a steady gain of 1."""
 
     law: TrackingLaw
@@ -39,9 +39,9 @@ class LearnedCurve(NamedTuple):
     """c at the points over the noise, by output."""
 
 
-def start_learning(
+def start_online_map(
     law: TrackingLaw, noise: Any, *, points: Any = None, at: float | None = None, forgetting: float = 0.995
-) -> LearnedCurve:
+) -> OnlineStaticMap:
     """The law's own model, a straight line, in doubt by its whole rise.
 
     Parameters
@@ -80,10 +80,10 @@ def start_learning(
     shares = _shares(where, float(law.input_offset[0]) if at is None else at)
     states = np.linalg.solve(np.eye(len(law.A)) - law.A, law.B @ shares[None])
     estimates = tuple(recursive_start(column[:, None], doubt=doubt) for column in line.T)
-    return LearnedCurve(law, where, deviation, gains, doubt, weight, states, estimates)
+    return OnlineStaticMap(law, where, deviation, gains, doubt, weight, states, estimates)
 
 
-def learn(curve: LearnedCurve, applied: np.ndarray, measured: np.ndarray) -> LearnedCurve:
+def learn(curve: OnlineStaticMap, applied: np.ndarray, measured: np.ndarray) -> OnlineStaticMap:
     """After one sample more: a period under `applied`, (1,), in which `measured`, (p,), came about.
 
     c is linear in its values at the points, so y = Σ_i c_i (G h_i)(R) + e is a regression on the model's responses to
@@ -102,16 +102,16 @@ def learn(curve: LearnedCurve, applied: np.ndarray, measured: np.ndarray) -> Lea
     return curve._replace(states=states, estimates=estimates)
 
 
-def curve_values(curve: LearnedCurve) -> np.ndarray:
+def curve_values(curve: OnlineStaticMap) -> np.ndarray:
     """(k, p) steady outputs at the points, as learned [the law's units]."""
     return np.hstack([each.theta for each in curve.estimates]) * curve.noise
 
 
-def learned_schedule(curve: LearnedCurve) -> GainSchedule:
+def online_schedule(curve: OnlineStaticMap) -> GainSchedule:
     """Slopes of the curve as learned, at the middles between points; slopes 20 times off the model's, or of another
     sign, are held at that."""
     ratios = np.diff(curve_values(curve), axis=0) / np.diff(curve.points)[:, None] / curve.gains
-    return GainSchedule(0.5 * (curve.points[1:] + curve.points[:-1]), 1.0 / ratios.clip(1.0 / _MOST, _MOST))
+    return GainSchedule(0.5 * (curve.points[1:] + curve.points[:-1]), 1.0 / ratios.clip(1.0 / _MAX, _MAX))
 
 
 def _gains(law: TrackingLaw) -> np.ndarray:

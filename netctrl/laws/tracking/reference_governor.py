@@ -14,7 +14,7 @@ from netctrl.model.statespace import StateSpace
 
 __all__ = ["ReferenceGovernor", "govern", "reference_governor"]
 
-_LEAST, _MOST = 20, 5000
+_MIN, _MAX = 20, 5000
 _SETTLED = 1e-4
 
 
@@ -63,7 +63,7 @@ def reference_governor(law: TrackingLaw, *, margin: float = 0.0) -> ReferenceGov
     radius = float(np.abs(np.linalg.eigvals(A)).max())
     if not radius < 1.0:
         raise InvalidValue("law", f"spectral radius {radius:.6g}", "a law whose loop around its own model settles")
-    T = int(np.clip(np.ceil(np.log(_SETTLED) / np.log(max(radius, 1e-3))), _LEAST, _MOST))
+    T = int(np.clip(np.ceil(np.log(_SETTLED) / np.log(max(radius, 1e-3))), _MIN, _MAX))
     by_state, by_reference = np.empty((T, len(F), n + q)), np.empty((T, len(F), len(law.C)))
     power, response = np.eye(n + q), np.zeros((n + q, len(law.C)))
     entering = np.vstack([np.zeros((n, len(law.C))), law.W])
@@ -78,11 +78,11 @@ def reference_governor(law: TrackingLaw, *, margin: float = 0.0) -> ReferenceGov
 
 
 def govern(
-    governor: ReferenceGovernor, state: TrackingState, given: np.ndarray, wanted: np.ndarray
+    governor: ReferenceGovernor, state: TrackingState, applied: np.ndarray, desired: np.ndarray
 ) -> tuple[np.ndarray, bool]:
-    """The reference to use for the next sample: as far from `given` towards `wanted` as inputs stay within limits.
+    """The reference to use for the next sample: as far from `applied` towards `desired` as inputs stay within limits.
 
-    On the way, inputs are predicted with the law's own model from its state; the line from `given` to the nearest
+    On the way, inputs are predicted with the law's own model from its state; the line from `applied` to the nearest
     reference that can be had is cut where one of them would reach a limit.
 
     Parameters
@@ -103,11 +103,11 @@ def govern(
     Source: Gilbert, Kolmanovsky, Tan, Int. J. Robust Nonlinear Control 5 (1995) 487-504 (scalar governor).
     """
     law = governor.law
-    steady = governor.nearest @ (np.asarray(wanted, dtype=float) - law.output_offset)
-    attained = np.clip(steady, governor.low, governor.high)
-    possible = bool(np.abs(attained - steady).max() <= 1e-9 * np.abs(law.high - law.low).max())
-    goal = governor.gain @ attained
-    start = np.asarray(given, dtype=float) - law.output_offset
+    steady = governor.nearest @ (np.asarray(desired, dtype=float) - law.output_offset)
+    feasible = np.clip(steady, governor.low, governor.high)
+    possible = bool(np.abs(feasible - steady).max() <= 1e-9 * np.abs(law.high - law.low).max())
+    goal = governor.gain @ feasible
+    start = np.asarray(applied, dtype=float) - law.output_offset
     inputs = governor.by_state @ np.concatenate([state.estimate, state.integral]) + governor.by_reference @ start
     change = governor.by_reference @ (goal - start)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

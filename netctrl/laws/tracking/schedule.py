@@ -14,7 +14,7 @@ from netctrl.model.statespace import StateSpace
 
 __all__ = ["GainSchedule", "gain_schedule", "scheduled"]
 
-_MOST = 100.0
+_MAX = 100.0
 
 
 class GainSchedule(NamedTuple):
@@ -56,7 +56,7 @@ def gain_schedule(law: TrackingLaw, models: Sequence[IdentifiedModel]) -> GainSc
         factors = nominal / np.array([each.state_space.steady_gain()[:, 0] for each in (models[i] for i in order)])
     if not ((factors > 0.0) & np.isfinite(factors)).all():
         raise InvalidValue("models", "a gain of another sign", "gains of the sign that the law's model has")
-    return GainSchedule(points, factors.clip(1.0 / _MOST, _MOST))
+    return GainSchedule(points, factors.clip(1.0 / _MAX, _MAX))
 
 
 def scheduled(schedule: GainSchedule, measured: np.ndarray, reference: np.ndarray, applied: np.ndarray) -> np.ndarray:

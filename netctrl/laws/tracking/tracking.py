@@ -51,10 +51,10 @@ def step_tracking(law: TrackingLaw, state: TrackingState, measured: np.ndarray, 
     else:
         innovation = innovation - r
     estimate = law.A @ state.estimate + law.B @ v + law.L @ innovation
-    wanted = -law.K @ estimate
+    desired = -law.K @ estimate
     if isinstance(law, LqiLaw):
-        wanted = wanted - law.integral_gain @ integral
-    u = wanted + law.input_offset
+        desired = desired - law.integral_gain @ integral
+    u = desired + law.input_offset
     applied = np.clip(u, law.low, law.high)
     if isinstance(law, LqiLaw) and (applied != u).any():
         integral = integral - np.linalg.pinv(law.integral_gain) @ (applied - u)

@@ -12,7 +12,7 @@ from netctrl.laws.window.interface import LINE_RATE, OWN, RATE, Acknowledged
 
 __all__ = ["dcqcn", "dcqcn_timers"]
 
-GAIN, ALPHA_INTERVAL, INCREASE_INTERVAL, INCREASE_BYTES, FAST_STAGES, INCREASE, HYPER, LEAST = range(8)
+GAIN, ALPHA_INTERVAL, INCREASE_INTERVAL, INCREASE_BYTES, FAST_STAGES, INCREASE, HYPER, MIN = range(8)
 """Of the parameters: g, timers [ns], byte counter, F, R_AI, R_HAI and the least rate [bit/s]."""
 TARGET, ALPHA, ALPHA_AT, TIMER_AT, TIMES, COUNTED, BYTES, SENT, CUT = range(OWN, OWN + 9)
 
@@ -66,7 +66,7 @@ def dcqcn(
     if state[CUT] == 0.0:
         state[CUT], state[ALPHA] = 1.0, 1.0
     state[TARGET] = state[RATE]
-    state[RATE] = max(state[RATE] * (1.0 - 0.5 * state[ALPHA]), parameters[LEAST])
+    state[RATE] = max(state[RATE] * (1.0 - 0.5 * state[ALPHA]), parameters[MIN])
     state[ALPHA] = (1.0 - parameters[GAIN]) * state[ALPHA] + parameters[GAIN]
     state[ALPHA_AT] = seen.now + parameters[ALPHA_INTERVAL]
     state[TIMER_AT] = seen.now + parameters[INCREASE_INTERVAL]

@@ -20,7 +20,7 @@ from netctrl.model.io.fields import (
     one_of,
     optional,
     rate,
-    settle,
+    read_fields,
     size,
     whole,
 )
@@ -43,7 +43,7 @@ class FixedWindow(_Scheme, frozen=True, kw_only=True, tag="fixed"):
     """[byte]; null: no limit."""
 
     def __post_init__(self) -> None:
-        settle(self, window=optional(size))
+        read_fields(self, window=optional(size))
 
 
 class Mpcc(_Scheme, frozen=True, kw_only=True, tag="mpcc"):
@@ -63,7 +63,7 @@ class Mpcc(_Scheme, frozen=True, kw_only=True, tag="mpcc"):
     """W_R."""
     bdp: Size | None = None
     """P_BD,max, the largest window [byte]; null: link rate times round trip of the flow's path."""
-    round_trip: Duration | None = None
+    rtt: Duration | None = None
     """D [s]; null: of the flow's path, without queues."""
     packet_size: Size | None = None
     """Of (A.1) [byte]; null: a full packet on the wire. The thesis has 1080."""
@@ -74,11 +74,13 @@ class Mpcc(_Scheme, frozen=True, kw_only=True, tag="mpcc"):
     """[byte]; null: P_BD."""
 
     def __post_init__(self) -> None:
-        settle(self, horizon=whole(1, 1000, "a whole number of steps"), bdp=optional(size), packet_size=optional(size))
-        settle(self, queue_weight=number("a weight of at least 0, to 1e12", at_least=0.0, at_most=1e12))
-        settle(self, window_weight=number("a weight above 0, to 1e12", above=0.0, at_most=1e12))
-        settle(self, round_trip=optional(duration), window=optional(size), initial_window=optional(size))
-        settle(self, variant=one_of(*VARIANTS))
+        read_fields(
+            self, horizon=whole(1, 1000, "a whole number of steps"), bdp=optional(size), packet_size=optional(size)
+        )
+        read_fields(self, queue_weight=number("a weight of at least 0, to 1e12", at_least=0.0, at_most=1e12))
+        read_fields(self, window_weight=number("a weight above 0, to 1e12", above=0.0, at_most=1e12))
+        read_fields(self, rtt=optional(duration), window=optional(size), initial_window=optional(size))
+        read_fields(self, variant=one_of(*VARIANTS))
 
 
 class Hpcc(_Scheme, frozen=True, kw_only=True, tag="hpcc"):
@@ -93,14 +95,14 @@ class Hpcc(_Scheme, frozen=True, kw_only=True, tag="hpcc"):
     """maxStage: rounds of additive increase before a multiplicative one."""
     increase: Size = 80.0
     """W_AI [byte]."""
-    round_trip: Duration | None = None
+    rtt: Duration | None = None
     """T [s]; null: the longest of all paths, without queues."""
     paced: bool = True
     """Sends at W/T between acknowledgements."""
 
     def __post_init__(self) -> None:
-        settle(self, target=number(_PART, above=0.0, at_most=1.0), stages=whole(0, 1000), increase=size)
-        settle(self, round_trip=optional(duration), paced=flag)
+        read_fields(self, target=number(_PART, above=0.0, at_most=1.0), stages=whole(0, 1000), increase=size)
+        read_fields(self, rtt=optional(duration), paced=flag)
 
 
 class Dctcp(_Scheme, frozen=True, kw_only=True, tag="dctcp"):
@@ -119,8 +121,8 @@ class Dctcp(_Scheme, frozen=True, kw_only=True, tag="dctcp"):
     slow_start: bool = False
 
     def __post_init__(self) -> None:
-        settle(self, gain=number(_PART, above=0.0, at_most=1.0), threshold=size, threshold_rate=rate)
-        settle(self, initial_window=optional(size), slow_start=flag)
+        read_fields(self, gain=number(_PART, above=0.0, at_most=1.0), threshold=size, threshold_rate=rate)
+        read_fields(self, initial_window=optional(size), slow_start=flag)
 
 
 class Timely(_Scheme, frozen=True, kw_only=True, tag="timely"):
@@ -147,9 +149,9 @@ class Timely(_Scheme, frozen=True, kw_only=True, tag="timely"):
     """Updates without a rise after which the increase is five-fold (HAI)."""
 
     def __post_init__(self) -> None:
-        settle(self, patched=flag, smoothing=number("a share above 0, to 1", above=0.0, at_most=1.0))
-        settle(self, decrease=number("a share above 0, to 1", above=0.0, at_most=1.0), low=duration, high=duration)
-        settle(self, increase=rate, segment=size, fast_after=whole(1, 1000))
+        read_fields(self, patched=flag, smoothing=number("a share above 0, to 1", above=0.0, at_most=1.0))
+        read_fields(self, decrease=number("a share above 0, to 1", above=0.0, at_most=1.0), low=duration, high=duration)
+        read_fields(self, increase=rate, segment=size, fast_after=whole(1, 1000))
         if self.high <= self.low:
             raise InvalidValue("high", self.high, f"a time above low ({self.low:g} s)")
 
@@ -188,11 +190,13 @@ class Dcqcn(_Scheme, frozen=True, kw_only=True, tag="dcqcn"):
     """Cap of what is under way [byte]; null: none, as in the paper."""
 
     def __post_init__(self) -> None:
-        settle(self, mark_low=size, mark_high=size, mark_most=number("a share above 0, to 1", above=0.0, at_most=1.0))
-        settle(self, threshold_rate=rate, notification_interval=duration, alpha_interval=duration)
-        settle(self, gain=number(_PART, above=0.0, at_most=1.0), increase_interval=duration, increase_bytes=size)
-        settle(self, fast_stages=whole(1, 1000), increase=rate, hyper_increase=rate, least_rate=rate)
-        settle(self, window=optional(size))
+        read_fields(
+            self, mark_low=size, mark_high=size, mark_most=number("a share above 0, to 1", above=0.0, at_most=1.0)
+        )
+        read_fields(self, threshold_rate=rate, notification_interval=duration, alpha_interval=duration)
+        read_fields(self, gain=number(_PART, above=0.0, at_most=1.0), increase_interval=duration, increase_bytes=size)
+        read_fields(self, fast_stages=whole(1, 1000), increase=rate, hyper_increase=rate, least_rate=rate)
+        read_fields(self, window=optional(size))
         if self.mark_high <= self.mark_low:
             raise InvalidValue("mark_high", self.mark_high, f"a size above mark_low ({self.mark_low:g} bytes)")
 
@@ -210,7 +214,7 @@ def mpcc_scheme(law: MpccLaw) -> Mpcc:
         queue_weight=law.queue_weight,
         window_weight=law.window_weight,
         bdp=law.bdp_bytes,
-        round_trip=law.rtt_s,
+        rtt=law.rtt_s,
         packet_size=law.packet_size_bytes,
         window=law.packet_size_bytes * law.rtt_s / law.interval_s,
     )

@@ -56,18 +56,18 @@ def law_of(scheme: Scheme) -> int:
     return LAWS[type(scheme)]
 
 
-def parameters_of(scheme: Scheme, *, payload: float, wire: float, round_trip_ns: float) -> np.ndarray:
+def parameters_of(scheme: Scheme, *, payload: float, wire: float, rtt_ns: float) -> np.ndarray:
     """A scheme's row of parameters, (PARAMETERS,).
 
     Parameters
     ----------
     payload, wire : float
         Of a full packet [byte].
-    round_trip_ns : float
+    rtt_ns : float
         Of the longest path without queues.
     """
     row = np.zeros(PARAMETERS)
-    values = _PARAMETERS[type(scheme)](scheme, payload, wire, round_trip_ns)
+    values = _PARAMETERS[type(scheme)](scheme, payload, wire, rtt_ns)
     row[: len(values)] = values
     return row
 
@@ -82,7 +82,7 @@ def _mpcc(scheme: Mpcc, payload: float, wire: float, longest: float) -> tuple[fl
 
 
 def _hpcc(scheme: Hpcc, payload: float, wire: float, longest: float) -> tuple[float, ...]:
-    T = longest if scheme.round_trip is None else scheme.round_trip * _NS
+    T = longest if scheme.rtt is None else scheme.rtt * _NS
     return scheme.target, scheme.stages, scheme.increase, T, scheme.paced
 
 
@@ -116,9 +116,9 @@ def law_paths(scheme: Scheme, paths: np.ndarray) -> np.ndarray:
     if not isinstance(scheme, Mpcc):
         return paths
     own = paths.copy()
-    if scheme.round_trip is not None:
-        own[:, BASE_RTT] = scheme.round_trip * _NS
-        own[:, BDP] = own[:, LINE_RATE] * scheme.round_trip / 8.0
+    if scheme.rtt is not None:
+        own[:, BASE_RTT] = scheme.rtt * _NS
+        own[:, BDP] = own[:, LINE_RATE] * scheme.rtt / 8.0
     if scheme.bdp is not None:
         own[:, BDP] = scheme.bdp
     return own
@@ -148,6 +148,6 @@ def start_window(scheme: Scheme, path: np.ndarray) -> float:
         return scheme.initial_window
     if isinstance(scheme, Timely):
         return inf
-    if isinstance(scheme, Hpcc) and scheme.round_trip is not None:
-        return path[LINE_RATE] * scheme.round_trip / 8.0
+    if isinstance(scheme, Hpcc) and scheme.rtt is not None:
+        return path[LINE_RATE] * scheme.rtt / 8.0
     return path[BDP]

@@ -16,7 +16,7 @@ PATCHED, SMOOTHING, DECREASE, LOW, HIGH, INCREASE, SEGMENT, FAST_AFTER = range(8
 """Of the parameters; T_low and T_high [ns], delta [bit/s]."""
 BEFORE, DIFFERENCE, FALLS, PENDING = range(OWN, OWN + 4)
 
-_LEAST_SHARE = 1e-3  # of line rate; a rate of 0 would never see another round trip
+_MIN_SHARE = 1e-3  # of line rate; a rate of 0 would never see another round trip
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -58,4 +58,4 @@ def timely(
     else:
         rate *= 1.0 - beta * min(gradient, 1.0)
         state[FALLS] = 0.0
-    state[RATE] = min(max(rate, _LEAST_SHARE * line), line)
+    state[RATE] = min(max(rate, _MIN_SHARE * line), line)

@@ -39,7 +39,7 @@ class Alignment(NamedTuple):
         return max(self.one_way) if self.one_way else None
 
     @property
-    def round_trip_us(self) -> int | None:
+    def rtt_us(self) -> int | None:
         """The least of those remembered."""
         return min(self.exchanges)[0] if self.exchanges else None
 
@@ -62,9 +62,9 @@ def aligned(
     one_way = (*alignment.one_way, sent_us - now_us)[-_REMEMBERED:]
     exchanges = alignment.exchanges
     if held_us is not None and now_us - echo_us - held_us >= 0:
-        round_trip = now_us - echo_us - held_us
+        rtt = now_us - echo_us - held_us
         # offset = ((t2 − t1) + (t3 − t4))/2 with t2 = t3 − held
-        exchanges = (*exchanges, (round_trip, sent_us - now_us + round_trip / 2.0))[-_REMEMBERED:]
+        exchanges = (*exchanges, (rtt, sent_us - now_us + rtt / 2.0))[-_REMEMBERED:]
     found = alignment._replace(exchanges=exchanges, one_way=one_way)
     offset = found.offset_us
     behind = 0.0 if offset is None else -offset / interval_us

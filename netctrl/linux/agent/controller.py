@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netctrl.laws.link_rate.controller import HeardController, HeardMemory, command, measure
+from netctrl.laws.link_rate.controller import DistributedController, DistributedMemory, command, measure
 from netctrl.linux.agent.alignment import aligned, index_of
 from netctrl.linux.agent.message import Dropped, Echo, Entry, Kind, Message, admit, pack, unpack
 from netctrl.linux.agent.state import (
@@ -35,7 +35,7 @@ _PATIENCE = 1.5
 """Intervals without a command after which a link falls back: one is lost then, and not only late."""
 _UNHEARD_S = 10.0
 """From the start, and at least `silence` intervals, after which the log names peers that were never heard."""
-_MOST_VALUE = 1e16
+_MAX_VALUE = 1e16
 """Of what is heard [bit/s]: more than any link has, and little enough that no sum overflows."""
 
 
@@ -87,15 +87,15 @@ def _taken(plan: AgentPlan, state: AgentState, peer: int, message: Message, now_
         return counted(state, "dropped_unasked"), Decision()
     index = index_of(state.neighbours[peer].alignment, message.step, int(now_us // plan.interval_us) + 1)
     allowed = plan.told[peer]
-    news = tuple(
+    innovations = tuple(
         (link, index, values)
         for link, values in message.entries
-        if link in allowed and index is not None and max(map(abs, values)) < _MOST_VALUE
+        if link in allowed and index is not None and max(map(abs, values)) < _MAX_VALUE
     )
-    if len(news) < len(message.entries):
+    if len(innovations) < len(message.entries):
         state = counted(state, "dropped_unasked")
     room = 4 * max(1, len(plan.law.nominal)) * plan.law.slots  # what no honest peers fill
-    return state._replace(inbox=(*state.inbox, *news)[-room:]), Decision()
+    return state._replace(inbox=(*state.inbox, *innovations)[-room:]), Decision()
 
 
 def _commanded(
@@ -107,9 +107,9 @@ def _commanded(
         return counted(state, "dropped_late"), Decision()
     state = known(state, peer, neighbour._replace(told_step=message.step))
     values = {link: row[0] for link, row in message.entries}
-    asked = np.array([values.get(number, np.nan) for number in plan.numbers])
+    requested = np.array([values.get(number, np.nan) for number in plan.numbers])
     events = (_event("commands-again", plan, peer),) if state.falling_back else ()
-    state, rates = _bounded(plan, state._replace(command_us=now_us, falling_back=False), asked)
+    state, rates = _bounded(plan, state._replace(command_us=now_us, falling_back=False), requested)
     state, changes = _changes(plan, state, rates)
     return state, Decision(rates=changes, events=events)
 
@@ -154,7 +154,7 @@ def step(
         state, rates, said = _obey(plan, state, plan.law, state.memory, now_us)
         quiet = (*quiet, *said)
     else:
-        rates = state.wanted
+        rates = state.desired
     state, datagrams = _told(plan, state, now_us, rates)
     changes: tuple[tuple[int, float], ...] = ()
     if len(plan.numbers) and (state.falling_back or not plan.commanded):  # a command took effect when it came
@@ -236,17 +236,17 @@ def _read(plan: AgentPlan, state: AgentState, now_us: int, readings: Sequence[Re
 
 
 def _obey(
-    plan: AgentPlan, state: AgentState, law: HeardController, memory: HeardMemory, now_us: int
+    plan: AgentPlan, state: AgentState, law: DistributedController, memory: DistributedMemory, now_us: int
 ) -> tuple[AgentState, np.ndarray, tuple[Event, ...]]:
     """The law's rates within limits, (K,), or, of a controller, all links', (N,)."""
     numbers = np.array(plan.numbers, dtype=np.int64)
     unknown = np.isnan(state.rate)
     rate = np.where(unknown, law.nominal[numbers], state.rate)
-    backlog = np.where(np.isnan(state.backlog), law.standing, state.backlog)
-    now = [news for news in state.inbox if news[1] <= state.step]
-    later = tuple(news for news in state.inbox if news[1] > state.step)
+    backlog = np.where(np.isnan(state.backlog), law.backlog_setpoint, state.backlog)
+    now = [innovations for innovations in state.inbox if innovations[1] <= state.step]
+    later = tuple(innovations for innovations in state.inbox if innovations[1] > state.step)
     gone = [number for number, lost in zip(plan.numbers, state.lost, strict=True) if lost]
-    memory, useless = measure(law, memory, state.step, rate, backlog, news=now, lost=gone)
+    memory, useless = measure(law, memory, state.step, rate, backlog, innovations=now, lost=gone)
     state = counted(state._replace(inbox=later), "dropped_useless", useless)
     if plan.commanded:
         state, rates, events = _waiting(plan, state._replace(memory=memory), now_us)
@@ -271,7 +271,7 @@ def _limits(plan: AgentPlan) -> tuple[np.ndarray | None, np.ndarray | None]:
 def _waiting(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentState, np.ndarray, tuple[Event, ...]]:
     """Under a central controller: what it told, or the fallback where that was lost (HFTraC: the nominal rate)."""
     if now_us - state.command_us <= _PATIENCE * plan.interval_us:
-        return state, state.wanted, ()
+        return state, state.desired, ()
     state = counted(state, "fallback_steps")
     events = () if state.falling_back else (Event("fallback", (("why", "no command was heard"),)),)
     return state._replace(falling_back=True), np.where(plan.paced, plan.fallback, plan.high), events
@@ -289,7 +289,7 @@ def _track(
     backlog = None if elsewhere is None else elsewhere.backlog_bytes
     after, rate = step_tracker(table, tracker, state.measured, backlog, None if first else sent, total)
     if rate is None:
-        return counted(state, "held_steps"), state.wanted
+        return counted(state, "held_steps"), state.desired
     state, rates = _bounded(plan, state._replace(tracker=after, measured=None), rate * share)
     return state, rates
 
@@ -311,7 +311,7 @@ def _changes(plan: AgentPlan, state: AgentState, rates: np.ndarray) -> tuple[Age
     differs = ~(np.abs(rates - state.in_force) <= plan.config.dead_band * np.abs(state.in_force))
     changes = tuple((link, float(rates[link])) for link in np.flatnonzero(differs).tolist() if not state.lost[link])
     kept = len(rates) - len(changes) - sum(state.lost)
-    return counted(state._replace(wanted=rates), "rates_in_dead_band", max(kept, 0)), changes
+    return counted(state._replace(desired=rates), "rates_in_dead_band", max(kept, 0)), changes
 
 
 def _told(
@@ -340,7 +340,7 @@ def _entries(plan: AgentPlan, state: AgentState, peer: int, rates: np.ndarray) -
     entries: list[Entry] = []
     for link, number in enumerate(plan.numbers):
         if not state.lost[link]:
-            a, b, c, d = state.memory.known[number::N, slot].tolist()
+            a, b, c, d = state.memory.received[number::N, slot].tolist()
             entries.append((number, (a, b, c, d)))
     return Kind.STATE, tuple(entries)
 

@@ -285,11 +285,11 @@ class KernelLinks:
         return rate_there(self._route, at, queue)
 
     def _reading(self, link: int, queue: Qdisc | None) -> Reading | Trouble:
-        at, wanted = self._places[link], self._config.links[link]
+        at, desired = self._places[link], self._config.links[link]
         if queue is None or queue.is_default:
             self._lose(link)
-            return Trouble("gone", f"no queue is at {wanted.parent} of {wanted.interface}, or the interface is gone")
-        if queue.kind != wanted.kind or queue.handle != at.handle:
+            return Trouble("gone", f"no queue is at {desired.parent} of {desired.interface}, or the interface is gone")
+        if queue.kind != desired.kind or queue.handle != at.handle:
             self._lose(link)
             return Trouble("foreign", f"{queue.kind} {handle_text(queue.handle)} is there now")
         if link in self._lost:

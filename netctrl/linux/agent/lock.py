@@ -69,9 +69,9 @@ class AgentLock:
         os.close(self.descriptor)
 
     def _set(self, kind: int, index: int, parent: int) -> bool:
-        wanted = _FLOCK.pack(kind, os.SEEK_SET, index << 32 | parent, 1, 0)
+        desired = _FLOCK.pack(kind, os.SEEK_SET, index << 32 | parent, 1, 0)
         try:
-            fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, wanted)
+            fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, desired)
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 return False

@@ -10,7 +10,7 @@ from netctrl.linux.queues.log import event
 
 __all__ = ["AgentLog"]
 
-_MOST = 20
+_MAX = 20
 _PERIOD_S = 10.0
 _WARNINGS = ("link-lost", "peer-lost", "peer-never-heard", "fallback", "messages-dropped")
 
@@ -36,7 +36,7 @@ class AgentLog:
         since, written, left_out = self._kinds.get(name, (now, 0, 0))
         if now - since >= _PERIOD_S:
             since, written = now, 0
-        if written >= _MOST:
+        if written >= _MAX:
             self._kinds[name] = (since, written, left_out + 1)
             return
         self._kinds[name] = (since, written + 1, 0)

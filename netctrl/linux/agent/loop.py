@@ -18,7 +18,7 @@ from netctrl.linux.agent.state import MICROSECONDS, AgentPlan, AgentState, Decis
 
 __all__ = ["LinkTrouble", "Links", "Outcome", "ReadingFailed", "Surroundings", "run_agent"]
 
-_MOST_DATAGRAMS = 64
+_MAX_DATAGRAMS = 64
 """Of a peer in an interval: a flood costs no more than that, and what honest peers send is far less."""
 _DROPS_S = 10.0
 """Between lines in the log about datagrams that were dropped."""
@@ -167,7 +167,7 @@ class _Loop:
         number = max(self.number, int((now - self.origin) / tau))
         self.metrics.late(now - (self.origin + self.number * tau))
         if not flooded:
-            self._hear(self.surroundings.wait(now, _MOST_DATAGRAMS))  # what came while it slept on
+            self._hear(self.surroundings.wait(now, _MAX_DATAGRAMS))  # what came while it slept on
         try:
             readings, elsewhere = self.links.read()
             self.unread = 0
@@ -182,9 +182,9 @@ class _Loop:
 
     def _listen(self, until: float) -> bool:
         """To datagrams, within a budget; a flood, if it is one, is left to the kernel, which drops what is too much."""
-        budget = _MOST_DATAGRAMS * max(1, len(self.plan.config.peers))
+        budget = _MAX_DATAGRAMS * max(1, len(self.plan.config.peers))
         while budget > 0 and self.surroundings.now() < until:
-            came = self.surroundings.wait(until, _MOST_DATAGRAMS)
+            came = self.surroundings.wait(until, _MAX_DATAGRAMS)
             budget -= len(came)
             self._hear(came)
         if budget > 0:

@@ -1,6 +1,6 @@
 """Messages between agents: their bytes, who may have sent them, and which were there before.
 
-A datagram holds one message, of at most `MOST_BYTES`: no network splits it. All that is cheap is looked at before its
+A datagram holds one message, of at most `MAX_BYTES`: no network splits it. All that is cheap is looked at before its
 code is computed, so that a flood of forged ones costs little. Clocks play no part in what is new: a sender draws a
 session when it starts and numbers its messages, and a session counts once it has answered the receiver's own.
 """
@@ -19,9 +19,9 @@ from typing import NamedTuple
 from netctrl.errors import FileError, InvalidValue
 
 __all__ = [
-    "LEAST_BYTES",
-    "MOST_BYTES",
-    "MOST_ENTRIES",
+    "MAX_BYTES",
+    "MAX_ENTRIES",
+    "MIN_BYTES",
     "VERSION",
     "Dropped",
     "Echo",
@@ -41,19 +41,19 @@ __all__ = [
 VERSION = 1
 VALUES = 4
 """Numbers of an entry."""
-MOST_ENTRIES = 30
+MAX_ENTRIES = 30
 
 _MAGIC = b"nC"
 _HEAD = struct.Struct(">2sBBHH")  # magic, version, kind, entries, 0
 _BODY = struct.Struct(">8s8s8sQQQQQQQ")  # sender, receiver, network, session, sequence, step, sent, echo of three
 _ENTRY = struct.Struct(f">H{VALUES}d")
 _CODE = 16
-LEAST_BYTES = _HEAD.size + _BODY.size + _CODE
-MOST_BYTES = LEAST_BYTES + MOST_ENTRIES * _ENTRY.size
-_LEAST_KEY, _MOST_KEY = 32, 4096
+MIN_BYTES = _HEAD.size + _BODY.size + _CODE
+MAX_BYTES = MIN_BYTES + MAX_ENTRIES * _ENTRY.size
+_MIN_KEY, _MAX_KEY = 32, 4096
 _WINDOW = 64
-_MOST_RETIRED = 1024
-_MOST_WHOLE = 2**63
+_MAX_RETIRED = 1024
+_MAX_WHOLE = 2**63
 
 Entry = tuple[int, tuple[float, float, float, float]]
 """Number of a link, or of an output, and its values."""
@@ -174,11 +174,11 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
         raise FileError(path, f"the key can't be read: {error.strerror}") from None
     try:
         _check_rights(path, os.fstat(handle))
-        key = os.read(handle, _MOST_KEY + 1)
+        key = os.read(handle, _MAX_KEY + 1)
     finally:
         os.close(handle)
-    if not _LEAST_KEY <= len(key) <= _MOST_KEY:
-        raise FileError(path, f"the key has {len(key)} bytes, takes {_LEAST_KEY} to {_MOST_KEY}: 32 of /dev/urandom do")
+    if not _MIN_KEY <= len(key) <= _MAX_KEY:
+        raise FileError(path, f"the key has {len(key)} bytes, takes {_MIN_KEY} to {_MAX_KEY}: 32 of /dev/urandom do")
     return key
 
 
@@ -201,8 +201,8 @@ def pack(message: Message, route: Route, key: bytes) -> bytes:
     InvalidValue
         More entries than one holds.
     """
-    if len(message.entries) > MOST_ENTRIES:
-        raise InvalidValue("entries", len(message.entries), f"at most {MOST_ENTRIES}")
+    if len(message.entries) > MAX_ENTRIES:
+        raise InvalidValue("entries", len(message.entries), f"at most {MAX_ENTRIES}")
     head = _HEAD.pack(_MAGIC, VERSION, message.kind, len(message.entries), 0)
     body = _BODY.pack(*route, message.session, message.sequence, message.step, message.sent_us, *message.echo)
     content = b"".join([head, body, *(_ENTRY.pack(number, *values) for number, values in message.entries)])
@@ -211,10 +211,10 @@ def pack(message: Message, route: Route, key: bytes) -> bytes:
 
 def unpack(datagram: bytes, route: Route, key: bytes) -> Message | Dropped:
     """The message in a datagram that came on a route, or why there is none; the cheapest reasons first."""
-    if not LEAST_BYTES <= len(datagram) <= MOST_BYTES:
+    if not MIN_BYTES <= len(datagram) <= MAX_BYTES:
         return Dropped.MALFORMED
     magic, version, kind, count, zero = _HEAD.unpack_from(datagram)
-    if magic != _MAGIC or zero or len(datagram) != LEAST_BYTES + count * _ENTRY.size:
+    if magic != _MAGIC or zero or len(datagram) != MIN_BYTES + count * _ENTRY.size:
         return Dropped.MALFORMED
     if version != VERSION:
         return Dropped.VERSION
@@ -240,7 +240,7 @@ def admit(window: Window, message: Message, own_session: int) -> tuple[Window, D
         return window, Dropped.REPLAYED
     if message.echo.session != own_session:
         return window._replace(candidate=message.session), Dropped.UNPROVEN
-    retired = window.retired if not window.session else (*window.retired, window.session)[-_MOST_RETIRED:]
+    retired = window.retired if not window.session else (*window.retired, window.session)[-_MAX_RETIRED:]
     return Window(message.session, message.sequence, 2**_WINDOW - 1, 0, retired), None  # what came before is over
 
 
@@ -260,7 +260,7 @@ def _in_window(window: Window, sequence: int) -> tuple[Window, Dropped | None]:
 def _message(datagram: bytes, kind: int, numbers: list[int]) -> Message | Dropped:
     """What is in an authentic datagram. Even so it is checked: the key may be another program's too."""
     session, sequence, step, sent_us, *echo = numbers
-    if kind not in _KINDS or max(sequence, step, sent_us, *echo[1:]) >= _MOST_WHOLE:
+    if kind not in _KINDS or max(sequence, step, sent_us, *echo[1:]) >= _MAX_WHOLE:
         return Dropped.MALFORMED
     rows = _ENTRY.iter_unpack(datagram[_HEAD.size + _BODY.size : -_CODE])
     entries = tuple((number, (a, b, c, d)) for number, a, b, c, d in rows)

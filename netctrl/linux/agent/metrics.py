@@ -45,10 +45,10 @@ class Histogram:
 
     def quantile(self, share: float) -> float:
         """An upper bound of it: the class's; inf beyond the last, 0 without observations."""
-        wanted, total = share * sum(self.counts), 0
+        desired, total = share * sum(self.counts), 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
             total += count
-            if total and total >= wanted:
+            if total and total >= desired:
                 return bound
         return 0.0
 
@@ -101,7 +101,7 @@ def _links(plan: AgentPlan, state: AgentState) -> list[str]:
     interval, lines = plan.config.interval_s, []
     for name, help_text, values in (
         ("rate_bit_per_s", "Sent in the last interval.", state.rate.tolist()),
-        ("wanted_bit_per_s", "Rate that the law wants, within limits.", state.wanted.tolist()),
+        ("desired_bit_per_s", "Rate that the law wants, within limits.", state.desired.tolist()),
         ("in_force_bit_per_s", "Rate that is set.", state.in_force.tolist()),
         ("backlog_bytes", "What waits, smoothed.", (state.backlog * interval / 8.0).tolist()),
         ("controlled", "0: left alone since something happened to it.", [float(not lost) for lost in state.lost]),
@@ -114,7 +114,7 @@ def _links(plan: AgentPlan, state: AgentState) -> list[str]:
 def _peers(plan: AgentPlan, state: AgentState) -> list[str]:
     pairs = [((("peer", peer.name),), each) for peer, each in zip(plan.config.peers, state.neighbours, strict=True)]
     heard = [(labels, float(each.heard)) for labels, each in pairs]
-    trips = [(labels, each.alignment.round_trip_us) for labels, each in pairs]
+    trips = [(labels, each.alignment.rtt_us) for labels, each in pairs]
     moved = [(labels, each.alignment.moved) for labels, each in pairs]
     known = [(labels, trip / 1e6) for labels, trip in trips if trip is not None]
     return [

@@ -11,7 +11,7 @@ from typing import Self
 
 from netctrl.errors import InvalidValue
 from netctrl.linux.agent.message import (
-    MOST_BYTES,
+    MAX_BYTES,
     Dropped,
     Echo,
     Kind,
@@ -28,7 +28,7 @@ from netctrl.linux.agent.message import (
 __all__ = ["Sensor"]
 
 _US = 1_000_000
-_MOST_DATAGRAMS = 64
+_MAX_DATAGRAMS = 64
 
 
 class Sensor:
@@ -103,9 +103,9 @@ class Sensor:
 
     def _listen(self) -> None:
         """To the agent's messages, whose session the next report answers."""
-        for _ in range(_MOST_DATAGRAMS):
+        for _ in range(_MAX_DATAGRAMS):
             try:
-                datagram = self._socket.recv(MOST_BYTES + 1)
+                datagram = self._socket.recv(MAX_BYTES + 1)
             except BlockingIOError:
                 return
             except OSError:

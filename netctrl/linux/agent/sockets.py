@@ -17,13 +17,13 @@ from types import TracebackType
 from typing import Self
 
 from netctrl.errors import FileError, InvalidValue
-from netctrl.linux.agent.message import MOST_BYTES
+from netctrl.linux.agent.message import MAX_BYTES
 from netctrl.linux.export.agent import AgentConfig
 
 __all__ = ["AgentSockets"]
 
 _ROOM = 1 << 18  # bytes of a socket's buffer
-_MOST_ASKING = 8
+_MAX_ASKING = 8
 
 
 class AgentSockets:
@@ -108,7 +108,7 @@ class AgentSockets:
             asking, _ = metrics.accept()
             asking.setblocking(False)
             self._asking.append(asking)
-        if len(self._asking) > _MOST_ASKING:
+        if len(self._asking) > _MAX_ASKING:
             self._asking.pop(0).close()
 
     def _answer(self, asking: socket.socket) -> None:
@@ -128,7 +128,7 @@ def _received(each: socket.socket, most: int) -> list[bytes]:
     found: list[bytes] = []
     for _ in range(most):
         try:
-            found.append(each.recv(MOST_BYTES + 1))
+            found.append(each.recv(MAX_BYTES + 1))
         except BlockingIOError:
             break
         except OSError:  # an earlier datagram of ours found nobody: that says nothing of the next
@@ -166,7 +166,7 @@ def _listening(place: str) -> socket.socket:
         made.setblocking(False)
         made.bind(place)
         path.chmod(0o600)
-        made.listen(_MOST_ASKING)
+        made.listen(_MAX_ASKING)
     except OSError as error:
         made.close()
         if isinstance(error, FileError):

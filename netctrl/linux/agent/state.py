@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.laws.link_rate.controller import HeardController, HeardMemory, News, heard_controller, start_hearing
+from netctrl.laws.link_rate.controller import (
+    DistributedController,
+    DistributedMemory,
+    Innovations,
+    distributed_controller,
+    start_hearing,
+)
 from netctrl.linux.agent.alignment import Alignment
 from netctrl.linux.agent.message import Echo, Route, Window, digest
 from netctrl.linux.agent.tracker import Tracker, start_tracker
@@ -87,7 +93,7 @@ class AgentPlan(NamedTuple):
     routes: tuple[Route, ...]
     """By peer, of what comes from it."""
     interval_us: float
-    law: HeardController | None
+    law: DistributedController | None
     """None of a tracking law."""
     numbers: tuple[int, ...]
     """(K,) of the links, in the law."""
@@ -110,7 +116,7 @@ class AgentState(NamedTuple):
     step: int
     at_us: int
     """When the last step was."""
-    memory: HeardMemory | None
+    memory: DistributedMemory | None
     tracker: Tracker | None
     readings: tuple[Reading | None, ...]
     """(K,) of the last step."""
@@ -118,14 +124,14 @@ class AgentState(NamedTuple):
     """(K,) smoothed, over the interval [bit/s]."""
     rate: np.ndarray
     """(K,) sent in the last interval [bit/s]."""
-    wanted: np.ndarray
+    desired: np.ndarray
     """(K,) within limits [bit/s]."""
     in_force: np.ndarray
     """(K,) [bit/s]; NaN before one was set."""
     lost: tuple[bool, ...]
     """(K,) whether a link isn't controlled any more."""
     neighbours: tuple[Neighbour, ...]
-    inbox: tuple[News, ...]
+    inbox: tuple[Innovations, ...]
     measured: tuple[float, ...] | None
     """What a tracking law's outputs came to, by the last message."""
     command_us: int
@@ -156,10 +162,10 @@ def plan(config: AgentConfig, key: bytes = b"") -> AgentPlan:
         told = tuple(tuple(row[name] for name in peer.links) for peer in config.peers)
         commanded = table.central and config.role == "agent"
         own = range(len(table.links)) if config.role == "controller" else () if commanded else numbers
-        law = heard_controller(
+        law = distributed_controller(
             table.as_law(),
             table.nominal,
-            table.standing,
+            table.backlog_setpoint,
             measured=numbers,
             commanded=list(own),
             least=table.information_delay if config.role == "controller" else 0,
@@ -197,7 +203,7 @@ def start(plan: AgentPlan, session: int) -> AgentState:
         readings=(None,) * K,
         backlog=np.full(K, np.nan),
         rate=np.full(K, np.nan),
-        wanted=np.where(plan.paced, plan.fallback, plan.high),
+        desired=np.where(plan.paced, plan.fallback, plan.high),
         in_force=np.full(K, np.nan),
         lost=(False,) * K,
         neighbours=(Neighbour(),) * len(plan.config.peers),

@@ -10,7 +10,7 @@ import numpy as np
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern, reference_governor
 from netctrl.laws.tracking.tracking import TrackingState, start_tracking, step_tracking
 from netctrl.linux.export.agent_law import TrackingTable
-from netctrl.scenario.access.plan import FIFO_SIGNALS, MBIT
+from netctrl.scenario.access.plan import ACCESS_LINK_SIGNALS, MBIT
 from netctrl.units import BITS_PER_BYTE, unit_scale
 
 __all__ = ["Tracker", "start_tracker", "step_tracker"]
@@ -68,7 +68,7 @@ def step_tracker(
         return tracker, None
     unit = unit_scale(law.input_units[0]) or MBIT
     scale = [
-        unit_scale(name) or FIFO_SIGNALS[output, "period"].assumed
+        unit_scale(name) or ACCESS_LINK_SIGNALS[output, "period"].assumed
         for output, name in zip(law.outputs, law.output_units, strict=True)
     ]
     state = tracker.state

@@ -27,8 +27,8 @@ from netctrl.model.io.fields import (
     one_of,
     optional,
     rate,
+    read_fields,
     records,
-    settle,
     size,
     texts,
     whole,
@@ -37,7 +37,7 @@ from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
 
 __all__ = [
-    "MOST_LINKS",
+    "MAX_LINKS",
     "AgentConfig",
     "ControlledLink",
     "Peer",
@@ -45,11 +45,11 @@ __all__ = [
     "read_agent_config",
 ]
 
-MOST_LINKS = 30
+MAX_LINKS = 30
 """Of one agent: what it tells in one message, which no network splits."""
 
-_MOST_BYTES = 64 * 2**20
-_MOST_PEERS = 256
+_MAX_BYTES = 64 * 2**20
+_MAX_PEERS = 256
 _HANDLE = "a handle such as 1: or 8001:, in hexadecimal"
 _INTERFACE = "an interface's name of 1 to 15 characters without '/' and blanks"
 
@@ -87,10 +87,10 @@ class ControlledLink(_Record, frozen=True, kw_only=True):
     """Of a tracking law's rate."""
 
     def __post_init__(self) -> None:
-        settle(self, id=label, interface=_interface, handle=_handle, parent=_parent, least_rate=rate)
-        settle(self, greatest_rate=rate, fallback_rate=rate, burst=size, limit=size)
-        settle(self, kind=one_of("tbf", "htb"))
-        settle(self, share=number("a share above 0, to 1", above=0.0, at_most=1.0))
+        read_fields(self, id=label, interface=_interface, handle=_handle, parent=_parent, least_rate=rate)
+        read_fields(self, greatest_rate=rate, fallback_rate=rate, burst=size, limit=size)
+        read_fields(self, kind=one_of("tbf", "htb"))
+        read_fields(self, share=number("a share above 0, to 1", above=0.0, at_most=1.0))
         if not self.least_rate <= self.fallback_rate <= self.greatest_rate:
             takes = f"a rate from least_rate to greatest_rate, {self.least_rate:g} to {self.greatest_rate:g} bit/s"
             raise InvalidValue("fallback_rate", self.fallback_rate, takes)
@@ -107,7 +107,7 @@ class Peer(_Record, frozen=True, kw_only=True):
     """Those that it measures, or commands."""
 
     def __post_init__(self) -> None:
-        settle(self, name=label, address=_address, port=whole(1, 65535), links=texts)
+        read_fields(self, name=label, address=_address, port=whole(1, 65535), links=texts)
 
 
 class AgentConfig(_Record, frozen=True, kw_only=True, eq=False):
@@ -145,11 +145,13 @@ class AgentConfig(_Record, frozen=True, kw_only=True, eq=False):
     """Path of a Unix socket that gives metrics as text."""
 
     def __post_init__(self) -> None:
-        settle(self, name=label, role=one_of("agent", "controller"), interval_s=duration, address=_address)
-        settle(self, links=records(ControlledLink), peers=records(Peer), port=whole(0, 65535))
-        settle(self, dead_band=number("a share from 0 to below 1", at_least=0.0, at_most=0.999999))
-        settle(self, smoothing=number("a weight above 0, to 1", above=0.0, at_most=1.0), silence=whole(1, 1_000_000))
-        settle(self, key_file=optional(_path), metrics_socket=optional(_path))
+        read_fields(self, name=label, role=one_of("agent", "controller"), interval_s=duration, address=_address)
+        read_fields(self, links=records(ControlledLink), peers=records(Peer), port=whole(0, 65535))
+        read_fields(self, dead_band=number("a share from 0 to below 1", at_least=0.0, at_most=0.999999))
+        read_fields(
+            self, smoothing=number("a weight above 0, to 1", above=0.0, at_most=1.0), silence=whole(1, 1_000_000)
+        )
+        read_fields(self, key_file=optional(_path), metrics_socket=optional(_path))
         _check_names(self)
         _check_law(self)
 
@@ -171,7 +173,7 @@ def read_agent_config(path: str | os.PathLike[str]) -> AgentConfig:
         It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
     """
     try:
-        return read_json(path, AgentConfig, what="file of an agent", most_bytes=_MOST_BYTES, dec_hook=array)
+        return read_json(path, AgentConfig, what="file of an agent", max_bytes=_MAX_BYTES, dec_hook=array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no netctrl agent's file: {error}") from None
 
@@ -277,12 +279,12 @@ def _check_names(config: AgentConfig) -> None:
             raise InvalidValue(field, f"{twice[0]} twice", "each once")
     if config.name in [peer.name for peer in config.peers]:
         raise InvalidValue("peers", config.name, "others than this agent itself")
-    for field, count, most in (("links", len(config.links), MOST_LINKS), ("peers", len(config.peers), _MOST_PEERS)):
+    for field, count, most in (("links", len(config.links), MAX_LINKS), ("peers", len(config.peers), _MAX_PEERS)):
         if count > most:
             raise InvalidValue(field, count, f"at most {most} at one agent")
     for peer in config.peers:
-        if len(peer.links) > MOST_LINKS:
-            raise InvalidValue("peers", f"{len(peer.links)} links of {peer.name}", f"at most {MOST_LINKS}")
+        if len(peer.links) > MAX_LINKS:
+            raise InvalidValue("peers", f"{len(peer.links)} links of {peer.name}", f"at most {MAX_LINKS}")
     if config.peers and not config.port:
         raise InvalidValue("port", config.port, "a port from 1 to 65535: there are peers")
     if config.peers and config.key_file is None:

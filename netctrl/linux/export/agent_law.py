@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_kind, checked_names, checked_number
-from netctrl.laws.link_rate.distributed import HeardLaw, heard_law
-from netctrl.laws.link_rate.fir import LINEAR, UNPACED, Taps
+from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
+from netctrl.laws.link_rate.fir import LINEAR, WORK_CONSERVING, FirLaw
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.law import TrackingLaw
 from netctrl.model.network_model import NetworkModel
@@ -19,8 +19,8 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = ["LinkRateTable", "TapTable", "TrackingTable", "link_rate_table", "restricted"]
 
 _KINDS = 4
-_MOST_TAPS = 500_000
-_MOST_LAG = 1_000_000
+_MAX_TAPS = 500_000
+_MAX_LAG = 1_000_000
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
@@ -28,23 +28,23 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class TapTable(_Table, frozen=True, kw_only=True, eq=False):
-    """`netctrl.laws.link_rate.fir.Taps` of N links, row by row."""
+    """`netctrl.laws.link_rate.fir.FirLaw` of N links, row by row."""
 
     offset: np.ndarray
     """(N,) [bit/s]"""
     taps: np.ndarray
     """(P, 4) link, series, lag [sample], coefficient; sorted by link."""
 
-    def as_taps(self, paced: np.ndarray) -> Taps:
+    def as_fir(self, paced: np.ndarray) -> FirLaw:
         """For the links that are `paced`, (N,)."""
         link, series, lag = self.taps[:, :3].astype(np.int64).T
-        return Taps(
+        return FirLaw(
             start=np.searchsorted(link, np.arange(len(self.offset) + 1)),
             series=series,
             lag=lag,
             coefficient=np.ascontiguousarray(self.taps[:, 3]),
             offset=self.offset,
-            mode=np.where(paced, LINEAR, UNPACED),
+            mode=np.where(paced, LINEAR, WORK_CONSERVING),
             expected=np.zeros(len(self.offset)),
             alone=False,
         )
@@ -65,7 +65,7 @@ class LinkRateTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="li
     """(N,) rates around which it controls [bit/s]."""
     capacity: np.ndarray
     """(N,) [bit/s]"""
-    standing: float
+    backlog_setpoint: float = msgspec.field(name="standing")
     """Backlog around which it controls, over the interval [bit/s]."""
     paced: np.ndarray
     """(N,) 1: the link obeys; 0: it sends at its greatest rate."""
@@ -88,12 +88,12 @@ class LinkRateTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="li
         for name in ("control", "predicted"):
             table = getattr(self, name)
             _settle(table, "offset", _shaped(f"{name}.offset", table.offset, (N,)))
-            _settle(table, "taps", _checked_taps(f"{name}.taps", table.taps, N))
+            _settle(table, "taps", _checked_fir(f"{name}.taps", table.taps, N))
 
-    def as_law(self) -> HeardLaw:
+    def as_law(self) -> DistributedLaw:
         """As `netctrl.laws.link_rate.distributed` has it."""
         paced = self.paced > 0.0
-        return HeardLaw(self.control.as_taps(paced), self.predicted.as_taps(paced), self.central)
+        return DistributedLaw(self.control.as_fir(paced), self.predicted.as_fir(paced), self.central)
 
     def pairs(self) -> set[tuple[int, int]]:
         """(link, link that it must hear of)."""
@@ -142,7 +142,7 @@ def link_rate_table(
     model: NetworkModel,
     *,
     reference: float = 1.0,
-    standing_backlog: float = 0.0,
+    backlog_setpoint: float = 0.0,
     links: Collection[str] = (),
 ) -> LinkRateTable:
     """A Design of HFTraC as numbers for agents.
@@ -154,7 +154,7 @@ def link_rate_table(
         Of the same network and interval (`netctrl.network_model`).
     reference : float
         Rates around which it controls, over the nominal ones.
-    standing_backlog : float
+    backlog_setpoint : float
         Backlog around which it controls [byte].
     links : collection of str
         Links that obey; none: all. The others send at their greatest rate.
@@ -174,21 +174,21 @@ def link_rate_table(
     if law.links != model.links or law.interval_s != model.interval_s or (law.delay != model.delay).any():
         raise InvalidValue("model", "other delays or another interval", "the network that the Design is for")
     reference = checked_number("reference", reference, "a utilization above 0", above=0.0)
-    standing_backlog = checked_number("standing_backlog", standing_backlog, "bytes, at least 0", at_least=0.0)
+    backlog_setpoint = checked_number("backlog_setpoint", backlog_setpoint, "bytes, at least 0", at_least=0.0)
     links = checked_names("links", links, "ids of the Design's links")
     unknown = sorted(set(links) - set(law.links))
     if unknown:
         raise InvalidValue("links", ", ".join(unknown), f"ids of the Design's links, {', '.join(law.links)}")
     nominal = reference * np.array([design.certificate.nominal_rate[name] for name in law.links])
-    standing = standing_backlog * BITS_PER_BYTE / law.interval_s
+    backlog_setpoint = backlog_setpoint * BITS_PER_BYTE / law.interval_s
     paced = np.array([not links or name in links for name in law.links])
     capacity = {link.id: link.capacity for link in design.inputs.network.links}
-    heard = heard_law(law, model.coupling, nominal, paced, standing)
+    heard = distributed_law(law, model.coupling, nominal, paced, backlog_setpoint)
     return LinkRateTable(
         links=law.links,
         nominal=nominal,
         capacity=np.array([capacity[name] for name in law.links]),
-        standing=standing,
+        backlog_setpoint=backlog_setpoint,
         paced=paced.astype(float),
         central=heard.central,
         information_delay=getattr(law, "information_delay", 0),
@@ -207,7 +207,7 @@ def restricted(table: LinkRateTable, links: Collection[str]) -> LinkRateTable:
     return msgspec.structs.replace(table, control=part(table.control), predicted=part(table.predicted))
 
 
-def _table(taps: Taps) -> TapTable:
+def _table(taps: FirLaw) -> TapTable:
     link = np.repeat(np.arange(len(taps.offset)), np.diff(taps.start))
     return TapTable(offset=taps.offset, taps=np.column_stack([link, taps.series, taps.lag, taps.coefficient]))
 
@@ -224,11 +224,11 @@ def _shaped(argument: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     return found
 
 
-def _checked_taps(argument: str, value: np.ndarray, N: int) -> np.ndarray:
+def _checked_fir(argument: str, value: np.ndarray, N: int) -> np.ndarray:
     found = np.array(value, dtype=float).reshape(-1, 4) if np.size(value) % 4 == 0 else np.empty(0)
-    if found.ndim != 2 or (np.size(value) and np.shape(value) != found.shape) or len(found) > _MOST_TAPS:
-        raise InvalidValue(argument, f"shape {np.shape(value)}", f"at most {_MOST_TAPS} rows of 4 numbers")
-    whole, most = found[:, :3], np.array([N, _KINDS * N, _MOST_LAG])
+    if found.ndim != 2 or (np.size(value) and np.shape(value) != found.shape) or len(found) > _MAX_TAPS:
+        raise InvalidValue(argument, f"shape {np.shape(value)}", f"at most {_MAX_TAPS} rows of 4 numbers")
+    whole, most = found[:, :3], np.array([N, _KINDS * N, _MAX_LAG])
     if not ((whole == np.rint(whole)) & (whole >= 0) & (whole < most)).all() or (np.diff(found[:, 0]) < 0).any():
         takes = f"rows of link (0 to {N - 1}, rising), series (0 to {_KINDS * N - 1}), lag (0 or more), coefficient"
         raise InvalidValue(argument, "numbers that are none of these", takes)

@@ -10,8 +10,8 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_kind, checked_number
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, agent_configs
 from netctrl.linux.export.agent_law import TrackingTable, link_rate_table
-from netctrl.linux.export.interfaces import AgentPlace, Places
-from netctrl.linux.export.quantize import Figure
+from netctrl.linux.export.interfaces import AgentPlace, InterfaceMap
+from netctrl.linux.export.quantize import QuantizedValue
 from netctrl.linux.export.records import HtbClass, TokenBucket
 from netctrl.linux.export.shaper import (
     AS_DESIGNED,
@@ -31,7 +31,7 @@ from netctrl.units import BITS_PER_BYTE, format_quantity, unit_scale
 __all__ = ["Watch", "connet_on_linux", "hftrac_on_linux"]
 
 METRICS_FOLDER = "/run/netctrl-agents"
-_LEAST_SHARE = 1e-3  # of a link's capacity: without any rate nothing is ever heard of its queue
+_MIN_SHARE = 1e-3  # of a link's capacity: without any rate nothing is ever heard of its queue
 _REGULATOR_FRAMES = 20  # small queues make regulators smooth (docs/linux-export.md)
 _MUCH = 0.01
 _MBIT = 1e6
@@ -48,11 +48,11 @@ class Watch(NamedTuple):
 def hftrac_on_linux(
     design: HftracDesign,
     model: NetworkModel,
-    places: Places,
+    places: InterfaceMap,
     settings: TcSettings = AS_DESIGNED,
     *,
     reference: float = 1.0,
-    standing_backlog: float = 0.0,
+    backlog_setpoint: float = 0.0,
 ) -> TcExport:
     """A queue with a rate at each link, and for each machine its agent's file.
 
@@ -65,7 +65,7 @@ def hftrac_on_linux(
         Of the Design's network and interval (`netctrl.network_model`).
     places : Places
     settings : TcSettings
-    reference, standing_backlog : float
+    reference, backlog_setpoint : float
         Rates over the nominal ones, and backlog [byte] as the Design counts, around which links are controlled.
 
     Raises
@@ -76,11 +76,11 @@ def hftrac_on_linux(
     """
     checked_kind("design", design, HftracDesign)
     checked_kind("model", model, NetworkModel)
-    checked_kind("places", places, Places)
+    checked_kind("places", places, InterfaceMap)
     growth = settings.framing.growth
     made = [(place, _links_at(design, place, settings, reference)) for place in places.agents]
     # The law is linear: rates and backlogs that are all longer by a header are the same law's.
-    table = link_rate_table(design, model, reference=reference * growth, standing_backlog=standing_backlog * growth)
+    table = link_rate_table(design, model, reference=reference * growth, backlog_setpoint=backlog_setpoint * growth)
     table = msgspec.structs.replace(table, capacity=table.capacity * growth)
     idle = sorted({name for place in places.agents for name in place.links} - set(table.links))
     if idle:
@@ -124,7 +124,7 @@ def _links_at(
 
 def connet_on_linux(
     design: ConnetDesign,
-    places: Places,
+    places: InterfaceMap,
     settings: TcSettings = AS_DESIGNED,
     *,
     reference: tuple[float, ...] | None = None,
@@ -155,12 +155,12 @@ def connet_on_linux(
         Several machines, a law with other inputs, or a value that the kernel doesn't hold.
     """
     checked_kind("design", design, ConnetDesign)
-    checked_kind("places", places, Places)
+    checked_kind("places", places, InterfaceMap)
     if len(places.agents) != 1:
         raise InvalidValue("agents", f"{len(places.agents)} machines", "one machine with all regulators")
     law, (place,) = design.law, places.agents
-    wanted = design.inputs.references[0] if reference is None and design.inputs.references else reference
-    if wanted is None:
+    desired = design.inputs.references[0] if reference is None and design.inputs.references else reference
+    if desired is None:
         raise InvalidValue("reference", None, f"values for {', '.join(law.outputs)}: the Design names none")
     unit = unit_scale(law.input_units[0]) or _MBIT
     share, framing = 1.0 / len(place.links), settings.framing
@@ -183,7 +183,7 @@ def connet_on_linux(
         interval_s=law.interval_s,
         law=TrackingTable(
             law=law,
-            reference=np.asarray(wanted, dtype=float),
+            reference=np.asarray(desired, dtype=float),
             measured_by=None if sensor is None else sensor.name,
             measured_at=None if watch is None else checked_interface(watch.interface),
             bottleneck=None if watch is None else watch.rate_bit_per_s,
@@ -215,7 +215,7 @@ def _controlled(
     framing = settings.framing
     burst = default_burst(capacity * framing.growth, framing) if settings.burst is None else settings.burst
     queue = token_bucket(interface, capacity, burst, limit, framing=framing, link=name, shaper=settings.shaper)
-    bucket = queue.wanted.queue if queue.wanted is not None else None
+    bucket = queue.desired.queue if queue.desired is not None else None
     if not isinstance(bucket, TokenBucket | HtbClass):
         raise InvalidValue("interface", interface, "a token bucket")
     return queue, ControlledLink(
@@ -223,7 +223,7 @@ def _controlled(
         interface=interface,
         handle=HANDLE,
         kind=settings.shaper,
-        least_rate=min((_LEAST_SHARE * capacity if least is None else least) * framing.growth, bucket.rate),
+        least_rate=min((_MIN_SHARE * capacity if least is None else least) * framing.growth, bucket.rate),
         greatest_rate=bucket.rate,
         fallback_rate=bucket.rate,
         burst=bucket.burst,
@@ -256,7 +256,7 @@ def _refill(link: ControlledLink, interval_s: float) -> str:
     )
 
 
-def _figures(queues: list[TcQueue]) -> tuple[Figure, ...]:
+def _figures(queues: list[TcQueue]) -> tuple[QuantizedValue, ...]:
     return tuple(figure for queue in queues for figure in queue.figures)
 
 

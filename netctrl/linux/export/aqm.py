@@ -25,15 +25,15 @@ from netctrl.linux.export.aqm_integers import (
     nearest_dualpi2_steps,
     pie_gain,
 )
-from netctrl.linux.export.quantize import Figure, nearest
+from netctrl.linux.export.quantize import QuantizedValue, nearest
 from netctrl.model.law import ArcLaw
 from netctrl.units import packets_per_second
 
 __all__ = ["Dualpi2", "Pie", "arc_on_delay", "nearest_dualpi2", "nearest_pie", "pie_range"]
 
 _MICRO = 1e-6
-_PIE_MOST = 32
-_DUALPI2_MOST = 2**24 - 1  # tc reads 24 bits without rounding
+_PIE_MAX = 32
+_DUALPI2_MAX = 2**24 - 1  # tc reads 24 bits without rounding
 _DUALPI2_LONGEST_S = 4.294967  # the kernel keeps tupdate in 32 bits of nanoseconds, and cuts what is longer
 _TICK_S = 0.02  # a whole number of jiffies at 100, 250, 300 and 1000 Hz
 _PIE_MARKS_UP_TO = 0.1  # beyond, it drops packets with ECN too
@@ -50,7 +50,7 @@ class Pie(NamedTuple):
     """[1/16 Hz]"""
     beta: int
     """[1/16 Hz]"""
-    figures: tuple[Figure, ...]
+    figures: tuple[QuantizedValue, ...]
 
     def law(self, probability: float) -> DelayPi:
         """What it does around a marking probability."""
@@ -83,7 +83,7 @@ class Dualpi2(NamedTuple):
     """As tc sends it [1/256 Hz]; the kernel runs `dualpi2_gain` of it."""
     beta: int
     """The same."""
-    figures: tuple[Figure, ...]
+    figures: tuple[QuantizedValue, ...]
 
     def law(self, probability: float) -> DelayPi:
         """What it does around a marking probability p = p'², δp = 2 √p δp'."""
@@ -135,7 +135,8 @@ def arc_on_delay(law: ArcLaw) -> DelayPi:
         remedy = f"a target queue above {least:.4g} packets" if least > 0.0 else "a target queue above 0"
         raise NoAdmissibleDesign(
             f"pie and dualpi2 see the queue's delay alone, and this Design keeps the queue empty (utilization "
-            f"{gamma:g}, target queue {law.target_queue_packets:g} packets): take --carrier ebpf, or a Design with "
+            f"{gamma:g}, target queue {law.target_queue_packets:g} packets): take --implementation ebpf, or a Design "
+            f"with "
             f"{remedy}"
         )
     return DelayPi(
@@ -160,31 +161,31 @@ def nearest_pie(law: DelayPi, probability: float) -> Pie:
     if law.target_s > _PIE_PANIC_S:
         raise NoAdmissibleDesign(
             f"pie adds 2 % to its probability at each update above a delay of 0.25 s, and the Design's queue is "
-            f"{law.target_s:.3g} s: take --carrier ebpf or dualpi2, or a Design with a smaller target queue"
+            f"{law.target_s:.3g} s: take --implementation ebpf or dualpi2, or a Design with a smaller target queue"
         )
     if probability > _PIE_MARKS_UP_TO:
         raise NoAdmissibleDesign(
             f"pie drops packets instead of marking them above a probability of 0.1, and the Design rests at "
-            f"{probability:.3g}: take --carrier ebpf or dualpi2, or a Design for fewer flows or a longer round trip"
+            f"{probability:.3g}: take --implementation ebpf or dualpi2, or a Design for fewer flows or a longer RTT"
         )
     halvings = _pie_halvings(probability)
     step = PIE_STEP * 0.5**halvings
-    beta = _sent("pie", "beta", law.proportional, round(law.proportional / step), step, _PIE_MOST)
+    beta = _sent("pie", "beta", law.proportional, round(law.proportional / step), step, _PIE_MAX)
     longest = max(1, int(law.update_s / _TICK_S + 1e-9))
     off, alpha, ticks = inf, 0, 0
     for n in range(longest, 0, -1):
-        wanted = law.integral * n * _TICK_S / law.update_s / step
-        steps = min(max(round(wanted), 1), _PIE_MOST)
-        if abs(log(steps / wanted)) < off * (1.0 - 1e-9):
-            off, alpha, ticks = abs(log(steps / wanted)), steps, n
+        desired = law.integral * n * _TICK_S / law.update_s / step
+        steps = min(max(round(desired), 1), _PIE_MAX)
+        if abs(log(steps / desired)) < off * (1.0 - 1e-9):
+            off, alpha, ticks = abs(log(steps / desired)), steps, n
     if off > log(2.0):
-        raise _no_gain("pie", "alpha", law.integral, step, _PIE_MOST)
+        raise _no_gain("pie", "alpha", law.integral, step, _PIE_MAX)
     update_us = round(ticks * _TICK_S / _MICRO)
     target_us, target = _target(law)
     rate = law.integral / law.update_s
     figures = (
         target,
-        Figure(what="tupdate", asked=law.update_s, carried=update_us * _MICRO, unit="s", bound=None),
+        QuantizedValue(what="tupdate", requested=law.update_s, implemented=update_us * _MICRO, unit="s", bound=None),
         _gain("alpha over tupdate", rate, pie_gain(alpha, halvings) / (update_us * _MICRO), "1/s²"),
         _gain("beta", law.proportional, pie_gain(beta, halvings), "1/s"),
     )
@@ -203,17 +204,17 @@ def nearest_dualpi2(law: DelayPi, probability: float) -> Dualpi2:
     if probability > 0.25:
         raise NoAdmissibleDesign(
             f"dualpi2 drops packets above a probability of 0.25 (coupling factor 2), and the Design rests at "
-            f"{probability:.3g}: take --carrier ebpf, or a Design for fewer flows or a longer round trip"
+            f"{probability:.3g}: take --implementation ebpf, or a Design for fewer flows or a longer round trip"
         )
     if law.update_s > _DUALPI2_LONGEST_S:
         raise NoAdmissibleDesign(
             f"dualpi2 updates at least every {_DUALPI2_LONGEST_S} s, and the Design's epoch is {law.update_s:.4g} s: "
-            "take --carrier ebpf, or a Design with a shorter epoch"
+            "take --implementation ebpf, or a Design with a shorter epoch"
         )
     slope = _slope(probability)
     alpha, beta = (
-        _sent("dualpi2", what, asked, nearest_dualpi2_steps(asked / slope), slope * DUALPI2_STEP, _DUALPI2_MOST)
-        for what, asked in (("alpha", law.integral), ("beta", law.proportional))
+        _sent("dualpi2", what, requested, nearest_dualpi2_steps(requested / slope), slope * DUALPI2_STEP, _DUALPI2_MAX)
+        for what, requested in (("alpha", law.integral), ("beta", law.proportional))
     )
     target_us, target = _target(law)
     update_us, update = nearest("tupdate", law.update_s, step=_MICRO, unit="s", bound=_TIME_BOUND)
@@ -226,12 +227,12 @@ def nearest_dualpi2(law: DelayPi, probability: float) -> Dualpi2:
     return Dualpi2(target_us, update_us, alpha, beta, figures)
 
 
-def _target(law: DelayPi) -> tuple[int, Figure]:
+def _target(law: DelayPi) -> tuple[int, QuantizedValue]:
     return nearest("target", law.target_s, step=_MICRO, unit="s", bound=_TIME_BOUND)
 
 
-def _gain(what: str, asked: float, carried: float, unit: str) -> Figure:
-    return Figure(what=what, asked=asked, carried=carried, unit=unit, bound=None)
+def _gain(what: str, requested: float, implemented: float, unit: str) -> QuantizedValue:
+    return QuantizedValue(what=what, requested=requested, implemented=implemented, unit=unit, bound=None)
 
 
 def _pie_halvings(probability: float) -> int:
@@ -244,17 +245,17 @@ def _slope(probability: float) -> float:
     return 2.0 * sqrt(probability)
 
 
-def _sent(kind: str, what: str, asked: float, steps: int, step: float, most: int) -> int:
+def _sent(kind: str, what: str, requested: float, steps: int, step: float, most: int) -> int:
     """Steps that tc can send, else NoAdmissibleDesign."""
     if not 1 <= steps <= most:
-        raise _no_gain(kind, what, asked, step, most)
+        raise _no_gain(kind, what, requested, step, most)
     return steps
 
 
-def _no_gain(kind: str, what: str, asked: float, step: float, most: int) -> NoAdmissibleDesign:
+def _no_gain(kind: str, what: str, requested: float, step: float, most: int) -> NoAdmissibleDesign:
     return NoAdmissibleDesign(
-        f"{kind} has no {what} near {asked:.4g} 1/s: around the Design's marking probability its steps are {step:.4g} "
-        f"1/s, up to {most} of them; take --carrier ebpf, whose gain is a number of its own"
+        f"{kind} has no {what} near {requested:.4g} 1/s: around the Design's marking probability steps are {step:.4g} "
+        f"1/s, up to {most} of them; take --implementation ebpf, whose gain is a number of its own"
     )
 
 

@@ -12,7 +12,7 @@ from netctrl.linux.export.agent import Peer
 from netctrl.linux.export.shaper import checked_interface
 from netctrl.model.io.toml import read_toml_record
 
-__all__ = ["INTERFACES_TAKES", "AgentPlace", "Places", "read_places"]
+__all__ = ["INTERFACES_TAKES", "AgentPlace", "InterfaceMap", "read_interface_map"]
 
 INTERFACES_TAKES = (
     "LINK=INTERFACE,... as in a->b=eth1,b->c=eth2, or a .toml file with [[agents]] (docs/linux-export.md)"
@@ -54,7 +54,7 @@ class Station(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return Peer(name=self.name, address=self.address, port=self.port)
 
 
-class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class InterfaceMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All machines of a Design.
 
     Raises
@@ -78,7 +78,7 @@ class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
                 raise InvalidValue("port", each.port, f"a port from 1 to 65535 at which agent {each.name} is heard")
 
 
-def read_places(given: str | os.PathLike[str]) -> Places:
+def read_interface_map(given: str | os.PathLike[str]) -> InterfaceMap:
     """From "a=eth1,b=eth2", one machine named router, or from a TOML file.
 
     Raises
@@ -90,8 +90,8 @@ def read_places(given: str | os.PathLike[str]) -> Places:
     """
     text = str(given)
     if text.endswith(".toml"):
-        return read_toml_record(text, Places)
-    return Places(agents=(AgentPlace(name="router", links=_pairs(text)),))
+        return read_toml_record(text, InterfaceMap)
+    return InterfaceMap(agents=(AgentPlace(name="router", links=_pairs(text)),))
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -8,13 +8,13 @@ from typing import Literal
 from netctrl.errors import InvalidValue
 from netctrl.linux.export.records import ETHERNET_HEADER
 from netctrl.linux.export.shaper import HANDLE, checked_interface
-from netctrl.model.io.fields import number, settle
+from netctrl.model.io.fields import number, read_fields
 from netctrl.model.io.record_file import FileRecord, read_record
 from netctrl.model.law import ArcLaw
 
 __all__ = ["MarkingConfig", "read_marking_config"]
 
-_MOST_BYTES = 2**20
+_MAX_BYTES = 2**20
 
 
 class MarkingConfig(FileRecord, frozen=True, kw_only=True):
@@ -40,8 +40,8 @@ class MarkingConfig(FileRecord, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         checked_interface(self.interface)
-        settle(self, header_bytes=number("0 to 65535 bytes", at_least=0.0, at_most=65535.0))
-        settle(self, valid_epochs=number("a number of epochs from 2 on", at_least=2.0, at_most=1e6))
+        read_fields(self, header_bytes=number("0 to 65535 bytes", at_least=0.0, at_most=65535.0))
+        read_fields(self, valid_epochs=number("a number of epochs from 2 on", at_least=2.0, at_most=1e6))
         law = self.law
         for name in ("alpha_per_packet", "epoch_s", "target_utilization", "capacity_bit_per_s", "packet_size_bytes"):
             number("a number above 0", above=0.0)(f"law.{name}", getattr(law, name))
@@ -51,4 +51,4 @@ class MarkingConfig(FileRecord, frozen=True, kw_only=True):
 
 def read_marking_config(path: str | os.PathLike[str]) -> MarkingConfig:
     """Read such a file, strictly; FileError as `netctrl.model.io.record_file.read_record`."""
-    return read_record(path, MarkingConfig, schema="netctrl.marking/1", what="file for marking", most_bytes=_MOST_BYTES)
+    return read_record(path, MarkingConfig, schema="netctrl.marking/1", what="file for marking", max_bytes=_MAX_BYTES)

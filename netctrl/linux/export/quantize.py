@@ -8,15 +8,15 @@ import msgspec
 
 from netctrl.errors import InvalidValue, checked_number
 
-__all__ = ["Figure", "nearest"]
+__all__ = ["QuantizedValue", "nearest"]
 
 
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
+class QuantizedValue(msgspec.Struct, frozen=True, kw_only=True):
     """One number that is handed on."""
 
     what: str
-    asked: float
-    carried: float
+    requested: float
+    implemented: float
     unit: str
     bound: float | None
     """Relative difference up to which it passes; None: something else judges, as margins do."""
@@ -24,21 +24,21 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def difference(self) -> float:
         """Relative; 0 where 0 was asked for and is carried."""
-        if self.asked == self.carried:
+        if self.requested == self.implemented:
             return 0.0
-        return math.inf if self.asked == 0.0 else self.carried / self.asked - 1.0
+        return math.inf if self.requested == 0.0 else self.implemented / self.requested - 1.0
 
 
 def nearest(
     what: str,
-    asked: float,
+    requested: float,
     *,
     step: float,
     unit: str,
     least: int = 1,
     most: int = 2**32 - 1,
     bound: float | None,
-) -> tuple[int, Figure]:
+) -> tuple[int, QuantizedValue]:
     """The nearest whole number of steps, and the figure that says what it cost.
 
     Parameters
@@ -60,12 +60,12 @@ def nearest(
         Fewer or more steps than the carrier takes, or a difference beyond the bound.
     """
     takes = f"{least * step:.6g} to {most * step:.6g} {unit} in steps of {step:.6g}"
-    checked_number(what, asked, takes)
-    steps = round(asked / step)
+    checked_number(what, requested, takes)
+    steps = round(requested / step)
     if not least <= steps <= most:
-        raise InvalidValue(what, asked, takes)
-    figure = Figure(what=what, asked=asked, carried=steps * step, unit=unit, bound=bound)
+        raise InvalidValue(what, requested, takes)
+    figure = QuantizedValue(what=what, requested=requested, implemented=steps * step, unit=unit, bound=bound)
     if bound is not None and abs(figure.difference) > bound:
-        takes += f", within {100.0 * bound:g} %; the nearest is {figure.carried:.6g}"
-        raise InvalidValue(what, asked, takes)
+        takes += f", within {100.0 * bound:g} %; the nearest is {figure.implemented:.6g}"
+        raise InvalidValue(what, requested, takes)
     return steps, figure

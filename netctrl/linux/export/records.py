@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from netctrl.errors import InvalidValue
-from netctrl.model.io.fields import Label, Rate, label, one_of, optional, rate, record, records, settle
+from netctrl.model.io.fields import Label, Rate, label, one_of, optional, rate, read_fields, record, records
 from netctrl.model.io.record_file import FileRecord, read_record
 from netctrl.units import parse_size
 
@@ -34,7 +34,7 @@ ETHERNET_HEADER = 14
 HTB_QUANTUM = 1514
 """[byte]; of an HTB's one class, which never takes turns: the kernel warns of what it would choose itself."""
 _MAX_BYTES = 16 * 2**20
-_MOST_BYTES = 2**32 - 1
+_MAX_U32 = 2**32 - 1
 _BYTES_TAKES = "whole bytes from 1 to 4294967295, or with a unit (B, kB, MB, GB, KiB, MiB, GiB), as in 3000 or 200kB"
 _LIMIT_TAKES = "a whole number from 1 to 4294967295; of bytes, text with a unit too, as in 200kB"
 INTERFACE_TAKES = "the name of an interface: 1 to 15 characters, without '/' and white space"
@@ -56,7 +56,7 @@ class TokenBucket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Bytes that are added to each packet's length."""
 
     def __post_init__(self) -> None:
-        settle(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
+        read_fields(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
 
 
 class HtbClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="htb"):
@@ -72,7 +72,7 @@ class HtbClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """Bytes that are added to each packet's length."""
 
     def __post_init__(self) -> None:
-        settle(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
+        read_fields(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
 
 
 class TcFifo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="fifo"):
@@ -83,8 +83,8 @@ class TcFifo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     unit: Literal["bytes", "packets"] = "bytes"
 
     def __post_init__(self) -> None:
-        settle(self, unit=one_of("bytes", "packets"))
-        settle(self, limit=_whole_bytes if self.unit == "bytes" else _whole_packets)
+        read_fields(self, unit=one_of("bytes", "packets"))
+        read_fields(self, limit=_whole_bytes if self.unit == "bytes" else _whole_packets)
 
 
 class InterfaceQueue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -99,8 +99,8 @@ class InterfaceQueue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """The interface has to have this link-layer address: a plan for another machine is refused."""
 
     def __post_init__(self) -> None:
-        settle(self, interface=interface_name, queue=record(TokenBucket, HtbClass, TcFifo))
-        settle(self, link=optional(label), address=optional(_address))
+        read_fields(self, interface=interface_name, queue=record(TokenBucket, HtbClass, TcFifo))
+        read_fields(self, link=optional(label), address=optional(_address))
 
 
 class QueuePlan(FileRecord, frozen=True, kw_only=True):
@@ -111,7 +111,7 @@ class QueuePlan(FileRecord, frozen=True, kw_only=True):
     interfaces: tuple[InterfaceQueue, ...]
 
     def __post_init__(self) -> None:
-        settle(self, name=label, interfaces=records(InterfaceQueue))
+        read_fields(self, name=label, interfaces=records(InterfaceQueue))
         names = [each.interface for each in self.interfaces]
         twice = sorted({name for name in names if names.count(name) > 1})
         if not names or twice:
@@ -121,7 +121,7 @@ class QueuePlan(FileRecord, frozen=True, kw_only=True):
 
 def read_queue_plan(path: str | os.PathLike[str]) -> QueuePlan:
     """Read a file of wanted queues, strictly; FileError as `netctrl.model.io.record_file.read_record`."""
-    return read_record(path, QueuePlan, schema="netctrl.linux/1", what="plan of queues", most_bytes=_MAX_BYTES)
+    return read_record(path, QueuePlan, schema="netctrl.linux/1", what="plan of queues", max_bytes=_MAX_BYTES)
 
 
 def interface_name(field: str, value: Any) -> str:
@@ -154,7 +154,7 @@ def _overhead(field: str, value: Any) -> int:
     return _whole(field, value, 0, "whole bytes from 0 to 65535", 65535)
 
 
-def _whole(field: str, value: Any, least: int, takes: str, most: int = _MOST_BYTES) -> int:
+def _whole(field: str, value: Any, least: int, takes: str, most: int = _MAX_U32) -> int:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not least <= value <= most or value != int(value):
         raise InvalidValue(field, value, takes)

@@ -11,7 +11,7 @@ import re
 from typing import Literal, NamedTuple
 
 from netctrl.errors import InvalidValue, checked_number, checked_whole
-from netctrl.linux.export.quantize import Figure, nearest
+from netctrl.linux.export.quantize import QuantizedValue, nearest
 from netctrl.linux.export.records import (
     ETHERNET_HEADER,
     HTB_QUANTUM,
@@ -49,7 +49,7 @@ full again."""
 
 _TICK_S = 64e-9
 _RATE_BOUND, _BURST_BOUND = 1e-3, 0.1
-_MOST_SIZE = 2**32 - 1
+_MAX_SIZE = 2**32 - 1
 _FULL_FRAME = 1500.0 + ETHERNET_HEADER
 _TIMER_S = 1e-4  # what a timer may be late, for which the bucket has to hold packets
 _TOKEN = re.compile(r"[A-Za-z0-9._:%+/-]+")
@@ -92,7 +92,7 @@ class TcExport(NamedTuple):
     """Files by name, and what a person should know."""
 
     files: dict[str, str]
-    figures: tuple[Figure, ...]
+    figures: tuple[QuantizedValue, ...]
     notes: tuple[str, ...]
 
 
@@ -101,9 +101,9 @@ class TcQueue(NamedTuple):
 
     lines: tuple[tuple[str, ...], ...]
     """Tokens of the lines of a batch file."""
-    wanted: InterfaceQueue | None
+    desired: InterfaceQueue | None
     """None: no record for it."""
-    figures: tuple[Figure, ...]
+    figures: tuple[QuantizedValue, ...]
 
 
 def checked_framing(packet: float, header: float = ETHERNET_HEADER) -> Framing:
@@ -164,13 +164,15 @@ def token_bucket(
     checked_number(
         f"burst{at}", burst, f"at least a frame of {frame} bytes: longer packets are dropped", at_least=frame
     )
-    size = checked_whole(f"burst{at}", round(burst), f"at most {_MOST_SIZE} bytes", at_most=_MOST_SIZE)
+    size = checked_whole(f"burst{at}", round(burst), f"at most {_MAX_SIZE} bytes", at_most=_MAX_SIZE)
     bucket = _bucket(f"burst{at}", size, rate)
     waiting, limit_figure = nearest(f"limit{at}", limit * framing.growth, step=1.0, unit="byte", bound=_BURST_BOUND)
-    wanted = (TokenBucket if shaper == "tbf" else HtbClass)(rate=float(rate * BITS_PER_BYTE), burst=size, limit=waiting)
+    desired = (TokenBucket if shaper == "tbf" else HtbClass)(
+        rate=float(rate * BITS_PER_BYTE), burst=size, limit=waiting
+    )
     return TcQueue(
         lines=_lines(name, rate, size, waiting, shaper),
-        wanted=InterfaceQueue(interface=name, queue=wanted, link=link),
+        desired=InterfaceQueue(interface=name, queue=desired, link=link),
         figures=(rate_figure, bucket, limit_figure),
     )
 
@@ -189,11 +191,15 @@ def _lines(name: str, rate: int, burst: int, limit: int, shaper: Shaper) -> tupl
     )
 
 
-def _bucket(what: str, size: int, rate: int) -> Figure:
+def _bucket(what: str, size: int, rate: int) -> QuantizedValue:
     """A burst in whole ticks at `rate` byte/s, the way the kernel keeps it: never more than was asked for."""
     tick = rate * _TICK_S
-    figure = Figure(
-        what=what, asked=float(size), carried=math.floor(size / tick + 1e-9) * tick, unit="byte", bound=_BURST_BOUND
+    figure = QuantizedValue(
+        what=what,
+        requested=float(size),
+        implemented=math.floor(size / tick + 1e-9) * tick,
+        unit="byte",
+        bound=_BURST_BOUND,
     )
     if abs(figure.difference) > _BURST_BOUND:
         raise InvalidValue(
@@ -202,7 +208,7 @@ def _bucket(what: str, size: int, rate: int) -> Figure:
     return figure
 
 
-def queue_below(queue: TcQueue, tokens: tuple[str, ...], figures: tuple[Figure, ...]) -> TcQueue:
+def queue_below(queue: TcQueue, tokens: tuple[str, ...], figures: tuple[QuantizedValue, ...]) -> TcQueue:
     """The same with another queue inside, in place of the TBF's FIFO; a plan can't say that, only a batch file."""
     ((_, _, _, name, *_),) = queue.lines
     inside = ("qdisc", "add", "dev", name, "parent", f"{HANDLE}1", "handle", _next(HANDLE), *tokens)
@@ -230,8 +236,8 @@ def batch(lines: tuple[tuple[str, ...], ...], title: str) -> str:
 
 def queue_files(name: str, queues: list[TcQueue], title: str) -> dict[str, str]:
     """The batch file, and the same as a plan."""
-    wanted = tuple(queue.wanted for queue in queues if queue.wanted is not None)
-    plan = QueuePlan(name=name, interfaces=wanted)
+    desired = tuple(queue.desired for queue in queues if queue.desired is not None)
+    plan = QueuePlan(name=name, interfaces=desired)
     lines = tuple(line for queue in queues for line in queue.lines)
     return {f"{name}.tc": batch(lines, title), f"{name}.plan.json": plan.to_json()}
 

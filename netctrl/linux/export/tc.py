@@ -8,7 +8,7 @@
 | pacing | the sender itself, by SO_MAX_PACING_RATE: no queue |
 | MPCC | nothing |
 
-Rendering is pure. What can't be expressed is an error; what had to be rounded is a `Figure`.
+Rendering is pure. What can't be expressed is an error; what had to be rounded is a `QuantizedValue`.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ _SYSTEM_CALLS = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, 
 _MAP_CREATE, _MAP_LOOKUP, _MAP_UPDATE, _PROG_LOAD, _LINK_CREATE = 0, 1, 2, 5, 28
 _ARRAY, _SCHED_CLS, _TCX_EGRESS = 2, 3, 47
 _LOG_SIZE = 1 << 18
-_MOST_INSTRUCTIONS = 4096  # of a program that needs no more than CAP_NET_ADMIN and CAP_BPF
+_MAX_INSTRUCTIONS = 4096  # of a program that needs no more than CAP_NET_ADMIN and CAP_BPF
 
 _REMEDY = {
     errno.EPERM: "needs CAP_BPF and CAP_NET_ADMIN (root has both), and a limit on locked memory before Linux 5.11",
@@ -178,8 +178,8 @@ def assemble(instructions: Sequence[Instruction]) -> bytes:
             places[each.target] = at
         else:
             at += 2 if each.second else 1
-    if at > _MOST_INSTRUCTIONS:
-        raise InvalidValue("instructions", at, f"at most {_MOST_INSTRUCTIONS} instructions")
+    if at > _MAX_INSTRUCTIONS:
+        raise InvalidValue("instructions", at, f"at most {_MAX_INSTRUCTIONS} instructions")
     parts: list[bytes] = []
     at = 0
     for each in instructions:

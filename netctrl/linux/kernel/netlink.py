@@ -60,7 +60,7 @@ _HEAD = struct.Struct("=IHHII")
 _WRITTEN_U32, _WRITTEN_U64 = struct.Struct("=I"), struct.Struct("=Q")
 _RECEIVE = 1 << 18
 _DUMP_TRIES = 5
-_MOST_PREPARED = 4096
+_MAX_PREPARED = 4096
 
 
 class KernelRefusal(NetctrlError):
@@ -211,7 +211,7 @@ class RouteSocket:
         key = (_NEWQDISC, index, parent, handle, burst_bytes, limit_bytes)
         message = self._prepared.get(key)
         if message is None:
-            options = TbfOptions.wanted(rate_bit_per_s, burst_bytes, limit_bytes).encode(burst_bytes)
+            options = TbfOptions.desired(rate_bit_per_s, burst_bytes, limit_bytes).encode(burst_bytes)
             message = self._prepare(key, TCMSG.pack(0, index, handle, parent, 0) + _described("tbf", options))
         _WRITTEN_U32.pack_into(message, _TBF_RATE_AT, min(rate, 0xFFFFFFFF))
         _WRITTEN_U64.pack_into(message, _TBF_RATE64_AT, rate)
@@ -221,23 +221,23 @@ class RouteSocket:
         self, index: int, parent: int, handle: int, rate_bit_per_s: float, burst_bytes: int, quantum: int = HTB_QUANTUM
     ) -> None:
         """Give the HTB class that has this handle another rate, as its ceiling too; its tokens stay as they are."""
-        wanted = HtbClassOptions.wanted(rate_bit_per_s, burst_bytes, quantum=quantum)
+        desired = HtbClassOptions.desired(rate_bit_per_s, burst_bytes, quantum=quantum)
         key = (_NEWTCLASS, index, parent, handle, quantum)
         message = self._prepared.get(key)
         if message is None:
-            message = self._prepare(key, TCMSG.pack(0, index, handle, parent, 0) + _described("htb", wanted.encode()))
-        low = min(wanted.rate, 0xFFFFFFFF)
+            message = self._prepare(key, TCMSG.pack(0, index, handle, parent, 0) + _described("htb", desired.encode()))
+        low = min(desired.rate, 0xFFFFFFFF)
         for at in _HTB_RATES_AT:
             _WRITTEN_U32.pack_into(message, at, low)
         for at in _HTB_RATES64_AT:
-            _WRITTEN_U64.pack_into(message, at, wanted.rate)
+            _WRITTEN_U64.pack_into(message, at, desired.rate)
         for at in _HTB_BUFFERS_AT:
-            _WRITTEN_U32.pack_into(message, at, wanted.buffer)
+            _WRITTEN_U32.pack_into(message, at, desired.buffer)
         self._exchange(message, "change the rate of htb class", index, handle)
 
     def _prepare(self, key: tuple[int, ...], content: bytes) -> bytearray:
         """A whole message for a change of what is there; only its rate and number change from call to call."""
-        if len(self._prepared) >= _MOST_PREPARED:  # a caller whose bursts vary: memory stays bounded
+        if len(self._prepared) >= _MAX_PREPARED:  # a caller whose bursts vary: memory stays bounded
             self._prepared.clear()
         head = _HEAD.pack(_HEAD.size + len(content), key[0], _REQUEST | _ACK, 0, 0)
         message = self._prepared[key] = bytearray(head + content)

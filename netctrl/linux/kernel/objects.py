@@ -20,12 +20,12 @@ __all__ = [
     "QueueObject",
     "Unrestorable",
     "alike",
-    "as_wanted",
+    "as_desired",
+    "desired_objects",
     "egress",
     "make",
     "same",
     "saved",
-    "wanted_objects",
 ]
 
 OWN_HANDLE = 0x7C010000
@@ -58,14 +58,14 @@ class QueueObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """As the kernel showed them, of what was there before."""
 
 
-def wanted_objects(entry: InterfaceQueue) -> tuple[QueueObject, ...]:
+def desired_objects(entry: InterfaceQueue) -> tuple[QueueObject, ...]:
     """What makes the wanted queue of an interface, in the order of making."""
     match entry.queue:
         case TokenBucket(rate=rate, burst=burst, limit=limit, overhead=overhead):
-            options = TbfOptions.wanted(rate, burst, limit, overhead).encode(burst)
+            options = TbfOptions.desired(rate, burst, limit, overhead).encode(burst)
             return (_qdisc(OWN_HANDLE, ROOT, "tbf", options),)
         case HtbClass(rate=rate, burst=burst, limit=limit, overhead=overhead):
-            one = HtbClassOptions.wanted(rate, burst, overhead).encode()
+            one = HtbClassOptions.desired(rate, burst, overhead).encode()
             minor = classid(OWN_HANDLE, 1)
             return (
                 _qdisc(OWN_HANDLE, ROOT, "htb", HtbOptions(1).encode()),
@@ -94,15 +94,15 @@ def saved(socket: RouteSocket, index: int) -> tuple[tuple[QueueObject, ...], str
     """
     queues = egress(socket.qdiscs(index))
     root = next((each for each in queues if each.parent == ROOT), None)
-    asked = [each for each in queues if not each.is_default]
-    if not asked:
+    requested = [each for each in queues if not each.is_default]
+    if not requested:
         return (), "" if root is None else root.kind
     if root is None or root.is_default:
-        raise Unrestorable(f"{_name(asked[0])} hangs below a default queue, which can't be put back together")
+        raise Unrestorable(f"{_name(requested[0])} hangs below a default queue, which can't be put back together")
     classes = socket.classes(index)
-    for each in (*asked, *classes):
+    for each in (*requested, *classes):
         _refuse_filters(socket, index, each)
-    objects = [_object("qdisc", each) for each in asked]
+    objects = [_object("qdisc", each) for each in requested]
     objects += [_object("class", each) for each in classes if each.kind != "tbf"]  # TBF's one comes with it
     return _ordered(objects), root.kind
 
@@ -116,7 +116,7 @@ def make(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...], repl
             socket.add_qdisc(index, each.parent, each.handle, each.kind, each.options, replace and each.parent == ROOT)
 
 
-def as_wanted(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...]) -> list[str]:
+def as_desired(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...]) -> list[str]:
     """What of these objects isn't there as it should be, in words; none: all is."""
     there = {("qdisc", each.handle): each for each in egress(socket.qdiscs(index))}
     there |= {("class", each.handle): each for each in socket.classes(index)}
@@ -142,12 +142,12 @@ def alike(some: tuple[QueueObject, ...], others: tuple[QueueObject, ...]) -> boo
     return sorted(map(key, some)) == sorted(map(key, others))
 
 
-def same(wanted: QueueObject, found: Qdisc) -> bool:
+def same(desired: QueueObject, found: Qdisc) -> bool:
     """Whether a queue or class is this one, with these options after the kernel's rounding."""
-    if (wanted.kind, wanted.handle) != (found.kind, found.handle):
+    if (desired.kind, desired.handle) != (found.kind, found.handle):
         return False
     try:
-        return shown(wanted.what, wanted.kind, wanted.options) == shown(wanted.what, found.kind, found.options)
+        return shown(desired.what, desired.kind, desired.options) == shown(desired.what, found.kind, found.options)
     except ValueError:
         return False
 
@@ -170,9 +170,9 @@ def _shown(each: QueueObject) -> _Options:
     return shown(each.what, each.kind, each.options)
 
 
-def _differences(wanted: _Options, found: _Options) -> str:
+def _differences(desired: _Options, found: _Options) -> str:
     """What of options is another than was asked for, rates in bit/s; ceilings and buckets follow rates."""
-    pairs = {name: (getattr(found, name), value) for name, value in asdict(wanted).items()}
+    pairs = {name: (getattr(found, name), value) for name, value in asdict(desired).items()}
     differing = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     if "rate" in differing:
         differing = {name: pair for name, pair in differing.items() if name not in _FOLLOWS_RATE}

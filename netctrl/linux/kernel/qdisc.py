@@ -101,7 +101,7 @@ class TbfOptions:
     """The bucket of the peak rate [tick]"""
 
     @classmethod
-    def wanted(cls, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int, overhead: int = 0) -> TbfOptions:
+    def desired(cls, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int, overhead: int = 0) -> TbfOptions:
         """What the kernel will show after it was asked for this; InvalidValue where its ticks can't hold it."""
         rate = rate_bytes(rate_bit_per_s)
         ticks = _held(burst_ticks(burst_bytes, rate, overhead), burst_bytes, rate)
@@ -196,7 +196,7 @@ class HtbClassOptions:
     ceil_link_layer: int = _ETHERNET
 
     @classmethod
-    def wanted(
+    def desired(
         cls, rate_bit_per_s: float, burst_bytes: int, overhead: int = 0, quantum: int = HTB_QUANTUM
     ) -> HtbClassOptions:
         """A class that never borrows: its ceiling is its rate."""

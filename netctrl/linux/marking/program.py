@@ -52,7 +52,7 @@ _THRESHOLD, _DEADLINE, _DROP = 0, 8, 16
 _COUNTERS = struct.Struct("=7Q")
 _PACKETS, _BYTES, _MARKED, _DROPPED, _SPARED, _AGGREGATES, _SEGMENTS = range(0, 56, 8)
 _DRAWS = 1 << 32
-_MOST_SEGMENTS = 64
+_MAX_SEGMENTS = 64
 _FOREVER = 2**64 - 1
 _NANO = 1_000_000_000
 
@@ -98,8 +98,8 @@ def marking_program(settings: ArrayMap, counters: ArrayMap) -> list[Instruction]
         move(R.R1, 1),
         add_atomic(R.R8, _AGGREGATES, R.R1),
         label("single"),
-        jump("bounded", R.R9, "<=", _MOST_SEGMENTS),
-        move(R.R9, _MOST_SEGMENTS),
+        jump("bounded", R.R9, "<=", _MAX_SEGMENTS),
+        move(R.R9, _MAX_SEGMENTS),
         label("bounded"),
         # A law that has stopped must not mark for ever.
         call(Helper.KTIME_NS),

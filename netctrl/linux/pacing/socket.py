@@ -34,7 +34,7 @@ SO_MAX_PACING_RATE = 47
 
 _UNLIMITED = (1 << 64) - 1
 _OLD = 7.0 / 8.0  # share of the old in the kernel's smoothed RTT (RFC 6298)
-_LEAST_RTT = TARGET_FIELDS.index("least_rtt")
+_MIN_RTT = TARGET_FIELDS.index("min_rtt")
 _INTERVAL_S = 0.001
 
 
@@ -122,7 +122,7 @@ class _Frame:
             return None
         mean, time = self._rtt / self._samples, self._time / self._looks
         rtt = min(max(mean - self._spread / self._samples, MICROSECOND * (info.min_rtt or 0.5 * info.rtt)), mean)
-        least = min(float(state.values[_LEAST_RTT]), rtt)
+        least = min(float(state.values[_MIN_RTT]), rtt)
         if time - self._last < max(self._law.period_s, self._law.interval_share * least):
             return None
         # The kernel hands a millisecond's burst to the device at once; on a short path that alone is more than two

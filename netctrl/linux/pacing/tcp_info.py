@@ -15,7 +15,7 @@ ESTABLISHED = 1
 
 _LARGEST = 512
 """More than any kernel fills; it says how much it did."""
-_LEAST = 104
+_MIN = 104
 """What every kernel since 2.6.28 fills: up to `total_retrans`."""
 
 
@@ -140,8 +140,8 @@ def decode_tcp_info(content: bytes) -> TcpInfo:
     InvalidValue
         Shorter than any kernel's.
     """
-    if len(content) < _LEAST:
-        raise InvalidValue("content", f"{len(content)} bytes", f"a struct tcp_info of at least {_LEAST} bytes")
+    if len(content) < _MIN:
+        raise InvalidValue("content", f"{len(content)} bytes", f"a struct tcp_info of at least {_MIN} bytes")
     if len(content) >= _WHOLE.size:
         return TcpInfo._make(_WHOLE.unpack_from(content))
     known = sum(end <= len(content) for end in _ENDS)

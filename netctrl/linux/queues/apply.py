@@ -17,7 +17,7 @@ from pathlib import Path
 
 from netctrl.errors import FileError, NetctrlError
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket, handle_text
-from netctrl.linux.kernel.objects import OWN_HANDLE, alike, as_wanted, make
+from netctrl.linux.kernel.objects import OWN_HANDLE, alike, as_desired, make
 from netctrl.linux.queues.log import event
 from netctrl.linux.queues.plan import Plan, check_capability, plan_queues
 from netctrl.linux.queues.record import STATE_FOLDER, OwnershipRecord, Store, this_process
@@ -106,7 +106,7 @@ def applied(
         socket = stack.enter_context(RouteSocket())
         recover(store, socket)
         refuse_kept(store)
-        _refuse_changed(plan, plan_queues(socket, plan.wanted, replace=replace))
+        _refuse_changed(plan, plan_queues(socket, plan.desired, replace=replace))
         phases("checked")
         token = secrets.token_hex(8)
         ending.watchdog = start_watchdog(store.folder, token) if watch else None
@@ -119,7 +119,7 @@ def applied(
             _change(made, phases)
             yield made
         except BaseException as error:
-            event("rolling-back", logging.WARNING, plan=plan.wanted.name, why=f"{type(error).__name__}: {error}")
+            event("rolling-back", logging.WARNING, plan=plan.desired.name, why=f"{type(error).__name__}: {error}")
             put_back(store, socket, made.record, phases)
             ending.settled = True
             if isinstance(error, KernelRefusal):
@@ -145,7 +145,7 @@ class _Ending:
 def _new_record(plan: Plan, token: str) -> OwnershipRecord:
     return OwnershipRecord(
         schema="netctrl.linux.record/1",
-        plan=plan.wanted.name,
+        plan=plan.desired.name,
         owner=this_process(),
         token=token,
         phase="changing",
@@ -174,12 +174,12 @@ def _refuse_changed(shown: Plan, now: Plan) -> None:
 
 def _change(made: Applied, phases: Phases) -> None:
     for entry in made.plan.entries:
-        make(made.socket, entry.index, entry.wanted, replace=bool(entry.before))
-        event("applied", interface=entry.interface, handle=handle_text(OWN_HANDLE), kind=entry.wanted[0].kind)
+        make(made.socket, entry.index, entry.desired, replace=bool(entry.before))
+        event("applied", interface=entry.interface, handle=handle_text(OWN_HANDLE), kind=entry.desired[0].kind)
         phases(f"changed {entry.interface}")
     phases("applied")
     for entry in made.plan.entries:
-        wrong = as_wanted(made.socket, entry.index, entry.wanted)
+        wrong = as_desired(made.socket, entry.index, entry.desired)
         if wrong:
             raise KernelRefusal(f"read back {entry.interface}", errno.EIO, "; ".join(wrong))
     event("read-back", plan=made.record.plan, interfaces=len(made.plan.entries))

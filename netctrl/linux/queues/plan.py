@@ -10,7 +10,7 @@ from pathlib import Path
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.export.records import ETHERNET_HEADER, InterfaceQueue, QueuePlan, TcFifo, TokenBucket
 from netctrl.linux.kernel.netlink import Link, RouteSocket, handle_text
-from netctrl.linux.kernel.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, egress, saved, shown, wanted_objects
+from netctrl.linux.kernel.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, desired_objects, egress, saved, shown
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
 from netctrl.linux.queues.record import Entry
 from netctrl.units import BITS_PER_BYTE, format_quantity
@@ -26,19 +26,19 @@ _OWN = (OWN_HANDLE, LEAF_HANDLE)
 class Plan:
     """Wanted queues beside what is there."""
 
-    wanted: QueuePlan
+    desired: QueuePlan
     entries: tuple[Entry, ...]
-    """For each interface of `wanted`, in its order."""
+    """For each interface of `desired`, in its order."""
 
     def rows(self) -> list[tuple[str, str]]:
         """For each interface what is there and what will be, with the kernel's rounding, for people."""
         return [(entry.interface, f"{_before(entry)}  ->  {_after(entry, queue)}") for entry, queue in self._pairs()]
 
     def _pairs(self) -> list[tuple[Entry, InterfaceQueue]]:
-        return list(zip(self.entries, self.wanted.interfaces, strict=True))
+        return list(zip(self.entries, self.desired.interfaces, strict=True))
 
 
-def plan_queues(socket: RouteSocket, wanted: QueuePlan, *, replace: bool = False) -> Plan:
+def plan_queues(socket: RouteSocket, desired: QueuePlan, *, replace: bool = False) -> Plan:
     """Hold wanted queues against the machine; changes nothing, and takes no right.
 
     Parameters
@@ -55,7 +55,7 @@ def plan_queues(socket: RouteSocket, wanted: QueuePlan, *, replace: bool = False
         The kernel didn't answer.
     """
     links = {link.name: link for link in socket.links()}
-    return Plan(wanted, tuple(_entry(socket, links, each, replace) for each in wanted.interfaces))
+    return Plan(desired, tuple(_entry(socket, links, each, replace) for each in desired.interfaces))
 
 
 def check_capability() -> None:
@@ -66,9 +66,9 @@ def check_capability() -> None:
             raise NetctrlError(f"queues can't be changed without the capability CAP_NET_ADMIN: {remedy}")
 
 
-def _entry(socket: RouteSocket, links: dict[str, Link], wanted: InterfaceQueue, replace: bool) -> Entry:
-    link = _link(links, wanted)
-    _check_burst(wanted, link)
+def _entry(socket: RouteSocket, links: dict[str, Link], desired: InterfaceQueue, replace: bool) -> Entry:
+    link = _link(links, desired)
+    _check_burst(desired, link)
     _check_handles(socket, link)
     try:
         before, kind = saved(socket, link.index)
@@ -79,29 +79,29 @@ def _entry(socket: RouteSocket, links: dict[str, Link], wanted: InterfaceQueue, 
         root = f"{before[0].kind} {handle_text(before[0].handle)}"
         takes = f"an interface with the kernel's own queue, but somebody put {root} there"
         raise InvalidValue("interface", link.name, f"{takes}; --replace takes its place, and `restore` puts it back")
-    objects = wanted_objects(wanted)
+    objects = desired_objects(desired)
     return Entry(
-        interface=link.name, index=link.index, address=link.address, before=before, before_kind=kind, wanted=objects
+        interface=link.name, index=link.index, address=link.address, before=before, before_kind=kind, desired=objects
     )
 
 
-def _link(links: dict[str, Link], wanted: InterfaceQueue) -> Link:
-    link = links.get(wanted.interface)
+def _link(links: dict[str, Link], desired: InterfaceQueue) -> Link:
+    link = links.get(desired.interface)
     if link is None:
-        close = difflib.get_close_matches(wanted.interface, links, n=1)
+        close = difflib.get_close_matches(desired.interface, links, n=1)
         meant = f"; did you mean {close[0]}?" if close else ""
-        raise InvalidValue("interface", wanted.interface, f"one that is here: {', '.join(sorted(links))}{meant}")
-    if wanted.address is not None and wanted.address != link.address:
-        takes = f"the one with address {wanted.address} (here: {link.address or 'none'}): a plan for another machine?"
-        raise InvalidValue("interface", wanted.interface, takes)
+        raise InvalidValue("interface", desired.interface, f"one that is here: {', '.join(sorted(links))}{meant}")
+    if desired.address is not None and desired.address != link.address:
+        takes = f"the one with address {desired.address} (here: {link.address or 'none'}): a plan for another machine?"
+        raise InvalidValue("interface", desired.interface, takes)
     return link
 
 
-def _check_burst(wanted: InterfaceQueue, link: Link) -> None:
+def _check_burst(desired: InterfaceQueue, link: Link) -> None:
     frame = link.mtu + (ETHERNET_HEADER if link.kind in (_ETHERNET, _LOOPBACK) else 0)
-    if isinstance(wanted.queue, TokenBucket) and wanted.queue.burst < frame:
+    if isinstance(desired.queue, TokenBucket) and desired.queue.burst < frame:
         takes = f"at least {frame} bytes on {link.name}, the longest frame: TBF drops longer ones than its burst"
-        raise InvalidValue("burst", wanted.queue.burst, takes)
+        raise InvalidValue("burst", desired.queue.burst, takes)
 
 
 def _check_handles(socket: RouteSocket, link: Link) -> None:
@@ -126,11 +126,11 @@ def _describe(objects: Sequence) -> str:
 
 
 def _after(entry: Entry, queue: InterfaceQueue) -> str:
-    wanted = queue.queue
-    if isinstance(wanted, TcFifo):
-        return f"{entry.wanted[0].kind} {handle_text(OWN_HANDLE)}, limit {wanted.limit} {wanted.unit}"
-    shaped = entry.wanted[1] if len(entry.wanted) > 1 else entry.wanted[0]
+    desired = queue.queue
+    if isinstance(desired, TcFifo):
+        return f"{entry.desired[0].kind} {handle_text(OWN_HANDLE)}, limit {desired.limit} {desired.unit}"
+    shaped = entry.desired[1] if len(entry.desired) > 1 else entry.desired[0]
     options = shown(shaped.what, shaped.kind, shaped.options)
     kept = options.rate * BITS_PER_BYTE if isinstance(options, TbfOptions | HtbClassOptions) else 0
     rate = format_quantity(kept, "bit/s")
-    return f"{shaped.kind} {handle_text(OWN_HANDLE)}, {rate}, burst {wanted.burst} B, limit {wanted.limit} B"
+    return f"{shaped.kind} {handle_text(OWN_HANDLE)}, {rate}, burst {desired.burst} B, limit {desired.limit} B"

@@ -77,7 +77,7 @@ class Entry(_Record, frozen=True):
     """Empty: the kernel's default."""
     before_kind: str
     """Of the root; "" where nothing was shown, as on an interface that is down."""
-    wanted: tuple[QueueObject, ...]
+    desired: tuple[QueueObject, ...] = msgspec.field(name="wanted")
 
 
 class OwnershipRecord(_Record, frozen=True):
@@ -233,13 +233,13 @@ def applied_rates(folder: str | os.PathLike[str] = STATE_FOLDER) -> dict[tuple[i
         return {}
     rates = {}
     for entry in record.entries:
-        for each in entry.wanted:
+        for each in entry.desired:
             try:
                 options = shown(each.what, each.kind, each.options)
             except ValueError as error:
                 raise FileError(store.path, f"is no record of netctrl: {error}") from None
             if isinstance(options, TbfOptions | HtbClassOptions):
-                rates[entry.index, entry.wanted[0].handle] = options.rate
+                rates[entry.index, entry.desired[0].handle] = options.rate
     return rates
 
 

@@ -137,7 +137,7 @@ def _put_back_one(socket: RouteSocket, entry: Entry, resumed: bool) -> str:
         return _leave(entry, "gone", "the interface was deleted, its queues with it")
     try:
         root = next((each for each in socket.qdiscs(entry.index) if each.parent == ROOT), None)
-        if root is not None and root.handle == OWN_HANDLE and root.kind == entry.wanted[0].kind:
+        if root is not None and root.handle == OWN_HANDLE and root.kind == entry.desired[0].kind:
             return _exchange(socket, entry)
         if _as_before(entry, root):
             return _complete(socket, entry, resumed)

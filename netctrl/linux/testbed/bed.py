@@ -322,13 +322,13 @@ def _divert(router: Any, arriving: str, line: str) -> None:
         )
 
 
-def _checked_bunches(plan: TestbedPlan, asked: Mapping[str, float]) -> dict[str, float]:
+def _checked_bunches(plan: TestbedPlan, requested: Mapping[str, float]) -> dict[str, float]:
     delayed = [name for name, wire in plan.wires.items() if wire.delay_line is not None]
-    for name, length in asked.items():
+    for name, length in requested.items():
         if name not in delayed:
             raise InvalidValue("bunch_s", name, f"ids of links with a delay; there are {', '.join(delayed) or 'none'}")
         checked_number(f"bunch_s.{name}", length, "a time above 0 and up to 1 s", above=0.0, at_most=1.0)
-    return dict(asked)
+    return dict(requested)
 
 
 def _shape(router: Any, index: int, wire: Wire) -> None:

@@ -21,8 +21,8 @@ UNLIMITED = 2**30
 """A buffer of null, in bytes: more than any run fills."""
 
 _BURST_S = 0.5e-3  # two frames and what this time brings: a late timer loses no capacity, and bursts stay short
-_MOST_NODES, _MOST_LINKS = 250, 4000
-_MOST_RATE = 34e9  # bit/s: tbf's table of 32-bit bytes a second
+_MAX_NODES, _MAX_LINKS = 250, 4000
+_MAX_RATE = 34e9  # bit/s: tbf's table of 32-bit bytes a second
 _NAME_LENGTH = 15
 
 
@@ -91,10 +91,10 @@ def plan_testbed(network: Network, *, burst_bytes: Mapping[str, float] | float |
     InvalidValue
         Too many nodes or links, a capacity beyond tbf's, a buffer below a frame, or a burst for no link.
     """
-    if len(network.nodes) > _MOST_NODES:
-        raise InvalidValue("network", f"{len(network.nodes)} nodes", f"at most {_MOST_NODES} nodes for a testbed")
-    if len(network.links) > _MOST_LINKS:
-        raise InvalidValue("network", f"{len(network.links)} links", f"at most {_MOST_LINKS} links for a testbed")
+    if len(network.nodes) > _MAX_NODES:
+        raise InvalidValue("network", f"{len(network.nodes)} nodes", f"at most {_MAX_NODES} nodes for a testbed")
+    if len(network.links) > _MAX_LINKS:
+        raise InvalidValue("network", f"{len(network.links)} links", f"at most {_MAX_LINKS} links for a testbed")
     bursts = _bursts(network, burst_bytes)
     pairs = tuple(_pairs(network))
     names = _names([each.id for each in network.links])
@@ -120,22 +120,24 @@ def _wire(link: Link, name: str, peer: str, address: str, next_hop: str, burst: 
     limit = UNLIMITED if link.buffer is None else int(link.buffer)
     if limit < FRAME:
         raise InvalidValue(f"links.{link.id}.buffer", link.buffer, f"at least a frame of {FRAME} bytes, or null")
-    if link.capacity > _MOST_RATE:
-        raise InvalidValue(f"links.{link.id}.capacity", link.capacity, f"at most {_MOST_RATE:g} bit/s, for tbf")
+    if link.capacity > _MAX_RATE:
+        raise InvalidValue(f"links.{link.id}.capacity", link.capacity, f"at most {_MAX_RATE:g} bit/s, for tbf")
     line = f"{peer[: _NAME_LENGTH - 2]}.d" if link.delay > 0.0 else None
     return Wire(link, name, peer, address, next_hop, burst, limit, line)
 
 
-def _bursts(network: Network, asked: Mapping[str, float] | float | None) -> dict[str, int]:
+def _bursts(network: Network, requested: Mapping[str, float] | float | None) -> dict[str, int]:
     bursts = {each.id: int(2 * FRAME + _BURST_S * each.capacity / BITS_PER_BYTE) for each in network.links}
     takes = f"at least a frame of {FRAME} bytes"
-    if isinstance(asked, Mapping):
-        for name, size in asked.items():
+    if isinstance(requested, Mapping):
+        for name, size in requested.items():
             if name not in bursts:
                 raise InvalidValue("burst_bytes", name, f"ids of links; there are {', '.join(bursts)}")
             bursts[name] = int(checked_number(f"burst_bytes.{name}", size, takes, at_least=FRAME, at_most=2**31))
-    elif asked is not None:
-        bursts = dict.fromkeys(bursts, int(checked_number("burst_bytes", asked, takes, at_least=FRAME, at_most=2**31)))
+    elif requested is not None:
+        bursts = dict.fromkeys(
+            bursts, int(checked_number("burst_bytes", requested, takes, at_least=FRAME, at_most=2**31))
+        )
     return bursts
 
 

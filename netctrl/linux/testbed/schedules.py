@@ -11,7 +11,7 @@ from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["constant_times", "on_off_times", "poisson_times", "series_times"]
 
-_MOST_PACKETS = 50_000_000
+_MAX_PACKETS = 50_000_000
 _RATE, _SIZE, _TIME = "a rate above 0 in bit/s", "a size above 0 in bytes", "a time above 0 in seconds"
 
 
@@ -74,11 +74,11 @@ def series_times(times_s: Any, rates_bit_per_s: Any, packet_bytes: float, durati
     knots = np.append(begin[kept], duration)
     sent = np.append(0.0, np.cumsum(np.diff(knots) * rates[kept])) / (BITS_PER_BYTE * size)
     count = int(np.floor(sent[-1] + 1e-9)) if len(sent) else 0
-    if count > _MOST_PACKETS:
-        raise InvalidValue("duration_s", duration_s, f"at most {_MOST_PACKETS} packets")
-    wanted = np.arange(1, count + 1, dtype=float)
-    piece = np.minimum(np.searchsorted(sent, wanted), len(sent) - 1)
-    share = (wanted - sent[piece - 1]) / (sent[piece] - sent[piece - 1])
+    if count > _MAX_PACKETS:
+        raise InvalidValue("duration_s", duration_s, f"at most {_MAX_PACKETS} packets")
+    desired = np.arange(1, count + 1, dtype=float)
+    piece = np.minimum(np.searchsorted(sent, desired), len(sent) - 1)
+    share = (desired - sent[piece - 1]) / (sent[piece] - sent[piece - 1])
     return np.minimum(knots[piece - 1] + share * (knots[piece] - knots[piece - 1]), np.nextafter(duration, 0.0))
 
 
@@ -87,6 +87,6 @@ def _interval(rate: float, size: float, duration: float) -> float:
     size = checked_number("packet_bytes", size, _SIZE, above=0.0)
     duration = checked_number("duration_s", duration, _TIME, above=0.0)
     interval = BITS_PER_BYTE * size / rate
-    if duration / interval > _MOST_PACKETS:
-        raise InvalidValue("duration_s", duration, f"at most {_MOST_PACKETS} packets")
+    if duration / interval > _MAX_PACKETS:
+        raise InvalidValue("duration_s", duration, f"at most {_MAX_PACKETS} packets")
     return interval

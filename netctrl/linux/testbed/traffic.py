@@ -22,7 +22,7 @@ from netctrl.units import BITS_PER_BYTE, NANOSECOND
 
 __all__ = [
     "FRAME_OVERHEAD",
-    "LEAST_FRAME",
+    "MIN_FRAME",
     "Received",
     "Sent",
     "TcpRun",
@@ -38,7 +38,7 @@ __all__ = [
 FRAME_OVERHEAD = 14 + 20 + 8
 """Of Ethernet, IPv4 and UDP in a frame, as tbf counts it [byte]."""
 _HEAD = struct.Struct("=IIQQ")  # stream, bytes of the frame, sequence number, when it was sent [ns]
-LEAST_FRAME = FRAME_OVERHEAD + _HEAD.size
+MIN_FRAME = FRAME_OVERHEAD + _HEAD.size
 """[byte]"""
 _LARGEST_FRAME = 65535
 
@@ -74,8 +74,8 @@ class UdpSource:
     stream: int = 0
 
     def __post_init__(self) -> None:
-        if not LEAST_FRAME <= self.frame_bytes <= _LARGEST_FRAME:
-            takes = f"{LEAST_FRAME} to {_LARGEST_FRAME} bytes: headers, number and time must find room"
+        if not MIN_FRAME <= self.frame_bytes <= _LARGEST_FRAME:
+            takes = f"{MIN_FRAME} to {_LARGEST_FRAME} bytes: headers, number and time must find room"
             raise InvalidValue("frame_bytes", self.frame_bytes, takes)
 
 

@@ -71,7 +71,7 @@ class ConnetCertificate(_Record, frozen=True):
     bandwidth_hz: float | None
     """−3 dB of what is tracked; null: up to half the sampling rate."""
     disc_alpha: float
-    """At the plant's input (`netctrl.frequency.disk.DiscMargin`)."""
+    """At the plant's input (`netctrl.frequency.disk.DiskMargin`)."""
     lowest_gain: float
     highest_gain: float | None
     phase_deg: float

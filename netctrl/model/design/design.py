@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 _MAX_BYTES = 64 * 2**20
-_MOST_NUMBERS = _MAX_BYTES // 24  # in decimals
+_MAX_NUMBERS = _MAX_BYTES // 24  # in decimals
 
 
 Inputs = TypeVar("Inputs")
@@ -230,8 +230,8 @@ def read_arc_design(path: str | os.PathLike[str]) -> ArcDesign:
 
 def _check_size(law: Any) -> None:
     numbers = _count(law)
-    if numbers > _MOST_NUMBERS:
-        takes = f"at most {_MOST_NUMBERS} in a Design file: a shorter horizon or a smaller reach; or keep it in memory"
+    if numbers > _MAX_NUMBERS:
+        takes = f"at most {_MAX_NUMBERS} in a Design file: a shorter horizon or a smaller reach; or keep it in memory"
         raise InvalidValue("law", f"{numbers} numbers", takes)
 
 

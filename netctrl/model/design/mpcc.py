@@ -59,7 +59,7 @@ class MpccCertificate(_Record, frozen=True):
     gain_margin: float
     """A standing queue swings from so many times the plant's gain B on (flows that act at once, over those counted)."""
     disc_alpha: float
-    """Of gain and phase together (`netctrl.frequency.disk.DiscMargin`); 0: it swings as it is."""
+    """Of gain and phase together (`netctrl.frequency.disk.DiskMargin`); 0: it swings as it is."""
     phase_deg: float
     delay_margin_steps: int
     """Acknowledgements that the round trip may be longer, with the prediction also shorter than it was taken for."""
@@ -80,5 +80,5 @@ class MpccCertificate(_Record, frozen=True):
     utilization: float
     """Of the bottleneck at the fair window."""
     least_window_weight: float
-    """W_R from which on the law without prediction has a disc margin of 2/3; less is less careful."""
+    """W_R from which on the law without prediction has a disk margin of 2/3; less is less careful."""
     warnings: tuple[str, ...]

@@ -27,21 +27,23 @@ __all__ = [
 
 def arc_verdict(inputs: ArcInputs, proof: ArcCertificate) -> str:
     """One plain line: whether the gain is safe for what was asked, and how far that reaches."""
-    asked = f"{_span(inputs.flows, '{:g}'.format)} flows at {_span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}"
+    requested = (
+        f"{_span(inputs.flows, '{:g}'.format)} flows at {_span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}"
+    )
     if proof.status is Status.ADMISSIBLE and proof.reach is not None:
         reach = proof.reach
         ends = (
             f"; keeps its margins down to {reach.fewest_flows:.3g} flows or up to"
             f" {format_quantity(float(f'{reach.longest_rtt_s:.3g}'), 's')}"
         )
-        return f"Safe for {asked}: yes{ends}"
+        return f"Safe for {requested}: yes{ends}"
     why = {
         Status.ADMISSIBLE: "yes, at every point of the box",
         Status.STABLE: "no, stable but not with enough margin",
         Status.UNSTABLE: "no, unstable",
         Status.INFEASIBLE: "no, TCP has no equilibrium there",
     }
-    return f"Safe for {asked}: {why[proof.status]}"
+    return f"Safe for {requested}: {why[proof.status]}"
 
 
 def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[str, list[tuple[str, str]]]:
@@ -167,15 +169,18 @@ def connet_summary(
         ("poles", ", ".join(_complex(pole) for pole in proof.closed_loop_poles)),
         ("steady error", f"{100.0 * (proof.dc_error or 0.0):.3g} %; plant gain 20 % off the model's: {off}"),
         ("bandwidth", f"{band} (-3 dB)"),
-        ("disc margin", f"{proof.disc_alpha:.3g}: gain {gains}, phase {proof.phase_deg:.1f}°"),
+        ("disk margin", f"{proof.disc_alpha:.3g}: gain {gains}, phase {proof.phase_deg:.1f}°"),
         ("residual", f"{proof.residual_regulator:.2g} regulator, {proof.residual_estimator:.2g} estimator"),
     ]
     for row, (low, high) in zip(inputs.tracked, proof.attainable, strict=True):
         rows.append(("attainable", f"{_combination(row, law.outputs)} from {low:.4g} to {high:.4g}"))
     for check in proof.references:
-        asked = _pairs(law.outputs, check.reference)
+        requested = _pairs(law.outputs, check.reference)
         rows.append(
-            ("reference", f"{asked}: {_pairs(law.inputs, check.needed)}; gives {_pairs(law.outputs, check.attained)}")
+            (
+                "reference",
+                f"{requested}: {_pairs(law.inputs, check.needed)}; gives {_pairs(law.outputs, check.attained)}",
+            )
         )
     return title, rows
 
@@ -202,7 +207,7 @@ def mpcc_summary(inputs: MpccInputs, law: MpccLaw, proof: MpccCertificate) -> tu
             f"{proof.closed_loop_pole:.6f}; with {proof.delay_steps} samples of round trip {proof.spectral_radius:.6f}",
         ),
         ("gain margin", f"{proof.gain_margin:.3g} times the flows' gain, where a queue stands"),
-        ("disc margin", f"{proof.disc_alpha:.3g}, phase {proof.phase_deg:.1f}°   (rule: 0.667 or more)"),
+        ("disk margin", f"{proof.disc_alpha:.3g}, phase {proof.phase_deg:.1f}°   (rule: 0.667 or more)"),
         ("delay margin", f"{proof.delay_margin_steps} acknowledgements"),
         (
             "settling",

@@ -1,6 +1,6 @@
 """Readers of fields: text with a unit ("10Mbit", "500ms", "60ms:1s") or SI numbers, names, whole numbers, records.
 
-A record's `__post_init__` calls `settle` with one reader a field; what stands in the record is then a float in bit/s,
+A record's `__post_init__` calls `read_fields` with one reader a field; the record then holds floats in bit/s,
 seconds or bytes, a name or a tuple, checked, whether it came from a file, from Python or from another record. The
 annotations Rate, Duration, Size and Span say which fields need a unit in files that people write
 (`netctrl.model.io.written_units`).
@@ -35,9 +35,9 @@ __all__ = [
     "optional",
     "rate",
     "rate_or_0",
+    "read_fields",
     "record",
     "records",
-    "settle",
     "size",
     "span",
     "texts",
@@ -59,9 +59,9 @@ else:  # a file may hold anything: the readers say what is taken, with units, wh
 Reader = Callable[[str, Any], Any]
 
 # Wide enough for all networks; within them no product or quotient of a few of these leaves the floats.
-_LEAST_RATE, _MOST_RATE = 1.0, 1e15
-_LEAST_TIME, _MOST_TIME = 1e-9, 1e9
-_LEAST_SIZE, _MOST_SIZE = 1.0, 1e15
+_MIN_RATE, _MAX_RATE = 1.0, 1e15
+_MIN_TIME, _MAX_TIME = 1e-9, 1e9
+_MIN_SIZE, _MAX_SIZE = 1.0, 1e15
 
 RATE_TAKES = "a rate from 1bit to 1000Tbit with its unit (bit, kbit, Mbit, Gbit, Tbit), as in 10Mbit"
 DURATION_TAKES = "a time above 0, from 1ns to 1e9s, with its unit (ns, us, ms, s, min), as in 500ms"
@@ -75,7 +75,7 @@ NAME_TAKES = "a name of 1 to 64 letters, digits, '_', '.' and '-' that starts wi
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
-def settle(record: msgspec.Struct, **readers: Reader) -> None:
+def read_fields(record: msgspec.Struct, **readers: Reader) -> None:
     """Read each named field of a record that is being built, and put in its place what the reader gives."""
     for field, reader in readers.items():
         msgspec.structs.force_setattr(record, field, reader(field, getattr(record, field)))
@@ -88,7 +88,7 @@ def optional(reader: Reader) -> Reader:
 
 def rate(field: str, value: Any) -> float:
     """A rate from 1 bit/s to 1 Pbit/s [bit/s]; InvalidValue names the field."""
-    return _quantity(field, value, parse_rate, RATE_TAKES, _LEAST_RATE, _MOST_RATE)
+    return _quantity(field, value, parse_rate, RATE_TAKES, _MIN_RATE, _MAX_RATE)
 
 
 def rate_or_0(field: str, value: Any) -> float:
@@ -101,22 +101,22 @@ def rate_or_0(field: str, value: Any) -> float:
 
 def duration(field: str, value: Any) -> float:
     """A time from 1 ns to 1e9 s [s]; InvalidValue names the field."""
-    return _quantity(field, value, parse_duration, DURATION_TAKES, _LEAST_TIME, _MOST_TIME)
+    return _quantity(field, value, parse_duration, DURATION_TAKES, _MIN_TIME, _MAX_TIME)
 
 
 def instant(field: str, value: Any) -> float:
     """A time from 0 to 1e9 s [s]; InvalidValue names the field."""
-    return _quantity(field, value, _parse_instant, INSTANT_TAKES, 0.0, _MOST_TIME)
+    return _quantity(field, value, _parse_instant, INSTANT_TAKES, 0.0, _MAX_TIME)
 
 
 def size(field: str, value: Any) -> float:
     """A size from 1 byte to 1 PB [byte]; InvalidValue names the field."""
-    return _quantity(field, value, lambda text: parse_size(text, bare=False), SIZE_TAKES, _LEAST_SIZE, _MOST_SIZE)
+    return _quantity(field, value, lambda text: parse_size(text, bare=False), SIZE_TAKES, _MIN_SIZE, _MAX_SIZE)
 
 
 def backlog(field: str, value: Any) -> float:
     """A size from 0 to 1 PB [byte]; InvalidValue names the field."""
-    return _quantity(field, value, _parse_backlog, BACKLOG_TAKES, 0.0, _MOST_SIZE)
+    return _quantity(field, value, _parse_backlog, BACKLOG_TAKES, 0.0, _MAX_SIZE)
 
 
 def span(field: str, value: Any) -> tuple[float, float]:

@@ -20,7 +20,7 @@ def read_json(
     kind: Any = Any,
     *,
     what: str,
-    most_bytes: int,
+    max_bytes: int,
     dec_hook: Callable[[type, Any], Any] | None = None,
 ) -> Any:
     """What a JSON file holds, as plain data or as a record of this kind.
@@ -32,7 +32,7 @@ def read_json(
         As `msgspec.json.decode` takes it.
     what : str
         In messages, as in "plan of queues".
-    most_bytes : int
+    max_bytes : int
         A larger file is refused.
     dec_hook : callable, optional
         As `msgspec.json.decode` takes it.
@@ -44,8 +44,8 @@ def read_json(
     msgspec.ValidationError
         It is no such record: for the caller to say.
     """
-    size = f"{most_bytes // 2**30} GiB" if most_bytes >= 2**30 else f"{most_bytes // 2**20} MiB"
-    return decoded(path, read_bounded(path, most_bytes, f"is larger than a {what} may be ({size})"), kind, dec_hook)
+    size = f"{max_bytes // 2**30} GiB" if max_bytes >= 2**30 else f"{max_bytes // 2**20} MiB"
+    return decoded(path, read_bounded(path, max_bytes, f"is larger than a {what} may be ({size})"), kind, dec_hook)
 
 
 def decoded(path: object, text: bytes, kind: Any = Any, dec_hook: Callable[[type, Any], Any] | None = None) -> Any:

@@ -31,7 +31,7 @@ _Record = TypeVar("_Record", bound=FileRecord)
 
 
 def read_record(
-    path: str | os.PathLike[str], kind: type[_Record], *, schema: str, what: str, most_bytes: int
+    path: str | os.PathLike[str], kind: type[_Record], *, schema: str, what: str, max_bytes: int
 ) -> _Record:
     """Read a record's file.
 
@@ -43,7 +43,7 @@ def read_record(
         What its `schema` says, as in "netctrl.linux/1".
     what : str
         In messages, as in "plan of queues".
-    most_bytes : int
+    max_bytes : int
         A larger file is refused [byte].
 
     Raises
@@ -51,7 +51,7 @@ def read_record(
     FileError
         It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
     """
-    content = read_json(path, what=what, most_bytes=most_bytes)
+    content = read_json(path, what=what, max_bytes=max_bytes)
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise FileError(path, f'is no {what}: takes "schema": "{schema}"')
     try:

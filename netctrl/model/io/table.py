@@ -39,7 +39,7 @@ TIME = "time_s"
 INTERVAL_TAKES = "a time from 1e-9 to 1e9 in s"
 LIKE_TIME = re.compile(r"(?:time|timestamp|datetime|date|epoch)(?:[\s_]*[\[(]?[mun]?s(?:ec)?[\])]?)?", re.IGNORECASE)
 
-_MOST_VALUE = 1e18
+_MAX_VALUE = 1e18
 _LATEST_S = 1e11  # the year 5138: what is later was counted in ms or ns
 _EVEN = 1e-2  # of the interval: what clocks and rounded times may be off
 _MAX_BYTES = 2**31
@@ -96,7 +96,7 @@ def numbers(name: str, column: pd.Series) -> np.ndarray:
     if getattr(column.dtype, "kind", "O") in "iuf":
         return column.to_numpy(dtype=float, na_value=np.nan)
     found = pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=float)
-    row = int((~(np.abs(found) <= _MOST_VALUE)).argmax())  # whole numbers that are too long for pandas come here too
+    row = int((~(np.abs(found) <= _MAX_VALUE)).argmax())  # whole numbers that are too long for pandas come here too
     raise InvalidValue(f"row {row + 1}, column {name!r}", column.iloc[[row]].tolist()[0], "a number")
 
 

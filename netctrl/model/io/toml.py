@@ -11,6 +11,7 @@ import msgspec
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.files import read_bounded
+from netctrl.model.io.old_names import renewed
 from netctrl.model.io.validation_errors import explained, shorten, shown
 from netctrl.model.io.written_units import check_units
 
@@ -71,6 +72,7 @@ def toml_record(path: str | os.PathLike[str], content: dict[str, Any], kind: typ
         A key that is unknown, missing or unusable, or a bare number for a rate, a time or a size; the message names it.
     """
     try:
+        content = renewed(content, kind)
         check_units(content, kind)
         return msgspec.convert(content, kind)
     except InvalidValue as error:

@@ -15,7 +15,7 @@ import msgspec
 
 from netctrl.errors import InvalidValue
 
-__all__ = ["check_place", "check_units"]
+__all__ = ["at_key", "check_place", "check_units", "kinds"]
 
 _TAKES = {
     "rate": ("a rate with its unit", ("Mbit", "bit")),
@@ -48,27 +48,27 @@ def check_place(place: str, value: Any, kind: type) -> None:
     """The same of a value at a place in a record, as in "network.links.e1.buffer" (see `SweepSpec`)."""
     found: list[Any] = [msgspec.inspect.type_info(kind)]
     for name in place.split("."):
-        lists = [each.item_type for each in _alternatives(found) if hasattr(each, "item_type")]
-        found = lists or _fields(found, {}, name)
+        lists = [each.item_type for each in kinds(found) if hasattr(each, "item_type")]
+        found = lists or at_key(found, {}, name)
     _check(found, value, place)
 
 
 def _check(found: list[Any], content: Any, place: str) -> None:
     """Go through content and what may stand there side by side."""
-    for each in _alternatives(found):
+    for each in kinds(found):
         quantity = (getattr(each, "extra", None) or {}).get("quantity")
         if quantity is not None:
             _refuse_bare(quantity, content, place)
     if isinstance(content, dict):
         for name, value in content.items():
-            _check(_fields(found, content, name), value, f"{place}.{name}" if place else str(name))
+            _check(at_key(found, content, name), value, f"{place}.{name}" if place else str(name))
     elif isinstance(content, list | tuple):
-        items = [each.item_type for each in _alternatives(found) if hasattr(each, "item_type")]
+        items = [each.item_type for each in kinds(found) if hasattr(each, "item_type")]
         for index, value in enumerate(content) if items else ():
             _check(items, value, f"{place}[{index}]")
 
 
-def _alternatives(found: list[Any]) -> Iterator[Any]:
+def kinds(found: list[Any]) -> Iterator[Any]:
     """What unions of msgspec's descriptions are made of."""
     for each in found:
         if isinstance(each, msgspec.inspect.UnionType):
@@ -77,9 +77,9 @@ def _alternatives(found: list[Any]) -> Iterator[Any]:
             yield each
 
 
-def _fields(found: list[Any], content: dict[str, Any], name: Any) -> list[Any]:
+def at_key(found: list[Any], content: dict[str, Any], name: Any) -> list[Any]:
     """What may stand at a key: of the record that `kind` names where there is one of that name, else of all."""
-    records = [each for each in _alternatives(found) if isinstance(each, msgspec.inspect.StructType)]
+    records = [each for each in kinds(found) if isinstance(each, msgspec.inspect.StructType)]
     meant = [each for each in records if each.tag_field and content.get(each.tag_field) == each.tag]
     return [field.type for each in meant or records for field in each.fields if field.encode_name == name]
 

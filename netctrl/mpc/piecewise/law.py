@@ -116,7 +116,7 @@ class _Set(NamedTuple):
     l: np.ndarray  # noqa: E741
 
 
-def piecewise_law(problem: MpcProblem, lower: Any, upper: Any, *, most_candidates: int = 20_000) -> PiecewiseLaw:
+def piecewise_law(problem: MpcProblem, lower: Any, upper: Any, *, max_candidates: int = 20_000) -> PiecewiseLaw:
     """The first inputs of an MPC problem for all θ of a box.
 
     Parameters
@@ -125,7 +125,7 @@ def piecewise_law(problem: MpcProblem, lower: Any, upper: Any, *, most_candidate
         A small one: the number of sets of active bounds grows fast with the horizon.
     lower, upper : array_like, shape (q,)
         The box of θ, finite.
-    most_candidates : int
+    max_candidates : int
         Sets to look at before giving up.
 
     Raises
@@ -133,9 +133,9 @@ def piecewise_law(problem: MpcProblem, lower: Any, upper: Any, *, most_candidate
     InvalidValue
         An empty or infinite box.
     NetctrlError
-        More sets than `most_candidates`, or no feasible point in the box.
+        More sets than `max_candidates`, or no feasible point in the box.
     """
-    most = checked_whole("most_candidates", most_candidates, "a number of at least 1", at_least=1)
+    most = checked_whole("max_candidates", max_candidates, "a number of at least 1", at_least=1)
     program = condensed(problem)
     q = program.n_parameters
     low, high = vector("lower", lower, q), vector("upper", upper, q)
@@ -224,7 +224,7 @@ def _enumerated(
             if looked > most:
                 raise NetctrlError(
                     f"more than {most} sets of active bounds: a table is for small problems; shorten the horizon or "
-                    "raise most_candidates"
+                    "raise max_candidates"
                 )
             optimal = _optimal(bounds, inverse, active)
             ball = None if optimal is None else chebyshev(_with(_region(bounds, optimal), box))

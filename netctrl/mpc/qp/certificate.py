@@ -160,9 +160,9 @@ def ray(program: QuadraticProgram) -> np.ndarray | None:
     size = np.abs(g).max(initial=0.0)
     if size == 0.0:
         return None
-    asked = _rows(A, low, high, n)
-    asked |= {"A_eq": sp.csr_array(H), "b_eq": np.zeros(n)}
-    found = linprog(g / size, **asked, method="highs-ds", options=_LP)
+    requested = _rows(A, low, high, n)
+    requested |= {"A_eq": sp.csr_array(H), "b_eq": np.zeros(n)}
+    found = linprog(g / size, **requested, method="highs-ds", options=_LP)
     if found.status != 0 or found.fun >= 0.0:
         return None
     for d in (found.x, _kept(found.x, H, A, low, high)):
@@ -209,8 +209,8 @@ def _rows(A: Any, lower: np.ndarray, upper: np.ndarray, n: int) -> dict[str, Any
     A = sp.csr_array(A)
     high, low = np.flatnonzero(np.isfinite(upper[n:])), np.flatnonzero(np.isfinite(lower[n:]))
     G, h = sp.vstack([A[high], -A[low]], format="csr"), np.concatenate([upper[n:][high], -lower[n:][low]])
-    asked: dict[str, Any] = {"A_ub": G, "b_ub": h} if len(h) else {}
-    return asked | {"bounds": np.column_stack([lower[:n], upper[:n]])}
+    requested: dict[str, Any] = {"A_ub": G, "b_ub": h} if len(h) else {}
+    return requested | {"bounds": np.column_stack([lower[:n], upper[:n]])}
 
 
 def _null_vector(M: np.ndarray) -> np.ndarray | None:

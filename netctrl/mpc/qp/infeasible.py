@@ -12,7 +12,7 @@ from netctrl.mpc.qp.program import QuadraticProgram
 __all__ = ["Conflict", "conflict"]
 
 _ZERO = 1e-9
-_MOST_SAID = 6
+_MAX_SAID = 6
 
 
 class Conflict(NamedTuple):
@@ -28,7 +28,7 @@ class Conflict(NamedTuple):
         """In words, with the remedy."""
         if len(self.names) == 1:
             return f"the program is infeasible: {self.names[0]} excludes itself; widen it"
-        said = [f"{name} (off by {by:.4g})" for name, by in zip(self.names, self.shortfall, strict=True)][:_MOST_SAID]
+        said = [f"{name} (off by {by:.4g})" for name, by in zip(self.names, self.shortfall, strict=True)][:_MAX_SAID]
         more = len(self.names) - len(said)
         listed = "; ".join(said) + (f"; and {more} more" if more else "")
         return (

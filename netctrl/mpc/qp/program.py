@@ -14,7 +14,7 @@ from netctrl.model.io.matrix import dense, is_sparse, matrix
 __all__ = ["QPSolution", "QPStatus", "QuadraticProgram", "Residuals"]
 
 _ROUNDING = 1e-10  # relative; what H may lack in symmetry and in convexity
-_MOST_CHECKED = 1500  # variables up to which the eigenvalues of H are computed
+_MAX_CHECKED = 1500  # variables up to which the eigenvalues of H are computed
 
 
 class QPStatus(StrEnum):
@@ -193,7 +193,7 @@ def _check_convex(H: Any) -> None:
     largest = _largest(H.data) if is_sparse(H) else _largest(H)
     if _largest(dense(H - H.T) if not is_sparse(H) else (H - H.T).data) > _ROUNDING * largest:
         raise InvalidValue("H", "a matrix that isn't symmetric", "a symmetric matrix: give 0.5 (H + H')")
-    if H.shape[0] > _MOST_CHECKED:
+    if H.shape[0] > _MAX_CHECKED:
         return
     least = float(np.linalg.eigvalsh(dense(H)).min(initial=0.0))
     if least < -_ROUNDING * H.shape[0] * largest:

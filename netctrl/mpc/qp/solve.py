@@ -23,7 +23,7 @@ SOLVERS = {
 """Name: module and class of its adapter, imported when it is asked for."""
 
 
-_LEAST = 1e-9  # of g and of broken bounds at x = 0, in balanced units
+_MIN = 1e-9  # of g and of broken bounds at x = 0, in balanced units
 
 
 class CheckedWorkspace:
@@ -57,7 +57,7 @@ class CheckedWorkspace:
         pull = g * columns * cost
         # What moves x from 0 at all: where it is small, tolerances have to be.
         drive = max(float(np.abs(pull).max(initial=0.0)), float(low.max(initial=0.0)), float(-high.min(initial=0.0)))
-        unit = 2.0 ** np.round(np.log2(min(max(drive, _LEAST), 1.0)))
+        unit = 2.0 ** np.round(np.log2(min(max(drive, _MIN), 1.0)))
         x, y, tried = np.full(n, np.nan), np.full(len(low), np.nan), 0
         if drive == 0.0 and self._optimality.holds(g, lower, upper, 0.0 * g, 0.0 * low):
             return Answer(np.zeros(n), np.zeros(len(low)), QPStatus.SOLVED, 0)

@@ -10,11 +10,11 @@ import numpy as np
 from netctrl.errors import NetctrlError
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.program import Ns3, execute, read_table
-from netctrl.scenario.access.plan import FifoPlan, FifoTracking
-from netctrl.scenario.access.result import FifoResult
-from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
+from netctrl.scenario.access.result import AccessLinkResult
+from netctrl.scenario.access.scenario import AccessLinkScenario
 
-__all__ = ["run_fifo", "table_name"]
+__all__ = ["run_access_link", "table_name"]
 
 _COLUMNS = (
     "time_s",
@@ -39,16 +39,16 @@ def table_name(seed: int) -> str:
     return f"run-{seed}.bin"
 
 
-def run_fifo(
+def run_access_link(
     folder: Path,
-    scenario: FifoScenario,
-    plan: FifoPlan,
+    scenario: AccessLinkScenario,
+    plan: AccessLinkPlan,
     *,
     ns3: Ns3,
     provenance: Provenance,
     progress: Callable[[float], None] | None = None,
     timeout: float | None = None,
-) -> FifoTracking:
+) -> AccessLinkTracking:
     """Run the compiled program in `folder` for the scenario's seed, whose table is there.
 
     Parameters
@@ -67,8 +67,8 @@ def run_fifo(
 
     Returns
     -------
-    FifoTracking
-        As `netctrl.track_fifo` gives it.
+    AccessLinkTracking
+        As `netctrl.track_access_link` gives it.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def run_fifo(
     backlog, sources, given, measured, commanded = np.split(
         table[:, first:].copy(), np.cumsum([H, S, p, p]).tolist(), axis=1
     )
-    result = FifoResult(
+    result = AccessLinkResult(
         scenario=scenario,
         simulator=f"ns-{ns3.version}",
         backlog=backlog.astype(np.int64),
@@ -99,4 +99,4 @@ def run_fifo(
         provenance=provenance,
         **columns,
     )
-    return FifoTracking(result, plan.reference, given, measured, commanded)
+    return AccessLinkTracking(result, plan.reference, given, measured, commanded)

@@ -11,14 +11,14 @@ from importlib.resources import files
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.tracking.online_map import LearnedCurve
+from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.model.design.design import ConnetDesign, Provenance
 from netctrl.model.law import LqiLaw
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
 from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity
-from netctrl.scenario.access.plan import FifoPlan
-from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.scenario.access.plan import AccessLinkPlan
+from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["FIXED_FILES", "SHARED_FILES", "render"]
@@ -36,10 +36,10 @@ FIXED_FILES = (
 SHARED_FILES = ("netctrl-routing.h", "netctrl-lines.h", "netctrl-program.h", "Makefile")
 """Those of all programs; both are copied from the templates as they are."""
 
-_LEAST_SIZE, _MOST_SIZE = 64, 65_000
+_MIN_SIZE, _MAX_SIZE = 64, 65_000
 _PPP_BYTES = 2
-_MOST_NUMBERS = 200_000
-_MOST_BURST = 10_000
+_MAX_NUMBERS = 200_000
+_MAX_BURST = 10_000
 _SIGNALS = {
     "delay_ms": "delayMs",
     "jitter_ms": "jitterMs",
@@ -47,18 +47,18 @@ _SIGNALS = {
     "mean_jitter_ms": "meanJitterMs",
     "other_bit_per_s": "otherBitPerS",
 }
-"""Fields of a FifoSample, and what they are called in C++."""
+"""Fields of a AccessLinkSample, and what they are called in C++."""
 
 
 def render(
-    scenario: FifoScenario, plan: FifoPlan, *, design: ConnetDesign | None = None, provenance: Provenance
+    scenario: AccessLinkScenario, plan: AccessLinkPlan, *, design: ConnetDesign | None = None, provenance: Provenance
 ) -> dict[str, str]:
     """The files of an ns-3 program that runs a law on an access link: file name -> text.
 
     Parameters
     ----------
-    scenario : FifoScenario
-    plan : FifoPlan
+    scenario : AccessLinkScenario
+    plan : AccessLinkPlan
         The law with its references, governor and schedule (`netctrl.scenario.access.plan`).
     design : ConnetDesign, optional
         Where the law came from: its certificate goes into gains.h.
@@ -85,7 +85,7 @@ def render(
     }
 
 
-def _check(scenario: FifoScenario, plan: FifoPlan) -> None:
+def _check(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> None:
     if scenario.discipline != "fifo":
         takes = "fifo; wfq and cbq are peers in the FIFO simulator only, stock ns-3 has neither"
         raise InvalidValue("discipline", scenario.discipline, takes)
@@ -94,8 +94,8 @@ def _check(scenario: FifoScenario, plan: FifoPlan) -> None:
         raise InvalidValue("senders", "TcpSenders", takes)
     for name in ("size", "premium_size"):
         size = getattr(scenario, name)
-        if size != int(size) or not _LEAST_SIZE <= size <= _MOST_SIZE:
-            raise InvalidValue(name, size, f"a whole number of bytes from {_LEAST_SIZE} to {_MOST_SIZE}")
+        if size != int(size) or not _MIN_SIZE <= size <= _MAX_SIZE:
+            raise InvalidValue(name, size, f"a whole number of bytes from {_MIN_SIZE} to {_MAX_SIZE}")
         check_capacity("capacity", scenario.capacity, size)
     if scenario.limit < 2:
         raise InvalidValue("limit", scenario.limit, "2 or more: one that is sent and one that waits, as in a device")
@@ -103,21 +103,21 @@ def _check(scenario: FifoScenario, plan: FifoPlan) -> None:
     if scenario.flows + hosts > MAX_RECORDS - 10_000:
         takes = f"at most {MAX_RECORDS - 10_000} flows and hosts: their number is part of a port and of an address"
         raise InvalidValue("cross", scenario.flows + hosts, takes)
-    if len(plan.law.high) > 1 and not plan.law.high[1] <= _MOST_BURST:
-        raise InvalidValue("law", f"bursts up to {plan.law.high[1]:g}", f"limits of bursts up to {_MOST_BURST} packets")
-    if isinstance(plan.schedule, LearnedCurve):
-        takes = "a GainSchedule, as netctrl.laws.tracking.online_map.learned_schedule makes of what a run has learned"
-        raise InvalidValue("schedule", "LearnedCurve", takes)
+    if len(plan.law.high) > 1 and not plan.law.high[1] <= _MAX_BURST:
+        raise InvalidValue("law", f"bursts up to {plan.law.high[1]:g}", f"limits of bursts up to {_MAX_BURST} packets")
+    if isinstance(plan.schedule, OnlineStaticMap):
+        takes = "a GainSchedule, as netctrl.laws.tracking.online_map.online_schedule makes of what a run has learned"
+        raise InvalidValue("schedule", "OnlineStaticMap", takes)
     governor = plan.governor
-    if governor is not None and governor.by_state.size + governor.by_reference.size > _MOST_NUMBERS:
+    if governor is not None and governor.by_state.size + governor.by_reference.size > _MAX_NUMBERS:
         got = f"{len(governor.by_state)} samples ahead"
-        raise InvalidValue("governor", got, f"one of at most {_MOST_NUMBERS} numbers: a law that settles sooner")
+        raise InvalidValue("governor", got, f"one of at most {_MAX_NUMBERS} numbers: a law that settles sooner")
 
 
 # --- gains.h ---------------------------------------------------------------------------------------------------------
 
 
-def _gains(plan: FifoPlan, design: ConnetDesign | None, provenance: Provenance) -> str:
+def _gains(plan: AccessLinkPlan, design: ConnetDesign | None, provenance: Provenance) -> str:
     law = plan.law
     n, m, p = len(law.A), len(law.inputs), len(law.outputs)
     integrates = isinstance(law, LqiLaw)
@@ -163,7 +163,7 @@ def _signals(names: Sequence[str], units: Sequence[str]) -> str:
     return ", ".join(string(f"{name} [{unit}]" if unit else name) for name, unit in zip(names, units, strict=True))
 
 
-def _governor(plan: FifoPlan) -> dict[str, str]:
+def _governor(plan: AccessLinkPlan) -> dict[str, str]:
     made = plan.governor
     if made is None:
         return {
@@ -182,7 +182,7 @@ def _governor(plan: FifoPlan) -> dict[str, str]:
     }
 
 
-def _schedule(plan: FifoPlan) -> dict[str, str]:
+def _schedule(plan: AccessLinkPlan) -> dict[str, str]:
     if not isinstance(plan.schedule, GainSchedule):
         return {"no schedule": "{}, {}"}
     return {"inputs": _reals(plan.schedule.points), "log factors": _matrix(np.log(plan.schedule.factors))}
@@ -194,7 +194,7 @@ def _certificate(design: ConnetDesign) -> list[str]:
         "kSpectralRadius": (proof.spectral_radius, "of the closed loop, a sample"),
         "kSteadyError": (proof.dc_error, "of what is tracked, per unit of its reference; HUGE_VAL: not stable"),
         "kBandwidth": (proof.bandwidth_hz, "[Hz], -3 dB; HUGE_VAL: up to half the sampling rate"),
-        "kDiscMargin": (proof.disc_alpha, "at the plant's input"),
+        "kDiskMargin": (proof.disc_alpha, "at the plant's input"),
         "kLowestGain": (proof.lowest_gain, "times the model's that leaves the loop stable"),
         "kHighestGain": (proof.highest_gain, "the same; HUGE_VAL: any"),
         "kPhase": (proof.phase_deg, "[degree]"),
@@ -225,7 +225,7 @@ def _reals(values: np.ndarray | Sequence[float]) -> str:
 # --- scenario.h ------------------------------------------------------------------------------------------------------
 
 
-def _scenario(scenario: FifoScenario, plan: FifoPlan) -> str:
+def _scenario(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> str:
     nanoseconds("interval", scenario.interval)
     largest = int(max(scenario.size, scenario.premium_size))
     period = scenario.premium_size * BITS_PER_BYTE / scenario.premium_rate
@@ -283,8 +283,8 @@ def _scenario(scenario: FifoScenario, plan: FifoPlan) -> str:
     return header("SCENARIO", "netctrl-fifo-tables.h", lines)
 
 
-def _references(plan: FifoPlan) -> list[str]:
+def _references(plan: AccessLinkPlan) -> list[str]:
     """Rows from periods in which something else is asked for than before."""
-    wanted = plan.reference
-    changes = [0, *(1 + np.flatnonzero((wanted[1:] != wanted[:-1]).any(axis=1))).tolist()]
-    return [row([str(k), _reals(wanted[k])]) for k in changes]
+    desired = plan.reference
+    changes = [0, *(1 + np.flatnonzero((desired[1:] != desired[:-1]).any(axis=1))).tolist()]
+    return [row([str(k), _reals(desired[k])]) for k in changes]

@@ -43,11 +43,11 @@ SHARED_FILES = (
 )
 """Those of all programs; both are copied from the templates as they are."""
 
-_LEAST_SIZE, _MOST_SIZE = 100, 65_000
-_MOST_BUFFER = 2**32 - 1
-_MOST_RTTS = 2**31
+_MIN_SIZE, _MAX_SIZE = 100, 65_000
+_MAX_BUFFER = 2**32 - 1
+_MAX_RTTS = 2**31
 """Packets of a run, each with a sample of 24 bytes."""
-_LEAST_RATE = 8.0
+_MIN_RATE = 8.0
 """A byte a second: below, ns-3's whole bit/s are no rate any more."""
 
 
@@ -91,14 +91,14 @@ def render(
 
 def _check(scenario: BottleneckScenario, law: PacingLaw | None) -> None:
     size = scenario.packet_size
-    if size != int(size) or not _LEAST_SIZE <= size <= _MOST_SIZE:
-        raise InvalidValue("packet_size", size, f"a whole number of bytes from {_LEAST_SIZE} to {_MOST_SIZE}")
+    if size != int(size) or not _MIN_SIZE <= size <= _MAX_SIZE:
+        raise InvalidValue("packet_size", size, f"a whole number of bytes from {_MIN_SIZE} to {_MAX_SIZE}")
     check_capacity("bottleneck", scenario.bottleneck, size)
-    if not size <= scenario.buffer < _MOST_BUFFER:
-        raise InvalidValue("buffer", scenario.buffer, f"{size:g} (a packet) to {_MOST_BUFFER - 1} bytes")
+    if not size <= scenario.buffer < _MAX_BUFFER:
+        raise InvalidValue("buffer", scenario.buffer, f"{size:g} (a packet) to {_MAX_BUFFER - 1} bytes")
     packets = scenario.bottleneck * scenario.duration / (BITS_PER_BYTE * size)
-    if packets > _MOST_RTTS:
-        takes = f"a time in which the bottleneck sends at most {_MOST_RTTS} packets: each has a sample of its RTT"
+    if packets > _MAX_RTTS:
+        takes = f"a time in which the bottleneck sends at most {_MAX_RTTS} packets: each has a sample of its RTT"
         raise InvalidValue("duration", scenario.duration, takes)
     paced = any(flow.kind == "paced" for flow in scenario.flows)
     if paced and law is None:
@@ -106,8 +106,8 @@ def _check(scenario: BottleneckScenario, law: PacingLaw | None) -> None:
     if law is not None and not paced:
         takes = "one of kind paced or more, which the law sets the rate of"
         raise InvalidValue("flows", "none of kind paced", takes)
-    if law is not None and not law.least_rate_bit_per_s >= _LEAST_RATE:
-        takes = f"at least {_LEAST_RATE:g} bit/s: at a rate of 0 no packet goes and no acknowledgement changes it; "
+    if law is not None and not law.least_rate_bit_per_s >= _MIN_RATE:
+        takes = f"at least {_MIN_RATE:g} bit/s: at a rate of 0 no packet goes and no acknowledgement changes it; "
         raise InvalidValue("least_rate_bit_per_s", law.least_rate_bit_per_s, takes + "leave out --literal")
 
 
@@ -202,7 +202,7 @@ def _seconds(name: str, seconds: float) -> str:
 
 
 def _certificate(design: PacingDesign) -> list[str]:
-    proof, asked = design.certificate, design.inputs
+    proof, requested = design.certificate, design.inputs
     numbers = {
         "kSampling": (proof.sampling_s, "between two rates [s]"),
         "kFreezesBelow": (proof.freeze_below_s, "d*, a deviation of the predicted RTT [s]"),
@@ -212,7 +212,7 @@ def _certificate(design: PacingDesign) -> list[str]:
         "kIntervalMargin": (proof.interval_margin, "factor by which rates may come later"),
     }
     lines = [
-        f"/// Why the law can be trusted, at {asked.bottleneck_bit_per_s:g} bit/s and {asked.rtt_s:g} s: the",
+        f"/// Why the law can be trusted, at {requested.bottleneck_bit_per_s:g} bit/s and {requested.rtt_s:g} s: the",
         "/// certificate of the Design.",
         "namespace design",
         "{",
@@ -230,7 +230,7 @@ def _certificate(design: PacingDesign) -> list[str]:
 
 def _scenario(scenario: BottleneckScenario) -> str:
     capacity = scenario.bottleneck
-    waits = min(scenario.buffer, _MOST_BUFFER - 1)
+    waits = min(scenario.buffer, _MAX_BUFFER - 1)
     window = socket_buffer(capacity, max(scenario.rtts_s), waits)
     constants = {
         "uint64_t kCapacity": (f"{round(capacity)}U", "of the bottleneck [bit/s]"),

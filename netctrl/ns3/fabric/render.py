@@ -41,12 +41,12 @@ HISTOGRAM_BINS, HISTOGRAM_BYTES = 20_000, 1000
 _HEADERS = 30
 """PPP 2, IPv4 20 and UDP 8 [byte]."""
 _PPP = 2
-_MOST_SIZE = 65_000
-_MOST_PORTS = 100_000
-_MOST_TCP = 50_000
-_LEAST_S = 0.5e-9
+_MAX_SIZE = 65_000
+_MAX_PORTS = 100_000
+_MAX_TCP = 50_000
+_MIN_S = 0.5e-9
 """On a wire: ns-3 rounds to whole nanoseconds."""
-_MOST_BUFFER = 2**32 - 1
+_MAX_BUFFER = 2**32 - 1
 _A_LINE = 8
 _VARIANTS = dict(zip(VARIANTS, ("delayFree", "delayed", "feedForward", "hold"), strict=True))
 
@@ -90,8 +90,8 @@ def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
     if not isinstance(scheme, Mpcc | FixedWindow | Dctcp):
         kind = str(type(scheme).__struct_config__.tag)
         raise InvalidValue("scheme.kind", kind, "mpcc, fixed or dctcp; the others run in netctrl.simulate only")
-    if isinstance(scheme, Dctcp) and len(plan.flows.size) > _MOST_TCP:
-        takes = f"at most {_MOST_TCP} with dctcp: each has a TCP port"
+    if isinstance(scheme, Dctcp) and len(plan.flows.size) > _MAX_TCP:
+        takes = f"at most {_MAX_TCP} with dctcp: each has a TCP port"
         raise InvalidValue("flows", len(plan.flows.size), takes)
     if scenario.pfc is not None:
         raise InvalidValue("pfc", "Pfc", "null, without [pfc]: ns-3's point-to-point devices can't pause one another")
@@ -99,17 +99,17 @@ def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
         if size < _HEADERS + (name == "packets.payload"):
             takes = f"sizes on the wire of at least {_HEADERS} bytes, which PPP, IPv4 and UDP take"
             raise InvalidValue(name, size, takes)
-    if max(plan.payload + plan.overhead, plan.ack) > _MOST_SIZE:
-        raise InvalidValue("packets.payload", plan.payload, f"packets of at most {_MOST_SIZE} bytes on the wire")
+    if max(plan.payload + plan.overhead, plan.ack) > _MAX_SIZE:
+        raise InvalidValue("packets.payload", plan.payload, f"packets of at most {_MAX_SIZE} bytes on the wire")
     fastest = float(plan.ports.rate.max())
     shortest = min(1 + plan.overhead, plan.ack)
-    if shortest * BITS_PER_BYTE / fastest < _LEAST_S:
-        takes = f"links on which a packet of {shortest} bytes takes {_LEAST_S:g} s or more: ns-3 counts in ns"
+    if shortest * BITS_PER_BYTE / fastest < _MIN_S:
+        takes = f"links on which a packet of {shortest} bytes takes {_MIN_S:g} s or more: ns-3 counts in ns"
         raise InvalidValue("topology", f"{fastest:g} bit/s", takes)
-    if len(plan.ports.names) > _MOST_PORTS:
-        raise InvalidValue("topology", f"{len(plan.ports.names)} ports", f"at most {_MOST_PORTS}: links have addresses")
-    if scenario.buffer is not None and not plan.ack <= scenario.buffer <= _MOST_BUFFER:
-        takes = f"null, or {plan.ack} bytes, an acknowledgement, to {_MOST_BUFFER}"
+    if len(plan.ports.names) > _MAX_PORTS:
+        raise InvalidValue("topology", f"{len(plan.ports.names)} ports", f"at most {_MAX_PORTS}: links have addresses")
+    if scenario.buffer is not None and not plan.ack <= scenario.buffer <= _MAX_BUFFER:
+        takes = f"null, or {plan.ack} bytes, an acknowledgement, to {_MAX_BUFFER}"
         raise InvalidValue("buffer", scenario.buffer, takes)
 
 
@@ -176,7 +176,7 @@ def _certificate(design: MpccDesign) -> list[str]:
         "kSpectralRadius": (proof.spectral_radius, "with it, where a queue stands; 1 or more: it swings"),
         "kDelaySteps": (proof.delay_steps, "of the round trip [acknowledgement]"),
         "kGainMargin": (proof.gain_margin, ""),
-        "kDiscMargin": (proof.disc_alpha, ""),
+        "kDiskMargin": (proof.disc_alpha, ""),
         "kPhase": (proof.phase_deg, "[degree]"),
         "kProgramDifference": (proof.qp_difference, "from the quadratic program's window, largest, over P_BD"),
         "kFeasibleQueue": (proof.feasible_queue_bytes, "[byte]: beyond, the window is least"),
@@ -242,7 +242,7 @@ def _ports(scenario: FabricScenario, plan: FabricPlan) -> list[str]:
     number = {end: place for place, end in enumerate(ends)}
     watched = {name: place for place, name in enumerate(scenario.watch.ports)}
     marks = isinstance(scenario.scheme, Dctcp)
-    threshold = (np.minimum(ports.threshold, _MOST_BUFFER) if marks else np.zeros_like(ports.threshold)).tolist()
+    threshold = (np.minimum(ports.threshold, _MAX_BUFFER) if marks else np.zeros_like(ports.threshold)).tolist()
     columns = zip(ends, ports.rate.tolist(), ports.delay.tolist(), threshold, ports.names, strict=True)
     return [
         row([str(a), str(b), f"{rate}U", str(delay), str(number[b, a]), str(watched.get(name, -1)), str(K)])

@@ -112,10 +112,10 @@ def run_links(
 
 
 def _tcp(table: np.ndarray, seconds: float) -> TcpResult:
-    arrived, sent, again, round_trip = table[:, :, :4].transpose(2, 0, 1)
+    arrived, sent, again, rtt = table[:, :, :4].transpose(2, 0, 1)
     return TcpResult(
         goodput_bit_per_s=arrived * (BITS_PER_BYTE / seconds),
-        round_trip_s=round_trip.copy(),
+        round_trip_s=rtt.copy(),
         retransmission_ratio=np.divide(again, sent, out=np.zeros_like(sent), where=sent > 0.0),
     )
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.laws.link_rate.fir import UNPACED, Taps
+from netctrl.laws.link_rate.fir import WORK_CONSERVING, FirLaw
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
@@ -49,9 +49,9 @@ SHARED_FILES = (
 PACKET_SIZE = 1500
 """[byte], with IP and UDP headers."""
 
-_MOST_TAPS = 200_000
-_MOST_PAIRS = 250_000
-_MOST_HOPS = 254
+_MAX_TAPS = 200_000
+_MAX_PAIRS = 250_000
+_MAX_HOPS = 254
 _UINT32 = 2**32 - 1
 
 
@@ -114,16 +114,16 @@ def _check(plan: LinkPlan, size: int) -> None:
         if link.buffer is not None and not size <= link.buffer < _UINT32:
             raise InvalidValue(f"{where}.buffer", link.buffer, f"{size} (a packet) to {_UINT32 - 1} bytes, or null")
     hops = np.bincount([i for i, _, _ in plan.split])
-    if hops.max() > _MOST_HOPS:
+    if hops.max() > _MAX_HOPS:
         demand = plan.network.demands[int(hops.argmax())].id
-        takes = f"at most {_MOST_HOPS} links: packets live for so many hops"
+        takes = f"at most {_MAX_HOPS} links: packets live for so many hops"
         raise InvalidValue(f"network.demands.{demand}.split", f"{hops.max()} links", takes)
     taps = len(plan.control.lag) + (0 if plan.hearing is None else len(plan.hearing.predicted.lag))
-    if taps > _MOST_TAPS:
-        takes = f'a law of at most {_MOST_TAPS} numbers in a program; horizon = "exact" or a larger mu has fewer'
+    if taps > _MAX_TAPS:
+        takes = f'a law of at most {_MAX_TAPS} numbers in a program; horizon = "exact" or a larger mu has fewer'
         raise InvalidValue("policy", f"{taps} numbers", takes)
-    if plan.hearing is not None and plan.hearing.line.size > _MOST_PAIRS:
-        most = int(_MOST_PAIRS**0.5)
+    if plan.hearing is not None and plan.hearing.line.size > _MAX_PAIRS:
+        most = int(_MAX_PAIRS**0.5)
         raise InvalidValue("messages", f"{len(plan.links)} links", f"at most {most} links where messages may be late")
 
 
@@ -136,7 +136,7 @@ def _gains(plan: LinkPlan, provenance: Provenance) -> str:
     law = {
         "control": _taps(plan, plan.control),
         "nominal [bit/s]": _reals(plan.around),
-        "standing [bit/s]": real(plan.standing),
+        "standing [bit/s]": real(plan.backlog_setpoint),
         "expected [bit/s]": _reals(plan.control.expected),
         "alone": _flag(plan.control.alone),
         "feedStart": _wholes(feeds.start),
@@ -171,7 +171,7 @@ def _struct(name: str, fields: dict[str, str]) -> list[str]:
     return [f"inline const {name} = {{", *(f"    {text}, // {field}" for field, text in fields.items()), "};"]
 
 
-def _taps(plan: LinkPlan, taps: Taps) -> str:
+def _taps(plan: LinkPlan, taps: FirLaw) -> str:
     """Offsets, starts, and a row a link of {series, lag, coefficient}."""
     N, lines = len(plan.links), []
     kinds = (
@@ -218,7 +218,10 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
         "int64_t kWarmupSteps": (scenario.warmup_steps, "intervals that don't count"),
         "int64_t kDuration": (interval * scenario.steps, "[ns]"),
         "uint32_t kPacketSize": (f"{size}U", "[byte], with IP and UDP headers"),
-        "double kStanding": (real(plan.standing), "backlog around which squares are taken, over the interval [bit/s]"),
+        "double kStanding": (
+            real(plan.backlog_setpoint),
+            "backlog around which squares are taken, over the interval [bit/s]",
+        ),
         "int kNodes": (len(nodes), ""),
         "uint32_t kSeed": (f"{scenario.seed}U", ""),
         "uint32_t kSocketBuffer": (f"{_socket_buffer(links)}U", "[byte], of TCP at both ends"),
@@ -291,7 +294,7 @@ def _link(link: Link, nodes: dict[str, int], delay: float, plan: LinkPlan, numbe
         f"{round(link.capacity)}U",
         str(nanoseconds(f"network.links.{link.id}.delay", delay)),
         "kUnlimited" if link.buffer is None else f"{int(link.buffer)}U",
-        _flag(plan.control.mode[number] != UNPACED),
+        _flag(plan.control.mode[number] != WORK_CONSERVING),
         real(plan.nominal[number]),
     )
     return row(values)

@@ -42,7 +42,7 @@ MAX_RECORDS = 2**16
 """Of links and of groups: their number is part of an address."""
 
 _UINT32 = 2**32 - 1
-_LEAST_TRANSMISSION_S = 100e-9
+_MIN_TRANSMISSION_S = 100e-9
 _HEADERS_BYTES = 40
 _BUFFER_BYTES = (4 * 2**20, 2**29)
 """Bounds of TCP's buffers; window scaling ends at 2^30."""
@@ -108,7 +108,7 @@ def check_capacity(name: str, capacity: float, packet_size: float) -> None:
     """That ns-3 can count a capacity [bit/s] and the time of a packet; InvalidValue names it."""
     if abs(round(capacity) - capacity) > 1e-6 * capacity:
         raise InvalidValue(name, capacity, "a whole number of bit/s, as ns-3 counts")
-    if packet_size * BITS_PER_BYTE / capacity < _LEAST_TRANSMISSION_S:
+    if packet_size * BITS_PER_BYTE / capacity < _MIN_TRANSMISSION_S:
         takes = f"a capacity at which a packet of {packet_size:g} bytes takes 100 ns or more: ns-3 counts in ns"
         raise InvalidValue(name, capacity, takes)
 
@@ -252,7 +252,7 @@ def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw]) -> tuple[lis
         if len(set(trips)) > MAX_HOSTS:
             raise InvalidValue("draws", len(set(trips)), f"at most {MAX_HOSTS} round-trip times in group {group.id}")
         host_of = {trip: len(hosts) + position for position, trip in enumerate(sorted(set(trips)))}
-        links_trip = sum(delays[name] for name in group.round_trip)
+        links_trip = sum(delays[name] for name in group.both_ways)
         for trip in host_of:
             if trip < links_trip:
                 takes = f"at least {links_trip / 1e9:g} s, the delays of path and ack_path"

@@ -8,50 +8,58 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_numbers, checked_whole, checked_word
-from netctrl.laws.tracking.online_map import LearnedCurve
+from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.laws.tracking.tracking import TrackingState, start_tracking
 from netctrl.model.law import TrackingLaw
-from netctrl.scenario.access.result import FifoResult
-from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.scenario.access.result import AccessLinkResult
+from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.units import unit_scale
 
-__all__ = ["FIFO_SIGNALS", "MBIT", "FifoPlan", "FifoSignal", "FifoTracking", "Measured", "fifo_plan"]
+__all__ = [
+    "ACCESS_LINK_SIGNALS",
+    "MBIT",
+    "AccessLinkPlan",
+    "AccessLinkSignal",
+    "AccessLinkTracking",
+    "Measured",
+    "access_link_plan",
+]
 
 Measured = Literal["average", "period"]
 MBIT, _MS = 1e6, 1e-3
 
 
-class FifoSignal(NamedTuple):
+class AccessLinkSignal(NamedTuple):
     """An output of a law, as a link measures it."""
 
     name: str
-    """In a FifoSample."""
+    """In a AccessLinkSample."""
     unit: float
     """Of the field [bit/s or s]."""
     assumed: float
     """Of a law that names no unit."""
 
 
-FIFO_SIGNALS = {
-    ("delay", "average"): FifoSignal("delay_ms", _MS, _MS),
-    ("jitter", "average"): FifoSignal("jitter_ms", _MS, _MS),
-    ("throughput", "average"): FifoSignal("other_bit_per_s", 1.0, MBIT),
-    ("delay", "period"): FifoSignal("mean_delay_ms", _MS, _MS),
-    ("jitter", "period"): FifoSignal("mean_jitter_ms", _MS, _MS),
-    ("throughput", "period"): FifoSignal("other_bit_per_s", 1.0, MBIT),
+ACCESS_LINK_SIGNALS = {
+    ("delay", "average"): AccessLinkSignal("delay_ms", _MS, _MS),
+    ("jitter", "average"): AccessLinkSignal("jitter_ms", _MS, _MS),
+    ("throughput", "average"): AccessLinkSignal("other_bit_per_s", 1.0, MBIT),
+    ("delay", "period"): AccessLinkSignal("mean_delay_ms", _MS, _MS),
+    ("jitter", "period"): AccessLinkSignal("mean_jitter_ms", _MS, _MS),
+    ("throughput", "period"): AccessLinkSignal("other_bit_per_s", 1.0, MBIT),
 }
 
 
-class FifoPlan(NamedTuple):
+class AccessLinkPlan(NamedTuple):
     """T periods of a link under a law with m inputs and p outputs."""
 
     law: TrackingLaw
     reference: np.ndarray
     """(T, p) [the law's units]."""
     signals: tuple[str, ...]
-    """(p,) fields of a FifoSample."""
+    """(p,) fields of a AccessLinkSample."""
     scale: np.ndarray
     """(p,) from these to the law's units."""
     rate_unit: float
@@ -61,13 +69,13 @@ class FifoPlan(NamedTuple):
     start: int
     """Periods in which regulators are open before."""
     governor: ReferenceGovernor | None
-    schedule: GainSchedule | LearnedCurve | None
+    schedule: GainSchedule | OnlineStaticMap | None
 
 
-class FifoTracking(NamedTuple):
+class AccessLinkTracking(NamedTuple):
     """T periods of a link under a law with m inputs and p outputs."""
 
-    result: FifoResult
+    result: AccessLinkResult
     reference: np.ndarray
     """(T, p) what was asked for [the law's units]."""
     given: np.ndarray
@@ -76,7 +84,7 @@ class FifoTracking(NamedTuple):
     """(T, p) what it measured."""
     commanded: np.ndarray
     """(T, m) its inputs before the limits; NaN while it was off."""
-    curve: LearnedCurve | None = None
+    curve: OnlineStaticMap | None = None
     """What was learned by the end, where the schedule was learned."""
 
     def table(self, law: TrackingLaw) -> tuple[str, list[tuple[str, str]]]:
@@ -84,51 +92,51 @@ class FifoTracking(NamedTuple):
         title, rows = self.result.table()
         half = len(self.reference) // 2
         for i, (name, unit) in enumerate(zip(law.outputs, law.output_units, strict=True)):
-            found, wanted = self.measured[half:, i].mean(), self.reference[half:, i].mean()
-            rows.append((f"{name}, second half", f"{found:.4g}, asked for {wanted:.4g} {unit}".rstrip()))
+            found, desired = self.measured[half:, i].mean(), self.reference[half:, i].mean()
+            rows.append((f"{name}, second half", f"{found:.4g}, asked for {desired:.4g} {unit}".rstrip()))
         return title, rows + [("can't be had", f"{first:g} to {last:g} s") for first, last in self.infeasible(law)]
 
-    def infeasible(self, law: TrackingLaw, least_s: float = 20.0) -> list[tuple[float, float]]:
-        """Times [s] through which an input was at its limit for `least_s` or longer: the reference can't be had."""
+    def infeasible(self, law: TrackingLaw, min_s: float = 20.0) -> list[tuple[float, float]]:
+        """Times [s] through which an input was at its limit for `min_s` or longer: the reference can't be had."""
         at_limit = ((self.commanded > law.high) | (self.commanded < law.low)).any(axis=1)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(int)))
         spans = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
         tau = law.interval_s
-        return [(tau * first, tau * last) for first, last in spans if tau * (last - first) >= least_s]
+        return [(tau * first, tau * last) for first, last in spans if tau * (last - first) >= min_s]
 
 
-def fifo_plan(
-    scenario: FifoScenario,
+def access_link_plan(
+    scenario: AccessLinkScenario,
     law: TrackingLaw,
     reference: Any,
     *,
     measured: Measured = "average",
     governor: ReferenceGovernor | None = None,
-    schedule: GainSchedule | LearnedCurve | None = None,
+    schedule: GainSchedule | OnlineStaticMap | None = None,
     start: int = 0,
     first_rate: float | None = None,
-) -> FifoPlan:
-    """Check that a law and its references fit a link. Parameters and errors: `netctrl.track_fifo`."""
+) -> AccessLinkPlan:
+    """Check that a law and its references fit a link. Parameters and errors: `netctrl.track_access_link`."""
     T, m, p = scenario.periods, len(law.inputs), len(law.outputs)
     checked_word("measured", measured, ("average", "period"))
     checked_whole("start", start, f"a number of periods from 0 to {T}", at_most=T)
     if abs(law.interval_s - scenario.interval) > 1e-9 * scenario.interval:
         raise InvalidValue("law", f"interval {law.interval_s:g} s", f"one for this link's {scenario.interval:g} s")
-    if m > 2 or not all((name, measured) in FIFO_SIGNALS for name in law.outputs):
+    if m > 2 or not all((name, measured) in ACCESS_LINK_SIGNALS for name in law.outputs):
         takes = "inputs rate or rate and burst, outputs delay, jitter, throughput; measured is average or period"
         raise InvalidValue("law", f"{', '.join(law.inputs)} -> {', '.join(law.outputs)}, {measured}", takes)
-    wanted = checked_numbers("reference", reference, f"finite numbers of shape ({p},) or ({T}, {p})")
-    wanted = np.tile(wanted, (T, 1)) if wanted.shape == (p,) else wanted
-    if wanted.shape != (T, p) or not np.isfinite(wanted).all():
-        raise InvalidValue("reference", wanted.shape, f"finite numbers of shape ({p},) or ({T}, {p})")
-    read = [FIFO_SIGNALS[name, measured] for name in law.outputs]
+    desired = checked_numbers("reference", reference, f"finite numbers of shape ({p},) or ({T}, {p})")
+    desired = np.tile(desired, (T, 1)) if desired.shape == (p,) else desired
+    if desired.shape != (T, p) or not np.isfinite(desired).all():
+        raise InvalidValue("reference", desired.shape, f"finite numbers of shape ({p},) or ({T}, {p})")
+    read = [ACCESS_LINK_SIGNALS[name, measured] for name in law.outputs]
     units = [unit_scale(unit) or signal.assumed for signal, unit in zip(read, law.output_units, strict=True)]
     first = law.input_offset.copy()
     if first_rate is not None:
         first[0] = first_rate
-    return FifoPlan(
+    return AccessLinkPlan(
         law=law,
-        reference=wanted,
+        reference=desired,
         signals=tuple(signal.name for signal in read),
         scale=np.array([signal.unit for signal in read]) / np.array(units),
         rate_unit=unit_scale(law.input_units[0]) or MBIT,

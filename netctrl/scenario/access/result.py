@@ -11,16 +11,16 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.model.design.design import Provenance
 from netctrl.model.io.display import html_table
-from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.scenario.access.scenario import AccessLinkScenario
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FifoResult", "FifoSample", "FifoSummary", "fifo_result"]
+__all__ = ["AccessLinkResult", "AccessLinkSample", "AccessLinkSummary", "access_link_result"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FifoSample:
+class AccessLinkSample:
     """One period Ts, as it was measured at its end."""
 
     time_s: float
@@ -56,7 +56,7 @@ class FifoSample:
 
 
 @dataclass(frozen=True, slots=True)
-class FifoSummary:
+class AccessLinkSummary:
     """Means over a run; delays over the premium packets that were received."""
 
     mean_delay_ms: float
@@ -74,12 +74,12 @@ _COUNTS = ("burst", "premium_received", "premium_lost", "other_lost", "regulator
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class FifoResult:
-    """T periods of a link with H hops and S sources; fields as in `FifoSample`.
+class AccessLinkResult:
+    """T periods of a link with H hops and S sources; fields as in `AccessLinkSample`.
 
     Parameters
     ----------
-    scenario : FifoScenario
+    scenario : AccessLinkScenario
     simulator : str
         "netctrl", or as in "ns-3.37".
     time_s, rate_bit_per_s, burst, delay_ms, jitter_ms, mean_delay_ms, mean_jitter_ms, premium_received, premium_lost,
@@ -89,7 +89,7 @@ class FifoResult:
     provenance : Provenance
     """
 
-    scenario: FifoScenario
+    scenario: AccessLinkScenario
     time_s: np.ndarray
     rate_bit_per_s: np.ndarray
     burst: np.ndarray
@@ -111,7 +111,7 @@ class FifoResult:
 
     def __post_init__(self) -> None:
         T = len(self.time_s)
-        shapes: dict[str, tuple[int, ...]] = {field.name: (T,) for field in fields(FifoSample)}
+        shapes: dict[str, tuple[int, ...]] = {field.name: (T,) for field in fields(AccessLinkSample)}
         shapes |= {"backlog": (T, self.scenario.hops), "source_bit_per_s": (T, len(self.scenario.sources))}
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
@@ -122,16 +122,18 @@ class FifoResult:
         """One row a period; backlogs of hops and throughputs of sources in columns of their own, numbered from 0."""
         import pandas as pd
 
-        columns = {field.name: getattr(self, field.name) for field in fields(FifoSample) if field.name not in _TABLES}
+        columns = {
+            field.name: getattr(self, field.name) for field in fields(AccessLinkSample) if field.name not in _TABLES
+        }
         columns |= {f"backlog_{hop}": self.backlog[:, hop] for hop in range(self.backlog.shape[1])}
         rates = self.source_bit_per_s
         columns |= {f"source_{place}_bit_per_s": rates[:, place] for place in range(rates.shape[1])}
         return pd.DataFrame(columns)
 
-    def summary(self) -> FifoSummary:
+    def summary(self) -> AccessLinkSummary:
         """Means over all periods."""
         weight = np.maximum(self.premium_received, 1e-12)
-        return FifoSummary(
+        return AccessLinkSummary(
             mean_delay_ms=float(np.average(self.mean_delay_ms, weights=weight)),
             mean_jitter_ms=float(np.average(self.mean_jitter_ms, weights=weight)),
             premium_received=int(self.premium_received.sum()),
@@ -159,15 +161,18 @@ class FifoResult:
         return html_table(*self.table())
 
 
-def fifo_result(
-    scenario: FifoScenario, samples: Sequence[FifoSample], provenance: Provenance, simulator: str = "netctrl"
-) -> FifoResult:
+def access_link_result(
+    scenario: AccessLinkScenario,
+    samples: Sequence[AccessLinkSample],
+    provenance: Provenance,
+    simulator: str = "netctrl",
+) -> AccessLinkResult:
     """The samples of a run as arrays."""
     widths = {"backlog": scenario.hops, "source_bit_per_s": len(scenario.sources)}
     columns = {}
-    for field in fields(FifoSample):
+    for field in fields(AccessLinkSample):
         kind = np.int64 if field.name in (*_COUNTS, "backlog") else np.float64
         values = np.array([getattr(sample, field.name) for sample in samples], dtype=kind)
         width = widths.get(field.name)
         columns[field.name] = values if width is None else values.reshape(len(samples), width)
-    return FifoResult(scenario=scenario, provenance=provenance, simulator=simulator, **columns)
+    return AccessLinkResult(scenario=scenario, provenance=provenance, simulator=simulator, **columns)

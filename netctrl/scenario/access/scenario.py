@@ -18,9 +18,9 @@ from netctrl.model.io.fields import (
     label,
     number,
     rate,
+    read_fields,
     record,
     records,
-    settle,
     size,
     whole,
 )
@@ -29,18 +29,18 @@ from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
     "DISCIPLINES",
+    "AccessLinkScenario",
     "CrossTraffic",
-    "FifoScenario",
-    "FifoSource",
+    "RegulatedSource",
     "RegulatorFailure",
     "TcpSenders",
     "access_link",
-    "read_fifo_scenario",
+    "read_access_link_scenario",
 ]
 
 DISCIPLINES = ("fifo", "wfq", "cbq")
-_MOST_PERIODS = 1e7
-_MOST_FLOWS = 1000
+_MAX_PERIODS = 1e7
+_MAX_FLOWS = 1000
 _SHARE = "a share above 0, to 1"
 _PART = "a share above 0, below 1"
 
@@ -49,7 +49,7 @@ def _discipline(field: str, value: object) -> str:
     return checked_word(field, value, DISCIPLINES)
 
 
-class FifoSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class RegulatedSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A host with non-premium traffic behind a regulator."""
 
     flows: int = 2
@@ -62,8 +62,8 @@ class FifoSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """What the source would send [bit/s]; the regulator lets no more through."""
 
     def __post_init__(self) -> None:
-        settle(self, flows=whole(1, _MOST_FLOWS), burst=whole(1, 10_000), offered=rate)
-        settle(self, share=number(_SHARE, above=0.0, at_most=1.0))
+        read_fields(self, flows=whole(1, _MAX_FLOWS), burst=whole(1, 10_000), offered=rate)
+        read_fields(self, share=number(_SHARE, above=0.0, at_most=1.0))
 
 
 class RegulatorFailure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -76,7 +76,7 @@ class RegulatorFailure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     rate: Rate
 
     def __post_init__(self) -> None:
-        settle(self, source=whole(0, _MOST_FLOWS), start=instant, stop=instant, rate=rate)
+        read_fields(self, source=whole(0, _MAX_FLOWS), start=instant, stop=instant, rate=rate)
         if self.stop <= self.start:
             raise InvalidValue("stop", self.stop, f"a time after start ({self.start:g} s)")
 
@@ -90,13 +90,13 @@ class CrossTraffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     burst: int = 10
 
     def __post_init__(self) -> None:
-        settle(self, hop=whole(0, 99), rate=rate, burst=whole(1, 10_000))
+        read_fields(self, hop=whole(0, 99), rate=rate, burst=whole(1, 10_000))
 
 
 class TcpSenders(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Flows with congestion windows, behind token buckets with a queue."""
 
-    round_trip: Duration = 2e-3
+    rtt: Duration = 2e-3
     """Without any queue and transmission [s]."""
     regulator_limit: int = 50
     """Packets that may wait in a regulator."""
@@ -104,15 +104,15 @@ class TcpSenders(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """Without an acknowledgement [s]."""
 
     def __post_init__(self) -> None:
-        settle(self, round_trip=duration, regulator_limit=whole(1, 100_000), timeout=duration)
-        if self.timeout <= self.round_trip:
-            raise InvalidValue("timeout", self.timeout, f"a time above round_trip ({self.round_trip:g} s)")
+        read_fields(self, rtt=duration, regulator_limit=whole(1, 100_000), timeout=duration)
+        if self.timeout <= self.rtt:
+            raise InvalidValue("timeout", self.timeout, f"a time above rtt ({self.rtt:g} s)")
 
 
-_THREE = (FifoSource(), FifoSource(), FifoSource())
+_THREE = (RegulatedSource(), RegulatedSource(), RegulatedSource())
 
 
-class FifoScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class AccessLinkScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is simulated. Times in seconds, rates in bit/s, sizes in bytes; text with a unit is read when it is built.
 
     Raises
@@ -137,7 +137,7 @@ class FifoScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     premium_size: Size = 1000.0
     size: Size = 1000.0
     """Of all other packets."""
-    sources: tuple[FifoSource, ...] = _THREE
+    sources: tuple[RegulatedSource, ...] = _THREE
     senders: TcpSenders | None = None
     """null: UDP, which sends what its regulator lets through."""
     pause_variation: float = 1.0
@@ -154,25 +154,27 @@ class FifoScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     seed: int = 1
 
     def __post_init__(self) -> None:
-        settle(self, name=label, capacity=rate, hops=whole(1, 100), limit=whole(1, 1_000_000), base_delay=instant)
-        settle(self, discipline=_discipline, premium_share=number(_PART, above=0.0, at_most=1.0 - 1e-9))
-        settle(self, premium_rate=rate, premium_size=size, size=size, sources=records(FifoSource), access_rate=rate)
-        settle(self, pause_variation=number("a number from 0 to 1", at_least=0.0, at_most=1.0))
-        settle(self, cross=records(CrossTraffic), failures=records(RegulatorFailure), seed=whole(0, 2**32 - 1))
-        settle(self, interval=duration, duration=duration)
+        read_fields(self, name=label, capacity=rate, hops=whole(1, 100), limit=whole(1, 1_000_000), base_delay=instant)
+        read_fields(self, discipline=_discipline, premium_share=number(_PART, above=0.0, at_most=1.0 - 1e-9))
+        read_fields(
+            self, premium_rate=rate, premium_size=size, size=size, sources=records(RegulatedSource), access_rate=rate
+        )
+        read_fields(self, pause_variation=number("a number from 0 to 1", at_least=0.0, at_most=1.0))
+        read_fields(self, cross=records(CrossTraffic), failures=records(RegulatorFailure), seed=whole(0, 2**32 - 1))
+        read_fields(self, interval=duration, duration=duration)
         if self.senders is not None:
-            settle(self, senders=record(TcpSenders))
+            read_fields(self, senders=record(TcpSenders))
         self._check_traffic()
         self._check_places()
         periods = self.duration / self.interval
-        if not 1.0 <= round(periods) <= _MOST_PERIODS or not isclose(periods, round(periods), rel_tol=1e-6):
-            takes = f"a whole number of intervals of {self.interval:g} s, from 1 to {_MOST_PERIODS:g}"
+        if not 1.0 <= round(periods) <= _MAX_PERIODS or not isclose(periods, round(periods), rel_tol=1e-6):
+            takes = f"a whole number of intervals of {self.interval:g} s, from 1 to {_MAX_PERIODS:g}"
             raise InvalidValue("duration", self.duration, takes)
 
     def _check_traffic(self) -> None:
-        if not self.sources or sum(source.flows for source in self.sources) > _MOST_FLOWS:
+        if not self.sources or sum(source.flows for source in self.sources) > _MAX_FLOWS:
             raise InvalidValue(
-                "sources", len(self.sources), f"one source or more, of at most {_MOST_FLOWS} flows in all"
+                "sources", len(self.sources), f"one source or more, of at most {_MAX_FLOWS} flows in all"
             )
         total = sum(source.share for source in self.sources)
         if not isclose(total, 1.0, rel_tol=1e-6):
@@ -224,20 +226,20 @@ class FifoScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         return self.size * BITS_PER_BYTE / self.capacity
 
 
-def read_fifo_scenario(path: str | os.PathLike[str]) -> FifoScenario:
-    """Read an access link from a TOML file, strictly; its keys are the fields of `FifoScenario`.
+def read_access_link_scenario(path: str | os.PathLike[str]) -> AccessLinkScenario:
+    """Read an access link from a TOML file, strictly; its keys are the fields of `AccessLinkScenario`.
 
     Raises
     ------
     FileError
         It can't be read, isn't TOML, or has an unknown or unusable key, which the message names.
     """
-    return read_toml_record(path, FifoScenario)
+    return read_toml_record(path, AccessLinkScenario)
 
 
-def access_link(path: str | os.PathLike[str] | None, interval_s: float, seed: int | None) -> FifoScenario:
+def access_link(path: str | os.PathLike[str] | None, interval_s: float, seed: int | None) -> AccessLinkScenario:
     """What a law of this interval is tried on: a file's link, or the default one for 100 intervals; another seed."""
     changed: dict[str, Any] = {} if seed is None else {"seed": seed}
     if path is None:
-        return FifoScenario(interval=interval_s, duration=100.0 * interval_s, **changed)
-    return toml_record(path, read_toml(path) | changed, FifoScenario)
+        return AccessLinkScenario(interval=interval_s, duration=100.0 * interval_s, **changed)
+    return toml_record(path, read_toml(path) | changed, AccessLinkScenario)

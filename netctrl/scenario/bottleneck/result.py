@@ -130,13 +130,13 @@ class BottleneckResult:
 
     def rtts(self, flow: int, *, from_s: float | None = None) -> np.ndarray:
         """A flow's RTTs [s] from a time on; by default without the warm-up."""
-        first = self.scenario.warm_up if from_s is None else from_s
+        first = self.scenario.warmup if from_s is None else from_s
         return self.rtt_s[(self.rtt_flow == flow) & (self.rtt_time_s > first)]
 
     @property
     def _settled(self) -> np.ndarray:
         """(K,) bins that begin after the warm-up."""
-        return self.time_s - self.scenario.bin >= self.scenario.warm_up * (1.0 - 1e-9)
+        return self.time_s - self.scenario.bin >= self.scenario.warmup * (1.0 - 1e-9)
 
     def summary(self) -> BottleneckSummary:
         """What came out after the warm-up."""
@@ -147,7 +147,7 @@ class BottleneckResult:
         fair = float(shares.sum() ** 2 / (len(shares) * squares)) if len(shares) > 1 and squares > 0.0 else None
         return BottleneckSummary(
             scenario=self.scenario.name,
-            seconds=self.scenario.duration - self.scenario.warm_up,
+            seconds=self.scenario.duration - self.scenario.warmup,
             flows=flows,
             utilization=float(shares.sum() / self.scenario.bottleneck),
             delay_mean_s=float(self.delay_s[settled].mean()),
@@ -196,7 +196,7 @@ class BottleneckResult:
         rows += [("utilization", f"{found.utilization:.4f}")]
         if found.jain_index is not None:
             rows.append(("Jain's index", f"{found.jain_index:.4f}"))
-        return f"{found.scenario}, {self.scenario.warm_up:g} to {self.scenario.duration:g} s", rows
+        return f"{found.scenario}, {self.scenario.warmup:g} to {self.scenario.duration:g} s", rows
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())

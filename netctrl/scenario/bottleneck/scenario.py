@@ -19,9 +19,9 @@ from netctrl.model.io.fields import (
     optional,
     rate,
     rate_or_0,
+    read_fields,
     record,
     records,
-    settle,
     size,
     whole,
 )
@@ -33,9 +33,9 @@ __all__ = ["BottleneckFlow", "BottleneckScenario", "FlowKind", "design_bottlenec
 FlowKind = Literal["paced", "cap", "htcp", "cubic", "bbr", "reno"]
 """paced: the Design's law; cap: a fixed pacing rate on top of H-TCP; htcp: by its draft; the others are ns-3's."""
 
-_MOST_FLOWS = 1000
-_MOST_BINS = 1e6
-_LEAST_BUFFER = 30e3
+_MAX_FLOWS = 1000
+_MAX_BINS = 1e6
+_MIN_BUFFER = 30e3
 _DESIGN_S, _DESIGN_RTTS, _DESIGN_PACKETS = 60.0, (50.0, 1200.0), 3e6
 
 
@@ -55,7 +55,9 @@ class BottleneckFlow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     stop: Duration | None = None
 
     def __post_init__(self) -> None:
-        settle(self, kind=_kind, rate=optional(rate), rtt=optional(duration), start=instant, stop=optional(instant))
+        read_fields(
+            self, kind=_kind, rate=optional(rate), rtt=optional(duration), start=instant, stop=optional(instant)
+        )
         if (self.kind == "cap") != (self.rate is not None):
             raise InvalidValue("rate", self.rate, "a rate for a flow of kind cap, and for no other")
         if self.stop is not None and self.stop <= self.start:
@@ -87,24 +89,24 @@ class BottleneckScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     start_spread: Duration = 0.0
     """A flow starts within so long after its `start`: the seed says when."""
     duration: Duration = 60.0
-    warm_up: Duration = 10.0
+    warmup: Duration = 10.0
     """Left out of a summary."""
     bin: Duration = 0.1
     """Of throughput and delay."""
     seed: int = 1
 
     def __post_init__(self) -> None:
-        settle(self, name=label, bottleneck=rate, buffer=size, queue=record(*QUEUES), rtt=duration)
-        settle(self, flows=records(BottleneckFlow), cross=rate_or_0, packet_size=size, start_spread=instant)
-        settle(self, duration=duration, warm_up=instant, bin=duration, seed=whole(0, 2**32 - 1))
-        if not 1 <= len(self.flows) <= _MOST_FLOWS:
-            raise InvalidValue("flows", f"{len(self.flows)} flows", f"from 1 to {_MOST_FLOWS}")
+        read_fields(self, name=label, bottleneck=rate, buffer=size, queue=record(*QUEUES), rtt=duration)
+        read_fields(self, flows=records(BottleneckFlow), cross=rate_or_0, packet_size=size, start_spread=instant)
+        read_fields(self, duration=duration, warmup=instant, bin=duration, seed=whole(0, 2**32 - 1))
+        if not 1 <= len(self.flows) <= _MAX_FLOWS:
+            raise InvalidValue("flows", f"{len(self.flows)} flows", f"from 1 to {_MAX_FLOWS}")
         if self.cross >= self.bottleneck:
             raise InvalidValue("cross", self.cross, f"less than the bottleneck, {self.bottleneck:g} bit/s")
-        if self.warm_up >= self.duration:
-            raise InvalidValue("warm_up", self.warm_up, f"less than duration ({self.duration:g} s)")
-        if not self.bin <= self.duration <= _MOST_BINS * self.bin:
-            takes = f"a time from {self.duration / _MOST_BINS:g} s to duration ({self.duration:g} s)"
+        if self.warmup >= self.duration:
+            raise InvalidValue("warmup", self.warmup, f"less than duration ({self.duration:g} s)")
+        if not self.bin <= self.duration <= _MAX_BINS * self.bin:
+            takes = f"a time from {self.duration / _MAX_BINS:g} s to duration ({self.duration:g} s)"
             raise InvalidValue("bin", self.bin, takes)
         for place, flow in enumerate(self.flows):
             if flow.start + self.start_spread >= self.duration:
@@ -119,7 +121,7 @@ class BottleneckScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 def design_bottleneck(bottleneck_bit_per_s: float, rtt_s: float, packet_size_bytes: float) -> BottleneckScenario:
     """The bottleneck of a Design's certificate, a buffer of one bandwidth-delay product, and one paced flow; for 60 s,
     1200 round trips or 3 million packets, whichever is least, but 50 round trips."""
-    buffer = max(bottleneck_bit_per_s * rtt_s / BITS_PER_BYTE, _LEAST_BUFFER)
+    buffer = max(bottleneck_bit_per_s * rtt_s / BITS_PER_BYTE, _MIN_BUFFER)
     packets_s = _DESIGN_PACKETS * BITS_PER_BYTE * packet_size_bytes / bottleneck_bit_per_s
     lasts = max(min(_DESIGN_S, _DESIGN_RTTS[1] * rtt_s, packets_s), _DESIGN_RTTS[0] * rtt_s)
     return BottleneckScenario(
@@ -129,7 +131,7 @@ def design_bottleneck(bottleneck_bit_per_s: float, rtt_s: float, packet_size_byt
         rtt=rtt_s,
         packet_size=packet_size_bytes,
         duration=lasts,
-        warm_up=lasts / 4.0,
+        warmup=lasts / 4.0,
         bin=max(rtt_s, lasts / 1e4),
     )
 

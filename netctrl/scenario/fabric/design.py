@@ -13,7 +13,7 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = ["design_dumbbell", "design_gains"]
 
 _LINKS = 3
-_LEAST_S = 1e-2
+_MIN_S = 1e-2
 _ROUND_TRIPS = 300
 _WATCHED = 16
 
@@ -57,7 +57,7 @@ def design_dumbbell(law: MpccLaw) -> FabricScenario:
             f"above {sent + 6e-9:g} s, what packets take on the wires of a dumbbell; or give a data centre's scenario"
         )
         raise InvalidValue("rtt_s", law.rtt_s, takes)
-    duration = max(_LEAST_S, _ROUND_TRIPS * law.rtt_s)
+    duration = max(_MIN_S, _ROUND_TRIPS * law.rtt_s)
     size = max(1.0, round(2.0 * duration * law.rate_bit_per_s / BITS_PER_BYTE))
     return FabricScenario(
         name=f"{law.flows} flows through the bottleneck of the design",

@@ -25,7 +25,7 @@ SIZE_BINS = (0.0, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 1e13)
 """Edges of flow sizes [byte]."""
 
 ACKNOWLEDGEMENTS = (
-    "time_ns", "flow", "queue_bytes", "flows", "hop", "left_ns", "window_bytes", "rate_bit_per_s", "round_trip_ns",
+    "time_ns", "flow", "queue_bytes", "flows", "hop", "left_ns", "window_bytes", "rate_bit_per_s", "rtt_ns",
 )  # fmt: skip
 """Columns of a log: queue of the fullest hop, its flows and place, when the packet left it, window and rate after."""
 

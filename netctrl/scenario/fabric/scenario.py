@@ -20,9 +20,9 @@ from netctrl.model.io.fields import (
     number,
     optional,
     rate,
+    read_fields,
     record,
     records,
-    settle,
     size,
     whole,
 )
@@ -44,9 +44,9 @@ __all__ = [
     "read_fabric_scenario",
 ]
 
-_MOST_HOSTS = 4096
-_MOST_ROUTES = 40_000_000  # entries of the simulators' table of shortest paths: 160 MB
-_MOST_SAMPLES = 50_000_000
+_MAX_HOSTS = 4096
+_MAX_ROUTES = 40_000_000  # entries of the simulators' table of shortest paths: 160 MB
+_MAX_SAMPLES = 50_000_000
 
 
 def _link_delay(field: str, value: Any) -> float:
@@ -94,10 +94,10 @@ class Dumbbell(_Record, frozen=True, kw_only=True, tag_field="kind", tag="dumbbe
     """Of each link, one way [s]."""
 
     def __post_init__(self) -> None:
-        settle(self, senders=whole(1, _MOST_HOSTS), receivers=whole(1, _MOST_HOSTS), host_rate=rate)
-        settle(self, link_rate=optional(rate), delay=_link_delay)
-        if self.hosts > _MOST_HOSTS:
-            raise InvalidValue("senders", self.senders, f"at most {_MOST_HOSTS} senders and receivers in all")
+        read_fields(self, senders=whole(1, _MAX_HOSTS), receivers=whole(1, _MAX_HOSTS), host_rate=rate)
+        read_fields(self, link_rate=optional(rate), delay=_link_delay)
+        if self.hosts > _MAX_HOSTS:
+            raise InvalidValue("senders", self.senders, f"at most {_MAX_HOSTS} senders and receivers in all")
 
     @property
     def hosts(self) -> int:
@@ -127,14 +127,16 @@ class FatTree(_Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tre
     """Of each link, one way [s]."""
 
     def __post_init__(self) -> None:
-        settle(self, pods=whole(1, 64), racks=whole(1, 64), hosts_per_rack=whole(1, 256), aggregations=whole(1, 64))
-        settle(self, cores=whole(1, 256), host_rate=rate, fabric_rate=rate, delay=_link_delay)
-        if not 2 <= self.hosts <= _MOST_HOSTS:
-            raise InvalidValue("hosts_per_rack", self.hosts_per_rack, f"2 to {_MOST_HOSTS} hosts in all")
+        read_fields(
+            self, pods=whole(1, 64), racks=whole(1, 64), hosts_per_rack=whole(1, 256), aggregations=whole(1, 64)
+        )
+        read_fields(self, cores=whole(1, 256), host_rate=rate, fabric_rate=rate, delay=_link_delay)
+        if not 2 <= self.hosts <= _MAX_HOSTS:
+            raise InvalidValue("hosts_per_rack", self.hosts_per_rack, f"2 to {_MAX_HOSTS} hosts in all")
         racks, ways = self.pods * self.racks, max(self.aggregations, self.cores)
-        if self.switches * racks * ways > _MOST_ROUTES:
+        if self.switches * racks * ways > _MAX_ROUTES:
             got = f"{racks} racks, {self.switches} switches, {ways} ways between two"
-            raise InvalidValue("topology", got, f"a product of at most {_MOST_ROUTES}: a table of shortest paths")
+            raise InvalidValue("topology", got, f"a product of at most {_MAX_ROUTES}: a table of shortest paths")
 
     @property
     def hosts(self) -> int:
@@ -160,7 +162,9 @@ class FabricFlow(_Record, frozen=True, kw_only=True):
     start: Duration = 0.0
 
     def __post_init__(self) -> None:
-        settle(self, source=whole(0, _MOST_HOSTS - 1), target=whole(0, _MOST_HOSTS - 1), size=_payload, start=instant)
+        read_fields(
+            self, source=whole(0, _MAX_HOSTS - 1), target=whole(0, _MAX_HOSTS - 1), size=_payload, start=instant
+        )
         if self.source == self.target:
             raise InvalidValue("target", self.target, "another host than source")
 
@@ -179,8 +183,8 @@ class PoissonFlows(_Record, frozen=True, kw_only=True):
     """No flow starts later [s]; null: the scenario's end."""
 
     def __post_init__(self) -> None:
-        settle(self, sizes=checked_sizes, stop=optional(duration))
-        settle(self, load=number("a share above 0, below 1", above=0.0, at_most=1.0 - 1e-9))
+        read_fields(self, sizes=checked_sizes, stop=optional(duration))
+        read_fields(self, load=number("a share above 0, below 1", above=0.0, at_most=1.0 - 1e-9))
 
 
 class Incast(_Record, frozen=True, kw_only=True):
@@ -193,7 +197,7 @@ class Incast(_Record, frozen=True, kw_only=True):
     start: Duration = 0.0
 
     def __post_init__(self) -> None:
-        settle(self, senders=whole(1, _MOST_HOSTS - 1), size=_payload, interval=duration, start=instant)
+        read_fields(self, senders=whole(1, _MAX_HOSTS - 1), size=_payload, interval=duration, start=instant)
 
 
 class Packets(_Record, frozen=True, kw_only=True):
@@ -209,7 +213,7 @@ class Packets(_Record, frozen=True, kw_only=True):
     greatest below it, as the ns-3 of the MPCC thesis (8799 ns for 1100 B at 1 Gbit/s)."""
 
     def __post_init__(self) -> None:
-        settle(self, payload=_bytes, header=_bytes, ack=_bytes, telemetry=_bytes_or_none)
+        read_fields(self, payload=_bytes, header=_bytes, ack=_bytes, telemetry=_bytes_or_none)
         checked_word("clock", self.clock, ("nearest", "ns-3"))
 
 
@@ -223,7 +227,7 @@ class Pfc(_Record, frozen=True, kw_only=True):
     resume: Size = 190e3
 
     def __post_init__(self) -> None:
-        settle(self, pause=size, resume=size)
+        read_fields(self, pause=size, resume=size)
         if self.resume > self.pause:
             raise InvalidValue("resume", self.resume, f"at most pause ({self.pause:g} bytes)")
 
@@ -247,7 +251,7 @@ class Watch(_Record, frozen=True, kw_only=True):
         if not isinstance(self.flows, list | tuple):
             raise InvalidValue("flows", self.flows, "a list of numbers of flows, from 0")
         msgspec.structs.force_setattr(self, "flows", tuple(reader("flows", each) for each in self.flows))
-        settle(self, acknowledgements=whole(0, 10_000_000), ports=records(str), interval=duration, bin=duration)
+        read_fields(self, acknowledgements=whole(0, 10_000_000), ports=records(str), interval=duration, bin=duration)
         if len(set(self.flows)) < len(self.flows) or len(self.flows) > 10_000:
             raise InvalidValue("flows", self.flows, "each flow once, at most 10000")
 
@@ -283,11 +287,15 @@ class FabricScenario(_Record, frozen=True, kw_only=True):
     seed: int = 1
 
     def __post_init__(self) -> None:
-        settle(self, name=label, topology=record(Dumbbell, FatTree), scheme=record(*SCHEMES), packets=record(Packets))
-        settle(self, flows=records(FabricFlow), poisson=optional(record(PoissonFlows)), incast=optional(record(Incast)))
-        settle(self, buffer=optional(size), pfc=optional(record(Pfc)), flow_timeout=optional(duration))
-        settle(self, retransmission_timeout=optional(duration), duration=duration, watch=record(Watch))
-        settle(self, seed=whole(0, 2**32 - 1))
+        read_fields(
+            self, name=label, topology=record(Dumbbell, FatTree), scheme=record(*SCHEMES), packets=record(Packets)
+        )
+        read_fields(
+            self, flows=records(FabricFlow), poisson=optional(record(PoissonFlows)), incast=optional(record(Incast))
+        )
+        read_fields(self, buffer=optional(size), pfc=optional(record(Pfc)), flow_timeout=optional(duration))
+        read_fields(self, retransmission_timeout=optional(duration), duration=duration, watch=record(Watch))
+        read_fields(self, seed=whole(0, 2**32 - 1))
         hosts = self.topology.hosts
         for place, flow in enumerate(self.flows):
             for end in ("source", "target"):
@@ -311,10 +319,10 @@ class FabricScenario(_Record, frozen=True, kw_only=True):
 
     def _check_samples(self) -> None:
         watch = self.watch
-        if self.duration / watch.interval * max(1, len(watch.ports)) > _MOST_SAMPLES:
-            raise InvalidValue("watch.interval", watch.interval, f"at most {_MOST_SAMPLES} samples in all")
-        if self.duration / watch.bin * max(1, len(watch.flows)) > _MOST_SAMPLES:
-            raise InvalidValue("watch.bin", watch.bin, f"at most {_MOST_SAMPLES} bins in all")
+        if self.duration / watch.interval * max(1, len(watch.ports)) > _MAX_SAMPLES:
+            raise InvalidValue("watch.interval", watch.interval, f"at most {_MAX_SAMPLES} samples in all")
+        if self.duration / watch.bin * max(1, len(watch.flows)) > _MAX_SAMPLES:
+            raise InvalidValue("watch.bin", watch.bin, f"at most {_MAX_SAMPLES} bins in all")
 
 
 def read_fabric_scenario(path: str | os.PathLike[str]) -> FabricScenario:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.laws.link_rate.fir import Taps
+from netctrl.laws.link_rate.fir import FirLaw
 from netctrl.model.network import Network
 
 __all__ = ["Feeds", "Hearing", "LinkPlan"]
@@ -27,7 +27,7 @@ class Feeds(NamedTuple):
 class Hearing(NamedTuple):
     """Who hears whom, and when, where messages may be late, lost or out of step."""
 
-    predicted: Taps
+    predicted: FirLaw
     """Each link's own backlog, from news (`netctrl.laws.link_rate.distributed`)."""
     ticks: int
     """An interval."""
@@ -56,10 +56,10 @@ class LinkPlan(NamedTuple):
     """(N,) f* [bit/s]"""
     around: np.ndarray
     """(N,) rates around which links are controlled, and with which they begin [bit/s]."""
-    standing: float
+    backlog_setpoint: float
     """Backlog around which they are, over the interval [bit/s]."""
     weight: np.ndarray | None
     """(N,) mu_l of the cost."""
-    control: Taps
+    control: FirLaw
     hearing: Hearing | None
     """None: all is heard in time."""

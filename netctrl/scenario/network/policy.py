@@ -8,11 +8,11 @@ import msgspec
 
 from netctrl.errors import InvalidValue
 from netctrl.model.design.hftrac import ARCHITECTURES, Architecture
-from netctrl.model.io.fields import Size, backlog, number, one_of, optional, settle, texts, whole
+from netctrl.model.io.fields import Size, backlog, number, one_of, optional, read_fields, texts, whole
 
 __all__ = ["POLICIES", "Backpressure", "DesignPolicy", "Fifo", "HftracPolicy", "Policy", "StaticPacing"]
 
-_MOST_SAMPLES = 100_000
+_MAX_SAMPLES = 100_000
 
 
 class _Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
@@ -42,18 +42,20 @@ class StaticPacing(_Paced, frozen=True, kw_only=True, tag="static"):
     factor: float = 1.0
 
     def __post_init__(self) -> None:
-        settle(self, links=texts, factor=number("a factor above 0, to 1e6, on nominal rates", above=0.0, at_most=1e6))
+        read_fields(
+            self, links=texts, factor=number("a factor above 0, to 1e6, on nominal rates", above=0.0, at_most=1e6)
+        )
 
 
 class _Controlled(_Paced, frozen=True, kw_only=True):
-    reference: float = 1.0
+    rate_scale: float = 1.0
     """Rates are controlled around this many times the nominal ones."""
-    standing_backlog: Size = 0.0
+    backlog_setpoint: Size = 0.0
     """Backlogs are controlled around this, at each link, and begin with it [byte]."""
 
-    def _settle(self) -> None:
+    def _read(self) -> None:
         takes = "a factor above 0, to 1e6, on nominal rates"
-        settle(self, links=texts, reference=number(takes, above=0.0, at_most=1e6), standing_backlog=backlog)
+        read_fields(self, links=texts, rate_scale=number(takes, above=0.0, at_most=1e6), backlog_setpoint=backlog)
 
 
 class HftracPolicy(_Controlled, frozen=True, kw_only=True, tag="hftrac"):
@@ -69,11 +71,11 @@ class HftracPolicy(_Controlled, frozen=True, kw_only=True, tag="hftrac"):
     reach: int | None = None
 
     def __post_init__(self) -> None:
-        self._settle()
-        settle(self, architecture=one_of(*ARCHITECTURES), communication=one_of("out-of-band", "in-band"))
-        settle(self, mu=optional(number("a weight above 0 (lambda·interval²)", above=0.0, at_most=1e12)))
-        samples = optional(whole(0, _MOST_SAMPLES, "a whole number of samples"))
-        settle(self, information_delay=samples, reach=samples, horizon=_horizon)
+        self._read()
+        read_fields(self, architecture=one_of(*ARCHITECTURES), communication=one_of("out-of-band", "in-band"))
+        read_fields(self, mu=optional(number("a weight above 0 (lambda·interval²)", above=0.0, at_most=1e12)))
+        samples = optional(whole(0, _MAX_SAMPLES, "a whole number of samples"))
+        read_fields(self, information_delay=samples, reach=samples, horizon=_horizon)
 
 
 class DesignPolicy(_Controlled, frozen=True, kw_only=True, tag="design"):
@@ -82,7 +84,7 @@ class DesignPolicy(_Controlled, frozen=True, kw_only=True, tag="design"):
     file: str
 
     def __post_init__(self) -> None:
-        self._settle()
+        self._read()
         if not isinstance(self.file, str) or not self.file or "\0" in self.file:
             raise InvalidValue("file", self.file, "the name of a Design file")
 
@@ -95,4 +97,4 @@ Policy = Fifo | StaticPacing | Backpressure | HftracPolicy | DesignPolicy
 def _horizon(field: str, value: Any) -> int | str:
     if value in ("auto", "exact"):
         return value
-    return whole(1, _MOST_SAMPLES, "auto, exact, or a whole number of samples")(field, value)
+    return whole(1, _MAX_SAMPLES, "auto, exact, or a whole number of samples")(field, value)

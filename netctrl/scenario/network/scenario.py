@@ -22,12 +22,13 @@ from netctrl.model.io.fields import (
     label,
     number,
     optional,
+    read_fields,
     record,
     records,
-    settle,
     span,
     whole,
 )
+from netctrl.model.io.old_names import renewed
 from netctrl.model.io.toml import read_toml
 from netctrl.model.io.validation_errors import explained, shorten, shown
 from netctrl.model.io.written_units import check_units
@@ -64,7 +65,7 @@ class Messages(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """Each link acts at a moment of its own within the interval, which each run draws."""
 
     def __post_init__(self) -> None:
-        settle(self, loss=number("a share from 0 to 1", at_least=0.0, at_most=1.0), jitter=span, asynchronous=flag)
+        read_fields(self, loss=number("a share from 0 to 1", at_least=0.0, at_most=1.0), jitter=span, asynchronous=flag)
 
     @property
     def ideal(self) -> bool:
@@ -88,7 +89,7 @@ class TcpDemand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     ecn: bool = False
 
     def __post_init__(self) -> None:
-        settle(self, demand=label, flows=whole(1, 10_000, "a whole number of flows"), start=span, ecn=flag)
+        read_fields(self, demand=label, flows=whole(1, 10_000, "a whole number of flows"), start=span, ecn=flag)
         checked_word("variant", self.variant, TCP_VARIANTS)
 
 
@@ -125,10 +126,10 @@ class NetworkScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """What manages the buffer of every link; others than `droptail` run in ns-3 only."""
 
     def __post_init__(self) -> None:
-        settle(self, messages=record(Messages))
-        settle(self, network=record(Network), interval=duration, duration=duration, warmup=instant)
-        settle(self, policy=record(*POLICIES), traffic=record(*TRAFFIC), seed=whole(0, 2**32 - 1))
-        settle(self, utilization=optional(number("a share above 0, to 1", above=0.0, at_most=1.0)))
+        read_fields(self, messages=record(Messages))
+        read_fields(self, network=record(Network), interval=duration, duration=duration, warmup=instant)
+        read_fields(self, policy=record(*POLICIES), traffic=record(*TRAFFIC), seed=whole(0, 2**32 - 1))
+        read_fields(self, utilization=optional(number("a share above 0, to 1", above=0.0, at_most=1.0)))
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         if not self.network.demands:
@@ -141,7 +142,7 @@ class NetworkScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
             raise InvalidValue(
                 "warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s) by an interval or more"
             )
-        settle(self, tcp=records(TcpDemand), queue=record(*LINK_QUEUES))
+        read_fields(self, tcp=records(TcpDemand), queue=record(*LINK_QUEUES))
         demands = [demand.id for demand in self.network.demands]
         carried = [each.demand for each in self.tcp]
         for each in self.tcp:
@@ -181,6 +182,7 @@ def read_network_scenario(path: str | os.PathLike[str], network_path: Callable[[
     """
     content = read_toml(path)
     try:
+        content = renewed(content, NetworkScenario)
         check_units(content, NetworkScenario)  # before a network is read: JSON fixes its units
         return scenario_from_content(scenario_content(content, path, network_path))
     except InvalidValue as error:

@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 
 from netctrl.errors import FileError, InvalidValue
-from netctrl.model.io.fields import records, settle, whole
+from netctrl.model.io.fields import read_fields, records, whole
 from netctrl.model.io.files import sha256
+from netctrl.model.io.old_names import renewed, renewed_at
 from netctrl.model.io.toml import read_toml
 from netctrl.model.io.validation_errors import explained, shown
 from netctrl.model.io.written_units import check_place, check_units
@@ -47,7 +48,7 @@ class Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Place -> list of values."""
 
     def __post_init__(self) -> None:
-        settle(self, set=_table, over=_values)
+        read_fields(self, set=_table, over=_values)
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +88,7 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Place -> list of values, for all grids."""
 
     def __post_init__(self) -> None:
-        settle(self, runs=whole(1, MAX_RUNS), scenario=_table, grid=records(Grid), over=_values)
+        read_fields(self, runs=whole(1, MAX_RUNS), scenario=_table, grid=records(Grid), over=_values)
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         for place in (place for over in (self.over, *(grid.over for grid in self.grid)) for place in over):
@@ -179,6 +180,7 @@ def read_sweep(path: str | os.PathLike[str], network_path: Callable[[str], Path]
     except msgspec.ValidationError as error:
         raise FileError(path, explained(error, content, SweepSpec)) from None
     try:
+        spec = _today(spec)
         _check_written(spec)
         spec = _resolved(spec, path, network_path)
         for _ in spec.cells():
@@ -186,6 +188,23 @@ def read_sweep(path: str | os.PathLike[str], network_path: Callable[[str], Path]
     except InvalidValue as error:
         raise content_error(path, error) from None
     return spec
+
+
+def _today(spec: SweepSpec) -> SweepSpec:
+    """With today's keys."""
+
+    def places(table: Table) -> Table:
+        return dict(renewed_at(place, value, NetworkScenario) for place, value in table.items())
+
+    def lists(table: Table) -> Table:
+        one = {
+            place: [renewed_at(place, value, NetworkScenario) for value in values] for place, values in table.items()
+        }
+        return {found[0][0]: [value for _, value in found] for found in one.values()}
+
+    grid = tuple(msgspec.structs.replace(each, set=places(each.set), over=lists(each.over)) for each in spec.grid)
+    scenario = renewed(spec.scenario, NetworkScenario)
+    return msgspec.structs.replace(spec, scenario=scenario, grid=grid, over=lists(spec.over))
 
 
 def _check_written(spec: SweepSpec) -> None:
@@ -283,11 +302,11 @@ def _inside(target: Any, name: str, where: str) -> list[Any]:
         return [target.setdefault(name, {})]
     if isinstance(target, list | tuple):
         known = {each["id"]: each for each in target if isinstance(each, dict) and "id" in each}
-        wanted = list(known) if name == "*" else name.split(",")
-        for each in wanted:
+        desired = list(known) if name == "*" else name.split(",")
+        for each in desired:
             if each not in known:
                 raise InvalidValue(
                     where, each, f"an id, several with commas between, or *; there are {', '.join(known)}"
                 )
-        return [known[each] for each in wanted]
+        return [known[each] for each in desired]
     raise InvalidValue(where, shown(target), "a place inside a table or a list of records")

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from netctrl.errors import InvalidValue
-from netctrl.model.io.fields import Rate, flag, label, number, optional, rate, settle
+from netctrl.model.io.fields import Rate, flag, label, number, optional, rate, read_fields
 
 __all__ = ["TRAFFIC", "DemandTraffic", "GaussianTraffic", "LongRangeTraffic", "TraceTraffic", "TriangularTraffic"]
 
@@ -20,8 +20,8 @@ class _Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     scale: float = 1.0
     """What is sent on average over the demand's `mean`, which is what a controller believes."""
 
-    def _settle(self) -> None:
-        settle(self, scale=number(_SCALE_TAKES, at_least=0.0, at_most=100.0))
+    def _read(self) -> None:
+        read_fields(self, scale=number(_SCALE_TAKES, at_least=0.0, at_most=100.0))
 
 
 class GaussianTraffic(_Traffic, frozen=True, kw_only=True, tag="gaussian"):
@@ -31,7 +31,7 @@ class GaussianTraffic(_Traffic, frozen=True, kw_only=True, tag="gaussian"):
     """
 
     def __post_init__(self) -> None:
-        self._settle()
+        self._read()
 
 
 class TriangularTraffic(_Traffic, frozen=True, kw_only=True, tag="triangular"):
@@ -44,8 +44,8 @@ class TriangularTraffic(_Traffic, frozen=True, kw_only=True, tag="triangular"):
     """From the mean to either end [bit/s]; null: √6 std, so that the deviation is std."""
 
     def __post_init__(self) -> None:
-        self._settle()
-        settle(self, half_width=optional(rate))
+        self._read()
+        read_fields(self, half_width=optional(rate))
 
 
 class LongRangeTraffic(_Traffic, frozen=True, kw_only=True, tag="long-range"):
@@ -58,8 +58,8 @@ class LongRangeTraffic(_Traffic, frozen=True, kw_only=True, tag="long-range"):
     """0.5 is no memory; backbone traffic is reported between 0.7 and 0.9."""
 
     def __post_init__(self) -> None:
-        self._settle()
-        settle(self, hurst=number("a Hurst parameter from 0.5 to below 1", at_least=0.5, at_most=0.999))
+        self._read()
+        read_fields(self, hurst=number("a Hurst parameter from 0.5 to below 1", at_least=0.5, at_most=0.999))
 
 
 class TraceTraffic(_Traffic, frozen=True, kw_only=True, tag="trace"):
@@ -73,8 +73,8 @@ class TraceTraffic(_Traffic, frozen=True, kw_only=True, tag="trace"):
     """Scale each column to the mean of its demand."""
 
     def __post_init__(self) -> None:
-        self._settle()
-        settle(self, file=_file, columns=_columns, fit=flag)
+        self._read()
+        read_fields(self, file=_file, columns=_columns, fit=flag)
 
 
 TRAFFIC = (GaussianTraffic, TriangularTraffic, LongRangeTraffic, TraceTraffic)

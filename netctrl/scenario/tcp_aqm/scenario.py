@@ -26,9 +26,9 @@ from netctrl.model.io.fields import (
     number,
     optional,
     rate,
+    read_fields,
     record,
     records,
-    settle,
     size,
     span,
     texts,
@@ -80,8 +80,8 @@ class Link(_Record, frozen=True, kw_only=True):
     queue: Queue = DropTailQueue()
 
     def __post_init__(self) -> None:
-        settle(self, id=identifier, source=identifier, target=identifier)
-        settle(self, capacity=rate, delay=instant, buffer=optional(size), queue=record(*QUEUES))
+        read_fields(self, id=identifier, source=identifier, target=identifier)
+        read_fields(self, capacity=rate, delay=instant, buffer=optional(size), queue=record(*QUEUES))
         if self.source == self.target:
             raise InvalidValue("target", self.target, "another node than source")
 
@@ -104,13 +104,15 @@ class _Flows(_Record, frozen=True, kw_only=True, tag_field="kind"):
     """Can be marked; else it is dropped."""
 
     @property
-    def round_trip(self) -> tuple[str, ...]:
+    def both_ways(self) -> tuple[str, ...]:
         """Ids of the lines that a packet and its acknowledgement cross; without `ack_path` they are the same ones."""
         return (*self.path, *(self.ack_path or self.path))
 
-    def _settle(self, count: str) -> None:
-        settle(self, id=identifier, path=texts, rtt=span, start=span, stop=optional(span), ack_path=texts, ecn=flag)
-        settle(self, **{count: whole(1, MAX_FLOWS)})
+    def _read(self, count: str) -> None:
+        read_fields(
+            self, id=identifier, path=texts, rtt=span, start=span, stop=optional(span), ack_path=texts, ecn=flag
+        )
+        read_fields(self, **{count: whole(1, MAX_FLOWS)})
         if self.rtt[0] < 1e-9:
             raise InvalidValue("rtt", self.rtt, "a round-trip time from 1ns, as in 500ms, or a range of them")
         if self.stop is not None and self.stop[0] <= self.start[1]:
@@ -128,8 +130,8 @@ class BulkFlows(_Flows, frozen=True, kw_only=True, tag="bulk"):
     ns-3 knows no classes and runs `count` flows."""
 
     def __post_init__(self) -> None:
-        self._settle("count")
-        settle(self, classes=optional(whole(1, self.count, "no more classes than flows, a whole number")))
+        self._read("count")
+        read_fields(self, classes=optional(whole(1, self.count, "no more classes than flows, a whole number")))
 
 
 class WebFlows(_Flows, frozen=True, kw_only=True, tag="web"):
@@ -148,10 +150,10 @@ class WebFlows(_Flows, frozen=True, kw_only=True, tag="web"):
     """Mean of an exponential distribution, from the end of a page to the next [s]."""
 
     def __post_init__(self) -> None:
-        self._settle("sessions")
-        settle(self, mean_object=size, max_object=size, think_time=duration)
+        self._read("sessions")
+        read_fields(self, mean_object=size, max_object=size, think_time=duration)
         shape = number("a shape above 1 (the mean must exist), to 100", above=1.0, at_most=100.0)
-        settle(self, objects_per_page=whole(1, 1000), pareto_shape=shape)
+        read_fields(self, objects_per_page=whole(1, 1000), pareto_shape=shape)
         if self.max_object <= self.mean_object:
             raise InvalidValue("max_object", self.max_object, "a size above mean_object")
 
@@ -168,8 +170,8 @@ class FastFlows(_Flows, frozen=True, kw_only=True, tag="fast"):
     """a of the source law."""
 
     def __post_init__(self) -> None:
-        self._settle("count")
-        settle(self, max_rate=rate, gain=number("a gain above 0, to 1e9", above=0.0, at_most=1e9))
+        self._read("count")
+        read_fields(self, max_rate=rate, gain=number("a gain above 0, to 1e9", above=0.0, at_most=1e9))
 
 
 GROUPS = (BulkFlows, WebFlows, FastFlows)
@@ -206,7 +208,7 @@ class Change(_Record, frozen=True, kw_only=True):
     delay: Duration | None = None
 
     def __post_init__(self) -> None:
-        settle(self, at=instant, link=identifier, capacity=optional(rate), delay=optional(instant))
+        read_fields(self, at=instant, link=identifier, capacity=optional(rate), delay=optional(instant))
         if self.capacity is None and self.delay is None:
             raise InvalidValue("capacity", None, "a new capacity, or give a new delay")
 
@@ -238,9 +240,9 @@ class Scenario(_Record, frozen=True, kw_only=True):
     """Of the fluid simulator [s]; null: chosen from the round-trip times and epochs."""
 
     def __post_init__(self) -> None:
-        settle(self, duration=duration, warmup=instant, sample=duration, packet_size=size, step=optional(duration))
-        settle(self, seed=whole(0, 2**32 - 1), initial_window=whole(1, 1000, "a whole number of packets"))
-        settle(self, links=records(Link), flows=records(*GROUPS), changes=records(Change))
+        read_fields(self, duration=duration, warmup=instant, sample=duration, packet_size=size, step=optional(duration))
+        read_fields(self, seed=whole(0, 2**32 - 1), initial_window=whole(1, 1000, "a whole number of packets"))
+        read_fields(self, links=records(Link), flows=records(*GROUPS), changes=records(Change))
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         if self.warmup >= self.duration:
@@ -274,7 +276,7 @@ class Scenario(_Record, frozen=True, kw_only=True):
                         raise InvalidValue(where, second, f"{takes}, {second} starts at {links[second].source}")
                 if len(set(path)) < len(path):
                     raise InvalidValue(where, path, "each link once")
-            delay = sum(links[name].delay for name in group.round_trip)
+            delay = sum(links[name].delay for name in group.both_ways)
             if group.rtt[0] < delay * (1.0 - 1e-9):
                 takes = f"at least {delay:g} s, the delays of the lines that it crosses there and back"
                 raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)
@@ -296,7 +298,7 @@ class Scenario(_Record, frozen=True, kw_only=True):
             if change.delay is not None:
                 least[change.link] = min(least[change.link], change.delay)
         for group in self.flows:
-            shortening = sum(links[name].delay - least[name] for name in group.round_trip)
+            shortening = sum(links[name].delay - least[name] for name in group.both_ways)
             if shortening > 0.0 and group.rtt[0] - shortening < 1e-9:
                 takes = f"more than {shortening:g} s, by which changes of delay shorten it"
                 raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)

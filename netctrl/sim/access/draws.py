@@ -8,18 +8,18 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.plants.access import pause_mean
-from netctrl.scenario.access.plan import FifoPlan
-from netctrl.scenario.access.scenario import FifoScenario
-from netctrl.sim.access.problem import fifo_plant, fifo_traffic, flow_rates, flow_streams, source_of
+from netctrl.scenario.access.plan import AccessLinkPlan
+from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.sim.access.problem import access_link_plant, access_link_traffic, flow_rates, flow_streams, source_of
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["flow_pauses", "run_table"]
 
 _PIECE = 512
-_MOST_PAUSES = 2**25  # 256 MiB
+_MAX_PAUSES = 2**25  # 256 MiB
 
 
-def run_table(scenario: FifoScenario, plan: FifoPlan) -> bytes:
+def run_table(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> bytes:
     """The file run-SEED.bin of an exported program, little-endian.
 
     Phase of premium traffic [s]; then for each flow, regulated ones first, the number of its pauses (64 bits) and these
@@ -30,21 +30,21 @@ def run_table(scenario: FifoScenario, plan: FifoPlan) -> bytes:
     InvalidValue
         More draws than such a table may have.
     """
-    parts = [np.array([fifo_plant(scenario).premium_phase], dtype="<f8").tobytes()]
+    parts = [np.array([access_link_plant(scenario).premium_phase], dtype="<f8").tobytes()]
     for pauses in flow_pauses(scenario, plan):
         parts += [np.array([len(pauses)], dtype="<u8").tobytes(), pauses.astype("<f8").tobytes()]
     return b"".join(parts)
 
 
-def flow_pauses(scenario: FifoScenario, plan: FifoPlan) -> list[np.ndarray]:
+def flow_pauses(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> list[np.ndarray]:
     """The pauses of each flow over their means, as many as it can take at the greatest rates and the least bursts.
 
     The first is what is left of the pause in which a flow starts. At a lower rate, or with longer bursts, a flow takes
     them later, never sooner.
     """
     streams = flow_streams(scenario)
-    plant = fifo_plant(scenario)
-    traffic = fifo_traffic(scenario, plant, streams)
+    plant = access_link_plant(scenario)
+    traffic = access_link_traffic(scenario, plant, streams)
     found, total = [], 0
     for flow, (rate, burst) in enumerate(_fastest(scenario, plan)):
         mean = pause_mean(rate, burst, scenario.size * BITS_PER_BYTE, plant.spacing)
@@ -53,10 +53,10 @@ def flow_pauses(scenario: FifoScenario, plan: FifoPlan) -> list[np.ndarray]:
         end = sum(_passed(each, mean, length) for each in draws)
         # Sums are rounded otherwise than the simulator's times: two bursts are room enough.
         while (missing := scenario.duration - (end - 2.0 * length)) >= 0.0:
-            more = int(min(missing / (mean + length), _MOST_PAUSES)) + _PIECE
+            more = int(min(missing / (mean + length), _MAX_PAUSES)) + _PIECE
             total += more
-            if total > _MOST_PAUSES:
-                takes = f"one in which flows pause at most {_MOST_PAUSES} times: the table of a run holds no more"
+            if total > _MAX_PAUSES:
+                takes = f"one in which flows pause at most {_MAX_PAUSES} times: the table of a run holds no more"
                 raise InvalidValue("duration", scenario.duration, takes)
             draws.append(1.0 - plant.variation + plant.variation * streams[flow].standard_exponential(more))
             end += _passed(draws[-1], mean, length)
@@ -69,7 +69,7 @@ def _passed(pauses: np.ndarray, mean: float, length: float) -> float:
     return inf if mean == inf else float(pauses.sum()) * mean + len(pauses) * length
 
 
-def _fastest(scenario: FifoScenario, plan: FifoPlan) -> list[tuple[float, int]]:
+def _fastest(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> list[tuple[float, int]]:
     """The greatest rate [bit/s] and least burst of each flow, regulated ones first."""
     most = inf if plan.start else max(float(plan.law.high[0]) * plan.rate_unit, 0.0)
     moments = [0.0, *(turn for each in scenario.failures for turn in (each.start, each.stop))]

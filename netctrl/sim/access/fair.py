@@ -6,13 +6,13 @@ from math import inf
 
 from netctrl.jit import njit
 from netctrl.plants.access import finish_tag
-from netctrl.sim.access.state import NODE_COUNT, NODE_OUT, TAKEN, WAITING, FifoPlant, FifoTraffic
+from netctrl.sim.access.state import NODE_COUNT, NODE_OUT, TAKEN, WAITING, AccessLinkPlant, AccessLinkTraffic
 
 __all__ = ["serve_fair"]
 
 
 @njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
-def _start(plant: FifoPlant, now: FifoTraffic, hop: int, time: float) -> None:
+def _start(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, time: float) -> None:
     """Take the packet with the least tag into service."""
     best, queue = inf, -1
     for q in range(now.ring_count.shape[1]):
@@ -33,7 +33,7 @@ def _start(plant: FifoPlant, now: FifoTraffic, hop: int, time: float) -> None:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def serve_fair(plant: FifoPlant, now: FifoTraffic, hop: int, end: float) -> None:
+def serve_fair(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: float) -> None:
     """All that comes to a node up to `end`; tail drop in each queue."""
     arrived, own, gone, entered, kind = now.arrived, now.arrived_kind, now.gone, now.entered, now.kind
     waiting, above = now.counts[WAITING, hop], now.counts[NODE_OUT, hop - 1] if hop else 0

@@ -24,15 +24,15 @@ from netctrl.sim.access.state import (
     PREMIUM,
     TAKEN,
     WAITING,
-    FifoPlant,
-    FifoTraffic,
+    AccessLinkPlant,
+    AccessLinkTraffic,
 )
 
-__all__ = ["advance_fifo", "observe"]
+__all__ = ["advance_access_link", "observe"]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _release(plant: FifoPlant, now: FifoTraffic, hop: int, end: float) -> float:
+def _release(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: float) -> float:
     """Merge what is released before a hop, in order of time. Up to when this is done, or -1: draws are missing.
 
     The earliest flow goes on alone until another's packet comes, so that a burst costs one search.
@@ -90,7 +90,7 @@ def _release(plant: FifoPlant, now: FifoTraffic, hop: int, end: float) -> float:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _serve(plant: FifoPlant, now: FifoTraffic, hop: int, end: float) -> None:
+def _serve(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: float) -> None:
     """FIFO with tail drop: all that comes to a node up to `end`; equal times: from the node before first."""
     arrived, own, gone, entered, kind = now.arrived, now.arrived_kind, now.gone, now.entered, now.kind
     waiting, above = now.counts[WAITING, hop], now.counts[NODE_OUT, hop - 1] if hop else 0
@@ -135,7 +135,7 @@ def observe(measured: np.ndarray, delay: float, first: bool) -> None:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _measure(now: FifoTraffic) -> None:
+def _measure(now: AccessLinkTraffic) -> None:
     """Premium packets that left the last node."""
     last = now.gone.shape[0] - 1
     for i in range(now.counts[NODE_OUT, last]):
@@ -145,7 +145,7 @@ def _measure(now: FifoTraffic) -> None:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _clear(now: FifoTraffic, hop: int) -> None:
+def _clear(now: AccessLinkTraffic, hop: int) -> None:
     """Count what left a node, and move what stays to the front of the buffers."""
     counts, last_hop = now.counts, hop == now.gone.shape[0] - 1
     waiting, taken, n, out = counts[WAITING, hop], counts[TAKEN, hop], counts[NODE_COUNT, hop], counts[NODE_OUT, hop]
@@ -165,7 +165,7 @@ def _clear(now: FifoTraffic, hop: int) -> None:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def advance_fifo(plant: FifoPlant, now: FifoTraffic, end: float) -> bool:
+def advance_access_link(plant: AccessLinkPlant, now: AccessLinkTraffic, end: float) -> bool:
     """Advance to `end`. False: a flow has no draws left; with more of them, call again."""
     H = len(plant.flow_start) - 1
     while True:

@@ -8,16 +8,16 @@ from typing import Protocol
 import numpy as np
 
 from netctrl.plants.access import pause_mean
-from netctrl.scenario.access.scenario import FifoScenario
-from netctrl.sim.access.state import FifoPlant, FifoTraffic
+from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.sim.access.state import AccessLinkPlant, AccessLinkTraffic
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
     "Gates",
+    "access_link_plant",
+    "access_link_traffic",
     "command",
     "draw_ahead",
-    "fifo_plant",
-    "fifo_traffic",
     "first_pauses",
     "flow_rates",
     "flow_streams",
@@ -29,7 +29,7 @@ _DRAWS = 512
 
 
 class Gates(Protocol):
-    """What kernels share of a flow's regulator; as in `FifoTraffic`."""
+    """What kernels share of a flow's regulator; as in `AccessLinkTraffic`."""
 
     @property
     def next(self) -> np.ndarray: ...
@@ -56,12 +56,12 @@ class Gates(Protocol):
     def used(self) -> np.ndarray: ...
 
 
-def source_of(scenario: FifoScenario) -> np.ndarray:
+def source_of(scenario: AccessLinkScenario) -> np.ndarray:
     """The source of each regulated flow."""
     return np.repeat(np.arange(len(scenario.sources)), [source.flows for source in scenario.sources])
 
 
-def fifo_plant(scenario: FifoScenario) -> FifoPlant:
+def access_link_plant(scenario: AccessLinkScenario) -> AccessLinkPlant:
     """What a scenario's kernel needs and does not change."""
     F, cross = scenario.flows, sorted(scenario.cross, key=lambda flow: flow.hop)
     K = 1 + F + len(cross)
@@ -77,7 +77,7 @@ def fifo_plant(scenario: FifoScenario) -> FifoPlant:
         queue, weight = np.zeros(0, dtype=np.int64), np.ones(K)
     period = bits[0] / scenario.premium_rate
     phase = period * np.random.default_rng([scenario.seed, 0]).uniform()
-    return FifoPlant(
+    return AccessLinkPlant(
         service=bits / scenario.capacity,
         limit=scenario.limit,
         premium_phase=phase,
@@ -92,14 +92,14 @@ def fifo_plant(scenario: FifoScenario) -> FifoPlant:
     )
 
 
-def flow_streams(scenario: FifoScenario) -> list[np.random.Generator]:
+def flow_streams(scenario: AccessLinkScenario) -> list[np.random.Generator]:
     """A random stream for each flow, so that none depends on how many packets another sent."""
     flows = scenario.flows + len(scenario.cross)
     return [np.random.default_rng([scenario.seed, flow + 1]) for flow in range(flows)]
 
 
 def silent_flows(count: int) -> dict[str, np.ndarray]:
-    """Clock, premium packets and F flows that send nothing yet: fields of `FifoTraffic` and of TCP's alike."""
+    """Clock, premium packets and F flows that send nothing yet: fields of `AccessLinkTraffic` and of TCP's alike."""
     return {
         "time": np.zeros(1),
         "premium": np.zeros(1, dtype=np.int64),
@@ -114,14 +114,16 @@ def silent_flows(count: int) -> dict[str, np.ndarray]:
     }
 
 
-def fifo_traffic(scenario: FifoScenario, plant: FifoPlant, streams: list[np.random.Generator]) -> FifoTraffic:
+def access_link_traffic(
+    scenario: AccessLinkScenario, plant: AccessLinkPlant, streams: list[np.random.Generator]
+) -> AccessLinkTraffic:
     """An empty link; cross traffic runs, regulated flows have rate 0."""
     H, F, K = scenario.hops, len(streams), len(plant.service)
     Q = 1 + int(plant.queue.max()) if len(plant.queue) else 0
     # All that a node may hold, and all that comes at a time: released before any hop, or held in one before.
     node = H * (_BUFFER + max(Q, 1) * scenario.limit + 1) + 1
     ring = (H, Q, scenario.limit if Q else 0)
-    traffic = FifoTraffic(
+    traffic = AccessLinkTraffic(
         **silent_flows(F),
         arrived=np.zeros((H, _BUFFER)),
         arrived_kind=np.zeros((H, _BUFFER), dtype=np.int16),
@@ -169,7 +171,7 @@ def draw_ahead(gates: Gates, streams: list[np.random.Generator]) -> None:
         gates.used[flow] = 0
 
 
-def flow_rates(scenario: FifoScenario, rate: float, time: float) -> np.ndarray:
+def flow_rates(scenario: AccessLinkScenario, rate: float, time: float) -> np.ndarray:
     """Of each regulated flow [bit/s]: its part of the rate or of what is offered; of a failed regulator, all of it."""
     failed = {each.source: each.rate for each in scenario.failures if each.start <= time < each.stop}
     of_source = [

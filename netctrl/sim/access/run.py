@@ -12,14 +12,14 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_kind, checked_whole
 from netctrl.model.design.design import provenance
-from netctrl.scenario.access.result import FifoResult, FifoSample, fifo_result
-from netctrl.scenario.access.scenario import FifoScenario
-from netctrl.sim.access.kernel import advance_fifo
+from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample, access_link_result
+from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.sim.access.kernel import advance_access_link
 from netctrl.sim.access.problem import (
+    access_link_plant,
+    access_link_traffic,
     command,
     draw_ahead,
-    fifo_plant,
-    fifo_traffic,
     flow_rates,
     flow_streams,
     source_of,
@@ -28,25 +28,25 @@ from netctrl.sim.access.state import DELAY, DELAY_SUM, JITTER, JITTER_SUM, MEASU
 from netctrl.sim.access.tcp import advance_tcp, tcp_backlog, tcp_plant, tcp_traffic
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["Controller", "FifoLink", "control_fifo", "simulate_fifo"]
+__all__ = ["AccessLink", "Controller", "control_access_link", "simulate_access_link"]
 
-Controller = Callable[[FifoSample], float | tuple[float, int]]
+Controller = Callable[[AccessLinkSample], float | tuple[float, int]]
 """From a period's measurement to the next period's rate [bit/s], or (rate, burst)."""
 
 _RATE_TAKES = "a rate of at least 0 in bit/s; inf opens the regulators"
 _BURST_TAKES = "packets from 1 to 10000, or 0: each source's own"
 
 
-class FifoLink:
+class AccessLink:
     """A link on its way: `advance` by a period, with the rate that regulators let through in it.
 
     Parameters
     ----------
-    scenario : FifoScenario
+    scenario : AccessLinkScenario
         Its seed decides all that is drawn. How a run is cut into calls changes no bit.
     """
 
-    def __init__(self, scenario: FifoScenario) -> None:
+    def __init__(self, scenario: AccessLinkScenario) -> None:
         self.scenario = scenario
         self.period = 0
         self._streams = flow_streams(scenario)
@@ -54,19 +54,19 @@ class FifoLink:
         self._bits = np.full(1 + scenario.flows + len(scenario.cross), scenario.size * BITS_PER_BYTE)
         self._bits[PREMIUM] = scenario.premium_size * BITS_PER_BYTE
         if scenario.senders is None:
-            self.plant: Any = fifo_plant(scenario)
-            self.traffic: Any = fifo_traffic(scenario, self.plant, self._streams)
-            self._kernel: Callable[..., bool] = advance_fifo
+            self.plant: Any = access_link_plant(scenario)
+            self.traffic: Any = access_link_traffic(scenario, self.plant, self._streams)
+            self._kernel: Callable[..., bool] = advance_access_link
         else:
             self.plant = tcp_plant(scenario, scenario.senders)
             self.traffic = tcp_traffic(scenario, self.plant, self._streams)
             self._kernel = advance_tcp
 
-    def copy(self) -> FifoLink:
+    def copy(self) -> AccessLink:
         """The same link, packets and draws to come included, which goes its own way from now on."""
         return copy.deepcopy(self)
 
-    def advance(self, rate_bit_per_s: float, burst: int = 0) -> FifoSample:
+    def advance(self, rate_bit_per_s: float, burst: int = 0) -> AccessLinkSample:
         """One period Ts.
 
         Parameters
@@ -113,7 +113,7 @@ class FifoLink:
         queued = traffic.ring_count.sum(axis=1) + (traffic.serving >= 0)
         return tuple((traffic.counts[NODE_COUNT] + queued).tolist())
 
-    def _sample(self, rate: float, burst: int, before: tuple[np.ndarray, np.ndarray, int]) -> FifoSample:
+    def _sample(self, rate: float, burst: int, before: tuple[np.ndarray, np.ndarray, int]) -> AccessLinkSample:
         scenario, m, F = self.scenario, self.traffic.measured, self.scenario.flows
         departed, dropped, refused = self._counters()
         departed, dropped = departed - before[0], dropped - before[1]
@@ -122,7 +122,7 @@ class FifoLink:
         base, received = scenario.base_delay, int(m[MEASURED])
         seen = self.traffic.departed[-1, PREMIUM] > 0
         delay, jitter = (m[DELAY] + base) * seen, m[JITTER]
-        return FifoSample(
+        return AccessLinkSample(
             time_s=self.period * scenario.interval,
             rate_bit_per_s=rate,
             burst=burst,
@@ -142,14 +142,14 @@ class FifoLink:
         )
 
 
-def simulate_fifo(
-    scenario: FifoScenario, rate_bit_per_s: Any = inf, burst: Any = 0, *, argv: Iterable[str] = ()
-) -> FifoResult:
+def simulate_access_link(
+    scenario: AccessLinkScenario, rate_bit_per_s: Any = inf, burst: Any = 0, *, argv: Iterable[str] = ()
+) -> AccessLinkResult:
     """Run a link without a controller: a trace of inputs and outputs.
 
     Parameters
     ----------
-    scenario : FifoScenario
+    scenario : AccessLinkScenario
     rate_bit_per_s : float or array_like, shape (T,)
         R of each of the scenario's T periods [bit/s]; inf: regulators are open.
     burst : int or array_like, shape (T,)
@@ -162,24 +162,26 @@ def simulate_fifo(
     InvalidValue
         Another number of values than the scenario has periods, or a value out of bounds.
     """
-    checked_kind("scenario", scenario, FifoScenario)
+    checked_kind("scenario", scenario, AccessLinkScenario)
     T = scenario.periods
     rates, bursts = _each("rate_bit_per_s", rate_bit_per_s, T), _each("burst", burst, T)
-    link = FifoLink(scenario)
+    link = AccessLink(scenario)
     samples = [link.advance(rates[k], bursts[k]) for k in range(T)]
-    return fifo_result(scenario, samples, provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba")))
+    return access_link_result(
+        scenario, samples, provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
+    )
 
 
-def control_fifo(
-    scenario: FifoScenario, controller: Controller, *, first_rate_bit_per_s: float = 0.0, argv: Iterable[str] = ()
-) -> FifoResult:
+def control_access_link(
+    scenario: AccessLinkScenario, controller: Controller, *, first_rate_bit_per_s: float = 0.0, argv: Iterable[str] = ()
+) -> AccessLinkResult:
     """Run a link with a controller in the loop.
 
     Parameters
     ----------
-    scenario : FifoScenario
+    scenario : AccessLinkScenario
     controller : callable
-        From a period's `FifoSample` to the next period's rate [bit/s], or (rate, burst).
+        From a period's `AccessLinkSample` to the next period's rate [bit/s], or (rate, burst).
     first_rate_bit_per_s : float
         Of the first period, before anything was measured.
     argv : iterable of str
@@ -190,14 +192,16 @@ def control_fifo(
     InvalidValue
         The controller's rate is below 0 or NaN.
     """
-    checked_kind("scenario", scenario, FifoScenario)
+    checked_kind("scenario", scenario, AccessLinkScenario)
     checked_function("controller", controller)
-    link, samples = FifoLink(scenario), []
+    link, samples = AccessLink(scenario), []
     action: float | tuple[float, int] = first_rate_bit_per_s
     for _ in range(scenario.periods):
         samples.append(link.advance(*action) if isinstance(action, tuple) else link.advance(action))
         action = controller(samples[-1])
-    return fifo_result(scenario, samples, provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba")))
+    return access_link_result(
+        scenario, samples, provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
+    )
 
 
 def _each(name: str, values: Any, periods: int) -> list[Any]:

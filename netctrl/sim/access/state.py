@@ -21,8 +21,8 @@ __all__ = [
     "PREMIUM",
     "TAKEN",
     "WAITING",
-    "FifoPlant",
-    "FifoTraffic",
+    "AccessLinkPlant",
+    "AccessLinkTraffic",
 ]
 
 PREMIUM = 0
@@ -32,7 +32,7 @@ DELAY, JITTER, LAST_DELAY, DELAY_SUM, JITTER_SUM, MEASURED = range(6)
 """Rows of `measured`: both moving averages, the last packet's delay, sums over the period, and their packets."""
 
 
-class FifoPlant(NamedTuple):
+class AccessLinkPlant(NamedTuple):
     """What does not change. H hops, F flows, K = F + 1 kinds. Times in seconds."""
 
     service: np.ndarray
@@ -55,7 +55,7 @@ class FifoPlant(NamedTuple):
     """(K,) L/w, for fair queueing."""
 
 
-class FifoTraffic(NamedTuple):
+class AccessLinkTraffic(NamedTuple):
     """What changes, all in place. M draws ahead, Q queues, N and B places in buffers."""
 
     time: np.ndarray

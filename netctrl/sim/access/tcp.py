@@ -16,19 +16,19 @@ import numpy as np
 
 from netctrl.jit import njit
 from netctrl.plants.access import departure, window_after_ack, window_after_loss
-from netctrl.scenario.access.scenario import FifoScenario, TcpSenders
+from netctrl.scenario.access.scenario import AccessLinkScenario, TcpSenders
 from netctrl.sim.access.kernel import observe
-from netctrl.sim.access.problem import fifo_plant, first_pauses, silent_flows
+from netctrl.sim.access.problem import access_link_plant, first_pauses, silent_flows
 from netctrl.sim.access.state import PREMIUM
 
 __all__ = ["TcpPlant", "TcpTraffic", "advance_tcp", "tcp_backlog", "tcp_plant", "tcp_traffic"]
 
 _FIRST_WINDOW = 2.0
-_MOST_BACKOFF = 6
+_MAX_BACKOFF = 6
 
 
 class TcpPlant(NamedTuple):
-    """What does not change, as in `FifoPlant`."""
+    """What does not change, as in `AccessLinkPlant`."""
 
     service: np.ndarray
     limit: int
@@ -36,14 +36,14 @@ class TcpPlant(NamedTuple):
     premium_period: float
     spacing: float
     variation: float
-    round_trip: float
+    rtt: float
     regulator_limit: int
     """Of the queue of each flow."""
     timeout: float
 
 
 class TcpTraffic(NamedTuple):
-    """What changes. F flows, H hops, K = F + 1 kinds; the first rows as in `FifoTraffic`."""
+    """What changes. F flows, H hops, K = F + 1 kinds; the first rows as in `AccessLinkTraffic`."""
 
     time: np.ndarray
     premium: np.ndarray
@@ -93,23 +93,23 @@ class TcpTraffic(NamedTuple):
     measured: np.ndarray
 
 
-def tcp_plant(scenario: FifoScenario, senders: TcpSenders) -> TcpPlant:
+def tcp_plant(scenario: AccessLinkScenario, senders: TcpSenders) -> TcpPlant:
     """What a scenario's kernel needs and does not change."""
-    plain = fifo_plant(scenario)
+    plain = access_link_plant(scenario)
     return TcpPlant(
         *(plain.service, plain.limit, plain.premium_phase, plain.premium_period, plain.spacing, plain.variation),
-        round_trip=senders.round_trip,
+        rtt=senders.rtt,
         regulator_limit=senders.regulator_limit,
         timeout=senders.timeout,
     )
 
 
-def tcp_traffic(scenario: FifoScenario, plant: TcpPlant, streams: list[np.random.Generator]) -> TcpTraffic:
+def tcp_traffic(scenario: AccessLinkScenario, plant: TcpPlant, streams: list[np.random.Generator]) -> TcpTraffic:
     """An empty link; all flows are about to send their first window."""
     H, F = scenario.hops, scenario.flows
     # Between two departures from the last node lies the time of a packet: so many fit in a round trip, beside what
     # waits in the nodes.
-    path = H * (plant.limit + 1) + ceil(plant.round_trip / float(plant.service.min())) + 2
+    path = H * (plant.limit + 1) + ceil(plant.rtt / float(plant.service.min())) + 2
     counts = {name: np.zeros(F, dtype=np.int64) for name in ("number", "expected", "flight", "recover", "backoff")}
     traffic = TcpTraffic(
         **silent_flows(F),
@@ -229,7 +229,7 @@ def _time_out(plant: TcpPlant, now: TcpTraffic, flow: int) -> None:
     now.window[flow] = 1.0
     now.expected[flow] = now.recover[flow] = now.number[flow]
     now.flight[flow] = 0
-    now.backoff[flow] = min(now.backoff[flow] + 1, _MOST_BACKOFF)
+    now.backoff[flow] = min(now.backoff[flow] + 1, _MAX_BACKOFF)
     _send(plant, now, flow, time)
 
 
@@ -267,7 +267,7 @@ def advance_tcp(plant: TcpPlant, now: TcpTraffic, end: float) -> bool:
         premium = plant.premium_phase + now.premium[0] * plant.premium_period
         acknowledged = inf
         if now.pointers[0] < now.pointers[2]:
-            acknowledged = now.path[last, now.pointers[0] % now.path.shape[1]] + plant.round_trip
+            acknowledged = now.path[last, now.pointers[0] % now.path.shape[1]] + plant.rtt
         least = min(premium, acknowledged)
         gate, timer = -1, -1
         for flow in range(F):

@@ -9,38 +9,45 @@ from typing import Any
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_flag, checked_kind, checked_names, checked_word
-from netctrl.laws.tracking.online_map import LearnedCurve, learn, learned_schedule
+from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_schedule
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import step_tracking
 from netctrl.model.design.design import provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
-from netctrl.scenario.access.plan import FIFO_SIGNALS, MBIT, FifoPlan, FifoTracking, Measured, fifo_plan
-from netctrl.scenario.access.result import FifoResult, FifoSample, fifo_result
-from netctrl.scenario.access.scenario import FifoScenario
-from netctrl.sim.access.run import FifoLink
+from netctrl.scenario.access.plan import (
+    ACCESS_LINK_SIGNALS,
+    MBIT,
+    AccessLinkPlan,
+    AccessLinkTracking,
+    Measured,
+    access_link_plan,
+)
+from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample, access_link_result
+from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.sim.access.run import AccessLink
 
-__all__ = ["fifo_signals", "track_fifo"]
+__all__ = ["access_link_signals", "track_access_link"]
 
 
-def track_fifo(
-    scenario: FifoScenario,
+def track_access_link(
+    scenario: AccessLinkScenario,
     law: TrackingLaw,
     reference: Any,
     *,
     measured: Measured = "average",
     governor: ReferenceGovernor | None = None,
-    schedule: GainSchedule | LearnedCurve | None = None,
+    schedule: GainSchedule | OnlineStaticMap | None = None,
     start: int = 0,
     first_rate: float | None = None,
     argv: Iterable[str] = (),
-) -> FifoTracking:
+) -> AccessLinkTracking:
     """Run a link with a law in the loop.
 
     Parameters
     ----------
-    scenario : FifoScenario
+    scenario : AccessLinkScenario
         Whose interval is the law's.
     law : LqgLaw or LqiLaw
         Its first input is the rate of all regulators together, a second one the packets that a flow releases at once;
@@ -53,8 +60,8 @@ def track_fifo(
         are three times quieter.
     governor : ReferenceGovernor, optional
         Stands before the law (`netctrl.laws.tracking.reference_governor`).
-    schedule : GainSchedule or LearnedCurve, optional
-        Makes the law as fast at all points of the curve (`netctrl.laws.tracking.schedule`); a `LearnedCurve` goes on
+    schedule : GainSchedule or OnlineStaticMap, optional
+        Makes the law as fast at all points of the curve (`netctrl.laws.tracking.schedule`); a `OnlineStaticMap` goes on
         learning from each period (`netctrl.laws.tracking.online_map`).
     start : int
         Periods in which regulators are open, before the law is switched on.
@@ -68,9 +75,9 @@ def track_fifo(
     InvalidValue
         A law for another interval or of other signals, a reference of another shape.
     """
-    checked_kind("scenario", scenario, FifoScenario)
+    checked_kind("scenario", scenario, AccessLinkScenario)
     checked_kind("law", law, TrackingLaw)
-    plan = fifo_plan(
+    plan = access_link_plan(
         scenario,
         law,
         reference,
@@ -80,11 +87,11 @@ def track_fifo(
         start=start,
         first_rate=first_rate,
     )
-    wanted, state = plan.reference, plan.state
-    (T, p), m = wanted.shape, len(law.inputs)
-    link, samples = FifoLink(scenario), []
-    curve, factors = (schedule, None) if isinstance(schedule, LearnedCurve) else (None, schedule)
-    given, seen, commanded = np.array(wanted), np.empty((T, p)), np.full((T, m), np.nan)
+    desired, state = plan.reference, plan.state
+    (T, p), m = desired.shape, len(law.inputs)
+    link, samples = AccessLink(scenario), []
+    curve, factors = (schedule, None) if isinstance(schedule, OnlineStaticMap) else (None, schedule)
+    given, seen, commanded = np.array(desired), np.empty((T, p)), np.full((T, m), np.nan)
     cut = law.output_offset.copy()
     for k in range(T):
         if k < start:
@@ -96,19 +103,19 @@ def track_fifo(
         samples.append(link.advance(max(rate, 0.0), burst))
         seen[k], commanded[k] = _read(samples[-1], plan), state.commanded
         if governor is not None:
-            cut, _ = govern(governor, state, cut, wanted[k])
+            cut, _ = govern(governor, state, cut, desired[k])
             given[k] = cut
         if curve is not None:
             curve = learn(curve, state.applied, seen[k])
-            factors = learned_schedule(curve)
+            factors = online_schedule(curve)
         shown = seen[k] if factors is None else scheduled(factors, seen[k], given[k], state.applied)
         state = step_tracking(law, state, shown, given[k])
     record = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
-    return FifoTracking(fifo_result(scenario, samples, record), wanted, given, seen, commanded, curve)
+    return AccessLinkTracking(access_link_result(scenario, samples, record), desired, given, seen, commanded, curve)
 
 
-def fifo_signals(
-    result: FifoResult,
+def access_link_signals(
+    result: AccessLinkResult,
     *,
     outputs: Sequence[str] = ("delay", "jitter"),
     burst: bool = False,
@@ -118,29 +125,29 @@ def fifo_signals(
 
     Parameters
     ----------
-    result : FifoResult
-        Of `simulate_fifo` with rates that excite, such as `netctrl.gbn`'s.
+    result : AccessLinkResult
+        Of `simulate_access_link` with rates that excite, such as `netctrl.gbn`'s.
     outputs : sequence of {"delay", "jitter", "throughput"}
         In ms and Mbit/s.
     burst : bool
         Whether bursts [packets] are a second input.
     measured : {"average", "period"}
-        As in `track_fifo`.
+        As in `track_access_link`.
 
     Raises
     ------
     InvalidValue
         Regulators were open: R is no number then; or an output that isn't known.
     """
-    checked_kind("result", result, FifoResult)
+    checked_kind("result", result, AccessLinkResult)
     if not np.isfinite(result.rate_bit_per_s).all():
         raise InvalidValue("result", "open regulators", "a run in which R has a value in every period")
     checked_names("outputs", outputs, "some of delay, jitter, throughput")
     checked_word("measured", measured, ("average", "period"))
     checked_flag("burst", burst)
-    if not outputs or not all((name, measured) in FIFO_SIGNALS for name in outputs):
+    if not outputs or not all((name, measured) in ACCESS_LINK_SIGNALS for name in outputs):
         raise InvalidValue("outputs", (*outputs, measured), "some of delay, jitter, throughput; average or period")
-    fields = [FIFO_SIGNALS[name, measured] for name in outputs]
+    fields = [ACCESS_LINK_SIGNALS[name, measured] for name in outputs]
     inputs = {"R": result.rate_bit_per_s / MBIT} | ({"burst": result.burst.astype(float)} if burst else {})
     return SignalTrace(
         interval_s=result.scenario.interval,
@@ -151,5 +158,5 @@ def fifo_signals(
     )
 
 
-def _read(sample: FifoSample, plan: FifoPlan) -> np.ndarray:
+def _read(sample: AccessLinkSample, plan: AccessLinkPlan) -> np.ndarray:
     return np.array([getattr(sample, name) for name in plan.signals]) * plan.scale

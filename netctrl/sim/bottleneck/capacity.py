@@ -1,4 +1,4 @@
-"""Capacities that change, as `simulate_pacing` takes them: functions from times [s] to rates [bit/s]."""
+"""Capacities that change, as `simulate_bottleneck` takes them: functions from times [s] to rates [bit/s]."""
 
 from __future__ import annotations
 

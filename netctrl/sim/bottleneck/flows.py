@@ -12,17 +12,17 @@ from netctrl.errors import InvalidValue, checked_number, checked_whole
 from netctrl.laws.pacing.pacing import pacer, start_pacing
 from netctrl.laws.tcp.bbr import BBR_CYCLE, bbr_start
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
-from netctrl.sim.bottleneck.kernel import ARX, BBR, FIXED, TARGET, UNPACED
+from netctrl.sim.bottleneck.kernel import ARX, BBR, FIXED, TARGET, WORK_CONSERVING
 from netctrl.sim.bottleneck.window import NO_WINDOW, WINDOWS, first_window
 
 __all__ = [
     "FLOW_TAKES",
     "BbrFlow",
     "CubicFlow",
-    "FixedRate",
     "HTcpFlow",
     "PacedFlow",
     "PacingFlow",
+    "RateCap",
     "RenoFlow",
     "flow_arrays",
     "jain_index",
@@ -41,7 +41,7 @@ class PacedFlow(NamedTuple):
     nothing but the law."""
 
 
-class FixedRate(NamedTuple):
+class RateCap(NamedTuple):
     """A flow with a fixed cap, and nothing else or a window underneath, as `PacedFlow` has it."""
 
     rate_bit_per_s: float
@@ -85,8 +85,8 @@ class BbrFlow(NamedTuple):
     """Of 8, where its cycle of gains begins; 1, the drain, excluded. BBR draws it; here nothing is drawn."""
 
 
-FLOW_TAKES = "PacedFlow with a pacing law, FixedRate, BbrFlow, CubicFlow, RenoFlow or HTcpFlow"
-PacingFlow = PacedFlow | FixedRate | BbrFlow | CubicFlow | RenoFlow | HTcpFlow
+FLOW_TAKES = "PacedFlow with a pacing law, RateCap, BbrFlow, CubicFlow, RenoFlow or HTcpFlow"
+PacingFlow = PacedFlow | RateCap | BbrFlow | CubicFlow | RenoFlow | HTcpFlow
 _OWN_WINDOWS: dict[type, str] = {CubicFlow: "cubic", RenoFlow: "reno", HTcpFlow: "htcp"}
 
 
@@ -120,8 +120,8 @@ def _window(flow: PacingFlow) -> int:
 
 def _law(flow: PacingFlow, packet: float) -> tuple[int, np.ndarray, np.ndarray]:
     if type(flow) in _OWN_WINDOWS:
-        return UNPACED, np.zeros(1), np.zeros(1)
-    if isinstance(flow, FixedRate):
+        return WORK_CONSERVING, np.zeros(1), np.zeros(1)
+    if isinstance(flow, RateCap):
         takes = "a rate above 0 in bit/s"
         return FIXED, np.zeros(1), np.array([checked_number("flows", flow.rate_bit_per_s, takes, above=0.0)])
     if isinstance(flow, BbrFlow):

@@ -14,13 +14,13 @@ from netctrl.jit import njit
 from netctrl.laws.aqm.codel import CODEL_PLACES, codel_drops
 from netctrl.laws.link import backlog_step
 from netctrl.laws.pacing.arx import ARX_FIELDS, arx_step
-from netctrl.laws.pacing.target_rtt import MOST_IN_FLIGHT, target_step
+from netctrl.laws.pacing.target_rtt import MAX_IN_FLIGHT, target_step
 from netctrl.laws.tcp.bbr import BBR_FIELDS, bbr_step
 from netctrl.sim.bottleneck.window import NO_WINDOW, acknowledge, paced_window, window_room
 
-__all__ = ["ARX", "BBR", "FIXED", "TARGET", "UNPACED", "advance_pacing"]
+__all__ = ["ARX", "BBR", "FIXED", "TARGET", "WORK_CONSERVING", "advance_pacing"]
 
-UNPACED, FIXED, ARX, TARGET, BBR = range(5)
+WORK_CONSERVING, FIXED, ARX, TARGET, BBR = range(5)
 _LAW_RATE = ARX_FIELDS.index("rate")  # the same place in both laws' states
 _BBR_RATE, _BBR_WINDOW = BBR_FIELDS.index("rate"), BBR_FIELDS.index("window")
 
@@ -28,7 +28,7 @@ _BBR_RATE, _BBR_WINDOW = BBR_FIELDS.index("rate"), BBR_FIELDS.index("window")
 @njit(cache=True)
 def _first_rate(kind: int, state: np.ndarray, settings: np.ndarray) -> float:
     """[byte/s]"""
-    if kind == UNPACED:
+    if kind == WORK_CONSERVING:
         return inf
     if kind == BBR:
         return state[_BBR_RATE]
@@ -155,7 +155,7 @@ def advance_pacing(
                 paced = min(rate[i], paced_window(memories[i], packet)) * step
                 arrivals[i] = min(paced, window_room(memories[i], flight, packet))
             elif kinds[i] == BBR or kinds[i] == TARGET:
-                most = states[i, _BBR_WINDOW if kinds[i] == BBR else MOST_IN_FLIGHT]
+                most = states[i, _BBR_WINDOW if kinds[i] == BBR else MAX_IN_FLIGHT]
                 arrivals[i] = min(arrivals[i], max(most - flight, 0.0))
             sent[i] += arrivals[i]
             total += arrivals[i]

@@ -13,10 +13,10 @@ from netctrl.sim.bottleneck.flows import (
     FLOW_TAKES,
     BbrFlow,
     CubicFlow,
-    FixedRate,
     HTcpFlow,
     PacedFlow,
     PacingFlow,
+    RateCap,
     RenoFlow,
     flow_arrays,
     jain_index,
@@ -26,20 +26,20 @@ from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
     "BbrFlow",
+    "BottleneckLink",
     "CoDel",
     "CubicFlow",
-    "FixedRate",
     "HTcpFlow",
     "PacedFlow",
-    "PacedLink",
+    "RateCap",
     "RenoFlow",
     "jain_index",
-    "simulate_pacing",
+    "simulate_bottleneck",
 ]
 
 _STEPS_PER_RTT = 40
-_MOST_PLACES = 1e8
-_MOST_S, _MOST_RATE = 1e9, 1e15
+_MAX_PLACES = 1e8
+_MAX_S, _MAX_RATE = 1e9, 1e15
 _NOISES = 4099
 
 
@@ -50,7 +50,7 @@ class CoDel(NamedTuple):
     interval_s: float = 0.1
 
 
-class PacedLink(NamedTuple):
+class BottleneckLink(NamedTuple):
     """What n flows did, in K bins."""
 
     time_s: np.ndarray
@@ -73,7 +73,7 @@ class PacedLink(NamedTuple):
     """(n, K) the last RTT that each flow saw in a bin, with its noise; NaN: none."""
 
 
-def simulate_pacing(
+def simulate_bottleneck(
     flows: Sequence[PacingFlow],
     capacity: float | Callable[[np.ndarray], np.ndarray],
     buffer_bytes: float,
@@ -84,12 +84,12 @@ def simulate_pacing(
     noise_s: float = 0.0,
     packet_size_bytes: float = 1500.0,
     random: np.random.Generator | None = None,
-) -> PacedLink:
+) -> BottleneckLink:
     """Run flows through one bottleneck.
 
     Parameters
     ----------
-    flows : sequence of PacedFlow, FixedRate, BbrFlow, CubicFlow, RenoFlow, HTcpFlow
+    flows : sequence of PacedFlow, RateCap, BbrFlow, CubicFlow, RenoFlow, HTcpFlow
         At least one; their RTTs are without queueing.
     capacity : float or callable
         Of the bottleneck [bit/s]; or from times (T,) [s] to capacities (T,), all above 0.
@@ -114,21 +114,21 @@ def simulate_pacing(
     """
     if not isinstance(flows, Sequence) or not flows:
         raise InvalidValue("flows", flows, "a sequence of at least one flow")
-    seconds = f"a time above 0, and at most {_MOST_S:g}, in seconds"
+    seconds = f"a time above 0, and at most {_MAX_S:g}, in seconds"
     base, starts, stops = np.array([_times(flow) for flow in flows]).T
-    duration = checked_number("duration_s", duration_s, seconds, above=0.0, at_most=_MOST_S)
+    duration = checked_number("duration_s", duration_s, seconds, above=0.0, at_most=_MAX_S)
     buffer = checked_number("buffer_bytes", buffer_bytes, "a size above 0 in bytes", above=0.0)
     noise = checked_number("noise_s", noise_s, "a time of at least 0, in seconds", at_least=0.0)
     packet = checked_number("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", above=0.0)
     if not isinstance(random, np.random.Generator) and (noise > 0.0 or random is not None):
         raise InvalidValue("random", random, "a numpy.random.Generator, where there is noise")
     step = float(base.min()) / _STEPS_PER_RTT
-    width = float(base.max()) if bin_s is None else checked_number("bin_s", bin_s, seconds, above=0.0, at_most=_MOST_S)
+    width = float(base.max()) if bin_s is None else checked_number("bin_s", bin_s, seconds, above=0.0, at_most=_MAX_S)
     per_bin = max(round(width / step), 1)
     K = max(ceil(duration / step / per_bin), 1)
     T, n = K * per_bin, len(flows)
-    if T > _MOST_PLACES or n * (float(base.max()) / step + 2.0) > _MOST_PLACES:
-        takes = f"at most {_MOST_PLACES:g} steps of a 40th of the shortest RTT, {step:g} s"
+    if T > _MAX_PLACES or n * (float(base.max()) / step + 2.0) > _MAX_PLACES:
+        takes = f"at most {_MAX_PLACES:g} steps of a 40th of the shortest RTT, {step:g} s"
         raise InvalidValue("duration_s", duration_s, f"{takes}, in a run, and for each flow's longest RTT")
     codel = _codel(queue)
     link = _capacities(capacity, step * np.arange(T))
@@ -142,8 +142,8 @@ def simulate_pacing(
         *(tables["delivered"], delay, highest, tables["lost"], tables["rates"], rtts),
     )
     width = step * per_bin
-    laws = [isinstance(flow, PacedFlow | FixedRate | BbrFlow) for flow in flows]
-    return PacedLink(
+    laws = [isinstance(flow, PacedFlow | RateCap | BbrFlow) for flow in flows]
+    return BottleneckLink(
         time_s=width * np.arange(1, K + 1),
         throughput=BITS_PER_BYTE * tables["delivered"] / width,
         rates=tables["rates"],
@@ -167,14 +167,14 @@ def _times(flow: PacingFlow) -> tuple[float, float, float]:
 
 def _capacities(capacity: float | Callable[[np.ndarray], np.ndarray], times: np.ndarray) -> np.ndarray:
     """(T,) [bit/s]"""
-    takes = f"a rate above 0, and at most {_MOST_RATE:g}, in bit/s, or a function of times (T,) to such rates (T,)"
+    takes = f"a rate above 0, and at most {_MAX_RATE:g}, in bit/s, or a function of times (T,) to such rates (T,)"
     if not callable(capacity):
-        return np.full(len(times), checked_number("capacity", capacity, takes, above=0.0, at_most=_MOST_RATE))
+        return np.full(len(times), checked_number("capacity", capacity, takes, above=0.0, at_most=_MAX_RATE))
     try:
         link = np.array(capacity(times), dtype=float)
     except (TypeError, ValueError) as error:
         raise InvalidValue("capacity", f"a function that fails: {error}", takes) from None
-    if link.shape != times.shape or not ((link > 0.0) & (link <= _MOST_RATE)).all():
+    if link.shape != times.shape or not ((link > 0.0) & (link <= _MAX_RATE)).all():
         raise InvalidValue("capacity", "values that aren't", "rates above 0 in bit/s, one for each time")
     return link
 
@@ -183,8 +183,8 @@ def _codel(queue: str | CoDel) -> tuple[float, float]:
     """CoDel's target and interval; a target of inf: there is none."""
     if isinstance(queue, str) and queue == "droptail":
         return inf, 1.0
-    asked = CoDel() if isinstance(queue, str) and queue == "codel" else queue
-    if not isinstance(asked, CoDel):
+    requested = CoDel() if isinstance(queue, str) and queue == "codel" else queue
+    if not isinstance(requested, CoDel):
         raise InvalidValue("queue", queue, "droptail, codel, or a CoDel")
-    target, interval = (checked_number("queue", value, "times above 0, in seconds", above=0.0) for value in asked)
+    target, interval = (checked_number("queue", value, "times above 0, in seconds", above=0.0) for value in requested)
     return target, interval

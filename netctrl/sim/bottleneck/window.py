@@ -15,7 +15,7 @@ __all__ = ["NO_WINDOW", "WINDOWS", "acknowledge", "first_window", "paced_window"
 
 WINDOWS = ("reno", "cubic", "htcp")
 NO_WINDOW, RENO, CUBIC, HTCP = range(-1, 3)
-_WINDOW, _HIGHEST, _CUT, _THRESHOLD, _RTT, _RECOVERED, _LEAST_RTT, _MOST_RTT, _RATE, _BACKOFF = range(10)
+_WINDOW, _HIGHEST, _CUT, _THRESHOLD, _RTT, _RECOVERED, _MIN_RTT, _MAX_RTT, _RATE, _BACKOFF = range(10)
 _FIRST_PACKETS = 10.0  # RFC 6928
 _PACING = 1.2  # times W/RTT, as Linux paces beyond slow start
 _USED = (0.5, 0.9)  # of the window, in slow start and beyond: who sends less doesn't need more (RFC 7661, section 4.3)
@@ -24,7 +24,7 @@ _USED = (0.5, 0.9)  # of the window, in slow start and beyond: who sends less do
 def first_window(rtt: float) -> np.ndarray:
     """What is remembered of a window, (10,), for a base RTT [s]: 10 packets, slow start."""
     memory = np.zeros(10)
-    memory[_WINDOW], memory[_THRESHOLD], memory[_RTT], memory[_LEAST_RTT] = _FIRST_PACKETS, inf, rtt, inf
+    memory[_WINDOW], memory[_THRESHOLD], memory[_RTT], memory[_MIN_RTT] = _FIRST_PACKETS, inf, rtt, inf
     memory[_BACKOFF] = 0.5
     return memory
 
@@ -35,7 +35,7 @@ def acknowledge(
 ) -> None:
     """What acknowledgements and losses [byte] do to a window; losses cut it once a round trip."""
     memory[_RTT] = rtt
-    memory[_LEAST_RTT], memory[_MOST_RTT] = min(memory[_LEAST_RTT], rtt), max(memory[_MOST_RTT], rtt)
+    memory[_MIN_RTT], memory[_MAX_RTT] = min(memory[_MIN_RTT], rtt), max(memory[_MAX_RTT], rtt)
     if lost > 0.0 and time >= memory[_RECOVERED]:
         _cut(kind, memory, rtt)
         memory[_CUT], memory[_THRESHOLD], memory[_RECOVERED] = time, memory[_WINDOW], time + rtt
@@ -53,9 +53,9 @@ def _cut(kind: int, memory: np.ndarray, rtt: float) -> None:
         memory[_WINDOW] = reno_cut(memory[_WINDOW])
     else:
         rate = memory[_WINDOW] / rtt
-        memory[_BACKOFF] = htcp_backoff(memory[_LEAST_RTT], memory[_MOST_RTT], rate, memory[_RATE])
+        memory[_BACKOFF] = htcp_backoff(memory[_MIN_RTT], memory[_MAX_RTT], rate, memory[_RATE])
         memory[_WINDOW] = max(memory[_BACKOFF] * memory[_WINDOW], 2.0)
-        memory[_RATE], memory[_MOST_RTT] = rate, 0.0
+        memory[_RATE], memory[_MAX_RTT] = rate, 0.0
 
 
 @njit(cache=True, error_model="numpy")

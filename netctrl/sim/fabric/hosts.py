@@ -57,8 +57,8 @@ from netctrl.sim.fabric.state import (
     FLOW_ROUTE_AT,
     HOP_COLUMNS,
     HOPS_AT,
+    MAX_HOPS,
     META,
-    MOST_HOPS,
     PACKET,
     ROUTE_AT,
     SLOT,
@@ -80,7 +80,7 @@ M_SENT, M_SENT_BYTES, M_RECEIVED, M_RECEIVED_BYTES = (
     META[name] for name in ("sent", "sent_bytes", "received", "received_bytes")
 )
 M_ACKS, M_LOG, M_TIMER_HEAD, M_TIMER_TAIL = (META[name] for name in ("acks", "log", "timer_head", "timer_tail"))
-M_MOST_SLOTS = META["most_slots"]
+M_MAX_SLOTS = META["most_slots"]
 _LONGEST_GAP = 60e9  # [ns]: times of events have 40 bits, and a run may last 1000 s
 NOTIFIED, MISSING = 1, 2  # bits of a packet's notice
 
@@ -214,15 +214,15 @@ def start_flow(net: FabricState, hosts: Senders, f: int, now: int, rule: np.ndar
     s = meta[M_SLOT_FREE]
     meta[M_SLOT_FREE] = slot[s, S_NEXT]
     meta[M_SLOTS_LEFT] -= 1
-    meta[M_MOST_SLOTS] = max(meta[M_MOST_SLOTS], len(slot) - meta[M_SLOTS_LEFT])
+    meta[M_MAX_SLOTS] = max(meta[M_MAX_SLOTS], len(slot) - meta[M_SLOTS_LEFT])
     slot[s] = 0
     slot[s, S_FLOW], slot[s, S_SIZE], slot[s, S_NIC] = f, flow[f, F_SIZE], flow[f, F_NIC]
     slot[s, S_PATH], slot[s, S_WATCH], slot[s, S_PROGRESS] = flow[f, F_PATH], flow[f, F_WATCH], now
     slot[s, S_NOTIFIED] = -(1 << 60)
-    for h in range(2 * MOST_HOPS):
+    for h in range(2 * MAX_HOPS):
         slot[s, ROUTE_AT + h] = flow[f, FLOW_ROUTE_AT + h]
-    for h in range(MOST_HOPS):
-        net.entry[s * MOST_HOPS + h, E_LISTED] = 0
+    for h in range(MAX_HOPS):
+        net.entry[s * MAX_HOPS + h, E_LISTED] = 0
     for c in range(STATES):
         law[s, c] = 0.0
     net.history[s] = 0.0
@@ -301,7 +301,7 @@ def deliver(net: FabricState, hosts: Senders, k: int, now: int, rule: np.ndarray
     meta[M_LIVE_BYTES] += hosts.ack - size
     meta[M_SENT] += 1
     meta[M_SENT_BYTES] += hosts.ack
-    q = slot[s, ROUTE_AT + MOST_HOPS]
+    q = slot[s, ROUTE_AT + MAX_HOPS]
     packet[k, K_NEXT] = -1
     last = port[q, P_TAIL]
     port[q, P_TAIL] = k

@@ -57,7 +57,7 @@ from netctrl.sim.fabric.ports import (
     plan,
     serve,
 )
-from netctrl.sim.fabric.state import META, MOST_HOPS, PORT, ROUTE_AT, FabricState
+from netctrl.sim.fabric.state import MAX_HOPS, META, PORT, ROUTE_AT, FabricState
 
 __all__ = ["advance_fabric"]
 
@@ -88,7 +88,7 @@ def _arrive(net: FabricState, hosts: Senders, p: int, now: int, rule: np.ndarray
         return
     hop = packet[k, K_HOP] + 1
     packet[k, K_HOP], packet[k, K_INGRESS] = hop, p
-    back = 0 if packet[k, K_KIND] == DATA else MOST_HOPS
+    back = 0 if packet[k, K_KIND] == DATA else MAX_HOPS
     enqueue(net, net.slot[packet[k, K_SLOT], ROUTE_AT + back + hop], k, now, rule, most)
 
 

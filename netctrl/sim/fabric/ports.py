@@ -10,8 +10,8 @@ from netctrl.sim.fabric.state import (
     ENTRY,
     HOP_COLUMNS,
     HOPS_AT,
+    MAX_HOPS,
     META,
-    MOST_HOPS,
     PACKET,
     PORT,
     SLOT,
@@ -29,7 +29,7 @@ P_HEAD, P_TAIL, P_BYTES, P_COUNT = (PORT[name] for name in ("head", "tail", "byt
 P_PIPE_HEAD, P_PIPE_TAIL, P_BUSY, P_SCHEDULED = (PORT[name] for name in ("pipe_head", "pipe_tail", "busy", "scheduled"))
 P_PAUSED, P_INGRESS, P_TOLD, P_DELAY = (PORT[name] for name in ("paused", "ingress", "told", "delay"))
 P_SWITCH, P_BUFFER, P_TX_BYTES, P_TX_PACKETS = (PORT[name] for name in ("switch", "buffer", "tx_bytes", "tx_packets"))
-P_DROPS, P_AREA, P_CHANGED, P_MOST = (PORT[name] for name in ("drops", "area", "changed", "most"))
+P_DROPS, P_AREA, P_CHANGED, P_MAX = (PORT[name] for name in ("drops", "area", "changed", "most"))
 P_READY_HEAD, P_READY_TAIL = PORT["ready_head"], PORT["ready_tail"]
 P_SEEN_HEAD, P_SEEN_TAIL, P_FLOWS, P_RATE = (PORT[name] for name in ("seen_head", "seen_tail", "flows", "rate"))
 P_MARK_LOW, P_MARK_HIGH, P_TX_FULL, P_TX_ACK = (PORT[name] for name in ("mark_low", "mark_high", "tx_full", "tx_ack"))
@@ -43,7 +43,7 @@ M_PACKETS_LEFT, M_SLOTS_LEFT, M_DRAW, M_HOPS = (META[name] for name in ("packets
 M_DROPPED, M_DROPPED_BYTES, M_LIVE, M_LIVE_BYTES = (
     META[name] for name in ("dropped", "dropped_bytes", "live", "live_bytes")
 )
-M_MARKED, M_MOST_PACKETS = META["marked"], META["most_packets"]
+M_MARKED, M_MAX_PACKETS = META["marked"], META["most_packets"]
 
 
 @njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
@@ -53,7 +53,7 @@ def take_packet(net: FabricState) -> int:
     k = meta[M_PACKET_FREE]
     meta[M_PACKET_FREE] = net.packet[k, K_NEXT]
     meta[M_PACKETS_LEFT] -= 1
-    meta[M_MOST_PACKETS] = max(meta[M_MOST_PACKETS], len(net.packet) - meta[M_PACKETS_LEFT])
+    meta[M_MAX_PACKETS] = max(meta[M_MAX_PACKETS], len(net.packet) - meta[M_PACKETS_LEFT])
     return k
 
 
@@ -98,7 +98,7 @@ def _expire(net: FabricState, q: int, before: int) -> None:
             entry[after, E_BEFORE] = -1
         else:
             port[q, P_SEEN_TAIL] = -1
-        s = e // MOST_HOPS
+        s = e // MAX_HOPS
         net.slot[s, S_LISTED] -= 1
         forget(net, s)
         e = after
@@ -122,7 +122,7 @@ def _see(net: FabricState, q: int, e: int, now: int) -> None:
     else:
         entry[e, E_LISTED] = 1
         port[q, P_FLOWS] += 1
-        net.slot[e // MOST_HOPS, S_LISTED] += 1
+        net.slot[e // MAX_HOPS, S_LISTED] += 1
     entry[e, E_TIME] = now
     last = port[q, P_SEEN_TAIL]
     entry[e, E_BEFORE], entry[e, E_AFTER] = last, -1
@@ -244,7 +244,7 @@ def enqueue(net: FabricState, q: int, k: int, now: int, rule: np.ndarray, most: 
         return
     if packet[k, K_KIND] == DATA:
         if rule[0] == 2:
-            _see(net, q, packet[k, K_SLOT] * MOST_HOPS + packet[k, K_HOP], now)
+            _see(net, q, packet[k, K_SLOT] * MAX_HOPS + packet[k, K_HOP], now)
         _mark(net, q, k, most)
     if rule[2] > 0:
         into = packet[k, K_INGRESS]
@@ -268,4 +268,4 @@ def enqueue(net: FabricState, q: int, k: int, now: int, rule: np.ndarray, most: 
     port[q, P_CHANGED] = now
     port[q, P_BYTES] += size
     port[q, P_COUNT] += 1
-    port[q, P_MOST] = max(port[q, P_MOST], port[q, P_BYTES])
+    port[q, P_MAX] = max(port[q, P_MAX], port[q, P_BYTES])

@@ -14,7 +14,7 @@ from netctrl.laws.window.registry import law_of, law_paths, mpcc_gains, paramete
 from netctrl.model.io.validation_errors import shorten
 from netctrl.scenario.fabric.scenario import Dumbbell, FabricScenario
 from netctrl.sim.fabric.hosts import Senders
-from netctrl.sim.fabric.state import FLOW, FLOW_ROUTE_AT, MOST_HOPS, PORT, SWITCH_HOPS, FabricState, fabric_state
+from netctrl.sim.fabric.state import FLOW, FLOW_ROUTE_AT, MAX_HOPS, PORT, SWITCH_HOPS, FabricState, fabric_state
 from netctrl.sim.fabric.topology import Fabric, Paths, fabric, fabric_paths, ideal_times, wire_times
 from netctrl.sim.fabric.traffic import FlowTable, draw_fabric_flows
 
@@ -22,7 +22,7 @@ __all__ = ["HISTOGRAM_BINS", "FabricProblem", "fabric_problem", "telemetry_of"]
 
 HISTOGRAM_BINS = 20_000
 _NS = 1e9
-_MOST_FLOWS = 1024  # of the gain table; the last gain stands for all above
+_MAX_FLOWS = 1024  # of the gain table; the last gain stands for all above
 _UNLIMITED = 1 << 60
 
 
@@ -32,7 +32,7 @@ class FabricProblem(NamedTuple):
     state: FabricState
     hosts: Senders
     rule: np.ndarray
-    most_marking: float
+    max_marking: float
     interval: int
     """Of samples [ns]."""
     end: int
@@ -74,10 +74,10 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     kinds, kind = _kinds(net, routes, full, ack, scenario)
     paths = law_paths(scheme, kinds)
     longest = float(kinds[:, BASE_RTT].max())
-    table = mpcc_gains(scheme, paths, full, _MOST_FLOWS) if gains is None else _checked(gains, len(paths), scheme)
+    table = mpcc_gains(scheme, paths, full, _MAX_FLOWS) if gains is None else _checked(gains, len(paths), scheme)
     hosts = Senders(
         law=law_of(scheme),
-        parameters=parameters_of(scheme, payload=packets.payload, wire=full, round_trip_ns=longest),
+        parameters=parameters_of(scheme, payload=packets.payload, wire=full, rtt_ns=longest),
         paths=paths,
         gains=table,
         windows=np.array([start_window(scheme, path) for path in paths]),
@@ -123,7 +123,7 @@ def _kinds(net: Fabric, routes: Paths, full: int, ack: int, scenario: FabricScen
     """Kinds of path (C, ...) as `netctrl.laws.window.interface` has them, and each flow's."""
     last = routes.there[:, -1]
     if (net.target[last[last >= 0]] >= net.hosts).any():
-        raise InvalidValue("topology", type(scenario.topology).__name__, f"paths of at most {MOST_HOPS} links")
+        raise InvalidValue("topology", type(scenario.topology).__name__, f"paths of at most {MAX_HOPS} links")
     trip = np.zeros(len(routes.there), dtype=np.int64)
     for ports, size in ((routes.there, full), (routes.back, ack)):
         one_way = np.where(ports >= 0, wire_times(size, net.rate[ports], scenario.packets) + net.delay[ports], 0)
@@ -203,11 +203,11 @@ def _ports(net: Fabric, scenario: FabricScenario, full: int, ack: int) -> np.nda
 
 
 def _flows(flows: FlowTable, routes: Paths, kind: np.ndarray, scenario: FabricScenario) -> np.ndarray:
-    flow = np.full((len(flows.size), FLOW_ROUTE_AT + 2 * MOST_HOPS), -1, dtype=np.int64)
+    flow = np.full((len(flows.size), FLOW_ROUTE_AT + 2 * MAX_HOPS), -1, dtype=np.int64)
     flow[:, FLOW["start"]], flow[:, FLOW["size"]] = flows.start, flows.size
     flow[:, FLOW["nic"]], flow[:, FLOW["path"]] = routes.there[:, 0], kind
-    flow[:, FLOW_ROUTE_AT : FLOW_ROUTE_AT + MOST_HOPS] = routes.there
-    flow[:, FLOW_ROUTE_AT + MOST_HOPS :] = routes.back
+    flow[:, FLOW_ROUTE_AT : FLOW_ROUTE_AT + MAX_HOPS] = routes.there
+    flow[:, FLOW_ROUTE_AT + MAX_HOPS :] = routes.back
     watched = scenario.watch.flows
     if watched and max(watched) >= len(flow):
         raise InvalidValue("watch.flows", max(watched), f"numbers of flows from 0 to {len(flow) - 1}")

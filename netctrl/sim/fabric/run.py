@@ -60,7 +60,7 @@ def simulate_fabric(
     state = ready.state._replace(draws=rng.random(_DRAWS) if chance else np.zeros(4))
     for part in range(1, _PARTS + 1):
         end = ready.end * part // _PARTS
-        while not advance_fabric(state, ready.hosts, ready.rule, ready.most_marking, ready.interval, _BIN, end):
+        while not advance_fabric(state, ready.hosts, ready.rule, ready.max_marking, ready.interval, _BIN, end):
             state = grown(state)
             if chance and state.meta[META["draw"]] > len(state.draws) - 2:
                 state = state._replace(draws=rng.random(_DRAWS))

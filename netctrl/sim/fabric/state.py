@@ -15,9 +15,9 @@ from netctrl.sim.fabric.heap import PLACE_BITS
 
 __all__ = ["ENTRY", "FLOW", "META", "PACKET", "PORT", "SLOT", "FabricState", "columns", "fabric_state", "grown"]
 
-MOST_HOPS = 6
+MAX_HOPS = 6
 """Ports on a path, the sender's own included."""
-SWITCH_HOPS = MOST_HOPS - 1
+SWITCH_HOPS = MAX_HOPS - 1
 HOP_COLUMNS = 4
 LOG_COLUMNS = 9
 
@@ -40,7 +40,7 @@ SLOT = columns(
     "path watch timer timer_next"
 )
 ROUTE_AT = len(SLOT)
-"""First column of a slot's ports: there, and from ROUTE_AT + MOST_HOPS back."""
+"""First column of a slot's ports: there, and from ROUTE_AT + MAX_HOPS back."""
 FLOW = columns("start size finish acked nic path watch")
 FLOW_ROUTE_AT = len(FLOW)
 ENTRY = columns("time before after listed")
@@ -61,7 +61,7 @@ class FabricState(NamedTuple):
     slot: np.ndarray
     """(S, ...) int64, `SLOT` and ports of both ways."""
     entry: np.ndarray
-    """(S · MOST_HOPS, ...) int64, `ENTRY`: when a port last saw a flow."""
+    """(S · MAX_HOPS, ...) int64, `ENTRY`: when a port last saw a flow."""
     law: np.ndarray
     """(S, ...) float64: each flow's congestion control."""
     history: np.ndarray
@@ -107,7 +107,7 @@ def fabric_state(
     """Empty pools for given ports and flows; `watched` counts ports and flows."""
     meta = np.zeros(len(META), dtype=np.int64)
     table = np.zeros((packets, HOPS_AT + SWITCH_HOPS * HOP_COLUMNS), dtype=np.int64)
-    active = np.zeros((slots, ROUTE_AT + 2 * MOST_HOPS), dtype=np.int64)
+    active = np.zeros((slots, ROUTE_AT + 2 * MAX_HOPS), dtype=np.int64)
     _chain(table, PACKET["next"], 0)
     _chain(active, SLOT["next"], 0)
     meta[META["packets_left"]], meta[META["slots_left"]] = packets, slots
@@ -116,7 +116,7 @@ def fabric_state(
         port=port,
         packet=table,
         slot=active,
-        entry=np.zeros((slots * MOST_HOPS, len(ENTRY)), dtype=np.int64),
+        entry=np.zeros((slots * MAX_HOPS, len(ENTRY)), dtype=np.int64),
         law=np.zeros((slots, law_width)),
         history=np.zeros((slots, history)),
         flow=flow,

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from netctrl.scenario.fabric.scenario import Dumbbell, FatTree, Packets, Topology
-from netctrl.sim.fabric.state import MOST_HOPS
+from netctrl.sim.fabric.state import MAX_HOPS
 
 __all__ = ["Fabric", "Paths", "fabric", "fabric_paths", "ideal_times", "wire_times"]
 
@@ -54,7 +54,7 @@ class Paths:
 
     Parameters
     ----------
-    there, back : ndarray, shape (F, MOST_HOPS)
+    there, back : ndarray, shape (F, MAX_HOPS)
     """
 
     there: np.ndarray
@@ -139,10 +139,10 @@ def fabric_paths(net: Fabric, source: np.ndarray, target: np.ndarray, seed: int)
 
 
 def _walk(net: Fabric, source: np.ndarray, target: np.ndarray, number: np.ndarray, seed: int) -> np.ndarray:
-    ports = np.full((len(source), MOST_HOPS), -1, dtype=np.int64)
+    ports = np.full((len(source), MAX_HOPS), -1, dtype=np.int64)
     node = source.copy()
     edge = net.target[target]  # a host's one port has its own number
-    for hop in range(MOST_HOPS):
+    for hop in range(MAX_HOPS):
         going = node != target
         switch, rack = np.maximum(node - net.hosts, 0), edge - net.hosts
         count = np.maximum(net.choice_count[switch, rack], 1)

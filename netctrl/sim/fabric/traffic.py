@@ -14,7 +14,7 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = ["FlowTable", "draw_fabric_flows"]
 
 _NS = 1e9
-_MOST_FLOWS = 20_000_000
+_MAX_FLOWS = 20_000_000
 
 
 class FlowTable(NamedTuple):
@@ -62,8 +62,8 @@ def _poisson(flows: PoissonFlows, hosts: int, rate: float, end: float, rng: np.r
     """Arrivals in [0, stop) of all hosts together: their number is Poisson, their times are even."""
     stop = end if flows.stop is None else min(flows.stop, end)
     per_second = hosts * flows.load * rate / (BITS_PER_BYTE * mean_flow_size(flows.sizes))
-    if per_second * stop > _MOST_FLOWS:
-        takes = f"a lower load, larger flows or a shorter duration: at most {_MOST_FLOWS} flows"
+    if per_second * stop > _MAX_FLOWS:
+        takes = f"a lower load, larger flows or a shorter duration: at most {_MAX_FLOWS} flows"
         raise InvalidValue("poisson.load", flows.load, takes)
     count = int(rng.poisson(per_second * stop))
     start = np.sort((rng.random(count) * stop * _NS).astype(np.int64))

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.laws.link_rate.fir import Taps
+from netctrl.laws.link_rate.fir import FirLaw
 
-__all__ = ["DEEP", "WIDE", "TapTiles", "tap_tiles"]
+__all__ = ["DEEP", "WIDE", "BlockedFir", "blocked_fir"]
 
 WIDE, DEEP = 5, 4
 """Links and samples of a tile: their coefficients and samples fit into the 32 registers of AVX-512."""
-_LEAST_FULL = 0.5  # of a wide tile's coefficients: one costs what two or three links by themselves do
+_MIN_FULL = 0.5  # of a wide tile's coefficients: one costs what two or three links by themselves do
 
 
-class TapTiles(NamedTuple):
+class BlockedFir(NamedTuple):
     """Sums to add to the rates of neighbouring links, each of DEEP samples. Coefficients fill up with 0."""
 
     link: np.ndarray
@@ -28,21 +28,21 @@ class TapTiles(NamedTuple):
     """(tiles, links, DEEP)"""
 
 
-def tap_tiles(taps: Taps) -> tuple[TapTiles, TapTiles]:
+def blocked_fir(taps: FirLaw) -> tuple[BlockedFir, BlockedFir]:
     """Tiles of WIDE links, where these take much the same samples, and of one link; the last links may not exist."""
     N = len(taps.offset)
     wide, narrow = [], []
     for first in range(0, N, WIDE):
         links = range(first, min(first + WIDE, N))
         together = _tiles(taps, links, WIDE)
-        if np.count_nonzero(together.coefficient) >= _LEAST_FULL * together.coefficient.size:
+        if np.count_nonzero(together.coefficient) >= _MIN_FULL * together.coefficient.size:
             wide.append(together)
         else:
             narrow += [_tiles(taps, range(link, link + 1), 1) for link in links]
     return _joined(wide, WIDE), _joined(narrow, 1)
 
 
-def _tiles(taps: Taps, links: range, width: int) -> TapTiles:
+def _tiles(taps: FirLaw, links: range, width: int) -> BlockedFir:
     part = slice(taps.start[links.start], taps.start[links.stop])
     apart = taps.memory + 1
     samples, row = np.unique(taps.series[part] * apart + taps.lag[part], return_inverse=True)
@@ -53,14 +53,14 @@ def _tiles(taps: Taps, links: range, width: int) -> TapTiles:
     series, lag = np.divmod(np.pad(samples, (0, deep), mode="edge") if deep else samples, apart)
     coefficient = np.ascontiguousarray(table.reshape(width, -1, DEEP).transpose(1, 0, 2))
     link = np.full(len(coefficient), links.start)
-    return TapTiles(link, series.reshape(-1, DEEP), lag.reshape(-1, DEEP), coefficient)
+    return BlockedFir(link, series.reshape(-1, DEEP), lag.reshape(-1, DEEP), coefficient)
 
 
-def _joined(tiles: list[TapTiles], width: int) -> TapTiles:
-    empty = TapTiles(
+def _joined(tiles: list[BlockedFir], width: int) -> BlockedFir:
+    empty = BlockedFir(
         np.empty(0, dtype=np.int64),
         np.empty((0, DEEP), dtype=np.int64),
         np.empty((0, DEEP), dtype=np.int64),
         np.empty((0, width, DEEP)),
     )
-    return TapTiles(*(np.concatenate(arrays) for arrays in zip(empty, *tiles, strict=True)))
+    return BlockedFir(*(np.concatenate(arrays) for arrays in zip(empty, *tiles, strict=True)))

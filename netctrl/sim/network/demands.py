@@ -16,7 +16,7 @@ from netctrl.scenario.network.traffic import DemandTraffic, LongRangeTraffic, Tr
 
 __all__ = ["DemandSource", "fractional_noise", "noise_spectrum", "run_seeds"]
 
-_MOST_NOISE = 2**31  # bytes
+_MAX_NOISE = 2**31  # bytes
 _WORKSPACE = 6  # rows of normals, of their spectrum and of what irfft makes of it, beside the runs' own
 
 Rates = Callable[[int, int], np.ndarray]
@@ -194,9 +194,9 @@ def _triangular(rng: np.random.Generator, out: np.ndarray) -> None:
 def _remembering(rngs: Sequence[np.random.Generator], rows: int, steps: int, hurst: float) -> np.ndarray:
     """Fractional Gaussian noise of all runs, shape (R, rows, steps)."""
     size = 8 * rows * steps * (len(rngs) + _WORKSPACE)
-    if size > _MOST_NOISE:
+    if size > _MAX_NOISE:
         got = f"long-range noise of {steps} steps, {rows} demands and {len(rngs)} runs, {size / 2**30:.1f} GiB"
-        takes = f"at most {_MOST_NOISE / 2**30:g} GiB at a time: a shorter duration, a longer interval or fewer runs"
+        takes = f"at most {_MAX_NOISE / 2**30:g} GiB at a time: a shorter duration, a longer interval or fewer runs"
         raise InvalidValue("traffic", got, takes)
     spectrum = noise_spectrum(steps, hurst)
     noise = np.empty((len(rngs), rows, steps))
@@ -241,9 +241,9 @@ def _columns(traffic: TraceTraffic, demands: Sequence[Demand], names: Sequence[s
     if len(known) == len(names) == 1 and not traffic.columns:
         return [0]
     places = {name: place for place, name in enumerate(names)}
-    wanted = {name: traffic.columns.get(name, name) for name in known}
-    for name, column in wanted.items():
+    desired = {name: traffic.columns.get(name, name) for name in known}
+    for name, column in desired.items():
         if column not in places:
             takes = f"a column of {traffic.file} for this demand; there are {shorten(', '.join(names), 200)}"
             raise InvalidValue(f"traffic.columns.{name}", column, takes)
-    return [places[column] for column in wanted.values()]
+    return [places[column] for column in desired.values()]

@@ -12,8 +12,8 @@ import numpy as np
 
 from netctrl.jit import njit
 from netctrl.laws.link import backlog_step
-from netctrl.laws.link_rate.fir import SHORTFALL, SURPLUS, UNPACED, YIELDING, Taps
-from netctrl.sim.network.blocked_fir import TapTiles
+from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKPRESSURE, SATURATION_ERROR, WORK_CONSERVING, FirLaw
+from netctrl.sim.network.blocked_fir import BlockedFir
 
 __all__ = [
     "ARRIVED",
@@ -45,7 +45,7 @@ class LinkPlant(NamedTuple):
     """(N,) over the interval; inf is no bound."""
     nominal: np.ndarray
     """(N,) f*."""
-    standing: float
+    backlog_setpoint: float
     """Backlog around which the squares are taken."""
     coupled_start: np.ndarray
     """(N + 1,)"""
@@ -86,7 +86,7 @@ def _slot(step: int, mask: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _command(taps: Taps, wide: TapTiles, narrow: TapTiles, state: LinkState, step: int) -> None:
+def _command(taps: FirLaw, wide: BlockedFir, narrow: BlockedFir, state: LinkState, step: int) -> None:
     """u_l(n) of all links and runs, into `state.command`."""
     command = state.command
     for link in range(len(taps.offset)):
@@ -97,12 +97,12 @@ def _command(taps: Taps, wide: TapTiles, narrow: TapTiles, state: LinkState, ste
 
 
 @njit(inline="always")
-def _sample(tiles: TapTiles, tile: int, k: int, step: int, mask: np.uint64) -> tuple[np.uint64, np.uint64]:
+def _sample(tiles: BlockedFir, tile: int, k: int, step: int, mask: np.uint64) -> tuple[np.uint64, np.uint64]:
     return np.uint64(tiles.series[tile, k]), _slot(step - tiles.lag[tile, k], mask)
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _add_wide(tiles: TapTiles, state: LinkState, step: int) -> None:
+def _add_wide(tiles: BlockedFir, state: LinkState, step: int) -> None:
     """Add tiles of WIDE links. Rates lie LANES apart, as LLVM is told: it then knows that their sums are."""
     h, present, c, u = state.history, state.present, tiles.coefficient, state.command.reshape(state.command.size)
     mask, R = np.uint64(h.shape[1] - 1), h.shape[2]
@@ -130,7 +130,7 @@ def _add_wide(tiles: TapTiles, state: LinkState, step: int) -> None:
 
 
 @njit(cache=True, error_model="numpy", forceinline=True)
-def _add_narrow(tiles: TapTiles, state: LinkState, step: int) -> None:
+def _add_narrow(tiles: BlockedFir, state: LinkState, step: int) -> None:
     """Add tiles of one link."""
     h, present, c, command = state.history, state.present, tiles.coefficient, state.command
     mask, R = np.uint64(h.shape[1] - 1), h.shape[2]
@@ -154,7 +154,7 @@ def _add_narrow(tiles: TapTiles, state: LinkState, step: int) -> None:
 @njit(cache=True, error_model="numpy", forceinline=True)
 def _move(
     plant: LinkPlant,
-    taps: Taps,
+    taps: FirLaw,
     state: LinkState,
     demand: np.ndarray,
     step: int,
@@ -181,7 +181,7 @@ def _move(
             )
             for r in range(R):
                 x[r] += share * history[k, slot, r]
-        p, s = np.uint64(SURPLUS) * N + link, np.uint64(SHORTFALL) * N + link
+        p, s = np.uint64(ARRIVAL_INNOVATION) * N + link, np.uint64(SATURATION_ERROR) * N + link
         if innovations:
             expected = taps.expected[link]
             for r in range(R):
@@ -193,10 +193,10 @@ def _move(
             if counts:
                 for r in range(R):
                     offered[r] += share * demand[k, r]
-        if mode == UNPACED:
+        if mode == WORK_CONSERVING:
             for r in range(R):
                 x[to_send + np.uint64(r)] = capacity
-        elif mode == YIELDING:
+        elif mode == BACKPRESSURE:
             for r in range(R):
                 x[to_send + np.uint64(r)] = min(max(history[N + link, now, r] + x[r] - command[link, r], 0.0), capacity)
         else:
@@ -217,7 +217,7 @@ def _move(
                 stayed |= history[s, after, r] != 0.0
             present[p, after], present[s, after] = came, stayed
         if counts:
-            nominal, standing = plant.nominal[link], plant.standing
+            nominal, backlog_setpoint = plant.nominal[link], plant.backlog_setpoint
             first = link * np.uint64(6 * LANES)
             for r in range(R):
                 at = first + np.uint64(r)
@@ -227,7 +227,7 @@ def _move(
                 sums[at + np.uint64(LOST * LANES)] += x[lost + np.uint64(r)]
                 sums[at + np.uint64(WAITING * LANES)] += b
                 sums[at + np.uint64(RATE_SQUARE * LANES)] += (f - nominal) * (f - nominal)
-                sums[at + np.uint64(WAITING_SQUARE * LANES)] += (b - standing) * (b - standing)
+                sums[at + np.uint64(WAITING_SQUARE * LANES)] += (b - backlog_setpoint) * (b - backlog_setpoint)
         if step < watched.shape[2]:
             watched[0, link, step], watched[1, link, step] = history[N + link, after, 0], history[link, after, 0]
             watched[2, link, step] = x[lost]
@@ -236,9 +236,9 @@ def _move(
 @njit(cache=True, error_model="numpy", nogil=True)
 def advance_links(
     plant: LinkPlant,
-    taps: Taps,
-    wide: TapTiles,
-    narrow: TapTiles,
+    taps: FirLaw,
+    wide: BlockedFir,
+    narrow: BlockedFir,
     state: LinkState,
     demand: np.ndarray,
     first: int,

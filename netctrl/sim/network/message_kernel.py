@@ -12,8 +12,8 @@ import numpy as np
 
 from netctrl.jit import njit
 from netctrl.laws.link import backlog_step
-from netctrl.laws.link_rate.distributed import BACKLOG_NEWS, RATE_NEWS
-from netctrl.laws.link_rate.fir import BACKLOG, RATE, UNPACED, YIELDING, Taps
+from netctrl.laws.link_rate.distributed import BACKLOG_INNOVATION, RATE_INNOVATION
+from netctrl.laws.link_rate.fir import BACKLOG, BACKPRESSURE, RATE, WORK_CONSERVING, FirLaw
 from netctrl.sim.network.kernel import (
     ARRIVED,
     DEPARTED,
@@ -67,7 +67,7 @@ def _tell(
     messaging: Messaging,
     state: MessageState,
     nominal: np.ndarray,
-    standing: float,
+    backlog_setpoint: float,
     at: int,
     series: int,
     age: int,
@@ -85,43 +85,43 @@ def _tell(
     if message == NEVER or age < messaging.least[at, of]:
         return state.known[series, (sample - age) & mask]
     behind = 1 if messaging.phase[of] > messaging.phase[at] else 0  # it has not acted yet in this interval
-    asked = sample - age - behind
-    if asked < 0:
-        return state.known[series, asked & mask]
-    when = state.arrival[message, asked & mask]
+    requested = sample - age - behind
+    if requested < 0:
+        return state.known[series, requested & mask]
+    when = state.arrival[message, requested & mask]
     if when != NEVER and when <= tick:
-        return state.known[series, asked & mask]
+        return state.known[series, requested & mask]
     if kind == BACKLOG:
-        for earlier in range(asked - 1, max(asked - mask + age + 1, -1), -1):
+        for earlier in range(requested - 1, max(requested - mask + age + 1, -1), -1):
             when = state.arrival[message, earlier & mask]
             if when != NEVER and when <= tick:
                 return state.known[series, earlier & mask]
-        return standing
+        return backlog_setpoint
     return nominal[of] if kind == RATE else 0.0
 
 
 @njit(cache=True, error_model="numpy")
 def _sum(
-    taps: Taps,
+    taps: FirLaw,
     messaging: Messaging,
     state: MessageState,
     nominal: np.ndarray,
-    standing: float,
+    backlog_setpoint: float,
     link: int,
     tick: int,
     sample: int,
 ) -> float:
     total = taps.offset[link]
     for j in range(taps.start[link], taps.start[link + 1]):
-        heard = _tell(messaging, state, nominal, standing, link, taps.series[j], taps.lag[j], tick, sample)
+        heard = _tell(messaging, state, nominal, backlog_setpoint, link, taps.series[j], taps.lag[j], tick, sample)
         total += taps.coefficient[j] * heard
     return total
 
 
 @njit(cache=True, error_model="numpy")
 def _act(
-    control: Taps,
-    predicted: Taps,
+    control: FirLaw,
+    predicted: FirLaw,
     plant: LinkPlant,
     messaging: Messaging,
     state: MessageState,
@@ -141,9 +141,9 @@ def _act(
         state.known[BACKLOG * N + link, now] = state.backlog[link]
         state.sent[link] = 0.0
         if len(predicted.lag):
-            foreseen = _sum(predicted, messaging, state, nominal, plant.standing, link, tick, sample)
-            state.known[BACKLOG_NEWS * N + link, now] = state.backlog[link] - foreseen
-            state.known[RATE_NEWS * N + link, now] = state.known[RATE * N + link, now] - state.command[link]
+            foreseen = _sum(predicted, messaging, state, nominal, plant.backlog_setpoint, link, tick, sample)
+            state.known[BACKLOG_INNOVATION * N + link, now] = state.backlog[link] - foreseen
+            state.known[RATE_INNOVATION * N + link, now] = state.known[RATE * N + link, now] - state.command[link]
         for at in range(N):
             message = messaging.line[at, link]
             if message != NEVER:
@@ -152,7 +152,7 @@ def _act(
                 state.arrival[message, now] = NEVER if late == NEVER else due
     for link in range(N):
         if messaging.phase[link] == phase:
-            state.command[link] = _sum(control, messaging, state, nominal, plant.standing, link, tick, sample)
+            state.command[link] = _sum(control, messaging, state, nominal, plant.backlog_setpoint, link, tick, sample)
             if messaging.central and not told[link]:
                 state.command[link] = nominal[link]
 
@@ -160,8 +160,8 @@ def _act(
 @njit(cache=True, error_model="numpy", nogil=True)
 def advance_messages(
     plant: LinkPlant,
-    control: Taps,
-    predicted: Taps,
+    control: FirLaw,
+    predicted: FirLaw,
     messaging: Messaging,
     state: MessageState,
     nominal: np.ndarray,
@@ -201,9 +201,9 @@ def advance_messages(
                         offered[0] += entering * share
                 mode, capacity = control.mode[link], plant.capacity[link]
                 service = state.command[link]
-                if mode == YIELDING:
+                if mode == BACKPRESSURE:
                     service = state.backlog[link] * S + arriving - state.command[link] * S
-                service = capacity if mode == UNPACED else min(max(service, 0.0), capacity)
+                service = capacity if mode == WORK_CONSERVING else min(max(service, 0.0), capacity)
                 waiting, rate, lost = backlog_step(
                     state.backlog[link], arriving * share, service * share, plant.buffer[link]
                 )
@@ -216,7 +216,7 @@ def advance_messages(
                     sums[LOST, link] += lost
                     if phase == S - 1:
                         sums[WAITING, link] += waiting
-                        sums[WAITING_SQUARE, link] += (waiting - plant.standing) ** 2
+                        sums[WAITING_SQUARE, link] += (waiting - plant.backlog_setpoint) ** 2
                     sums[RATE_SQUARE, link] += (rate * S - plant.nominal[link]) ** 2 * share
                 if sample < watched.shape[2]:
                     watched[1, link, sample] += rate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.laws.link_rate.distributed import HeardLaw, heard_law
+from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
 from netctrl.laws.link_rate.fir import BACKLOG, LINEAR, RATE, packed
 from netctrl.model.law import LinkRateLaw, StaticGain
 from netctrl.scenario.network.scenario import NetworkScenario
@@ -12,7 +12,7 @@ from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.message_kernel import NEVER, MessageState, Messaging, advance_messages
 from netctrl.sim.network.problem import LinkProblem, LinkRuns, power_of_2
 
-__all__ = ["heard_problem", "message_lines", "message_table", "run_with_messages", "ticks"]
+__all__ = ["distributed_problem", "message_lines", "message_table", "run_with_messages", "ticks"]
 
 _TICKS = 8
 """An interval, where links act out of step."""
@@ -33,7 +33,7 @@ def run_with_messages(
     Loss, lateness and moments have random streams of their own in each run: the traffic is the same as without.
     """
     N, steps, S = ready.model.n_links, scenario.steps, ticks(scenario)
-    heard = heard_problem(ready, law)
+    heard = distributed_problem(ready, law)
     line, least, messages = message_lines(heard, law, N)
     streams = [_streams(scenario.seed, run) for run in numbers]
     phases = [stream[_PHASE].integers(0, S, N) for stream in streams]
@@ -93,15 +93,15 @@ def message_table(
     return phase, *_draws(scenario, stream, S, scenario.steps, messages, N)
 
 
-def heard_problem(ready: LinkProblem, law: LinkRateLaw | None) -> HeardLaw:
+def distributed_problem(ready: LinkProblem, law: LinkRateLaw | None) -> DistributedLaw:
     """The policy's law by what was heard; laws that aren't HFTraC's hear nothing."""
     paced = ready.taps.mode == LINEAR
     if law is None:
-        return HeardLaw(ready.taps, packed([], np.zeros(len(paced)), paced), central=False)
-    return heard_law(law, ready.model.coupling, ready.initial_rate, paced, ready.plant.standing)
+        return DistributedLaw(ready.taps, packed([], np.zeros(len(paced)), paced), central=False)
+    return distributed_law(law, ready.model.coupling, ready.initial_rate, paced, ready.plant.backlog_setpoint)
 
 
-def message_lines(heard: HeardLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray, np.ndarray, int]:
+def message_lines(heard: DistributedLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Numbers of the messages from k to l, the age from which on each is used, and how many messages there are."""
     line, least = np.full((N, N), NEVER), np.zeros((N, N), dtype=np.int64)
     if heard.central and isinstance(law, StaticGain):  # one message tells the controller, for all links
@@ -121,18 +121,18 @@ def message_lines(heard: HeardLaw, law: LinkRateLaw | None, N: int) -> tuple[np.
     return line, least, int(pairs.sum())
 
 
-def _state(ready: LinkProblem, heard: HeardLaw, ticks: int, phase: np.ndarray, messages: int) -> MessageState:
-    N, nominal, standing = ready.model.n_links, ready.initial_rate, ready.plant.standing
+def _state(ready: LinkProblem, heard: DistributedLaw, ticks: int, phase: np.ndarray, messages: int) -> MessageState:
+    N, nominal, backlog_setpoint = ready.model.n_links, ready.initial_rate, ready.plant.backlog_setpoint
     slots = power_of_2(max(heard.control.memory, heard.predicted.memory) + 4)
     tick_slots = power_of_2((int(ready.model.delay.max(initial=0)) + 1) * ticks + 2)
     known = np.zeros((4 * N, slots))
     known[RATE * N : (RATE + 1) * N] = nominal[:, None]
-    known[BACKLOG * N : (BACKLOG + 1) * N] = standing
+    known[BACKLOG * N : (BACKLOG + 1) * N] = backlog_setpoint
     return MessageState(
         known=known,
         arrival=np.full((max(messages, 1), slots), NEVER),
         pipe=np.repeat(nominal[:, None], tick_slots, axis=1),
-        backlog=np.full(N, standing),
+        backlog=np.full(N, backlog_setpoint),
         command=np.array(nominal),
         sent=nominal * (ticks - phase),  # an interval's worth when each link first acts
     )
@@ -149,16 +149,16 @@ def _draws(
     scenario: NetworkScenario, stream: dict[int, np.random.Generator], ticks: int, steps: int, messages: int, N: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """By how many ticks each message is late, or NEVER, (steps, messages); whether commands arrive, (steps, N)."""
-    asked = scenario.messages
-    low, high = asked.jitter
+    requested = scenario.messages
+    low, high = requested.jitter
     shape = steps, max(messages, 1)
     extra = np.zeros(shape, dtype=np.int64)
     if high > 0.0:
         late = low + (high - low) * stream[_JITTER].random(shape)
         extra = np.ceil(late * (ticks / scenario.interval) - 1e-9).astype(np.int64)
-    if asked.loss > 0.0:
-        extra[stream[_LOSS].random(shape) < asked.loss] = NEVER
+    if requested.loss > 0.0:
+        extra[stream[_LOSS].random(shape) < requested.loss] = NEVER
     told = np.ones((steps, N), dtype=bool)
-    if asked.loss > 0.0:
-        told = stream[_TOLD].random((steps, N)) >= asked.loss
+    if requested.loss > 0.0:
+        told = stream[_TOLD].random((steps, N)) >= requested.loss
     return extra, told

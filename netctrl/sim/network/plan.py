@@ -14,12 +14,12 @@ from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.network.trace_window import scenario_trace
 from netctrl.sim.network.demands import DemandSource
-from netctrl.sim.network.messages import heard_problem, message_lines, message_table, ticks
+from netctrl.sim.network.messages import distributed_problem, message_lines, message_table, ticks
 from netctrl.sim.network.problem import LinkProblem, link_problem
 
 __all__ = ["link_plan", "run_tables"]
 
-_MOST_TABLE = 2**28  # bytes
+_MAX_TABLE = 2**28  # bytes
 _CHUNK = 2**21  # bytes of demands at a time
 
 
@@ -38,7 +38,7 @@ def link_plan(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> Link
     plant, hearing = ready.plant, None
     control = ready.taps
     if not scenario.messages.ideal:
-        heard = heard_problem(ready, law)
+        heard = distributed_problem(ready, law)
         control = heard.control
         line, least, messages = message_lines(heard, law, ready.model.n_links)
         hearing = Hearing(heard.predicted, ticks(scenario), line, least, messages, heard.central)
@@ -50,7 +50,7 @@ def link_plan(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> Link
         feeds=Feeds(plant.coupled_start, plant.coupled_link, plant.coupled_delay, plant.coupled_share),
         nominal=plant.nominal,
         around=ready.initial_rate,
-        standing=plant.standing,
+        backlog_setpoint=plant.backlog_setpoint,
         weight=ready.weight,
         control=control,
         hearing=hearing,
@@ -84,9 +84,9 @@ def run_tables(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -
     demands, N, steps = len(plan.network.demands), len(plan.links), scenario.steps
     messages = plan.hearing.messages if plan.hearing is not None else 0
     size = steps * (8 * demands + (4 * messages + N if plan.hearing is not None else 0))
-    if size > _MOST_TABLE:
+    if size > _MAX_TABLE:
         got = f"{steps} intervals of {demands} demands and {messages} messages, {size / 2**20:.0f} MiB a run"
-        takes = f"at most {_MOST_TABLE / 2**20:g} MiB in a program's table: a shorter duration or a longer interval"
+        takes = f"at most {_MAX_TABLE / 2**20:g} MiB in a program's table: a shorter duration or a longer interval"
         raise InvalidValue("duration", got, takes)
     trace = scenario_trace(scenario)
 

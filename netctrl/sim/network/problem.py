@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.link_rate.fir import BACKLOG, RATE, Taps, backpressure_taps, law_taps, static_taps
+from netctrl.laws.link_rate.fir import BACKLOG, RATE, FirLaw, backpressure_fir, fir_law, static_fir
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network
 from netctrl.model.network_model import NetworkModel
@@ -15,13 +15,13 @@ from netctrl.plants.linearize import network_model
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, StaticPacing
 from netctrl.scenario.network.scenario import NetworkScenario
-from netctrl.sim.network.blocked_fir import WIDE, TapTiles, tap_tiles
+from netctrl.sim.network.blocked_fir import WIDE, BlockedFir, blocked_fir
 from netctrl.sim.network.kernel import LANES, LinkPlant, LinkState
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["LinkProblem", "LinkRuns", "link_problem", "link_state", "power_of_2"]
 
-_MOST_HISTORY = 2**31  # bytes
+_MAX_HISTORY = 2**31  # bytes
 _LINE = 64  # bytes
 
 
@@ -32,8 +32,8 @@ class LinkProblem(NamedTuple):
     """With the means that were asked for."""
     model: NetworkModel
     plant: LinkPlant
-    taps: Taps
-    tiles: tuple[TapTiles, TapTiles]
+    taps: FirLaw
+    tiles: tuple[BlockedFir, BlockedFir]
     """The taps for the kernel: of several links together, and of one."""
     weight: np.ndarray | None
     """(N,) mu_l of the cost; None where links have none."""
@@ -75,7 +75,7 @@ def link_problem(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> L
         capacity=np.array([link.capacity for link in links]),
         buffer=np.array(buffer),
         nominal=nominal,
-        standing=getattr(scenario.policy, "standing_backlog", 0.0) * BITS_PER_BYTE / scenario.interval,
+        backlog_setpoint=getattr(scenario.policy, "backlog_setpoint", 0.0) * BITS_PER_BYTE / scenario.interval,
         coupled_start=coupling.indptr.astype(np.int64),
         coupled_link=coupling.indices.astype(np.int64),
         coupled_delay=model.delay[coupling.indices],
@@ -84,10 +84,10 @@ def link_problem(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> L
         injected_demand=injection.indices.astype(np.int64),
         injected_share=injection.data,
     )
-    initial = nominal * getattr(scenario.policy, "reference", 1.0)
+    initial = nominal * getattr(scenario.policy, "rate_scale", 1.0)
     _check_standing(scenario, links)
     taps = _taps(scenario, law, model, plant, injection @ np.array([demand.mean for demand in network.demands]))
-    return LinkProblem(network, model, plant, taps, tap_tiles(taps), _weight(scenario, network, model), initial)
+    return LinkProblem(network, model, plant, taps, blocked_fir(taps), _weight(scenario, network, model), initial)
 
 
 def link_state(ready: LinkProblem, runs: int) -> LinkState:
@@ -104,12 +104,12 @@ def link_state(ready: LinkProblem, runs: int) -> LinkState:
     slots = power_of_2(max(ready.taps.memory, int(ready.model.delay.max(initial=0))) + 2)
     kinds = 4 if ready.taps.innovations else 2
     size = kinds * N * slots * runs * 8
-    if size > _MOST_HISTORY:
+    if size > _MAX_HISTORY:
         takes = f"fewer at a time: their history would take {size / 2**30:.1f} GiB"
         raise InvalidValue("runs", runs, takes)
     history = _zeros(kinds * N, slots, runs)
     history[RATE * N : (RATE + 1) * N] = ready.initial_rate[:, None, None]
-    history[BACKLOG * N : (BACKLOG + 1) * N] = ready.plant.standing
+    history[BACKLOG * N : (BACKLOG + 1) * N] = ready.plant.backlog_setpoint
     present = np.zeros((kinds * N, slots), dtype=np.uint8)
     present[: 2 * N] = 1
     return LinkState(
@@ -137,7 +137,7 @@ def power_of_2(least: int) -> int:
 
 def _taps(
     scenario: NetworkScenario, law: LinkRateLaw | None, model: NetworkModel, plant: LinkPlant, expected: np.ndarray
-) -> Taps:
+) -> FirLaw:
     policy, nominal = scenario.policy, plant.nominal
     chosen = getattr(policy, "links", ())
     if law is not None and not isinstance(policy, HftracPolicy | DesignPolicy):
@@ -146,25 +146,25 @@ def _taps(
     paced = np.array([not chosen or name in chosen for name in model.links])
     match policy:
         case Fifo():
-            return static_taps(nominal, np.zeros(len(nominal), dtype=bool))
+            return static_fir(nominal, np.zeros(len(nominal), dtype=bool))
         case StaticPacing():
-            return static_taps(policy.factor * nominal, paced)
+            return static_fir(policy.factor * nominal, paced)
         case Backpressure():
-            return backpressure_taps(model.delay, model.coupling)
+            return backpressure_fir(model.delay, model.coupling)
     if law is None:
         takes = "the law of a Design, as netctrl.hftrac makes one" if isinstance(policy, HftracPolicy) else "its law"
         raise InvalidValue("law", None, f"{takes}, for a policy of kind {policy.__struct_config__.tag}")
     _check_law(law, model)
-    around = policy.reference * nominal
-    return law_taps(law, model.coupling, around, policy.reference * expected, paced, plant.standing)
+    around = policy.rate_scale * nominal
+    return fir_law(law, model.coupling, around, policy.rate_scale * expected, paced, plant.backlog_setpoint)
 
 
 def _check_standing(scenario: NetworkScenario, links: list[Link]) -> None:
-    standing = getattr(scenario.policy, "standing_backlog", 0.0)
+    backlog_setpoint = getattr(scenario.policy, "backlog_setpoint", 0.0)
     for link in links:
-        if link.buffer is not None and link.buffer < standing:
+        if link.buffer is not None and link.buffer < backlog_setpoint:
             takes = f"at most the buffers; that of {link.id} is {link.buffer:g} bytes"
-            raise InvalidValue("policy.standing_backlog", standing, takes)
+            raise InvalidValue("policy.backlog_setpoint", backlog_setpoint, takes)
 
 
 def _check_law(law: LinkRateLaw, model: NetworkModel) -> None:

@@ -59,7 +59,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     at_bound: bool
     """Whether the best is an end of the range: then it may lie beyond."""
     allowed: bool
-    """Whether it loses at most `most_loss`. If not, nothing that was tried does, and this loses the least."""
+    """Whether it loses at most `max_loss`. If not, nothing that was tried does, and this loses the least."""
 
 
 class MaxUtilization(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ def tune(
     law: LawOf,
     *,
     objective: Literal["loss", "backlog"] = "loss",
-    most_loss: float | None = None,
+    max_loss: float | None = None,
     low: float | None = None,
     high: float | None = None,
     runs: int = 20,
@@ -101,8 +101,8 @@ def tune(
     law : callable
         Of a scenario (`netctrl.scenario_law`).
     objective : {"loss", "backlog"}
-        The least loss; or the least backlog of all that lose at most `most_loss`.
-    most_loss : float, optional
+        The least loss; or the least backlog of all that lose at most `max_loss`.
+    max_loss : float, optional
         Of what is offered; needed for "backlog".
     low, high : float, optional
         Range, by default 1e-4 to 100 for mu and 1.0005 to 4 for a factor.
@@ -123,7 +123,7 @@ def tune(
     if field is None:
         takes = "hftrac (mu) or static (factor): others have nothing to tune"
         raise InvalidValue("policy", scenario.policy.__struct_config__.tag, takes)
-    most_loss = check_objective(objective, most_loss)
+    max_loss = check_objective(objective, max_loss)
     low = checked_number("low", bounds[0] if low is None else low, "a number above 0", above=0.0)
     high = checked_number("high", bounds[1] if high is None else high, f"a number above low ({low:g})", above=low)
     tolerance = checked_number("tolerance", tolerance, "a number from 1e-4 to 1", at_least=1e-4, at_most=1.0)
@@ -136,9 +136,9 @@ def tune(
         if found is None:  # no design of this weight
             return np.inf, np.inf
         loss, backlog = found[1].loss_ratio.mean, found[1].backlog_bytes.mean
-        return max(loss - most_loss, 0.0) if most_loss is not None else loss, backlog
+        return max(loss - max_loss, 0.0) if max_loss is not None else loss, backlog
 
-    best, at_bound = _least(price, low, high, tolerance)
+    best, at_bound = _min(price, low, high, tolerance)
     chosen = seen[best]
     if chosen is None:
         raise NoAdmissibleDesign(f"no {field} from {low:g} to {high:g} gives a design")
@@ -147,19 +147,19 @@ def tune(
         for value, found in sorted(seen.items())
         if found is not None
     )
-    allowed = most_loss is None or chosen[1].loss_ratio.mean <= most_loss
+    allowed = max_loss is None or chosen[1].loss_ratio.mean <= max_loss
     made = {"scenario": chosen[0], "summary": chosen[1], "tried": tried}
     return Tuned(field=field, value=best, at_bound=at_bound, allowed=allowed, **made)
 
 
-def check_objective(objective: str, most_loss: float | None) -> float | None:
-    """`most_loss` as `tune` takes it with an objective; InvalidValue where they don't go together."""
+def check_objective(objective: str, max_loss: float | None) -> float | None:
+    """`max_loss` as `tune` takes it with an objective; InvalidValue where they don't go together."""
     checked_word("objective", objective, OBJECTIVES)
     if objective == "backlog":
         takes = "a share from 0 to 1, as in 0.001: the loss up to which the backlog counts"
-        return checked_number("most_loss", most_loss, takes, at_least=0.0, at_most=1.0)
-    if most_loss is not None:
-        raise InvalidValue("most_loss", most_loss, "no value: it is for the objective backlog")
+        return checked_number("max_loss", max_loss, takes, at_least=0.0, at_most=1.0)
+    if max_loss is not None:
+        raise InvalidValue("max_loss", max_loss, "no value: it is for the objective backlog")
     return None
 
 
@@ -190,8 +190,8 @@ def max_utilization(
 
     def at(utilization: float) -> Estimate:
         if utilization not in seen:
-            asked = msgspec.structs.replace(scenario, utilization=utilization)
-            seen[utilization] = simulate_network(asked, law(asked), runs=runs, watch=False).summary().loss_ratio
+            requested = msgspec.structs.replace(scenario, utilization=utilization)
+            seen[utilization] = simulate_network(requested, law(requested), runs=runs, watch=False).summary().loss_ratio
         return seen[utilization]
 
     def crossing(side: float) -> float:
@@ -247,15 +247,15 @@ def _try(
     scenario: NetworkScenario, law: LawOf, field: str, value: float, runs: int
 ) -> tuple[NetworkScenario, NetworkSummary] | None:
     changed: dict[str, Any] = {field: value}
-    asked = msgspec.structs.replace(scenario, policy=msgspec.structs.replace(scenario.policy, **changed))
+    requested = msgspec.structs.replace(scenario, policy=msgspec.structs.replace(scenario.policy, **changed))
     try:
-        made = law(asked)
+        made = law(requested)
     except NoAdmissibleDesign:
         return None
-    return asked, simulate_network(asked, made, runs=runs, watch=False).summary()
+    return requested, simulate_network(requested, made, runs=runs, watch=False).summary()
 
 
-def _least(
+def _min(
     price: Callable[[float], tuple[float, float]], low: float, high: float, tolerance: float
 ) -> tuple[float, bool]:
     """The value of the least price, and whether it is an end of the range."""

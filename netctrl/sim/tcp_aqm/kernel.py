@@ -14,7 +14,7 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import FAST_PROBABILITY, PRICE, PROBABILITY, Sample, probability
 from netctrl.laws.link import backlog_step
-from netctrl.plants.tcp import LEAST_WINDOW, fast_rate, window_slope
+from netctrl.plants.tcp import MIN_WINDOW, fast_rate, window_slope
 
 __all__ = ["FLOWS", "LINK_CAPACITY", "LINK_DELAY", "Plant", "Record", "State", "advance"]
 
@@ -227,7 +227,7 @@ def _advance_windows(senders: _Senders, now: np.uint64, h: float, group: int, de
     for i in range(np.uint64(senders.first_class[group]), np.uint64(senders.first_class[group + 1])):
         R, W, x, p = rtt[i] + delay, window[i], heard[0, i], heard[1, i]
         middle = W + 0.5 * h * window_slope(W, R, x, p)
-        after = max(W + h * window_slope(middle, R, x, p), LEAST_WINDOW)
+        after = max(W + h * window_slope(middle, R, x, p), MIN_WINDOW)
         active = flows[i] > 0.0
         window[i] = after if active else W
         sent = middle / R if active else 0.0

@@ -71,7 +71,7 @@ def _shortest_rtt(scenario: Scenario) -> float:
         if change.delay is not None:
             least[change.link] = min(least[change.link], change.delay)
     saved = {link.id: link.delay - least[link.id] for link in scenario.links}
-    return min(group.rtt[0] - sum(saved[name] for name in group.round_trip) for group in scenario.flows)
+    return min(group.rtt[0] - sum(saved[name] for name in group.both_ways) for group in scenario.flows)
 
 
 def _affordable(scenario: Scenario, steps_per_sample: int) -> float:

@@ -18,10 +18,10 @@ __all__ = ["WINDOW", "PathHistory", "WebLoad", "response_times", "web_load"]
 WINDOW = 16
 """Greatest window of a web transfer [packet]: it stands for congestion avoidance, which is not modelled here."""
 
-CONNECT_TIMEOUT, LEAST_TIMEOUT = 3.0, 1.0
+CONNECT_TIMEOUT, MIN_TIMEOUT = 3.0, 1.0
 """First time-out of a lost SYN (ns-3's default) and least of a lost segment (RFC 6298, Section 2.4) [s]."""
 
-_MOST_LOST = 0.9  # the expected number of tries stays finite
+_MAX_LOST = 0.9  # the expected number of tries stays finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +82,7 @@ def response_times(load: WebLoad, scenario: Scenario, path: PathHistory) -> np.n
     def at(values: np.ndarray, times: np.ndarray) -> np.ndarray:
         return np.interp(times, path.time_s, values)
 
-    lost_syn = np.minimum(at(path.refused + path.loss, load.start_s), _MOST_LOST)
+    lost_syn = np.minimum(at(path.refused + path.loss, load.start_s), _MAX_LOST)
     time = load.start_s + load.rtt_s + at(path.delay_s, load.start_s) + CONNECT_TIMEOUT * lost_syn / (1.0 - lost_syn)
     done = np.empty_like(time)
     packets = load.size_bytes / scenario.packet_size
@@ -90,10 +90,10 @@ def response_times(load: WebLoad, scenario: Scenario, path: PathHistory) -> np.n
     alive = np.arange(len(time))
     while len(alive):
         now = time[alive]
-        lost = np.minimum(at(path.loss, now), _MOST_LOST)
+        lost = np.minimum(at(path.loss, now), _MAX_LOST)
         burst = np.minimum(window, packets[alive] - sent[alive])
         sent[alive] += burst
-        again = LEAST_TIMEOUT * np.minimum(burst * lost, 1.0)
+        again = MIN_TIMEOUT * np.minimum(burst * lost, 1.0)
         over = sent[alive] >= packets[alive]
         done[alive] = now + again + 0.5 * load.rtt_s[alive] + at(path.forward_s, now)
         time[alive] = now + again + load.rtt_s[alive] + at(path.delay_s, now)

@@ -20,7 +20,7 @@ from netctrl.synthesis.threads import blas_threads
 
 __all__ = ["CoordinatedSynthesis", "coordinated"]
 
-MOST_STATES = 2000
+MAX_STATES = 2000
 """Of one region: its Riccati equation is dense."""
 
 
@@ -146,8 +146,8 @@ class _Recursions:
 
 def _settled(region: Region, names: Sequence[str]) -> _Settled:
     n, m = region.n_states, len(region.links)
-    if n > MOST_STATES:
-        takes = f"networks, or a reach, whose regions have at most {MOST_STATES} states, or the localized synthesis"
+    if n > MAX_STATES:
+        takes = f"networks, or a reach, whose regions have at most {MAX_STATES} states, or the localized synthesis"
         raise InvalidValue("horizon", f"exact, for a region of {n} states", takes)
     A, B = region.matrices()
     Q = np.zeros((n, n))

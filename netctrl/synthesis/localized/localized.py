@@ -36,7 +36,7 @@ _ROUNDS = 6
 _WIDE = 48  # bands above which LAPACK's blocks are worth a call
 _SINGULAR = 1e-13  # of the diagonal
 _NOTHING = np.zeros((0, 0, 0))
-_MOST_ENTRIES = 2**28  # of one region's matrix
+_MAX_ENTRIES = 2**28  # of one region's matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class _Columns:
     reach: np.ndarray
     hops: int | None
     travel: np.ndarray
-    asked: int | None
+    requested: int | None
     """The horizon; or None, and the columns are as long as their regions and `settle` say."""
     settle: int
     n_jobs: int
@@ -226,7 +226,7 @@ class _Columns:
         for link, region in found.items():
             key = self._key[link] = region.key()
             if key not in self._solved and key not in new:
-                T = self.settle + region.span if self.asked is None else self.asked
+                T = self.settle + region.span if self.requested is None else self.requested
                 new[key] = _Problem(region, T, np.zeros((0, len(region.links))))
         self.regions |= found
         solved = _each(list(new.values()), self.n_jobs)
@@ -239,8 +239,8 @@ class _Columns:
 
     def _why(self, status: int, link: int, where: int) -> str:
         every = regions(self.model, self.mu, self.information, self.reach, hops=self.hops, travel=self.travel)
-        takes = max(region.least_horizon for region in every.values())
-        return explain(self.model.links, status, link, where, self.asked, takes)
+        takes = max(region.min_horizon for region in every.values())
+        return explain(self.model.links, status, link, where, self.requested, takes)
 
     def law(self) -> tuple[FirColumns, ...]:
         """Of all links."""
@@ -251,7 +251,7 @@ class _Columns:
 def _costs(disturbances: Mapping[Source, float], columns: _Columns) -> tuple[np.ndarray, float]:
     """Cost of rates and of queues, and the bound from below, over all sources; like ones are solved once."""
     cost = np.zeros(2)
-    asked: dict[bytes, _Problem] = {}
+    requested: dict[bytes, _Problem] = {}
     variances: dict[bytes, float] = {}
     for (links, shares), variance in disturbances.items():
         if len(links) == 1:
@@ -265,10 +265,10 @@ def _costs(disturbances: Mapping[Source, float], columns: _Columns) -> tuple[np.
         backlog = np.zeros((1, len(region.links)))
         backlog[0, [int(np.flatnonzero(region.links == link)[0]) for link in links]] = shares
         key = region.key() + backlog.tobytes()
-        asked.setdefault(key, _Problem(region, max(problem.horizon for problem, _ in solved), backlog, True))
+        requested.setdefault(key, _Problem(region, max(problem.horizon for problem, _ in solved), backlog, True))
         variances[key] = variances.get(key, 0.0) + variance
-    free = _each(list(asked.values()), columns.n_jobs)
-    return cost, sum(variances[key] * float(one.cost.sum()) for key, one in zip(asked, free, strict=True))
+    free = _each(list(requested.values()), columns.n_jobs)
+    return cost, sum(variances[key] * float(one.cost.sum()) for key, one in zip(requested, free, strict=True))
 
 
 def _response_cost(columns: Sequence[tuple[Region, _Solution]], shares: Sequence[float]) -> np.ndarray:
@@ -332,7 +332,7 @@ def _each(problems: Sequence[_Problem], n_jobs: int) -> list[_Solution]:
 def _check_size(problems: Sequence[_Problem]) -> None:
     for problem in problems:
         links, T = len(problem.region.links), problem.horizon
-        if links * T * 2 * links > _MOST_ENTRIES:
+        if links * T * 2 * links > _MAX_ENTRIES:
             takes = (
                 f"less: a column has {links} links over {T} samples. Shorter routes, longer intervals, larger weights "
                 "or, out of band, a smaller reach make it smaller"

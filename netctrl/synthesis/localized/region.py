@@ -48,7 +48,7 @@ class Region(NamedTuple):
         return int(max(self.travel[ours].max(), self.heard[ours].max()) + self.delay[ours].max()) + 2
 
     @property
-    def least_horizon(self) -> int:
+    def min_horizon(self) -> int:
         """Samples that any controller takes to bring back all that the fluid comes to."""
         ours = kernels.reached(self.fed)
         return int((self.heard + self.delay)[ours].max()) + 2

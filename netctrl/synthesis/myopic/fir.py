@@ -25,8 +25,8 @@ _FLOOR = 1e-6
 """Part of the variance of what comes to a link, over a long time, that each link is taken to be hit by besides. Links
 before it may let nothing of a frequency through, and its own response at that frequency would have no bound."""
 
-_MOST_SWEEPS = 1000
-_MOST_ENTRIES = 2**27  # of all spectra
+_MAX_SWEEPS = 1000
+_MAX_ENTRIES = 2**27  # of all spectra
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class _Descent:
         self.samples = scipy.fft.next_fast_len(_longest(self.routes, model.delay, T), real=True)
         bins = self.samples // 2 + 1
         entries = bins * sum(4 + len(sources) for sources in self.routes.passing)
-        if entries > _MOST_ENTRIES:
+        if entries > _MAX_ENTRIES:
             takes = f"less: the responses of {N} links take {self.samples} samples in all to die out"
             raise InvalidValue("horizon", T, takes)
         scale = np.sqrt(sum(float(size @ size) for _, size in self.routes.entering))
@@ -190,7 +190,7 @@ class _Descent:
         what all of them together do, one sweep doesn't get far.
         """
         costs, further = [self.cost()], 1.0
-        while len(costs) <= _MOST_SWEEPS:
+        while len(costs) <= _MAX_SWEEPS:
             before = self.theta.copy()
             for link in reversed(self.routes.order):
                 self.improve(link)

@@ -216,7 +216,7 @@ def _candidate(equation: _Equation, X: np.ndarray | None) -> _Candidate | None:
     A, B, Q, R, S = equation
     XA, XB = X @ A, X @ B
     weight, L = R + B.T @ XB, XB.T @ A + S.T
-    pivot = _least_modulus(weight, R, B, X)
+    pivot = _min_modulus(weight, R, B, X)
     if not pivot > 16.0 * len(X) * _EPS:
         return None
     K = -_solved(weight, L)
@@ -234,7 +234,7 @@ def _candidate(equation: _Equation, X: np.ndarray | None) -> _Candidate | None:
     return _Candidate(X, K, weight, pivot, A + B @ K, error, residual, unitless, units, by)
 
 
-def _least_modulus(weight: np.ndarray, R: np.ndarray, B: np.ndarray, X: np.ndarray) -> float:
+def _min_modulus(weight: np.ndarray, R: np.ndarray, B: np.ndarray, X: np.ndarray) -> float:
     """Of the eigenvalues of R + B'XB, in units of the inputs in which its terms have diagonals of at most 1."""
     sizes = np.diag(np.abs(R)) + np.sum(np.abs(B) * (np.abs(X) @ np.abs(B)), axis=0)
     units = np.sqrt(np.where(sizes > 0.0, sizes, 1.0))

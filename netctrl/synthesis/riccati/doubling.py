@@ -13,7 +13,7 @@ __all__ = ["riccati_by_doubling", "stein_by_doubling"]
 _gesv, _posv = get_lapack_funcs(("gesv", "posv"), dtype=float)
 
 _EPS = float(np.finfo(float).eps)
-_MOST_DOUBLINGS = 64  # 2^54 steps pass even for a pole that is eps away from the unit circle
+_MAX_DOUBLINGS = 64  # 2^54 steps pass even for a pole that is eps away from the unit circle
 _CRITICAL = 1e-6  # with a pole on the circle X is known to sqrt(eps), and the change never gets to rounding
 
 
@@ -97,7 +97,7 @@ def _doubled(A, G, H) -> tuple[np.ndarray | None, int]:
     """After k doublings H is the cost of 2^k steps."""
     n, before = len(A), np.inf
     right = np.empty((n, 2 * n), order="F")
-    for doublings in range(1, _MOST_DOUBLINGS + 1):
+    for doublings in range(1, _MAX_DOUBLINGS + 1):
         W = H @ G  # of (I + GH)': Fortran's order for LAPACK without a copy
         W.flat[:: n + 1] += 1.0
         right[:, :n], right[:, n:] = A, G
@@ -118,7 +118,7 @@ def _doubled(A, G, H) -> tuple[np.ndarray | None, int]:
             return _symmetric(H + V.T @ step @ V), doublings  # all further steps, to the third order
         G = _symmetric(G + (A @ M) @ A.T)
         A, before = AV, change
-    return (H if before <= _CRITICAL else None), _MOST_DOUBLINGS
+    return (H if before <= _CRITICAL else None), _MAX_DOUBLINGS
 
 
 def _change(step: np.ndarray, H: np.ndarray) -> float:
@@ -135,7 +135,7 @@ def stein_by_doubling(Phi: np.ndarray, E: np.ndarray, tolerance: float) -> np.nd
     R. A. Smith, "Matrix equation XA + BX = C", SIAM J. Appl. Math. 16 (1968) 198-201.
     """
     X = E
-    for _ in range(_MOST_DOUBLINGS):
+    for _ in range(_MAX_DOUBLINGS):
         step = Phi.T @ X @ Phi
         X = _symmetric(X + step)
         change, size = np.linalg.norm(step), np.linalg.norm(X)

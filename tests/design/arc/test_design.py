@@ -97,17 +97,17 @@ class TestWhatTheOldCertificateGotWrong:
         assert proof.simulated.utilization < 0.9
 
     @pytest.mark.parametrize(
-        ("asked", "alpha"),
+        ("requested", "alpha"),
         [
             ({"flows": 300, "epoch_s": 0.1}, 0.7 * 1.62987674e-3),
             ({"flows": 89, "epoch_s": 0.05, "utilization": 0.95}, 7.3e-5),
             ({"flows": 50, "epoch_s": 0.05}, 1.5e-5),
         ],
     )
-    def test_a_stable_loop_that_cycles_is_not_admissible(self, asked: dict, alpha: float) -> None:
-        limit = netctrl.arc(**asked, simulation=False).certificate.sampled.alpha_limit
-        share = 0.5 if asked["flows"] == 89 else 0.4 if asked["flows"] == 50 else alpha / limit
-        proof = netctrl.arc(**asked, alpha_per_packet=share * limit).certificate
+    def test_a_stable_loop_that_cycles_is_not_admissible(self, requested: dict, alpha: float) -> None:
+        limit = netctrl.arc(**requested, simulation=False).certificate.sampled.alpha_limit
+        share = 0.5 if requested["flows"] == 89 else 0.4 if requested["flows"] == 50 else alpha / limit
+        proof = netctrl.arc(**requested, alpha_per_packet=share * limit).certificate
         assert proof.stable
         assert proof.status is Status.STABLE
         assert proof.simulated.probability_cv > 0.3
@@ -169,8 +169,8 @@ def asked_for(window: float, rtt_s: float, epochs: float, utilization: float, st
 @given(**OPERATING)
 @settings(max_examples=8)
 def test_a_design_is_admissible_and_at_its_aim(**drawn) -> None:
-    asked = asked_for(**drawn)
-    design = netctrl.arc(**asked)
+    requested = asked_for(**drawn)
+    design = netctrl.arc(**requested)
     proof = design.certificate.sampled
     assert design.certificate.status is Status.ADMISSIBLE
     assert design.certificate.simulated.probability_cv < 0.05
@@ -188,10 +188,10 @@ def test_a_design_is_admissible_and_at_its_aim(**drawn) -> None:
 @given(**OPERATING, unit=st.floats(0.1, 10.0), packet=st.floats(0.1, 10.0))
 @settings(max_examples=2)
 def test_units_do_not_matter(unit: float, packet: float, **drawn) -> None:
-    asked = asked_for(**drawn)
-    one = netctrl.arc(**asked)
-    scaled = asked | {"rtt_s": asked["rtt_s"] * unit, "epoch_s": asked["epoch_s"] * unit}
-    scaled |= {"capacity_bit_per_s": asked["capacity_bit_per_s"] / unit * packet}
+    requested = asked_for(**drawn)
+    one = netctrl.arc(**requested)
+    scaled = requested | {"rtt_s": requested["rtt_s"] * unit, "epoch_s": requested["epoch_s"] * unit}
+    scaled |= {"capacity_bit_per_s": requested["capacity_bit_per_s"] / unit * packet}
     other = netctrl.arc(**scaled, packet_size_bytes=1000.0 * packet)
     assert other.law.alpha_per_packet == pytest.approx(one.law.alpha_per_packet, rel=1e-6)
     assert other.law.alpha_per_byte == pytest.approx(one.law.alpha_per_byte / packet, rel=1e-6)
@@ -213,16 +213,16 @@ class TestBox:
         self, window: float, by_flows: float, by_rtt: float, epochs: float, standing: float
     ) -> None:
         """The least window is at most flows and the shortest round trip, so that the whole box has an equilibrium."""
-        asked = asked_for(window, 0.1, epochs, 0.95, standing, 1e4)
-        many, short = asked["flows"], asked["rtt_s"]
-        asked |= {"flows": (many / by_flows, many), "rtt_s": (short, short * by_rtt)}
-        design = netctrl.arc(**asked, simulation=False)
+        requested = asked_for(window, 0.1, epochs, 0.95, standing, 1e4)
+        many, short = requested["flows"], requested["rtt_s"]
+        requested |= {"flows": (many / by_flows, many), "rtt_s": (short, short * by_rtt)}
+        design = netctrl.arc(**requested, simulation=False)
         box, setting = design.certificate.box, design.inputs.setting
         if box is None:
             return
         random = np.random.default_rng(1)
-        flows = np.exp(random.uniform(*np.log(asked["flows"]), 150))
-        rtt = np.exp(random.uniform(*np.log(asked["rtt_s"]), 150))
+        flows = np.exp(random.uniform(*np.log(requested["flows"]), 150))
+        rtt = np.exp(random.uniform(*np.log(requested["rtt_s"]), 150))
         limit, kept = gains_at(arc_response(setting), flows, rtt, [Sector(), RULE])
         assert limit.min() >= box.stable_below
         assert kept.min() >= box.margins_kept_below
@@ -301,7 +301,7 @@ class TestWarnings:
         assert netctrl.arc(50).certificate.warnings == ()
 
     @pytest.mark.parametrize(
-        ("asked", "says"),
+        ("requested", "says"),
         [
             ({"flows": 400.0}, "small windows: 1.53"),
             ({"flows": 50.0, "plant": "phys"}, "plant noq decides"),
@@ -311,8 +311,8 @@ class TestWarnings:
             ({"flows": 50.0, "alpha_per_packet": 2e-5}, "too little margin: GM 1.13 dB"),
         ],
     )
-    def test_each(self, asked: dict, says: str) -> None:
-        warnings = netctrl.arc(**asked, simulation=False).certificate.warnings
+    def test_each(self, requested: dict, says: str) -> None:
+        warnings = netctrl.arc(**requested, simulation=False).certificate.warnings
         assert any(says in warning for warning in warnings), warnings
 
     def test_the_domain_edge_is_p0_equal_1(self) -> None:
@@ -322,7 +322,7 @@ class TestWarnings:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         {"flows": 5.0, "rtt_s": 0.1, "capacity_bit_per_s": 4e10, "epoch_s": 0.1, "target_queue_packets": 5e4},
         {"flows": 5.0, "rtt_s": 0.1, "capacity_bit_per_s": 4e12, "epoch_s": 1.0},
@@ -331,10 +331,10 @@ class TestWarnings:
     ],
     ids=["point, 1e5", "point, 1e7", "box, 3e4", "box, 3e4, queue"],
 )
-def test_windows_of_many_packets_are_decided(asked: dict) -> None:
+def test_windows_of_many_packets_are_decided(requested: dict) -> None:
     """They were given up, or took 600,000 cells: the response lost its digits, and its size hid its phase."""
-    queue = {"utilization": 1.0} if "target_queue_packets" in asked else {}
-    found = netctrl.arc(**asked, **queue, simulation=False)
+    queue = {"utilization": 1.0} if "target_queue_packets" in requested else {}
+    found = netctrl.arc(**requested, **queue, simulation=False)
     assert found.certificate.status is Status.ADMISSIBLE
     box, inputs = found.certificate.box, found.inputs
     if box is not None:
@@ -345,7 +345,7 @@ def test_windows_of_many_packets_are_decided(asked: dict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "argument"),
+    ("requested", "argument"),
     [
         ({"flows": 0.0}, "flows"),
         ({"flows": -1.0}, "flows"),
@@ -373,19 +373,19 @@ def test_windows_of_many_packets_are_decided(asked: dict) -> None:
         ({"epoch_s": 1e-5}, "epoch"),
     ],
 )
-def test_refused_at_the_door(asked: dict, argument: str) -> None:
+def test_refused_at_the_door(requested: dict, argument: str) -> None:
     with pytest.raises(InvalidValue) as refused:
-        netctrl.arc(**({"flows": 50.0} | asked))
+        netctrl.arc(**({"flows": 50.0} | requested))
     assert refused.value.argument == argument
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [{}, {"epoch_s": 0.1}, {"utilization": 1.0, "target_queue_packets": 50.0}],
     ids=["default", "short epoch", "queue"],
 )
-def test_each_green_point_of_the_map_is_admissible_by_the_design_itself(asked: dict) -> None:
-    design = netctrl.arc(50, **asked)
+def test_each_green_point_of_the_map_is_admissible_by_the_design_itself(requested: dict) -> None:
+    design = netctrl.arc(50, **requested)
     drawn = arc_stability_map(design, points=16)
     assert drawn.gain == design.law.alpha_per_packet
     assert drawn.flows[0] <= 50.0 <= drawn.flows[-1]
@@ -394,7 +394,7 @@ def test_each_green_point_of_the_map_is_admissible_by_the_design_itself(asked: d
     refused = []
     for i, j in green[:: max(1, len(green) // 4)]:
         flows, rtt = float(drawn.flows[j]), float(drawn.rtt_s[i])
-        found = netctrl.arc(flows, rtt, **asked, alpha_per_packet=design.law.alpha_per_packet).certificate
+        found = netctrl.arc(flows, rtt, **requested, alpha_per_packet=design.law.alpha_per_packet).certificate
         if found.status is not Status.ADMISSIBLE:
             refused.append((flows, rtt, found.status, found.warnings))
     assert refused == []

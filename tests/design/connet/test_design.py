@@ -164,15 +164,15 @@ def test_a_model_needs_its_noise_a_range_and_to_be_one():
 
 def test_the_command_line(tmp_path, capsys):
     out, picture = tmp_path / "d.json", tmp_path / "d.png"
-    asked = ["connet", "--model", "connet-paper", "--track", "delay", "--limits", "0Mbit:95Mbit"]
-    assert main([*asked, "--reference", "delay=1,jitter=0.7437", "-o", str(out), "--plot", str(picture)]) == 0
+    requested = ["connet", "--model", "connet-paper", "--track", "delay", "--limits", "0Mbit:95Mbit"]
+    assert main([*requested, "--reference", "delay=1,jitter=0.7437", "-o", str(out), "--plot", str(picture)]) == 0
     said = capsys.readouterr().out
     assert "CONNET, LQI: delay by R, every 1 s: ADMISSIBLE" in said
     assert "R 37.47" in said
     design = read_design(out)
     assert design.law.high.tolist() == [95.0]
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert main([*asked, "--json"]) == 0
+    assert main([*requested, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     proof = printed["certificate"]
     assert {"closed_loop_poles", "dc_tracking", "bandwidth_hz", "disc_alpha", "status", "untracked"} <= set(proof)
@@ -192,8 +192,8 @@ def test_the_command_line(tmp_path, capsys):
     ],
 )
 def test_wrong_use_is_one_line_and_exit_status_2(extra, said, capsys):
-    asked = ["connet", *([] if "--model" in extra else ["--model", "connet-paper"]), *extra]
-    assert main(asked) == 2
+    requested = ["connet", *([] if "--model" in extra else ["--model", "connet-paper"]), *extra]
+    assert main(requested) == 2
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1

@@ -193,8 +193,8 @@ def test_json_is_one_object_with_the_certificate(capsys) -> None:
 @pytest.mark.parametrize("way", [[], ["--horizon", "exact"], ["--architecture", "god"], ["--architecture", "myopic"]])
 def test_design_and_picture_are_written(way, suffix, tmp_path, capsys) -> None:
     saved, picture = tmp_path / "design.json", tmp_path / f"network.{suffix}"
-    asked = ["--network", "testbed", "--mu", "1", *way, "-o", str(saved), "--plot", str(picture)]
-    assert main(["hftrac", *asked]) == 0
+    requested = ["--network", "testbed", "--mu", "1", *way, "-o", str(saved), "--plot", str(picture)]
+    assert main(["hftrac", *requested]) == 0
     said, told = capsys.readouterr()
     assert told == ""
     assert said.startswith("HFTraC, ")
@@ -203,7 +203,7 @@ def test_design_and_picture_are_written(way, suffix, tmp_path, capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "said"),
+    ("requested", "status", "said"),
     [
         (["--mu", "0"], 2, "--mu"),
         (["--mu", "-1"], 2, "--mu"),
@@ -217,9 +217,9 @@ def test_design_and_picture_are_written(way, suffix, tmp_path, capsys) -> None:
     ],
     ids=str,
 )
-def test_wrong_use_is_one_line_and_nothing_is_written(asked, status, said, tmp_path, capsys) -> None:
+def test_wrong_use_is_one_line_and_nothing_is_written(requested, status, said, tmp_path, capsys) -> None:
     saved = tmp_path / "design.json"
-    assert main(["hftrac", "--network", "merge", *asked, "-o", str(saved)]) == status
+    assert main(["hftrac", "--network", "merge", *requested, "-o", str(saved)]) == status
     out, told = capsys.readouterr()
     assert out == ""
     assert said in told

@@ -14,7 +14,7 @@ from netctrl.model.network import read_network
 from netctrl.plants.linearize import network_model, network_state_space
 
 RUNS, SETTLE, STEPS = 2000, 50, 300
-MOST_ERROR = 0.01 / 3.0  # standard error of a mean: three of them are the percent that is allowed
+MAX_ERROR = 0.01 / 3.0  # standard error of a mean: three of them are the percent that is allowed
 
 
 def gain(law: StaticGain | MyopicGain, first_rate: np.ndarray) -> np.ndarray:
@@ -53,5 +53,5 @@ def test_the_cost_is_what_a_run_under_noise_has(architecture: str, network: str,
     certificate = design.certificate
     expected = (certificate.cost_rate, certificate.cost_queue, certificate.cost)
     for sample, value in zip((rate, queue, rate + queue), expected, strict=True):
-        assert sample.std(ddof=1) / sqrt(RUNS) < MOST_ERROR * value
+        assert sample.std(ddof=1) / sqrt(RUNS) < MAX_ERROR * value
         assert abs(sample.mean() - value) < 0.01 * value

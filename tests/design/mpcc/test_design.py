@@ -57,9 +57,9 @@ def test_the_closed_form_is_the_program_s_solution_whatever_the_network(flows, r
 @settings(max_examples=30)
 def test_with_the_prediction_nothing_idles_and_margins_hold_at_any_round_trip(weight, packets, flows):
     size = 1080.0 * packets
-    asked = {"bdp_bytes": size, "window_weight": weight}
+    requested = {"bdp_bytes": size, "window_weight": weight}
     told, predicted = (
-        netctrl.mpcc(flows, 1e10, size * 8e-10, delayed=delayed, **asked).certificate for delayed in (False, True)
+        netctrl.mpcc(flows, 1e10, size * 8e-10, delayed=delayed, **requested).certificate for delayed in (False, True)
     )
     assert predicted.idle_share == pytest.approx(0.0, abs=1e-9)
     assert predicted.status is Status.ADMISSIBLE

@@ -34,8 +34,8 @@ def test_the_thresholds_of_the_paper_s_link():
 @settings(max_examples=40)
 @given(st.floats(1e6, 1e11), st.floats(1e-4, 1.0), st.floats(0.1, 10.0), st.floats(1.0, 1e3))
 def test_capacity_does_not_matter_to_d_star(rate, rtt, psi, xi):
-    asked = {"rtt_s": rtt, "psi": psi, "xi": xi}
-    one, other = (netctrl.pacing(max_rate_bit_per_s=R, **asked).certificate for R in (rate, 1e9))
+    requested = {"rtt_s": rtt, "psi": psi, "xi": xi}
+    one, other = (netctrl.pacing(max_rate_bit_per_s=R, **requested).certificate for R in (rate, 1e9))
     assert (one.freeze_below_s is None) == (other.freeze_below_s is None)
     if one.freeze_below_s is not None:
         assert one.freeze_below_s == pytest.approx(other.freeze_below_s, rel=1e-3)
@@ -97,15 +97,15 @@ def test_the_command_line_refuses_what_is_not_admissible(tmp_path, capsys):
 def test_the_certificate_says_which_buffers_hold_how_many_flows():
     """By hand: 16 flows of four packets each aim at a packet's time of theirs, so at 16 packets of 1500 bytes; one flow
     of 64 packets at 64 (0.09 - 0.007 ln 64) of them."""
-    asked = {"mode": "target-rtt", "rtt_s": 0.02, "bottleneck_bit_per_s": 38.4e6}
-    proof = netctrl.pacing(**asked, flows=16, buffer_bytes=24e3).certificate
+    requested = {"mode": "target-rtt", "rtt_s": 0.02, "bottleneck_bit_per_s": 38.4e6}
+    proof = netctrl.pacing(**requested, flows=16, buffer_bytes=24e3).certificate
     assert proof.least_buffer_bytes == pytest.approx(16 * 1500.0)
     assert (proof.most_flows, proof.status) == (16, Status.ADMISSIBLE)
-    one = netctrl.pacing(**asked, buffer_bytes=7e3).certificate
+    one = netctrl.pacing(**requested, buffer_bytes=7e3).certificate
     assert one.least_buffer_bytes == pytest.approx(1500.0 * 64 * (0.09 - 0.007 * np.log(64.0)))
     assert one.target_rtt_s == pytest.approx(0.02 + 8.0 * one.least_buffer_bytes / 38.4e6)
     assert (one.most_flows, one.status) == (4, Status.ADMISSIBLE)
-    short = netctrl.pacing(**asked, flows=16, buffer_bytes=20e3).certificate
+    short = netctrl.pacing(**requested, flows=16, buffer_bytes=20e3).certificate
     assert (short.most_flows, short.status) == (13, Status.STABLE)
     assert "buffer" in short.warnings[0]
 
@@ -211,8 +211,24 @@ def test_a_replay_predicts_and_sets_rates(tmp_path):
 
 def test_command_line_writes_what_it_shows(tmp_path, capsys):
     file, picture = tmp_path / "law.json", tmp_path / "law.png"
-    asked = ["pacing", "--psi", "1", "--xi", "100", "--p", "5", "--q", "1", "--period", "10ms", "--max-rate", "10Gbit"]
-    assert main([*asked, "--rtt", "4ms", "-o", str(file), "--plot", str(picture), "--json", "--accept", "stable"]) == 0
+    requested = [
+        "pacing",
+        "--psi",
+        "1",
+        "--xi",
+        "100",
+        "--p",
+        "5",
+        "--q",
+        "1",
+        "--period",
+        "10ms",
+        "--max-rate",
+        "10Gbit",
+    ]
+    assert (
+        main([*requested, "--rtt", "4ms", "-o", str(file), "--plot", str(picture), "--json", "--accept", "stable"]) == 0
+    )
     shown = json.loads(capsys.readouterr().out)
     jsonschema.validate(shown, design_json_schema())
     assert json.loads(netctrl.read_design(file).to_json()) == shown

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl import BbrFlow, CubicFlow, PacedFlow, simulate_pacing
+from netctrl import BbrFlow, CubicFlow, PacedFlow, simulate_bottleneck
 from netctrl.design.pacing.design import pacing_map
 from netctrl.model.design.pacing import FREEZES, INACTIVE, PINNED
 
@@ -18,7 +18,7 @@ def outcome(psi: float, xi: float, ratio: float, deviation: float) -> tuple[int,
     design = netctrl.pacing(psi=psi, xi=xi, max_rate_bit_per_s=R, rtt_s=RTT, bottleneck_bit_per_s=RATE)
     drawn = pacing_map(design, psi=[psi], xi=[xi], ratios=(ratio,))
     random = np.random.default_rng(0)
-    found = simulate_pacing(
+    found = simulate_bottleneck(
         [PacedFlow(design.law, RTT)], RATE, 5e6, 20.0, noise_s=deviation * RTT, random=random, bin_s=0.1
     )
     runs = found.rates[0, found.time_s > 10.0].mean() > 0.95 * R
@@ -52,7 +52,7 @@ def share(peer, rate: float, rtt: float, bdps: float, *, competitive: bool, dura
     """Of a target-RTT flow beside one other, after a third of the time."""
     law = netctrl.pacing(mode="target-rtt", competitive=competitive).law
     size = max(bdps * rate * rtt / 8.0, 3e4)
-    found = simulate_pacing([PacedFlow(law, rtt), peer(rtt, 1.0)], rate, size, duration, bin_s=0.1)
+    found = simulate_bottleneck([PacedFlow(law, rtt), peer(rtt, 1.0)], rate, size, duration, bin_s=0.1)
     late = found.throughput[:, found.time_s > duration / 3.0].mean(axis=1)
     assert late.sum() > 0.93 * rate
     return late[0] / late.sum()

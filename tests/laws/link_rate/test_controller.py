@@ -8,8 +8,8 @@ from distributed_support import Simulated, scenario
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.laws.link_rate.controller import News, command, hear, heard_controller, measure, start_hearing
-from netctrl.laws.link_rate.distributed import HeardLaw
+from netctrl.laws.link_rate.controller import Innovations, command, distributed_controller, hear, measure, start_hearing
+from netctrl.laws.link_rate.distributed import DistributedLaw
 from netctrl.laws.link_rate.fir import BACKLOG, RATE, packed
 from netctrl.scenario.network.scenario import Messages
 from netctrl.sim.network.message_kernel import NEVER
@@ -37,11 +37,11 @@ def test_controllers_by_themselves_give_the_simulators_bits(name: str, messages:
     simulated = Simulated(scenario(MESSAGES[messages], **LAWS[name]))
     N, nominal = simulated.N, simulated.nominal
     controllers = [
-        heard_controller(simulated.heard, nominal, simulated.standing, measured=[link], commanded=[link])
+        distributed_controller(simulated.heard, nominal, simulated.backlog_setpoint, measured=[link], commanded=[link])
         for link in range(N)
     ]
     memories = [start_hearing(each) for each in controllers]
-    under_way: list[tuple[int, int, News]] = []  # tick, who hears, what
+    under_way: list[tuple[int, int, Innovations]] = []  # tick, who hears, what
     order = np.argsort(simulated.phase, kind="stable").tolist()
     for sample, series, commands in simulated.samples():
         acting: dict[int, list[int]] = {}
@@ -50,8 +50,8 @@ def test_controllers_by_themselves_give_the_simulators_bits(name: str, messages:
         for phase, links in acting.items():
             tick = sample * simulated.ticks + phase
             for link in links:
-                news = [what for due, at, what in under_way if at == link and due <= tick and what[1] < sample]
-                memories[link], _ = hear(controllers[link], memories[link], news)
+                innovations = [what for due, at, what in under_way if at == link and due <= tick and what[1] < sample]
+                memories[link], _ = hear(controllers[link], memories[link], innovations)
                 rate, backlog = series[RATE, link : link + 1], series[BACKLOG, link : link + 1]
                 memories[link], _ = measure(controllers[link], memories[link], sample, rate, backlog)
                 mine = tuple(memories[link].known[link::N, sample & controllers[link].slots - 1])
@@ -68,8 +68,8 @@ def test_controllers_by_themselves_give_the_simulators_bits(name: str, messages:
                         )
                         under_way.append((simulated.due(at, of, sample), at, (of, sample + behind, values)))
             for link in links:
-                news = [what for due, at, what in under_way if at == link and due <= tick]
-                memories[link], _ = hear(controllers[link], memories[link], news)
+                innovations = [what for due, at, what in under_way if at == link and due <= tick]
+                memories[link], _ = hear(controllers[link], memories[link], innovations)
                 memories[link], u = command(controllers[link], memories[link])
                 assert u[0] == commands[link]
         under_way = [each for each in under_way if each[0] > sample * simulated.ticks]
@@ -79,8 +79,8 @@ def test_a_central_controller_gives_the_simulators_bits() -> None:
     """Of rates younger than the information delay it is handed what the simulator's knows, those that were sent."""
     simulated = Simulated(scenario(Messages(loss=0.2), architecture="centralized", information_delay=3))
     N = simulated.N
-    controller = heard_controller(
-        simulated.heard, simulated.nominal, simulated.standing, measured=[], commanded=range(N), least=3
+    controller = distributed_controller(
+        simulated.heard, simulated.nominal, simulated.backlog_setpoint, measured=[], commanded=range(N), least=3
     )
     memory = start_hearing(controller)
     for sample, series, commands in simulated.samples():
@@ -88,27 +88,31 @@ def test_a_central_controller_gives_the_simulators_bits() -> None:
         memory.assumed[:, sample & controller.slots - 1] = series[RATE]
         if sample >= 3:  # reports come when they are 3 samples old
             old = simulated.state.known[:, sample - 3 & simulated.state.known.shape[1] - 1].reshape(4, N)
-            news = [
+            innovations = [
                 (link, sample - 3, (old[0, link], old[1, link], 0.0, 0.0))
                 for link in range(N)
                 if simulated.due(0, link, sample - 3) <= sample
             ]
-            memory, useless = hear(controller, memory, news)
+            memory, useless = hear(controller, memory, innovations)
             assert useless == 0
         memory, u = command(controller, memory)
         np.testing.assert_array_equal(np.where(simulated.told[sample], u, simulated.nominal), commands)
 
 
-def small(entries: list[tuple[int, int, int, float]], predicted: list[tuple[int, int, int, float]] = ()) -> HeardLaw:
+def small(
+    entries: list[tuple[int, int, int, float]], predicted: list[tuple[int, int, int, float]] = ()
+) -> DistributedLaw:
     """Two links with nominal rates 10 and 20."""
     nominal, paced = np.array([10.0, 20.0]), np.ones(2, dtype=bool)
-    return HeardLaw(packed(list(entries), nominal, paced), packed(list(predicted), np.zeros(2), paced), central=False)
+    return DistributedLaw(
+        packed(list(entries), nominal, paced), packed(list(predicted), np.zeros(2), paced), central=False
+    )
 
 
 def test_a_backlog_that_isnt_heard_is_what_it_was() -> None:
     """u_0 = 10 + b_1(n − 1), by hand."""
     law = small([(0, BACKLOG * 2 + 1, 1, 1.0)])
-    controller = heard_controller(law, np.array([10.0, 20.0]), 0.0, measured=[0], commanded=[0])
+    controller = distributed_controller(law, np.array([10.0, 20.0]), 0.0, measured=[0], commanded=[0])
     memory, found = start_hearing(controller), []
     for sample in range(6):
         memory, _ = measure(controller, memory, sample, np.array([10.0]), np.array([0.0]))
@@ -121,7 +125,7 @@ def test_a_backlog_that_isnt_heard_is_what_it_was() -> None:
 
 def test_a_rate_that_isnt_heard_is_nominal_and_news_are_none() -> None:
     law = small([(0, RATE * 2 + 1, 0, 1.0), (0, 2 * 2 + 1, 0, 1.0)])
-    controller = heard_controller(law, np.array([10.0, 20.0]), 0.0, measured=[0], commanded=[0])
+    controller = distributed_controller(law, np.array([10.0, 20.0]), 0.0, measured=[0], commanded=[0])
     memory, _ = measure(controller, start_hearing(controller), 0, np.array([10.0]), np.array([0.0]))
     assert command(controller, memory)[1][0] == 30.0
     memory, _ = hear(controller, memory, [(1, 0, (25.0, 0.0, 3.0, 0.0))])
@@ -131,17 +135,17 @@ def test_a_rate_that_isnt_heard_is_nominal_and_news_are_none() -> None:
 @given(st.lists(st.integers(-50, 50), max_size=30), st.integers(0, 40))
 def test_what_is_too_old_or_of_the_future_is_no_use(samples: list[int], now: int) -> None:
     law = small([(0, BACKLOG * 2 + 1, 3, 1.0)])
-    controller = heard_controller(law, np.array([10.0, 20.0]), 0.0, measured=[0], commanded=[0])
+    controller = distributed_controller(law, np.array([10.0, 20.0]), 0.0, measured=[0], commanded=[0])
     memory, _ = measure(controller, start_hearing(controller), now, np.array([10.0]), np.array([0.0]))
-    news = [(1, sample, (1.0, 2.0, 3.0, 4.0)) for sample in samples]
-    _, useless = hear(controller, memory, news)
+    innovations = [(1, sample, (1.0, 2.0, 3.0, 4.0)) for sample in samples]
+    _, useless = hear(controller, memory, innovations)
     assert useless == sum(not max(now - controller.slots + 1, 0) <= each <= now for each in samples)
 
 
 @given(st.integers(1, 500))
 def test_a_step_leaves_what_it_was_given(gap: int) -> None:
     law = small([(0, BACKLOG * 2 + 1, 3, 1.0), (1, RATE * 2, 5, -0.5)])
-    controller = heard_controller(law, np.array([10.0, 20.0]), 1.0, measured=[0, 1], commanded=[0, 1])
+    controller = distributed_controller(law, np.array([10.0, 20.0]), 1.0, measured=[0, 1], commanded=[0, 1])
     memory = start_hearing(controller)
     copies = [np.array(part) for part in memory[1:]]
     after, _ = measure(controller, memory, gap, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
@@ -155,7 +159,7 @@ def test_a_step_leaves_what_it_was_given(gap: int) -> None:
 
 def test_a_link_that_is_lost_is_like_one_that_was_never_heard() -> None:
     law = small([(0, RATE * 2 + 1, 0, 1.0), (0, BACKLOG * 2 + 1, 0, 1.0)])
-    controller = heard_controller(law, np.array([10.0, 20.0]), 0.0, measured=[0, 1], commanded=[0])
+    controller = distributed_controller(law, np.array([10.0, 20.0]), 0.0, measured=[0, 1], commanded=[0])
     memory = start_hearing(controller)
     memory, _ = measure(controller, memory, 0, np.array([10.0, 26.0]), np.array([0.0, 7.0]))
     assert command(controller, memory)[1][0] == 43.0
@@ -165,8 +169,8 @@ def test_a_link_that_is_lost_is_like_one_that_was_never_heard() -> None:
 
 def test_news_may_come_with_the_sample_that_they_are_of() -> None:
     law = small([(0, BACKLOG * 2 + 1, 0, 1.0)])
-    controller = heard_controller(law, np.array([10.0, 20.0]), 0.0, measured=[0], commanded=[0])
-    news = [(1, 9, (0.0, 5.0, 0.0, 0.0)), (1, 10, (0.0, 6.0, 0.0, 0.0))]
-    now = measure(controller, start_hearing(controller), 9, np.array([10.0]), np.array([0.0]), news=news)
+    controller = distributed_controller(law, np.array([10.0, 20.0]), 0.0, measured=[0], commanded=[0])
+    innovations = [(1, 9, (0.0, 5.0, 0.0, 0.0)), (1, 10, (0.0, 6.0, 0.0, 0.0))]
+    now = measure(controller, start_hearing(controller), 9, np.array([10.0]), np.array([0.0]), innovations=innovations)
     assert now[1] == 1
     assert command(controller, now[0])[1][0] == 15.0

@@ -16,17 +16,17 @@ from netctrl.design.hftrac.design import hftrac
 from netctrl.errors import InvalidValue
 from netctrl.laws.link_rate import fir as module
 from netctrl.laws.link_rate.fir import (
+    ARRIVAL_INNOVATION,
     BACKLOG,
+    BACKPRESSURE,
     LINEAR,
     RATE,
-    SHORTFALL,
-    SURPLUS,
-    UNPACED,
-    YIELDING,
-    Taps,
-    backpressure_taps,
-    law_taps,
-    static_taps,
+    SATURATION_ERROR,
+    WORK_CONSERVING,
+    FirLaw,
+    backpressure_fir,
+    fir_law,
+    static_fir,
 )
 from netctrl.model.law import AgedColumns, AgedGain, FirColumns, FirGain, LinkRateLaw, MyopicGain, StaticGain
 from netctrl.model.network import read_network
@@ -56,7 +56,7 @@ def histories(seed: int, links: int = 3) -> np.ndarray:
     return drawn
 
 
-def command(taps: Taps, past: np.ndarray) -> np.ndarray:
+def command(taps: FirLaw, past: np.ndarray) -> np.ndarray:
     """The sums that taps say, one by one."""
     u = taps.offset.copy()
     N = len(u)
@@ -83,24 +83,24 @@ def matrices(delay: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return A, B, first
 
 
-def state(past: np.ndarray, ago: int, delay: np.ndarray, nominal: np.ndarray, standing: float) -> np.ndarray:
+def state(past: np.ndarray, ago: int, delay: np.ndarray, nominal: np.ndarray, backlog_setpoint: float) -> np.ndarray:
     """x(n − ago): f_l(n − ago), ..., f_l(n − ago − n_l) of each link, then the backlogs, as deviations."""
     now = len(past) - 1 - ago
     rates = [
         past[now - age, RATE, link] - nominal[link] for link in range(len(delay)) for age in range(delay[link] + 1)
     ]
-    return np.concatenate([rates, past[now, BACKLOG] - standing])
+    return np.concatenate([rates, past[now, BACKLOG] - backlog_setpoint])
 
 
 def static_law(gain: np.ndarray, d: int = 0) -> StaticGain:
     return StaticGain(interval_s=TAU, links=IDS, delay=DELAY, gain=gain, information_delay=d)
 
 
-def made(law: LinkRateLaw, paced: np.ndarray = ALL, standing: float = 0.0) -> Taps:
-    return law_taps(law, sp.csr_array(SHARE), NOMINAL, EXPECTED, paced, standing)
+def made(law: LinkRateLaw, paced: np.ndarray = ALL, backlog_setpoint: float = 0.0) -> FirLaw:
+    return fir_law(law, sp.csr_array(SHARE), NOMINAL, EXPECTED, paced, backlog_setpoint)
 
 
-def rows(taps: Taps, link: int) -> list[tuple[int, int, float]]:
+def rows(taps: FirLaw, link: int) -> list[tuple[int, int, float]]:
     """(series, lag, coefficient) of one link."""
     part = slice(taps.start[link], taps.start[link + 1])
     return list(zip(taps.series[part].tolist(), taps.lag[part].tolist(), taps.coefficient[part].tolist(), strict=True))
@@ -111,15 +111,15 @@ def rows(taps: Taps, link: int) -> list[tuple[int, int, float]]:
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 4), st.sampled_from([0.0, 7e6]))
 @settings(max_examples=15)
-def test_a_static_gain_predicts_from_the_rates_that_were_sent(seed: int, d: int, standing: float) -> None:
+def test_a_static_gain_predicts_from_the_rates_that_were_sent(seed: int, d: int, backlog_setpoint: float) -> None:
     """x̂ = A^d x(n − d) + Σ_{i<d} A^i B v(n − 1 − i), v(n − 1 − i) = f(n − i), step by step."""
     A, B, first = matrices(DELAY, SHARE)
     K = np.random.default_rng(seed).normal(size=(3, len(A)))
     past = histories(seed)
-    x = state(past, d, DELAY, NOMINAL, standing)
+    x = state(past, d, DELAY, NOMINAL, backlog_setpoint)
     for i in reversed(range(d)):
         x = A @ x + B @ (past[-1 - i, RATE] - NOMINAL)
-    taps = made(static_law(K, d), standing=standing)
+    taps = made(static_law(K, d), backlog_setpoint=backlog_setpoint)
     np.testing.assert_allclose(command(taps, past), NOMINAL + K @ x, rtol=0.0, atol=TOLERANCE["same"] * 1e9)
     assert taps.memory == d + DELAY.max()
     assert (taps.series < 2 * 3).all()
@@ -169,7 +169,7 @@ def test_a_myopic_gain_is_of_a_links_own_backlog_and_rate() -> None:
     k, g = np.array([0.5, 0.25, 0.75]), np.array([0.1, 0.0, -0.3])
     law = MyopicGain(interval_s=TAU, links=IDS, delay=DELAY, backlog_gain=k, rate_gain=g)
     past = histories(3)
-    taps = made(law, standing=2e6)
+    taps = made(law, backlog_setpoint=2e6)
     expected = NOMINAL + k * (past[-1, BACKLOG] - 2e6) + g * (past[-1, RATE] - NOMINAL)
     np.testing.assert_allclose(command(taps, past), expected, rtol=TOLERANCE["same"])
     assert taps.memory == 0
@@ -199,8 +199,8 @@ def test_a_finite_response_answers_what_was_unforeseen(seed: int) -> None:
     u = NOMINAL.copy()
     for t in range(T):
         delta = np.zeros(n)
-        delta[first[-1] :] = past[-1 - t, SURPLUS] + past[-1 - t, SHORTFALL]
-        delta[first[:-1]] = -past[-1 - t, SHORTFALL]
+        delta[first[-1] :] = past[-1 - t, ARRIVAL_INNOVATION] + past[-1 - t, SATURATION_ERROR]
+        delta[first[:-1]] = -past[-1 - t, SATURATION_ERROR]
         u += M[t] @ delta
     taps = made(law)
     np.testing.assert_allclose(command(taps, past), u, rtol=TOLERANCE["same"])
@@ -263,8 +263,8 @@ def test_disturbances_that_do_not_end_alike_are_answered_by_responses(name: str,
     N = len(law.links)
     nominal = np.full(N, 1e6)
     past = histories(5, N)
-    taps = law_taps(law, coupling, nominal, nominal, np.ones(N, dtype=bool), 3e6)
-    expected = nominal + followed(law, coupling.toarray(), past[-400:, SURPLUS:])
+    taps = fir_law(law, coupling, nominal, nominal, np.ones(N, dtype=bool), 3e6)
+    expected = nominal + followed(law, coupling.toarray(), past[-400:, ARRIVAL_INNOVATION:])
     np.testing.assert_allclose(command(taps, past), expected, rtol=0.0, atol=TOLERANCE["gone"] * 1e6)
     assert (taps.series >= 2 * N).all()
     np.testing.assert_array_equal(taps.offset, nominal)
@@ -275,21 +275,21 @@ def test_disturbances_that_end_alike_are_answered_by_the_state_that_they_make(na
     """In a past that the plant could have had: rates and backlogs come of surpluses and shortfalls and of the law."""
     law, coupling = exact(name, "out-of-band")
     A, B, first = matrices(law.delay, coupling.toarray())
-    N, standing = len(law.links), 3e6
+    N, backlog_setpoint = len(law.links), 3e6
     nominal = np.linspace(1e6, 2e6, N)
-    taps = law_taps(law, coupling, nominal, nominal, np.ones(N, dtype=bool), standing)
+    taps = fir_law(law, coupling, nominal, nominal, np.ones(N, dtype=bool), backlog_setpoint)
     assert {len(column.links) for column in law.columns} == {N}
     random = np.random.default_rng(9)
     steps = 60
     kinds, x, u = random.normal(size=(steps, 2, N)) * 1e6, np.zeros(len(A)), np.zeros(N)
     past = np.zeros((PAST, 4, N))
-    past[:, RATE], past[:, BACKLOG] = nominal, standing
+    past[:, RATE], past[:, BACKLOG] = nominal, backlog_setpoint
     for p, s in kinds:
         x = A @ x + B @ u
         x[first[-1] :] += p + s
         x[first[:-1]] -= s
         u = followed(law, coupling.toarray(), kinds[: len(past) - PAST + 1])
-        now = np.array([nominal + x[first[:-1]], standing + x[first[-1] :], p, s])
+        now = np.array([nominal + x[first[:-1]], backlog_setpoint + x[first[-1] :], p, s])
         past = np.concatenate([past, now[None]])
     np.testing.assert_allclose(command(taps, past), nominal + u, rtol=0.0, atol=TOLERANCE["gone"] * 1e6)
     young = max(len(column.gains) for column in law.columns) - 1
@@ -301,7 +301,9 @@ def test_an_exact_law_of_one_age_is_its_last_gain() -> None:
     K = np.random.default_rng(2).normal(size=(3, 9))
     columns = tuple(AgedColumns(links=np.arange(3), gains=(K,)) for _ in range(3))
     law = AgedGain(interval_s=TAU, links=IDS, delay=DELAY, columns=columns)
-    for aged, static in zip(made(law, standing=1e6)[:6], made(static_law(K), standing=1e6)[:6], strict=True):
+    for aged, static in zip(
+        made(law, backlog_setpoint=1e6)[:6], made(static_law(K), backlog_setpoint=1e6)[:6], strict=True
+    ):
         np.testing.assert_array_equal(aged, static)
 
 
@@ -321,14 +323,14 @@ LAWS: dict[str, Callable[[], LinkRateLaw]] = {
 def test_at_rest_every_law_sends_the_rates_that_it_controls_around(kind: str) -> None:
     past = np.zeros((PAST, 4, 3))
     past[:, RATE], past[:, BACKLOG] = NOMINAL, 5e6
-    taps = made(LAWS[kind](), standing=5e6)
+    taps = made(LAWS[kind](), backlog_setpoint=5e6)
     np.testing.assert_allclose(command(taps, past), NOMINAL, rtol=TOLERANCE["same"])
 
 
 @pytest.mark.parametrize("kind", LAWS)
 def test_links_stand_one_after_the_other_and_say_whether_they_are_paced(kind: str) -> None:
     taps = made(LAWS[kind](), paced=np.array([True, False, True]))
-    assert taps.mode.tolist() == [LINEAR, UNPACED, LINEAR]
+    assert taps.mode.tolist() == [LINEAR, WORK_CONSERVING, LINEAR]
     assert taps.start[0] == 0
     assert taps.start[-1] == len(taps.series) == len(taps.lag) == len(taps.coefficient)
     for link in range(3):
@@ -341,18 +343,18 @@ def test_links_stand_one_after_the_other_and_say_whether_they_are_paced(kind: st
 
 @pytest.mark.parametrize("kind", [*LAWS, "aged"])
 def test_laws_of_too_many_numbers_are_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_TAPS", 5)
+    monkeypatch.setattr(module, "_MAX_TAPS", 5)
     with pytest.raises(InvalidValue, match=r"^law: got '\d+ or more', takes .* at most 5 numbers .* larger mu"):
         if kind == "aged":
             law, coupling = exact("testbed", "in-band")
-            law_taps(law, coupling, np.full(5, 1e6), np.full(5, 1e6), np.ones(5, dtype=bool))
+            fir_law(law, coupling, np.full(5, 1e6), np.full(5, 1e6), np.ones(5, dtype=bool))
         else:
             made(LAWS[kind]())
 
 
 def test_responses_that_never_die_out_are_refused_before_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gains of 0: a disturbance stays for ever."""
-    monkeypatch.setattr(module, "_MOST_TAPS", 3000)
+    monkeypatch.setattr(module, "_MAX_TAPS", 3000)
     columns = tuple(AgedColumns(links=np.array([e]), gains=(np.zeros((1, DELAY[e] + 2)),)) for e in range(3))
     law = AgedGain(interval_s=TAU, links=IDS, delay=DELAY, columns=columns)
     with pytest.raises(InvalidValue, match=r"^law: got '3001 or more'"):
@@ -363,20 +365,20 @@ def test_responses_that_never_die_out_are_refused_before_memory_is_full(monkeypa
 
 
 def test_rates_that_never_change_have_no_taps() -> None:
-    taps = static_taps(1.1 * NOMINAL, np.array([True, False, True]))
+    taps = static_fir(1.1 * NOMINAL, np.array([True, False, True]))
     np.testing.assert_array_equal(command(taps, histories(0)), 1.1 * NOMINAL)
-    assert taps.mode.tolist() == [LINEAR, UNPACED, LINEAR]
+    assert taps.mode.tolist() == [LINEAR, WORK_CONSERVING, LINEAR]
     assert len(taps.series) == taps.memory == 0
-    fifo = static_taps(NOMINAL, ~ALL)
-    assert fifo.mode.tolist() == [UNPACED] * 3
+    fifo = static_fir(NOMINAL, ~ALL)
+    assert fifo.mode.tolist() == [WORK_CONSERVING] * 3
 
 
 def test_backpressure_looks_at_what_waits_downstream_a_propagation_ago() -> None:
     past = histories(4)
-    taps = backpressure_taps(DELAY, sp.csr_array(SHARE))
+    taps = backpressure_fir(DELAY, sp.csr_array(SHARE))
     expected = [sum(SHARE[k, link] * past[-1 - DELAY[link], BACKLOG, k] for k in range(3)) for link in range(3)]
     np.testing.assert_allclose(command(taps, past), expected, rtol=TOLERANCE["same"])
-    assert taps.mode.tolist() == [YIELDING] * 3
+    assert taps.mode.tolist() == [BACKPRESSURE] * 3
     assert taps.memory == 2
-    last = backpressure_taps(DELAY[:1], sp.csr_array((1, 1)))  # nothing is downstream
+    last = backpressure_fir(DELAY[:1], sp.csr_array((1, 1)))  # nothing is downstream
     assert command(last, histories(4, 1)).tolist() == [0.0]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl import PacedFlow, simulate_pacing
+from netctrl import PacedFlow, simulate_bottleneck
 from netctrl.laws.pacing.pacing import pacing_values
 
 LAW = netctrl.pacing(mode="target-rtt").law
@@ -15,7 +15,7 @@ PACKET = 1500.0
 
 def settled(rate: float, rtt: float, buffer: float, flows: int, duration: float, stagger: float = 0.0):
     """Shares of what is sent that are lost, and of the capacity that are delivered, in the second half."""
-    found = simulate_pacing(
+    found = simulate_bottleneck(
         [PacedFlow(LAW, rtt, i * stagger) for i in range(flows)], rate, buffer, duration, bin_s=max(rtt, 0.01)
     )
     late = found.time_s > 0.5 * duration
@@ -65,10 +65,10 @@ def test_the_certificate_s_buffer_is_where_losses_end(window, rtt, flows):
     """A tenth above, nothing is lost once rates have settled; a fifth below, losses are how the law knows. (With less
     than a packet a round trip it takes a fifth more.)"""
     rate = window * flows * 8.0 * PACKET / rtt
-    asked = {"mode": "target-rtt", "rtt_s": rtt, "bottleneck_bit_per_s": rate, "flows": flows}
-    least = netctrl.pacing(**asked).certificate.least_buffer_bytes
-    assert netctrl.pacing(**asked, buffer_bytes=1.1 * least).certificate.most_flows >= flows
-    assert netctrl.pacing(**asked, buffer_bytes=0.9 * least).certificate.most_flows < flows
+    requested = {"mode": "target-rtt", "rtt_s": rtt, "bottleneck_bit_per_s": rate, "flows": flows}
+    least = netctrl.pacing(**requested).certificate.least_buffer_bytes
+    assert netctrl.pacing(**requested, buffer_bytes=1.1 * least).certificate.most_flows >= flows
+    assert netctrl.pacing(**requested, buffer_bytes=0.9 * least).certificate.most_flows < flows
     duration = max(400.0 * rtt, 8.0)
     assert settled(rate, rtt, 1.1 * least, flows, duration)[0] == 0.0
     assert settled(rate, rtt, 0.8 * least, flows, duration)[0] > 0.0

@@ -123,11 +123,11 @@ def test_algorithm_1_written_again_with_numpy():
         at_zero = theta[:3] @ rtts + theta[4] * rates[0]
         b1 = theta[3]
         free = ((2.0 / mean_rate - b1 / mean) * variance / (2.0 * psi * b1) + mean - at_zero) / b1
-        wanted = float(np.clip(free, 0.0, 3.0))
-        rates = [wanted, rates[0]]
-        mean_rate = 0.5 * mean_rate + 0.5 * wanted
-        assert rate == pytest.approx(wanted, rel=1e-8, abs=1e-10)
-        inside += 0.0 < wanted < 3.0
+        desired = float(np.clip(free, 0.0, 3.0))
+        rates = [desired, rates[0]]
+        mean_rate = 0.5 * mean_rate + 0.5 * desired
+        assert rate == pytest.approx(desired, rel=1e-8, abs=1e-10)
+        inside += 0.0 < desired < 3.0
     assert inside > 5
 
 

@@ -42,7 +42,7 @@ def test_a_minimiser_finds_the_same_in_a_thousand_cases():
             mean_rtt=mean,
             variance=10.0 ** random.uniform(-4.0, -1.0),
             mean_rate=random.uniform(0.1, 1.0),
-            most_rate=1.0,
+            max_rate=1.0,
         )
         found = minimize_scalar(
             lambda r, program=program: program_cost(program, r),
@@ -103,7 +103,7 @@ def test_without_a_wish_for_rate_it_always_freezes():
         ({"mean_rate": 0.0}, "mean_rate"),
         ({"rtt_at_zero": float("inf")}, "rtt_at_zero"),
         ({"least_rate": -1.0}, "least_rate"),
-        ({"least_rate": 2.0, "most_rate": 1.0}, "most_rate"),
+        ({"least_rate": 2.0, "max_rate": 1.0}, "max_rate"),
     ],
 )
 def test_what_is_refused(change, argument):

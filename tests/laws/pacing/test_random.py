@@ -48,11 +48,11 @@ ODD += [range(3), LAWS[0], PacingState(np.zeros(3)), netctrl.CubicFlow(0.02), ne
 ODD += [[netctrl.CubicFlow(each)] for each in (nan, "x", None, 1e-300)]
 ODD += [[netctrl.CubicFlow(0.02, start, stop)] for start, stop in ((nan, 1.0), ("x", inf), (0.0, None))]
 ODD += [[netctrl.PacedFlow(LAWS[1], 0.02, window=each)] for each in (3, [], "vegas")]
-ODD += [[netctrl.FixedRate(each, 0.02)] for each in (nan, "x", -1.0)] + [[netctrl.BbrFlow(0.02, first_place=1.5)]]
+ODD += [[netctrl.RateCap(each, 0.02)] for each in (nan, "x", -1.0)] + [[netctrl.BbrFlow(0.02, first_place=1.5)]]
 
 SHORT = {
     netctrl.pacing: {"mode": "target-rtt"},
-    netctrl.simulate_pacing: {
+    netctrl.simulate_bottleneck: {
         "flows": [netctrl.PacedFlow(LAWS[1], 0.02)],
         "capacity": 1e7,
         "buffer_bytes": 1e5,
@@ -121,11 +121,11 @@ def test_a_state_of_another_law_is_refused(law):
         pace_many(law, [other.values], [0.1], [[0.02]])
     with pytest.raises(InvalidValue, match="rtts"):
         pace_many(law, [netctrl.start_pacing(law).values], [0.1], None)
-    assert set(pacing_values(law, netctrl.start_pacing(law))) >= {"rate", "least_rtt" if law is LAWS[1] else "theta"}
+    assert set(pacing_values(law, netctrl.start_pacing(law))) >= {"rate", "min_rtt" if law is LAWS[1] else "theta"}
 
 
 def test_a_run_without_end_is_refused():
     with pytest.raises(InvalidValue, match="duration_s"):
-        netctrl.simulate_pacing([netctrl.CubicFlow(1e-3)], 1e9, 1e6, 1e9)
+        netctrl.simulate_bottleneck([netctrl.CubicFlow(1e-3)], 1e9, 1e6, 1e9)
     with pytest.raises(InvalidValue, match="duration_s"):
-        netctrl.simulate_pacing([netctrl.CubicFlow(1e-9), netctrl.CubicFlow(10.0)], 1e9, 1e6, 1e-6)
+        netctrl.simulate_bottleneck([netctrl.CubicFlow(1e-9), netctrl.CubicFlow(10.0)], 1e9, 1e6, 1e-6)

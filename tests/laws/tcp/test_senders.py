@@ -13,12 +13,12 @@ from netctrl import (
     BbrFlow,
     CoDel,
     CubicFlow,
-    FixedRate,
     HTcpFlow,
     PacedFlow,
+    RateCap,
     RenoFlow,
     capacity_step,
-    simulate_pacing,
+    simulate_bottleneck,
     square_wave,
 )
 from netctrl.errors import InvalidValue
@@ -49,7 +49,7 @@ def test_reno_s_sawtooth_over_a_buffer_of_one_bdp():
     """The window goes from one BDP to two with dW/dt = C/W, so it takes 3/2 BDP/C times the BDP in packets."""
     rate, rtt = 1e8, 0.02
     bdp = rate * rtt / 8.0
-    found = simulate_pacing([RenoFlow(rtt)], rate, bdp, 100.0, bin_s=0.1)
+    found = simulate_bottleneck([RenoFlow(rtt)], rate, bdp, 100.0, bin_s=0.1)
     times = found.time_s[found.lost_bytes[0] > 0.0]
     apart = np.diff(times[times > 20.0])
     assert apart[apart > 1.0].mean() == pytest.approx(1.5 * (bdp / 1500.0) * rtt, rel=0.08)
@@ -83,12 +83,12 @@ def test_bbr_finds_rate_and_rtt_and_bounds_what_is_in_flight(rate, rtt, queue):
     """draft-cardwell-iccrg-bbr-congestion-control-00: two BDPs in flight at most; a PROBE_RTT of 0.2 s in 10 s costs
     2 % and what a round trip and a half adds to it."""
     duration = max(30.0, 100.0 * rtt)
-    found = simulate_pacing([BbrFlow(rtt)], rate, max(rate * rtt / 8.0, 3e4), duration, bin_s=rtt, queue=queue)
+    found = simulate_bottleneck([BbrFlow(rtt)], rate, max(rate * rtt / 8.0, 3e4), duration, bin_s=rtt, queue=queue)
     late = found.time_s > 0.5 * duration
     values = dict(zip(BBR_FIELDS, found.states[0], strict=False))
     assert values["bandwidth"] == pytest.approx(rate / 8.0, rel=1e-6)
-    assert values["least_rtt"] == pytest.approx(rtt, rel=0.02)
-    assert values["window"] <= 2.0 * values["bandwidth"] * values["least_rtt"] * (1.0 + 1e-9)
+    assert values["min_rtt"] == pytest.approx(rtt, rel=0.02)
+    assert values["window"] <= 2.0 * values["bandwidth"] * values["min_rtt"] * (1.0 + 1e-9)
     assert found.delay_s[late].max() < 0.4 * rtt  # a probe's quarter, and what little stays
     assert found.throughput[0, late].mean() > 0.94 * rate
     assert np.mean(BBR_CYCLE) == 1.0
@@ -97,7 +97,7 @@ def test_bbr_finds_rate_and_rtt_and_bounds_what_is_in_flight(rate, rtt, queue):
 def test_bbr_s_cycle_is_seen():
     """Sends 1.25, 0.75 and then six times the rate, a least RTT each."""
     rate, rtt = 1e8, 0.02
-    found = simulate_pacing([BbrFlow(rtt)], rate, 1e6, 9.0, bin_s=rtt / 4)
+    found = simulate_bottleneck([BbrFlow(rtt)], rate, 1e6, 9.0, bin_s=rtt / 4)
     late = found.time_s > 5.0
     sent = found.rates[0, late] / rate
     assert sent.max() == pytest.approx(1.25, rel=1e-3)
@@ -112,7 +112,7 @@ def test_bbr_takes_more_than_cubic_of_a_shallow_buffer_and_less_of_a_deep_one():
     """As measured by Hock, Bless and Zitterbart, Experimental evaluation of BBR congestion control (ICNP 2017)."""
     shares = []
     for bdps in (0.5, 4.0):
-        found = simulate_pacing([BbrFlow(0.02), CubicFlow(0.02, 1.0)], 1e8, bdps * 2.5e5, 90.0, bin_s=0.1)
+        found = simulate_bottleneck([BbrFlow(0.02), CubicFlow(0.02, 1.0)], 1e8, bdps * 2.5e5, 90.0, bin_s=0.1)
         late = found.throughput[:, found.time_s > 30.0].mean(axis=1)
         shares.append(late[0] / late.sum())
     assert shares[0] > 0.7
@@ -154,8 +154,8 @@ def test_codel_leaves_a_queue_below_its_target_alone(sojourn, interval):
 
 
 def test_codel_drops_of_each_flow_as_its_share_of_the_queue():
-    flows = [FixedRate(0.8e8, 0.02), FixedRate(0.4e8, 0.02)]
-    found = simulate_pacing(flows, 1e8, 1e9, 10.0, queue="codel")
+    flows = [RateCap(0.8e8, 0.02), RateCap(0.4e8, 0.02)]
+    found = simulate_bottleneck(flows, 1e8, 1e9, 10.0, queue="codel")
     lost = found.lost_bytes.sum(axis=1)
     assert lost / 1500.0 == pytest.approx(np.round(lost / 1500.0))
     assert lost[0] / lost[1] == pytest.approx(2.0, rel=0.02)
@@ -165,20 +165,20 @@ def test_codel_keeps_cubic_s_queue_about_its_target():
     """Where the RTT is no more than its interval: below the target most of the time, and drop-tail's is far above."""
     delay = {}
     for queue in ("droptail", "codel"):
-        found = simulate_pacing([CubicFlow(0.05)], 1e8, 2.5e6, 60.0, queue=queue, bin_s=0.05)
+        found = simulate_bottleneck([CubicFlow(0.05)], 1e8, 2.5e6, 60.0, queue=queue, bin_s=0.05)
         delay[queue] = found.delay_s[found.time_s > 20.0].mean()
         assert found.throughput[0, found.time_s > 20.0].mean() > 0.9e8
     assert delay["codel"] < 0.01
     assert delay["droptail"] > 0.1
-    gentle = simulate_pacing([CubicFlow(0.05)], 1e8, 2.5e6, 60.0, queue=CoDel(0.02, 0.2), bin_s=0.05)
+    gentle = simulate_bottleneck([CubicFlow(0.05)], 1e8, 2.5e6, 60.0, queue=CoDel(0.02, 0.2), bin_s=0.05)
     assert delay["codel"] < gentle.delay_s[gentle.time_s > 20.0].mean() < delay["droptail"]
 
 
 def test_the_queueing_delay_is_the_age_of_what_leaves():
     """1.25 of a capacity comes in, which halves after 1 s: what leaves came when as much had come as has left."""
     rate = 1e8
-    found = simulate_pacing(
-        [FixedRate(1.25 * rate, 0.02)], capacity_step(rate, 0.5 * rate, 1.0), 1e9, 2.0, bin_s=0.0005, queue="droptail"
+    found = simulate_bottleneck(
+        [RateCap(1.25 * rate, 0.02)], capacity_step(rate, 0.5 * rate, 1.0), 1e9, 2.0, bin_s=0.0005, queue="droptail"
     )
     ends = found.time_s
     left = np.minimum(ends, 1.0) + 0.5 * np.maximum(ends - 1.0, 0.0)
@@ -195,7 +195,7 @@ def flow(kind: str, rate: float, rtt: float):
         return plain[kind](rtt)
     if kind == "target":
         return PacedFlow(TARGET, rtt)
-    return FixedRate(0.6 * rate, rtt, window="htcp" if kind == "capped" else None)
+    return RateCap(0.6 * rate, rtt, window="htcp" if kind == "capped" else None)
 
 
 @settings(max_examples=25)
@@ -208,7 +208,7 @@ def flow(kind: str, rate: float, rtt: float):
 )
 def test_bytes_are_delivered_lost_or_waiting(kinds, rate, rtt, bdps, queue):
     size = max(bdps * rate * rtt / 8.0, 3e4)
-    found = simulate_pacing([flow(kind, rate, rtt) for kind in kinds], rate, size, 60 * rtt, queue=queue)
+    found = simulate_bottleneck([flow(kind, rate, rtt) for kind in kinds], rate, size, 60 * rtt, queue=queue)
     width = found.time_s[0] / 8.0
     sent, out, lost = found.rates.sum() * width, found.throughput.sum() * width, found.lost_bytes.sum()
     assert -1e-9 * sent <= sent - out - lost <= size + 1e-9 * sent
@@ -220,7 +220,7 @@ def test_bytes_are_delivered_lost_or_waiting(kinds, rate, rtt, bdps, queue):
 @pytest.mark.parametrize("window", ["reno", "cubic", "htcp"])
 def test_a_cap_below_the_bottleneck_is_what_a_window_sends(window):
     """And the window doesn't grow beyond it, so that nothing bursts when the cap goes."""
-    found = simulate_pacing([FixedRate(8e7, 0.02, window=window)], 1e8, 2.5e5, 30.0, bin_s=0.1)
+    found = simulate_bottleneck([RateCap(8e7, 0.02, window=window)], 1e8, 2.5e5, 30.0, bin_s=0.1)
     late = found.time_s > 10.0
     assert found.throughput[0, late] == pytest.approx(np.full(late.sum(), 8e7))
     assert found.delay_s[late].max() < 1e-9
@@ -229,7 +229,7 @@ def test_a_cap_below_the_bottleneck_is_what_a_window_sends(window):
 
 @pytest.mark.parametrize("window", ["cubic", "htcp"])
 def test_the_target_rtt_law_does_as_well_over_a_window(window):
-    found = simulate_pacing([PacedFlow(TARGET, 0.02, window=window)], 1e8, 2.5e5, 20.0, bin_s=0.1)
+    found = simulate_bottleneck([PacedFlow(TARGET, 0.02, window=window)], 1e8, 2.5e5, 20.0, bin_s=0.1)
     late = found.time_s > 10.0
     assert found.throughput[0, late].mean() >= 0.95e8
     assert found.delay_s[late].mean() <= 0.1 * 0.02
@@ -243,7 +243,7 @@ PACKET_S = 12000.0 / 1e10
 def figures_2_and_3(flow, noise: float = PACKET_S, seed: int = 0):
     """10 Gbit/s, 4 ms, a buffer of one BDP, CoDel; from 10 to 60 s: Gbit/s each second, RTTs in ms."""
     random = np.random.default_rng(seed)
-    found = simulate_pacing([flow], 1e10, 5e6, 60.0, queue="codel", noise_s=noise, random=random, bin_s=0.01)
+    found = simulate_bottleneck([flow], 1e10, 5e6, 60.0, queue="codel", noise_s=noise, random=random, bin_s=0.01)
     rates = found.throughput[0, 1000:].reshape(-1, 100).mean(axis=1) / 1e9
     return rates, 1e3 * found.rtt_s[0, 1000:], found.lost_bytes[0, 1000:].sum()
 
@@ -271,7 +271,7 @@ def test_figs_2b_and_3b_the_paper_s_law_over_htcp_at_r_of_the_bottleneck_theory_
     assert rtts.mean() == pytest.approx(4.02, abs=0.02)
     assert rtts.std() < 0.02
     assert lost == 0.0
-    cap, cap_rtts, _ = figures_2_and_3(FixedRate(9.986e9, 4e-3, window="htcp"), seed=seed)
+    cap, cap_rtts, _ = figures_2_and_3(RateCap(9.986e9, 4e-3, window="htcp"), seed=seed)
     assert cap.mean() == pytest.approx(9.986, abs=1e-6)
     assert cap.std() < 1e-6
     assert cap_rtts.mean() <= rtts.mean() + 1e-4
@@ -317,7 +317,7 @@ def test_fig_4_the_paper_s_law_stays_below_the_lower_of_two_capacities():
     steady = {}
     target = PacedFlow(TARGET, 4e-3, window="htcp")
     for name, flow in (("htcp", HTcpFlow(4e-3)), ("paper", paper_flow(1e10)), ("target", target)):
-        found = simulate_pacing(
+        found = simulate_bottleneck(
             [flow],
             square_wave(1e10, 5e9, 10.0),
             5e6,
@@ -346,7 +346,7 @@ def test_fig_5_the_paper_s_law_beside_one_htcp_flow(seed):
     bottleneck it has less."""
     shares = []
     for R in (4e10, 1e10):
-        found = simulate_pacing(
+        found = simulate_bottleneck(
             [paper_flow(R), HTcpFlow(4e-3, 10.0)],
             1e10,
             5e6,
@@ -366,7 +366,7 @@ def test_capacities_that_change():
     assert square_wave(10.0, 5.0, 2.0)(times).tolist() == [10.0, 10.0, 5.0, 5.0, 10.0, 5.0]
     assert square_wave(10.0, 5.0, 2.0, start_s=1.0)(times).tolist() == [10.0, 10.0, 10.0, 10.0, 5.0, 10.0]
     assert capacity_step(10.0, 5.0, 1.1)(times).tolist() == [10.0, 10.0, 5.0, 5.0, 5.0, 5.0]
-    found = simulate_pacing([FixedRate(9e9, 4e-3)], square_wave(1e10, 5e9, 1.0), 5e6, 4.0, bin_s=0.1)
+    found = simulate_bottleneck([RateCap(9e9, 4e-3)], square_wave(1e10, 5e9, 1.0), 5e6, 4.0, bin_s=0.1)
     assert set(np.round(found.capacity / 1e9, 6)) == {5.0, 10.0}
     for wrong in ({"first": 0.0}, {"second": -1.0}, {"period_s": 0.0}, {"start_s": -1.0}):
         with pytest.raises(InvalidValue) as refusal:
@@ -379,7 +379,7 @@ def test_capacities_that_change():
 @pytest.mark.parametrize(
     ("change", "argument"),
     [
-        ({"flows": [FixedRate(1e7, 0.01, window="vegas")]}, "flows"),
+        ({"flows": [RateCap(1e7, 0.01, window="vegas")]}, "flows"),
         ({"flows": [BbrFlow(0.01, first_place=1)]}, "flows"),
         ({"flows": [BbrFlow(0.01, first_place=8)]}, "flows"),
         ({"flows": [PacedFlow(None, 0.01)]}, "flows"),
@@ -390,7 +390,7 @@ def test_capacities_that_change():
     ],
 )
 def test_what_is_refused(change, argument):
-    asked = {"flows": [RenoFlow(0.01)], "capacity": 1e8, "buffer_bytes": 1e5, "duration_s": 1.0}
+    requested = {"flows": [RenoFlow(0.01)], "capacity": 1e8, "buffer_bytes": 1e5, "duration_s": 1.0}
     with pytest.raises(InvalidValue) as refusal:
-        simulate_pacing(**asked | change)
+        simulate_bottleneck(**requested | change)
     assert refusal.value.argument == argument

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import netctrl
 from netctrl.errors import InvalidValue
-from netctrl.laws.tracking.online_map import LearnedCurve, curve_values, learn, learned_schedule, start_learning
+from netctrl.laws.tracking.online_map import OnlineStaticMap, curve_values, learn, online_schedule, start_online_map
 from netctrl.laws.tracking.schedule import GainSchedule, gain_schedule
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import TrackingLaw
-from netctrl.scenario.access.scenario import FifoScenario
+from netctrl.scenario.access.scenario import AccessLinkScenario
 
 POINTS = [0.0, 4.0, 10.0, 20.0]
 A, B, C, D = 0.5, 0.6, np.array([[1.0], [-0.5]]), np.array([[0.8], [-0.1]])
@@ -40,7 +40,7 @@ def law_of(a: float = A, d: np.ndarray = D) -> TrackingLaw:
 LAW, NOISE = law_of(), [0.1, 0.2]
 
 
-def play(curve: LearnedCurve, rates: np.ndarray, at: float, noise: np.ndarray) -> tuple[LearnedCurve, np.ndarray]:
+def play(curve: OnlineStaticMap, rates: np.ndarray, at: float, noise: np.ndarray) -> tuple[OnlineStaticMap, np.ndarray]:
     """A plant that is the law's model behind a curve that bends at POINTS, from rest under `at`."""
     heights = np.array([[1.0, 0.0], [3.0, -1.0], [4.0, -2.5], [12.0, -3.0]])
     c = np.column_stack([np.interp([at, *rates], POINTS, column) for column in heights.T])
@@ -57,11 +57,13 @@ def play(curve: LearnedCurve, rates: np.ndarray, at: float, noise: np.ndarray) -
 def test_a_curve_without_noise_is_found_and_so_are_its_slopes():
     rng = np.random.default_rng(1)
     rates = rng.uniform(-2.0, 22.0, 3000)  # beyond the ends the curve is flat, here as in the plant
-    curve, _ = play(start_learning(LAW, NOISE, points=POINTS, at=7.0, forgetting=1.0), rates, 7.0, np.zeros((3000, 2)))
+    curve, _ = play(
+        start_online_map(LAW, NOISE, points=POINTS, at=7.0, forgetting=1.0), rates, 7.0, np.zeros((3000, 2))
+    )
     assert curve_values(curve) == pytest.approx(
         np.array([[1.0, 0.0], [3.0, -1.0], [4.0, -2.5], [12.0, -3.0]]), rel=1e-4, abs=1e-4
     )
-    schedule = learned_schedule(curve)
+    schedule = online_schedule(curve)
     assert schedule.points.tolist() == [2.0, 7.0, 15.0]
     slopes = np.array([[0.5, -0.25], [1.0 / 6.0, -0.25], [0.8, -0.05]])
     assert schedule.factors == pytest.approx(GAIN / slopes, rel=1e-3)
@@ -70,7 +72,7 @@ def test_a_curve_without_noise_is_found_and_so_are_its_slopes():
 def test_recursion_is_least_squares_with_the_model_s_line_as_a_guess():
     rng, T = np.random.default_rng(2), 60
     rates, noise = rng.uniform(0.0, 20.0, T), rng.normal(0.0, [0.1, 0.2], (T, 2))
-    start = start_learning(LAW, NOISE, points=POINTS, at=7.0, forgetting=1.0)
+    start = start_online_map(LAW, NOISE, points=POINTS, at=7.0, forgetting=1.0)
     curve, seen = play(start, rates, 7.0, noise)
     hats = np.column_stack([np.interp([7.0, *rates], POINTS, row) for row in np.eye(4)])
     guess = start.estimates[0].theta[:, 0]
@@ -86,19 +88,19 @@ def test_recursion_is_least_squares_with_the_model_s_line_as_a_guess():
 
 @given(st.floats(0.0, 3.9), st.integers(1, 40))
 def test_points_that_are_never_near_keep_the_model_s_line(rate, samples):
-    start = start_learning(LAW, NOISE, points=POINTS, at=rate)
+    start = start_online_map(LAW, NOISE, points=POINTS, at=rate)
     curve = start
     for _ in range(samples):
         curve = learn(curve, np.array([rate]), np.array([7.0, 7.0]))
     line = LAW.output_offset + np.outer(np.array(POINTS) - 5.0, GAIN)
     assert curve_values(start) == pytest.approx(line)
     assert curve_values(curve)[2:] == pytest.approx(line[2:], rel=1e-9)
-    steps = learned_schedule(curve).factors
+    steps = online_schedule(curve).factors
     assert ((steps >= 1.0 / 20.0) & (steps <= 20.0)).all()
 
 
 def test_a_sample_that_is_missing_teaches_nothing_but_time_goes_on():
-    start = start_learning(LAW, NOISE, points=POINTS)
+    start = start_online_map(LAW, NOISE, points=POINTS)
     curve = learn(start, np.array([9.0]), np.array([np.nan, 1.0]))
     assert curve.estimates is start.estimates
     assert not np.array_equal(curve.states, start.states)
@@ -109,18 +111,18 @@ def test_on_a_link_that_lost_two_fifths_of_its_capacity_what_was_learned_stays_c
     models = []
     for seed, low in enumerate((5.0, 20.0, 35.0, 50.0, 65.0, 80.0)):
         rates = netctrl.gbn(1000, (low, low + 10.0), np.random.default_rng(seed))[:, 0]
-        run = netctrl.simulate_fifo(FifoScenario(duration="1000s", seed=seed), rates * 1e6)
-        models.append(netctrl.identify(netctrl.fifo_signals(run), order=1).model)
+        run = netctrl.simulate_access_link(AccessLinkScenario(duration="1000s", seed=seed), rates * 1e6)
+        models.append(netctrl.identify(netctrl.access_link_signals(run), order=1).model)
     model = models[3]
     law = netctrl.connet(model, track="delay", limits=[(0.0, 95.0)]).law
     reference = np.repeat([[1.0, 0.5], [0.6, 0.3], [1.6, 1.0]] * 2, 150, axis=0)
     spread = {}
-    learning = start_learning(law, np.sqrt(np.diag(model.innovation_covariance)), at=50.0)
+    learning = start_online_map(law, np.sqrt(np.diag(model.innovation_covariance)), at=50.0)
     for name, schedule in (("made before", gain_schedule(law, models)), ("learned", learning)):
         swings = []
         for seed in range(3):
-            link = FifoScenario(duration="900s", seed=20 + seed, capacity=6e7)
-            run = netctrl.track_fifo(link, law, reference, measured="period", schedule=schedule, first_rate=50.0)
+            link = AccessLinkScenario(duration="900s", seed=20 + seed, capacity=6e7)
+            run = netctrl.track_access_link(link, law, reference, measured="period", schedule=schedule, first_rate=50.0)
             assert (run.curve is None) == (name == "made before")
             swings.append([run.result.rate_bit_per_s[825:].std(), run.result.rate_bit_per_s[675:750].std()])
             if name == "learned":
@@ -148,5 +150,5 @@ def test_on_a_link_that_lost_two_fifths_of_its_capacity_what_was_learned_stays_c
 def test_what_cannot_be_learned_is_named(change, said):
     given_ = {"law": LAW, "noise": NOISE} | change
     with pytest.raises(InvalidValue, match=said):
-        start_learning(given_.pop("law"), given_.pop("noise"), **given_)
-    assert isinstance(learned_schedule(start_learning(LAW, NOISE)), GainSchedule)
+        start_online_map(given_.pop("law"), given_.pop("noise"), **given_)
+    assert isinstance(online_schedule(start_online_map(LAW, NOISE)), GainSchedule)

@@ -16,7 +16,7 @@ PRINTED = read_model(model_path("connet-paper"))
 GAIN = np.array([0.026690, 0.019849])
 
 
-def run(law, wanted, steps, governor=None):
+def run(law, desired, steps, governor=None):
     """Outputs, inputs before the limits, and references of the model under its law."""
     x, state = np.zeros(2), start_tracking(law)
     reference = law.output_offset.copy()
@@ -26,8 +26,8 @@ def run(law, wanted, steps, governor=None):
         y = law.C @ x + law.D @ v
         x = law.A @ x + law.B @ v
         if governor is not None:
-            reference, _ = govern(governor, state, reference, wanted)
-        state = step_tracking(law, state, y, wanted if governor is None else reference)
+            reference, _ = govern(governor, state, reference, desired)
+        state = step_tracking(law, state, y, desired if governor is None else reference)
         rows.append((y, state.commanded, reference))
     return [np.array(part) for part in zip(*rows, strict=True)]
 
@@ -36,14 +36,14 @@ def run(law, wanted, steps, governor=None):
 @pytest.mark.parametrize("rate", [20.0, 70.0, 90.0])
 def test_inputs_stay_within_limits_and_the_reference_is_reached(rate, weight):
     law = connet(PRINTED, track="delay", limits=[(0.0, 95.0)], input_weight=weight).law
-    wanted = rate * GAIN
-    outputs, commanded, _ = run(law, wanted, 600, reference_governor(law))
+    desired = rate * GAIN
+    outputs, commanded, _ = run(law, desired, 600, reference_governor(law))
     assert commanded.min() >= -1e-9
     assert commanded.max() <= 95.0 + 1e-9
-    assert outputs[-1, 0] == pytest.approx(wanted[0], rel=1e-3)
+    assert outputs[-1, 0] == pytest.approx(desired[0], rel=1e-3)
     hasty = connet(PRINTED, track="delay", limits=[(0.0, 95.0)], input_weight=1e-6).law
     if weight == 1e-6 and rate == 90.0:
-        assert run(hasty, wanted, 600)[1].max() > 95.0  # without it the limits are reached
+        assert run(hasty, desired, 600)[1].max() > 95.0  # without it the limits are reached
 
 
 @settings(deadline=None, max_examples=20)

@@ -19,7 +19,7 @@ from netctrl.laws.window.registry import LAWS, law_of, law_paths, mpcc_gains, pa
 
 # One hop of 1 Gbit/s, 34.752 us, as in section 5.2 of the thesis.
 PATHS = np.array([[34752.0, 4344.0, 1e9, 1.0, 1e9, 0.0, 0.0, 0.0, 0.0]])
-THESIS = Mpcc(bdp=3750, round_trip=34.752e-6, packet_size=1080, window=3750, window_weight=1.0)
+THESIS = Mpcc(bdp=3750, rtt=34.752e-6, packet_size=1080, window=3750, window_weight=1.0)
 
 
 def seen(**given) -> Acknowledged:
@@ -38,7 +38,7 @@ def hops(*rows) -> np.ndarray:
 def one_step(scheme, state, acknowledged, telemetry, history=None, paths=PATHS, gains=None) -> None:
     own = law_paths(scheme, paths)
     table = mpcc_gains(scheme, own, 1100, 64) if gains is None else gains
-    row = parameters_of(scheme, payload=1000, wire=1100, round_trip_ns=34752.0)
+    row = parameters_of(scheme, payload=1000, wire=1100, rtt_ns=34752.0)
     past = np.zeros(16) if history is None else history
     step_law(law_of(scheme), row, own, table, state, past, acknowledged, telemetry)
 
@@ -46,7 +46,7 @@ def one_step(scheme, state, acknowledged, telemetry, history=None, paths=PATHS, 
 def test_every_scheme_has_a_law_and_parameters() -> None:
     assert set(LAWS) == set(SCHEMES)
     for scheme in SCHEMES:
-        row = parameters_of(scheme(), payload=1000, wire=1100, round_trip_ns=1e4)
+        row = parameters_of(scheme(), payload=1000, wire=1100, rtt_ns=1e4)
         assert np.isfinite(row).all()
 
 
@@ -144,7 +144,7 @@ def test_hpcc_measures_in_flight_bytes_as_its_algorithm() -> None:
 
 def test_hpcc_divides_above_its_target_and_adds_below() -> None:
     path = np.array([[10_000.0, 1.25e5, 1e11, 1.0, 1e11, 0, 0, 0, 0]])
-    scheme = Hpcc(round_trip=1e-5)
+    scheme = Hpcc(rtt=1e-5)
     for sent, multiplicative in ((125_000, True), (25_000, False)):
         state, history = np.zeros(STATES), np.zeros(16)
         state[WINDOW], state[RATE] = 1e5, 1e11
@@ -198,7 +198,7 @@ def test_timely_adds_below_low_divides_above_high_and_follows_the_gradient_betwe
 def test_dcqcn_cuts_on_notice_and_recovers_half_way_each_timer() -> None:
     """R_T ← R_C, R_C ← R_C (1 − α/2) with α = 1 at first; fast recovery halves the distance."""
     scheme = Dcqcn()
-    row = parameters_of(scheme, payload=1000, wire=1100, round_trip_ns=34752.0)
+    row = parameters_of(scheme, payload=1000, wire=1100, rtt_ns=34752.0)
     state = np.zeros(STATES)
     state[WINDOW], state[RATE] = inf, 1e9
     one_step(scheme, state, seen(now=0, notified=True), hops())
@@ -214,7 +214,7 @@ def test_dcqcn_cuts_on_notice_and_recovers_half_way_each_timer() -> None:
 def test_dcqcn_increases_additively_after_f_events_of_one_kind_and_hyper_after_f_of_both() -> None:
     """Fig. 7 of the paper: max(T, BC) ≤ F halves the distance, else R_T += R_AI, and min(T, BC) > F: R_T += i R_HAI."""
     scheme, line = Dcqcn(), 1e11
-    row = parameters_of(scheme, payload=1000, wire=1100, round_trip_ns=34752.0)
+    row = parameters_of(scheme, payload=1000, wire=1100, rtt_ns=34752.0)
     state = np.zeros(STATES)
     state[WINDOW], state[RATE] = inf, 1e10
     one_step(scheme, state, seen(now=0, notified=True), hops())
@@ -234,7 +234,7 @@ def test_dcqcn_increases_additively_after_f_events_of_one_kind_and_hyper_after_f
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 10**6), st.integers(0, 10**7)), max_size=40))
 def test_dcqcns_rate_stays_between_its_bounds(events) -> None:
     scheme, state, now = Dcqcn(), np.zeros(STATES), 0
-    row = parameters_of(scheme, payload=1000, wire=1100, round_trip_ns=34752.0)
+    row = parameters_of(scheme, payload=1000, wire=1100, rtt_ns=34752.0)
     state[WINDOW], state[RATE] = inf, 1e9
     for notified, later, sent in events:
         now += later

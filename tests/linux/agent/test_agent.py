@@ -154,7 +154,7 @@ def test_agents_command_what_the_simulator_does(architecture: str, loss: float) 
 
     steady = 8
     for sample in range(steady):
-        turn(sample, simulated.nominal, np.full(N, simulated.standing))
+        turn(sample, simulated.nominal, np.full(N, simulated.backlog_setpoint))
     found, expected = [], []
     state_of_simulator = simulated.samples()
     for sample, series, commands in state_of_simulator:
@@ -164,7 +164,7 @@ def test_agents_command_what_the_simulator_does(architecture: str, loss: float) 
         if sample > 60:
             break
         turn(steady + sample, series[0], series[1])
-        found.append([world.states[name].wanted[0] for name in ids])
+        found.append([world.states[name].desired[0] for name in ids])
         expected.append(np.maximum(commands, 1.0))
     assert all(world.states[name].neighbours[0].alignment.moved <= 1 for name in ids)
     scale = np.abs(expected).max()
@@ -182,8 +182,8 @@ def test_a_law_without_messages_is_the_static_gain() -> None:
     world.act("S1", 0, 0)
     nominal = MYOPIC.nominal[0]
     world.step("S1", 1, TAU_US, [nominal + 4e6], [2.4e6])
-    asked = nominal + gains[5] * 2.4e6 + gains[0] * 4e6
-    assert world.states["S1"].wanted[0] == pytest.approx(asked, rel=1e-4)
+    requested = nominal + gains[5] * 2.4e6 + gains[0] * 4e6
+    assert world.states["S1"].desired[0] == pytest.approx(requested, rel=1e-4)
 
 
 # --- faults ----------------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def test_a_replayed_message_changes_nothing() -> None:
             for name, to, datagram in list(world.recorded):
                 world.deliver(name, to, datagram, 4 * TAU_US + 500)
         world.idle(range(5, 9))
-    np.testing.assert_array_equal(one.states["S1"].wanted, other.states["S1"].wanted)
+    np.testing.assert_array_equal(one.states["S1"].desired, other.states["S1"].desired)
     np.testing.assert_array_equal(one.states["S1"].memory.known, other.states["S1"].memory.known)
     assert other.counts("S1", "dropped_replayed") == sum(to == "S1" for _, to, _ in one.recorded[:10])
     assert one.counts("S1", "dropped_replayed") == 0
@@ -255,7 +255,7 @@ def test_what_a_peer_may_not_say_is_dropped() -> None:
     say(3, Kind.COMMAND, own, 1e6)
     say(4, Kind.MEASURED, 0, 1e6)
     assert world.counts("S1", "dropped_unasked") == 5
-    assert [news[1] <= 4 for news in world.states["S1"].inbox] == [True] * 3  # of S2's own message before
+    assert [innovations[1] <= 4 for innovations in world.states["S1"].inbox] == [True] * 3  # of S2's own message before
 
 
 def test_another_design_is_not_listened_to() -> None:
@@ -300,7 +300,7 @@ def test_without_its_controller_a_link_sends_at_its_fallback_rate() -> None:
     world = World(configs(CENTRAL))
     world.idle(range(8))
     assert not world.states["S1"].falling_back
-    np.testing.assert_allclose(world.states["S1"].wanted, CENTRAL.nominal[list(world.plans["S1"].numbers)], rtol=1e-3)
+    np.testing.assert_allclose(world.states["S1"].desired, CENTRAL.nominal[list(world.plans["S1"].numbers)], rtol=1e-3)
     for number in range(8, 12):  # the controller is gone
         for i, name in enumerate(("S1", "S2")):
             world.act(name, number, number * TAU_US + 100 * i)
@@ -448,7 +448,7 @@ class Made:
     """Time that goes when somebody waits, and links that are numbers."""
 
     def __init__(self, links: int, datagrams: Callable[[float], Sequence[tuple[int, bytes]]] = lambda _: ()) -> None:
-        self.time, self.asked, self.slept = 0.0, 0, 0
+        self.time, self.requested, self.slept = 0.0, 0, 0
         self.rates = [0.0] * links
         self.restored = False
         self.datagrams = datagrams
@@ -462,7 +462,7 @@ class Made:
         return self.time
 
     def wait(self, until: float, most: int) -> Sequence[tuple[int, bytes]]:
-        self.asked += 1
+        self.requested += 1
         found = list(self.datagrams(self.time))[:most]
         self.time = min(self.time + 1e-5, until) if found else until
         return found
@@ -533,7 +533,7 @@ def test_the_walls_clock_plays_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = ran(Made(2), alone())[0]
     monkeypatch.setattr(time, "time", lambda: next(wall))
     found = ran(Made(2), alone())[0]
-    np.testing.assert_array_equal(found.wanted, expected.wanted)
+    np.testing.assert_array_equal(found.desired, expected.desired)
     assert found.counts == expected.counts
 
 
@@ -657,7 +657,7 @@ def test_a_tracking_law_is_the_runtimes_and_is_told_what_was_in_force() -> None:
             if number:
                 mirror = mirror._replace(applied=np.array([state.in_force.sum() / 1e6]))
             mirror = step_tracking(law, mirror, np.array(measured) * 1e3, table.reference)
-        assert state.wanted.sum() / 1e6 == pytest.approx(max(mirror.applied[0], 0.2), rel=1e-12)
+        assert state.desired.sum() / 1e6 == pytest.approx(max(mirror.applied[0], 0.2), rel=1e-12)
         for link, rate in decision.rates:
             state = applied(state, link, rate)
     assert state.counts["held_steps"] == 6
@@ -666,11 +666,11 @@ def test_a_tracking_law_is_the_runtimes_and_is_told_what_was_in_force() -> None:
 def test_without_measurements_the_rate_is_held() -> None:
     config = tracking(measured_by="sink")
     agent, state = plan(config, KEY), start(plan(config, KEY), 1)
-    wanted = []
+    desired = []
     for number in range(5):
         state, _ = step(agent, state, number, number * 10**6, [Reading(0, 0)] * 2)
-        wanted.append(state.wanted.tolist())
-    assert wanted == [[19e6, 19e6]] * 5
+        desired.append(state.desired.tolist())
+    assert desired == [[19e6, 19e6]] * 5
     assert state.counts["held_steps"] == 5
 
 

@@ -54,8 +54,10 @@ def test_slower_keeps_loads_intervals_and_buffers(hftrac) -> None:
 @pytest.mark.parametrize("figure", ["6a", "7", "10", "13"])
 def test_packets_take_turns_as_the_demands_split(hftrac, figure) -> None:
     """Shares of four packets give the nominal rates of the links."""
-    asked = hftrac.network.scenario(case(hftrac, figure, "fifo", {"10": 1.2, "13": 25.0}.get(figure, 0.95)), 1.0, 0.0)
-    network = at_utilization(asked.network, asked.utilization)
+    requested = hftrac.network.scenario(
+        case(hftrac, figure, "fifo", {"10": 1.2, "13": 25.0}.get(figure, 0.95)), 1.0, 0.0
+    )
+    network = at_utilization(requested.network, requested.utilization)
     load = dict.fromkeys((link.id for link in network.links), 0.0)
     ways = hftrac.network.paths(network)
     for demand in network.demands:
@@ -81,15 +83,15 @@ def test_only_the_link_between_switches_is_delayed_and_words_have_lines_of_their
 
 
 def files(hftrac, way: str, tmp_path: Path) -> dict[str, AgentConfig]:
-    wanted = case(hftrac, "7", way)
-    asked = hftrac.network.scenario(wanted, 1.0, 0.0)
-    network = at_utilization(asked.network, asked.utilization)
+    desired = case(hftrac, "7", way)
+    requested = hftrac.network.scenario(desired, 1.0, 0.0)
+    network = at_utilization(requested.network, requested.utilization)
     wires = {link.id: SimpleNamespace(limit_bytes=int(link.buffer)) for link in network.links}
     bed = SimpleNamespace(interface=lambda name: name, wire=wires.__getitem__)
     nominal = dict(zip(wires, routing(network).load, strict=True))
     links = hftrac.agents.controlled(bed, network, nominal)
     addresses = {node: f"10.9.0.{k}" for k, node in enumerate(("H1", "H2", "S1", "S2", "S3", "M"), 1)}
-    return hftrac.agents.configs(wanted, network, links, hftrac.bed.prepared(wanted), addresses, tmp_path / "key")
+    return hftrac.agents.configs(desired, network, links, hftrac.bed.prepared(desired), addresses, tmp_path / "key")
 
 
 def test_each_architecture_has_its_agents(hftrac, tmp_path) -> None:
@@ -141,12 +143,12 @@ def measured(brief, *arguments, **settings) -> dict[str, float]:
 
 @kernel
 def test_coordinated_agents_as_programs_of_the_command_line(brief) -> None:
-    check(measured(brief, case(brief, "7", "coordinated"), 0, 1.0, warm_up=1.0, programs=True))
+    check(measured(brief, case(brief, "7", "coordinated"), 0, 1.0, warmup=1.0, programs=True))
 
 
 @kernel
 def test_one_agent_sees_and_sets_links_of_all_namespaces(brief) -> None:
-    found = measured(brief, case(brief, "6a", "god"), 0, 1.0, warm_up=0.4)
+    found = measured(brief, case(brief, "6a", "god"), 0, 1.0, warmup=0.4)
     check(found)
     assert found["agent_steps"] > 5
     assert found["agent_changes"] > 5
@@ -154,7 +156,7 @@ def test_one_agent_sees_and_sets_links_of_all_namespaces(brief) -> None:
 
 @kernel
 def test_a_central_controller_beside_tcp(brief) -> None:
-    found = measured(brief, case(brief, "13", "centralized", 25.0), 0, 1.0, warm_up=1.0)
+    found = measured(brief, case(brief, "13", "centralized", 25.0), 0, 1.0, warmup=1.0)
     check(found)
     assert found["agent_received"] > 5
     assert 0.1 < found["goodput"] < 8.0
@@ -192,14 +194,14 @@ def test_disturbed_is_what_came_late_whatever_was_lost(hftrac, changes, bad) -> 
 def test_disturbed_runs_are_made_again_and_kept_ones_are_not(hftrac, monkeypatch) -> None:
     points = [case(hftrac, "7", "fifo", value=0.0), case(hftrac, "7", "myopic")]
     monkeypatch.setattr(hftrac.study, "cases", lambda figure: points)
-    assert len(hftrac.study.wanted(["7"], [0, 1])) == 4
+    assert len(hftrac.study.desired(["7"], [0, 1])) == 4
     late = {"sender_late_ms": 90.0}
     for again in range(3):
         hftrac.study.keep([row(hftrac, points[0], 0, again, **late)])
-        tries = [each[2] for each in hftrac.study.wanted(["7"], [0]) if each[0] == points[0]]
+        tries = [each[2] for each in hftrac.study.desired(["7"], [0]) if each[0] == points[0]]
         assert tries == ([again + 1] if again < 2 else [])
     hftrac.study.keep([row(hftrac, points[1], 0)])
-    assert hftrac.study.wanted(["7"], [0]) == []
+    assert hftrac.study.desired(["7"], [0]) == []
     assert hftrac.study.missing([0, 1]) == [1]
     kept = hftrac.study.kept()
     assert len(kept) == 4

@@ -64,14 +64,14 @@ def test_a_link_has_one_agent() -> None:
         pass  # the lock went with the first
 
 
-def without_capabilities(asked: AgentConfig) -> str:
+def without_capabilities(requested: AgentConfig) -> str:
     """What a child without any says of it."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover
         try:
             os.setresuid(65534, 65534, 65534)
-            with KernelLinks(asked) as links:
+            with KernelLinks(requested) as links:
                 os.write(writing, f"it went on: {links.read()}".encode())
         except MissingCapability as error:
             os.write(writing, str(error).encode())
@@ -110,7 +110,7 @@ def test_counters_are_read_and_rates_set_and_put_back() -> None:
         assert links.set_rate(1, 7_000_003.0) == 7_000_000.0
         assert [rate_of(route, name) for name in NAMES] == [RATE, 7e6, RATE]
         options = TbfOptions.decode(route.qdisc(index_of(route, "b")).options)
-        assert options == TbfOptions.wanted(7e6, BURST, LIMIT)
+        assert options == TbfOptions.desired(7e6, BURST, LIMIT)
         assert all(isinstance(each, Reading) for each in links.read()[0])
         links.restore()
         assert [rate_of(route, name) for name in NAMES] == [RATE] * 3
@@ -123,7 +123,7 @@ def deleted(route: RouteSocket) -> None:
 def replaced(route: RouteSocket) -> None:
     index = index_of(route, "b")
     route.delete_qdisc(index, ROOT, HANDLE)
-    route.add_qdisc(index, ROOT, 9 << 16, "tbf", TbfOptions.wanted(5e6, BURST, LIMIT).encode(BURST))
+    route.add_qdisc(index, ROOT, 9 << 16, "tbf", TbfOptions.desired(5e6, BURST, LIMIT).encode(BURST))
 
 
 def removed(route: RouteSocket) -> None:
@@ -142,7 +142,7 @@ def changed(route: RouteSocket) -> None:
 def made_again(route: RouteSocket) -> None:
     deleted(route)
     veth("b")
-    options = TbfOptions.wanted(5e6, BURST, LIMIT).encode(BURST)
+    options = TbfOptions.desired(5e6, BURST, LIMIT).encode(BURST)
     route.add_qdisc(index_of(route, "b"), ROOT, HANDLE, "tbf", options)
 
 
@@ -241,7 +241,7 @@ def test_classes_that_are_not_the_configs_are_refused(links: tuple[ControlledLin
 @kernel
 def test_an_htb_with_other_classes_is_refused() -> None:
     with queues("htb") as route:
-        options = HtbClassOptions.wanted(RATE, BURST).encode()
+        options = HtbClassOptions.desired(RATE, BURST).encode()
         route.add_class(index_of(route, "a"), HANDLE, classid(HANDLE, 7), "htb", options)
         refused = pytest.raises(InvalidValue, match=r"an htb with classes (1:7, 1:1|1:1, 1:7)")
         with refused, KernelLinks(config(links=HTB)):
@@ -262,7 +262,7 @@ def test_a_queue_that_goes_between_a_look_and_a_change_is_trouble() -> None:
 # --- sockets ---------------------------------------------------------------------------------------------------------
 
 
-def asked(path: Path, request: bytes = b"GET /metrics HTTP/1.0\r\n\r\n") -> str:
+def requested(path: Path, request: bytes = b"GET /metrics HTTP/1.0\r\n\r\n") -> str:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as here:
         here.settimeout(20.0)
         here.connect(str(path))
@@ -292,7 +292,7 @@ def test_metrics_are_given_to_who_asks_and_their_socket_goes(place: Path) -> Non
                 each.connect(str(place))
             sockets.wait(sockets.now() + 0.001, 64)
         found: list[str] = []
-        client = Thread(target=lambda: found.append(asked(place)))
+        client = Thread(target=lambda: found.append(requested(place)))
         client.start()
         eventually(lambda: sockets.wait(sockets.now() + 0.01, 64) or found)
         client.join(20.0)
@@ -467,7 +467,7 @@ class Together:
 
     def value(self, name: str, metric: str) -> float:
         """Sum of a metric's samples."""
-        lines = asked(self.sockets / name).splitlines()
+        lines = requested(self.sockets / name).splitlines()
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"netctrl_{metric}"))
 
     def at_work(self, name: str) -> bool:

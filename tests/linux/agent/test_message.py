@@ -34,7 +34,7 @@ sessions = st.integers(0, 2**64 - 1)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 entries = st.lists(
     st.tuples(st.integers(0, 2**16 - 1), st.tuples(numbers, numbers, numbers, numbers)),
-    max_size=wire.MOST_ENTRIES,
+    max_size=wire.MAX_ENTRIES,
     unique_by=lambda entry: entry[0],
 )
 messages = st.builds(
@@ -52,7 +52,7 @@ messages = st.builds(
 @given(messages)
 def test_what_is_packed_comes_out_the_same(message: Message) -> None:
     datagram = pack(message, ROUTE, KEY)
-    assert wire.LEAST_BYTES <= len(datagram) <= wire.MOST_BYTES
+    assert wire.MIN_BYTES <= len(datagram) <= wire.MAX_BYTES
     assert unpack(datagram, ROUTE, KEY) == message
 
 
@@ -98,13 +98,13 @@ def recoded(datagram: bytearray) -> bytes:
         (16, 0xAA, Dropped.ADDRESSEE),
         (24, 0xAA, Dropped.NETWORK),
         (40, 0xFF, Dropped.MALFORMED),  # sequence beyond 2^63
-        (wire.LEAST_BYTES - 16 + 2, 0x7F, Dropped.MALFORMED),  # with the next byte: no finite number
+        (wire.MIN_BYTES - 16 + 2, 0x7F, Dropped.MALFORMED),  # with the next byte: no finite number
     ],
 )
 def test_authentic_datagrams_are_checked_all_the_same(place: int, value: int, reason: Dropped) -> None:
     datagram = bytearray(pack(PLAIN, ROUTE, KEY))
     datagram[place] = value
-    datagram[wire.LEAST_BYTES - 16 + 3] = 0xF0
+    datagram[wire.MIN_BYTES - 16 + 3] = 0xF0
     assert unpack(recoded(datagram), ROUTE, KEY) == reason
 
 
@@ -120,7 +120,7 @@ def test_another_key_or_the_other_direction_is_no_use() -> None:
 
 
 def test_more_entries_than_a_datagram_holds_are_refused() -> None:
-    many = PLAIN._replace(entries=tuple((i, (0.0,) * 4) for i in range(wire.MOST_ENTRIES + 1)))
+    many = PLAIN._replace(entries=tuple((i, (0.0,) * 4) for i in range(wire.MAX_ENTRIES + 1)))
     with pytest.raises(InvalidValue, match="entries: got 31, takes at most 30"):
         pack(many, ROUTE, KEY)
 

@@ -18,7 +18,7 @@ from netctrl import read_model
 from netctrl.cli.export.verb import main
 from netctrl.datasets import model_path
 from netctrl.design.arc.design import arc
-from netctrl.design.arc.rounding import check_carrier
+from netctrl.design.arc.rounding import check_implementation
 from netctrl.design.connet.design import connet
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
 from netctrl.frequency.sampled_margins import sampled_margins
@@ -30,7 +30,7 @@ from netctrl.linux.export.agent import AgentConfig, read_agent_config
 from netctrl.linux.export.agents import Watch, connet_on_linux, hftrac_on_linux
 from netctrl.linux.export.aqm import _pie_halvings, arc_on_delay, nearest_dualpi2, nearest_pie, pie_range
 from netctrl.linux.export.aqm_integers import dualpi2_gain, dualpi2_shown, nearest_dualpi2_steps, pie_gain
-from netctrl.linux.export.interfaces import AgentPlace, Places, read_places
+from netctrl.linux.export.interfaces import AgentPlace, InterfaceMap, read_interface_map
 from netctrl.linux.export.marking import MarkingConfig, read_marking_config
 from netctrl.linux.export.quantize import nearest
 from netctrl.linux.export.records import HtbClass, read_queue_plan
@@ -70,22 +70,22 @@ def chain():
 # Rounding
 
 
-@given(asked=st.floats(1.0, 1e9), step=st.sampled_from([1.0, 8.0, 0.25]))
-def test_the_nearest_is_within_half_a_step(asked, step):
-    steps, figure = nearest("x", asked, step=step, unit="", most=2**62, least=0, bound=None)
-    assert abs(figure.carried - asked) <= step / 2 * (1 + 1e-12)
-    assert figure.carried == steps * step
-    again, same = nearest("x", figure.carried, step=step, unit="", most=2**62, least=0, bound=0.0)
+@given(requested=st.floats(1.0, 1e9), step=st.sampled_from([1.0, 8.0, 0.25]))
+def test_the_nearest_is_within_half_a_step(requested, step):
+    steps, figure = nearest("x", requested, step=step, unit="", most=2**62, least=0, bound=None)
+    assert abs(figure.implemented - requested) <= step / 2 * (1 + 1e-12)
+    assert figure.implemented == steps * step
+    again, same = nearest("x", figure.implemented, step=step, unit="", most=2**62, least=0, bound=0.0)
     assert (again, same.difference) == (steps, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("asked", "more"),
+    ("requested", "more"),
     [(0.3, {}), (1e12, {}), (float("nan"), {}), (float("inf"), {}), (1.4, {"bound": 0.1}), (-5.0, {})],
 )
-def test_what_cannot_be_carried_is_refused(asked, more):
+def test_what_cannot_be_carried_is_refused(requested, more):
     with pytest.raises(InvalidValue, match="burst"):
-        nearest("burst", asked, step=1.0, unit="byte", **{"bound": None} | more)
+        nearest("burst", requested, step=1.0, unit="byte", **{"bound": None} | more)
 
 
 # pie and dualpi2
@@ -116,7 +116,7 @@ def test_on_a_busy_link_arc_is_the_pi_on_the_delay(p, q, old, gamma, q0):
 
 
 def test_where_the_queue_is_empty_there_is_nothing_to_go_by():
-    with pytest.raises(NoAdmissibleDesign, match=r"--carrier ebpf.*target queue above 25\.51"):
+    with pytest.raises(NoAdmissibleDesign, match=r"--implementation ebpf.*target queue above 25\.51"):
         arc_on_delay(arc(50, accept="stable").law)
 
 
@@ -199,10 +199,10 @@ def test_the_export_carries_what_dualpi2_runs(standing):
     found = nearest_dualpi2(
         DelayPi(integral=0.357 * slope, proportional=0.357 * slope, update_s=0.05, target_s=0.02), 0.01
     )
-    carried = {figure.what: figure for figure in found.figures}
+    implemented = {figure.what: figure for figure in found.figures}
     for what in ("alpha", "beta"):
-        assert carried[what].carried == pytest.approx(slope * runs[92], rel=1e-7)
-        assert abs(carried[what].difference) < 0.002
+        assert implemented[what].implemented == pytest.approx(slope * runs[92], rel=1e-7)
+        assert abs(implemented[what].difference) < 0.002
     made = arc_on_linux(standing, "eth0", found)
     said = next(note for note in made.notes if note.startswith("tc shows"))
     assert "alpha 0.355469 where 0.359375 was sent and 0.356522 1/s runs" in said  # 91/256, 92/256
@@ -217,13 +217,13 @@ def test_dualpi2_has_no_longer_update_than_32_bits_of_nanoseconds():
 
 
 def test_without_rounding_the_margins_are_the_certificate_s(standing):
-    asked = arc_on_delay(standing.law)
-    (found,) = check_carrier(standing.inputs, asked, lambda _: asked)
+    requested = arc_on_delay(standing.law)
+    (found,) = check_implementation(standing.inputs, requested, lambda _: requested)
     proof = standing.certificate
-    assert found.asked.phase_margin_deg == pytest.approx(proof.sampled.phase_margin_deg, rel=1e-6)
-    assert found.asked.gain_margin_db == pytest.approx(proof.sampled.gain_margin_db, rel=1e-9)
-    assert found.asked.delay_margin_s == pytest.approx(proof.sampled.delay_margin_s, rel=1e-6)
-    assert found.asked.spectral_radius == pytest.approx(proof.sampled.spectral_radius, rel=1e-9)
+    assert found.requested.phase_margin_deg == pytest.approx(proof.sampled.phase_margin_deg, rel=1e-6)
+    assert found.requested.gain_margin_db == pytest.approx(proof.sampled.gain_margin_db, rel=1e-9)
+    assert found.requested.delay_margin_s == pytest.approx(proof.sampled.delay_margin_s, rel=1e-6)
+    assert found.requested.spectral_radius == pytest.approx(proof.sampled.spectral_radius, rel=1e-9)
 
 
 @given(flows=st.floats(20.0, 100.0), rtt=st.floats(0.03, 0.2), theta=st.floats(0.01, 3.0))
@@ -257,17 +257,17 @@ def test_fast_updates_come_to_the_continuous_limit(standing):
 
 
 def test_pie_s_nearest(standing):
-    asked = arc_on_delay(standing.law)
-    found = nearest_pie(asked, standing.certificate.operating_point.marking_probability)
-    carried = found.law(standing.certificate.operating_point.marking_probability)
+    requested = arc_on_delay(standing.law)
+    found = nearest_pie(requested, standing.certificate.operating_point.marking_probability)
+    implemented = found.law(standing.certificate.operating_point.marking_probability)
     step = 0.5 / 16
-    assert abs(carried.proportional - asked.proportional) <= step / 2
-    assert found.update_us % 20000 == 0 and carried.update_s <= asked.update_s
-    per_second = carried.integral / carried.update_s
-    assert per_second == pytest.approx(asked.integral / asked.update_s, rel=0.1)
-    (check,) = check_carrier(standing.inputs, asked, found.law)
-    assert check.carried.keeps_rule
-    assert check.phase_lost_deg == pytest.approx(45.0 - check.carried.phase_margin_deg)
+    assert abs(implemented.proportional - requested.proportional) <= step / 2
+    assert found.update_us % 20000 == 0 and implemented.update_s <= requested.update_s
+    per_second = implemented.integral / implemented.update_s
+    assert per_second == pytest.approx(requested.integral / requested.update_s, rel=0.1)
+    (check,) = check_implementation(standing.inputs, requested, found.law)
+    assert check.implemented.keeps_rule
+    assert check.phase_lost_deg == pytest.approx(45.0 - check.implemented.phase_margin_deg)
 
 
 @pytest.mark.parametrize(
@@ -281,17 +281,17 @@ def test_pie_s_nearest(standing):
     ],
 )
 def test_pie_has_its_limits(law, p, why):
-    asked = DelayPi(**{"integral": 0.1, "proportional": 0.1, "update_s": 0.05, "target_s": 0.02} | law)
+    requested = DelayPi(**{"integral": 0.1, "proportional": 0.1, "update_s": 0.05, "target_s": 0.02} | law)
     with pytest.raises(NoAdmissibleDesign, match=why):
-        nearest_pie(asked, p)
+        nearest_pie(requested, p)
 
 
 def test_a_box_is_judged_at_its_corners():
     """From 50 to 70 flows the marking probability passes 0.01, where pie's gains are multiplied by 4."""
     design = arc((50, 70), (0.05, 0.06), 100e6, **FIFTY | {"target_queue_packets": 200.0}, accept="stable")
-    asked = arc_on_delay(design.law)
-    found = nearest_pie(asked, design.certificate.operating_point.marking_probability)
-    checks = check_carrier(design.inputs, asked, found.law)
+    requested = arc_on_delay(design.law)
+    found = nearest_pie(requested, design.certificate.operating_point.marking_probability)
+    checks = check_implementation(design.inputs, requested, found.law)
     assert [(each.flows, each.rtt_s) for each in checks] == [(50.0, 0.05), (50.0, 0.06), (70.0, 0.05), (70.0, 0.06)]
     assert [each.marking_probability > 0.01 for each in checks] == [True, False, True, True]
     lost = [each.gain_lost_db for each in checks]
@@ -299,14 +299,14 @@ def test_a_box_is_judged_at_its_corners():
 
 
 def test_dualpi2_s_nearest(standing):
-    asked, p = arc_on_delay(standing.law), standing.certificate.operating_point.marking_probability
-    found = nearest_dualpi2(asked, p)
+    requested, p = arc_on_delay(standing.law), standing.certificate.operating_point.marking_probability
+    found = nearest_dualpi2(requested, p)
     step = 2 * sqrt(p) / 256
-    assert abs(found.law(p).proportional - asked.proportional) <= step
-    assert abs(found.law(p).integral - asked.integral) <= step
+    assert abs(found.law(p).proportional - requested.proportional) <= step
+    assert abs(found.law(p).integral - requested.integral) <= step
     assert found.tokens(100)[-6:-2] == ("alpha", "0.359375", "beta", "0.359375")  # 92/256
     with pytest.raises(NoAdmissibleDesign, match=r"0\.25"):
-        nearest_dualpi2(asked, 0.3)
+        nearest_dualpi2(requested, 0.3)
 
 
 def test_the_carried_gains_settle_in_the_nonlinear_fluid():
@@ -325,7 +325,7 @@ def test_the_carried_gains_settle_in_the_nonlinear_fluid():
     pie = PieQueue(target=law.target_s, update=law.update_s, alpha=found.alpha * step, beta=found.beta * step)
     for queue in (alike, pie):
         scenario = Scenario(
-            name="carried",
+            name="implemented",
             duration=60.0,
             warmup=40.0,
             packet_size=1000,
@@ -345,7 +345,7 @@ def test_a_bucket_counts_frames():
     # 10 Mbit/s · 1514/1500 / 8 = 1261666.67 byte/s
     (line,) = queue.lines
     assert " ".join(line) == "qdisc add dev eth1 root handle 7c01: tbf rate 10093336bit burst 3028 limit 60560"
-    assert queue.wanted.queue.rate == 10093336.0
+    assert queue.desired.queue.rate == 10093336.0
     assert max(abs(figure.difference) for figure in queue.figures) < 1e-4  # a tick is 0.08 of 3028 bytes
 
 
@@ -357,7 +357,7 @@ def test_an_htb_is_a_queue_with_one_class_and_a_fifo_in_it():
         "rate 10093336bit burst 3028 ceil 10093336bit cburst 3028 quantum 1514",
         "qdisc add dev eth1 parent 7c01:1 handle 7c02: bfifo limit 60560",
     ]
-    assert queue.wanted.queue == HtbClass(rate=10093336.0, burst=3028, limit=60560)
+    assert queue.desired.queue == HtbClass(rate=10093336.0, burst=3028, limit=60560)
 
 
 @given(rate=st.floats(1e4, 100e9), burst=st.integers(1600, 10**7))
@@ -367,9 +367,9 @@ def test_a_bucket_is_kept_in_whole_ticks_and_never_more_than_asked_for(rate, bur
     assume(burst * 8.0 / rate > 11.0 * 64e-9)  # fewer ticks are off by more than 10 %: refused
     _, bucket, _ = token_bucket("eth0", rate, burst, 1e6, framing=Framing(1500.0, header=0.0)).figures
     tick = rate / 8.0 * 64e-9
-    assert bucket.asked == burst
-    assert bucket.asked - tick * (1.0 + 1e-6) < bucket.carried <= bucket.asked * (1.0 + 1e-9)
-    assert bucket.carried / tick == pytest.approx(round(bucket.carried / tick), abs=1e-6)
+    assert bucket.requested == burst
+    assert bucket.requested - tick * (1.0 + 1e-6) < bucket.implemented <= bucket.requested * (1.0 + 1e-9)
+    assert bucket.implemented / tick == pytest.approx(round(bucket.implemented / tick), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def decoded(text, kind):
 
 
 def test_hftrac_for_two_machines(chain, tmp_path):
-    places = Places(
+    places = InterfaceMap(
         agents=(
             AgentPlace(name="s1", links={"l1": "eth0"}, address="10.0.0.1", port=7001),
             AgentPlace(name="s2", links={"l2": "eth0"}, address="10.0.0.2", port=7001),
@@ -441,8 +441,12 @@ def test_hftrac_for_two_machines(chain, tmp_path):
     assert [peer.name for peer in config.peers] == ["s2"]
     (link,) = config.links
     (tmp_path / "plan.json").write_text(made.files["s1.plan.json"])
-    (wanted,) = read_queue_plan(tmp_path / "plan.json").interfaces
-    assert (link.greatest_rate, link.burst, link.limit) == (wanted.queue.rate, wanted.queue.burst, wanted.queue.limit)
+    (desired,) = read_queue_plan(tmp_path / "plan.json").interfaces
+    assert (link.greatest_rate, link.burst, link.limit) == (
+        desired.queue.rate,
+        desired.queue.burst,
+        desired.queue.limit,
+    )
     assert config.law.nominal == pytest.approx(6e6 * 1514 / 1500)
     assert config.law.capacity == pytest.approx(10e6 * 1514 / 1500)
     assert (link.kind, made.notes) == ("htb", ())
@@ -453,7 +457,7 @@ def test_hftrac_for_two_machines(chain, tmp_path):
 
 def test_frames_need_no_header(chain):
     settings = TcSettings(framing=Framing(1500.0, 0.0))
-    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_places("l1=eth1,l2=eth2"), settings)
+    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_interface_map("l1=eth1,l2=eth2"), settings)
     config = decoded(made.files["router.agent.json"], AgentConfig)
     assert config.law.nominal == pytest.approx(6e6)
     assert config.links[0].greatest_rate == 10e6
@@ -466,7 +470,7 @@ def test_frames_need_no_header(chain):
 )
 def test_places_for_another_network(chain, interfaces, why):
     with pytest.raises(InvalidValue, match=why):
-        hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_places(interfaces))
+        hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_interface_map(interfaces))
 
 
 def test_an_unlimited_buffer_is_no_queue():
@@ -474,16 +478,16 @@ def test_an_unlimited_buffer_is_no_queue():
     network = msgspec.structs.replace(CHAIN, links=links)
     design = netctrl.hftrac(network, 0.01, mu=1.0, architecture="myopic")
     with pytest.raises(InvalidValue, match="limit"):
-        hftrac_on_linux(design, network_model(network, 0.01), read_places("l1=eth0,l2=eth1"))
+        hftrac_on_linux(design, network_model(network, 0.01), read_interface_map("l1=eth0,l2=eth1"))
     settings = TcSettings(limit=50e3)
-    assert hftrac_on_linux(design, network_model(network, 0.01), read_places("l1=eth0,l2=eth1"), settings).files
+    assert hftrac_on_linux(design, network_model(network, 0.01), read_interface_map("l1=eth0,l2=eth1"), settings).files
 
 
 def test_connet_s_regulators_share_the_rate():
     design = connet(PRINTED, track="delay", limits=[(0.0, 95.0)], references=[(1.0, 0.7437)])
     delay_only = msgspec.structs.replace(design.law, outputs=("delay", "throughput"))
     design = msgspec.structs.replace(design, law=delay_only)
-    made = connet_on_linux(design, read_places("r1=eth1,r2=eth2"), watch=Watch("eth0", 100e6))
+    made = connet_on_linux(design, read_interface_map("r1=eth1,r2=eth2"), watch=Watch("eth0", 100e6))
     config = decoded(made.files["router.agent.json"], AgentConfig)
     assert [link.share for link in config.links] == [0.5, 0.5]
     assert config.links[0].greatest_rate == pytest.approx(47.5e6 * 1514 / 1500, abs=4.0)
@@ -491,7 +495,7 @@ def test_connet_s_regulators_share_the_rate():
     assert config.law.reference == pytest.approx([1.0, 0.7437])
     assert config.law.measured_at == "eth0"
     with pytest.raises(InvalidValue, match="measured_at"):
-        connet_on_linux(design, read_places("r1=eth1"))
+        connet_on_linux(design, read_interface_map("r1=eth1"))
 
 
 def test_arc_by_ebpf(standing, tmp_path):
@@ -545,10 +549,10 @@ def test_a_bad_marking_file(standing, tmp_path, change, named):
 def test_a_command_writes_and_says_what_was_rounded(standing, tmp_path, capsys):
     standing.save(tmp_path / "d.json")
     args = ["tc", str(tmp_path / "d.json"), "--interfaces", "eth0", "-o", str(tmp_path / "out")]
-    assert main([*args, "--carrier", "pie"]) == 0
+    assert main([*args, "--implementation", "pie"]) == 0
     out = capsys.readouterr().out
     assert "lost" in out and "beta" in out
-    assert main([*args, "--carrier", "ebpf", "--json"]) == 0  # an earlier export is written over
+    assert main([*args, "--implementation", "ebpf", "--json"]) == 0  # an earlier export is written over
     told = json.loads(capsys.readouterr().out)
     assert told == json.loads((tmp_path / "out" / "export.json").read_text())
     assert {figure["what"] for figure in told["figures"]} >= {"rate of eth0"}
@@ -560,12 +564,12 @@ def test_a_command_writes_and_says_what_was_rounded(standing, tmp_path, capsys):
     [
         (["--interfaces", "a/b"], 2, "--interfaces"),
         ([], 2, "--interfaces: got nothing"),
-        (["--interfaces", "eth0", "--carrier", "red"], 2, "--carrier"),
+        (["--interfaces", "eth0", "--implementation", "red"], 2, "--carrier"),
         (["--interfaces", "eth0", "--packet-size", "1500"], 2, "--packet-size"),
         (["--interfaces", "eth0", "--limit", "x"], 2, "--limit"),
         (["--interfaces", "eth0", "--limit", "1000GB"], 2, "--limit: got '1000GB', takes 1 to 4.29497e+09 byte"),
         (["--interfaces", "eth0", "--burst", "10"], 2, "--burst: got '10', takes at least a frame"),
-        (["--interfaces", "eth0", "--carrier", "pie", "--drop"], 2, "--drop"),
+        (["--interfaces", "eth0", "--implementation", "pie", "--drop"], 2, "--drop"),
     ],
 )
 def test_wrong_use(standing, tmp_path, capsys, more, status, said):
@@ -582,17 +586,17 @@ def test_a_folder_of_someone_else_s_is_left_alone(standing, tmp_path, capsys):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["d.json"]
 
 
-@pytest.mark.parametrize("carrier", ["pie", "dualpi2"])
-def test_margins_that_are_lost_end_with_status_3(tmp_path, capsys, carrier):
+@pytest.mark.parametrize("implementation", ["pie", "dualpi2"])
+def test_margins_that_are_lost_end_with_status_3(tmp_path, capsys, implementation):
     """A queue of 0.16 s is read that late: 36° become 28°, whatever the steps."""
-    asked = {"epoch_s": 0.1, "target_queue_packets": 200.0, "utilization": 1.0, "simulation": False}
-    alpha = 1.35 * arc(20, 0.17, 10e6, **asked).law.alpha_per_packet
-    design = arc(20, 0.17, 10e6, **asked, alpha_per_packet=alpha)
+    requested = {"epoch_s": 0.1, "target_queue_packets": 200.0, "utilization": 1.0, "simulation": False}
+    alpha = 1.35 * arc(20, 0.17, 10e6, **requested).law.alpha_per_packet
+    design = arc(20, 0.17, 10e6, **requested, alpha_per_packet=alpha)
     design.save(tmp_path / "d.json")
     args = ["tc", str(tmp_path / "d.json"), "--interfaces", "eth0", "-o", str(tmp_path / "out")]
-    assert main([*args, "--carrier", carrier]) == 3
+    assert main([*args, "--implementation", implementation]) == 3
     error = capsys.readouterr().err
-    assert f"{design.certificate.sampled.phase_margin_deg:.1f}°" in error and "--carrier ebpf" in error
+    assert f"{design.certificate.sampled.phase_margin_deg:.1f}°" in error and "--implementation ebpf" in error
     assert not (tmp_path / "out").exists()
 
 
@@ -635,11 +639,11 @@ def test_a_central_law_asks_for_its_controller_in_the_file(tmp_path, capsys):
 def test_tc_and_the_kernel_take_the_batch_file(shaper, chain, tmp_path):
     """tc itself reads the file, and makes what `apply` makes of the plan, but for a microsecond of the burst."""
     from netctrl.linux.kernel.netlink import RouteSocket
-    from netctrl.linux.kernel.objects import saved, shown, wanted_objects
+    from netctrl.linux.kernel.objects import desired_objects, saved, shown
     from netctrl.linux.testbed.namespace import inside
 
     settings = TcSettings(shaper=shaper)
-    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_places("l1=one,l2=two"), settings)
+    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_interface_map("l1=one,l2=two"), settings)
     (tmp_path / "b.tc").write_text(made.files["router.tc"])
     (tmp_path / "plan.json").write_text(made.files["router.plan.json"])
     plan = read_queue_plan(tmp_path / "plan.json")
@@ -654,12 +658,12 @@ def test_tc_and_the_kernel_take_the_batch_file(shaper, chain, tmp_path):
             index = {link.name: link.index for link in route.links()}
             for entry in plan.interfaces:
                 found, root = saved(route, index[entry.interface])
-                wanted = wanted_objects(entry)
+                desired = desired_objects(entry)
                 assert root == shaper
                 assert [(each.what, each.kind, each.handle) for each in found] == [
-                    (each.what, each.kind, each.handle) for each in wanted
+                    (each.what, each.kind, each.handle) for each in desired
                 ]
-                for ours, theirs in zip(wanted, found, strict=True):
+                for ours, theirs in zip(desired, found, strict=True):
                     one, other = (
                         dataclasses.asdict(shown(each.what, each.kind, each.options)) for each in (ours, theirs)
                     )
@@ -687,7 +691,10 @@ def test_from_a_design_to_a_router_and_back(standing, tmp_path, capsys):
         made = ["ip", "link", "add", "name", "one", "type", "veth", "peer", "name", "two"]
         assert subprocess.run(made, timeout=20, check=False).returncode == 0
         before = queues()
-        assert main(["tc", str(tmp_path / "d.json"), "--interfaces", "one", "--carrier", "auto", "-o", str(out)]) == 0
+        assert (
+            main(["tc", str(tmp_path / "d.json"), "--interfaces", "one", "--implementation", "auto", "-o", str(out)])
+            == 0
+        )
         assert linux(["mark", str(out / "arc.marking.json"), "--duration", "100ms"]) == 1  # no queue of ours yet
         assert linux(["apply", str(out / "arc.plan.json"), *state]) == 0
         capsys.readouterr()
@@ -736,6 +743,6 @@ def test_what_the_kernel_has_is_found_by_trying():
 
 
 def test_arrays_are_as_the_design_has_them(chain):
-    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_places("l1=eth1,l2=eth2"))
+    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_interface_map("l1=eth1,l2=eth2"))
     config = decoded(made.files["router.agent.json"], AgentConfig)
     assert np.isfinite(config.law.control.taps).all()

@@ -80,7 +80,7 @@ def test_a_rate_that_the_kernel_has_not_is_refused(rate) -> None:
         rate_bytes(rate)
 
 
-@pytest.mark.parametrize("options", [TbfOptions.wanted, lambda *a: HtbClassOptions.wanted(*a[:2])])
+@pytest.mark.parametrize("options", [TbfOptions.desired, lambda *a: HtbClassOptions.desired(*a[:2])])
 def test_a_burst_that_ticks_do_not_hold_is_refused(options) -> None:
     """2³² ticks of 64 ns are 274.9 s."""
     assert options(8000.0, 274_877, 9000).buffer <= 2**32 - 1
@@ -252,15 +252,15 @@ def test_a_tbf_is_shown_as_predicted_at_every_rate(rate, overhead, device) -> No
     """To both sides of 2³² byte/s, where the rate moves to another attribute."""
     route, index = device
     burst = 2000 if rate == 80.0 else 20_000  # ticks have 32 bits
-    wanted = TbfOptions.wanted(rate, burst, 90_000, overhead)
-    route.add_qdisc(index, ROOT, OURS, "tbf", wanted.encode(burst))
-    assert TbfOptions.decode(route.qdisc(index).options) == wanted
-    route.add_qdisc(index, ROOT, 0x10000, "tbf", wanted.encode(), replace=True)
-    assert TbfOptions.decode(route.qdisc(index).options) == wanted
+    desired = TbfOptions.desired(rate, burst, 90_000, overhead)
+    route.add_qdisc(index, ROOT, OURS, "tbf", desired.encode(burst))
+    assert TbfOptions.decode(route.qdisc(index).options) == desired
+    route.add_qdisc(index, ROOT, 0x10000, "tbf", desired.encode(), replace=True)
+    assert TbfOptions.decode(route.qdisc(index).options) == desired
     if overhead == 0:
         for other in (rate, 2 * rate):
             route.change_tbf(index, ROOT, 0x10000, other, burst, 90_000)
-            assert TbfOptions.decode(route.qdisc(index).options) == TbfOptions.wanted(other, burst, 90_000)
+            assert TbfOptions.decode(route.qdisc(index).options) == TbfOptions.desired(other, burst, 90_000)
 
 
 @kernel
@@ -269,11 +269,11 @@ def test_an_htb_class_is_shown_as_predicted_at_every_rate(rate, device) -> None:
     route, index = device
     minor = classid(OURS, 1)
     route.add_qdisc(index, ROOT, OURS, "htb", HtbOptions(1).encode())
-    route.add_class(index, OURS, minor, "htb", HtbClassOptions.wanted(1e6, 3000).encode())
+    route.add_class(index, OURS, minor, "htb", HtbClassOptions.desired(1e6, 3000).encode())
     for other in (rate, 2 * rate, rate):
         route.change_htb_class(index, OURS, minor, other, 20_000)
         (shown,) = route.classes(index)
-        assert HtbClassOptions.decode(shown.options) == HtbClassOptions.wanted(other, 20_000)
+        assert HtbClassOptions.decode(shown.options) == HtbClassOptions.desired(other, 20_000)
     assert HtbOptions.decode(route.qdisc(index).options).default_class == 1
 
 
@@ -291,7 +291,7 @@ def test_what_tc_made_is_read_and_what_we_made_tc_reads(device) -> None:
     route.add_qdisc(index, ROOT, 0x50000, "tbf", options.encode())  # the same again
     assert tc("-d qdisc show dev v0") == said
     tc("qdisc del dev v0 root")
-    route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.wanted(10e6, 3000, 90_000).encode(3000))
+    route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.desired(10e6, 3000, 90_000).encode(3000))
     assert re.search(r"tbf 7c01: root .*rate 10Mbit burst 3000b.* lat 69.6ms", tc("-d qdisc show dev v0"))
 
 
@@ -314,18 +314,18 @@ def test_a_bucket_that_was_given_in_ticks_is_made_again_to_the_tick(ticks, devic
 def test_a_change_of_a_tbfs_rate_keeps_burst_and_limit(device) -> None:
     """The burst as bytes, whatever the rate; also one of another key in the same socket."""
     route, index = device
-    route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.wanted(1e6, 3000, 9000).encode(3000))
+    route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.desired(1e6, 3000, 9000).encode(3000))
     for rate in (2e6, 64e9, 3e6):
         for burst, limit in ((3000, 9000), (4000, 8000)):
             route.change_tbf(index, ROOT, OURS, rate, burst, limit)
-            assert TbfOptions.decode(route.qdisc(index).options) == TbfOptions.wanted(rate, burst, limit)
+            assert TbfOptions.decode(route.qdisc(index).options) == TbfOptions.desired(rate, burst, limit)
 
 
 @kernel
 @pytest.mark.parametrize("hidden", [False, True])
 def test_queues_that_came_with_their_parents_are_shown_if_asked_for(hidden, device) -> None:
     route, index = device
-    route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.wanted(1e6, 3000, 9000).encode(3000))
+    route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.desired(1e6, 3000, 9000).encode(3000))
     kinds = [each.kind for each in route.qdiscs(index, hidden=hidden)]
     assert kinds == (["tbf", "bfifo"] if hidden else ["tbf"])
 
@@ -357,10 +357,10 @@ def test_a_change_refills_the_bucket_of_a_tbf_and_not_that_of_an_htb(kind, at_on
     """At 100 byte/s a frame takes 15 s, so what leaves at once leaves from the bucket (`tbf_change` fills it)."""
     route, index = device
     if kind == "tbf":
-        route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.wanted(SLOW, FULL, 90_000).encode(FULL))
+        route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.desired(SLOW, FULL, 90_000).encode(FULL))
     else:
         route.add_qdisc(index, ROOT, OURS, "htb", HtbOptions(1).encode())
-        route.add_class(index, OURS, OURS + 1, "htb", HtbClassOptions.wanted(SLOW, FULL).encode())
+        route.add_class(index, OURS, OURS + 1, "htb", HtbClassOptions.desired(SLOW, FULL).encode())
     ip("address", "add", "192.0.2.1/30", "dev", "v0")
     ip("neighbour", "add", "192.0.2.2", "lladdr", "02:00:00:00:00:01", "dev", "v0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -403,7 +403,7 @@ def test_links_are_as_ip_tells_them(device) -> None:
 )
 def test_a_refusal_says_what_the_kernel_says(act, number, said, device) -> None:
     route, index = device
-    route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.wanted(1e6, 3000, 9000).encode(3000))
+    route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.desired(1e6, 3000, 9000).encode(3000))
     with pytest.raises(KernelRefusal) as refusal:
         act(route, index)
     assert refusal.value.number == number

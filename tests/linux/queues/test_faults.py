@@ -68,9 +68,9 @@ def folder(tmp_path) -> Path:
     return tmp_path / "state"
 
 
-def planned(wanted: QueuePlan = TWO, replace: bool = True):
+def planned(desired: QueuePlan = TWO, replace: bool = True):
     with RouteSocket() as socket:
-        return plan_queues(socket, wanted, replace=replace)
+        return plan_queues(socket, desired, replace=replace)
 
 
 def own() -> list[str]:
@@ -620,10 +620,10 @@ def test_a_qdisc_that_this_kernel_lacks_rolls_back(here, folder, monkeypatch) ->
 
     def lacking(entry: InterfaceQueue) -> tuple[objects.QueueObject, ...]:
         kind = "tbf" if entry.interface == "v0" else "nonesuch"
-        first = objects.wanted_objects(entry)[0]
+        first = objects.desired_objects(entry)[0]
         return (objects.QueueObject(what="qdisc", handle=OWN_HANDLE, parent=ROOT, kind=kind, options=first.options),)
 
-    monkeypatch.setattr(plan, "wanted_objects", lacking)
+    monkeypatch.setattr(plan, "desired_objects", lacking)
     with (
         pytest.raises(RolledBack, match="this kernel lacks that queueing discipline"),
         applied(planned(), folder=folder, replace=True, watch=False),

@@ -15,7 +15,7 @@ from linux_support import kernel
 from netctrl.errors import FileError, InvalidValue
 from netctrl.linux.export.records import HtbClass, InterfaceQueue, QueuePlan, TcFifo, TokenBucket, read_queue_plan
 from netctrl.linux.kernel.netlink import INGRESS, ROOT, Counters, Qdisc, RouteSocket, classid
-from netctrl.linux.kernel.objects import OWN_HANDLE, Unrestorable, alike, as_wanted, make, saved, wanted_objects
+from netctrl.linux.kernel.objects import OWN_HANDLE, Unrestorable, alike, as_desired, desired_objects, make, saved
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.linux.queues.apply import applied
 from netctrl.linux.queues.plan import plan_queues
@@ -84,13 +84,13 @@ def test_what_is_no_plan_at_all_is_refused(text, tmp_path) -> None:
 
 
 def test_a_token_bucket_is_a_tbf_with_its_burst_in_bytes() -> None:
-    (root,) = wanted_objects(TWO.interfaces[0])
+    (root,) = desired_objects(TWO.interfaces[0])
     assert (root.kind, root.handle, root.parent) == ("tbf", OWN_HANDLE, ROOT)
     assert TbfOptions.decode(root.options) == TbfOptions(1_250_000, 37_500, 100_000)  # 3000 B: 2.4 ms: 37500 ticks
 
 
 def test_an_htb_has_one_class_and_a_bfifo_in_it() -> None:
-    root, only, leaf = wanted_objects(TWO.interfaces[1])
+    root, only, leaf = desired_objects(TWO.interfaces[1])
     assert HtbOptions.decode(root.options).default_class == only.handle & 0xFFFF == 1
     assert HtbClassOptions.decode(only.options).rate == HtbClassOptions.decode(only.options).ceil == 2_500_000
     assert (only.parent, leaf.parent, leaf.kind) == (root.handle, only.handle, "bfifo")
@@ -209,7 +209,7 @@ def test_somebodys_queue_is_put_back_as_it_was(theirs, here, tmp_path) -> None:
         plan_queues(route, ONE)
     plan = plan_queues(route, ONE, replace=True)
     with applied(plan, folder=tmp_path / "state", replace=True, watch=False):
-        assert as_wanted(route, index["v0"], plan.entries[0].wanted) == []
+        assert as_desired(route, index["v0"], plan.entries[0].desired) == []
         assert not any(line in before for line in queues() if line.startswith("v0") and "clsact" not in line)
     assert queues() == before
     assert alike(saved(route, index["v0"])[0], objects[0])
@@ -278,9 +278,9 @@ def test_whatever_is_saved_is_made_again_the_same(here, branches) -> None:
     route.add_qdisc(v0, ROOT, 0x10000, "htb", HtbOptions(1).encode())
     for number, ((rate, burst, limit), leaf) in enumerate(branches, start=1):
         minor = classid(0x10000, number)
-        route.add_class(v0, 0x10000, minor, "htb", HtbClassOptions.wanted(rate, burst).encode())
+        route.add_class(v0, 0x10000, minor, "htb", HtbClassOptions.desired(rate, burst).encode())
         if leaf:
-            options = TbfOptions.wanted(rate, burst, limit).encode(burst)
+            options = TbfOptions.desired(rate, burst, limit).encode(burst)
             route.add_qdisc(v0, minor, 0x100000 * number, "tbf", options)
     before, _ = saved(route, v0)
     route.delete_qdisc(v0, ROOT, 0x10000)
@@ -358,7 +358,7 @@ def test_every_wanted_kind_is_applied_and_read_back(kind, here, tmp_path) -> Non
     before = queues()
     plan = plan_queues(route, QueuePlan(interfaces=(InterfaceQueue(interface="v0", queue=kind),)))
     with applied(plan, folder=tmp_path / "state", watch=False):
-        assert as_wanted(route, index["v0"], plan.entries[0].wanted) == []
+        assert as_desired(route, index["v0"], plan.entries[0].desired) == []
         assert queues() != before
     assert queues() == before
 

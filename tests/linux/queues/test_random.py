@@ -28,7 +28,7 @@ from netctrl.linux.export.agent import read_agent_config
 from netctrl.linux.export.marking import read_marking_config
 from netctrl.linux.export.records import read_queue_plan
 from netctrl.linux.kernel.attributes import attributes
-from netctrl.linux.kernel.objects import wanted_objects
+from netctrl.linux.kernel.objects import desired_objects
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.linux.queues.record import Entry, OwnershipRecord, Store, applied_rates, this_process
 from netctrl.linux.testbed import namespace
@@ -74,8 +74,8 @@ def as_agent(path: Path) -> None:
 
 
 def record() -> str:
-    objects = wanted_objects(PLAN.interfaces[0])
-    one = Entry(interface="a", index=3, address="", before=(), before_kind="noqueue", wanted=objects)
+    objects = desired_objects(PLAN.interfaces[0])
+    one = Entry(interface="a", index=3, address="", before=(), before_kind="noqueue", desired=objects)
     made = OwnershipRecord(
         schema="netctrl.linux.record/1",
         plan="p",

@@ -17,7 +17,7 @@ from netctrl.linux.pacing.tcp_info import TcpInfo, decode_tcp_info, read_tcp_inf
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.schedules import constant_times, on_off_times, poisson_times, series_times
 from netctrl.linux.testbed.traffic import (
-    LEAST_FRAME,
+    MIN_FRAME,
     Received,
     UdpSource,
     absorb_tcp,
@@ -99,7 +99,7 @@ def test_sources_keep_within_their_time(rate, size, phase) -> None:
         (lambda: series_times([0.0, 1.0], [1e6], 1000, 1.0), "rates_bit_per_s"),
         (lambda: series_times([1.0, 0.0], [1e6, 1e6], 1000, 1.0), "times_s"),
         (lambda: series_times([0.0], [-1.0], 1000, 1.0), "rates_bit_per_s"),
-        (lambda: UdpSource("10.0.0.1", 1, np.zeros(1), frame_bytes=LEAST_FRAME - 1), "frame_bytes"),
+        (lambda: UdpSource("10.0.0.1", 1, np.zeros(1), frame_bytes=MIN_FRAME - 1), "frame_bytes"),
     ],
 )
 def test_what_cannot_be_sent_is_refused_by_name(call, named) -> None:

@@ -21,9 +21,9 @@ from netctrl.model.io.fields import (
     number,
     optional,
     rate,
+    read_fields,
     record,
     records,
-    settle,
     size,
     span,
     texts,
@@ -219,12 +219,12 @@ class Pair(msgspec.Struct, frozen=True):
 
 def test_settle_puts_what_the_readers_give_in_place() -> None:
     pair = Pair("1s")  # ty: ignore[invalid-argument-type]
-    settle(pair, low=duration, high=optional(duration))
+    read_fields(pair, low=duration, high=optional(duration))
     assert pair == Pair(1.0, None)
     with pytest.raises(InvalidValue, match="high: got None"):
-        settle(pair, high=duration)
+        read_fields(pair, high=duration)
     with pytest.raises(InvalidValue, match="low: got 1"):
-        settle(pair, low=number("less", at_most=0.5))
+        read_fields(pair, low=number("less", at_most=0.5))
 
 
 def test_records_are_of_their_kind() -> None:

@@ -14,7 +14,7 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.written_units import check_place, check_units
-from netctrl.scenario.access.scenario import FifoScenario, access_link, read_fifo_scenario
+from netctrl.scenario.access.scenario import AccessLinkScenario, access_link, read_access_link_scenario
 from netctrl.scenario.bottleneck.scenario import BottleneckScenario, read_bottleneck_scenario
 from netctrl.scenario.fabric.scenario import FabricScenario, read_fabric_scenario
 from netctrl.scenario.network.scenario import NetworkScenario, read_network_scenario
@@ -37,7 +37,7 @@ NETWORK = 'name = "x"\nnetwork = "tandem"\ninterval = "10ms"\nduration = "1s"\n'
 SWEEP = 'name = "x"\nruns = 1\n[scenario]\nnetwork = "tandem"\ninterval = "10ms"\nduration = "1s"\n'
 BOTTLENECK = 'bottleneck = "100Mbit"\nbuffer = "1MB"\n'
 FIFO = 'duration = "10s"\ncapacity = "100Mbit"\n'
-KINDS = (Scenario, FabricScenario, FifoScenario, BottleneckScenario, NetworkScenario)
+KINDS = (Scenario, FabricScenario, AccessLinkScenario, BottleneckScenario, NetworkScenario)
 
 
 def read_networks(path: Path) -> Any:
@@ -130,7 +130,7 @@ CHANGES: dict[str, tuple[Read, str, str, str, str]] = {
         'flows[0].size: got 1000000.0, takes a size with its unit, as in size = "20kB" or "20B"',
     ),
     "an access link's": (
-        read_fifo_scenario,
+        read_access_link_scenario,
         FIFO,
         'capacity = "100Mbit"',
         "cross = [{ hop = 0, rate = 8e6 }]",
@@ -154,8 +154,8 @@ CHANGES: dict[str, tuple[Read, str, str, str, str]] = {
         read_networks,
         NETWORK,
         'interval = "10ms"',
-        'interval = "10ms"\npolicy = { kind = "hftrac", architecture = "god", mu = 1, standing_backlog = 5 }',
-        'policy.standing_backlog: got 5, takes a size with its unit, as in standing_backlog = "5kB" or "5B"',
+        'interval = "10ms"\npolicy = { kind = "hftrac", architecture = "god", mu = 1, backlog_setpoint = 5 }',
+        'policy.backlog_setpoint: got 5, takes a size with its unit, as in backlog_setpoint = "5kB" or "5B"',
     ),
     "messages'": (
         read_networks,
@@ -216,8 +216,8 @@ def test_json_of_a_network_and_numbers_from_python_are_in_si(tmp_path: Path) -> 
         name="x", duration=10.0, links=(link,), flows=(netctrl.scenario.tcp_aqm.scenario.BulkFlows(**flow),)
     )
     assert read_scenario(write(tmp_path, ARC)) == made
-    asked = netctrl.SweepSpec(name="x", scenario={"network": {}, "interval": 0.01}, over={"warmup": [0.2]})
-    assert asked.over == {"warmup": [0.2]}
+    requested = netctrl.SweepSpec(name="x", scenario={"network": {}, "interval": 0.01}, over={"warmup": [0.2]})
+    assert requested.over == {"warmup": [0.2]}
 
 
 def write(folder: Path, text: str) -> Path:
@@ -287,7 +287,7 @@ READERS |= {"_link_delay", "_bytes", "_bytes_or_none", "_payload"}  # these call
 def read_fields(tree: ast.ClassDef) -> Iterator[str]:
     """Fields that a class settles with a reader of quantities."""
     for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "settle":
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "read_fields":
             for keyword in call.keywords:
                 names = {node.id for node in ast.walk(keyword.value) if isinstance(node, ast.Name)}
                 if keyword.arg and names & READERS:

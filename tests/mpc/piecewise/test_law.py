@@ -25,7 +25,7 @@ AGREEMENT = 1e-9
 
 
 def integrators(**changed: Any) -> MpcProblem:
-    asked: dict[str, Any] = {
+    requested: dict[str, Any] = {
         "plant": StateSpace([[1.0, 1.0], [0.0, 1.0]], [[0.5], [1.0]], [[1.0, 0.0]], dt=1.0),
         "horizon": 2,
         "state_weight": np.eye(2),
@@ -35,7 +35,7 @@ def integrators(**changed: Any) -> MpcProblem:
         "input_lower": -1.0,
         "input_upper": 1.0,
     }
-    return MpcProblem(**(asked | changed))
+    return MpcProblem(**(requested | changed))
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def planar() -> PiecewiseLaw:
 def test_mpcc_has_a_region_for_each_prefix(horizon: int) -> None:
     """P + 1 of them, whose active bounds are u = −c at the first k steps: the theorem, found by enumeration."""
     B, c, bdp, flows = 1.0 / 3.0, 937.5, 3750.0, 4
-    asked = window_problem(
+    requested = window_problem(
         input_gain=B,
         fair_window_bytes=c,
         bdp_bytes=bdp,
@@ -56,7 +56,7 @@ def test_mpcc_has_a_region_for_each_prefix(horizon: int) -> None:
         queue_weight=1.0,
         window_weight=1.0,
     )
-    law = piecewise_law(asked, 0.0, (flows - 1) * bdp)
+    law = piecewise_law(requested, 0.0, (flows - 1) * bdp)
     prefixes = {tuple(f"input 0 at step {i}, lower" for i in range(k)) for k in range(horizon + 1)}
     assert set(law.active) == prefixes
     assert law.n_regions == horizon + 1
@@ -161,7 +161,7 @@ def test_the_law_is_continuous_across_faces(planar: PiecewiseLaw) -> None:
 def test_two_inputs_soft_bounds_and_a_rate_weight() -> None:
     """θ is the state and the last input; slacks are variables like others."""
     model = StateSpace([[0.9]], [[1.0, 0.5]], [[1.0]], dt=1.0)
-    asked = MpcProblem(
+    requested = MpcProblem(
         plant=model,
         horizon=1,
         state_weight=1.0,
@@ -173,13 +173,13 @@ def test_two_inputs_soft_bounds_and_a_rate_weight() -> None:
         input_lower=-1.0,
         input_upper=1.0,
     )
-    law = piecewise_law(asked, [-3.0, -1.0, -1.0], [3.0, 1.0, 1.0])
-    found = check_piecewise(law, asked, np.random.default_rng(2), samples=400)
+    law = piecewise_law(requested, [-3.0, -1.0, -1.0], [3.0, 1.0, 1.0])
+    found = check_piecewise(law, requested, np.random.default_rng(2), samples=400)
     assert found.feasible == 400
     assert (found.missed, found.invented) == (0, 0)
     assert found.largest_error <= AGREEMENT
-    theta = parameters(asked, np.array([2.0]), np.array([[0.1, -0.3]]))
-    program = condensed(asked)
+    theta = parameters(requested, np.array([2.0]), np.array([[0.1, -0.3]]))
+    program = condensed(requested)
     expected = program.first_input(solve_qp(program.program(theta)).x, theta)
     np.testing.assert_allclose(law.decide(theta), expected, atol=1e-9)
 
@@ -207,7 +207,7 @@ def test_the_door(lower: Any, upper: Any, said: str) -> None:
 
 def test_large_problems_are_refused() -> None:
     with pytest.raises(NetctrlError, match="shorten the horizon"):
-        piecewise_law(integrators(horizon=10), -5.0, 5.0, most_candidates=60)
+        piecewise_law(integrators(horizon=10), -5.0, 5.0, max_candidates=60)
 
 
 def test_a_box_without_a_feasible_point() -> None:

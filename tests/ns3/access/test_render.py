@@ -18,7 +18,7 @@ from places import STORED
 import netctrl
 from netctrl.datasets import model_path
 from netctrl.errors import FileError, InvalidValue
-from netctrl.laws.tracking.online_map import start_learning
+from netctrl.laws.tracking.online_map import start_online_map
 from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import step_tracking
@@ -28,12 +28,18 @@ from netctrl.model.law import LqgLaw, LqiLaw, TrackingLaw
 from netctrl.ns3.access.render import FIXED_FILES, SHARED_FILES, render
 from netctrl.ns3.program import find_ns3
 from netctrl.plants.access import pause_mean
-from netctrl.scenario.access.plan import FifoPlan, fifo_plan
-from netctrl.scenario.access.scenario import CrossTraffic, FifoScenario, FifoSource, RegulatorFailure, TcpSenders
+from netctrl.scenario.access.plan import AccessLinkPlan, access_link_plan
+from netctrl.scenario.access.scenario import (
+    AccessLinkScenario,
+    CrossTraffic,
+    RegulatedSource,
+    RegulatorFailure,
+    TcpSenders,
+)
 from netctrl.sim.access import draws as fifo_draws
 from netctrl.sim.access.draws import flow_pauses, run_table
 from netctrl.sim.access.problem import flow_streams
-from netctrl.sim.access.run import FifoLink
+from netctrl.sim.access.run import AccessLink
 
 GENERATED = ("gains.h", "scenario.h")
 PRINTED = netctrl.read_model(model_path("connet-paper"))
@@ -85,13 +91,13 @@ TWO = LqiLaw(
 LQI = netctrl.connet(PRINTED, track="delay", limits=[(0.0, 95.0)])
 PAPER = netctrl.connet(PRINTED, method="paper", limits=[(0.0, 95.0)])
 SOURCES = (
-    FifoSource(share=0.5),
-    FifoSource(flows=1, burst=3, share=0.2, offered=30e6),
-    FifoSource(flows=3, burst=20, share=0.3),
+    RegulatedSource(share=0.5),
+    RegulatedSource(flows=1, burst=3, share=0.2, offered=30e6),
+    RegulatedSource(flows=3, burst=20, share=0.3),
 )
 CROSS = (CrossTraffic(hop=1, rate=20e6), CrossTraffic(hop=0, rate=5e6, burst=4))
 FAILURES = (RegulatorFailure(source=0, start=5.3, stop=7.7, rate=50e6),)
-BUSY = FifoScenario(
+BUSY = AccessLinkScenario(
     name="busy",
     hops=2,
     limit=20,
@@ -109,10 +115,10 @@ def stepped(*values: list[float], times: int) -> np.ndarray:
 
 
 def cases() -> dict[str, dict[str, str]]:
-    plain = FifoScenario(duration=10.0)
-    plan = fifo_plan(plain, PAPER.law, [0.676, 0.361])
-    wanted = stepped([0.6, 59.0], [0.7, 50.0], [0.6, 59.0], times=3)
-    two = fifo_plan(BUSY, TWO, wanted, measured="period", start=2, first_rate=40.0)
+    plain = AccessLinkScenario(duration=10.0)
+    plan = access_link_plan(plain, PAPER.law, [0.676, 0.361])
+    desired = stepped([0.6, 59.0], [0.7, 50.0], [0.6, 59.0], times=3)
+    two = access_link_plan(BUSY, TWO, desired, measured="period", start=2, first_rate=40.0)
     return {
         "fifo": render(plain, plan, design=fixed(PAPER), provenance=origin()),
         "fifo-busy": render(BUSY, two, provenance=origin("netctrl", 'a "quote" */')),
@@ -154,31 +160,33 @@ def test_fixed_files_are_the_same_in_every_export():
     ],
 )
 def test_what_ns3_cannot_express_is_named(fields, field, says):
-    scenario = FifoScenario(**({"duration": 10.0} | fields))
+    scenario = AccessLinkScenario(**({"duration": 10.0} | fields))
     with pytest.raises(InvalidValue, match=says) as refused:
-        render(scenario, fifo_plan(scenario, LQI.law, [0.676, 0.361]), provenance=origin())
+        render(scenario, access_link_plan(scenario, LQI.law, [0.676, 0.361]), provenance=origin())
     assert refused.value.argument == field
 
 
 def test_names_in_a_design_cannot_leave_their_comment():
     named = LqiLaw(**{name: getattr(TWO, name) for name in TWO.__struct_fields__} | {"inputs": ("R\nint x;//", "b\\")})
-    scenario = FifoScenario(duration=10.0)
-    gains = render(scenario, fifo_plan(scenario, named, [0.6, 55.0], measured="period"), provenance=origin())["gains.h"]
+    scenario = AccessLinkScenario(duration=10.0)
+    gains = render(scenario, access_link_plan(scenario, named, [0.6, 55.0], measured="period"), provenance=origin())[
+        "gains.h"
+    ]
     assert r'// B: from "R\012int x;// [Mbit/s]", "b\134"' in gains
 
 
 def test_laws_that_do_not_fit_are_named():
-    scenario = FifoScenario(duration=10.0)
+    scenario = AccessLinkScenario(duration=10.0)
     wide = LqiLaw(**{name: getattr(TWO, name) for name in TWO.__struct_fields__} | {"high": np.array([95.0, 2e4])})
     with pytest.raises(InvalidValue, match="10000 packets"):
-        render(scenario, fifo_plan(scenario, wide, [0.6, 55.0], measured="period"), provenance=origin())
+        render(scenario, access_link_plan(scenario, wide, [0.6, 55.0], measured="period"), provenance=origin())
     governor = reference_governor(LQI.law)
     long = governor._replace(by_state=np.zeros((60_000, 1, 3)), by_reference=np.zeros((60_000, 1, 2)))
-    learning = plan_for(LQI.law, schedule=start_learning(LQI.law, [0.01, 0.01]))
-    with pytest.raises(InvalidValue, match="learned_schedule"):
+    learning = plan_for(LQI.law, schedule=start_online_map(LQI.law, [0.01, 0.01]))
+    with pytest.raises(InvalidValue, match="online_schedule"):
         render(scenario, learning, provenance=origin())
     with pytest.raises(InvalidValue, match="settles sooner"):
-        render(scenario, fifo_plan(scenario, LQI.law, [0.676, 0.361], governor=long), provenance=origin())
+        render(scenario, access_link_plan(scenario, LQI.law, [0.676, 0.361], governor=long), provenance=origin())
 
 
 # --- what a run draws ------------------------------------------------------------------------------------------------
@@ -195,9 +203,9 @@ class Counted:
         return self.stream.standard_exponential(size)
 
 
-def taken(scenario: FifoScenario, actions: list[tuple[float, int]]) -> np.ndarray:
+def taken(scenario: AccessLinkScenario, actions: list[tuple[float, int]]) -> np.ndarray:
     """How many pauses each flow begins in the simulator."""
-    link = FifoLink(scenario)
+    link = AccessLink(scenario)
     link._streams = [Counted(stream) for stream in link._streams]
     for rate, burst in actions:
         link.advance(rate, burst)
@@ -207,7 +215,7 @@ def taken(scenario: FifoScenario, actions: list[tuple[float, int]]) -> np.ndarra
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0.0, 5e6, 50e6, 95e6]), st.integers(1, 20)), min_size=9, max_size=9))
 def test_no_run_takes_more_pauses_than_a_table_has(actions):
-    plan = fifo_plan(BUSY, TWO, [0.6, 59.0], measured="period")
+    plan = access_link_plan(BUSY, TWO, [0.6, 59.0], measured="period")
     held = [len(pauses) for pauses in flow_pauses(BUSY, plan)]
     assert (1 + taken(BUSY, actions) < held).all()
 
@@ -216,7 +224,7 @@ def test_neither_does_one_with_open_regulators():
     """And with bursts as they are a table is no longer than it need be."""
     held = []
     for law in (TWO, LQI.law):
-        plan = fifo_plan(BUSY, law, law.output_offset, measured="period", start=9)
+        plan = access_link_plan(BUSY, law, law.output_offset, measured="period", start=9)
         held.append(np.array([len(pauses) for pauses in flow_pauses(BUSY, plan)]))
     used = 1 + taken(BUSY, [(np.inf, 0)] * 9)
     assert (used < np.minimum(*held)).all()
@@ -226,7 +234,7 @@ def test_neither_does_one_with_open_regulators():
 @pytest.mark.parametrize("variation", [0.0, 0.5, 1.0])
 def test_pauses_are_those_of_the_simulator_s_streams(variation):
     scenario = msgspec.structs.replace(BUSY, pause_variation=variation)
-    plan = fifo_plan(scenario, TWO, [0.6, 59.0], measured="period")
+    plan = access_link_plan(scenario, TWO, [0.6, 59.0], measured="period")
     for pauses, stream in zip(flow_pauses(scenario, plan), flow_streams(scenario), strict=True):
         phase = (1.0 - variation) * stream.uniform() + variation * stream.standard_exponential()
         expected = 1.0 - variation + variation * stream.standard_exponential(len(pauses) - 1)
@@ -234,20 +242,20 @@ def test_pauses_are_those_of_the_simulator_s_streams(variation):
 
 
 def test_a_table_is_laid_out_as_the_program_reads_it():
-    scenario = FifoScenario(duration=5.0, seed=3)
-    plan = fifo_plan(scenario, LQI.law, [0.676, 0.361], measured="period")
+    scenario = AccessLinkScenario(duration=5.0, seed=3)
+    plan = access_link_plan(scenario, LQI.law, [0.676, 0.361], measured="period")
     table, pauses = run_table(scenario, plan), flow_pauses(scenario, plan)
     assert len(table) == 8 + sum(8 + 8 * len(each) for each in pauses)
-    assert np.frombuffer(table, count=1)[0] == FifoLink(scenario).plant.premium_phase
+    assert np.frombuffer(table, count=1)[0] == AccessLink(scenario).plant.premium_phase
     assert np.frombuffer(table, np.uint64, 1, 8)[0] == len(pauses[0])
     np.testing.assert_array_equal(np.frombuffer(table, float, len(pauses[0]), 16), pauses[0])
 
 
 def test_a_run_of_too_many_draws_is_refused(monkeypatch):
-    monkeypatch.setattr(fifo_draws, "_MOST_PAUSES", 10_000)
-    scenario = FifoScenario(duration=100.0)
+    monkeypatch.setattr(fifo_draws, "_MAX_PAUSES", 10_000)
+    scenario = AccessLinkScenario(duration=100.0)
     with pytest.raises(InvalidValue, match=r"duration: .*at most 10000 times"):
-        run_table(scenario, fifo_plan(scenario, LQI.law, [0.676, 0.361]))
+        run_table(scenario, access_link_plan(scenario, LQI.law, [0.676, 0.361]))
 
 
 # --- a link's file ---------------------------------------------------------------------------------------------------
@@ -256,11 +264,13 @@ def test_a_run_of_too_many_draws_is_refused(monkeypatch):
 def test_a_link_is_read_from_a_file(tmp_path):
     path = tmp_path / "link.toml"
     path.write_text('hops = 3\ncapacity = "50Mbit"\n[[sources]]\nflows = 4\nshare = 1.0\noffered = "40Mbit"\n')
-    found = netctrl.read_fifo_scenario(path)
-    assert found == FifoScenario(hops=3, capacity=5e7, sources=(FifoSource(flows=4, share=1.0, offered=4e7),))
+    found = netctrl.read_access_link_scenario(path)
+    assert found == AccessLinkScenario(
+        hops=3, capacity=5e7, sources=(RegulatedSource(flows=4, share=1.0, offered=4e7),)
+    )
     path.write_text("[[sources]]\nshares = 1.0\n")
     with pytest.raises(FileError, match=r"sources\[0\]: unknown key `shares`, did you mean `share`"):
-        netctrl.read_fifo_scenario(path)
+        netctrl.read_access_link_scenario(path)
 
 
 # --- the parts, compiled ---------------------------------------------------------------------------------------------
@@ -268,9 +278,9 @@ def test_a_link_is_read_from_a_file(tmp_path):
 SCHEDULE = GainSchedule(np.array([20.0, 55.0, 80.0]), np.array([[4.0, 3.0], [1.0, 1.25], [0.25, 0.5]]))
 
 
-def plan_for(law: TrackingLaw, **options) -> FifoPlan:
-    scenario = FifoScenario(duration=10.0, interval=law.interval_s)
-    return fifo_plan(scenario, law, law.output_offset, measured="period", **options)
+def plan_for(law: TrackingLaw, **options) -> AccessLinkPlan:
+    scenario = AccessLinkScenario(duration=10.0, interval=law.interval_s)
+    return access_link_plan(scenario, law, law.output_offset, measured="period", **options)
 
 
 def random_law(seed: int) -> TrackingLaw:
@@ -292,7 +302,7 @@ def random_law(seed: int) -> TrackingLaw:
     return netctrl.connet(model, track=["delay", "throughput"], limits=[(-2.0, 3.0), (-1.0, 2.0)]).law
 
 
-LAWS: dict[str, FifoPlan] = {
+LAWS: dict[str, AccessLinkPlan] = {
     "paper": plan_for(PAPER.law),
     "lqi": plan_for(LQI.law, first_rate=40.0),
     "rate and burst": plan_for(TWO),
@@ -373,7 +383,7 @@ void Measure() {
 def parts(tmp_path_factory):
     """What the parts, each law with the numbers of its own export, answer to numbers on stdin."""
     folder = tmp_path_factory.mktemp("parts")
-    scenario, includes = FifoScenario(duration=10.0), []
+    scenario, includes = AccessLinkScenario(duration=10.0), []
     calls = [
         '    if (std::string(argv[1]) == "regulator") Regulate();',
         '    if (std::string(argv[1]) == "meter") Measure();',
@@ -409,16 +419,16 @@ def test_laws_in_cpp_are_those_of_the_runtime(parts, name):
     law, state, rng = plan.law, plan.state, np.random.default_rng(7)
     p, cut = len(law.outputs), law.output_offset.copy()
     measured = law.output_offset + rng.normal(size=(200, p))
-    wanted = law.output_offset + np.repeat(3.0 * rng.normal(size=(20, p)), 10, axis=0)
+    desired = law.output_offset + np.repeat(3.0 * rng.normal(size=(20, p)), 10, axis=0)
     expected = []
-    for y, r in zip(measured, wanted, strict=True):
+    for y, r in zip(measured, desired, strict=True):
         if plan.governor is not None:
             cut, _ = govern(plan.governor, state, cut, r)
             r = cut
         shown = y if plan.schedule is None else scheduled(plan.schedule, y, r, state.applied)
         state = step_tracking(law, state, shown, r)
         expected.append(np.concatenate([r, state.commanded, state.applied]))
-    found = parts(str(list(LAWS).index(name)), np.hstack([measured, wanted]).ravel().tolist())
+    found = parts(str(list(LAWS).index(name)), np.hstack([measured, desired]).ravel().tolist())
     expected = np.array(expected)
     assert (expected[:, -len(law.high) :] != expected[:, -2 * len(law.high) : -len(law.high)]).any()  # it saturates
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12 * np.abs(expected).max())

@@ -19,11 +19,11 @@ from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.tracking import step_tracking
 from netctrl.model.design.design import provenance
 from netctrl.model.law import LqiLaw
-from netctrl.ns3.access.read import run_fifo, table_name
+from netctrl.ns3.access.read import run_access_link, table_name
 from netctrl.ns3.access.render import render
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
-from netctrl.scenario.access.plan import FifoPlan, FifoTracking, fifo_plan
-from netctrl.scenario.access.scenario import CrossTraffic, FifoScenario, FifoSource, RegulatorFailure
+from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking, access_link_plan
+from netctrl.scenario.access.scenario import AccessLinkScenario, CrossTraffic, RegulatedSource, RegulatorFailure
 from netctrl.sim.access.draws import run_table
 
 PRINTED = netctrl.read_model(model_path("connet-paper"))
@@ -32,24 +32,24 @@ TOLERANCE = {"delay [ms]": 1e-4, "losses": 0.001, "law": 1e-11}
 """Times are whole ns; losses differ where packets come and go at the same time; the law's steps, relative."""
 
 
-def busy() -> FifoScenario:
+def busy() -> AccessLinkScenario:
     """All that a link may have: two hops, losses, open regulators, a failure, cross traffic, two sizes.
 
     Losses are at the first hop only. What two hops in tandem send comes and goes at the same times, which floats tell
     apart by their last bits, and ns-3 doesn't.
     """
     sources = (
-        FifoSource(share=0.5),
-        FifoSource(flows=1, burst=3, share=0.2, offered=30e6),
-        FifoSource(flows=3, burst=20, share=0.3),
+        RegulatedSource(share=0.5),
+        RegulatedSource(flows=1, burst=3, share=0.2, offered=30e6),
+        RegulatedSource(flows=3, burst=20, share=0.3),
     )
     cross = CrossTraffic(hop=0, rate=20e6), CrossTraffic(hop=0, rate=5e6, burst=4)
     failure = RegulatorFailure(source=0, start=5.3, stop=7.7, rate=50e6)
     link = {"hops": 2, "limit": 40, "sources": sources, "cross": cross, "failures": (failure,), "premium_size": 200}
-    return FifoScenario(name="busy", duration=12.0, seed=7, **link)
+    return AccessLinkScenario(name="busy", duration=12.0, seed=7, **link)
 
 
-def plan_of(scenario: FifoScenario) -> FifoPlan:
+def plan_of(scenario: AccessLinkScenario) -> AccessLinkPlan:
     """Rate and burst for delay and throughput, by integral action with a governor; gains by hand."""
     law = LqiLaw(
         interval_s=1.0,
@@ -72,7 +72,7 @@ def plan_of(scenario: FifoScenario) -> FifoPlan:
     )
     reference = np.repeat([[0.7, 55.0], [0.6, 40.0], [3.0, 99.0]], 4, axis=0)
     governor = reference_governor(law, margin=0.05)
-    return fifo_plan(scenario, law, reference, measured="period", start=OPEN, first_rate=40.0, governor=governor)
+    return access_link_plan(scenario, law, reference, measured="period", start=OPEN, first_rate=40.0, governor=governor)
 
 
 @pytest.fixture(scope="module")
@@ -90,21 +90,21 @@ def seen() -> list[float]:
     return []
 
 
-def run_in(folder: Path, scenario: FifoScenario, **options) -> FifoTracking:
+def run_in(folder: Path, scenario: AccessLinkScenario, **options) -> AccessLinkTracking:
     plan = plan_of(scenario)
     (folder / table_name(scenario.seed)).write_bytes(run_table(scenario, plan))
-    return run_fifo(folder, scenario, plan, ns3=find_ns3(), provenance=provenance(), **options)
+    return run_access_link(folder, scenario, plan, ns3=find_ns3(), provenance=provenance(), **options)
 
 
 @pytest.fixture(scope="module")
-def tracking(program, seen) -> FifoTracking:
+def tracking(program, seen) -> AccessLinkTracking:
     return run_in(program, busy(), progress=seen.append)
 
 
-def replayed(run: FifoTracking) -> pd.DataFrame:
+def replayed(run: AccessLinkTracking) -> pd.DataFrame:
     """The FIFO simulator, driven by the rates and bursts that ns-3's loop chose."""
     result = run.result
-    return netctrl.simulate_fifo(result.scenario, result.rate_bit_per_s, result.burst).to_pandas()
+    return netctrl.simulate_access_link(result.scenario, result.rate_bit_per_s, result.burst).to_pandas()
 
 
 @pytest.mark.needs("ns3")
@@ -112,10 +112,10 @@ def test_packets_are_those_of_the_fifo_simulator(tracking):
     found, expected = tracking.result.to_pandas(), replayed(tracking)
     assert list(found) == list(expected)
     losses = ["premium_lost", "other_lost"]
-    lost, wanted = found[losses].to_numpy(), expected[losses].to_numpy()
-    assert wanted.sum(axis=0).min() > 500
-    assert np.abs(lost - wanted).sum() <= TOLERANCE["losses"] * wanted.sum()
-    alike = (lost == wanted).all(axis=1)
+    lost, desired = found[losses].to_numpy(), expected[losses].to_numpy()
+    assert desired.sum(axis=0).min() > 500
+    assert np.abs(lost - desired).sum() <= TOLERANCE["losses"] * desired.sum()
+    alike = (lost == desired).all(axis=1)
     assert alike.sum() >= 10
     tolerance = {"rtol": 0.0, "atol": TOLERANCE["delay [ms]"], "check_dtype": False}
     # Moving averages and backlogs of a period begin with what is left of the one before.
@@ -177,7 +177,7 @@ def test_a_table_of_another_scenario_is_refused(program, tmp_path):
     (program / table_name(8)).write_bytes(b"\0" * 80)
     scenario = msgspec.structs.replace(busy(), seed=8)
     with pytest.raises(NetctrlError, match="not the table of a run"):
-        run_fifo(program, scenario, plan_of(scenario), ns3=find_ns3(), provenance=provenance())
+        run_access_link(program, scenario, plan_of(scenario), ns3=find_ns3(), provenance=provenance())
 
 
 # --- the command line ------------------------------------------------------------------------------------------------
@@ -186,8 +186,8 @@ def test_a_table_of_another_scenario_is_refused(program, tmp_path):
 @pytest.fixture
 def design(tmp_path) -> Path:
     path = tmp_path / "design.json"
-    asked = ["--model", "connet-paper", "--track", "delay", "--limits", "0Mbit:95Mbit"]
-    assert design_main(["connet", *asked, "--reference", "delay=0.676,jitter=0.361", "-o", str(path)]) == 0
+    requested = ["--model", "connet-paper", "--track", "delay", "--limits", "0Mbit:95Mbit"]
+    assert design_main(["connet", *requested, "--reference", "delay=0.676,jitter=0.361", "-o", str(path)]) == 0
     return path
 
 
@@ -199,7 +199,7 @@ def test_one_command_holds_the_delay(design, tmp_path, capsys):
         '[[cross]]\nhop = 1\nrate = "8Mbit"\nburst = 5\n[[cross]]\nhop = 0\nrate = "2Mbit"\n'
     )
     capsys.readouterr()
-    asked = [
+    requested = [
         str(design),
         "--scenario",
         str(link),
@@ -210,18 +210,18 @@ def test_one_command_holds_the_delay(design, tmp_path, capsys):
         "--result",
         str(stored),
     ]
-    assert main(["ns3", *asked]) == 0
+    assert main(["ns3", *requested]) == 0
     said, told = capsys.readouterr()
     assert told == ""
     answer, frame = json.loads(said), pd.read_csv(stored)
     assert answer["simulator"].startswith("ns-3.")
     assert answer["infeasible_s"] == []
     assert answer["summary"]["premium_lost"] == 0
-    scenario = netctrl.read_fifo_scenario(link)
-    same = netctrl.simulate_fifo(scenario, frame["rate_bit_per_s"].to_numpy()).to_pandas()
+    scenario = netctrl.read_access_link_scenario(link)
+    same = netctrl.simulate_access_link(scenario, frame["rate_bit_per_s"].to_numpy()).to_pandas()
     pd.testing.assert_frame_equal(frame, same, rtol=0.0, atol=TOLERANCE["delay [ms]"], check_dtype=False)
     law = netctrl.read_design(design).law
-    expected = netctrl.track_fifo(scenario, law, [0.676, 0.361], measured="period").result.to_pandas()
+    expected = netctrl.track_access_link(scenario, law, [0.676, 0.361], measured="period").result.to_pandas()
     # The loops part, as it is of consequence which packet comes first; means do not.
     for name, near in (("mean_delay_ms", 0.05), ("mean_jitter_ms", 0.15), ("other_bit_per_s", 0.03)):
         assert frame[name][20:].mean() == pytest.approx(expected[name][20:].mean(), rel=near), name
@@ -230,8 +230,8 @@ def test_one_command_holds_the_delay(design, tmp_path, capsys):
 
 def test_without_run_it_says_what_to_do_next(design, tmp_path, capsys):
     folder = tmp_path / "out"
-    asked = ["ns3", str(design), "-o", str(folder), "--seed", "7"]
-    assert main(asked) == 0
+    requested = ["ns3", str(design), "-o", str(folder), "--seed", "7"]
+    assert main(requested) == 0
     said = capsys.readouterr().out
     assert f"make -C {folder} && {folder}/scenario {folder} 7" in said
     names = sorted(path.name for path in folder.iterdir())
@@ -240,7 +240,7 @@ def test_without_run_it_says_what_to_do_next(design, tmp_path, capsys):
     assert "{0, {0.676, 0.361}}" in (folder / "scenario.h").read_text()
     assert "0, // samples ahead" in (folder / "gains.h").read_text()
     reference = "delay=0.5,jitter=0.1;jitter=0.4,delay=1.0"
-    assert main([*asked, "--json", "--governor", "--measured", "average", "--reference", reference]) == 0
+    assert main([*requested, "--json", "--governor", "--measured", "average", "--reference", reference]) == 0
     assert "run-7.bin" in json.loads(capsys.readouterr().out)["files"]
     text = (folder / "scenario.h").read_text()
     assert "{0, {0.5, 0.1}},\n    {50, {1.0, 0.4}}," in text
@@ -281,8 +281,17 @@ def test_a_link_that_ns3_cannot_express_is_one_of_the_file(design, tmp_path, cap
 
 def test_a_governor_takes_integral_action(tmp_path, capsys):
     path = tmp_path / "paper.json"
-    asked = ["--model", "connet-paper", "--method", "paper", "--reference", "delay=0.676,jitter=0.361", "-o", str(path)]
-    assert design_main(["connet", *asked]) == 0
+    requested = [
+        "--model",
+        "connet-paper",
+        "--method",
+        "paper",
+        "--reference",
+        "delay=0.676,jitter=0.361",
+        "-o",
+        str(path),
+    ]
+    assert design_main(["connet", *requested]) == 0
     capsys.readouterr()
     assert main(["ns3", str(path), "-o", str(tmp_path / "p")]) == 0
     assert "&Sample::delayMs, 1.0" in (tmp_path / "p" / "scenario.h").read_text()  # as the paper measures
@@ -313,4 +322,4 @@ def test_output_that_is_not_whole_is_refused(tmp_path, rows):
     program.chmod(0o755)
     at = Ns3("3.0", "g++", "make", None)
     with pytest.raises(NetctrlError, match="no whole result"):
-        run_fifo(tmp_path, busy(), plan_of(busy()), ns3=at, provenance=provenance())
+        run_access_link(tmp_path, busy(), plan_of(busy()), ns3=at, provenance=provenance())

@@ -63,7 +63,7 @@ def peers(**fields) -> BottleneckScenario:
         "cross": "100kbit",
         "start_spread": "20ms",
         "duration": "10s",
-        "warm_up": "3s",
+        "warmup": "3s",
         "seed": 3,
     }
     return BottleneckScenario(**(given | fields))
@@ -127,7 +127,7 @@ def test_what_ns3_cannot_express_is_named(fields, law, field, says):
         ({"flows": ()}, "flows"),
         ({"cross": "10Mbit"}, "cross"),
         ({"cross": -1.0}, "cross"),
-        ({"warm_up": "10s"}, "warm_up"),
+        ({"warmup": "10s"}, "warmup"),
         ({"bin": "11s"}, "bin"),
         ({"flows": (BottleneckFlow(kind="bbr", start=10.0),)}, "flows[0].start"),
     ],

@@ -23,7 +23,7 @@ from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario, FlowKind
 
-LINK = {"bottleneck": 2e7, "rtt": 0.02, "buffer": 100e3, "duration": 6.0, "warm_up": 2.0}
+LINK = {"bottleneck": 2e7, "rtt": 0.02, "buffer": 100e3, "duration": 6.0, "warmup": 2.0}
 TARGET = netctrl.pacing(mode="target-rtt").law
 
 
@@ -114,7 +114,7 @@ def test_the_fluid_has_the_same_throughput_and_delay(aimed):
     """Within 1 % of the capacity and a packet's time: ns-3 has packets and cross traffic, the fluid neither."""
     base = float(aimed[0].rtt_s.min())
     flow = netctrl.PacedFlow(TARGET, rtt_s=base)
-    fluid = netctrl.simulate_pacing([flow], capacity=2e7 - 2e5, buffer_bytes=100e3, duration_s=6.0, bin_s=0.1)
+    fluid = netctrl.simulate_bottleneck([flow], capacity=2e7 - 2e5, buffer_bytes=100e3, duration_s=6.0, bin_s=0.1)
     late = fluid.time_s > 2.0
     for found in aimed[:2]:
         flow_found = settled(found)
@@ -174,7 +174,7 @@ def test_a_flow_that_stops_leaves_the_link_to_the_other(tmp_path):
 
 @pytest.mark.needs("ns3")
 def test_what_is_not_whole_is_refused(tmp_path):
-    scenario = alone("cap", rate=1e6, duration=0.5, warm_up=0.1, bin=1.0 / 6.0)  # rounded to 166,666,667 ns
+    scenario = alone("cap", rate=1e6, duration=0.5, warmup=0.1, bin=1.0 / 6.0)  # rounded to 166,666,667 ns
     (found,) = runs_in(tmp_path, scenario)
     assert len(found.time_s) == 2
     other = msgspec.structs.replace(scenario, bin=0.05)
@@ -196,7 +196,7 @@ def design(tmp_path_factory) -> str:
 PEERS = """
 bottleneck = "20Mbit"
 duration = "2s"
-warm_up = "500ms"
+warmup = "500ms"
 [[flows]]
 kind = "paced"
 [[flows]]
@@ -220,8 +220,8 @@ def test_a_design_is_run_at_its_own_bottleneck(design, tmp_path, capsys):
 def test_a_design_goes_into_a_scenario_with_peers(design, tmp_path, capsys):
     path = tmp_path / "peers.toml"
     path.write_text(PEERS)
-    asked = ["ns3", design, "--scenario", str(path), "-o", str(tmp_path / "a"), "--run", "--json", "--seed", "5"]
-    assert main(asked) == 0
+    requested = ["ns3", design, "--scenario", str(path), "-o", str(tmp_path / "a"), "--run", "--json", "--seed", "5"]
+    assert main(requested) == 0
     said = json.loads(capsys.readouterr().out)
     assert [flow["kind"] for flow in said["summary"]["flows"]] == ["paced", "bbr"]
     assert said["scenario"]["seed"] == 5

@@ -141,7 +141,7 @@ def test_what_ns3_cannot_express_is_named(fields, field, says):
 
 
 def test_more_flows_than_tcp_has_ports_are_refused(monkeypatch):
-    monkeypatch.setattr(ns3_fabric, "_MOST_TCP", 1)
+    monkeypatch.setattr(ns3_fabric, "_MAX_TCP", 1)
     scenario = FabricScenario(topology=Dumbbell(), scheme=Dctcp(), flows=2 * ONE)
     with pytest.raises(InvalidValue, match="a TCP port"):
         render(scenario, fabric_plan(scenario), provenance=origin())
@@ -210,7 +210,7 @@ SCHEMES = {
     "delayed, table": Mpcc(variant="delayed", window=20e3, horizon=10),
     "feed-forward": Mpcc(variant="feed-forward"),
     "hold": Mpcc(variant="hold", horizon=1),
-    "its own packet and path": Mpcc(variant="delayed", bdp=9e3, round_trip=7e-6, packet_size=1080, initial_window=5e3),
+    "its own packet and path": Mpcc(variant="delayed", bdp=9e3, rtt=7e-6, packet_size=1080, initial_window=5e3),
 }
 LAWS = {name: fat_tree(scheme=scheme, duration=5e-3) for name, scheme in SCHEMES.items()} | {
     "thesis": read_fabric_scenario(scenario_path("mpcc-dumbbell"))

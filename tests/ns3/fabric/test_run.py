@@ -157,8 +157,8 @@ def test_ns3_s_dctcp_holds_the_queue_where_the_simulator_s_does(tmp_path):
     assert found.counts["dropped"] == found.counts["again"] == 0
     assert found.counts["marked"] == pytest.approx(expected.counts["marked"], rel=0.2)
     busy = slice(100, 6000)
-    middle, wanted = (np.median(each.queue_bytes[0, busy]) for each in (found, expected))
-    assert middle == pytest.approx(wanted, rel=0.05)
+    middle, desired = (np.median(each.queue_bytes[0, busy]) for each in (found, expected))
+    assert middle == pytest.approx(desired, rel=0.05)
     assert middle == pytest.approx(30e3, rel=0.1)
     assert found.finish_ns.max() == pytest.approx(expected.finish_ns.max(), rel=0.02)
     assert (found.fairness()[:3] > 0.99).all()

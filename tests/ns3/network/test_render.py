@@ -30,7 +30,7 @@ from netctrl.sim.network import plan as link_plan_module
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.kernel import _command, advance_links
 from netctrl.sim.network.message_kernel import Messaging, advance_messages
-from netctrl.sim.network.messages import _state, heard_problem, message_lines, message_table, ticks
+from netctrl.sim.network.messages import _state, distributed_problem, message_lines, message_table, ticks
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.network.problem import link_problem, link_state
 
@@ -54,14 +54,14 @@ def coordinated(horizon: int | str = 24, **fields) -> HftracPolicy:
     return HftracPolicy(**({"architecture": "coordinated", "mu": 0.5, "horizon": horizon} | fields))
 
 
-def rendered(asked: NetworkScenario, law: LinkRateLaw | None = None, **options) -> dict[str, str]:
-    plan = link_plan(asked, netctrl.scenario_law(asked) if law is None else law)
-    return render(asked, plan, **({"provenance": origin()} | options))
+def rendered(requested: NetworkScenario, law: LinkRateLaw | None = None, **options) -> dict[str, str]:
+    plan = link_plan(requested, netctrl.scenario_law(requested) if law is None else law)
+    return render(requested, plan, **({"provenance": origin()} | options))
 
 
-def rounded(asked: NetworkScenario) -> MyopicGain:
+def rounded(requested: NetworkScenario) -> MyopicGain:
     """Its law to three decimals: the cost is flat at its least, so last digits depend on the machine."""
-    law = netctrl.scenario_law(asked)
+    law = netctrl.scenario_law(requested)
     return msgspec.structs.replace(
         law, backlog_gain=np.round(law.backlog_gain, 3), rate_gain=np.round(law.rate_gain, 3)
     )
@@ -69,7 +69,7 @@ def rounded(asked: NetworkScenario) -> MyopicGain:
 
 def cases() -> dict[str, dict[str, str]]:
     """Of laws without responses: how many numbers of these are rounding differs from machine to machine."""
-    myopic = coordinated("auto", architecture="myopic", links=("e1", "s13"), standing_backlog=1e3)
+    myopic = coordinated("auto", architecture="myopic", links=("e1", "s13"), backlog_setpoint=1e3)
     central = coordinated("auto", architecture="centralized", information_delay=1)
     carried = {"demand": "p2", "flows": 5, "variant": "vegas", "start": (0.0, 0.5), "ecn": True}
     managed = {"tcp": (TcpDemand(**carried),), "queue": PieQueue(target="5ms")}
@@ -109,13 +109,13 @@ def test_fixed_files_are_the_same_in_every_export():
 
 
 def changed(**link) -> NetworkScenario:
-    asked = scenario(Fifo())
-    links = (msgspec.structs.replace(asked.network.links[0], **link), *asked.network.links[1:])
-    return msgspec.structs.replace(asked, network=msgspec.structs.replace(asked.network, links=links))
+    requested = scenario(Fifo())
+    links = (msgspec.structs.replace(requested.network.links[0], **link), *requested.network.links[1:])
+    return msgspec.structs.replace(requested, network=msgspec.structs.replace(requested.network, links=links))
 
 
 @pytest.mark.parametrize(
-    ("asked", "options", "field", "says"),
+    ("requested", "options", "field", "says"),
     [
         (scenario(Backpressure()), {}, "policy.kind", "fifo, static"),
         (changed(buffer=1000.0), {}, "network.links.e1.buffer", "a packet"),
@@ -127,33 +127,33 @@ def changed(**link) -> NetworkScenario:
         (scenario(Fifo()), {"packet_size": 1500.0}, "packet_size", "whole"),
     ],
 )
-def test_what_ns3_cannot_express_is_named(asked, options, field, says):
+def test_what_ns3_cannot_express_is_named(requested, options, field, says):
     with pytest.raises(InvalidValue, match=says) as refused:
-        rendered(asked, **options)
+        rendered(requested, **options)
     assert refused.value.argument == field
 
 
 def test_what_is_too_large_is_named(monkeypatch):
-    monkeypatch.setattr(ns3_links, "_MOST_TAPS", 100)
+    monkeypatch.setattr(ns3_links, "_MAX_TAPS", 100)
     with pytest.raises(InvalidValue, match="larger mu"):
         rendered(scenario(coordinated()))
-    monkeypatch.setattr(ns3_links, "_MOST_PAIRS", 24)
+    monkeypatch.setattr(ns3_links, "_MAX_PAIRS", 24)
     with pytest.raises(InvalidValue, match="at most 4 links"):
         rendered(scenario(Fifo(), LATE))
-    monkeypatch.setattr(ns3_links, "_MOST_HOPS", 3)
+    monkeypatch.setattr(ns3_links, "_MAX_HOPS", 3)
     with pytest.raises(InvalidValue, match=r"demands\.p2\.split"):
         rendered(scenario(Fifo()))
-    monkeypatch.setattr(link_plan_module, "_MOST_TABLE", 300 * 2 * 8 - 1)
+    monkeypatch.setattr(link_plan_module, "_MAX_TABLE", 300 * 2 * 8 - 1)
     with pytest.raises(InvalidValue, match="shorter duration"):
         run_tables(scenario(Fifo()), link_plan(scenario(Fifo())), range(1))
 
 
 def test_the_table_of_a_run_is_what_the_fluid_draws():
-    asked = scenario(coordinated(), LATE)
-    plan = link_plan(asked, netctrl.scenario_law(asked))
-    first, third = run_tables(asked, plan, (0, 2))
-    ready = link_problem(asked, netctrl.scenario_law(asked))
-    demand = DemandSource(asked, ready.network, range(3)).draw(300)
+    requested = scenario(coordinated(), LATE)
+    plan = link_plan(requested, netctrl.scenario_law(requested))
+    first, third = run_tables(requested, plan, (0, 2))
+    ready = link_problem(requested, netctrl.scenario_law(requested))
+    demand = DemandSource(requested, ready.network, range(3)).draw(300)
     for run, table in ((0, first), (2, third)):
         assert np.array_equal(np.frombuffer(table, count=600).reshape(300, 2), demand[:, :, run])
     assert len(first) == 300 * (2 * 8 + 4 * plan.hearing.messages + 5) + 5 * 4
@@ -161,11 +161,11 @@ def test_the_table_of_a_run_is_what_the_fluid_draws():
 
 
 def test_what_tcp_carries_sends_no_udp():
-    asked = scenario(Fifo())
-    carried = msgspec.structs.replace(asked, tcp=(TcpDemand(demand="p1"),))
+    requested = scenario(Fifo())
+    carried = msgspec.structs.replace(requested, tcp=(TcpDemand(demand="p1"),))
     plain, tcp = (
         np.frombuffer(next(run_tables(each, link_plan(each), (0,))), count=600).reshape(300, 2)
-        for each in (asked, carried)
+        for each in (requested, carried)
     )
     assert not tcp[:, 0].any()
     assert plain[:, 0].mean() > 15e6
@@ -180,8 +180,8 @@ LAWS: dict[str, NetworkScenario] = {
     "god": scenario(coordinated(architecture="god", horizon="auto")),
     "centralized": scenario(coordinated(architecture="centralized", horizon="auto", information_delay=2)),
     "coordinated": scenario(coordinated()),
-    "exact in band": scenario(coordinated("exact", communication="in-band", reference=1.02)),
-    "myopic": scenario(coordinated(architecture="myopic", horizon="auto", standing_backlog=5e3)),
+    "exact in band": scenario(coordinated("exact", communication="in-band", rate_scale=1.02)),
+    "myopic": scenario(coordinated(architecture="myopic", horizon="auto", backlog_setpoint=5e3)),
     "myopic filters": scenario(coordinated(20, architecture="myopic")),
     "partly paced": scenario(coordinated(links=("e2", "s13"))),
     "late": scenario(coordinated(), LATE),
@@ -224,7 +224,7 @@ void Replay(const netctrl::LawTable& table, const netctrl::HearingTable& hearing
         for (int step = 0; step < steps; ++step) Print(law.Next(measure()));
         return;
     }
-    netctrl::HeardLaw law(table, hearing, Numbers<int32_t>(links));
+    netctrl::DistributedLaw law(table, hearing, Numbers<int32_t>(links));
     for (int step = 0; step < steps; ++step) {
         const auto late = Numbers<int32_t>(static_cast<std::size_t>(hearing.messages));
         const auto told = Numbers<uint8_t>(links);
@@ -244,8 +244,8 @@ def replay(tmp_path_factory):
     folder = tmp_path_factory.mktemp("laws")
     parts = ["#include <cstdint>\n#include <cstdio>\n#include <cstdlib>\n#include <string>\n#include <vector>"]
     calls = []
-    for number, asked in enumerate(LAWS.values()):
-        files = rendered(asked)
+    for number, requested in enumerate(LAWS.values()):
+        files = rendered(requested)
         gains = files["gains.h"].replace("namespace netctrl\n", f"namespace netctrl::case{number}\n")
         (folder / f"gains{number}.h").write_text(gains.replace("NETCTRL_GAINS_H", f"NETCTRL_GAINS{number}_H"))
         (folder / "netctrl-link-laws.h").write_text(files["netctrl-link-laws.h"])
@@ -266,14 +266,14 @@ def replay(tmp_path_factory):
     return ask
 
 
-def in_time(asked: NetworkScenario) -> tuple[list[float], np.ndarray]:
+def in_time(requested: NetworkScenario) -> tuple[list[float], np.ndarray]:
     """What links measure in the fluid, and what its kernel answers, (steps, N)."""
-    ready = link_problem(asked, netctrl.scenario_law(asked))
-    N, steps, state = ready.model.n_links, asked.steps, link_state(ready, 1)
-    demand = DemandSource(asked, ready.network, range(1)).draw(steps)
+    ready = link_problem(requested, netctrl.scenario_law(requested))
+    N, steps, state = ready.model.n_links, requested.steps, link_state(ready, 1)
+    demand = DemandSource(requested, ready.network, range(1)).draw(steps)
     watched, mask = np.zeros((3, N, steps)), state.history.shape[1] - 1
     numbers, commands = [float(steps)], np.zeros((steps, N))
-    before = np.full(N, ready.plant.standing)
+    before = np.full(N, ready.plant.backlog_setpoint)
     for step in range(steps):
         sent, backlog = (state.history[kind * N : (kind + 1) * N, step & mask, 0] for kind in (RATE, BACKLOG))
         lost = watched[2, :, step - 1] if step else np.zeros(N)
@@ -286,18 +286,18 @@ def in_time(asked: NetworkScenario) -> tuple[list[float], np.ndarray]:
     return numbers, commands
 
 
-def late(asked: NetworkScenario) -> tuple[list[float], np.ndarray]:
+def late(requested: NetworkScenario) -> tuple[list[float], np.ndarray]:
     """The same where messages may be late."""
-    law = netctrl.scenario_law(asked)
-    ready = link_problem(asked, law)
-    N, S, heard = ready.model.n_links, ticks(asked), heard_problem(ready, law)
+    law = netctrl.scenario_law(requested)
+    ready = link_problem(requested, law)
+    N, S, heard = ready.model.n_links, ticks(requested), distributed_problem(ready, law)
     line, least, messages = message_lines(heard, law, N)
-    phase, extra, told = message_table(asked, 0, messages, N)
-    demand = DemandSource(asked, ready.network, range(1)).draw(asked.steps)[:, :, 0]
+    phase, extra, told = message_table(requested, 0, messages, N)
+    demand = DemandSource(requested, ready.network, range(1)).draw(requested.steps)[:, :, 0]
     state, messaging = _state(ready, heard, S, phase, messages), Messaging(S, phase, line, least, heard.central)
     mask = state.known.shape[1] - 1
-    numbers, commands = [float(asked.steps), *phase.tolist()], np.zeros((asked.steps, N))
-    for step in range(asked.steps):
+    numbers, commands = [float(requested.steps), *phase.tolist()], np.zeros((requested.steps, N))
+    for step in range(requested.steps):
         this = slice(step, step + 1)
         fixed = ready.plant, heard.control, heard.predicted, messaging, state, ready.initial_rate
         sums = np.zeros((6, N)), np.zeros(1), np.zeros((3, N, 0))
@@ -312,10 +312,10 @@ def late(asked: NetworkScenario) -> tuple[list[float], np.ndarray]:
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize("name", LAWS)
 def test_laws_in_cpp_are_those_of_the_kernel(replay, name):
-    asked = LAWS[name]
-    numbers, expected = (in_time if asked.messages.ideal else late)(asked)
+    requested = LAWS[name]
+    numbers, expected = (in_time if requested.messages.ideal else late)(requested)
     found = replay(name, numbers)
-    if isinstance(asked.policy, HftracPolicy):
+    if isinstance(requested.policy, HftracPolicy):
         assert expected.std(axis=0).min() > 1e5
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
 

@@ -55,11 +55,11 @@ def together() -> NetworkScenario:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory) -> Path:
-    folder, asked = tmp_path_factory.mktemp("together"), together()
-    plan = link_plan(asked)
-    for name, text in render(asked, plan, provenance=provenance()).items():
+    folder, requested = tmp_path_factory.mktemp("together"), together()
+    plan = link_plan(requested)
+    for name, text in render(requested, plan, provenance=provenance()).items():
         (folder / name).write_text(text, encoding="utf-8")
-    for run, table in enumerate(run_tables(asked, plan, range(2))):
+    for run, table in enumerate(run_tables(requested, plan, range(2))):
         (folder / table_name(run)).write_bytes(table)
     compile_program(folder, find_ns3())
     return folder
@@ -73,11 +73,11 @@ def seen() -> list[float]:
 
 @pytest.fixture(scope="module")
 def result(program, seen) -> NetworkResult:
-    asked = together()
+    requested = together()
     return run_links(
         program,
-        asked,
-        link_plan(asked),
+        requested,
+        link_plan(requested),
         range(2),
         ns3=find_ns3(),
         provenance=provenance(),
@@ -156,8 +156,8 @@ def test_under_fifo_loss_and_backlogs_are_near_the_fluids(result, fluid):
     loss, expected = (r.lost_bytes[:, testbed].sum() / r.offered_bytes.sum() for r in (result, fluid))
     assert expected > 0.003
     assert loss == pytest.approx(expected, rel=TOLERANCE["loss"])
-    backlog, wanted = (r.backlog_bytes[:, testbed].sum(axis=1).mean() for r in (result, fluid))
-    assert backlog == pytest.approx(wanted, rel=TOLERANCE["backlog"])
+    backlog, desired = (r.backlog_bytes[:, testbed].sum(axis=1).mean() for r in (result, fluid))
+    assert backlog == pytest.approx(desired, rel=TOLERANCE["backlog"])
 
 
 @pytest.mark.needs("ns3")
@@ -208,8 +208,8 @@ def short(tmp_path) -> Path:
 @pytest.mark.needs("ns3")
 def test_one_command_runs_a_law_whose_messages_are_late(short, tmp_path, capsys):
     stored, picture = tmp_path / "runs.csv", tmp_path / "run.png"
-    asked = [str(short), "-o", str(tmp_path / "p"), "--run", "--runs", "2", "--json"]
-    assert main(["ns3", *asked, "--result", str(stored), "--plot", str(picture)]) == 0
+    requested = [str(short), "-o", str(tmp_path / "p"), "--run", "--runs", "2", "--json"]
+    assert main(["ns3", *requested, "--result", str(stored), "--plot", str(picture)]) == 0
     said, told = capsys.readouterr()
     assert told == ""
     answer = json.loads(said)["summary"]
@@ -219,8 +219,8 @@ def test_one_command_runs_a_law_whose_messages_are_late(short, tmp_path, capsys)
     assert len(stored.read_text().splitlines()) == 11
     assert picture.stat().st_size > 1000
     # Under FIFO half as much waits, under static pacing at nominal rates half as much again.
-    asked = netctrl.read_network_scenario(short, network_path)
-    expected = netctrl.simulate_network(asked, netctrl.scenario_law(asked), runs=2).summary()
+    requested = netctrl.read_network_scenario(short, network_path)
+    expected = netctrl.simulate_network(requested, netctrl.scenario_law(requested), runs=2).summary()
     assert answer["backlog_bytes"]["mean"] == pytest.approx(expected.backlog_bytes.mean, rel=0.25)
 
 
@@ -243,8 +243,8 @@ def test_a_design_sets_the_rates(short, tmp_path):
     design = tmp_path / "design.json"
     made = ["hftrac", "--network", "testbed", "--mu", "0.1", "--horizon", "24", "-o", str(design)]
     assert design_main(made) == 0
-    for name, asked in (("policy", [str(short)]), ("design", [str(design), "--scenario", str(short)])):
-        assert main(["ns3", *asked, "-o", str(tmp_path / name)]) == 0
+    for name, requested in (("policy", [str(short)]), ("design", [str(design), "--scenario", str(short)])):
+        assert main(["ns3", *requested, "-o", str(tmp_path / name)]) == 0
     gains = [(tmp_path / name / "gains.h").read_text().splitlines() for name in ("policy", "design")]
     assert len(gains[0]) > 100
     differing = [line for line, other in zip(*gains, strict=True) if line != other]
@@ -291,9 +291,9 @@ def fake(folder: Path, body: str) -> None:
 
 
 def ran(folder: Path, **options) -> NetworkResult:
-    asked = msgspec.structs.replace(together(), policy=Fifo())
+    requested = msgspec.structs.replace(together(), policy=Fifo())
     at = Ns3("3.0", "g++", "make", None)
-    return run_links(folder, asked, link_plan(asked), range(2), ns3=at, provenance=provenance(), **options)
+    return run_links(folder, requested, link_plan(requested), range(2), ns3=at, provenance=provenance(), **options)
 
 
 @pytest.mark.parametrize("rows", ["", "1,2,0,0,0,0,0", "x"])

@@ -89,13 +89,13 @@ def program(tmp_path_factory) -> Path:
 
 
 def ran(program: Path, queue: str, runs: int, **changes) -> NetworkResult:
-    asked = msgspec.structs.replace(with_queue(queue), **changes)
-    plan = link_plan(asked)
-    for run, table in enumerate(run_tables(asked, plan, range(runs))):
+    requested = msgspec.structs.replace(with_queue(queue), **changes)
+    plan = link_plan(requested)
+    for run, table in enumerate(run_tables(requested, plan, range(runs))):
         (program / table_name(run)).write_bytes(table)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("QUEUE", str(list(QUEUES).index(queue)))
-        return run_links(program, asked, plan, range(runs), ns3=find_ns3(), provenance=provenance())
+        return run_links(program, requested, plan, range(runs), ns3=find_ns3(), provenance=provenance())
 
 
 @pytest.fixture(scope="module")
@@ -237,9 +237,9 @@ def test_the_fluid_refuses_tcp_and_managed_queues():
     with pytest.raises(InvalidValue, match="ns-3 only") as refused:
         netctrl.simulate_network(together())
     assert refused.value.argument == "tcp"
-    asked = msgspec.structs.replace(with_queue("red"), tcp=())
+    requested = msgspec.structs.replace(with_queue("red"), tcp=())
     with pytest.raises(InvalidValue, match="ns-3 only") as refused:
-        netctrl.simulate_network(asked)
+        netctrl.simulate_network(requested)
     assert refused.value.argument == "queue.kind"
 
 
@@ -286,10 +286,10 @@ target = "10ms"
 def test_a_file_says_tcp_and_queue(tmp_path):
     path = tmp_path / "short.toml"
     path.write_text(FILE)
-    asked = netctrl.read_network_scenario(path, network_path)
-    assert asked.tcp == (TcpDemand(demand="p1", flows=3, start=(0.0, 1.0)),)
-    assert asked.queue == CodelQueue(target=0.01)
-    assert asked.policy == Fifo()
+    requested = netctrl.read_network_scenario(path, network_path)
+    assert requested.tcp == (TcpDemand(demand="p1", flows=3, start=(0.0, 1.0)),)
+    assert requested.queue == CodelQueue(target=0.01)
+    assert requested.policy == Fifo()
     path.write_text(FILE.replace('"codel"', '"arc"'))
     with pytest.raises(FileError, match="queue"):
         netctrl.read_network_scenario(path, network_path)

@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
 from netctrl.plants.access import departure, finish_tag, pause_mean, window_after_ack, window_after_loss
-from netctrl.scenario.access.result import FifoResult, FifoSample
+from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample
 from netctrl.scenario.access.scenario import (
     DISCIPLINES,
+    AccessLinkScenario,
     CrossTraffic,
-    FifoScenario,
-    FifoSource,
+    RegulatedSource,
     RegulatorFailure,
     TcpSenders,
 )
-from netctrl.sim.access.run import FifoLink, control_fifo, simulate_fifo
+from netctrl.sim.access.run import AccessLink, control_access_link, simulate_access_link
 
 MEGA = 1e6
 BITS = 8000.0  # of a packet
@@ -36,19 +36,19 @@ TOLERANCE = {
     "peers": 0.06,
     "errors": 4.0,  # standard errors
 }
-ONE = (FifoSource(flows=1, burst=1, share=1.0),)
+ONE = (RegulatedSource(flows=1, burst=1, share=1.0),)
 SMALL_PROBES = {"premium_rate": 1e5, "premium_size": 10.0}
 """1250 premium packets a second that hardly load the link: they see what waits as it is at any time."""
 
 
-def run(rate: Any = inf, burst: Any = 0, **options: Any) -> FifoResult:
-    return simulate_fifo(FifoScenario(**options), rate, burst)
+def run(rate: Any = inf, burst: Any = 0, **options: Any) -> AccessLinkResult:
+    return simulate_access_link(AccessLinkScenario(**options), rate, burst)
 
 
 # --- queueing theory --------------------------------------------------------------------------------------------------
 
 
-def estimated(result: FifoResult) -> tuple[float, float]:
+def estimated(result: AccessLinkResult) -> tuple[float, float]:
     """Mean waiting time [ms], and the standard error of it from the means of periods."""
     sent = result.scenario.premium_size * 8e3 / result.scenario.capacity
     waits = result.mean_delay_ms[1:] - 1e3 * result.scenario.base_delay - sent
@@ -78,7 +78,7 @@ def test_poisson_bursts_that_come_at_once_wait_as_batches_do(burst):
 def test_even_packets_of_one_flow_wait_for_what_is_on_the_wire():
     """D/D/1 with a probe: at time t it waits for the rest of the last even packet's service, or not at all."""
     rate = 40 * MEGA
-    link = FifoLink(FifoScenario(sources=ONE, pause_variation=0.0, premium_rate=MEGA / 8, seed=3))
+    link = AccessLink(AccessLinkScenario(sources=ONE, pause_variation=0.0, premium_rate=MEGA / 8, seed=3))
     first = float(link.traffic.held[0]) * BITS / rate
     phase, period = link.plant.premium_phase, link.plant.premium_period
     sample = link.advance(rate)
@@ -93,7 +93,7 @@ def test_even_packets_of_one_flow_wait_for_what_is_on_the_wire():
 
 def test_a_link_that_is_offered_too_much_fills_at_the_difference_and_then_loses_it():
     offered = 125 * MEGA
-    source = FifoSource(flows=1, burst=1, share=1.0, offered=offered)
+    source = RegulatedSource(flows=1, burst=1, share=1.0, offered=offered)
     options = {"sources": (source,), "pause_variation": 0.0, "access_rate": 1e9, "limit": 1000, "premium_rate": 1e3}
     found = run(duration=1.2, interval=0.1, **options)
     growth = (offered - 100 * MEGA) * 0.1 / BITS  # packets a period
@@ -115,7 +115,7 @@ class Packet(NamedTuple):
 class Node:
     """A node of one discipline, told one event at a time."""
 
-    def __init__(self, scenario: FifoScenario, kinds: int) -> None:
+    def __init__(self, scenario: AccessLinkScenario, kinds: int) -> None:
         self.scenario, self.kinds = scenario, kinds
         self.queues: dict[int, deque[tuple[float, Packet]]] = {}
         self.tags: dict[int, float] = {}
@@ -167,7 +167,7 @@ class Plain(NamedTuple):
     jitter: float
 
 
-def events(scenario: FifoScenario, rates: list[float], bursts: list[int]) -> Plain:
+def events(scenario: AccessLinkScenario, rates: list[float], bursts: list[int]) -> Plain:
     """The scenario by one heap of events, with the draws that its seed gives."""
     cross = sorted(scenario.cross, key=lambda flow: flow.hop)
     F, H, v, bits = scenario.flows, scenario.hops, scenario.pause_variation, scenario.size * 8.0
@@ -267,14 +267,18 @@ def events(scenario: FifoScenario, rates: list[float], bursts: list[int]) -> Pla
 
 
 @st.composite
-def small_cases(draw: st.DrawFn) -> tuple[FifoScenario, list[float], list[int]]:
+def small_cases(draw: st.DrawFn) -> tuple[AccessLinkScenario, list[float], list[int]]:
     hops = draw(st.integers(1, 3))
     sources = draw(
         st.sampled_from(
             [
-                (FifoSource(),) * 3,
+                (RegulatedSource(),) * 3,
                 ONE,
-                (FifoSource(share=0.5, burst=3), FifoSource(share=0.35, flows=1), FifoSource(share=0.15, burst=1)),
+                (
+                    RegulatedSource(share=0.5, burst=3),
+                    RegulatedSource(share=0.35, flows=1),
+                    RegulatedSource(share=0.15, burst=1),
+                ),
             ]
         )
     )
@@ -285,7 +289,7 @@ def small_cases(draw: st.DrawFn) -> tuple[FifoScenario, list[float], list[int]]:
     failures = ()
     if draw(st.booleans()):
         failures = (RegulatorFailure(source=0, start=0.0131, stop=0.0377, rate=draw(st.sampled_from([5e7, 9e7]))),)
-    scenario = FifoScenario(
+    scenario = AccessLinkScenario(
         hops=hops,
         sources=sources,
         cross=cross,
@@ -307,7 +311,7 @@ def small_cases(draw: st.DrawFn) -> tuple[FifoScenario, list[float], list[int]]:
 @settings(max_examples=150)
 def test_the_kernel_does_what_a_plain_event_simulation_does(case):
     scenario, rates, bursts = case
-    link = FifoLink(scenario)
+    link = AccessLink(scenario)
     samples = [link.advance(rate, burst) for rate, burst in zip(rates, bursts, strict=True)]
     plain = events(scenario, rates, bursts)
     assert link.traffic.released.tolist() == plain.released
@@ -327,7 +331,7 @@ CROSSED = (CrossTraffic(hop=0, rate=1e7), CrossTraffic(hop=1, rate=3e7, burst=20
 @pytest.mark.parametrize("discipline", DISCIPLINES)
 @pytest.mark.parametrize("rate", [40 * MEGA, inf])
 def test_each_packet_is_delivered_dropped_or_queued(discipline, rate):
-    link = FifoLink(FifoScenario(discipline=discipline, hops=2, cross=CROSSED, limit=30, interval=0.2))
+    link = AccessLink(AccessLinkScenario(discipline=discipline, hops=2, cross=CROSSED, limit=30, interval=0.2))
     for _ in range(5):
         sample = link.advance(rate)
         traffic, left = link.traffic, 1 + link.scenario.flows
@@ -345,8 +349,8 @@ def test_all_disciplines_send_whenever_something_waits(rate):
 
 def test_wfq_gives_backlogged_flows_the_same_to_a_packet_each():
     """|W_i/w_i - W_j/w_j| <= L/w_i + L/w_j over any interval (Golestani, Theorem 1): with equal weights two packets."""
-    sources = tuple(FifoSource(share=share, offered=1e8) for share in (0.5, 0.35, 0.15))
-    link = FifoLink(FifoScenario(discipline="wfq", sources=sources, interval=0.0125, duration=1))
+    sources = tuple(RegulatedSource(share=share, offered=1e8) for share in (0.5, 0.35, 0.15))
+    link = AccessLink(AccessLinkScenario(discipline="wfq", sources=sources, interval=0.0125, duration=1))
     link.advance(inf)
     sent = [link.traffic.departed[0, 1:].copy()]
     for _ in range(40):
@@ -376,7 +380,7 @@ UDP = {"hops": 2, "cross": CROSSED, "failures": (RegulatorFailure(source=1, star
 )
 def test_a_run_may_be_cut_anywhere(options):
     """At the same rate: 1 s at once, or in pieces of 10 ms, gives the same packets and averages to the bit."""
-    whole, pieces = FifoLink(FifoScenario(**options)), FifoLink(FifoScenario(interval=0.01, **options))
+    whole, pieces = AccessLink(AccessLinkScenario(**options)), AccessLink(AccessLinkScenario(interval=0.01, **options))
     one = whole.advance(70 * MEGA)
     many = [pieces.advance(70 * MEGA) for _ in range(100)]
     assert (one.delay_ms, one.jitter_ms, one.backlog) == (many[-1].delay_ms, many[-1].jitter_ms, many[-1].backlog)
@@ -397,7 +401,7 @@ def test_equal_nodes_without_cross_traffic_are_one_queue_and_constants():
 
 
 def test_a_copy_goes_the_same_way_and_leaves_the_link_alone():
-    link = FifoLink(FifoScenario())
+    link = AccessLink(AccessLinkScenario())
     link.advance(55 * MEGA)
     twin = link.copy()
     assert [twin.advance(80 * MEGA) for _ in range(3)] == [link.advance(80 * MEGA) for _ in range(3)]
@@ -424,7 +428,7 @@ def test_what_is_let_through_is_what_is_commanded(variation, burst):
 
 
 def test_shares_may_be_uneven_and_no_more_than_offered_is_sent():
-    sources = tuple(FifoSource(share=share, offered=2e7) for share in (0.5, 0.35, 0.15))
+    sources = tuple(RegulatedSource(share=share, offered=2e7) for share in (0.5, 0.35, 0.15))
     found = run(50 * MEGA, sources=sources, duration=60)
     expected = np.array([20.0, 17.5, 7.5]) * MEGA
     np.testing.assert_allclose(found.source_bit_per_s[1:].mean(axis=0), expected, rtol=0.02)
@@ -460,7 +464,7 @@ def test_tcp_without_regulators_fills_the_link():
 
 @pytest.mark.parametrize("rate", [15 * MEGA, 95 * MEGA, inf])
 def test_tcp_loses_no_packet_without_a_record(rate):
-    link = FifoLink(FifoScenario(senders=TcpSenders(regulator_limit=9), hops=2, limit=20, interval=0.05))
+    link = AccessLink(AccessLinkScenario(senders=TcpSenders(regulator_limit=9), hops=2, limit=20, interval=0.05))
     for _ in range(20):
         sample, now = link.advance(rate), link.traffic
         np.testing.assert_array_equal(now.number, now.refused + now.released[1:] + now.waiting_count)
@@ -543,29 +547,29 @@ def test_an_uncontrolled_link_reaches_eight_milliseconds():
 
 
 def test_a_controller_sees_a_period_and_sets_the_next():
-    seen: list[FifoSample] = []
+    seen: list[AccessLinkSample] = []
 
-    def follow(sample: FifoSample) -> tuple[float, int]:
+    def follow(sample: AccessLinkSample) -> tuple[float, int]:
         seen.append(sample)
         return 1e6 * len(seen), 5
 
-    found = control_fifo(FifoScenario(duration=4), follow, first_rate_bit_per_s=7e6)
+    found = control_access_link(AccessLinkScenario(duration=4), follow, first_rate_bit_per_s=7e6)
     np.testing.assert_array_equal(found.rate_bit_per_s, [7e6, 1e6, 2e6, 3e6])
     np.testing.assert_array_equal(found.burst, [0, 5, 5, 5])
     np.testing.assert_array_equal(found.delay_ms, [sample.delay_ms for sample in seen])
-    replayed = simulate_fifo(FifoScenario(duration=4), found.rate_bit_per_s, found.burst)
+    replayed = simulate_access_link(AccessLinkScenario(duration=4), found.rate_bit_per_s, found.burst)
     assert replayed.to_pandas().equals(found.to_pandas())
 
 
 def test_integral_action_brings_the_delay_to_its_reference():
     rate = 0.0
 
-    def integral(sample: FifoSample) -> float:
+    def integral(sample: AccessLinkSample) -> float:
         nonlocal rate
         rate = min(max(rate + 20.0 * MEGA * (0.6 - sample.mean_delay_ms), 0.0), 95.0 * MEGA)
         return rate
 
-    found = control_fifo(FifoScenario(duration=120), integral)
+    found = control_access_link(AccessLinkScenario(duration=120), integral)
     assert found.mean_delay_ms[40:].mean() == pytest.approx(0.6, abs=0.01)
 
 
@@ -581,7 +585,7 @@ def test_a_result_is_a_table_and_shows_itself():
 
 
 def test_a_period_without_premium_packets_keeps_the_average():
-    link = FifoLink(FifoScenario(premium_rate=8e3, interval=0.5))
+    link = AccessLink(AccessLinkScenario(premium_rate=8e3, interval=0.5))
     samples = [link.advance(0.0) for _ in range(4)]
     assert [sample.premium_received for sample in samples].count(0) == 2
     for before, sample in pairwise(samples):
@@ -603,9 +607,9 @@ def test_a_period_without_premium_packets_keeps_the_average():
         ({"premium_size": 0}, "premium_size"),
         ({"size": nan}, "size"),
         ({"sources": ()}, "sources"),
-        ({"sources": (FifoSource(),)}, "sources"),
+        ({"sources": (RegulatedSource(),)}, "sources"),
         ({"sources": 3}, "sources"),
-        ({"sources": (FifoSource(share=1.0, offered=3e8),)}, "sources[0].offered"),
+        ({"sources": (RegulatedSource(share=1.0, offered=3e8),)}, "sources[0].offered"),
         ({"pause_variation": 1.1}, "pause_variation"),
         ({"base_delay": -1.0}, "base_delay"),
         ({"cross": (CrossTraffic(hop=1, rate=1e6),)}, "cross[0].hop"),
@@ -623,16 +627,16 @@ def test_a_period_without_premium_packets_keeps_the_average():
 )
 def test_a_scenario_refuses_by_name(options, named):
     with pytest.raises(InvalidValue) as refusal:
-        FifoScenario(**options)
+        AccessLinkScenario(**options)
     assert refusal.value.argument == named
 
 
 @pytest.mark.parametrize(
     ("build", "named"),
     [
-        (lambda: FifoSource(flows=0), "flows"),
-        (lambda: FifoSource(burst=0), "burst"),
-        (lambda: FifoSource(share=0.0), "share"),
+        (lambda: RegulatedSource(flows=0), "flows"),
+        (lambda: RegulatedSource(burst=0), "burst"),
+        (lambda: RegulatedSource(share=0.0), "share"),
         (lambda: RegulatorFailure(source=0, start=2, stop=2, rate=1e6), "stop"),
         (lambda: CrossTraffic(hop=-1, rate=1e6), "hop"),
         (lambda: TcpSenders(timeout=1e-3), "timeout"),
@@ -642,7 +646,7 @@ def test_a_scenario_refuses_by_name(options, named):
         (lambda: run([1e6, 2e6]), "rate_bit_per_s"),
         (lambda: run(1e6, 1.5), "burst"),
         (lambda: run(1e6, -1), "burst"),
-        (lambda: control_fifo(FifoScenario(), lambda sample: -1.0), "rate_bit_per_s"),
+        (lambda: control_access_link(AccessLinkScenario(), lambda sample: -1.0), "rate_bit_per_s"),
     ],
 )
 def test_what_can_not_be_used_is_refused_by_name(build, named):
@@ -652,7 +656,9 @@ def test_what_can_not_be_used_is_refused_by_name(build, named):
 
 
 def test_text_with_units_is_read():
-    scenario = FifoScenario(capacity="100Mbit", premium_rate="1Mbit", base_delay="2ms", interval="500ms", size="1kB")
+    scenario = AccessLinkScenario(
+        capacity="100Mbit", premium_rate="1Mbit", base_delay="2ms", interval="500ms", size="1kB"
+    )
     assert (scenario.capacity, scenario.base_delay, scenario.size, scenario.service_s) == (1e8, 2e-3, 1000.0, 8e-5)
     assert scenario.periods == 200
 

@@ -235,7 +235,7 @@ def test_dctcps_queue_swings_below_its_threshold_as_its_paper_says() -> None:
     """Q_max = K + N packets, amplitude ½ √(2 N (C RTT + K)) (SIGCOMM 2010, (8) to (10)); in packets of 1048 bytes."""
     result = steady(Dctcp(threshold=65 * 1048, threshold_rate=1e10), 2, 1e10, 10e-6, 60e-3)
     queue, shares = second_half(result)
-    pipe = 1e10 * result.acknowledged().round_trip_ns.min() * 1e-9 / 8 / 1048
+    pipe = 1e10 * result.acknowledged().rtt_ns.min() * 1e-9 / 8 / 1048
     assert queue.max() / 1048 == pytest.approx(65 + 2, rel=0.05)
     assert (queue.max() - queue.min()) / 1048 == pytest.approx(0.5 * sqrt(4 * (pipe + 65)), rel=0.1)
     assert shares.sum() == pytest.approx(1.0, abs=1e-3)
@@ -253,7 +253,7 @@ def test_patched_timely_rests_where_its_fixed_point_is() -> None:
     """δ/2 = β/2 R (rtt − T_low)/T_low with equal rates R = C/N: rtt = T_low (1 + δ N/(β C)) = 62.5 us."""
     result = steady(Timely(patched=True, decrease=0.008), 2, 1e10, 1e-6, 150e-3, starts=(0.0, 0.02))
     log = result.acknowledged()
-    late = log.round_trip_ns[log.time_ns > 100e6]
+    late = log.rtt_ns[log.time_ns > 100e6]
     assert late.mean() == pytest.approx(62_500, rel=2e-3)
     assert second_half(result)[1] == pytest.approx(0.5, abs=0.005)
 
@@ -261,7 +261,7 @@ def test_patched_timely_rests_where_its_fixed_point_is() -> None:
 def test_timely_stays_below_its_upper_threshold() -> None:
     result = steady(Timely(), 2, 1e10, 1e-6, 150e-3)
     log = result.acknowledged()
-    assert log.round_trip_ns[log.time_ns > 75e6].max() < 500_000
+    assert log.rtt_ns[log.time_ns > 75e6].max() < 500_000
     assert 0.5 < second_half(result)[1].sum() <= 1.001
 
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.laws.link_rate.fir import Taps, packed
-from netctrl.sim.network.blocked_fir import DEEP, WIDE, tap_tiles
+from netctrl.laws.link_rate.fir import FirLaw, packed
+from netctrl.sim.network.blocked_fir import DEEP, WIDE, blocked_fir
 from netctrl.sim.network.kernel import LANES, LinkState, _command
 
 TOLERANCE = {"same": 1e-12}  # one sum, in another order
 SLOTS = 16
 
 
-def random_taps(seed: int) -> Taps:
+def random_taps(seed: int) -> FirLaw:
     """Of up to 13 links, each with few taps or with most of those that there could be."""
     random = np.random.default_rng(seed)
     N = int(random.integers(1, 14))
@@ -42,8 +42,8 @@ def random_state(seed: int, N: int, runs: int) -> LinkState:
     )
 
 
-def commanded(taps: Taps, state: LinkState, step: int) -> np.ndarray:
-    _command(taps, *tap_tiles(taps), state, step)
+def commanded(taps: FirLaw, state: LinkState, step: int) -> np.ndarray:
+    _command(taps, *blocked_fir(taps), state, step)
     return state.command[: len(taps.offset), : state.history.shape[2]]
 
 
@@ -51,7 +51,7 @@ def commanded(taps: Taps, state: LinkState, step: int) -> np.ndarray:
 @settings(max_examples=60)
 def test_tiles_have_every_tap_once(seed: int) -> None:
     taps, found = random_taps(seed), []
-    for tiles, width in zip(tap_tiles(taps), (WIDE, 1), strict=True):
+    for tiles, width in zip(blocked_fir(taps), (WIDE, 1), strict=True):
         assert tiles.coefficient.shape == (len(tiles.link), width, DEEP)
         for tile, i, k in np.argwhere(tiles.coefficient):
             place = (tiles.link[tile] + i, tiles.series[tile, k], tiles.lag[tile, k])
@@ -84,7 +84,7 @@ def test_rates_are_the_sums_that_the_taps_say_in_whatever_company(seed: int, ste
 def test_links_go_together_where_most_of_a_tile_is_of_use(links: int, wide: int) -> None:
     """All taking the same 10 samples: 3 tiles, of WIDE links or of each."""
     entries = [(link, series, lag, 1.0) for link in range(links) for series in range(2) for lag in range(5)]
-    together, single = tap_tiles(packed(entries, np.zeros(links), np.ones(links, dtype=bool)))
+    together, single = blocked_fir(packed(entries, np.zeros(links), np.ones(links, dtype=bool)))
     assert len(together.link) == wide
     alone = range(min(links, WIDE * wide // 3), links)
     assert single.link.tolist() == [link for link in alone for _ in range(3)]
@@ -92,6 +92,6 @@ def test_links_go_together_where_most_of_a_tile_is_of_use(links: int, wide: int)
 
 def test_links_that_take_different_samples_stay_alone() -> None:
     entries = [(link, link, lag, 1.0) for link in range(WIDE) for lag in range(2 * DEEP)]
-    together, single = tap_tiles(packed(entries, np.zeros(WIDE), np.ones(WIDE, dtype=bool)))
+    together, single = blocked_fir(packed(entries, np.zeros(WIDE), np.ones(WIDE, dtype=bool)))
     assert len(together.link) == 0
     assert single.link.tolist() == [link for link in range(WIDE) for _ in range(2)]

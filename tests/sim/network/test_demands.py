@@ -272,7 +272,7 @@ def test_long_range_rates_are_normal_and_cut_at_0():
 
 
 def test_long_range_noise_that_memory_cannot_hold(monkeypatch):
-    monkeypatch.setattr(demands_module, "_MOST_NOISE", 8 * 1000 * (3 + 6))
+    monkeypatch.setattr(demands_module, "_MAX_NOISE", 8 * 1000 * (3 + 6))
     chosen = scenario(LongRangeTraffic(), demand())
     assert drawn(chosen, range(3)).shape == (1000, 1, 3)
     with pytest.raises(InvalidValue, match=r"1000 steps, 1 demands and 4 runs.*a shorter duration, a longer interval"):

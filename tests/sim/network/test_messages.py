@@ -43,8 +43,8 @@ def hftrac(name: str, **fields: object) -> HftracPolicy:
     return HftracPolicy(mu=0.5, **LAWS[name], **fields)
 
 
-def run(asked: NetworkScenario, runs: int = 3) -> NetworkResult:
-    return netctrl.simulate_network(asked, netctrl.scenario_law(asked), runs=runs)
+def run(requested: NetworkScenario, runs: int = 3) -> NetworkResult:
+    return netctrl.simulate_network(requested, netctrl.scenario_law(requested), runs=runs)
 
 
 def same(one: NetworkResult, other: NetworkResult) -> None:
@@ -56,14 +56,14 @@ def same(one: NetworkResult, other: NetworkResult) -> None:
 @pytest.mark.parametrize("name", ["testbed", "merge"])
 def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | Policy, name: str) -> None:
     """Eq. (14) literally, link by link, against taps on surplus and shortfall, where everything saturates."""
-    chosen = hftrac(policy, reference=1.02) if isinstance(policy, str) else policy
-    asked = scenario(chosen, name=name)
-    law = netctrl.scenario_law(asked)
-    expected = netctrl.simulate_network(asked, law, runs=2)
+    chosen = hftrac(policy, rate_scale=1.02) if isinstance(policy, str) else policy
+    requested = scenario(chosen, name=name)
+    law = netctrl.scenario_law(requested)
+    expected = netctrl.simulate_network(requested, law, runs=2)
     assert expected.lost_bytes.sum() > 0.0
-    ready = link_problem(asked, law)
-    source = DemandSource(asked, ready.network, range(2))
-    found = run_with_messages(asked, ready, law, source, range(2), watch=True)
+    ready = link_problem(requested, law)
+    source = DemandSource(requested, ready.network, range(2))
+    found = run_with_messages(requested, ready, law, source, range(2), watch=True)
     for row, unit in enumerate((TAU / 8.0, 1.0, TAU / 8.0)):
         scale = np.abs(expected.watched[row]).max()
         np.testing.assert_allclose(
@@ -99,27 +99,27 @@ def test_links_that_a_central_controller_never_reaches_send_at_their_nominal_rat
 
 def test_links_that_hear_nothing_answer_what_they_see_themselves() -> None:
     """All news lost: each link's own column is left, and what others send is news of its own. By hand, in NumPy."""
-    asked = scenario(hftrac("coordinated"), Messages(loss=1.0), warmup=0.0, duration=1.5)
-    law = netctrl.scenario_law(asked)
-    ready = link_problem(asked, law)
-    demand = DemandSource(asked, ready.network, range(1)).draw(asked.steps)[:, :, 0]
+    requested = scenario(hftrac("coordinated"), Messages(loss=1.0), warmup=0.0, duration=1.5)
+    law = netctrl.scenario_law(requested)
+    ready = link_problem(requested, law)
+    demand = DemandSource(requested, ready.network, range(1)).draw(requested.steps)[:, :, 0]
     plant, model, N = ready.plant, ready.model, ready.model.n_links
     C, inj = model.coupling.toarray(), model.injection.toarray()
     T = max(column.u.shape[2] for column in law.columns)
-    news = np.zeros((2, N, asked.steps + T))
+    innovations = np.zeros((2, N, requested.steps + T))
     rate = [plant.nominal] * (int(model.delay.max()) + 1)
     backlog, command, kept = np.zeros(N), plant.nominal.copy(), []
-    for n in range(asked.steps):
+    for n in range(requested.steps):
         for link, column in enumerate(law.columns):
             u, b = column.u[:2, 0], column.b[:2, 0]
             ages = range(1, min(n, u.shape[1] - 1) + 1)
-            foreseen = sum(b[kind, age] * news[kind, link, n - age] for kind in range(2) for age in ages)
-            news[0, link, n] = backlog[link] - foreseen
-            news[1, link, n] = rate[-1][link] - command[link]
+            foreseen = sum(b[kind, age] * innovations[kind, link, n - age] for kind in range(2) for age in ages)
+            innovations[0, link, n] = backlog[link] - foreseen
+            innovations[1, link, n] = rate[-1][link] - command[link]
         for link, column in enumerate(law.columns):
             u = column.u[:2, 0]
             ages = range(min(n, u.shape[1] - 1) + 1)
-            answer = sum(u[kind, age] * news[kind, link, n - age] for kind in range(2) for age in ages)
+            answer = sum(u[kind, age] * innovations[kind, link, n - age] for kind in range(2) for age in ages)
             command[link] = plant.nominal[link] + answer
         arriving = C @ np.array([rate[-1 - model.delay[k]][k] for k in range(N)]) + inj @ demand[n]
         offered = backlog + arriving
@@ -127,7 +127,7 @@ def test_links_that_hear_nothing_answer_what_they_see_themselves() -> None:
         backlog = np.minimum(offered - sent, plant.buffer)
         rate.append(sent)
         kept.append(backlog)
-    found = netctrl.simulate_network(asked, law).watched[0] * 8.0 / TAU
+    found = netctrl.simulate_network(requested, law).watched[0] * 8.0 / TAU
     np.testing.assert_allclose(
         found / plant.buffer.max(), np.array(kept).T / plant.buffer.max(), atol=TOLERANCE["same"]
     )
@@ -148,14 +148,14 @@ def test_a_fixed_delay_is_an_older_state() -> None:
 
 
 def test_runs_are_the_same_in_whatever_company_they_are() -> None:
-    asked = scenario(hftrac("coordinated"), Messages(loss=0.1, jitter=(0.0, 0.02), asynchronous=True))
-    law = netctrl.scenario_law(asked)
-    together = netctrl.simulate_network(asked, law, runs=5)
+    requested = scenario(hftrac("coordinated"), Messages(loss=0.1, jitter=(0.0, 0.02), asynchronous=True))
+    law = netctrl.scenario_law(requested)
+    together = netctrl.simulate_network(requested, law, runs=5)
     for first, count in ((0, 2), (2, 1), (3, 2)):
-        part = netctrl.simulate_network(asked, law, runs=count, first_run=first)
+        part = netctrl.simulate_network(requested, law, runs=count, first_run=first)
         np.testing.assert_array_equal(part.lost_bytes, together.lost_bytes[first : first + count])
         np.testing.assert_array_equal(part.offered_bytes, together.offered_bytes[first : first + count])
-    same(together, netctrl.simulate_network(asked, law, runs=5, n_jobs=2))
+    same(together, netctrl.simulate_network(requested, law, runs=5, n_jobs=2))
 
 
 def test_messages_do_not_change_the_traffic() -> None:
@@ -166,13 +166,13 @@ def test_messages_do_not_change_the_traffic() -> None:
 
 def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
     """Whatever the moments at which they act, all measure nominal rates from the first time on."""
-    asked = scenario(hftrac("god", standing_backlog=1e4), Messages(asynchronous=True), warmup=0.0, duration=1.0)
-    calm = tuple(msgspec.structs.replace(demand, std=0.0) for demand in asked.network.demands)
-    wide = tuple(msgspec.structs.replace(link, buffer=None) for link in asked.network.links)
-    network = msgspec.structs.replace(asked.network, demands=calm, links=wide)
-    asked = msgspec.structs.replace(asked, network=network)
+    requested = scenario(hftrac("god", backlog_setpoint=1e4), Messages(asynchronous=True), warmup=0.0, duration=1.0)
+    calm = tuple(msgspec.structs.replace(demand, std=0.0) for demand in requested.network.demands)
+    wide = tuple(msgspec.structs.replace(link, buffer=None) for link in requested.network.links)
+    network = msgspec.structs.replace(requested.network, demands=calm, links=wide)
+    requested = msgspec.structs.replace(requested, network=network)
     law = netctrl.hftrac(netctrl.read_network(network_path("testbed")), TAU, mu=0.5, architecture="god").law
-    found = netctrl.simulate_network(asked, law, runs=4)
+    found = netctrl.simulate_network(requested, law, runs=4)
     np.testing.assert_allclose(found.watched[0], 1e4, rtol=TOLERANCE["conserved"])
     np.testing.assert_allclose(found.backlog_bytes, 1e4, rtol=TOLERANCE["conserved"])
 
@@ -182,11 +182,11 @@ def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None
     network = netctrl.read_network(network_path("merge"))
     wide = tuple(msgspec.structs.replace(link, buffer=None, capacity=10.0 * link.capacity) for link in network.links)
     network = msgspec.structs.replace(network, links=wide)
-    policy = hftrac("coordinated", standing_backlog=1e6)
-    asked = NetworkScenario(
+    policy = hftrac("coordinated", backlog_setpoint=1e6)
+    requested = NetworkScenario(
         name="wide", network=network, interval=TAU, duration=200.0, policy=policy, messages=Messages(loss=0.5)
     )
-    watched = netctrl.simulate_network(asked, netctrl.scenario_law(asked)).watched[0]
+    watched = netctrl.simulate_network(requested, netctrl.scenario_law(requested)).watched[0]
     early, late = watched[:, 2000:10000].mean(axis=1), watched[:, -8000:].mean(axis=1)
     np.testing.assert_allclose(early, 1e6, rtol=0.02)
     np.testing.assert_allclose(late, 1e6, rtol=0.02)

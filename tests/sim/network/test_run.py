@@ -94,8 +94,8 @@ def one_link(mean: float = 1e7, *, capacity: float = 2e7, delay: int = 0, std: f
 def test_where_nothing_saturates_a_law_costs_what_its_design_says(law: str, name: str, mu: float) -> None:
     network = changed(published(name), std=0.01, buffer=None)
     design = designed(network, law, mu)
-    runs, standing = 192, 1e6
-    policy = hftrac_policy(law, mu, standing_backlog=standing)
+    runs, backlog_setpoint = 192, 1e6
+    policy = hftrac_policy(law, mu, backlog_setpoint=backlog_setpoint)
     found = simulate_network(scenario(network, 4000, policy, warmup=1.0), design.law, runs=runs, watch=False)
     rate, queue = found.rate_square.sum(axis=1), mu * found.backlog_square.sum(axis=1)
     np.testing.assert_array_equal(found.cost, rate + found.backlog_square @ np.full(len(found.links), mu))
@@ -105,7 +105,7 @@ def test_where_nothing_saturates_a_law_costs_what_its_design_says(law: str, name
         assert sample.std(ddof=1) / sqrt(runs) < TOLERANCE["cost"] / 3.0 * value
         assert abs(sample.mean() - value) < TOLERANCE["cost"] * value
     assert not found.lost_bytes.any()
-    assert np.abs(found.backlog_bytes.mean(axis=0) / standing - 1.0).max() < 0.01
+    assert np.abs(found.backlog_bytes.mean(axis=0) / backlog_setpoint - 1.0).max() < 0.01
 
 
 # --- any regime: each law as it is described, one run, one number at a time -------------------------------------------
@@ -260,28 +260,30 @@ def literal(law: LinkRateLaw, network: Network, start: np.ndarray) -> Command:
             return finite(law, network, start)
 
 
-def plain(asked: NetworkScenario, law: LinkRateLaw | None, number: int = 0) -> Run:
+def plain(requested: NetworkScenario, law: LinkRateLaw | None, number: int = 0) -> Run:
     """The paper's fluid, step by step: what waits and comes is sent at the rate that is commanded, from 0 to the
     capacity; what is left beyond the buffer is lost."""
-    network = asked.network if asked.utilization is None else at_utilization(asked.network, asked.utilization)
-    model, policy = network_model(network, TAU), asked.policy
-    demand = DemandSource(asked, network, range(number, number + 1)).draw(asked.steps)[:, :, 0]
+    network = (
+        requested.network if requested.utilization is None else at_utilization(requested.network, requested.utilization)
+    )
+    model, policy = network_model(network, TAU), requested.policy
+    demand = DemandSource(requested, network, range(number, number + 1)).draw(requested.steps)[:, :, 0]
     c, injection, delay, N = model.coupling.toarray(), model.injection.toarray(), model.delay, model.n_links
     nominal = np.array([rate for rate in routing(network).load if rate > 0.0])
     by_name = {link.id: link for link in network.links}
     links = [by_name[name] for name in model.links]
     capacity = np.array([link.capacity for link in links])
     buffer = np.array([inf if link.buffer is None else link.buffer * 8.0 / TAU for link in links])
-    standing = getattr(policy, "standing_backlog", 0.0) * 8.0 / TAU
-    around = getattr(policy, "reference", 1.0) * nominal
+    backlog_setpoint = getattr(policy, "backlog_setpoint", 0.0) * 8.0 / TAU
+    around = getattr(policy, "rate_scale", 1.0) * nominal
     paced = [not getattr(policy, "links", ()) or name in policy.links for name in model.links]
     past = int(delay.max())
     rates = [around] * (past + 1)  # f(n − past), ..., f(n)
-    backlogs = [np.full(N, standing)] * (past + 1)
+    backlogs = [np.full(N, backlog_setpoint)] * (past + 1)
 
     def state() -> np.ndarray:
         lines = [rates[-1 - age][link] - around[link] for link in range(N) for age in range(delay[link] + 1)]
-        return np.concatenate([lines, backlogs[-1] - standing])
+        return np.concatenate([lines, backlogs[-1] - backlog_setpoint])
 
     command = None if law is None else literal(law, network, state())
     kept = []
@@ -290,34 +292,34 @@ def plain(asked: NetworkScenario, law: LinkRateLaw | None, number: int = 0) -> R
         for link in range(N):
             arriving[link] += sum(c[link, k] * rates[-1 - delay[k]][k] for k in range(N))
         if command is not None:
-            wanted = around + command(state())
+            desired = around + command(state())
         elif isinstance(policy, StaticPacing):
-            wanted = policy.factor * nominal
+            desired = policy.factor * nominal
         elif isinstance(policy, Backpressure):
             downstream = [sum(c[k, link] * backlogs[-1 - delay[link]][k] for k in range(N)) for link in range(N)]
-            wanted = backlogs[-1] + arriving - downstream
+            desired = backlogs[-1] + arriving - downstream
         else:
-            wanted = np.full(N, inf)
-        service = np.where(paced, np.clip(wanted, 0.0, capacity), capacity)
+            desired = np.full(N, inf)
+        service = np.where(paced, np.clip(desired, 0.0, capacity), capacity)
         sent = np.minimum(backlogs[-1] + arriving, service)
         left = backlogs[-1] + arriving - sent
         waiting = np.minimum(left, buffer)
-        kept.append((arriving, waiting, sent, left - waiting, wanted))
+        kept.append((arriving, waiting, sent, left - waiting, desired))
         rates.append(sent)
         backlogs.append(waiting)
     return Run(*np.array(kept).transpose(1, 0, 2))
 
 
-def check(asked: NetworkScenario, law: LinkRateLaw | None = None, number: int = 0) -> Run:
+def check(requested: NetworkScenario, law: LinkRateLaw | None = None, number: int = 0) -> Run:
     """One run both ways: every backlog, rate and loss, and the sums."""
-    found = simulate_network(asked, law, runs=1, first_run=number)
-    run = plain(asked, law, number)
+    found = simulate_network(requested, law, runs=1, first_run=number)
+    run = plain(requested, law, number)
     expected = np.array([run.backlog * TAU / 8.0, run.rate, run.lost * TAU / 8.0]).transpose(0, 2, 1)
     for ours, theirs in zip(found.watched, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=TOLERANCE["trajectory"] * np.abs(theirs).max())
-    np.testing.assert_allclose(found.watched_time_s, TAU * np.arange(1, asked.steps + 1), rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(found.watched_time_s, TAU * np.arange(1, requested.steps + 1), rtol=TOLERANCE["same"])
     sums = (found.arrived_bytes, found.departed_bytes, found.lost_bytes, found.backlog_bytes)
-    scales = (TAU / 8.0, TAU / 8.0, TAU / 8.0, TAU / 8.0 / asked.steps)
+    scales = (TAU / 8.0, TAU / 8.0, TAU / 8.0, TAU / 8.0 / requested.steps)
     for ours, theirs, scale in zip(sums, (run.arrived, run.rate, run.lost, run.backlog), scales, strict=True):
         total = theirs.sum(axis=0) * scale
         np.testing.assert_allclose(ours[0], total, rtol=0.0, atol=TOLERANCE["trajectory"] * np.abs(total).max())
@@ -414,11 +416,11 @@ def test_static_pacing_of_some_links_leaves_the_others_fifo() -> None:
     assert run.rate[:, 2].max() == pytest.approx(0.9 * 0.95 * 36e6, rel=TOLERANCE["same"])
 
 
-@pytest.mark.parametrize(("reference", "standing"), [(1.04, 0.0), (0.97, 2500.0), (1.0, 2500.0)])
+@pytest.mark.parametrize(("rate_scale", "standing"), [(1.04, 0.0), (0.97, 2500.0), (1.0, 2500.0)])
 @pytest.mark.parametrize("law", LAWS)
-def test_laws_around_other_rates_and_backlogs(law: str, reference: float, standing: float) -> None:
+def test_laws_around_other_rates_and_backlogs(law: str, rate_scale: float, backlog_setpoint: float) -> None:
     network = tight("merge")
-    policy = hftrac_policy(law, 0.5, reference=reference, standing_backlog=standing)
+    policy = hftrac_policy(law, 0.5, rate_scale=rate_scale, backlog_setpoint=backlog_setpoint)
     run = check(scenario(network, 300, policy, seed=11), designed(network, law, 0.5).law, number=1)
     assert saturated(run, network) >= {"loss", "empty"}
 
@@ -442,12 +444,12 @@ def with_policy(network: Network, name: str) -> tuple[Policy, LinkRateLaw | None
     return (peers[name], None) if name in peers else (hftrac_policy(name), designed(network, name).law)
 
 
-def in_flight(rates: np.ndarray, asked: NetworkScenario, step: int) -> float:
+def in_flight(rates: np.ndarray, requested: NetworkScenario, step: int) -> float:
     """What is in the lines between links after so many steps [byte]; before the first all send at their nominal rates.
 
     `rates` is (N, T). f_k(n) is on its way until it arrives in the step n_k samples later.
     """
-    model, load = network_model(asked.network, TAU), routing(asked.network).load
+    model, load = network_model(requested.network, TAU), routing(requested.network).load
     onward = model.coupling.toarray().sum(axis=0)
     before = np.repeat(load[load > 0.0][:, None], model.delay.max() + 1, axis=1)
     f = np.concatenate([before, rates], axis=1)  # f[k, past + n] is f_k(n)
@@ -461,12 +463,12 @@ def in_flight(rates: np.ndarray, asked: NetworkScenario, step: int) -> float:
 def test_nothing_comes_from_nowhere_and_nothing_goes_there(seed: int, name: str, warmup: int) -> None:
     network = random_network(seed)
     policy, law = with_policy(network, name)
-    asked = scenario(network, 90, policy, warmup=warmup * TAU, seed=seed)
-    found = simulate_network(asked, law, runs=2)
+    requested = scenario(network, 90, policy, warmup=warmup * TAU, seed=seed)
+    found = simulate_network(requested, law, runs=2)
     balance = found.departed_bytes + found.lost_bytes + found.growth_bytes
     atol = TOLERANCE["conservation"] * found.arrived_bytes.max()
     np.testing.assert_allclose(balance, found.arrived_bytes, rtol=0.0, atol=atol)
-    lines = in_flight(found.watched[1], asked, 90) - in_flight(found.watched[1], asked, warmup)
+    lines = in_flight(found.watched[1], requested, 90) - in_flight(found.watched[1], requested, warmup)
     went = found.delivered_bytes[0] + found.lost_bytes[0].sum() + found.growth_bytes[0].sum() + lines
     assert went == pytest.approx(found.offered_bytes[0], rel=TOLERANCE["conservation"])
     after = found.watched[0]
@@ -504,30 +506,33 @@ def same(found: NetworkResult, parts: Iterable[NetworkResult]) -> None:
 def test_a_run_is_the_same_in_whatever_company_it_is(law: str) -> None:
     """Blocks of 64 runs, and demands that are drawn in pieces of other lengths for other numbers of runs."""
     network = tight("testbed")
-    asked, controller = scenario(network, 2500, hftrac_policy(law, 0.5), warmup=0.5), designed(network, law, 0.5).law
-    found = simulate_network(asked, controller, runs=70)
+    requested, controller = (
+        scenario(network, 2500, hftrac_policy(law, 0.5), warmup=0.5),
+        designed(network, law, 0.5).law,
+    )
+    found = simulate_network(requested, controller, runs=70)
     sizes = (1, 7, 40, 22)
     first = np.cumsum((0, *sizes))
     parts = [
-        simulate_network(asked, controller, runs=size, first_run=int(start))
+        simulate_network(requested, controller, runs=size, first_run=int(start))
         for size, start in zip(sizes, first, strict=False)
     ]
     same(found, parts)
     np.testing.assert_array_equal(found.watched, parts[0].watched)
     assert not np.array_equal(parts[1].watched, parts[0].watched)
     assert len(np.unique(found.offered_bytes)) == 70
-    across = simulate_network(asked, controller, runs=8, first_run=60)
+    across = simulate_network(requested, controller, runs=8, first_run=60)
     for name in ARRAYS:
         np.testing.assert_array_equal(getattr(across, name), getattr(found, name)[60:68])
 
 
 def test_neither_workers_nor_watching_change_a_bit() -> None:
     network = tight("merge")
-    asked, controller = scenario(network, 300, hftrac_policy("fir")), designed(network, "fir").law
-    alone = simulate_network(asked, controller, runs=2 * LANES + 2)
+    requested, controller = scenario(network, 300, hftrac_policy("fir")), designed(network, "fir").law
+    alone = simulate_network(requested, controller, runs=2 * LANES + 2)
     shares: list[float] = []
-    together = simulate_network(asked, controller, runs=2 * LANES + 2, n_jobs=2, progress=shares.append)
-    blind = simulate_network(asked, controller, runs=2 * LANES + 2, watch=False)
+    together = simulate_network(requested, controller, runs=2 * LANES + 2, n_jobs=2, progress=shares.append)
+    blind = simulate_network(requested, controller, runs=2 * LANES + 2, watch=False)
     same(alone, [together])
     same(alone, [blind])
     np.testing.assert_array_equal(together.watched, alone.watched)
@@ -553,10 +558,10 @@ def test_what_demands_send_does_not_depend_on_the_policy(name: str) -> None:
 
 
 def test_results_can_not_be_changed_and_say_where_they_come_from() -> None:
-    asked = scenario(published("tandem"), 20, seed=7)
-    found = simulate_network(asked, runs=3, argv=("netctrl", "simulate"))
+    requested = scenario(published("tandem"), 20, seed=7)
+    found = simulate_network(requested, runs=3, argv=("netctrl", "simulate"))
     assert not any(getattr(found, name).flags.writeable for name in (*ARRAYS, "watched", "watched_time_s"))
-    assert (found.scenario, found.simulator, found.links, found.runs) == (asked, "fluid", ("L1", "L2"), 3)
+    assert (found.scenario, found.simulator, found.links, found.runs) == (requested, "fluid", ("L1", "L2"), 3)
     assert found.provenance.seed == 7
     assert found.cost is None  # links without a weight
     assert found.weight is None
@@ -580,8 +585,8 @@ def test_of_a_full_link_what_comes_above_its_capacity_is_lost(scale: float) -> N
     C, buffer = 1e7, 20_000.0
     d = scale * C
     traffic = GaussianTraffic(scale=scale)
-    asked = scenario(one_link(C, capacity=C, buffer=buffer), 400, traffic=traffic, warmup=1.0)
-    found = simulate_network(asked)
+    requested = scenario(one_link(C, capacity=C, buffer=buffer), 400, traffic=traffic, warmup=1.0)
+    found = simulate_network(requested)
     assert found.loss_ratio == pytest.approx((d - C) / d, rel=TOLERANCE["closed form"])
     assert found.backlog_bytes[0, 0] == pytest.approx(buffer, rel=TOLERANCE["closed form"])
     assert found.departed_bytes[0, 0] == pytest.approx(C * found.seconds / 8.0, rel=TOLERANCE["closed form"])
@@ -630,17 +635,17 @@ def test_a_line_delivers_after_its_delay(n_k: int) -> None:
 def test_a_single_link_answers_with_its_closed_form(law: str, mu: float, n_l: int) -> None:
     """k = p/(1 + p), p = (mu + √(mu² + 4 mu))/2: the backlog goes to where it makes up for a demand that isn't the
     nominal one, b(n) = b* + (d − f*)/k (1 − (1 − k)^n), and so does the rate."""
-    d, mean, standing = 1.1e7, 1e7, 50_000.0
+    d, mean, backlog_setpoint = 1.1e7, 1e7, 50_000.0
     k = (p := 0.5 * (mu + sqrt(mu * mu + 4.0 * mu))) / (1.0 + p)
     network = one_link(mean, std=1e6, delay=n_l)
     controller = designed(network, law, mu).law
     quiet = changed(network, std=0.0)
-    policy = hftrac_policy(law, mu, standing_backlog=standing)
+    policy = hftrac_policy(law, mu, backlog_setpoint=backlog_setpoint)
     found = simulate_network(scenario(quiet, 60, policy, traffic=GaussianTraffic(scale=d / mean)), controller)
     n = np.arange(1, 61)
     rates = (d - mean) / k * (1.0 - (1.0 - k) ** n)
     rel = 1e-3 if law in ("fir", "fir in band", "myopic fir") else TOLERANCE["closed form"]  # of finite length
-    np.testing.assert_allclose(found.watched[0, 0], standing + rates * TAU / 8.0, rtol=rel)
+    np.testing.assert_allclose(found.watched[0, 0], backlog_setpoint + rates * TAU / 8.0, rtol=rel)
     expected = mean + k * np.concatenate([[0.0], rates[:-1]])
     np.testing.assert_allclose(found.watched[1, 0], expected, rtol=rel)
 
@@ -648,10 +653,10 @@ def test_a_single_link_answers_with_its_closed_form(law: str, mu: float, n_l: in
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_a_central_controller_does_nothing_until_it_hears(d: int) -> None:
     network = one_link(std=1e6)
-    policy = HftracPolicy(architecture="centralized", information_delay=d, mu=1.0, standing_backlog=1e5)
+    policy = HftracPolicy(architecture="centralized", information_delay=d, mu=1.0, backlog_setpoint=1e5)
     law = hftrac(network, TAU, mu=1.0, architecture="centralized", information_delay=d).law
-    asked = scenario(changed(network, std=0.0), 30, policy, traffic=GaussianTraffic(scale=1.1))
-    rate = simulate_network(asked, law).watched[1, 0]
+    requested = scenario(changed(network, std=0.0), 30, policy, traffic=GaussianTraffic(scale=1.1))
+    rate = simulate_network(requested, law).watched[1, 0]
     np.testing.assert_allclose(rate[: d + 1], 1e7, rtol=TOLERANCE["closed form"])
     assert rate[d + 1] == pytest.approx(1e7 + law.gain[0, -1] * 1e6, rel=TOLERANCE["closed form"])
 
@@ -661,13 +666,13 @@ def test_a_central_controller_does_nothing_until_it_hears(d: int) -> None:
 
 @pytest.mark.parametrize("warmup", [0, 1, 77, 299])
 def test_figures_are_of_the_last_part_alone(warmup: int) -> None:
-    network, policy = tight("merge"), hftrac_policy("god", 0.5, standing_backlog=1000.0)
-    asked = scenario(network, 300, policy, warmup=warmup * TAU)
+    network, policy = tight("merge"), hftrac_policy("god", 0.5, backlog_setpoint=1000.0)
+    requested = scenario(network, 300, policy, warmup=warmup * TAU)
     law = designed(network, "god", 0.5).law
-    found = simulate_network(asked, law, runs=2)
+    found = simulate_network(requested, law, runs=2)
     count = 300 - warmup
     assert found.seconds == pytest.approx(count * TAU)
-    run = plain(asked, law)
+    run = plain(requested, law)
     counted = Run(*(each[warmup:] for each in run))
     nominal = 0.95 * np.array([18e6, 18e6, 36e6])
     before = run.backlog[warmup - 1] if warmup else np.full(3, 1000.0 * 8.0 / TAU)
@@ -763,7 +768,7 @@ def test_a_policy_that_needs_a_law_says_so(policy: Policy, takes: str) -> None:
 def test_laws_for_other_networks_are_refused() -> None:
     network = published("tandem")
     law = designed(network, "god").law
-    asked = scenario(network, 10, hftrac_policy("god"))
+    requested = scenario(network, 10, hftrac_policy("god"))
     other = scenario(published("merge"), 10, hftrac_policy("god"))
     refused("law.links", ("L1", "L2"), "('L1', 'L2', 'L3') of this", lambda: simulate_network(other, law))
     longer = changed(network, delay=lambda link: 3 * TAU if link.id == "L1" else link.delay)
@@ -772,7 +777,7 @@ def test_laws_for_other_networks_are_refused() -> None:
     slow = NetworkScenario(name="slow", network=network, interval=0.005, duration=1.0, policy=hftrac_policy("god"))
     same_delays = msgspec.structs.replace(law, delay=np.array([2, 2]))
     refused("law.interval_s", TAU, "0.005 of this", lambda: simulate_network(slow, same_delays))
-    simulate_network(asked, law)
+    simulate_network(requested, law)
 
 
 @pytest.mark.parametrize("runs", [0, -1, 2.0, 1_000_001, True, nan])
@@ -782,8 +787,8 @@ def test_runs_are_a_whole_number(runs: Any) -> None:
 
 @pytest.mark.parametrize("first", [-1, 0.5, "1"])
 def test_the_first_run_is_a_whole_number(first: Any) -> None:
-    asked = scenario(published("tandem"), 10)
-    refused("first_run", first, "whole number", lambda: simulate_network(asked, first_run=first))
+    requested = scenario(published("tandem"), 10)
+    refused("first_run", first, "whole number", lambda: simulate_network(requested, first_run=first))
 
 
 @pytest.mark.parametrize("policy", [StaticPacing(links=("L1", "L9")), hftrac_policy("god", links=("L9",))])
@@ -850,11 +855,11 @@ def test_a_network_without_demands_is_no_scenario() -> None:
         (HftracPolicy, "horizon", 0, "auto, exact, or a whole number of samples"),
         (HftracPolicy, "horizon", "long", "auto, exact, or a whole number of samples"),
         (HftracPolicy, "communication", "loud", "out-of-band or in-band"),
-        (HftracPolicy, "reference", 0.0, "a factor above 0"),
-        (HftracPolicy, "reference", nan, "a factor above 0"),
-        (HftracPolicy, "standing_backlog", -1.0, "a size from 0"),
-        (HftracPolicy, "standing_backlog", nan, "a size from 0"),
-        (DesignPolicy, "reference", -1.0, "a factor above 0"),
+        (HftracPolicy, "rate_scale", 0.0, "a factor above 0"),
+        (HftracPolicy, "rate_scale", nan, "a factor above 0"),
+        (HftracPolicy, "backlog_setpoint", -1.0, "a size from 0"),
+        (HftracPolicy, "backlog_setpoint", nan, "a size from 0"),
+        (DesignPolicy, "rate_scale", -1.0, "a factor above 0"),
         (DesignPolicy, "file", "", "the name of a Design file"),
         (DesignPolicy, "file", "a\0b", "the name of a Design file"),
         (GaussianTraffic, "scale", -1.0, "a factor from 0 to 100"),
@@ -867,9 +872,9 @@ def test_policies_and_traffic_that_are_none_are_refused(kind: type, field: str, 
 
 
 def test_a_memory_too_long_for_so_many_runs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("netctrl.sim.network.problem"), "_MOST_HISTORY", 1000)
-    asked = scenario(one_link(delay=30), 10)
-    refused("runs", 5, "fewer at a time: their history would take", lambda: simulate_network(asked, runs=5))
+    monkeypatch.setattr(importlib.import_module("netctrl.sim.network.problem"), "_MAX_HISTORY", 1000)
+    requested = scenario(one_link(delay=30), 10)
+    refused("runs", 5, "fewer at a time: their history would take", lambda: simulate_network(requested, runs=5))
 
 
 def test_links_that_carry_nothing_take_no_part() -> None:

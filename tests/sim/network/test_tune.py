@@ -43,24 +43,24 @@ def no_law(scenario: NetworkScenario) -> None:
 PACED = StaticPacing(links=("ab",))
 
 
-def measured(asked: NetworkScenario, field: str, value: float) -> tuple[float, float]:
+def measured(requested: NetworkScenario, field: str, value: float) -> tuple[float, float]:
     """Mean loss ratio and backlog, from a simulation with the same streams."""
     changed: dict[str, Any] = {field: value}
-    there = msgspec.structs.replace(asked, policy=msgspec.structs.replace(asked.policy, **changed))
+    there = msgspec.structs.replace(requested, policy=msgspec.structs.replace(requested.policy, **changed))
     summary = simulate_network(there, scenario_law(there), runs=RUNS).summary()
     return summary.loss_ratio.mean, summary.backlog_bytes.mean
 
 
-def check_record(found: Tuned, asked: NetworkScenario) -> None:
+def check_record(found: Tuned, requested: NetworkScenario) -> None:
     """What holds for every answer."""
     values = [value for value, _, _ in found.tried]
     assert values == sorted(set(values))
     assert getattr(found.scenario.policy, found.field) == found.value
     changed: dict[str, Any] = {found.field: found.value}
-    policy = msgspec.structs.replace(asked.policy, **changed)
-    assert found.scenario == msgspec.structs.replace(asked, policy=policy)
+    policy = msgspec.structs.replace(requested.policy, **changed)
+    assert found.scenario == msgspec.structs.replace(requested, policy=policy)
     here = (found.summary.loss_ratio.mean, found.summary.backlog_bytes.mean)
-    assert here == measured(asked, found.field, found.value)
+    assert here == measured(requested, found.field, found.value)
     assert (found.value, *here) in found.tried
     assert found.summary.runs == RUNS
 
@@ -69,89 +69,89 @@ def check_record(found: Tuned, asked: NetworkScenario) -> None:
 
 
 def test_the_least_loss_is_that_of_brute_force() -> None:
-    asked = scenario(PACED)
-    found = tune(asked, no_law, runs=RUNS, low=1.05, high=2.4)
-    check_record(found, asked)
-    losses = [measured(asked, "factor", float(factor))[0] for factor in np.geomspace(1.05, 2.4, 100)]
+    requested = scenario(PACED)
+    found = tune(requested, no_law, runs=RUNS, low=1.05, high=2.4)
+    check_record(found, requested)
+    losses = [measured(requested, "factor", float(factor))[0] for factor in np.geomspace(1.05, 2.4, 100)]
     assert 0.0 < found.summary.loss_ratio.mean <= 1.001 * min(losses)
     assert min(losses) < 0.8 * min(losses[0], losses[-1])  # a valley, not an end
     assert (found.field, found.at_bound, found.allowed) == ("factor", False, True)
 
 
 def test_mu_is_found_with_its_designs() -> None:
-    asked = scenario(HftracPolicy(architecture="god"))
-    found = tune(asked, scenario_law, runs=RUNS, low=1e-3, high=10.0)
-    check_record(found, asked)
-    losses = [measured(asked, "mu", float(mu))[0] for mu in np.geomspace(1e-3, 10.0, 25)]
+    requested = scenario(HftracPolicy(architecture="god"))
+    found = tune(requested, scenario_law, runs=RUNS, low=1e-3, high=10.0)
+    check_record(found, requested)
+    losses = [measured(requested, "mu", float(mu))[0] for mu in np.geomspace(1e-3, 10.0, 25)]
     assert 0.0 < found.summary.loss_ratio.mean <= 1.01 * min(losses)
     assert found.field == "mu"
 
 
 def test_of_values_without_loss_the_one_with_the_least_backlog_is_the_best() -> None:
     # Without losses a larger factor only ever empties the queue faster; above capacity / mean = 2.5 it changes nothing.
-    asked = scenario(PACED, buffers=(None, None))
-    found = tune(asked, no_law, runs=RUNS, low=1.05, high=2.4)
-    check_record(found, asked)
+    requested = scenario(PACED, buffers=(None, None))
+    found = tune(requested, no_law, runs=RUNS, low=1.05, high=2.4)
+    check_record(found, requested)
     assert {loss for _, loss, _ in found.tried} == {0.0}
     assert found.summary.backlog_bytes.mean == min(backlog for _, _, backlog in found.tried)
-    level = tune(asked, no_law, runs=RUNS, low=2.6, high=4.0)
+    level = tune(requested, no_law, runs=RUNS, low=2.6, high=4.0)
     assert (level.value, level.at_bound) == (2.6, True)  # all are the same: the first
 
 
 def test_an_end_of_the_range_is_told() -> None:
-    asked = scenario(PACED, buffers=(None, 3e3))  # nothing is lost at the first link: the slower, the better
-    found = tune(asked, no_law, runs=RUNS, low=1.3, high=2.4)
-    check_record(found, asked)
+    requested = scenario(PACED, buffers=(None, 3e3))  # nothing is lost at the first link: the slower, the better
+    found = tune(requested, no_law, runs=RUNS, low=1.3, high=2.4)
+    check_record(found, requested)
     assert (found.value, found.at_bound) == (pytest.approx(1.3), True)
     losses = [loss for _, loss, _ in found.tried]
     assert losses == sorted(losses)
 
 
 def test_the_least_backlog_keeps_the_loss_that_is_allowed() -> None:
-    asked = scenario(PACED, buffers=(None, 3e3))
-    tried = [(float(factor), *measured(asked, "factor", float(factor))) for factor in np.geomspace(1.1, 2.4, 100)]
-    for most_loss in (0.01, 0.02):
-        found = tune(asked, no_law, objective="backlog", most_loss=most_loss, runs=RUNS, low=1.1, high=2.4)
-        check_record(found, asked)
+    requested = scenario(PACED, buffers=(None, 3e3))
+    tried = [(float(factor), *measured(requested, "factor", float(factor))) for factor in np.geomspace(1.1, 2.4, 100)]
+    for max_loss in (0.01, 0.02):
+        found = tune(requested, no_law, objective="backlog", max_loss=max_loss, runs=RUNS, low=1.1, high=2.4)
+        check_record(found, requested)
         assert found.allowed
-        assert found.summary.loss_ratio.mean <= most_loss
-        best = min(backlog for _, loss, backlog in tried if loss <= most_loss)
+        assert found.summary.loss_ratio.mean <= max_loss
+        best = min(backlog for _, loss, backlog in tried if loss <= max_loss)
         assert found.summary.backlog_bytes.mean <= 1.02 * best
-    free = tune(asked, no_law, objective="backlog", most_loss=1.0, runs=RUNS, low=1.1, high=2.4)
+    free = tune(requested, no_law, objective="backlog", max_loss=1.0, runs=RUNS, low=1.1, high=2.4)
     assert free.summary.backlog_bytes.mean <= min(backlog for _, _, backlog in tried)
 
 
 def test_where_nothing_loses_as_little_the_answer_says_so() -> None:
-    asked = scenario(PACED)
-    found = tune(asked, no_law, objective="backlog", most_loss=0.0, runs=RUNS, low=1.05, high=2.4)
-    check_record(found, asked)
+    requested = scenario(PACED)
+    found = tune(requested, no_law, objective="backlog", max_loss=0.0, runs=RUNS, low=1.05, high=2.4)
+    check_record(found, requested)
     assert not found.allowed
-    least = tune(asked, no_law, runs=RUNS, low=1.05, high=2.4)
+    least = tune(requested, no_law, runs=RUNS, low=1.05, high=2.4)
     assert found.value == least.value
 
 
 def test_the_same_question_has_the_same_answer_and_more_tolerance_takes_fewer_runs() -> None:
-    asked = scenario(PACED)
-    first, again = (tune(asked, no_law, runs=RUNS) for _ in range(2))
+    requested = scenario(PACED)
+    first, again = (tune(requested, no_law, runs=RUNS) for _ in range(2))
     assert first == again
-    coarse = tune(asked, no_law, runs=RUNS, tolerance=0.5)
+    coarse = tune(requested, no_law, runs=RUNS, tolerance=0.5)
     assert {value for value, _, _ in coarse.tried} < {value for value, _, _ in first.tried}
     values = [value for value, _, _ in first.tried]
     assert (min(values), max(values)) == pytest.approx((1.0005, 4.0))
 
 
 def test_values_without_a_design_are_passed_over() -> None:
-    def picky(asked: NetworkScenario) -> Any:
-        if asked.policy.mu > 0.5:  # ty: ignore[unresolved-attribute]
+    def picky(requested: NetworkScenario) -> Any:
+        if requested.policy.mu > 0.5:  # ty: ignore[unresolved-attribute]
             raise NoAdmissibleDesign("too much")
-        return scenario_law(asked)
+        return scenario_law(requested)
 
-    asked = scenario(HftracPolicy(architecture="god"))
-    found = tune(asked, picky, runs=RUNS, low=0.1, high=10.0)
+    requested = scenario(HftracPolicy(architecture="god"))
+    found = tune(requested, picky, runs=RUNS, low=0.1, high=10.0)
     assert max(value for value, _, _ in found.tried) <= 0.5
-    check_record(found, asked)
+    check_record(found, requested)
     with pytest.raises(NoAdmissibleDesign, match=r"^no mu from 1 to 10 gives a design$"):
-        tune(asked, picky, runs=RUNS, low=1.0, high=10.0)
+        tune(requested, picky, runs=RUNS, low=1.0, high=10.0)
 
 
 @pytest.mark.parametrize(
@@ -167,14 +167,14 @@ def test_values_without_a_design_are_passed_over() -> None:
         (
             PACED,
             {"objective": "backlog"},
-            "most_loss: got None, takes a share from 0 to 1, as in 0.001: the loss up to which the backlog counts",
+            "max_loss: got None, takes a share from 0 to 1, as in 0.001: the loss up to which the backlog counts",
         ),
         (
             PACED,
-            {"objective": "backlog", "most_loss": 1.5},
-            "most_loss: got 1.5, takes a share from 0 to 1, as in 0.001: the loss up to which the backlog counts",
+            {"objective": "backlog", "max_loss": 1.5},
+            "max_loss: got 1.5, takes a share from 0 to 1, as in 0.001: the loss up to which the backlog counts",
         ),
-        (PACED, {"most_loss": 0.1}, "most_loss: got 0.1, takes no value: it is for the objective backlog"),
+        (PACED, {"max_loss": 0.1}, "max_loss: got 0.1, takes no value: it is for the objective backlog"),
         (PACED, {"low": 0.0}, "low: got 0.0, takes a number above 0"),
         (PACED, {"low": 2.0, "high": 2.0}, "high: got 2.0, takes a number above low (2)"),
         (PACED, {"low": 5.0}, "high: got 4.0, takes a number above low (5)"),
@@ -197,38 +197,40 @@ def test_what_is_tunable() -> None:
 # --- max_utilization --------------------------------------------------------------------------------------------------
 
 
-def losses_at(asked: NetworkScenario, utilizations: np.ndarray) -> np.ndarray:
+def losses_at(requested: NetworkScenario, utilizations: np.ndarray) -> np.ndarray:
     """(U, RUNS) loss ratios with the same streams."""
     return np.array(
         [
-            simulate_network(msgspec.structs.replace(asked, utilization=float(each)), runs=RUNS).loss_ratio
+            simulate_network(msgspec.structs.replace(requested, utilization=float(each)), runs=RUNS).loss_ratio
             for each in utilizations
         ]
     )
 
 
 def test_the_greatest_utilization_is_that_of_brute_force() -> None:
-    asked = scenario(Fifo())
+    requested = scenario(Fifo())
     step = 4e-3
     grid = np.arange(0.3, 0.999, step)
-    means = losses_at(asked, grid).mean(axis=1)
+    means = losses_at(requested, grid).mean(axis=1)
     assert (np.diff(means) >= 0.0).all()  # more traffic of the same streams loses more: one crossing
     for loss in (1e-3, 1e-2):
-        found = max_utilization(asked, no_law, loss=loss, runs=RUNS, tolerance=1e-4)
+        found = max_utilization(requested, no_law, loss=loss, runs=RUNS, tolerance=1e-4)
         crossing = grid[means <= loss].max()
         assert crossing - 1e-4 <= found.utilization <= crossing + step
-        assert found.loss_ratio.mean == losses_at(asked, np.array([found.utilization])).mean()
-        assert found.loss_ratio.mean <= loss < losses_at(asked, np.array([found.utilization + 1e-4])).mean()
+        assert found.loss_ratio.mean == losses_at(requested, np.array([found.utilization])).mean()
+        assert found.loss_ratio.mean <= loss < losses_at(requested, np.array([found.utilization + 1e-4])).mean()
         assert found.low < found.utilization < found.high
         for end, side in ((found.low, 1.0), (found.high, -1.0)):
-            summary = simulate_network(msgspec.structs.replace(asked, utilization=end), runs=RUNS).summary().loss_ratio
+            summary = (
+                simulate_network(msgspec.structs.replace(requested, utilization=end), runs=RUNS).summary().loss_ratio
+            )
             assert summary.half_width is not None
             assert summary.mean + side * summary.half_width == pytest.approx(loss, rel=0.03)
 
 
 def test_a_fluid_without_fluctuations_fills_its_link() -> None:
-    asked = scenario(Fifo(), std=0.0)
-    found = max_utilization(asked, no_law, runs=RUNS)
+    requested = scenario(Fifo(), std=0.0)
+    found = max_utilization(requested, no_law, runs=RUNS)
     assert (found.low, found.utilization, found.high) == (0.999, 0.999, 0.999)
     assert (found.loss_ratio.mean, found.loss_ratio.half_width) == (0.0, 0.0)
 
@@ -237,7 +239,7 @@ def test_a_fluid_without_fluctuations_fills_its_link() -> None:
 def test_of_a_constant_surplus_all_but_a_buffer_is_lost(loss: float) -> None:
     # r T offered, C T sent, B kept, with r = 1.25 u C.
     capacity, buffer, scale = 10e6, 4e3, 1.25
-    asked = NetworkScenario(
+    requested = NetworkScenario(
         name="one link",
         network=Network(
             links=(Link(source="A", target="B", capacity=capacity, buffer=buffer),),
@@ -247,8 +249,8 @@ def test_of_a_constant_surplus_all_but_a_buffer_is_lost(loss: float) -> None:
         duration=300 * TAU,
         traffic=GaussianTraffic(scale=scale),
     )
-    found = max_utilization(asked, no_law, loss=loss, runs=1, tolerance=1e-6)
-    expected = (capacity + 8.0 * buffer / asked.duration) / (scale * capacity * (1.0 - loss))
+    found = max_utilization(requested, no_law, loss=loss, runs=1, tolerance=1e-6)
+    expected = (capacity + 8.0 * buffer / requested.duration) / (scale * capacity * (1.0 - loss))
     assert found.utilization == pytest.approx(expected, abs=2e-6)
     assert (found.low, found.high) == (found.utilization, found.utilization)
     assert found.loss_ratio.half_width is None
@@ -280,14 +282,14 @@ def test_bounds_out_of_order_are_refused(options: dict[str, Any], expected: str)
 
 
 def test_a_law_is_made_anew_for_each_utilization() -> None:
-    asked = scenario(HftracPolicy(architecture="god", mu=0.1), std=5e5)
+    requested = scenario(HftracPolicy(architecture="god", mu=0.1), std=5e5)
     seen: list[float | None] = []
 
     def noted(there: NetworkScenario) -> Any:
         seen.append(there.utilization)
         return scenario_law(there)
 
-    found = max_utilization(asked, noted, loss=1e-2, runs=RUNS, tolerance=1e-2)
+    found = max_utilization(requested, noted, loss=1e-2, runs=RUNS, tolerance=1e-2)
     assert found.utilization in seen
     assert len(seen) == len(set(seen))
     assert found.low <= found.utilization <= found.high
@@ -329,8 +331,8 @@ def test_points_are_pairs_of_finite_numbers(loss: Any, backlog: Any, expected: s
 
 
 def swept(*grid: Grid) -> SweepSpec:
-    asked = scenario(PACED)
-    shared = {name: getattr(asked, name) for name in ("network", "interval", "duration", "policy", "traffic")}
+    requested = scenario(PACED)
+    shared = {name: getattr(requested, name) for name in ("network", "interval", "duration", "policy", "traffic")}
     return SweepSpec(name="tuned", scenario=shared, runs=RUNS, grid=grid)
 
 
@@ -358,9 +360,9 @@ def test_what_goes_wrong_names_the_cell() -> None:
     assert str(caught.value) == "tune: got 'loss', takes a sweep with a policy of kind hftrac or static"
     with pytest.raises(InvalidValue) as caught:
         tune_cells(swept(), no_law, objective="backlog")
-    assert str(caught.value).startswith("most_loss: got None, takes a share from 0 to 1")
+    assert str(caught.value).startswith("max_loss: got None, takes a share from 0 to 1")
 
-    def hopeless(asked: NetworkScenario) -> Any:
+    def hopeless(requested: NetworkScenario) -> Any:
         raise NoAdmissibleDesign("never")
 
     late = Grid(label="late", over={"seed": [7], "policy": [{"kind": "hftrac", "architecture": "god"}]})

@@ -162,11 +162,11 @@ def assemble(law: FirGain) -> tuple[np.ndarray, np.ndarray]:
     return M, R
 
 
-def random_network(seed: int, most_samples: int = 3) -> Network:
+def random_network(seed: int, max_samples: int = 3) -> Network:
     """Nodes 0, ..., 4, links from lower to higher ones, and demands that split at random."""
     random = np.random.default_rng(seed)
     pairs = [(i, i + 1) for i in range(4)] + [(0, 2), (1, 3), (2, 4), (0, 3)][: random.integers(1, 4)]
-    links = [(str(a), str(b), int(random.integers(0, most_samples + 1))) for a, b in pairs]
+    links = [(str(a), str(b), int(random.integers(0, max_samples + 1))) for a, b in pairs]
     demands = []
     for _ in range(random.integers(1, 4)):
         source = int(random.integers(0, 4))
@@ -531,7 +531,7 @@ def test_the_cost_is_the_variance_of_a_long_run() -> None:
 
 
 def test_a_column_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("netctrl.synthesis.localized.localized"), "_MOST_ENTRIES", 50)
+    monkeypatch.setattr(importlib.import_module("netctrl.synthesis.localized.localized"), "_MAX_ENTRIES", 50)
     one = published("merge")
     with pytest.raises(InvalidValue, match=r"^reach: .* less: a column has \d links over \d+ samples"):
         localized(one.model, 1.0, one.pattern)

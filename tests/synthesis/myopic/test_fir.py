@@ -72,11 +72,11 @@ def line(links: int) -> Case:
     return build([(a, b, 1) for a, b in pairwise(names)], [(names[0], names[-1], 1e6)])
 
 
-def random_case(seed: int, most_samples: int = 3) -> Case:
+def random_case(seed: int, max_samples: int = 3) -> Case:
     """Nodes 0, ..., 5, links from lower to higher ones, and demands that split at random, at their sources too."""
     random = np.random.default_rng(seed)
     pairs = [(i, i + 1) for i in range(5)] + [(0, 2), (1, 3), (2, 4), (3, 5), (0, 3)][: random.integers(0, 6)]
-    links = [(str(a), str(b), int(random.integers(0, most_samples + 1))) for a, b in pairs]
+    links = [(str(a), str(b), int(random.integers(0, max_samples + 1))) for a, b in pairs]
     demands = []
     for _ in range(random.integers(1, 5)):
         source = int(random.integers(0, 5))
@@ -486,7 +486,7 @@ def test_tolerances_are_between_zero_and_one(tolerance: object) -> None:
 
 
 def test_horizons_that_fill_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("netctrl.synthesis.myopic.fir"), "_MOST_ENTRIES", 500)
+    monkeypatch.setattr(importlib.import_module("netctrl.synthesis.myopic.fir"), "_MAX_ENTRIES", 500)
     assert myopic_fir(line(3).model, 1.0, horizon=10).horizon == 10
     with pytest.raises(InvalidValue, match=r"^horizon: got 100, takes less: the responses of 3 links take \d+ samples"):
         myopic_fir(line(3).model, 1.0, horizon=100)
@@ -575,13 +575,13 @@ def test_a_design_comes_back_from_its_file(tmp_path) -> None:
 
 def test_the_command_line_makes_table_json_file_and_picture(tmp_path, capsys) -> None:
     saved, picture = tmp_path / "design.json", tmp_path / "network.png"
-    asked = ["hftrac", "--network", "tandem", "--mu", "1", "--architecture", "myopic", "--horizon", "24"]
-    assert main([*asked, "-o", str(saved), "--plot", str(picture)]) == 0
+    requested = ["hftrac", "--network", "tandem", "--mu", "1", "--architecture", "myopic", "--horizon", "24"]
+    assert main([*requested, "-o", str(saved), "--plot", str(picture)]) == 0
     said, told = capsys.readouterr()
     assert told == ""
     assert "24 samples\n" in said
     assert picture.stat().st_size > 3000
-    assert main([*asked, "--json"]) == 0
+    assert main([*requested, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["law"]["kind"] == "fir"
     assert answer["certificate"]["cost"] == pytest.approx(14.36733e12, rel=1e-6)
@@ -589,7 +589,7 @@ def test_the_command_line_makes_table_json_file_and_picture(tmp_path, capsys) ->
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "said"),
+    ("requested", "status", "said"),
     [
         (["--network", "tandem", "--horizon", "exact"], 2, "--horizon"),
         (["--network", "tandem", "--horizon", "0"], 2, "--horizon"),
@@ -597,9 +597,9 @@ def test_the_command_line_makes_table_json_file_and_picture(tmp_path, capsys) ->
     ],
     ids=str,
 )
-def test_wrong_use_is_one_line(asked, status, said, tmp_path, capsys) -> None:
+def test_wrong_use_is_one_line(requested, status, said, tmp_path, capsys) -> None:
     saved = tmp_path / "design.json"
-    assert main(["hftrac", *asked, "--mu", "1", "--architecture", "myopic", "-o", str(saved)]) == status
+    assert main(["hftrac", *requested, "--mu", "1", "--architecture", "myopic", "-o", str(saved)]) == status
     out, told = capsys.readouterr()
     assert out == ""
     assert said in told

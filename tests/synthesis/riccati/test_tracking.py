@@ -140,8 +140,8 @@ def test_saturation_for_200_s_is_over_within_25_s(track):
     outputs, applied = run(law, PRINTED.state_space, [low] * 100 + [high] * 200 + [low] * 100)
     column = law.outputs.index(track)
     assert (applied[110:300] == 95.0).mean() > 0.8
-    stuck, wanted = outputs[299, column], low[column]
-    assert np.abs(outputs[325:, column] - wanted).max() <= 0.02 * (stuck - wanted)
+    stuck, desired = outputs[299, column], low[column]
+    assert np.abs(outputs[325:, column] - desired).max() <= 0.02 * (stuck - desired)
     assert applied.min() >= 0.0
 
 
