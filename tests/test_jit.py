@@ -22,9 +22,10 @@ KERNELS = sorted(path for path in PACKAGE.rglob("*.py") if "import njit" in path
 # One epoch of ARC by `laws/aqm/fluid.py`, whose arithmetic stands in another file: 0.001 (50 − 0.9 (20 − (10 − 5))).
 PROBE = """
 import numpy as np
-from netctrl.laws.aqm.fluid import Sample, arc
-row = np.array([0.001, 1.0, 0.9, 5.0, 0.0, 0.0, 0.0, 0.0])
-print(round(arc(row, np.zeros(8), Sample(1.0, 0.1, 10.0, 50.0, 5.0, 20.0)), 12))
+from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.laws.aqm.fluid import STATES, Sample, law_of, probability
+kind, row = law_of(ArcQueue(alpha=0.001, target_utilization=0.9, target_queue=5000.0), 1000.0, None)
+print(round(probability(kind, row, np.zeros(STATES), Sample(1.0, 0.1, 10.0, 50.0, 5.0, 20.0)), 12))
 """
 OLD, NEW = "0.0365", "0.0635"
 SAYS = "netctrl: compiling kernels for this machine"
@@ -42,8 +43,8 @@ def change_the_law(package: Path) -> None:
     """Another law in the file that the kernel calls."""
     file = package / "laws" / "aqm" / "arc.py"
     code = file.read_text(encoding="utf-8")
-    assert "(arrived - gamma" in code
-    file.write_text(code.replace("(arrived - gamma", "(arrived + gamma"), encoding="utf-8")
+    assert "(seen.arrived - p.utilization" in code
+    file.write_text(code.replace("(seen.arrived - p.utilization", "(seen.arrived + p.utilization"), encoding="utf-8")
 
 
 def probe(package: Path, folder: Path, **more: str) -> tuple[str, str]:
@@ -88,7 +89,7 @@ def test_a_changed_callee_runs_after_an_upgrade(copied, tmp_path):
     found, said = probe(copied, tmp_path)
     assert found == NEW
     assert said.count(SAYS) == 1
-    assert compiled_under(copied / "__pycache__") == {"laws.aqm.fluid", "laws.aqm.arc"}
+    assert compiled_under(copied / "__pycache__") == {"laws.aqm.fluid"}
 
 
 def test_where_the_package_cannot_be_written_it_is_the_users_cache(copied, tmp_path):
@@ -97,13 +98,13 @@ def test_where_the_package_cannot_be_written_it_is_the_users_cache(copied, tmp_p
     assert probe(copied, tmp_path, XDG_CACHE_HOME=str(cache))[0] == OLD
     change_the_law(copied)
     assert probe(copied, tmp_path, XDG_CACHE_HOME=str(cache))[0] == NEW
-    assert compiled_under(cache / "netctrl") == {"laws.aqm.fluid", "laws.aqm.arc"}
+    assert compiled_under(cache / "netctrl") == {"laws.aqm.fluid"}
 
 
 def test_numbas_own_variable_is_followed_and_broken_files_are_made_again(copied, tmp_path):
     cache = tmp_path / "chosen"
     assert probe(copied, tmp_path, NUMBA_CACHE_DIR=str(cache))[0] == OLD
-    assert compiled_under(cache / "netctrl") == {"laws.aqm.fluid", "laws.aqm.arc"}
+    assert compiled_under(cache / "netctrl") == {"laws.aqm.fluid"}
     assert not (copied / "__pycache__").exists() or compiled_under(copied / "__pycache__") == set()
     for file in cache.rglob("*.nb?"):
         file.write_bytes(file.read_bytes()[:40])

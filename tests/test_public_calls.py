@@ -23,7 +23,7 @@ import pytest
 
 import netctrl
 from netctrl.errors import NetctrlError
-from netctrl.laws.aqm.records import ArcQueue
+from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.pacing.pacing import PacingSample, pacer
 from netctrl.linux.export.agent import ControlledLink, Peer
 from netctrl.model.network import Demand, Link, Network

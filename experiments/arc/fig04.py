@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from packets import available, run_all
 
 from netctrl.frequency.loop import response
-from netctrl.laws.aqm.records import ArcQueue, RateError
+from netctrl.laws.aqm.arc import ArcQueue, RateError
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import arc_loop
 from netctrl.scenario.tcp_aqm.result import SimulationResult

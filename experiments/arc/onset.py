@@ -12,7 +12,7 @@ from packets import available, run_all
 
 from netctrl.frequency.branch_bound import Minimum, Sector
 from netctrl.frequency.sampled_gain import greatest_gain
-from netctrl.laws.aqm.records import ArcQueue
+from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.tcp_response import arc_response
 from netctrl.scenario.tcp_aqm.result import SimulationResult

@@ -9,17 +9,14 @@ from matplotlib.figure import Figure
 from packets import available, run_all
 
 import netctrl
-from netctrl.laws.aqm.records import (
-    AvqQueue,
-    CodelQueue,
-    DropTailQueue,
-    PieQueue,
-    PiQueue,
-    Queue,
-    RedQueue,
-    SfcQueue,
-    arc_queue,
-)
+from netctrl.laws.aqm.arc import arc_queue
+from netctrl.laws.aqm.avq import AvqQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.records import DropTailQueue, Queue
+from netctrl.laws.aqm.red import RedQueue
+from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
 from netctrl.sim.tcp_aqm.run import simulate
 

@@ -15,7 +15,11 @@ from matplotlib.figure import Figure
 from packets import available, run_all
 
 from netctrl.datasets import scenario_path
-from netctrl.laws.aqm.records import ArcQueue, AvqQueue, DropTailQueue, PiQueue, Queue, SfcQueue
+from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.laws.aqm.avq import AvqQueue
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.records import DropTailQueue, Queue
+from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.model.io.files import write_atomically
 from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult
 from netctrl.scenario.tcp_aqm.scenario import Scenario, WebFlows, read_scenario

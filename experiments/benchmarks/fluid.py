@@ -12,7 +12,7 @@ import packets
 from rows import Row, Turns, against, alternate
 
 from netctrl.datasets import scenario_path
-from netctrl.laws.aqm.records import ArcQueue
+from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario, read_scenario
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, problem

@@ -22,7 +22,8 @@ from hftrac.packet_study import Case, PacketStudy, kept_runs, means, short
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from netctrl.laws.aqm.records import PiQueue, RedQueue
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Network
 from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand

@@ -23,7 +23,8 @@ from hftrac.packet_study import Case, PacketStudy, kept_runs, means, short
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from netctrl.laws.aqm.records import CodelQueue, PieQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.pie import PieQueue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.ns3.network.render import PACKET_SIZE
 from netctrl.scenario.network.result import NetworkResult

@@ -57,7 +57,7 @@ def references(runs: pd.DataFrame) -> pd.DataFrame:
     requested = runs.assign(requested=runs.reference_ms.fillna(0.0))
     controlled = requested.way.isin((LQI, PRINTED))
     parts = [
-        counted(requested[controlled], "asked", SETTLING),
-        counted(requested[~controlled], "asked", SHORT_SETTLING),
+        counted(requested[controlled], "requested", SETTLING),
+        counted(requested[~controlled], "requested", SHORT_SETTLING),
     ]
     return by_repeat(pd.concat(parts), ["way", "reference_ms"])

@@ -263,7 +263,7 @@ def of_tcp(run: TcpRun, begin: float, end: float) -> dict[str, float]:
     """Goodput of what was acknowledged [Mbit/s] and the kernel's smoothed round trip [ms]."""
     arrived = np.interp([begin, end], run.times_s, run.column("arrived_bytes"))
     counted = (run.times_s >= begin) & (run.times_s <= end)
-    counted |= run.times_s == run.times_s[run.times_s <= end].max(initial=run.times_s[0])  # one, however busy the machine
+    counted |= run.times_s == run.times_s[run.times_s <= end].max(initial=run.times_s[0])  # one, however late
     return {
         "goodput": float(np.diff(arrived)[0]) * BITS_PER_BYTE / (end - begin) / MEGA,
         "round_trip_ms": 1e3 * float(run.column("rtt_s")[counted].mean()),

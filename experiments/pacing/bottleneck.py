@@ -18,7 +18,7 @@ import msgspec
 import pandas as pd
 
 from netctrl.design.pacing.design import pacing
-from netctrl.laws.aqm.records import CodelQueue
+from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import PacingLaw

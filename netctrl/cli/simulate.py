@@ -152,7 +152,7 @@ def scenario_for(scenario: str | None, design: str | None, seed: str | None) -> 
     import msgspec
 
     from netctrl.datasets import scenario_path
-    from netctrl.laws.aqm.records import arc_queue
+    from netctrl.laws.aqm.arc import arc_queue
     from netctrl.model.design.design import read_arc_design
     from netctrl.scenario.tcp_aqm.scenario import design_scenario, read_scenario
 

@@ -1,41 +1,38 @@
-"""The queue of each link as a C++ initializer with its gains and their units (the structs are in the templates)."""
+"""The queue of each link as a type of ns-3 and its attributes: netctrl's own queue discs, or ns-3's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from math import inf
 from typing import Any
 
 import msgspec
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.records import (
-    ArcQueue,
-    AvqQueue,
-    CodelQueue,
-    DesignQueue,
-    DropTailQueue,
-    FastArcQueue,
-    PieQueue,
-    PiQueue,
-    Queue,
-    RateError,
-    RedQueue,
-    SfcQueue,
-)
-from netctrl.ns3.cpp import nanoseconds, real, row
+from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.laws.aqm.avq import AvqQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.fast_arc import FastArcQueue
+from netctrl.laws.aqm.law import QueueLaw
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.records import DesignQueue, DropTailQueue, Queue, law_record
+from netctrl.laws.aqm.red import RedQueue
+from netctrl.laws.codegen import field_texts
+from netctrl.ns3.cpp import nanoseconds, real, string
+from netctrl.ns3.laws import attribute, queue_disc
 from netctrl.scenario.tcp_aqm.scenario import Link
 
-__all__ = ["queue_initializer", "settings_initializer"]
+__all__ = ["own_law", "own_laws", "queue_initializer", "settings_initializer"]
 
 _CODEL_TICK_S = 1.024e-6
 """ns-3's CoDel counts time in units of 1024 ns, 32 bits of them."""
 
-Field = tuple[str, str]
-"""What it is with its unit, and the C++ text of its value."""
+Attribute = tuple[str, str, str]
+"""Name, value as ns-3 reads it, and what it is where the name doesn't say it."""
 
 
 def queue_initializer(link: Link, packet_size: int) -> str:
-    """The C++ initializer of a link's queue, one line a value with its unit.
+    """The C++ initializer of a link's queue, one line an attribute.
 
     Raises
     ------
@@ -50,112 +47,108 @@ def queue_initializer(link: Link, packet_size: int) -> str:
 
 def settings_initializer(queue: Queue, where: str, packet_size: int) -> str:
     """The same of a queue by itself, whose place in a file is `where`."""
-    kind, fields = _KINDS[type(queue)](queue, where, packet_size)
-    lines = [f"        {text}, // {what}" for what, text in fields]
-    return "\n".join([f"    {kind}{{", *lines, "    },"]) if lines else f"    {kind}{{}},"
+    law = own_law(queue)
+    if law is not None:
+        kind, attributes = queue_disc(law), _own(queue, law, where, packet_size)
+    elif type(queue) in _STOCK:
+        kind, attributes = _STOCK[type(queue)](queue, where, packet_size)
+    else:
+        design = isinstance(queue, DesignQueue)
+        only_fluid = "a queue that stock ns-3 can run; FAST and its queue are for the fluid simulator only"
+        takes = "a queue, or give a Design whose law goes there" if design else only_fluid
+        raise InvalidValue(f"{where}.kind", queue.__struct_config__.tag, takes)
+    lines = [
+        f"        {{{string(name)}, {string(text)}}},{about and f' // {about}'}" for name, text, about in attributes
+    ]
+    return "\n".join([f'    {{"{kind}",', "     {", *lines, "     }},"]) if lines else f'    {{"{kind}", {{}}}},'
 
 
-def _arc(queue: Any, where: str, packet_size: int) -> tuple[str, list[Field]]:
-    error: RateError | None = queue.rate_error
-    terms = (0.0, 1.0, 0.0) if error is None else (error.amplitude, error.frequency_rad_s, error.start)
-    return "ArcLaw", [
-        ("alpha [1/packet]", real(queue.alpha)),
-        ("epoch [s]", _seconds(f"{where}.epoch", queue.epoch)),
-        ("target utilization", real(queue.target_utilization)),
-        ("target queue [byte]", real(queue.target_queue)),
-        ("packet size [byte]", real(packet_size)),
-        ("rate error: amplitude [bit/s], frequency [rad/s], start [s]", row(map(real, terms))),
+def own_laws(queues: Iterable[Queue]) -> list[QueueLaw]:
+    """The laws that queue discs of ours run for these queues."""
+    return [law for queue in queues if (law := own_law(queue)) is not None]
+
+
+def own_law(queue: Queue) -> QueueLaw | None:
+    """The law that a queue disc of ours runs; None where one of ns-3's own does, or none can."""
+    return None if type(queue) in _STOCK or isinstance(queue, FastArcQueue) else law_record(queue)
+
+
+def _own(queue: Any, law: QueueLaw, where: str, packet_size: int) -> list[Attribute]:
+    try:
+        values = law.read(queue, float(packet_size), inf)
+    except InvalidValue as error:
+        raise InvalidValue(f"{where}.{error.argument}", error.got, error.takes) from None
+    texts = field_texts(law.parameters)
+    found = [
+        (attribute(field), real(value), texts[field])
+        for field, value in zip(law.parameters._fields, values, strict=True)
+    ]
+    found.append(("MeanPktSize", str(packet_size), "[byte]"))
+    if law.epoch is not None:
+        found.append(
+            ("Epoch", _time(f"{where}.{'epoch' if hasattr(queue, 'epoch') else 'frequency_hz'}", law.epoch(queue)), "")
+        )
+    if isinstance(queue, ArcQueue) and (error := queue.rate_error) is not None:
+        terms = error.amplitude, error.frequency_rad_s, error.start
+        names = ("Amplitude", "[bit/s]"), ("Frequency", "[rad/s]"), ("Start", "[s]")
+        found += [(f"RateError{name}", real(value), unit) for (name, unit), value in zip(names, terms, strict=True)]
+    return found
+
+
+_MARKING = ("UseEcn", "true", "")
+
+
+def _red(queue: RedQueue, _: str, packet_size: int) -> tuple[str, list[Attribute]]:
+    return "ns3::RedQueueDisc", [
+        _MARKING,
+        ("Gentle", "true", ""),
+        ("Wait", "false", "marks spread as in the paper of 1993, 2 p/(1 + p) of the packets"),
+        ("MeanPktSize", str(packet_size), "[byte]"),
+        ("MinTh", real(queue.min_threshold), "in the unit of MaxSize: bytes"),
+        ("MaxTh", real(queue.max_threshold), ""),
+        ("LInterm", real(1.0 / queue.max_probability), "over the probability at MaxTh"),
+        ("QW", real(queue.weight), "of one packet in the moving average"),
     ]
 
 
-def _pi(queue: Any, where: str, packet_size: int) -> tuple[str, list[Field]]:
-    return "PiLaw", [
-        ("alpha [1/packet]", real(queue.alpha)),
-        ("beta [1/packet]", real(queue.beta)),
-        ("epoch [s], 1/frequency", _seconds(f"{where}.frequency_hz", 1.0 / queue.frequency_hz)),
-        ("reference queue [byte]", real(queue.reference_queue)),
-        ("packet size [byte]", real(packet_size)),
+def _pie(queue: PieQueue, where: str, packet_size: int) -> tuple[str, list[Attribute]]:
+    return "ns3::PieQueueDisc", [
+        _MARKING,
+        ("MeanPktSize", str(packet_size), "[byte]"),
+        ("QueueDelayReference", _time(f"{where}.target", queue.target), ""),
+        ("Tupdate", _time(f"{where}.update", queue.update), ""),
+        ("A", real(queue.alpha), "[1/s]"),
+        ("B", real(queue.beta), "[1/s]"),
+        ("MaxBurstAllowance", _time(f"{where}.burst", queue.burst), ""),
+        ("MarkEcnThreshold", "0.1", "RFC 8033, Section 5.1: above it, drop"),
     ]
 
 
-def _sfc(queue: Any, where: str, packet_size: int) -> tuple[str, list[Field]]:
-    return "SfcLaw", [
-        ("k1 [1/packet]", real(queue.k1)),
-        ("k2", real(queue.k2)),
-        ("epoch [s]", _seconds(f"{where}.epoch", queue.epoch)),
-        ("target queue [byte]", real(queue.target_queue)),
-        ("packet size [byte]", real(packet_size)),
-    ]
-
-
-def _avq(queue: Any, where: str, _: int) -> tuple[str, list[Field]]:
-    if queue.virtual_buffer is None:
-        raise InvalidValue(f"{where}.virtual_buffer", None, "a size: the link's own buffer is unlimited")
-    return "AvqLaw", [
-        ("target utilization", real(queue.target_utilization)),
-        ("damping [1/s]", real(queue.damping)),
-        ("virtual buffer [byte]", real(queue.virtual_buffer)),
-    ]
-
-
-def _red(queue: Any, _: str, __: int) -> tuple[str, list[Field]]:
-    return "RedSettings", [
-        ("min threshold [byte]", real(queue.min_threshold)),
-        ("max threshold [byte]", real(queue.max_threshold)),
-        ("max probability", real(queue.max_probability)),
-        ("weight of one packet", real(queue.weight)),
-    ]
-
-
-def _pie(queue: Any, where: str, _: int) -> tuple[str, list[Field]]:
-    return "PieSettings", [
-        ("target [ns]", str(nanoseconds(f"{where}.target", queue.target))),
-        ("update [ns]", str(nanoseconds(f"{where}.update", queue.update))),
-        ("alpha [1/s]", real(queue.alpha)),
-        ("beta [1/s]", real(queue.beta)),
-        ("burst [ns]", str(nanoseconds(f"{where}.burst", queue.burst))),
-    ]
-
-
-def _codel(queue: Any, where: str, _: int) -> tuple[str, list[Field]]:
+def _codel(queue: CodelQueue, where: str, packet_size: int) -> tuple[str, list[Attribute]]:
     for name in ("target", "interval"):
         if not _CODEL_TICK_S <= getattr(queue, name) < 2**31 * _CODEL_TICK_S:
             takes = "a time from 1.024 us to 2199 s: ns-3's CoDel counts in units of 1024 ns"
             raise InvalidValue(f"{where}.{name}", getattr(queue, name), takes)
-    return "CodelSettings", [
-        ("target [ns]", str(nanoseconds(f"{where}.target", queue.target))),
-        ("interval [ns]", str(nanoseconds(f"{where}.interval", queue.interval))),
+    return "ns3::CoDelQueueDisc", [
+        _MARKING,
+        ("MinBytes", str(packet_size), "[byte]"),
+        ("Target", _time(f"{where}.target", queue.target), ""),
+        ("Interval", _time(f"{where}.interval", queue.interval), ""),
     ]
 
 
-def _droptail(_: Any, __: str, ___: int) -> tuple[str, list[Field]]:
-    return "FifoSettings", []
+def _droptail(_: DropTailQueue, __: str, ___: int) -> tuple[str, list[Attribute]]:
+    return "ns3::FifoQueueDisc", []
 
 
-def _fluid_only(queue: Any, where: str, _: int) -> tuple[str, list[Field]]:
-    takes = "a queue that stock ns-3 can run; FAST and its queue are for the fluid simulator only"
-    raise InvalidValue(f"{where}.kind", queue.__struct_config__.tag, takes)
+def _time(name: str, seconds: float) -> str:
+    return f"{nanoseconds(name, seconds)}ns"
 
 
-def _no_design(queue: Any, where: str, _: int) -> tuple[str, list[Field]]:
-    takes = "a queue, or give a Design whose law goes there"
-    raise InvalidValue(f"{where}.kind", queue.__struct_config__.tag, takes)
-
-
-def _seconds(name: str, seconds: float) -> str:
-    nanoseconds(name, seconds)
-    return real(seconds)
-
-
-_KINDS: dict[type, Callable[[Any, str, int], tuple[str, list[Field]]]] = {
-    ArcQueue: _arc,
-    PiQueue: _pi,
-    AvqQueue: _avq,
-    SfcQueue: _sfc,
+_STOCK: dict[type, Callable[[Any, str, int], tuple[str, list[Attribute]]]] = {
     RedQueue: _red,
     PieQueue: _pie,
     CodelQueue: _codel,
     DropTailQueue: _droptail,
-    FastArcQueue: _fluid_only,
-    DesignQueue: _no_design,
 }
+"""What ns-3 has itself: other people's code, against which ours can be held."""

@@ -22,7 +22,7 @@ import netctrl
 import netctrl.__main__
 from netctrl import read_result, read_scenario
 from netctrl.cli.simulate import main, scenario_for
-from netctrl.laws.aqm.records import ArcQueue, arc_queue
+from netctrl.laws.aqm.arc import ArcQueue, arc_queue
 from netctrl.scenario.tcp_aqm.result import SimulationSummary
 from netctrl.scenario.tcp_aqm.scenario import Scenario
 

@@ -199,7 +199,7 @@ def test_tune_finds_the_best_of_each_grid(run, tmp_path) -> None:
         assert [cell["value"], best["loss_ratio"]["mean"], best["backlog_bytes"]["mean"]] in cell["tried"]
     (static,) = (cell for cell in read_sweep("s.toml", network_path).cells() if cell.values.get("policy.factor") == 1.2)
     assert found["static"]["value"] == tune(static.scenario, scenario_law, runs=3).value
-    backlog = cells("--tune backlog --most-loss 0.02")
+    backlog = cells("--tune backlog --max-loss 0.02")
     assert all(cell["summary"]["loss_ratio"]["mean"] <= 0.02 for cell in backlog.values())
     assert [cell["field"] for cell in backlog.values()] == ["factor", "mu"]
     assert files(tmp_path) == ["s.toml"]
@@ -210,7 +210,7 @@ def test_tune_says_where_nothing_loses_as_little(run, tmp_path) -> None:
     (tmp_path / "s.toml").write_text(text + '[scenario.policy]\nkind = "static"\n')
     small = network_path("tandem").read_text().replace('"buffer": 25000.0', '"buffer": 100')
     (tmp_path / "x.json").write_text(small)
-    row = good(run("s.toml --n-jobs 1 --tune backlog --most-loss 0")).splitlines()[2]
+    row = good(run("s.toml --n-jobs 1 --tune backlog --max-loss 0")).splitlines()[2]
     assert row.startswith("  grid[0]  factor = ")
     assert row.endswith(" kB (no value loses less)")
 
@@ -218,7 +218,7 @@ def test_tune_says_where_nothing_loses_as_little(run, tmp_path) -> None:
 def test_help_lists_every_option(run) -> None:
     out = good(run("--help"))
     assert out.startswith("usage: python -m netctrl.sweep SPEC [OPTIONS]\n")
-    options = ["SPEC", "--n-jobs", "--dask", "-o", "--output", "--resume", "--tune", "--most-loss", "--json"]
+    options = ["SPEC", "--n-jobs", "--dask", "-o", "--output", "--resume", "--tune", "--max-loss", "--json"]
     assert [option for option in options if not re.search(rf"^ .*{option}\b", out, re.MULTILINE)] == []
     assert ".parquet" in out
     assert run("").out == out
@@ -284,15 +284,15 @@ WRONG_USE = {
         "-o: got 'x.parquet', takes no file with --tune; --json prints what it finds",
     ),
     "an unknown objective": ("s.toml --tune delay", "--tune: got 'delay', takes loss or backlog"),
-    "backlog at any loss": ("s.toml --tune backlog", f"--most-loss: got nothing, takes {SHARE}"),
-    "a loss in words": ("s.toml --tune backlog --most-loss few", f"--most-loss: got 'few', takes {SHARE}"),
-    "a loss above all": ("s.toml --tune backlog --most-loss 2", f"--most-loss: got 2.0, takes {SHARE}"),
-    "no number": ("s.toml --tune backlog --most-loss nan", f"--most-loss: got nan, takes {SHARE}"),
+    "backlog at any loss": ("s.toml --tune backlog", f"--max-loss: got nothing, takes {SHARE}"),
+    "a loss in words": ("s.toml --tune backlog --max-loss few", f"--max-loss: got 'few', takes {SHARE}"),
+    "a loss above all": ("s.toml --tune backlog --max-loss 2", f"--max-loss: got 2.0, takes {SHARE}"),
+    "no number": ("s.toml --tune backlog --max-loss nan", f"--max-loss: got nan, takes {SHARE}"),
     "a loss for the least loss": (
-        "s.toml --tune loss --most-loss 0.1",
-        "--most-loss: got '0.1', takes no value without --tune backlog",
+        "s.toml --tune loss --max-loss 0.1",
+        "--max-loss: got '0.1', takes no value without --tune backlog",
     ),
-    "a loss for nothing": ("s.toml --most-loss 0.1", "--most-loss: got '0.1', takes no value without --tune backlog"),
+    "a loss for nothing": ("s.toml --max-loss 0.1", "--max-loss: got '0.1', takes no value without --tune backlog"),
     "no process": ("s.toml --n-jobs 0", f"--n-jobs: got '0', takes {JOBS}"),
     "half a process": ("s.toml --n-jobs 1.5", f"--n-jobs: got '1.5', takes {JOBS}"),
     "all processes but one": ("s.toml --n-jobs -2", f"--n-jobs: got '-2', takes {JOBS}"),
@@ -371,7 +371,7 @@ def test_what_only_a_run_shows_is_of_the_file_and_the_cell(run, tmp_path) -> Non
     (tmp_path / "s.toml").write_text(SPEC.replace('"policy.mu" = [0.1, 1]', "seed = [1]"))
     error = the_error(run("s.toml --n-jobs 1"), 2)
     assert error.startswith("error: s.toml: GOD (seed = 1): mu: got None, takes a number above 0, or a `weight`"), error
-    assert the_error(run("s.toml --n-jobs 1 --tune loss --most-loss 1"), 2).startswith("error: --most-loss: ")
+    assert the_error(run("s.toml --n-jobs 1 --tune loss --max-loss 1"), 2).startswith("error: --max-loss: ")
 
 
 def test_nothing_to_tune_is_told(run, tmp_path) -> None:

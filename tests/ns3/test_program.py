@@ -365,7 +365,7 @@ def test_what_is_lacking_is_named(tmp_path, monkeypatch, programs, says):
 def test_a_compile_error_shows_the_compilers_lines_and_keeps_the_folder(tmp_path):
     folder = written(tmp_path / "broken", scenario_from(msgspec.to_builtins(peers())))
     gains = folder / "gains.h"
-    gains.write_text(gains.read_text().replace("ArcLaw{", "NoSuchLaw{"))
+    gains.write_text(gains.read_text().replace("kQueues[] = {", "kQueues[] = {NoSuchLaw{}, "))
     with pytest.raises(NetctrlError, match="folder is kept") as failed:
         compile_program(folder, find_ns3())
     lines = str(failed.value).splitlines()

@@ -11,20 +11,16 @@ from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm import fluid as aqm
-from netctrl.laws.aqm.fluid import FAST_PROBABILITY, PRICE, STATES, Sample, epoch_of, law_of, probability
-from netctrl.laws.aqm.records import (
-    ArcQueue,
-    AvqQueue,
-    CodelQueue,
-    DesignQueue,
-    DropTailQueue,
-    FastArcQueue,
-    PieQueue,
-    PiQueue,
-    RateError,
-    RedQueue,
-    SfcQueue,
-)
+from netctrl.laws.aqm.arc import ArcQueue, RateError
+from netctrl.laws.aqm.avq import AVQ, AvqQueue
+from netctrl.laws.aqm.codel import CODEL, CodelQueue
+from netctrl.laws.aqm.fast_arc import FastArcQueue
+from netctrl.laws.aqm.fluid import FAST_PROBABILITY, PRICE, STATES, Sample, column, epoch_of, law_of, probability
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.pie import PIE, PieQueue
+from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
+from netctrl.laws.aqm.red import RED, RedQueue
+from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.laws.link import backlog_step
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.equilibrium import tcp_equilibrium
@@ -175,24 +171,24 @@ def test_avq_rests_where_arrivals_are_gamma_c():
     """C~' = damping (gamma C − arrivals): at rest nothing changes; above, C~ falls linearly and marks set in."""
     at_rest, state = run(AvqQueue(damping=0.15), [(0.0, 0.98 * 12.5)] * 3000, 0.01)
     assert at_rest.max() == 0.0
-    assert state[aqm.OWN] == pytest.approx(0.98 * 1250.0, rel=1e-9)
+    assert state[column(AVQ, "capacity")] == pytest.approx(0.98 * 1250.0, rel=1e-9)
     steps, excess = 4000, 0.01 * 1250.0  # packets a second above gamma C
     p, state = run(AvqQueue(damping=0.15), [(0.0, 0.99 * 12.5)] * steps, 0.01)
-    assert state[aqm.OWN] == pytest.approx(0.98 * 1250.0 - 0.15 * excess * 0.01 * steps, rel=1e-9)
+    assert state[column(AVQ, "capacity")] == pytest.approx(0.98 * 1250.0 - 0.15 * excess * 0.01 * steps, rel=1e-9)
     # The virtual queue grows by excess t + 0.15 excess t²/2; from 500 packets on p = 1 − C~/rate.
     full = (-1.0 + math.sqrt(1.0 + 2.0 * 0.15 * 500.0 / excess)) / 0.15
     assert np.flatnonzero(p > 0.0)[0] * 0.01 == pytest.approx(full, abs=0.03)
-    at_the_middle = state[aqm.OWN] + 0.15 * excess * 0.005
+    at_the_middle = state[column(AVQ, "capacity")] + 0.15 * excess * 0.005
     assert p[-1] == pytest.approx(1.0 - at_the_middle / (0.99 * 1250.0), rel=1e-9)
 
 
 def test_red_marks_by_its_average():
     queue = RedQueue(min_threshold=20e3, max_threshold=60e3, max_probability=0.1, weight=0.002)
     p, state = run(queue, [(40.0, 12.5)] * 2000, 0.01)
-    assert state[aqm.OWN] == pytest.approx(40.0, rel=1e-6)
+    assert state[column(RED, "average")] == pytest.approx(40.0, rel=1e-6)
     assert p[-1] == pytest.approx(2.0 * 0.05 / 1.05, rel=1e-5)
     average = 40.0 * (1.0 - (1.0 - 0.002) ** 12.5)  # after the 12.5 packets of the first step
-    assert run(queue, [(40.0, 12.5)], 0.01)[1][aqm.OWN] == pytest.approx(average, rel=1e-9)
+    assert run(queue, [(40.0, 12.5)], 0.01)[1][column(RED, "average")] == pytest.approx(average, rel=1e-9)
     assert run(queue, [(90.0, 12.5)] * 2000, 0.01)[0][-1] == pytest.approx(2.0 * 0.55 / 1.55, rel=1e-5)  # gentle
     assert run(queue, [(500.0, 12.5)] * 2000, 0.01)[0][-1] == 1.0
     assert run(queue, [(10.0, 12.5)] * 2000, 0.01)[0].max() == 0.0
@@ -202,7 +198,7 @@ def test_red_marks_by_its_average():
 def test_pie_takes_the_step_of_rfc_8033(p, old, delay):
     kind, row = law_of(PieQueue(), 1000.0, None)
     state = np.zeros(STATES)
-    state[aqm.OWN], state[aqm.OLD], state[aqm.OWN2] = p, old, 1.0
+    state[[column(PIE, name) for name in ("drop_probability", "old_delay", "burst_used")]] = p, old, 1.0
     probability(kind, row, state, Sample(0.015, 0.015, delay * 1250.0, 0.0, 0.0, 1250.0))
     # RFC 8033, Section 4.2, line by line.
     rise = 0.125 * (delay - 0.015) + 1.25 * (delay - old)
@@ -217,7 +213,7 @@ def test_pie_takes_the_step_of_rfc_8033(p, old, delay):
     expected = min(max(p + rise, 0.0), 1.0)
     if delay == 0.0 and old == 0.0:
         expected *= 0.98
-    assert state[aqm.OWN] == pytest.approx(expected, abs=1e-12)
+    assert state[column(PIE, "drop_probability")] == pytest.approx(expected, abs=1e-12)
 
 
 def test_pie_spares_a_burst():
@@ -233,10 +229,10 @@ def test_codels_marks_come_ever_faster():
     waited = np.flatnonzero(p > 0.0)[0] * step
     assert waited == pytest.approx(0.100, abs=2 * step)
     marking = steps * step - 0.100
-    assert math.sqrt(state[aqm.COUNT]) == pytest.approx(1.0 + marking / 0.2, rel=2e-3)
-    assert p[-1] == pytest.approx(math.sqrt(state[aqm.COUNT]) / 0.1 / 1250.0, rel=2e-3)
+    assert math.sqrt(state[column(CODEL, "count")]) == pytest.approx(1.0 + marking / 0.2, rel=2e-3)
+    assert p[-1] == pytest.approx(math.sqrt(state[column(CODEL, "count")]) / 0.1 / 1250.0, rel=2e-3)
     quiet, state = run(CodelQueue(), [(100.0, 1.25)] * 200 + [(2.0, 1.25)], step)
-    assert (quiet[-1], state[aqm.OWN]) == (0.0, 0.0)
+    assert (quiet[-1], state[column(CODEL, "above")]) == (0.0, 0.0)
 
 
 ANY = [ArcQueue(), FastArcQueue(), PiQueue(), AvqQueue(), SfcQueue(), RedQueue(), PieQueue(), CodelQueue()]

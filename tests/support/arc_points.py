@@ -14,13 +14,13 @@ POINT = {
 }
 
 
-def loop(window: float, epochs: float, backlog_setpoint: bool, gamma: float) -> tuple[ArcSetting, float, float]:
+def loop(window: float, epochs: float, standing: bool, gamma: float) -> tuple[ArcSetting, float, float]:
     """A setting, flows and round-trip time with this window [packet] and this epoch in round trips."""
     capacity, rtt = 1250.0, 0.5
     setting = ArcSetting(
         capacity_packet_per_s=capacity,
         epoch_s=epochs * rtt,
-        utilization=1.0 if backlog_setpoint else gamma,
-        target_queue_packets=50.0 if backlog_setpoint else 0.0,
+        utilization=1.0 if standing else gamma,
+        target_queue_packets=50.0 if standing else 0.0,
     )
-    return setting, rtt * (capacity if backlog_setpoint else gamma * capacity) / window, rtt
+    return setting, rtt * (capacity if standing else gamma * capacity) / window, rtt

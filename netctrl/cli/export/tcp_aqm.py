@@ -88,7 +88,7 @@ def _table(result: SimulationResult, design: ArcDesign | None) -> tuple[str, lis
 
 def _targets(result: SimulationResult, design: ArcDesign | None) -> list[tuple[str, float, float]]:
     """Link, utilization that its ARC aims at and what it reached, where a Design's law stands."""
-    from netctrl.laws.aqm.records import ArcQueue
+    from netctrl.laws.aqm.arc import ArcQueue
 
     summary = result.summary()
     return [

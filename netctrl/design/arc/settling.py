@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, inf, pi, sqrt
 
-from netctrl.laws.aqm.arc import arc_step
+from netctrl.laws.aqm.arc import ArcParameters, ArcState, arc_step
+from netctrl.laws.aqm.law import Seen
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.equilibrium import MIN_WINDOW, tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate, standing_queue
@@ -162,6 +163,7 @@ def epochs(
             rates[place] = window / (base + queue / capacity)
             marks[place] = p + (1.0 - p) * lost / arrivals
         # Each epoch reads the queue anew, the arrivals are those of all together.
-        p = arc_step(p, counted, together * queue, substeps * served, alpha, gamma, together * target)
+        at_the_end = Seen(substeps * step, counted, 0.0, together * queue, capacity)
+        p = arc_step(ArcState(p), at_the_end, ArcParameters(alpha, gamma, together * target)).probability
         seen[k] = p
     state[0], state[1], state[2], state[3], state[4], state[5] = window, queue, p, departed, waited, float(place)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from netctrl.errors import checked_number
-from netctrl.laws.aqm.arc import arc_step
+from netctrl.laws.aqm.arc import ArcParameters, ArcState, arc_step
+from netctrl.laws.aqm.law import Seen
 from netctrl.model.law import ArcLaw
 from netctrl.units import packets_per_second
 
@@ -49,14 +50,7 @@ def arc_probability(
     elapsed = law.epoch_s if elapsed_s is None else elapsed_s
     checked_number("elapsed_s", elapsed, "a time above 0 in seconds", above=0.0)
     packet = law.packet_size_bytes + header_bytes
-    served = elapsed * packets_per_second(law.capacity_bit_per_s, law.packet_size_bytes)
-    p = arc_step(
-        probability,
-        arrived_bytes / packet,
-        backlog_bytes / packet,
-        served,
-        law.alpha_per_packet,
-        law.target_utilization,
-        law.target_queue_packets,
-    )
-    return float(p)
+    capacity = packets_per_second(law.capacity_bit_per_s, law.packet_size_bytes)
+    seen = Seen(elapsed, arrived_bytes / packet, 0.0, backlog_bytes / packet, capacity)
+    parameters = ArcParameters(law.alpha_per_packet, law.target_utilization, law.target_queue_packets)
+    return float(arc_step(ArcState(probability), seen, parameters).probability)

@@ -1,63 +1,67 @@
-"""CoDel at a fluid's queue: when packets are dropped."""
+"""CoDel in a fluid: once the delay has stood above target for an interval, a mark each interval/√count.
+
+Source: RFC 8289, Section 5, with the marks spread over the packets of the time between two of them. What drops packets
+at a fluid's queue one by one is `netctrl.laws.aqm.codel_packets`.
+"""
 
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
-import numpy as np
+from netctrl.laws.aqm.law import QueueLaw, QueueRecord, Seen
+from netctrl.model.io.fields import Duration, duration, read_fields
 
-from netctrl.jit import njit
-
-__all__ = ["CODEL_PLACES", "codel_drops"]
-
-CODEL_PLACES = 5
-_FIRST_ABOVE, _NEXT, _COUNT, _LAST_COUNT, _DROPPING = range(CODEL_PLACES)
-_RECENT = 16.0  # intervals: whoever drops again so soon goes on where it was
+__all__ = ["CODEL", "CodelParameters", "CodelQueue", "CodelState", "codel_step"]
 
 
-@njit(cache=True, error_model="numpy")
-def codel_drops(
-    state: np.ndarray, time: float, sojourn: float, packet_time: float, target: float, interval: float
-) -> int:
-    """How many packets are dropped now; changes the state (5,), zeros at first, in place.
+class CodelQueue(QueueRecord, frozen=True, kw_only=True, tag="codel"):
+    """CoDel: once the delay has stood above target for an interval, a mark each interval/√count.
 
-    The first is dropped once the sojourn time was above `target` for an `interval`, the next ones interval/√count after
-    the one before, until it is below. A packet that is all that waits stays.
-
-    Parameters
-    ----------
-    time, sojourn : float
-        [s]; of a byte that would depart now.
-    packet_time : float
-        What a packet takes on the link: by so much a drop shortens the sojourn [s].
-    target, interval : float
-        [s]; 5 and 100 ms in the source.
-
-    Source: RFC 8289, sections 5.3 to 5.6.
+    Source: RFC 8289; the fluid model spreads the marks over the packets of the time between two of them.
     """
-    drops = 0
-    while True:
-        above = sojourn >= target and sojourn > packet_time
-        if not above:
-            state[_FIRST_ABOVE] = 0.0
-            state[_DROPPING] = 0.0
-            return drops
-        if state[_FIRST_ABOVE] == 0.0:
-            state[_FIRST_ABOVE] = time + interval
-            return drops
-        if state[_DROPPING] == 0.0:
-            if time < state[_FIRST_ABOVE]:
-                return drops
-            state[_DROPPING] = 1.0
-            since = state[_COUNT] - state[_LAST_COUNT]
-            again = since > 1.0 and time - state[_NEXT] < _RECENT * interval
-            state[_COUNT] = since if again else 1.0
-            state[_LAST_COUNT] = state[_COUNT]
-            state[_NEXT] = time + interval / sqrt(state[_COUNT])
-        elif time >= state[_NEXT]:
-            state[_COUNT] += 1.0
-            state[_NEXT] += interval / sqrt(state[_COUNT])
-        else:
-            return drops
-        drops += 1
-        sojourn -= packet_time
+
+    target: Duration = 5e-3
+    interval: Duration = 100e-3
+
+    def __post_init__(self) -> None:
+        read_fields(self, target=duration, interval=duration)
+
+
+class CodelParameters(NamedTuple):
+    """Of CoDel."""
+
+    target: float
+    """Delay [s]"""
+    interval: float
+    """[s]"""
+
+
+class CodelState(NamedTuple):
+    """Of CoDel."""
+
+    probability: float
+    """Of marking a packet"""
+    above: float
+    """Time above target [s]"""
+    count: float
+    """Marks since"""
+
+
+def codel_step(state: CodelState, seen: Seen, p: CodelParameters) -> CodelState:
+    """CoDel-like: after an interval above target, sqrt(count)/interval marks a second among C packets that leave."""
+    if seen.backlog / seen.capacity < p.target or seen.backlog <= 1.0:
+        return CodelState(0.0, 0.0, max(state.count - 2.0, 1.0) if state.count > 0.0 else 0.0)
+    above = state.above + seen.elapsed
+    if above < p.interval:
+        return CodelState(state.probability, above, state.count)
+    count = max(state.count, 1.0)
+    marks = sqrt(count) / p.interval
+    return CodelState(min(marks / seen.capacity, 1.0), above, count + marks * seen.elapsed)
+
+
+def _read(queue: CodelQueue, _: float, __: float) -> CodelParameters:
+    return CodelParameters(queue.target, queue.interval)
+
+
+CODEL = QueueLaw(CodelQueue, CodelParameters, CodelState, _read, codel_step)

@@ -12,7 +12,8 @@ from netctrl.errors import InvalidValue
 from netctrl.model.design.design import PacingDesign, Provenance
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
-from netctrl.ns3.queues import settings_initializer
+from netctrl.ns3.laws import laws_header
+from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.tcp_aqm.render import check_capacity, socket_buffer
 from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
 from netctrl.units import BITS_PER_BYTE
@@ -32,8 +33,7 @@ FIXED_FILES = (
 )
 SHARED_FILES = (
     "netctrl-cubic.h",
-    "netctrl-laws.h",
-    "netctrl-queue-discs.h",
+    "netctrl-law-queue-disc.h",
     "netctrl-queue-settings.h",
     "netctrl-queues.h",
     "netctrl-routing.h",
@@ -84,6 +84,7 @@ def render(
     places |= {name: programs / "common" / "cpp" / name for name in SHARED_FILES}
     return {
         "gains.h": _gains(scenario, law, design, provenance),
+        "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
         "scenario.h": _scenario(scenario),
         **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
     }

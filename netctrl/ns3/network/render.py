@@ -15,7 +15,8 @@ from netctrl.laws.link_rate.fir import WORK_CONSERVING, FirLaw
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
-from netctrl.ns3.queues import settings_initializer
+from netctrl.ns3.laws import laws_header
+from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity, socket_buffer
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.scenario import NetworkScenario
@@ -35,8 +36,7 @@ FIXED_FILES = (
 )
 SHARED_FILES = (
     "netctrl-cubic.h",
-    "netctrl-laws.h",
-    "netctrl-queue-discs.h",
+    "netctrl-law-queue-disc.h",
     "netctrl-queue-settings.h",
     "netctrl-queues.h",
     "netctrl-routing.h",
@@ -94,6 +94,7 @@ def render(
     places |= {name: programs / "common" / "cpp" / name for name in SHARED_FILES}
     return {
         "gains.h": _gains(plan, provenance),
+        "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
         "scenario.h": _scenario(scenario, plan, size, sampled_delays),
         **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
     }

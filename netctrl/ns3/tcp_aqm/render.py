@@ -13,15 +13,15 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.model.design.design import ArcDesign, Provenance
 from netctrl.ns3.cpp import MARKER, header, nanoseconds, origin, real, row, string
-from netctrl.ns3.queues import queue_initializer
+from netctrl.ns3.laws import laws_header
+from netctrl.ns3.queues import own_laws, queue_initializer
 from netctrl.scenario.tcp_aqm.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, WebFlows
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["FIXED_FILES", "MARKER", "MAX_RECORDS", "check_capacity", "render", "socket_buffer"]
 
 FIXED_FILES = (
-    "netctrl-laws.h",
-    "netctrl-queue-discs.h",
+    "netctrl-law-queue-disc.h",
     "netctrl-queue-settings.h",
     "netctrl-queues.h",
     "netctrl-tables.h",
@@ -78,6 +78,7 @@ def render(
     fixed = {name: (templates / name).read_text(encoding="utf-8") for name in FIXED_FILES}
     return {
         "gains.h": _gains(scenario, design, provenance),
+        "netctrl-laws.h": laws_header(own_laws(link.queue for link in scenario.links)),
         "scenario.h": _scenario(scenario, draws),
         **fixed,
     }
@@ -141,7 +142,7 @@ def _gains(scenario: Scenario, design: ArcDesign | None, provenance: Provenance)
     for link in scenario.links:
         capacity = f"{link.capacity:g} bit/s"
         lines += [f"    // {link.id}, {capacity}", queue_initializer(link, int(scenario.packet_size))]
-    about = "The queue of each link with its gains; what they mean is in netctrl-laws.h and netctrl-tables.h."
+    about = "The queue of each link with its gains; their laws are in netctrl-laws.h."
     return header("GAINS", "netctrl-tables.h", [*lines, "};"], about)
 
 

@@ -11,7 +11,11 @@ from typing import Any, Literal
 import msgspec
 
 from netctrl.errors import FileError, InvalidValue, checked_word
-from netctrl.laws.aqm.records import CodelQueue, DropTailQueue, PieQueue, PiQueue, RedQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.io.fields import (
     Duration,
     Label,

@@ -12,7 +12,8 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue
-from netctrl.laws.aqm.records import QUEUES, ArcQueue, DesignQueue, DropTailQueue, Queue, arc_queue
+from netctrl.laws.aqm.arc import ArcQueue, arc_queue
+from netctrl.laws.aqm.records import QUEUES, DesignQueue, DropTailQueue, Queue
 from netctrl.model.design.arc import ArcInputs
 from netctrl.model.io.fields import (
     Duration,

@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.laws.aqm.codel import CODEL_PLACES, codel_drops
+from netctrl.laws.aqm.codel_packets import CODEL_PLACES, codel_drops
 from netctrl.laws.link import backlog_step
 from netctrl.laws.pacing.arx import ARX_FIELDS, arx_step
 from netctrl.laws.pacing.target_rtt import MAX_IN_FLIGHT, target_step

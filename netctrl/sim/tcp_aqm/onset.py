@@ -12,8 +12,8 @@ from math import ceil
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
+from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.fluid import PROBABILITY
-from netctrl.laws.aqm.records import ArcQueue
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate

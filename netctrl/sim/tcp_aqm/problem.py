@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
-from netctrl.laws.aqm.records import FastArcQueue
 from netctrl.scenario.tcp_aqm.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, WebFlows
 from netctrl.sim.tcp_aqm.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
 from netctrl.sim.tcp_aqm.traffic import draw_flows

@@ -15,7 +15,7 @@ from hybrid_tcp import growth
 
 import netctrl
 from netctrl.errors import NoAdmissibleDesign
-from netctrl.laws.aqm.records import ArcQueue
+from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.design import ArcDesign
 from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm import fluid as aqm
-from netctrl.laws.aqm.arc import arc_step
+from netctrl.laws.aqm.arc import ArcParameters, ArcQueue, ArcState, arc_step
 from netctrl.laws.aqm.arc_router import arc_probability
-from netctrl.laws.aqm.records import ArcQueue
+from netctrl.laws.aqm.law import Seen
 from netctrl.model.law import ArcLaw
 
 # The ARC paper's setting: alpha/d = 1.42e-5 per packet of 1000 bytes at 10 Mbit/s, utilization 0.98, d = 1 s.
@@ -35,11 +35,11 @@ def test_an_epoch_by_hand():
 def test_the_fluid_evaluates_the_same(p, arrived, backlog, gamma, q0):
     law = msgspec.structs.replace(PAPER, target_utilization=gamma, target_queue_packets=q0)
     queue = ArcQueue(alpha=1.42e-5, epoch=1.0, target_utilization=gamma, target_queue=q0 * 1000.0)
-    _, parameters = aqm.law_of(queue, 1000.0, None)
+    kind, parameters = aqm.law_of(queue, 1000.0, None)
     state = np.zeros(aqm.STATES)
     state[aqm.PROBABILITY], state[aqm.ARRIVED] = p, arrived / 1000.0
     seen = aqm.Sample(now=1.0, step=0.1, backlog=backlog / 1000.0, enqueued=0.0, arrivals=0.0, capacity=1250.0)
-    expected = aqm.arc(parameters, state, seen)
+    expected = aqm.probability(kind, parameters, state, seen)
     assert arc_probability(law, p, arrived, backlog) == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
@@ -53,8 +53,9 @@ def test_headers_in_all_counts_change_nothing(arrived, backlog, header):
 
 @given(p=st.floats(0.0, 1.0), b=COUNTS, q=COUNTS, alpha=st.floats(1e-9, 1.0))
 def test_it_stays_a_probability_and_rises_with_what_came(p, b, q, alpha):
-    found = arc_step(p, b, q, 1250.0, alpha, 0.98, 0.0)
-    assert 0.0 <= found <= arc_step(p, b + 1.0, q, 1250.0, alpha, 0.98, 0.0) <= 1.0
+    law = ArcParameters(alpha, 0.98, 0.0)
+    found, more = (arc_step(ArcState(p), Seen(1.0, came, 0.0, q, 1250.0), law).probability for came in (b, b + 1.0))
+    assert 0.0 <= found <= more <= 1.0
 
 
 def test_a_late_epoch_could_have_served_more():

@@ -9,22 +9,15 @@ import pytest
 
 import netctrl
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.records import (
-    QUEUES,
-    ArcQueue,
-    AvqQueue,
-    CodelQueue,
-    DesignQueue,
-    DropTailQueue,
-    FastArcQueue,
-    PieQueue,
-    PiQueue,
-    Queue,
-    RateError,
-    RedQueue,
-    SfcQueue,
-    arc_queue,
-)
+from netctrl.laws.aqm.arc import ArcQueue, RateError, arc_queue
+from netctrl.laws.aqm.avq import AvqQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.fast_arc import FastArcQueue
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.records import QUEUES, DesignQueue, DropTailQueue, Queue
+from netctrl.laws.aqm.red import RedQueue
+from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.model.law import ArcLaw
 
 KINDS = ["arc", "fast-arc", "pi", "avq", "sfc", "red", "pie", "codel", "droptail", "design"]

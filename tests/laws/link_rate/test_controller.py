@@ -54,7 +54,7 @@ def test_controllers_by_themselves_give_the_simulators_bits(name: str, messages:
                 memories[link], _ = hear(controllers[link], memories[link], innovations)
                 rate, backlog = series[RATE, link : link + 1], series[BACKLOG, link : link + 1]
                 memories[link], _ = measure(controllers[link], memories[link], sample, rate, backlog)
-                mine = tuple(memories[link].known[link::N, sample & controllers[link].slots - 1])
+                mine = tuple(memories[link].received[link::N, sample & controllers[link].slots - 1])
                 assert mine == tuple(series[:, link])
             for of in links:
                 for at in range(N):
@@ -85,7 +85,7 @@ def test_a_central_controller_gives_the_simulators_bits() -> None:
     memory = start_hearing(controller)
     for sample, series, commands in simulated.samples():
         memory, _ = measure(controller, memory, sample, np.zeros(0), np.zeros(0))
-        memory.assumed[:, sample & controller.slots - 1] = series[RATE]
+        memory.estimated[:, sample & controller.slots - 1] = series[RATE]
         if sample >= 3:  # reports come when they are 3 samples old
             old = simulated.state.known[:, sample - 3 & simulated.state.known.shape[1] - 1].reshape(4, N)
             innovations = [
@@ -153,8 +153,8 @@ def test_a_step_leaves_what_it_was_given(gap: int) -> None:
     command(controller, after)
     for part, copy in zip(memory[1:], copies, strict=True):
         np.testing.assert_array_equal(part, copy)
-    assert after.known[RATE * 2, gap & controller.slots - 1] == 1.0
-    assert after.heard[:, gap & controller.slots - 1].all()
+    assert after.received[RATE * 2, gap & controller.slots - 1] == 1.0
+    assert after.valid[:, gap & controller.slots - 1].all()
 
 
 def test_a_link_that_is_lost_is_like_one_that_was_never_heard() -> None:

@@ -22,7 +22,7 @@ from netctrl import (
     square_wave,
 )
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.codel import CODEL_PLACES, codel_drops
+from netctrl.laws.aqm.codel_packets import CODEL_PLACES, codel_drops
 from netctrl.laws.tcp.bbr import BBR_CYCLE, BBR_FIELDS
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase, htcp_window
 from netctrl.laws.tcp.reno import reno_cut, reno_window

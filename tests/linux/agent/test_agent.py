@@ -198,7 +198,7 @@ def test_a_replayed_message_changes_nothing() -> None:
                 world.deliver(name, to, datagram, 4 * TAU_US + 500)
         world.idle(range(5, 9))
     np.testing.assert_array_equal(one.states["S1"].desired, other.states["S1"].desired)
-    np.testing.assert_array_equal(one.states["S1"].memory.known, other.states["S1"].memory.known)
+    np.testing.assert_array_equal(one.states["S1"].memory.received, other.states["S1"].memory.received)
     assert other.counts("S1", "dropped_replayed") == sum(to == "S1" for _, to, _ in one.recorded[:10])
     assert one.counts("S1", "dropped_replayed") == 0
 
@@ -357,8 +357,8 @@ def test_links_in_trouble_are_left_alone_and_the_others_go_on() -> None:
     row = agent.numbers[1]
     slot = 5 & world.plans["S1"].law.slots - 1
     world.act("S1", 5, 5 * TAU_US + 50)
-    assert world.states["S1"].memory.heard[agent.numbers[0], slot]
-    assert not world.states["S1"].memory.heard[row, slot]
+    assert world.states["S1"].memory.valid[agent.numbers[0], slot]
+    assert not world.states["S1"].memory.valid[row, slot]
 
 
 def test_rates_that_are_no_number_or_out_of_bounds_are_held_and_counted() -> None:

@@ -22,10 +22,11 @@ from netctrl.design.arc.rounding import check_implementation
 from netctrl.design.connet.design import connet
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
 from netctrl.frequency.sampled_margins import sampled_margins
-from netctrl.laws.aqm.arc import arc_step
+from netctrl.laws.aqm.arc import ArcParameters, ArcState, arc_step
 from netctrl.laws.aqm.delay_pi import DelayPi
-from netctrl.laws.aqm.fluid import _pie_scale
-from netctrl.laws.aqm.records import PieQueue, PiQueue
+from netctrl.laws.aqm.law import Seen
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.pie import PieQueue, pie_scale
 from netctrl.linux.export.agent import AgentConfig, read_agent_config
 from netctrl.linux.export.agents import Watch, connet_on_linux, hftrac_on_linux
 from netctrl.linux.export.aqm import _pie_halvings, arc_on_delay, nearest_dualpi2, nearest_pie, pie_range
@@ -112,7 +113,9 @@ def test_on_a_busy_link_arc_is_the_pi_on_the_delay(p, q, old, gamma, q0):
     found = arc_on_delay(law)
     delay, before = q / capacity, old / capacity
     step = found.integral * (delay - found.target_s) + found.proportional * (delay - before)
-    assert p + step == pytest.approx(arc_step(p, served + q - old, q, served, 1e-4, gamma, q0), abs=1e-12)
+    seen = Seen(1.0, served + q - old, 0.0, q, served)
+    expected = arc_step(ArcState(p), seen, ArcParameters(1e-4, gamma, q0)).probability
+    assert p + step == pytest.approx(expected, abs=1e-12)
 
 
 def test_where_the_queue_is_empty_there_is_nothing_to_go_by():
@@ -123,7 +126,7 @@ def test_where_the_queue_is_empty_there_is_nothing_to_go_by():
 @pytest.mark.parametrize("p", [0.5, 0.1, 0.0999, 0.01, 0.00999, 1e-3, 9e-4, 1e-4, 9e-5, 1e-5, 9e-6, 9e-7, 0.0])
 def test_pie_scales_as_the_rfc_says(p):
     """RFC 8033, Section 4.2, as the fluid has it."""
-    assert 0.5 ** _pie_halvings(p) == _pie_scale(p)
+    assert 0.5 ** _pie_halvings(p) == pie_scale(p)
     low, high = pie_range(p)
     assert low <= p < high and _pie_halvings(low) == _pie_halvings(p) == _pie_halvings(high * (1 - 1e-9))
 
@@ -564,7 +567,7 @@ def test_a_command_writes_and_says_what_was_rounded(standing, tmp_path, capsys):
     [
         (["--interfaces", "a/b"], 2, "--interfaces"),
         ([], 2, "--interfaces: got nothing"),
-        (["--interfaces", "eth0", "--implementation", "red"], 2, "--carrier"),
+        (["--interfaces", "eth0", "--implementation", "red"], 2, "--implementation"),
         (["--interfaces", "eth0", "--packet-size", "1500"], 2, "--packet-size"),
         (["--interfaces", "eth0", "--limit", "x"], 2, "--limit"),
         (["--interfaces", "eth0", "--limit", "1000GB"], 2, "--limit: got '1000GB', takes 1 to 4.29497e+09 byte"),

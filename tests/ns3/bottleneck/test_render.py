@@ -16,7 +16,9 @@ from places import STORED
 
 import netctrl
 from netctrl.errors import FileError, InvalidValue
-from netctrl.laws.aqm.records import ArcQueue, CodelQueue, FastArcQueue
+from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.pacing.pacing import EVENTS, pace_trace
 from netctrl.model.design.design import Provenance
 from netctrl.model.law import ArxPacer, PacingLaw
@@ -29,7 +31,7 @@ from netctrl.scenario.bottleneck.scenario import (
     read_bottleneck_scenario,
 )
 
-GENERATED = ("gains.h", "scenario.h")
+GENERATED = ("gains.h", "netctrl-laws.h", "scenario.h")
 NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
 
 
@@ -213,7 +215,7 @@ def parts(tmp_path_factory):
         if name == "paper":
             calls += [f'    if (std::string(argv[1]) == "literal") {{ auto law = {table};']
             calls += ["        law.guarded = false; law.least = 0.0; Replay(netctrl::ArxPacer(law)); }"]
-    for name in ("netctrl-pacing-laws.h", "netctrl-queue-settings.h", "netctrl-laws.h"):
+    for name in ("netctrl-pacing-laws.h", "netctrl-queue-settings.h"):
         (folder / name).write_text(files[name])
     body = "\n".join(["int main(int, char** argv) {", *calls, "    return 0;", "}"])
     (folder / "parts.cc").write_text("\n".join([*includes, PARTS, body, ""]))

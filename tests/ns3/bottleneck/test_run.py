@@ -13,7 +13,7 @@ import netctrl
 from netctrl.cli.design.verb import main as design_main
 from netctrl.cli.export.verb import main
 from netctrl.errors import NetctrlError
-from netctrl.laws.aqm.records import CodelQueue
+from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.pacing.pacing import pace_trace
 from netctrl.model.design.design import provenance
 from netctrl.model.law import PacingLaw

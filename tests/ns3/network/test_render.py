@@ -16,7 +16,8 @@ from places import STORED
 import netctrl
 from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.records import CodelQueue, PieQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.link_rate.fir import BACKLOG, RATE
 from netctrl.model.design.design import Provenance
 from netctrl.model.law import LinkRateLaw, MyopicGain
@@ -34,7 +35,7 @@ from netctrl.sim.network.messages import _state, distributed_problem, message_li
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.network.problem import link_problem, link_state
 
-GENERATED = ("gains.h", "scenario.h")
+GENERATED = ("gains.h", "netctrl-laws.h", "scenario.h")
 LATE = Messages(loss=0.1, jitter=(0.0, 0.02), asynchronous=True)
 
 

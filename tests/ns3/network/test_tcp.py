@@ -15,7 +15,12 @@ import netctrl
 from netctrl import NetworkResult
 from netctrl.datasets import network_path
 from netctrl.errors import FileError, InvalidValue
-from netctrl.laws.aqm.records import ArcQueue, CodelQueue, DropTailQueue, PieQueue, PiQueue, RedQueue
+from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.design.design import provenance
 from netctrl.model.network import Demand, Link, Network
 from netctrl.ns3.network.read import run_links, table_name

@@ -20,7 +20,10 @@ from places import ROOT, STORED
 
 import netctrl
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.records import AvqQueue, CodelQueue, DesignQueue, FastArcQueue
+from netctrl.laws.aqm.avq import AvqQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.fast_arc import FastArcQueue
+from netctrl.laws.aqm.records import DesignQueue
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds, string
 from netctrl.ns3.program import find_ns3
@@ -28,7 +31,7 @@ from netctrl.ns3.tcp_aqm.render import FIXED_FILES, MARKER, render
 from netctrl.scenario.tcp_aqm.scenario import Scenario, design_scenario, scenario_from
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
-GENERATED = ("gains.h", "scenario.h")
+GENERATED = ("gains.h", "netctrl-laws.h", "scenario.h")
 
 
 def origin(*argv: str) -> Provenance:
@@ -220,132 +223,7 @@ def test_draws_must_be_one_row_a_flow():
         render(scenario, (replace(draws[0], flows=draws[0].flows * 2), *draws[1:]), provenance=origin())
 
 
-# --- the laws, compiled ----------------------------------------------------------------------------------------------
-
-LAWS = r"""
-#include "netctrl-laws.h"
-#include <cstdio>
-using namespace netctrl;
-template <class Law> void Epochs(const Law& law) {
-    typename Law::State state;
-    double t, b, q, c;
-    while (std::scanf("%lf %lf %lf %lf", &t, &b, &q, &c) == 4) {
-        state = law.Next(state, {t, b, q, c});
-        std::printf("%.17g\n", state.probability);
-    }
-}
-int main(int, char** argv) {
-    double g[8];
-    for (double& x : g) if (std::scanf("%lf", &x) != 1) return 1;
-    switch (argv[1][0]) {
-    case 'a': Epochs(ArcLaw{g[0], g[1], g[2], g[3], g[4], {g[5], g[6], g[7]}}); break;
-    case 'p': Epochs(PiLaw{g[0], g[1], g[2], g[3], g[4]}); break;
-    case 's': Epochs(SfcLaw{g[0], g[1], g[2], g[3], g[4]}); break;
-    case 'v': {
-        const AvqLaw law{g[0], g[1], g[2]};
-        double t, s, c;
-        AvqLaw::State state = AvqLaw::Start(0.0, g[3]);
-        while (std::scanf("%lf %lf %lf", &t, &s, &c) == 3) {
-            state = law.Next(state, {t, s, c});
-            std::printf("%d %.17g %.17g\n", state.mark, state.backlog, state.capacity);
-        }
-    }
-    }
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def laws(tmp_path_factory):
-    """What the C++ laws answer to (kind, gains, samples)."""
-    folder = tmp_path_factory.mktemp("laws")
-    (folder / "netctrl-laws.h").write_text(cases()["kinds"]["netctrl-laws.h"])
-    (folder / "laws.cc").write_text(LAWS)
-    strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    subprocess.run([find_ns3().compiler, *strict, "laws.cc", "-o", "laws"], cwd=folder, check=True, timeout=120)
-
-    def ask(kind: str, gains: list[float], samples: np.ndarray) -> np.ndarray:
-        numbers = [*gains, *[0.0] * (8 - len(gains)), *samples.ravel()]
-        text = "\n".join(map(repr, map(float, numbers)))
-        ran = subprocess.run(
-            [folder / "laws", kind], input=text, capture_output=True, text=True, check=True, timeout=60
-        )
-        return np.array([line.split() for line in ran.stdout.splitlines()], dtype=float)
-
-    return ask
-
-
-def epochs(epoch: float, count: int = 400) -> np.ndarray:
-    """Time, enqueued bytes, backlog and capacity at the ends of epochs; the capacity changes half way."""
-    rng = np.random.default_rng(7)
-    capacity = np.where(np.arange(count) < count // 2, 10e6, 4e6)
-    enqueued = rng.uniform(0.9, 1.1, count) * 10e6 * epoch / 8
-    return np.column_stack((epoch * np.arange(1, count + 1), enqueued, rng.uniform(0.0, 2e5, count), capacity))
-
-
-@pytest.mark.needs("ns3")
-@pytest.mark.parametrize("amplitude", [0.0, 2e6])
-def test_arc_in_cpp_is_algorithm_2(laws, amplitude):
-    alpha, d, gamma, q0, size, w, start = 1.42e-5, 0.7, 0.98, 20e3, 1000.0, 0.9, 30.1
-    samples = epochs(d)
-    found = laws("a", [alpha, d, gamma, q0, size, amplitude, w, start], samples)[:, 0]
-    p, expected = 0.0, []
-    for t, enqueued, q, capacity in samples:
-        seconds = np.linspace(max(t - d, start), max(t, start), 20001)  # the error's integral, by Simpson's rule
-        weights = np.ones(20001)
-        weights[1:-1:2], weights[2:-1:2] = 4.0, 2.0
-        error = amplitude * np.sin(w * (seconds - start)) @ weights * (seconds[1] - seconds[0]) / 3.0
-        b = enqueued / size + error / (8 * size)
-        p = np.clip(p + alpha * (b - gamma * (d * capacity / (8 * size) - (q - q0) / size)), 0.0, 1.0)
-        expected.append(p)
-    assert 0.0 < np.min(expected[-200:]) < np.max(expected) <= 1.0
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.needs("ns3")
-def test_pi_in_cpp(laws):
-    alpha, beta, reference, size = 1.822e-3, 1.816e-3, 50e3, 1000.0
-    samples = epochs(1 / 170)
-    found = laws("p", [alpha, beta, 1 / 170, reference, size], samples)[:, 0]
-    p, before, expected = 0.0, 0.0, []
-    for q in samples[:, 2]:
-        p = np.clip(p + alpha * (q - reference) / size - beta * (before - reference) / size, 0.0, 1.0)
-        before = q
-        expected.append(p)
-    assert np.ptp(expected) > 0.1
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.needs("ns3")
-def test_sfc_in_cpp(laws):
-    k1, k2, d, q0, size = 0.0005, 0.2, 1.0, 10e3, 1000.0
-    samples = epochs(d)
-    found = laws("s", [k1, k2, d, q0, size], samples)[:, 0]
-    _, enqueued, q, capacity = samples.T
-    expected = np.clip(k1 * (q - q0) / size + k2 * (8 * enqueued / d / capacity - 1.0), 0.0, 1.0)
-    assert 0.0 == expected.min() < expected.max()
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.needs("ns3")
-def test_avq_in_cpp_is_the_virtual_queue_of_its_paper(laws):
-    gamma, damping, buffer, capacity = 0.98, 0.15, 30e3, 10e6
-    rng = np.random.default_rng(3)
-    time = np.cumsum(rng.exponential(0.75e-3, 20000))
-    size = rng.choice([40.0, 1000.0], 20000, p=[0.1, 0.9])
-    link = np.where(time < time[-1] / 2, capacity, 6e6)
-    found = laws("v", [gamma, damping, buffer, capacity], np.column_stack((time, size, link)))
-    # Kunniyur and Srikant's Figure 2, with all in bytes.
-    virtual, queue, last, expected = capacity / 8, 0.0, 0.0, []
-    for t, b, c in zip(time, size, link / 8, strict=True):
-        queue = max(queue - virtual * (t - last), 0.0)
-        mark = queue + b > buffer
-        queue += 0.0 if mark else b
-        virtual = max(min(virtual + damping * gamma * c * (t - last), c) - damping * b, 0.0)
-        last = t
-        expected.append((mark, queue, 8 * virtual))
-    assert 0 < found[:, 0].sum() < len(found)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-6)
+# --- read by a compiler -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.needs("ns3")

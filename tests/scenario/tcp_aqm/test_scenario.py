@@ -21,7 +21,9 @@ import netctrl
 from netctrl import datasets, read_scenario
 from netctrl.datasets import scenario_path, scenarios
 from netctrl.errors import FileError, InvalidValue
-from netctrl.laws.aqm.records import ArcQueue, DesignQueue, DropTailQueue, PiQueue, RateError, arc_queue
+from netctrl.laws.aqm.arc import ArcQueue, RateError, arc_queue
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
 from netctrl.model.io.toml import read_toml
 from netctrl.scenario.fabric.scenario import read_fabric_scenario
 from netctrl.scenario.network.scenario import read_network_scenario

@@ -416,7 +416,7 @@ def test_static_pacing_of_some_links_leaves_the_others_fifo() -> None:
     assert run.rate[:, 2].max() == pytest.approx(0.9 * 0.95 * 36e6, rel=TOLERANCE["same"])
 
 
-@pytest.mark.parametrize(("rate_scale", "standing"), [(1.04, 0.0), (0.97, 2500.0), (1.0, 2500.0)])
+@pytest.mark.parametrize(("rate_scale", "backlog_setpoint"), [(1.04, 0.0), (0.97, 2500.0), (1.0, 2500.0)])
 @pytest.mark.parametrize("law", LAWS)
 def test_laws_around_other_rates_and_backlogs(law: str, rate_scale: float, backlog_setpoint: float) -> None:
     network = tight("merge")

@@ -12,19 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.fluid import OWN, PROBABILITY
-from netctrl.laws.aqm.records import (
-    ArcQueue,
-    AvqQueue,
-    CodelQueue,
-    DesignQueue,
-    DropTailQueue,
-    FastArcQueue,
-    PieQueue,
-    PiQueue,
-    RedQueue,
-    SfcQueue,
-)
+from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.laws.aqm.avq import AvqQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.fast_arc import FastArcQueue
+from netctrl.laws.aqm.fluid import PROBABILITY, column
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
+from netctrl.laws.aqm.red import RED, RedQueue
+from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Change, FastFlows, Link, Scenario, WebFlows
 from netctrl.sim.tcp_aqm import run as run_module
 from netctrl.sim.tcp_aqm.kernel import advance
@@ -150,7 +147,7 @@ def near_rest(queue, step, epochs=False):
     state = ready.state
     state.window[:], state.rate[:], state.signal[:], state.backlog[:] = w0, w0 / tau, 2.0 / w0**2, q
     state.law[:, PROBABILITY] = 2.0 / w0**2
-    state.law[:, OWN] = q
+    state.law[:, column(RED, "average")] = q
     advance(ready.plant, state, ready.record, np.zeros((0, ready.steps)), 0, ready.steps)
     return ready.record.links[0, 0]
 

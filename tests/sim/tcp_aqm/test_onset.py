@@ -12,8 +12,8 @@ from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.margins import margins
 from netctrl.frequency.sampled import spectral_radius
 from netctrl.frequency.sampled_gain import greatest_gain
+from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.aqm.fluid import OWN
-from netctrl.laws.aqm.records import FastArcQueue
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import applicable_plant, fast_arc_loop, fast_arc_sampled_loop
 from netctrl.plants.tcp_response import arc_response

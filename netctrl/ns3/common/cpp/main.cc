@@ -11,7 +11,7 @@
 #include "gains.h"
 #include "netctrl-lines.h"
 #include "netctrl-program.h"
-#include "netctrl-queue-discs.h"
+#include "netctrl-queues.h"
 #include "netctrl-recorder.h"
 #include "netctrl-routing.h"
 #include "netctrl-tables.h"

@@ -81,9 +81,9 @@ class Recorder
         }
         now.packets = stats.nTotalReceivedPackets;
         now.chosen = stats.nTotalMarkedPackets;
-        for (const char* reason : {queue.lawDrop, queue.hardDrop})
+        for (const char* reason : queue.lawDrops)
         {
-            now.chosen += reason ? stats.GetNDroppedPackets(reason) : 0;
+            now.chosen += stats.GetNDroppedPackets(reason);
         }
         return now;
     }

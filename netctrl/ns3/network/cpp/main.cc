@@ -306,7 +306,7 @@ class Controllers
     LinkRecorder& m_recorder;
     std::FILE* m_result;
     std::optional<LinkLaw> m_law;
-    std::optional<HeardLaw> m_heard;
+    std::optional<DistributedLaw> m_heard;
     std::vector<Counters> m_interval; ///< when the interval began
     std::vector<Counters> m_acted;    ///< when each link last acted
     std::vector<Measured> m_measured; ///< in the interval that ended

@@ -1,7 +1,7 @@
 // Laws for the rates of N links as sums over what was measured, without ns-3. C++17.
 //
 // u_l(n) = offset_l + sum of coefficient * series(n - lag). Rates and backlogs (over the interval) in bit/s. A series is
-// kind * N + link. Where all is heard in time: LinkLaw; where messages come late or never: HeardLaw.
+// kind * N + link. Where all is heard in time: LinkLaw; where messages come late or never: DistributedLaw.
 //
 // Fixed: netctrl copies this file as it is. The numbers are in gains.h.
 
@@ -18,7 +18,7 @@ namespace netctrl
 {
 
 /// Kinds of series. The last two of LinkLaw: what came beyond what was foreseen, less what was lost; what was commanded
-/// and not sent. Of HeardLaw: by how much the backlog and the newest rate differ from what was predicted.
+/// and not sent. Of DistributedLaw: by how much the backlog and the newest rate differ from what was predicted.
 enum Kind : std::size_t
 {
     kRate,
@@ -234,10 +234,10 @@ class LinkLaw
 
 /// Each link measures and acts once an interval at a tick of its own, by what it has heard. What it hasn't is assumed:
 /// rates are nominal, there are no news, backlogs are what they last were. Source: netctrl.sim.network.message_kernel.
-class HeardLaw
+class DistributedLaw
 {
   public:
-    HeardLaw(const LawTable& law, const HearingTable& hearing, std::vector<int32_t> phase)
+    DistributedLaw(const LawTable& law, const HearingTable& hearing, std::vector<int32_t> phase)
         : m_law(law),
           m_hearing(hearing),
           m_phase(std::move(phase)),

@@ -1,5 +1,5 @@
 // Made by netctrl export ns3: do not edit.
-// The queue of each link with its gains; what they mean is in netctrl-laws.h and netctrl-tables.h.
+// The queue of each link with its gains; their laws are in netctrl-laws.h.
 
 #ifndef NETCTRL_GAINS_H
 #define NETCTRL_GAINS_H
@@ -29,14 +29,14 @@ inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revis
 /// In the order of kLinks (scenario.h).
 inline const QueueSettings kQueues[] = {
     // bottleneck, 1e+07 bit/s
-    ArcLaw{
-        5.73509893643e-06, // alpha [1/packet]
-        1.0, // epoch [s]
-        0.98, // target utilization
-        0.0, // target queue [byte]
-        1000.0, // packet size [byte]
-        {0.0, 1.0, 0.0}, // rate error: amplitude [bit/s], frequency [rad/s], start [s]
-    },
+    {"netctrl::ArcQueueDisc",
+     {
+        {"Alpha", "5.73509893643e-06"}, // Gain [1/packet]
+        {"Utilization", "0.98"}, // Target utilization gamma
+        {"TargetQueue", "0.0"}, // q0 [packet]
+        {"MeanPktSize", "1000"}, // [byte]
+        {"Epoch", "1000000000ns"},
+     }},
 };
 
 } // namespace netctrl

@@ -1,5 +1,5 @@
 // Made by netctrl export ns3: do not edit.
-// The queue of each link with its gains; what they mean is in netctrl-laws.h and netctrl-tables.h.
+// The queue of each link with its gains; their laws are in netctrl-laws.h.
 
 #ifndef NETCTRL_GAINS_H
 #define NETCTRL_GAINS_H
@@ -15,43 +15,53 @@ inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revis
 /// In the order of kLinks (scenario.h).
 inline const QueueSettings kQueues[] = {
     // arc, 4e+06 bit/s
-    ArcLaw{
-        1.42e-05, // alpha [1/packet]
-        1.0, // epoch [s]
-        0.98, // target utilization
-        0.0, // target queue [byte]
-        1000.0, // packet size [byte]
-        {1000000.0, 0.5, 10.0}, // rate error: amplitude [bit/s], frequency [rad/s], start [s]
-    },
+    {"netctrl::ArcQueueDisc",
+     {
+        {"Alpha", "1.42e-05"}, // Gain [1/packet]
+        {"Utilization", "0.98"}, // Target utilization gamma
+        {"TargetQueue", "0.0"}, // q0 [packet]
+        {"MeanPktSize", "1000"}, // [byte]
+        {"Epoch", "1000000000ns"},
+        {"RateErrorAmplitude", "1000000.0"}, // [bit/s]
+        {"RateErrorFrequency", "0.5"}, // [rad/s]
+        {"RateErrorStart", "10.0"}, // [s]
+     }},
     // pi, 4e+06 bit/s
-    PiLaw{
-        1.822e-05, // alpha [1/packet]
-        1.816e-05, // beta [1/packet]
-        0.0058823529411764705, // epoch [s], 1/frequency
-        50000.0, // reference queue [byte]
-        1000.0, // packet size [byte]
-    },
+    {"netctrl::PiQueueDisc",
+     {
+        {"Alpha", "1.822e-05"}, // Gain on the queue [1/packet]
+        {"Beta", "1.816e-05"}, // Gain on the queue of the epoch before [1/packet]
+        {"ReferenceQueue", "50.0"}, // q_ref [packet]
+        {"MeanPktSize", "1000"}, // [byte]
+        {"Epoch", "5882353ns"},
+     }},
     // avq, 4e+06 bit/s
-    AvqLaw{
-        0.98, // target utilization
-        0.15, // damping [1/s]
-        100000.0, // virtual buffer [byte]
-    },
+    {"netctrl::AvqQueueDisc",
+     {
+        {"Utilization", "0.98"}, // Target utilization gamma
+        {"Damping", "0.15"}, // Gain of the virtual capacity [1/s]
+        {"VirtualBuffer", "100.0"}, // Of the virtual queue [packet]
+        {"MeanPktSize", "1000"}, // [byte]
+     }},
     // sfc, 4e+06 bit/s
-    SfcLaw{
-        0.0005, // k1 [1/packet]
-        0.2, // k2
-        1.0, // epoch [s]
-        0.0, // target queue [byte]
-        1000.0, // packet size [byte]
-    },
+    {"netctrl::SfcQueueDisc",
+     {
+        {"K1", "0.0005"}, // Gain on the queue [1/packet]
+        {"K2", "0.2"}, // Gain on the rate over the capacity
+        {"TargetQueue", "0.0"}, // q0 [packet]
+        {"MeanPktSize", "1000"}, // [byte]
+        {"Epoch", "1000000000ns"},
+     }},
     // codel, 4e+06 bit/s
-    CodelSettings{
-        5000000, // target [ns]
-        100000000, // interval [ns]
-    },
+    {"ns3::CoDelQueueDisc",
+     {
+        {"UseEcn", "true"},
+        {"MinBytes", "1000"}, // [byte]
+        {"Target", "5000000ns"},
+        {"Interval", "100000000ns"},
+     }},
     // back, 4e+06 bit/s
-    FifoSettings{},
+    {"ns3::FifoQueueDisc", {}},
 };
 
 } // namespace netctrl

@@ -50,13 +50,17 @@ inline const std::vector<TcpRow> kTcp = {
 };
 
 /// Of each link, inside of its pacer.
-inline const QueueSettings kQueue = PieSettings{
-        5000000, // target [ns]
-        15000000, // update [ns]
-        0.125, // alpha [1/s]
-        1.25, // beta [1/s]
-        150000000, // burst [ns]
-    };
+inline const QueueSettings kQueue = {"ns3::PieQueueDisc",
+     {
+        {"UseEcn", "true"},
+        {"MeanPktSize", "1500"}, // [byte]
+        {"QueueDelayReference", "5000000ns"},
+        {"Tupdate", "15000000ns"},
+        {"A", "0.125"}, // [1/s]
+        {"B", "1.25"}, // [1/s]
+        {"MaxBurstAllowance", "150000000ns"},
+        {"MarkEcnThreshold", "0.1"}, // RFC 8033, Section 5.1: above it, drop
+     }};
 
 } // namespace netctrl
 

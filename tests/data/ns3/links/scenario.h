@@ -49,7 +49,7 @@ inline const std::vector<TcpRow> kTcp = {
 };
 
 /// Of each link, inside of its pacer.
-inline const QueueSettings kQueue = FifoSettings{};
+inline const QueueSettings kQueue = {"ns3::FifoQueueDisc", {}};
 
 } // namespace netctrl
 

@@ -37,10 +37,13 @@ inline const PacingTable kLaw = ArxTable{
 
 /// In front of the bottleneck.
 inline const QueueSettings kQueue =
-    CodelSettings{
-        5000000, // target [ns]
-        100000000, // interval [ns]
-    };
+    {"ns3::CoDelQueueDisc",
+     {
+        {"UseEcn", "true"},
+        {"MinBytes", "1500"}, // [byte]
+        {"Target", "5000000ns"},
+        {"Interval", "100000000ns"},
+     }};
 
 } // namespace netctrl
 

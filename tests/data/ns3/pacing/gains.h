@@ -51,7 +51,7 @@ inline const PacingTable kLaw = TargetTable{
 
 /// In front of the bottleneck.
 inline const QueueSettings kQueue =
-    FifoSettings{};
+    {"ns3::FifoQueueDisc", {}};
 
 } // namespace netctrl
 

@@ -1,0 +1,104 @@
+"""netctrl-laws.h: the laws of a program's queues, printed from Python, and a queue disc of ns-3 around each.
+
+A queue disc has an attribute for each of its law's parameters, by its name in Python (target_queue -> TargetQueue),
+with the value of the law's defaults for packets of 1000 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from netctrl.laws.aqm.law import QueueLaw
+from netctrl.laws.codegen import camel, cpp_function, cpp_law, field_texts, helpers
+from netctrl.ns3.cpp import MARKER, real, string
+
+__all__ = ["attribute", "laws_header", "queue_disc"]
+
+_PACKET, _BUFFER = 1000.0, 500e3
+"""For the defaults of attributes [byte]."""
+
+
+def attribute(field: str) -> str:
+    """A parameter's name as an attribute of ns-3: target_queue -> TargetQueue."""
+    name = camel(field)
+    return name[0].upper() + name[1:]
+
+
+def queue_disc(law: QueueLaw) -> str:
+    """The type of a law's queue disc, as ns-3 knows it."""
+    return f"netctrl::{_stem(law)}QueueDisc"
+
+
+def laws_header(laws: Iterable[QueueLaw]) -> str:
+    """The text of netctrl-laws.h for these laws, each once, in the order of their names."""
+    used = sorted({law.name: law for law in laws}.values(), key=lambda law: law.name)
+    parts = []
+    functions = {name: each for law in used for name, each in helpers(law.step).items()}
+    names = {name: attribute(name) for name in functions}
+    for name, function in functions.items():
+        (argument,) = function.__code__.co_varnames[: function.__code__.co_argcount]
+        signature = f"inline double\n{names[name]}(double {camel(argument)})"
+        parts.append(cpp_function(function, names, name=names[name], signature=signature))
+    for law in used:
+        parts += [cpp_law(f"{_stem(law)}Law", law.step, law.parameters, law.state, names), _disc(law)]
+    start = [
+        MARKER,
+        "// Laws of queues, and a queue disc of ns-3 around each: printed from the Python that netctrl simulates.",
+        "",
+        "#ifndef NETCTRL_LAWS_H",
+        "#define NETCTRL_LAWS_H",
+        "",
+        '#include "netctrl-law-queue-disc.h"',
+        "",
+        "#include <algorithm>",
+        "#include <cmath>",
+        "",
+        "namespace netctrl",
+        "{",
+        "",
+    ]
+    body = "\n\n".join(parts)
+    return "\n".join(
+        [*start, *([body, ""] if body else []), "} // namespace netctrl", "", "#endif // NETCTRL_LAWS_H", ""]
+    )
+
+
+def _stem(law: QueueLaw) -> str:
+    return "".join(word.capitalize() for word in law.name.split("-"))
+
+
+def _disc(law: QueueLaw) -> str:
+    """The queue disc of a law, with its attributes."""
+    name = f"{_stem(law)}QueueDisc"
+    usual = law.read(law.record(), _PACKET, _BUFFER)
+    texts = field_texts(law.parameters)
+    lines = [
+        f"/// A queue disc that runs {_stem(law)}Law.",
+        f"class {name} final : public LawQueueDisc",
+        "{",
+        "  public:",
+    ]
+    lines += [
+        "    static ns3::TypeId GetTypeId()",
+        "    {",
+        "        using namespace ns3;",
+        "        static TypeId tid =",
+    ]
+    lines += [f'            TypeId("netctrl::{name}")', "                .SetParent<LawQueueDisc>()"]
+    lines += ['                .SetGroupName("TrafficControl")', f"                .AddConstructor<{name}>()"]
+    for field, value in zip(law.parameters._fields, usual, strict=True):
+        lines += [
+            f'                .AddAttribute("{attribute(field)}",',
+            f"                              {string(texts[field] or field)},",
+            f"                              DoubleValue({real(value)}),",
+            f"                              MakeDoubleAccessor(&{name}::m_{camel(field)}),",
+            "                              MakeDoubleChecker<double>())",
+        ]
+    lines[-1] += ";"
+    members = ", ".join(f"m_{camel(field)}" for field in law.parameters._fields)
+    lines += ["        return tid;", "    }", "", "  private:", "    double Act(const Seen& seen) override", "    {"]
+    lines += [f"        m_state = {_stem(law)}Law{{{members}}}.Next(m_state, seen);"]
+    lines += ["        return m_state.probability;", "    }", ""]
+    lines += [f"    double m_{camel(field)};" for field in law.parameters._fields]
+    lines += [f"    {_stem(law)}Law::State m_state;", "};", "", f"NS_OBJECT_ENSURE_REGISTERED({name});"]
+    return "\n".join(lines)

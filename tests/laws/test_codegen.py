@@ -1,0 +1,231 @@
+"""Laws printed as C++: the same bits as numba, for every law; what is outside the subset is refused with its line."""
+
+from __future__ import annotations
+
+import subprocess
+from math import sqrt
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.extending import register_jitable
+
+from netctrl.laws.aqm import fluid  # registers what laws call
+from netctrl.laws.aqm.law import QueueLaw, Seen
+from netctrl.laws.aqm.records import LAWS
+from netctrl.laws.codegen import Refused, cpp_function, cpp_law, cpp_record, field_texts, helpers
+
+SAMPLES = 100_000
+STRICT = [
+    "-std=c++17",
+    "-O2",
+    "-ffp-contract=off",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Wconversion",
+    "-Wshadow",
+    "-Werror",
+]
+MAIN = r"""
+template <class Law>
+int Replay()
+{
+    constexpr std::size_t kLaw = sizeof(Law) / sizeof(double), kState = sizeof(typename Law::State) / sizeof(double);
+    constexpr std::size_t kSeen = sizeof(Seen) / sizeof(double);
+    double row[kLaw + kState + kSeen];
+    while (std::fread(row, sizeof row, 1, stdin) == 1)
+    {
+        Law law;
+        typename Law::State state;
+        Seen seen;
+        std::memcpy(static_cast<void*>(&law), row, sizeof law);
+        std::memcpy(static_cast<void*>(&state), row + kLaw, sizeof state);
+        std::memcpy(static_cast<void*>(&seen), row + kLaw + kState, sizeof seen);
+        const typename Law::State next = law.Next(state, seen);
+        std::fwrite(&next, sizeof next, 1, stdout);
+    }
+    return 0;
+}
+"""
+WAYS = [(law, way) for law in LAWS for way in ("step", "fluid") if getattr(law, way) is not None]
+
+
+def name_of(law: QueueLaw, way: str) -> str:
+    return f"{law.name.replace('-', '_')}_{way}"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory) -> Path:
+    """A program with all laws: replays rows of (parameters, state, seen) from stdin."""
+    functions = {name: each for law, way in WAYS for name, each in helpers(getattr(law, way)).items()}
+    parts = ["#include <algorithm>\n#include <cmath>\n#include <cstdio>\n#include <cstring>\n#include <string>"]
+    parts.append(cpp_record("Seen", Seen))
+    parts += [
+        cpp_function(
+            each, {name: name for name in functions}, name=name, signature=f"double {name}(double {argument(each)})"
+        )
+        for name, each in functions.items()
+    ]
+    names = {name: name for name in functions}
+    parts += [cpp_law(name_of(law, way), getattr(law, way), law.parameters, law.state, names) for law, way in WAYS]
+    calls = [f'    if (std::string(argv[1]) == "{name_of(*way)}") return Replay<{name_of(*way)}>();' for way in WAYS]
+    parts += [MAIN, "\n".join(["int main(int, char** argv)", "{", *calls, "    return 1;", "}"])]
+    folder = tmp_path_factory.mktemp("laws")
+    (folder / "laws.cc").write_text("\n\n".join(parts) + "\n")
+    subprocess.run(["g++", *STRICT, "laws.cc", "-o", "laws"], cwd=folder, check=True, timeout=300)
+    return folder / "laws"
+
+
+def argument(function) -> str:
+    return function.__code__.co_varnames[0]
+
+
+def drawn(law: QueueLaw, random: np.random.Generator) -> np.ndarray:
+    """Rows of parameters, state and what is seen, over all decades that files may ask for, and zeros."""
+    usual = np.array(law.read(law.record(), 1000.0, 500e3))
+    count = len(usual)
+    parameters = usual * 10.0 ** random.uniform(-2.0, 2.0, (SAMPLES, count)) * (random.random((SAMPLES, count)) < 0.98)
+    if "utilization" in law.parameters._fields:
+        parameters[:, law.parameters._fields.index("utilization")] = random.uniform(0.01, 1.0, SAMPLES)
+    if law.name == "fast-arc":
+        parameters[:, 3] = 1.0 + 10.0 ** random.uniform(-3.0, 3.0, SAMPLES)
+        parameters[:, 0] = np.maximum(parameters[:, 0], 1e-12)
+    if law.name == "red":
+        parameters[:, 1] = parameters[:, 0] * random.uniform(1.1, 5.0, SAMPLES) + 1.0
+        parameters[:, 2] = random.uniform(1e-3, 1.0, SAMPLES)
+    if law.name == "codel":
+        parameters = np.maximum(parameters, 1e-6)
+    state = 10.0 ** random.uniform(-8.0, 4.0, (SAMPLES, len(law.state._fields)))
+    state[random.random(state.shape) < 0.2] = 0.0
+    for name in ("probability", "fast_probability", "drop_probability", "begun"):
+        if name in law.state._fields:
+            column = law.state._fields.index(name)
+            state[:, column] = np.minimum(state[:, column], 1.0)
+    seen = 10.0 ** random.uniform([-5.0, -1.0, -1.0, -1.0, 0.0], [1.0, 6.0, 4.0, 5.0, 7.0], (SAMPLES, 5))
+    seen[:, 1:4][random.random((SAMPLES, 3)) < 0.1] = 0.0
+    seen[:, 2] = np.where(seen[:, 2] == 0.0, 1.0, seen[:, 2])
+    return np.hstack([parameters, state, seen])
+
+
+def by_numba(law: QueueLaw, way: str, rows: np.ndarray) -> np.ndarray:
+    """The same rows through numba."""
+    p, s = len(law.parameters._fields), len(law.state._fields)
+    takes = [f"row[{k}]" for k in range(p + s + 5)]
+    state, seen, own = takes[p : p + s], takes[p + s :], takes[:p]
+    call = f"step(State({', '.join(state)}), Seen({', '.join(seen)}), Parameters({', '.join(own)}))"
+    text = f"def replay(rows, out):\n    for k in range(len(rows)):\n        row = rows[k]\n        after = {call}\n"
+    text += "".join(f"        out[k, {i}] = after.{name}\n" for i, name in enumerate(law.state._fields))
+    names = {"State": law.state, "Parameters": law.parameters, "Seen": Seen, "step": njit(getattr(law, way))}
+    exec(text, names)
+    out = np.empty((len(rows), s))
+    njit(names["replay"])(rows, out)
+    return out
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize(("law", "way"), WAYS, ids=[name_of(*way) for way in WAYS])
+def test_cpp_gives_the_bits_that_numba_gives(law: QueueLaw, way: str, program: Path) -> None:
+    """1e5 samples each; both call the C library for exp, log and powers, where a law has them."""
+    rows = drawn(law, np.random.default_rng(5))
+    ran = subprocess.run(
+        [program, name_of(law, way)], input=rows.tobytes(), capture_output=True, check=True, timeout=120
+    )
+    found = np.frombuffer(ran.stdout).reshape(SAMPLES, -1)
+    expected = by_numba(law, way, rows)
+    assert len(np.unique(found[:, 0])) > 1
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_laws_of_the_fluid_are_these() -> None:
+    """What the fluid runs is `fluid` or `step`: none is left out of the comparison above."""
+    assert {(law.name, "fluid" if law.fluid else "step") for law in LAWS} <= {(law.name, way) for law, way in WAYS}
+    assert len(fluid.LAWS) == len({law.name for law in LAWS})
+
+
+class Pair(NamedTuple):
+    """Of a test."""
+
+    first: float
+    """[packet]"""
+    second_one: float
+
+
+def test_texts_behind_fields_become_comments() -> None:
+    assert field_texts(Pair) == {"first": "[packet]", "second_one": ""}
+    assert cpp_record("Pair", Pair) == "struct Pair\n{\n    double first;     ///< [packet]\n    double secondOne;\n};"
+
+
+def grouped(a: float, b: float) -> float:
+    """a - (b - a), and more that depends on parentheses."""
+    left = a - (b - a) - b
+    right = a / (b / a) * (a + b) ** 2.0
+    if not (left < right and (a > 0.0 or b > 0.0)):
+        return -(left + right)
+    elif a == b:
+        left = 1.0
+    return left if left > right else sqrt(right)
+
+
+def test_parentheses_and_branches_are_kept() -> None:
+    text = cpp_function(grouped, {}, name="Grouped", signature="double Grouped(double a, double b)")
+    assert "double left = a - (b - a) - b;" in text
+    assert "const double right = a / (b / a) * std::pow(a + b, 2.0);" in text
+    assert "if (!(left < right && (a > 0.0 || b > 0.0)))" in text
+    assert "return -(left + right);" in text
+    assert "else if (a == b)" in text
+    assert text.endswith("    return left > right ? left : std::sqrt(right);\n}")
+
+
+def with_a_loop(a: float) -> float:
+    for _ in range(3):
+        a += 1.0
+    return a
+
+
+def with_a_foreign_call(a: float) -> float:
+    return float(str(a))
+
+
+def with_a_word_of_cpp(a: float) -> float:
+    new = a + 1.0
+    return new
+
+
+def with_an_unknown_name(a: float) -> float:
+    return a + SAMPLES
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "why"),
+    [
+        (with_a_loop, 1, "For isn't in the subset"),
+        (with_a_foreign_call, 1, "str isn't in the subset|float isn't"),
+        (with_a_word_of_cpp, 1, "new is a word of C"),
+        (with_an_unknown_name, 1, "SAMPLES isn't in the subset"),
+    ],
+)
+def test_what_is_outside_the_subset_is_refused_with_its_line(function, line: int, why: str) -> None:
+    with pytest.raises(Refused, match=why) as refusal:
+        cpp_function(function, {}, name="F", signature="double F(double a)")
+    assert f"test_codegen.py, line {function.__code__.co_firstlineno + line}:" in str(refusal.value)
+
+
+def twice(a: float) -> float:
+    """2 a."""
+    return 2.0 * a
+
+
+def four_times(a: float) -> float:
+    """4 a."""
+    return twice(twice(a))
+
+
+def test_what_a_law_calls_comes_before_it() -> None:
+    register_jitable(twice)
+    assert list(helpers(four_times)) == ["twice"]
+    assert "return Twice(Twice(a));" in cpp_function(
+        four_times, {"twice": "Twice"}, name="F", signature="double F(double a)"
+    )
