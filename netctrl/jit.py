@@ -1,9 +1,10 @@
 """Numba's `njit` for netctrl's kernels: compiled code is kept on disk, and used only for the sources it was made from.
 
 Numba's own cache looks at a kernel's file, not at the files whose functions and constants it has compiled in. Here a
-kernel's folder is named after a hash of its file, of every file of netctrl that this one imports, directly or not, and
-of the versions of Python, NumPy, Numba and llvmlite. The folders stand in the package's `__pycache__`; in the user's
-cache (XDG_CACHE_HOME) where that cannot be written; or in NUMBA_CACHE_DIR where it is set.
+kernel's folder is named after a hash of its file, of every file of netctrl that this one imports, directly or not, of
+the laws in registries that it reads, other packages' among them, and of the versions of Python, NumPy, Numba and
+llvmlite. The folders stand in the package's `__pycache__`; in the user's cache (XDG_CACHE_HOME) where that cannot be
+written; or in NUMBA_CACHE_DIR where it is set.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from numba.core import config as numba_config
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
+from netctrl.register import QUEUE_LAWS
+
 __all__ = ["key_of", "njit", "sources"]
 
 PACKAGE = Path(__file__).parent
@@ -37,6 +40,7 @@ KEPT = 3
 """Folders that are kept for each file of kernels: what was compiled for other sources or versions, oldest out."""
 
 _VERSIONS = (platform.python_implementation(), sys.version, np.__version__, numba.__version__, llvmlite.__version__)
+_OPEN = re.compile(rb"^from netctrl\.register import .*\bQUEUE_LAWS\b", re.MULTILINE)
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+netctrl\.([\w.]+)", re.MULTILINE)
 
 
@@ -62,6 +66,8 @@ def _is_ours(function: Any) -> bool:
 class _Source(NamedTuple):
     digest: bytes
     imports: frozenset[Path]
+    open: bool
+    """Whether it reads laws of other packages."""
 
 
 @cache
@@ -73,7 +79,10 @@ def _source(path: Path) -> _Source:
         target = PACKAGE.joinpath(*name.decode().split("."))
         module = target.with_suffix(".py")
         imports.update([module] if module.is_file() else target.glob("*.py"))
-    return _Source(hashlib.sha256(code).digest(), frozenset(imports))
+    is_open = _OPEN.search(code) is not None
+    if is_open:
+        imports.update(PACKAGE.parent / f"{name.replace('.', '/')}.py" for name in QUEUE_LAWS.our_modules())
+    return _Source(hashlib.sha256(code).digest(), frozenset(imports), is_open)
 
 
 def sources(path: Path) -> list[Path]:
@@ -92,12 +101,20 @@ def key_of(path: Path) -> str:
     digest = hashlib.sha256(repr(_VERSIONS).encode())
     for each in sources(path):
         digest.update(each.relative_to(PACKAGE).as_posix().encode() + b"\0" + _source(each).digest)
+    for each in _outside(path):
+        digest.update(str(each).encode() + b"\0" + _source(each).digest)
     return digest.hexdigest()[:16]
+
+
+def _outside(path: Path) -> list[Path]:
+    """Files of other packages whose laws are compiled into this file's kernels."""
+    return QUEUE_LAWS.outside_files() if any(_source(each).open for each in sources(path)) else []
 
 
 def _unchanged(path: Path) -> bool:
     """Whether the files on disk still are those that the key was made from."""
-    return all(hashlib.sha256(each.read_bytes()).digest() == _source(each).digest for each in sources(path))
+    files = (*sources(path), *_outside(path))
+    return all(hashlib.sha256(each.read_bytes()).digest() == _source(each).digest for each in files)
 
 
 @cache

@@ -3,19 +3,20 @@
 An entry of ours is "module:attribute", imported when it is asked for, so that this module imports nothing of what it
 names. Another package declares its entries as entry points of the registry's group, or calls `add`:
 
-    [project.entry-points."netctrl.figures"]
-    MyDesign = "my_package.figures:my_figure"
+    [project.entry-points."netctrl.laws"]
+    blue = "netctrl_blue:BLUE"
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from netctrl.errors import InvalidValue
 
-__all__ = ["FIGURES", "Registry", "figure_of"]
+__all__ = ["FIGURES", "QUEUE_LAWS", "Registry", "figure_of"]
 
 
 class Registry:
@@ -58,6 +59,24 @@ class Registry:
             raise InvalidValue(self.what, name, self._takes(name))
         return points[name].load()
 
+    def our_modules(self) -> set[str]:
+        """Names of the modules of netctrl that entries are from."""
+        return {entry.partition(":")[0] for entry in self._ours.values()}
+
+    def outside_files(self) -> list[Path]:
+        """Python files of the packages that entry points are from, sorted; nothing is imported."""
+        from importlib.util import find_spec
+
+        files: set[Path] = set()
+        for point in self._points().values():
+            spec = find_spec(point.module.partition(".")[0])
+            if spec is not None and spec.submodule_search_locations:
+                for folder in spec.submodule_search_locations:
+                    files.update(Path(folder).rglob("*.py"))
+            elif spec is not None and spec.origin is not None:
+                files.add(Path(spec.origin))
+        return sorted(files)
+
     def _points(self) -> dict[str, Any]:
         """Entry points of other packages; none of ours is hidden by them."""
         if self._others is None:
@@ -74,6 +93,22 @@ class Registry:
         close = get_close_matches(name, list(self), n=1)
         return f"one of {', '.join(sorted(self))}" + (f"; did you mean {close[0]!r}?" if close else "")
 
+
+QUEUE_LAWS = Registry(
+    "queue",
+    "netctrl.laws",
+    {
+        "arc": "netctrl.laws.aqm.arc:ARC",
+        "fast-arc": "netctrl.laws.aqm.fast_arc:FAST_ARC",
+        "pi": "netctrl.laws.aqm.pi:PI",
+        "avq": "netctrl.laws.aqm.avq:AVQ",
+        "sfc": "netctrl.laws.aqm.sfc:SFC",
+        "red": "netctrl.laws.aqm.red:RED",
+        "pie": "netctrl.laws.aqm.pie:PIE",
+        "codel": "netctrl.laws.aqm.codel:CODEL",
+    },
+)
+"""Kind of a queue in a file -> its law, a `netctrl.laws.aqm.law.QueueLaw`. Read when scenarios are imported."""
 
 FIGURES = Registry(
     "record",

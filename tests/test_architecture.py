@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "errors": (),
     "units": ("errors",),
     "register": ("errors",),
-    "jit": (),
+    "jit": ("errors", "register"),
     "model": BASE,
     "datasets": MODEL,
     "laws": (*MODEL, "jit"),

@@ -16,10 +16,10 @@ from numba.extending import register_jitable
 
 from netctrl.errors import InvalidValue
 from netctrl.jit import njit
-from netctrl.laws.aqm import law, pie
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.law import QueueLaw, Seen
 from netctrl.laws.aqm.records import LAWS, DropTailQueue, Queue, law_record
+from netctrl.laws.codegen import helpers
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
@@ -72,25 +72,35 @@ def column(of: QueueLaw, name: str) -> int:
     return _SHARED[name] if name in _SHARED else _OWN + own.index(name)
 
 
-for _function in (law.clip, pie.pie_scale):  # that steps call
-    register_jitable(_function)
-
-
 def _on_rows(of: QueueLaw) -> Callable[..., None]:
     """The law on rows of numbers: f(parameters, state, seen) sets the state."""
     step = of.fluid or of.step
+    for function in helpers(step).values():
+        register_jitable(function)
     fields = of.state._fields
     given = ", ".join(f"state[{column(of, name)}]" for name in fields)
     values = ", ".join(f"parameters[{_FIRST + k}]" for k in range(len(of.parameters._fields)))
     kept = "; ".join(f"state[{column(of, name)}] = after.{name}" for name in fields)
     call = f"after = step(State({given}), seen, Parameters({values}))"
-    text = f"def rows(parameters, state, seen):\n    {call}\n    {kept}\n"
     names: dict[str, Any] = {"State": of.state, "Parameters": of.parameters, "step": njit(step)}
-    exec(text, names)
+    exec(f"def rows(parameters, state, seen):\n    {call}\n    {kept}\n", names)
     return njit(names["rows"])
 
 
-_arc, _fast_arc, _pi, _avq, _sfc, _red, _pie, _codel = map(_on_rows, LAWS)
+def _by_number() -> Callable[..., None]:
+    """f(kind, parameters, state, seen): the law of this number, from 1 on."""
+    names = {f"law{number}": _on_rows(each) for number, each in enumerate(LAWS, 1)}
+    lines = ["def act(kind, parameters, state, seen):"]
+    for number in range(1, 1 + len(LAWS)):
+        lines += [
+            f"    {'if' if number == 1 else 'elif'} kind == {number}:",
+            f"        law{number}(parameters, state, seen)",
+        ]
+    exec("\n".join(lines), names)
+    return njit(names["act"])
+
+
+_act = _by_number()
 
 
 @njit(cache=True)
@@ -128,22 +138,7 @@ def probability(kind: int, parameters: np.ndarray, state: np.ndarray, sample: Sa
         elapsed = epoch
         arrived += _error(parameters, sample.now, epoch)
     seen = Seen(elapsed, arrived, sample.arrivals, sample.backlog, sample.capacity)
-    if kind == 1:
-        _arc(parameters, state, seen)
-    elif kind == 2:
-        _fast_arc(parameters, state, seen)
-    elif kind == 3:
-        _pi(parameters, state, seen)
-    elif kind == 4:
-        _avq(parameters, state, seen)
-    elif kind == 5:
-        _sfc(parameters, state, seen)
-    elif kind == 6:
-        _red(parameters, state, seen)
-    elif kind == 7:
-        _pie(parameters, state, seen)
-    else:
-        _codel(parameters, state, seen)
+    _act(kind, parameters, state, seen)
     state[ARRIVED] = 0.0
     return state[PROBABILITY]
 

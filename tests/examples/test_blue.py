@@ -1,0 +1,90 @@
+"""A queue law of another package, examples/blue: in the fluid and in ns-3, without a line of netctrl touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+BLUE = ROOT / "examples" / "blue"
+
+PROBE = """
+import numpy as np
+from netctrl.laws.aqm.fluid import STATES, Sample, law_of, probability
+from netctrl.laws.aqm.records import LAWS
+(law,) = [law for law in LAWS if law.name == "blue"]
+kind, row = law_of(law.record(increase=0.25, freeze_time=0.1, long_queue=5000.0), 1000.0, None)
+state = np.zeros(STATES)
+print([probability(kind, row, state, Sample(0.06 * k, 0.06, 10.0, 0.0, 0.0, 100.0)) for k in range(5)])
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """The package as an installer leaves it: its module, and the entry points of its pyproject.toml."""
+    folder = tmp_path / "site"
+    about = folder / "netctrl_blue-0.1.0.dist-info"
+    about.mkdir(parents=True)
+    shutil.copy(BLUE / "netctrl_blue.py", folder)
+    project = tomllib.loads((BLUE / "pyproject.toml").read_text())["project"]
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    groups = [
+        f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in points.items())
+        for group, points in project["entry-points"].items()
+    ]
+    (about / "entry_points.txt").write_text("\n".join(groups))
+    return folder
+
+
+def run(site: Path, *argv: str) -> str:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
+    ran = subprocess.run(
+        [sys.executable, *argv], cwd=site.parent, env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_the_law_is_one_short_file() -> None:
+    assert len((BLUE / "netctrl_blue.py").read_text().splitlines()) <= 60
+
+
+def test_the_fluid_runs_it_and_no_kernel_of_an_older_version(site: Path) -> None:
+    """At 0.06 s steps a freeze time of 0.1 s ends with every other one; another law in the file is another result."""
+    assert json.loads(run(site, "-c", PROBE)) == [0.0, 0.25, 0.25, 0.5, 0.5]
+    law = site / "netctrl_blue.py"
+    law.write_text(law.read_text().replace("change = p.increase if", "change = 2.0 * p.increase if"))
+    assert json.loads(run(site, "-c", PROBE)) == [0.0, 0.5, 0.5, 1.0, 1.0]
+
+
+@pytest.mark.needs("ns3")
+def test_the_fluid_and_ns3_mark_alike(site: Path) -> None:
+    scenario = str(BLUE / "blue.toml")
+    fluid = json.loads(run(site, "-m", "netctrl.simulate", scenario, "--json"))
+    packets = json.loads(
+        run(site, "-m", "netctrl.export", "ns3", "--scenario", scenario, "-o", "program", "--run", "--json")
+    )
+    marked = [found["summary"]["links"][0]["marking_ratio"] for found in (fluid, packets)]
+    assert marked[0] == pytest.approx(0.24, abs=0.03)
+    assert marked[1] == pytest.approx(marked[0], rel=0.10)
+    text = (site.parent / "program" / "netctrl-laws.h").read_text()
+    assert "class BlueQueueDisc final : public LawQueueDisc" in text
+
+
+def test_an_unknown_kind_lists_it(site: Path, tmp_path: Path) -> None:
+    text = (BLUE / "blue.toml").read_text().replace('kind = "blue"', 'kind = "bleu"')
+    (tmp_path / "s.toml").write_text(text)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
+    ran = subprocess.run(
+        [sys.executable, "-m", "netctrl.simulate", str(tmp_path / "s.toml")],
+        env=environment, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ran.returncode == 2
+    assert "blue" in ran.stderr and ran.stderr.count("\n") == 1
