@@ -23,9 +23,11 @@ from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.design.design import provenance
 from netctrl.model.network import Demand, Link, Network
+from netctrl.ns3.laws import laws_header
 from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.ns3.queues import own_laws
 from netctrl.scenario.network.policy import Fifo, StaticPacing
 from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
 from netctrl.sim.network.plan import link_plan, run_tables
@@ -87,6 +89,7 @@ def program(tmp_path_factory) -> Path:
     found = ", ".join(initializer.search(files["scenario.h"])[1] for files in each)
     chosen = f'kQueue =\n    std::vector<QueueSettings>{{{found}}}.at(std::atoi(std::getenv("QUEUE")));'
     files = each[0] | {"scenario.h": "#include <cstdlib>\n" + initializer.sub(chosen, each[0]["scenario.h"])}
+    files["netctrl-laws.h"] = laws_header(own_laws(QUEUES.values()))
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     compile_program(folder, find_ns3())

@@ -12,8 +12,8 @@ from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.margins import margins
 from netctrl.frequency.sampled import spectral_radius
 from netctrl.frequency.sampled_gain import greatest_gain
-from netctrl.laws.aqm.fast_arc import FastArcQueue
-from netctrl.laws.aqm.fluid import OWN
+from netctrl.laws.aqm.fast_arc import FAST_ARC, FastArcQueue
+from netctrl.laws.aqm.fluid import column
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import applicable_plant, fast_arc_loop, fast_arc_sampled_loop
 from netctrl.plants.tcp_response import arc_response
@@ -119,10 +119,10 @@ def test_the_simulated_fast_sources_agree_with_the_sampled_loop(share, lasts):
     ready = problem(scenario)
     rest = tau / gain
     ready.state.backlog[:], ready.state.price[:] = q, rest
-    ready.state.law[:, OWN] = rest * 1e5
-    ready.state.law[:, 4] = rest
+    ready.state.law[:, column(FAST_ARC, "virtual_queue")] = rest * 1e5
+    ready.state.law[:, column(FAST_ARC, "price")] = rest
     ready.state.price[:, ::2] *= 1.0 + 1e-6  # a small ripple to start from
-    ready.state.law[:, OWN] *= 1.0 + 1e-6
+    ready.state.law[:, column(FAST_ARC, "virtual_queue")] *= 1.0 + 1e-6
     advance(ready.plant, ready.state, ready.record, np.zeros((0, ready.steps)), 0, ready.steps)
     backlog = ready.record.links[0, 0]
     early, late = np.ptp(backlog[100:400]), np.ptp(backlog[-300:])

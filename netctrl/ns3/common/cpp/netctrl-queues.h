@@ -10,6 +10,7 @@
 
 #include "ns3/codel-queue-disc.h"
 #include "ns3/data-rate.h"
+#include "ns3/fatal-error.h"
 #include "ns3/object-factory.h"
 #include "ns3/pie-queue-disc.h"
 #include "ns3/red-queue-disc.h"
@@ -41,6 +42,11 @@ MakeQueue(const QueueSettings& settings, uint64_t capacity, uint32_t buffer)
         {"ns3::PieQueueDisc", {PieQueueDisc::UNFORCED_DROP}},
         {"ns3::CoDelQueueDisc", {CoDelQueueDisc::TARGET_EXCEEDED_DROP}},
     };
+    TypeId known;
+    if (!TypeId::LookupByNameFailSafe(settings.type, &known))
+    {
+        NS_FATAL_ERROR("this program has no queue disc " << settings.type);
+    }
     ObjectFactory factory(settings.type);
     for (const auto& [name, value] : settings.attributes)
     {
