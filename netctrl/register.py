@@ -16,7 +16,7 @@ from typing import Any
 
 from netctrl.errors import InvalidValue
 
-__all__ = ["FIGURES", "QUEUE_LAWS", "Registry", "figure_of"]
+__all__ = ["FIGURES", "QP_SOLVERS", "QUEUE_LAWS", "Registry", "figure_of"]
 
 
 class Registry:
@@ -43,6 +43,9 @@ class Registry:
 
     def __iter__(self) -> Iterator[str]:
         yield from {**self._ours, **self._points(), **self._added}
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
         return name in self._ours or name in self._added or name in self._points()
@@ -93,6 +96,18 @@ class Registry:
         close = get_close_matches(name, list(self), n=1)
         return f"one of {', '.join(sorted(self))}" + (f"; did you mean {close[0]!r}?" if close else "")
 
+
+QP_SOLVERS = Registry(
+    "solver",
+    "netctrl.solvers",
+    {
+        "daqp": "netctrl.mpc.solvers.daqp_:DaqpWorkspace",
+        "qpoases": "netctrl.mpc.solvers.qpoases_:QpoasesWorkspace",
+        "osqp": "netctrl.mpc.solvers.osqp_:OsqpWorkspace",
+        "clarabel": "netctrl.mpc.solvers.cvxpy_:CvxpyWorkspace",
+    },
+)
+"""Name of a solver of quadratic programs -> its adapter, a `netctrl.mpc.solvers.answer.Workspace`."""
 
 QUEUE_LAWS = Registry(
     "queue",

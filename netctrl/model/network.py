@@ -26,6 +26,7 @@ from netctrl.model.io.fields import (
     size,
 )
 from netctrl.model.io.json_file import read_json
+from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import explained, shorten, shown
 from netctrl.model.topohub import demand_records, has_lengths, plain_edge, plain_node
 
@@ -44,11 +45,7 @@ _MAX_BYTES = 256 * 2**20
 _MAX_LINKS = 1_000_000
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class Node(_Record, frozen=True, kw_only=True):
+class Node(Record, frozen=True, kw_only=True):
     """A switch, router or host."""
 
     id: Label
@@ -60,7 +57,7 @@ class Node(_Record, frozen=True, kw_only=True):
         read_fields(self, id=label, name=optional(_text), pos=optional(_place))
 
 
-class Link(_Record, frozen=True, kw_only=True):
+class Link(Record, frozen=True, kw_only=True):
     """One direction of a line, with the buffer in front of it at `source`."""
 
     source: Label
@@ -88,7 +85,7 @@ class Link(_Record, frozen=True, kw_only=True):
             raise InvalidValue("target", self.target, "another node than source")
 
 
-class Demand(_Record, frozen=True, kw_only=True):
+class Demand(Record, frozen=True, kw_only=True):
     """Traffic from one node to another: its mean rate, and how much it fluctuates."""
 
     source: Label
@@ -111,7 +108,7 @@ class Demand(_Record, frozen=True, kw_only=True):
             raise InvalidValue("target", self.target, "another node than source")
 
 
-class Network(_Record, frozen=True, kw_only=True):
+class Network(Record, frozen=True, kw_only=True):
     """Nodes, directed links and demands; names are unique and known, routes are for `netctrl.plants.routing` to check.
 
     Raises
@@ -215,15 +212,15 @@ class Network(_Record, frozen=True, kw_only=True):
         return msgspec.json.format(msgspec.json.encode(content)) + b"\n"
 
 
-class _File(_Record, frozen=True, kw_only=True):
+class _File(Record, frozen=True, kw_only=True):
     """Node-link JSON, as networkx writes it, and demands beside it."""
 
     edges: list[Link]
-    nodes: list[Node] = []
-    demands: list[Demand] = []
+    nodes: list[Node] = msgspec.field(default_factory=list)
+    demands: list[Demand] = msgspec.field(default_factory=list)
     directed: bool = True
     multigraph: bool = False
-    graph: dict[str, Any] = {}
+    graph: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 def read_network(

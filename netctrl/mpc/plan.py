@@ -59,7 +59,7 @@ def solve_mpc(
     past_inputs : array_like, shape (at least d, m), optional
         Given before and under way, oldest first; needed with a delay or a rate weight.
     solver : str
-        Of `netctrl.mpc.qp.solve.SOLVERS`.
+        Of `netctrl.register.QP_SOLVERS`.
     form : {"condensed", "sparse"}
 
     Raises

@@ -80,7 +80,7 @@ def receding_controller(
     ----------
     problem : MpcProblem
     solver : str
-        Of `netctrl.mpc.qp.solve.SOLVERS`.
+        Of `netctrl.register.QP_SOLVERS`.
     form : {"condensed", "sparse"}
         sparse suits osqp, condensed the others.
     hold : int

@@ -13,9 +13,10 @@ from netctrl.errors import InfeasibleProgram, NetctrlError
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.plan import FORMS, formulated, solve_mpc
 from netctrl.mpc.problem import MpcProblem
-from netctrl.mpc.qp.solve import SOLVERS, solve_qp
+from netctrl.mpc.qp.solve import solve_qp
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
 from netctrl.mpc.verify import PlanResiduals, plan_residuals
+from netctrl.register import QP_SOLVERS
 
 
 def pendulum(horizon: int, **changed: Any) -> MpcProblem:
@@ -52,7 +53,7 @@ def by_cvxpy(problem: MpcProblem, state: np.ndarray) -> np.ndarray:
     return u.value[0]
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", QP_SOLVERS)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_pendulum_over_sixty_samples(solver: str, form: str) -> None:
     """qpOASES gave +20 for it; −4.43797 is the Riccati recursion's."""
@@ -160,7 +161,7 @@ def test_a_plan_that_fails_the_check_is_no_plan(monkeypatch: pytest.MonkeyPatch)
     assert (state.status, state.failures) == ("failed", 1)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", QP_SOLVERS)
 def test_the_loop_that_runs(solver: str) -> None:
     """From near where 20 just holds it: the input saturates, then the pendulum stands."""
     problem = pendulum(70)

@@ -35,6 +35,7 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
+from netctrl.model.io.record_file import Record
 
 __all__ = [
     "MAX_LINKS",
@@ -56,11 +57,7 @@ _INTERFACE = "an interface's name of 1 to 15 characters without '/' and blanks"
 Role = Literal["agent", "controller"]
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class ControlledLink(_Record, frozen=True, kw_only=True):
+class ControlledLink(Record, frozen=True, kw_only=True):
     """A link whose rate an agent sets: a token bucket filter on an interface, or the one class of an HTB."""
 
     id: Label
@@ -96,7 +93,7 @@ class ControlledLink(_Record, frozen=True, kw_only=True):
             raise InvalidValue("fallback_rate", self.fallback_rate, takes)
 
 
-class Peer(_Record, frozen=True, kw_only=True):
+class Peer(Record, frozen=True, kw_only=True):
     """Another agent, or the controller, with which messages are exchanged."""
 
     name: Label
@@ -110,7 +107,7 @@ class Peer(_Record, frozen=True, kw_only=True):
         read_fields(self, name=label, address=_address, port=whole(1, 65535), links=texts)
 
 
-class AgentConfig(_Record, frozen=True, kw_only=True, eq=False):
+class AgentConfig(Record, frozen=True, kw_only=True, eq=False):
     """All that one agent, or a central controller, is told. Rates in bit/s, times in seconds, sizes in bytes.
 
     Raises

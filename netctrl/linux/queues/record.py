@@ -21,6 +21,7 @@ from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
 from netctrl.linux.state_files import flush_folder, open_lock, read_regular, safe_folder, write_through
 from netctrl.linux.testbed.namespace import own_namespace, start_time
 from netctrl.model.io.json_file import decoded
+from netctrl.model.io.record_file import Record
 
 __all__ = [
     "STATE_FOLDER",
@@ -50,11 +51,7 @@ class Busy(NetctrlError):
     """Another process is at this namespace's queues."""
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class Owner(_Record, frozen=True):
+class Owner(Record, frozen=True):
     """A process, told apart from later ones with its number."""
 
     pid: int
@@ -67,7 +64,7 @@ class Owner(_Record, frozen=True):
         return self.boot == _boot() and start_time(self.pid) == self.start
 
 
-class Entry(_Record, frozen=True):
+class Entry(Record, frozen=True):
     """One interface: what was at its root, and what is put there."""
 
     interface: str
@@ -80,7 +77,7 @@ class Entry(_Record, frozen=True):
     desired: tuple[QueueObject, ...] = msgspec.field(name="wanted")
 
 
-class OwnershipRecord(_Record, frozen=True):
+class OwnershipRecord(Record, frozen=True):
     """What netctrl is about to change, has changed or is putting back."""
 
     schema: Literal["netctrl.linux.record/1"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, Status, checked_number
+from netctrl.model.io.record_file import Record
 from netctrl.model.loop import DelayLoop
 from netctrl.units import packets_per_second
 
@@ -72,11 +72,7 @@ class ArcSetting:
         checked_number("target_queue", self.target_queue_packets, "a queue of at least 0 packets", at_least=0.0)
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class ArcInputs(_Record, frozen=True):
+class ArcInputs(Record, frozen=True):
     """What was asked for. `flows` and `rtt_s` are ranges; a single operating point has both ends equal."""
 
     flows: tuple[float, float]
@@ -111,7 +107,7 @@ class ArcInputs(_Record, frozen=True):
         return self.flows[0] == self.flows[1] and self.rtt_s[0] == self.rtt_s[1]
 
 
-class TcpOperatingPoint(_Record, frozen=True):
+class TcpOperatingPoint(Record, frozen=True):
     """Equilibrium that the certificate's loop is linearised at; of a box, its worst corner."""
 
     flows: float
@@ -124,7 +120,7 @@ class TcpOperatingPoint(_Record, frozen=True):
     """p0 = 2/w0²; the model holds while it is at most 1."""
 
 
-class AlphaBand(_Record, frozen=True):
+class AlphaBand(Record, frozen=True):
     """alpha/epoch [1/s per packet] that meets GM >= 6 dB and 30° <= PM <= 60°, exact for the delay."""
 
     low: float
@@ -137,7 +133,7 @@ class AlphaBand(_Record, frozen=True):
     """All admissible intervals; more than one only where the phase isn't monotone, none where low > high."""
 
 
-class PlantLimits(_Record, frozen=True):
+class PlantLimits(Record, frozen=True):
     """alpha per packet at which the sampled loop with Hollot's undelayed window becomes unstable, under each plant."""
 
     paper: float
@@ -145,7 +141,7 @@ class PlantLimits(_Record, frozen=True):
     phys: float
 
 
-class ArcSampled(_Record, frozen=True):
+class ArcSampled(Record, frozen=True):
     """The loop that decides: TCP's window delayed on itself, p held over each epoch, arrivals counted over it.
 
     All margins are those of this one loop on the unit circle. They are null where there is no equilibrium, and in
@@ -171,7 +167,7 @@ class ArcSampled(_Record, frozen=True):
     phase_crossover_rad_s: float | None = None
 
 
-class ArcSimulated(_Record, frozen=True):
+class ArcSimulated(Record, frozen=True):
     """The nonlinear fluid at the chosen gain, the worst of several starts; of a box, of its corners too."""
 
     probability_cv: float
@@ -185,7 +181,7 @@ class ArcSimulated(_Record, frozen=True):
     """It comes to rest from each start."""
 
 
-class ArcReach(_Record, frozen=True):
+class ArcReach(Record, frozen=True):
     """How far the operating point may move with the margins kept, one way at a time; proved over each interval."""
 
     fewest_flows: float
@@ -196,7 +192,7 @@ class ArcReach(_Record, frozen=True):
     """Up to so many flows TCP has an equilibrium at the design's round-trip time (p0 = 1)."""
 
 
-class MinimumStability(_Record, frozen=True):
+class MinimumStability(Record, frozen=True):
     """The paper's check (eq. 9) that alpha is much smaller than the marking error that a fragile system sustains."""
 
     flows: float
@@ -213,14 +209,14 @@ class MinimumStability(_Record, frozen=True):
     stable: bool
 
 
-class Corner(_Record, frozen=True):
+class Corner(Record, frozen=True):
     """A corner of a box, or the point of a grid over it."""
 
     flows: float
     rtt_s: float
 
 
-class ArcBox(_Record, frozen=True):
+class ArcBox(Record, frozen=True):
     """What holds at every point of a box of flows and round-trip times, proved between points too; alpha per packet."""
 
     margins_kept_below: float
@@ -235,7 +231,7 @@ class ArcBox(_Record, frozen=True):
     """Boxes of angle, flows and round-trip time that the proof took."""
 
 
-class PaperLoop(_Record, frozen=True):
+class PaperLoop(Record, frozen=True):
     """What the paper says: a continuous loop with Hollot's undelayed window. It has no part in the verdict."""
 
     plant: Plant
@@ -253,7 +249,7 @@ class PaperLoop(_Record, frozen=True):
     minimum_stability: MinimumStability
 
 
-class ArcCertificate(_Record, frozen=True):
+class ArcCertificate(Record, frozen=True):
     """Why the gain can be trusted: the sampled loop and the nonlinear fluid. Unlimited margins are null."""
 
     status: Status

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
-
 from netctrl.errors import Status
 from netctrl.model.identified import IdentifiedModel
+from netctrl.model.io.record_file import Record
 
 __all__ = ["CONNET_METHODS", "ConnetCertificate", "ConnetInputs", "ConnetMethod", "ReferenceCheck"]
 
@@ -19,11 +18,7 @@ Pole = tuple[float, float]
 Rows = tuple[tuple[float, ...], ...]
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class ConnetInputs(_Record, frozen=True, eq=False):
+class ConnetInputs(Record, frozen=True, eq=False):
     """What was asked for."""
 
     model: IdentifiedModel
@@ -38,7 +33,7 @@ class ConnetInputs(_Record, frozen=True, eq=False):
     """Each (p,) [the model's units]."""
 
 
-class ReferenceCheck(_Record, frozen=True):
+class ReferenceCheck(Record, frozen=True):
     """What the model makes of one reference."""
 
     reference: tuple[float, ...]
@@ -53,7 +48,7 @@ class ReferenceCheck(_Record, frozen=True):
     """Largest distance of an output that isn't asked for from its reference, over that reference."""
 
 
-class ConnetCertificate(_Record, frozen=True):
+class ConnetCertificate(Record, frozen=True):
     """Why the law can be trusted: of the linear loop around the model, unless it says otherwise."""
 
     status: Status

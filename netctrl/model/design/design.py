@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -54,6 +54,7 @@ _MAX_BYTES = 64 * 2**20
 _MAX_NUMBERS = _MAX_BYTES // 24  # in decimals
 
 
+Summary = tuple[str, list[tuple[str, str]]]
 Inputs = TypeVar("Inputs")
 Law = TypeVar("Law")
 Certificate = TypeVar("Certificate")
@@ -68,6 +69,9 @@ class Design(
     tag_field="method",
 ):
     """What all designs share; each method names the types of its inputs, law and certificate."""
+
+    summarise: ClassVar[Callable[[Any, Any, Any], Summary]]
+    """A function of inputs, law and certificate: what `summary` gives."""
 
     schema: Literal["netctrl.design/1"]
     inputs: Inputs
@@ -105,15 +109,21 @@ class Design(
         }
         return pd.Series(dict(_leaves(parts)), name=self.method)
 
-    def summary(self) -> tuple[str, list[tuple[str, str]]]:
+    def summary(self) -> Summary:
         """A title, and what a person wants to know first as (name, text) rows."""
-        raise NotImplementedError
+        return self.summarise(self.inputs, self.law, self.certificate)
 
     @property
     def headline(self) -> str:
         """What and how it came out, in a line or two."""
         certificate: Any = self.certificate
         return f"{self.summary()[0]}: {certificate.status.upper()}"
+
+    def _repr_html_(self) -> str:
+        certificate: Any = self.certificate
+        title, rows = self.summary()
+        rows = [("status", str(certificate.status)), *rows]
+        return html_table(title, rows + [("warning", warning) for warning in certificate.warnings])
 
     def plot(self, **options: Any) -> Figure:
         """What a person wants to see of this design, as a matplotlib Figure (`netctrl.register.FIGURES`)."""
@@ -123,9 +133,7 @@ class Design(
 class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc"):
     """Gains of an ARC queue with their certificate (`netctrl.arc`)."""
 
-    def summary(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and what a person wants to know first as (name, text) rows."""
-        return arc_summary(self.inputs, self.law, self.certificate)
+    summarise = staticmethod(arc_summary)
 
     @property
     def headline(self) -> str:
@@ -133,62 +141,29 @@ class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc
         verdict = arc_verdict(self.inputs, self.certificate)
         return f"{verdict}\n{self.summary()[0]}: {self.certificate.status.upper()}"
 
-    def _repr_html_(self) -> str:
-        title, rows = self.summary()
-        rows = [("status", str(self.certificate.status)), *rows]
-        return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
-
 
 class HftracDesign(Design[HftracInputs, LinkRateLaw, HftracCertificate], frozen=True, tag="hftrac", eq=False):
     """Rates of a network's links with their certificate (`netctrl.hftrac`)."""
 
-    def summary(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and what a person wants to know first as (name, text) rows."""
-        return hftrac_summary(self.inputs, self.certificate)
-
-    def _repr_html_(self) -> str:
-        title, rows = self.summary()
-        rows = [("status", str(self.certificate.status)), *rows]
-        return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
+    summarise = staticmethod(hftrac_summary)
 
 
 class ConnetDesign(Design[ConnetInputs, TrackingLaw, ConnetCertificate], frozen=True, tag="connet", eq=False):
     """A law for delay or jitter with its certificate (`netctrl.connet`)."""
 
-    def summary(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and what a person wants to know first as (name, text) rows."""
-        return connet_summary(self.inputs, self.law, self.certificate)
-
-    def _repr_html_(self) -> str:
-        title, rows = self.summary()
-        rows = [("status", str(self.certificate.status)), *rows]
-        return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
+    summarise = staticmethod(connet_summary)
 
 
 class MpccDesign(Design[MpccInputs, MpccLaw, MpccCertificate], frozen=True, tag="mpcc", eq=False):
     """A window law of data-centre senders with its certificate (`netctrl.mpcc`)."""
 
-    def summary(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and what a person wants to know first as (name, text) rows."""
-        return mpcc_summary(self.inputs, self.law, self.certificate)
-
-    def _repr_html_(self) -> str:
-        title, rows = self.summary()
-        rows = [("status", str(self.certificate.status)), *rows]
-        return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
+    summarise = staticmethod(mpcc_summary)
 
 
 class PacingDesign(Design[PacingInputs, PacingLaw, PacingCertificate], frozen=True, tag="pacing"):
     """A pacing law of one sender with its certificate (`netctrl.pacing`)."""
 
-    def summary(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and what a person wants to know first as (name, text) rows."""
-        return pacing_summary(self.inputs, self.law, self.certificate)
-
-    def _repr_html_(self) -> str:
-        title, rows = self.summary()
-        rows = [("status", str(self.certificate.status)), *rows]
-        return html_table(title, rows + [("warning", warning) for warning in self.certificate.warnings])
+    summarise = staticmethod(pacing_summary)
 
 
 AnyDesign = ArcDesign | HftracDesign | ConnetDesign | MpccDesign | PacingDesign

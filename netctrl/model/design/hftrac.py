@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
-
 from netctrl.errors import Status
+from netctrl.model.io.record_file import Record
 from netctrl.model.network import Network
 
 __all__ = ["ARCHITECTURES", "Architecture", "ArchitectureCost", "HftracCertificate", "HftracInputs"]
@@ -15,11 +14,7 @@ Architecture = Literal["god", "centralized", "coordinated", "myopic"]
 ARCHITECTURES: tuple[Architecture, ...] = ("god", "centralized", "coordinated", "myopic")
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class HftracInputs(_Record, frozen=True):
+class HftracInputs(Record, frozen=True):
     """What was asked for."""
 
     network: Network
@@ -37,7 +32,7 @@ class HftracInputs(_Record, frozen=True):
     """Greatest information delay [samples] of links that help though the fluid doesn't come to them; null: all."""
 
 
-class ArchitectureCost(_Record, frozen=True):
+class ArchitectureCost(Record, frozen=True):
     """One architecture beside the others, all with the same weights."""
 
     architecture: Architecture
@@ -48,7 +43,7 @@ class ArchitectureCost(_Record, frozen=True):
     note: str
 
 
-class HftracCertificate(_Record, frozen=True):
+class HftracCertificate(Record, frozen=True):
     """Why the law can be trusted. What doesn't apply to an architecture is null."""
 
     status: Status

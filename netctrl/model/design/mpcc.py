@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from netctrl.errors import Status
+from netctrl.model.io.record_file import Record
 
 __all__ = ["MpccCertificate", "MpccInputs"]
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class MpccInputs(_Record, frozen=True):
+class MpccInputs(Record, frozen=True):
     """What was asked for."""
 
     flows: int
@@ -42,7 +37,7 @@ class MpccInputs(_Record, frozen=True):
     """First and last number of flows of the law's table."""
 
 
-class MpccCertificate(_Record, frozen=True):
+class MpccCertificate(Record, frozen=True):
     """Why the law can be trusted: of N senders that act alike on one queue, a whole number of samples away.
 
     No window is above the fair one, so with N right a queue never grows and empties in the end, whatever K is. Margins

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import msgspec
 import numpy as np
 
 from netctrl.errors import Status
+from netctrl.model.io.record_file import Record
 
 __all__ = ["FREEZES", "INACTIVE", "PINNED", "PacingCertificate", "PacingInputs", "PacingMap", "StepLimit"]
 
@@ -17,11 +17,7 @@ FREEZES, PINNED, INACTIVE = 0, 1, 2
 bottleneck; it runs to R above the bottleneck, where it does nothing."""
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class PacingInputs(_Record, frozen=True):
+class PacingInputs(Record, frozen=True):
     """What was asked for."""
 
     mode: Literal["paper", "target-rtt"]
@@ -55,14 +51,14 @@ class PacingInputs(_Record, frozen=True):
     """That share it, alike; the same."""
 
 
-class StepLimit(_Record, frozen=True):
+class StepLimit(Record, frozen=True):
     """Up to where α is stable with SGD as printed: 2/|φ|², at R and the certificate's RTT."""
 
     units: str
     limit: float
 
 
-class PacingCertificate(_Record, frozen=True):
+class PacingCertificate(Record, frozen=True):
     """What is known of the law at the given RTT and bottleneck.
 
     The paper's law has no RTT that it aims at. A deviation d of the predicted RTT from its mean obeys d ← d²/d*: below

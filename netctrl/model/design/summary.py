@@ -11,7 +11,7 @@ from netctrl.model.design.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.design.hftrac import HftracCertificate, HftracInputs
 from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs
-from netctrl.model.law import ArcLaw, ArxPacer, LqiLaw, MpccLaw, PacingLaw, TrackingLaw
+from netctrl.model.law import ArcLaw, ArxPacer, LinkRateLaw, LqiLaw, MpccLaw, PacingLaw, TrackingLaw
 from netctrl.units import format_quantity
 
 __all__ = [
@@ -119,7 +119,7 @@ def arc_paper_rows(law: ArcLaw, proof: ArcCertificate) -> list[tuple[str, str]]:
     ]
 
 
-def hftrac_summary(inputs: HftracInputs, proof: HftracCertificate) -> tuple[str, list[tuple[str, str]]]:
+def hftrac_summary(inputs: HftracInputs, _: LinkRateLaw, proof: HftracCertificate) -> tuple[str, list[tuple[str, str]]]:
     """A title, and (name, text) rows: what the architecture costs, why that can be trusted, the others beside it."""
     network, interval = inputs.network, format_quantity(inputs.interval_s, "s")
     what = f"{inputs.architecture} control" if inputs.architecture != "god" else "GOD control"

@@ -1,4 +1,4 @@
-"""Records that are JSON files of their own: written whole or not at all, read strictly."""
+"""Records of files: frozen, complete, with no unknown key; those that are JSON files of their own are written whole."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.validation_errors import explained
 
-__all__ = ["FileRecord", "read_record"]
+__all__ = ["FileRecord", "Record", "read_record"]
 
 
-class FileRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What stands in a file or a report."""
+
+
+class FileRecord(Record, frozen=True):
     """A record with a `schema`, which says what it is."""
 
     def to_json(self) -> str:
@@ -27,12 +31,10 @@ class FileRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         write_atomically(path, self.to_json().encode())
 
 
-_Record = TypeVar("_Record", bound=FileRecord)
+_Kind = TypeVar("_Kind", bound=FileRecord)
 
 
-def read_record(
-    path: str | os.PathLike[str], kind: type[_Record], *, schema: str, what: str, max_bytes: int
-) -> _Record:
+def read_record(path: str | os.PathLike[str], kind: type[_Kind], *, schema: str, what: str, max_bytes: int) -> _Kind:
     """Read a record's file.
 
     Parameters

@@ -1,8 +1,6 @@
-"""The table of solvers, and one program solved by any of them: no verdict is passed on that wasn't checked."""
+"""One program solved by any solver of `netctrl.register.QP_SOLVERS`: no verdict is passed on that wasn't checked."""
 
 from __future__ import annotations
-
-from importlib import import_module
 
 import numpy as np
 
@@ -11,17 +9,9 @@ from netctrl.mpc.qp.certificate import Optimality, farkas, ray
 from netctrl.mpc.qp.program import QPSolution, QPStatus, QuadraticProgram
 from netctrl.mpc.qp.scaling import balance, balanced
 from netctrl.mpc.solvers.answer import Answer, Workspace
+from netctrl.register import QP_SOLVERS
 
-__all__ = ["SOLVERS", "CheckedWorkspace", "open_solver", "solve_qp"]
-
-SOLVERS = {
-    "daqp": ("netctrl.mpc.solvers.daqp_", "DaqpWorkspace"),
-    "qpoases": ("netctrl.mpc.solvers.qpoases_", "QpoasesWorkspace"),
-    "osqp": ("netctrl.mpc.solvers.osqp_", "OsqpWorkspace"),
-    "clarabel": ("netctrl.mpc.solvers.cvxpy_", "CvxpyWorkspace"),
-}
-"""Name: module and class of its adapter, imported when it is asked for."""
-
+__all__ = ["CheckedWorkspace", "open_solver", "solve_qp"]
 
 _MIN = 1e-9  # of g and of broken bounds at x = 0, in balanced units
 
@@ -37,10 +27,9 @@ class CheckedWorkspace:
     __slots__ = ("_optimality", "_program", "_scaling", "_workspace")
 
     def __init__(self, program: QuadraticProgram, solver: str) -> None:
-        module, name = SOLVERS[solver]
         self._program, self._scaling = program, balance(program.H, program.A)
         self._optimality = Optimality(program.H, program.A, self._scaling)
-        self._workspace: Workspace = getattr(import_module(module), name)(balanced(program, self._scaling).program)
+        self._workspace: Workspace = QP_SOLVERS[solver](balanced(program, self._scaling).program)
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
         """The answer for other g (n,) and bounds (n + k,), infinite where those of the program are.
@@ -92,7 +81,7 @@ def open_solver(program: QuadraticProgram, solver: str = "daqp") -> CheckedWorks
         An unknown solver (the known ones are listed), or one that isn't installed (with how to get it).
     """
     checked_kind("program", program, QuadraticProgram)
-    checked_word("solver", solver, SOLVERS)
+    checked_word("solver", solver, QP_SOLVERS)
     return CheckedWorkspace(program, solver)
 
 
@@ -142,5 +131,5 @@ def failure(program: QuadraticProgram, status: QPStatus, solver: str) -> Netctrl
             return InfeasibleProgram(found.message, found)
     if status is QPStatus.UNBOUNDED:
         return NetctrlError("the program's cost falls without end: weigh or bound every direction")
-    others = ", ".join(name for name in SOLVERS if name != solver)
+    others = ", ".join(name for name in QP_SOLVERS if name != solver)
     return NetctrlError(f"{solver} stopped before its tolerance: try {others}, or scale the problem")

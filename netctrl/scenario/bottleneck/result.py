@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance
+from netctrl.model.io.record_file import Record
 from netctrl.scenario.bottleneck.scenario import BottleneckScenario
 from netctrl.units import BITS_PER_BYTE
 
@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["BottleneckResult", "BottleneckSummary", "FlowSummary"]
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class FlowSummary(_Record, frozen=True):
+class FlowSummary(Record, frozen=True):
     """One flow after the warm-up."""
 
     kind: str
@@ -41,7 +37,7 @@ class FlowSummary(_Record, frozen=True):
     """Share of the bytes sent in the whole run that had been sent before."""
 
 
-class BottleneckSummary(_Record, frozen=True):
+class BottleneckSummary(Record, frozen=True):
     """What came out after the warm-up."""
 
     scenario: str

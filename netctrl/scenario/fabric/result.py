@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.model.io.display import html_table, plot
 from netctrl.model.io.provenance import Provenance
+from netctrl.model.io.record_file import Record
 from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.units import BITS_PER_BYTE
 
@@ -32,11 +32,7 @@ ACKNOWLEDGEMENTS = (
 _NS = 1e9
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class SlowDown(_Record, frozen=True):
+class SlowDown(Record, frozen=True):
     """Completion times over those of the same flows alone, of flows above `low` to `high` bytes."""
 
     low: float
@@ -49,7 +45,7 @@ class SlowDown(_Record, frozen=True):
     percentile_99: float
 
 
-class FabricSummary(_Record, frozen=True):
+class FabricSummary(Record, frozen=True):
     """What came out, in numbers."""
 
     scenario: str

@@ -26,6 +26,7 @@ from netctrl.model.io.fields import (
     size,
     whole,
 )
+from netctrl.model.io.record_file import Record
 from netctrl.model.io.toml import read_toml_record
 from netctrl.scenario.fabric.flow_sizes import checked_sizes
 from netctrl.units import BITS_PER_BYTE
@@ -75,11 +76,7 @@ def _payload(field: str, value: Any) -> float:
     return float(round(count))
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class Dumbbell(_Record, frozen=True, kw_only=True, tag_field="kind", tag="dumbbell"):
+class Dumbbell(Record, frozen=True, kw_only=True, tag_field="kind", tag="dumbbell"):
     """Senders at one switch, receivers at another, one link between them (Fig. 3.1 of the MPCC thesis: 4 and 1).
 
     Hosts 0 to senders − 1 send, the others receive; the bottleneck is the port of switch 0 towards switch 1.
@@ -105,7 +102,7 @@ class Dumbbell(_Record, frozen=True, kw_only=True, tag_field="kind", tag="dumbbe
         return self.senders + self.receivers
 
 
-class FatTree(_Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tree"):
+class FatTree(Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tree"):
     """Three levels: racks of hosts below a switch, pods of racks below aggregation switches, cores above all.
 
     Each rack's switch is linked to every aggregation switch of its pod, each of those to every core. The defaults are
@@ -152,7 +149,7 @@ class FatTree(_Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tre
 Topology = Dumbbell | FatTree
 
 
-class FabricFlow(_Record, frozen=True, kw_only=True):
+class FabricFlow(Record, frozen=True, kw_only=True):
     """One flow between hosts."""
 
     source: int
@@ -169,7 +166,7 @@ class FabricFlow(_Record, frozen=True, kw_only=True):
             raise InvalidValue("target", self.target, "another host than source")
 
 
-class PoissonFlows(_Record, frozen=True, kw_only=True):
+class PoissonFlows(Record, frozen=True, kw_only=True):
     """Flows that every host starts at exponential intervals, to another host drawn evenly.
 
     The mean interval is 8 (mean size)/(load · host rate), (section 5.4 of the MPCC thesis); payload counts as load.
@@ -187,7 +184,7 @@ class PoissonFlows(_Record, frozen=True, kw_only=True):
         read_fields(self, load=number("a share above 0, below 1", above=0.0, at_most=1.0 - 1e-9))
 
 
-class Incast(_Record, frozen=True, kw_only=True):
+class Incast(Record, frozen=True, kw_only=True):
     """Now and then some hosts send to one, all at once: both are drawn evenly."""
 
     senders: int = 8
@@ -200,7 +197,7 @@ class Incast(_Record, frozen=True, kw_only=True):
         read_fields(self, senders=whole(1, _MAX_HOSTS - 1), size=_payload, interval=duration, start=instant)
 
 
-class Packets(_Record, frozen=True, kw_only=True):
+class Packets(Record, frozen=True, kw_only=True):
     """Sizes on the wire [byte]: payload and header, and telemetry where the scheme reads it, also on its way back."""
 
     payload: Size = 1000.0
@@ -217,7 +214,7 @@ class Packets(_Record, frozen=True, kw_only=True):
         checked_word("clock", self.clock, ("nearest", "ns-3"))
 
 
-class Pfc(_Record, frozen=True, kw_only=True):
+class Pfc(Record, frozen=True, kw_only=True):
     """Priority flow control: a switch pauses the link from which more than `pause` bytes wait in it.
 
     Source: IEEE 802.1Qbb; thresholds are constant. A frame takes the link's delay and no room.
@@ -232,7 +229,7 @@ class Pfc(_Record, frozen=True, kw_only=True):
             raise InvalidValue("resume", self.resume, f"at most pause ({self.pause:g} bytes)")
 
 
-class Watch(_Record, frozen=True, kw_only=True):
+class Watch(Record, frozen=True, kw_only=True):
     """What is kept as series."""
 
     flows: tuple[int, ...] = ()
@@ -256,7 +253,7 @@ class Watch(_Record, frozen=True, kw_only=True):
             raise InvalidValue("flows", self.flows, "each flow once, at most 10000")
 
 
-class FabricScenario(_Record, frozen=True, kw_only=True):
+class FabricScenario(Record, frozen=True, kw_only=True):
     """What is simulated. Times in seconds, rates in bit/s, sizes in bytes; text with a unit is read when it is built.
 
     Raises

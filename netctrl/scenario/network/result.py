@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.model.design.design import Provenance
 from netctrl.model.io.display import html_table, plot
+from netctrl.model.io.record_file import Record
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.units import BITS_PER_BYTE
 
@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Estimate", "LinkEstimates", "NetworkResult", "NetworkSummary", "TcpEstimates", "TcpResult", "estimate"]
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class Estimate(_Record, frozen=True):
+class Estimate(Record, frozen=True):
     """A mean over independent samples of the traffic, and the half width of its 95 % interval by Student's t.
 
     Each run is a sample where traffic is drawn; of a trace only the disjoint windows are. Null for a single sample.
@@ -37,7 +33,7 @@ class Estimate(_Record, frozen=True):
     half_width: float | None
 
 
-class LinkEstimates(_Record, frozen=True):
+class LinkEstimates(Record, frozen=True):
     """One link."""
 
     id: str
@@ -48,7 +44,7 @@ class LinkEstimates(_Record, frozen=True):
     """Of what arrives at the link."""
 
 
-class TcpEstimates(_Record, frozen=True):
+class TcpEstimates(Record, frozen=True):
     """The TCP of one demand, all flows together."""
 
     demand: str
@@ -60,7 +56,7 @@ class TcpEstimates(_Record, frozen=True):
     """Sent again, of all payload sent."""
 
 
-class NetworkSummary(_Record, frozen=True):
+class NetworkSummary(Record, frozen=True):
     """What came out, in numbers."""
 
     scenario: str

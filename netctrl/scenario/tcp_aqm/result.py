@@ -14,6 +14,7 @@ from netctrl.model.design.design import Provenance
 from netctrl.model.io.display import html_table, plot
 from netctrl.model.io.files import read_bounded, write_atomically
 from netctrl.model.io.json_file import decoded
+from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import explained, shown
 from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE, format_quantity
@@ -41,11 +42,7 @@ _RESPONSES = ("response_start_s", "response_bytes", "response_s")
 _MAX_BYTES = 2**31
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class LinkSummary(_Record, frozen=True):
+class LinkSummary(Record, frozen=True):
     """One link over the time that is summarised; the backlog from its samples."""
 
     id: str
@@ -65,7 +62,7 @@ class LinkSummary(_Record, frozen=True):
     """Standard deviation of the marking probability over its mean; 0 where the mean is 0."""
 
 
-class ResponseSummary(_Record, frozen=True):
+class ResponseSummary(Record, frozen=True):
     """Response times of objects below 12 kB that were asked for in the time that is summarised."""
 
     objects: int
@@ -74,7 +71,7 @@ class ResponseSummary(_Record, frozen=True):
     p95_s: float
 
 
-class SimulationSummary(_Record, frozen=True):
+class SimulationSummary(Record, frozen=True):
     """What came out, in numbers."""
 
     scenario: str

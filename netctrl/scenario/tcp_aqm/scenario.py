@@ -35,6 +35,7 @@ from netctrl.model.io.fields import (
     texts,
     whole,
 )
+from netctrl.model.io.record_file import Record
 from netctrl.model.io.toml import read_toml, toml_record
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.law import ArcLaw
@@ -60,11 +61,7 @@ MAX_SAMPLES = 10_000_000
 MAX_OBJECTS = 10_000_000
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
-
-
-class Link(_Record, frozen=True, kw_only=True):
+class Link(Record, frozen=True, kw_only=True):
     """One direction of a line, with the queue in front of it."""
 
     id: str
@@ -87,7 +84,7 @@ class Link(_Record, frozen=True, kw_only=True):
             raise InvalidValue("target", self.target, "another node than source")
 
 
-class _Flows(_Record, frozen=True, kw_only=True, tag_field="kind"):
+class _Flows(Record, frozen=True, kw_only=True, tag_field="kind"):
     """What all groups of flows have."""
 
     id: str
@@ -200,7 +197,7 @@ class FlowDraw:
     flows: np.ndarray
 
 
-class Change(_Record, frozen=True, kw_only=True):
+class Change(Record, frozen=True, kw_only=True):
     """From `at` on, a link has another capacity or another delay."""
 
     at: Duration
@@ -214,7 +211,7 @@ class Change(_Record, frozen=True, kw_only=True):
             raise InvalidValue("capacity", None, "a new capacity, or give a new delay")
 
 
-class Scenario(_Record, frozen=True, kw_only=True):
+class Scenario(Record, frozen=True, kw_only=True):
     """What is simulated. Times in seconds, rates in bit/s, sizes in bytes; text with a unit is read when it is built.
 
     Raises

@@ -15,9 +15,10 @@ from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.certificate import Optimality, farkas, is_farkas, is_ray, ray
 from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
 from netctrl.mpc.qp.scaling import balance, balanced
-from netctrl.mpc.qp.solve import SOLVERS, open_solver, solve_qp
+from netctrl.mpc.qp.solve import open_solver, solve_qp
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
 from netctrl.mpc.solvers.answer import Answer
+from netctrl.register import QP_SOLVERS
 
 DRAWS = {"daqp": 80, "qpoases": 80, "osqp": 48, "clarabel": 30}
 
@@ -63,7 +64,7 @@ def drawn(seed: int) -> tuple[str, QuadraticProgram]:
     return kind, in_other_units(rng, program, 4.0 if rng.random() < 0.5 else 0.0)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", QP_SOLVERS)
 def test_no_false_verdict(solver: str) -> None:
     """Undecided (FAILED) is allowed, and rare; false is not."""
     may = {
@@ -81,7 +82,7 @@ def test_no_false_verdict(solver: str) -> None:
     assert undecided <= 0.05 * DRAWS[solver]
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", QP_SOLVERS)
 def test_a_row_of_zeros_is_no_reason_to_refuse(solver: str) -> None:
     """0 x ≤ −7e-18, as rounding leaves it in LIPMWALK4 of the public MPC set, whose other bounds are near 0.1."""
     program = QuadraticProgram(
@@ -108,7 +109,7 @@ def lying(monkeypatch: pytest.MonkeyPatch, status: QPStatus, x: float = 0.0, y: 
     module = ModuleType("liar")
     module.Liar = Liar  # ty: ignore[unresolved-attribute]
     monkeypatch.setitem(sys.modules, "liar", module)
-    monkeypatch.setitem(SOLVERS, "daqp", ("liar", "Liar"))
+    monkeypatch.setitem(QP_SOLVERS._ours, "daqp", "liar:Liar")
 
 
 @pytest.mark.parametrize("status", [QPStatus.INFEASIBLE, QPStatus.UNBOUNDED, QPStatus.SOLVED, QPStatus.FAILED])
@@ -140,7 +141,7 @@ def test_rows_that_are_almost_parallel_meet_far_away() -> None:
     assert farkas(program) is None
     boxed = program.changed(program.g, np.array([-1e3, -1e3, -np.inf, -np.inf]), np.array([1e3, 1e3, -1.0, 0.0]))
     assert is_farkas(boxed, np.array([0.0, 0.0, 1.0, 1.0]))  # within the box they don't
-    for solver in SOLVERS:
+    for solver in QP_SOLVERS:
         assert solve_qp(program, solver=solver, strict=False).status in (QPStatus.SOLVED, QPStatus.FAILED)
         assert solve_qp(boxed, solver=solver, strict=False).status is QPStatus.INFEASIBLE
 

@@ -14,7 +14,8 @@ from scipy.optimize import linprog, minimize
 from netctrl.errors import InfeasibleProgram, InvalidValue, NetctrlError
 from netctrl.mpc.qp.infeasible import conflict
 from netctrl.mpc.qp.program import QPSolution, QPStatus, QuadraticProgram
-from netctrl.mpc.qp.solve import SOLVERS, open_solver, solve_qp
+from netctrl.mpc.qp.solve import open_solver, solve_qp
+from netctrl.register import QP_SOLVERS
 
 # What each solver reaches on the problem set: worst residual, and distance of x from the exact one, absolute. Where a
 # bound is met without a multiplier, interior points are right to the root of their tolerance (1e-11).
@@ -65,14 +66,14 @@ INFEASIBLE = QuadraticProgram(
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", QP_SOLVERS)
 def test_residuals(name: str, solver: str) -> None:
     found = solve_qp(PROGRAMS[name], solver=solver)
     assert found.residuals.worst <= TOLERANCE[solver][0]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "daqp"])
+@pytest.mark.parametrize("solver", [name for name in QP_SOLVERS if name != "daqp"])
 def test_solvers_agree(name: str, solver: str) -> None:
     ours, reference = (solve_qp(PROGRAMS[name], solver=each) for each in (solver, "daqp"))
     np.testing.assert_allclose(ours.x, reference.x, atol=TOLERANCE[solver][1])
@@ -105,7 +106,7 @@ def test_closed_form_of_a_projection() -> None:
     """min ½|x − a|² within a box is a, clipped; its multipliers are what was clipped off."""
     a = np.array([3.0, -0.2, -7.0, 1.0])
     box = QuadraticProgram(np.eye(4), -a, np.zeros((0, 4)), -np.ones(4), np.ones(4))
-    for solver in SOLVERS:
+    for solver in QP_SOLVERS:
         found = solve_qp(box, solver=solver)
         np.testing.assert_allclose(found.x, np.clip(a, -1.0, 1.0), atol=TOLERANCE[solver][1])
         np.testing.assert_allclose(found.multipliers, a - np.clip(a, -1.0, 1.0), atol=TOLERANCE[solver][1])
@@ -113,14 +114,14 @@ def test_closed_form_of_a_projection() -> None:
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     free = QuadraticProgram(np.eye(2), np.ones(2), np.zeros((0, 2)), np.full(2, -9.0), np.full(2, 9.0))
-    for solver in SOLVERS:
+    for solver in QP_SOLVERS:
         for program in (free, PROGRAMS["rows"], INFEASIBLE):
             solve_qp(program, solver=solver, strict=False)
     said = capfd.readouterr()
     assert (said.out, said.err) == ("", "")
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", QP_SOLVERS)
 def test_a_workspace_is_updated(solver: str) -> None:
     """New g and bounds give what a new workspace gives, after an infeasible one as well."""
     first = PROGRAMS["rows"]
@@ -138,7 +139,7 @@ def test_a_workspace_is_updated(solver: str) -> None:
             np.testing.assert_allclose(answer.x, reference.x, atol=TOLERANCE[solver][1])
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", QP_SOLVERS)
 def test_rows_of_zeros_and_equalities_that_repeat(solver: str) -> None:
     """Met and not met, in any order, in one workspace."""
     A = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
@@ -168,7 +169,7 @@ def test_osqp_takes_a_guess() -> None:
     assert solve_qp(program, solver="osqp", start=x).iterations <= cold
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", QP_SOLVERS)
 def test_sparse_programs_are_the_same(solver: str) -> None:
     dense = PROGRAMS["rows"]
     same = QuadraticProgram(sp.csc_array(dense.H), dense.g, sp.csr_array(dense.A), dense.lower, dense.upper)
@@ -202,7 +203,7 @@ def test_a_multiplier_on_no_bound_is_seen() -> None:
     assert wrong.residuals.complementarity == 1.0
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", QP_SOLVERS)
 def test_an_infeasible_program_names_its_bounds(solver: str) -> None:
     with pytest.raises(InfeasibleProgram) as refusal:
         solve_qp(INFEASIBLE, solver=solver)
