@@ -1,9 +1,9 @@
 """Laws as C++: a step in Python, of named numbers, printed as a struct that stands in a program like hand-written code.
 
 The subset: a function with one line of text or more, whose arguments are NamedTuples of floats or floats; assignments
-to names, if, return, + - * / **, comparisons, and, or, not, conditional expressions; min and max of two, and abs, sqrt,
-exp, expm1, log, log1p, sin, cos; calls of functions in the subset; a record built from its fields in order. Everything
-else is refused with its line. A name is assigned before any branch that it is used behind.
+to names, if, return; + - * / and ** of floats, comparisons, and, or, not, conditional expressions; min and max of two,
+abs, sqrt, exp, expm1, log, log1p, sin, cos; floats of the module; calls of functions in the subset, compiled by numba or
+not; a record built from its fields in order. Everything else is refused with its line.
 
 Operations, their order and their rounding are those of Python: compiled without contraction and without -ffast-math a
 step gives the same bits, as long as both use one library for exp, log and powers.
@@ -51,6 +51,11 @@ def field_texts(record: Any) -> dict[str, str]:
     return texts
 
 
+def _plain(thing: Any) -> Any:
+    """The Python function that numba has compiled, or the thing itself."""
+    return getattr(thing, "py_func", thing)
+
+
 def _source(thing: Any) -> Any:
     """The syntax tree of one function or class."""
     return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
@@ -65,7 +70,7 @@ def cpp_record(name: str, record: Any, *, zeros: bool = False, indent: str = "")
     return "\n".join([f"{indent}struct {name}", f"{indent}{{", *body, f"{indent}}};"])
 
 
-def cpp_function(function: FunctionType, names: dict[str, str], *, name: str, signature: str) -> str:
+def cpp_function(function: Any, names: dict[str, str], *, name: str, signature: str) -> str:
     """A function of the subset.
 
     Parameters
@@ -106,12 +111,13 @@ def cpp_law(
     )
 
 
-def helpers(function: FunctionType) -> dict[str, FunctionType]:
+def helpers(function: Any) -> dict[str, FunctionType]:
     """Functions of the subset that a law calls, by name, each behind those that it calls itself."""
     found: dict[str, FunctionType] = {}
-    for node in ast.walk(_source(function)):
+    function = _plain(function)
+    for node in (each for part in _source(function).body for each in ast.walk(part)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            called = function.__globals__.get(node.func.id)
+            called = _plain(function.__globals__.get(node.func.id))
             if isinstance(called, FunctionType):
                 found |= helpers(called) | {node.func.id: called}
     return found
@@ -136,16 +142,16 @@ class _Printer:
 
     def __init__(
         self,
-        function: FunctionType,
+        function: Any,
         names: dict[str, str],
         own: str | None = None,
         members: frozenset[str] = frozenset(),
     ) -> None:
-        self.function = function
+        self.function = _plain(function)
         self.names = names
         self.own = own
-        self.tree = _source(function)
-        self.first = inspect.getsourcelines(function)[1]
+        self.tree = _source(self.function)
+        self.first = inspect.getsourcelines(self.function)[1]
         self.declared: set[str] = set()
         self.members = members
 
@@ -238,8 +244,12 @@ class _Printer:
                 return repr(float(value)), 9
             case ast.Name(id=name) if name in self.declared:
                 return camel(name), 9
+            case ast.Name(id=name) if isinstance(self.function.__globals__.get(name), float):
+                return self._bound(ast.Constant(self.function.__globals__[name]))
             case ast.Attribute(value=ast.Name(id=record), attr=field) if record in self.declared:
                 return (camel(field) if record == self.own else f"{camel(record)}.{camel(field)}"), 9
+            case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=int())):
+                raise self.refusal(node, "a whole power: write products, whose rounding is the same everywhere")
             case ast.BinOp(left=left, op=ast.Pow(), right=right):
                 return f"std::pow({self._expression(left)}, {self._expression(right)})", 9
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:

@@ -7,12 +7,13 @@ with the value of the law's defaults for packets of 1000 bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from netctrl.laws.aqm.law import QueueLaw
 from netctrl.laws.codegen import camel, cpp_function, cpp_law, field_texts, helpers
 from netctrl.ns3.cpp import MARKER, real, string
 
-__all__ = ["attribute", "laws_header", "queue_disc"]
+__all__ = ["attribute", "functions_header", "laws_header", "queue_disc"]
 
 _PACKET, _BUFFER = 1000.0, 500e3
 """For the defaults of attributes [byte]."""
@@ -32,35 +33,38 @@ def queue_disc(law: QueueLaw) -> str:
 def laws_header(laws: Iterable[QueueLaw]) -> str:
     """The text of netctrl-laws.h for these laws, each once, in the order of their names."""
     used = sorted({law.name: law for law in laws}.values(), key=lambda law: law.name)
-    parts = []
     functions = {name: each for law in used for name, each in helpers(law.step).items()}
     names = {name: attribute(name) for name in functions}
-    for name, function in functions.items():
-        (argument,) = function.__code__.co_varnames[: function.__code__.co_argcount]
-        signature = f"inline double\n{names[name]}(double {camel(argument)})"
-        parts.append(cpp_function(function, names, name=names[name], signature=signature))
+    parts = [_function(function, names) for function in functions.values()]
     for law in used:
         parts += [cpp_law(f"{_stem(law)}Law", law.step, law.parameters, law.state, names), _disc(law)]
-    start = [
-        MARKER,
-        "// Laws of queues, and a queue disc of ns-3 around each: printed from the Python that netctrl simulates.",
-        "",
-        "#ifndef NETCTRL_LAWS_H",
-        "#define NETCTRL_LAWS_H",
-        "",
-        '#include "netctrl-law-queue-disc.h"',
-        "",
-        "#include <algorithm>",
-        "#include <cmath>",
-        "",
-        "namespace netctrl",
-        "{",
-        "",
-    ]
-    body = "\n\n".join(parts)
-    return "\n".join(
-        [*start, *([body, ""] if body else []), "} // namespace netctrl", "", "#endif // NETCTRL_LAWS_H", ""]
-    )
+    about = "Laws of queues, and a queue disc of ns-3 around each: printed from the Python that netctrl simulates."
+    return _header("LAWS", about, ['"netctrl-law-queue-disc.h"'], parts)
+
+
+def functions_header(name: str, about: str, functions: Iterable[Any]) -> str:
+    """The text of netctrl-NAME.h with functions of numbers, and those that they call: htcp_backoff is HtcpBackoff."""
+    found: dict[str, Any] = {}
+    for each in functions:
+        found |= helpers(each) | {each.__name__: each}
+    names = {each: attribute(each) for each in found}
+    return _header(name.upper().replace("-", "_"), about, [], [_function(each, names) for each in found.values()])
+
+
+def _function(function: Any, names: dict[str, str]) -> str:
+    code = getattr(function, "py_func", function).__code__
+    arguments = ", ".join(f"double {camel(each)}" for each in code.co_varnames[: code.co_argcount])
+    name = names[function.__name__]
+    return cpp_function(function, names, name=name, signature=f"inline double\n{name}({arguments})")
+
+
+def _header(name: str, about: str, includes: list[str], parts: list[str]) -> str:
+    guard = f"NETCTRL_{name}_H"
+    start = [MARKER, f"// {about}", "", f"#ifndef {guard}", f"#define {guard}", ""]
+    start += [*(f"#include {each}" for each in includes), *([""] if includes else [])]
+    start += ["#include <algorithm>", "#include <cmath>", "", "namespace netctrl", "{", ""]
+    body = ["\n\n".join(parts), ""] if parts else []
+    return "\n".join([*start, *body, "} // namespace netctrl", "", f"#endif // {guard}", ""])
 
 
 def _stem(law: QueueLaw) -> str:

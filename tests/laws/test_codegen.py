@@ -16,6 +16,9 @@ from netctrl.laws.aqm import fluid  # registers what laws call
 from netctrl.laws.aqm.law import QueueLaw, Seen
 from netctrl.laws.aqm.records import LAWS
 from netctrl.laws.codegen import Refused, cpp_function, cpp_law, cpp_record, field_texts, helpers
+from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
+from netctrl.laws.tcp.reno import reno_cut, reno_window
+from netctrl.ns3.laws import attribute, functions_header
 
 SAMPLES = 100_000
 STRICT = [
@@ -139,6 +142,26 @@ def test_cpp_gives_the_bits_that_numba_gives(law: QueueLaw, way: str, program: P
     np.testing.assert_array_equal(found, expected)
 
 
+FUNCTIONS = (htcp_increase, htcp_backoff, reno_window, reno_cut)
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize("function", FUNCTIONS, ids=[each.__name__ for each in FUNCTIONS])
+def test_functions_of_numbers_give_the_same_bits_too(function, tmp_path: Path) -> None:
+    (tmp_path / "netctrl-x.h").write_text(functions_header("x", "Of a test.", [function]))
+    count = function.py_func.__code__.co_argcount
+    call = f"netctrl::{attribute(function.__name__)}({', '.join(f'row[{k}]' for k in range(count))})"
+    (tmp_path / "x.cc").write_text(
+        '#include "netctrl-x.h"\n#include <cstdio>\nint main() {\n'
+        f"    double row[{count}];\n    while (std::fread(row, sizeof row, 1, stdin) == 1) {{\n"
+        f"        const double found = {call};\n        std::fwrite(&found, sizeof found, 1, stdout);\n    }}\n}}\n"
+    )
+    subprocess.run(["g++", *STRICT, "x.cc", "-o", "x"], cwd=tmp_path, check=True, timeout=120)
+    rows = 10.0 ** np.random.default_rng(7).uniform(-4.0, 4.0, (SAMPLES, count))
+    ran = subprocess.run([tmp_path / "x"], input=rows.tobytes(), capture_output=True, check=True, timeout=120)
+    np.testing.assert_array_equal(np.frombuffer(ran.stdout), [function(*row) for row in rows])
+
+
 def test_the_laws_of_the_fluid_are_these() -> None:
     """What the fluid runs is `fluid` or `step`: none is left out of the comparison above."""
     assert {(law.name, "fluid" if law.fluid else "step") for law in LAWS} <= {(law.name, way) for law, way in WAYS}
@@ -194,6 +217,10 @@ def with_a_word_of_cpp(a: float) -> float:
     return new
 
 
+def with_a_whole_power(a: float) -> float:
+    return a**3
+
+
 def with_an_unknown_name(a: float) -> float:
     return a + SAMPLES
 
@@ -204,6 +231,7 @@ def with_an_unknown_name(a: float) -> float:
         (with_a_loop, 1, "For isn't in the subset"),
         (with_a_foreign_call, 1, "str isn't in the subset|float isn't"),
         (with_a_word_of_cpp, 1, "new is a word of C"),
+        (with_a_whole_power, 1, "a whole power: write products"),
         (with_an_unknown_name, 1, "SAMPLES isn't in the subset"),
     ],
 )

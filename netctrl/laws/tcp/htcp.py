@@ -7,7 +7,7 @@ from netctrl.jit import njit
 __all__ = ["htcp_backoff", "htcp_increase", "htcp_window"]
 
 _LOW_SPEED = 1.0  # s, Δ_L
-_BACKOFFS = (0.5, 0.8)
+_MIN_BACKOFF, _MAX_BACKOFF = 0.5, 0.8
 _CHANGE = 0.2  # of the throughput, Δ_B
 
 
@@ -44,5 +44,5 @@ def htcp_backoff(min_rtt: float, max_rtt: float, rate: float, rate_before: float
     Source: draft-leith-tcp-htcp-06, section 3.
     """
     if abs(rate - rate_before) > _CHANGE * rate_before:
-        return _BACKOFFS[0]
-    return min(max(min_rtt / max_rtt, _BACKOFFS[0]), _BACKOFFS[1])
+        return _MIN_BACKOFF
+    return min(max(min_rtt / max_rtt, _MIN_BACKOFF), _MAX_BACKOFF)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from importlib.resources import files
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.design.design import PacingDesign, Provenance
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
-from netctrl.ns3.laws import laws_header
+from netctrl.ns3.laws import functions_header, laws_header
 from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.tcp_aqm.render import check_capacity, socket_buffer
 from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
@@ -42,6 +43,8 @@ SHARED_FILES = (
     "Makefile",
 )
 """Those of all programs; both are copied from the templates as they are."""
+
+_TCP_LAWS = "TCP's laws: printed from the Python that netctrl simulates."
 
 _MIN_SIZE, _MAX_SIZE = 100, 65_000
 _MAX_BUFFER = 2**32 - 1
@@ -85,6 +88,7 @@ def render(
     return {
         "gains.h": _gains(scenario, law, design, provenance),
         "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
+        "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
         "scenario.h": _scenario(scenario),
         **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
     }

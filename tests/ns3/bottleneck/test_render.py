@@ -31,7 +31,7 @@ from netctrl.scenario.bottleneck.scenario import (
     read_bottleneck_scenario,
 )
 
-GENERATED = ("gains.h", "netctrl-laws.h", "scenario.h")
+GENERATED = ("gains.h", "netctrl-laws.h", "netctrl-tcp-laws.h", "scenario.h")
 NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
 
 

@@ -6,6 +6,7 @@
 #define NETCTRL_HTCP_H
 
 #include "netctrl-round-trips.h"
+#include "netctrl-tcp-laws.h"
 
 #include "ns3/simulator.h"
 #include "ns3/tcp-congestion-ops.h"
@@ -19,27 +20,6 @@ namespace netctrl
 {
 
 using namespace ns3;
-
-/// Segments that the window gains in a round trip, `since` seconds after the last loss: 2 (1 - beta) times 1 in the
-/// first second, then 1 + 10 (since - 1) + (since - 1)^2/4. Source: draft-leith-tcp-htcp-06, section 3.
-inline double
-HtcpIncrease(double since, double backoff)
-{
-    const double late = std::max(since - 1.0, 0.0);
-    return 2.0 * (1.0 - backoff) * (1.0 + 10.0 * late + 0.25 * late * late);
-}
-
-/// By what a loss multiplies the window: 1/2 where the throughput is off by more than a fifth from that at the loss
-/// before, else RTT_min/RTT_max, from 1/2 to 0.8. Source: draft-leith-tcp-htcp-06, section 3.
-inline double
-HtcpBackoff(double leastRtt, double mostRtt, double rate, double rateBefore)
-{
-    if (std::abs(rate - rateBefore) > 0.2 * rateBefore || mostRtt <= 0.0)
-    {
-        return 0.5;
-    }
-    return std::min(std::max(leastRtt / mostRtt, 0.5), 0.8);
-}
 
 /// H-TCP. ns-3's own (3.37 and 3.44) adds that many bytes for each acknowledgement, where the draft has that many
 /// segments for each round trip, and measures its backoff otherwise: in whole numbers, with no bounds, and with a least
@@ -76,7 +56,7 @@ class DraftHtcp : public TcpNewReno
     uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t inFlight) override
     {
         const double rate = m_rtt > 0.0 ? inFlight / m_rtt : 0.0;
-        m_backoff = HtcpBackoff(m_leastRtt, m_mostRtt, rate, m_rate);
+        m_backoff = m_mostRtt > 0.0 ? HtcpBackoff(m_leastRtt, m_mostRtt, rate, m_rate) : 0.5;
         m_rate = rate;
         m_mostRtt = 0.0;
         m_lost = Simulator::Now();
