@@ -2,8 +2,8 @@
 
 The subset: a function with one line of text or more, whose arguments are NamedTuples of floats or floats; assignments
 to names, if, return; + - * / and ** of floats, comparisons, and, or, not, conditional expressions; min and max of two,
-abs, sqrt, exp, expm1, log, log1p, sin, cos; floats of the module; calls of functions in the subset, compiled by numba or
-not; a record built from its fields in order. Everything else is refused with its line.
+abs, sqrt, exp, expm1, log, log1p, sin, cos; floats of the module; calls of functions in the subset, compiled or not; a
+record built from its fields in order. Everything else is refused with its line.
 
 Operations, their order and their rounding are those of Python: compiled without contraction and without -ffast-math a
 step gives the same bits, as long as both use one library for exp, log and powers.
