@@ -95,7 +95,7 @@ def costs(network: Network, mu: float) -> dict[str, float]:
     }.items():
         found[name] = netctrl.hftrac(network, STEP, mu=mu, **options).certificate.cost / MEGA**2
     return found | {
-        "rtt": proof.information_delay,
+        "round_trip": proof.information_delay,
         "break_even": proof.break_even_delay_s / STEP,
         "in_time": heard_within(network, proof.nominal_rate, proof.information_delay),
         "links": proof.links,
@@ -154,7 +154,7 @@ def testbed(mu: float) -> pd.DataFrame:
     rows = []
     for delay in range(4):
         central = netctrl.hftrac(network, STEP, mu=mu, architecture="centralized", information_delay=delay)
-        rows.append(known | {"rtt": delay, "centralized": central.certificate.cost / MEGA**2})
+        rows.append(known | {"round_trip": delay, "centralized": central.certificate.cost / MEGA**2})
     variance = sum((demand.std / MEGA) ** 2 for demand in network.demands)
     data = pd.DataFrame(rows)
     return data.assign(line=data.god + data.rtt * mu * variance)

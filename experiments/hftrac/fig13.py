@@ -85,7 +85,7 @@ def of_result(result: NetworkResult) -> dict[str, float]:
     return {
         "goodput": tcp.goodput_bit_per_s[0, 0] / MEGA,
         "loss": 100.0 * result.loss_ratio[0],
-        "rtt": 1e3 * tcp.round_trip_s[0, 0],
+        "round_trip": 1e3 * tcp.round_trip_s[0, 0],
         "sent_again": 100.0 * tcp.retransmission_ratio[0, 0],
         "backlog": result.backlog_bytes[0].sum() / 1e3,
         **{f"lost_{name}": share for name, share in zip(result.links, lost, strict=True)},
@@ -151,7 +151,7 @@ def compute(curves: pd.DataFrame) -> dict[str, float | Measured]:
         return quotient(runs(look, column, level), runs(other, column, level))
 
     own = max((runs("coordinated", "lost_e1", level) for level in LEVELS), key=pd.Series.mean)
-    trips = [runs("coordinated", "rtt", x) / runs("fifo", "rtt", x) - 1.0 for x in LEVELS]
+    trips = [runs("coordinated", "round_trip", x) / runs("fifo", "round_trip", x) - 1.0 for x in LEVELS]
     found: dict[str, float | Measured] = {
         "fig13-last-25": less(over("coordinated", "fifo", "lost_s3d", 25.0)),
         "fig13-low": quotient(runs("fifo", "loss", 5.0), runs("fifo", "loss", 25.0)),
@@ -195,7 +195,7 @@ def draw(curves: pd.DataFrame) -> Figure:
     data = means(beside.assign(more=100.0 * (beside.goodput / beside.of_fifo - 1.0)), ("look", "level"))
     figure = Figure(figsize=(15.0, 9.0), layout="constrained")
     panels = figure.subplots(2, 2)
-    for axes, column in zip(panels.flat, ("goodput", "loss", "more", "rtt"), strict=True):
+    for axes, column in zip(panels.flat, ("goodput", "loss", "more", "round_trip"), strict=True):
         for look, way in LOOKS.items():
             if look != "fifo" or column != "more":
                 curve(axes, way, "level", column, data[data.look == look])
