@@ -157,7 +157,7 @@ def testbed(mu: float) -> pd.DataFrame:
         rows.append(known | {"round_trip": delay, "centralized": central.certificate.cost / MEGA**2})
     variance = sum((demand.std / MEGA) ** 2 for demand in network.demands)
     data = pd.DataFrame(rows)
-    return data.assign(line=data.god + data.rtt * mu * variance)
+    return data.assign(line=data.god + data.round_trip * mu * variance)
 
 
 def main(*, full: bool = False) -> Outcome:
@@ -168,7 +168,7 @@ def main(*, full: bool = False) -> Outcome:
 
 
 def compute(data: pd.DataFrame, evens: pd.DataFrame, bed: pd.DataFrame) -> dict[str, float]:
-    in_time, late, away = data[data.in_time], data[~data.in_time], data[data.rtt > 0]
+    in_time, late, away = data[data.in_time], data[~data.in_time], data[data.round_trip > 0]
     finite = pd.concat([data["finite"] / data["coordinated"], data["finite, in-band"] / data["in-band"]])
     orders = {name: float(violations(data, pairs)) for name, pairs in ORDERS.items()}
     medians = {f"price-{name}": float((data[name] / data.god - 1.0).median()) for name in LABELS}
@@ -231,15 +231,15 @@ def draw_prices(axes: Axes, data: pd.DataFrame) -> None:
 
 def draw_testbed(axes: Axes, bed: pd.DataFrame) -> None:
     central, myopic, even = COLOURS["centralized"], bed.myopic[0], bed.break_even[0]
-    axes.plot(bed.rtt, bed.line, color=central, lw=1.2, label="GOD + d Σ mu sigma²")
-    axes.plot(bed.rtt, bed.centralized, "o", color=central, ms=7, label="centralized")
+    axes.plot(bed.round_trip, bed.line, color=central, lw=1.2, label="GOD + d Σ mu sigma²")
+    axes.plot(bed.round_trip, bed.centralized, "o", color=central, ms=7, label="centralized")
     axes.axhline(myopic, color=COLOURS["myopic"], lw=1.6, label="myopic")
     label = f"coordinated ({bed.coordinated[0] / bed.god[0] - 1.0:.2%} over GOD)"
     axes.axhline(bed.coordinated[0], color=COLOURS["coordinated"], lw=1.6, label=label)
     axes.plot(even, myopic, "D", color="#222222", ms=6)
     arrow = {"arrowstyle": "-", "color": "#222222", "lw": 0.8}
     axes.annotate(f"break-even at d = {even:.2f}", (even, myopic), (0.1, 430.0), fontsize=9, arrowprops=arrow)
-    axes.set_xticks(bed.rtt)
+    axes.set_xticks(bed.round_trip)
     axes.set_ylim(0.0, 700.0)
     axes.set_xlabel("round trip d to the controller [samples]")
     axes.set_ylabel("cost [(Mbit/s)²]")
