@@ -130,16 +130,15 @@ def probability(kind: int, parameters: np.ndarray, state: np.ndarray, sample: Sa
     if kind == 0:
         return 0.0
     epoch = parameters[_EPOCH]
-    state[ARRIVED] += sample.enqueued
-    elapsed, arrived = sample.step, state[ARRIVED]
+    elapsed, arrived = sample.step, sample.enqueued
     if epoch > 0.0:
+        state[ARRIVED] += sample.enqueued
         if not _epoch_ends(state, sample.now, epoch):
             return state[PROBABILITY]
-        elapsed = epoch
-        arrived += _error(parameters, sample.now, epoch)
+        elapsed, arrived = epoch, state[ARRIVED] + _error(parameters, sample.now, epoch)
+        state[ARRIVED] = 0.0
     seen = Seen(elapsed, arrived, sample.arrivals, sample.backlog, sample.capacity)
     _act(kind, parameters, state, seen)
-    state[ARRIVED] = 0.0
     return state[PROBABILITY]
 
 
