@@ -1,7 +1,7 @@
 """Registries: what a name stands for, of netctrl's own things and of other packages'.
 
 An entry of ours is "module:attribute", imported when it is asked for, so that this module imports nothing of what it
-names. Another package declares its entries as entry points of the registry's group, or calls `add`:
+names. Another package declares its entries as entry points of the registry's group:
 
     [project.entry-points."netctrl.laws"]
     blue = "netctrl_blue:BLUE"
@@ -20,43 +20,28 @@ __all__ = ["FIGURES", "QP_SOLVERS", "QUEUE_LAWS", "Registry", "figure_of"]
 
 
 class Registry:
-    """Names of one kind of thing: ours, those of entry points, and those added in this process."""
+    """Names of one kind of thing: ours, and those of entry points."""
 
     def __init__(self, what: str, group: str, ours: Mapping[str, str]) -> None:
         self.what = what
         self.group = group
         self._ours = dict(ours)
-        self._added: dict[str, Any] = {}
         self._others: dict[str, Any] | None = None
 
-    def add(self, name: str, entry: Any) -> None:
-        """Add an entry for this process.
-
-        Raises
-        ------
-        InvalidValue
-            The name is taken.
-        """
-        if name in self:
-            raise InvalidValue("name", name, f"a {self.what} that isn't there yet")
-        self._added[name] = entry
-
     def __iter__(self) -> Iterator[str]:
-        yield from {**self._ours, **self._points(), **self._added}
+        yield from {**self._ours, **self._points()}
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._ours or name in self._added or name in self._points()
+        return name in self._ours or name in self._points()
 
     def __getitem__(self, name: str) -> Any:
         """The entry of this name; InvalidValue, which lists the known ones and the closest, where there is none."""
         if name in self._ours:
             module, _, attribute = self._ours[name].partition(":")
             return getattr(importlib.import_module(module), attribute)
-        if name in self._added:
-            return self._added[name]
         points = self._points()
         if name not in points:
             raise InvalidValue(self.what, name, self._takes(name))

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
-__all__ = ["Refused", "camel", "cpp_function", "cpp_law", "cpp_record", "field_texts", "helpers"]
+__all__ = ["Refused", "camel", "cpp_function", "cpp_law", "cpp_record", "field_texts", "helpers", "plain"]
 
 _LIBRARY = {"abs": "std::fabs"} | {
     name: f"std::{name}" for name in ("cos", "exp", "expm1", "log", "log1p", "sin", "sqrt")
@@ -51,7 +51,7 @@ def field_texts(record: Any) -> dict[str, str]:
     return texts
 
 
-def _plain(thing: Any) -> Any:
+def plain(thing: Any) -> Any:
     """The Python function that numba has compiled, or the thing itself."""
     return getattr(thing, "py_func", thing)
 
@@ -114,10 +114,10 @@ def cpp_law(
 def helpers(function: Any) -> dict[str, FunctionType]:
     """Functions of the subset that a law calls, by name, each behind those that it calls itself."""
     found: dict[str, FunctionType] = {}
-    function = _plain(function)
+    function = plain(function)
     for node in (each for part in _source(function).body for each in ast.walk(part)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            called = _plain(function.__globals__.get(node.func.id))
+            called = plain(function.__globals__.get(node.func.id))
             if isinstance(called, FunctionType):
                 found |= helpers(called) | {node.func.id: called}
     return found
@@ -147,7 +147,7 @@ class _Printer:
         own: str | None = None,
         members: frozenset[str] = frozenset(),
     ) -> None:
-        self.function = _plain(function)
+        self.function = plain(function)
         self.names = names
         self.own = own
         self.tree = _source(self.function)

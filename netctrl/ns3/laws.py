@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from netctrl.laws.aqm.law import QueueLaw
-from netctrl.laws.codegen import camel, cpp_function, cpp_law, field_texts, helpers
+from netctrl.laws.codegen import camel, cpp_function, cpp_law, field_texts, helpers, plain
 from netctrl.ns3.cpp import MARKER, real, string
 
 __all__ = ["attribute", "functions_header", "laws_header", "queue_disc"]
@@ -52,7 +52,7 @@ def functions_header(name: str, about: str, functions: Iterable[Any]) -> str:
 
 
 def _function(function: Any, names: dict[str, str]) -> str:
-    code = getattr(function, "py_func", function).__code__
+    code = plain(function).__code__
     arguments = ", ".join(f"double {camel(each)}" for each in code.co_varnames[: code.co_argcount])
     name = names[function.__name__]
     return cpp_function(function, names, name=name, signature=f"inline double\n{name}({arguments})")

@@ -168,6 +168,17 @@ def test_the_laws_of_the_fluid_are_these() -> None:
     assert len(fluid.LAWS) == len({law.name for law in LAWS})
 
 
+def test_rows_of_the_fluid_hold_what_any_law_needs() -> None:
+    """Kernels don't look at bounds."""
+    places = [fluid.column(law, field) for law in LAWS for field in law.state._fields]
+    assert max(places) == fluid.STATES - 1
+    for law in LAWS:
+        _, row = fluid.law_of(law.record(), 1000.0, 500e3)
+        values = law.read(law.record(), 1000.0, 500e3)
+        assert len(row) == fluid.PARAMETERS
+        assert list(row[4 : 4 + len(values)]) == list(values)
+
+
 class Pair(NamedTuple):
     """Of a test."""
 

@@ -60,7 +60,7 @@ class ArcQueue(QueueRecord, frozen=True, kw_only=True, tag="arc"):
 
 
 class ArcParameters(NamedTuple):
-    """Of ARC."""
+    """Parameters of ARC."""
 
     alpha: float
     """Gain [1/packet]"""
@@ -71,7 +71,7 @@ class ArcParameters(NamedTuple):
 
 
 class ArcState(NamedTuple):
-    """Of ARC."""
+    """State of ARC."""
 
     probability: float
     """Of marking a packet"""

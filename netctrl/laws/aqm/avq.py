@@ -33,7 +33,7 @@ class AvqQueue(QueueRecord, frozen=True, kw_only=True, tag="avq"):
 
 
 class AvqParameters(NamedTuple):
-    """Of AVQ."""
+    """Parameters of AVQ."""
 
     utilization: float
     """Target utilization gamma"""
@@ -44,7 +44,7 @@ class AvqParameters(NamedTuple):
 
 
 class AvqState(NamedTuple):
-    """Of AVQ."""
+    """State of AVQ."""
 
     probability: float
     """Of marking what arrives now: 0 or 1 for a packet"""

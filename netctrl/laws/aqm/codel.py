@@ -29,7 +29,7 @@ class CodelQueue(QueueRecord, frozen=True, kw_only=True, tag="codel"):
 
 
 class CodelParameters(NamedTuple):
-    """Of CoDel."""
+    """Parameters of CoDel."""
 
     target: float
     """Delay [s]"""
@@ -38,7 +38,7 @@ class CodelParameters(NamedTuple):
 
 
 class CodelState(NamedTuple):
-    """Of CoDel."""
+    """State of CoDel."""
 
     probability: float
     """Of marking a packet"""

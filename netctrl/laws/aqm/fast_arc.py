@@ -33,7 +33,7 @@ class FastArcQueue(QueueRecord, frozen=True, kw_only=True, tag="fast-arc"):
 
 
 class FastArcParameters(NamedTuple):
-    """Of ARC for FAST."""
+    """Parameters of ARC for FAST."""
 
     alpha: float
     """Gain [1/packet]"""
@@ -46,7 +46,7 @@ class FastArcParameters(NamedTuple):
 
 
 class FastArcState(NamedTuple):
-    """Of ARC for FAST."""
+    """State of ARC for FAST."""
 
     probability: float
     """Of marking a packet of TCP"""

@@ -40,13 +40,13 @@ PROBABILITY, PRICE, FAST_PROBABILITY = range(3)
 """Columns of a row of state that every law may have: probability, price [s] and probability of FAST's packets."""
 _EPOCHS, ARRIVED, _OWN = range(3, 6)
 """Columns of a row of state: epochs that have ended, packets enqueued in this one, the first of the law's own."""
-STATES = 8
-"""Length of a row of state."""
 _EPOCH, _AMPLITUDE, _FREQUENCY, _START, _FIRST = range(5)
 """Columns of a row of parameters: epoch [s], 0 for a law that acts at each step; error of the measured arrivals."""
-PARAMETERS = 12
-"""Length of a row of parameters."""
 _SHARED = {"probability": PROBABILITY, "price": PRICE, "fast_probability": FAST_PROBABILITY}
+STATES = _OWN + max(len([field for field in each.state._fields if field not in _SHARED]) for each in LAWS)
+"""Length of a row of state: what the law with the most needs."""
+PARAMETERS = _FIRST + max(len(each.parameters._fields) for each in LAWS)
+"""Length of a row of parameters, likewise."""
 
 
 class Sample(NamedTuple):

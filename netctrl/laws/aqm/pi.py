@@ -31,7 +31,7 @@ class PiQueue(QueueRecord, frozen=True, kw_only=True, tag="pi"):
 
 
 class PiParameters(NamedTuple):
-    """Of PI."""
+    """Parameters of PI."""
 
     alpha: float
     """Gain on the queue [1/packet]"""
@@ -42,7 +42,7 @@ class PiParameters(NamedTuple):
 
 
 class PiState(NamedTuple):
-    """Of PI."""
+    """State of PI."""
 
     probability: float
     """Of marking a packet"""

@@ -29,7 +29,7 @@ class PieQueue(QueueRecord, frozen=True, kw_only=True, tag="pie"):
 
 
 class PieParameters(NamedTuple):
-    """Of PIE."""
+    """Parameters of PIE."""
 
     target: float
     """Delay [s]"""
@@ -42,7 +42,7 @@ class PieParameters(NamedTuple):
 
 
 class PieState(NamedTuple):
-    """Of PIE."""
+    """State of PIE."""
 
     probability: float
     """Of marking a packet: 0 while a burst is spared"""

@@ -30,7 +30,7 @@ class RedQueue(QueueRecord, frozen=True, kw_only=True, tag="red"):
 
 
 class RedParameters(NamedTuple):
-    """Of RED."""
+    """Parameters of RED."""
 
     min_threshold: float
     """[packet]"""
@@ -43,7 +43,7 @@ class RedParameters(NamedTuple):
 
 
 class RedState(NamedTuple):
-    """Of RED."""
+    """State of RED."""
 
     probability: float
     """Of marking a packet"""

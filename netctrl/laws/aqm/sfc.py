@@ -27,7 +27,7 @@ class SfcQueue(QueueRecord, frozen=True, kw_only=True, tag="sfc"):
 
 
 class SfcParameters(NamedTuple):
-    """Of SFC."""
+    """Parameters of SFC."""
 
     k1: float
     """Gain on the queue [1/packet]"""
@@ -38,7 +38,7 @@ class SfcParameters(NamedTuple):
 
 
 class SfcState(NamedTuple):
-    """Of SFC."""
+    """State of SFC."""
 
     probability: float
     """Of marking a packet"""
