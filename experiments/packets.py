@@ -26,7 +26,8 @@ from netctrl.ns3.fabric.render import render as fabric_program
 from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import PACKET_SIZE
 from netctrl.ns3.network.render import render as links_program
-from netctrl.ns3.program import Ns3, compile_program, find_ns3, run_program
+from netctrl.ns3.program import Ns3, compile_program, find_ns3
+from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.access.scenario import AccessLinkScenario

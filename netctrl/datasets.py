@@ -48,84 +48,47 @@ def claims(paper: str) -> tuple[Claim, ...]:
     return read_claims(data_path(f"claims/{paper}.csv"))
 
 
-def scenarios() -> tuple[str, ...]:
-    """Names of the scenarios that come with netctrl."""
-    return _names("scenarios", ".toml")
+class _Bundled:
+    """Files of one kind that come with netctrl."""
+
+    def __init__(self, kind: str, suffix: str, takes: str, others: tuple[str, ...] = ()) -> None:
+        self.kind, self.suffix, self.takes, self.others = kind, suffix, takes, others
+
+    def names(self) -> tuple[str, ...]:
+        """Names of those that come with netctrl."""
+        folders = [root / f"{self.kind}s" for root in (_INSTALLED, _CHECKOUT) if (root / f"{self.kind}s").is_dir()]
+        return tuple(sorted(path.stem for path in folders[0].glob(f"*{self.suffix}"))) if folders else ()
+
+    def path(self, name: str) -> Path:
+        """The path of one: a file if there is one of this name (no folder), else one that comes with netctrl.
+
+        Raises
+        ------
+        InvalidValue
+            Neither a file nor one of `names()`.
+        """
+        known = self.names()
+        try:
+            there = bool(name) and Path(name).exists() and not (name in known and Path(name).is_dir())
+        except (OSError, ValueError):  # too long a name, or a folder that may not be looked into
+            there = False
+        if there or name.endswith((self.suffix, *self.others)):
+            return Path(name)
+        if name in known:
+            return data_path(f"{self.kind}s/{name}{self.suffix}")
+        raise InvalidValue(self.kind, name, f"{self.takes}, or one of {', '.join(known)}")
 
 
-def scenario_path(name: str) -> Path:
-    """The path of a scenario: a file if there is one of this name (no folder), else one that comes with netctrl.
-
-    Raises
-    ------
-    InvalidValue
-        Neither a file nor one of `scenarios()`.
-    """
-    return _path("scenario", name, ".toml", "a TOML file")
-
-
-def networks() -> tuple[str, ...]:
-    """Names of the networks that come with netctrl."""
-    return _names("networks", ".json")
-
-
-def network_path(name: str) -> Path:
-    """The path of a network: a file if there is one of this name (no folder), else one that comes with netctrl.
-
-    Raises
-    ------
-    InvalidValue
-        Neither a file nor one of `networks()`.
-    """
-    return _path("network", name, ".json", "a JSON file")
-
-
-def models() -> tuple[str, ...]:
-    """Names of the identified models that come with netctrl."""
-    return _names("models", ".json")
-
-
-def model_path(name: str) -> Path:
-    """The path of a model: a file if there is one of this name (no folder), else one that comes with netctrl.
-
-    Raises
-    ------
-    InvalidValue
-        Neither a file nor one of `models()`.
-    """
-    return _path("model", name, ".json", "a JSON file")
-
-
-def sweeps() -> tuple[str, ...]:
-    """Names of the sweeps that come with netctrl."""
-    return _names("sweeps", ".toml")
-
-
-def sweep_path(name: str) -> Path:
-    """The path of a sweep: a file if there is one of this name (no folder), else one that comes with netctrl.
-
-    Raises
-    ------
-    InvalidValue
-        Neither a file nor one of `sweeps()`.
-    """
-    return _path("sweep", name, ".toml", "a TOML file")
-
-
-def traces() -> tuple[str, ...]:
-    """Names of the traces of signals that come with netctrl."""
-    return _names("traces", ".csv")
-
-
-def trace_path(name: str) -> Path:
-    """The path of a trace: a file if there is one of this name (no folder), else one that comes with netctrl.
-
-    Raises
-    ------
-    InvalidValue
-        Neither a file nor one of `traces()`.
-    """
-    return Path(name) if name.endswith(".parquet") else _path("trace", name, ".csv", "a .csv or .parquet file")
+_SCENARIOS = _Bundled("scenario", ".toml", "a TOML file")
+_NETWORKS = _Bundled("network", ".json", "a JSON file")
+_MODELS = _Bundled("model", ".json", "a JSON file")
+_SWEEPS = _Bundled("sweep", ".toml", "a TOML file")
+_TRACES = _Bundled("trace", ".csv", "a .csv or .parquet file", (".parquet",))
+scenarios, scenario_path = _SCENARIOS.names, _SCENARIOS.path
+networks, network_path = _NETWORKS.names, _NETWORKS.path
+models, model_path = _MODELS.names, _MODELS.path
+sweeps, sweep_path = _SWEEPS.names, _SWEEPS.path
+traces, trace_path = _TRACES.names, _TRACES.path
 
 
 def design_schema() -> dict[str, Any]:
@@ -136,21 +99,3 @@ def design_schema() -> dict[str, Any]:
 def model_schema() -> dict[str, Any]:
     """JSON Schema of model files, as published."""
     return json.loads(data_path("schema/model-1.json").read_text(encoding="utf-8"))
-
-
-def _names(folder: str, suffix: str) -> tuple[str, ...]:
-    folders = [root / folder for root in (_INSTALLED, _CHECKOUT) if (root / folder).is_dir()]
-    return tuple(sorted(path.stem for path in folders[0].glob(f"*{suffix}"))) if folders else ()
-
-
-def _path(kind: str, name: str, suffix: str, file: str) -> Path:
-    known = _names(f"{kind}s", suffix)
-    try:
-        there = bool(name) and Path(name).exists() and not (name in known and Path(name).is_dir())
-    except (OSError, ValueError):  # too long a name, or a folder that may not be looked into
-        there = False
-    if there or name.endswith(suffix):
-        return Path(name)
-    if name in known:
-        return data_path(f"{kind}s/{name}{suffix}")
-    raise InvalidValue(kind, name, f"{file}, or one of {', '.join(known)}")

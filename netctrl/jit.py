@@ -17,6 +17,7 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -30,9 +31,9 @@ from numba.core import config as numba_config
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
-from netctrl.register import QUEUE_LAWS
+from netctrl.register import KERNEL_LAWS, Registry
 
-__all__ = ["key_of", "njit", "sources"]
+__all__ = ["by_number", "key_of", "njit", "sources"]
 
 PACKAGE = Path(__file__).parent
 config: Any = numba_config  # its names are made when it is loaded, which type checkers don't see
@@ -40,7 +41,7 @@ KEPT = 3
 """Folders that are kept for each file of kernels: what was compiled for other sources or versions, oldest out."""
 
 _VERSIONS = (platform.python_implementation(), sys.version, np.__version__, numba.__version__, llvmlite.__version__)
-_OPEN = re.compile(rb"^from netctrl\.register import .*\bQUEUE_LAWS\b", re.MULTILINE)
+_REGISTERED = re.compile(rb"^from netctrl\.register import (\([^)]*\)|.*)", re.MULTILINE)
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+netctrl\.([\w.]+)", re.MULTILINE)
 
 
@@ -59,6 +60,19 @@ def njit(function: Any = None, *, cache: bool = False, **options: Any) -> Any:
     return compiled if function is None else compiled(function)
 
 
+def by_number(functions: Mapping[int, Any], arguments: str, **options: Any) -> Any:
+    """f(number, ...) with these arguments, compiled: calls the compiled function of that number; for others nothing.
+
+    Numba inlines no calls through a table of functions, so that the text of a chain of branches is made here.
+    """
+    lines = [f"def act(number, {arguments}):"]
+    for number in functions:
+        lines += [f"    if number == {number}:", f"        f{number}({arguments})", "        return"]
+    names = {f"f{number}": function for number, function in functions.items()}
+    exec("\n".join(lines), names)
+    return njit(names["act"], **options)
+
+
 def _is_ours(function: Any) -> bool:
     return Path(function.__code__.co_filename).is_relative_to(PACKAGE)
 
@@ -66,8 +80,8 @@ def _is_ours(function: Any) -> bool:
 class _Source(NamedTuple):
     digest: bytes
     imports: frozenset[Path]
-    open: bool
-    """Whether it reads laws of other packages."""
+    laws: tuple[Registry, ...]
+    """Registries that it reads, with laws of other packages."""
 
 
 @cache
@@ -79,10 +93,11 @@ def _source(path: Path) -> _Source:
         target = PACKAGE.joinpath(*name.decode().split("."))
         module = target.with_suffix(".py")
         imports.update([module] if module.is_file() else target.glob("*.py"))
-    is_open = _OPEN.search(code) is not None
-    if is_open:
-        imports.update(PACKAGE.parent / f"{name.replace('.', '/')}.py" for name in QUEUE_LAWS.our_modules())
-    return _Source(hashlib.sha256(code).digest(), frozenset(imports), is_open)
+    read = {name for names in _REGISTERED.findall(code) for name in re.findall(r"\w+", names.decode())}
+    laws = tuple(registry for name, registry in KERNEL_LAWS.items() if name in read)
+    for each in laws:
+        imports.update(PACKAGE.parent / f"{name.replace('.', '/')}.py" for name in each.our_modules())
+    return _Source(hashlib.sha256(code).digest(), frozenset(imports), laws)
 
 
 def sources(path: Path) -> list[Path]:
@@ -108,7 +123,8 @@ def key_of(path: Path) -> str:
 
 def _outside(path: Path) -> list[Path]:
     """Files of other packages whose laws are compiled into this file's kernels."""
-    return QUEUE_LAWS.outside_files() if any(_source(each).open for each in sources(path)) else []
+    read = {laws for each in sources(path) for laws in _source(each).laws}
+    return sorted({file for laws in read for file in laws.outside_files()})
 
 
 def _unchanged(path: Path) -> bool:

@@ -16,7 +16,18 @@ from typing import Any
 
 from netctrl.errors import InvalidValue
 
-__all__ = ["FIGURES", "QP_SOLVERS", "QUEUE_LAWS", "Registry", "figure_of"]
+__all__ = [
+    "DESIGNS",
+    "DESIGN_COMMANDS",
+    "FIGURES",
+    "KERNEL_LAWS",
+    "QP_SOLVERS",
+    "QUEUE_LAWS",
+    "TCP_SENDERS",
+    "WINDOW_LAWS",
+    "Registry",
+    "figure_of",
+]
 
 
 class Registry:
@@ -109,6 +120,54 @@ QUEUE_LAWS = Registry(
     },
 )
 """Kind of a queue in a file -> its law, a `netctrl.laws.aqm.law.QueueLaw`. Read when scenarios are imported."""
+
+WINDOW_LAWS = Registry(
+    "scheme",
+    "netctrl.window_laws",
+    {
+        "fixed": "netctrl.laws.window.fixed:FIXED",
+        "mpcc": "netctrl.laws.window.mpcc:MPCC",
+        "hpcc": "netctrl.laws.window.hpcc:HPCC",
+        "dctcp": "netctrl.laws.window.dctcp:DCTCP",
+        "timely": "netctrl.laws.window.timely:TIMELY",
+        "dcqcn": "netctrl.laws.window.dcqcn:DCQCN",
+    },
+)
+"""Kind of a scheme in a file -> its law, a `netctrl.laws.window.law.WindowLaw`. Read when scenarios are imported."""
+
+TCP_SENDERS = Registry(
+    "window",
+    "netctrl.tcp_senders",
+    {
+        "reno": "netctrl.laws.tcp.reno:RENO",
+        "cubic": "netctrl.laws.tcp.cubic:CUBIC",
+        "htcp": "netctrl.laws.tcp.htcp:HTCP",
+    },
+)
+"""Name of a TCP sender's window in the bottleneck's fluid -> its law, a `netctrl.laws.tcp.sender.TcpSender`."""
+
+KERNEL_LAWS = {"QUEUE_LAWS": QUEUE_LAWS, "TCP_SENDERS": TCP_SENDERS, "WINDOW_LAWS": WINDOW_LAWS}
+"""Registries whose laws are compiled into kernels, by the name under which a file imports them."""
+
+DESIGNS = Registry(
+    "method",
+    "netctrl.designs",
+    {
+        "arc": "netctrl.model.design.design:ArcDesign",
+        "hftrac": "netctrl.model.design.design:HftracDesign",
+        "connet": "netctrl.model.design.design:ConnetDesign",
+        "mpcc": "netctrl.model.design.design:MpccDesign",
+        "pacing": "netctrl.model.design.design:PacingDesign",
+    },
+)
+"""Method in a Design file -> its record, a `netctrl.model.design.base.Design`. Read when a file is read."""
+
+DESIGN_COMMANDS = Registry(
+    "method",
+    "netctrl.design_commands",
+    {name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet", "mpcc", "pacing")},
+)
+"""Name of `netctrl design NAME` -> its function: arguments are text, the docstring is the help."""
 
 FIGURES = Registry(
     "record",

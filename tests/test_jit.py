@@ -17,7 +17,9 @@ import netctrl
 from netctrl import jit
 
 PACKAGE = Path(netctrl.__file__).parent
-KERNELS = sorted(path for path in PACKAGE.rglob("*.py") if "import njit" in path.read_text(encoding="utf-8"))
+KERNELS = sorted(
+    path for path in PACKAGE.rglob("*.py") if "from netctrl.jit import" in path.read_text(encoding="utf-8")
+)
 
 # One epoch of ARC by `laws/aqm/fluid.py`, whose arithmetic stands in another file: 0.001 (50 − 0.9 (20 − (10 − 5))).
 PROBE = """

@@ -16,8 +16,7 @@ import numpy as np
 from rows import Row, Turns, against, alternate
 
 from netctrl.datasets import scenario_path
-from netctrl.laws.window.interface import STATES, WINDOW, Acknowledged
-from netctrl.laws.window.mpcc import mpcc
+from netctrl.laws.window.law import SILENT, Acknowledged, Hop
 from netctrl.model.design.design import provenance
 from netctrl.ns3.fabric.render import render
 from netctrl.scenario.fabric.plan import FabricPlan
@@ -36,19 +35,25 @@ PROGRAM = r"""
 #include <ctime>
 
 int main() {
-    constexpr int kSeen = 4096, kDecisions = %d;
-    static netctrl::HopSeen hops[kSeen][2];
-    uint64_t state = 1;
-    for (auto& each : hops) {
-        for (auto& hop : each) {
-            state = state * 6364136223846793005U + 1442695040888963407U;
-            hop = {static_cast<double>((state >> 33) %% 4000), static_cast<int64_t>((state >> 50) %% 5), 1e9};
+    constexpr int kSeen = 1024, kDecisions = %d;
+    static netctrl::Acknowledged seen[kSeen];
+    uint64_t random = 1;
+    for (auto& each : seen) {
+        for (auto& hop : each.hops) {
+            random = random * 6364136223846793005U + 1442695040888963407U;
+            hop = {static_cast<double>((random >> 33) %% 4000), static_cast<double>((random >> 50) %% 5), 0.0, 0.0};
         }
     }
-    netctrl::MpccWindow window(netctrl::kLaw, netctrl::kPaths[0]);
+    const netctrl::PathRow& kind = netctrl::kPaths[0];
+    netctrl::Law::State state;
+    state.window = kind.startWindow;
+    std::vector<double> memory(netctrl::kMemory);
     double sum = 0.0;
     const std::clock_t start = std::clock();
-    for (int i = 0; i < kDecisions; ++i) sum += window.Step(hops[i %% kSeen], 2);
+    for (int i = 0; i < kDecisions; ++i) {
+        state = netctrl::kLaw.Next(state, seen[i %% kSeen], kind.path, kind.table, memory);
+        sum += state.window;
+    }
     const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     std::printf("%%.17g %%.17g\n", took / kDecisions, sum);
 }
@@ -100,7 +105,7 @@ def decision(compiler: str, name: str, scenario: FabricScenario) -> Row:
 
 def build(compiler: str, folder: Path, scenario: FabricScenario, plan: FabricPlan) -> str:
     files = render(scenario, plan, provenance=provenance())
-    for file in ("gains.h", "netctrl-mpcc.h"):
+    for file in ("gains.h", "netctrl-fabric-tables.h", "netctrl-window-law.h"):
         (folder / file).write_text(files[file], encoding="utf-8")
     (folder / "bench.cc").write_text(PROGRAM % DECISIONS, encoding="utf-8")
     program = str(folder / "bench")
@@ -109,10 +114,9 @@ def build(compiler: str, folder: Path, scenario: FabricScenario, plan: FabricPla
 
 
 def from_python(plan: FabricPlan) -> float:
-    state, history = np.zeros(STATES), np.zeros(plan.history)
-    state[WINDOW] = plan.windows[0]
-    seen = Acknowledged(0, 0, 0, 0, 0, 0, False, False, False, 0)
-    hops = np.array([[700, 4, 0, 0], [0, 1, 0, 0]], dtype=np.int64)
+    state, memory = plan.law.state(plan.windows[0], 0.0, 0.0), np.zeros(plan.memory)
+    hops = (Hop(700.0, 4.0, 0.0, 0.0), Hop(0.0, 1.0, 0.0, 0.0), *SILENT[2:])
+    seen = Acknowledged(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, hops)
     for _ in range(SOME):
-        mpcc(plan.parameters, plan.paths, plan.gains, state, history, seen, hops)
-    return float(state[WINDOW])
+        state = plan.law.step(state, seen, plan.paths[0], plan.parameters, plan.tables[0], memory)
+    return float(state.window)

@@ -12,7 +12,8 @@ import netctrl
 from netctrl.laws.pacing.arx import arx_settings, arx_step
 from netctrl.laws.pacing.arx_batch import arx_many
 from netctrl.laws.pacing.pacing import PacingSample, pace, pacer, start_pacing
-from netctrl.laws.pacing.target_rtt import target_settings, target_step
+from netctrl.laws.pacing.target_rtt import target_step
+from netctrl.laws.pacing.target_state import target_settings
 from netctrl.model.law import ArxPacer, PacingLaw
 
 STEP, SPEED = 2e-6, 5e7

@@ -6,15 +6,20 @@ with the value of the law's defaults for packets of 1000 bytes.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
 from netctrl.laws.aqm.law import QueueLaw
-from netctrl.laws.codegen import camel, cpp_function, cpp_law, field_texts, helpers, plain
+from netctrl.laws.codegen import cpp_function, cpp_law, cpp_record, field_texts, helpers, plain, records_of
+from netctrl.laws.cpp import camel
+from netctrl.laws.window.law import Path, WindowLaw
 from netctrl.ns3.cpp import MARKER, real, string
 
-__all__ = ["attribute", "functions_header", "laws_header", "queue_disc"]
+__all__ = ["attribute", "functions_header", "laws_header", "queue_disc", "window_law_header"]
 
+_STANDARD = {"array": "std::array", "cstdint": "int64_t", "vector": "std::vector"}
+"""Headers of the library, by what is used of them."""
 _PACKET, _BUFFER = 1000.0, 500e3
 """For the defaults of attributes [byte]."""
 
@@ -35,39 +40,73 @@ def laws_header(laws: Iterable[QueueLaw]) -> str:
     used = sorted({law.name: law for law in laws}.values(), key=lambda law: law.name)
     functions = {name: each for law in used for name, each in helpers(law.step).items()}
     names = {name: attribute(name) for name in functions}
-    parts = [_function(function, names) for function in functions.values()]
+    parts = [cpp_function(function, names) for function in functions.values()]
     for law in used:
-        parts += [cpp_law(f"{_stem(law)}Law", law.step, law.parameters, law.state, names), _disc(law)]
+        state, seen, *_ = inspect.signature(law.step).parameters
+        takes = {state: "const State&", seen: "const Seen&"}
+        parts += [
+            cpp_law(f"{_stem(law)}Law", {"Next": (law.step, takes)}, law.parameters, law.state, names),
+            _disc(law),
+        ]
     about = "Laws of queues, and a queue disc of ns-3 around each: printed from the Python that netctrl simulates."
     return _header("LAWS", about, ['"netctrl-law-queue-disc.h"'], parts)
 
 
+def window_law_header(law: WindowLaw) -> str:
+    """The text of netctrl-window-law.h: what a data centre's senders see, and the law that they run, `Law`."""
+    sent = law.sent or _nothing_sent
+    functions = {
+        name: each for method in (law.step, sent) for name, each in helpers(method).items() if each is not sent
+    }
+    names = {name: attribute(name) for name in functions}
+    types = records_of([*functions.values(), law.step, sent])
+    names |= {each: each for each, kind in types.items() if kind not in (law.parameters, law.state)}
+    parts = [cpp_record(each, kind, names=names) for each, kind in types.items() if each in names]
+    parts += [cpp_function(function, names) for function in functions.values()]
+    state, path = {"state": "const State&"}, {"path": "const Path&"}
+    rows = {"table": "const std::vector<double>&", "memory": "std::vector<double>&"}
+    methods = {
+        "Next": (law.step, state | {"seen": "const Acknowledged&"} | path | rows),
+        "Sent": (sent, state | {"now": "double", "count": "double"} | path),
+    }
+    name = f"{_stem(law)}Law"
+    parts.append(cpp_law(name, methods, law.parameters, law.state, names))
+    parts.append(f"using Law = {name};")
+    about = (
+        "What senders see, and their law: printed from the Python that netctrl simulates. Bytes, bit/s, nanoseconds."
+    )
+    return _header("WINDOW_LAW", about, [], parts)
+
+
+def _nothing_sent(state: Any, now: float, count: float, path: Path) -> Any:
+    """What leaves changes nothing."""
+    return state
+
+
 def functions_header(name: str, about: str, functions: Iterable[Any]) -> str:
-    """The text of netctrl-NAME.h with functions of numbers, and those that they call: htcp_backoff is HtcpBackoff."""
+    """The text of netctrl-NAME.h with functions, those that they call, and records: htcp_backoff is HtcpBackoff."""
     found: dict[str, Any] = {}
     for each in functions:
-        found |= helpers(each) | {each.__name__: each}
-    names = {each: attribute(each) for each in found}
-    return _header(name.upper().replace("-", "_"), about, [], [_function(each, names) for each in found.values()])
-
-
-def _function(function: Any, names: dict[str, str]) -> str:
-    code = plain(function).__code__
-    arguments = ", ".join(f"double {camel(each)}" for each in code.co_varnames[: code.co_argcount])
-    name = names[function.__name__]
-    return cpp_function(function, names, name=name, signature=f"inline double\n{name}({arguments})")
+        found |= helpers(each) | {each.__name__: plain(each)}
+    types = records_of(found.values())
+    names = {each: attribute(each) for each in found} | {each: each for each in types}
+    parts = [cpp_record(each, kind, names=names, zeros=each.endswith("State")) for each, kind in types.items()]
+    parts += [cpp_function(each, names) for each in found.values()]
+    return _header(name.upper().replace("-", "_"), about, [], parts)
 
 
 def _header(name: str, about: str, includes: list[str], parts: list[str]) -> str:
     guard = f"NETCTRL_{name}_H"
+    text = "\n\n".join(parts)
+    standard = ["algorithm", "cmath", *(each for each, used in _STANDARD.items() if used in text)]
     start = [MARKER, f"// {about}", "", f"#ifndef {guard}", f"#define {guard}", ""]
     start += [*(f"#include {each}" for each in includes), *([""] if includes else [])]
-    start += ["#include <algorithm>", "#include <cmath>", "", "namespace netctrl", "{", ""]
-    body = ["\n\n".join(parts), ""] if parts else []
+    start += [*(f"#include <{each}>" for each in sorted(standard)), "", "namespace netctrl", "{", ""]
+    body = [text, ""] if parts else []
     return "\n".join([*start, *body, "} // namespace netctrl", "", f"#endif // {guard}", ""])
 
 
-def _stem(law: QueueLaw) -> str:
+def _stem(law: QueueLaw | WindowLaw) -> str:
     return "".join(word.capitalize() for word in law.name.split("-"))
 
 

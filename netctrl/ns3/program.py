@@ -1,4 +1,4 @@
-"""Find ns-3, compile a program that `netctrl.ns3.tcp_aqm.render` rendered, run it, and read its output back."""
+"""Find ns-3, compile a rendered program, run it, and read its tables."""
 
 from __future__ import annotations
 
@@ -8,25 +8,22 @@ import re
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from netctrl.errors import NetctrlError
-from netctrl.model.design.design import Provenance
-from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 
-__all__ = ["Ns3", "compile_program", "execute", "find_ns3", "read_table", "run_program"]
+__all__ = ["Ns3", "compile_program", "execute", "find_ns3", "read_table", "whole"]
 
 REMEDY = "`apt-get install g++ make libns3-dev`, or g++, make and `pip install 'netctrl[ns3]'`"
 PROGRAM = "scenario"
 _PROBE_S = 20.0
 _COMPILE_S = 600.0
 _COMPILER_LINES = 12
-_COLUMNS = ("backlog", "arrived", "departed", "lost", "marked", "probability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,39 +119,13 @@ def _error_lines(text: str) -> list[str]:
     return lines[-_COMPILER_LINES:] if first is None else lines[first : first + _COMPILER_LINES]
 
 
-def run_program(
-    folder: Path,
-    scenario: Scenario,
-    *,
-    ns3: Ns3,
-    provenance: Provenance,
-    progress: Callable[[float], None] | None = None,
-    timeout: float | None = None,
-) -> SimulationResult:
-    """Run the compiled program in `folder` and read its series.csv and responses.csv, which stay there.
-
-    Parameters
-    ----------
-    folder : Path
-        With the program and its sources.
-    scenario : Scenario
-        What it was rendered from.
-    ns3 : Ns3
-        What it was compiled against.
-    provenance : Provenance
-        For the result.
-    progress : callable, optional
-        Called with the part of the simulated time that has passed, 0 to 1.
-    timeout : float, optional
-        End it after this time [s].
-
-    Raises
-    ------
-    NetctrlError
-        It failed, took too long, or its output isn't whole.
-    """
-    execute(folder, ["."], "run.log", progress=progress, timeout=timeout)
-    return _read(folder, scenario, f"ns-{ns3.version}", provenance)
+@contextmanager
+def whole(folder: Path) -> Generator[None]:
+    """For who reads what the program in `folder` wrote: NetctrlError where it isn't whole."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
 
 
 def execute(
@@ -230,36 +201,6 @@ def _follow(
         if timer is not None:
             timer.cancel()
     return process.returncode, late.is_set()
-
-
-def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenance) -> SimulationResult:
-    L, G = len(scenario.links), len(scenario.flows)
-    T = int(scenario.duration / scenario.sample * (1.0 + 1e-12))
-    try:
-        table = read_table(folder / "series.csv", 1 + len(_COLUMNS) * L + G, skip=1)
-        if len(table) != T:
-            raise ValueError(f"series.csv has {len(table)} samples, not {T}")
-        responses = read_table(folder / "responses.csv", 4)
-    except (OSError, ValueError) as error:
-        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
-    series = table[:, 1 : 1 + len(_COLUMNS) * L].T.reshape(L, len(_COLUMNS), T)
-    backlog, arrived, departed, lost, marked, probability = series.transpose(1, 0, 2)
-    return SimulationResult(
-        scenario=scenario,
-        simulator=simulator,
-        time_s=scenario.sample * np.arange(1, T + 1),
-        backlog_bytes=backlog,
-        arrived_bytes=arrived,
-        departed_bytes=departed,
-        lost_bytes=lost,
-        marked_bytes=marked,
-        probability=probability,
-        carried_bytes=table[:, 1 + len(_COLUMNS) * L :].T,
-        response_start_s=responses[:, 1],
-        response_bytes=responses[:, 2],
-        response_s=responses[:, 3],
-        provenance=provenance,
-    )
 
 
 def read_table(path: Path, columns: int, *, skip: int = 0) -> np.ndarray:

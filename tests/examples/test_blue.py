@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-import tomllib
 from pathlib import Path
 
 import pytest
+from packages import installed, ran, run
 from places import ROOT
 
 BLUE = ROOT / "examples" / "blue"
@@ -28,28 +24,7 @@ print([probability(kind, row, state, Sample(0.06 * k, 0.06, 10.0, 0.0, 0.0, 100.
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """The package as an installer leaves it: its module, and the entry points of its pyproject.toml."""
-    folder = tmp_path / "site"
-    about = folder / "netctrl_blue-0.1.0.dist-info"
-    about.mkdir(parents=True)
-    shutil.copy(BLUE / "netctrl_blue.py", folder)
-    project = tomllib.loads((BLUE / "pyproject.toml").read_text())["project"]
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    groups = [
-        f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in points.items())
-        for group, points in project["entry-points"].items()
-    ]
-    (about / "entry_points.txt").write_text("\n".join(groups))
-    return folder
-
-
-def run(site: Path, *argv: str) -> str:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
-    ran = subprocess.run(
-        [sys.executable, *argv], cwd=site.parent, env=environment, capture_output=True, text=True, timeout=600
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+    return installed(BLUE, tmp_path / "site")
 
 
 def test_the_law_is_one_short_file() -> None:
@@ -81,10 +56,6 @@ def test_the_fluid_and_ns3_mark_alike(site: Path) -> None:
 def test_an_unknown_kind_lists_it(site: Path, tmp_path: Path) -> None:
     text = (BLUE / "blue.toml").read_text().replace('kind = "blue"', 'kind = "bleu"')
     (tmp_path / "s.toml").write_text(text)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
-    ran = subprocess.run(
-        [sys.executable, "-m", "netctrl.simulate", str(tmp_path / "s.toml")],
-        env=environment, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert ran.returncode == 2
-    assert "blue" in ran.stderr and ran.stderr.count("\n") == 1
+    refused = ran(site, "-m", "netctrl.simulate", str(tmp_path / "s.toml"))
+    assert refused.returncode == 2
+    assert "blue" in refused.stderr and refused.stderr.count("\n") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from inspect import signature
 from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
@@ -64,26 +65,20 @@ def name_of(law: QueueLaw, way: str) -> str:
 def program(tmp_path_factory) -> Path:
     """A program with all laws: replays rows of (parameters, state, seen) from stdin."""
     functions = {name: each for law, way in WAYS for name, each in helpers(getattr(law, way)).items()}
-    parts = ["#include <algorithm>\n#include <cmath>\n#include <cstdio>\n#include <cstring>\n#include <string>"]
-    parts.append(cpp_record("Seen", Seen))
-    parts += [
-        cpp_function(
-            each, {name: name for name in functions}, name=name, signature=f"double {name}(double {argument(each)})"
-        )
-        for name, each in functions.items()
-    ]
     names = {name: name for name in functions}
-    parts += [cpp_law(name_of(law, way), getattr(law, way), law.parameters, law.state, names) for law, way in WAYS]
+    parts = ["#include <algorithm>\n#include <cmath>\n#include <cstdio>\n#include <cstring>\n#include <string>"]
+    parts += [cpp_record("Seen", Seen), *(cpp_function(each, names) for each in functions.values())]
+    for law, way in WAYS:
+        step = getattr(law, way)
+        state, seen, *_ = signature(step).parameters
+        takes = {state: "const State&", seen: "const Seen&"}
+        parts.append(cpp_law(name_of(law, way), {"Next": (step, takes)}, law.parameters, law.state, names))
     calls = [f'    if (std::string(argv[1]) == "{name_of(*way)}") return Replay<{name_of(*way)}>();' for way in WAYS]
     parts += [MAIN, "\n".join(["int main(int, char** argv)", "{", *calls, "    return 1;", "}"])]
     folder = tmp_path_factory.mktemp("laws")
     (folder / "laws.cc").write_text("\n\n".join(parts) + "\n")
     subprocess.run(["g++", *STRICT, "laws.cc", "-o", "laws"], cwd=folder, check=True, timeout=300)
     return folder / "laws"
-
-
-def argument(function) -> str:
-    return function.__code__.co_varnames[0]
 
 
 def drawn(law: QueueLaw, random: np.random.Generator) -> np.ndarray:
@@ -204,7 +199,8 @@ def grouped(a: float, b: float) -> float:
 
 
 def test_parentheses_and_branches_are_kept() -> None:
-    text = cpp_function(grouped, {}, name="Grouped", signature="double Grouped(double a, double b)")
+    text = cpp_function(grouped, {"grouped": "Grouped"})
+    assert "inline double\nGrouped(double a, double b)\n{" in text
     assert "double left = a - (b - a) - b;" in text
     assert "const double right = a / (b / a) * std::pow(a + b, 2.0);" in text
     assert "if (!(left < right && (a > 0.0 || b > 0.0)))" in text
@@ -213,10 +209,50 @@ def test_parentheses_and_branches_are_kept() -> None:
     assert text.endswith("    return left > right ? left : std::sqrt(right);\n}")
 
 
-def with_a_loop(a: float) -> float:
-    for _ in range(3):
-        a += 1.0
+def counted(values: np.ndarray, n: int, pair: Pair) -> Pair:
+    """Loops, whole numbers, arrays and records."""
+    total = 0.0
+    for i in range(n - 1):
+        total += values[(i + n) % len(values)] * float(i)
+    while total > pair.second_one:
+        total *= 0.5
+    values[0] = total
+    if n > 3:
+        total = 8e9 * total
+        found = Pair(total, 8e9)
+    else:
+        found = pair
+    return found
+
+
+def test_loops_whole_numbers_arrays_and_records() -> None:
+    text = cpp_function(counted, {"counted": "Counted", "Pair": "Pair"})
+    for line in (
+        "Counted(std::vector<double>& values, int64_t n, const Pair& pair)",
+        "    for (int64_t i = 0; i < n - 1; ++i)",
+        "        total += values[(i + n) % static_cast<int64_t>(values.size())] * static_cast<double>(i);",
+        "    while (total > pair.secondOne)",
+        "    values[0] = total;",
+        "    if (n > 3)",
+        "    Pair found;",
+        "        found = Pair{total, 8e9};",
+    ):
+        assert line in text.split("\n")
+
+
+def with_a_loop_over_values(a: float) -> float:
+    for each in (1.0, 2.0):
+        a += each
     return a
+
+
+def with_a_changed_record(pair: Pair) -> Pair:
+    pair = Pair(1.0, 2.0)
+    return pair
+
+
+def with_a_place_that_is_a_float(values: np.ndarray, a: float) -> float:
+    return values[a]
 
 
 def with_a_foreign_call(a: float) -> float:
@@ -233,22 +269,24 @@ def with_a_whole_power(a: float) -> float:
 
 
 def with_an_unknown_name(a: float) -> float:
-    return a + SAMPLES
+    return a + STRICT
 
 
 @pytest.mark.parametrize(
     ("function", "line", "why"),
     [
-        (with_a_loop, 1, "For isn't in the subset"),
-        (with_a_foreign_call, 1, "str isn't in the subset|float isn't"),
+        (with_a_loop_over_values, 1, "For isn't in the subset"),
+        (with_a_changed_record, 1, "pair is an argument and stays as it is"),
+        (with_a_place_that_is_a_float, 1, "a isn't a whole number"),
+        (with_a_foreign_call, 1, "str isn't in the subset"),
         (with_a_word_of_cpp, 1, "new is a word of C"),
         (with_a_whole_power, 1, "a whole power: write products"),
-        (with_an_unknown_name, 1, "SAMPLES isn't in the subset"),
+        (with_an_unknown_name, 1, "STRICT isn't in the subset"),
     ],
 )
 def test_what_is_outside_the_subset_is_refused_with_its_line(function, line: int, why: str) -> None:
     with pytest.raises(Refused, match=why) as refusal:
-        cpp_function(function, {}, name="F", signature="double F(double a)")
+        cpp_function(function, {"Pair": "Pair", function.__name__: "F"})
     assert f"test_codegen.py, line {function.__code__.co_firstlineno + line}:" in str(refusal.value)
 
 
@@ -265,6 +303,4 @@ def four_times(a: float) -> float:
 def test_what_a_law_calls_comes_before_it() -> None:
     register_jitable(twice)
     assert list(helpers(four_times)) == ["twice"]
-    assert "return Twice(Twice(a));" in cpp_function(
-        four_times, {"twice": "Twice"}, name="F", signature="double F(double a)"
-    )
+    assert "return Twice(Twice(a));" in cpp_function(four_times, {"twice": "Twice", "four_times": "F"})

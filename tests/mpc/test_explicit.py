@@ -15,8 +15,8 @@ from netctrl.laws.window.explicit import (
     decide_from_table,
     decide_window,
     decide_windows,
-    riccati_gain,
 )
+from netctrl.laws.window.riccati import riccati_gain
 from netctrl.mpc.explicit import (
     ack_interval,
     fair_window,
@@ -176,8 +176,13 @@ def test_laws_of_the_gain(B: float, horizon: int, WQ: float, WR: float, unit: fl
 
 
 def test_a_window_that_costs_nothing_empties_the_queue_in_one_step() -> None:
-    for found in (queue_gain, queue_gain_by_sinh, riccati_gain):
+    for found in (queue_gain, queue_gain_by_sinh):
         assert found(0.5, 7, 1.0, 0.0) == pytest.approx(2.0, rel=1e-15)
+
+
+def test_nearly_no_cost_of_the_window_is_no_cost() -> None:
+    for weight in (1e-6, 1e-16, 1e-300, 5e-324):
+        assert riccati_gain(0.5, 7, 1e12, weight) == pytest.approx(2.0, rel=1e-12)
 
 
 def test_a_long_horizon_is_the_regulator() -> None:

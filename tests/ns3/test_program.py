@@ -20,7 +20,8 @@ from netctrl.cli.export.verb import main
 from netctrl.errors import NetctrlError
 from netctrl.model.design.design import provenance
 from netctrl.ns3 import program as ns3_run
-from netctrl.ns3.program import compile_program, find_ns3, run_program
+from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.tcp_aqm.result import SimulationResult, read_result
 from netctrl.scenario.tcp_aqm.scenario import Scenario, read_scenario, scenario_from

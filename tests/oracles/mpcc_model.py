@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.laws.window.explicit import decide_window, riccati_gain
+from netctrl.laws.window.explicit import decide_window
+from netctrl.laws.window.riccati import riccati_gain
 
 
 def decide_from_model(

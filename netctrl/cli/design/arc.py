@@ -69,7 +69,7 @@ def arc(
     ] = None,
     plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
-    """Parse what is text, call `netctrl.arc`, write what was asked for."""
+    """ARC: AQM gains for TCP on one congested link, exact for the delay and for the epoch."""
     packet = read("packet_size", packet_size, parse_size, SIZE_TAKES)
     arguments = {
         "flows": read_range("flows", flows, parse_count, FLOWS_TAKES),

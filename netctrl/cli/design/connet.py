@@ -43,7 +43,7 @@ def connet(
     ] = None,
     plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
-    """Parse what is text, call `netctrl.connet`, write what was asked for."""
+    """CONNET: the rate of other traffic, so that premium packets see the delay or jitter asked for."""
     weight = None if input_weight is None else read("input_weight", input_weight, parse_count, "a number above 0")
     picture = checked_plot(plot, output)
 

@@ -51,7 +51,7 @@ def hftrac(
     output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
     plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
-    """Parse what is text, call `netctrl.hftrac`, write what was asked for."""
+    """HFTraC: rates of a network's links from backlogs and rates, and the price of each architecture."""
     arguments = {
         "interval_s": read("interval", interval, parse_duration, DURATION_TAKES),
         "mu": None if mu is None else read("mu", mu, parse_count, MU_TAKES),

@@ -45,7 +45,7 @@ def mpcc(
     output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
     plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
-    """Parse what is text, call `netctrl.mpcc`, write what was asked for."""
+    """MPCC: windows of data-centre senders from a switch's queue, without a solver."""
     whole = "a whole number, as in 4"
     arguments = {
         "flows": read("flows", flows, int, whole),

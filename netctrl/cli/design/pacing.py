@@ -61,7 +61,7 @@ def pacing(
     ] = None,
     plot: Annotated[str | None, option("FILE", f"draw a map there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
-    """Parse what is text, call `netctrl.pacing`, write what was asked for; with a trace, what the law does on it."""
+    """MPC pacing: a sender's rate from its round-trip times, as published, and to a target RTT."""
     whole, number = "a whole number, as in 5", "a number above 0, as in 100"
     arguments = {
         "mode": mode,

@@ -1,4 +1,4 @@
-"""`export ns3` of a data centre under MPCC or DCTCP."""
+"""`export ns3` of a data centre under a law of its senders."""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ def _rendered(scenario: Scenario, design: ArcDesign | None, inputs: list[Path]) 
 
 def _run(folder: Path, scenario: Scenario, ns3: Ns3, inputs: list[Path]) -> SimulationResult:
     from netctrl.model.design.design import provenance
-    from netctrl.ns3.program import compile_program, run_program
+    from netctrl.ns3.program import compile_program
+    from netctrl.ns3.tcp_aqm.read import run_program
 
     compile_program(folder, ns3)
     origin = provenance(argv=invocation(), seed=scenario.seed, inputs=inputs, libraries=("numpy",))

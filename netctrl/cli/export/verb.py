@@ -1,7 +1,7 @@
 """`python -m netctrl.export ns3|tc DESIGN -o DIR`: a Design and a scenario for ns-3, run if asked; a Design for Linux.
 
 TCP flows through queues (`netctrl.Scenario`), a network under fluctuating demands (`netctrl.NetworkScenario`), an
-access link under a Design of connet (`netctrl.AccessLinkScenario`), a data centre under MPCC or DCTCP
+access link under a Design of connet (`netctrl.AccessLinkScenario`), a data centre under a law of its senders
 (`netctrl.FabricScenario`), or a bottleneck with paced flows and their peers (`netctrl.BottleneckScenario`).
 """
 

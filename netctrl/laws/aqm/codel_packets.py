@@ -7,19 +7,34 @@ from math import sqrt
 import numpy as np
 
 from netctrl.jit import njit
+from netctrl.laws.record import compiled_view
 
-__all__ = ["CODEL_PLACES", "codel_drops"]
+__all__ = ["CodelDrops", "codel_drops", "codel_packets"]
 
-CODEL_PLACES = 5
-_FIRST_ABOVE, _NEXT, _COUNT, _LAST_COUNT, _DROPPING = range(CODEL_PLACES)
+
+class CodelDrops:
+    """State of CoDel's drops; zeros at first."""
+
+    first_above: float
+    """When the sojourn time will have been above the target for an interval; 0: it isn't above [s]"""
+    next_drop: float
+    """[s]"""
+    count: float
+    """Drops since it began to drop"""
+    last_count: float
+    """The same, when it began"""
+    dropping: float
+    """1: yes"""
+
+
 _RECENT = 16.0  # intervals: whoever drops again so soon goes on where it was
 
 
 @njit(cache=True, error_model="numpy")
-def codel_drops(
-    state: np.ndarray, time: float, sojourn: float, packet_time: float, target: float, interval: float
+def codel_packets(
+    state: CodelDrops, time: float, sojourn: float, packet_time: float, target: float, interval: float
 ) -> int:
-    """How many packets are dropped now; changes the state (5,), zeros at first, in place.
+    """Number of packets that are dropped now; changes the state in place.
 
     The first is dropped once the sojourn time was above `target` for an `interval`, the next ones interval/√count after
     the one before, until it is below. A packet that is all that waits stays.
@@ -39,25 +54,36 @@ def codel_drops(
     while True:
         above = sojourn >= target and sojourn > packet_time
         if not above:
-            state[_FIRST_ABOVE] = 0.0
-            state[_DROPPING] = 0.0
+            state.first_above = 0.0
+            state.dropping = 0.0
             return drops
-        if state[_FIRST_ABOVE] == 0.0:
-            state[_FIRST_ABOVE] = time + interval
+        if state.first_above == 0.0:
+            state.first_above = time + interval
             return drops
-        if state[_DROPPING] == 0.0:
-            if time < state[_FIRST_ABOVE]:
+        if state.dropping == 0.0:
+            if time < state.first_above:
                 return drops
-            state[_DROPPING] = 1.0
-            since = state[_COUNT] - state[_LAST_COUNT]
-            again = since > 1.0 and time - state[_NEXT] < _RECENT * interval
-            state[_COUNT] = since if again else 1.0
-            state[_LAST_COUNT] = state[_COUNT]
-            state[_NEXT] = time + interval / sqrt(state[_COUNT])
-        elif time >= state[_NEXT]:
-            state[_COUNT] += 1.0
-            state[_NEXT] += interval / sqrt(state[_COUNT])
+            state.dropping = 1.0
+            since = state.count - state.last_count
+            again = since > 1.0 and time - state.next_drop < _RECENT * interval
+            state.count = since if again else 1.0
+            state.last_count = state.count
+            state.next_drop = time + interval / sqrt(state.count)
+        elif time >= state.next_drop:
+            state.count += 1.0
+            state.next_drop += interval / sqrt(state.count)
         else:
             return drops
         drops += 1
         sojourn -= packet_time
+
+
+_state = compiled_view(CodelDrops)
+
+
+@njit(cache=True, error_model="numpy")
+def codel_drops(
+    state: np.ndarray, time: float, sojourn: float, packet_time: float, target: float, interval: float
+) -> int:
+    """`codel_packets` on a row of state."""
+    return codel_packets(_state(state), time, sojourn, packet_time, target, interval)

@@ -15,7 +15,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from netctrl.errors import InvalidValue
-from netctrl.jit import njit
+from netctrl.jit import by_number, njit
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.law import QueueLaw, Seen
 from netctrl.laws.aqm.records import LAWS, DropTailQueue, Queue, law_record
@@ -87,20 +87,7 @@ def _on_rows(of: QueueLaw) -> Callable[..., None]:
     return njit(names["rows"])
 
 
-def _by_number() -> Callable[..., None]:
-    """f(kind, parameters, state, seen): the law of this number, from 1 on."""
-    names = {f"law{number}": _on_rows(each) for number, each in enumerate(LAWS, 1)}
-    lines = ["def act(kind, parameters, state, seen):"]
-    for number in range(1, 1 + len(LAWS)):
-        lines += [
-            f"    {'if' if number == 1 else 'elif'} kind == {number}:",
-            f"        law{number}(parameters, state, seen)",
-        ]
-    exec("\n".join(lines), names)
-    return njit(names["act"])
-
-
-_act = _by_number()
+_act = by_number({number: _on_rows(each) for number, each in enumerate(LAWS, 1)}, "parameters, state, seen")
 
 
 @njit(cache=True)

@@ -1,39 +1,99 @@
 """MPC pacing as published, one sample at a time, compiled; nothing is checked here (`netctrl.laws.pacing.pacing`).
 
-A state is one array: the places below, then θ = (a, b), then φ = (RTTs, rates), newest first, k = p + q each.
+A state is one row: `ArxState`, then θ = (a, b), then φ = (RTTs, rates), newest first, k = p + q each.
 """
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import inf, isfinite, isnan, nan
 
 import numpy as np
 
 from netctrl.jit import njit
 from netctrl.laws.pacing.best_rate import best_rate, clipped, predicted_rtt
+from netctrl.laws.record import as_record, compiled_view, width
 from netctrl.laws.tracking.lms import correct_lms, energy
 from netctrl.model.law import ArxPacer
 
-__all__ = ["ARX_FIELDS", "arx_settings", "arx_start", "arx_step"]
+__all__ = ["ArxParameters", "ArxState", "arx_pacing_step", "arx_settings", "arx_start", "arx_step"]
 
-ARX_FIELDS = (
-    *("time_s", "applied_s", "rate", "mean_rtt", "variance", "mean_rate", "prediction", "rtt_unit", "samples", "free"),
-    *("bad_rtt", "bad_time", "held", "floored", "resets"),
-)
-"""Names of a state's first places. `rate` is in bit/s, `mean_rate` and `free`, eq. (7) before its bounds, in the law's
-unit, RTTs in the law's unit; from `bad_rtt` on events are counted."""
-TIME, APPLIED, RATE, MEAN_RTT, VARIANCE, MEAN_RATE, PREDICTION, UNIT, SAMPLES, FREE = range(10)
-BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(10, 15)
-HEAD = len(ARX_FIELDS)
 
-PSI, XI, PERIOD, MIN, MAX, P, K, STEP, NORMALISED, GAMMA, GUARDED, RATE_UNIT = range(12)
-FIRST_SLOPE, SLOPE_FLOOR, DEVIATION_FLOOR, LIMIT, START = range(12, 17)
+class ArxState:
+    """State of the paper's law, besides theta and phi."""
 
+    time_s: float
+    """Of the newest sample that was used [s]"""
+    applied_s: float
+    """Of the newest rate [s]"""
+    rate: float
+    """In force [bit/s]"""
+    mean_rtt: float
+    """In the law's unit"""
+    variance: float
+    mean_rate: float
+    """In the law's unit"""
+    prediction: float
+    """Of the RTT, in the law's unit"""
+    rtt_unit: float
+    """[s]; 0: the first RTT will be"""
+    samples: float
+    free: float
+    """Eq. (7) before its bounds, in the law's unit"""
+    bad_rtt: float
+    """RTTs that are none"""
+    bad_time: float
+    """Times that go backwards"""
+    held: float
+    """Rates held for want of a number or of an effect"""
+    floored: float
+    """Rates that would have been below the least one"""
+    resets: float
+    """Estimates that exploded and started again"""
+
+
+class ArxParameters:
+    """Parameters of the paper's law."""
+
+    psi: float
+    xi: float
+    period: float
+    """T [s]"""
+    min_rate: float
+    """In the law's unit"""
+    max_rate: float
+    """R, in the law's unit"""
+    past_rtts: float
+    """p"""
+    places: float
+    """k = p + q"""
+    step: float
+    """alpha"""
+    normalised: float
+    """1: alpha is divided by |phi|^2"""
+    smoothing: float
+    """gamma"""
+    guarded: float
+    """1: yes"""
+    rate_unit: float
+    """[bit/s]"""
+    first_slope: float
+    """b_1 at the start"""
+    slope_floor: float
+    """b_1 below which a rate is held"""
+    deviation_floor: float
+    """Least deviation over the mean RTT"""
+    theta_limit: float
+    """|theta| beyond which the estimate begins again"""
+    start_rate: float
+    """In the law's unit"""
+
+
+HEAD = width(ArxState)
 DUE = 1.0 - 1e-6  # times are rounded
 
 
 def arx_settings(law: ArxPacer) -> np.ndarray:
-    """(17,) what a law's kernel needs; rates in the law's unit."""
+    """The row of a law's parameters; rates in the law's unit."""
     unit = law.rate_unit_bit_per_s
     return np.array(
         [
@@ -53,126 +113,142 @@ def arx_settings(law: ArxPacer) -> np.ndarray:
 
 
 def arx_start(law: ArxPacer) -> np.ndarray:
-    """The state before the first sample."""
+    """The row of the state before the first sample."""
     k = law.past_rtts + law.past_rates
-    state = np.zeros(HEAD + 2 * k)
-    state[TIME] = state[APPLIED] = -inf
-    state[RATE] = law.start_rate_bit_per_s
-    state[UNIT] = 0.0 if law.rtt_unit_s is None else law.rtt_unit_s
-    return state
+    row = np.zeros(HEAD + 2 * k)
+    state = as_record(ArxState, row)
+    state.time_s = state.applied_s = -inf
+    state.rate = law.start_rate_bit_per_s
+    state.rtt_unit = 0.0 if law.rtt_unit_s is None else law.rtt_unit_s
+    return row
 
 
-@njit(cache=True)
-def _restart_theta(state: np.ndarray, settings: np.ndarray) -> None:
+@njit(cache=True, error_model="numpy")
+def _restart_theta(state: ArxState, p: ArxParameters, memory: np.ndarray) -> None:
     """a alike, and such that RTT and rate of now predict themselves."""
-    p, k = int(settings[P]), int(settings[K])
-    b1 = settings[FIRST_SLOPE]
-    state[HEAD : HEAD + k] = 0.0
-    state[HEAD + p] = b1
-    held = b1 * (state[RATE] / settings[RATE_UNIT]) / state[MEAN_RTT]
-    for i in range(p):
-        state[HEAD + i] = (1.0 - held) / p
+    past = int(p.past_rtts)
+    for i in range(int(p.places)):
+        memory[i] = 0.0
+    memory[past] = p.first_slope
+    held = p.first_slope * (state.rate / p.rate_unit) / state.mean_rtt
+    for i in range(past):
+        memory[i] = (1.0 - held) / p.past_rtts
 
 
-@njit(cache=True)
-def _begin(state: np.ndarray, settings: np.ndarray, rtt: float) -> None:
+@njit(cache=True, error_model="numpy")
+def _begin(state: ArxState, p: ArxParameters, memory: np.ndarray, rtt: float) -> None:
     """With the first RTT: all averages and histories are what is seen now."""
-    p, k = int(settings[P]), int(settings[K])
-    rate = state[RATE] / settings[RATE_UNIT]
-    state[MEAN_RTT] = state[PREDICTION] = rtt
-    state[MEAN_RATE] = rate
-    state[VARIANCE] = (settings[DEVIATION_FLOOR] * rtt) ** 2
-    state[HEAD + k : HEAD + k + p] = rtt
-    state[HEAD + k + p : HEAD + 2 * k] = rate
-    _restart_theta(state, settings)
+    past = int(p.past_rtts)
+    k = int(p.places)
+    rate = state.rate / p.rate_unit
+    state.mean_rtt = rtt
+    state.prediction = rtt
+    state.mean_rate = rate
+    deviation = p.deviation_floor * rtt
+    state.variance = deviation * deviation
+    for i in range(k):
+        memory[k + i] = rtt if i < past else rate
+    _restart_theta(state, p, memory)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def _push(values: np.ndarray, first: int, last: int, newest: float) -> None:
     """Newest first, from place `first` to before `last`."""
-    for i in range(last - 1, first, -1):
-        values[i] = values[i - 1]
+    for i in range(last - 1 - first):
+        values[last - 1 - i] = values[last - 2 - i]
     values[first] = newest
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _learn(state: np.ndarray, settings: np.ndarray, rtt: float) -> None:
+def _learn(state: ArxState, p: ArxParameters, memory: np.ndarray, rtt: float) -> None:
     """Eqs. (1), (2), (4) and (6), and the histories moved on by this RTT."""
-    p, k = int(settings[P]), int(settings[K])
-    prediction = predicted_rtt(state, HEAD, HEAD + k, k)
-    step = settings[STEP]
-    if settings[NORMALISED] > 0.0:
-        size = energy(state, HEAD + k, k)
-        step = step / size if size > 0.0 else 0.0
-    size = correct_lms(state, HEAD, HEAD + k, k, step * (rtt - prediction))
-    gamma, off = settings[GAMMA], prediction - state[MEAN_RTT]
-    state[PREDICTION] = prediction
-    state[MEAN_RTT] = gamma * state[MEAN_RTT] + (1.0 - gamma) * rtt
-    state[VARIANCE] = gamma * state[VARIANCE] + (1.0 - gamma) * off * off
-    _push(state, HEAD + k, HEAD + k + p, rtt)
-    if settings[GUARDED] > 0.0:
-        if not size <= settings[LIMIT] ** 2:  # true for NaN too
-            state[RESETS] += 1.0
-            _restart_theta(state, settings)
-            state[PREDICTION] = rtt
-        least = settings[DEVIATION_FLOOR] * state[MEAN_RTT]
-        if not least * least <= state[VARIANCE] < inf:
-            state[VARIANCE] = least * least
+    k = int(p.places)
+    prediction = predicted_rtt(memory, 0, k, k)
+    step = p.step
+    if p.normalised > 0.0:
+        square = energy(memory, k, k)
+        step = step / square if square > 0.0 else 0.0
+    size = correct_lms(memory, 0, k, k, step * (rtt - prediction))
+    gamma = p.smoothing
+    off = prediction - state.mean_rtt
+    state.prediction = prediction
+    state.mean_rtt = gamma * state.mean_rtt + (1.0 - gamma) * rtt
+    state.variance = gamma * state.variance + (1.0 - gamma) * off * off
+    _push(memory, k, k + int(p.past_rtts), rtt)
+    if p.guarded > 0.0:
+        if not size <= p.theta_limit * p.theta_limit:  # true for NaN too
+            state.resets += 1.0
+            _restart_theta(state, p, memory)
+            state.prediction = rtt
+        least = p.deviation_floor * state.mean_rtt
+        if not least * least <= state.variance < inf:
+            state.variance = least * least
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _decide(state: ArxState, p: ArxParameters, memory: np.ndarray, b1: float) -> float:
+    """Eqs. (7) and (8), the bounds, and the rate of before where there is no number."""
+    past = int(p.past_rtts)
+    k = int(p.places)
+    # The newest rate so far will be the one before.
+    rtt_at_zero = predicted_rtt(memory, 0, k, past) + predicted_rtt(memory, past + 1, k + past, k - past - 1)
+    free = nan
+    if b1 != 0.0 and state.mean_rate != 0.0:
+        free = best_rate(p.psi, p.xi, b1, rtt_at_zero, state.mean_rtt, state.variance, state.mean_rate)
+    state.free = free
+    if isnan(free):
+        state.held += 1.0
+        return state.rate / p.rate_unit
+    if free < p.min_rate:
+        state.floored += 1.0
+    return clipped(free, p.min_rate, p.max_rate)
+
+
+@njit(cache=True, error_model="numpy")
+def arx_pacing_step(state: ArxState, p: ArxParameters, memory: np.ndarray, time: float, sample: float) -> float:
+    """One RTT [s] at a time [s]; changes the state in place and gives the rate in force [bit/s].
+
+    `memory` has theta = (a, b), then phi = (RTTs, rates), newest first, k = p + q each.
+    """
+    guarded = p.guarded > 0.0
+    if not 0.0 < sample < inf:
+        state.bad_rtt += 1.0
+        return state.rate
+    if not (isfinite(time) and time >= state.time_s):
+        state.bad_time += 1.0
+        return state.rate
+    # What a rate does is seen one RTT later: between, samples tell nothing about it.
+    if guarded and time - state.time_s < DUE * max(p.period, sample):
+        return state.rate
+    if state.rtt_unit == 0.0:
+        state.rtt_unit = sample
+    rtt = sample / state.rtt_unit
+    state.time_s = time
+    state.samples += 1.0
+    if state.mean_rtt == 0.0:
+        _begin(state, p, memory, rtt)
+        return state.rate
+    _learn(state, p, memory, rtt)
+    if guarded and state.samples <= p.past_rtts:
+        return state.rate
+    b1 = memory[int(p.past_rtts)]
+    rate = state.rate / p.rate_unit
+    if guarded and not b1 >= p.slope_floor:
+        state.held += 1.0
+    else:
+        rate = _decide(state, p, memory, b1)
+    _push(memory, int(p.places + p.past_rtts), int(2.0 * p.places), rate)
+    state.mean_rate = p.smoothing * state.mean_rate + (1.0 - p.smoothing) * rate
+    if guarded or time - state.applied_s > p.period:
+        state.applied_s = time
+        state.rate = rate * p.rate_unit
+    return state.rate
+
+
+_state, _parameters = compiled_view(ArxState), compiled_view(ArxParameters)
 
 
 @njit(cache=True, error_model="numpy")
 def arx_step(state: np.ndarray, settings: np.ndarray, time: float, sample: float) -> float:
-    """One RTT [s] at a time [s]; changes the state in place and gives the rate in force [bit/s]."""
-    p, k = int(settings[P]), int(settings[K])
-    guarded = settings[GUARDED] > 0.0
-    if not 0.0 < sample < inf:
-        state[BAD_RTT] += 1.0
-        return state[RATE]
-    if not (isfinite(time) and time >= state[TIME]):
-        state[BAD_TIME] += 1.0
-        return state[RATE]
-    # What a rate does is seen one RTT later: between, samples tell nothing about it.
-    if guarded and time - state[TIME] < DUE * max(settings[PERIOD], sample):
-        return state[RATE]
-    if state[UNIT] == 0.0:
-        state[UNIT] = sample
-    rtt = sample / state[UNIT]
-    state[TIME] = time
-    state[SAMPLES] += 1.0
-    if state[MEAN_RTT] == 0.0:
-        _begin(state, settings, rtt)
-        return state[RATE]
-    _learn(state, settings, rtt)
-    if guarded and state[SAMPLES] <= p:
-        return state[RATE]
-    b1 = state[HEAD + p]
-    if guarded and not b1 >= settings[SLOPE_FLOOR]:
-        state[HELD] += 1.0
-        rate = state[RATE] / settings[RATE_UNIT]
-    else:
-        rate = _decide(state, settings, b1)
-    _push(state, HEAD + k + p, HEAD + 2 * k, rate)
-    state[MEAN_RATE] = settings[GAMMA] * state[MEAN_RATE] + (1.0 - settings[GAMMA]) * rate
-    if guarded or time - state[APPLIED] > settings[PERIOD]:
-        state[APPLIED] = time
-        state[RATE] = rate * settings[RATE_UNIT]
-    return state[RATE]
-
-
-@njit(cache=True, error_model="numpy", inline="always")
-def _decide(state: np.ndarray, settings: np.ndarray, b1: float) -> float:
-    """Eqs. (7) and (8), the bounds, and the rate of before where there is no number."""
-    p, k = int(settings[P]), int(settings[K])
-    rtt_at_zero = predicted_rtt(state, HEAD, HEAD + k, p)
-    rtt_at_zero += predicted_rtt(state, HEAD + p + 1, HEAD + k + p, k - p - 1)
-    free = np.nan
-    if b1 != 0.0 and state[MEAN_RATE] != 0.0:
-        psi, xi = settings[PSI], settings[XI]
-        free = best_rate(psi, xi, b1, rtt_at_zero, state[MEAN_RTT], state[VARIANCE], state[MEAN_RATE])
-    state[FREE] = free
-    if np.isnan(free):
-        state[HELD] += 1.0
-        return state[RATE] / settings[RATE_UNIT]
-    if free < settings[MIN]:
-        state[FLOORED] += 1.0
-    return clipped(free, settings[MIN], settings[MAX])
+    """`arx_pacing_step` on a row of state, memory behind it, and one of parameters."""
+    return arx_pacing_step(_state(state), _parameters(settings), state[HEAD:], time, sample)

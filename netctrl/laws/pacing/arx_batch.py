@@ -13,54 +13,43 @@ import numpy as np
 from numba import prange
 
 from netctrl.jit import njit
-from netctrl.laws.pacing.arx import (
-    APPLIED,
-    DEVIATION_FLOOR,
-    DUE,
-    FLOORED,
-    FREE,
-    GAMMA,
-    GUARDED,
-    HEAD,
-    LIMIT,
-    MAX,
-    MEAN_RATE,
-    MEAN_RTT,
-    MIN,
-    NORMALISED,
-    PERIOD,
-    PREDICTION,
-    PSI,
-    RATE,
-    RATE_UNIT,
-    SAMPLES,
-    SLOPE_FLOOR,
-    STEP,
-    TIME,
-    UNIT,
-    VARIANCE,
-    XI,
-    K,
-    P,
-    arx_step,
-)
+from netctrl.laws.pacing.arx import DUE, HEAD, ArxParameters, ArxState, arx_step
 from netctrl.laws.pacing.best_rate import best_rate, clipped
+from netctrl.laws.record import compiled_view, row_names
 
 __all__ = ["arx_many"]
 
 _BLOCK = 256
+TIME, APPLIED, RATE, MEAN_RTT, VARIANCE, MEAN_RATE, PREDICTION, UNIT, SAMPLES, FREE, FLOORED = (
+    row_names(ArxState).index(name)
+    for name in (
+        "time_s",
+        "applied_s",
+        "rate",
+        "mean_rtt",
+        "variance",
+        "mean_rate",
+        "prediction",
+        "rtt_unit",
+        "samples",
+        "free",
+        "floored",
+    )
+)
+"""Rows of a block."""
+_parameters = compiled_view(ArxParameters)
 _SKIPPED, _USUAL, _OTHER = 0, 1, 2  # ways that a sample takes
 _GUESS, _SIZE, _GAIN, _RTT, _MEAN, _VARIANCE, _AT_ZERO, _FREE, _LENGTH, _THETA = range(10)  # rows of what is computed
 
 
 @njit(cache=True, error_model="numpy")
-def _sort(ways: np.ndarray, block: np.ndarray, settings: np.ndarray, time: float, rtts: np.ndarray) -> int:
+def _sort(ways: np.ndarray, block: np.ndarray, p: ArxParameters, time: float, rtts: np.ndarray) -> int:
     """Fills ways (B,) with each flow's way, as far as it can be told before the step; gives how many are usual."""
-    p, period, usual = settings[P], settings[PERIOD], 0
+    period, usual = p.period, 0
     for j in range(len(rtts)):
         fine = (rtts[j] > 0.0) & (rtts[j] < inf) & (time >= block[TIME, j]) & (time < inf)
         due = time - block[TIME, j] >= DUE * max(period, rtts[j])
-        known = block[SAMPLES, j] >= p
+        known = block[SAMPLES, j] >= p.past_rtts
         ways[j] = _OTHER if not fine or (due and not known) else (_USUAL if due else _SKIPPED)
         usual += ways[j] == _USUAL
     return usual
@@ -130,24 +119,24 @@ def _leave_out(ways: np.ndarray, made: np.ndarray, slope: int, limit: float, min
 
 
 @njit(cache=True, error_model="numpy")
-def _compute(ways: np.ndarray, block: np.ndarray, made: np.ndarray, settings: np.ndarray, rtts: np.ndarray) -> None:
+def _compute(ways: np.ndarray, block: np.ndarray, made: np.ndarray, p: ArxParameters, rtts: np.ndarray) -> None:
     """The usual step of a block, (s, B), into made (9 + k, B): rows as named, and θ in the last k."""
-    p, k = int(settings[P]), int(settings[K])
-    theta, phi, slope = HEAD, HEAD + k, _THETA + p
+    past, k = int(p.past_rtts), int(p.places)
+    theta, phi, slope = HEAD, HEAD + k, _THETA + past
     for j in range(len(rtts)):
         made[_GUESS, j] = made[_SIZE, j] = made[_LENGTH, j] = 0.0
     for i in range(k):
         _predict(made, block, theta + i, phi + i)
-    _find_gains(made, block, rtts, settings[STEP], settings[NORMALISED] > 0.0)
+    _find_gains(made, block, rtts, p.step, p.normalised > 0.0)
     for i in range(k):
         _correct(made, _THETA + i, block, theta + i, phi + i)
-    _average(made, block, settings[GAMMA], settings[DEVIATION_FLOOR])
-    for i in range(1, p):
+    _average(made, block, p.smoothing, p.deviation_floor)
+    for i in range(1, past):
         _add_products(made, _AT_ZERO, _THETA + i, block, phi + i - 1)
-    for i in range(p + 1, k):
+    for i in range(past + 1, k):
         _add_products(made, _SIZE, _THETA + i, block, phi + i - 1)
-    _find_rates(made, slope, block, settings[PSI], settings[XI])
-    _leave_out(ways, made, slope, settings[LIMIT] ** 2, settings[SLOPE_FLOOR])
+    _find_rates(made, slope, block, p.psi, p.xi)
+    _leave_out(ways, made, slope, p.theta_limit**2, p.slope_floor)
 
 
 @njit(cache=True, error_model="numpy")
@@ -163,9 +152,9 @@ def _move_row(ways: np.ndarray, block: np.ndarray, to: int, row: int) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _keep_rates(ways: np.ndarray, block: np.ndarray, made: np.ndarray, settings: np.ndarray, place: int) -> None:
+def _keep_rates(ways: np.ndarray, block: np.ndarray, made: np.ndarray, p: ArxParameters, place: int) -> None:
     """The bounds of eq. (3), and the moving average of rates."""
-    least, most, unit, gamma = settings[MIN], settings[MAX], settings[RATE_UNIT], settings[GAMMA]
+    least, most, unit, gamma = p.min_rate, p.max_rate, p.rate_unit, p.smoothing
     for j in range(len(ways)):
         made[_RTT, j] = clipped(made[_FREE, j], least, most)  # RTTs are kept by now
     for j in range(len(ways)):
@@ -179,21 +168,21 @@ def _keep_rates(ways: np.ndarray, block: np.ndarray, made: np.ndarray, settings:
 
 
 @njit(cache=True, error_model="numpy")
-def _keep(ways: np.ndarray, block: np.ndarray, made: np.ndarray, settings: np.ndarray, time: float) -> None:
+def _keep(ways: np.ndarray, block: np.ndarray, made: np.ndarray, p: ArxParameters, time: float) -> None:
     """Puts what was computed in the columns of flows that take the usual way."""
-    p, k = int(settings[P]), int(settings[K])
+    past, k = int(p.past_rtts), int(p.places)
     theta, phi = HEAD, HEAD + k
     for i in range(k):
         _keep_row(ways, block, theta + i, made, _THETA + i)
     for i in range(k - 1, 0, -1):
-        if i != p:
+        if i != past:
             _move_row(ways, block, phi + i, phi + i - 1)
     _keep_row(ways, block, phi, made, _RTT)
     _keep_row(ways, block, MEAN_RTT, made, _MEAN)
     _keep_row(ways, block, VARIANCE, made, _VARIANCE)
     _keep_row(ways, block, PREDICTION, made, _GUESS)
     _keep_row(ways, block, FREE, made, _FREE)
-    _keep_rates(ways, block, made, settings, phi + p)
+    _keep_rates(ways, block, made, p, phi + past)
     for j in range(len(ways)):
         block[SAMPLES, j] += 1.0 if ways[j] == _USUAL else 0.0
     for j in range(len(ways)):
@@ -205,10 +194,10 @@ def _keep(ways: np.ndarray, block: np.ndarray, made: np.ndarray, settings: np.nd
 @njit(cache=True, parallel=True, error_model="numpy")
 def arx_many(states: np.ndarray, settings: np.ndarray, times: np.ndarray, rtts: np.ndarray, rates: np.ndarray) -> None:
     """`arx_step` of many flows: states (n, s), times (T,), RTTs (n, T) [s]; fills rates (n, T) [bit/s]."""
-    n, k = len(states), int(settings[K])
+    n, k = len(states), int(_parameters(settings).places)
     for number in prange((n + _BLOCK - 1) // _BLOCK):
         first, last = number * _BLOCK, min((number + 1) * _BLOCK, n)
-        B = last - first
+        p, B = _parameters(settings), last - first
         block = np.empty((states.shape[1], B))
         for j in range(B):
             block[:, j] = states[first + j]
@@ -216,12 +205,14 @@ def arx_many(states: np.ndarray, settings: np.ndarray, times: np.ndarray, rtts: 
         for t in range(len(times)):
             for j in range(B):
                 seen[j] = rtts[first + j, t]
-            if settings[GUARDED] > 0.0 and _sort(ways, block, settings, times[t], seen) > 0:
-                _compute(ways, block, made, settings, seen)
-                _keep(ways, block, made, settings, times[t])
+            if p.guarded > 0.0 and _sort(ways, block, p, times[t], seen) > 0:
+                _compute(ways, block, made, p, seen)
+                _keep(ways, block, made, p, times[t])
             for j in range(B):
                 if ways[j] == _OTHER:
-                    arx_step(block[:, j], settings, times[t], seen[j])
+                    one = block[:, j].copy()
+                    arx_step(one, settings, times[t], seen[j])
+                    block[:, j] = one
                 rates[first + j, t] = block[RATE, j]
         for j in range(B):
             states[first + j] = block[:, j]

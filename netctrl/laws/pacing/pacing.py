@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.pacing.arx import ARX_FIELDS, arx_settings, arx_start, arx_step
+from netctrl.laws.pacing.arx import ArxState, arx_settings, arx_start, arx_step
 from netctrl.laws.pacing.arx_batch import arx_many
-from netctrl.laws.pacing.target_rtt import TARGET_FIELDS, target_many, target_settings, target_start, target_step
+from netctrl.laws.pacing.target_rtt import target_many, target_step
+from netctrl.laws.pacing.target_state import TargetState, target_settings, target_start
+from netctrl.laws.record import as_record, row_names
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
 
 __all__ = [
@@ -160,7 +162,7 @@ def pace_trace(
         _column(name, np.full(T, nan) if values is None else values, T)
         for name, values in (("delivered", delivered), ("in_flight", in_flight), ("lost", lost))
     )
-    names = ARX_FIELDS if isinstance(law, ArxPacer) else TARGET_FIELDS
+    names = row_names(ArxState if isinstance(law, ArxPacer) else TargetState)
     applied, prediction, samples = (names.index(name) for name in ("applied_s", "prediction", "samples"))
     rates, predictions, used = np.empty(T), np.full(T, nan), np.zeros(T, dtype=bool)
     for t in range(T):
@@ -224,7 +226,7 @@ def pace_many(
 
 def pacing_values(law: PacingLaw, state: PacingState) -> dict[str, Any]:
     """A state by names: numbers, and for the paper's law `theta` (a, then b) and `phi` (RTTs, then rates)."""
-    names = ARX_FIELDS if isinstance(law, ArxPacer) else TARGET_FIELDS
+    names = row_names(ArxState if isinstance(law, ArxPacer) else TargetState)
     named: dict[str, Any] = {name: float(value) for name, value in zip(names, state.values, strict=False)}
     if isinstance(law, ArxPacer):
         k = law.past_rtts + law.past_rates
@@ -240,10 +242,10 @@ def arx_state(
     force in bit/s."""
     k = law.past_rtts + law.past_rates
     values = arx_start(law)
-    for name, number in (("rate", rate), ("mean_rtt", mean_rtt), ("variance", variance), ("mean_rate", mean_rate)):
-        values[ARX_FIELDS.index(name)] = number
-    values[ARX_FIELDS.index("samples")] = k
-    values[len(ARX_FIELDS) :] = np.concatenate([_column("theta", theta, k), _column("phi", phi, k)])
+    state = as_record(ArxState, values)
+    state.rate, state.mean_rtt, state.variance, state.mean_rate = rate, mean_rtt, variance, mean_rate
+    state.samples = k
+    values[-2 * k :] = np.concatenate([_column("theta", theta, k), _column("phi", phi, k)])
     return _state(values)
 
 

@@ -13,36 +13,18 @@ from numba import prange
 
 from netctrl.jit import njit
 from netctrl.laws.pacing.best_rate import best_rate, clipped
-from netctrl.model.law import TargetRttPacer
+from netctrl.laws.pacing.target_state import RING, TargetParameters, TargetQueue, TargetState
+from netctrl.laws.record import compiled_view
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["TARGET_FIELDS", "target_many", "target_settings", "target_start", "target_step"]
+__all__ = ["target_many", "target_rtt_step", "target_step"]
 
-_RING = 32
-TARGET_FIELDS = (
-    *("time_s", "applied_s", "rate", "min_rtt", "target_rtt", "delivered_rate", "prediction", "samples", "phase"),
-    *("recent_rtt", "free_since_s", "probe_s", "drain_until_s", "lowest_rtt", "lowest_rtt_before", "highest_rtt"),
-    *("highest_rate", "highest_rate_before", "foreign", "marks", "delivered_bytes"),
-    *("lost_bytes", "cubic_highest", "cubic_cut_s", "cubic_until_s", "room_s", "cut_until_s", "most_in_flight"),
-    *("bad_rtt", "bad_time", "held", "floored", "resets"),
-)
-"""Names of a state's first places; then rings of 32 times [s] and of bytes delivered by them. Rates are in bit/s, RTTs
-in s; from `bad_rtt` on events are counted."""
-TIME, APPLIED, RATE, MIN, TARGET, DELIVERED, PREDICTION, SAMPLES, PHASE = range(9)
-RECENT, FREE_SINCE, PROBE, DRAIN_UNTIL, LOWEST, LOWEST_BEFORE, HIGHEST = range(9, 16)
-HIGHEST_RATE, HIGHEST_RATE_BEFORE, FOREIGN, MARKS, BYTES = range(16, 21)
-LOST, CUBIC_HIGHEST, CUBIC_CUT, CUBIC_UNTIL, ROOM, CUT_UNTIL, MAX_IN_FLIGHT = range(21, 28)
-BAD_RTT, BAD_TIME, HELD, FLOORED, RESETS = range(28, 33)
-HEAD = len(TARGET_FIELDS)
 START, CRUISE, DRAIN, DRAINED = 0.0, 1.0, 2.0, 3.0
-
-_PSI, _XI, _PERIOD, _FLOOR, _MAX, _PACKET, _SHARE, _SLOPE, _MIN_SHARE, _INTERVAL, _START_GROWTH = range(11)
-_GROWTH, _DECREASE, _PROBE_S, _PROBE_RTTS, _DRAIN_SHARE, _COMPETITIVE, _START_RATE, _HORIZON = range(11, 19)
 
 _BUSY = 0.25  # of the target's queue: from there on one stands
 _FREE_RTTS = 2.0
 _DRAIN_RTTS = 2.0
-_DRAIN_DROPS = (0.15, 0.5)  # of the delivered rate, by how much there is to drain
+_MIN_DROP, _MAX_DROP = 0.15, 0.5  # of the delivered rate, by how much there is to drain
 _FOREIGN = 2.0  # greatest shares: a queue that never falls below is somebody else's
 _STILL_FOREIGN = 0.25  # the same, where it was: after a loss and a drain together little is left
 _RISE = 1.001  # times the least RTT, from drain to drain, where others are looked for
@@ -57,257 +39,254 @@ _MAX_BDPS, _MAX_PACKETS = 2.0, 4.0  # in flight
 _DUE = 1.0 - 1e-6  # times are rounded
 
 
-def target_settings(law: TargetRttPacer) -> np.ndarray:
-    """(19,) what a law's kernel needs."""
-    return np.array(
-        [
-            *(law.psi, law.xi, law.period_s, law.least_rate_bit_per_s, law.max_rate_bit_per_s),
-            *(law.packet_size_bytes, law.queue_share, law.queue_share_slope, law.least_queue_share, law.interval_share),
-            *(law.start_growth, law.growth, law.decrease, law.probe_s, law.probe_rtts, law.drain_share),
-            *(law.competitive, law.start_rate_bit_per_s, law.horizon_rtts),
-        ]
-    )
-
-
-def target_start(law: TargetRttPacer) -> np.ndarray:
-    """The state before the first sample."""
-    state = np.zeros(HEAD + 2 * _RING)
-    state[TIME] = state[APPLIED] = -inf
-    state[RATE] = law.start_rate_bit_per_s
-    state[MIN] = state[RECENT] = state[LOWEST] = state[LOWEST_BEFORE] = inf
-    state[ROOM] = state[MAX_IN_FLIGHT] = inf
-    state[CUT_UNTIL] = -inf
-    state[LOST] = -1.0  # not known yet
-    return state
-
-
 @njit(cache=True, error_model="numpy")
-def _delivered_rate(state: np.ndarray, time: float, delivered: float) -> float:
-    """Over the last round trip, as near as the ring's marks tell [bit/s]; −1 before they span one. Adds a mark.
+def _delivered_rate(state: TargetState, time: float, delivered: float) -> float:
+    """Over the last round trip, as near as the ring's marks tell [bit/s]; -1 before they span one. Adds a mark.
 
     Over less of the first round trip than the whole, a window that came back in one burst would be no rate at all.
     """
-    marks = int(state[MARKS])
+    marks = int(state.marks)
     found = -1.0
-    for back in range(1, min(marks, _RING) + 1):
-        at = (marks - back) % _RING
-        span = time - state[HEAD + at]
-        if span > 0.0 and (span >= state[MIN] or marks >= _RING):
-            found = BITS_PER_BYTE * (delivered - state[HEAD + _RING + at]) / span
-        if span >= state[MIN]:
+    for back in range(1, min(marks, RING) + 1):
+        at = (marks - back) % RING
+        span = time - state.ring_times[at]
+        if span > 0.0 and (span >= state.min_rtt or marks >= RING):
+            found = BITS_PER_BYTE * (delivered - state.ring_bytes[at]) / span
+        if span >= state.min_rtt:
             break
-    at = marks % _RING
-    state[HEAD + at] = time
-    state[HEAD + _RING + at] = delivered
-    state[MARKS] += 1.0
+    state.ring_times[marks % RING] = time
+    state.ring_bytes[marks % RING] = delivered
+    state.marks += 1.0
     return found
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _period(state: np.ndarray, settings: np.ndarray) -> float:
-    return max(settings[_PROBE_S], settings[_PROBE_RTTS] * state[MIN])
+def _period(state: TargetState, p: TargetParameters) -> float:
+    """From drain to drain [s]."""
+    return max(p.probe_s, p.probe_rtts * state.min_rtt)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _room(state: np.ndarray, settings: np.ndarray, time: float) -> float:
+def _room(state: TargetState, p: TargetParameters, time: float) -> float:
     """Queue that the buffer is taken to hold [s]: half of what stood at the last loss, all of it a period later."""
-    return state[ROOM] * (1.0 + max(time - state[CUT_UNTIL], 0.0) / _period(state, settings))
+    return state.room_s * (1.0 + max(time - state.cut_until_s, 0.0) / _period(state, p))
 
 
 @njit(cache=True, error_model="numpy")
-def _target_queue(state: np.ndarray, settings: np.ndarray, time: float) -> tuple[float, bool]:
+def _aim(state: TargetState, p: TargetParameters, time: float) -> TargetQueue:
     """d [s], a share of the least RTT that falls with the window, at least a packet's time, and whether the buffer
     bounds it; who has more takes less of what the buffer holds, too."""
-    packet = BITS_PER_BYTE * settings[_PACKET] / state[DELIVERED]
-    window = max(state[MIN] / packet, 1.0)
-    share = settings[_SHARE] - settings[_SLOPE] * log(window)
-    share = clipped(share, settings[_MIN_SHARE], settings[_SHARE])
-    desired, held = max(share * state[MIN], packet), share / settings[_SHARE] * _room(state, settings, time)
-    return min(desired, held), held < desired
+    packet = BITS_PER_BYTE * p.packet / state.delivered_rate
+    window = max(state.min_rtt / packet, 1.0)
+    share = clipped(p.queue_share - p.queue_share_slope * log(window), p.min_queue_share, p.queue_share)
+    desired = max(share * state.min_rtt, packet)
+    held = share / p.queue_share * _room(state, p, time)
+    return TargetQueue(min(desired, held), held < desired)
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _next_probe(state: np.ndarray, settings: np.ndarray, time: float) -> float:
-    return time + _period(state, settings)
+def _next_probe(state: TargetState, p: TargetParameters, time: float) -> float:
+    """When the next drain begins [s]."""
+    return time + _period(state, p)
 
 
 @njit(cache=True, error_model="numpy")
-def _next_period(state: np.ndarray, settings: np.ndarray, time: float) -> None:
+def _next_period(state: TargetState, p: TargetParameters, time: float) -> None:
     """After a drain: the least RTT is that of this period and the one before."""
-    base = state[MIN]
-    empty = (_FOREIGN if state[FOREIGN] == 0.0 else _STILL_FOREIGN) * settings[_SHARE] * base
-    foreign = settings[_COMPETITIVE] > 0.0 and state[LOWEST] - base > empty
-    if foreign and state[FOREIGN] == 0.0:  # begins on its plateau
-        state[CUBIC_HIGHEST] = state[DELIVERED] * state[TARGET] / (BITS_PER_BYTE * settings[_PACKET])
-        state[CUBIC_CUT] = time - ((1.0 - _CUBIC_BETA) * state[CUBIC_HIGHEST] / _CUBIC_C) ** (1.0 / 3.0)
-    state[FOREIGN] = 1.0 if foreign else 0.0
+    base = state.min_rtt
+    empty = (_FOREIGN if state.foreign == 0.0 else _STILL_FOREIGN) * p.queue_share * base
+    foreign = p.competitive > 0.0 and state.lowest_rtt - base > empty
+    if foreign and state.foreign == 0.0:  # begins on its plateau
+        state.cubic_highest = state.delivered_rate * state.target_rtt / (BITS_PER_BYTE * p.packet)
+        state.cubic_cut_s = time - ((1.0 - _CUBIC_BETA) * state.cubic_highest / _CUBIC_C) ** (1.0 / 3.0)
+    state.foreign = 1.0 if foreign else 0.0
     if not foreign:
         # Over long pipes Cubic's queue grows by less from drain to drain than would be noticed.
-        most = _RISE * base if settings[_COMPETITIVE] > 0.0 else inf
-        state[MIN] = min(state[LOWEST], state[LOWEST_BEFORE], most)
-    state[LOWEST_BEFORE] = state[LOWEST]
-    state[HIGHEST_RATE_BEFORE] = state[HIGHEST_RATE]
-    state[LOWEST] = inf
-    state[HIGHEST] = state[HIGHEST_RATE] = 0.0
-    state[PROBE] = _next_probe(state, settings, time)
+        most = _RISE * base if p.competitive > 0.0 else inf
+        state.min_rtt = min(state.lowest_rtt, state.lowest_rtt_before, most)
+    state.lowest_rtt_before = state.lowest_rtt
+    state.highest_rate_before = state.highest_rate
+    state.lowest_rtt = inf
+    state.highest_rtt = 0.0
+    state.highest_rate = 0.0
+    state.probe_s = _next_probe(state, p, time)
 
 
 @njit(cache=True, error_model="numpy")
-def _cubic_target(state: np.ndarray, settings: np.ndarray, time: float, rtt: float) -> float:
+def _cubic_target(state: TargetState, p: TargetParameters, time: float, rtt: float) -> float:
     """RTT that Cubic's window would make of this flow's share, as it would be now [s]."""
-    highest, since = state[CUBIC_HIGHEST], time - state[CUBIC_CUT]
-    K = ((1.0 - _CUBIC_BETA) * highest / _CUBIC_C) ** (1.0 / 3.0)
+    highest = state.cubic_highest
+    since = time - state.cubic_cut_s
+    past = since - ((1.0 - _CUBIC_BETA) * highest / _CUBIC_C) ** (1.0 / 3.0)
     friendly = 3.0 * (1.0 - _CUBIC_BETA) / (1.0 + _CUBIC_BETA) * since / rtt
-    window = highest + max(_CUBIC_C * (since - K) ** 3, friendly - (1.0 - _CUBIC_BETA) * highest)
-    return min(BITS_PER_BYTE * settings[_PACKET] * window / state[DELIVERED], _CUBIC_MAX * state[PREDICTION])
+    window = highest + max(_CUBIC_C * (past * past * past), friendly - (1.0 - _CUBIC_BETA) * highest)
+    return min(BITS_PER_BYTE * p.packet * window / state.delivered_rate, _CUBIC_MAX * state.prediction)
 
 
 @njit(cache=True, error_model="numpy")
-def _hear_loss(state: np.ndarray, settings: np.ndarray, time: float, rtt: float, lost: float, in_flight: float) -> None:
+def _hear_loss(state: TargetState, p: TargetParameters, time: float, rtt: float, lost: float, in_flight: float) -> None:
     """A loss halves the rate for a round trip, or cuts Cubic's window; once a round trip."""
-    before = state[LOST]
+    before = state.lost_bytes
     if not lost > before:
         return
-    state[LOST] = lost
+    state.lost_bytes = lost
     if before < 0.0:  # what was lost before the first sample is no news
         return
-    if state[FOREIGN] > 0.0:
-        if time >= state[CUBIC_UNTIL] and isfinite(in_flight):
-            state[CUBIC_HIGHEST] = in_flight / settings[_PACKET]
-            state[CUBIC_CUT] = time
-            state[CUBIC_UNTIL] = time + state[TARGET]
-    elif time >= state[CUT_UNTIL] and state[DELIVERED] > 0.0:
-        full, (_, bound) = state[HIGHEST] - state[MIN], _target_queue(state, settings, time)
-        if state[PHASE] == START:
-            state[PHASE] = CRUISE
-            state[PROBE] = _next_probe(state, settings, time)
-        if settings[_COMPETITIVE] > 0.0 and full > _FOREIGN * settings[_SHARE] * state[MIN]:
+    if state.foreign > 0.0:
+        if time >= state.cubic_until_s and isfinite(in_flight):
+            state.cubic_highest = in_flight / p.packet
+            state.cubic_cut_s = time
+            state.cubic_until_s = time + state.target_rtt
+    elif time >= state.cut_until_s and state.delivered_rate > 0.0:
+        full = state.highest_rtt - state.min_rtt
+        if state.phase == START:
+            state.phase = CRUISE
+            state.probe_s = _next_probe(state, p, time)
+        if p.competitive > 0.0 and full > _FOREIGN * p.queue_share * state.min_rtt:
             return  # no queue of this law's: the next drain tells whose
-        state[ROOM] = _ROOM * (min(full, _room(state, settings, time)) if bound else full)
-        state[CUT_UNTIL] = state[FREE_SINCE] = time + rtt
-        state[HIGHEST] = state[HIGHEST_RATE] = state[HIGHEST_RATE_BEFORE] = 0.0
-        state[APPLIED] = -inf  # a rate is due
+        state.room_s = _ROOM * (min(full, _room(state, p, time)) if _aim(state, p, time).bound else full)
+        state.cut_until_s = time + rtt
+        state.free_since_s = time + rtt
+        state.highest_rtt = 0.0
+        state.highest_rate = 0.0
+        state.highest_rate_before = 0.0
+        state.applied_s = -inf  # a rate is due
 
 
 @njit(cache=True, error_model="numpy")
-def _rate_desired(state: np.ndarray, settings: np.ndarray, time: float, queue: float, in_flight: float) -> float:
+def _rate_desired(state: TargetState, p: TargetParameters, time: float, queue: float, in_flight: float) -> float:
     """By phase: growth until a queue is seen; eq. (7); growth where none is left; a drain."""
-    C, base = state[DELIVERED], state[MIN]
-    desired, _ = _target_queue(state, settings, time)
-    state[TARGET] = base + desired
-    if state[PHASE] == START:
+    C = state.delivered_rate
+    base = state.min_rtt
+    desired = _aim(state, p, time).delay
+    state.target_rtt = base + desired
+    if state.phase == START:
         if queue <= desired:
-            return settings[_START_GROWTH] * C
-        state[PHASE] = CRUISE
-        state[PROBE] = _next_probe(state, settings, time)
+            return p.start_growth * C
+        state.phase = CRUISE
+        state.probe_s = _next_probe(state, p, time)
     if queue > _BUSY * desired:
-        state[FREE_SINCE] = time
-    if isfinite(in_flight):
-        state[PREDICTION], horizon = BITS_PER_BYTE * in_flight / C, settings[_HORIZON] * base
-    else:  # the RTT of now, which doesn't tell what is under way: half as fast
-        state[PREDICTION], horizon = base + queue, 2.0 * settings[_HORIZON] * base
-    if state[FOREIGN] > 0.0:
-        state[TARGET] = max(state[TARGET], _cubic_target(state, settings, time, base + queue))
-    if time < state[CUT_UNTIL]:
+        state.free_since_s = time
+    horizon = p.horizon_rtts * base
+    state.prediction = BITS_PER_BYTE * in_flight / C
+    if not isfinite(in_flight):  # the RTT of now, which doesn't tell what is under way: half as fast
+        horizon = 2.0 * p.horizon_rtts * base
+        state.prediction = base + queue
+    if state.foreign > 0.0:
+        state.target_rtt = max(state.target_rtt, _cubic_target(state, p, time, base + queue))
+    if time < state.cut_until_s:
         return _CUT * C
-    standing = state[TARGET] - base
-    drop = clipped(0.5 * standing / base, _DRAIN_DROPS[0], _DRAIN_DROPS[1])
-    if state[PHASE] == CRUISE and time >= state[PROBE]:
-        state[PHASE] = DRAIN
-        state[DRAIN_UNTIL] = time + _DRAIN_RTTS * base + 2.0 * min(standing, _DRAIN_RTTS * base) / drop
-    if state[PHASE] == DRAIN and state[PREDICTION] <= settings[_DRAIN_SHARE] * base:
-        state[PHASE] = DRAINED  # its effect is seen a round trip later
-        state[DRAIN_UNTIL] = min(state[DRAIN_UNTIL], time + base)
-    if state[PHASE] >= DRAIN:
-        if time < state[DRAIN_UNTIL]:
-            return C if state[PHASE] == DRAINED else (1.0 - drop) * C
-        state[PHASE] = CRUISE
-        state[FREE_SINCE] = time
-        _next_period(state, settings, time)
-    wary = 1.0 if state[FOREIGN] > 0.0 else min((time - state[CUT_UNTIL]) / (_WARY_RTTS * base), 1.0)
-    growth = 1.0 + wary * (settings[_GROWTH] - 1.0)
-    if time - state[FREE_SINCE] > _FREE_RTTS * base:
+    standing = state.target_rtt - base
+    drop = clipped(0.5 * standing / base, _MIN_DROP, _MAX_DROP)
+    if state.phase == CRUISE and time >= state.probe_s:
+        state.phase = DRAIN
+        state.drain_until_s = time + _DRAIN_RTTS * base + 2.0 * min(standing, _DRAIN_RTTS * base) / drop
+    if state.phase == DRAIN and state.prediction <= p.drain_share * base:
+        state.phase = DRAINED  # its effect is seen a round trip later
+        state.drain_until_s = min(state.drain_until_s, time + base)
+    if state.phase >= DRAIN:
+        if time < state.drain_until_s:
+            return C if state.phase == DRAINED else (1.0 - drop) * C
+        state.phase = CRUISE
+        state.free_since_s = time
+        _next_period(state, p, time)
+    wary = 1.0 if state.foreign > 0.0 else min((time - state.cut_until_s) / (_WARY_RTTS * base), 1.0)
+    growth = 1.0 + wary * (p.growth - 1.0)
+    if time - state.free_since_s > _FREE_RTTS * base:
         return growth * C
+    spread = p.min_queue_share * base
     free = best_rate(
-        settings[_PSI],
-        settings[_XI],
+        p.psi,
+        p.xi,
         horizon / C,
-        state[PREDICTION] - horizon,
-        state[TARGET],
-        (settings[_MIN_SHARE] * base) ** 2,
+        state.prediction - horizon,
+        state.target_rtt,
+        spread * spread,
         C,
     )
-    return clipped(free, settings[_DECREASE] * C, growth * C)
+    return clipped(free, p.decrease * C, growth * C)
 
 
 @njit(cache=True, error_model="numpy")
-def _max_rate(state: np.ndarray, settings: np.ndarray, interval: float, in_flight: float) -> float:
+def _max_rate(state: TargetState, p: TargetParameters, interval: float, in_flight: float) -> float:
     """Rate that brings what is in flight to two bandwidth-delay products, or four packets, by the next rate [bit/s], or
     as much of the delivered rate as is always kept: at less a sender's timer would sleep for many round trips."""
-    if state[FOREIGN] > 0.0:  # Cubic's window bounds it
-        state[MAX_IN_FLIGHT] = inf
+    if state.foreign > 0.0:  # Cubic's window bounds it
+        state.most_in_flight = inf
         return inf
     # A start's first windows come in bursts: what has been delivered once can be again.
-    C = max(state[DELIVERED], state[HIGHEST_RATE]) if state[PHASE] == START else state[DELIVERED]
-    packets = _MAX_PACKETS * settings[_PACKET]
-    state[MAX_IN_FLIGHT] = max(_MAX_BDPS * C * state[MIN] / BITS_PER_BYTE, packets)
+    C = max(state.delivered_rate, state.highest_rate) if state.phase == START else state.delivered_rate
+    packets = _MAX_PACKETS * p.packet
+    state.most_in_flight = max(_MAX_BDPS * C * state.min_rtt / BITS_PER_BYTE, packets)
     if not isfinite(in_flight):
         return inf
-    return max(C + BITS_PER_BYTE * (state[MAX_IN_FLIGHT] - in_flight) / interval, _KEPT * C)
+    return max(C + BITS_PER_BYTE * (state.most_in_flight - in_flight) / interval, _KEPT * C)
 
 
 @njit(cache=True, error_model="numpy")
-def _listen(state: np.ndarray, settings: np.ndarray, time: float, rtt: float) -> None:
+def _listen(state: TargetState, p: TargetParameters, time: float, rtt: float) -> None:
     """What every sample adds, between two rates too. Who sees the least RTT need not drain: so all drain together."""
-    if rtt <= _SEEN * state[MIN]:
-        state[PROBE] = _next_probe(state, settings, time)
-    state[SAMPLES] += 1.0
-    state[RECENT] = min(state[RECENT], rtt)
-    state[LOWEST] = min(state[LOWEST], rtt)
-    state[MIN] = min(state[MIN], rtt)
-    state[HIGHEST] = max(state[HIGHEST], rtt)
+    if rtt <= _SEEN * state.min_rtt:
+        state.probe_s = _next_probe(state, p, time)
+    state.samples += 1.0
+    state.recent_rtt = min(state.recent_rtt, rtt)
+    state.lowest_rtt = min(state.lowest_rtt, rtt)
+    state.min_rtt = min(state.min_rtt, rtt)
+    state.highest_rtt = max(state.highest_rtt, rtt)
+
+
+@njit(cache=True, error_model="numpy")
+def target_rtt_step(
+    state: TargetState, p: TargetParameters, time: float, rtt: float, delivered: float, in_flight: float, lost: float
+) -> float:
+    """One RTT [s] at a time [s], bytes delivered so far, in flight, and lost so far (NaN: not known);
+    changes the state in place and gives the rate in force [bit/s]."""
+    if not 0.0 < rtt < inf:
+        state.bad_rtt += 1.0
+        return state.rate
+    if not (isfinite(time) and time >= state.time_s):
+        state.bad_time += 1.0
+        return state.rate
+    if not (isfinite(delivered) and delivered >= state.delivered_bytes):
+        state.held += 1.0
+        return state.rate
+    state.time_s = time
+    state.delivered_bytes = delivered
+    _listen(state, p, time, rtt)
+    _hear_loss(state, p, time, rtt, lost, in_flight)
+    interval = max(p.period, p.interval_share * state.min_rtt)
+    if time - state.applied_s < _DUE * interval:
+        return state.rate
+    queue = state.recent_rtt - state.min_rtt
+    state.applied_s = time
+    state.recent_rtt = inf
+    seen = _delivered_rate(state, time, delivered)
+    if seen <= 0.0:
+        if seen == 0.0:
+            state.held += 1.0
+        return state.rate
+    state.highest_rate = max(state.highest_rate, seen)
+    busy = state.target_rtt > 0.0 and queue > _BUSY * (state.target_rtt - state.min_rtt)
+    known = busy or state.phase == START or time < state.cut_until_s
+    state.delivered_rate = seen if known else max(seen, state.delivered_rate)
+    rate = _rate_desired(state, p, time, queue, in_flight)
+    kept = max(p.min_rate, _KEPT * max(state.highest_rate, state.highest_rate_before))
+    if rate < kept:
+        state.floored += 1.0
+    most = min(p.max_rate, _max_rate(state, p, interval, in_flight))
+    state.rate = max(clipped(rate, kept, most), p.min_rate)
+    return state.rate
+
+
+_state, _parameters = compiled_view(TargetState), compiled_view(TargetParameters)
 
 
 @njit(cache=True, error_model="numpy")
 def target_step(
     state: np.ndarray, settings: np.ndarray, time: float, rtt: float, delivered: float, in_flight: float, lost: float
 ) -> float:
-    """One RTT [s] at a time [s], bytes delivered so far, in flight, and lost so far (NaN: not known);
-    changes the state in place and gives the rate in force [bit/s]."""
-    if not 0.0 < rtt < inf:
-        state[BAD_RTT] += 1.0
-        return state[RATE]
-    if not (isfinite(time) and time >= state[TIME]):
-        state[BAD_TIME] += 1.0
-        return state[RATE]
-    if not (isfinite(delivered) and delivered >= state[BYTES]):
-        state[HELD] += 1.0
-        return state[RATE]
-    state[TIME] = time
-    state[BYTES] = delivered
-    _listen(state, settings, time, rtt)
-    _hear_loss(state, settings, time, rtt, lost, in_flight)
-    interval = max(settings[_PERIOD], settings[_INTERVAL] * state[MIN])
-    if time - state[APPLIED] < _DUE * interval:
-        return state[RATE]
-    queue = state[RECENT] - state[MIN]
-    state[APPLIED] = time
-    state[RECENT] = inf
-    seen = _delivered_rate(state, time, delivered)
-    if seen <= 0.0:
-        state[HELD] += seen == 0.0
-        return state[RATE]
-    state[HIGHEST_RATE] = max(state[HIGHEST_RATE], seen)
-    busy = state[TARGET] > 0.0 and queue > _BUSY * (state[TARGET] - state[MIN])
-    known = busy or state[PHASE] == START or time < state[CUT_UNTIL]
-    state[DELIVERED] = seen if known else max(seen, state[DELIVERED])
-    rate = _rate_desired(state, settings, time, queue, in_flight)
-    kept = max(settings[_FLOOR], _KEPT * max(state[HIGHEST_RATE], state[HIGHEST_RATE_BEFORE]))
-    if rate < kept:
-        state[FLOORED] += 1.0
-    most = min(settings[_MAX], _max_rate(state, settings, interval, in_flight))
-    state[RATE] = max(clipped(rate, kept, most), settings[_FLOOR])
-    return state[RATE]
+    """`target_rtt_step` on a row of state and one of parameters."""
+    return target_rtt_step(_state(state), _parameters(settings), time, rtt, delivered, in_flight, lost)
 
 
 @njit(cache=True, parallel=True, error_model="numpy")

@@ -7,26 +7,69 @@ flight for one round trip after a loss. Where a flow's cycle begins is given, no
 from __future__ import annotations
 
 from math import inf
+from typing import Annotated
 
 import numpy as np
 
 from netctrl.jit import njit
+from netctrl.laws.record import as_record, compiled_view, width
 
-__all__ = ["BBR_CYCLE", "BBR_FIELDS", "bbr_start", "bbr_step"]
+__all__ = ["BBR_CYCLE", "BbrState", "bbr_sender", "bbr_start", "bbr_step"]
 
 _ROUNDS, _MARKS = 10, 64
-BBR_FIELDS = (
-    *("phase", "rate", "window", "bandwidth", "min_rtt", "least_rtt_s", "full_bandwidth", "full_rounds", "filled"),
-    *("round_end", "rounds", "place", "place_s", "probe_end_s", "probe_round", "window_before", "lost", "delivered"),
-    *("marks", "first_place", "limited"),
-)
-"""Names of a state's first places, in bytes, byte/s and s; then the greatest rates of the last 10 round trips, then
-rings of 64 times and of bytes delivered by them."""
-PHASE, RATE, WINDOW, BANDWIDTH, MIN, MIN_AT, FULL, FULL_ROUNDS, FILLED = range(9)
-ROUND_END, ROUNDS, PLACE, PLACE_AT, PROBE_END, PROBE_ROUND, BEFORE, LOST, DELIVERED, MARKS, FIRST_PLACE, LIMITED = (
-    range(9, 21)
-)
-HEAD = len(BBR_FIELDS)
+
+
+class BbrState:
+    """State of BBR, in bytes, byte/s and s."""
+
+    phase: float
+    """0: startup; 1: drain; 2: probe bandwidth; 3: probe RTT"""
+    rate: float
+    """[byte/s]"""
+    window: float
+    """What may be in flight [byte]"""
+    bandwidth: float
+    """Greatest of the last round trips [byte/s]"""
+    min_rtt: float
+    """[s]"""
+    least_rtt_s: float
+    """When it was seen [s]"""
+    full_bandwidth: float
+    """[byte/s]"""
+    full_rounds: float
+    """Round trips without a quarter more"""
+    filled: float
+    """1: the pipe is full"""
+    round_end: float
+    """Delivered or lost by when a round trip ends [byte]"""
+    rounds: float
+    place: float
+    """Of the cycle"""
+    place_s: float
+    """When it began [s]"""
+    probe_end_s: float
+    """0: not known yet [s]"""
+    probe_round: float
+    """1: a round trip of it is over"""
+    window_before: float
+    """[byte]"""
+    lost: float
+    """[byte]"""
+    delivered: float
+    """[byte]"""
+    marks: float
+    """That the rings were given"""
+    first_place: float
+    limited: float
+    """Rates of what was sent before tell nothing [byte]"""
+    round_rates: Annotated[np.ndarray, 10]
+    """Greatest of the last round trips [byte/s]"""
+    ring_times: Annotated[np.ndarray, 64]
+    """Of the newest marks [s]"""
+    ring_bytes: Annotated[np.ndarray, 64]
+    """Delivered by then [byte]"""
+
+
 STARTUP, DRAIN, PROBE_BW, PROBE_RTT = 0.0, 1.0, 2.0, 3.0
 
 BBR_CYCLE = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
@@ -40,19 +83,20 @@ _ROUNDING = 0.1  # packets: bytes are sums over the whole flow
 
 
 def bbr_start(rtt: float, packet: float, first_place: int) -> np.ndarray:
-    """The state before the first acknowledgement: 10 packets in flight, sent at 2.885 times 10 a round trip of `rtt`
-    [s]; the cycle is to begin at `first_place`."""
-    state = np.zeros(HEAD + _ROUNDS + 2 * _MARKS)
-    state[MIN] = inf
-    state[WINDOW] = _FIRST_PACKETS * packet
-    state[RATE] = _HIGH_GAIN * state[WINDOW] / rtt
-    state[FIRST_PLACE] = first_place
-    return state
+    """The row of the state before the first acknowledgement: 10 packets in flight, sent at 2.885 times 10 a round trip
+    of `rtt` [s]; the cycle is to begin at `first_place`."""
+    row = np.zeros(width(BbrState))
+    state = as_record(BbrState, row)
+    state.min_rtt = inf
+    state.window = _FIRST_PACKETS * packet
+    state.rate = _HIGH_GAIN * state.window / rtt
+    state.first_place = first_place
+    return row
 
 
 @njit(cache=True, error_model="numpy")
-def bbr_step(
-    state: np.ndarray,
+def bbr_sender(
+    state: BbrState,
     time: float,
     rtt: float,
     delivered: float,
@@ -66,132 +110,151 @@ def bbr_step(
 
     Source: draft-cardwell-iccrg-bbr-congestion-control-00, sections 4.1 to 4.3.
     """
-    round_starts = delivered + lost >= state[ROUND_END]
+    round_starts = delivered + lost >= state.round_end
     if round_starts:
-        state[ROUND_END] = sent
+        state.round_end = sent
     _measure(state, time, rtt, delivered, round_starts)
-    expired = state[MIN] < inf and time > state[MIN_AT] + _MIN_S
-    if rtt <= state[MIN] or expired:
-        state[MIN], state[MIN_AT] = rtt, time
-    pipe = state[BANDWIDTH] * state[MIN]
+    expired = state.min_rtt < inf and time > state.least_rtt_s + _MIN_S
+    if rtt <= state.min_rtt or expired:
+        state.min_rtt, state.least_rtt_s = rtt, time
+    pipe = state.bandwidth * state.min_rtt
     _fill(state, time, in_flight, pipe, round_starts)
-    if state[PHASE] == PROBE_BW:
-        _advance_cycle(state, time, in_flight, pipe, lost > state[LOST])
+    if state.phase == PROBE_BW:
+        _advance_cycle(state, time, in_flight, pipe, lost > state.lost)
     _probe_rtt(state, time, in_flight, sent, packet, round_starts, expired)
     gain = _gain(state)
-    if state[FILLED] > 0.0 or gain * state[BANDWIDTH] > state[RATE]:
-        state[RATE] = gain * state[BANDWIDTH]
+    if state.filled > 0.0 or gain * state.bandwidth > state.rate:
+        state.rate = gain * state.bandwidth
     _bound(state, delivered, pipe, packet)
-    state[LOST], state[DELIVERED] = lost, delivered
-    return state[RATE]
+    state.lost, state.delivered = lost, delivered
+    return state.rate
 
 
 @njit(cache=True)
-def _gain(state: np.ndarray) -> float:
-    if state[PHASE] == STARTUP:
+def _gain(state: BbrState) -> float:
+    if state.phase == STARTUP:
         return _HIGH_GAIN
-    if state[PHASE] == DRAIN:
+    if state.phase == DRAIN:
         return 1.0 / _HIGH_GAIN
-    return BBR_CYCLE[int(state[PLACE])] if state[PHASE] == PROBE_BW else 1.0
+    return BBR_CYCLE[int(state.place)] if state.phase == PROBE_BW else 1.0
 
 
 @njit(cache=True, error_model="numpy")
-def _measure(state: np.ndarray, time: float, rtt: float, delivered: float, round_starts: bool) -> None:
+def _measure(state: BbrState, time: float, rtt: float, delivered: float, round_starts: bool) -> None:
     """The greatest of the rates delivered over an RTT, of the last 10 round trips; where four packets were all that was
     sent, a rate tells nothing, unless it is greater."""
-    times, bytes_ = HEAD + _ROUNDS, HEAD + _ROUNDS + _MARKS
-    if state[MARKS] == 0.0:  # nothing was delivered by when what is acknowledged now was sent
-        state[times], state[bytes_] = time - rtt, 0.0
-        state[MARKS] = 1.0
-    marks = int(state[MARKS])
+    if state.marks == 0.0:  # nothing was delivered by when what is acknowledged now was sent
+        state.ring_times[0], state.ring_bytes[0] = time - rtt, 0.0
+        state.marks = 1.0
+    marks = int(state.marks)
     found = first = 0.0
     for back in range(1, min(marks, _MARKS) + 1):
         at = (marks - back) % _MARKS
-        span = time - state[times + at]
+        span = time - state.ring_times[at]
         if span > 0.0:
-            first = state[bytes_ + at]
+            first = state.ring_bytes[at]
             found = (delivered - first) / span
         if span >= rtt:
             break
-    if time - state[times + (marks - 1) % _MARKS] >= rtt / _MARKS_PER_RTT:
-        state[times + marks % _MARKS], state[bytes_ + marks % _MARKS] = time, delivered
-        state[MARKS] += 1.0
-    if (state[PHASE] == PROBE_RTT or first < state[LIMITED]) and found < state[BANDWIDTH]:
+    if time - state.ring_times[(marks - 1) % _MARKS] >= rtt / _MARKS_PER_RTT:
+        state.ring_times[marks % _MARKS], state.ring_bytes[marks % _MARKS] = time, delivered
+        state.marks += 1.0
+    if (state.phase == PROBE_RTT or first < state.limited) and found < state.bandwidth:
         return
-    state[ROUNDS] += round_starts
-    at = HEAD + int(state[ROUNDS]) % _ROUNDS
-    state[at] = found if round_starts else max(state[at], found)
-    state[BANDWIDTH] = state[HEAD : HEAD + _ROUNDS].max()
+    state.rounds += round_starts
+    at = int(state.rounds) % _ROUNDS
+    state.round_rates[at] = found if round_starts else max(state.round_rates[at], found)
+    state.bandwidth = 0.0
+    for i in range(_ROUNDS):
+        state.bandwidth = max(state.bandwidth, state.round_rates[i])
 
 
 @njit(cache=True)
-def _fill(state: np.ndarray, time: float, in_flight: float, pipe: float, round_starts: bool) -> None:
+def _fill(state: BbrState, time: float, in_flight: float, pipe: float, round_starts: bool) -> None:
     """Out of STARTUP after three round trips without a quarter more; out of DRAIN when a BDP is in flight."""
-    if round_starts and state[FILLED] == 0.0:
-        if state[BANDWIDTH] >= _FULL_GROWTH * state[FULL]:
-            state[FULL], state[FULL_ROUNDS] = state[BANDWIDTH], 0.0
+    if round_starts and state.filled == 0.0:
+        if state.bandwidth >= _FULL_GROWTH * state.full_bandwidth:
+            state.full_bandwidth, state.full_rounds = state.bandwidth, 0.0
         else:
-            state[FULL_ROUNDS] += 1.0
-            state[FILLED] = 1.0 if state[FULL_ROUNDS] >= _FULL_ROUNDS else 0.0
-    if state[PHASE] == STARTUP and state[FILLED] > 0.0:
-        state[PHASE] = DRAIN
-    if state[PHASE] == DRAIN and in_flight <= pipe:
+            state.full_rounds += 1.0
+            state.filled = 1.0 if state.full_rounds >= _FULL_ROUNDS else 0.0
+    if state.phase == STARTUP and state.filled > 0.0:
+        state.phase = DRAIN
+    if state.phase == DRAIN and in_flight <= pipe:
         _enter_cycle(state, time)
 
 
 @njit(cache=True)
-def _enter_cycle(state: np.ndarray, time: float) -> None:
-    state[PHASE] = PROBE_BW
-    state[PLACE], state[PLACE_AT] = state[FIRST_PLACE], time
+def _enter_cycle(state: BbrState, time: float) -> None:
+    state.phase = PROBE_BW
+    state.place, state.place_s = state.first_place, time
 
 
 @njit(cache=True)
-def _advance_cycle(state: np.ndarray, time: float, in_flight: float, pipe: float, losing: bool) -> None:
+def _advance_cycle(state: BbrState, time: float, in_flight: float, pipe: float, losing: bool) -> None:
     """A place lasts a least RTT; probing until its gain is in flight, draining no longer than to a BDP."""
-    gain, due = _gain(state), time - state[PLACE_AT] > state[MIN]
+    gain, due = _gain(state), time - state.place_s > state.min_rtt
     if gain > 1.0:
         due = due and (losing or in_flight >= gain * pipe)
     elif gain < 1.0:
         due = due or in_flight <= pipe
     if due:
-        state[PLACE], state[PLACE_AT] = (state[PLACE] + 1.0) % len(BBR_CYCLE), time
+        state.place, state.place_s = (state.place + 1.0) % len(BBR_CYCLE), time
 
 
 @njit(cache=True)
 def _probe_rtt(
-    state: np.ndarray, time: float, in_flight: float, sent: float, packet: float, round_starts: bool, expired: bool
+    state: BbrState, time: float, in_flight: float, sent: float, packet: float, round_starts: bool, expired: bool
 ) -> None:
     """Where no RTT as low was seen for 10 s: four packets in flight for 0.2 s and a round trip."""
-    if state[PHASE] != PROBE_RTT:
+    if state.phase != PROBE_RTT:
         if not expired:
             return
-        state[PHASE], state[BEFORE], state[PROBE_END] = PROBE_RTT, state[WINDOW], 0.0
-    state[LIMITED] = sent - state[LOST] + _ROUNDING * packet
-    if state[PROBE_END] == 0.0:
+        state.phase, state.window_before, state.probe_end_s = PROBE_RTT, state.window, 0.0
+    state.limited = sent - state.lost + _ROUNDING * packet
+    if state.probe_end_s == 0.0:
         if in_flight <= (_MIN_PACKETS + _ROUNDING) * packet:
-            state[PROBE_END], state[PROBE_ROUND], state[ROUND_END] = time + _PROBE_S, 0.0, sent
+            state.probe_end_s, state.probe_round, state.round_end = time + _PROBE_S, 0.0, sent
         return
     if round_starts:
-        state[PROBE_ROUND] = 1.0
-    if state[PROBE_ROUND] > 0.0 and time > state[PROBE_END]:
-        state[MIN_AT] = time
-        state[WINDOW] = max(state[WINDOW], state[BEFORE])
-        if state[FILLED] > 0.0:
+        state.probe_round = 1.0
+    if state.probe_round > 0.0 and time > state.probe_end_s:
+        state.least_rtt_s = time
+        state.window = max(state.window, state.window_before)
+        if state.filled > 0.0:
             _enter_cycle(state, time)
         else:
-            state[PHASE] = STARTUP
+            state.phase = STARTUP
 
 
 @njit(cache=True)
-def _bound(state: np.ndarray, delivered: float, pipe: float, packet: float) -> None:
+def _bound(state: BbrState, delivered: float, pipe: float, packet: float) -> None:
     """What may be in flight: up to 2.885 BDP until the pipe is full, then 2; 4 packets at least."""
-    acknowledged = delivered - state[DELIVERED]
-    early = state[PHASE] == STARTUP or state[PHASE] == DRAIN
+    acknowledged = delivered - state.delivered
+    early = state.phase <= DRAIN
     most = (_HIGH_GAIN if early else _WINDOW_GAIN) * pipe
-    if state[FILLED] > 0.0:
-        state[WINDOW] = min(state[WINDOW] + acknowledged, most)
-    elif state[WINDOW] < most or delivered < _FIRST_PACKETS * packet:
-        state[WINDOW] += acknowledged
-    state[WINDOW] = max(state[WINDOW], _MIN_PACKETS * packet)
-    if state[PHASE] == PROBE_RTT:
-        state[WINDOW] = min(state[WINDOW], _MIN_PACKETS * packet)
+    if state.filled > 0.0:
+        state.window = min(state.window + acknowledged, most)
+    elif state.window < most or delivered < _FIRST_PACKETS * packet:
+        state.window += acknowledged
+    state.window = max(state.window, _MIN_PACKETS * packet)
+    if state.phase == PROBE_RTT:
+        state.window = min(state.window, _MIN_PACKETS * packet)
+
+
+_state = compiled_view(BbrState)
+
+
+@njit(cache=True, error_model="numpy")
+def bbr_step(
+    state: np.ndarray,
+    time: float,
+    rtt: float,
+    delivered: float,
+    in_flight: float,
+    sent: float,
+    lost: float,
+    packet: float,
+) -> float:
+    """`bbr_sender` on a row of state."""
+    return bbr_sender(_state(state), time, rtt, delivered, in_flight, sent, lost, packet)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from netctrl.jit import njit
+from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
-__all__ = ["cubic_cut", "cubic_window"]
+__all__ = ["CUBIC", "CubicState", "cubic_cut", "cubic_window"]
 
 _C = 0.4  # packets/s³
 _BETA = 0.7
@@ -49,3 +50,22 @@ def cubic_cut(window: float, highest: float) -> tuple[float, float]:
     """
     before = 0.5 * (1.0 + _BETA) * window if window < highest else window
     return max(_BETA * window, 2.0), before
+
+
+class CubicState(TcpWindow):
+    """State of Cubic."""
+
+    highest: float
+    """W at the last cut, before it; 0: there was none [packet]"""
+
+
+def _grow(state: CubicState, acked: Acked) -> None:
+    since, rtt = acked.since, acked.rtt
+    state.window = cubic_window(state.window, state.highest, since, rtt, acked.packets, state.threshold)
+
+
+def _cut(state: CubicState) -> None:
+    state.window, state.highest = cubic_cut(state.window, state.highest)
+
+
+CUBIC = TcpSender("cubic", CubicState, _grow, _cut)

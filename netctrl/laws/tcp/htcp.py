@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from netctrl.jit import njit
+from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
-__all__ = ["htcp_backoff", "htcp_increase", "htcp_window"]
+__all__ = ["HTCP", "HtcpState", "htcp_backoff", "htcp_increase", "htcp_window"]
 
 _LOW_SPEED = 1.0  # s, Δ_L
 _MIN_BACKOFF, _MAX_BACKOFF = 0.5, 0.8
+_MIN_WINDOW = 2.0  # packets
 _CHANGE = 0.2  # of the throughput, Δ_B
 
 
@@ -46,3 +48,29 @@ def htcp_backoff(min_rtt: float, max_rtt: float, rate: float, rate_before: float
     if abs(rate - rate_before) > _CHANGE * rate_before:
         return _MIN_BACKOFF
     return min(max(min_rtt / max_rtt, _MIN_BACKOFF), _MAX_BACKOFF)
+
+
+class HtcpState(TcpWindow):
+    """State of H-TCP."""
+
+    rate: float
+    """Throughput at the last loss; 0: there was none [packet/s]"""
+    backoff: float
+    """Of the last loss; 0: there was none"""
+
+
+def _grow(state: HtcpState, acked: Acked) -> None:
+    if acked.recovered:
+        backoff = state.backoff if state.backoff > 0.0 else _MIN_BACKOFF
+        state.window = htcp_window(state.window, acked.since, backoff, acked.packets, state.threshold)
+
+
+def _cut(state: HtcpState) -> None:
+    rate = state.window / state.rtt
+    state.backoff = htcp_backoff(state.min_rtt, state.max_rtt, rate, state.rate)
+    state.window = max(state.backoff * state.window, _MIN_WINDOW)
+    state.rate = rate
+    state.max_rtt = 0.0
+
+
+HTCP = TcpSender("htcp", HtcpState, _grow, _cut)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from netctrl.jit import njit
+from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
-__all__ = ["reno_cut", "reno_window"]
+__all__ = ["RENO", "reno_cut", "reno_window"]
 
 _MIN = 2.0  # packets, RFC 5681, eq. 4
 
@@ -25,3 +26,15 @@ def reno_cut(window: float) -> float:
     Source: RFC 5681, eq. 4; RFC 6582, section 3.2.
     """
     return max(0.5 * window, _MIN)
+
+
+def _grow(state: TcpWindow, acked: Acked) -> None:
+    if acked.recovered:
+        state.window = reno_window(state.window, acked.packets, state.threshold)
+
+
+def _cut(state: TcpWindow) -> None:
+    state.window = reno_cut(state.window)
+
+
+RENO = TcpSender("reno", TcpWindow, _grow, _cut)

@@ -2,46 +2,110 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from netctrl.jit import njit
-from netctrl.laws.window.interface import OWN, WINDOW, Acknowledged
+from netctrl.laws.window.law import SHARE, Acknowledged, Marking, Packet, Path, SchemeRecord, WindowLaw
+from netctrl.model.io.fields import Rate, Size, flag, optional, rate, read_fields, size
 
-__all__ = ["dctcp"]
-
-GAIN, PAYLOAD, SLOW_START = range(3)
-"""Of the parameters: g, bytes of a full packet, whether it starts slowly."""
-ALPHA, ACKNOWLEDGED, MARKED, WINDOW_END, REDUCED, STARTED = range(OWN, OWN + 6)
+__all__ = ["DCTCP", "Dctcp", "DctcpParameters", "DctcpState", "dctcp_step"]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
-def dctcp(
-    parameters: np.ndarray,
-    paths: np.ndarray,
-    gains: np.ndarray,
-    state: np.ndarray,
-    history: np.ndarray,
-    seen: Acknowledged,
-    hops: np.ndarray,
-) -> None:
-    """α ← (1 − g) α + g F once a window; W ← W (1 − α/2) at most once a window; else TCP's growth."""
-    packet = parameters[PAYLOAD]
-    if state[STARTED] == 0.0:
+class Dctcp(SchemeRecord, frozen=True, kw_only=True, tag="dctcp"):
+    """Data center TCP: the window shrinks by the marked part of its packets.
+
+    Source: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, (1), (2) and section 3.4.
+    """
+
+    gain: float = 1.0 / 16.0
+    """g of the moving average of the marked part."""
+    threshold: Size = 30e3
+    """K [byte], of a queue at a link of `threshold_rate`; in proportion to the rate of others."""
+    threshold_rate: Rate = 1e10
+    initial_window: Size | None = None
+    """[byte]; null: the path's bandwidth-delay product."""
+    slow_start: bool = False
+
+    def __post_init__(self) -> None:
+        read_fields(self, gain=SHARE, threshold=size, threshold_rate=rate)
+        read_fields(self, initial_window=optional(size), slow_start=flag)
+
+
+class DctcpParameters(NamedTuple):
+    """Parameters of DCTCP."""
+
+    gain: float
+    """g of the moving average"""
+    packet: float
+    """Payload of a full one [byte]"""
+    slow_start: float
+    """1: until the first mark"""
+
+
+class DctcpState(NamedTuple):
+    """State of DCTCP."""
+
+    window: float
+    """[byte]"""
+    rate: float
+    """[bit/s]"""
+    alpha: float
+    """Moving average of the marked part"""
+    acknowledged: float
+    """In this window [byte]"""
+    marked: float
+    """Of these [byte]"""
+    window_end: float
+    """First byte behind this window"""
+    reduced: float
+    """Until this byte is acknowledged it isn't reduced again"""
+    started: float
+    """0: not yet; 1: yes; 2: slow start"""
+
+
+def dctcp_step(state: DctcpState, seen: Acknowledged, path: Path, p: DctcpParameters) -> DctcpState:
+    """DCTCP: alpha <- (1 - g) alpha + g F once a window; W <- W (1 - alpha/2) at most once a window; else TCP's growth.
+
+    Source: Alizadeh et al., SIGCOMM 2010, (1), (2) and section 3.1.
+    """
+    started = state.started
+    alpha = state.alpha
+    end = state.window_end
+    if started == 0.0:
         # alpha = 1: the first mark halves the window, as for TCP.
-        state[STARTED], state[ALPHA], state[WINDOW_END] = 1.0 + parameters[SLOW_START], 1.0, seen.next_byte
-    state[ACKNOWLEDGED] += seen.newly
+        started = 1.0 + p.slow_start
+        alpha = 1.0
+        end = seen.next_byte
+    acknowledged = state.acknowledged + seen.newly
+    marked = state.marked
     if seen.marked:
-        state[MARKED] += seen.newly
-        state[STARTED] = 1.0
-    if seen.una > state[WINDOW_END]:
-        if state[ACKNOWLEDGED] > 0.0:
-            F = state[MARKED] / state[ACKNOWLEDGED]
-            state[ALPHA] += parameters[GAIN] * (F - state[ALPHA])
-        state[ACKNOWLEDGED] = state[MARKED] = 0.0
-        state[WINDOW_END] = seen.next_byte
-    if seen.lost or (seen.marked and seen.una > state[REDUCED]):
-        state[WINDOW] *= 0.5 if seen.lost else 1.0 - 0.5 * state[ALPHA]
-        state[REDUCED] = seen.next_byte
-    elif not seen.marked and seen.newly > 0:
-        state[WINDOW] += seen.newly if state[STARTED] == 2.0 else packet * seen.newly / state[WINDOW]
-    state[WINDOW] = max(state[WINDOW], packet)
+        marked += seen.newly
+        started = 1.0
+    if seen.una > end:
+        if acknowledged > 0.0:
+            alpha += p.gain * (marked / acknowledged - alpha)
+        acknowledged = 0.0
+        marked = 0.0
+        end = seen.next_byte
+    window = state.window
+    reduced = state.reduced
+    if seen.lost or (seen.marked and seen.una > reduced):
+        window *= 0.5 if seen.lost else 1.0 - 0.5 * alpha
+        reduced = seen.next_byte
+    elif not seen.marked and seen.newly > 0.0:
+        window += seen.newly if started == 2.0 else p.packet * seen.newly / window
+    return DctcpState(max(window, p.packet), state.rate, alpha, acknowledged, marked, end, reduced, started)
+
+
+def _start(scheme: Dctcp, path: Path) -> float:
+    return path.bdp if scheme.initial_window is None else scheme.initial_window
+
+
+def _read(scheme: Dctcp, packet: Packet) -> DctcpParameters:
+    return DctcpParameters(scheme.gain, packet.payload, float(scheme.slow_start))
+
+
+def _marking(scheme: Dctcp) -> Marking:
+    return Marking(scheme.threshold, scheme.threshold, 0.0, scheme.threshold_rate)
+
+
+DCTCP = WindowLaw(Dctcp, DctcpParameters, DctcpState, _read, dctcp_step, start=_start, marking=_marking)

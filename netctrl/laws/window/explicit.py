@@ -8,14 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.jit import njit
+from netctrl.laws.window.riccati import riccati_gain
 
 __all__ = [
     "decide_for_queues",
     "decide_from_table",
     "decide_window",
     "decide_windows",
-    "riccati_gain",
+    "riccati_gains",
 ]
+
+
+_gain = njit(error_model="numpy")(riccati_gain)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -68,9 +72,9 @@ def decide_windows(
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def riccati_gain(input_gain: float, horizon: int, queue_weight: float, window_weight: float) -> float:
-    """K_P by the recursion, for a B that changes from packet to packet."""
-    s, BB = queue_weight, input_gain * input_gain
-    for _ in range(horizon - 1):
-        s = queue_weight + s * window_weight / (window_weight + BB * s)
-    return input_gain * s / (window_weight + BB * s)
+def riccati_gains(input_gain: np.ndarray, horizon: int, queue_weight: float, window_weight: float) -> np.ndarray:
+    """K_P of many B, (n,)."""
+    found = np.empty(len(input_gain))
+    for i in range(len(input_gain)):
+        found[i] = _gain(input_gain[i], horizon, queue_weight, window_weight)
+    return found

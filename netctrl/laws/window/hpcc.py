@@ -2,75 +2,136 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from netctrl.jit import njit
-from netctrl.laws.window.interface import (
-    HOP_BYTES,
-    HOP_QUEUE,
-    HOP_TIME,
-    HOPS,
-    LINE_RATE,
-    OWN,
-    RATE,
-    RATES_AT,
-    WINDOW,
+from netctrl.laws.window.law import (
+    MAX_HOPS,
+    SHARE,
     Acknowledged,
+    Hop,
+    Hops,
+    Packet,
+    Path,
+    SchemeRecord,
+    Telemetry,
+    WindowLaw,
 )
+from netctrl.model.io.fields import Duration, Size, duration, flag, optional, read_fields, size, whole
 
-__all__ = ["hpcc", "inflight"]
-
-TARGET, STAGES, INCREASE, ROUND_TRIP, PACED = range(5)
-"""Of the parameters: eta, maxStage, W_AI [byte], T [ns], whether it is paced."""
-REFERENCE, STAGE, UPDATED, UTILIZATION, SEEN = range(OWN, OWN + 5)  # W^c, incStage, lastUpdateSeq, U, telemetry before
+__all__ = ["HPCC", "Hpcc", "HpccParameters", "HpccState", "hpcc_step", "inflight"]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
-def inflight(T: float, path: np.ndarray, hops: np.ndarray, before: np.ndarray, average: float) -> float:
+class Hpcc(SchemeRecord, frozen=True, kw_only=True, tag="hpcc"):
+    """High precision congestion control: multiplicative to a target utilization by telemetry.
+
+    Source: Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, Algorithm 1 and section 5.1.
+    """
+
+    target: float = 0.95
+    """eta."""
+    stages: int = 5
+    """maxStage: rounds of additive increase before a multiplicative one."""
+    increase: Size = 80.0
+    """W_AI [byte]."""
+    rtt: Duration | None = None
+    """T [s]; null: the longest of all paths, without queues."""
+    paced: bool = True
+    """Sends at W/T between acknowledgements."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, target=SHARE, stages=whole(0, 1000), increase=size, rtt=optional(duration), paced=flag)
+
+
+class HpccParameters(NamedTuple):
+    """Parameters of HPCC."""
+
+    target: float
+    """eta"""
+    stages: float
+    """maxStage"""
+    increase: float
+    """W_AI [byte]"""
+    rtt: float
+    """T [ns]"""
+    paced: float
+    """1: sends at W/T"""
+
+
+class HpccState(NamedTuple):
+    """State of HPCC."""
+
+    window: float
+    """[byte]"""
+    rate: float
+    """[bit/s]"""
+    started: float
+    """1: telemetry has come"""
+    reference: float
+    """W^c [byte]"""
+    stage: float
+    """incStage"""
+    updated: float
+    """lastUpdateSeq [byte]"""
+    utilization: float
+    """U"""
+    before: Hops
+    """Telemetry of the acknowledgement before"""
+
+
+class Load(NamedTuple):
+    """Of a link: its normalised in-flight bytes, and the time that they were measured in [ns]."""
+
+    share: float
+    span: float
+
+
+def hop_load(hop: Hop, before: Hop, capacity: float, rtt: float, busiest: Load) -> Load:
+    """The busier of this link and the busiest so far."""
+    elapsed = hop.time - before.time
+    if elapsed <= 0.0:
+        return busiest
+    rate = (hop.sent - before.sent) * 8e9 / elapsed
+    share = min(hop.queue, before.queue) * 8e9 / (capacity * rtt) + rate / capacity
+    return Load(share, elapsed) if share > busiest.share else busiest
+
+
+def inflight(hops: Hops, before: Hops, path: Path, rtt: float, average: float) -> float:
     """U, the moving average of the busiest link's normalised in-flight bytes (MeasureInflight)."""
-    u, span = 0.0, 0.0
-    for h in range(int(path[HOPS])):
-        elapsed = hops[h, HOP_TIME] - before[h * 3 + 2]
-        if elapsed <= 0:
-            continue
-        rate = (hops[h, HOP_BYTES] - before[h * 3 + 1]) * 8e9 / elapsed
-        capacity = path[RATES_AT + h]
-        each = min(float(hops[h, HOP_QUEUE]), before[h * 3]) * 8e9 / (capacity * T) + rate / capacity
-        if each > u:
-            u, span = each, float(elapsed)
-    span = min(span, T)
-    return (1.0 - span / T) * average + span / T * u
+    busiest = Load(0.0, 0.0)
+    for h in range(MAX_HOPS):
+        if float(h) < path.hops:
+            busiest = hop_load(hops[h], before[h], path.rates[h], rtt, busiest)
+    span = min(busiest.span, rtt)
+    return (1.0 - span / rtt) * average + span / rtt * busiest.share
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
-def hpcc(
-    parameters: np.ndarray,
-    paths: np.ndarray,
-    gains: np.ndarray,
-    state: np.ndarray,
-    history: np.ndarray,
-    seen: Acknowledged,
-    hops: np.ndarray,
-) -> None:
-    """Set window and rate W/T. `history` keeps queue, bytes and time of each hop from one call to the next."""
-    path, T = paths[seen.path], parameters[ROUND_TRIP]
-    most = path[LINE_RATE] * T / 8e9
-    if state[SEEN] == 0.0:
-        state[SEEN], state[REFERENCE], state[UTILIZATION] = 1.0, most, 1.0
-    else:
-        state[UTILIZATION] = inflight(T, path, hops, history, state[UTILIZATION])
-        relative = state[UTILIZATION] / parameters[TARGET]
-        multiplicative = relative >= 1.0 or state[STAGE] >= parameters[STAGES]
-        window = state[REFERENCE] + parameters[INCREASE]
-        if multiplicative:
-            window = state[REFERENCE] / max(relative, 1e-9) + parameters[INCREASE]
-        state[WINDOW] = min(max(window, 1.0), most)
-        if seen.una > state[UPDATED]:
-            state[STAGE] = 0.0 if multiplicative else state[STAGE] + 1.0
-            state[REFERENCE] = state[WINDOW]
-            state[UPDATED] = seen.next_byte
-        if parameters[PACED] != 0.0:
-            state[RATE] = state[WINDOW] * 8e9 / T
-    for h in range(int(path[HOPS])):
-        history[h * 3], history[h * 3 + 1] = hops[h, HOP_QUEUE], hops[h, HOP_BYTES]
-        history[h * 3 + 2] = hops[h, HOP_TIME]
+def hpcc_step(state: HpccState, seen: Acknowledged, path: Path, p: HpccParameters) -> HpccState:
+    """HPCC: the window from telemetry, and the rate W/T. Source: Li et al., SIGCOMM 2019, Algorithm 1."""
+    most = path.line_rate * p.rtt / 8e9
+    if state.started == 0.0:
+        return HpccState(state.window, state.rate, 1.0, most, state.stage, state.updated, 1.0, seen.hops)
+    U = inflight(seen.hops, state.before, path, p.rtt, state.utilization)
+    relative = U / p.target
+    multiplicative = relative >= 1.0 or state.stage >= p.stages
+    window = state.reference + p.increase
+    if multiplicative:
+        window = state.reference / max(relative, 1e-9) + p.increase
+    window = min(max(window, 1.0), most)
+    rate = window * 8e9 / p.rtt if p.paced != 0.0 else state.rate
+    if seen.una <= state.updated:
+        return HpccState(window, rate, 1.0, state.reference, state.stage, state.updated, U, seen.hops)
+    return HpccState(
+        window, rate, 1.0, window, 0.0 if multiplicative else state.stage + 1.0, seen.next_byte, U, seen.hops
+    )
+
+
+def _start(scheme: Hpcc, path: Path) -> float:
+    return path.bdp if scheme.rtt is None else path.line_rate * scheme.rtt / 8.0
+
+
+def _read(scheme: Hpcc, packet: Packet) -> HpccParameters:
+    T = packet.longest if scheme.rtt is None else scheme.rtt * 1e9
+    return HpccParameters(scheme.target, float(scheme.stages), scheme.increase, T, float(scheme.paced))
+
+
+HPCC = WindowLaw(Hpcc, HpccParameters, HpccState, _read, hpcc_step, start=_start, telemetry=Telemetry.QUEUES)

@@ -14,7 +14,8 @@ from typing import Any
 
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace, pacer, pacing_values, start_pacing
-from netctrl.laws.pacing.target_rtt import TARGET_FIELDS
+from netctrl.laws.pacing.target_state import TargetState
+from netctrl.laws.record import row_names
 from netctrl.linux.pacing.tcp_info import TcpInfo, read_tcp_info
 from netctrl.linux.testbed.traffic import TcpRun, send_tcp
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
@@ -34,7 +35,7 @@ SO_MAX_PACING_RATE = 47
 
 _UNLIMITED = (1 << 64) - 1
 _OLD = 7.0 / 8.0  # share of the old in the kernel's smoothed RTT (RFC 6298)
-_MIN_RTT = TARGET_FIELDS.index("min_rtt")
+_MIN_RTT = row_names(TargetState).index("min_rtt")
 _INTERVAL_S = 0.001
 
 

@@ -1,17 +1,18 @@
-"""Design files: method, inputs, law, certificate, provenance; the one thing that is saved, simulated, exported."""
+"""Designs of our own methods, and Design files: the one thing that is saved, simulated, exported."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from functools import cache, reduce
+from operator import or_
+from typing import Any
 
 import msgspec
-import numpy as np
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import FileError
 from netctrl.model.design.arc import ArcCertificate, ArcInputs
 from netctrl.model.design.arc_upgrade import upgraded
+from netctrl.model.design.base import MAX_BYTES, Design
 from netctrl.model.design.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.design.hftrac import HftracCertificate, HftracInputs
 from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
@@ -24,16 +25,12 @@ from netctrl.model.design.summary import (
     mpcc_summary,
     pacing_summary,
 )
-from netctrl.model.io.arrays import array, array_json, json_schema, plain
-from netctrl.model.io.display import html_table, plot
-from netctrl.model.io.files import read_bounded, write_atomically
+from netctrl.model.io.arrays import array, json_schema
+from netctrl.model.io.files import read_bounded
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.law import ArcLaw, LinkRateLaw, MpccLaw, PacingLaw, TrackingLaw
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+from netctrl.register import DESIGNS
 
 __all__ = [
     "AnyDesign",
@@ -49,85 +46,6 @@ __all__ = [
     "read_arc_design",
     "read_design",
 ]
-
-_MAX_BYTES = 64 * 2**20
-_MAX_NUMBERS = _MAX_BYTES // 24  # in decimals
-
-
-Summary = tuple[str, list[tuple[str, str]]]
-Inputs = TypeVar("Inputs")
-Law = TypeVar("Law")
-Certificate = TypeVar("Certificate")
-
-
-class Design(
-    msgspec.Struct,
-    Generic[Inputs, Law, Certificate],
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="method",
-):
-    """What all designs share; each method names the types of its inputs, law and certificate."""
-
-    summarise: ClassVar[Callable[[Any, Any, Any], Summary]]
-    """A function of inputs, law and certificate: what `summary` gives."""
-
-    schema: Literal["netctrl.design/1"]
-    inputs: Inputs
-    law: Law
-    certificate: Certificate
-    provenance: Provenance
-
-    @property
-    def method(self) -> str:
-        """Name of the design method, as on the command line."""
-        return str(self.__struct_config__.tag)
-
-    def to_json(self) -> str:
-        """The Design file's text: strict JSON, ends with a newline.
-
-        Raises
-        ------
-        InvalidValue
-            A law of so many numbers that `read_design` wouldn't take the file.
-        """
-        _check_size(self.law)
-        return array_json(self)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the Design file: beside its place first, then renamed, so that no half of it is ever there."""
-        write_atomically(path, self.to_json().encode())
-
-    def to_pandas(self) -> pd.Series:
-        """Law and certificate as one pandas Series, nested names joined by dots."""
-        import pandas as pd
-
-        parts = {
-            "law": msgspec.to_builtins(self.law, enc_hook=plain),
-            "certificate": msgspec.to_builtins(self.certificate),
-        }
-        return pd.Series(dict(_leaves(parts)), name=self.method)
-
-    def summary(self) -> Summary:
-        """A title, and what a person wants to know first as (name, text) rows."""
-        return self.summarise(self.inputs, self.law, self.certificate)
-
-    @property
-    def headline(self) -> str:
-        """What and how it came out, in a line or two."""
-        certificate: Any = self.certificate
-        return f"{self.summary()[0]}: {certificate.status.upper()}"
-
-    def _repr_html_(self) -> str:
-        certificate: Any = self.certificate
-        title, rows = self.summary()
-        rows = [("status", str(certificate.status)), *rows]
-        return html_table(title, rows + [("warning", warning) for warning in certificate.warnings])
-
-    def plot(self, **options: Any) -> Figure:
-        """What a person wants to see of this design, as a matplotlib Figure (`netctrl.register.FIGURES`)."""
-        return plot(self, **options)
 
 
 class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc"):
@@ -166,8 +84,13 @@ class PacingDesign(Design[PacingInputs, PacingLaw, PacingCertificate], frozen=Tr
     summarise = staticmethod(pacing_summary)
 
 
-AnyDesign = ArcDesign | HftracDesign | ConnetDesign | MpccDesign | PacingDesign
-"""Every kind of Design."""
+AnyDesign = Design[Any, Any, Any]
+"""Any kind of Design: ours, and those of other packages (`netctrl.register.DESIGNS`)."""
+
+
+@cache
+def _kinds() -> Any:
+    return reduce(or_, (DESIGNS[name] for name in DESIGNS))
 
 
 def read_design(path: str | os.PathLike[str]) -> AnyDesign:
@@ -178,13 +101,13 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     FileError
         It can't be read, isn't JSON, or has an unknown, missing or ill-typed key, which the message names.
     """
-    text = read_bounded(path, _MAX_BYTES, f"is larger than a Design file may be ({_MAX_BYTES // 2**20} MiB)")
+    text = read_bounded(path, MAX_BYTES, f"is larger than a Design file may be ({MAX_BYTES // 2**20} MiB)")
     try:
         if b'"alpha_over_epoch"' in text:  # an ARC Design, perhaps of an older netctrl
             content = decoded(path, text)
             new = upgraded(content)
             text = text if new is content else msgspec.json.encode(new)
-        design = decoded(path, text, AnyDesign, array)
+        design: AnyDesign = decoded(path, text, _kinds(), array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"is no netctrl Design: {error}") from None
     # msgspec takes a missing tag for the only one that there is.
@@ -203,22 +126,6 @@ def read_arc_design(path: str | os.PathLike[str]) -> ArcDesign:
     return design
 
 
-def _check_size(law: Any) -> None:
-    numbers = _count(law)
-    if numbers > _MAX_NUMBERS:
-        takes = f"at most {_MAX_NUMBERS} in a Design file: a shorter horizon or a smaller reach; or keep it in memory"
-        raise InvalidValue("law", f"{numbers} numbers", takes)
-
-
-def _count(value: Any) -> int:
-    """Numbers in the arrays of a law."""
-    if isinstance(value, np.ndarray):
-        return value.size
-    if isinstance(value, msgspec.Struct):
-        return sum(_count(part) for part in msgspec.structs.astuple(value))
-    return sum(map(_count, value)) if isinstance(value, tuple) else 0
-
-
 class _LawTag(msgspec.Struct):
     kind: str | None = None
 
@@ -230,12 +137,4 @@ class _Tags(msgspec.Struct):
 
 def design_json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of Design files; published as data/schema/design-1.json."""
-    return json_schema(AnyDesign, "netctrl.design/1")
-
-
-def _leaves(tree: Mapping[str, Any], prefix: str = ""):
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
+    return json_schema(_kinds(), "netctrl.design/1")

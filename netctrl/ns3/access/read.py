@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
 from netctrl.model.design.design import Provenance
-from netctrl.ns3.program import Ns3, execute, read_table
+from netctrl.ns3.program import Ns3, execute, read_table, whole
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.access.scenario import AccessLinkScenario
@@ -56,35 +55,22 @@ def run_access_link(
     folder : Path
     scenario, plan
         What it was rendered from; the seed may be another.
-    ns3 : Ns3
-        What it was compiled against.
-    provenance : Provenance
-        For the result.
-    progress : callable, optional
-        Called with the part of the simulated time that has passed, 0 to 1.
-    timeout : float, optional
-        End it after this time [s].
+    ns3, provenance, progress, timeout
+        As in `netctrl.ns3.tcp_aqm.read.run_program`; so is what it raises.
 
     Returns
     -------
     AccessLinkTracking
         As `netctrl.track_access_link` gives it.
-
-    Raises
-    ------
-    NetctrlError
-        It failed, took too long, or its output isn't whole.
     """
     seed = scenario.seed
     execute(folder, [".", str(seed)], f"run-{seed}.log", progress=progress, timeout=timeout)
     (T, p), m = plan.reference.shape, len(plan.law.inputs)
     H, S, first = scenario.hops, len(scenario.sources), len(_COLUMNS)
-    try:
+    with whole(folder):
         table = read_table(folder / f"result-{seed}.csv", first + H + S + 2 * p + m, skip=1)
         if len(table) != T:
             raise ValueError(f"result-{seed}.csv has {len(table)} rows, not {T}")
-    except (OSError, ValueError) as error:
-        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
     columns = dict(zip(_COLUMNS, table.T.copy(), strict=False))
     columns |= {name: columns[name].astype(np.int64) for name in _COUNTS}
     backlog, sources, given, measured, commanded = np.split(

@@ -6,7 +6,6 @@ Rendering is pure; `netctrl.ns3.access.read` compiles and runs what it gives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 
 import numpy as np
 
@@ -17,24 +16,12 @@ from netctrl.model.design.design import ConnetDesign, Provenance
 from netctrl.model.law import LqiLaw
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
 from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity
+from netctrl.ns3.templates import fixed_files
 from netctrl.scenario.access.plan import AccessLinkPlan
 from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FIXED_FILES", "SHARED_FILES", "render"]
-
-FIXED_FILES = (
-    "netctrl-tracking.h",
-    "netctrl-regulator.h",
-    "netctrl-premium.h",
-    "netctrl-fifo-tables.h",
-    "netctrl-fifo-traffic.h",
-    "netctrl-fifo-recorder.h",
-    "main.cc",
-    "README.txt",
-)
-SHARED_FILES = ("netctrl-routing.h", "netctrl-lines.h", "netctrl-program.h", "Makefile")
-"""Those of all programs; both are copied from the templates as they are."""
+__all__ = ["render"]
 
 _MIN_SIZE, _MAX_SIZE = 64, 65_000
 _PPP_BYTES = 2
@@ -75,13 +62,10 @@ def render(
     Runs that differ in the seed alone share a program.
     """
     _check(scenario, plan)
-    programs = files("netctrl.ns3")
-    places = {name: programs / "access" / "cpp" / name for name in FIXED_FILES}
-    places |= {name: programs / "common" / "cpp" / name for name in SHARED_FILES}
     return {
         "gains.h": _gains(plan, design, provenance),
         "scenario.h": _scenario(scenario, plan),
-        **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
+        **fixed_files("access"),
     }
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds
-from netctrl.ns3.program import Ns3, execute, read_table
+from netctrl.ns3.program import Ns3, execute, read_table, whole
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import BottleneckScenario
 
@@ -36,30 +35,17 @@ def run_bottleneck(
     folder : Path
     scenario : BottleneckScenario
         What it was rendered from; the seed may be another.
-    ns3 : Ns3
-        What it was compiled against.
-    provenance : Provenance
-        For the result.
-    progress : callable, optional
-        Called with the part of the simulated time that has passed, 0 to 1.
-    timeout : float, optional
-        End it after this time [s].
+    ns3, provenance, progress, timeout
+        As in `netctrl.ns3.tcp_aqm.read.run_program`; so is what it raises.
 
     Returns
     -------
     BottleneckResult
-
-    Raises
-    ------
-    NetctrlError
-        It failed, took too long, or its output isn't whole.
     """
     seed = scenario.seed
     execute(folder, [".", str(seed)], f"run-{seed}.log", progress=progress, timeout=timeout)
-    try:
+    with whole(folder):
         return _read(folder, scenario, f"ns-{ns3.version}", provenance)
-    except (OSError, ValueError) as error:
-        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
 
 
 def _read(folder: Path, scenario: BottleneckScenario, simulator: str, provenance: Provenance) -> BottleneckResult:

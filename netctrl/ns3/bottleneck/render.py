@@ -6,45 +6,27 @@ Rendering is pure; `netctrl.ns3.bottleneck.read` compiles and runs what it gives
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 from netctrl.errors import InvalidValue
+from netctrl.laws.codegen import field_texts
+from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_pacing_step, arx_settings, arx_start
+from netctrl.laws.pacing.target_rtt import target_rtt_step
+from netctrl.laws.pacing.target_state import TargetParameters, TargetState, target_settings, target_start
+from netctrl.laws.record import row_names
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.design.design import PacingDesign, Provenance
-from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
+from netctrl.model.law import PacingLaw, TargetRttPacer
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
 from netctrl.ns3.laws import functions_header, laws_header
 from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.tcp_aqm.render import check_capacity, socket_buffer
+from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FIXED_FILES", "SHARED_FILES", "render"]
-
-FIXED_FILES = (
-    "netctrl-pacing-laws.h",
-    "netctrl-htcp.h",
-    "netctrl-paced-tcp.h",
-    "netctrl-round-trips.h",
-    "netctrl-pacing-flows.h",
-    "netctrl-pacing-recorder.h",
-    "netctrl-pacing-tables.h",
-    "main.cc",
-    "README.txt",
-)
-SHARED_FILES = (
-    "netctrl-cubic.h",
-    "netctrl-law-queue-disc.h",
-    "netctrl-queue-settings.h",
-    "netctrl-queues.h",
-    "netctrl-routing.h",
-    "netctrl-lines.h",
-    "netctrl-program.h",
-    "Makefile",
-)
-"""Those of all programs; both are copied from the templates as they are."""
+__all__ = ["render"]
 
 _TCP_LAWS = "TCP's laws: printed from the Python that netctrl simulates."
+_PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that netctrl runs."
 
 _MIN_SIZE, _MAX_SIZE = 100, 65_000
 _MAX_BUFFER = 2**32 - 1
@@ -82,15 +64,13 @@ def render(
     Runs that differ in the seed alone share a program.
     """
     _check(scenario, law)
-    programs = files("netctrl.ns3")
-    places = {name: programs / "bottleneck" / "cpp" / name for name in FIXED_FILES}
-    places |= {name: programs / "common" / "cpp" / name for name in SHARED_FILES}
     return {
         "gains.h": _gains(scenario, law, design, provenance),
         "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
+        "netctrl-pacing-laws.h": functions_header("pacing-laws", _PACING_LAWS, (arx_pacing_step, target_rtt_step)),
         "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
         "scenario.h": _scenario(scenario),
-        **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
+        **fixed_files("bottleneck", *QUEUES, *TCP),
     }
 
 
@@ -122,88 +102,41 @@ def _check(scenario: BottleneckScenario, law: PacingLaw | None) -> None:
 def _gains(
     scenario: BottleneckScenario, law: PacingLaw | None, design: PacingDesign | None, provenance: Provenance
 ) -> str:
-    kind, fields = _law(law)
     lines = [
         "/// How this export was made, as JSON.",
         origin(provenance),
         "",
         *(_certificate(design) if design is not None else []),
-        "/// Sets the rates of paced flows.",
-        f"inline const PacingTable kLaw = {kind}{{",
-        *(f"    {text}, // {what}" for what, text in fields.items()),
-        "};",
+        "/// Sets the rates of paced flows: parameters, then the state before the first sample.",
+        *_law(law),
         "",
         "/// In front of the bottleneck.",
         "inline const QueueSettings kQueue =",
         settings_initializer(scenario.queue, "queue", int(scenario.packet_size)).rstrip(",") + ";",
     ]
     about = "The law of pacing rates with its parameters; what they mean is in netctrl-pacing-laws.h."
-    text = header("GAINS", "netctrl-pacing-laws.h", lines, about)
-    include = '#include "netctrl-pacing-laws.h"\n'
-    return text.replace(include, include + '#include "netctrl-queue-settings.h"\n', 1)
+    return header("GAINS", "netctrl-pacing-tables.h", lines, about)
 
 
-def _law(law: PacingLaw | None) -> tuple[str, dict[str, str]]:
-    if isinstance(law, ArxPacer):
-        return "ArxTable", _arx(law)
-    return ("NoTable", {}) if law is None else ("TargetTable", _target(law))
-
-
-def _arx(law: ArxPacer) -> dict[str, str]:
-    unit = law.rate_unit_bit_per_s
-    return {
-        "psi": real(law.psi),
-        "xi": real(law.xi),
-        "T [s]": _seconds("period_s", law.period_s),
-        "least rate, in the law's unit": real(law.least_rate_bit_per_s / unit),
-        "R, in the law's unit": real(law.max_rate_bit_per_s / unit),
-        "rate at the start [bit/s]": real(law.start_rate_bit_per_s),
-        "p": str(law.past_rtts),
-        "q": str(law.past_rates),
-        "alpha": real(law.step),
-        "alpha is divided by |phi|^2": _flag(law.normalised),
-        "gamma": real(law.smoothing),
-        "guarded": _flag(law.guarded),
-        "unit of RTTs [s]; 0: the first RTT": real(law.rtt_unit_s or 0.0),
-        "unit of rates [bit/s]": real(unit),
-        "b_1 at the start": real(law.first_slope),
-        "b_1 below which a rate is held": real(law.slope_floor),
-        "least deviation over the mean RTT": real(law.deviation_floor),
-        "|theta| beyond which the estimate begins again": real(law.theta_limit),
-    }
-
-
-def _target(law: TargetRttPacer) -> dict[str, str]:
-    return {
-        "psi": real(law.psi),
-        "xi": real(law.xi),
-        "T [s]": _seconds("period_s", law.period_s),
-        "least rate [bit/s]": real(law.least_rate_bit_per_s),
-        "greatest rate [bit/s]": real(law.max_rate_bit_per_s),
-        "rate at the start [bit/s]": real(law.start_rate_bit_per_s),
-        "packet [byte]": real(law.packet_size_bytes),
-        "share of the least RTT that is to wait": real(law.queue_share),
-        "its slope over ln(window)": real(law.queue_share_slope),
-        "least share": real(law.least_queue_share),
-        "between two rates, over the least RTT": real(law.interval_share),
-        "H over the least RTT": real(law.horizon_rtts),
-        "growth until a queue is seen": real(law.start_growth),
-        "growth where no queue is seen": real(law.growth),
-        "least rate over the delivered rate": real(law.decrease),
-        "between two drains [s]": _seconds("probe_s", law.probe_s),
-        "the same, in least RTTs": real(law.probe_rtts),
-        "share of the pipe to which a drain goes": real(law.drain_share),
-        "competitive": _flag(law.competitive),
-    }
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _seconds(name: str, seconds: float) -> str:
-    nanoseconds(name, seconds)
-    return real(seconds)
+def _law(law: PacingLaw | None) -> list[str]:
+    if law is None:
+        return ["inline const Pacer kLaw = NoPacer{};"]
+    nanoseconds("period_s", law.period_s)
+    if isinstance(law, TargetRttPacer):
+        nanoseconds("probe_s", law.probe_s)
+        name, records, rows = "Target", (TargetParameters, TargetState), (target_settings(law), target_start(law))
+        memory = []
+    else:
+        name, records, rows = "Arx", (ArxParameters, ArxState), (arx_settings(law), arx_start(law))
+        memory = [f"    std::vector<double>({2 * (law.past_rtts + law.past_rates)}), // theta, then phi"]
+    lines = [f"inline const Pacer kLaw = {name}Pacer{{"]
+    for kind, numbers in zip(records, rows, strict=True):
+        texts = field_texts(kind)
+        lines += ["    {", *(
+            f"        {real(value)}, // {field}{texts[field] and f': {texts[field]}'}"
+            for field, value in zip(row_names(kind), numbers.tolist(), strict=False)
+        ), "    },"]  # fmt: skip
+    return [*lines, *memory, "};"]
 
 
 def _certificate(design: PacingDesign) -> list[str]:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.fabric.render import HISTOGRAM_BINS, HISTOGRAM_BYTES
-from netctrl.ns3.program import execute, read_table
+from netctrl.ns3.program import execute, read_table, whole
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.result import ACKNOWLEDGEMENTS, FabricResult
 from netctrl.scenario.fabric.scenario import FabricScenario
@@ -45,29 +44,18 @@ def run_fabric(
     folder : Path
     scenario, plan
         What it was rendered from.
-    provenance : Provenance
-        For the result.
-    progress : callable, optional
-        Called with the part of the simulated time that has passed, 0 to 1.
-    timeout : float, optional
-        End it after this time [s].
+    provenance, progress, timeout
+        As in `netctrl.ns3.tcp_aqm.read.run_program`; so is what it raises.
 
     Returns
     -------
     FabricResult
         As `netctrl.simulate_fabric` gives it.
-
-    Raises
-    ------
-    NetctrlError
-        It failed, took too long, or its output isn't whole.
     """
     seed = scenario.seed
     execute(folder, [".", str(seed)], f"run-{seed}.log", progress=progress, timeout=timeout)
-    try:
+    with whole(folder):
         return _read(folder, scenario, plan, provenance)
-    except (OSError, ValueError) as error:
-        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
 
 
 def _read(folder: Path, scenario: FabricScenario, plan: FabricPlan, provenance: Provenance) -> FabricResult:

@@ -1,40 +1,25 @@
-"""A data centre under MPCC as a program for stock ns-3: fixed files from the templates and two made here.
+"""A data centre as a program for stock ns-3: fixed files from the templates and three made here.
 
 Rendering is pure; `netctrl.ns3.fabric.read` compiles and runs what it gives.
 """
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.window.interface import BASE_RTT, BDP, LINE_RATE
-from netctrl.laws.window.mpcc import HORIZON, PACKET, QUEUE_WEIGHT, STEP_WINDOW, VARIANT, WINDOW_WEIGHT
-from netctrl.laws.window.records import VARIANTS, Dctcp, FixedWindow, Mpcc
+from netctrl.laws.codegen import field_texts
+from netctrl.laws.window.law import Path, Telemetry
+from netctrl.laws.window.records import Dctcp
 from netctrl.model.design.design import MpccDesign, Provenance
 from netctrl.ns3.cpp import header, origin, real, row, string
+from netctrl.ns3.laws import window_law_header
+from netctrl.ns3.templates import fixed_files
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FIXED_FILES", "HISTOGRAM_BINS", "HISTOGRAM_BYTES", "SHARED_FILES", "render"]
-
-FIXED_FILES = (
-    "netctrl-mpcc.h",
-    "netctrl-flow-counter.h",
-    "netctrl-fabric-hosts.h",
-    "netctrl-fabric-ports.h",
-    "netctrl-fabric-tcp.h",
-    "netctrl-fabric-tags.h",
-    "netctrl-fabric-recorder.h",
-    "netctrl-fabric-tables.h",
-    "main.cc",
-    "README.txt",
-)
-SHARED_FILES = ("netctrl-routing.h", "netctrl-lines.h", "netctrl-program.h", "Makefile")
-"""Those of all programs; both are copied from the templates as they are."""
+__all__ = ["HISTOGRAM_BINS", "HISTOGRAM_BYTES", "render"]
 
 HISTOGRAM_BINS, HISTOGRAM_BYTES = 20_000, 1000
 
@@ -48,13 +33,13 @@ _MIN_S = 0.5e-9
 """On a wire: ns-3 rounds to whole nanoseconds."""
 _MAX_BUFFER = 2**32 - 1
 _A_LINE = 8
-_VARIANTS = dict(zip(VARIANTS, ("delayFree", "delayed", "feedForward", "hold"), strict=True))
+_PATH = field_texts(Path)
 
 
 def render(
     scenario: FabricScenario, plan: FabricPlan, *, design: MpccDesign | None = None, provenance: Provenance
 ) -> dict[str, str]:
-    """The files of an ns-3 program that runs MPCC in a data centre: file name -> text.
+    """The files of an ns-3 program that runs a law of senders in a data centre: file name -> text.
 
     Parameters
     ----------
@@ -75,21 +60,16 @@ def render(
     Beside the program a run needs its flows, `run-SEED.bin` (`netctrl.sim.fabric.plan.run_table`).
     """
     _check(scenario, plan)
-    programs = files("netctrl.ns3")
-    places = {name: programs / "fabric" / "cpp" / name for name in FIXED_FILES}
-    places |= {name: programs / "common" / "cpp" / name for name in SHARED_FILES}
     return {
         "gains.h": _gains(scenario, plan, design, provenance),
+        "netctrl-window-law.h": window_law_header(plan.law),
         "scenario.h": _scenario(scenario, plan),
-        **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
+        **fixed_files("fabric"),
     }
 
 
 def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
     scheme = scenario.scheme
-    if not isinstance(scheme, Mpcc | FixedWindow | Dctcp):
-        kind = str(type(scheme).__struct_config__.tag)
-        raise InvalidValue("scheme.kind", kind, "mpcc, fixed or dctcp; the others run in netctrl.simulate only")
     if isinstance(scheme, Dctcp) and len(plan.flows.size) > _MAX_TCP:
         takes = f"at most {_MAX_TCP} with dctcp: each has a TCP port"
         raise InvalidValue("flows", len(plan.flows.size), takes)
@@ -117,48 +97,39 @@ def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
 
 
 def _gains(scenario: FabricScenario, plan: FabricPlan, design: MpccDesign | None, provenance: Provenance) -> str:
-    scheme, given = scenario.scheme, plan.parameters
-    fixed = not isinstance(scheme, Mpcc)
-    variant = "fixed" if fixed else _VARIANTS[VARIANTS[int(given[VARIANT])]]
-    law = {
-        "variant": f"Variant::{variant}",
-        "packet of (A.1) [byte]": real(0.0 if fixed else given[PACKET]),
-        "W of (A.1) [byte], with gains by number of flows; 0: the flow's own": real(
-            0.0 if fixed else given[STEP_WINDOW]
-        ),
-        "P [acknowledgement]": str(1 if fixed else int(given[HORIZON])),
-        "W_Q": real(1.0 if fixed else given[QUEUE_WEIGHT]),
-        "W_R": real(1.0 if fixed else given[WINDOW_WEIGHT]),
-        "windows that are remembered": str(plan.history),
-    }
-    tabled = not fixed and given[STEP_WINDOW] > 0.0
+    texts = field_texts(plan.law.parameters)
+    values = zip(plan.law.parameters._fields, plan.parameters, strict=True)
     # No port counts more flows than there are: what a run can't look up is left out, but of a Design's own table.
-    most = plan.gains.shape[1] if design is not None else len(plan.flows.size) + 1
+    most = plan.tables.shape[1] if design is not None else len(plan.flows.size) + 1
     lines = [
         "/// How this export was made, as JSON.",
         origin(provenance),
         "",
         *(_certificate(design) if design is not None else []),
-        "/// The window's law.",
-        "inline const MpccLaw kLaw = {",
-        *(f"    {text}, // {what}" for what, text in law.items()),
+        "/// The senders' law.",
+        "inline const Law kLaw = {",
+        *(f"    {real(value)}, // {name}: {texts[name]}" for name, value in values),
         "};",
         "",
-        "/// P_BD [byte], D [ns], R_in [bit/s], first window [byte]; K of 0, 1, .. flows.",
-        "inline const std::vector<MpccPath> kPaths = {",
+        f"inline constexpr std::size_t kMemory = {plan.memory}; ///< numbers that it keeps besides its state",
+        "",
+        f"/// {', '.join(f'{name} {unit}' for name, unit in _PATH.items())}; line rate and first window of senders;",
+        "/// what the law looks up.",
+        "inline const std::vector<PathRow> kPaths = {",
     ]
-    for path, gains, window in zip(plan.paths, plan.gains, plan.windows, strict=True):
-        numbers = ", ".join(real(value) for value in (path[BDP], path[BASE_RTT], path[LINE_RATE], window))
-        lines += [f"    {{{numbers},", *_table(gains[:most] if tabled else gains[:0])]
+    for path, line, window, table in zip(plan.paths, plan.lines, plan.windows, plan.tables, strict=True):
+        numbers = ", ".join(real(value) for value in path[:-1])
+        rates = ", ".join(map(real, path.rates))
+        lines += [f"    {{{{{numbers}, {{{rates}}}}}, {real(line)}, {real(window)},", *_table(table[:most])]
     lines.append("};")
-    about = "The law of windows with its gains; what they mean is in netctrl-mpcc.h."
-    return header("GAINS", "netctrl-mpcc.h", lines, about)
+    about = "The law of senders with its gains; it stands in netctrl-window-law.h."
+    return header("GAINS", "netctrl-fabric-tables.h", lines, about)
 
 
-def _table(gains: np.ndarray) -> list[str]:
-    if not len(gains):
+def _table(table: np.ndarray) -> list[str]:
+    if not table.any():
         return ["     {}},"]
-    texts = [real(value) for value in gains]
+    texts = [real(value) for value in table]
     rows = [", ".join(texts[i : i + _A_LINE]) for i in range(0, len(texts), _A_LINE)]
     rows = [f"      {each}," for each in rows]
     return ["     {", *rows, "     }},"]
@@ -197,6 +168,7 @@ def _certificate(design: MpccDesign) -> list[str]:
 def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
     watch = scenario.watch
     tcp = scenario.scheme if isinstance(scenario.scheme, Dctcp) else None
+    law, marks = plan.law, plan.law.marking is not None
     largest = max(plan.payload + plan.overhead, plan.ack)
     constants = {
         "int64_t kDuration": (plan.end, "[ns]"),
@@ -206,7 +178,11 @@ def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
         "int64_t kDataOverhead": (plan.overhead, "of a data packet on the wire [byte]"),
         "int64_t kAckSize": (plan.ack, "on the wire [byte]"),
         "uint32_t kPacketSize": (largest - _PPP, "of the largest IP packets [byte]"),
-        "bool kTelemetry": ("true" if plan.telemetry else "false", "switch ports write it"),
+        "bool kTelemetry": (_truth(law.telemetry != Telemetry.NONE), "switch ports write it"),
+        "bool kCountsFlows": (_truth(law.telemetry == Telemetry.FLOWS), "with how many flows pass them"),
+        "bool kMarks": (_truth(marks and tcp is None), "switch ports mark data that finds a long queue"),
+        "double kMostMarking": (real(plan.max_marking), "probability between a port's two thresholds"),
+        "int64_t kNotification": (plan.notification, "least time between two notifications of marks [ns]; 0: none"),
         "int64_t kFlowTimeout": (plan.flow_timeout, "a port counts a flow so long after its last packet [ns]"),
         "int64_t kRetransmission": (plan.retransmission_timeout, "[ns]"),
         "uint32_t kBuffer": (f"{round(scenario.buffer or 0)}U", "of a switch port [byte]; 0: no limit"),
@@ -216,9 +192,9 @@ def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
         "int64_t kWatchedFlows": (len(watch.flows), ""),
         "int64_t kWatchedPorts": (len(watch.ports), ""),
         "int64_t kMostAcknowledgements": (watch.acknowledgements, "that are logged"),
-        "bool kTcp": ("true" if tcp is not None else "false", "flows go over ns-3's TcpDctcp"),
+        "bool kTcp": (_truth(tcp is not None), "flows go over ns-3's TcpDctcp"),
         "double kDctcpGain": (real(tcp.gain if tcp is not None else 0.0), "g"),
-        "bool kSlowStart": ("true" if tcp is not None and tcp.slow_start else "false", "of DCTCP"),
+        "bool kSlowStart": (_truth(tcp is not None and tcp.slow_start), "of DCTCP"),
         "int64_t kHistogramBins": (HISTOGRAM_BINS, ""),
         "int64_t kHistogramBytes": (HISTOGRAM_BYTES, "of a bin"),
     }
@@ -228,7 +204,7 @@ def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
     lines += [
         "",
         "/// from node, to node, rate [bit/s], delay [ns], the other end's port, place among watched ports or -1,",
-        "/// K of DCTCP [byte]",
+        "/// thresholds of marking [byte]",
         "inline const std::vector<PortRow> kPorts = {",
         *(f"    {each}" for each in _ports(scenario, plan)),
         "};",
@@ -241,11 +217,18 @@ def _ports(scenario: FabricScenario, plan: FabricPlan) -> list[str]:
     ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
     number = {end: place for place, end in enumerate(ends)}
     watched = {name: place for place, name in enumerate(scenario.watch.ports)}
-    marks = isinstance(scenario.scheme, Dctcp)
-    threshold = (np.minimum(ports.threshold, _MAX_BUFFER) if marks else np.zeros_like(ports.threshold)).tolist()
-    columns = zip(ends, ports.rate.tolist(), ports.delay.tolist(), threshold, ports.names, strict=True)
+    marks = plan.law.marking is not None
+    low, high = (
+        (np.minimum(each, _MAX_BUFFER) if marks else np.zeros_like(each)).tolist()
+        for each in (ports.mark_low, ports.mark_high)
+    )
+    columns = zip(ends, ports.rate.tolist(), ports.delay.tolist(), low, high, ports.names, strict=True)
     return [
-        row([str(a), str(b), f"{rate}U", str(delay), str(number[b, a]), str(watched.get(name, -1)), str(K)])
+        row([str(a), str(b), f"{rate}U", str(delay), str(number[b, a]), str(watched.get(name, -1)), str(K), str(most)])
         + f", // {name}"
-        for (a, b), rate, delay, K, name in columns
+        for (a, b), rate, delay, K, most, name in columns
     ]
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"

@@ -11,9 +11,9 @@ from threading import Event, Lock
 
 import numpy as np
 
-from netctrl.errors import NetctrlError, checked_jobs
+from netctrl.errors import checked_jobs
 from netctrl.model.design.design import Provenance
-from netctrl.ns3.program import Ns3, execute, read_table
+from netctrl.ns3.program import Ns3, execute, read_table, whole
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.result import NetworkResult, TcpResult
 from netctrl.scenario.network.scenario import NetworkScenario
@@ -73,7 +73,7 @@ def run_links(
     _execute_all(folder, runs, checked_jobs(n_jobs), watch, progress)
     N, T = len(plan.links), scenario.steps if watch else 0
     seconds = (scenario.steps - scenario.warmup_steps) * scenario.interval
-    try:
+    with whole(folder):
         tables = np.array(
             [_rows(read_table(folder / f"result-{run}.csv", _COLUMNS), 1 + N + len(scenario.tcp)) for run in runs]
         )
@@ -81,8 +81,6 @@ def run_links(
         if watch:
             series = _rows(read_table(folder / f"series-{runs[0]}.csv", 1 + _WATCHED * N, skip=1), T)
             watched = series[:, 1:].reshape(T, N, _WATCHED).transpose(2, 1, 0).copy()
-    except (OSError, ValueError) as error:
-        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
     arrived, departed, lost, growth, backlog, rate_square, backlog_square = (
         tables[:, 1 : 1 + N].transpose(2, 0, 1).copy()
     )

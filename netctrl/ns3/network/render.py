@@ -6,7 +6,6 @@ Rendering is pure; `netctrl.ns3.network.read` compiles and runs what it gives.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 
 import numpy as np
 
@@ -18,33 +17,11 @@ from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
 from netctrl.ns3.laws import laws_header
 from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity, socket_buffer
+from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.scenario import NetworkScenario
 
-__all__ = ["FIXED_FILES", "PACKET_SIZE", "SHARED_FILES", "render"]
-
-FIXED_FILES = (
-    "netctrl-link-laws.h",
-    "netctrl-link-tables.h",
-    "netctrl-link-recorder.h",
-    "netctrl-pacer.h",
-    "netctrl-split-routing.h",
-    "netctrl-demands.h",
-    "netctrl-tcp.h",
-    "main.cc",
-    "README.txt",
-)
-SHARED_FILES = (
-    "netctrl-cubic.h",
-    "netctrl-law-queue-disc.h",
-    "netctrl-queue-settings.h",
-    "netctrl-queues.h",
-    "netctrl-routing.h",
-    "netctrl-lines.h",
-    "netctrl-program.h",
-    "Makefile",
-)
-"""Those of all programs; both are copied from the templates as they are."""
+__all__ = ["PACKET_SIZE", "render"]
 
 PACKET_SIZE = 1500
 """[byte], with IP and UDP headers."""
@@ -89,14 +66,11 @@ def render(
         "packet_size", packet_size, "a whole number of bytes from 100 to 65000", at_least=100, at_most=65000
     )
     _check(plan, size)
-    programs = files("netctrl.ns3")
-    places = {name: programs / "network" / "cpp" / name for name in FIXED_FILES}
-    places |= {name: programs / "common" / "cpp" / name for name in SHARED_FILES}
     return {
         "gains.h": _gains(plan, provenance),
         "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
         "scenario.h": _scenario(scenario, plan, size, sampled_delays),
-        **{name: place.read_text(encoding="utf-8") for name, place in places.items()},
+        **fixed_files("network", *QUEUES, *TCP),
     }
 
 

@@ -6,7 +6,6 @@ Rendering is pure; `netctrl.ns3.program` compiles and runs what it gives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 
 import numpy as np
 
@@ -15,26 +14,11 @@ from netctrl.model.design.design import ArcDesign, Provenance
 from netctrl.ns3.cpp import MARKER, header, nanoseconds, origin, real, row, string
 from netctrl.ns3.laws import laws_header
 from netctrl.ns3.queues import own_laws, queue_initializer
+from netctrl.ns3.templates import QUEUES, fixed_files
 from netctrl.scenario.tcp_aqm.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, WebFlows
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FIXED_FILES", "MARKER", "MAX_RECORDS", "check_capacity", "render", "socket_buffer"]
-
-FIXED_FILES = (
-    "netctrl-law-queue-disc.h",
-    "netctrl-queue-settings.h",
-    "netctrl-queues.h",
-    "netctrl-tables.h",
-    "netctrl-routing.h",
-    "netctrl-lines.h",
-    "netctrl-program.h",
-    "netctrl-traffic.h",
-    "netctrl-recorder.h",
-    "main.cc",
-    "Makefile",
-    "README.txt",
-)
-"""Copied from the templates as they are."""
+__all__ = ["MARKER", "MAX_RECORDS", "check_capacity", "render", "socket_buffer"]
 
 MAX_HOSTS = 64
 """Most round-trip times of one group: each is a host, and a group's hosts share a /24."""
@@ -74,13 +58,11 @@ def render(
         A value that the program can't express, by its name in the scenario.
     """
     _check(scenario, draws)
-    templates = files("netctrl.ns3") / "common" / "cpp"
-    fixed = {name: (templates / name).read_text(encoding="utf-8") for name in FIXED_FILES}
     return {
         "gains.h": _gains(scenario, design, provenance),
         "netctrl-laws.h": laws_header(own_laws(link.queue for link in scenario.links)),
         "scenario.h": _scenario(scenario, draws),
-        **fixed,
+        **fixed_files("tcp_aqm", *QUEUES),
     }
 
 

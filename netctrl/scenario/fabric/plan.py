@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from netctrl.laws.window.law import Path, WindowLaw
 
 __all__ = ["FabricPlan", "PlannedFlows", "PlannedPorts"]
 
@@ -23,8 +25,10 @@ class PlannedPorts(NamedTuple):
     """(P,) [bit/s], whole."""
     delay: np.ndarray
     """(P,) [ns], whole."""
-    threshold: np.ndarray
-    """(P,) queues above are marked [byte]; no queue gets there where the scheme knows no marks."""
+    mark_low: np.ndarray
+    """(P,) packets that find more are marked by chance [byte]; no queue gets there where the scheme knows no marks."""
+    mark_high: np.ndarray
+    """(P,) those that find more are all marked [byte]."""
 
 
 class PlannedFlows(NamedTuple):
@@ -55,17 +59,23 @@ class FabricPlan(NamedTuple):
 
     ports: PlannedPorts
     flows: PlannedFlows
-    parameters: np.ndarray
-    """Of the law, as `netctrl.laws.window` has them (`netctrl.laws.window.mpcc`)."""
-    paths: np.ndarray
-    """(C, ...) as `netctrl.laws.window.interface` has them."""
-    gains: np.ndarray
-    """(C, N + 1) K by number of flows, where the law steps by a given window."""
+    law: WindowLaw
+    parameters: Any
+    """Of the law's own type."""
+    paths: tuple[Path, ...]
+    """(C,) as the law takes them."""
+    tables: np.ndarray
+    """(C, ...) what the law looks up: of MPCC K by number of flows, where it steps by a given window."""
+    lines: np.ndarray
+    """(C,) line rates [bit/s]."""
     windows: np.ndarray
     """(C,) of a new flow [byte]; inf: no limit."""
-    history: int
-    """Windows that a delayed law remembers."""
-    telemetry: bool
+    memory: int
+    """Numbers that the law keeps besides its state."""
+    max_marking: float
+    """Greatest probability between a port's two thresholds."""
+    notification: int
+    """Least time between two notifications of marks [ns]; 0: there are none."""
     payload: int
     """Of a full packet [byte]."""
     overhead: int

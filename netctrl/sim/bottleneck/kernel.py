@@ -11,18 +11,22 @@ from math import inf
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.laws.aqm.codel_packets import CODEL_PLACES, codel_drops
+from netctrl.laws.aqm.codel_packets import CodelDrops, codel_drops
 from netctrl.laws.link import backlog_step
-from netctrl.laws.pacing.arx import ARX_FIELDS, arx_step
-from netctrl.laws.pacing.target_rtt import MAX_IN_FLIGHT, target_step
-from netctrl.laws.tcp.bbr import BBR_FIELDS, bbr_step
+from netctrl.laws.pacing.arx import ArxState, arx_step
+from netctrl.laws.pacing.target_rtt import target_step
+from netctrl.laws.pacing.target_state import TargetState
+from netctrl.laws.record import row_names, width
+from netctrl.laws.tcp.bbr import BbrState, bbr_step
 from netctrl.sim.bottleneck.window import NO_WINDOW, acknowledge, paced_window, window_room
 
 __all__ = ["ARX", "BBR", "FIXED", "TARGET", "WORK_CONSERVING", "advance_pacing"]
 
 WORK_CONSERVING, FIXED, ARX, TARGET, BBR = range(5)
-_LAW_RATE = ARX_FIELDS.index("rate")  # the same place in both laws' states
-_BBR_RATE, _BBR_WINDOW = BBR_FIELDS.index("rate"), BBR_FIELDS.index("window")
+_LAW_RATE = row_names(ArxState).index("rate")  # the same place in both laws' states
+_MAX_IN_FLIGHT = row_names(TargetState).index("most_in_flight")
+_CODEL = width(CodelDrops)
+_BBR_RATE, _BBR_WINDOW = (row_names(BbrState).index(name) for name in ("rate", "window"))
 
 
 @njit(cache=True)
@@ -123,7 +127,7 @@ def advance_pacing(
     departed, waited, dropped = np.zeros((n, depth)), np.zeros(depth), np.zeros((n, depth))
     waiting, sent, acked, gone = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     rate, arrivals, credits = np.zeros(n), np.zeros(n), np.zeros(n)
-    codel = np.zeros(CODEL_PLACES)
+    codel = np.zeros(_CODEL)
     entered, kept, place = np.zeros(T), 0.0, 0
     backlog = 0.0
     for t in range(T):
@@ -155,7 +159,7 @@ def advance_pacing(
                 paced = min(rate[i], paced_window(memories[i], packet)) * step
                 arrivals[i] = min(paced, window_room(memories[i], flight, packet))
             elif kinds[i] == BBR or kinds[i] == TARGET:
-                most = states[i, _BBR_WINDOW if kinds[i] == BBR else MAX_IN_FLIGHT]
+                most = states[i, _BBR_WINDOW if kinds[i] == BBR else _MAX_IN_FLIGHT]
                 arrivals[i] = min(arrivals[i], max(most - flight, 0.0))
             sent[i] += arrivals[i]
             total += arrivals[i]

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.laws.window.dcqcn import dcqcn_timers
-from netctrl.laws.window.interface import LINE_RATE, RATE, STATES, WINDOW, Acknowledged
-from netctrl.laws.window.registry import DCQCN, step_law
+from netctrl.laws.window.law import SILENT, Acknowledged
+from netctrl.laws.window.rows import RATE, STATES, WINDOW, act, packet_sent
 from netctrl.sim.fabric.heap import event, push
 from netctrl.sim.fabric.ports import (
     ACK,
@@ -62,7 +61,6 @@ from netctrl.sim.fabric.state import (
     PACKET,
     ROUTE_AT,
     SLOT,
-    SWITCH_HOPS,
     FabricState,
 )
 
@@ -89,11 +87,14 @@ class Senders(NamedTuple):
     """What hosts do, for all flows; C kinds of path."""
 
     law: int
+    """Its place in `netctrl.laws.window.records.LAWS`."""
     parameters: np.ndarray
     paths: np.ndarray
-    """(C, ...) as `netctrl.laws.window.interface` has it."""
-    gains: np.ndarray
-    """(C, N + 1)"""
+    """(C, ...) rows of `netctrl.laws.window.law.Path`."""
+    tables: np.ndarray
+    """(C, ...) what the law looks up."""
+    lines: np.ndarray
+    """(C,) line rates [bit/s]."""
     windows: np.ndarray
     """(C,) of a new flow [byte]."""
     payload: int
@@ -195,10 +196,10 @@ def _packet(net: FabricState, hosts: Senders, s: int, now: int) -> int:
     if seq < slot[s, S_FARTHEST]:
         meta[M_AGAIN] += 1
     slot[s, S_FARTHEST] = max(slot[s, S_FARTHEST], seq + payload)
-    if hosts.law == DCQCN:
-        dcqcn_timers(hosts.parameters, law[s], now, payload, hosts.paths[slot[s, S_PATH], LINE_RATE])
+    kind = slot[s, S_PATH]
+    packet_sent(hosts.law, hosts.parameters, hosts.paths[kind], law[s], float(now), float(payload))
     rate = law[s, RATE]
-    if rate < hosts.paths[slot[s, S_PATH], LINE_RATE]:  # the wire itself keeps line rate
+    if rate < hosts.lines[kind]:  # the wire itself keeps line rate
         slot[s, S_PACE] = now + np.int64(min(size * 8e9 / rate, _LONGEST_GAP))
     meta[M_SENT] += 1
     meta[M_SENT_BYTES] += size
@@ -225,9 +226,9 @@ def start_flow(net: FabricState, hosts: Senders, f: int, now: int, rule: np.ndar
         net.entry[s * MAX_HOPS + h, E_LISTED] = 0
     for c in range(STATES):
         law[s, c] = 0.0
-    net.history[s] = 0.0
+    net.memory[s] = 0.0
     law[s, WINDOW] = hosts.windows[flow[f, F_PATH]]
-    law[s, RATE] = hosts.paths[flow[f, F_PATH], LINE_RATE]
+    law[s, RATE] = hosts.lines[flow[f, F_PATH]]
     meta[M_ACTIVE] += 1
     _arm(net, s, now)
     offer(net, hosts, s, now, rule)
@@ -335,22 +336,23 @@ def acknowledge(net: FabricState, hosts: Senders, k: int, now: int, rule: np.nda
         lost = packet[k, K_NOTICE] & MISSING != 0
         if lost:
             slot[s, S_NEXT_BYTE] = slot[s, S_UNA]
+        rtt, kind = now - packet[k, K_SENT], slot[s, S_PATH]
         seen = Acknowledged(
-            now,
-            slot[s, S_UNA],
-            packet[k, K_SEQ],
-            slot[s, S_NEXT_BYTE],
-            newly,
-            now - packet[k, K_SENT],
+            float(now),
+            float(slot[s, S_UNA]),
+            float(slot[s, S_NEXT_BYTE]),
+            float(newly),
+            float(rtt),
             packet[k, K_MARK] == 1,
             packet[k, K_NOTICE] & NOTIFIED != 0,
             lost,
-            slot[s, S_PATH],
+            SILENT,
         )
-        hops = packet[k, HOPS_AT:].reshape((SWITCH_HOPS, HOP_COLUMNS))
-        step_law(hosts.law, hosts.parameters, hosts.paths, hosts.gains, net.law[s], net.history[s], seen, hops)
+        hops = packet[k, HOPS_AT:].reshape((MAX_HOPS - 1, HOP_COLUMNS))
+        path, table = hosts.paths[kind], hosts.tables[kind]
+        act(hosts.law, hosts.parameters, path, net.law[s], table, net.memory[s], seen, hops)
         if slot[s, S_WATCH] >= 0:
-            _log(net, s, seen, hops, packet[k, K_HOPS])
+            _log(net, s, now, rtt, hops, packet[k, K_HOPS])
         if slot[s, S_UNA] == slot[s, S_SIZE]:
             slot[s, S_DONE] = 1
             net.flow[slot[s, S_FLOW], F_ACKED] = now
@@ -362,7 +364,7 @@ def acknowledge(net: FabricState, hosts: Senders, k: int, now: int, rule: np.nda
 
 
 @njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
-def _log(net: FabricState, s: int, seen: Acknowledged, hops: np.ndarray, count: int) -> None:
+def _log(net: FabricState, s: int, now: int, rtt: int, hops: np.ndarray, count: int) -> None:
     """One row: time, watched flow, queue of the fullest hop, its flows, its place, when it left it, W, rate, RTT."""
     row = net.meta[M_LOG]
     if row >= len(net.log):
@@ -373,6 +375,6 @@ def _log(net: FabricState, s: int, seen: Acknowledged, hops: np.ndarray, count: 
         if hops[h, 0] > hops[best, 0]:
             best = h
     log, state = net.log, net.law[s]
-    log[row, 0], log[row, 1], log[row, 2], log[row, 3] = seen.now, net.slot[s, S_WATCH], hops[best, 0], hops[best, 1]
+    log[row, 0], log[row, 1], log[row, 2], log[row, 3] = now, net.slot[s, S_WATCH], hops[best, 0], hops[best, 1]
     log[row, 4], log[row, 5], log[row, 6], log[row, 7] = best, hops[best, 3], state[WINDOW], state[RATE]
-    log[row, 8] = seen.rtt
+    log[row, 8] = rtt

@@ -11,8 +11,8 @@ from netctrl.sim.fabric.state import FLOW, FLOW_ROUTE_AT, MAX_HOPS, PORT
 
 __all__ = ["fabric_plan", "run_table"]
 
-_TELEMETRY, _FLOW_TIMEOUT = 0, 1
-"""Entries of a problem's `rule`."""
+_FLOW_TIMEOUT = 1
+"""Entry of a problem's `rule`."""
 
 
 def fabric_plan(scenario: FabricScenario, gains: np.ndarray | None = None) -> FabricPlan:
@@ -35,7 +35,8 @@ def fabric_plan(scenario: FabricScenario, gains: np.ndarray | None = None) -> Fa
             target=net.target,
             rate=net.rate,
             delay=net.delay,
-            threshold=ready.state.port[:, PORT["mark_low"]].copy(),
+            mark_low=ready.state.port[:, PORT["mark_low"]].copy(),
+            mark_high=ready.state.port[:, PORT["mark_high"]].copy(),
         ),
         flows=PlannedFlows(
             source=drawn.source,
@@ -48,12 +49,15 @@ def fabric_plan(scenario: FabricScenario, gains: np.ndarray | None = None) -> Fa
             back=flow[:, split:].copy(),
             ideal=ready.ideal,
         ),
-        parameters=ready.hosts.parameters,
-        paths=ready.hosts.paths,
-        gains=ready.hosts.gains,
+        law=ready.law,
+        parameters=ready.values,
+        paths=ready.paths,
+        tables=ready.hosts.tables,
+        lines=ready.hosts.lines,
         windows=ready.hosts.windows,
-        history=ready.state.history.shape[1],
-        telemetry=bool(ready.rule[_TELEMETRY]),
+        memory=ready.state.memory.shape[1],
+        max_marking=ready.max_marking,
+        notification=ready.hosts.notification,
         payload=ready.hosts.payload,
         overhead=ready.hosts.overhead,
         ack=ready.hosts.ack,

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_numbers
-from netctrl.laws.window.interface import BASE_RTT, BDP, HOPS, LINE_RATE, RATES_AT, STATES
-from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme
-from netctrl.laws.window.registry import law_of, law_paths, mpcc_gains, parameters_of, start_window
+from netctrl.laws.window.law import Marking, Packet, Path, WindowLaw
+from netctrl.laws.window.records import LAWS, Mpcc, Scheme, law_of
+from netctrl.laws.window.rows import STATES, row_of
 from netctrl.model.io.validation_errors import shorten
 from netctrl.scenario.fabric.scenario import Dumbbell, FabricScenario
 from netctrl.sim.fabric.hosts import Senders
-from netctrl.sim.fabric.state import FLOW, FLOW_ROUTE_AT, MAX_HOPS, PORT, SWITCH_HOPS, FabricState, fabric_state
+from netctrl.sim.fabric.state import FLOW, FLOW_ROUTE_AT, MAX_HOPS, PORT, FabricState, fabric_state
 from netctrl.sim.fabric.topology import Fabric, Paths, fabric, fabric_paths, ideal_times, wire_times
 from netctrl.sim.fabric.traffic import FlowTable, draw_fabric_flows
 
-__all__ = ["HISTOGRAM_BINS", "FabricProblem", "fabric_problem", "telemetry_of"]
+__all__ = ["HISTOGRAM_BINS", "FabricProblem", "fabric_problem"]
 
 HISTOGRAM_BINS = 20_000
 _NS = 1e9
@@ -41,13 +41,11 @@ class FabricProblem(NamedTuple):
     flows: FlowTable
     ideal: np.ndarray
     """[ns], (F,)"""
-
-
-def telemetry_of(scheme: Scheme) -> int:
-    """0: its packets carry none; 1: queues, bytes and times; 2: also counts of flows."""
-    if isinstance(scheme, Hpcc):
-        return 1
-    return 2 if isinstance(scheme, Mpcc | FixedWindow) else 0
+    law: WindowLaw
+    values: Any
+    """The law's parameters."""
+    paths: tuple[Path, ...]
+    """(C,) as the law takes them."""
 
 
 def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) -> FabricProblem:
@@ -67,34 +65,36 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     net, flows = fabric(scenario.topology), draw_fabric_flows(scenario)
     routes = fabric_paths(net, flows.source, flows.target, scenario.seed)
     packets, scheme = scenario.packets, scenario.scheme
-    telemetry = telemetry_of(scheme)
-    extra = int(packets.telemetry) if telemetry else 0
+    law = law_of(scheme)
+    extra = int(packets.telemetry) if law.telemetry else 0
     overhead, ack = int(packets.header) + extra, int(packets.ack) + extra
     full = int(packets.payload) + overhead
     kinds, kind = _kinds(net, routes, full, ack, scenario)
-    paths = law_paths(scheme, kinds)
-    longest = float(kinds[:, BASE_RTT].max())
-    table = mpcc_gains(scheme, paths, full, _MAX_FLOWS) if gains is None else _checked(gains, len(paths), scheme)
+    paths = tuple(kinds if law.path is None else [law.path(scheme, path) for path in kinds])
+    longest = max(path.base_rtt for path in kinds)
+    values = law.read(scheme, Packet(packets.payload, full, longest))
+    marking = None if law.marking is None else law.marking(scheme)
     hosts = Senders(
-        law=law_of(scheme),
-        parameters=parameters_of(scheme, payload=packets.payload, wire=full, rtt_ns=longest),
-        paths=paths,
-        gains=table,
-        windows=np.array([start_window(scheme, path) for path in paths]),
+        law=LAWS.index(law),
+        parameters=row_of(values),
+        paths=np.array([row_of(path) for path in paths]),
+        tables=_tables(law, scheme, paths, full) if gains is None else _checked(gains, len(paths), scheme),
+        lines=np.array([path.line_rate for path in kinds]),
+        windows=np.array([law.start(scheme, path) for path in paths]),
         payload=int(packets.payload),
         overhead=overhead,
         ack=ack,
-        notification=round(scheme.notification_interval * _NS) if isinstance(scheme, Dcqcn) else 0,
+        notification=0 if law.notification is None else round(law.notification(scheme) * _NS),
         timeout=round(_retransmission_timeout(scenario, longest)),
         bin=round(scenario.watch.bin * _NS),
     )
     end, interval = round(scenario.duration * _NS), round(scenario.watch.interval * _NS)
-    port = _ports(net, scenario, full, ack)
+    port = _ports(net, scenario, marking, full, ack)
     table_of_flows = _flows(flows, routes, kind, scenario)
     timeout_ns = _flow_timeout(scenario, longest)
     pfc = scenario.pfc
     rule = [
-        telemetry,
+        law.telemetry,
         timeout_ns,
         pfc.pause if pfc else 0,
         pfc.resume if pfc else 0,
@@ -106,21 +106,21 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
         port,
         table_of_flows,
         law_width=STATES,
-        history=_history(scheme, paths, full),
+        memory=1 if law.memory is None else max(law.memory(scheme, path, full) for path in paths),
         watched=(len(scenario.watch.ports), len(scenario.watch.flows)),
         samples=ceil(end / interval),
         bins=ceil(end / hosts.bin),
         log=scenario.watch.acknowledgements if scenario.watch.flows else 0,
         histogram=HISTOGRAM_BINS,
     )
-    most = scheme.mark_most if isinstance(scheme, Dcqcn) else 0.0
+    most = 0.0 if marking is None else marking.most
     ideal = ideal_times(net, routes.there, flows.size, overhead, packets)
     rule_row = np.array([round(each) for each in rule], dtype=np.int64)
-    return FabricProblem(state, hosts, rule_row, most, interval, end, net, flows, ideal)
+    return FabricProblem(state, hosts, rule_row, most, interval, end, net, flows, ideal, law, values, paths)
 
 
-def _kinds(net: Fabric, routes: Paths, full: int, ack: int, scenario: FabricScenario) -> tuple[np.ndarray, np.ndarray]:
-    """Kinds of path (C, ...) as `netctrl.laws.window.interface` has them, and each flow's."""
+def _kinds(net: Fabric, routes: Paths, full: int, ack: int, scenario: FabricScenario) -> tuple[list[Path], np.ndarray]:
+    """C kinds of path, from the shortest round trip on, and each flow's."""
     last = routes.there[:, -1]
     if (net.target[last[last >= 0]] >= net.hosts).any():
         raise InvalidValue("topology", type(scenario.topology).__name__, f"paths of at most {MAX_HOPS} links")
@@ -130,14 +130,18 @@ def _kinds(net: Fabric, routes: Paths, full: int, ack: int, scenario: FabricScen
         trip += one_way.sum(axis=1)
     line = net.rate[routes.there[:, 0]]
     switched = routes.there[:, 1:]
-    rows = np.zeros((len(trip), RATES_AT + SWITCH_HOPS))
-    rows[:, BASE_RTT], rows[:, LINE_RATE], rows[:, HOPS] = trip, line, (switched >= 0).sum(axis=1)
-    rows[:, BDP] = trip * line / (8.0 * _NS)
-    rows[:, RATES_AT:] = np.where(switched >= 0, net.rate[switched], 0)
+    rates = np.where(switched >= 0, net.rate[switched], 0)
+    rows = np.column_stack([trip, trip * line / (8.0 * _NS), line, (switched >= 0).sum(axis=1), rates])
     if not len(rows):  # no flow was drawn
-        return np.ones((1, RATES_AT + SWITCH_HOPS)), np.zeros(0, dtype=np.int64)
+        return [Path(1.0, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1.0, 1.0))], np.zeros(0, dtype=np.int64)
     found, kind = np.unique(rows, axis=0, return_inverse=True)
-    return found, kind.reshape(-1)
+    return [Path(*row[:4], tuple(row[4:])) for row in found.tolist()], kind.reshape(-1)
+
+
+def _tables(law: WindowLaw, scheme: Scheme, paths: tuple[Path, ...], full: int) -> np.ndarray:
+    if law.table is None:
+        return np.zeros((len(paths), 2))
+    return np.array([law.table(scheme, path, full, _MAX_FLOWS) for path in paths])
 
 
 def _flow_timeout(scenario: FabricScenario, longest: float) -> float:
@@ -169,15 +173,7 @@ def _checked(given: np.ndarray, kinds: int, scheme: Scheme) -> np.ndarray:
     return table
 
 
-def _history(scheme: Scheme, paths: np.ndarray, full: int) -> int:
-    if isinstance(scheme, Hpcc):
-        return 3 * SWITCH_HOPS
-    if isinstance(scheme, Mpcc) and scheme.variant == "delayed":
-        return max(1, int(max(paths[:, BDP].max(), scheme.window or 0.0) / (scheme.packet_size or full)))
-    return 1
-
-
-def _ports(net: Fabric, scenario: FabricScenario, full: int, ack: int) -> np.ndarray:
+def _ports(net: Fabric, scenario: FabricScenario, marking: Marking | None, full: int, ack: int) -> np.ndarray:
     port = np.zeros((len(net.rate), len(PORT)), dtype=np.int64)
     for name in ("head", "tail", "pipe_head", "pipe_tail", "ready_head", "ready_tail", "seen_head", "seen_tail"):
         port[:, PORT[name]] = -1
@@ -187,11 +183,9 @@ def _ports(net: Fabric, scenario: FabricScenario, full: int, ack: int) -> np.nda
     port[:, PORT["to_host"]] = net.target < net.hosts
     port[:, PORT["buffer"]] = _UNLIMITED if scenario.buffer is None else round(scenario.buffer)
     port[:, PORT["mark_low"]] = port[:, PORT["mark_high"]] = _UNLIMITED
-    scheme = scenario.scheme
-    if isinstance(scheme, Dctcp | Dcqcn):
-        low, high = (scheme.threshold,) * 2 if isinstance(scheme, Dctcp) else (scheme.mark_low, scheme.mark_high)
-        port[:, PORT["mark_low"]] = np.rint(low * net.rate / scheme.threshold_rate)
-        port[:, PORT["mark_high"]] = np.rint(high * net.rate / scheme.threshold_rate)
+    if marking is not None:
+        port[:, PORT["mark_low"]] = np.rint(marking.low * net.rate / marking.rate)
+        port[:, PORT["mark_high"]] = np.rint(marking.high * net.rate / marking.rate)
     for name, size in (("tx_full", full), ("tx_ack", ack)):
         port[:, PORT[name]] = wire_times(size, net.rate, scenario.packets)
     switches = [name for name, node in zip(net.names, net.source, strict=True) if node >= net.hosts]

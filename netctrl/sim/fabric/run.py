@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from netctrl.errors import checked_function, checked_kind
-from netctrl.laws.window.records import Dcqcn
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.scenario import FabricScenario
@@ -56,7 +55,7 @@ def simulate_fabric(
         checked_function("progress", progress)
     ready = fabric_problem(scenario, gains)
     rng = np.random.default_rng(np.random.SeedSequence(scenario.seed).spawn(3)[2])
-    chance = isinstance(scenario.scheme, Dcqcn)
+    chance = ready.max_marking > 0.0
     state = ready.state._replace(draws=rng.random(_DRAWS) if chance else np.zeros(4))
     for part in range(1, _PARTS + 1):
         end = ready.end * part // _PARTS

@@ -11,14 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.window.law import MAX_HOPS as SWITCH_HOPS
+from netctrl.laws.window.law import Hop
 from netctrl.sim.fabric.heap import PLACE_BITS
 
 __all__ = ["ENTRY", "FLOW", "META", "PACKET", "PORT", "SLOT", "FabricState", "columns", "fabric_state", "grown"]
 
-MAX_HOPS = 6
+MAX_HOPS = 1 + SWITCH_HOPS
 """Ports on a path, the sender's own included."""
-SWITCH_HOPS = MAX_HOPS - 1
-HOP_COLUMNS = 4
+HOP_COLUMNS = len(Hop._fields)
 LOG_COLUMNS = 9
 
 
@@ -64,8 +65,8 @@ class FabricState(NamedTuple):
     """(S · MAX_HOPS, ...) int64, `ENTRY`: when a port last saw a flow."""
     law: np.ndarray
     """(S, ...) float64: each flow's congestion control."""
-    history: np.ndarray
-    """(S, H) float64: windows before, of the delayed MPCC."""
+    memory: np.ndarray
+    """(S, H) float64: what a law keeps besides."""
     flow: np.ndarray
     """(F, ...) int64, `FLOW` and ports of both ways."""
     heap: np.ndarray
@@ -95,7 +96,7 @@ def fabric_state(
     flow: np.ndarray,
     *,
     law_width: int,
-    history: int,
+    memory: int,
     watched: tuple[int, int],
     samples: int,
     bins: int,
@@ -118,7 +119,7 @@ def fabric_state(
         slot=active,
         entry=np.zeros((slots * MAX_HOPS, len(ENTRY)), dtype=np.int64),
         law=np.zeros((slots, law_width)),
-        history=np.zeros((slots, history)),
+        memory=np.zeros((slots, memory)),
         flow=flow,
         heap=np.zeros(64 + 32 * len(port) + slots, dtype=np.int64),
         meta=meta,
@@ -166,4 +167,4 @@ def grown(state: FabricState) -> FabricState:
 
 
 def _slot_tables(state: FabricState) -> dict[str, np.ndarray]:
-    return {"entry": state.entry, "law": state.law, "history": state.history}
+    return {"entry": state.entry, "law": state.law, "memory": state.memory}

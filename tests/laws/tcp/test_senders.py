@@ -22,8 +22,9 @@ from netctrl import (
     square_wave,
 )
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.codel_packets import CODEL_PLACES, codel_drops
-from netctrl.laws.tcp.bbr import BBR_CYCLE, BBR_FIELDS
+from netctrl.laws.aqm.codel_packets import CodelDrops, codel_drops
+from netctrl.laws.record import row_names, width
+from netctrl.laws.tcp.bbr import BBR_CYCLE, BbrState
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase, htcp_window
 from netctrl.laws.tcp.reno import reno_cut, reno_window
 
@@ -85,7 +86,7 @@ def test_bbr_finds_rate_and_rtt_and_bounds_what_is_in_flight(rate, rtt, queue):
     duration = max(30.0, 100.0 * rtt)
     found = simulate_bottleneck([BbrFlow(rtt)], rate, max(rate * rtt / 8.0, 3e4), duration, bin_s=rtt, queue=queue)
     late = found.time_s > 0.5 * duration
-    values = dict(zip(BBR_FIELDS, found.states[0], strict=False))
+    values = dict(zip(row_names(BbrState), found.states[0], strict=False))
     assert values["bandwidth"] == pytest.approx(rate / 8.0, rel=1e-6)
     assert values["min_rtt"] == pytest.approx(rtt, rel=0.02)
     assert values["window"] <= 2.0 * values["bandwidth"] * values["min_rtt"] * (1.0 + 1e-9)
@@ -120,7 +121,7 @@ def test_bbr_takes_more_than_cubic_of_a_shallow_buffer_and_less_of_a_deep_one():
 
 
 def drop_times(sojourn, end: float, step: float = 1e-4, target: float = 0.005, interval: float = 0.1) -> list[float]:
-    state, times = np.zeros(CODEL_PLACES), []
+    state, times = np.zeros(width(CodelDrops)), []
     for n in range(int(end / step)):
         time = n * step
         times += [time] * codel_drops(state, time, sojourn(time), 1e-6, target, interval)

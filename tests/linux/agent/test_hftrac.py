@@ -131,13 +131,16 @@ def brief(hftrac, monkeypatch):
 
 
 def measured(brief, *arguments, **settings) -> dict[str, float]:
-    """Again, where the machine's other work left no time to look at queues."""
-    for left in (2, 1, 0):
+    """Again, where the machine's other work left no time to look at queues, or made senders or agents late."""
+    for left in (3, 2, 1, 0):
         try:
-            return brief.bed.measured(*arguments, **settings)
+            found = brief.bed.measured(*arguments, **settings)
         except NetctrlError as error:
             if not left or "too busy" not in str(error):
                 raise
+        else:
+            if not left or not brief.study.disturbed(found):
+                return found
     raise AssertionError
 
 
@@ -156,7 +159,7 @@ def test_one_agent_sees_and_sets_links_of_all_namespaces(brief) -> None:
 
 @kernel
 def test_a_central_controller_beside_tcp(brief) -> None:
-    found = measured(brief, case(brief, "13", "centralized", 25.0), 0, 1.0, warmup=1.0)
+    found = measured(brief, case(brief, "13", "centralized", 25.0), 0, 3.0, warmup=1.0)
     check(found)
     assert found["agent_received"] > 5
     assert 0.1 < found["goodput"] < 8.0

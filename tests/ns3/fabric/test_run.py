@@ -13,7 +13,7 @@ from netctrl.cli.design.verb import main as design_main
 from netctrl.cli.export.verb import main
 from netctrl.datasets import scenario_path
 from netctrl.errors import NetctrlError
-from netctrl.laws.window.records import Dctcp, FixedWindow, Mpcc
+from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
 from netctrl.model.design.design import provenance
 from netctrl.ns3.fabric.read import run_fabric, table_name
 from netctrl.ns3.fabric.render import render
@@ -100,6 +100,28 @@ def test_a_fat_tree_s_flows_are_the_simulator_s(tmp_path):
     assert np.nanmean(found.slow_down) == pytest.approx(np.nanmean(expected.slow_down), rel=0.005)
     assert found.utilization().max() == pytest.approx(expected.utilization().max(), abs=0.005)
     assert found.residual == (0, 0)
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize("scheme", [Hpcc(), Dcqcn(), Timely(), Timely(patched=True, decrease=0.008)], ids=str)
+def test_windows_and_rates_of_all_laws_are_the_simulator_s(scheme, tmp_path):
+    """Eight flows through one link, with telemetry, marks, notifications and pace; ns-3 draws its marks itself."""
+    flows = tuple(FabricFlow(source=i, target=8, size=4e6) for i in range(8))
+    watch = Watch(flows=tuple(range(8)), ports=("s0>s1",), bin=5e-4)
+    scenario = FabricScenario(
+        topology=Dumbbell(senders=8, host_rate=1e10), scheme=scheme, flows=flows, duration=2e-2, watch=watch
+    )
+    found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
+    assert found.residual == (0, 0)
+    np.testing.assert_array_equal(found.acknowledgements[:500], expected.acknowledgements[:500])
+    assert found.counts["received_bytes"] == pytest.approx(expected.counts["received_bytes"], rel=0.01)
+    assert found.counts["marked"] == pytest.approx(expected.counts["marked"], rel=0.1)
+    assert (found.counts["marked"] > 1000) == (scheme.__class__ is Dcqcn)
+    assert found.queue_bytes.mean() == pytest.approx(expected.queue_bytes.mean(), rel=0.01)
+    assert found.queue_most_bytes.max() == expected.queue_most_bytes.max()
+    rate, base = found.acknowledgements[:, 7], expected.acknowledgements[:, 7]
+    assert len(np.unique(rate)) > 100 or scheme == Timely()
+    assert rate.mean() == pytest.approx(base.mean(), rel=0.02)
 
 
 @pytest.mark.needs("ns3")

@@ -293,10 +293,5 @@ Run(const std::string& folder, const std::string& run)
 int
 main(int argc, char* argv[])
 {
-    if (argc < 2 || argc > 3)
-    {
-        std::fprintf(stderr, "usage: %s FOLDER [RUN]\n", argv[0]);
-        return 2;
-    }
-    return netctrl::Timed([&] { netctrl::Run(argv[1], argc > 2 ? argv[2] : "1"); });
+    return netctrl::Program(argc, argv, "1", &netctrl::Run);
 }

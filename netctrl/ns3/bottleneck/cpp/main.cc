@@ -96,8 +96,10 @@ class Network
 void
 Run(const std::string& folder, const std::string& run)
 {
+    // ns-3's generator takes runs from 1 on.
+    RngSeedManager::SetRun(1 + std::strtoull(run.c_str(), nullptr, 10));
     GlobalValue::Bind("SchedulerType", StringValue("ns3::PriorityQueueScheduler")); // the same order in less time
-    SetTcpDefaults();
+    SetTcpDefaults(kSegment, kSocketBuffer);
     Network network;
     std::vector<RttSample> rtts;
     std::vector<std::unique_ptr<Flow>> flows;
@@ -129,13 +131,5 @@ Run(const std::string& folder, const std::string& run)
 int
 main(int argc, char* argv[])
 {
-    if (argc < 2 || argc > 3)
-    {
-        std::fprintf(stderr, "usage: %s FOLDER [RUN]\n", argv[0]);
-        return 2;
-    }
-    const std::string run = argc > 2 ? argv[2] : "1";
-    // ns-3's generator takes runs from 1 on.
-    RngSeedManager::SetRun(1 + std::strtoull(run.c_str(), nullptr, 10));
-    return netctrl::Timed([&] { netctrl::Run(argv[1], run); });
+    return netctrl::Program(argc, argv, "1", &netctrl::Run);
 }

@@ -9,7 +9,7 @@
 #define NETCTRL_PACED_TCP_H
 
 #include "netctrl-htcp.h"
-#include "netctrl-pacing-laws.h"
+#include "netctrl-pacing-tables.h"
 #include "netctrl-round-trips.h"
 #include "scenario.h"
 
@@ -51,10 +51,10 @@ class CappedHtcp final : public DraftHtcp
     }
 
     /// The cap is the law's from now on.
-    void SetLaw(const ArxTable& law)
+    void SetLaw(const ArxPacer& law)
     {
         m_law = std::make_unique<ArxPacer>(law);
-        m_cap = law.start;
+        m_cap = law.state.rate;
     }
 
     double Cap() const
@@ -64,7 +64,7 @@ class CappedHtcp final : public DraftHtcp
 
     PacingEvents Events() const
     {
-        return m_law ? m_law->Events() : PacingEvents{};
+        return m_law ? EventsOf(m_law->state) : PacingEvents{};
     }
 
     std::string GetName() const override
@@ -87,7 +87,8 @@ class CappedHtcp final : public DraftHtcp
         const Time sample = m_trips.Fresh();
         if (m_law && sample.IsStrictlyPositive())
         {
-            m_cap = m_law->Step({Simulator::Now().GetSeconds(), sample.GetSeconds(), kNone, kNone, kNone});
+            const double now = Simulator::Now().GetSeconds();
+            m_cap = ArxPacingStep(m_law->state, m_law->parameters, m_law->memory, now, sample.GetSeconds());
             state->m_maxPacingRate = PayloadRate(m_cap);
         }
     }
@@ -112,7 +113,7 @@ class CappedHtcp final : public DraftHtcp
 class TargetRtt final : public TcpCongestionOps
 {
   public:
-    TargetRtt(RoundTrips& trips, const TargetTable& law)
+    TargetRtt(RoundTrips& trips, const TargetPacer& law)
         : m_trips(trips),
           m_law(law)
     {
@@ -120,12 +121,12 @@ class TargetRtt final : public TcpCongestionOps
 
     double Rate() const
     {
-        return m_law.Rate();
+        return m_law.state.rate;
     }
 
     PacingEvents Events() const
     {
-        return m_law.Events();
+        return EventsOf(m_law.state);
     }
 
     std::string GetName() const override
@@ -137,7 +138,7 @@ class TargetRtt final : public TcpCongestionOps
     {
         state->m_pacing = true;
         state->m_paceInitialWindow = true;
-        state->m_pacingRate = PayloadRate(m_law.Rate());
+        state->m_pacingRate = PayloadRate(Rate());
     }
 
     bool HasCongControl() const override
@@ -152,16 +153,18 @@ class TargetRtt final : public TcpCongestionOps
         const Time rtt = m_trips.Fresh();
         if (rtt.IsStrictlyPositive())
         {
-            m_law.Step({Simulator::Now().GetSeconds(),
-                        rtt.GetSeconds(),
-                        kPacketsOfPayload * static_cast<double>(connection.m_delivered),
-                        kPacketsOfPayload * state->m_bytesInFlight.Get(),
-                        kPacketsOfPayload * static_cast<double>(m_trips.AgainBytes())});
-            state->m_pacingRate = PayloadRate(m_law.Rate());
+            TargetRttStep(m_law.state,
+                          m_law.parameters,
+                          Simulator::Now().GetSeconds(),
+                          rtt.GetSeconds(),
+                          kPacketsOfPayload * static_cast<double>(connection.m_delivered),
+                          kPacketsOfPayload * state->m_bytesInFlight.Get(),
+                          kPacketsOfPayload * static_cast<double>(m_trips.AgainBytes()));
+            state->m_pacingRate = PayloadRate(Rate());
         }
-        const double trip = m_law.Rate() / kPacketsOfPayload / 8.0 * m_trips.Newest().GetSeconds();
+        const double trip = Rate() / kPacketsOfPayload / 8.0 * m_trips.Newest().GetSeconds();
         const double usual = std::max(kWindows * trip, static_cast<double>(kFirstWindow * kSegment));
-        const double window = std::min(usual, m_law.MostInFlight() / kPacketsOfPayload);
+        const double window = std::min(usual, m_law.state.mostInFlight / kPacketsOfPayload);
         state->m_cWnd = static_cast<uint32_t>(std::min(window, static_cast<double>(kSocketBuffer)));
     }
 

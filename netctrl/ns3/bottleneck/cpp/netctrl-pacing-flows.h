@@ -11,10 +11,10 @@
 #include "netctrl-paced-tcp.h"
 #include "netctrl-pacing-tables.h"
 #include "netctrl-round-trips.h"
+#include "netctrl-tcp-defaults.h"
 #include "scenario.h"
 
 #include "ns3/boolean.h"
-#include "ns3/config.h"
 #include "ns3/double.h"
 #include "ns3/inet-socket-address.h"
 #include "ns3/ipv4-address.h"
@@ -26,7 +26,6 @@
 #include "ns3/tcp-bbr.h"
 #include "ns3/tcp-header.h"
 #include "ns3/tcp-l4-protocol.h"
-#include "ns3/tcp-recovery-ops.h"
 #include "ns3/tcp-socket-base.h"
 #include "ns3/tcp-socket-factory.h"
 #include "ns3/udp-socket-factory.h"
@@ -42,23 +41,6 @@ using namespace ns3;
 
 constexpr uint16_t kFirstPort = 5001;
 constexpr uint32_t kUdpHeaders = 28; ///< IPv4 and UDP [byte]
-
-inline void
-SetTcpDefaults()
-{
-    // Not PRR: that of ns-3.37 loses more of what it sends again, where a first queue is short.
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
-    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
-    // Timeouts as Linux has them: smoothed round trip + max(4 deviations, 200 ms); ns-3's least one is a second.
-    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(200)));
-    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kSegment));
-    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
-    Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000)); // senders never give up
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(kSocketBuffer));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(kSocketBuffer));
-}
 
 /// A sample of the RTT.
 struct RttSample
@@ -140,13 +122,13 @@ class Flow
         switch (m_row.control)
         {
         case Control::kPaced:
-            if (const auto* law = std::get_if<TargetTable>(&kLaw))
+            if (const auto* law = std::get_if<TargetPacer>(&kLaw))
             {
                 m_target = CreateObject<TargetRtt>(m_trips, *law);
                 return m_target;
             }
             m_capped = CreateObject<CappedHtcp>(m_trips, m_row.cap);
-            m_capped->SetLaw(std::get<ArxTable>(kLaw));
+            m_capped->SetLaw(std::get<ArxPacer>(kLaw));
             return m_capped;
         case Control::kCap:
             m_capped = CreateObject<CappedHtcp>(m_trips, m_row.cap);

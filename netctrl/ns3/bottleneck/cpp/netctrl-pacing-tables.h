@@ -1,17 +1,62 @@
-// The types of the tables in scenario.h. Times in ns, rates in bit/s, sizes of IP packets in bytes.
+// The types of the tables in scenario.h and gains.h. Times in ns, rates in bit/s, sizes of IP packets in bytes.
 //
 // Fixed: netctrl copies this file as it is.
 
 #ifndef NETCTRL_PACING_TABLES_H
 #define NETCTRL_PACING_TABLES_H
 
+#include "netctrl-pacing-laws.h"
 #include "netctrl-queue-settings.h"
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 namespace netctrl
 {
+
+/// No law.
+struct NoPacer
+{
+};
+
+/// The paper's law at work.
+struct ArxPacer
+{
+    ArxParameters parameters;
+    ArxState state;
+    std::vector<double> memory;
+};
+
+/// The law that aims at an RTT, at work.
+struct TargetPacer
+{
+    TargetParameters parameters;
+    TargetState state;
+};
+
+using Pacer = std::variant<NoPacer, ArxPacer, TargetPacer>;
+
+/// What a law counts.
+struct PacingEvents
+{
+    int64_t badRtt = 0;
+    int64_t badTime = 0;
+    int64_t held = 0;
+    int64_t floored = 0;
+    int64_t resets = 0;
+};
+
+template <class State>
+PacingEvents
+EventsOf(const State& state)
+{
+    return {static_cast<int64_t>(state.badRtt),
+            static_cast<int64_t>(state.badTime),
+            static_cast<int64_t>(state.held),
+            static_cast<int64_t>(state.floored),
+            static_cast<int64_t>(state.resets)};
+}
 
 /// What sets a flow's window and rate.
 enum class Control

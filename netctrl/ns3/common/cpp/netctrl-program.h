@@ -80,6 +80,19 @@ Timed(Work work)
     return 0;
 }
 
+/// A program of two arguments: does work(FOLDER, RUN), with a usual RUN; its exit status.
+template <class Work>
+int
+Program(int argc, char* argv[], const std::string& usual, Work work)
+{
+    if (argc < 2 || argc > 3)
+    {
+        std::fprintf(stderr, "usage: %s FOLDER [RUN]\n", argv[0]);
+        return 2;
+    }
+    return Timed([&] { work(argv[1], argc > 2 ? argv[2] : usual); });
+}
+
 } // namespace netctrl
 
 #endif // NETCTRL_PROGRAM_H

@@ -3,7 +3,8 @@
 // Usage: scenario FOLDER [RUN]: reads FOLDER/run-RUN.bin, writes FOLDER/*-RUN.csv. Compiles against ns-3.37 and ns-3.44.
 //
 // Each link is a point-to-point channel. Hosts send UDP; a packet goes by the ports of its flow in run-RUN.bin, where
-// Python chose among the shortest paths. Switch ports write telemetry into what they send; acknowledgements bring it back.
+// Python chose among the shortest paths. Switch ports write telemetry into what they send and mark what finds a long queue;
+// acknowledgements bring both back.
 // With DCTCP hosts have ns-3's TCP instead, and switch ports RED.
 //
 // Fixed: netctrl copies this file as it is.
@@ -22,9 +23,11 @@
 #include "ns3/internet-stack-helper.h"
 #include "ns3/ipv4-static-routing-helper.h"
 #include "ns3/ipv4.h"
+#include "ns3/rng-seed-manager.h"
 #include "ns3/string.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -152,6 +155,8 @@ Run(const std::string& folder, const std::string& run)
     {
         SetTcpDefaults();
     }
+    // ns-3's generator takes runs from 1 on.
+    RngSeedManager::SetRun(1 + std::strtoull(run.c_str(), nullptr, 10));
     const std::vector<FlowRow> flows = ReadFlows(folder + "/run-" + run + ".bin");
     Recorder recorder(folder, run, flows);
     Network network(flows, recorder);
@@ -174,10 +179,5 @@ Run(const std::string& folder, const std::string& run)
 int
 main(int argc, char* argv[])
 {
-    if (argc < 2 || argc > 3)
-    {
-        std::fprintf(stderr, "usage: %s FOLDER [RUN]\n", argv[0]);
-        return 2;
-    }
-    return netctrl::Timed([&] { netctrl::Run(argv[1], argc > 2 ? argv[2] : "1"); });
+    return netctrl::Program(argc, argv, "1", &netctrl::Run);
 }

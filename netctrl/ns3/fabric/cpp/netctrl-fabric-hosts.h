@@ -1,4 +1,4 @@
-// Hosts of the fabric: senders with byte windows over UDP, and receivers.
+// Hosts of the fabric: senders with windows [byte] and rates over UDP, and receivers.
 //
 // A host's port sends acknowledgements first, then one packet of each flow that may send, in turn. Loss is recovered as
 // in RDMA: a receiver takes packets in order only, and the sender goes back to the first missing byte.
@@ -13,7 +13,7 @@
 #include "netctrl-fabric-recorder.h"
 #include "netctrl-fabric-tables.h"
 #include "netctrl-fabric-tags.h"
-#include "netctrl-mpcc.h"
+#include "netctrl-window-law.h"
 #include "scenario.h"
 
 #include "ns3/inet-socket-address.h"
@@ -24,6 +24,7 @@
 #include "ns3/udp-socket-factory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
@@ -37,29 +38,37 @@ using namespace ns3;
 
 constexpr uint32_t kOverhead = 30; ///< PPP, IPv4 and UDP [byte]
 constexpr uint16_t kUdpPort = 9;
+constexpr double kLongestGap = 60e9; ///< between packets of a flow [ns]
 
 /// A flow at its sender.
 struct Sender
 {
     explicit Sender(const FlowRow& flow)
         : flow(flow),
-          window(kLaw, kPaths[flow.kind])
+          kind(kPaths[flow.kind]),
+          memory(kMemory)
     {
+        law.window = kind.startWindow;
+        law.rate = kind.lineRate;
     }
 
     /// Less than a window is under way, and there is more.
     bool MaySend() const
     {
-        return next < flow.size && static_cast<double>(next - acknowledged) < window.Window();
+        return next < flow.size && static_cast<double>(next - acknowledged) < law.window;
     }
 
     const FlowRow& flow;
-    MpccWindow window;
+    const PathRow& kind;
+    Law::State law;
+    std::vector<double> memory; ///< that the law keeps besides
     int64_t next = 0; ///< first byte that wasn't sent
     int64_t acknowledged = 0;
     int64_t farthest = 0; ///< first byte that was never sent
     int64_t progress = 0; ///< when something was last acknowledged
+    int64_t pace = 0;     ///< when the next packet may leave
     bool ready = false;   ///< among those that wait for their turn
+    bool waits = false;   ///< for its pace
     EventId timer;
 };
 
@@ -68,6 +77,7 @@ struct Receiver
 {
     int64_t expected = 0; ///< first byte that didn't come
     bool told = false;    ///< the sender knows that it is missing
+    int64_t notified = -kNotification; ///< when the sender was last notified of a mark
 };
 
 class Host;
@@ -89,6 +99,7 @@ class Host
     Host(int number, const Ptr<Node>& node, const Port& port, Traffic& traffic)
         : m_number(number),
           m_traffic(traffic),
+          m_rate(static_cast<double>(port.Row().rate)),
           m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
     {
         m_socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), kUdpPort));
@@ -124,15 +135,34 @@ class Host
         Simulator::ScheduleNow(&Host::Serve, this);
     }
 
-    /// A flow may send perhaps.
+    /// A flow may send perhaps: now, or when its pace lets it.
     void Offer(uint32_t number)
     {
         Sender& sender = *m_traffic.senders[number];
-        if (!sender.ready && sender.MaySend())
+        if (sender.ready || !sender.MaySend())
         {
-            sender.ready = true;
-            m_ready.push_back(number);
-            Serve();
+            return;
+        }
+        if (sender.pace > std::max(Now(), m_free))
+        {
+            if (!sender.waits)
+            {
+                sender.waits = true;
+                Simulator::Schedule(NanoSeconds(sender.pace - Now()), &Host::Wake, this, number);
+            }
+            return;
+        }
+        sender.ready = true;
+        m_ready.push_back(number);
+        Serve();
+    }
+
+    void Wake(uint32_t number)
+    {
+        if (Sender* sender = m_traffic.senders[number].get())
+        {
+            sender->waits = false;
+            Offer(number);
         }
     }
 
@@ -173,13 +203,18 @@ class Host
     void SendNext(uint32_t number, Sender& sender)
     {
         const int64_t bytes = std::min(kPayload, sender.flow.size - sender.next);
-        const Letter letter{number, false, false, sender.next, bytes, Now()};
+        const Letter letter{number, false, false, false, false, sender.next, bytes, Now()};
         Counters& counters = m_traffic.recorder.counters;
         counters.again += sender.next < sender.farthest;
         sender.next += bytes;
         sender.farthest = std::max(sender.farthest, sender.next);
         const int64_t size = bytes + kDataOverhead;
         counters.Made(size);
+        sender.law = kLaw.Sent(sender.law, static_cast<double>(Now()), static_cast<double>(bytes), sender.kind.path);
+        if (sender.law.rate < sender.kind.lineRate) // the wire itself keeps line rate
+        {
+            sender.pace = Now() + static_cast<int64_t>(std::min(static_cast<double>(size) * 8e9 / sender.law.rate, kLongestGap));
+        }
         Send(Create<Packet>(static_cast<uint32_t>(size - kOverhead)), letter, sender.flow.target);
         Offer(number);
     }
@@ -188,6 +223,7 @@ class Host
     {
         packet->AddPacketTag(LetterTag(letter));
         m_busy = true;
+        m_free = Now() + std::llround(static_cast<double>(packet->GetSize() + kOverhead) * 8e9 / m_rate);
         if (m_socket->SendTo(packet, 0, InetSocketAddress(m_traffic.addresses[to], kUdpPort)) < 0)
         {
             std::fprintf(stderr, "host %d can't send: socket error %d\n", m_number, m_socket->GetErrno());
@@ -221,7 +257,14 @@ class Host
         const FlowRow& flow = m_traffic.flows[letter.flow];
         Receiver& receiver = m_traffic.receivers[letter.flow];
         Answer answer{letter, {}};
+        MarkTag mark;
         answer.letter.ack = true;
+        answer.letter.marked = packet->PeekPacketTag(mark);
+        if (kNotification > 0 && answer.letter.marked && Now() - receiver.notified >= kNotification)
+        {
+            receiver.notified = Now();
+            answer.letter.notified = true;
+        }
         if (letter.sequence == receiver.expected)
         {
             receiver.expected += letter.bytes;
@@ -251,7 +294,8 @@ class Host
         {
             return;
         }
-        if (letter.bytes > sender->acknowledged)
+        const int64_t newly = std::max<int64_t>(letter.bytes - sender->acknowledged, 0);
+        if (newly > 0)
         {
             sender->acknowledged = letter.bytes;
             sender->next = std::max(sender->next, sender->acknowledged);
@@ -261,17 +305,28 @@ class Host
         {
             sender->next = sender->acknowledged;
         }
-        HopSeen hops[kMostHops];
-        for (int h = 0; h < telemetry.count; ++h)
+        netctrl::Acknowledged seen{static_cast<double>(Now()),
+                                   static_cast<double>(sender->acknowledged),
+                                   static_cast<double>(sender->next),
+                                   static_cast<double>(newly),
+                                   static_cast<double>(Now() - letter.sent),
+                                   letter.marked,
+                                   letter.notified,
+                                   letter.missing,
+                                   {}};
+        for (std::size_t h = 0; h < static_cast<std::size_t>(telemetry.count); ++h)
         {
             const PortWord& word = telemetry.hops[h];
-            hops[h] = {static_cast<double>(word.queue), word.flows, static_cast<double>(word.rate)};
+            seen.hops[h] = {static_cast<double>(word.queue),
+                            static_cast<double>(word.flows),
+                            static_cast<double>(word.sent),
+                            static_cast<double>(word.time)};
         }
-        sender->window.Step(hops, telemetry.count);
+        sender->law = kLaw.Next(sender->law, seen, sender->kind.path, sender->kind.table, sender->memory);
         m_traffic.recorder.Acknowledged(sender->flow,
                                         telemetry,
-                                        sender->window.Window(),
-                                        kPaths[sender->flow.kind].lineRate,
+                                        sender->law.window,
+                                        sender->law.rate,
                                         Now() - letter.sent);
         if (sender->acknowledged == sender->flow.size)
         {
@@ -305,10 +360,12 @@ class Host
 
     const int m_number;
     Traffic& m_traffic;
+    const double m_rate; ///< of its wire [bit/s]
     Ptr<Socket> m_socket;
     std::deque<Answer> m_acks;
     std::deque<uint32_t> m_ready; ///< flows that wait for their turn
     bool m_busy = false;          ///< the wire
+    int64_t m_free = 0;           ///< when it is free again
 };
 
 } // namespace netctrl

@@ -18,6 +18,7 @@
 #include "ns3/drop-tail-queue.h"
 #include "ns3/point-to-point-net-device.h"
 #include "ns3/queue-disc.h"
+#include "ns3/random-variable-stream.h"
 #include "ns3/red-queue-disc.h"
 #include "ns3/simulator.h"
 #include "ns3/tcp-header.h"
@@ -86,7 +87,7 @@ class Port
         if (kTcp && row.source >= kHosts)
         {
             queue->SetMaxSize(QueueSize("1p")); // all others wait in the queue disc
-            m_disc = MarkAbove(row.threshold, row.rate);
+            m_disc = MarkAbove(row.markLow, row.rate);
             device->GetNode()->GetObject<TrafficControlLayer>()->SetRootQueueDiscOnDevice(device, m_disc);
             m_disc->TraceConnectWithoutContext("Enqueue", MakeCallback(&Port::DiscEnqueued, this));
             m_disc->TraceConnectWithoutContext("Dequeue", MakeCallback(&Port::DiscDequeued, this));
@@ -126,7 +127,7 @@ class Port
 
     int64_t Marked() const
     {
-        return m_disc ? m_disc->GetStats().nTotalMarkedPackets : 0;
+        return m_disc ? m_disc->GetStats().nTotalMarkedPackets : m_marked;
     }
 
     const PortCounts& Counts() const
@@ -180,12 +181,34 @@ class Port
 
     void Enqueued(Ptr<const Packet> packet)
     {
-        Add(packet->GetSize());
         LetterTag letter;
-        if (kTelemetry && OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack)
+        if (OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack)
         {
-            m_counter.See(letter.content.flow, Now());
+            if (kCountsFlows)
+            {
+                m_counter.See(letter.content.flow, Now());
+            }
+            MarkTag before;
+            if (kMarks && Marks() && !packet->PeekPacketTag(before))
+            {
+                packet->AddPacketTag(MarkTag(Mark{}));
+            }
         }
+        Add(packet->GetSize());
+    }
+
+    /// Whether what comes now is marked: always above markHigh, in between with a probability that rises to kMostMarking.
+    bool Marks()
+    {
+        if (m_bytes <= m_row.markLow)
+        {
+            return false;
+        }
+        const auto above = static_cast<double>(m_bytes - m_row.markLow);
+        const auto room = static_cast<double>(m_row.markHigh - m_row.markLow);
+        const bool marks = m_bytes > m_row.markHigh || m_chance->GetValue() * room < kMostMarking * above;
+        m_marked += marks;
+        return marks;
     }
 
     void Dequeued(Ptr<const Packet> packet)
@@ -194,7 +217,8 @@ class Port
         LetterTag letter;
         if (kTelemetry && OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack)
         {
-            AddWord(packet, {static_cast<uint64_t>(m_bytes), m_row.rate, m_counter.Count(Now()), Now()});
+            const int64_t flows = kCountsFlows ? m_counter.Count(Now()) : 0;
+            AddWord(packet, {static_cast<uint64_t>(m_bytes), flows, m_counts.bytes + packet->GetSize(), Now()});
         }
     }
 
@@ -226,6 +250,8 @@ class Port
     Ptr<QueueDisc> m_disc; ///< null: none
     FlowCounter m_counter;
     PortCounts m_counts;
+    Ptr<UniformRandomVariable> m_chance = CreateObject<UniformRandomVariable>();
+    int64_t m_marked = 0;
     bool m_sending = false;
     int64_t m_packets = 0; ///< that wait
     int64_t m_bytes = 0;

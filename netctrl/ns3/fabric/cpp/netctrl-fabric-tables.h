@@ -5,6 +5,8 @@
 #ifndef NETCTRL_FABRIC_TABLES_H
 #define NETCTRL_FABRIC_TABLES_H
 
+#include "netctrl-window-law.h"
+
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -27,7 +29,17 @@ struct PortRow
     int64_t delay;
     int reverse;       ///< the port at the other end
     int watch;         ///< place among those whose queue is kept; -1: it isn't
-    int64_t threshold; ///< K of DCTCP: queues above are marked
+    int64_t markLow;   ///< packets that find more are marked by chance [byte]
+    int64_t markHigh;  ///< those that find more are all marked [byte]
+};
+
+/// A kind of path, as gains.h has it.
+struct PathRow
+{
+    Path path;                 ///< as the law takes it
+    double lineRate;           ///< of its senders [bit/s]
+    double startWindow;        ///< [byte]; HUGE_VAL: no limit
+    std::vector<double> table; ///< what the law looks up
 };
 
 /// One flow; its ports there and back, -1 after the last.

@@ -81,6 +81,8 @@ struct Letter
     uint32_t flow;
     bool ack;
     bool missing;     ///< of an acknowledgement: a packet before this one didn't come
+    bool marked;      ///< of an acknowledgement: its packet was
+    bool notified;    ///< of an acknowledgement: it carries a notification (CNP)
     int64_t sequence; ///< first byte of the data
     int64_t bytes;    ///< of data: how many; of an acknowledgement: all that came in order
     int64_t sent;     ///< when the data left [ns]
@@ -91,8 +93,8 @@ struct PortWord
 {
     static constexpr const char* kName = "PortWord";
     uint64_t queue; ///< without this packet [byte]
-    uint64_t rate;  ///< [bit/s]
     int64_t flows;
+    int64_t sent; ///< so far, with this packet [byte]
     int64_t time; ///< [ns]
 };
 
@@ -104,8 +106,15 @@ struct Telemetry
     PortWord hops[kMostHops];
 };
 
+/// A packet found a long queue.
+struct Mark
+{
+    static constexpr const char* kName = "Mark";
+};
+
 using LetterTag = ContentTag<Letter>;
 using TelemetryTag = ContentTag<Telemetry>;
+using MarkTag = ContentTag<Mark>;
 
 /// One more port: ns-3 takes no two tags of a kind, so that each hop's has a type of its own.
 template <int Hop = 0>

@@ -318,7 +318,9 @@ Run(const std::string& folder, const std::string& run, bool watched)
     GlobalValue::Bind("SchedulerType", StringValue("ns3::PriorityQueueScheduler")); // the same order in less time
     RngSeedManager::SetSeed(1 + kSeed % 4294967086U); // ns-3's generator takes 1 to 4294967086
     RngSeedManager::SetRun(std::strtoull(run.c_str(), nullptr, 10));
-    SetTcpDefaults();
+    SetTcpDefaults(kSegment, kSocketBuffer);
+    Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
+    Config::SetDefault("ns3::TcpSocket::ConnCount", UintegerValue(20));
     const RunTable table(folder + "/run-" + run + ".bin", kHearing);
     std::FILE* result = Open(folder, "result-" + run + ".csv");
     std::FILE* series = watched ? Open(folder, "series-" + run + ".csv") : nullptr;

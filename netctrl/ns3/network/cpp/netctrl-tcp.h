@@ -9,10 +9,10 @@
 #include "netctrl-demands.h"
 #include "netctrl-link-recorder.h"
 #include "netctrl-link-tables.h"
+#include "netctrl-tcp-defaults.h"
 #include "scenario.h"
 
 #include "ns3/boolean.h"
-#include "ns3/config.h"
 #include "ns3/double.h"
 #include "ns3/inet-socket-address.h"
 #include "ns3/ipv4-header.h"
@@ -26,7 +26,6 @@
 #include "ns3/tcp-congestion-ops.h"
 #include "ns3/tcp-header.h"
 #include "ns3/tcp-l4-protocol.h"
-#include "ns3/tcp-recovery-ops.h"
 #include "ns3/tcp-socket-base.h"
 #include "ns3/tcp-socket-factory.h"
 #include "ns3/tcp-vegas.h"
@@ -43,25 +42,6 @@ namespace netctrl
 using namespace ns3;
 
 constexpr uint32_t kSegment = kPacketSize - 40; // IP and TCP without options
-
-inline void
-SetTcpDefaults()
-{
-    // Not PRR: that of ns-3.37 loses more of what it sends again, where a first queue is short.
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
-    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
-    // Timeouts as Linux has them: smoothed round trip + max(4 deviations, 200 ms); ns-3's least one is a second.
-    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(200)));
-    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kSegment));
-    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
-    Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
-    Config::SetDefault("ns3::TcpSocket::ConnCount", UintegerValue(20));
-    Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000)); // senders never give up
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(kSocketBuffer));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(kSocketBuffer));
-}
 
 inline Ptr<TcpCongestionOps>
 MakeControl(TcpVariant variant)

@@ -1,10 +1,10 @@
 // Made by netctrl export ns3: do not edit.
-// The law of windows with its gains; what they mean is in netctrl-mpcc.h.
+// The law of senders with its gains; it stands in netctrl-window-law.h.
 
 #ifndef NETCTRL_GAINS_H
 #define NETCTRL_GAINS_H
 
-#include "netctrl-mpcc.h"
+#include "netctrl-fabric-tables.h"
 
 namespace netctrl
 {
@@ -12,20 +12,19 @@ namespace netctrl
 /// How this export was made, as JSON.
 inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
 
-/// The window's law.
-inline const MpccLaw kLaw = {
-    Variant::fixed, // variant
-    0.0, // packet of (A.1) [byte]
-    0.0, // W of (A.1) [byte], with gains by number of flows; 0: the flow's own
-    1, // P [acknowledgement]
-    1.0, // W_Q
-    1.0, // W_R
-    1, // windows that are remembered
+/// The senders' law.
+inline const Law kLaw = {
+    0.0625, // gain: g of the moving average
+    1000.0, // packet: Payload of a full one [byte]
+    0.0, // slow_start: 1: until the first mark
 };
 
-/// P_BD [byte], D [ns], R_in [bit/s], first window [byte]; K of 0, 1, .. flows.
-inline const std::vector<MpccPath> kPaths = {
-    {1.0, 1.0, 1.0, 10000.0,
+inline constexpr std::size_t kMemory = 1; ///< numbers that it keeps besides its state
+
+/// base_rtt Round trip without queues [ns], bdp The round trip in bytes at line rate, line_rate The sender's [bit/s], hops Switch ports on it, rates Theirs [bit/s]; line rate and first window of senders;
+/// what the law looks up.
+inline const std::vector<PathRow> kPaths = {
+    {{1.0, 1.0, 1.0, 1.0, {1.0, 1.0, 1.0, 1.0, 1.0}}, 1.0, 10000.0,
      {}},
 };
 

@@ -1,10 +1,10 @@
 // Made by netctrl export ns3: do not edit.
-// The law of windows with its gains; what they mean is in netctrl-mpcc.h.
+// The law of senders with its gains; it stands in netctrl-window-law.h.
 
 #ifndef NETCTRL_GAINS_H
 #define NETCTRL_GAINS_H
 
-#include "netctrl-mpcc.h"
+#include "netctrl-fabric-tables.h"
 
 namespace netctrl
 {
@@ -12,22 +12,24 @@ namespace netctrl
 /// How this export was made, as JSON.
 inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [\"netctrl\", \"a \134\"quote\134\" \052/\"], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
 
-/// The window's law.
-inline const MpccLaw kLaw = {
-    Variant::hold, // variant
-    1100.0, // packet of (A.1) [byte]
-    0.0, // W of (A.1) [byte], with gains by number of flows; 0: the flow's own
-    5, // P [acknowledgement]
-    1.0, // W_Q
-    1.0, // W_R
-    1, // windows that are remembered
+/// The senders' law.
+inline const Law kLaw = {
+    3.0, // variant: 0: delay-free; 1: on the queue that (3.7) predicts; 2: K = 0; 3: holds its window while queues are empty
+    1100.0, // packet: Of (A.1) [byte]
+    0.0, // given_window: W of (A.1), with K by number of flows in a table; 0: the flow's own, without [byte]
+    5.0, // horizon: P [acknowledgement]
+    1.0, // queue_weight: W_Q
+    1.0, // window_weight: W_R
 };
 
-/// P_BD [byte], D [ns], R_in [bit/s], first window [byte]; K of 0, 1, .. flows.
-inline const std::vector<MpccPath> kPaths = {
-    {52400.0, 4192.0, 100000000000.0, 52400.0,
+inline constexpr std::size_t kMemory = 1; ///< numbers that it keeps besides its state
+
+/// base_rtt Round trip without queues [ns], bdp The round trip in bytes at line rate, line_rate The sender's [bit/s], hops Switch ports on it, rates Theirs [bit/s]; line rate and first window of senders;
+/// what the law looks up.
+inline const std::vector<PathRow> kPaths = {
+    {{4192.0, 52400.0, 100000000000.0, 1.0, {100000000000.0, 0.0, 0.0, 0.0, 0.0}}, 100000000000.0, 52400.0,
      {}},
-    {103000.0, 8240.0, 100000000000.0, 103000.0,
+    {{8240.0, 103000.0, 100000000000.0, 3.0, {400000000000.0, 400000000000.0, 100000000000.0, 0.0, 0.0}}, 100000000000.0, 103000.0,
      {}},
 };
 

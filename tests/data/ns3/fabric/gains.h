@@ -1,10 +1,10 @@
 // Made by netctrl export ns3: do not edit.
-// The law of windows with its gains; what they mean is in netctrl-mpcc.h.
+// The law of senders with its gains; it stands in netctrl-window-law.h.
 
 #ifndef NETCTRL_GAINS_H
 #define NETCTRL_GAINS_H
 
-#include "netctrl-mpcc.h"
+#include "netctrl-fabric-tables.h"
 
 namespace netctrl
 {
@@ -35,20 +35,22 @@ inline constexpr double kUtilization = 1.0; ///< at the fair window
 inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
 } // namespace design
 
-/// The window's law.
-inline const MpccLaw kLaw = {
-    Variant::delayed, // variant
-    1080.0, // packet of (A.1) [byte]
-    3750.0, // W of (A.1) [byte], with gains by number of flows; 0: the flow's own
-    5, // P [acknowledgement]
-    1.0, // W_Q
-    10.0, // W_R
-    3, // windows that are remembered
+/// The senders' law.
+inline const Law kLaw = {
+    1.0, // variant: 0: delay-free; 1: on the queue that (3.7) predicts; 2: K = 0; 3: holds its window while queues are empty
+    1080.0, // packet: Of (A.1) [byte]
+    3750.0, // given_window: W of (A.1), with K by number of flows in a table; 0: the flow's own, without [byte]
+    5.0, // horizon: P [acknowledgement]
+    1.0, // queue_weight: W_Q
+    10.0, // window_weight: W_R
 };
 
-/// P_BD [byte], D [ns], R_in [bit/s], first window [byte]; K of 0, 1, .. flows.
-inline const std::vector<MpccPath> kPaths = {
-    {3750.0, 34752.0, 1000000000.0, 3750.0,
+inline constexpr std::size_t kMemory = 3; ///< numbers that it keeps besides its state
+
+/// base_rtt Round trip without queues [ns], bdp The round trip in bytes at line rate, line_rate The sender's [bit/s], hops Switch ports on it, rates Theirs [bit/s]; line rate and first window of senders;
+/// what the law looks up.
+inline const std::vector<PathRow> kPaths = {
+    {{34752.0, 3750.0, 1000000000.0, 2.0, {1000000000.0, 1000000000.0, 0.0, 0.0, 0.0}}, 1000000000.0, 3750.0,
      {
       0.14882539777497128, 0.14882539777497128, 0.2275437971755616, 0.2507422230436543, 0.2500860570320517, 0.24153524872407875, 0.23090168677445075, 0.22009256660030488,
       0.20970209918476748, 0.19989738364702964, 0.1907067001465787, 0.18211295394412633, 0.17408444552862995,

@@ -10,7 +10,7 @@
 namespace netctrl
 {
 
-/// α, packets a round trip: 2(1 − β) times 1 up to a second after the loss, then 1 + 10(Δ − Δ_L) + (Δ − Δ_L)²/4.
+/// alpha, packets a round trip: 2(1 - beta) times 1 up to a second after the loss, then 1 + 10(Delta - Delta_L) + (Delta - Delta_L)^2/4.
 ///
 /// Source: draft-leith-tcp-htcp-06, section 3. Linux scales it down where RTTs are below 0.1 s; here it isn't.
 inline double
@@ -20,7 +20,7 @@ HtcpIncrease(double since, double backoff)
     return 2.0 * (1.0 - backoff) * (1.0 + 10.0 * late + 0.25 * late * late);
 }
 
-/// β, by which the window is multiplied: 1/2 where the throughput at a loss is off by more than a fifth from that at
+/// beta, by which the window is multiplied: 1/2 where the throughput at a loss is off by more than a fifth from that at
 /// the one before, else RTT_min/RTT_max, so that the queue just empties; within 0.5 and 0.8.
 ///
 /// Parameters

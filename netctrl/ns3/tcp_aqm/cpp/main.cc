@@ -213,8 +213,10 @@ class Network
 };
 
 void
-Run(const std::string& folder)
+Run(const std::string& folder, const std::string& run)
 {
+    RngSeedManager::SetRun(std::strtoull(run.c_str(), nullptr, 10));
+    SetDefaults();
     std::FILE* series = Open(folder, "series.csv");
     std::FILE* responses = Open(folder, "responses.csv");
     Network network;
@@ -250,14 +252,5 @@ Run(const std::string& folder)
 int
 main(int argc, char* argv[])
 {
-    if (argc < 2 || argc > 3)
-    {
-        std::fprintf(stderr, "usage: %s FOLDER [RUN]\n", argv[0]);
-        return 2;
-    }
-    RngSeedManager::SetRun(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
-    return netctrl::Timed([&] {
-        netctrl::SetDefaults();
-        netctrl::Run(argv[1]);
-    });
+    return netctrl::Program(argc, argv, "1", &netctrl::Run);
 }

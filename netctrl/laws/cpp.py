@@ -1,0 +1,56 @@
+"""Pieces of C++ text: names, numbers, comments, lines that aren't too long."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["RESERVED", "camel", "comment", "number", "wrapped"]
+
+_WORDS = """
+auto bool break case catch char class const continue default delete do double else enum explicit export extern false
+float for friend goto if inline int long mutable namespace new operator private protected public register return short
+signed sizeof static struct switch template this throw true try typedef typename union unsigned using virtual void
+volatile while
+"""
+RESERVED = frozenset(_WORDS.split())
+"""Words that can't be names."""
+_COLUMNS = 116
+_ASCII = str.maketrans(
+    {"θ": "theta", "Θ": "Theta", "φ": "phi", "α": "alpha", "β": "beta", "γ": "gamma", "λ": "lambda", "Δ": "Delta"}
+    | {"ℓ": "l", "←": "<-", "→": "->", "−": "-", "·": "*", "≤": "<=", "≥": ">=", "²": "^2", "³": "^3", "Σ": "sum"}
+)
+
+
+def camel(name: str) -> str:
+    """target_queue -> targetQueue."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def comment(text: str) -> list[str]:
+    """Lines of text for Doxygen."""
+    lines = text.translate(_ASCII).split("\n") if text else []
+    return [f"/// {line}".rstrip() for line in lines]
+
+
+def number(value: float) -> str:
+    """The shorter of 8000000000.0 and 8e9."""
+    if not math.isfinite(value):
+        return "NAN" if math.isnan(value) else "HUGE_VAL" if value > 0.0 else "-HUGE_VAL"
+    usual = repr(float(value))
+    short = f"{value:g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+    return short if "e" in short and float(short) == value and len(short) < len(usual) else usual
+
+
+def wrapped(line: str) -> list[str]:
+    """A line of code of at most 120 columns, where it has commas or operators to be broken at."""
+    rest, lines = line, []
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    while len(rest) > _COLUMNS and not rest.lstrip().startswith("//"):
+        ends = [rest.rfind(sign, len(indent) + 1, _COLUMNS - 1) + len(sign) for sign in (", ", " + ", " - ", " * ")]
+        place = ends[0] if ends[0] > len(indent) + 3 else max(ends)
+        if place <= len(indent) + 3:
+            break
+        lines.append(rest[:place].rstrip())
+        rest = indent + rest[place:]
+    return [*lines, rest]

@@ -1,0 +1,55 @@
+"""What a TCP sender's window law is: how the window grows with acknowledgements, and how a loss cuts it.
+
+Both change a state in place, whose fields a law may add to; numba compiles them.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any, NamedTuple
+
+__all__ = ["Acked", "TcpSender", "TcpWindow"]
+
+
+class TcpWindow:
+    """State of all windows; zeros at first, but for the first two, `rtt` and `min_rtt`."""
+
+    window: float
+    """[packet]"""
+    threshold: float
+    """Below it, slow start [packet]"""
+    rtt: float
+    """The last that was seen [s]"""
+    min_rtt: float
+    """[s]"""
+    max_rtt: float
+    """Since the last cut [s]"""
+    cut_s: float
+    """When it was cut last [s]"""
+    recovered_s: float
+    """Losses before are of the same round trip [s]"""
+
+
+class Acked(NamedTuple):
+    """What a window may grow by."""
+
+    packets: float
+    """That were acknowledged"""
+    since: float
+    """The last cut [s]"""
+    rtt: float
+    """With queueing [s]"""
+    recovered: bool
+    """The round trip of the last cut is over"""
+
+
+class TcpSender(NamedTuple):
+    """A law."""
+
+    name: str
+    state: Any
+    """`TcpWindow`, or a class that adds fields to it, zeros at first."""
+    grow: FunctionType
+    """grow(state, acked)"""
+    cut: FunctionType
+    """cut(state): at a loss, at most once a round trip."""

@@ -1,0 +1,21 @@
+"""The C++ of a program that is the same in every export, as it stands in the package."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+__all__ = ["QUEUES", "TCP", "fixed_files"]
+
+_PROGRAM = ("Makefile", "netctrl-lines.h", "netctrl-program.h", "netctrl-routing.h")
+TCP = ("netctrl-cubic.h", "netctrl-tcp-defaults.h")
+"""Of programs whose TCP is to be Linux's."""
+QUEUES = ("netctrl-law-queue-disc.h", "netctrl-queue-settings.h", "netctrl-queues.h")
+"""Of programs with queues that files describe."""
+
+
+def fixed_files(area: str, *shared: str) -> dict[str, str]:
+    """All files of `netctrl/ns3/AREA/cpp`, those of every program, and these of `common/cpp`: file name -> text."""
+    programs = files("netctrl.ns3")
+    own = (programs / area / "cpp").iterdir()
+    common = (programs / "common" / "cpp" / name for name in (*_PROGRAM, *shared))
+    return {place.name: place.read_text(encoding="utf-8") for place in (*own, *common)}

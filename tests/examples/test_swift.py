@@ -1,0 +1,59 @@
+"""A law of senders in another package, examples/swift: on packets and in ns-3, without a line of netctrl touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from packages import installed, run
+from places import ROOT
+
+SWIFT = ROOT / "examples" / "swift"
+SCENARIO = str(SWIFT / "swift.toml")
+
+PROBE = """
+import json
+import numpy as np
+from netctrl.scenario.fabric.scenario import read_fabric_scenario
+from netctrl.sim.fabric.run import simulate_fabric
+result = simulate_fabric(read_fabric_scenario("SCENARIO"))
+settled = result.queue_bytes[0, 5000:] * 8 / 25e9
+packets = result.acknowledged().window_bytes.iloc[-2000:].mean() / 1000.0
+print(json.dumps([settled.mean(), packets, float(result.fairness()[1:].min())]))
+""".replace("SCENARIO", SCENARIO)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    return installed(SWIFT, tmp_path / "site")
+
+
+def expected_delay(queueing: float, packets: float) -> float:
+    alpha = 20e-6 / (0.1**-0.5 - 0.1)
+    return queueing + alpha * (packets**-0.5 - 0.1)
+
+
+def test_the_law_is_one_short_file() -> None:
+    assert len((SWIFT / "netctrl_swift.py").read_text().splitlines()) <= 90
+
+
+def test_packets_wait_as_long_as_swift_wants_and_no_older_kernel_runs(site: Path) -> None:
+    """5 us and alpha (1/sqrt(W) - 1/sqrt(fs_max)) for W packets, and at most what eight senders add in a round trip."""
+    law = site / "netctrl_swift.py"
+    for queueing in (5e-6, 0.0):
+        delay, packets, fairness = json.loads(run(site, "-c", PROBE))
+        least = expected_delay(queueing, packets)
+        assert least < delay < least + 8 * 1000 * 8 / 25e9
+        assert fairness > 0.999
+        law.write_text(law.read_text().replace("target = path.base_rtt + p.queueing", "target = path.base_rtt"))
+
+
+@pytest.mark.needs("ns3")
+def test_ns3_gives_what_the_simulator_gives(site: Path) -> None:
+    ours = json.loads(run(site, "-m", "netctrl.simulate", SCENARIO, "--json"))["summary"]
+    argv = ["ns3", "--scenario", SCENARIO, "-o", "program", "--run", "--json"]
+    theirs = json.loads(run(site, "-m", "netctrl.export", *argv))["summary"]
+    for name in ("queue_mean_bytes", "queue_99_bytes", "queue_most_bytes", "utilization", "jain_index"):
+        assert theirs[name] == pytest.approx(ours[name], rel=0.02), name
+    assert "struct SwiftLaw" in (site.parent / "program" / "netctrl-window-law.h").read_text()
