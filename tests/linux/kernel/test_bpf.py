@@ -241,6 +241,7 @@ def _ip(*words, fd=None):
         ["ip", *words], capture_output=True, text=True, timeout=20, check=False, pass_fds=() if fd is None else (fd,)
     )
     assert ran.returncode == 0, ran.stderr
+    return ran.stdout
 
 
 @contextmanager
@@ -250,6 +251,8 @@ def wire():
         found = Wire(here, there)
         # A new interface sends nothing until the kernel has seen its carrier, at times a second later, and meanwhile
         # the queue of a neighbour without an address overflows: what a test counts starts on a wire that carries.
+        with inside(here):
+            eventually(lambda: " state UP " in _ip("link", "show", "dev", "one"))
         found.send(1)
         found.send(1, ipv6=True)
         yield found
