@@ -13,7 +13,7 @@ from linux.connet_plant import OPEN, KernelLink, Plant, Sample
 import netctrl
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
-from netctrl.laws.tracking.tracking import start_tracking, step_tracking
+from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
 
@@ -107,7 +107,8 @@ def track(
     A row a period: its Sample, `time_s` of its end, `reference_ms`, `commanded` [Mbit/s] before the limits, `failed`.
     """
     law, scale = way.law, way.scale
-    state = start_tracking(law, None if first is None else np.array([first / scale.rate]))
+    gains = tracking_gains(law)
+    state = start_tracking(gains, None if first is None else np.array([first / scale.rate]))
     low, high = np.clip(np.array(LIMITS) / scale.rate, law.low[0], law.high[0])
     given: np.ndarray | None = None
     rows: list[dict[str, float]] = []
@@ -127,10 +128,10 @@ def track(
             if np.isfinite(measured).all():
                 if way.governor is not None:
                     given = law.output_offset if given is None else given
-                    desired, _ = govern(way.governor, state, given, desired)
+                    desired = govern(way.governor, state, given, desired)
                     given = desired
                 seen = measured if way.schedule is None else scheduled(way.schedule, measured, desired, applied)
-                state = step_tracking(law, state, seen, desired)
+                state = step_tracking(gains, state, seen, desired)
             commanded = scale.rate * float(state.commanded[0])
             rate = scale.rate * float(np.clip(state.applied[0], low, high))
         time_s = (k + 1) * link.plant.interval

@@ -1,12 +1,14 @@
 """Laws as C++: a step in Python, of named numbers, printed as a struct that stands in a program like hand-written code.
 
 The subset: a function with one line of text or more, whose arguments have types: float, int, records of floats and
-conditions, tuples of records, arrays of floats. A record is a NamedTuple, or a class of fields that a function may
-change (`netctrl.laws.record`). Assignments to names, also += and the like, to places of an array and fields of a
-record; if, while, for over a range, break, continue, return; + - * / and ** of floats, + - * % of whole numbers that
-aren't negative, comparisons, and, or, not, conditional expressions; min, max, abs, sqrt, exp, expm1, log, log1p, sin,
-cos, isfinite, isnan, int, float, len; numbers of the module, inf; calls of functions in the subset, compiled or not; a
-NamedTuple built from its fields in order. Everything else is refused with its line.
+conditions, tuples of records, arrays of floats, `Vector` and `Matrix` (`netctrl.laws.arrays`). A record is a
+NamedTuple, or a class of fields that a function may change (`netctrl.laws.record`). Assignments to names, also += and
+the like, to places of an array and fields of a record; if, while, for over a range, break, continue, return; + - * /
+and ** of floats, + - * % of whole numbers that aren't negative, + - * / and @ of vectors, comparisons, and, or, not,
+conditional expressions; min, max, abs, sqrt, exp, expm1, log, log1p, sin, cos, isfinite, isnan, int, float, len; of
+vectors numpy's clip, concatenate of two, exp, log, resize, where, and .min() and .max(); numbers of the module, inf;
+calls of functions in the subset, compiled or not; a NamedTuple built from its fields in order. Everything else is
+refused with its line.
 
 Operations, their order and their rounding are those of Python: compiled without contraction and without -ffast-math a
 step gives the same bits, as long as both use one library for exp, log and powers.
@@ -22,7 +24,7 @@ from types import FunctionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from netctrl.laws.cpp import camel, comment
-from netctrl.laws.printer import TYPES, Printer, Refused, cpp_type, plain, source
+from netctrl.laws.printer import Printer, Refused, cpp_type, plain, source
 from netctrl.laws.record import field_types, is_record
 
 __all__ = [
@@ -53,7 +55,7 @@ def cpp_record(name: str, record: Any, *, zeros: bool = False, indent: str = "",
     """A struct with the fields of a record, each with its text."""
     texts, lines = field_texts(record), []
     for field, kind in field_types(record).items():
-        ends = ("{}" if kind not in TYPES else " = 0.0") if zeros else ""
+        ends = (" = 0.0" if kind in (float, int, bool) else "{}") if zeros else ""
         lines.append((f"{cpp_type(kind, names)} {camel(field)}{ends};", texts[field]))
     width = max((len(line) for line, _ in lines), default=0)
     body = [f"{indent}    {f'{line:<{width}} ///< {text}' if text else line}" for line, text in lines]

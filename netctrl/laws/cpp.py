@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 __all__ = ["RESERVED", "camel", "comment", "number", "wrapped"]
 
@@ -17,7 +18,21 @@ RESERVED = frozenset(_WORDS.split())
 _COLUMNS = 116
 _ASCII = str.maketrans(
     {"θ": "theta", "Θ": "Theta", "φ": "phi", "α": "alpha", "β": "beta", "γ": "gamma", "λ": "lambda", "Δ": "Delta"}
-    | {"ℓ": "l", "←": "<-", "→": "->", "−": "-", "·": "*", "≤": "<=", "≥": ">=", "²": "^2", "³": "^3", "Σ": "sum"}
+    | {
+        "₀": "0",
+        "₊": "+",
+        "\u0302": "",
+        "ℓ": "l",
+        "←": "<-",
+        "→": "->",
+        "−": "-",
+        "·": "*",
+        "≤": "<=",
+        "≥": ">=",
+        "²": "^2",
+        "³": "^3",
+        "Σ": "sum",
+    }
 )
 
 
@@ -47,10 +62,24 @@ def wrapped(line: str) -> list[str]:
     rest, lines = line, []
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     while len(rest) > _COLUMNS and not rest.lstrip().startswith("//"):
-        ends = [rest.rfind(sign, len(indent) + 1, _COLUMNS - 1) + len(sign) for sign in (", ", " + ", " - ", " * ")]
-        place = ends[0] if ends[0] > len(indent) + 3 else max(ends)
-        if place <= len(indent) + 3:
+        places = [
+            (depth, -end)
+            for end, depth in _ends(rest)
+            if len(indent) + 3 < end < _COLUMNS and (end > _COLUMNS // 2 or depth == 0)
+        ]
+        if not places:
             break
+        place = -min(places)[1]
         lines.append(rest[:place].rstrip())
         rest = indent + rest[place:]
     return [*lines, rest]
+
+
+def _ends(line: str) -> Iterator[tuple[int, int]]:
+    """Where a line may be broken, behind a comma or an operator, and in how many parentheses that is."""
+    depth = 0
+    for place, letter in enumerate(line):
+        depth += (letter in "([{") - (letter in ")]}")
+        for sign in (", ", " + ", " - ", " * ", " ? ", " : "):
+            if line.startswith(sign, place):
+                yield place + len(sign), depth

@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from netctrl.laws.arrays import Matrix, Vector
 from netctrl.laws.cpp import RESERVED, camel, comment, number, wrapped
 from netctrl.laws.record import field_types
 
@@ -20,7 +21,9 @@ _CONDITIONS = ("isfinite", "isnan")
 _LIBRARY = {"abs": "std::fabs"} | {
     name: f"std::{name}" for name in ("cos", "exp", "expm1", "log", "log1p", "sin", "sqrt", *_CONDITIONS)
 }
-_OPERATORS: dict[type, tuple[str, int]] = {ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Div: ("/", 6)}
+_OPERATORS: dict[type, tuple[str, int]] = {
+    ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Div: ("/", 6), ast.MatMult: ("*", 6)
+}  # fmt: skip
 _COMPARED: dict[type, str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="
 }  # fmt: skip
@@ -28,8 +31,11 @@ _COMPARED: dict[type, str] = {
 
 _WHOLE: dict[type, tuple[str, int]] = {ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Mod: ("%", 6)}
 _CONVERSIONS = {"int": "int64_t", "len": "int64_t", "float": "double"}
+_OF_ARRAYS = {"clip": "Clip", "concatenate": "Concatenate", "exp": "std::exp", "log": "std::log", "resize": "Resize"}
+_OF_ARRAYS |= {"where": "Where"}
 TYPES: dict[Any, str] = {
-    float: "double", int: "int64_t", bool: "bool", np.ndarray: "std::vector<double>", type(None): "void"
+    float: "double", int: "int64_t", bool: "bool", np.ndarray: "std::vector<double>", type(None): "void",
+    Vector: "Vector", Matrix: "Matrix",
 }  # fmt: skip
 
 
@@ -38,8 +44,8 @@ class Refused(ValueError):
 
 
 def plain(thing: Any) -> Any:
-    """The Python function that numba has compiled, or the thing itself."""
-    return getattr(thing, "py_func", thing)
+    """The Python function that numba has compiled or that a decorator stands around, or the thing itself."""
+    return inspect.unwrap(getattr(thing, "py_func", thing))
 
 
 def source(thing: Any) -> Any:
@@ -72,7 +78,7 @@ class Printer:
         tree = self.tree
         if not isinstance(tree, ast.FunctionDef) or tree.args.kwonlyargs or tree.args.vararg or tree.args.defaults:
             raise self.refusal(tree, "takes a plain function")
-        hints = get_type_hints(self.function)
+        hints = get_type_hints(self.function, include_extras=True)
         self.takes = takes = [argument.arg for argument in tree.args.args]
         self.own = next((each for each in takes if own is not None and hints.get(each) is own), None)
         self.members = frozenset(map(camel, own._fields)) if own is not None else frozenset()
@@ -204,9 +210,17 @@ class Printer:
                 return field_types(self._kind(value)).get(field, float)
             case ast.Subscript(value=value):
                 kind = self._kind(value)
-                return get_args(kind)[0] if get_origin(kind) is tuple else float
+                return Vector if kind == Matrix else get_args(kind)[0] if get_origin(kind) is tuple else float
             case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
                 return bool
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr="exp" | "log"), args=[value]):
+                return self._kind(value)
+            case ast.BinOp(op=ast.MatMult()) | ast.Call(func=ast.Attribute(value=ast.Name(id="np"))):
+                return Vector
+            case ast.UnaryOp(op=ast.USub(), operand=operand) if self._kind(operand) == Vector:
+                return Vector
+            case ast.BinOp(left=left, right=right) if Vector in (self._kind(left), self._kind(right)):
+                return Vector
             case ast.BinOp(left=left, right=right):
                 known = [self._kind(each) for each in (left, right) if not self._is_number(each)]
                 return int if known and all(each is int for each in known) else float
@@ -220,7 +234,11 @@ class Printer:
                 return int if any(self._kind(each) is int for each in args) else float
             case ast.Call(func=ast.Name(id=name)) if name in self.names:
                 called = plain(self.function.__globals__.get(name))
-                return called if isinstance(called, type) else get_type_hints(called).get("return", float)
+                return (
+                    called
+                    if isinstance(called, type)
+                    else get_type_hints(called, include_extras=True).get("return", float)
+                )
         return float
 
     def _is_number(self, node: ast.expr) -> bool:
@@ -275,6 +293,10 @@ class Printer:
                 return f"std::pow({self._expression(left)}, {self._expression(right)})", 9
             case ast.BinOp(op=op) if self._kind(node) is int and type(op) in _WHOLE:
                 return self._whole(node), _WHOLE[type(op)][1]
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right) if (
+                self._kind(left) != Matrix or self._kind(right) != Vector
+            ):
+                raise self.refusal(node, f"{ast.unparse(node)}: @ is a Matrix times a Vector")
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 sign, binds = _OPERATORS[type(op)]
                 return f"{self._expression(left, binds)} {sign} {self._expression(right, binds + 1)}", binds
@@ -298,6 +320,16 @@ class Printer:
                 return f"{self._expression(test, 2)} ? {self._expression(body, 2)} : {self._expression(orelse, 2)}", 1
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
                 return self._call(node, name, args), 9
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr=name), args=args, keywords=[]) if (
+                name in _OF_ARRAYS
+            ):
+                given = args[0].elts if isinstance(args[0], ast.Tuple) else args
+                texts = (self._whole(each) if self._kind(each) is int else self._expression(each) for each in given)
+                return f"{_OF_ARRAYS[name]}({', '.join(texts)})", 9
+            case ast.Call(func=ast.Attribute(value=value, attr="min" | "max" as name), args=[], keywords=[]) if (
+                self._kind(value) == Vector
+            ):
+                return f"{self._expression(value, 9)}.{name}()", 9
         raise self.refusal(node, f"{ast.unparse(node)} isn't in the subset for laws")
 
     def _call(self, node: ast.expr, name: str, args: list[ast.expr]) -> str:
@@ -314,7 +346,7 @@ class Printer:
         if name in self.names and isinstance(called, type) and issubclass(called, tuple):
             return f"{self.names[name]}{{{', '.join(map(self._expression, args))}}}"
         if name in self.names:
-            kinds = get_type_hints(called)
+            kinds = get_type_hints(called, include_extras=True)
             takes = [kinds.get(each, float) for each in inspect.signature(called).parameters]
             given = [
                 self._whole(each) if kind is int else self._expression(each)

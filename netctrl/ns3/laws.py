@@ -83,7 +83,7 @@ def _nothing_sent(state: Any, now: float, count: float, path: Path) -> Any:
     return state
 
 
-def functions_header(name: str, about: str, functions: Iterable[Any]) -> str:
+def functions_header(name: str, about: str, functions: Iterable[Any], *includes: str) -> str:
     """The text of netctrl-NAME.h with functions, those that they call, and records: htcp_backoff is HtcpBackoff."""
     found: dict[str, Any] = {}
     for each in functions:
@@ -92,7 +92,7 @@ def functions_header(name: str, about: str, functions: Iterable[Any]) -> str:
     names = {each: attribute(each) for each in found} | {each: each for each in types}
     parts = [cpp_record(each, kind, names=names, zeros=each.endswith("State")) for each, kind in types.items()]
     parts += [cpp_function(each, names) for each in found.values()]
-    return _header(name.upper().replace("-", "_"), about, [], parts)
+    return _header(name.upper().replace("-", "_"), about, [f'"{each}"' for each in includes], parts)
 
 
 def _header(name: str, about: str, includes: list[str], parts: list[str]) -> str:

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
-from netctrl.laws.tracking.tracking import start_tracking, step_tracking
+from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.model.design.design import ConnetDesign
 from netctrl.plotting.style import ACCENT, INK, ShownFigure, draw_poles
 
@@ -52,7 +52,8 @@ def tracking_figure(design: ConnetDesign, *, samples: int = 0) -> Figure:
 def _step(design: ConnetDesign, references: list[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
     """Outputs and inputs of the model under its law, `count` samples in one reference and as many in the other."""
     law, model = design.law, design.inputs.model
-    x, state = np.zeros(len(model.A)), start_tracking(law)
+    gains = tracking_gains(law)
+    x, state = np.zeros(len(model.A)), start_tracking(gains)
     outputs, inputs = [], []
     settle = 3 * count
     for n in range(settle + 2 * count):
@@ -60,5 +61,5 @@ def _step(design: ConnetDesign, references: list[np.ndarray], count: int) -> tup
         outputs.append(model.C @ x + model.D @ v + law.output_offset)
         inputs.append(state.applied)
         x = model.A @ x + model.B @ v
-        state = step_tracking(law, state, outputs[-1], references[n >= settle + count])
+        state = step_tracking(gains, state, outputs[-1], references[n >= settle + count])
     return np.array(outputs[settle:]), np.array(inputs[settle:])

@@ -16,6 +16,7 @@ from numba.extending import register_jitable
 from netctrl.laws.aqm import fluid  # registers what laws call
 from netctrl.laws.aqm.law import QueueLaw, Seen
 from netctrl.laws.aqm.records import LAWS
+from netctrl.laws.arrays import Vector
 from netctrl.laws.codegen import Refused, cpp_function, cpp_law, cpp_record, field_texts, helpers
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.laws.tcp.reno import reno_cut, reno_window
@@ -268,6 +269,10 @@ def with_a_whole_power(a: float) -> float:
     return a**3
 
 
+def with_a_product_of_vectors(x: Vector, y: Vector) -> Vector:
+    return x @ y
+
+
 def with_an_unknown_name(a: float) -> float:
     return a + STRICT
 
@@ -281,6 +286,7 @@ def with_an_unknown_name(a: float) -> float:
         (with_a_foreign_call, 1, "str isn't in the subset"),
         (with_a_word_of_cpp, 1, "new is a word of C"),
         (with_a_whole_power, 1, "a whole power: write products"),
+        (with_a_product_of_vectors, 1, "@ is a Matrix times a Vector"),
         (with_an_unknown_name, 1, "STRICT isn't in the subset"),
     ],
 )

@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
+from netctrl.laws.arrays import Matrix, Vector
 from netctrl.laws.tracking.tracking import TrackingState
 from netctrl.model.law import LqiLaw, TrackingLaw
 from netctrl.model.statespace import StateSpace
 
-__all__ = ["ReferenceGovernor", "govern", "reference_governor"]
+__all__ = ["ReferenceGovernor", "attainable", "govern", "reference_governor"]
 
 _MIN, _MAX = 20, 5000
 _SETTLED = 1e-4
@@ -21,18 +22,20 @@ _SETTLED = 1e-4
 class ReferenceGovernor(NamedTuple):
     """What is computed once for a law: m inputs, p outputs, q tracked, T samples ahead."""
 
-    law: LqiLaw
-    nearest: np.ndarray
-    """(m, p) steady inputs for a unit of reference, as deviations."""
-    gain: np.ndarray
-    """(p, m) steady outputs for a unit of input."""
-    by_state: np.ndarray
-    """(T, m, n + q) inputs to come from the law's state [x̂; z], the reference at its offset."""
-    by_reference: np.ndarray
-    """(T, m, p) inputs to come from a constant reference, as a deviation."""
-    low: np.ndarray
-    """(m,) what the governor lets inputs come down to, as deviations."""
-    high: np.ndarray
+    output_offset: Vector
+    """(p) of the law; what follows is for deviations"""
+    nearest: Matrix
+    """(m, p) steady inputs for a unit of reference"""
+    gain: Matrix
+    """(p, m) steady outputs for a unit of input"""
+    by_state: Matrix
+    """(T m, n + q) inputs to come from the law's state [x; z], the reference at its offset"""
+    by_reference: Matrix
+    """(T m, p) inputs to come from a constant reference"""
+    low: Vector
+    """(m) what the governor lets inputs come down to"""
+    high: Vector
+    """(m) and up to"""
 
 
 def reference_governor(law: TrackingLaw, *, margin: float = 0.0) -> ReferenceGovernor:
@@ -72,45 +75,34 @@ def reference_governor(law: TrackingLaw, *, margin: float = 0.0) -> ReferenceGov
         power, response = A @ power, A @ response + entering
     gain = StateSpace(law.A, law.B, law.C, law.D, law.interval_s).steady_gain()
     nearest = np.linalg.pinv(law.W @ gain) @ law.W
-    kept = margin * (law.high - law.low)
+    kept = margin * (law.high - law.low) if margin > 0.0 else np.zeros(len(F))  # limits may be infinite
     low, high = law.low + kept - law.input_offset, law.high - kept - law.input_offset
-    return ReferenceGovernor(law, nearest, gain, by_state, by_reference, low, high)
+    ahead = by_state.reshape(-1, n + q), by_reference.reshape(-1, len(law.C))
+    return ReferenceGovernor(law.output_offset, nearest, gain, *ahead, low, high)
 
 
-def govern(
-    governor: ReferenceGovernor, state: TrackingState, applied: np.ndarray, desired: np.ndarray
-) -> tuple[np.ndarray, bool]:
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def govern(governor: ReferenceGovernor, state: TrackingState, applied: Vector, desired: Vector) -> Vector:
     """The reference to use for the next sample: as far from `applied` towards `desired` as inputs stay within limits.
 
-    On the way, inputs are predicted with the law's own model from its state; the line from `applied` to the nearest
-    reference that can be had is cut where one of them would reach a limit.
-
-    Parameters
-    ----------
-    governor : ReferenceGovernor
-    state : TrackingState
-        Of the law, before its step.
-    given : array_like, shape (p,)
-        What was used last; on the characteristic curve, as all that this returns is.
-    wanted : array_like, shape (p,)
-        What is asked for.
-
-    Returns
-    -------
-    (ndarray of shape (p,), bool)
-        The reference, and whether what is asked for can be had within the limits at all.
+    On the way, inputs are predicted with the law's own model from its state, before its step; the line from `applied`,
+    what was used last, to the nearest reference that can be had is cut where one of them would reach a limit.
 
     Source: Gilbert, Kolmanovsky, Tan, Int. J. Robust Nonlinear Control 5 (1995) 487-504 (scalar governor).
     """
-    law = governor.law
-    steady = governor.nearest @ (np.asarray(desired, dtype=float) - law.output_offset)
+    start = applied - governor.output_offset
+    steady = governor.nearest @ (desired - governor.output_offset)
+    way = governor.gain @ np.clip(steady, governor.low, governor.high) - start
+    inputs = governor.by_state @ np.concatenate((state.estimate, state.integral)) + governor.by_reference @ start
+    change = governor.by_reference @ way
+    limit = np.where(change > 0.0, np.resize(governor.high, len(change)), np.resize(governor.low, len(change)))
+    room = np.where(change != 0.0, (limit - inputs) / change, 1.0)
+    share = max(min(room.min(), 1.0), 0.0)
+    return governor.output_offset + start + share * way
+
+
+def attainable(governor: ReferenceGovernor, desired: np.ndarray) -> bool:
+    """Whether a reference, (p,), can be had within the limits at all."""
+    steady = governor.nearest @ (np.asarray(desired, dtype=float) - governor.output_offset)
     feasible = np.clip(steady, governor.low, governor.high)
-    possible = bool(np.abs(feasible - steady).max() <= 1e-9 * np.abs(law.high - law.low).max())
-    goal = governor.gain @ feasible
-    start = np.asarray(applied, dtype=float) - law.output_offset
-    inputs = governor.by_state @ np.concatenate([state.estimate, state.integral]) + governor.by_reference @ start
-    change = governor.by_reference @ (goal - start)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        room = np.where(change > 0.0, (governor.high - inputs) / change, (governor.low - inputs) / change)
-    share = float(np.clip(room[change != 0.0].min(initial=1.0), 0.0, 1.0))
-    return law.output_offset + start + share * (goal - start), possible
+    return bool(np.abs(feasible - steady).max() <= 1e-9 * np.abs(governor.high - governor.low).max())

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.arrays import Matrix, Vector
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import TrackingLaw
 from netctrl.model.statespace import StateSpace
@@ -20,10 +21,10 @@ _MAX = 100.0
 class GainSchedule(NamedTuple):
     """Steady gains at k operating points of one input, beside those that the law was made for; p outputs."""
 
-    points: np.ndarray
-    """(k,) inputs, rising [the law's units]."""
-    factors: np.ndarray
-    """(k, p) gain of the law's model over the gain here."""
+    points: Vector
+    """(k) inputs, rising [the law's units]"""
+    factors: Matrix
+    """(k, p) gain of the law's model over the gain here"""
 
 
 def gain_schedule(law: TrackingLaw, models: Sequence[IdentifiedModel]) -> GainSchedule:
@@ -59,19 +60,20 @@ def gain_schedule(law: TrackingLaw, models: Sequence[IdentifiedModel]) -> GainSc
     return GainSchedule(points, factors.clip(1.0 / _MAX, _MAX))
 
 
-def scheduled(schedule: GainSchedule, measured: np.ndarray, reference: np.ndarray, applied: np.ndarray) -> np.ndarray:
+def scheduled(schedule: GainSchedule, measured: Vector, reference: Vector, applied: Vector) -> Vector:
     """The outputs that the law is to see: r + (g₀/g)(y − r), whose slope is that of its model.
 
     Where y = r nothing changes: what is tracked is the same, in the mean too. Between points the factor is interpolated
-    by its logarithm; beyond them it is that of the end.
-
-    Parameters
-    ----------
-    schedule : GainSchedule
-    measured, reference : ndarray, shape (p,)
-    applied : ndarray, shape (1,)
-        The input under which `measured` came about.
+    by its logarithm; beyond them it is that of the end. `applied` is the input under which `measured` came about.
     """
-    logs = np.log(schedule.factors)
-    factor = np.exp([np.interp(applied[0], schedule.points, column) for column in logs.T])
-    return reference + factor * (measured - reference)
+    last = len(schedule.points) - 1
+    right = min(1, last)
+    while right < last and schedule.points[right] < applied[0]:
+        right += 1
+    left = max(right - 1, 0)
+    logs = np.log(schedule.factors[left])
+    if left < right:
+        at = min(max(applied[0], schedule.points[left]), schedule.points[right])
+        slope = (np.log(schedule.factors[right]) - logs) / (schedule.points[right] - schedule.points[left])
+        logs = slope * (at - schedule.points[left]) + logs
+    return reference + np.exp(logs) * (measured - reference)

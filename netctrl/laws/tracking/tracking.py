@@ -6,56 +6,95 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.laws.arrays import Matrix, Vector
 from netctrl.model.law import LqiLaw, TrackingLaw
 
-__all__ = ["TrackingState", "start_tracking", "step_tracking"]
+__all__ = ["TrackingGains", "TrackingState", "start_tracking", "step_tracking", "tracking_gains"]
+
+
+class TrackingGains(NamedTuple):
+    """A law's numbers: m inputs, p outputs, n states, and q integrals, none of the published law."""
+
+    A: Matrix
+    """(n, n)"""
+    B: Matrix
+    """(n, m)"""
+    C: Matrix
+    """(p, n)"""
+    D: Matrix
+    """(p, m)"""
+    L: Matrix
+    """(n, p) estimator gain"""
+    K: Matrix
+    """(m, n) state feedback"""
+    W: Matrix
+    """(q, p) combinations of outputs that follow their references"""
+    integral_gain: Matrix
+    """(m, q) Kz"""
+    back: Matrix
+    """(q, m) pseudo-inverse of Kz"""
+    input_offset: Vector
+    """(m) at the operating point"""
+    output_offset: Vector
+    """(p) at the operating point"""
+    low: Vector
+    """(m) least inputs"""
+    high: Vector
+    """(m) greatest inputs"""
+    integrates: bool
+    """whether the law has integrals; without them the reference enters by the observer"""
 
 
 class TrackingState(NamedTuple):
     """What a law remembers from one sample to the next."""
 
-    estimate: np.ndarray
-    """(n,) x̂."""
-    integral: np.ndarray
-    """(q,) z; none for an LqgLaw."""
-    applied: np.ndarray
-    """(m,) v, inputs as they were applied [the model's units]."""
-    commanded: np.ndarray
-    """(m,) u, before the limits."""
+    estimate: Vector
+    """(n) of the state"""
+    integral: Vector
+    """(q) z"""
+    applied: Vector
+    """(m) v, inputs as they were applied [the model's units]"""
+    commanded: Vector
+    """(m) u, before the limits"""
 
 
-def start_tracking(law: TrackingLaw, applied: np.ndarray | None = None) -> TrackingState:
+def tracking_gains(law: TrackingLaw) -> TrackingGains:
+    """What `step_tracking` takes of a law."""
+    integrates = isinstance(law, LqiLaw)
+    m, p = len(law.inputs), len(law.outputs)
+    W = law.W if integrates else np.zeros((0, p))
+    integral_gain = law.integral_gain if integrates else np.zeros((m, 0))
+    back = np.linalg.pinv(integral_gain) if integrates else np.zeros((0, m))
+    observer = law.A, law.B, law.C, law.D, law.L, law.K
+    around = law.input_offset, law.output_offset, law.low, law.high
+    return TrackingGains(*observer, W, integral_gain, back, *around, integrates)
+
+
+def start_tracking(gains: TrackingGains, applied: np.ndarray | None = None) -> TrackingState:
     """At the start: x̂ = 0; z such that the input begins at `applied`, by default at u₀, within the limits."""
-    v = np.clip(law.input_offset if applied is None else np.asarray(applied, dtype=float), law.low, law.high)
-    integral = np.zeros(law.W.shape[0] if isinstance(law, LqiLaw) else 0)
-    if isinstance(law, LqiLaw) and applied is not None:
-        integral = -np.linalg.pinv(law.integral_gain) @ (v - law.input_offset)
-    return TrackingState(np.zeros(len(law.A)), integral, v, v.copy())
+    v = np.clip(gains.input_offset if applied is None else np.asarray(applied, dtype=float), gains.low, gains.high)
+    integral = np.zeros(len(gains.W)) if applied is None else -gains.back @ (v - gains.input_offset)
+    return TrackingState(np.zeros(len(gains.A)), integral, v, v.copy())
 
 
-def step_tracking(law: TrackingLaw, state: TrackingState, measured: np.ndarray, reference: np.ndarray) -> TrackingState:
-    """One sample: measured outputs and references (p,), with their offsets [the model's units].
+def step_tracking(gains: TrackingGains, state: TrackingState, measured: Vector, reference: Vector) -> TrackingState:
+    """One sample of u = −K x̂ − Kz z + u₀, x̂₊ = A x̂ + B v + L (y − C x̂ − D v), z₊ = z + W (r − y).
 
-    Returns
-    -------
-    TrackingState
-        Whose `applied` is what to apply until the next sample.
+    v is u within its limits; where it isn't u, z is set back until it is (Hanus' conditioning). Without W and Kz the
+    reference enters by the observer: y − r in place of y. Inputs and outputs are deviations from their offsets, in the
+    units of the Design; `applied` of what comes back is what to apply until the next sample.
+
+    Source: CONNET paper, eqs. 2 and 3.
     """
-    y = np.asarray(measured, dtype=float) - law.output_offset
-    r = np.asarray(reference, dtype=float) - law.output_offset
-    v = state.applied - law.input_offset
-    innovation = y - law.C @ state.estimate - law.D @ v
-    integral = state.integral
-    if isinstance(law, LqiLaw):
-        integral = integral + law.W @ (r - y)
-    else:
+    y = measured - gains.output_offset
+    r = reference - gains.output_offset
+    v = state.applied - gains.input_offset
+    innovation = y - gains.C @ state.estimate - gains.D @ v
+    if not gains.integrates:
         innovation = innovation - r
-    estimate = law.A @ state.estimate + law.B @ v + law.L @ innovation
-    desired = -law.K @ estimate
-    if isinstance(law, LqiLaw):
-        desired = desired - law.integral_gain @ integral
-    u = desired + law.input_offset
-    applied = np.clip(u, law.low, law.high)
-    if isinstance(law, LqiLaw) and (applied != u).any():
-        integral = integral - np.linalg.pinv(law.integral_gain) @ (applied - u)
-    return TrackingState(estimate, integral, applied, u)
+    integral = state.integral + gains.W @ (r - y)
+    estimate = gains.A @ state.estimate + gains.B @ v + gains.L @ innovation
+    commanded = -(gains.K @ estimate) - gains.integral_gain @ integral + gains.input_offset
+    applied = np.clip(commanded, gains.low, gains.high)
+    integral = integral - gains.back @ (applied - commanded)
+    return TrackingState(estimate, integral, applied, commanded)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern, reference_governor
-from netctrl.laws.tracking.tracking import TrackingState, start_tracking, step_tracking
+from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, start_tracking, step_tracking, tracking_gains
 from netctrl.linux.export.agent_law import TrackingTable
 from netctrl.scenario.access.plan import ACCESS_LINK_SIGNALS, MBIT
 from netctrl.units import BITS_PER_BYTE, unit_scale
@@ -19,6 +19,7 @@ __all__ = ["Tracker", "start_tracker", "step_tracker"]
 class Tracker(NamedTuple):
     """What a law remembers, and its governor's last reference."""
 
+    gains: TrackingGains
     state: TrackingState
     given: np.ndarray
     """(p,) [the law's units]."""
@@ -29,7 +30,8 @@ def start_tracker(table: TrackingTable) -> Tracker:
     """At the law's offset, within its limits."""
     governor = reference_governor(table.law) if table.governor else None
     given = table.law.output_offset.copy() if table.governor else np.array(table.reference)
-    return Tracker(start_tracking(table.law), given, governor)
+    gains = tracking_gains(table.law)
+    return Tracker(gains, start_tracking(gains), given, governor)
 
 
 def step_tracker(
@@ -76,8 +78,8 @@ def step_tracker(
         state = state._replace(applied=np.clip([in_force / unit], law.low, law.high))
     given = np.array(table.reference)
     if tracker.governor is not None:
-        given, _ = govern(tracker.governor, state, tracker.given, table.reference)
-    state = step_tracking(law, state, np.array(values) / np.array(scale), given)
+        given = govern(tracker.governor, state, tracker.given, given)
+    state = step_tracking(tracker.gains, state, np.array(values) / np.array(scale), given)
     return tracker._replace(state=state, given=given), float(state.applied[0]) * unit
 
 

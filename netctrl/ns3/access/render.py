@@ -6,15 +6,19 @@ Rendering is pure; `netctrl.ns3.access.read` compiles and runs what it gives.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.codegen import field_texts
 from netctrl.laws.tracking.online_map import OnlineStaticMap
-from netctrl.laws.tracking.schedule import GainSchedule
+from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
+from netctrl.laws.tracking.schedule import GainSchedule, scheduled
+from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, step_tracking, tracking_gains
 from netctrl.model.design.design import ConnetDesign, Provenance
-from netctrl.model.law import LqiLaw
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
+from netctrl.ns3.laws import functions_header
 from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity
 from netctrl.ns3.templates import fixed_files
 from netctrl.scenario.access.plan import AccessLinkPlan
@@ -27,6 +31,7 @@ _MIN_SIZE, _MAX_SIZE = 64, 65_000
 _PPP_BYTES = 2
 _MAX_NUMBERS = 200_000
 _MAX_BURST = 10_000
+_LAW = "A law that tracks references, its governor and its schedule: printed from the Python that netctrl simulates."
 _SIGNALS = {
     "delay_ms": "delayMs",
     "jitter_ms": "jitterMs",
@@ -65,6 +70,9 @@ def render(
     return {
         "gains.h": _gains(plan, design, provenance),
         "scenario.h": _scenario(scenario, plan),
+        "netctrl-tracking-law.h": functions_header(
+            "tracking-law", _LAW, (step_tracking, govern, scheduled), "netctrl-matrix.h"
+        ),
         **fixed_files("access"),
     }
 
@@ -94,7 +102,7 @@ def _check(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> None:
         raise InvalidValue("schedule", "OnlineStaticMap", takes)
     governor = plan.governor
     if governor is not None and governor.by_state.size + governor.by_reference.size > _MAX_NUMBERS:
-        got = f"{len(governor.by_state)} samples ahead"
+        got = f"{len(governor.by_state) // len(governor.low)} samples ahead"
         raise InvalidValue("governor", got, f"one of at most {_MAX_NUMBERS} numbers: a law that settles sooner")
 
 
@@ -102,74 +110,50 @@ def _check(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> None:
 
 
 def _gains(plan: AccessLinkPlan, design: ConnetDesign | None, provenance: Provenance) -> str:
-    law = plan.law
-    n, m, p = len(law.A), len(law.inputs), len(law.outputs)
-    integrates = isinstance(law, LqiLaw)
-    W = law.W if integrates else np.zeros((0, p))
-    Kz = law.integral_gain if integrates else np.zeros((m, 0))
-    fields = {
-        "A": _matrix(law.A),
-        f"B: from {_signals(law.inputs, law.input_units)}": _matrix(law.B),
-        f"C: to {_signals(law.outputs, law.output_units)}": _matrix(law.C),
-        "D": _matrix(law.D),
-        "L: estimator": _matrix(law.L),
-        "K: state feedback": _matrix(law.K),
-        "W: what is tracked": _matrix(W),
-        "Kz: integral feedback": _matrix(Kz),
-        "its pseudo-inverse": _matrix(np.linalg.pinv(Kz) if integrates else np.zeros((0, m))),
-        "inputs at the operating point": _reals(law.input_offset),
-        "outputs at the operating point": _reals(law.output_offset),
-        "least inputs": _reals(law.low),
-        "greatest inputs": _reals(law.high),
-        "z at the start": _reals(plan.state.integral),
-        "inputs at the start": _reals(plan.state.applied),
-    }
+    law, schedule = plan.law, plan.schedule
     lines = [
         "/// How this export was made, as JSON.",
         origin(provenance),
         "",
         *(_certificate(design) if design is not None else []),
-        f"/// {n} states, {m} inputs, {p} outputs; without units in the Design: Mbit/s and ms.",
-        *_struct("TrackingTable kLaw", fields),
+        f"/// From {_signals(law.inputs, law.input_units)}",
+        f"/// to {_signals(law.outputs, law.output_units)}; without units in the Design: Mbit/s and ms.",
+        *_record("kLaw", TrackingGains, tracking_gains(law)),
+        "",
+        "/// When the law is switched on.",
+        *_record("kStart", TrackingState, plan.state),
         "",
         "/// Cuts references to what can be had.",
-        *_struct("GovernorTable kGovernor", _governor(plan)),
+        *_record("kGovernor", ReferenceGovernor, plan.governor),
         "",
         "/// Gains along the characteristic curve.",
-        *_struct("ScheduleTable kSchedule", _schedule(plan)),
+        *_record("kSchedule", GainSchedule, schedule if isinstance(schedule, GainSchedule) else None),
     ]
-    about = "The law of the regulators with its gains; what they mean is in netctrl-tracking.h."
+    about = "The law of the regulators with its gains; what they mean is in netctrl-tracking-law.h."
     return header("GAINS", "netctrl-tracking.h", lines, about)
+
+
+def _record(name: str, kind: Any, values: Any) -> list[str]:
+    """A constant of a printed record; without values it has none."""
+    if values is None:
+        return [f"inline const {kind.__name__} {name} = {{}};"]
+    fields = zip(field_texts(kind).items(), values, strict=True)
+    rows = [f"    {_value(value)}, // {field}: {text}" for (field, text), value in fields]
+    return [f"inline const {kind.__name__} {name} = {{", *rows, "};"]
+
+
+def _value(value: Any) -> str:
+    """A condition, a vector or a matrix."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value.ndim == 1:
+        return _reals(value)
+    return row([str(value.shape[0]), str(value.shape[1]), _reals(value.ravel())])
 
 
 def _signals(names: Sequence[str], units: Sequence[str]) -> str:
     """Names with units, as literals: a Design file may hold any text."""
     return ", ".join(string(f"{name} [{unit}]" if unit else name) for name, unit in zip(names, units, strict=True))
-
-
-def _governor(plan: AccessLinkPlan) -> dict[str, str]:
-    made = plan.governor
-    if made is None:
-        return {
-            "samples ahead; 0: no governor": "0",
-            "nearest, gain, by state, by reference, low, high": "{}, {}, {}, {}, {}, {}",
-        }
-    T, m, _ = made.by_state.shape
-    return {
-        "samples ahead": str(T),
-        "nearest": _matrix(made.nearest),
-        "gain": _matrix(made.gain),
-        "by state": _matrix(made.by_state.reshape(T * m, -1)),
-        "by reference": _matrix(made.by_reference.reshape(T * m, -1)),
-        "least inputs, as deviations": _reals(made.low),
-        "greatest inputs, as deviations": _reals(made.high),
-    }
-
-
-def _schedule(plan: AccessLinkPlan) -> dict[str, str]:
-    if not isinstance(plan.schedule, GainSchedule):
-        return {"no schedule": "{}, {}"}
-    return {"inputs": _reals(plan.schedule.points), "log factors": _matrix(np.log(plan.schedule.factors))}
 
 
 def _certificate(design: ConnetDesign) -> list[str]:
@@ -192,14 +176,6 @@ def _certificate(design: ConnetDesign) -> list[str]:
     lines += [f"// attainable: {low:g} to {high:g}" for low, high in proof.attainable]
     lines += [f"// warning: {string(warning)}" for warning in proof.warnings]
     return [*lines, origin(design.provenance), "} // namespace design", ""]
-
-
-def _struct(name: str, fields: dict[str, str]) -> list[str]:
-    return [f"inline const {name} = {{", *(f"    {text}, // {what}" for what, text in fields.items()), "};"]
-
-
-def _matrix(values: np.ndarray) -> str:
-    return row([str(values.shape[0]), str(values.shape[1]), _reals(values.ravel())])
 
 
 def _reals(values: np.ndarray | Sequence[float]) -> str:

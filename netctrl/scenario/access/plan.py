@@ -11,7 +11,7 @@ from netctrl.errors import InvalidValue, checked_numbers, checked_whole, checked
 from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor
 from netctrl.laws.tracking.schedule import GainSchedule
-from netctrl.laws.tracking.tracking import TrackingState, start_tracking
+from netctrl.laws.tracking.tracking import TrackingState, start_tracking, tracking_gains
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.access.scenario import AccessLinkScenario
@@ -140,7 +140,7 @@ def access_link_plan(
         signals=tuple(signal.name for signal in read),
         scale=np.array([signal.unit for signal in read]) / np.array(units),
         rate_unit=unit_scale(law.input_units[0]) or MBIT,
-        state=start_tracking(law, None if first_rate is None else first),
+        state=start_tracking(tracking_gains(law), None if first_rate is None else first),
         start=start,
         governor=governor,
         schedule=schedule,

@@ -12,7 +12,7 @@ from netctrl.errors import InvalidValue, checked_flag, checked_kind, checked_nam
 from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_schedule
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
-from netctrl.laws.tracking.tracking import step_tracking
+from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
 from netctrl.model.design.design import provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
@@ -92,7 +92,7 @@ def track_access_link(
     link, samples = AccessLink(scenario), []
     curve, factors = (schedule, None) if isinstance(schedule, OnlineStaticMap) else (None, schedule)
     given, seen, commanded = np.array(desired), np.empty((T, p)), np.full((T, m), np.nan)
-    cut = law.output_offset.copy()
+    gains, cut = tracking_gains(law), law.output_offset.copy()
     for k in range(T):
         if k < start:
             samples.append(link.advance(inf))
@@ -103,13 +103,12 @@ def track_access_link(
         samples.append(link.advance(max(rate, 0.0), burst))
         seen[k], commanded[k] = _read(samples[-1], plan), state.commanded
         if governor is not None:
-            cut, _ = govern(governor, state, cut, desired[k])
-            given[k] = cut
+            given[k] = cut = govern(governor, state, cut, desired[k])
         if curve is not None:
             curve = learn(curve, state.applied, seen[k])
             factors = online_schedule(curve)
         shown = seen[k] if factors is None else scheduled(factors, seen[k], given[k], state.applied)
-        state = step_tracking(law, state, shown, given[k])
+        state = step_tracking(gains, state, shown, given[k])
     record = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
     return AccessLinkTracking(access_link_result(scenario, samples, record), desired, given, seen, commanded, curve)
 

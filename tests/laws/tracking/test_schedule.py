@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.laws.tracking.schedule import GainSchedule, gain_schedule, scheduled
-from netctrl.laws.tracking.tracking import start_tracking, step_tracking
+from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.model.identified import IdentifiedModel
 from netctrl.scenario.access.scenario import AccessLinkScenario
 
@@ -53,13 +53,13 @@ def test_on_a_curve_each_step_takes_the_same_course():
 
     def share_after(first: float, with_schedule: bool) -> float:
         """Of a small step of the reference, after 6 samples."""
-        law = LAW
-        state, before, after = start_tracking(law, np.array([first])), first**2 / 20.0, (1.02 * first) ** 2 / 20.0
+        gains = tracking_gains(LAW)
+        state, before, after = start_tracking(gains, np.array([first])), first**2 / 20.0, (1.02 * first) ** 2 / 20.0
         for k in range(207):
             y = np.array([state.applied[0] ** 2 / 20.0])
             r = np.array([before if k < 200 else after])
             shown = scheduled(schedule, y, r, state.applied) if with_schedule else y
-            state = step_tracking(law, state, shown, r)
+            state = step_tracking(gains, state, shown, r)
         return float((state.applied[0] ** 2 / 20.0 - before) / (after - before))
 
     alike = [share_after(first, True) for first in (2.5, 6.0, 14.0)]

@@ -16,7 +16,7 @@ from distributed_support import Simulated, scenario
 import netctrl
 from netctrl.datasets import network_path
 from netctrl.errors import FileError, InvalidValue
-from netctrl.laws.tracking.tracking import start_tracking, step_tracking
+from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.linux.agent.alignment import Alignment, aligned, index_of
 from netctrl.linux.agent.controller import applied, receive, step, trouble
 from netctrl.linux.agent.log import AgentLog
@@ -646,7 +646,8 @@ def test_a_tracking_law_is_the_runtimes_and_is_told_what_was_in_force() -> None:
     config = tracking(measured_by="sink")
     agent, state = plan(config, KEY), start(plan(config, KEY), 1)
     table = config.law
-    law, mirror = table.law, start_tracking(table.law)
+    gains = tracking_gains(table.law)
+    mirror = start_tracking(gains)
     random, tau_us = np.random.default_rng(3), int(config.interval_s * 1e6)
     for number in range(30):
         measured = (float(random.uniform(4e-4, 2e-3)), float(random.uniform(1e-5, 1e-3)))
@@ -656,7 +657,7 @@ def test_a_tracking_law_is_the_runtimes_and_is_told_what_was_in_force() -> None:
         if not held:
             if number:
                 mirror = mirror._replace(applied=np.array([state.in_force.sum() / 1e6]))
-            mirror = step_tracking(law, mirror, np.array(measured) * 1e3, table.reference)
+            mirror = step_tracking(gains, mirror, np.array(measured) * 1e3, np.array(table.reference))
         assert state.desired.sum() / 1e6 == pytest.approx(max(mirror.applied[0], 0.2), rel=1e-12)
         for link, rate in decision.rates:
             state = applied(state, link, rate)

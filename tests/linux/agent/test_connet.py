@@ -9,7 +9,7 @@ import pytest
 from linux_support import kernel
 from places import EXPERIMENTS
 
-from netctrl.laws.tracking.tracking import start_tracking, step_tracking
+from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.linux.kernel.qdisc import TbfOptions
 
 
@@ -77,11 +77,12 @@ def test_a_law_settles_on_a_line_also_behind_a_dead_band(plants, loops, study) -
 def test_the_loop_is_the_runtime_law_where_nothing_is_in_between(plants, loops, study) -> None:
     law, link = stored_law(loops, study), Straight(plants)
     frame = loops.track(link, loops.Way(law), [(1.8, 0.9)] * 20, first=10.0)
-    state = start_tracking(law, np.array([10.0]))
+    gains = tracking_gains(law)
+    state = start_tracking(gains, np.array([10.0]))
     for k in range(20):
         assert frame.rate[k] == pytest.approx(state.applied[0], rel=1e-12)
         measured = np.array([frame.delay_ms[k], frame.jitter_ms[k]])
-        state = step_tracking(law, state, measured, np.array([1.8, 0.9]))
+        state = step_tracking(gains, state, measured, np.array([1.8, 0.9]))
 
 
 def test_what_cannot_be_had_is_held_at_the_limit_and_left_again(plants, loops, study) -> None:

@@ -16,7 +16,7 @@ from netctrl.cli.export.verb import main
 from netctrl.datasets import model_path
 from netctrl.errors import NetctrlError
 from netctrl.laws.tracking.reference_governor import govern, reference_governor
-from netctrl.laws.tracking.tracking import step_tracking
+from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
 from netctrl.model.design.design import provenance
 from netctrl.model.law import LqiLaw
 from netctrl.ns3.access.read import run_access_link, table_name
@@ -139,9 +139,9 @@ def test_the_loop_is_that_of_the_runtime(tracking):
         np.testing.assert_allclose(tracking.commanded[k], state.commanded, rtol=TOLERANCE["law"])
         assert result.rate_bit_per_s[k] == pytest.approx(1e6 * max(state.applied[0], 0.0), rel=TOLERANCE["law"])
         assert result.burst[k] == max(1, round(state.applied[1]))
-        cut, _ = govern(plan.governor, state, cut, plan.reference[k])
+        cut = govern(plan.governor, state, cut, plan.reference[k])
         np.testing.assert_allclose(tracking.given[k], cut, rtol=TOLERANCE["law"])
-        state = step_tracking(plan.law, state, tracking.measured[k], cut)
+        state = step_tracking(tracking_gains(plan.law), state, tracking.measured[k], cut)
     assert len(set(result.burst.tolist())) > 2
     assert not np.array_equal(tracking.given, tracking.reference)
 
@@ -238,7 +238,7 @@ def test_without_run_it_says_what_to_do_next(design, tmp_path, capsys):
     assert sorted(said.split("files")[1].split("\n")[0].replace(",", "").split()) == names
     assert "run-7.bin" in names
     assert "{0, {0.676, 0.361}}" in (folder / "scenario.h").read_text()
-    assert "0, // samples ahead" in (folder / "gains.h").read_text()
+    assert "kGovernor = {};" in (folder / "gains.h").read_text()
     reference = "delay=0.5,jitter=0.1;jitter=0.4,delay=1.0"
     assert main([*requested, "--json", "--governor", "--measured", "average", "--reference", reference]) == 0
     assert "run-7.bin" in json.loads(capsys.readouterr().out)["files"]

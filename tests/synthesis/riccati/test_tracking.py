@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from netctrl.datasets import model_path
 from netctrl.design.connet.design import connet
 from netctrl.errors import InvalidValue, RiccatiStatus
-from netctrl.laws.tracking.tracking import start_tracking, step_tracking
+from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.model.law import LqgLaw
 from netctrl.model.statespace import StateSpace
@@ -45,7 +45,8 @@ def random_model(seed: int, m: int = 1) -> IdentifiedModel:
 def run(law, plant, references, noise=0.0, seed=0):
     """Outputs and inputs of a linear plant around the law's offsets."""
     rng = np.random.default_rng(seed)
-    x, state = np.zeros(len(plant.A)), start_tracking(law)
+    gains = tracking_gains(law)
+    x, state = np.zeros(len(plant.A)), start_tracking(gains)
     outputs, applied = [], []
     for r in references:
         v = state.applied - law.input_offset
@@ -53,7 +54,7 @@ def run(law, plant, references, noise=0.0, seed=0):
         x = plant.A @ x + plant.B @ v
         outputs.append(y)
         applied.append(state.applied)
-        state = step_tracking(law, state, y, r)
+        state = step_tracking(gains, state, y, r)
     return np.array(outputs), np.array(applied)
 
 
@@ -147,10 +148,11 @@ def test_saturation_for_200_s_is_over_within_25_s(track):
 
 def test_a_start_from_a_given_input_is_without_a_bump():
     law = connet(PRINTED, track="delay", limits=[(0.0, 95.0)]).law
-    state = start_tracking(law, np.array([40.0]))
+    gains = tracking_gains(law)
+    state = start_tracking(gains, np.array([40.0]))
     assert state.applied == pytest.approx([40.0])
     assert -law.integral_gain @ state.integral + law.input_offset == pytest.approx([40.0])
-    assert start_tracking(law, np.array([400.0])).applied == pytest.approx([95.0])
+    assert start_tracking(gains, np.array([400.0])).applied == pytest.approx([95.0])
 
 
 def test_what_no_input_moves_is_refused():

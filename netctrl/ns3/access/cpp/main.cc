@@ -130,7 +130,7 @@ class Loop
     Loop(Network& network, Recorder& recorder)
         : m_network(network),
           m_recorder(recorder),
-          m_tracker(kLaw, kGovernor, kSchedule),
+          m_tracker(kLaw, kGovernor, kSchedule, kStart),
           m_hops(kHops),
           m_sinks(kFlows, 0)
     {
@@ -152,19 +152,19 @@ class Loop
     void End()
     {
         const Sample sample = Measure();
-        std::vector<double> measured;
-        for (const Signal& signal : kSignals)
+        Vector measured(kSignals.size());
+        for (std::size_t i = 0; i < kSignals.size(); ++i)
         {
-            measured.push_back(sample.*signal.field * signal.scale);
+            measured[i] = sample.*kSignals[i].field * kSignals[i].scale;
         }
-        const std::vector<double>& wanted = Wanted();
+        const Vector& wanted = Wanted();
         if (m_period < kOpenPeriods)
         {
-            m_recorder.Write(sample, wanted, measured, std::vector<double>(kLaw.low.size(), std::nan("")));
+            m_recorder.Write(sample, wanted, measured, Vector(std::nan(""), kLaw.low.size()));
         }
         else
         {
-            const std::vector<double> commanded = m_tracker.Commanded();
+            const Vector commanded = m_tracker.Commanded();
             m_tracker.Step(measured, wanted);
             m_recorder.Write(sample, m_tracker.Given(), measured, commanded);
         }
@@ -176,7 +176,7 @@ class Loop
 
     void Begin()
     {
-        const std::vector<double>& applied = m_tracker.Applied();
+        const Vector& applied = m_tracker.Applied();
         const bool open = m_period < kOpenPeriods;
         m_rate = open ? HUGE_VAL : std::max(applied[0] * kRateUnit, 0.0);
         m_burst = open || applied.size() < 2 ? 0 : std::max(1, static_cast<int>(std::nearbyint(applied[1])));
@@ -213,7 +213,7 @@ class Loop
         }
     }
 
-    const std::vector<double>& Wanted() const
+    const Vector& Wanted() const
     {
         const auto after = std::upper_bound(kReferences.begin(),
                                             kReferences.end(),

@@ -34,9 +34,9 @@ class Recorder
     }
 
     void Write(const Sample& sample,
-               const std::vector<double>& given,
-               const std::vector<double>& measured,
-               const std::vector<double>& commanded)
+               const Vector& given,
+               const Vector& measured,
+               const Vector& commanded)
     {
         Put(sample.timeS, "");
         Put(sample.rateBitPerS);
@@ -55,7 +55,11 @@ class Recorder
         {
             Put(static_cast<double>(packets));
         }
-        for (const auto* values : {&sample.sourceBitPerS, &given, &measured, &commanded})
+        for (const double value : sample.sourceBitPerS)
+        {
+            Put(value);
+        }
+        for (const Vector* values : {&given, &measured, &commanded})
         {
             for (const double value : *values)
             {

@@ -5,6 +5,8 @@
 #ifndef NETCTRL_FIFO_TABLES_H
 #define NETCTRL_FIFO_TABLES_H
 
+#include "netctrl-matrix.h"
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -44,7 +46,7 @@ struct CrossRow
 struct ReferenceRow
 {
     int64_t period;
-    std::vector<double> values;
+    Vector values;
 };
 
 /// One period, as it was measured at its end; netctrl.FifoSample.

@@ -171,8 +171,8 @@ struct MpccLaw
             return state;
         }
         double queue = told.queue;
-        double K = givenWindow > 0.0 ? table[std::min<int64_t>(static_cast<int64_t>(told.flows),
-            static_cast<int64_t>(table.size()) - 1)] : 0.0;
+        double K = givenWindow > 0.0 ?
+            table[std::min<int64_t>(static_cast<int64_t>(told.flows), static_cast<int64_t>(table.size()) - 1)] : 0.0;
         if (givenWindow == 0.0 || variant == 1.0)
         {
             const double stepWindow = givenWindow > 0.0 ? givenWindow : std::max(state.window, packet);

@@ -263,8 +263,8 @@ Decide(ArxState& state, const ArxParameters& p, const std::vector<double>& memor
 {
     const int64_t past = static_cast<int64_t>(p.pastRtts);
     const int64_t k = static_cast<int64_t>(p.places);
-    const double rttAtZero = PredictedRtt(memory, 0, k, past) + PredictedRtt(memory, past + 1, k + past,
-        k - past - 1);
+    const double rttAtZero = PredictedRtt(memory, 0, k, past) +
+        PredictedRtt(memory, past + 1, k + past, k - past - 1);
     double free = NAN;
     if (b1 != 0.0 && state.meanRate != 0.0)
     {
@@ -566,8 +566,8 @@ RateDesired(TargetState& state, const TargetParameters& p, double time, double q
         return growth * C;
     }
     const double spread = p.minQueueShare * base;
-    const double free = BestRate(p.psi, p.xi, horizon / C, state.prediction - horizon, state.targetRtt,
-        spread * spread, C);
+    const double free = BestRate(p.psi, p.xi, horizon / C, state.prediction - horizon, state.targetRtt, spread *
+        spread, C);
     return Clipped(free, p.decrease * C, growth * C);
 }
 
