@@ -6,9 +6,18 @@ from typing import Annotated
 
 import numpy as np
 
-__all__ = ["Matrix", "Vector"]
+__all__ = ["Grid", "Matrix", "Numbers", "Vector", "WholeGrid", "WholeNumbers"]
 
 Vector = Annotated[np.ndarray, "vector"]
 """(k,)"""
 Matrix = Annotated[np.ndarray, "matrix"]
+"""(k, n)"""
+
+Numbers = Annotated[np.ndarray, "floats"]
+"""(k,) that are looked up one by one, and may be changed."""
+WholeNumbers = Annotated[np.ndarray, "int64"]
+"""(k,)"""
+Grid = Annotated[np.ndarray, "floats", 2]
+"""(k, n)"""
+WholeGrid = Annotated[np.ndarray, "int64", 2]
 """(k, n)"""

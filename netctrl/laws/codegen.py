@@ -1,10 +1,10 @@
 """Laws as C++: a step in Python, of named numbers, printed as a struct that stands in a program like hand-written code.
 
 The subset: a function with one line of text or more, whose arguments have types: float, int, records of floats and
-conditions, tuples of records, arrays of floats, `Vector` and `Matrix` (`netctrl.laws.arrays`). A record is a
-NamedTuple, or a class of fields that a function may change (`netctrl.laws.record`). Assignments to names, also += and
-the like, to places of an array and fields of a record; if, while, for over a range, break, continue, return; + - * /
-and ** of floats, + - * % of whole numbers that aren't negative, + - * / and @ of vectors, comparisons, and, or, not,
+conditions, tuples of records, arrays and tables of `netctrl.laws.arrays`. A record is a NamedTuple, or a class of
+fields that a function may change (`netctrl.laws.record`). Assignments to names, also += and the like, to places of an
+array and fields of a record; if, while, for over a range up or down, break, continue, return; + - * / and ** of floats,
++ - * & of whole numbers, // and % where neither is negative, + - * / and @ of vectors; comparisons, and, or, not,
 conditional expressions; min, max, abs, sqrt, exp, expm1, log, log1p, sin, cos, isfinite, isnan, int, float, len; of
 vectors numpy's clip, concatenate of two, exp, log, resize, where, and .min() and .max(); numbers of the module, inf;
 calls of functions in the subset, compiled or not; a NamedTuple built from its fields in order. Everything else is
@@ -24,8 +24,9 @@ from types import FunctionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from netctrl.laws.cpp import camel, comment
-from netctrl.laws.printer import Printer, Refused, cpp_type, plain, source
+from netctrl.laws.printer import Printer, Refused, cpp_type
 from netctrl.laws.record import field_types, is_record
+from netctrl.laws.syntax import plain, source
 
 __all__ = [
     "Refused",
@@ -36,6 +37,7 @@ __all__ = [
     "helpers",
     "plain",
     "records_of",
+    "whole_constants",
 ]
 
 
@@ -127,6 +129,16 @@ def helpers(function: Any) -> dict[str, FunctionType]:
             if isinstance(called, FunctionType):
                 found |= helpers(called) | {node.func.id: called}
     return found
+
+
+def whole_constants(functions: Iterable[Any]) -> dict[str, int]:
+    """Whole numbers of their modules that functions use, by name."""
+    found: dict[str, int] = {}
+    for function in map(plain, functions):
+        for node in ast.walk(source(function)):
+            if isinstance(node, ast.Name) and type(function.__globals__.get(node.id)) is int:
+                found[node.id] = function.__globals__[node.id]
+    return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def records_of(functions: Iterable[Any]) -> dict[str, Any]:

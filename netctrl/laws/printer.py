@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from netctrl.laws.arrays import Matrix, Vector
+from netctrl.laws.arrays import Grid, Matrix, Numbers, Vector, WholeGrid, WholeNumbers
 from netctrl.laws.cpp import RESERVED, camel, comment, number, wrapped
 from netctrl.laws.record import field_types
+from netctrl.laws.syntax import assigned, assigned_first, changes, named, plain, source
 
-__all__ = ["TYPES", "Printer", "Refused", "cpp_type", "plain", "source"]
+__all__ = ["TYPES", "Printer", "Refused", "cpp_type"]
 
 _CONDITIONS = ("isfinite", "isnan")
 _LIBRARY = {"abs": "std::fabs"} | {
@@ -29,28 +29,23 @@ _COMPARED: dict[type, str] = {
 }  # fmt: skip
 
 
-_WHOLE: dict[type, tuple[str, int]] = {ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Mod: ("%", 6)}
+_WHOLE: dict[type, tuple[str, int]] = {
+    ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Mod: ("%", 6), ast.FloorDiv: ("/", 6),
+    ast.BitAnd: ("&", 3),
+}  # fmt: skip
 _CONVERSIONS = {"int": "int64_t", "len": "int64_t", "float": "double"}
 _OF_ARRAYS = {"clip": "Clip", "concatenate": "Concatenate", "exp": "std::exp", "log": "std::log", "resize": "Resize"}
 _OF_ARRAYS |= {"where": "Where"}
+_GRIDS = (Grid, WholeGrid)
 TYPES: dict[Any, str] = {
     float: "double", int: "int64_t", bool: "bool", np.ndarray: "std::vector<double>", type(None): "void",
-    Vector: "Vector", Matrix: "Matrix",
+    Vector: "Vector", Matrix: "Matrix", Numbers: "std::vector<double>", WholeNumbers: "std::vector<int64_t>",
+    Grid: "Grid<double>", WholeGrid: "Grid<int64_t>",
 }  # fmt: skip
 
 
 class Refused(ValueError):
     """Something outside the subset; the message has the file and the line."""
-
-
-def plain(thing: Any) -> Any:
-    """The Python function that numba has compiled or that a decorator stands around, or the thing itself."""
-    return inspect.unwrap(getattr(thing, "py_func", thing))
-
-
-def source(thing: Any) -> Any:
-    """The syntax tree of one function or class."""
-    return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
 
 
 def cpp_type(kind: Any, names: Mapping[str, str]) -> str:
@@ -97,7 +92,7 @@ class Printer:
         text = cpp_type(kind, self.names)
         if kind in (float, int, bool):
             return text
-        return f"{text}&" if _changes(self.function, name) else f"const {text}&"
+        return f"{text}&" if changes(self.function, name) else f"const {text}&"
 
     def printed(self, signature: str, *, documented: bool = True) -> str:
         again = self._assigned_again()
@@ -150,11 +145,16 @@ class Printer:
                         raise self.refusal(node, f"{name} is an argument and stays as it is")
                     return [f"{indent}{camel(name)} = {text};"]
                 self.kinds[name] = kind
+                if kind in (Grid, Numbers, WholeGrid, WholeNumbers) and isinstance(value, ast.Attribute | ast.Name):
+                    if name in again:
+                        raise self.refusal(node, f"{name} is another name for an array, and stays it")
+                    return [f"{indent}auto& {camel(name)} = {text};"]
                 return [
                     f"{indent}{'' if name in again else 'const '}{cpp_type(kind, self.names)} {camel(name)} = {text};"
                 ]
             case ast.Assign(targets=[ast.Subscript() | ast.Attribute() as place], value=value):
-                return [f"{indent}{self._expression(place)} = {self._expression(value)};"]
+                text = self._whole(value) if self._kind(place) is int else self._expression(value)
+                return [f"{indent}{self._expression(place)} = {text};"]
             case ast.AugAssign(target=place, op=op, value=value) if type(op) in _OPERATORS:
                 text = self._whole(value) if self._kind(place) is int else self._expression(value)
                 return [f"{indent}{self._expression(place)} {_OPERATORS[type(op)][0]}= {text};"]
@@ -169,12 +169,13 @@ class Printer:
                 return [*before, *lines]
             case ast.While(test=test, body=body, orelse=[]):
                 return [f"{indent}while ({self._expression(test)})", *self._braced(body, indent, again)]
-            case ast.For(
-                target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=[*first, end]), orelse=[]
-            ) if len(first) < 2:
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=args), orelse=[]) if (
+                len(args) < 3 or ast.unparse(args[2]) == "-1"
+            ):
                 outside, count = dict(self.kinds), camel(name) if name != "_" else "turn"
-                begin = self._whole(first[0]) if first else "0"
-                head = f"for (int64_t {count} = {begin}; {count} < {self._whole(end)}; ++{count})"
+                begin, end = map(self._whole, args[:2] if len(args) > 1 else (ast.Constant(0), args[0]))
+                sign, next_one = ("<", "++") if len(args) < 3 else (">", "--")
+                head = f"for (int64_t {count} = {begin}; {count} {sign} {end}; {next_one}{count})"
                 self.kinds[name] = int
                 lines = [f"{indent}{head}", *self._braced(node.body, indent, again)]
                 self.kinds = outside
@@ -192,9 +193,9 @@ class Printer:
     def _hoisted(self, node: ast.If, indent: str) -> list[str]:
         """Declarations of names that several branches assign: C++ would forget them behind the branch."""
         lines = []
-        for name in _assigned(node.body) & _assigned(node.orelse):
+        for name in assigned(node.body) & assigned(node.orelse):
             if name not in self.kinds:
-                self.kinds[name] = self._kind(_assigned_first(node, name))
+                self.kinds[name] = self._kind(assigned_first(node, name))
                 lines.append(f"{indent}{cpp_type(self.kinds[name], self.names)} {camel(name)};")
         return sorted(lines)
 
@@ -210,6 +211,8 @@ class Printer:
                 return field_types(self._kind(value)).get(field, float)
             case ast.Subscript(value=value):
                 kind = self._kind(value)
+                if kind in (WholeNumbers, WholeGrid):
+                    return int
                 return Vector if kind == Matrix else get_args(kind)[0] if get_origin(kind) is tuple else float
             case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
                 return bool
@@ -252,11 +255,17 @@ class Printer:
         match node:
             case ast.Constant(value=int() as value):
                 return str(value)
+            case ast.Name(id=name) if name not in self.kinds and name in self.names:
+                return self.names[name]
             case ast.Name(id=name) if name not in self.kinds and isinstance(self.function.__globals__.get(name), int):
                 return str(self.function.__globals__[name])
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _WHOLE:
                 sign, binds = _WHOLE[type(op)]
+                if sign == "&":  # which C++ takes after comparisons; compilers ask for parentheses
+                    return f"{self._inner(left, 7)} & {self._inner(right, 7)}"
                 return f"{self._inner(left, binds)} {sign} {self._inner(right, binds + 1)}"
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return f"({self._expression(test, 2)} ? {self._whole(body)} : {self._whole(orelse)})"
         if self._kind(node) is not int:
             raise self.refusal(node, f"{ast.unparse(node)} isn't a whole number; int(...) makes one")
         return self._expression(node)
@@ -285,6 +294,11 @@ class Printer:
                 return (camel(field) if record == self.own else f"{camel(record)}.{camel(field)}"), 9
             case ast.Attribute(value=value, attr=field) if isinstance(value, ast.Attribute | ast.Subscript | ast.Call):
                 return f"{self._expression(value, 9)}.{camel(field)}", 9
+            case ast.Subscript(value=value, slice=ast.Tuple(elts=[row, column])) if self._kind(value) in (
+                Grid,
+                WholeGrid,
+            ):
+                return f"{self._expression(value, 9)}({self._whole(row)}, {self._whole(column)})", 9
             case ast.Subscript(value=value, slice=place):
                 return f"{self._expression(value, 9)}[{self._whole(place)}]", 9
             case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=int())):
@@ -351,46 +365,7 @@ class Printer:
             given = [
                 self._whole(each) if kind is int else self._expression(each)
                 for each, kind in zip(args, takes, strict=True)
-                if self.own is None or _named(each) != self.own
+                if self.own is None or named(each) != self.own
             ]
             return f"{self.names[name]}({', '.join(given)})"
         raise self.refusal(node, f"{name} isn't in the subset for laws")
-
-
-def _named(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _changes(function: Any, name: str) -> bool:
-    """Whether a function changes a field or a place of its argument, or hands it to one that does."""
-    for node in ast.walk(source(function)):
-        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
-            root = node.value
-            while isinstance(root, ast.Attribute | ast.Subscript):
-                root = root.value
-            if _named(root) == name:
-                return True
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            called = plain(function.__globals__.get(node.func.id))
-            for place, each in enumerate(node.args):
-                takes = list(inspect.signature(called).parameters) if inspect.isfunction(called) else []
-                if _named(each) == name and takes and _changes(called, takes[place]):
-                    return True
-    return False
-
-
-def _assigned(statements: Iterable[ast.stmt]) -> set[str]:
-    """Names that are assigned in every case."""
-    found: set[str] = set()
-    for each in statements:
-        if isinstance(each, ast.Assign):
-            found.update(map(_named, each.targets))
-        elif isinstance(each, ast.If):
-            found |= _assigned(each.body) & _assigned(each.orelse)
-    return found - {""}
-
-
-def _assigned_first(node: ast.If, name: str) -> ast.expr:
-    """What is assigned to a name first."""
-    found = (each for each in ast.walk(node) if isinstance(each, ast.Assign) and _named(each.targets[0]) == name)
-    return next(found).value

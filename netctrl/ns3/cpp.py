@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Iterator
 from math import isinf, isnan
+from typing import Any
 
 import msgspec
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.arrays import Matrix
+from netctrl.laws.codegen import field_texts
+from netctrl.laws.record import field_types, is_record
 from netctrl.model.io.provenance import Provenance
 
-__all__ = ["MARKER", "header", "nanoseconds", "origin", "real", "row", "string"]
+__all__ = ["MARKER", "constant", "header", "nanoseconds", "origin", "real", "row", "string"]
 
 MARKER = "// Made by netctrl export ns3: do not edit."
 """First line of the generated files: whoever finds it may write over the folder."""
 
+_LONG = 1000  # characters
 _MAX_S = 4e9  # ns-3 counts ns in signed 64 bits
 # A quote would end the literal; a backslash starts an escape, ? a trigraph, * is in what starts or ends a comment.
 _UNSAFE = frozenset("\\?*")
@@ -54,6 +60,44 @@ def header(name: str, include: str, lines: Iterable[str], about: str = "") -> st
     start = [MARKER, *([f"// {about}"] if about else []), "", f"#ifndef {guard}", f"#define {guard}", ""]
     start += [f'#include "{include}"', "", "namespace netctrl", "{", ""]
     return "\n".join([*start, *lines, "", "} // namespace netctrl", "", f"#endif // {guard}", ""])
+
+
+def constant(name: str, kind: Any, values: Any) -> list[str]:
+    """Lines that define a constant of a record of laws, each field with its text; without values it is empty."""
+    if values is None:
+        return [f"inline const {kind.__name__} {name} = {{}};"]
+    return [f"inline const {kind.__name__} {name} = {{", *_fields(kind, values, "    "), "};"]
+
+
+def _fields(kind: Any, values: Any, indent: str) -> Iterator[str]:
+    texts = field_texts(kind)
+    for (field, one), value in zip(field_types(kind).items(), values, strict=True):
+        about = f"// {field}: {texts[field]}"
+        if is_record(one):
+            yield f"{indent}{{ {about}"
+            yield from _fields(one, value, indent + "    ")
+            yield f"{indent}}},"
+            continue
+        short = f"{indent}{_number_or_array(value, one)}, {about}"
+        if len(short) < _LONG:
+            yield short
+            continue
+        yield f"{indent}{about}"
+        yield from textwrap.wrap(
+            f"{_number_or_array(value, one)},", 116, initial_indent=indent, subsequent_indent=indent
+        )
+
+
+def _number_or_array(value: Any, kind: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return real(value)
+    texts = map(real if value.dtype.kind == "f" else str, value.ravel().tolist())
+    shape = value.shape if kind == Matrix else value.shape[1:]
+    return row([*map(str, shape), row(texts)]) if shape else row(texts)
 
 
 def origin(record: Provenance) -> str:

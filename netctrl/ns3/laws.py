@@ -11,7 +11,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from netctrl.laws.aqm.law import QueueLaw
-from netctrl.laws.codegen import cpp_function, cpp_law, cpp_record, field_texts, helpers, plain, records_of
+from netctrl.laws.codegen import (
+    cpp_function,
+    cpp_law,
+    cpp_record,
+    field_texts,
+    helpers,
+    plain,
+    records_of,
+    whole_constants,
+)
 from netctrl.laws.cpp import camel
 from netctrl.laws.window.law import Path, WindowLaw
 from netctrl.ns3.cpp import MARKER, real, string
@@ -90,8 +99,13 @@ def functions_header(name: str, about: str, functions: Iterable[Any], *includes:
         found |= helpers(each) | {each.__name__: plain(each)}
     types = records_of(found.values())
     names = {each: attribute(each) for each in found} | {each: each for each in types}
+    constants = whole_constants(found.values())
+    names |= {each: f"k{attribute(each.lower())}" for each in constants}
     parts = [cpp_record(each, kind, names=names, zeros=each.endswith("State")) for each, kind in types.items()]
     parts += [cpp_function(each, names) for each in found.values()]
+    text = " ".join(parts)
+    used = [f"constexpr int64_t {names[each]} = {value};" for each, value in constants.items() if names[each] in text]
+    parts = ["\n".join(used), *parts] if used else parts
     return _header(name.upper().replace("-", "_"), about, [f'"{each}"' for each in includes], parts)
 
 

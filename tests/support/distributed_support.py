@@ -9,11 +9,12 @@ import numpy as np
 
 import netctrl
 from netctrl.datasets import network_path
+from netctrl.laws.link_rate.heard import NEVER
 from netctrl.scenario.network.policy import HftracPolicy
 from netctrl.scenario.network.scenario import Messages, NetworkScenario
 from netctrl.sim.network.demands import DemandSource
-from netctrl.sim.network.message_kernel import NEVER, Messaging, advance_messages
-from netctrl.sim.network.messages import _state, distributed_problem, message_lines, message_table, ticks
+from netctrl.sim.network.message_kernel import advance_messages
+from netctrl.sim.network.messages import distributed_problem, message_state, message_table, rates_by_messages
 from netctrl.sim.network.problem import link_problem
 
 __all__ = ["Simulated", "scenario"]
@@ -38,26 +39,23 @@ class Simulated:
         self.law = netctrl.scenario_law(requested)
         ready = link_problem(requested, self.law)
         self.heard = distributed_problem(ready, self.law)
-        self.N, self.ticks = ready.model.n_links, ticks(requested)
-        self.line, self.least, messages = message_lines(self.heard, self.law, self.N)
-        self.phase, self.late, self.told = message_table(requested, 0, messages, self.N)
+        self.rates = rates = rates_by_messages(requested, ready, self.law)
+        self.N, self.ticks, self.line, self.least = ready.model.n_links, rates.ticks, rates.line, rates.least
+        self.phase, self.late, self.told = message_table(requested, 0, rates.messages, self.N)
         self.nominal, self.backlog_setpoint = ready.initial_rate, ready.plant.backlog_setpoint
         self.ready, self.steps = ready, requested.steps
-        self.state = _state(ready, self.heard, self.ticks, self.phase, messages)
+        self.state = message_state(ready, rates, self.phase)
         self.demand = DemandSource(requested, ready.network, range(1)).draw(requested.steps)[:, :, 0]
 
     def samples(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Number, series that were measured, (4, N), and commands before limits, (N,)."""
-        messaging = Messaging(self.ticks, self.phase, self.line, self.least, self.heard.central)
         sums, watched = np.zeros((6, self.N)), np.zeros((3, self.N, 0))
         for k in range(self.steps):
             advance_messages(
                 self.ready.plant,
-                self.heard.control,
-                self.heard.predicted,
-                messaging,
+                self.rates,
+                self.ready.taps.mode,
                 self.state,
-                self.nominal,
                 np.ascontiguousarray(self.demand[k : k + 1]),
                 self.late[k : k + 1],
                 self.told[k : k + 1],
@@ -67,8 +65,8 @@ class Simulated:
                 np.zeros(1),
                 watched,
             )
-            slot = k & self.state.known.shape[1] - 1
-            yield k, self.state.known[:, slot].reshape(4, self.N).copy(), self.state.command.copy()
+            heard = self.state.heard
+            yield k, heard.known[:, k & self.rates.mask].reshape(4, self.N).copy(), heard.command.copy()
 
     def due(self, at: int, of: int, sample: int) -> int:
         """Tick at which one link knows of another's sample."""

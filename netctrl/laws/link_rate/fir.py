@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.arrays import Numbers, WholeNumbers
 from netctrl.model.law import AgedColumns, AgedGain, FirGain, LinkRateLaw, MyopicGain, StaticGain
 from netctrl.model.network_model import state_matrices
 
@@ -24,7 +25,9 @@ __all__ = [
     "RATE",
     "SATURATION_ERROR",
     "WORK_CONSERVING",
+    "Feeds",
     "FirLaw",
+    "Taps",
     "backpressure_fir",
     "fir_law",
     "packed",
@@ -47,6 +50,34 @@ Entry = tuple[int, int, int, float]
 """Link, series, lag, coefficient."""
 
 
+class Taps(NamedTuple):
+    """Sums for N links over P taps, link by link."""
+
+    start: WholeNumbers
+    """(N + 1) where each link's taps start"""
+    series: WholeNumbers
+    """(P)"""
+    lag: WholeNumbers
+    """(P) [sample]"""
+    coefficient: Numbers
+    """(P)"""
+    offset: Numbers
+    """(N) [bit/s]"""
+
+
+class Feeds(NamedTuple):
+    """How N links feed one another, as rows of the links that feed."""
+
+    start: WholeNumbers
+    """(N + 1)"""
+    link: WholeNumbers
+    """that feeds"""
+    delay: WholeNumbers
+    """of it [sample]"""
+    share: Numbers
+    """of what it sends that comes here"""
+
+
 class FirLaw(NamedTuple):
     """A law for N links and P taps, link by link."""
 
@@ -66,6 +97,11 @@ class FirLaw(NamedTuple):
     """(N,) what the law foresees to arrive at each link, beside what other links sent [bit/s]."""
     alone: bool
     """Whether it doesn't know what other links sent, and foresees the nominal rate."""
+
+    @property
+    def sums(self) -> Taps:
+        """The sums alone."""
+        return Taps(self.start, self.series, self.lag, self.coefficient, self.offset)
 
     @property
     def memory(self) -> int:

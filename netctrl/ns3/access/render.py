@@ -6,18 +6,16 @@ Rendering is pure; `netctrl.ns3.access.read` compiles and runs what it gives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.codegen import field_texts
 from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, step_tracking, tracking_gains
 from netctrl.model.design.design import ConnetDesign, Provenance
-from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
+from netctrl.ns3.cpp import constant, header, nanoseconds, origin, real, row, string
 from netctrl.ns3.laws import functions_header
 from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity
 from netctrl.ns3.templates import fixed_files
@@ -118,37 +116,19 @@ def _gains(plan: AccessLinkPlan, design: ConnetDesign | None, provenance: Proven
         *(_certificate(design) if design is not None else []),
         f"/// From {_signals(law.inputs, law.input_units)}",
         f"/// to {_signals(law.outputs, law.output_units)}; without units in the Design: Mbit/s and ms.",
-        *_record("kLaw", TrackingGains, tracking_gains(law)),
+        *constant("kLaw", TrackingGains, tracking_gains(law)),
         "",
         "/// When the law is switched on.",
-        *_record("kStart", TrackingState, plan.state),
+        *constant("kStart", TrackingState, plan.state),
         "",
         "/// Cuts references to what can be had.",
-        *_record("kGovernor", ReferenceGovernor, plan.governor),
+        *constant("kGovernor", ReferenceGovernor, plan.governor),
         "",
         "/// Gains along the characteristic curve.",
-        *_record("kSchedule", GainSchedule, schedule if isinstance(schedule, GainSchedule) else None),
+        *constant("kSchedule", GainSchedule, schedule if isinstance(schedule, GainSchedule) else None),
     ]
     about = "The law of the regulators with its gains; what they mean is in netctrl-tracking-law.h."
     return header("GAINS", "netctrl-tracking.h", lines, about)
-
-
-def _record(name: str, kind: Any, values: Any) -> list[str]:
-    """A constant of a printed record; without values it has none."""
-    if values is None:
-        return [f"inline const {kind.__name__} {name} = {{}};"]
-    fields = zip(field_texts(kind).items(), values, strict=True)
-    rows = [f"    {_value(value)}, // {field}: {text}" for (field, text), value in fields]
-    return [f"inline const {kind.__name__} {name} = {{", *rows, "};"]
-
-
-def _value(value: Any) -> str:
-    """A condition, a vector or a matrix."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value.ndim == 1:
-        return _reals(value)
-    return row([str(value.shape[0]), str(value.shape[1]), _reals(value.ravel())])
 
 
 def _signals(names: Sequence[str], units: Sequence[str]) -> str:

@@ -5,16 +5,16 @@ Rendering is pure; `netctrl.ns3.network.read` compiles and runs what it gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.laws.link_rate.fir import WORK_CONSERVING, FirLaw
+from netctrl.laws.link_rate.heard import LinkRates, command_link, link_acts, measure_link, start_links
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
-from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
-from netctrl.ns3.laws import laws_header
+from netctrl.ns3.cpp import constant, header, nanoseconds, origin, real, row, string
+from netctrl.ns3.laws import functions_header, laws_header
 from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity, socket_buffer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
@@ -26,6 +26,7 @@ __all__ = ["PACKET_SIZE", "render"]
 PACKET_SIZE = 1500
 """[byte], with IP and UDP headers."""
 
+_LAW = "Rates of links by what each has heard: printed from the Python that netctrl simulates."
 _MAX_TAPS = 200_000
 _MAX_PAIRS = 250_000
 _MAX_HOPS = 254
@@ -68,6 +69,9 @@ def render(
     _check(plan, size)
     return {
         "gains.h": _gains(plan, provenance),
+        "netctrl-link-law.h": functions_header(
+            "link-law", _LAW, (start_links, link_acts, measure_link, command_link), "netctrl-grid.h"
+        ),
         "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
         "scenario.h": _scenario(scenario, plan, size, sampled_delays),
         **fixed_files("network", *QUEUES, *TCP),
@@ -93,11 +97,11 @@ def _check(plan: LinkPlan, size: int) -> None:
         demand = plan.network.demands[int(hops.argmax())].id
         takes = f"at most {_MAX_HOPS} links: packets live for so many hops"
         raise InvalidValue(f"network.demands.{demand}.split", f"{hops.max()} links", takes)
-    taps = len(plan.control.lag) + (0 if plan.hearing is None else len(plan.hearing.predicted.lag))
+    taps = len(plan.law.control.lag) + len(plan.law.predicted.lag)
     if taps > _MAX_TAPS:
         takes = f'a law of at most {_MAX_TAPS} numbers in a program; horizon = "exact" or a larger mu has fewer'
         raise InvalidValue("policy", f"{taps} numbers", takes)
-    if plan.hearing is not None and plan.hearing.line.size > _MAX_PAIRS:
+    if plan.law.line.size > _MAX_PAIRS:
         most = int(_MAX_PAIRS**0.5)
         raise InvalidValue("messages", f"{len(plan.links)} links", f"at most {most} links where messages may be late")
 
@@ -106,71 +110,18 @@ def _check(plan: LinkPlan, size: int) -> None:
 
 
 def _gains(plan: LinkPlan, provenance: Provenance) -> str:
-    feeds, hearing = plan.feeds, plan.hearing
-    feed = zip(feeds.link, feeds.delay, feeds.share, strict=True)
-    law = {
-        "control": _taps(plan, plan.control),
-        "nominal [bit/s]": _reals(plan.around),
-        "standing [bit/s]": real(plan.backlog_setpoint),
-        "expected [bit/s]": _reals(plan.control.expected),
-        "alone": _flag(plan.control.alone),
-        "feedStart": _wholes(feeds.start),
-        "feeds: link, delay [interval], share": row(row([str(k), str(n), real(share)]) for k, n, share in feed),
-    }
-    heard = {"ticks": "0", "predicted": "{}", "central": "false", "messages": "0", "line": "{}", "least": "{}"}
-    if hearing is not None:
-        unused = hearing.line < 0
-        heard = {
-            "ticks": str(hearing.ticks),
-            "predicted": _taps(plan, hearing.predicted),
-            "central": _flag(hearing.central),
-            "messages": str(hearing.messages),
-            "line": _wholes(hearing.line.ravel()),
-            "least [interval]": _wholes(np.where(unused, 0, hearing.least).ravel()),
-        }
+    N, innovations = len(plan.links), ("arrivals unforeseen", "not sent")
+    kinds = ("rates", "backlogs", *(innovations if plan.law.foresees else ("backlog news", "rate news")))
     lines = [
         "/// How this export was made, as JSON.",
         origin(provenance),
         "",
-        "/// In the order of kLinks (scenario.h).",
-        *_struct("LawTable kLaw", law),
-        "",
-        "/// Where messages may be late, lost or out of step.",
-        *_struct("HearingTable kHearing", heard),
+        "/// In the order of kLinks (scenario.h); rates and backlogs, over the interval, in bit/s.",
+        f"/// Series are {'; '.join(f'from {kind * N}: {name}' for kind, name in enumerate(kinds))}.",
+        *constant("kLaw", LinkRates, plan.law),
     ]
-    about = "The law of the links' rates with its gains; what they mean is in netctrl-link-laws.h."
-    return header("GAINS", "netctrl-link-laws.h", lines, about)
-
-
-def _struct(name: str, fields: dict[str, str]) -> list[str]:
-    return [f"inline const {name} = {{", *(f"    {text}, // {field}" for field, text in fields.items()), "};"]
-
-
-def _taps(plan: LinkPlan, taps: FirLaw) -> str:
-    """Offsets, starts, and a row a link of {series, lag, coefficient}."""
-    N, lines = len(plan.links), []
-    kinds = (
-        "rates",
-        "backlogs",
-        *(("surpluses", "shortfalls") if plan.hearing is None else ("backlog news", "rate news")),
-    )
-    for link, name in enumerate(plan.links):
-        part = slice(taps.start[link], taps.start[link + 1])
-        columns = (taps.series[part].tolist(), taps.lag[part].tolist(), taps.coefficient[part].tolist())
-        each = [row([str(s), str(lag), real(value)]) for s, lag, value in zip(*columns, strict=True)]
-        lines += [f"            // {string(name)}: {taps.offset[link]:g} bit/s plus"] if each else []
-        lines += [f"            {text}," for text in each]
-    order = "; ".join(f"from {kind * N}: {name}" for kind, name in enumerate(kinds))
-    rows = "\n".join(["{", f"            // {order}", *lines, "        }"])
-    return f"{{\n        {_reals(taps.offset)},\n        {_wholes(taps.start)},\n        {rows}}}"
-
-
-def _reals(values: Iterable[float]) -> str:
-    return row(real(value) for value in values)
-
-
-def _wholes(values: np.ndarray) -> str:
-    return row(map(str, values.tolist()))
+    about = "The law of the links' rates with its gains; what they mean is in netctrl-link-law.h."
+    return header("GAINS", "netctrl-link-law.h", lines, about)
 
 
 def _flag(value: bool) -> str:
@@ -194,9 +145,10 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
         "int64_t kDuration": (interval * scenario.steps, "[ns]"),
         "uint32_t kPacketSize": (f"{size}U", "[byte], with IP and UDP headers"),
         "double kStanding": (
-            real(plan.backlog_setpoint),
+            real(plan.law.setpoint),
             "backlog around which squares are taken, over the interval [bit/s]",
         ),
+        "bool kMayBeLate": (_flag(not scenario.messages.ideal), "messages"),
         "int kNodes": (len(nodes), ""),
         "uint32_t kSeed": (f"{scenario.seed}U", ""),
         "uint32_t kSocketBuffer": (f"{_socket_buffer(links)}U", "[byte], of TCP at both ends"),
@@ -269,7 +221,7 @@ def _link(link: Link, nodes: dict[str, int], delay: float, plan: LinkPlan, numbe
         f"{round(link.capacity)}U",
         str(nanoseconds(f"network.links.{link.id}.delay", delay)),
         "kUnlimited" if link.buffer is None else f"{int(link.buffer)}U",
-        _flag(plan.control.mode[number] != WORK_CONSERVING),
+        _flag(bool(plan.paced[number])),
         real(plan.nominal[number]),
     )
     return row(values)

@@ -5,14 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
-from netctrl.laws.link_rate.fir import BACKLOG, LINEAR, RATE, packed
+from netctrl.laws.link_rate.fir import LINEAR, Feeds, FirLaw, packed
+from netctrl.laws.link_rate.heard import NEVER, LinkRates, link_memory
 from netctrl.model.law import LinkRateLaw, StaticGain
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.sim.network.demands import DemandSource
-from netctrl.sim.network.message_kernel import NEVER, MessageState, Messaging, advance_messages
+from netctrl.sim.network.message_kernel import MessageState, advance_messages
 from netctrl.sim.network.problem import LinkProblem, LinkRuns, power_of_2
 
-__all__ = ["distributed_problem", "message_lines", "message_table", "run_with_messages", "ticks"]
+__all__ = [
+    "distributed_problem",
+    "message_lines",
+    "message_state",
+    "message_table",
+    "rates_by_messages",
+    "rates_in_time",
+    "run_with_messages",
+    "ticks",
+]
 
 _TICKS = 8
 """An interval, where links act out of step."""
@@ -32,12 +42,11 @@ def run_with_messages(
 
     Loss, lateness and moments have random streams of their own in each run: the traffic is the same as without.
     """
-    N, steps, S = ready.model.n_links, scenario.steps, ticks(scenario)
-    heard = distributed_problem(ready, law)
-    line, least, messages = message_lines(heard, law, N)
+    N, steps, rates = ready.model.n_links, scenario.steps, rates_by_messages(scenario, ready, law)
+    S, messages = rates.ticks, rates.messages
     streams = [_streams(scenario.seed, run) for run in numbers]
     phases = [stream[_PHASE].integers(0, S, N) for stream in streams]
-    states = [_state(ready, heard, S, phase, messages) for phase in phases]
+    states = [message_state(ready, rates, phase) for phase in phases]
     result = LinkRuns(
         np.zeros((len(numbers), 6, N)),
         np.zeros((N, len(numbers))),
@@ -56,11 +65,9 @@ def run_with_messages(
             extra, told = _draws(scenario, stream, S, len(demand), messages, N)
             advance_messages(
                 ready.plant,
-                heard.control,
-                heard.predicted,
-                Messaging(S, phases[r], line, least, heard.central),
+                rates,
+                ready.taps.mode,
                 state,
-                ready.initial_rate,
                 np.ascontiguousarray(demand[:, :, r]),
                 extra,
                 told,
@@ -93,14 +100,6 @@ def message_table(
     return phase, *_draws(scenario, stream, S, scenario.steps, messages, N)
 
 
-def distributed_problem(ready: LinkProblem, law: LinkRateLaw | None) -> DistributedLaw:
-    """The policy's law by what was heard; laws that aren't HFTraC's hear nothing."""
-    paced = ready.taps.mode == LINEAR
-    if law is None:
-        return DistributedLaw(ready.taps, packed([], np.zeros(len(paced)), paced), central=False)
-    return distributed_law(law, ready.model.coupling, ready.initial_rate, paced, ready.plant.backlog_setpoint)
-
-
 def message_lines(heard: DistributedLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Numbers of the messages from k to l, the age from which on each is used, and how many messages there are."""
     line, least = np.full((N, N), NEVER), np.zeros((N, N), dtype=np.int64)
@@ -121,20 +120,75 @@ def message_lines(heard: DistributedLaw, law: LinkRateLaw | None, N: int) -> tup
     return line, least, int(pairs.sum())
 
 
-def _state(ready: LinkProblem, heard: DistributedLaw, ticks: int, phase: np.ndarray, messages: int) -> MessageState:
-    N, nominal, backlog_setpoint = ready.model.n_links, ready.initial_rate, ready.plant.backlog_setpoint
-    slots = power_of_2(max(heard.control.memory, heard.predicted.memory) + 4)
-    tick_slots = power_of_2((int(ready.model.delay.max(initial=0)) + 1) * ticks + 2)
-    known = np.zeros((4 * N, slots))
-    known[RATE * N : (RATE + 1) * N] = nominal[:, None]
-    known[BACKLOG * N : (BACKLOG + 1) * N] = backlog_setpoint
+def rates_in_time(ready: LinkProblem) -> LinkRates:
+    """The law of a network whose links all act at once, and hear of each other in time."""
+    N, plant, control = ready.model.n_links, ready.plant, ready.taps
+    feeds = Feeds(plant.coupled_start, plant.coupled_link, plant.coupled_delay, plant.coupled_share)
+    alone = control.alone or not control.innovations
+    nobody = np.zeros((0, 0), dtype=np.int64)
+    return LinkRates(
+        nominal=ready.initial_rate,
+        setpoint=plant.backlog_setpoint,
+        control=control.sums,
+        predicted=_nothing(N).sums,
+        foresees=control.innovations,
+        expected=control.expected,
+        feeds=_no_feeds(N) if alone else feeds,
+        central=False,
+        ticks=1,
+        messages=0,
+        line=nobody,
+        least=nobody,
+        mask=power_of_2(max(control.memory, 0 if alone else int(feeds.delay.max(initial=0))) + 2) - 1,
+    )
+
+
+def rates_by_messages(scenario: NetworkScenario, ready: LinkProblem, law: LinkRateLaw | None) -> LinkRates:
+    """The law of a network whose links may act out of step, and hear of each other by messages."""
+    N, heard = ready.model.n_links, distributed_problem(ready, law)
+    line, least, messages = message_lines(heard, law, N)
+    return LinkRates(
+        nominal=ready.initial_rate,
+        setpoint=ready.plant.backlog_setpoint,
+        control=heard.control.sums,
+        predicted=heard.predicted.sums,
+        foresees=False,
+        expected=np.zeros(N),
+        feeds=_no_feeds(N),
+        central=heard.central,
+        ticks=ticks(scenario),
+        messages=messages,
+        line=line,
+        least=least,
+        mask=power_of_2(max(heard.control.memory, heard.predicted.memory) + 4) - 1,
+    )
+
+
+def distributed_problem(ready: LinkProblem, law: LinkRateLaw | None) -> DistributedLaw:
+    """The policy's law by what was heard; laws that aren't HFTraC's hear nothing."""
+    if law is None:
+        return DistributedLaw(ready.taps, _nothing(ready.model.n_links), central=False)
+    paced = ready.taps.mode == LINEAR
+    return distributed_law(law, ready.model.coupling, ready.initial_rate, paced, ready.plant.backlog_setpoint)
+
+
+def _nothing(N: int) -> FirLaw:
+    return packed([], np.zeros(N), np.ones(N, dtype=bool))
+
+
+def _no_feeds(N: int) -> Feeds:
+    none = np.zeros(0, dtype=np.int64)
+    return Feeds(np.zeros(N + 1, dtype=np.int64), none, none, np.zeros(0))
+
+
+def message_state(ready: LinkProblem, law: LinkRates, phase: np.ndarray) -> MessageState:
+    """All links at the rates around which they are controlled, with the standing backlog."""
+    tick_slots = power_of_2((int(ready.model.delay.max(initial=0)) + 1) * law.ticks + 2)
     return MessageState(
-        known=known,
-        arrival=np.full((max(messages, 1), slots), NEVER),
-        pipe=np.repeat(nominal[:, None], tick_slots, axis=1),
-        backlog=np.full(N, backlog_setpoint),
-        command=np.array(nominal),
-        sent=nominal * (ticks - phase),  # an interval's worth when each link first acts
+        heard=link_memory(law, phase),
+        pipe=np.repeat(law.nominal[:, None], tick_slots, axis=1),
+        backlog=np.full(len(law.nominal), law.setpoint),
+        sent=law.nominal * (law.ticks - phase),  # an interval's worth when each link first acts
     )
 
 

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.link_rate.fir import WORK_CONSERVING
 from netctrl.model.law import LinkRateLaw
 from netctrl.plants.routing import routing
-from netctrl.scenario.network.plan import Feeds, Hearing, LinkPlan
+from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.network.trace_window import scenario_trace
 from netctrl.sim.network.demands import DemandSource
-from netctrl.sim.network.messages import distributed_problem, message_lines, message_table, ticks
+from netctrl.sim.network.messages import message_table, rates_by_messages, rates_in_time
 from netctrl.sim.network.problem import LinkProblem, link_problem
 
 __all__ = ["link_plan", "run_tables"]
@@ -35,25 +36,15 @@ def link_plan(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> Link
         takes = "fifo, static, hftrac or design: backpressure looks at each moment into the next queues"
         raise InvalidValue("policy.kind", "backpressure", takes)
     ready = link_problem(scenario, law)
-    plant, hearing = ready.plant, None
-    control = ready.taps
-    if not scenario.messages.ideal:
-        heard = distributed_problem(ready, law)
-        control = heard.control
-        line, least, messages = message_lines(heard, law, ready.model.n_links)
-        hearing = Hearing(heard.predicted, ticks(scenario), line, least, messages, heard.central)
     return LinkPlan(
         network=ready.network,
         links=ready.model.links,
         delay=ready.model.delay,
         split=_split(ready),
-        feeds=Feeds(plant.coupled_start, plant.coupled_link, plant.coupled_delay, plant.coupled_share),
-        nominal=plant.nominal,
-        around=ready.initial_rate,
-        backlog_setpoint=plant.backlog_setpoint,
+        nominal=ready.plant.nominal,
         weight=ready.weight,
-        control=control,
-        hearing=hearing,
+        paced=ready.taps.mode != WORK_CONSERVING,
+        law=rates_in_time(ready) if scenario.messages.ideal else rates_by_messages(scenario, ready, law),
     )
 
 
@@ -82,8 +73,8 @@ def run_tables(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -
         The trace can't be read.
     """
     demands, N, steps = len(plan.network.demands), len(plan.links), scenario.steps
-    messages = plan.hearing.messages if plan.hearing is not None else 0
-    size = steps * (8 * demands + (4 * messages + N if plan.hearing is not None else 0))
+    messages, late = plan.law.messages, not scenario.messages.ideal
+    size = steps * (8 * demands + (4 * messages + N if late else 0))
     if size > _MAX_TABLE:
         got = f"{steps} intervals of {demands} demands and {messages} messages, {size / 2**20:.0f} MiB a run"
         takes = f"at most {_MAX_TABLE / 2**20:g} MiB in a program's table: a shorter duration or a longer interval"
@@ -103,8 +94,8 @@ def _table(scenario: NetworkScenario, plan: LinkPlan, run: int, source: DemandSo
     udp = np.array([demand.id not in carried for demand in plan.network.demands], dtype=float)
     rates = (source.draw(min(chunk, scenario.steps - first)) for first in range(0, scenario.steps, chunk))
     parts = [np.ascontiguousarray(udp * rate[:, :, 0], dtype="<f8").tobytes() for rate in rates]
-    if plan.hearing is not None:
-        messages = plan.hearing.messages
+    if not scenario.messages.ideal:
+        messages = plan.law.messages
         phase, late, told = message_table(scenario, run, messages, len(plan.links))
         parts += [phase.astype("<i4").tobytes(), late[:, :messages].astype("<i4").tobytes()]
         parts.append(told.astype(np.uint8).tobytes())

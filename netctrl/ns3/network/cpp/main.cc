@@ -11,7 +11,7 @@
 #include "gains.h"
 #include "netctrl-demands.h"
 #include "netctrl-lines.h"
-#include "netctrl-link-laws.h"
+#include "netctrl-link-controllers.h"
 #include "netctrl-link-recorder.h"
 #include "netctrl-link-tables.h"
 #include "netctrl-pacer.h"
@@ -203,33 +203,21 @@ class Controllers
           m_table(table),
           m_recorder(recorder),
           m_result(result),
+          m_controllers(kLaw, table.phase),
           m_interval(kLinks.size()),
           m_acted(kLinks.size()),
           m_measured(kLinks.size())
     {
-        if (kHearing.ticks > 0)
-        {
-            m_heard.emplace(kLaw, kHearing, table.phase);
-        }
-        else
-        {
-            m_law.emplace(kLaw);
-        }
         Set(kLaw.nominal);
         Simulator::ScheduleNow(&Controllers::Tick, this, int64_t{0});
     }
 
   private:
-    static int64_t Ticks()
-    {
-        return kHearing.ticks > 0 ? kHearing.ticks : 1;
-    }
-
     /// What was measured up to now is looked at before anything new happens.
     void Tick(int64_t tick)
     {
-        const int64_t step = tick / Ticks();
-        const bool begins = tick % Ticks() == 0;
+        const int64_t step = tick / kLaw.ticks;
+        const bool begins = tick % kLaw.ticks == 0;
         const std::vector<Counters> now = m_network.Count();
         if (begins)
         {
@@ -239,7 +227,7 @@ class Controllers
         {
             return;
         }
-        Set(m_law ? m_law->Next(m_measured) : Heard(tick, step, now));
+        Set(Act(tick, step, now));
         if (begins)
         {
             for (std::size_t i = 0; i < m_network.sources.size(); ++i)
@@ -247,8 +235,9 @@ class Controllers
                 m_network.sources[i]->Begin(m_table.rates[step * m_network.sources.size() + i]);
             }
         }
-        const int64_t next = (tick + 1) / Ticks() * kInterval + (tick + 1) % Ticks() * kInterval / Ticks();
-        Simulator::Schedule(NanoSeconds(next) - Simulator::Now(), &Controllers::Tick, this, tick + 1);
+        const int64_t ends = tick + 1;
+        const int64_t next = ends / kLaw.ticks * kInterval + ends % kLaw.ticks * kInterval / kLaw.ticks;
+        Simulator::Schedule(NanoSeconds(next) - Simulator::Now(), &Controllers::Tick, this, ends);
     }
 
     void EndInterval(int64_t step, const std::vector<Counters>& now)
@@ -272,24 +261,24 @@ class Controllers
         }
     }
 
-    const std::vector<double>& Heard(int64_t tick, int64_t step, const std::vector<Counters>& now)
+    const std::vector<double>& Act(int64_t tick, int64_t step, const std::vector<Counters>& now)
     {
         std::vector<Measured> measured(now.size());
         for (std::size_t link = 0; link < now.size(); ++link)
         {
-            if (m_heard->ActsAt(link, tick))
+            if (m_controllers.ActsAt(link, tick))
             {
                 measured[link] = now[link].Since(m_acted[link]);
                 if (step == 0) // before the start all sent at their nominal rates
                 {
-                    const double before = 1.0 - static_cast<double>(m_table.phase[link]) / static_cast<double>(Ticks());
-                    measured[link].sent += before * kLaw.nominal[link];
+                    const auto phase = static_cast<double>(m_table.phase[link]);
+                    const double before = 1.0 - phase / static_cast<double>(kLaw.ticks);
+                    measured[link].rate += before * kLaw.nominal[link];
                 }
                 m_acted[link] = now[link];
             }
         }
-        const int32_t* late = m_table.late.data() + step * kHearing.messages;
-        return m_heard->Act(tick, measured, late, m_table.told.data() + step * kLinks.size());
+        return m_controllers.Act(tick, measured, m_table.Late(step), m_table.Told(step));
     }
 
     void Set(const std::vector<double>& rates)
@@ -305,8 +294,7 @@ class Controllers
     const RunTable& m_table;
     LinkRecorder& m_recorder;
     std::FILE* m_result;
-    std::optional<LinkLaw> m_law;
-    std::optional<DistributedLaw> m_heard;
+    LinkControllers m_controllers;
     std::vector<Counters> m_interval; ///< when the interval began
     std::vector<Counters> m_acted;    ///< when each link last acted
     std::vector<Measured> m_measured; ///< in the interval that ended
@@ -321,7 +309,7 @@ Run(const std::string& folder, const std::string& run, bool watched)
     SetTcpDefaults(kSegment, kSocketBuffer);
     Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::TcpSocket::ConnCount", UintegerValue(20));
-    const RunTable table(folder + "/run-" + run + ".bin", kHearing);
+    const RunTable table(folder + "/run-" + run + ".bin");
     std::FILE* result = Open(folder, "result-" + run + ".csv");
     std::FILE* series = watched ? Open(folder, "series-" + run + ".csv") : nullptr;
     Network network;

@@ -6,7 +6,7 @@
 #define NETCTRL_DEMANDS_H
 
 #include "netctrl-link-tables.h"
-#include "netctrl-link-laws.h"
+#include "gains.h"
 #include "scenario.h"
 
 #include "ns3/inet-socket-address.h"
@@ -34,11 +34,10 @@ constexpr uint32_t kHeaders = 28; ///< IP and UDP [byte]
 struct RunTable
 {
     std::vector<double> rates;  ///< [bit/s], kSteps times the demands
-    std::vector<int32_t> phase; ///< of each link; these three only where messages may be late
-    std::vector<int32_t> late;  ///< by how many ticks, or kNever: kSteps times the messages
-    std::vector<uint8_t> told;  ///< kSteps times the links
+    std::vector<int64_t> phase; ///< of each link: tick of the interval at which it acts
 
-    RunTable(const std::string& path, const HearingTable& hearing)
+    explicit RunTable(const std::string& path)
+        : phase(kLinks.size())
     {
         std::FILE* file = std::fopen(path.c_str(), "rb");
         if (!file)
@@ -47,10 +46,12 @@ struct RunTable
             std::exit(1);
         }
         bool whole = Read(file, rates, kSteps * kDemands.size());
-        if (hearing.ticks > 0)
+        if (kMayBeLate)
         {
-            whole = whole && Read(file, phase, kLinks.size()) && Read(file, late, kSteps * hearing.messages) &&
-                    Read(file, told, kSteps * kLinks.size());
+            std::vector<int32_t> ticks;
+            whole = whole && Read(file, ticks, kLinks.size()) && Read(file, m_late, kSteps * kLaw.messages) &&
+                    Read(file, m_told, kSteps * kLinks.size());
+            phase.assign(ticks.begin(), ticks.end());
         }
         whole = whole && std::fgetc(file) == EOF;
         std::fclose(file);
@@ -61,6 +62,24 @@ struct RunTable
         }
     }
 
+    /// By how many ticks each message of an interval is late, or -1: it is lost.
+    std::vector<int64_t> Late(int64_t step) const
+    {
+        const auto first = m_late.begin() + step * kLaw.messages;
+        return {first, first + kLaw.messages};
+    }
+
+    /// Whether a central controller's command of an interval reaches each link.
+    std::vector<bool> Told(int64_t step) const
+    {
+        const auto links = static_cast<int64_t>(kLinks.size());
+        if (!kMayBeLate)
+        {
+            return std::vector<bool>(kLinks.size(), true);
+        }
+        return {m_told.begin() + step * links, m_told.begin() + (step + 1) * links};
+    }
+
   private:
     template <class Value>
     static bool Read(std::FILE* file, std::vector<Value>& values, std::size_t count)
@@ -68,6 +87,9 @@ struct RunTable
         values.resize(count);
         return std::fread(values.data(), sizeof(Value), count, file) == count;
     }
+
+    std::vector<int32_t> m_late; ///< kSteps times the messages; these two only where messages may be late
+    std::vector<uint8_t> m_told; ///< kSteps times the links
 };
 
 /// Where a demand ends; counts the bytes of its packets.

@@ -5,7 +5,7 @@
 #ifndef NETCTRL_LINK_RECORDER_H
 #define NETCTRL_LINK_RECORDER_H
 
-#include "netctrl-link-laws.h"
+#include "netctrl-link-law.h"
 #include "netctrl-link-tables.h"
 #include "netctrl-pacer.h"
 #include "scenario.h"
@@ -98,7 +98,7 @@ class LinkRecorder
     {
         for (std::size_t link = 0; link < m_sums.size() && index >= kWarmupSteps; ++link)
         {
-            const double rate = measured[link].sent - kLinks[link].nominal;
+            const double rate = measured[link].rate - kLinks[link].nominal;
             const double backlog = measured[link].backlog - kStanding;
             m_sums[link].backlog += measured[link].backlog;
             m_sums[link].rateSquare += rate * rate;
@@ -109,7 +109,7 @@ class LinkRecorder
             std::fprintf(m_series, "%.9f", 1e-9 * static_cast<double>(kInterval) * static_cast<double>(index + 1));
             for (const Measured& one : measured)
             {
-                std::fprintf(m_series, ",%.0f,%.17g,%.0f", one.backlog / kBitPerSecond, one.sent, one.lost / kBitPerSecond);
+                std::fprintf(m_series, ",%.0f,%.17g,%.0f", one.backlog / kBitPerSecond, one.rate, one.lost / kBitPerSecond);
             }
             std::fprintf(m_series, "\n");
         }

@@ -1,10 +1,10 @@
 // Made by netctrl export ns3: do not edit.
-// The law of the links' rates with its gains; what they mean is in netctrl-link-laws.h.
+// The law of the links' rates with its gains; what they mean is in netctrl-link-law.h.
 
 #ifndef NETCTRL_GAINS_H
 #define NETCTRL_GAINS_H
 
-#include "netctrl-link-laws.h"
+#include "netctrl-link-law.h"
 
 namespace netctrl
 {
@@ -12,49 +12,39 @@ namespace netctrl
 /// How this export was made, as JSON.
 inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
 
-/// In the order of kLinks (scenario.h).
-inline const LawTable kLaw = {
-    {
-        {24891568.9284092, 5403702.971018229},
-        {0, 6, 12},
-        {
-            // from 0: rates; from 2: backlogs; from 4: backlog news; from 6: rate news
-            // "L1": 2.48916e+07 bit/s plus
-            {0, 0, -0.5194622281160656},
-            {0, 1, -0.03626082990950948},
-            {0, 2, -0.03626082990950948},
-            {1, 0, 0.03626082990950948},
-            {2, 1, 0.46507098325180135},
-            {3, 1, -0.03626082990950948},
-            // "L2": 5.4037e+06 bit/s plus
-            {0, 0, 0.16629950191876555},
-            {0, 1, 0.49596906239259514},
-            {0, 2, 0.49596906239259514},
-            {1, 0, -0.49596906239259514},
-            {2, 1, 0.07765409167012707},
-            {3, 1, 0.49596906239259514},
-        }}, // control
-    {16000000.0, 16000000.0}, // nominal [bit/s]
-    0.0, // standing [bit/s]
-    {0.0, 0.0}, // expected [bit/s]
-    false, // alone
-    {0, 0, 1}, // feedStart
-    {{0, 1, 1.0}}, // feeds: link, delay [interval], share
-};
-
-/// Where messages may be late, lost or out of step.
-inline const HearingTable kHearing = {
-    8, // ticks
-    {
-        {0.0, 0.0},
-        {0, 0, 0},
-        {
-            // from 0: rates; from 2: backlogs; from 4: backlog news; from 6: rate news
-        }}, // predicted
-    true, // central
-    2, // messages
-    {0, 1, 0, 1}, // line
-    {1, 1, 1, 1}, // least [interval]
+/// In the order of kLinks (scenario.h); rates and backlogs, over the interval, in bit/s.
+/// Series are from 0: rates; from 2: backlogs; from 4: backlog news; from 6: rate news.
+inline const LinkRates kLaw = {
+    {16000000.0, 16000000.0}, // nominal: (N) rates around which links are controlled
+    0.0, // setpoint: backlog around which they are
+    { // control: of the rates
+        {0, 6, 12}, // start: (N + 1) where each link's taps start
+        {0, 0, 0, 1, 2, 3, 0, 0, 0, 1, 2, 3}, // series: (P)
+        {0, 1, 2, 0, 1, 1, 0, 1, 2, 0, 1, 1}, // lag: (P) [sample]
+        {-0.5194622281160656, -0.03626082990950948, -0.03626082990950948, 0.03626082990950948, 0.46507098325180135, -0.03626082990950948, 0.16629950191876555, 0.49596906239259514, 0.49596906239259514, -0.49596906239259514, 0.07765409167012707, 0.49596906239259514}, // coefficient: (P)
+        {24891568.9284092, 5403702.971018229}, // offset: (N) [bit/s]
+    },
+    { // predicted: of each link's own backlog, from news; no taps where the law takes no news
+        {0, 0, 0}, // start: (N + 1) where each link's taps start
+        {}, // series: (P)
+        {}, // lag: (P) [sample]
+        {}, // coefficient: (P)
+        {0.0, 0.0}, // offset: (N) [bit/s]
+    },
+    false, // foresees: whether the law takes what came unforeseen and what wasn't sent instead: all must be heard in time
+    {0.0, 0.0}, // expected: (N) what is foreseen to arrive at each link, beside what others feed
+    { // feeds: of links, by those that feed them
+        {0, 0, 0}, // start: (N + 1)
+        {}, // link: that feeds
+        {}, // delay: of it [sample]
+        {}, // share: of what it sends that comes here
+    },
+    true, // central: whether one controller hears of all and tells all links what to send
+    8, // ticks: of an interval
+    2, // messages: sent in an interval; 0: all is heard in time
+    {2, {0, 1, 0, 1}}, // line: (N, N) number of the messages by which link l hears of link k; -1: of none
+    {2, {1, 1, 1, 1}}, // least: (N, N) age from which on link l hears what link k measured; what the law takes earlier is known without
+    7, // mask: samples that are remembered, a power of 2, less one
 };
 
 } // namespace netctrl

@@ -1,10 +1,10 @@
 // Made by netctrl export ns3: do not edit.
-// The law of the links' rates with its gains; what they mean is in netctrl-link-laws.h.
+// The law of the links' rates with its gains; what they mean is in netctrl-link-law.h.
 
 #ifndef NETCTRL_GAINS_H
 #define NETCTRL_GAINS_H
 
-#include "netctrl-link-laws.h"
+#include "netctrl-link-law.h"
 
 namespace netctrl
 {
@@ -12,45 +12,39 @@ namespace netctrl
 /// How this export was made, as JSON.
 inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
 
-/// In the order of kLinks (scenario.h).
-inline const LawTable kLaw = {
-    {
-        {18937600.0, 38816000.0, 27927500.0, 28372900.0, 10451400.0},
-        {0, 2, 4, 6, 8, 10},
-        {
-            // from 0: rates; from 5: backlogs; from 10: surpluses; from 15: shortfalls
-            // "e1": 1.89376e+07 bit/s plus
-            {0, 0, -0.012},
-            {5, 0, 0.363},
-            // "e2": 3.8816e+07 bit/s plus
-            {1, 0, -0.03},
-            {6, 0, 0.405},
-            // "s13": 2.79275e+07 bit/s plus
-            {2, 0, -0.007},
-            {7, 0, 0.965},
-            // "s23": 2.83729e+07 bit/s plus
-            {3, 0, -0.021},
-            {8, 0, 0.907},
-            // "s21": 1.04514e+07 bit/s plus
-            {4, 0, -0.158},
-            {9, 0, 0.687},
-        }}, // control
-    {19000000.0, 38000000.0, 28500000.0, 28500000.0, 9500000.0}, // nominal [bit/s]
-    800000.0, // standing [bit/s]
-    {19000000.0, 38000000.0, 0.0, 0.0, 0.0}, // expected [bit/s]
-    false, // alone
-    {0, 0, 0, 2, 3, 4}, // feedStart
-    {{0, 0, 1.0}, {4, 1, 1.0}, {1, 0, 0.75}, {1, 0, 0.25}}, // feeds: link, delay [interval], share
-};
-
-/// Where messages may be late, lost or out of step.
-inline const HearingTable kHearing = {
-    0, // ticks
-    {}, // predicted
-    false, // central
-    0, // messages
-    {}, // line
-    {}, // least
+/// In the order of kLinks (scenario.h); rates and backlogs, over the interval, in bit/s.
+/// Series are from 0: rates; from 5: backlogs; from 10: backlog news; from 15: rate news.
+inline const LinkRates kLaw = {
+    {19000000.0, 38000000.0, 28500000.0, 28500000.0, 9500000.0}, // nominal: (N) rates around which links are controlled
+    800000.0, // setpoint: backlog around which they are
+    { // control: of the rates
+        {0, 2, 4, 6, 8, 10}, // start: (N + 1) where each link's taps start
+        {0, 5, 1, 6, 2, 7, 3, 8, 4, 9}, // series: (P)
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, // lag: (P) [sample]
+        {-0.012, 0.363, -0.03, 0.405, -0.007, 0.965, -0.021, 0.907, -0.158, 0.687}, // coefficient: (P)
+        {18937600.0, 38816000.0, 27927500.0, 28372900.0, 10451400.0}, // offset: (N) [bit/s]
+    },
+    { // predicted: of each link's own backlog, from news; no taps where the law takes no news
+        {0, 0, 0, 0, 0, 0}, // start: (N + 1) where each link's taps start
+        {}, // series: (P)
+        {}, // lag: (P) [sample]
+        {}, // coefficient: (P)
+        {0.0, 0.0, 0.0, 0.0, 0.0}, // offset: (N) [bit/s]
+    },
+    false, // foresees: whether the law takes what came unforeseen and what wasn't sent instead: all must be heard in time
+    {19000000.0, 38000000.0, 0.0, 0.0, 0.0}, // expected: (N) what is foreseen to arrive at each link, beside what others feed
+    { // feeds: of links, by those that feed them
+        {0, 0, 0, 0, 0, 0}, // start: (N + 1)
+        {}, // link: that feeds
+        {}, // delay: of it [sample]
+        {}, // share: of what it sends that comes here
+    },
+    false, // central: whether one controller hears of all and tells all links what to send
+    1, // ticks: of an interval
+    0, // messages: sent in an interval; 0: all is heard in time
+    {0, {}}, // line: (N, N) number of the messages by which link l hears of link k; -1: of none
+    {0, {}}, // least: (N, N) age from which on link l hears what link k measured; what the law takes earlier is known without
+    1, // mask: samples that are remembered, a power of 2, less one
 };
 
 } // namespace netctrl

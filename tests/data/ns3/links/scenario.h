@@ -15,6 +15,7 @@ inline constexpr int64_t kWarmupSteps = 50; ///< intervals that don't count
 inline constexpr int64_t kDuration = 3000000000; ///< [ns]
 inline constexpr uint32_t kPacketSize = 1500U; ///< [byte], with IP and UDP headers
 inline constexpr double kStanding = 800000.0; ///< backlog around which squares are taken, over the interval [bit/s]
+inline constexpr bool kMayBeLate = false; ///< messages
 inline constexpr int kNodes = 5;
 inline constexpr uint32_t kSeed = 1U;
 inline constexpr uint32_t kSocketBuffer = 4194304U; ///< [byte], of TCP at both ends

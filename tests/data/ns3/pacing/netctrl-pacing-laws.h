@@ -13,6 +13,8 @@
 namespace netctrl
 {
 
+constexpr int64_t kRing = 32;
+
 struct ArxState
 {
     double timeS = 0.0;      ///< Of the newest sample that was used [s]
@@ -444,11 +446,11 @@ DeliveredRate(TargetState& state, double time, double delivered)
 {
     const int64_t marks = static_cast<int64_t>(state.marks);
     double found = -1.0;
-    for (int64_t back = 1; back < std::min<int64_t>(marks, 32) + 1; ++back)
+    for (int64_t back = 1; back < std::min<int64_t>(marks, kRing) + 1; ++back)
     {
-        const int64_t at = (marks - back) % 32;
+        const int64_t at = (marks - back) % kRing;
         const double span = time - state.ringTimes[at];
-        if (span > 0.0 && (span >= state.minRtt || marks >= 32))
+        if (span > 0.0 && (span >= state.minRtt || marks >= kRing))
         {
             found = 8.0 * (delivered - state.ringBytes[at]) / span;
         }
@@ -457,8 +459,8 @@ DeliveredRate(TargetState& state, double time, double delivered)
             break;
         }
     }
-    state.ringTimes[marks % 32] = time;
-    state.ringBytes[marks % 32] = delivered;
+    state.ringTimes[marks % kRing] = time;
+    state.ringBytes[marks % kRing] = delivered;
     state.marks += 1.0;
     return found;
 }

@@ -1,0 +1,214 @@
+"""Rates of N links by what each has heard, step by step: compiled for the simulator, printed for ns-3.
+
+Time goes in ticks, `ticks` of them an interval; each link measures and acts once an interval, at a tick of its own.
+What it hasn't heard is assumed: rates are nominal, there are no news, backlogs are what they were when they were last
+heard. Rates in bit/s, and so are backlogs: over the interval. A series is kind · N + link, of the kinds of
+`netctrl.laws.link_rate.distributed`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.jit import njit
+from netctrl.laws.arrays import Grid, Numbers, WholeGrid, WholeNumbers
+from netctrl.laws.link_rate.distributed import BACKLOG_INNOVATION, RATE_INNOVATION
+from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKLOG, RATE, SATURATION_ERROR, Feeds, Taps
+
+__all__ = [
+    "NEVER",
+    "LinkMemory",
+    "LinkRates",
+    "Measured",
+    "command_link",
+    "foreseen",
+    "link_acts",
+    "link_memory",
+    "measure_link",
+    "start_links",
+    "tap_sum",
+]
+
+_KINDS = 4
+NEVER = -1
+"""A message that was lost, or that isn't sent."""
+
+
+class LinkRates(NamedTuple):
+    """What does not change."""
+
+    nominal: Numbers
+    """(N) rates around which links are controlled"""
+    setpoint: float
+    """backlog around which they are"""
+    control: Taps
+    """of the rates"""
+    predicted: Taps
+    """of each link's own backlog, from news; no taps where the law takes no news"""
+    foresees: bool
+    """whether the law takes what came unforeseen and what wasn't sent instead: all must be heard in time"""
+    expected: Numbers
+    """(N) what is foreseen to arrive at each link, beside what others feed"""
+    feeds: Feeds
+    """of links, by those that feed them"""
+    central: bool
+    """whether one controller hears of all and tells all links what to send"""
+    ticks: int
+    """of an interval"""
+    messages: int
+    """sent in an interval; 0: all is heard in time"""
+    line: WholeGrid
+    """(N, N) number of the messages by which link l hears of link k; -1: of none"""
+    least: WholeGrid
+    """(N, N) age from which on link l hears what link k measured; what the law takes earlier is known without"""
+    mask: int
+    """samples that are remembered, a power of 2, less one"""
+
+
+class Measured(NamedTuple):
+    """What a link measured in the interval that ended."""
+
+    rate: float
+    """that was sent"""
+    backlog: float
+    """at its end"""
+    arrived: float
+    """rate"""
+    lost: float
+    """rate"""
+
+
+class LinkMemory(NamedTuple):
+    """What changes, in one run."""
+
+    phase: WholeNumbers
+    """(N) tick of the interval at which each link acts, the same all the time"""
+    known: Grid
+    """(4 N, samples) what each link measured"""
+    arrival: WholeGrid
+    """(messages, samples) tick at which a message is there; -1: it was lost"""
+    command: Numbers
+    """(N) rates in force, before limits"""
+
+
+def link_memory(law: LinkRates, phase: np.ndarray) -> LinkMemory:
+    """Before the first tick: all was as it is wanted. `phase`, (N,), is the tick at which each link acts."""
+    N, slots = len(law.nominal), law.mask + 1
+    arrival = np.empty((max(law.messages, 1), slots), dtype=np.int64)
+    memory = LinkMemory(np.asarray(phase, dtype=np.int64), np.zeros((_KINDS * N, slots)), arrival, np.empty(N))
+    start_links(law, memory)
+    return memory
+
+
+@njit(cache=True, error_model="numpy")
+def start_links(law: LinkRates, memory: LinkMemory) -> None:
+    """Before the first tick all was as it is wanted."""
+    N = len(law.nominal)
+    for link in range(N):
+        memory.command[link] = law.nominal[link]
+        for slot in range(law.mask + 1):
+            memory.known[RATE * N + link, slot] = law.nominal[link]
+            memory.known[BACKLOG * N + link, slot] = law.setpoint
+    for message in range(law.messages):
+        for slot in range(law.mask + 1):
+            memory.arrival[message, slot] = NEVER
+
+
+@njit(inline="always")
+def link_acts(law: LinkRates, memory: LinkMemory, link: int, tick: int) -> bool:
+    """Whether a link measures and acts at a tick."""
+    return memory.phase[link] == tick % law.ticks
+
+
+@njit(inline="always")
+def tap_sum(law: LinkRates, memory: LinkMemory, taps: Taps, at: int, tick: int) -> float:
+    """Link `at`'s sum over what it has heard, or over what is assumed of what it hasn't.
+
+    Arrays have names of their own: to look them up in a record at each tap costs more than the tap.
+    """
+    N = len(law.nominal)
+    sample = tick // law.ticks
+    mask = law.mask
+    in_time = law.messages == 0
+    line = law.line
+    least = law.least
+    nominal = law.nominal
+    phase = memory.phase
+    known = memory.known
+    arrival = memory.arrival
+    series = taps.series
+    lag = taps.lag
+    coefficient = taps.coefficient
+    total = taps.offset[at]
+    for j in range(taps.start[at], taps.start[at + 1]):
+        wanted = sample - lag[j]
+        of = series[j] % N
+        if in_time or line[at, of] == NEVER or lag[j] < least[at, of]:
+            total += coefficient[j] * known[series[j], wanted & mask]
+            continue
+        if phase[of] > phase[at]:  # it has not acted yet in this interval
+            wanted -= 1
+        when = arrival[line[at, of], wanted & mask]
+        if wanted < 0 or (when != NEVER and when <= tick):
+            total += coefficient[j] * known[series[j], wanted & mask]
+        elif series[j] < N * (RATE + 1):
+            total += coefficient[j] * nominal[of]
+        elif series[j] < N * (BACKLOG + 1):
+            oldest = max(wanted - mask + lag[j] + 1, NEVER)
+            while wanted > oldest and (when == NEVER or when > tick):
+                wanted -= 1
+                when = arrival[line[at, of], wanted & mask]
+            total += coefficient[j] * (known[series[j], wanted & mask] if wanted > oldest else law.setpoint)
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def foreseen(law: LinkRates, memory: LinkMemory, link: int, sample: int) -> float:
+    """What was foreseen to arrive at a link in the interval that ended."""
+    total = law.expected[link]
+    for j in range(law.feeds.start[link], law.feeds.start[link + 1]):
+        slot = (sample - 1 - law.feeds.delay[j]) & law.mask
+        total += law.feeds.share[j] * memory.known[RATE * len(law.nominal) + law.feeds.link[j], slot]
+    return total
+
+
+@njit(inline="always")
+def measure_link(law: LinkRates, memory: LinkMemory, link: int, seen: Measured, tick: int, late: WholeNumbers) -> None:
+    """A link measures, at its tick, and tells others.
+
+    `late`, (messages), is by how many ticks each message of this interval is late; -1: it is lost.
+    """
+    N = len(law.nominal)
+    sample = tick // law.ticks
+    now = sample & law.mask
+    memory.known[RATE * N + link, now] = seen.rate
+    memory.known[BACKLOG * N + link, now] = seen.backlog
+    if law.foresees:
+        if sample == 0:  # what differs from the setpoint came unforeseen, before the start
+            memory.known[ARRIVAL_INNOVATION * N + link, now] = seen.backlog - law.setpoint
+        else:
+            surplus = seen.arrived - foreseen(law, memory, link, sample) - seen.lost
+            memory.known[ARRIVAL_INNOVATION * N + link, now] = surplus
+            memory.known[SATURATION_ERROR * N + link, now] = memory.command[link] - seen.rate
+    elif len(law.predicted.lag) > 0:
+        predicted = tap_sum(law, memory, law.predicted, link, tick)
+        memory.known[BACKLOG_INNOVATION * N + link, now] = seen.backlog - predicted
+        memory.known[RATE_INNOVATION * N + link, now] = seen.rate - memory.command[link]
+    for at in range(N if law.messages > 0 else 0):
+        message = law.line[at, link]
+        if message != NEVER:
+            if late[message] == NEVER:
+                memory.arrival[message, now] = NEVER
+            else:
+                memory.arrival[message, now] = tick + law.least[at, link] * law.ticks + late[message]
+
+
+@njit(inline="always")
+def command_link(law: LinkRates, memory: LinkMemory, link: int, tick: int, told: bool) -> None:
+    """The rate of a link from its tick on, before limits; `told`: whether a central controller's command comes."""
+    if law.central and not told:
+        memory.command[link] = law.nominal[link]
+    else:
+        memory.command[link] = tap_sum(law, memory, law.control, link, tick)

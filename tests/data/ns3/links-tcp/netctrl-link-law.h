@@ -1,0 +1,239 @@
+// Made by netctrl export ns3: do not edit.
+// Rates of links by what each has heard: printed from the Python that netctrl simulates.
+
+#ifndef NETCTRL_LINK_LAW_H
+#define NETCTRL_LINK_LAW_H
+
+#include "netctrl-grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace netctrl
+{
+
+constexpr int64_t kNever = -1;
+constexpr int64_t kRate = 0;
+constexpr int64_t kBacklog = 1;
+constexpr int64_t kArrivalInnovation = 2;
+constexpr int64_t kBacklogInnovation = 2;
+constexpr int64_t kSaturationError = 3;
+constexpr int64_t kRateInnovation = 3;
+
+struct Taps
+{
+    std::vector<int64_t> start;      ///< (N + 1) where each link's taps start
+    std::vector<int64_t> series;     ///< (P)
+    std::vector<int64_t> lag;        ///< (P) [sample]
+    std::vector<double> coefficient; ///< (P)
+    std::vector<double> offset;      ///< (N) [bit/s]
+};
+
+struct Feeds
+{
+    std::vector<int64_t> start; ///< (N + 1)
+    std::vector<int64_t> link;  ///< that feeds
+    std::vector<int64_t> delay; ///< of it [sample]
+    std::vector<double> share;  ///< of what it sends that comes here
+};
+
+struct LinkRates
+{
+    std::vector<double> nominal;  ///< (N) rates around which links are controlled
+    double setpoint;              ///< backlog around which they are
+    Taps control;                 ///< of the rates
+    Taps predicted;               ///< of each link's own backlog, from news; no taps where the law takes no news
+    bool foresees;                ///< whether the law takes what came unforeseen and what wasn't sent instead: all must be heard in time
+    std::vector<double> expected; ///< (N) what is foreseen to arrive at each link, beside what others feed
+    Feeds feeds;                  ///< of links, by those that feed them
+    bool central;                 ///< whether one controller hears of all and tells all links what to send
+    int64_t ticks;                ///< of an interval
+    int64_t messages;             ///< sent in an interval; 0: all is heard in time
+    Grid<int64_t> line;           ///< (N, N) number of the messages by which link l hears of link k; -1: of none
+    Grid<int64_t> least;          ///< (N, N) age from which on link l hears what link k measured; what the law takes earlier is known without
+    int64_t mask;                 ///< samples that are remembered, a power of 2, less one
+};
+
+struct LinkMemory
+{
+    std::vector<int64_t> phase;  ///< (N) tick of the interval at which each link acts, the same all the time
+    Grid<double> known;          ///< (4 N, samples) what each link measured
+    Grid<int64_t> arrival;       ///< (messages, samples) tick at which a message is there; -1: it was lost
+    std::vector<double> command; ///< (N) rates in force, before limits
+};
+
+struct Measured
+{
+    double rate;    ///< that was sent
+    double backlog; ///< at its end
+    double arrived; ///< rate
+    double lost;    ///< rate
+};
+
+/// Before the first tick all was as it is wanted.
+inline void
+StartLinks(const LinkRates& law, LinkMemory& memory)
+{
+    const int64_t N = static_cast<int64_t>(law.nominal.size());
+    for (int64_t link = 0; link < N; ++link)
+    {
+        memory.command[link] = law.nominal[link];
+        for (int64_t slot = 0; slot < law.mask + 1; ++slot)
+        {
+            memory.known(kRate * N + link, slot) = law.nominal[link];
+            memory.known(kBacklog * N + link, slot) = law.setpoint;
+        }
+    }
+    for (int64_t message = 0; message < law.messages; ++message)
+    {
+        for (int64_t slot = 0; slot < law.mask + 1; ++slot)
+        {
+            memory.arrival(message, slot) = kNever;
+        }
+    }
+}
+
+/// Whether a link measures and acts at a tick.
+inline bool
+LinkActs(const LinkRates& law, const LinkMemory& memory, int64_t link, int64_t tick)
+{
+    return memory.phase[link] == tick % law.ticks;
+}
+
+/// Link `at`'s sum over what it has heard, or over what is assumed of what it hasn't.
+///
+/// Arrays have names of their own: to look them up in a record at each tap costs more than the tap.
+inline double
+TapSum(const LinkRates& law, const LinkMemory& memory, const Taps& taps, int64_t at, int64_t tick)
+{
+    const int64_t N = static_cast<int64_t>(law.nominal.size());
+    const int64_t sample = tick / law.ticks;
+    const int64_t mask = law.mask;
+    const bool inTime = law.messages == 0;
+    auto& line = law.line;
+    auto& least = law.least;
+    auto& nominal = law.nominal;
+    auto& phase = memory.phase;
+    auto& known = memory.known;
+    auto& arrival = memory.arrival;
+    auto& series = taps.series;
+    auto& lag = taps.lag;
+    auto& coefficient = taps.coefficient;
+    double total = taps.offset[at];
+    for (int64_t j = taps.start[at]; j < taps.start[at + 1]; ++j)
+    {
+        int64_t wanted = sample - lag[j];
+        const int64_t of = series[j] % N;
+        if (inTime || line(at, of) == kNever || lag[j] < least(at, of))
+        {
+            total += coefficient[j] * known(series[j], wanted & mask);
+            continue;
+        }
+        if (phase[of] > phase[at])
+        {
+            wanted -= 1;
+        }
+        int64_t when = arrival(line(at, of), wanted & mask);
+        if (wanted < 0 || (when != kNever && when <= tick))
+        {
+            total += coefficient[j] * known(series[j], wanted & mask);
+        }
+        else if (series[j] < N * (kRate + 1))
+        {
+            total += coefficient[j] * nominal[of];
+        }
+        else if (series[j] < N * (kBacklog + 1))
+        {
+            const int64_t oldest = std::max<int64_t>(wanted - mask + lag[j] + 1, kNever);
+            while (wanted > oldest && (when == kNever || when > tick))
+            {
+                wanted -= 1;
+                when = arrival(line(at, of), wanted & mask);
+            }
+            total += coefficient[j] * (wanted > oldest ? known(series[j], wanted & mask) : law.setpoint);
+        }
+    }
+    return total;
+}
+
+/// What was foreseen to arrive at a link in the interval that ended.
+inline double
+Foreseen(const LinkRates& law, const LinkMemory& memory, int64_t link, int64_t sample)
+{
+    double total = law.expected[link];
+    for (int64_t j = law.feeds.start[link]; j < law.feeds.start[link + 1]; ++j)
+    {
+        const int64_t slot = (sample - 1 - law.feeds.delay[j]) & law.mask;
+        total += law.feeds.share[j] *
+            memory.known(kRate * static_cast<int64_t>(law.nominal.size()) + law.feeds.link[j], slot);
+    }
+    return total;
+}
+
+/// A link measures, at its tick, and tells others.
+///
+/// `late`, (messages), is by how many ticks each message of this interval is late; -1: it is lost.
+inline void
+MeasureLink(const LinkRates& law, LinkMemory& memory, int64_t link, const Measured& seen, int64_t tick,
+    const std::vector<int64_t>& late)
+{
+    const int64_t N = static_cast<int64_t>(law.nominal.size());
+    const int64_t sample = tick / law.ticks;
+    const int64_t now = sample & law.mask;
+    memory.known(kRate * N + link, now) = seen.rate;
+    memory.known(kBacklog * N + link, now) = seen.backlog;
+    if (law.foresees)
+    {
+        if (sample == 0)
+        {
+            memory.known(kArrivalInnovation * N + link, now) = seen.backlog - law.setpoint;
+        }
+        else
+        {
+            const double surplus = seen.arrived - Foreseen(law, memory, link, sample) - seen.lost;
+            memory.known(kArrivalInnovation * N + link, now) = surplus;
+            memory.known(kSaturationError * N + link, now) = memory.command[link] - seen.rate;
+        }
+    }
+    else if (static_cast<int64_t>(law.predicted.lag.size()) > 0)
+    {
+        const double predicted = TapSum(law, memory, law.predicted, link, tick);
+        memory.known(kBacklogInnovation * N + link, now) = seen.backlog - predicted;
+        memory.known(kRateInnovation * N + link, now) = seen.rate - memory.command[link];
+    }
+    for (int64_t at = 0; at < (law.messages > 0 ? N : 0); ++at)
+    {
+        const int64_t message = law.line(at, link);
+        if (message != kNever)
+        {
+            if (late[message] == kNever)
+            {
+                memory.arrival(message, now) = kNever;
+            }
+            else
+            {
+                memory.arrival(message, now) = tick + law.least(at, link) * law.ticks + late[message];
+            }
+        }
+    }
+}
+
+/// The rate of a link from its tick on, before limits; `told`: whether a central controller's command comes.
+inline void
+CommandLink(const LinkRates& law, LinkMemory& memory, int64_t link, int64_t tick, bool told)
+{
+    if (law.central && !told)
+    {
+        memory.command[link] = law.nominal[link];
+    }
+    else
+    {
+        memory.command[link] = TapSum(law, memory, law.control, link, tick);
+    }
+}
+
+} // namespace netctrl
+
+#endif // NETCTRL_LINK_LAW_H
