@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from netctrl.errors import NetctrlError
 from netctrl.laws.arrays import Grid, Matrix, Numbers, Vector, WholeGrid, WholeNumbers
 from netctrl.laws.cpp import RESERVED, camel, comment, number, wrapped
 from netctrl.laws.record import field_types
@@ -44,7 +45,7 @@ TYPES: dict[Any, str] = {
 }  # fmt: skip
 
 
-class Refused(ValueError):
+class Refused(NetctrlError, ValueError):
     """Something outside the subset; the message has the file and the line."""
 
 

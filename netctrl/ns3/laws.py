@@ -22,10 +22,11 @@ from netctrl.laws.codegen import (
     whole_constants,
 )
 from netctrl.laws.cpp import camel
+from netctrl.laws.tcp.sender import TcpSender, TcpWindow
 from netctrl.laws.window.law import Path, WindowLaw
 from netctrl.ns3.cpp import MARKER, real, string
 
-__all__ = ["attribute", "functions_header", "laws_header", "queue_disc", "window_law_header"]
+__all__ = ["attribute", "functions_header", "laws_header", "queue_disc", "tcp_windows_header", "window_law_header"]
 
 _STANDARD = {"array": "std::array", "cstdint": "int64_t", "vector": "std::vector"}
 """Headers of the library, by what is used of them."""
@@ -94,6 +95,30 @@ def _nothing_sent(state: Any, now: float, count: float, path: Path) -> Any:
 
 def functions_header(name: str, about: str, functions: Iterable[Any], *includes: str) -> str:
     """The text of netctrl-NAME.h with functions, those that they call, and records: htcp_backoff is HtcpBackoff."""
+    texts = [f'"{each}"' for each in includes]
+    return _header(name.upper().replace("-", "_"), about, texts, _functions(functions))
+
+
+def tcp_windows_header(laws: Iterable[TcpSender]) -> str:
+    """The text of netctrl-tcp-windows.h: windows of TCP, each in a namespace, and `MakeWindow` by number."""
+    parts, cases = [], []
+    for number, law in enumerate(laws):
+        space = law.name.replace("-", "_")
+        parts += [f"namespace {space}\n{{", *_functions((law.grow, law.cut)), f"}} // namespace {space}"]
+        kind = f"PrintedWindow<{space}::{law.state.__name__}, {space}::Acked>"
+        functions = ", ".join(f"{space}::{attribute(each.__name__)}" for each in (law.grow, law.cut))
+        cases += [f"    case {number}:", f"        return CreateObject<{kind}>(trips, {functions});"]
+    start = ["/// Number `law` of these, for a flow with these round trips.", "inline Ptr<TcpCongestionOps>"]
+    start += [f"MakeWindow(int{' law' if cases else ''}, RoundTrips&{' trips' if cases else ''})", "{"]
+    switch = ["    switch (law)", "    {", *cases, "    }"] if cases else []
+    parts.append("\n".join([*start, *switch, "    return nullptr;", "}"]))
+    return _header(
+        "TCP_WINDOWS", "Windows of TCP: printed from the Python that netctrl simulates.", ['"netctrl-window.h"'], parts
+    )
+
+
+def _functions(functions: Iterable[Any]) -> list[str]:
+    """Whole numbers, records and functions of the subset, with all that they take."""
     found: dict[str, Any] = {}
     for each in functions:
         found |= helpers(each) | {each.__name__: plain(each)}
@@ -101,12 +126,15 @@ def functions_header(name: str, about: str, functions: Iterable[Any], *includes:
     names = {each: attribute(each) for each in found} | {each: each for each in types}
     constants = whole_constants(found.values())
     names |= {each: f"k{attribute(each.lower())}" for each in constants}
-    parts = [cpp_record(each, kind, names=names, zeros=each.endswith("State")) for each, kind in types.items()]
+    parts = [cpp_record(each, kind, names=names, zeros=_is_state(each, kind)) for each, kind in types.items()]
     parts += [cpp_function(each, names) for each in found.values()]
     text = " ".join(parts)
     used = [f"constexpr int64_t {names[each]} = {value};" for each, value in constants.items() if names[each] in text]
-    parts = ["\n".join(used), *parts] if used else parts
-    return _header(name.upper().replace("-", "_"), about, [f'"{each}"' for each in includes], parts)
+    return ["\n".join(used), *parts] if used else parts
+
+
+def _is_state(name: str, kind: Any) -> bool:
+    return name.endswith("State") or issubclass(kind, TcpWindow)
 
 
 def _header(name: str, about: str, includes: list[str], parts: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""A TCP sender of another package, examples/scalable, in the fluid of a bottleneck."""
+"""A TCP sender of another package, examples/scalable, in the fluid of a bottleneck and in ns-3."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 from math import log
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
-from packages import installed, run
+from packages import installed, ran, run
 from places import ROOT
 
 PROBE = """
@@ -25,7 +27,40 @@ print(json.dumps(found))
 """
 
 
+SCENARIO = """
+bottleneck = "50Mbit"
+buffer = "25kB"
+rtt = "20ms"
+duration = "20s"
+warmup = "5s"
+bin = "5ms"
+flows = [{ kind = "scalable" }]
+"""
+PERIOD = log(8.0 / 7.0) / log(1.01)
+
+
+@pytest.mark.needs("ns3")
+def test_in_ns3_the_window_stands_for_a_recovery_more(tmp_path: Path) -> None:
+    (tmp_path / "link.toml").write_text(SCENARIO)
+    site = installed(ROOT / "examples" / "scalable", tmp_path / "site")
+    run(site, "-m", "netctrl", "export", "ns3", "link.toml", "-o", "program", "--run", "--result", "link.csv")
+    link = pd.read_csv(tmp_path / "link.csv").query("time_s > 5")
+    drops = link.time_s[link.dropped_bytes > 0.0].to_numpy()
+    cuts = drops[np.diff(drops, prepend=0.0) > 0.1]
+    rtt = 0.02 + 8.0 * 1500.0 / 50e6 + link.delay_s.mean()
+    assert np.median(np.diff(cuts)) / rtt == pytest.approx(PERIOD + 1.0, rel=0.06)
+    assert link.window_bytes_0.min() / link.window_bytes_0.max() == pytest.approx(0.875, rel=0.01)
+
+
+def test_a_kind_that_nobody_brings_is_named(tmp_path: Path) -> None:
+    (tmp_path / "link.toml").write_text(SCENARIO.replace("scalable", "scalabel"))
+    site = installed(ROOT / "examples" / "scalable", tmp_path / "site")
+    said = ran(site, "-m", "netctrl", "export", "ns3", "link.toml", "-o", "program")
+    assert said.returncode != 0
+    assert "scalabel" in said.stderr and "scalable" in said.stderr
+
+
 def test_its_cuts_are_as_many_round_trips_apart_at_any_rate(tmp_path: Path) -> None:
     """ln(8/7)/ln(1.01) = 13.4 (Kelly 2003, section 3), and half a round trip or so until a loss is heard of."""
     found = json.loads(run(installed(ROOT / "examples" / "scalable", tmp_path / "site"), "-c", PROBE))
-    assert found == pytest.approx(3 * [log(8.0 / 7.0) / log(1.01)], rel=0.12)
+    assert found == pytest.approx(3 * [PERIOD], rel=0.12)

@@ -16,11 +16,12 @@ from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.design.design import PacingDesign, Provenance
 from netctrl.model.law import PacingLaw, TargetRttPacer
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
-from netctrl.ns3.laws import functions_header, laws_header
+from netctrl.ns3.laws import functions_header, laws_header, tcp_windows_header
 from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.tcp_aqm.render import check_capacity, socket_buffer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
-from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
+from netctrl.register import TCP_SENDERS
+from netctrl.scenario.bottleneck.scenario import FLOW_KINDS, BottleneckFlow, BottleneckScenario
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["render"]
@@ -69,6 +70,7 @@ def render(
         "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
         "netctrl-pacing-laws.h": functions_header("pacing-laws", _PACING_LAWS, (arx_pacing_step, target_rtt_step)),
         "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
+        "netctrl-tcp-windows.h": tcp_windows_header([TCP_SENDERS[name] for name in _windows(scenario)]),
         "scenario.h": _scenario(scenario),
         **fixed_files("bottleneck", *QUEUES, *TCP),
     }
@@ -182,18 +184,23 @@ def _scenario(scenario: BottleneckScenario) -> str:
     }
     lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
     lines += [f"inline constexpr {name} = {value}; ///< {what}" for name, (value, what) in constants.items()]
-    rows = [
-        _flow(place, flow, rtt) for place, (flow, rtt) in enumerate(zip(scenario.flows, scenario.rtts_s, strict=True))
-    ]
-    lines += ["", "/// control, cap, delay, start, stop", "inline const std::vector<FlowRow> kFlows = {"]
+    flows, windows = zip(scenario.flows, scenario.rtts_s, strict=True), _windows(scenario)
+    rows = [_flow(place, flow, rtt, windows) for place, (flow, rtt) in enumerate(flows)]
+    lines += ["", "/// control, window, cap, delay, start, stop", "inline const std::vector<FlowRow> kFlows = {"]
     lines += [f"    {each}," for each in rows] + ["};"]
     return header("SCENARIO", "netctrl-pacing-tables.h", lines)
 
 
-def _flow(place: int, flow: BottleneckFlow, rtt_s: float) -> str:
+def _windows(scenario: BottleneckScenario) -> list[str]:
+    """Kinds of flows whose window laws are printed: those that ns-3 hasn't."""
+    return sorted({flow.kind for flow in scenario.flows} - set(FLOW_KINDS))
+
+
+def _flow(place: int, flow: BottleneckFlow, rtt_s: float, windows: list[str]) -> str:
     where = f"flows[{place}]"
     delay = nanoseconds(f"{where}.rtt", rtt_s) // 2
     stop = -1 if flow.stop is None else nanoseconds(f"{where}.stop", flow.stop)
     start = nanoseconds(f"{where}.start", flow.start)
-    control = f"Control::k{flow.kind.capitalize()}"
-    return row([control, real(flow.rate or 0.0), str(delay), str(start), str(stop)])
+    window = windows.index(flow.kind) if flow.kind in windows else -1
+    control = "Control::kWindow" if flow.kind in windows else f"Control::k{flow.kind.capitalize()}"
+    return row([control, str(window), real(flow.rate or 0.0), str(delay), str(start), str(stop)])

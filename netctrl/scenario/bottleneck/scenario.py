@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, get_args
 
 import msgspec
 
@@ -26,12 +25,14 @@ from netctrl.model.io.fields import (
     whole,
 )
 from netctrl.model.io.toml import read_toml_record
+from netctrl.register import TCP_SENDERS
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["BottleneckFlow", "BottleneckScenario", "FlowKind", "design_bottleneck", "read_bottleneck_scenario"]
+__all__ = ["FLOW_KINDS", "BottleneckFlow", "BottleneckScenario", "design_bottleneck", "read_bottleneck_scenario"]
 
-FlowKind = Literal["paced", "cap", "htcp", "cubic", "bbr", "reno"]
-"""paced: the Design's law; cap: a fixed pacing rate on top of H-TCP; htcp: by its draft; the others are ns-3's."""
+FLOW_KINDS = ("paced", "cap", "htcp", "cubic", "bbr", "reno")
+"""paced: the Design's law; cap: a fixed pacing rate on top of H-TCP; htcp: by its draft; the others are ns-3's. Beside
+these a flow may be of any window law in `netctrl.tcp_senders`."""
 
 _MAX_FLOWS = 1000
 _MAX_BINS = 1e6
@@ -40,13 +41,14 @@ _DESIGN_S, _DESIGN_RTTS, _DESIGN_PACKETS = 60.0, (50.0, 1200.0), 3e6
 
 
 def _kind(field: str, value: object) -> str:
-    return checked_word(field, value, get_args(FlowKind))
+    return checked_word(field, value, (*FLOW_KINDS, *(name for name in TCP_SENDERS if name not in FLOW_KINDS)))
 
 
 class BottleneckFlow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """An endless flow from a host of its own."""
 
-    kind: FlowKind
+    kind: str
+    """One of FLOW_KINDS, or a registered TCP sender."""
     rate: Rate | None = None
     """The cap; of kind cap only."""
     rtt: Duration | None = None

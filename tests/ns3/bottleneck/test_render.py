@@ -31,7 +31,14 @@ from netctrl.scenario.bottleneck.scenario import (
     read_bottleneck_scenario,
 )
 
-GENERATED = ("gains.h", "netctrl-laws.h", "netctrl-pacing-laws.h", "netctrl-tcp-laws.h", "scenario.h")
+GENERATED = (
+    "gains.h",
+    "netctrl-laws.h",
+    "netctrl-pacing-laws.h",
+    "netctrl-tcp-laws.h",
+    "netctrl-tcp-windows.h",
+    "scenario.h",
+)
 NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
 
 

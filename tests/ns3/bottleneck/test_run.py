@@ -21,13 +21,13 @@ from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.bottleneck.result import BottleneckResult
-from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario, FlowKind
+from netctrl.scenario.bottleneck.scenario import FLOW_KINDS, BottleneckFlow, BottleneckScenario
 
 LINK = {"bottleneck": 2e7, "rtt": 0.02, "buffer": 100e3, "duration": 6.0, "warmup": 2.0}
 TARGET = netctrl.pacing(mode="target-rtt").law
 
 
-def alone(kind: FlowKind, **fields) -> BottleneckScenario:
+def alone(kind: str, **fields) -> BottleneckScenario:
     """One flow; the buffer holds two bandwidth-delay products."""
     rate = fields.pop("rate", None)
     return BottleneckScenario(**(LINK | {"flows": (BottleneckFlow(kind=kind, rate=rate),)} | fields))
@@ -147,9 +147,9 @@ def test_a_window_fills_the_buffer_and_loses(tmp_path):
 
 @pytest.mark.needs("ns3")
 def test_all_peers_run_in_one_scenario_with_codel(tmp_path):
-    kinds: tuple[FlowKind, ...] = ("paced", "cap", "htcp", "cubic", "bbr", "reno")
     flows = tuple(
-        BottleneckFlow(kind=kind, rate=2e6 if kind == "cap" else None, start=0.1 * i) for i, kind in enumerate(kinds)
+        BottleneckFlow(kind=kind, rate=2e6 if kind == "cap" else None, start=0.1 * i)
+        for i, kind in enumerate(FLOW_KINDS)
     )
     scenario = BottleneckScenario(**(LINK | {"flows": flows, "queue": CodelQueue(), "duration": 8.0}))
     (found,) = runs_in(tmp_path, scenario, netctrl.pacing(mode="target-rtt", competitive=True).law)
@@ -160,7 +160,7 @@ def test_all_peers_run_in_one_scenario_with_codel(tmp_path):
     assert summary.delay_mean_s < 0.02
     assert 1.0 / 6.0 < summary.jain_index < 1.0
     assert found.dropped_bytes.sum() > 0.0
-    assert len(found.to_pandas().columns) == 4 + 3 * len(kinds)
+    assert len(found.to_pandas().columns) == 4 + 3 * len(FLOW_KINDS)
 
 
 @pytest.mark.needs("ns3")

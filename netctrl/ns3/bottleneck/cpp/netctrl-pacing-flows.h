@@ -12,6 +12,7 @@
 #include "netctrl-pacing-tables.h"
 #include "netctrl-round-trips.h"
 #include "netctrl-tcp-defaults.h"
+#include "netctrl-tcp-windows.h"
 #include "scenario.h"
 
 #include "ns3/boolean.h"
@@ -139,6 +140,8 @@ class Flow
             return CreateObject<OneByOneCubic>();
         case Control::kBbr:
             return CreateObject<TcpBbr>();
+        case Control::kWindow:
+            return MakeWindow(m_row.window, m_trips);
         case Control::kReno:
             break;
         }

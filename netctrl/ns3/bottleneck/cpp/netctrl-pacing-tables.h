@@ -66,12 +66,14 @@ enum class Control
     kHtcp,
     kCubic,
     kBbr,
-    kReno
+    kReno,
+    kWindow ///< a law of netctrl-tcp-windows.h
 };
 
 struct FlowRow
 {
     Control control;
+    int window;    ///< number of a law of netctrl-tcp-windows.h; -1: none
     double cap;    ///< [bit/s]; 0: none
     int64_t delay; ///< of its access line, one way
     int64_t start;

@@ -18,14 +18,14 @@ inline constexpr int64_t kStartSpread = 20000000; ///< [ns]
 inline constexpr int64_t kDuration = 10000000000; ///< [ns]
 inline constexpr int64_t kBin = 100000000; ///< [ns]
 
-/// control, cap, delay, start, stop
+/// control, window, cap, delay, start, stop
 inline const std::vector<FlowRow> kFlows = {
-    {Control::kPaced, 0.0, 20000000, 0, -1},
-    {Control::kCap, 4000000.0, 40000000, 1000000000, 9000000000},
-    {Control::kHtcp, 0.0, 20000000, 2000000000, -1},
-    {Control::kCubic, 0.0, 20000000, 2000000000, -1},
-    {Control::kBbr, 0.0, 20000000, 2000000000, -1},
-    {Control::kReno, 0.0, 20000000, 2000000000, -1},
+    {Control::kPaced, -1, 0.0, 20000000, 0, -1},
+    {Control::kCap, -1, 4000000.0, 40000000, 1000000000, 9000000000},
+    {Control::kHtcp, -1, 0.0, 20000000, 2000000000, -1},
+    {Control::kCubic, -1, 0.0, 20000000, 2000000000, -1},
+    {Control::kBbr, -1, 0.0, 20000000, 2000000000, -1},
+    {Control::kReno, -1, 0.0, 20000000, 2000000000, -1},
 };
 
 } // namespace netctrl

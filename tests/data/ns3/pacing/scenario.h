@@ -18,9 +18,9 @@ inline constexpr int64_t kStartSpread = 0; ///< [ns]
 inline constexpr int64_t kDuration = 24000000000; ///< [ns]
 inline constexpr int64_t kBin = 20000000; ///< [ns]
 
-/// control, cap, delay, start, stop
+/// control, window, cap, delay, start, stop
 inline const std::vector<FlowRow> kFlows = {
-    {Control::kPaced, 0.0, 10000000, 0, -1},
+    {Control::kPaced, -1, 0.0, 10000000, 0, -1},
 };
 
 } // namespace netctrl
