@@ -136,7 +136,7 @@ def by_numpy(ready: LinkProblem, demand: np.ndarray) -> np.ndarray:
     N, delay = model.n_links, model.delay
     slots = int(max(delay.max(initial=0), taps.memory)) + 2
     rates = np.tile(plant.nominal[:, None], (slots, 1, RUNS))
-    backlogs = np.full((slots, N, RUNS), plant.standing)
+    backlogs = np.full((slots, N, RUNS), plant.backlog_setpoint)
     kinds, lags = taps.series, taps.lag
     gains = []
     for lag in np.unique(lags):
