@@ -10,7 +10,11 @@ names. Another package declares its entries as entry points of the registry's gr
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +83,12 @@ class Registry:
     def _points(self) -> dict[str, Any]:
         """Entry points of other packages; none of ours is hidden by them."""
         if self._others is None:
-            from importlib.metadata import entry_points
+            self._others = {}
+            if _may_declare(self.group):
+                from importlib.metadata import entry_points
 
-            self._others = {
-                point.name: point for point in entry_points(group=self.group) if point.name not in self._ours
-            }
+                points = entry_points(group=self.group)
+                self._others = {point.name: point for point in points if point.name not in self._ours}
         return self._others
 
     def _takes(self, name: str) -> str:
@@ -91,6 +96,32 @@ class Registry:
 
         close = get_close_matches(name, list(self), n=1)
         return f"one of {', '.join(sorted(self))}" + (f"; did you mean {close[0]!r}?" if close else "")
+
+
+def _may_declare(group: str) -> bool:
+    """Whether an installed package may have entry points of a group: importlib.metadata takes long to import."""
+    groups = _declared_groups()
+    return groups is None or group in groups
+
+
+_ABOUT = (".dist-info", ".egg-info")
+
+
+@cache
+def _declared_groups() -> frozenset[str] | None:
+    """Groups of netctrl's in the entry points of installed packages; None where these aren't files in folders."""
+    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
+        return None
+    found: set[str] = set()
+    for folder in map(Path, sys.path):
+        if folder.is_file():  # an archive
+            return None
+        places = [place for place in folder.iterdir() if place.suffix in _ABOUT] if folder.is_dir() else []
+        for place in places:
+            with suppress(OSError):
+                lines = (place / "entry_points.txt").read_text(encoding="utf-8", errors="replace").splitlines()
+                found.update(line.strip("[] \t") for line in lines if line.lstrip().startswith("[netctrl."))
+    return frozenset(found)
 
 
 QP_SOLVERS = Registry(
