@@ -9,7 +9,7 @@ import numpy as np
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.laws.link_rate.heard import NEVER
+from netctrl.laws.link_rate.distributed_step import NEVER
 from netctrl.scenario.network.policy import HftracPolicy
 from netctrl.scenario.network.scenario import Messages, NetworkScenario
 from netctrl.sim.network.demands import DemandSource
@@ -41,7 +41,7 @@ class Simulated:
         self.heard = distributed_problem(ready, self.law)
         self.rates = rates = rates_by_messages(requested, ready, self.law)
         self.N, self.ticks, self.line, self.least = ready.model.n_links, rates.ticks, rates.line, rates.least
-        self.phase, self.late, self.told = message_table(requested, 0, rates.messages, self.N)
+        self.phase, self.late, self.received = message_table(requested, 0, rates.messages, self.N)
         self.nominal, self.backlog_setpoint = ready.initial_rate, ready.plant.backlog_setpoint
         self.ready, self.steps = ready, requested.steps
         self.state = message_state(ready, rates, self.phase)
@@ -58,15 +58,15 @@ class Simulated:
                 self.state,
                 np.ascontiguousarray(self.demand[k : k + 1]),
                 self.late[k : k + 1],
-                self.told[k : k + 1],
+                self.received[k : k + 1],
                 k,
                 0,
                 sums,
                 np.zeros(1),
                 watched,
             )
-            heard = self.state.heard
-            yield k, heard.known[:, k & self.rates.mask].reshape(4, self.N).copy(), heard.command.copy()
+            heard = self.state.memory
+            yield k, heard.measured[:, k & self.rates.mask].reshape(4, self.N).copy(), heard.command.copy()
 
     def due(self, at: int, of: int, sample: int) -> int:
         """Tick at which one link knows of another's sample."""

@@ -67,7 +67,7 @@ class DistributedController(NamedTuple):
     control: _Sums
     """Of the K."""
     takes_innovations: bool
-    """Whether the law takes news."""
+    """Whether the law takes innovations."""
     slots: int
     """Samples that are remembered, a power of 2."""
 
@@ -132,7 +132,7 @@ def measure(
     innovations: Sequence[Innovations] = (),
     lost: Sequence[int] = (),
 ) -> tuple[DistributedMemory, int]:
-    """A new sample: what was sent since the last one, and what waits; and how much of the news was of no use.
+    """A new sample: what was sent since the last one, and what waits; and how many innovations were of no use.
 
     Parameters
     ----------
@@ -141,10 +141,10 @@ def measure(
         After an earlier sample.
     sample : int
         Its number, above the last one's. Samples between them were missed: rates are taken for those of now then, and
-        nothing was news.
+        there were no innovations.
     rate, backlog : ndarray, shape (M,)
         Of the links that are measured, over the interval [bit/s].
-    news : sequence of News
+    innovations : sequence of Innovations
         What came since the last sample (`hear`).
     lost : sequence of int
         Numbers of links that are measured no more: of them nothing is known from now on.
@@ -243,7 +243,7 @@ def _evaluated(controller: DistributedController, memory: DistributedMemory, sum
 
 
 def _measured(controller: DistributedController, memory: DistributedMemory, sums: _Sums) -> np.ndarray:
-    """What each tap's series was, or is taken to have been: rates nominal, no news, backlogs what they last were."""
+    """What each tap's series was, or is taken to have been: nominal rates, no innovation, the last backlogs."""
     N, mask = len(controller.nominal), controller.slots - 1
     slot, of = (memory.sample - sums.lag) & mask, sums.series % N
     values = memory.received[sums.series, slot]

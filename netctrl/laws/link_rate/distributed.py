@@ -27,7 +27,7 @@ class DistributedLaw(NamedTuple):
     control: FirLaw
     """Commands, from series known at the time."""
     predicted: FirLaw
-    """Each link's own backlog, b̂_l(n), from news of the samples before; no taps where the law takes no news."""
+    """Each link's own backlog, b̂_l(n), from innovations of the samples before; no taps where the law takes none."""
     central: bool
     """Whether one controller hears of all and tells all links what to send."""
 

@@ -27,7 +27,7 @@ __all__ = [
     "WORK_CONSERVING",
     "Feeds",
     "FirLaw",
-    "Taps",
+    "FirSums",
     "backpressure_fir",
     "fir_law",
     "packed",
@@ -50,7 +50,7 @@ Entry = tuple[int, int, int, float]
 """Link, series, lag, coefficient."""
 
 
-class Taps(NamedTuple):
+class FirSums(NamedTuple):
     """Sums for N links over P taps, link by link."""
 
     start: WholeNumbers
@@ -99,9 +99,9 @@ class FirLaw(NamedTuple):
     """Whether it doesn't know what other links sent, and foresees the nominal rate."""
 
     @property
-    def sums(self) -> Taps:
+    def sums(self) -> FirSums:
         """The sums alone."""
-        return Taps(self.start, self.series, self.lag, self.coefficient, self.offset)
+        return FirSums(self.start, self.series, self.lag, self.coefficient, self.offset)
 
     @property
     def memory(self) -> int:
@@ -110,7 +110,7 @@ class FirLaw(NamedTuple):
 
     @property
     def innovations(self) -> bool:
-        """Whether any tap takes a surplus or a shortfall."""
+        """Whether any tap takes an arrival innovation or a saturation error."""
         return bool((self.series >= ARRIVAL_INNOVATION * len(self.offset)).any())
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.laws.link_rate.heard import LinkRates, command_link, link_acts, measure_link, start_links
+from netctrl.laws.link_rate.distributed_step import LinkRates, command_link, link_acts, measure_link, start_links
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
 from netctrl.ns3.cpp import constant, header, nanoseconds, origin, real, row, string
@@ -110,15 +110,20 @@ def _check(plan: LinkPlan, size: int) -> None:
 
 
 def _gains(plan: LinkPlan, provenance: Provenance) -> str:
-    N, innovations = len(plan.links), ("arrivals unforeseen", "not sent")
-    kinds = ("rates", "backlogs", *(innovations if plan.law.foresees else ("backlog news", "rate news")))
+    N, law = len(plan.links), plan.law
+    innovations = (
+        ("arrival innovations", "saturation errors")
+        if law.foresees
+        else ("innovations of backlogs", "innovations of rates")
+    )
+    kinds = ("rates", "backlogs", *innovations)
     lines = [
         "/// How this export was made, as JSON.",
         origin(provenance),
         "",
         "/// In the order of kLinks (scenario.h); rates and backlogs, over the interval, in bit/s.",
         f"/// Series are {'; '.join(f'from {kind * N}: {name}' for kind, name in enumerate(kinds))}.",
-        *constant("kLaw", LinkRates, plan.law),
+        *constant("kLaw", LinkRates, law),
     ]
     about = "The law of the links' rates with its gains; what they mean is in netctrl-link-law.h."
     return header("GAINS", "netctrl-link-law.h", lines, about)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.laws.link_rate.heard import LinkRates
+from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.model.network import Network
 
 __all__ = ["LinkPlan"]

@@ -12,8 +12,15 @@ import numpy as np
 
 from netctrl.jit import njit
 from netctrl.laws.link import backlog_step
+from netctrl.laws.link_rate.distributed_step import (
+    LinkMemory,
+    LinkRates,
+    Measured,
+    command_link,
+    link_acts,
+    measure_link,
+)
 from netctrl.laws.link_rate.fir import BACKPRESSURE, WORK_CONSERVING
-from netctrl.laws.link_rate.heard import LinkMemory, LinkRates, Measured, command_link, link_acts, measure_link
 from netctrl.sim.network.kernel import (
     ARRIVED,
     DEPARTED,
@@ -30,7 +37,7 @@ __all__ = ["MessageState", "advance_messages"]
 class MessageState(NamedTuple):
     """What changes, in one run."""
 
-    heard: LinkMemory
+    memory: LinkMemory
     """What links know of each other, and their rates in force, before limits."""
     pipe: np.ndarray
     """(N, tick slots) rates that were sent, by tick."""
@@ -41,16 +48,16 @@ class MessageState(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def _act(law: LinkRates, state: MessageState, late: np.ndarray, told: np.ndarray, tick: int) -> None:
-    """Those links whose tick it is measure, tell and then set their rates. `late` is (messages,), `told` (N,)."""
+def _act(law: LinkRates, state: MessageState, late: np.ndarray, received: np.ndarray, tick: int) -> None:
+    """Those links whose tick it is measure, tell and then set their rates. `late` is (messages,), `received` (N,)."""
     for link in range(len(law.nominal)):
-        if link_acts(law, state.heard, link, tick):
+        if link_acts(law, state.memory, link, tick):
             seen = Measured(state.sent[link] / law.ticks, state.backlog[link], 0.0, 0.0)
-            measure_link(law, state.heard, link, seen, tick, late)
+            measure_link(law, state.memory, link, seen, tick, late)
             state.sent[link] = 0.0
     for link in range(len(law.nominal)):
-        if link_acts(law, state.heard, link, tick):
-            command_link(law, state.heard, link, tick, told[link])
+        if link_acts(law, state.memory, link, tick):
+            command_link(law, state.memory, link, tick, received[link])
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -61,7 +68,7 @@ def advance_messages(
     state: MessageState,
     demand: np.ndarray,
     extra: np.ndarray,
-    told: np.ndarray,
+    received: np.ndarray,
     first: int,
     counted_from: int,
     sums: np.ndarray,
@@ -71,7 +78,7 @@ def advance_messages(
     """Advance one run by the intervals of `demand`, (steps, I), the first of which is number `first`.
 
     `modes`, (N,), is what links do with their rates (`netctrl.laws.link_rate.fir`). `extra`, (steps, messages), is by
-    how many ticks each message is late, or NEVER; `told`, (steps, N), whether a central controller's command arrives.
+    how many ticks each message is late, or NEVER; `received`, (steps, N), whether a central controller's command comes.
     `sums`, (6, N), `offered`, (1,), and `watched`, (3, N, T), are as in `netctrl.sim.network.kernel`, with means over
     the ticks of an interval.
     """
@@ -83,7 +90,7 @@ def advance_messages(
         counts = sample >= counted_from
         for phase in range(S):
             tick = sample * S + phase
-            _act(law, state, extra[k], told[k], tick)
+            _act(law, state, extra[k], received[k], tick)
             for link in range(N):
                 arriving = 0.0
                 for j in range(plant.coupled_start[link], plant.coupled_start[link + 1]):
@@ -95,9 +102,9 @@ def advance_messages(
                     if counts:
                         offered[0] += entering * share
                 mode, capacity = modes[link], plant.capacity[link]
-                service = state.heard.command[link]
+                service = state.memory.command[link]
                 if mode == BACKPRESSURE:
-                    service = state.backlog[link] * S + arriving - state.heard.command[link] * S
+                    service = state.backlog[link] * S + arriving - state.memory.command[link] * S
                 service = capacity if mode == WORK_CONSERVING else min(max(service, 0.0), capacity)
                 waiting, rate, lost = backlog_step(
                     state.backlog[link], arriving * share, service * share, plant.buffer[link]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
+from netctrl.laws.link_rate.distributed_step import NEVER, LinkRates, link_memory
 from netctrl.laws.link_rate.fir import LINEAR, Feeds, FirLaw, packed
-from netctrl.laws.link_rate.heard import NEVER, LinkRates, link_memory
 from netctrl.model.law import LinkRateLaw, StaticGain
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.sim.network.demands import DemandSource
@@ -27,7 +27,7 @@ __all__ = [
 _TICKS = 8
 """An interval, where links act out of step."""
 _CHUNK = 1000  # intervals
-_LOSS, _JITTER, _TOLD, _PHASE = 1, 2, 3, 4  # streams of a run, beside that of its traffic
+_LOSS, _JITTER, _RECEIVED, _PHASE = 1, 2, 3, 4  # streams of a run, beside that of its traffic
 
 
 def run_with_messages(
@@ -62,7 +62,7 @@ def run_with_messages(
         if step == scenario.warmup_steps:
             before = np.array([state.backlog for state in states]).T
         for r, (state, stream) in enumerate(zip(states, streams, strict=True)):
-            extra, told = _draws(scenario, stream, S, len(demand), messages, N)
+            extra, received = _draws(scenario, stream, S, len(demand), messages, N)
             advance_messages(
                 ready.plant,
                 rates,
@@ -70,7 +70,7 @@ def run_with_messages(
                 state,
                 np.ascontiguousarray(demand[:, :, r]),
                 extra,
-                told,
+                received,
                 step,
                 scenario.warmup_steps,
                 result.sums[r],
@@ -185,7 +185,7 @@ def message_state(ready: LinkProblem, law: LinkRates, phase: np.ndarray) -> Mess
     """All links at the rates around which they are controlled, with the standing backlog."""
     tick_slots = power_of_2((int(ready.model.delay.max(initial=0)) + 1) * law.ticks + 2)
     return MessageState(
-        heard=link_memory(law, phase),
+        memory=link_memory(law, phase),
         pipe=np.repeat(law.nominal[:, None], tick_slots, axis=1),
         backlog=np.full(len(law.nominal), law.setpoint),
         sent=law.nominal * (law.ticks - phase),  # an interval's worth when each link first acts
@@ -193,7 +193,7 @@ def message_state(ready: LinkProblem, law: LinkRates, phase: np.ndarray) -> Mess
 
 
 def _streams(seed: int, run: int) -> dict[int, np.random.Generator]:
-    keys = (_LOSS, _JITTER, _TOLD, _PHASE)
+    keys = (_LOSS, _JITTER, _RECEIVED, _PHASE)
     return {
         key: np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(run, key)))) for key in keys
     }
@@ -212,7 +212,7 @@ def _draws(
         extra = np.ceil(late * (ticks / scenario.interval) - 1e-9).astype(np.int64)
     if requested.loss > 0.0:
         extra[stream[_LOSS].random(shape) < requested.loss] = NEVER
-    told = np.ones((steps, N), dtype=bool)
+    received = np.ones((steps, N), dtype=bool)
     if requested.loss > 0.0:
-        told = stream[_TOLD].random((steps, N)) >= requested.loss
-    return extra, told
+        received = stream[_RECEIVED].random((steps, N)) >= requested.loss
+    return extra, received

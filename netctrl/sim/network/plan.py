@@ -96,7 +96,7 @@ def _table(scenario: NetworkScenario, plan: LinkPlan, run: int, source: DemandSo
     parts = [np.ascontiguousarray(udp * rate[:, :, 0], dtype="<f8").tobytes() for rate in rates]
     if not scenario.messages.ideal:
         messages = plan.law.messages
-        phase, late, told = message_table(scenario, run, messages, len(plan.links))
+        phase, late, received = message_table(scenario, run, messages, len(plan.links))
         parts += [phase.astype("<i4").tobytes(), late[:, :messages].astype("<i4").tobytes()]
-        parts.append(told.astype(np.uint8).tobytes())
+        parts.append(received.astype(np.uint8).tobytes())
     return b"".join(parts)

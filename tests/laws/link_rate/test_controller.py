@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from netctrl.laws.link_rate.controller import Innovations, command, distributed_controller, hear, measure, start_hearing
 from netctrl.laws.link_rate.distributed import DistributedLaw
+from netctrl.laws.link_rate.distributed_step import NEVER
 from netctrl.laws.link_rate.fir import BACKLOG, RATE, packed
-from netctrl.laws.link_rate.heard import NEVER
 from netctrl.scenario.network.scenario import Messages
 
 LAWS: dict[str, dict[str, object]] = {
@@ -87,7 +87,7 @@ def test_a_central_controller_gives_the_simulators_bits() -> None:
         memory, _ = measure(controller, memory, sample, np.zeros(0), np.zeros(0))
         memory.estimated[:, sample & controller.slots - 1] = series[RATE]
         if sample >= 3:  # reports come when they are 3 samples old
-            old = simulated.state.heard.known[:, sample - 3 & simulated.rates.mask].reshape(4, N)
+            old = simulated.state.memory.measured[:, sample - 3 & simulated.rates.mask].reshape(4, N)
             innovations = [
                 (link, sample - 3, (old[0, link], old[1, link], 0.0, 0.0))
                 for link in range(N)
@@ -96,7 +96,7 @@ def test_a_central_controller_gives_the_simulators_bits() -> None:
             memory, useless = hear(controller, memory, innovations)
             assert useless == 0
         memory, u = command(controller, memory)
-        np.testing.assert_array_equal(np.where(simulated.told[sample], u, simulated.nominal), commands)
+        np.testing.assert_array_equal(np.where(simulated.received[sample], u, simulated.nominal), commands)
 
 
 def small(

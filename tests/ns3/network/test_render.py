@@ -19,8 +19,7 @@ from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
-from netctrl.laws.link_rate.fir import BACKLOG, RATE
-from netctrl.laws.link_rate.heard import (
+from netctrl.laws.link_rate.distributed_step import (
     LinkMemory,
     LinkRates,
     Measured,
@@ -28,6 +27,7 @@ from netctrl.laws.link_rate.heard import (
     link_memory,
     measure_link,
 )
+from netctrl.laws.link_rate.fir import BACKLOG, RATE
 from netctrl.model.design.design import Provenance
 from netctrl.model.law import LinkRateLaw, MyopicGain
 from netctrl.ns3.network import render as ns3_links
@@ -234,10 +234,10 @@ void Replay(const netctrl::LinkRates& law, bool late) {
     for (int step = 0; step < steps; ++step) {
         const auto ticks = Numbers<int64_t>(static_cast<std::size_t>(law.messages));
         const auto given = late ? Numbers<uint8_t>(links) : std::vector<uint8_t>(links, 1);
-        const std::vector<bool> told(given.begin(), given.end());
+        const std::vector<bool> received(given.begin(), given.end());
         const auto measured = measure();
         for (int64_t tick = 0; tick < law.ticks; ++tick) {
-            const auto& rates = controllers.Act(step * law.ticks + tick, measured, ticks, told);
+            const auto& rates = controllers.Act(step * law.ticks + tick, measured, ticks, received);
             if (tick == law.ticks - 1) Print(rates);
         }
     }
@@ -300,7 +300,7 @@ def late(requested: NetworkScenario) -> tuple[list[float], np.ndarray]:
     law = netctrl.scenario_law(requested)
     ready = link_problem(requested, law)
     N, rates = ready.model.n_links, rates_by_messages(requested, ready, law)
-    phase, extra, told = message_table(requested, 0, rates.messages, N)
+    phase, extra, received = message_table(requested, 0, rates.messages, N)
     demand = DemandSource(requested, ready.network, range(1)).draw(requested.steps)[:, :, 0]
     state = message_state(ready, rates, phase)
     numbers, commands = [float(requested.steps), *phase.tolist()], np.zeros((requested.steps, N))
@@ -308,17 +308,17 @@ def late(requested: NetworkScenario) -> tuple[list[float], np.ndarray]:
         this = slice(step, step + 1)
         fixed = ready.plant, rates, ready.taps.mode, state
         sums = np.zeros((6, N)), np.zeros(1), np.zeros((3, N, 0))
-        advance_messages(*fixed, np.ascontiguousarray(demand[this]), extra[this], told[this], step, 0, *sums)
-        known = state.heard.known[: 2 * N, step & rates.mask].reshape(2, N)
-        numbers += [*extra[step, : rates.messages].tolist(), *told[step].astype(float).tolist()]
+        advance_messages(*fixed, np.ascontiguousarray(demand[this]), extra[this], received[this], step, 0, *sums)
+        known = state.memory.measured[: 2 * N, step & rates.mask].reshape(2, N)
+        numbers += [*extra[step, : rates.messages].tolist(), *received[step].astype(float).tolist()]
         numbers += np.column_stack([*known, np.zeros((N, 2))]).ravel().tolist()
-        commands[step] = state.heard.command
+        commands[step] = state.memory.command
     return numbers, commands
 
 
 @njit
 def stepped(law: LinkRates, memory: LinkMemory, measured: np.ndarray, commands: np.ndarray) -> None:
-    """What the law of `netctrl.laws.link_rate.heard` answers to (steps, N, 4) where all is heard in time."""
+    """What the law of `netctrl.laws.link_rate.distributed_step` answers to (steps, N, 4) where all is heard in time."""
     for tick in range(len(measured)):
         for link in range(measured.shape[1]):
             rate, backlog, arrived, lost = measured[tick, link]

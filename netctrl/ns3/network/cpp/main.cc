@@ -278,7 +278,7 @@ class Controllers
                 m_acted[link] = now[link];
             }
         }
-        return m_controllers.Act(tick, measured, m_table.Late(step), m_table.Told(step));
+        return m_controllers.Act(tick, measured, m_table.Late(step), m_table.Received(step));
     }
 
     void Set(const std::vector<double>& rates)

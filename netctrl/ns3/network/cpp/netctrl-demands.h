@@ -50,7 +50,7 @@ struct RunTable
         {
             std::vector<int32_t> ticks;
             whole = whole && Read(file, ticks, kLinks.size()) && Read(file, m_late, kSteps * kLaw.messages) &&
-                    Read(file, m_told, kSteps * kLinks.size());
+                    Read(file, m_received, kSteps * kLinks.size());
             phase.assign(ticks.begin(), ticks.end());
         }
         whole = whole && std::fgetc(file) == EOF;
@@ -70,14 +70,14 @@ struct RunTable
     }
 
     /// Whether a central controller's command of an interval reaches each link.
-    std::vector<bool> Told(int64_t step) const
+    std::vector<bool> Received(int64_t step) const
     {
         const auto links = static_cast<int64_t>(kLinks.size());
         if (!kMayBeLate)
         {
             return std::vector<bool>(kLinks.size(), true);
         }
-        return {m_told.begin() + step * links, m_told.begin() + (step + 1) * links};
+        return {m_received.begin() + step * links, m_received.begin() + (step + 1) * links};
     }
 
   private:
@@ -89,7 +89,7 @@ struct RunTable
     }
 
     std::vector<int32_t> m_late; ///< kSteps times the messages; these two only where messages may be late
-    std::vector<uint8_t> m_told; ///< kSteps times the links
+    std::vector<uint8_t> m_received; ///< kSteps times the links
 };
 
 /// Where a demand ends; counts the bytes of its packets.

@@ -25,7 +25,7 @@ class LinkControllers
     {
         const auto samples = static_cast<std::size_t>(law.mask + 1);
         m_memory.phase = std::move(phase);
-        m_memory.known = {law.mask + 1, std::vector<double>(4 * law.nominal.size() * samples)};
+        m_memory.measured = {law.mask + 1, std::vector<double>(4 * law.nominal.size() * samples)};
         m_memory.arrival = {law.mask + 1, std::vector<int64_t>(static_cast<std::size_t>(law.messages) * samples)};
         m_memory.command = law.nominal;
         StartLinks(law, m_memory);
@@ -40,11 +40,11 @@ class LinkControllers
     ///
     /// @param measured over the interval that ended for each link
     /// @param late by how many ticks each message of this interval is late, or -1: it is lost
-    /// @param told whether the central controller's command reaches each link
+    /// @param received whether the central controller's command reaches each link
     const std::vector<double>& Act(int64_t tick,
                                    const std::vector<Measured>& measured,
                                    const std::vector<int64_t>& late,
-                                   const std::vector<bool>& told)
+                                   const std::vector<bool>& received)
     {
         for (std::size_t link = 0; link < measured.size(); ++link)
         {
@@ -57,7 +57,7 @@ class LinkControllers
         {
             if (ActsAt(link, tick))
             {
-                CommandLink(m_law, m_memory, static_cast<int64_t>(link), tick, told[link]);
+                CommandLink(m_law, m_memory, static_cast<int64_t>(link), tick, received[link]);
             }
         }
         return m_memory.command;

@@ -13,7 +13,7 @@ namespace netctrl
 inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
 
 /// In the order of kLinks (scenario.h); rates and backlogs, over the interval, in bit/s.
-/// Series are from 0: rates; from 2: backlogs; from 4: backlog news; from 6: rate news.
+/// Series are from 0: rates; from 2: backlogs; from 4: innovations of backlogs; from 6: innovations of rates.
 inline const LinkRates kLaw = {
     {16000000.0, 16000000.0}, // nominal: (N) rates around which links are controlled
     0.0, // setpoint: backlog around which they are
@@ -24,7 +24,7 @@ inline const LinkRates kLaw = {
         {-0.5194622281160656, -0.03626082990950948, -0.03626082990950948, 0.03626082990950948, 0.46507098325180135, -0.03626082990950948, 0.16629950191876555, 0.49596906239259514, 0.49596906239259514, -0.49596906239259514, 0.07765409167012707, 0.49596906239259514}, // coefficient: (P)
         {24891568.9284092, 5403702.971018229}, // offset: (N) [bit/s]
     },
-    { // predicted: of each link's own backlog, from news; no taps where the law takes no news
+    { // predicted: of each link's own backlog, from innovations; no taps where the law takes none
         {0, 0, 0}, // start: (N + 1) where each link's taps start
         {}, // series: (P)
         {}, // lag: (P) [sample]

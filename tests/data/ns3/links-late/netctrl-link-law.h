@@ -22,7 +22,7 @@ constexpr int64_t kBacklogInnovation = 2;
 constexpr int64_t kSaturationError = 3;
 constexpr int64_t kRateInnovation = 3;
 
-struct Taps
+struct FirSums
 {
     std::vector<int64_t> start;      ///< (N + 1) where each link's taps start
     std::vector<int64_t> series;     ///< (P)
@@ -43,8 +43,8 @@ struct LinkRates
 {
     std::vector<double> nominal;  ///< (N) rates around which links are controlled
     double setpoint;              ///< backlog around which they are
-    Taps control;                 ///< of the rates
-    Taps predicted;               ///< of each link's own backlog, from news; no taps where the law takes no news
+    FirSums control;              ///< of the rates
+    FirSums predicted;            ///< of each link's own backlog, from innovations; no taps where the law takes none
     bool foresees;                ///< whether the law takes what came unforeseen and what wasn't sent instead: all must be heard in time
     std::vector<double> expected; ///< (N) what is foreseen to arrive at each link, beside what others feed
     Feeds feeds;                  ///< of links, by those that feed them
@@ -59,7 +59,7 @@ struct LinkRates
 struct LinkMemory
 {
     std::vector<int64_t> phase;  ///< (N) tick of the interval at which each link acts, the same all the time
-    Grid<double> known;          ///< (4 N, samples) what each link measured
+    Grid<double> measured;       ///< (4 N, samples) what each link measured
     Grid<int64_t> arrival;       ///< (messages, samples) tick at which a message is there; -1: it was lost
     std::vector<double> command; ///< (N) rates in force, before limits
 };
@@ -82,8 +82,8 @@ StartLinks(const LinkRates& law, LinkMemory& memory)
         memory.command[link] = law.nominal[link];
         for (int64_t slot = 0; slot < law.mask + 1; ++slot)
         {
-            memory.known(kRate * N + link, slot) = law.nominal[link];
-            memory.known(kBacklog * N + link, slot) = law.setpoint;
+            memory.measured(kRate * N + link, slot) = law.nominal[link];
+            memory.measured(kBacklog * N + link, slot) = law.setpoint;
         }
     }
     for (int64_t message = 0; message < law.messages; ++message)
@@ -106,7 +106,7 @@ LinkActs(const LinkRates& law, const LinkMemory& memory, int64_t link, int64_t t
 ///
 /// Arrays have names of their own: to look them up in a record at each tap costs more than the tap.
 inline double
-TapSum(const LinkRates& law, const LinkMemory& memory, const Taps& taps, int64_t at, int64_t tick)
+FirSum(const LinkRates& law, const LinkMemory& memory, const FirSums& taps, int64_t at, int64_t tick)
 {
     const int64_t N = static_cast<int64_t>(law.nominal.size());
     const int64_t sample = tick / law.ticks;
@@ -116,7 +116,7 @@ TapSum(const LinkRates& law, const LinkMemory& memory, const Taps& taps, int64_t
     auto& least = law.least;
     auto& nominal = law.nominal;
     auto& phase = memory.phase;
-    auto& known = memory.known;
+    auto& measured = memory.measured;
     auto& arrival = memory.arrival;
     auto& series = taps.series;
     auto& lag = taps.lag;
@@ -128,7 +128,7 @@ TapSum(const LinkRates& law, const LinkMemory& memory, const Taps& taps, int64_t
         const int64_t of = series[j] % N;
         if (inTime || line(at, of) == kNever || lag[j] < least(at, of))
         {
-            total += coefficient[j] * known(series[j], wanted & mask);
+            total += coefficient[j] * measured(series[j], wanted & mask);
             continue;
         }
         if (phase[of] > phase[at])
@@ -138,7 +138,7 @@ TapSum(const LinkRates& law, const LinkMemory& memory, const Taps& taps, int64_t
         int64_t when = arrival(line(at, of), wanted & mask);
         if (wanted < 0 || (when != kNever && when <= tick))
         {
-            total += coefficient[j] * known(series[j], wanted & mask);
+            total += coefficient[j] * measured(series[j], wanted & mask);
         }
         else if (series[j] < N * (kRate + 1))
         {
@@ -152,7 +152,7 @@ TapSum(const LinkRates& law, const LinkMemory& memory, const Taps& taps, int64_t
                 wanted -= 1;
                 when = arrival(line(at, of), wanted & mask);
             }
-            total += coefficient[j] * (wanted > oldest ? known(series[j], wanted & mask) : law.setpoint);
+            total += coefficient[j] * (wanted > oldest ? measured(series[j], wanted & mask) : law.setpoint);
         }
     }
     return total;
@@ -167,7 +167,7 @@ Foreseen(const LinkRates& law, const LinkMemory& memory, int64_t link, int64_t s
     {
         const int64_t slot = (sample - 1 - law.feeds.delay[j]) & law.mask;
         total += law.feeds.share[j] *
-            memory.known(kRate * static_cast<int64_t>(law.nominal.size()) + law.feeds.link[j], slot);
+            memory.measured(kRate * static_cast<int64_t>(law.nominal.size()) + law.feeds.link[j], slot);
     }
     return total;
 }
@@ -182,26 +182,26 @@ MeasureLink(const LinkRates& law, LinkMemory& memory, int64_t link, const Measur
     const int64_t N = static_cast<int64_t>(law.nominal.size());
     const int64_t sample = tick / law.ticks;
     const int64_t now = sample & law.mask;
-    memory.known(kRate * N + link, now) = seen.rate;
-    memory.known(kBacklog * N + link, now) = seen.backlog;
+    memory.measured(kRate * N + link, now) = seen.rate;
+    memory.measured(kBacklog * N + link, now) = seen.backlog;
     if (law.foresees)
     {
         if (sample == 0)
         {
-            memory.known(kArrivalInnovation * N + link, now) = seen.backlog - law.setpoint;
+            memory.measured(kArrivalInnovation * N + link, now) = seen.backlog - law.setpoint;
         }
         else
         {
-            const double surplus = seen.arrived - Foreseen(law, memory, link, sample) - seen.lost;
-            memory.known(kArrivalInnovation * N + link, now) = surplus;
-            memory.known(kSaturationError * N + link, now) = memory.command[link] - seen.rate;
+            const double innovation = seen.arrived - Foreseen(law, memory, link, sample) - seen.lost;
+            memory.measured(kArrivalInnovation * N + link, now) = innovation;
+            memory.measured(kSaturationError * N + link, now) = memory.command[link] - seen.rate;
         }
     }
     else if (static_cast<int64_t>(law.predicted.lag.size()) > 0)
     {
-        const double predicted = TapSum(law, memory, law.predicted, link, tick);
-        memory.known(kBacklogInnovation * N + link, now) = seen.backlog - predicted;
-        memory.known(kRateInnovation * N + link, now) = seen.rate - memory.command[link];
+        const double predicted = FirSum(law, memory, law.predicted, link, tick);
+        memory.measured(kBacklogInnovation * N + link, now) = seen.backlog - predicted;
+        memory.measured(kRateInnovation * N + link, now) = seen.rate - memory.command[link];
     }
     for (int64_t at = 0; at < (law.messages > 0 ? N : 0); ++at)
     {
@@ -220,17 +220,17 @@ MeasureLink(const LinkRates& law, LinkMemory& memory, int64_t link, const Measur
     }
 }
 
-/// The rate of a link from its tick on, before limits; `told`: whether a central controller's command comes.
+/// The rate of a link from its tick on, before limits; `received`: whether a central controller's command comes.
 inline void
-CommandLink(const LinkRates& law, LinkMemory& memory, int64_t link, int64_t tick, bool told)
+CommandLink(const LinkRates& law, LinkMemory& memory, int64_t link, int64_t tick, bool received)
 {
-    if (law.central && !told)
+    if (law.central && !received)
     {
         memory.command[link] = law.nominal[link];
     }
     else
     {
-        memory.command[link] = TapSum(law, memory, law.control, link, tick);
+        memory.command[link] = FirSum(law, memory, law.control, link, tick);
     }
 }
 

@@ -13,7 +13,7 @@ namespace netctrl
 inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
 
 /// In the order of kLinks (scenario.h); rates and backlogs, over the interval, in bit/s.
-/// Series are from 0: rates; from 5: backlogs; from 10: backlog news; from 15: rate news.
+/// Series are from 0: rates; from 5: backlogs; from 10: innovations of backlogs; from 15: innovations of rates.
 inline const LinkRates kLaw = {
     {19000000.0, 38000000.0, 28500000.0, 28500000.0, 9500000.0}, // nominal: (N) rates around which links are controlled
     800000.0, // setpoint: backlog around which they are
@@ -24,7 +24,7 @@ inline const LinkRates kLaw = {
         {-0.012, 0.363, -0.03, 0.405, -0.007, 0.965, -0.021, 0.907, -0.158, 0.687}, // coefficient: (P)
         {18937600.0, 38816000.0, 27927500.0, 28372900.0, 10451400.0}, // offset: (N) [bit/s]
     },
-    { // predicted: of each link's own backlog, from news; no taps where the law takes no news
+    { // predicted: of each link's own backlog, from innovations; no taps where the law takes none
         {0, 0, 0, 0, 0, 0}, // start: (N + 1) where each link's taps start
         {}, // series: (P)
         {}, // lag: (P) [sample]

@@ -1,8 +1,8 @@
 """Rates of N links by what each has heard, step by step: compiled for the simulator, printed for ns-3.
 
 Time goes in ticks, `ticks` of them an interval; each link measures and acts once an interval, at a tick of its own.
-What it hasn't heard is assumed: rates are nominal, there are no news, backlogs are what they were when they were last
-heard. Rates in bit/s, and so are backlogs: over the interval. A series is kind · N + link, of the kinds of
+What it hasn't heard is assumed: rates are nominal, innovations 0, backlogs what they were when they were last heard.
+Rates in bit/s, and so are backlogs: over the interval. A series is kind · N + link, of the kinds of
 `netctrl.laws.link_rate.distributed`.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.arrays import Grid, Numbers, WholeGrid, WholeNumbers
 from netctrl.laws.link_rate.distributed import BACKLOG_INNOVATION, RATE_INNOVATION
-from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKLOG, RATE, SATURATION_ERROR, Feeds, Taps
+from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKLOG, RATE, SATURATION_ERROR, Feeds, FirSums
 
 __all__ = [
     "NEVER",
@@ -23,12 +23,12 @@ __all__ = [
     "LinkRates",
     "Measured",
     "command_link",
+    "fir_sum",
     "foreseen",
     "link_acts",
     "link_memory",
     "measure_link",
     "start_links",
-    "tap_sum",
 ]
 
 _KINDS = 4
@@ -43,10 +43,10 @@ class LinkRates(NamedTuple):
     """(N) rates around which links are controlled"""
     setpoint: float
     """backlog around which they are"""
-    control: Taps
+    control: FirSums
     """of the rates"""
-    predicted: Taps
-    """of each link's own backlog, from news; no taps where the law takes no news"""
+    predicted: FirSums
+    """of each link's own backlog, from innovations; no taps where the law takes none"""
     foresees: bool
     """whether the law takes what came unforeseen and what wasn't sent instead: all must be heard in time"""
     expected: Numbers
@@ -85,7 +85,7 @@ class LinkMemory(NamedTuple):
 
     phase: WholeNumbers
     """(N) tick of the interval at which each link acts, the same all the time"""
-    known: Grid
+    measured: Grid
     """(4 N, samples) what each link measured"""
     arrival: WholeGrid
     """(messages, samples) tick at which a message is there; -1: it was lost"""
@@ -109,8 +109,8 @@ def start_links(law: LinkRates, memory: LinkMemory) -> None:
     for link in range(N):
         memory.command[link] = law.nominal[link]
         for slot in range(law.mask + 1):
-            memory.known[RATE * N + link, slot] = law.nominal[link]
-            memory.known[BACKLOG * N + link, slot] = law.setpoint
+            memory.measured[RATE * N + link, slot] = law.nominal[link]
+            memory.measured[BACKLOG * N + link, slot] = law.setpoint
     for message in range(law.messages):
         for slot in range(law.mask + 1):
             memory.arrival[message, slot] = NEVER
@@ -123,7 +123,7 @@ def link_acts(law: LinkRates, memory: LinkMemory, link: int, tick: int) -> bool:
 
 
 @njit(inline="always")
-def tap_sum(law: LinkRates, memory: LinkMemory, taps: Taps, at: int, tick: int) -> float:
+def fir_sum(law: LinkRates, memory: LinkMemory, taps: FirSums, at: int, tick: int) -> float:
     """Link `at`'s sum over what it has heard, or over what is assumed of what it hasn't.
 
     Arrays have names of their own: to look them up in a record at each tap costs more than the tap.
@@ -136,7 +136,7 @@ def tap_sum(law: LinkRates, memory: LinkMemory, taps: Taps, at: int, tick: int) 
     least = law.least
     nominal = law.nominal
     phase = memory.phase
-    known = memory.known
+    measured = memory.measured
     arrival = memory.arrival
     series = taps.series
     lag = taps.lag
@@ -146,13 +146,13 @@ def tap_sum(law: LinkRates, memory: LinkMemory, taps: Taps, at: int, tick: int) 
         wanted = sample - lag[j]
         of = series[j] % N
         if in_time or line[at, of] == NEVER or lag[j] < least[at, of]:
-            total += coefficient[j] * known[series[j], wanted & mask]
+            total += coefficient[j] * measured[series[j], wanted & mask]
             continue
         if phase[of] > phase[at]:  # it has not acted yet in this interval
             wanted -= 1
         when = arrival[line[at, of], wanted & mask]
         if wanted < 0 or (when != NEVER and when <= tick):
-            total += coefficient[j] * known[series[j], wanted & mask]
+            total += coefficient[j] * measured[series[j], wanted & mask]
         elif series[j] < N * (RATE + 1):
             total += coefficient[j] * nominal[of]
         elif series[j] < N * (BACKLOG + 1):
@@ -160,7 +160,7 @@ def tap_sum(law: LinkRates, memory: LinkMemory, taps: Taps, at: int, tick: int) 
             while wanted > oldest and (when == NEVER or when > tick):
                 wanted -= 1
                 when = arrival[line[at, of], wanted & mask]
-            total += coefficient[j] * (known[series[j], wanted & mask] if wanted > oldest else law.setpoint)
+            total += coefficient[j] * (measured[series[j], wanted & mask] if wanted > oldest else law.setpoint)
     return total
 
 
@@ -170,7 +170,7 @@ def foreseen(law: LinkRates, memory: LinkMemory, link: int, sample: int) -> floa
     total = law.expected[link]
     for j in range(law.feeds.start[link], law.feeds.start[link + 1]):
         slot = (sample - 1 - law.feeds.delay[j]) & law.mask
-        total += law.feeds.share[j] * memory.known[RATE * len(law.nominal) + law.feeds.link[j], slot]
+        total += law.feeds.share[j] * memory.measured[RATE * len(law.nominal) + law.feeds.link[j], slot]
     return total
 
 
@@ -183,19 +183,19 @@ def measure_link(law: LinkRates, memory: LinkMemory, link: int, seen: Measured, 
     N = len(law.nominal)
     sample = tick // law.ticks
     now = sample & law.mask
-    memory.known[RATE * N + link, now] = seen.rate
-    memory.known[BACKLOG * N + link, now] = seen.backlog
+    memory.measured[RATE * N + link, now] = seen.rate
+    memory.measured[BACKLOG * N + link, now] = seen.backlog
     if law.foresees:
         if sample == 0:  # what differs from the setpoint came unforeseen, before the start
-            memory.known[ARRIVAL_INNOVATION * N + link, now] = seen.backlog - law.setpoint
+            memory.measured[ARRIVAL_INNOVATION * N + link, now] = seen.backlog - law.setpoint
         else:
-            surplus = seen.arrived - foreseen(law, memory, link, sample) - seen.lost
-            memory.known[ARRIVAL_INNOVATION * N + link, now] = surplus
-            memory.known[SATURATION_ERROR * N + link, now] = memory.command[link] - seen.rate
+            innovation = seen.arrived - foreseen(law, memory, link, sample) - seen.lost
+            memory.measured[ARRIVAL_INNOVATION * N + link, now] = innovation
+            memory.measured[SATURATION_ERROR * N + link, now] = memory.command[link] - seen.rate
     elif len(law.predicted.lag) > 0:
-        predicted = tap_sum(law, memory, law.predicted, link, tick)
-        memory.known[BACKLOG_INNOVATION * N + link, now] = seen.backlog - predicted
-        memory.known[RATE_INNOVATION * N + link, now] = seen.rate - memory.command[link]
+        predicted = fir_sum(law, memory, law.predicted, link, tick)
+        memory.measured[BACKLOG_INNOVATION * N + link, now] = seen.backlog - predicted
+        memory.measured[RATE_INNOVATION * N + link, now] = seen.rate - memory.command[link]
     for at in range(N if law.messages > 0 else 0):
         message = law.line[at, link]
         if message != NEVER:
@@ -206,9 +206,9 @@ def measure_link(law: LinkRates, memory: LinkMemory, link: int, seen: Measured, 
 
 
 @njit(inline="always")
-def command_link(law: LinkRates, memory: LinkMemory, link: int, tick: int, told: bool) -> None:
-    """The rate of a link from its tick on, before limits; `told`: whether a central controller's command comes."""
-    if law.central and not told:
+def command_link(law: LinkRates, memory: LinkMemory, link: int, tick: int, received: bool) -> None:
+    """The rate of a link from its tick on, before limits; `received`: whether a central controller's command comes."""
+    if law.central and not received:
         memory.command[link] = law.nominal[link]
     else:
-        memory.command[link] = tap_sum(law, memory, law.control, link, tick)
+        memory.command[link] = fir_sum(law, memory, law.control, link, tick)
