@@ -127,6 +127,7 @@ def run_centre(scenario: FabricScenario) -> FabricResult:
 
 
 _TABLE = re.compile(r"inline const (\S.*?) (k\w+) = (.*?);\n", re.DOTALL)
+_COMMENT = re.compile(r"^[ ]*//.*\n", re.MULTILINE)
 
 
 def run_networks(
@@ -196,7 +197,7 @@ def _with_all(texts: list[str], first: str) -> str:
     if all(text == first for text in texts):
         return first
     tables = [{name: value for _, name, value in _TABLE.findall(text)} for text in texts]
-    rest = {_TABLE.sub("", text) for text in texts}
+    rest = {_COMMENT.sub("", _TABLE.sub("", text)) for text in texts}
     if len(rest) > 1:
         raise ValueError("these scenarios differ in more than tables")
 
