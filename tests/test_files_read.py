@@ -16,6 +16,10 @@ from hypothesis import strategies as st
 import netctrl
 from netctrl.datasets import model_path, network_path
 from netctrl.errors import FileError, InvalidValue
+from netctrl.linux.export.agent import read_agent_config
+from netctrl.linux.export.interfaces import read_interface_map
+from netctrl.linux.export.marking import read_marking_config
+from netctrl.linux.export.records import read_queue_plan
 from netctrl.linux.queues.record import Store
 from netctrl.model.io.files import opened, read_bounded, sha256
 from netctrl.model.io.json_file import decoded, read_json
@@ -28,9 +32,9 @@ JSON: dict[str, Reader] = {
     "model": netctrl.read_model,
     "network": netctrl.read_network,
     "result": netctrl.read_result,
-    "agent": netctrl.read_agent_config,
-    "queues": netctrl.read_queue_plan,
-    "marking": netctrl.read_marking_config,
+    "agent": read_agent_config,
+    "queues": read_queue_plan,
+    "marking": read_marking_config,
 }
 TOML: dict[str, Reader] = {
     "scenario": netctrl.read_scenario,
@@ -39,7 +43,7 @@ TOML: dict[str, Reader] = {
     "access link": netctrl.read_access_link_scenario,
     "bottleneck": netctrl.read_bottleneck_scenario,
     "sweep": lambda path: netctrl.read_sweep(path, network_path),
-    "places": netctrl.read_interface_map,
+    "places": read_interface_map,
 }
 TABLES: dict[str, Reader] = {
     "trace": lambda path: netctrl.read_trace(path, interval_s=0.01),

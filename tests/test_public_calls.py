@@ -6,6 +6,7 @@ ValueError that names the argument.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import re
@@ -26,11 +27,18 @@ from netctrl.errors import NetctrlError
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.pacing.pacing import PacingSample, pacer
 from netctrl.linux.export.agent import ControlledLink, Peer
+from netctrl.linux.export.agent_law import link_rate_table
+from netctrl.linux.export.records import InterfaceQueue, TcFifo
 from netctrl.model.network import Demand, Link, Network
+from netctrl.mpc.qp.program import QuadraticProgram
+from netctrl.mpc.receding import receding_controller, start_receding
 from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow
+from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.tcp_aqm.scenario import BulkFlows
 from netctrl.scenario.tcp_aqm.scenario import Link as ScenarioLink
 
+EVERY = (*netctrl.__all__, *netctrl._MOVED)
+"""Names of the front door, and those that stood there."""
 CALLS = int(os.environ.get("NETCTRL_RANDOM_CALLS", "400"))
 PARTS = 8
 PATIENCE_S = 60
@@ -50,12 +58,18 @@ LINE = {
 }
 
 
+def public(name: str) -> Any:
+    """What a public name is."""
+    module = netctrl._MOVED.get(name)
+    return getattr(netctrl, name) if module is None else getattr(importlib.import_module(module), name)
+
+
 @cache
 def usual() -> dict[str, dict[str, Any]]:
     """A short call of each public name, by its arguments."""
     plant = netctrl.StateSpace([[0.9]], [[1.0]], [[1.0]], dt=1.0)
     problem = netctrl.MpcProblem(plant=plant, horizon=2, state_weight=1.0, input_weight=1.0, input_lower=-1.0)
-    program = netctrl.QuadraticProgram(np.eye(1), [0.0], np.zeros((0, 1)), [-1.0], [1.0])
+    program = QuadraticProgram(np.eye(1), [0.0], np.zeros((0, 1)), [-1.0], [1.0])
     law = netctrl.pacing(mode="target-rtt").law
     network = Network(
         links=(Link(source="a", target="b", capacity=1e7, delay=0.01), Link(source="b", target="c", capacity=1e7)),
@@ -84,12 +98,12 @@ def usual() -> dict[str, dict[str, Any]]:
         1,
     ).model
     tracking = netctrl.connet(found, limits=[(-10.0, 10.0)])
-    controller = netctrl.receding_controller(problem)
+    controller = receding_controller(problem)
     fabric = netctrl.FabricScenario(
         topology=Dumbbell(), flows=(FabricFlow(source=0, target=4, size=1e4),), duration=1e-3
     )
     arc = netctrl.arc(50.0, simulation=False)
-    rates = netctrl.link_rate_table(hops, model)
+    rates = link_rate_table(hops, model)
     here = Peer(name="x", address="127.0.0.1", port=5000)
     taken = tuple(
         ControlledLink(
@@ -107,12 +121,10 @@ def usual() -> dict[str, dict[str, Any]]:
     shared = {"network": LINE, "interval": "10ms", "duration": "100ms", "policy": {"kind": "static"}}
     spec = netctrl.SweepSpec(name="w", scenario=shared, runs=1)
     paced = netctrl.NetworkScenario(
-        name="n", network=network, interval=0.01, duration=0.1, policy=netctrl.StaticPacing(factor=1.1)
+        name="n", network=network, interval=0.01, duration=0.1, policy=StaticPacing(factor=1.1)
     )
     path = "/nonexistent/file.json"
-    readers = {
-        name: {"path": path} for name in netctrl.__all__ if name.startswith("read_") and name != "read_interface_map"
-    }
+    readers = {name: {"path": path} for name in EVERY if name.startswith("read_") and name != "read_interface_map"}
     readers["read_network"] |= {"capacity": 1e7, "demand_unit": 1e6}
     readers["read_signals"] |= {"inputs": ["u"], "outputs": ["y"], "segments": None}
     readers["read_trace"] |= {"interval_s": 0.1}
@@ -126,7 +138,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "DelayLoop": {"gain": 1.0, "delay": 0.1, "integrators": 1, "leads": (1.0,), "lags": (2.0,)},
         "RateCap": {"rate_bit_per_s": 1e6, **times, "window": None},
         "HTcpFlow": times,
-        "InterfaceQueue": {"interface": "eth0", "queue": netctrl.TcFifo(limit=1e5)},
+        "InterfaceQueue": {"interface": "eth0", "queue": TcFifo(limit=1e5)},
         "LinkTrace": {"times_ms": np.arange(5.0), "packet_size_bytes": 1504},
         "MpcProblem": {"plant": plant, "horizon": 3, "input_weight": 1.0, "soft_linear": 0.0, "delay": 1}
         | weights
@@ -152,7 +164,7 @@ def usual() -> dict[str, dict[str, Any]]:
             "upper": [1.0],
             "names": (),
         },
-        "QueuePlan": {"interfaces": (netctrl.InterfaceQueue(interface="eth0", queue=netctrl.TcFifo(limit=1e5)),)},
+        "QueuePlan": {"interfaces": (InterfaceQueue(interface="eth0", queue=TcFifo(limit=1e5)),)},
         "RateTrace": {"interval_s": 0.1, "names": ("a",), "rate_bit_per_s": np.ones((3, 1))},
         "Scenario": {"name": "s", "duration": 1.0, "links": (line,), "flows": (flows,), "sample": 0.1, "seed": 1},
         "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
@@ -239,7 +251,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "square_wave": {"first": 1e6, "second": 2e6, "period_s": 1.0, "start_s": 0.0},
         "start_pacing": {"law": law},
         "start_receding": {"controller": controller, "applied": None},
-        "step_receding": {"controller": controller, "state": netctrl.start_receding(controller), "measured": [0.1]},
+        "step_receding": {"controller": controller, "state": start_receding(controller), "measured": [0.1]},
         "sweep": {"spec": spec, "law": lambda s: None, "n_jobs": 1},
         "track_access_link": {
             "scenario": fifo,
@@ -296,7 +308,7 @@ ELSEWHERE = {
 
 
 def test_every_public_name_is_called_here_or_said_not_to_be() -> None:
-    assert set(usual()) | RESULTS | ELSEWHERE == set(netctrl.__all__)
+    assert set(usual()) | RESULTS | ELSEWHERE == set(EVERY)
     assert not set(usual()) & (RESULTS | ELSEWHERE)
 
 
@@ -321,7 +333,7 @@ def names(function: Any, given: dict[str, Any]) -> set[str]:
 
 def attempt(name: str, given: dict[str, Any]) -> str | None:
     """What is wrong with the answer; None where nothing is."""
-    function = getattr(netctrl, name)
+    function = public(name)
     with bounded((name, given)), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -359,7 +371,7 @@ def test_the_usual_calls_are_answered() -> None:
     refused = {}
     for name, given in usual().items():
         try:
-            getattr(netctrl, name)(**given)
+            public(name)(**given)
         except NetctrlError as refusal:
             if "nonexistent" not in str(refusal):
                 refused[name] = str(refusal)

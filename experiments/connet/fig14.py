@@ -9,6 +9,7 @@ from connet.links import LQI, SEEDS, laws, tracked
 from matplotlib.figure import Figure
 
 import netctrl
+from netctrl.scenario.access.result import AccessLinkResult
 
 OFFERED = (20.0, 40.0, 60.0, 80.0, 95.0)
 REFERENCE = (0.62, 0.037)
@@ -75,6 +76,6 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("fig14", "connet", data, figure, computed)
 
 
-def columns(run: netctrl.AccessLinkResult) -> tuple[np.ndarray, ...]:
+def columns(run: AccessLinkResult) -> tuple[np.ndarray, ...]:
     """Delay, jitter [ms], and throughput of all other traffic [Mbit/s]."""
     return run.mean_delay_ms, run.mean_jitter_ms, run.other_bit_per_s / 1e6

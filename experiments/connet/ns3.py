@@ -15,6 +15,7 @@ from packets import run_link
 import netctrl
 from netctrl.model.law import LqgLaw
 from netctrl.scenario.access.plan import access_link_plan
+from netctrl.scenario.access.result import AccessLinkResult
 
 SECONDS, COUNTED, SEEDS = 60, 40, (1, 2)
 FOLLOWED = (0, 2, 3, 4)
@@ -55,13 +56,13 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("ns3", "connet", table(shown), figure, computed, frame)
 
 
-def means(result: netctrl.AccessLinkResult) -> np.ndarray:
+def means(result: AccessLinkResult) -> np.ndarray:
     """Delay, jitter [ms] and other traffic [Mbit/s] at each reference, once it is reached: (5, 3)."""
     columns = np.stack([result.mean_delay_ms, result.mean_jitter_ms, result.other_bit_per_s / 1e6])
     return columns.reshape(3, -1, SECONDS)[:, :, -COUNTED:].mean(axis=2).T
 
 
-def alike(one: netctrl.AccessLinkResult, other: netctrl.AccessLinkResult) -> np.ndarray:
+def alike(one: AccessLinkResult, other: AccessLinkResult) -> np.ndarray:
     """Periods in which two runs have the same packets, to the nanosecond."""
     counts = ("premium_received", "premium_lost", "other_lost", "other_bit_per_s")
     found = np.abs(one.mean_delay_ms - other.mean_delay_ms) < EXACT_MS

@@ -12,6 +12,7 @@ from linux.connet_study import COLOURS, HELD_OUT, LQI, kept
 from matplotlib.figure import Figure
 
 import netctrl
+from netctrl.model.fit import IdentificationResult
 
 
 def main(*, full: bool = False) -> Outcome:
@@ -62,7 +63,7 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("connet-identification", "linux", table, figure, computed, text)
 
 
-def draw(runs: dict[str, pd.DataFrame], found: netctrl.IdentificationResult, interval: float, said: str) -> Figure:
+def draw(runs: dict[str, pd.DataFrame], found: IdentificationResult, interval: float, said: str) -> Figure:
     run = next(iter(runs.values()))
     times = interval * np.arange(1, len(run) + 1)
     modelled = np.vstack([found.simulated, found.held_out_simulated])

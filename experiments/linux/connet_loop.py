@@ -14,6 +14,7 @@ import netctrl
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
+from netctrl.model.design.design import ConnetDesign
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
 
@@ -81,7 +82,7 @@ def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
     )
 
 
-def designed(model: netctrl.IdentifiedModel) -> netctrl.ConnetDesign:
+def designed(model: netctrl.IdentifiedModel) -> ConnetDesign:
     """LQI on the delay."""
     return netctrl.connet(model, track="delay", limits=[LIMITS], input_weight=INPUT_WEIGHT)
 

@@ -22,7 +22,8 @@ from linux.connet_loop import LIMITS, OPENED, WARM, Way, designed, excite, print
 from linux.connet_plant import KernelLink, Plant, environment
 
 import netctrl
-from netctrl.model.design.design import provenance
+from netctrl.model.design.design import ConnetDesign, provenance
+from netctrl.model.fit import IdentificationResult
 from netctrl.model.io.files import write_atomically
 from netctrl.scenario.network.result import estimate
 
@@ -57,7 +58,7 @@ class Repeat(NamedTuple):
     series: pd.DataFrame
     """A row a period: `kind`, `way`, and what `track` gives."""
     model: dict[str, Any]
-    design: netctrl.ConnetDesign
+    design: ConnetDesign
     load: tuple[float, float]
     """The machine's, over a minute, before and after."""
 
@@ -149,7 +150,7 @@ def _labelled(kind: str, way: str, frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _described(found: netctrl.IdentificationResult, static: Sequence[float]) -> dict[str, Any]:
+def _described(found: IdentificationResult, static: Sequence[float]) -> dict[str, Any]:
     model, how = found.model, found.model.identification
     poles = np.linalg.eigvals(model.A)
     return {

@@ -15,13 +15,14 @@ import netctrl
 from netctrl.design.arc.design import arc_stability_map
 from netctrl.errors import NoAdmissibleDesign, Status
 from netctrl.frequency.stability_map import ADMISSIBLE, INFEASIBLE, THIN, UNSTABLE
+from netctrl.model.design.design import ArcDesign
 
 MAPS = int(os.environ.get("NETCTRL_RANDOM_MAPS", "3"))
 DRAWN = 40 if MAPS > 3 else 3
 """Of a map's admissible points, and as many of its others."""
 
 
-def drawn(seed: int) -> netctrl.ArcDesign:
+def drawn(seed: int) -> ArcDesign:
     """The first admissible one of a seed's draws: windows 1.5 to 200, epochs .05 to 5 RTTs; odd seeds with a queue."""
     random = np.random.default_rng([11, seed])
     while True:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from netctrl import IdentificationResult, SignalTrace, gbn, identify
+from netctrl import SignalTrace, gbn, identify
 from netctrl.ident.dependence import dependence
 from netctrl.ident.kernels import simulate
 from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.validate import variance_accounted_for
+from netctrl.model.fit import IdentificationResult
 
 SLACK = 1e-6  # per cent, of rounding
 

@@ -15,11 +15,11 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl import ArcDesign, DelayLoop, InvalidValue
+from netctrl import DelayLoop, InvalidValue
 from netctrl.design.arc.design import arc_gain_bands, arc_stability_map
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.design.arc import ArcSetting
-from netctrl.model.design.design import provenance
+from netctrl.model.design.design import ArcDesign, provenance
 from netctrl.plants.tcp_response import arc_response
 from netctrl.plotting import arc_figure, draw, time_series
 from netctrl.scenario.tcp_aqm.result import SimulationResult

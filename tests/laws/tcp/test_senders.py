@@ -11,7 +11,6 @@ from msgspec.structs import replace
 import netctrl
 from netctrl import (
     BbrFlow,
-    CoDel,
     CubicFlow,
     HTcpFlow,
     PacedFlow,
@@ -27,6 +26,7 @@ from netctrl.laws.record import row_names, width
 from netctrl.laws.tcp.bbr import BBR_CYCLE, BbrState
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase, htcp_window
 from netctrl.laws.tcp.reno import reno_cut, reno_window
+from netctrl.sim.bottleneck.run import CoDel
 
 TARGET = netctrl.pacing(mode="target-rtt").law
 

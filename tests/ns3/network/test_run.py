@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl import NetworkResult
 from netctrl.cli.design.verb import main as design_main
 from netctrl.cli.export.verb import main
 from netctrl.datasets import network_path
@@ -23,6 +22,7 @@ from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.scenario.network.policy import Fifo, StaticPacing
+from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.sim.network.plan import link_plan, run_tables
 

@@ -12,7 +12,6 @@ import pytest
 from ns3_support import LIMITED
 
 import netctrl
-from netctrl import NetworkResult
 from netctrl.datasets import network_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue
@@ -29,6 +28,7 @@ from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.queues import own_laws
 from netctrl.scenario.network.policy import Fifo, StaticPacing
+from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
 from netctrl.sim.network.plan import link_plan, run_tables
 

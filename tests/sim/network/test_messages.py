@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl import InvalidValue, NetworkResult, NetworkScenario
+from netctrl import InvalidValue, NetworkScenario
 from netctrl.datasets import network_path
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import Messages
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import run_with_messages
