@@ -1,7 +1,7 @@
-"""CoDel in a fluid: once the delay has stood above target for an interval, a mark each interval/√count.
+"""CoDel: once the delay has stood above target for an interval, a mark each interval/√count. Source: RFC 8289.
 
-Source: RFC 8289, Section 5, with the marks spread over the packets of the time between two of them. What drops packets
-at a fluid's queue one by one is `netctrl.laws.aqm.codel_packets`.
+On packets it chooses at the head of the queue, `codel_head`. In a fluid the marks are spread over the packets of the
+time between two of them, `codel_step`; where a fluid's queue drops packets one by one, `netctrl.laws.aqm.codel_packets`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from netctrl.laws.aqm.law import QueueLaw, QueueRecord, Seen
+from netctrl.laws.aqm.law import HeadLaw, QueueLaw, QueueRecord, Seen
 from netctrl.model.io.fields import Duration, duration, read_fields
 
-__all__ = ["CODEL", "CodelParameters", "CodelQueue", "CodelState", "codel_step"]
+__all__ = ["CODEL", "CodelDrops", "CodelParameters", "CodelQueue", "CodelState", "codel_head", "codel_step"]
 
 
 class CodelQueue(QueueRecord, frozen=True, kw_only=True, tag="codel"):
@@ -60,8 +60,60 @@ def codel_step(state: CodelState, seen: Seen, p: CodelParameters) -> CodelState:
     return CodelState(min(marks / seen.capacity, 1.0), above, count + marks * seen.elapsed)
 
 
+class CodelDrops:
+    """State of CoDel's drops; zeros at first."""
+
+    first_above: float
+    """When the sojourn time will have been above the target for an interval; 0: it isn't above [s]"""
+    next_drop: float
+    """[s]"""
+    count: float
+    """Drops since it began to drop"""
+    last_count: float
+    """The same, when it began"""
+    dropping: float
+    """1: yes"""
+
+
+_RECENT = 16.0  # intervals: whoever drops again so soon goes on where it was
+
+
+def codel_head(
+    state: CodelDrops, time: float, sojourn: float, alone: bool, p: CodelParameters
+) -> bool:
+    """Whether the packet at the queue's head is dropped, or marked, instead of being sent; changes the state in place.
+
+    The first is dropped once the sojourn time was above the target for an interval, the next ones interval/√count after
+    the one before, until it is below. A packet that is all that waits (`alone`) stays.
+
+    Source: RFC 8289, sections 5.3 to 5.6.
+    """
+    if sojourn < p.target or alone:
+        state.first_above = 0.0
+        state.dropping = 0.0
+        return False
+    if state.first_above == 0.0:
+        state.first_above = time + p.interval
+        return False
+    if state.dropping == 0.0:
+        if time < state.first_above:
+            return False
+        state.dropping = 1.0
+        since = state.count - state.last_count
+        again = since > 1.0 and time - state.next_drop < _RECENT * p.interval
+        state.count = since if again else 1.0
+        state.last_count = state.count
+        state.next_drop = time + p.interval / sqrt(state.count)
+        return True
+    if time >= state.next_drop:
+        state.count += 1.0
+        state.next_drop += p.interval / sqrt(state.count)
+        return True
+    return False
+
+
 def _read(queue: CodelQueue, _: float, __: float) -> CodelParameters:
     return CodelParameters(queue.target, queue.interval)
 
 
-CODEL = QueueLaw(CodelQueue, CodelParameters, CodelState, _read, codel_step)
+CODEL = QueueLaw(CodelQueue, CodelParameters, CodelState, _read, codel_step, head=HeadLaw(CodelDrops, codel_head))

@@ -25,6 +25,7 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = [
     "ARRIVED",
     "FAST_PROBABILITY",
+    "FIRST",
     "PARAMETERS",
     "PRICE",
     "PROBABILITY",
@@ -33,19 +34,21 @@ __all__ = [
     "column",
     "epoch_of",
     "law_of",
+    "on_rows",
     "probability",
+    "rate_error",
 ]
 
 PROBABILITY, PRICE, FAST_PROBABILITY = range(3)
 """Columns of a row of state that every law may have: probability, price [s] and probability of FAST's packets."""
 _EPOCHS, ARRIVED, _OWN = range(3, 6)
 """Columns of a row of state: epochs that have ended, packets enqueued in this one, the first of the law's own."""
-_EPOCH, _AMPLITUDE, _FREQUENCY, _START, _FIRST = range(5)
+_EPOCH, _AMPLITUDE, _FREQUENCY, _START, FIRST = range(5)
 """Columns of a row of parameters: epoch [s], 0 for a law that acts at each step; error of the measured arrivals."""
 _SHARED = {"probability": PROBABILITY, "price": PRICE, "fast_probability": FAST_PROBABILITY}
 STATES = _OWN + max(len([field for field in each.state._fields if field not in _SHARED]) for each in LAWS)
 """Length of a row of state: what the law with the most needs."""
-PARAMETERS = _FIRST + max(len(each.parameters._fields) for each in LAWS)
+PARAMETERS = FIRST + max(len(each.parameters._fields) for each in LAWS)
 """Length of a row of parameters, likewise."""
 
 
@@ -72,22 +75,21 @@ def column(of: QueueLaw, name: str) -> int:
     return _SHARED[name] if name in _SHARED else _OWN + own.index(name)
 
 
-def _on_rows(of: QueueLaw) -> Callable[..., None]:
-    """The law on rows of numbers: f(parameters, state, seen) sets the state."""
-    step = of.fluid or of.step
+def on_rows(of: QueueLaw, step: Any, **options: Any) -> Callable[..., None]:
+    """A step of the law on rows of numbers: f(parameters, state, seen) sets the state; `options` are numba's."""
     for function in helpers(step).values():
-        register_jitable(function)
+        (register_jitable(**options) if options else register_jitable)(function)
     fields = of.state._fields
     given = ", ".join(f"state[{column(of, name)}]" for name in fields)
-    values = ", ".join(f"parameters[{_FIRST + k}]" for k in range(len(of.parameters._fields)))
+    values = ", ".join(f"parameters[{FIRST + k}]" for k in range(len(of.parameters._fields)))
     kept = "; ".join(f"state[{column(of, name)}] = after.{name}" for name in fields)
     call = f"after = step(State({given}), seen, Parameters({values}))"
-    names: dict[str, Any] = {"State": of.state, "Parameters": of.parameters, "step": njit(step)}
+    names: dict[str, Any] = {"State": of.state, "Parameters": of.parameters, "step": njit(step, **options)}
     exec(f"def rows(parameters, state, seen):\n    {call}\n    {kept}\n", names)
-    return njit(names["rows"])
+    return njit(names["rows"], **options)
 
 
-_act = by_number({number: _on_rows(each) for number, each in enumerate(LAWS, 1)}, "parameters, state, seen")
+_act = by_number({number: on_rows(each, each.fluid or each.step) for number, each in enumerate(LAWS, 1)}, "parameters, state, seen")
 
 
 @njit(cache=True)
@@ -100,7 +102,7 @@ def _epoch_ends(state: np.ndarray, now: float, epoch: float) -> bool:
 
 
 @njit(cache=True)
-def _error(parameters: np.ndarray, now: float, epoch: float) -> float:
+def rate_error(parameters: np.ndarray, now: float, epoch: float) -> float:
     """Integral of the rate error over the epoch that ends now [packet]."""
     amplitude, w, start = parameters[_AMPLITUDE], parameters[_FREQUENCY], parameters[_START]
     if amplitude == 0.0 or now <= start:
@@ -122,7 +124,7 @@ def probability(kind: int, parameters: np.ndarray, state: np.ndarray, sample: Sa
         state[ARRIVED] += sample.enqueued
         if not _epoch_ends(state, sample.now, epoch):
             return state[PROBABILITY]
-        elapsed, arrived = epoch, state[ARRIVED] + _error(parameters, sample.now, epoch)
+        elapsed, arrived = epoch, state[ARRIVED] + rate_error(parameters, sample.now, epoch)
         state[ARRIVED] = 0.0
     seen = Seen(elapsed, arrived, sample.arrivals, sample.backlog, sample.capacity)
     _act(kind, parameters, state, seen)
@@ -159,7 +161,7 @@ def law_of(queue: Queue, packet_size: float, buffer: float | None) -> tuple[int,
         raise InvalidValue("queue", "design", "a kind with a law; `--design FILE` fills the place")
     row[_EPOCH] = epoch_of(queue) or 0.0
     if isinstance(queue, ArcQueue) and (error := queue.rate_error) is not None:
-        row[_AMPLITUDE:_FIRST] = error.amplitude / BITS_PER_BYTE / packet_size, error.frequency_rad_s, error.start
+        row[_AMPLITUDE:FIRST] = error.amplitude / BITS_PER_BYTE / packet_size, error.frequency_rad_s, error.start
     values = found.read(queue, packet_size, inf if buffer is None else buffer)
-    row[_FIRST : _FIRST + len(values)] = values
+    row[FIRST : FIRST + len(values)] = values
     return 1 + LAWS.index(found), row

@@ -16,7 +16,18 @@ import msgspec
 
 from netctrl.model.io.fields import number
 
-__all__ = ["FREQUENCY", "GAIN", "GAIN_OR_0", "PROBABILITY", "UTILIZATION", "QueueLaw", "QueueRecord", "Seen", "clip"]
+__all__ = [
+    "FREQUENCY",
+    "GAIN",
+    "GAIN_OR_0",
+    "PROBABILITY",
+    "UTILIZATION",
+    "HeadLaw",
+    "QueueLaw",
+    "QueueRecord",
+    "Seen",
+    "clip",
+]
 
 _MAX = 1e9  # of gains and frequencies: beyond all use, and what is computed with it stays finite
 
@@ -46,6 +57,16 @@ class Seen(NamedTuple):
     """Of the link now [packet/s]."""
 
 
+class HeadLaw(NamedTuple):
+    """A law that chooses among packets at the head of a queue, as they are about to be sent."""
+
+    state: Any
+    """A class with fields of floats, zeros at first, which the law changes in place."""
+    chooses: FunctionType
+    """chooses(state, time [s], sojourn [s], alone, parameters): whether the packet is marked, or dropped if it can't be
+    marked; the next one is asked about then. `alone`: at most one packet more waits behind it."""
+
+
 @dataclass(frozen=True, slots=True)
 class QueueLaw:
     """A law, from its record in files to its step."""
@@ -62,6 +83,8 @@ class QueueLaw:
     """record -> how often it acts [s]; None: at each arrival."""
     fluid: FunctionType | None = None
     """The step's limit for packets without size, where that isn't the step itself: called at each step of a fluid."""
+    head: HeadLaw | None = None
+    """Where packets are chosen at the head of the queue; the step is the fluid's then."""
 
     @property
     def name(self) -> str:

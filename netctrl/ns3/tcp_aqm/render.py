@@ -15,11 +15,13 @@ from netctrl.ns3.cpp import MARKER, header, nanoseconds, origin, real, row, stri
 from netctrl.ns3.laws import laws_header
 from netctrl.ns3.queues import own_laws, queue_initializer
 from netctrl.ns3.templates import QUEUES, fixed_files
-from netctrl.scenario.tcp_aqm.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, UdpFlows, WebFlows
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["MARKER", "MAX_RECORDS", "check_capacity", "render", "socket_buffer"]
 
+_SENDERS = {"reno": "ns3::TcpNewReno", "cubic": "netctrl::OneByOneCubic", "htcp": "ns3::TcpHtcp"}
+"""ns-3's own congestion controls."""
 MAX_HOSTS = 64
 """Most round-trip times of one group: each is a host, and a group's hosts share a /24."""
 MAX_RECORDS = 2**16
@@ -62,7 +64,7 @@ def render(
         "gains.h": _gains(scenario, design, provenance),
         "netctrl-laws.h": laws_header(own_laws(link.queue for link in scenario.links)),
         "scenario.h": _scenario(scenario, draws),
-        **fixed_files("tcp_aqm", *QUEUES),
+        **fixed_files("tcp_aqm", "netctrl-cubic.h", *QUEUES),
     }
 
 
@@ -97,9 +99,11 @@ def check_capacity(name: str, capacity: float, packet_size: float) -> None:
 
 
 def _check_group(scenario: Scenario, group: FlowGroup) -> None:
-    if isinstance(group, FastFlows):
-        takes = "bulk or web flows; FAST is for the fluid simulator only, stock ns-3 has none"
-        raise InvalidValue(f"flows.{group.id}.kind", "fast", takes)
+    if isinstance(group, FastFlows | UdpFlows):
+        takes = "bulk or web flows; FAST is for the fluid simulator only, udp for the packet engine"
+        raise InvalidValue(f"flows.{group.id}.kind", group.__struct_config__.tag, takes)
+    if group.sender not in _SENDERS:
+        raise InvalidValue(f"flows.{group.id}.sender", group.sender, f"one of {', '.join(_SENDERS)}: ns-3's own")
     links = {link.id: link for link in scenario.links}
     if group.ack_path:
         ends = links[group.ack_path[0]].source, links[group.ack_path[-1]].target
@@ -176,7 +180,7 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> str:
     tables = {
         "const LinkRow kLinks[]": ("id, source, target, capacity, delay, buffer", _links(scenario, routers)),
         "const std::vector<GroupRow> kGroups": (
-            "id, ecn, path, ackPath, {objectsPerPage, paretoScale, paretoShape, maxObject, thinkTime}",
+            "id, sender, ecn, path, ackPath, {objectsPerPage, paretoScale, paretoShape, maxObject, thinkTime}",
             [_group(group, index) for group in scenario.flows],
         ),
         "const std::vector<HostRow> kHosts": ("group, accessDelay", hosts),
@@ -222,7 +226,7 @@ def _group(group: FlowGroup, index: dict[str, int]) -> str:
         scale = group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape
         numbers = (scale, group.pareto_shape, group.max_object, group.think_time)
         web = [str(group.objects_per_page), *map(real, numbers)]
-    return row([string(group.id), "true" if group.ecn else "false", *paths, row(web)])
+    return row([string(group.id), string(_SENDERS[group.sender]), "true" if group.ecn else "false", *paths, row(web)])
 
 
 def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw]) -> tuple[list[str], list[str]]:

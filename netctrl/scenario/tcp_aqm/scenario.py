@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import FileError, InvalidValue, checked_word
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
 from netctrl.laws.aqm.records import QUEUES, DesignQueue, DropTailQueue, Queue
 from netctrl.model.design.arc import ArcInputs
@@ -39,6 +39,7 @@ from netctrl.model.io.record_file import Record
 from netctrl.model.io.toml import read_toml, toml_record
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.law import ArcLaw
+from netctrl.register import TCP_SENDERS
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "FlowGroup",
     "Link",
     "Scenario",
+    "UdpFlows",
     "WebFlows",
     "design_scenario",
     "read_scenario",
@@ -100,6 +102,8 @@ class _Flows(Record, frozen=True, kw_only=True, tag_field="kind"):
     """Ids of the links that the acknowledgements cross; empty: links that are never busy."""
     ecn: bool = True
     """Can be marked; else it is dropped."""
+    sender: str = "reno"
+    """A law of `netctrl.tcp_senders`: reno, cubic, htcp, or one of another package."""
 
     @property
     def both_ways(self) -> tuple[str, ...]:
@@ -111,7 +115,8 @@ class _Flows(Record, frozen=True, kw_only=True, tag_field="kind"):
             self, id=identifier, path=texts, rtt=span, start=span, stop=optional(span), ack_path=texts, ecn=flag
         )
         read_fields(self, **{count: whole(1, MAX_FLOWS)})
-        if self.rtt[0] < 1e-9:
+        checked_word("sender", self.sender, tuple(TCP_SENDERS))
+        if self.rtt[0] < 1e-9 and not isinstance(self, UdpFlows):
             raise InvalidValue("rtt", self.rtt, "a round-trip time from 1ns, as in 500ms, or a range of them")
         if self.stop is not None and self.stop[0] <= self.start[1]:
             raise InvalidValue("stop", self.stop, f"times after the last start ({self.start[1]:g} s)")
@@ -172,8 +177,24 @@ class FastFlows(_Flows, frozen=True, kw_only=True, tag="fast"):
         read_fields(self, max_rate=rate, gain=number("a gain above 0, to 1e9", above=0.0, at_most=1e9))
 
 
-GROUPS = (BulkFlows, WebFlows, FastFlows)
-FlowGroup = BulkFlows | WebFlows | FastFlows
+class UdpFlows(_Flows, frozen=True, kw_only=True, tag="udp"):
+    """Senders of whole packets at a rate that nothing changes, each with a phase of its own. Packet engine only."""
+
+    count: int
+    rate: Rate
+    """Of each, with headers."""
+    spacing: Literal["constant", "poisson"] = "poisson"
+    rtt: Span = (0.0, 0.0)
+    """Counts for nothing: nobody answers."""
+
+    def __post_init__(self) -> None:
+        self._read("count")
+        read_fields(self, rate=rate)
+        checked_word("spacing", self.spacing, ("constant", "poisson"))
+
+
+GROUPS = (BulkFlows, WebFlows, FastFlows, UdpFlows)
+FlowGroup = BulkFlows | WebFlows | FastFlows | UdpFlows
 """Every kind of flows; in a file, `kind` tells which."""
 
 
@@ -275,7 +296,7 @@ class Scenario(Record, frozen=True, kw_only=True):
                 if len(set(path)) < len(path):
                     raise InvalidValue(where, path, "each link once")
             delay = sum(links[name].delay for name in group.both_ways)
-            if group.rtt[0] < delay * (1.0 - 1e-9):
+            if group.rtt[0] < delay * (1.0 - 1e-9) and not isinstance(group, UdpFlows):
                 takes = f"at least {delay:g} s, the delays of the lines that it crosses there and back"
                 raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)
 
@@ -297,7 +318,7 @@ class Scenario(Record, frozen=True, kw_only=True):
                 least[change.link] = min(least[change.link], change.delay)
         for group in self.flows:
             shortening = sum(links[name].delay - least[name] for name in group.both_ways)
-            if shortening > 0.0 and group.rtt[0] - shortening < 1e-9:
+            if shortening > 0.0 and not isinstance(group, UdpFlows) and group.rtt[0] - shortening < 1e-9:
                 takes = f"more than {shortening:g} s, by which changes of delay shorten it"
                 raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)
 

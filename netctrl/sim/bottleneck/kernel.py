@@ -11,7 +11,8 @@ from math import inf
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.laws.aqm.codel_packets import CodelDrops, codel_drops
+from netctrl.laws.aqm.codel import CodelDrops
+from netctrl.laws.aqm.codel_packets import codel_drops
 from netctrl.laws.link import backlog_step
 from netctrl.laws.pacing.arx import ArxState, arx_step
 from netctrl.laws.pacing.target_rtt import target_step

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 import numpy as np
 
-from netctrl.jit import by_number, njit
-from netctrl.laws.record import as_record, compiled_view, width
+from netctrl.jit import njit
+from netctrl.laws.record import as_record, compiled_view
+from netctrl.laws.tcp.rows import WIDTH, WINDOWS, window_acts
 from netctrl.laws.tcp.sender import Acked, TcpWindow
-from netctrl.register import TCP_SENDERS
 
 __all__ = ["NO_WINDOW", "WINDOWS", "acknowledge", "first_window", "paced_window", "window_room"]
 
-WINDOWS = tuple(TCP_SENDERS)
-"""Names of windows; a kernel takes their places."""
 NO_WINDOW = -1
-_SENDERS = [TCP_SENDERS[name] for name in WINDOWS]
-_WIDTH = max(width(each.state) for each in _SENDERS)
 _FIRST_PACKETS = 10.0  # RFC 6928
 _PACING = 1.2  # times W/RTT, as Linux paces beyond slow start
 _USED = (0.5, 0.9)  # of the window, in slow start and beyond: who sends less doesn't need more (RFC 7661, section 4.3)
@@ -27,24 +22,13 @@ _view = compiled_view(TcpWindow)
 
 def first_window(rtt: float) -> np.ndarray:
     """The row of what is remembered of a window, for a base RTT [s]: 10 packets, slow start."""
-    row = np.zeros(_WIDTH)
+    row = np.zeros(WIDTH)
     state = as_record(TcpWindow, row)
     state.window, state.threshold, state.rtt, state.min_rtt = _FIRST_PACKETS, inf, rtt, inf
     return row
 
 
-def _on_row(state: Any, function: Any) -> Any:
-    """What a law does, on the row of its state."""
-    view, act = compiled_view(state), njit(error_model="numpy")(function)
-
-    def on_row(row, *given):
-        act(view(row), *given)
-
-    return njit(error_model="numpy")(on_row)
-
-
-_cut = by_number({k: _on_row(each.state, each.cut) for k, each in enumerate(_SENDERS)}, "row")
-_grow = by_number({k: _on_row(each.state, each.grow) for k, each in enumerate(_SENDERS)}, "row, acked")
+_grow, _cut = window_acts(error_model="numpy")
 
 
 @njit(cache=True, error_model="numpy")

@@ -13,7 +13,7 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.window.law import SILENT, Acknowledged
 from netctrl.laws.window.rows import RATE, STATES, WINDOW, act, packet_sent
-from netctrl.sim.fabric.heap import event, push
+from netctrl.sim.heap import event, push
 from netctrl.sim.fabric.ports import (
     ACK,
     DATA,

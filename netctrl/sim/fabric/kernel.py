@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.sim.fabric.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
+from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
 from netctrl.sim.fabric.hosts import (
     F_START,
     M_NEXT_FLOW,

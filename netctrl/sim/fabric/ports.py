@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.sim.fabric.heap import event, push
+from netctrl.sim.heap import event, push
 from netctrl.sim.fabric.state import (
     ENTRY,
     HOP_COLUMNS,

@@ -13,7 +13,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.law import MAX_HOPS as SWITCH_HOPS
 from netctrl.laws.window.law import Hop
-from netctrl.sim.fabric.heap import PLACE_BITS
+from netctrl.sim.heap import PLACE_BITS
 
 __all__ = ["ENTRY", "FLOW", "META", "PACKET", "PORT", "SLOT", "FabricState", "columns", "fabric_state", "grown"]
 

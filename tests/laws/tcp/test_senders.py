@@ -21,7 +21,8 @@ from netctrl import (
     square_wave,
 )
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.codel_packets import CodelDrops, codel_drops
+from netctrl.laws.aqm.codel import CodelDrops
+from netctrl.laws.aqm.codel_packets import codel_drops
 from netctrl.laws.record import row_names, width
 from netctrl.laws.tcp.bbr import BBR_CYCLE, BbrState
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase, htcp_window

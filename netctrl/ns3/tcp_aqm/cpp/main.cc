@@ -9,6 +9,7 @@
 // Fixed: netctrl copies this file as it is.
 
 #include "gains.h"
+#include "netctrl-cubic.h"
 #include "netctrl-lines.h"
 #include "netctrl-program.h"
 #include "netctrl-queues.h"
@@ -72,6 +73,7 @@ SetDefaults()
 {
     GlobalValue::Bind("SchedulerType", StringValue("ns3::PriorityQueueScheduler")); // the same order in less time
     RngSeedManager::SetSeed(1 + kSeed % 4294967086U); // ns-3's generator takes 1 to 4294967086
+    OneByOneCubic::GetTypeId(); // known by its name from now on
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpPrrRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
@@ -186,6 +188,8 @@ class Network
         }
         Ptr<Node> router = m_routers[kLinks[kGroups[row.group].path.front()].source];
         Ptr<Node> node = NewNode();
+        const TypeId sender = TypeId::LookupByName(kGroups[row.group].sender);
+        node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(sender));
         const Line access = Access(router, node, Subnet(10, row.group, number), row.accessDelay);
         hosts.push_back(
             std::make_unique<Host>(Host{row.group, node, access.far.address, sinks[row.group].get()}));

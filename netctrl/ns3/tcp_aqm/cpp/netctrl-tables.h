@@ -40,6 +40,7 @@ struct WebSettings
 struct GroupRow
 {
     const char* id;
+    const char* sender; ///< TypeId of its congestion control
     bool ecn;
     std::vector<int> path;    ///< links of the data
     std::vector<int> ackPath; ///< links of the acknowledgements; empty: the idle other direction of `path`

@@ -1,0 +1,52 @@
+"""Laws of active queue management on packets: the rows of the fluid, with each law's own step, compiled into a kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netctrl.jit import by_number, njit
+from netctrl.laws.aqm.fluid import FIRST, on_rows
+from netctrl.laws.aqm.records import LAWS
+from netctrl.laws.record import compiled_view, width
+
+__all__ = ["HEAD_STATES", "act_on_packets", "chooses_head"]
+
+_INLINED: dict[str, Any] = {"error_model": "numpy", "forceinline": True, "_nrt": False}
+
+act_on_packets = by_number(
+    {number: on_rows(each, each.step, **_INLINED) for number, each in enumerate(LAWS, 1)},
+    "parameters, state, seen",
+    **_INLINED,
+)
+"""The law of a number takes a step: `act_on_packets(number, parameters, state, seen)` sets the row of state."""
+
+_HEADS = {number: each for number, each in enumerate(LAWS, 1) if each.head is not None}
+HEAD_STATES = max(width(each.head.state) for each in _HEADS.values())
+"""Length of a row of state of a law that chooses at the head."""
+
+
+def _of_head(law: Any) -> Any:
+    """f(parameters, state, time, sojourn, alone) on rows."""
+    places = ", ".join(f"parameters[{FIRST + k}]" for k in range(len(law.parameters._fields)))
+    names = {
+        "chooses": njit(law.head.chooses, **_INLINED),
+        "view": compiled_view(law.head.state),
+        "Parameters": law.parameters,
+    }
+    call = f"chooses(view(state), time, sojourn, alone, Parameters({places}))"
+    exec(f"def rows(parameters, state, time, sojourn, alone):\n    return {call}\n", names)
+    return njit(names["rows"], **_INLINED)
+
+
+def _choosing() -> Any:
+    lines = ["def chooses_head(number, parameters, state, time, sojourn, alone):"]
+    for number in _HEADS:
+        lines += [f"    if number == {number}:", f"        return f{number}(parameters, state, time, sojourn, alone)"]
+    names = {f"f{number}": _of_head(law) for number, law in _HEADS.items()}
+    exec("\n".join([*lines, "    return False"]), names)
+    return njit(names["chooses_head"], **_INLINED)
+
+
+chooses_head = _choosing()
+"""Whether the law of a number takes the packet at the head:
+`chooses_head(number, parameters, state, time, sojourn, alone)`; for laws that don't, False."""

@@ -1,0 +1,34 @@
+"""Windows of TCP senders on rows of numbers, as kernels keep them: a function for all laws, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netctrl.jit import by_number, njit
+from netctrl.laws.record import compiled_view, width
+from netctrl.register import TCP_SENDERS
+
+__all__ = ["WIDTH", "WINDOWS", "window_acts"]
+
+WINDOWS = tuple(TCP_SENDERS)
+"""Names of laws; a kernel takes their places."""
+_SENDERS = [TCP_SENDERS[name] for name in WINDOWS]
+WIDTH = max(width(each.state) for each in _SENDERS)
+"""Length of a row: what the law with the most needs."""
+
+
+def _on_row(state: Any, function: Any, options: dict[str, Any]) -> Any:
+    """What a law does, on the row of its state."""
+    view, act = compiled_view(state), njit(function, **options)
+
+    def on_row(row, *given):
+        act(view(row), *given)
+
+    return njit(on_row, **options)
+
+
+def window_acts(**options: Any) -> tuple[Any, Any]:
+    """`grow(number, row, acked)` and `cut(number, row)`: the law of this place in WINDOWS; `options` are numba's."""
+    grow = {k: _on_row(each.state, each.grow, options) for k, each in enumerate(_SENDERS)}
+    cut = {k: _on_row(each.state, each.cut, options) for k, each in enumerate(_SENDERS)}
+    return by_number(grow, "row, acked", **options), by_number(cut, "row", **options)

@@ -1,0 +1,1 @@
+"""Any scenario of links, queues and TCP flows, packet by packet."""

@@ -1,0 +1,103 @@
+"""Run a scenario packet by packet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_function, checked_kind
+from netctrl.laws.aqm.records import DesignQueue
+from netctrl.model.io.provenance import Provenance, provenance
+from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.tcp_aqm.scenario import FastFlows, Scenario
+from netctrl.sim.packet.kernel import advance_packets, resume
+from netctrl.sim.packet.problem import PacketProblem, packet_problem
+from netctrl.sim.packet.state import LINK, META, PacketState, grown
+
+__all__ = ["lacks", "run_packets", "simulate_packets"]
+
+Progress = Callable[[float], None]
+
+_PARTS, _MAX_PART_S = 50, 200.0
+
+
+def lacks(scenario: Scenario) -> str | None:
+    """What of a scenario the packet engine doesn't have; None: it runs it."""
+    for group in scenario.flows:
+        if isinstance(group, FastFlows):
+            return f"flows.{group.id}: FAST senders, which see a price"
+    return None
+
+
+def simulate_packets(
+    scenario: Scenario, *, progress: Progress | None = None, argv: Iterable[str] = (), inputs: Iterable[Path] = ()
+) -> SimulationResult:
+    """Run one scenario packet by packet.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    progress : callable, optional
+        Called now and then with the share that is done, from 0 to 1.
+    argv, inputs : iterable of str and of Path
+        Command line and files, for the provenance.
+
+    Raises
+    ------
+    InvalidValue
+        What the engine doesn't have, or can't hold.
+    """
+    checked_kind("scenario", scenario, Scenario)
+    if progress is not None:
+        checked_function("progress", progress)
+    missing = lacks(scenario)
+    if missing is not None:
+        raise InvalidValue("scenario", missing, "what the packet engine has")
+    for link in scenario.links:
+        if isinstance(link.queue, DesignQueue):
+            raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
+    ready = packet_problem(scenario)
+    made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
+    return _result(scenario, run_packets(ready, float(scenario.initial_window), progress), made)
+
+
+def run_packets(ready: PacketProblem, first_window: float, progress: Progress | None = None) -> PacketState:
+    """The tables at the end."""
+    state, parts = ready.state, max(_PARTS, ceil(ready.end / 1e9 / _MAX_PART_S))
+    for part in range(1, parts + 1):
+        end = ready.end * part // parts
+        while not advance_packets(state, ready.interval, ready.full, first_window, end):
+            state, waiting = grown(state)
+            if waiting >= 0:
+                resume(state, waiting)
+        if progress is not None:
+            progress(part / parts)
+    return state
+
+
+def _result(scenario: Scenario, state: PacketState, made: Provenance) -> SimulationResult:
+    backlog, arrived, departed, lost, marked, law = state.series
+    T = backlog.shape[1]
+    decided = state.link[:, LINK["epoch"]] > 0
+    packets, chosen = (np.diff(each, prepend=0.0, axis=1) for each in (state.packets, law))
+    share = np.divide(chosen, packets, out=np.zeros_like(chosen), where=packets > 0.0)
+    response = state.response[: state.meta[META["responses"]]]
+    return SimulationResult(
+        scenario=scenario,
+        simulator="packet",
+        time_s=scenario.sample * np.arange(1, T + 1),
+        backlog_bytes=backlog,
+        arrived_bytes=np.diff(arrived, prepend=0.0, axis=1),
+        departed_bytes=np.diff(departed, prepend=0.0, axis=1),
+        lost_bytes=np.diff(lost, prepend=0.0, axis=1),
+        marked_bytes=np.diff(marked, prepend=0.0, axis=1),
+        probability=np.where(decided[:, None], law, share),
+        carried_bytes=np.diff(state.carried, prepend=0.0, axis=1),
+        response_start_s=response[:, 1] / 1e9,
+        response_bytes=response[:, 2].astype(float),
+        response_s=response[:, 3] / 1e9,
+        provenance=made,
+    )

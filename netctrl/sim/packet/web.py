@@ -1,0 +1,66 @@
+"""Web sessions of the packet engine: a page of objects, each over a connection of its own, a pause, the next page."""
+
+from __future__ import annotations
+
+from math import ceil, log
+
+from netctrl.jit import njit
+from netctrl.sim.packet.links import THINK, chance, plan
+from netctrl.sim.packet.state import FLOW, META, SESSION, PacketState
+from netctrl.sim.packet.tcp import HEADERS, connect
+
+__all__ = ["finish", "load_page", "think"]
+
+S_GROUP, S_FIRST, S_OBJECTS, S_MISSING, S_STOP = (
+    SESSION[name] for name in ("group", "first", "objects", "missing", "stop")
+)
+F_SIZE, F_LAST, F_GROUP, F_SESSION, F_ASKED, F_BYTES = (
+    FLOW[name] for name in ("size", "last_bytes", "group", "session", "asked", "bytes")
+)
+M_RESPONSES = META["responses"]
+SCALE, SHAPE, MOST, PAUSE = range(4)
+"""Columns of what a group's sessions draw from."""
+_NS = 1e9
+
+
+@njit(error_model="numpy", nogil=True, _nrt=False)
+def think(net: PacketState, s: int, now: int) -> None:
+    """A pause of exponential length, then the next page."""
+    pause = -net.web[net.session[s, S_GROUP], PAUSE] * log(1.0 - _draw(net, s))
+    plan(net, now + round(pause * _NS), THINK, s)
+
+
+@njit(error_model="numpy", nogil=True, _nrt=False)
+def _draw(net: PacketState, s: int) -> float:
+    return chance(net.random, len(net.link) + len(net.flow) + s)
+
+
+@njit(error_model="numpy", nogil=True, _nrt=False)
+def load_page(net: PacketState, s: int, now: int, full: int, first_window: float) -> None:
+    """All objects of a page are asked for at once; their sizes are Pareto, cut off."""
+    session, flow = net.session, net.flow
+    if now >= session[s, S_STOP]:
+        return
+    web = net.web[session[s, S_GROUP]]
+    session[s, S_MISSING] = session[s, S_OBJECTS]
+    for f in range(session[s, S_FIRST], session[s, S_FIRST] + session[s, S_OBJECTS]):
+        size = ceil(min(web[SCALE] * (1.0 - _draw(net, s)) ** (-1.0 / web[SHAPE]), web[MOST]))
+        segments = (size + full - HEADERS - 1) // (full - HEADERS)
+        flow[f, F_SIZE], flow[f, F_LAST] = segments, size - (segments - 1) * (full - HEADERS)
+        flow[f, F_ASKED], flow[f, F_BYTES] = now, size
+        connect(net, f, now, first_window)
+
+
+@njit(error_model="numpy", nogil=True, _nrt=False)
+def finish(net: PacketState, f: int, now: int) -> None:
+    """The last byte of a flow came: of an object it is noted, and after the last of a page there is a pause."""
+    flow, meta = net.flow, net.meta
+    s = flow[f, F_SESSION]
+    if s < 0:
+        return
+    row = net.response[meta[M_RESPONSES]]
+    row[0], row[1], row[2], row[3] = flow[f, F_GROUP], flow[f, F_ASKED], flow[f, F_BYTES], now - flow[f, F_ASKED]
+    meta[M_RESPONSES] += 1
+    net.session[s, S_MISSING] -= 1
+    if net.session[s, S_MISSING] == 0:
+        think(net, s, now)
