@@ -23,6 +23,7 @@ from netctrl.errors import InvalidValue
 __all__ = [
     "DESIGNS",
     "DESIGN_COMMANDS",
+    "ENGINES",
     "FIGURES",
     "KERNEL_LAWS",
     "QP_SOLVERS",
@@ -199,6 +200,17 @@ DESIGN_COMMANDS = Registry(
     {name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet", "mpcc", "pacing")},
 )
 """Name of `netctrl design NAME` -> its function: arguments are text, the docstring is the help."""
+
+ENGINES = Registry(
+    "engine",
+    "netctrl.engines",
+    {
+        "fluid": "netctrl.engines.own:FLUID",
+        "packet": "netctrl.engines.own:PACKET",
+        "ns3": "netctrl.engines.own:NS3",
+    },
+)
+"""Name of what runs scenarios -> a `netctrl.engines.engine.Engine`, in the order in which "auto" tries them."""
 
 FIGURES = Registry(
     "record",

@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "design": (*LAWS, *TECHNIQUES, "scenario"),
     **dict.fromkeys(ENGINES, (*LAWS, "scenario", "plants")),
     "linux": (*LAWS, "scenario"),
+    "engines": (*LAWS, "scenario", "design", *ENGINES),
     "plotting": (*LAWS, "scenario", "plants", "frequency"),
 }
 # The command line: whatever it needs. `python -m netctrl.VERB` enters by the doors, which are all that may import it.

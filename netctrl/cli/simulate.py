@@ -1,7 +1,8 @@
 """`python -m netctrl.simulate SCENARIO`: a scenario, as a table, JSON, a result's file and a picture.
 
-In the fluid: TCP flows through queues (`netctrl.Scenario`), or a network under fluctuating demands
-(`netctrl.NetworkScenario`). Packet by packet: a data centre (`netctrl.FabricScenario`).
+TCP flows through queues (`netctrl.Scenario`) run in the fluid, packet by packet, or in ns-3; a network under
+fluctuating demands (`netctrl.NetworkScenario`) in the fluid or in ns-3; a data centre (`netctrl.FabricScenario`) packet
+by packet or in ns-3.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
     PLOT_SUFFIXES,
@@ -80,6 +81,10 @@ def simulate(
     seed: Annotated[str | None, option("N", "a whole number from 0 to 4294967295, instead of the scenario's")] = None,
     runs: Annotated[str | None, option("N", "of a network's scenario, with 95 % intervals (20)")] = None,
     n_jobs: Annotated[str | None, option("N", f"for many runs: {JOBS_TAKES}")] = None,
+    engine: Annotated[str | None, option("NAME", "fluid, packet or ns3; else the first that has what it takes")] = None,
+    compare: Annotated[
+        str | None, option("A,B", "run in these engines, --runs seeds each (5), and print one table; as in packet,ns3")
+    ] = None,
     json: Annotated[bool, option("", "print scenario and summary as one JSON object and nothing else")] = False,
     output: Annotated[
         str | None,
@@ -95,6 +100,10 @@ def simulate(
 ) -> int:
     """Read the scenario, run it, write what was asked for."""
     picture = checked_plot(plot, output)
+    if compare is not None:
+        if plot is not None or engine is not None or output is not None:
+            raise InvalidValue("compare", compare, "no --engine, --plot and -o: it prints a table")
+        return _compare(scenario, design, seed, compare, runs or "5", json=json)
     network = network_scenario_for(scenario, design, seed)
     fabric = fabric_scenario_for(scenario, design, seed)
     suffixes = RESULT_SUFFIXES if network is None and fabric is None else TABLE_SUFFIXES
@@ -111,9 +120,9 @@ def simulate(
         check_places({"plot": plot, "output": output})
         found: NetworkResult | FabricResult
         if network is not None:
-            found = _run_network(network, scenario, design, runs, n_jobs)
+            found = _run_network(network, scenario, design, runs, n_jobs, engine or "auto")
         elif fabric is not None:
-            found = _run_fabric(fabric, scenario, design)
+            found = _run(fabric, scenario, engine or "auto", inputs_of(scenario, design))
         if plot is not None and picture is not None:
             files["plot"] = plot, lambda: picture_file(found.plot(), picture)
         if output is not None:
@@ -122,23 +131,49 @@ def simulate(
         return say(summary_json(found) if json else report(*found.table()))
     for name, value in (("runs", runs), ("n_jobs", n_jobs)):
         if value is not None:
-            raise InvalidValue(name, value, "no value but for a network's scenario: this one knows no chance")
+            raise InvalidValue(name, value, "no value but for a network's scenario, or with --compare")
     chosen = scenario_for(scenario, design, seed)
     check_places({"plot": plot, "output": output})
-
-    from netctrl.sim.tcp_aqm.run import simulate
-
-    try:
-        with progress_bar("simulating") as progress:
-            result = simulate(chosen, progress=progress, argv=invocation(), inputs=inputs_of(scenario, design))
-    except InvalidValue as error:  # of a key of the scenario, not of an option
-        raise FileError(design if scenario is None else scenario, str(error)) from None
+    result = _run(chosen, design if scenario is None else scenario, engine or "auto", inputs_of(scenario, design))
     if plot is not None and picture is not None:
         files["plot"] = plot, lambda: picture_file(result.plot(), picture)
     if output is not None:
         files["output"] = output, lambda: _content(result, Path(output).suffix.lower())
     write_all(files)
     return say(summary_json(result) if json else report(*result.table()))
+
+
+def _run(chosen: Any, file: str | None, engine: str, inputs: list[Path]) -> Any:
+    """A scenario in an engine; what is wrong with a key of it is of its file."""
+    from netctrl.engines.engine import engine_for, simulate
+
+    engine_for(chosen, engine)
+    try:
+        with progress_bar("simulating") as progress:
+            return simulate(chosen, engine, progress=progress, argv=invocation(), inputs=inputs)
+    except InvalidValue as error:
+        raise FileError(file or "", str(error)) from None
+
+
+def _compare(scenario: str | None, design: str | None, seed: str | None, engines: str, runs: str, *, json: bool) -> int:
+    import msgspec
+
+    from netctrl.engines.compare import compare
+
+    chosen, count = scenario_for(scenario, design, seed), read_runs(runs)
+    with progress_bar("simulating") as progress:
+        found = compare(
+            chosen,
+            [name.strip() for name in engines.split(",")],
+            seeds=count,
+            progress=progress,
+            argv=invocation(),
+            inputs=inputs_of(scenario, design),
+        )
+    if not json:
+        return say(report(*found.table()))
+    content = {"scenario": chosen, "seeds": found.seeds, "rows": found.rows, "provenance": found.provenance}
+    return say(msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n")
 
 
 def scenario_for(scenario: str | None, design: str | None, seed: str | None) -> Scenario:
@@ -196,12 +231,19 @@ def network_scenario_for(scenario: str | None, design: str | None, seed: str | N
 
 
 def _run_network(
-    chosen: NetworkScenario, scenario: str, design: str | None, runs: str | None, n_jobs: str | None
+    chosen: NetworkScenario, scenario: str, design: str | None, runs: str | None, n_jobs: str | None, engine: str
 ) -> NetworkResult:
     from netctrl.design.hftrac.scenario_law import scenario_law
+    from netctrl.engines.engine import engine_for
     from netctrl.sim.network.run import simulate_network
 
     count, jobs = read_runs(runs or "20"), read_jobs(n_jobs or "1")
+    if engine != "auto" and engine_for(chosen, engine).name != "fluid":
+        if runs is not None or n_jobs is not None:
+            raise InvalidValue(
+                "runs", runs or n_jobs, f"no value with {engine}, which runs once; `export ns3 --run` more"
+            )
+        return _run(chosen, scenario, engine, inputs_of(scenario, design))
     try:
         with progress_bar("simulating") as progress:
             return simulate_network(
@@ -239,16 +281,6 @@ def fabric_scenario_for(scenario: str | None, design: str | None, seed: str | No
         except InvalidValue as error:  # such as a weight of 0, which no scenario takes
             raise FileError(design, str(error)) from None
     return chosen if seed is None else msgspec.structs.replace(chosen, seed=read_seed(seed))
-
-
-def _run_fabric(chosen: FabricScenario, scenario: str, design: str | None) -> FabricResult:
-    from netctrl.sim.fabric.run import simulate_fabric
-
-    try:
-        with progress_bar("simulating") as progress:
-            return simulate_fabric(chosen, progress=progress, argv=invocation(), inputs=inputs_of(scenario, design))
-    except InvalidValue as error:
-        raise FileError(scenario, str(error)) from None
 
 
 def read_runs(text: str) -> int:

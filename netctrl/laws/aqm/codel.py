@@ -1,7 +1,7 @@
 """CoDel: once the delay has stood above target for an interval, a mark each interval/√count. Source: RFC 8289.
 
 On packets it chooses at the head of the queue, `codel_head`. In a fluid the marks are spread over the packets of the
-time between two of them, `codel_step`; where a fluid's queue drops packets one by one, `netctrl.laws.aqm.codel_packets`.
+time between two of them, `codel_step`; where a fluid's queue drops packets, `netctrl.laws.aqm.codel_packets`.
 """
 
 from __future__ import annotations
@@ -78,9 +78,7 @@ class CodelDrops:
 _RECENT = 16.0  # intervals: whoever drops again so soon goes on where it was
 
 
-def codel_head(
-    state: CodelDrops, time: float, sojourn: float, alone: bool, p: CodelParameters
-) -> bool:
+def codel_head(state: CodelDrops, time: float, sojourn: float, alone: bool, p: CodelParameters) -> bool:
     """Whether the packet at the queue's head is dropped, or marked, instead of being sent; changes the state in place.
 
     The first is dropped once the sojourn time was above the target for an interval, the next ones interval/√count after

@@ -89,7 +89,9 @@ def on_rows(of: QueueLaw, step: Any, **options: Any) -> Callable[..., None]:
     return njit(names["rows"], **options)
 
 
-_act = by_number({number: on_rows(each, each.fluid or each.step) for number, each in enumerate(LAWS, 1)}, "parameters, state, seen")
+_act = by_number(
+    {number: on_rows(each, each.fluid or each.step) for number, each in enumerate(LAWS, 1)}, "parameters, state, seen"
+)
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""Laws of active queue management on packets: the rows of the fluid, with each law's own step, compiled into a kernel."""
+"""Laws of active queue management on packets: the rows of the fluid, and each law's own step compiled into a kernel."""
 
 from __future__ import annotations
 

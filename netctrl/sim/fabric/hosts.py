@@ -13,7 +13,6 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.window.law import SILENT, Acknowledged
 from netctrl.laws.window.rows import RATE, STATES, WINDOW, act, packet_sent
-from netctrl.sim.heap import event, push
 from netctrl.sim.fabric.ports import (
     ACK,
     DATA,
@@ -63,6 +62,7 @@ from netctrl.sim.fabric.state import (
     SLOT,
     FabricState,
 )
+from netctrl.sim.heap import event, push
 
 __all__ = ["Senders", "acknowledge", "deliver", "offer", "serve_host", "start_flow", "time_out", "wake"]
 

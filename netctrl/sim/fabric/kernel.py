@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
 from netctrl.sim.fabric.hosts import (
     F_START,
     M_NEXT_FLOW,
@@ -58,6 +57,7 @@ from netctrl.sim.fabric.ports import (
     serve,
 )
 from netctrl.sim.fabric.state import MAX_HOPS, META, PORT, ROUTE_AT, FabricState
+from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
 
 __all__ = ["advance_fabric"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.sim.heap import event, push
 from netctrl.sim.fabric.state import (
     ENTRY,
     HOP_COLUMNS,
@@ -17,6 +16,7 @@ from netctrl.sim.fabric.state import (
     SLOT,
     FabricState,
 )
+from netctrl.sim.heap import event, push
 
 __all__ = ["ARRIVES", "FREE", "PAUSE", "RESUME", "WAKE", "enqueue", "forget", "release_packet", "serve", "take_packet"]
 

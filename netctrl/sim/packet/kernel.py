@@ -16,7 +16,6 @@ from netctrl.sim.packet.links import (
     ARRIVES,
     EPOCH,
     FREE,
-    THINK,
     TIMER,
     WAKE,
     chance,
@@ -27,8 +26,9 @@ from netctrl.sim.packet.links import (
     set_capacity,
     settle,
 )
+from netctrl.sim.packet.receiver import deliver, on_line
 from netctrl.sim.packet.state import FLOW, INLINED, LINK, META, PACKET, PacketState
-from netctrl.sim.packet.tcp import TCP, UDP, acknowledge, connect, deliver, offer, on_line, send_datagram, time_out
+from netctrl.sim.packet.tcp import TCP, UDP, acknowledge, connect, offer, send_datagram, time_out
 from netctrl.sim.packet.web import finish, load_page, think
 
 __all__ = ["advance_packets", "resume"]
@@ -144,14 +144,14 @@ def _act(net: PacketState, now: int, full: int, first_window: float) -> None:
 def _sample(net: PacketState, now: int) -> None:
     """All links and groups at one time."""
     link, series, row = net.link, net.series, net.meta[M_SAMPLE] - 1
-    for l in range(len(link)):
-        settle(net, l, now)
+    for k in range(len(link)):
+        settle(net, k, now)
         if row < series.shape[2]:
-            series[0, l, row], series[1, l, row] = link[l, L_BYTES], link[l, L_ARRIVED]
-            series[2, l, row], series[3, l, row] = link[l, L_DEPARTED], link[l, L_LOST]
-            series[4, l, row] = link[l, L_MARKED]
-            series[5, l, row] = net.queue[l, PROBABILITY] if link[l, L_DECIDES] == 2 else link[l, L_CHOSEN]
-            net.packets[l, row] = link[l, L_PACKETS]
+            series[0, k, row], series[1, k, row] = link[k, L_BYTES], link[k, L_ARRIVED]
+            series[2, k, row], series[3, k, row] = link[k, L_DEPARTED], link[k, L_LOST]
+            series[4, k, row] = link[k, L_MARKED]
+            series[5, k, row] = net.queue[k, PROBABILITY] if link[k, L_DECIDES] == 2 else link[k, L_CHOSEN]
+            net.packets[k, row] = link[k, L_PACKETS]
     for g in range(len(net.group)):
         if row < series.shape[2]:
             net.carried[g, row] = net.group[g]

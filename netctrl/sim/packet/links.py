@@ -1,7 +1,8 @@
 """Links of the packet engine: queues, their laws, transmission.
 
 A link whose packets leave as they came knows at once when each will: it has one list, of which the packets from `wait`
-on haven't begun yet, and one event, for the first on the wire. A link whose law chooses at the head is served by events.
+on haven't begun yet, and one event, for the first on the wire. A link whose law chooses at the head has events that
+serve it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from netctrl.laws.aqm.fluid import PROBABILITY, rate_error
 from netctrl.laws.aqm.law import Seen
 from netctrl.laws.aqm.packets import act_on_packets, chooses_head
 from netctrl.sim.heap import event, push
-from netctrl.sim.packet.state import FLOW, INLINED, LINK, META, PACKET, PacketState
+from netctrl.sim.packet.state import INLINED, LINK, META, PACKET, PacketState
 
 __all__ = ["ACK", "DATA", "FREE", "SYN", "SYNACK", "chance", "enqueue", "serve", "set_capacity", "settle", "wire"]
 
@@ -217,9 +218,7 @@ def serve(net: PacketState, link: int, now: int) -> None:
             row[link, L_WAIT_TAIL] = -1
         row[link, L_BYTES] -= size
         alone = row[link, L_BYTES] <= row[link, L_FULL]
-        if chooses_head(
-            row[link, L_LAW], net.parameters[link], net.queue[link], now / _NS, waited / _NS, alone
-        ):
+        if chooses_head(row[link, L_LAW], net.parameters[link], net.queue[link], now / _NS, waited / _NS, alone):
             row[link, L_CHOSEN] += 1
             if packet[k, K_INFO] & CAPABLE == 0:
                 _drop(net, link, k, size)

@@ -13,12 +13,12 @@ from netctrl.laws.aqm.packets import HEAD_STATES
 from netctrl.laws.aqm.records import law_record
 from netctrl.laws.tcp.rows import WIDTH, WINDOWS
 from netctrl.scenario.tcp_aqm.scenario import FlowGroup, Link, Scenario, UdpFlows, WebFlows
-from netctrl.sim.heap import PLACE_BITS
+from netctrl.sim.heap import PLACE_BITS, event
 from netctrl.sim.packet.kernel import CAPACITY, DELAY, FLOW_STARTS, LINE_DELAY, SESSION_STARTS
 from netctrl.sim.packet.links import BY_ARRIVAL, BY_EPOCH, EPOCH
+from netctrl.sim.packet.receiver import ACK_BYTES, HEADERS
 from netctrl.sim.packet.state import FLOW, LINK, META, PACKET, SESSION, PacketState, chained
-from netctrl.sim.packet.tcp import ACK_BYTES, HEADERS, TCP, UDP
-from netctrl.sim.heap import event
+from netctrl.sim.packet.tcp import TCP, UDP
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import BITS_PER_BYTE
 
@@ -69,7 +69,9 @@ def packet_problem(scenario: Scenario) -> PacketProblem:
     meta = np.zeros(len(META), dtype=np.int64)
     meta[META["left"]], meta[META["sample"]] = _PACKETS, 1
     heap = np.zeros(256 + 4 * L + 2 * F + S, dtype=np.int64)
-    acting = sorted(event(int(row[LINK["epoch"]]), EPOCH, place) for place, row in enumerate(link) if row[LINK["epoch"]])
+    acting = sorted(
+        event(int(row[LINK["epoch"]]), EPOCH, place) for place, row in enumerate(link) if row[LINK["epoch"]]
+    )
     heap[: len(acting)], meta[META["heap"]] = acting, len(acting)
     rings = int((flow[:, FLOW["mask"]] + 1).sum())
     seeds = np.random.SeedSequence(scenario.seed, spawn_key=(len(scenario.flows) + 1,))
@@ -167,6 +169,7 @@ def _flows(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.nd
     sessions: list[np.ndarray] = []
     route: list[int] = []
     agenda: Agenda = []
+    # A sender stands at its first link: its access line, both ways, is on the way back, and it starts that much later.
     for g, (group, draw) in enumerate(zip(scenario.flows, draw_flows(scenario, merged=False), strict=True)):
         there, back = len(route), len(route) + len(group.path) + 1
         route += [*(index[name] for name in group.path), ARRIVED, *(index[name] for name in group.ack_path), ANSWERED]
@@ -176,6 +179,7 @@ def _flows(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.nd
             end = _ENDLESS if stop == inf else round(stop * _NS)
             begins = round(start * _NS) + access  # at its first link
             row = _row(group, g, there, back)
+            row[FLOW["access"]] = access
             row[FLOW["line_delay"]] = 2 * access + (0 if group.ack_path else trip // 2)
             row[FLOW["stop"]] = end + access if end < _ENDLESS else end
             if isinstance(group, WebFlows):
@@ -186,7 +190,7 @@ def _flows(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.nd
                 rows += [row.copy() for _ in range(group.objects_per_page)]
             else:
                 if isinstance(group, UdpFlows):
-                    row[FLOW["gap"]] = _gap(group, full)
+                    row[FLOW["gap"]], row[FLOW["spacing"]] = _gap(group, full), group.spacing == "poisson"
                     begins += _phase(group, int(row[FLOW["gap"]]), scenario.seed, len(rows))
                 agenda.append((begins, FLOW_STARTS, len(rows), 0))
                 rows.append(row)

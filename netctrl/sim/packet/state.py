@@ -32,14 +32,11 @@ PACKET = columns("next flow seq hop info time start back")
 FLOW = columns(
     "state kind group route ack_route line_head line_tail line_delay line_last "
     "size last_bytes una next pipe recover recovery lost_to retry lost high1 high2 high3 "
-    "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law wake generation session "
-    "start stop asked bytes sent again timeouts cuts received gap spacing"
+    "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law generation session "
+    "start stop access asked bytes sent again timeouts cuts received gap spacing"
 )
-SESSION = columns("group first objects missing stop wake")
-META = columns(
-    "now base heap free left agenda sample events hops short live most responses "
-    "sent received dropped acks"
-)
+SESSION = columns("group first objects missing stop")
+META = columns("now base heap free left agenda sample events hops short live most responses sent received dropped acks")
 
 
 class PacketState(NamedTuple):

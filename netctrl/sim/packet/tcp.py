@@ -14,9 +14,7 @@ from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.rows import window_acts
 from netctrl.laws.tcp.sender import Acked, TcpWindow
 from netctrl.sim.packet.links import (
-    ACK,
     AGAIN,
-    ARRIVES,
     CAPABLE,
     DATA,
     DATAGRAM,
@@ -26,7 +24,6 @@ from netctrl.sim.packet.links import (
     MARKED,
     REDUCED,
     RUN_SHIFT,
-    SIZE_MASK,
     SYN,
     SYNACK,
     TIMER,
@@ -34,9 +31,10 @@ from netctrl.sim.packet.links import (
     plan,
     release,
 )
+from netctrl.sim.packet.receiver import HEADERS
 from netctrl.sim.packet.state import FLOW, INLINED, META, PACKET, PacketState
 
-__all__ = ["acknowledge", "connect", "deliver", "offer", "on_line", "send_datagram", "time_out"]
+__all__ = ["acknowledge", "connect", "offer", "send_datagram", "time_out"]
 
 CLOSED, CONNECTING, OPEN = range(3)
 """States of a connection."""
@@ -73,7 +71,6 @@ K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_TIME, K_BACK = (
 M_FREE, M_LEFT, M_SHORT, M_LIVE, M_MOST = (META[name] for name in ("free", "left", "short", "live", "most"))
 M_SENT, M_RECEIVED, M_ACKS = (META[name] for name in ("sent", "received", "acks"))
 
-HEADERS, ACK_BYTES = 40, 40
 _NS = 1e9
 _MIN_RTO, _FIRST_RTO, _MAX_RTO = 1_000_000_000, 1_000_000_000, 60_000_000_000  # RFC 6298, section 2
 _GRANULE = 1_000_000  # of the clock [ns]
@@ -90,22 +87,6 @@ def take(net: PacketState) -> int:
     meta[M_LIVE] += 1
     meta[M_MOST] = max(meta[M_MOST], meta[M_LIVE])
     return k
-
-
-@njit(**INLINED)
-def on_line(net: PacketState, f: int, k: int, now: int) -> None:
-    """A packet of flow f on what is left of its way back, where nothing ever waits."""
-    flow, packet = net.flow, net.packet
-    arrives = max(now + flow[f, F_LINE_DELAY], flow[f, F_LINE_LAST])
-    flow[f, F_LINE_LAST] = arrives
-    packet[k, K_TIME], packet[k, K_NEXT] = arrives, -1
-    last = flow[f, F_LINE_TAIL]
-    flow[f, F_LINE_TAIL] = k
-    if last >= 0:
-        packet[last, K_NEXT] = k
-    else:
-        flow[f, F_LINE_HEAD] = k
-        plan(net, arrives, ARRIVES, len(net.link) + f)
 
 
 @njit(**INLINED)
@@ -216,68 +197,6 @@ def _segment(net: PacketState, f: int, seq: int, more: int, now: int, full: int)
         _arm(net, f, now)
     payload = flow[f, F_LAST] if seq == flow[f, F_SIZE] - 1 else full - HEADERS
     _send(net, f, take(net), seq, DATA, payload + HEADERS, more, now)
-
-
-@njit(**INLINED)
-def deliver(net: PacketState, k: int, now: int, full: int) -> int:
-    """A packet of data came to its receiver, and turns into its acknowledgement; what is new in order is counted.
-
-    Returns the flow whose last segment came in order by this, else -1.
-    """
-    flow, packet, meta = net.flow, net.packet, net.meta
-    f, info, seq = packet[k, K_FLOW], packet[k, K_INFO], packet[k, K_SEQ]
-    kind = info >> KIND_SHIFT & 7
-    meta[M_RECEIVED] += 1
-    if kind == DATAGRAM:
-        net.group[flow[f, F_GROUP]] += (info & SIZE_MASK) - HEADERS
-        flow[f, F_RECEIVED] += 1
-        release(net, k)
-        return -1
-    if info >> GENERATION_SHIFT & GENERATION_MASK != flow[f, F_GENERATION]:
-        release(net, k)
-        return -1
-    finished, run, answer = -1, 0, SYNACK
-    if kind == DATA:
-        answer = ACK
-        ring, mask, got = flow[f, F_RING], flow[f, F_MASK], net.got
-        if info & REDUCED != 0:
-            flow[f, F_ECHO] = 0
-        if info & MARKED != 0:
-            flow[f, F_ECHO] = 1
-        expected = flow[f, F_EXPECTED]
-        if seq == expected:
-            first = expected
-            expected += 1
-            if flow[f, F_AHEAD] > 0:
-                while got[ring + (expected & mask)] > 0:
-                    got[ring + (expected & mask)] = 0
-                    flow[f, F_AHEAD] -= 1
-                    expected += 1
-            flow[f, F_EXPECTED] = expected
-            payload = (expected - first) * (full - HEADERS)
-            if expected == flow[f, F_SIZE]:
-                payload += flow[f, F_LAST] - (full - HEADERS)
-                finished = f
-            net.group[flow[f, F_GROUP]] += payload
-            flow[f, F_RECEIVED] += payload
-        elif seq > expected:
-            place = ring + (seq & mask)
-            if got[place] == 0:
-                before = got[ring + (seq - 1 & mask)] if seq - 1 > expected else 0
-                got[place] = before if before > 0 else seq + 1
-                flow[f, F_AHEAD] += 1
-            run = seq + 1 - got[place]
-        packet[k, K_BACK] = flow[f, F_EXPECTED]
-    generation = flow[f, F_GENERATION] << GENERATION_SHIFT
-    echo = MARKED if flow[f, F_ECHO] == 1 else 0
-    packet[k, K_INFO] = ACK_BYTES | answer << KIND_SHIFT | echo | generation | run << RUN_SHIFT
-    packet[k, K_HOP] = flow[f, F_ACK_ROUTE]
-    link = net.route[flow[f, F_ACK_ROUTE]]
-    if link >= 0:
-        enqueue(net, link, k, now)
-    else:
-        on_line(net, f, k, now)
-    return finished
 
 
 @njit(**INLINED)
@@ -396,7 +315,7 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
     elif info & MARKED != 0 and flow[f, F_RECOVERY] == NORMAL and flow[f, F_UNA] > flow[f, F_RECOVER]:
         _cut(net, f, now)  # once the receiver knows of the last cut, as until then it echoes what came before
         flow[f, F_RECOVERY] = CONGESTED
-    elif newly > 0 and before != RECOVERY and before != CONGESTED:
+    elif newly > 0 and before not in (RECOVERY, CONGESTED):
         window = row[f, W_WINDOW]
         slow = window < row[f, W_THRESHOLD]
         if before == TIMED_OUT or (2.0 * in_flight >= window if slow else in_flight + 1.0 > window):

@@ -6,16 +6,17 @@ from math import ceil, log
 
 from netctrl.jit import njit
 from netctrl.sim.packet.links import THINK, chance, plan
+from netctrl.sim.packet.receiver import HEADERS
 from netctrl.sim.packet.state import FLOW, META, SESSION, PacketState
-from netctrl.sim.packet.tcp import HEADERS, connect
+from netctrl.sim.packet.tcp import connect
 
 __all__ = ["finish", "load_page", "think"]
 
 S_GROUP, S_FIRST, S_OBJECTS, S_MISSING, S_STOP = (
     SESSION[name] for name in ("group", "first", "objects", "missing", "stop")
 )
-F_SIZE, F_LAST, F_GROUP, F_SESSION, F_ASKED, F_BYTES = (
-    FLOW[name] for name in ("size", "last_bytes", "group", "session", "asked", "bytes")
+F_SIZE, F_LAST, F_GROUP, F_SESSION, F_ASKED, F_BYTES, F_ACCESS = (
+    FLOW[name] for name in ("size", "last_bytes", "group", "session", "asked", "bytes", "access")
 )
 M_RESPONSES = META["responses"]
 SCALE, SHAPE, MOST, PAUSE = range(4)
@@ -47,7 +48,7 @@ def load_page(net: PacketState, s: int, now: int, full: int, first_window: float
         size = ceil(min(web[SCALE] * (1.0 - _draw(net, s)) ** (-1.0 / web[SHAPE]), web[MOST]))
         segments = (size + full - HEADERS - 1) // (full - HEADERS)
         flow[f, F_SIZE], flow[f, F_LAST] = segments, size - (segments - 1) * (full - HEADERS)
-        flow[f, F_ASKED], flow[f, F_BYTES] = now, size
+        flow[f, F_ASKED], flow[f, F_BYTES] = now - flow[f, F_ACCESS], size
         connect(net, f, now, first_window)
 
 

@@ -1,0 +1,119 @@
+"""Receivers of the packet engine: what came, and its acknowledgement on the way back."""
+
+from __future__ import annotations
+
+from netctrl.jit import njit
+from netctrl.sim.packet.links import (
+    ACK,
+    ARRIVES,
+    DATA,
+    DATAGRAM,
+    GENERATION_MASK,
+    GENERATION_SHIFT,
+    KIND_SHIFT,
+    MARKED,
+    REDUCED,
+    RUN_SHIFT,
+    SIZE_MASK,
+    SYNACK,
+    enqueue,
+    plan,
+    release,
+)
+from netctrl.sim.packet.state import FLOW, INLINED, META, PACKET, PacketState
+
+__all__ = ["ACK_BYTES", "HEADERS", "deliver", "on_line"]
+
+HEADERS, ACK_BYTES = 40, 40
+"""Of IP and TCP; an acknowledgement is nothing else [byte]."""
+
+F_GROUP, F_ACK_ROUTE, F_SIZE, F_LAST, F_ECHO = (
+    FLOW[name] for name in ("group", "ack_route", "size", "last_bytes", "echo")
+)
+F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_LINE_LAST = (
+    FLOW[name] for name in ("line_head", "line_tail", "line_delay", "line_last")
+)
+F_EXPECTED, F_AHEAD, F_RING, F_MASK = (FLOW[name] for name in ("expected", "ahead", "ring", "mask"))
+F_GENERATION, F_RECEIVED = FLOW["generation"], FLOW["received"]
+K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_TIME, K_BACK = (
+    PACKET[name] for name in ("next", "flow", "seq", "hop", "info", "time", "back")
+)
+M_RECEIVED = META["received"]
+
+
+@njit(**INLINED)
+def on_line(net: PacketState, f: int, k: int, now: int) -> None:
+    """A packet of flow f on what is left of its way back, where nothing ever waits."""
+    flow, packet = net.flow, net.packet
+    arrives = max(now + flow[f, F_LINE_DELAY], flow[f, F_LINE_LAST])
+    flow[f, F_LINE_LAST] = arrives
+    packet[k, K_TIME], packet[k, K_NEXT] = arrives, -1
+    last = flow[f, F_LINE_TAIL]
+    flow[f, F_LINE_TAIL] = k
+    if last >= 0:
+        packet[last, K_NEXT] = k
+    else:
+        flow[f, F_LINE_HEAD] = k
+        plan(net, arrives, ARRIVES, len(net.link) + f)
+
+
+@njit(**INLINED)
+def deliver(net: PacketState, k: int, now: int, full: int) -> int:
+    """A packet of data came to its receiver, and turns into its acknowledgement; what is new in order is counted.
+
+    Returns the flow whose last segment came in order by this, else -1.
+    """
+    flow, packet, meta = net.flow, net.packet, net.meta
+    f, info, seq = packet[k, K_FLOW], packet[k, K_INFO], packet[k, K_SEQ]
+    kind = info >> KIND_SHIFT & 7
+    meta[M_RECEIVED] += 1
+    if kind == DATAGRAM:
+        net.group[flow[f, F_GROUP]] += (info & SIZE_MASK) - HEADERS
+        flow[f, F_RECEIVED] += 1
+        release(net, k)
+        return -1
+    if info >> GENERATION_SHIFT & GENERATION_MASK != flow[f, F_GENERATION]:
+        release(net, k)
+        return -1
+    finished, run, answer = -1, 0, SYNACK
+    if kind == DATA:
+        answer = ACK
+        ring, mask, got = flow[f, F_RING], flow[f, F_MASK], net.got
+        if info & REDUCED != 0:
+            flow[f, F_ECHO] = 0
+        if info & MARKED != 0:
+            flow[f, F_ECHO] = 1
+        expected = flow[f, F_EXPECTED]
+        if seq == expected:
+            first = expected
+            expected += 1
+            if flow[f, F_AHEAD] > 0:
+                while got[ring + (expected & mask)] > 0:
+                    got[ring + (expected & mask)] = 0
+                    flow[f, F_AHEAD] -= 1
+                    expected += 1
+            flow[f, F_EXPECTED] = expected
+            payload = (expected - first) * (full - HEADERS)
+            if expected == flow[f, F_SIZE]:
+                payload += flow[f, F_LAST] - (full - HEADERS)
+                finished = f
+            net.group[flow[f, F_GROUP]] += payload
+            flow[f, F_RECEIVED] += payload
+        elif seq > expected:
+            place = ring + (seq & mask)
+            if got[place] == 0:
+                before = got[ring + (seq - 1 & mask)] if seq - 1 > expected else 0
+                got[place] = before if before > 0 else seq + 1
+                flow[f, F_AHEAD] += 1
+            run = seq + 2 - got[place]
+        packet[k, K_BACK] = flow[f, F_EXPECTED]
+    generation = flow[f, F_GENERATION] << GENERATION_SHIFT
+    echo = MARKED if flow[f, F_ECHO] == 1 else 0
+    packet[k, K_INFO] = ACK_BYTES | answer << KIND_SHIFT | echo | generation | run << RUN_SHIFT
+    packet[k, K_HOP] = flow[f, F_ACK_ROUTE]
+    link = net.route[flow[f, F_ACK_ROUTE]]
+    if link >= 0:
+        enqueue(net, link, k, now)
+    else:
+        on_line(net, f, k, now)
+    return finished
