@@ -34,7 +34,7 @@ from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.receding import receding_controller, start_receding
 from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow
 from netctrl.scenario.network.policy import StaticPacing
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.scenario import Link as ScenarioLink
 
 EVERY = (*netctrl.__all__, *netctrl._MOVED)
@@ -238,7 +238,8 @@ def usual() -> dict[str, dict[str, Any]]:
             "safe_input": None,
         },
         "scenario_law": {"scenario": scenario},
-        "simulate": {"scenario": bulk, "progress": None},
+        "simulate": {"scenario": bulk, "engine": "fluid", "progress": None},
+        "compare": {"scenario": bulk, "engines": ["fluid", "packet"], "seeds": 1, "progress": None},
         "simulate_fabric": {"scenario": fabric, "gains": None, "progress": None},
         "simulate_access_link": {"scenario": fifo, "rate_bit_per_s": 1e7, "burst": 0},
         "simulate_many": {"scenarios": [bulk], "n_jobs": 1, "batch_size": 1},

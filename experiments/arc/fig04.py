@@ -17,8 +17,9 @@ from netctrl.frequency.loop import response
 from netctrl.laws.aqm.arc import ArcQueue, RateError
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import arc_loop
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.tcp_aqm.run import simulate
 
 ALPHA, EPOCH, FLOWS, RTT = 1.12e-3, 0.2, 35, 0.1

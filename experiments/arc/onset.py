@@ -15,8 +15,9 @@ from netctrl.frequency.sampled_gain import greatest_gain
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.tcp_response import arc_response
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.tcp_aqm.onset import arc_onset
 from netctrl.sim.tcp_aqm.run import simulate
 

@@ -17,7 +17,8 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.tcp_aqm.run import simulate
 
 FLOWS, RTT = 50, 0.2

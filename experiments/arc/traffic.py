@@ -21,8 +21,9 @@ from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.model.io.files import write_atomically
+from netctrl.scenario.tcp_aqm.flows import WebFlows
 from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario, WebFlows, read_scenario
+from netctrl.scenario.tcp_aqm.scenario import Scenario, read_scenario
 from netctrl.sim.tcp_aqm.run import simulate_many
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"

@@ -13,7 +13,8 @@ from rows import Row, Turns, against, alternate
 
 from netctrl.datasets import scenario_path
 from netctrl.laws.aqm.arc import ArcQueue
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario, read_scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario, read_scenario
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, problem
 from netctrl.sim.tcp_aqm.run import class_steps, simulate

@@ -103,7 +103,7 @@ def _text(row: Compared) -> str:
 
 
 def compare(
-    x: Any,
+    scenario: Any,
     engines: Sequence[str] = ("fluid", "packet", "ns3"),
     *,
     seeds: int = 5,
@@ -115,7 +115,7 @@ def compare(
 
     Parameters
     ----------
-    x : Scenario or ArcDesign
+    scenario : Scenario or ArcDesign
     engines : sequence of str
         At least two.
     seeds : int
@@ -132,17 +132,19 @@ def compare(
     NetctrlError
         ns-3 isn't there, or its program fails.
     """
-    scenario = scenario_of(x)
-    if not isinstance(scenario, Scenario):
-        raise InvalidValue("compare", type(scenario).__name__, "a scenario of TCP flows through queues")
-    if len(engines) < 2 or len(set(engines)) < len(engines):
-        raise InvalidValue("compare", ",".join(engines), "two engines or more, each once")
+    chosen = scenario_of(scenario)
+    if not isinstance(chosen, Scenario):
+        raise InvalidValue(
+            "scenario", type(chosen).__name__, "a scenario of TCP flows through queues, or a Design of arc"
+        )
+    if not isinstance(engines, list | tuple) or not 2 <= len(engines) == len({str(name) for name in engines}):
+        raise InvalidValue("engines", engines, "names of two engines or more, each once")
     count = checked_whole("seeds", seeds, f"a whole number from 1 to {_MAX_SEEDS}", at_least=1, at_most=_MAX_SEEDS)
-    made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba", "scipy"))
-    drawn = [msgspec.structs.replace(scenario, seed=(scenario.seed + k) % 2**32) for k in range(count)]
-    chosen = [engine_for(scenario, name) for name in engines]
+    made = provenance(argv=argv, seed=chosen.seed, inputs=inputs, libraries=("numpy", "numba", "scipy"))
+    drawn = [msgspec.structs.replace(chosen, seed=(chosen.seed + k) % 2**32) for k in range(count)]
+    able = [engine_for(chosen, name) for name in engines]
     found: dict[str, list[dict[tuple[str, str], float]]] = {}
-    for place, engine in enumerate(chosen):
+    for place, engine in enumerate(able):
         workers = (os.cpu_count() or 1) if engine.name == "ns3" else 1  # a process of its own each
         with ThreadPoolExecutor(workers) as pool:
             done = pool.map(lambda one, engine=engine: _measured(engine, one), drawn)
@@ -150,9 +152,9 @@ def compare(
             for each in done:
                 found[engine.name].append(each)
                 if progress is not None:
-                    progress((place + len(found[engine.name]) / count) / len(chosen))
+                    progress((place + len(found[engine.name]) / count) / len(able))
     return Comparison(
-        scenario=scenario,
+        scenario=chosen,
         engines=tuple(engines),
         seeds=tuple(one.seed for one in drawn),
         rows=tuple(_rows(found, engines)),

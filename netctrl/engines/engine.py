@@ -81,7 +81,7 @@ def _said(lacking: dict[str, str | None]) -> str:
 
 
 def simulate(
-    x: Any,
+    scenario: Any,
     engine: str = "auto",
     *,
     progress: Progress | None = None,
@@ -92,9 +92,9 @@ def simulate(
 
     Parameters
     ----------
-    x : Scenario, NetworkScenario, FabricScenario, ArcDesign or MpccDesign
+    scenario : Scenario, NetworkScenario, FabricScenario, ArcDesign or MpccDesign
     engine : str
-        "fluid", "packet", "ns3", one of another package, or "auto": the first of them that has all that x asks for.
+        "fluid", "packet", "ns3", one of another package, or "auto": the first of them that has all that is asked for.
     progress : callable, optional
         Called now and then with the share that is done, from 0 to 1.
     argv, inputs : iterable of str and of Path
@@ -107,14 +107,15 @@ def simulate(
     Raises
     ------
     InvalidValue
-        An engine that isn't there, or that has not what x asks for; what the engine can't hold.
+        An engine that isn't there, or that has not what is asked for; what the engine can't hold.
     NetctrlError
         ns-3 isn't there, or its program fails.
 
     Examples
     --------
     >>> import netctrl
-    >>> from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link
+    >>> from netctrl.scenario.tcp_aqm.flows import BulkFlows
+    >>> from netctrl.scenario.tcp_aqm.scenario import Link
     >>> line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB")
     >>> flows = BulkFlows(id="flows", path=("line",), rtt="50ms", count=2, sender="cubic")
     >>> scenario = netctrl.Scenario(name="two flows", duration="10s", links=(line,), flows=(flows,))
@@ -124,5 +125,5 @@ def simulate(
     """
     if progress is not None:
         checked_function("progress", progress)
-    scenario = scenario_of(x)
-    return engine_for(scenario, engine).run(scenario, Job(progress, tuple(argv), tuple(inputs)))
+    chosen = scenario_of(scenario)
+    return engine_for(chosen, engine).run(chosen, Job(progress, tuple(argv), tuple(inputs)))

@@ -14,8 +14,9 @@ from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.tcp_aqm.flows import FastFlows, UdpFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import FastFlows, Scenario, UdpFlows
+from netctrl.scenario.tcp_aqm.scenario import Scenario
 
 __all__ = ["FLUID", "NS3", "PACKET", "OwnEngine"]
 

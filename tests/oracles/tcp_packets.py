@@ -1,4 +1,4 @@
-"""TCP flows through one droptail link, as slowly and plainly as can be: sets instead of rings, sums instead of counters.
+"""TCP flows through one droptail link, as plainly as can be: sets instead of rings, sums instead of counters.
 
 Sources: RFC 5681, 6298, 6675; receivers acknowledge each segment, with the run that it ends.
 """
@@ -69,7 +69,7 @@ class Flow:
 
 
 def run(law: Any, lines: list[int], rate: int, delay: int, buffer: int, size: int, first: float, end: int) -> Any:
-    """`lines`: what acknowledgements of each flow take [ns]; flows start at k ms. Returns flows and what was dropped."""
+    """`lines`: what acknowledgements of each flow take [ns]; flows start at k ms. Returns flows, and the link."""
     flows = [Flow(law, line) for line in lines]
     events: list[tuple] = []
     serial = 0
@@ -152,7 +152,7 @@ def run(law: Any, lines: list[int], rate: int, delay: int, buffer: int, size: in
             else:
                 arm(now, flow, f)
         if run > 0 and seq >= flow.una:
-            flow.sacked |= {s for s in range(max(seq - run + 1, flow.una), seq + 1)}
+            flow.sacked |= set(range(max(seq - run + 1, flow.una), seq + 1))
         before = flow.mode
         if before != "normal" and flow.una >= flow.recover:
             flow.mode = "normal"

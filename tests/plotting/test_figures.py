@@ -22,8 +22,9 @@ from netctrl.model.design.arc import ArcSetting
 from netctrl.model.design.design import ArcDesign, provenance
 from netctrl.plants.tcp_response import arc_response
 from netctrl.plotting import arc_figure, draw, time_series
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 
 # The ARC paper's gain on its own network: GM 7.1229 dB, PM 22.042° (shared/theory/arc.md, input A).
 GAIN_MARGIN, PHASE_MARGIN, CROSSOVER, PHASE_CROSSOVER = 7.122914, 22.04231, 0.4016284, 0.6417222

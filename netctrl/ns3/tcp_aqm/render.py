@@ -15,7 +15,8 @@ from netctrl.ns3.cpp import MARKER, header, nanoseconds, origin, real, row, stri
 from netctrl.ns3.laws import laws_header
 from netctrl.ns3.queues import own_laws, queue_initializer
 from netctrl.ns3.templates import QUEUES, fixed_files
-from netctrl.scenario.tcp_aqm.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["MARKER", "MAX_RECORDS", "check_capacity", "render", "socket_buffer"]

@@ -12,8 +12,8 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import PROBABILITY, rate_error
 from netctrl.laws.aqm.law import Seen
-from netctrl.laws.aqm.packets import act_on_packets, chooses_head
 from netctrl.sim.heap import event, push
+from netctrl.sim.packet.laws import act_on_packets, chooses_head
 from netctrl.sim.packet.state import INLINED, LINK, META, PACKET, PacketState
 
 __all__ = ["ACK", "DATA", "FREE", "SYN", "SYNACK", "chance", "enqueue", "serve", "set_capacity", "settle", "wire"]

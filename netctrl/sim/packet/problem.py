@@ -9,12 +9,13 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
-from netctrl.laws.aqm.packets import HEAD_STATES
 from netctrl.laws.aqm.records import law_record
 from netctrl.laws.tcp.rows import WIDTH, WINDOWS
-from netctrl.scenario.tcp_aqm.scenario import FlowGroup, Link, Scenario, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import FlowGroup, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.heap import PLACE_BITS, event
 from netctrl.sim.packet.kernel import CAPACITY, DELAY, FLOW_STARTS, LINE_DELAY, SESSION_STARTS
+from netctrl.sim.packet.laws import HEAD_STATES
 from netctrl.sim.packet.links import BY_ARRIVAL, BY_EPOCH, EPOCH
 from netctrl.sim.packet.receiver import ACK_BYTES, HEADERS
 from netctrl.sim.packet.state import FLOW, LINK, META, PACKET, SESSION, PacketState, chained

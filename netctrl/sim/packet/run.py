@@ -11,8 +11,9 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_function, checked_kind
 from netctrl.laws.aqm.records import DesignQueue
 from netctrl.model.io.provenance import Provenance, provenance
+from netctrl.scenario.tcp_aqm.flows import FastFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import FastFlows, Scenario
+from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.state import LINK, META, PacketState, grown

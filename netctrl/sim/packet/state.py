@@ -7,13 +7,13 @@ which grows with the flow's window.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 __all__ = ["FLOW", "INLINED", "LINK", "META", "PACKET", "SESSION", "PacketState", "chained", "columns", "grown"]
 
-INLINED = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
+INLINED: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
 """How parts of the kernel are compiled: into it, and without reference counts, as nothing is allocated there."""
 
 

@@ -17,7 +17,8 @@ from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, problem
 from netctrl.units import BITS_PER_BYTE

@@ -11,7 +11,8 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
-from netctrl.scenario.tcp_aqm.scenario import FastFlows, FlowDraw, FlowGroup, Link, Scenario, WebFlows
+from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.tcp_aqm.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import packets_per_second

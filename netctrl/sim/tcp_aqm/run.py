@@ -10,8 +10,9 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_kind, checked_whole
 from netctrl.model.design.design import Provenance, provenance
+from netctrl.scenario.tcp_aqm.flows import FlowDraw, WebFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import FlowDraw, Scenario, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, longer_history, problem
 from netctrl.sim.tcp_aqm.traffic import draw_flows

@@ -9,7 +9,8 @@ from math import inf
 
 import numpy as np
 
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, FlowDraw, FlowGroup, Scenario, WebFlows
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, FlowDraw, FlowGroup, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import Scenario
 
 __all__ = ["HOSTS", "draw_flows"]
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.scenario.tcp_aqm.scenario import FlowDraw, Scenario, WebFlows
+from netctrl.scenario.tcp_aqm.flows import FlowDraw, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import Scenario
 
 __all__ = ["WINDOW", "PathHistory", "WebLoad", "response_times", "web_load"]
 

@@ -17,7 +17,8 @@ import netctrl
 from netctrl.errors import NoAdmissibleDesign
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.design import ArcDesign
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Link, Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 
 RANDOM = int(os.environ.get("NETCTRL_RANDOM_DESIGNS", "9"))
 PACKET = 1000.0  # bytes

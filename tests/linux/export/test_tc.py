@@ -42,8 +42,9 @@ from netctrl.model.network import Demand, Link, Network
 from netctrl.plants.linearize import network_model
 from netctrl.plants.pi_aqm import delay_pi_response
 from netctrl.plants.tcp_response import arc_response
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.scenario import Link as QueueLink
+from netctrl.scenario.tcp_aqm.scenario import Scenario
 
 PRINTED = read_model(model_path("connet-paper"))
 CHAIN = Network(

@@ -27,16 +27,8 @@ from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
 from netctrl.model.io.toml import read_toml
 from netctrl.scenario.fabric.scenario import read_fabric_scenario
 from netctrl.scenario.network.scenario import read_network_scenario
-from netctrl.scenario.tcp_aqm.scenario import (
-    BulkFlows,
-    Change,
-    FastFlows,
-    Link,
-    Scenario,
-    WebFlows,
-    design_scenario,
-    scenario_from,
-)
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario, design_scenario, scenario_from
 
 TEXT = """
 name = "two ways"
@@ -338,7 +330,11 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         "links[0].queue.kind: got 'blue', takes one of arc",
         [],
     ),
-    "unknown flows": (put(*FTP, "kind", value="udp"), "flows[0].kind: got 'udp', takes one of bulk, web, fast", []),
+    "unknown flows": (
+        put(*FTP, "kind", value="sctp"),
+        "flows[0].kind: got 'sctp', takes one of bulk, web, fast, udp",
+        [],
+    ),
     "a number for a kind": (put(*FTP, "kind", value=5), "flows[0].kind: got 5, takes text", []),
     "text for a queue": (put(*LINK, "queue", value="arc"), "links[0].queue: got 'arc', takes a table", ["kind", "pi"]),
     "an empty queue": (put(*LINK, "queue", value={}), "links[0].queue: key `kind` is missing; it takes one of", []),

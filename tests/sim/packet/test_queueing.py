@@ -9,7 +9,8 @@ import pytest
 
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.records import DropTailQueue
-from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import UdpFlows
+from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
@@ -68,7 +69,7 @@ def test_a_short_buffer_drops_as_m_d_1_k(load, room):
 
 
 def test_a_chain_of_links_delays_each_packet_as_lindley_says():
-    """Evenly spaced datagrams of several flows, through links of three rates: arrivals by a plain second computation."""
+    """Evenly spaced datagrams of several flows, through links of three rates, by a plain second computation."""
     rates, delays = (8e6, 4e6, 6e6), (1e-3, 2e-3, 5e-4)
     links = tuple(
         Link(id=f"l{i}", source=f"n{i}", target=f"n{i + 1}", capacity=rate, delay=delay)

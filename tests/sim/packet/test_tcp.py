@@ -15,7 +15,8 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.register import TCP_SENDERS
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Change, Link, Scenario, WebFlows
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
@@ -96,7 +97,7 @@ def test_nothing_is_lost_from_the_books(queue, ecn, sender):
 
 
 def test_a_single_flow_has_renos_sawtooth():
-    """With a buffer of B and a pipe of P packets, W swings between (P + B)/2 and P + B: the mean backlog by its area."""
+    """With a buffer of B and a pipe of P packets, W swings from (P + B)/2 to P + B: the mean backlog by its area."""
     pipe = 1e7 * (0.05 + 8.0 * SIZE / 1e7) / 8.0 / SIZE
     link = line(buffer=60 * SIZE)
     found = simulate_packets(scenario(link, bulk(), duration=400.0))

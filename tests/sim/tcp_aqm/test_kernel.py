@@ -22,7 +22,8 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
 from netctrl.laws.aqm.red import RED, RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Change, FastFlows, Link, Scenario, WebFlows
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario
 from netctrl.sim.tcp_aqm import run as run_module
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import choose_step, longer_history, problem

@@ -17,7 +17,8 @@ from netctrl.laws.aqm.fluid import column
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import applicable_plant, fast_arc_loop, fast_arc_sampled_loop
 from netctrl.plants.tcp_response import arc_response
-from netctrl.scenario.tcp_aqm.scenario import FastFlows, Link, Scenario
+from netctrl.scenario.tcp_aqm.flows import FastFlows
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.onset import arc_onset, oscillates
 from netctrl.sim.tcp_aqm.problem import problem

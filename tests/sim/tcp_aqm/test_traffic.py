@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.scenario.tcp_aqm.scenario import BulkFlows, Change, Link, Scenario, WebFlows
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
+from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario
 from netctrl.sim.tcp_aqm.run import simulate
 from netctrl.sim.tcp_aqm.traffic import HOSTS, draw_flows
 from netctrl.sim.tcp_aqm.web import WINDOW, web_load

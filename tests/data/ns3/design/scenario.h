@@ -22,9 +22,9 @@ inline const LinkRow kLinks[] = {
     {"bottleneck", 0, 1, 10000000U, 10000000, 625000U},
 };
 
-/// id, ecn, path, ackPath, {objectsPerPage, paretoScale, paretoShape, maxObject, thinkTime}
+/// id, sender, ecn, path, ackPath, {objectsPerPage, paretoScale, paretoShape, maxObject, thinkTime}
 inline const std::vector<GroupRow> kGroups = {
-    {"bulk", true, {0}, {}, {0, 0.0, 0.0, 0.0, 0.0}},
+    {"bulk", "ns3::TcpNewReno", true, {0}, {}, {0, 0.0, 0.0, 0.0, 0.0}},
 };
 
 /// group, accessDelay

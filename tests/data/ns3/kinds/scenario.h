@@ -27,11 +27,11 @@ inline const LinkRow kLinks[] = {
     {"back", 5, 0, 4000000U, 25000000, kUnlimited},
 };
 
-/// id, ecn, path, ackPath, {objectsPerPage, paretoScale, paretoShape, maxObject, thinkTime}
+/// id, sender, ecn, path, ackPath, {objectsPerPage, paretoScale, paretoShape, maxObject, thinkTime}
 inline const std::vector<GroupRow> kGroups = {
-    {"long", true, {0, 1, 2, 3, 4}, {5}, {0, 0.0, 0.0, 0.0, 0.0}},
-    {"old", false, {1}, {}, {0, 0.0, 0.0, 0.0, 0.0}},
-    {"web", true, {0}, {}, {2, 833.3333333333331, 1.2, 10000000.0, 7.0}},
+    {"long", "ns3::TcpNewReno", true, {0, 1, 2, 3, 4}, {5}, {0, 0.0, 0.0, 0.0, 0.0}},
+    {"old", "ns3::TcpNewReno", false, {1}, {}, {0, 0.0, 0.0, 0.0, 0.0}},
+    {"web", "ns3::TcpNewReno", true, {0}, {}, {2, 833.3333333333331, 1.2, 10000000.0, 7.0}},
 };
 
 /// group, accessDelay

@@ -21,7 +21,7 @@ act_on_packets = by_number(
 """The law of a number takes a step: `act_on_packets(number, parameters, state, seen)` sets the row of state."""
 
 _HEADS = {number: each for number, each in enumerate(LAWS, 1) if each.head is not None}
-HEAD_STATES = max(width(each.head.state) for each in _HEADS.values())
+HEAD_STATES = max(width(each.head.state) for each in _HEADS.values() if each.head is not None)
 """Length of a row of state of a law that chooses at the head."""
 
 
