@@ -1,4 +1,4 @@
-"""The packet engine on a dumbbell with access links of its own for each flow: packet hops a second, and against ns-3."""
+"""The packet engine on a dumbbell with access links for each flow: packet hops a second, and against ns-3."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from statistics import median
 from time import perf_counter
 
 from packets import timed_ns3
-from rows import Row
+from rows import Row, span
 
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
@@ -26,27 +26,32 @@ _FLOWS, _TURNS = 10, 5
 
 
 def rows() -> Iterator[Row]:
-    for sender, queue in (("reno", DropTailQueue()), ("cubic", DropTailQueue()), ("reno", PieQueue()), ("reno", CodelQueue())):
-        yield speed(sender, queue)
+    yield speed("reno", DropTailQueue())
+    yield speed("cubic", DropTailQueue())
+    yield speed("reno", PieQueue())
+    yield speed("reno", CodelQueue())
 
 
 def dumbbell(sender: str, queue: Queue) -> Scenario:
     """Ten flows, six links a round trip each: 1 Gbit/s at the edges, 100 Mbit/s between."""
-    edges = []
+    edges, flows = [], []
     for k in range(_FLOWS):
-        for name, source, target in (("in", f"s{k}", "l"), ("out", "r", f"d{k}"), ("nack", f"d{k}", "r"), ("ack", "l", f"s{k}")):
+        ends = {"in": (f"s{k}", "l"), "out": ("r", f"d{k}"), "nack": (f"d{k}", "r"), "ack": ("l", f"s{k}")}
+        for name, (source, target) in ends.items():
             edges.append(Link(id=f"{name}{k}", source=source, target=target, capacity=1e9, delay=1e-3, buffer=1e6))
+        there, back = (f"in{k}", "there", f"out{k}"), (f"nack{k}", "back", f"ack{k}")
+        flows.append(
+            BulkFlows(id=f"f{k}", path=there, ack_path=back, rtt=0.04, count=1, start=(0.0, 1.0), sender=sender)
+        )
     there = Link(id="there", source="l", target="r", capacity=1e8, delay=8e-3, buffer=5e5, queue=queue)
     back = Link(id="back", source="r", target="l", capacity=1e8, delay=8e-3, buffer=5e5)
-    flows = tuple(
-        BulkFlows(
-            id=f"f{k}", path=(f"in{k}", "there", f"out{k}"), ack_path=(f"nack{k}", "back", f"ack{k}"), rtt=0.04, count=1,
-            start=(0.0, 1.0), sender=sender,
-        )
-        for k in range(_FLOWS)
-    )  # fmt: skip
     return Scenario(
-        name="dumbbell", duration=20.0, links=(there, back, *edges), flows=flows, packet_size=1500.0, sample=1.0
+        name="dumbbell",
+        duration=20.0,
+        links=(there, back, *edges),
+        flows=tuple(flows),
+        packet_size=1500.0,
+        sample=1.0,
     )
 
 
@@ -65,9 +70,10 @@ def speed(sender: str, queue: Queue) -> Row:
     rate, ratio = hops / median(ours), median(theirs) / median(ours)
     return Row(
         f"packet engine, {hops / 1e6:.3g}e6 hops of a dumbbell, {sender} over {kind}",
-        f"{min(ours):.3g} to {max(ours):.3g} s",
-        f"ns-3: {min(theirs):.3g} to {max(theirs):.3g} s",
-        f"{rate / 1e6:.3g}e6 hops/s; {ratio:.3g} times ns-3",
-        f">= {SPEED[kind] / 1e6:g}e6 hops/s, {RATIO:g} times",
+        span(ours),
+        "ns-3",
+        span(theirs),
+        f"{rate / 1e6:.3g}e6 hops/s; {ratio:.3g}",
+        f">= {SPEED[kind] / 1e6:g}e6 hops/s and {RATIO:g}",
         rate >= SPEED[kind] and ratio >= RATIO,
     )

@@ -17,6 +17,7 @@ GROUPS = (
     "fluid",
     "links",
     "fifo",
+    "engine",
     "fabric",
     "commands",
     "hftrac",
