@@ -205,9 +205,9 @@ ENGINES = Registry(
     "engine",
     "netctrl.engines",
     {
-        "fluid": "netctrl.engines.own:FLUID",
-        "packet": "netctrl.engines.own:PACKET",
-        "ns3": "netctrl.engines.own:NS3",
+        "fluid": "netctrl.engines.fluid:FLUID",
+        "packet": "netctrl.engines.packet:PACKET",
+        "ns3": "netctrl.engines.ns3:NS3",
     },
 )
 """Name of what runs scenarios -> a `netctrl.engines.engine.Engine`, in the order in which "auto" tries them."""

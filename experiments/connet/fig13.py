@@ -39,7 +39,7 @@ def main(*, full: bool = False) -> Outcome:
                     one.result.rate_bit_per_s[150:250].mean() / one.result.rate_bit_per_s[50:100].mean(),
                 )
             )
-            reported.append(len(two.infeasible(law)) == 1 and not one.infeasible(law))
+            reported.append(len(two.infeasible()) == 1 and not one.infeasible())
             if seed == SEEDS[0]:
                 shown[f"{name}, two of three fail"] = two
         means = np.mean(rows, axis=0)

@@ -13,14 +13,13 @@ import msgspec
 import numpy as np
 from scipy.stats import t
 
-from netctrl.engines.engine import Engine, Job, engine_for, scenario_of
+from netctrl.engines.case import case_of
+from netctrl.engines.engine import Job, engine_for
 from netctrl.errors import InvalidValue, checked_whole
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import Record
-from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario
-from netctrl.units import BITS_PER_BYTE, format_quantity
+from netctrl.units import format_quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,22 +28,24 @@ __all__ = ["Compared", "Comparison", "compare"]
 
 _LEVEL = 0.95
 _MAX_SEEDS = 1000
-_HEADERS = 40.0  # byte
 _ROUNDING = 1e-9
-_UNITS = {"throughput": "bit/s", "backlog": "B", "backlog deviation": "B", "response": "s"}
+_UNITS = {
+    **{"throughput": "bit/s", "backlog": "B", "backlog deviation": "B", "response": "s", "delay": "s", "jitter": "s"},
+    **{"rtt": "s", "queue mean": "B", "queue 99 %": "B", "lost bytes": "B"},
+}
+_SHARES = ("loss", "marks", "utilization")
 
 
 class Compared(Record, frozen=True):
     """One quantity in one engine, over seeds."""
 
     quantity: str
-    """throughput, backlog and its deviation, loss, marks; of a group of flows its payload as throughput; response of
-    short objects."""
+    """As in `measures()` of the engines' results: throughput, backlog, loss, ..."""
     of: str
-    """Id of a link or of a group of flows."""
+    """Id of a link or of a group of flows, or what else it is of."""
     engine: str
     mean: float
-    """[bit/s], [byte], a share of what arrives, [s]."""
+    """[bit/s], [byte], [s], or a share."""
     half_width: float | None
     """Of the 95 % interval of the mean, by Student's t; null for one seed."""
     difference: float | None
@@ -65,7 +66,7 @@ class Comparison:
     provenance : Provenance
     """
 
-    scenario: Scenario
+    scenario: Any
     engines: tuple[str, ...]
     seeds: tuple[int, ...]
     rows: tuple[Compared, ...]
@@ -91,31 +92,33 @@ class Comparison:
 
 
 def _text(row: Compared) -> str:
-    unit = _UNITS.get(row.quantity)
-    mean = format_quantity(float(f"{row.mean:.4g}"), unit) if unit else f"{100.0 * row.mean:.4g} %"
-    width = ""
-    if row.half_width:
-        width = (
-            f" ± {format_quantity(float(f'{row.half_width:.2g}'), unit) if unit else f'{100.0 * row.half_width:.2g} %'}"
-        )
+    width = f" ± {_shown(row, row.half_width, 2)}" if row.half_width else ""
     difference = f" ({100.0 * row.difference:+.2g} %)" if row.difference else ""
-    return f"{row.engine} {mean}{width}{difference}"
+    return f"{row.engine} {_shown(row, row.mean, 4)}{width}{difference}"
+
+
+def _shown(row: Compared, value: float, digits: int) -> str:
+    if row.quantity in _UNITS:
+        return format_quantity(float(f"{value:.{digits}g}"), _UNITS[row.quantity])
+    return f"{100.0 * value:.{digits}g} %" if row.quantity in _SHARES else f"{value:.{digits}g}"
 
 
 def compare(
     scenario: Any,
     engines: Sequence[str] = ("fluid", "packet", "ns3"),
     *,
+    design: Any = None,
     seeds: int = 5,
     progress: Callable[[float], None] | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
 ) -> Comparison:
-    """Run a scenario of TCP flows through queues, or an ARC Design's, in several engines.
+    """Run a scenario, one under a Design's law, or a Design's plant in several engines.
 
     Parameters
     ----------
-    scenario : Scenario or ArcDesign
+    scenario, design
+        As in `netctrl.simulate`.
     engines : sequence of str
         At least two.
     seeds : int
@@ -128,26 +131,23 @@ def compare(
     Raises
     ------
     InvalidValue
-        Another kind of scenario; an engine that can't run it.
+        An engine that isn't there, or that can't run it.
     NetctrlError
         ns-3 isn't there, or its program fails.
     """
-    chosen = scenario_of(scenario)
-    if not isinstance(chosen, Scenario):
-        raise InvalidValue(
-            "scenario", type(chosen).__name__, "a scenario of TCP flows through queues, or a Design of arc"
-        )
+    case = case_of(scenario, design)
+    chosen = case.scenario
     if not isinstance(engines, list | tuple) or not 2 <= len(engines) == len({str(name) for name in engines}):
         raise InvalidValue("engines", engines, "names of two engines or more, each once")
     count = checked_whole("seeds", seeds, f"a whole number from 1 to {_MAX_SEEDS}", at_least=1, at_most=_MAX_SEEDS)
-    made = provenance(argv=argv, seed=chosen.seed, inputs=inputs, libraries=("numpy", "numba", "scipy"))
-    drawn = [msgspec.structs.replace(chosen, seed=(chosen.seed + k) % 2**32) for k in range(count)]
-    able = [engine_for(chosen, name) for name in engines]
+    numbers = [(chosen.seed + k) % 2**32 for k in range(count)]
+    drawn = [case._replace(scenario=msgspec.structs.replace(chosen, seed=number)) for number in numbers]
+    able = [engine_for(case, name) for name in engines]
     found: dict[str, list[dict[tuple[str, str], float]]] = {}
     for place, engine in enumerate(able):
         workers = (os.cpu_count() or 1) if engine.name == "ns3" else 1  # a process of its own each
         with ThreadPoolExecutor(workers) as pool:
-            done = pool.map(lambda one, engine=engine: _measured(engine, one), drawn)
+            done = pool.map(lambda one, engine=engine: engine.run(one, Job()).measures(), drawn)
             found[engine.name] = []
             for each in done:
                 found[engine.name].append(each)
@@ -156,32 +156,10 @@ def compare(
     return Comparison(
         scenario=chosen,
         engines=tuple(engines),
-        seeds=tuple(one.seed for one in drawn),
+        seeds=tuple(numbers),
         rows=tuple(_rows(found, engines)),
-        provenance=made,
+        provenance=provenance(argv=argv, seed=chosen.seed, inputs=inputs, libraries=("numpy", "numba", "scipy")),
     )
-
-
-def _measured(engine: Engine, scenario: Scenario) -> dict[tuple[str, str], float]:
-    """(what, of what) -> value."""
-    result: SimulationResult = engine.run(scenario, Job())
-    summary = result.summary()
-    found: dict[tuple[str, str], float] = {}
-    for link in summary.links:
-        found["throughput", link.id] = link.throughput_bit_per_s
-        found["backlog", link.id] = link.backlog_mean_bytes
-        found["backlog deviation", link.id] = link.backlog_std_bytes
-        found["loss", link.id] = link.loss_ratio
-        found["marks", link.id] = link.marking_ratio
-    settled = result.time_s > scenario.warmup * (1.0 + 1e-9)
-    seconds = settled.sum() * result.time_s[0]
-    for group, carried in zip(scenario.flows, result.carried_bytes, strict=True):
-        # The fluid has no headers apart: it counts whole packets.
-        payload = 1.0 - _HEADERS / scenario.packet_size if result.simulator == "fluid" else 1.0
-        found["throughput", group.id] = BITS_PER_BYTE * payload * float(carried[settled].sum()) / seconds
-    if summary.responses is not None:
-        found["response", "short objects"] = summary.responses.mean_s
-    return found
 
 
 def _rows(found: dict[str, list[dict[tuple[str, str], float]]], engines: Sequence[str]) -> list[Compared]:

@@ -21,7 +21,8 @@ import pytest
 import netctrl
 import netctrl.__main__
 from netctrl import read_result, read_scenario
-from netctrl.cli.simulate import main, scenario_for
+from netctrl.cli.cases import read_case
+from netctrl.cli.simulate import main
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
 from netctrl.scenario.tcp_aqm.result import SimulationSummary
 from netctrl.scenario.tcp_aqm.scenario import Scenario
@@ -190,7 +191,7 @@ def test_a_bad_scenario_is_named_with_file_and_key(name, options, run, tmp_path)
 
 def test_json_is_one_object_that_holds_everything(run, tmp_path) -> None:
     found = json.loads(good(run("s.toml --json")))
-    assert sorted(found) == ["provenance", "scenario", "summary"]
+    assert sorted(found) == ["provenance", "scenario", "simulator", "summary"]
     assert msgspec.convert(found["scenario"], Scenario) == read_scenario("s.toml")
     summary = msgspec.convert(found["summary"], SimulationSummary)
     assert (summary.scenario, summary.simulator, summary.start_s, summary.stop_s) == ("small", "fluid", 2.0, 6.0)
@@ -332,7 +333,7 @@ def test_a_plant_that_is_none_is_named(run, tmp_path) -> None:
 
 
 def test_a_scenario_that_comes_with_netctrl_runs_by_its_name(run, tmp_path) -> None:
-    assert scenario_for("arc-staircase", None, "5").seed == 5
+    assert read_case("arc-staircase", None, "5").scenario.seed == 5
     found = json.loads(good(run("arc-round-trip --json")))
     assert found["scenario"]["name"] == "ARC Fig. 6: round trips of 0.3 to 2.4 s"
     assert [link["id"] for link in found["summary"]["links"]] == ["forward", "backward"]

@@ -1,9 +1,4 @@
-"""`python -m netctrl.export ns3|tc DESIGN -o DIR`: a Design and a scenario for ns-3, run if asked; a Design for Linux.
-
-TCP flows through queues (`netctrl.Scenario`), a network under fluctuating demands (`netctrl.NetworkScenario`), an
-access link under a Design of connet (`netctrl.AccessLinkScenario`), a data centre under a law of its senders
-(`netctrl.FabricScenario`), or a bottleneck with paced flows and their peers (`netctrl.BottleneckScenario`).
-"""
+"""`python -m netctrl.export ns3|tc DESIGN -o DIR`: a scenario under a Design for ns-3; a Design for Linux."""
 
 from __future__ import annotations
 
@@ -12,20 +7,16 @@ from typing import Annotated
 
 from netctrl.cli.app import (
     PLOT_SUFFIXES,
-    checked_plot,
     new_app,
     option,
     positional,
     read_jobs,
     run,
 )
-from netctrl.cli.export.access import REFERENCE_TAKES, AccessLinkJob, connet_design, export_access_link
-from netctrl.cli.export.bottleneck import PacingJob, export_pacing, is_bottleneck, pacing_design
-from netctrl.cli.export.common import OPTIONS, refuse
-from netctrl.cli.export.fabric import FabricJob, export_fabric, mpcc_design
-from netctrl.cli.export.network import NetworkJob, export_network, read_packet_size
+from netctrl.cli.cases import REFERENCE_TAKES, read_case, read_runs, with_references
+from netctrl.cli.export.common import OPTIONS
+from netctrl.cli.export.ns3 import Export, export_ns3, read_packet_size
 from netctrl.cli.export.tc import IMPLEMENTATIONS, SHAPERS, TcJob, export_tc
-from netctrl.cli.export.tcp_aqm import QueuesJob, export_queues
 from netctrl.errors import JOBS_TAKES, InvalidValue
 
 __all__ = ["main"]
@@ -83,52 +74,21 @@ def ns3(
     plot: Annotated[str | None, option("FILE", f"draw what --run gives there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """Read, render, write; with --run compile, run and report."""
-    from netctrl.cli.simulate import (
-        fabric_scenario_for,
-        network_scenario_for,
-        read_runs,
-        read_seed,
-        scenario_for,
-    )
-
     if design is not None and design.endswith(".toml") and scenario is None:
         design, scenario = None, design
-    checked_plot(plot, result)
     for name, path in (("plot", plot), ("result", result)):
         if path is not None and not run_it:
             raise InvalidValue(name, path, "a file only with --run")
-    network = network_scenario_for(scenario, design, seed)
-    fabric = fabric_scenario_for(scenario, design, seed)
-    loop = None if network is not None else connet_design(design)
-    windows = None if network is not None else mpcc_design(design)
-    pacing = None if network is not None else pacing_design(design)
-    of_connet = {"reference": reference, "measured": measured, "governor": governor or None}
+    case = with_references(read_case(scenario, design, seed), reference, measured, governor)
+    if hasattr(case.scenario, "policy"):
+        size = None if packet_size is None else read_packet_size(packet_size)
+        many = (read_runs(runs or _RUNS), read_jobs(n_jobs or "1"), size, sampled_delays)
+        return export_ns3(Export(case, scenario, design, output, *many), run_it, json, result, plot)
     of_network = {"runs": runs, "n_jobs": n_jobs, "packet_size": packet_size, "sampled_delays": sampled_delays or None}
-    refuse({} if loop is not None else of_connet, "no value but with a Design of connet")
-    refuse({} if network is not None else of_network, "no value but for a network's scenario")
-    if pacing is not None or is_bottleneck(scenario):
-        paced = PacingJob(pacing, scenario, design, None if seed is None else read_seed(seed), output)
-        return export_pacing(paced, run_it, json, result, plot)
-    if fabric is not None or windows is not None:
-        centre = FabricJob(fabric, windows, scenario, design, None if seed is None else read_seed(seed), output)
-        return export_fabric(centre, run_it, json, result, plot)
-    if loop is not None and design is not None:
-        requested = AccessLinkJob(loop, design, scenario, seed, output, reference, measured, governor)
-        return export_access_link(requested, run_it, json, result, plot)
-    if network is not None and scenario is not None:
-        job = NetworkJob(
-            chosen=network,
-            scenario=scenario,
-            design=design,
-            output=output,
-            runs=range(read_runs(runs or _RUNS)),
-            n_jobs=read_jobs(n_jobs or "1"),
-            packet_size=read_packet_size(packet_size or "1500"),
-            sampled_delays=sampled_delays,
-        )
-        return export_network(job, run_it, json, result, plot)
-    chosen = scenario_for(scenario, design, seed)
-    return export_queues(QueuesJob(chosen, scenario, design, output), run_it, json, result, plot)
+    for name, value in of_network.items():
+        if value is not None:
+            raise InvalidValue(name, value, "no value but for a network's scenario")
+    return export_ns3(Export(case, scenario, design, output), run_it, json, result, plot)
 
 
 @app.command(help="Linux: a batch file for tc, wanted queues to apply, and what agents are told.")

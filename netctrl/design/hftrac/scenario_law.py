@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from netctrl.design.hftrac.design import hftrac
-from netctrl.errors import (
-    InvalidValue,
-    checked_kind,
-)
-from netctrl.model.design.design import HftracDesign, read_design
+from netctrl.errors import InvalidValue, checked_kind
+from netctrl.model.design.design import AnyDesign, HftracDesign, read_design
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Network
 from netctrl.plants.routing import at_utilization
 from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy
 from netctrl.scenario.network.scenario import NetworkScenario
 
-__all__ = ["scenario_law"]
+__all__ = ["design_law", "scenario_law"]
 
 
 def scenario_law(scenario: NetworkScenario) -> LinkRateLaw | None:
@@ -28,22 +25,33 @@ def scenario_law(scenario: NetworkScenario) -> LinkRateLaw | None:
         The Design file can't be read.
     """
     checked_kind("scenario", scenario, NetworkScenario)
-    policy, network = scenario.policy, at_utilization(scenario.network, scenario.utilization)
+    policy = scenario.policy
     if isinstance(policy, HftracPolicy):
+        network = at_utilization(scenario.network, scenario.utilization)
         arguments = {name: getattr(policy, name) for name in _ARGUMENTS}
         return hftrac(network, scenario.interval, **arguments).law
     if not isinstance(policy, DesignPolicy):
         return None
-    design = read_design(policy.file)
+    return design_law(scenario, read_design(policy.file), "policy.file", policy.file)
+
+
+def design_law(scenario: NetworkScenario, design: AnyDesign, argument: str, name: str) -> LinkRateLaw:
+    """The law of a Design that was made for a scenario's network and interval.
+
+    Raises
+    ------
+    InvalidValue
+        Another Design; it names `argument`, whose value is `name`.
+    """
     if not isinstance(design, HftracDesign):
-        raise InvalidValue("policy.file", policy.file, f"an HFTraC Design; this one is of method {design.method}")
+        raise InvalidValue(argument, name, f"an HFTraC Design; this one is of method {design.method}")
     requested = design.inputs
     if requested.interval_s != scenario.interval:
         takes = f"a Design for an interval of {scenario.interval:g} s; this one is for {requested.interval_s:g} s"
-        raise InvalidValue("policy.file", policy.file, takes)
-    differing = _difference(requested.network, network)
+        raise InvalidValue(argument, name, takes)
+    differing = _difference(requested.network, at_utilization(scenario.network, scenario.utilization))
     if differing is not None:
-        raise InvalidValue("policy.file", policy.file, f"a Design for this network; its {differing}")
+        raise InvalidValue(argument, name, f"a Design for this network; its {differing}")
     return design.law
 
 

@@ -85,4 +85,4 @@ def run_access_link(
         provenance=provenance,
         **columns,
     )
-    return AccessLinkTracking(result, plan.reference, given, measured, commanded)
+    return AccessLinkTracking(result, plan.law, plan.reference, given, measured, commanded)

@@ -10,7 +10,7 @@ import numpy as np
 
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.fabric.render import HISTOGRAM_BINS, HISTOGRAM_BYTES
-from netctrl.ns3.program import execute, read_table, whole
+from netctrl.ns3.program import Ns3, execute, read_table, whole
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.result import ACKNOWLEDGEMENTS, FabricResult
 from netctrl.scenario.fabric.scenario import FabricScenario
@@ -33,6 +33,7 @@ def run_fabric(
     scenario: FabricScenario,
     plan: FabricPlan,
     *,
+    ns3: Ns3,
     provenance: Provenance,
     progress: Callable[[float], None] | None = None,
     timeout: float | None = None,
@@ -44,7 +45,7 @@ def run_fabric(
     folder : Path
     scenario, plan
         What it was rendered from.
-    provenance, progress, timeout
+    ns3, provenance, progress, timeout
         As in `netctrl.ns3.tcp_aqm.read.run_program`; so is what it raises.
 
     Returns
@@ -55,10 +56,12 @@ def run_fabric(
     seed = scenario.seed
     execute(folder, [".", str(seed)], f"run-{seed}.log", progress=progress, timeout=timeout)
     with whole(folder):
-        return _read(folder, scenario, plan, provenance)
+        return _read(folder, scenario, plan, f"ns-{ns3.version}", provenance)
 
 
-def _read(folder: Path, scenario: FabricScenario, plan: FabricPlan, provenance: Provenance) -> FabricResult:
+def _read(
+    folder: Path, scenario: FabricScenario, plan: FabricPlan, simulator: str, provenance: Provenance
+) -> FabricResult:
     ports, flows, watch = plan.ports, plan.flows, scenario.watch
 
     def table(name: str, columns: int, rows: int | None = None) -> np.ndarray:
@@ -99,4 +102,5 @@ def _read(folder: Path, scenario: FabricScenario, plan: FabricPlan, provenance: 
         arrived_bytes=table("throughput", B if watch.flows else 0, len(watch.flows)).astype(np.int64),
         counts=dict(zip(_COUNTS, counts, strict=True)),
         provenance=provenance,
+        simulator=simulator,
     )

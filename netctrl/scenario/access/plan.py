@@ -3,7 +3,7 @@ comes of it."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,14 @@ from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.laws.tracking.tracking import TrackingState, start_tracking, tracking_gains
+from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import TrackingLaw
-from netctrl.scenario.access.result import AccessLinkResult
+from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSummary
 from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.units import unit_scale
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "ACCESS_LINK_SIGNALS",
@@ -76,6 +80,7 @@ class AccessLinkTracking(NamedTuple):
     """T periods of a link under a law with m inputs and p outputs."""
 
     result: AccessLinkResult
+    law: TrackingLaw
     reference: np.ndarray
     """(T, p) what was asked for [the law's units]."""
     given: np.ndarray
@@ -87,17 +92,49 @@ class AccessLinkTracking(NamedTuple):
     curve: OnlineStaticMap | None = None
     """What was learned by the end, where the schedule was learned."""
 
-    def table(self, law: TrackingLaw) -> tuple[str, list[tuple[str, str]]]:
+    @property
+    def scenario(self) -> AccessLinkScenario:
+        """What was run."""
+        return self.result.scenario
+
+    @property
+    def simulator(self) -> str:
+        """What ran it."""
+        return self.result.simulator
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where it comes from."""
+        return self.result.provenance
+
+    def summary(self) -> AccessLinkSummary:
+        """Means of the link over the run."""
+        return self.result.summary()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a period, as of the link."""
+        return self.result.to_pandas()
+
+    def _settled(self) -> list[tuple[str, str, float, float]]:
+        """Name, unit, measured and desired mean of each output over the second half of the run."""
+        half = len(self.reference) // 2
+        means = self.measured[half:].mean(axis=0).tolist(), self.reference[half:].mean(axis=0).tolist()
+        return list(zip(self.law.outputs, self.law.output_units, *means, strict=True))
+
+    def measures(self) -> dict[tuple[str, str], float]:
+        """Those of the link, and each output over the second half of the run in the law's units."""
+        return self.result.measures() | {(f"{name} [{unit}]", "second half"): y for name, unit, y, _ in self._settled()}
+
+    def table(self) -> tuple[str, list[tuple[str, str]]]:
         """A title, and (name, text) rows: the link's, what outputs came to in the second half, what can't be had."""
         title, rows = self.result.table()
-        half = len(self.reference) // 2
-        for i, (name, unit) in enumerate(zip(law.outputs, law.output_units, strict=True)):
-            found, desired = self.measured[half:, i].mean(), self.reference[half:, i].mean()
+        for name, unit, found, desired in self._settled():
             rows.append((f"{name}, second half", f"{found:.4g}, asked for {desired:.4g} {unit}".rstrip()))
-        return title, rows + [("can't be had", f"{first:g} to {last:g} s") for first, last in self.infeasible(law)]
+        return title, rows + [("can't be had", f"{first:g} to {last:g} s") for first, last in self.infeasible()]
 
-    def infeasible(self, law: TrackingLaw, min_s: float = 20.0) -> list[tuple[float, float]]:
+    def infeasible(self, min_s: float = 20.0) -> list[tuple[float, float]]:
         """Times [s] through which an input was at its limit for `min_s` or longer: the reference can't be had."""
+        law = self.law
         at_limit = ((self.commanded > law.high) | (self.commanded < law.low)).any(axis=1)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(int)))
         spans = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)

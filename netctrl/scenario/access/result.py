@@ -144,6 +144,19 @@ class AccessLinkResult:
             utilization=float(self.utilization.mean()),
         )
 
+    def measures(self) -> dict[tuple[str, str], float]:
+        """(quantity, of what) -> mean over the run, in SI units."""
+        found = self.summary()
+        received = max(found.premium_received + found.premium_lost, 1)
+        return {
+            ("delay", "premium"): 1e-3 * found.mean_delay_ms,
+            ("jitter", "premium"): 1e-3 * found.mean_jitter_ms,
+            ("loss", "premium"): found.premium_lost / received,
+            ("throughput", "premium"): found.premium_bit_per_s,
+            ("throughput", "regulated"): found.other_bit_per_s,
+            ("utilization", "link"): found.utilization,
+        }
+
     def table(self) -> tuple[str, list[tuple[str, str]]]:
         """A title, and what a person wants to know first as (name, text) rows."""
         found = self.summary()

@@ -165,6 +165,22 @@ class BottleneckResult:
             sent_again=float(self.again_bytes[place] / max(self.sent_bytes[place], 1.0)),
         )
 
+    def measures(self) -> dict[tuple[str, str], float]:
+        """(quantity, of what) -> value after the warm-up, in SI units; flows by their places."""
+        found = self.summary()
+        measures = {
+            ("utilization", "bottleneck"): found.utilization,
+            ("delay", "bottleneck"): found.delay_mean_s,
+            ("lost bytes", "bottleneck"): found.dropped_bytes,
+        }
+        for place, flow in enumerate(found.flows):
+            measures["throughput", f"{place} {flow.kind}"] = flow.throughput_bit_per_s
+            if flow.rtt_mean_s is not None:
+                measures["rtt", f"{place} {flow.kind}"] = flow.rtt_mean_s
+        if found.jain_index is not None:
+            measures["Jain's index", "flows"] = found.jain_index
+        return measures
+
     def to_pandas(self) -> pd.DataFrame:
         """One row a bin; a flow's columns end with its number, from 0."""
         import pandas as pd

@@ -109,6 +109,8 @@ class FabricResult:
     counts : dict
         Packets and bytes: sent, received, dropped, under way at the end; packet hops, events, most packets at a time.
     provenance : Provenance
+    simulator : str
+        "packet", or as in "ns-3.37".
     """
 
     scenario: FabricScenario
@@ -135,6 +137,7 @@ class FabricResult:
     arrived_bytes: np.ndarray
     counts: dict[str, int]
     provenance: Provenance
+    simulator: str = "packet"
 
     def __post_init__(self) -> None:
         F, P = len(self.size_bytes), len(self.ports)
@@ -246,6 +249,22 @@ class FabricResult:
             retransmitted_packets=self.counts["again"],
         )
 
+    def measures(self) -> dict[tuple[str, str], float]:
+        """(quantity, of what) -> value, in SI units."""
+        found = self.summary()
+        measures = {
+            ("queue mean", "longest port"): found.queue_mean_bytes,
+            ("queue 99 %", "all ports"): found.queue_99_bytes,
+            ("utilization", "busiest port"): found.utilization,
+            ("completed", "flows"): float(found.completed),
+            ("dropped packets", "all ports"): float(found.dropped_packets),
+        }
+        if found.slow_down is not None:
+            measures["slow-down", "flows"] = found.slow_down.mean
+        if found.jain_index is not None:
+            measures["Jain's index", "watched flows"] = found.jain_index
+        return measures
+
     def to_pandas(self) -> pd.DataFrame:
         """One row a flow."""
         import pandas as pd
@@ -269,7 +288,8 @@ class FabricResult:
 
     def table(self) -> tuple[str, list[tuple[str, str]]]:
         """A title, and what a person wants to know first as (name, text) rows."""
-        return fabric_table(self.summary())
+        title, rows = fabric_table(self.summary())
+        return title, [("simulator", self.simulator), *rows]
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())

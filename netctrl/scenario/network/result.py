@@ -210,6 +210,23 @@ class NetworkResult:
             tcp=() if self.tcp is None else _tcp_estimates(self.scenario, self.tcp, estimated),
         )
 
+    def measures(self) -> dict[tuple[str, str], float]:
+        """(quantity, of what) -> mean over all runs, in SI units."""
+        found = self.summary()
+        measures = {
+            ("throughput", "network"): found.throughput_bit_per_s.mean,
+            ("backlog", "network"): found.backlog_bytes.mean,
+            ("loss", "network"): found.loss_ratio.mean,
+        }
+        for link in found.links:
+            measures["throughput", link.id] = link.throughput_bit_per_s.mean
+            measures["backlog", link.id] = link.backlog_bytes.mean
+            measures["loss", link.id] = link.loss_ratio.mean
+        for each in found.tcp:
+            measures["throughput", each.demand] = each.goodput_bit_per_s.mean
+            measures["rtt", each.demand] = each.round_trip_s.mean
+        return measures
+
     def to_pandas(self) -> pd.DataFrame:
         """One row a run and link."""
         import pandas as pd

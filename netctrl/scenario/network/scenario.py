@@ -45,6 +45,7 @@ __all__ = [
     "NetworkScenario",
     "TcpDemand",
     "content_error",
+    "network_scenario",
     "read_network_scenario",
     "scenario_content",
     "scenario_from_content",
@@ -184,7 +185,13 @@ def read_network_scenario(path: str | os.PathLike[str], network_path: Callable[[
     FileError
         It can't be read, isn't TOML, or has an unknown, missing or unusable key, which the message names.
     """
-    content = read_toml(path)
+    return network_scenario(path, read_toml(path), network_path)
+
+
+def network_scenario(
+    path: str | os.PathLike[str], content: dict[str, Any], network_path: Callable[[str], Path]
+) -> NetworkScenario:
+    """The scenario that a TOML file holds; FileError as `read_network_scenario`."""
     try:
         content = renewed(content, NetworkScenario)
         check_units(content, NetworkScenario)  # before a network is read: JSON fixes its units

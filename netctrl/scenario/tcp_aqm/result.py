@@ -36,6 +36,7 @@ __all__ = [
 SHORT_OBJECT_BYTES = 12e3
 """Response times are summarised for objects below this size (ARC paper, Fig. 9)."""
 
+_HEADERS = 40.0  # of IP and TCP [byte]
 _SCHEMA = "netctrl.simulation/1"
 _SERIES = ("backlog_bytes", "arrived_bytes", "departed_bytes", "lost_bytes", "marked_bytes", "probability")
 _RESPONSES = ("response_start_s", "response_bytes", "response_s")
@@ -175,6 +176,26 @@ class SimulationResult:
             links=links,
             responses=self._of_responses(first, last),
         )
+
+    def measures(self) -> dict[tuple[str, str], float]:
+        """(quantity, of what) -> value after the warm-up, in SI units; of a group of flows the payload's throughput."""
+        found = self.summary()
+        measures: dict[tuple[str, str], float] = {}
+        for link in found.links:
+            measures["throughput", link.id] = link.throughput_bit_per_s
+            measures["backlog", link.id] = link.backlog_mean_bytes
+            measures["backlog deviation", link.id] = link.backlog_std_bytes
+            measures["loss", link.id] = link.loss_ratio
+            measures["marks", link.id] = link.marking_ratio
+        settled = self.time_s > self.scenario.warmup * (1.0 + 1e-9)
+        seconds = settled.sum() * self.time_s[0]
+        # The fluid has no headers apart: it counts whole packets.
+        payload = 1.0 - _HEADERS / self.scenario.packet_size if self.simulator == "fluid" else 1.0
+        for group, carried in zip(self.scenario.flows, self.carried_bytes, strict=True):
+            measures["throughput", group.id] = BITS_PER_BYTE * payload * float(carried[settled].sum()) / seconds
+        if found.responses is not None:
+            measures["response", "short objects"] = found.responses.mean_s
+        return measures
 
     def _of_link(self, row: int, name: str, chosen: np.ndarray, seconds: float, capacity: float) -> LinkSummary:
         q, p = self.backlog_bytes[row, chosen], self.probability[row, chosen]

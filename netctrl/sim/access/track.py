@@ -13,7 +13,7 @@ from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_sche
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
-from netctrl.model.design.design import provenance
+from netctrl.model.design.design import Provenance, provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
 from netctrl.scenario.access.plan import (
@@ -28,7 +28,7 @@ from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample, a
 from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.sim.access.run import AccessLink
 
-__all__ = ["access_link_signals", "track_access_link"]
+__all__ = ["access_link_signals", "track", "track_access_link"]
 
 
 def track_access_link(
@@ -87,6 +87,12 @@ def track_access_link(
         start=start,
         first_rate=first_rate,
     )
+    return track(scenario, plan, provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba")))
+
+
+def track(scenario: AccessLinkScenario, plan: AccessLinkPlan, origin: Provenance) -> AccessLinkTracking:
+    """Run a link under a plan's law."""
+    law, governor, schedule = plan.law, plan.governor, plan.schedule
     desired, state = plan.reference, plan.state
     (T, p), m = desired.shape, len(law.inputs)
     link, samples = AccessLink(scenario), []
@@ -94,7 +100,7 @@ def track_access_link(
     given, seen, commanded = np.array(desired), np.empty((T, p)), np.full((T, m), np.nan)
     gains, cut = tracking_gains(law), law.output_offset.copy()
     for k in range(T):
-        if k < start:
+        if k < plan.start:
             samples.append(link.advance(inf))
             seen[k] = _read(samples[-1], plan)
             continue
@@ -109,8 +115,8 @@ def track_access_link(
             factors = online_schedule(curve)
         shown = seen[k] if factors is None else scheduled(factors, seen[k], given[k], state.applied)
         state = step_tracking(gains, state, shown, given[k])
-    record = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
-    return AccessLinkTracking(access_link_result(scenario, samples, record), desired, given, seen, commanded, curve)
+    result = access_link_result(scenario, samples, origin)
+    return AccessLinkTracking(result, law, desired, given, seen, commanded, curve)
 
 
 def access_link_signals(

@@ -21,7 +21,7 @@ PAPER = connet(PRINTED, method="paper", limits=[(0.0, 95.0)]).law
 def test_integral_action_holds_delays_on_packets(delay):
     run = track_access_link(AccessLinkScenario(duration="500s", seed=11), LQI, [delay, 0.0], measured="period")
     assert run.measured[100:, 0].mean() == pytest.approx(delay, rel=0.03)
-    assert run.infeasible(LQI) == []
+    assert run.infeasible() == []
 
 
 def test_after_200_s_of_saturation_it_is_back_within_25_s():
@@ -31,7 +31,7 @@ def test_after_200_s_of_saturation_it_is_back_within_25_s():
     for seed in range(5):
         run = track_access_link(AccessLinkScenario(duration="600s", seed=seed), LQI, reference, measured="period")
         assert run.result.rate_bit_per_s[260:400].min() == 95e6
-        ((first, last),) = run.infeasible(LQI)
+        ((first, last),) = run.infeasible()
         assert first < 220.0
         assert last == pytest.approx(400.0, abs=3.0)
         backs.append(run.measured[425:435, 0].mean())
@@ -47,13 +47,13 @@ def test_one_failed_regulator_is_made_up_for():
     run = track_access_link(failing(0), LQI, [0.86, 0.4], measured="period")
     assert run.measured[130:250, 0].mean() == pytest.approx(0.86, rel=0.03)
     assert run.result.rate_bit_per_s[150:250].mean() < 0.5 * run.result.rate_bit_per_s[50:100].mean()
-    assert run.infeasible(LQI) == []
+    assert run.infeasible() == []
 
 
 def test_two_failed_regulators_are_reported_as_infeasible():
     run = track_access_link(failing(0, 1), LQI, [0.86, 0.4], measured="period")
     assert run.measured[150:250, 0].mean() > 3.0
-    ((first, last),) = run.infeasible(LQI)
+    ((first, last),) = run.infeasible()
     assert 100.0 <= first <= 110.0
     assert 250.0 <= last <= 260.0
     assert run.measured[300:, 0].mean() == pytest.approx(0.86, rel=0.03)
@@ -97,7 +97,7 @@ def test_a_governor_keeps_the_model_s_input_off_its_limits():
         track_access_link(scenario, LQI, reference, measured="period", governor=each)
         for each in (None, reference_governor(LQI, margin=0.1))
     )
-    assert len(plain.infeasible(LQI)) == 1
+    assert len(plain.infeasible()) == 1
     assert kept.given[-1, 0] < 3.0
     assert np.abs(kept.given[:, 1] / kept.given[:, 0] - 0.743697).max() < 1e-5  # on the curve
 
@@ -171,10 +171,10 @@ def test_a_second_input_buys_throughput_at_the_same_delay(two_inputs, throughput
     run = track_access_link(scenario, two_inputs.law, [0.6, throughput], measured="period", first_rate=50.0)
     assert run.measured[200:].mean(axis=0) == pytest.approx([0.6, throughput], rel=0.02)
     assert burst[0] < run.result.burst[200:].mean() < burst[1]
-    assert run.infeasible(two_inputs.law) == []
+    assert run.infeasible() == []
 
 
 def test_more_than_single_packets_allow_is_infeasible(two_inputs):
     scenario = AccessLinkScenario(duration="300s", seed=9)
     run = track_access_link(scenario, two_inputs.law, [0.6, 92.0], measured="period", first_rate=50.0)
-    assert run.infeasible(two_inputs.law)
+    assert run.infeasible()

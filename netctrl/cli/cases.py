@@ -1,0 +1,133 @@
+"""What a command line runs: a scenario's file or name, a Design's file, or both."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from netctrl.errors import FileError, InvalidValue
+
+if TYPE_CHECKING:
+    from netctrl.engines.case import Case
+
+__all__ = [
+    "REFERENCE_TAKES",
+    "inputs_of",
+    "read_case",
+    "read_reference",
+    "read_runs",
+    "read_seed",
+    "refused",
+    "with_references",
+]
+
+SCENARIO_TAKES = "a TOML file or the name of a scenario, or give --design"
+REFERENCE_TAKES = "all outputs, as in delay=0.676,jitter=0.361; several with semicolons follow each other, as long each"
+
+
+def read_case(scenario: str | None, design: str | None, seed: str | None = None) -> Case:
+    """The scenario of a command line, under the law of its Design, with its seed.
+
+    Raises
+    ------
+    InvalidValue, FileError
+        Neither is named; what is named can't be used.
+    """
+    import msgspec
+
+    from netctrl.datasets import network_path, scenario_path
+    from netctrl.engines.case import case_of
+    from netctrl.model.design.design import read_design
+    from netctrl.scenario.network.policy import DesignPolicy
+    from netctrl.scenario.network.scenario import NetworkScenario
+    from netctrl.scenario.network.sweep import SweepSpec
+    from netctrl.scenario.read import read_scenario_file
+
+    if scenario is None and design is None:
+        raise InvalidValue("scenario", None, SCENARIO_TAKES)
+    chosen: Any = None if scenario is None else read_scenario_file(scenario_path(scenario), network_path)
+    if isinstance(chosen, SweepSpec):
+        raise FileError(scenario, "is a sweep: `netctrl sweep` runs it")
+    if isinstance(chosen, NetworkScenario) and design is not None:
+        chosen, law = msgspec.structs.replace(chosen, policy=DesignPolicy(file=design)), None
+    else:
+        law = None if design is None else read_design(design)
+    try:
+        case = case_of(chosen, law)
+    except InvalidValue as error:
+        if law is not None and (error.argument, error.got) == ("design", law.method):
+            raise FileError(design or "", f"is a Design of {law.method}, takes {error.takes}") from None
+        if scenario is not None and error.argument in ("design", "scenario"):
+            raise
+        raise FileError(design or "", _why(error, scenario)) from None
+    if seed is None:
+        return case
+    return case._replace(scenario=msgspec.structs.replace(case.scenario, seed=read_seed(seed)))
+
+
+def _why(error: InvalidValue, scenario: str | None) -> str:
+    return str(error) if scenario is not None else f"has a plant that can't be simulated: {error}"
+
+
+def with_references(case: Case, reference: str | None, measured: str | None, governor: bool) -> Case:
+    """With what a tracking law is asked for; InvalidValue where there is none, or for what can't be asked."""
+    from netctrl.engines.case import Tracking
+    from netctrl.model.design.design import ConnetDesign
+
+    if not isinstance(case.design, ConnetDesign):
+        for name, value in {"reference": reference, "measured": measured, "governor": governor or None}.items():
+            if value is not None:
+                raise InvalidValue(name, value, "no value but with a Design of connet")
+        return case
+    if measured not in ("average", "period", None):
+        raise InvalidValue("measured", measured, "average or period")
+    given = None if reference is None else read_reference(reference, case)
+    return case._replace(tracking=Tracking(given, measured, governor))
+
+
+def read_reference(text: str, case: Case) -> Any:
+    """(T, p) what is asked for in each period, as `--reference` has it."""
+    import numpy as np
+
+    outputs, periods = case.design.law.outputs, case.scenario.periods
+    try:
+        found = [dict(part.split("=") for part in each.split(",")) for each in text.split(";")]
+        named = [{name.strip(): float(value) for name, value in each.items()} for each in found]
+        given = [[each.pop(name) for name in outputs] for each in named]
+    except (KeyError, ValueError):
+        raise InvalidValue("reference", text, f"{REFERENCE_TAKES}; of {', '.join(outputs)}") from None
+    if any(named):
+        raise InvalidValue("reference", text, f"outputs {', '.join(outputs)} and no others")
+    if len(given) > periods:
+        raise InvalidValue("reference", text, f"at most {periods} references, one a period")
+    return np.array(given)[np.arange(periods) * len(given) // periods]
+
+
+def read_seed(text: str) -> int:
+    """As `--seed` has it."""
+    if not re.fullmatch("[0-9]{1,10}", text) or int(text) >= 2**32:
+        raise InvalidValue("seed", text, "a whole number from 0 to 4294967295")
+    return int(text)
+
+
+def read_runs(text: str) -> int:
+    """How many, as `--runs` has it."""
+    if not re.fullmatch("[1-9][0-9]{0,5}", text):
+        raise InvalidValue("runs", text, "a whole number from 1 to 999999")
+    return int(text)
+
+
+def refused(error: InvalidValue, scenario: str | None, design: str | None) -> InvalidValue | FileError:
+    """What is wrong with a key of a scenario, of the file or the option that it came from."""
+    if design is not None and error.argument == "policy.file":
+        return InvalidValue("design", design, error.takes)
+    return FileError(scenario or design or "", str(error))
+
+
+def inputs_of(scenario: str | None, design: str | None) -> list[Path]:
+    """The files that `read_case` reads."""
+    from netctrl.datasets import scenario_path
+
+    found = [] if scenario is None else [scenario_path(scenario)]
+    return found if design is None else [*found, Path(design)]

@@ -1,0 +1,113 @@
+"""`export ns3`: a case as a program for ns-3, compiled and run if asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from netctrl.cli.app import check_places, invocation, picture_file, progress_bar, report, say, write_all
+from netctrl.cli.cases import inputs_of, refused
+from netctrl.cli.export.common import OPTIONS, say_what_is_next, written
+from netctrl.cli.simulate import checked_files, json_text, result_file
+from netctrl.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from netctrl.engines.case import Case
+    from netctrl.engines.engine import Job
+
+__all__ = ["Export", "export_ns3", "read_packet_size"]
+
+
+class Export(NamedTuple):
+    """What a command line asks for."""
+
+    case: Case
+    scenario: str | None
+    design: str | None
+    output: str
+    runs: int = 1
+    n_jobs: int = 1
+    packet_size: int | None = None
+    sampled_delays: bool = False
+
+    def job(self, progress: Callable[[float], None] | None = None) -> Job:
+        """For the engine."""
+        from netctrl.engines.engine import Job
+
+        options: dict[str, Any] = {"sampled_delays": True} if self.sampled_delays else {}
+        if self.packet_size is not None:
+            options["packet_size"] = self.packet_size
+        inputs = tuple(inputs_of(self.scenario, self.design))
+        return Job(progress, invocation(), inputs, self.runs, self.n_jobs, options)
+
+
+def export_ns3(asked: Export, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
+    """Write the program; with --run compile, run and report."""
+    from netctrl.engines.ns3 import program
+    from netctrl.ns3.program import compile_program, find_ns3
+
+    picture = checked_files(asked.case, plot, "result", result)
+    check_places({"plot": plot, "result": result})
+    ns3 = find_ns3() if run_it else None
+    try:
+        made = program(asked.case, asked.job())
+    except InvalidValue as error:
+        if error.argument in (*OPTIONS, "reference", "governor"):
+            raise
+        raise refused(error, asked.scenario, asked.design) from None
+    folder = written(asked.output, made.files)
+    if ns3 is None:
+        return say_what_is_next(asked.case.scenario.name, folder, [*made.files], json, made.argument)
+    compile_program(folder, ns3)
+    with progress_bar(f"ns-{ns3.version}") as progress:
+        found = made.run(folder, ns3, progress)
+    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    if plot is not None and picture is not None:
+        files["plot"] = plot, lambda: picture_file(found.plot(), picture)
+    if result is not None:
+        files["result"] = result, lambda: result_file(found, Path(result).suffix.lower())
+    write_all(files)
+    return say(_json(asked.case, found) if json else report(*_table(asked.case, found)))
+
+
+def read_packet_size(text: str) -> int:
+    """As `--packet-size` has it [byte]."""
+    if not re.fullmatch("[1-9][0-9]{2,4}", text) or int(text) > 65000:
+        raise InvalidValue("packet_size", text, "a whole number of bytes from 100 to 65000")
+    return int(text)
+
+
+def _targets(case: Case, result: Any) -> list[tuple[str, float, float]]:
+    """Link, utilization that its ARC aims at and what it reached, where a Design's law stands."""
+    from netctrl.laws.aqm.arc import ArcQueue
+    from netctrl.model.design.design import ArcDesign
+
+    if not isinstance(case.design, ArcDesign):
+        return []
+    return [
+        (link.id, link.queue.target_utilization, came.utilization)
+        for link, came in zip(result.scenario.links, result.summary().links, strict=True)
+        if isinstance(link.queue, ArcQueue)
+    ]
+
+
+def _table(case: Case, result: Any) -> tuple[str, list[tuple[str, str]]]:
+    title, rows = result.table()
+    return title, rows + [
+        ("target", f"utilization {target:.4f} by the Design; {name} is {(reached - target) * 100.0:+.1f} points off")
+        for name, target, reached in _targets(case, result)
+    ]
+
+
+def _json(case: Case, result: Any) -> str:
+    from netctrl.scenario.access.plan import AccessLinkTracking
+    from netctrl.scenario.tcp_aqm.result import SimulationResult
+
+    more: dict[str, Any] = {}
+    if isinstance(result, SimulationResult):
+        more["target_utilization"] = {name: target for name, target, _ in _targets(case, result)}
+    elif isinstance(result, AccessLinkTracking):
+        more["infeasible_s"] = result.infeasible()
+    return json_text(result, **more)

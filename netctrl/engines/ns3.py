@@ -1,0 +1,165 @@
+"""ns-3: a program for stock ns-3, compiled and run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from netctrl.design.hftrac.scenario_law import scenario_law
+from netctrl.engines.case import Case, tracking_plan
+from netctrl.engines.engine import Job, Kind, OwnEngine
+from netctrl.errors import InvalidValue
+from netctrl.ns3.program import Ns3, compile_program, find_ns3
+from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.bottleneck.scenario import BottleneckScenario
+from netctrl.scenario.fabric.design import design_gains
+from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.tcp_aqm.flows import FastFlows, UdpFlows
+from netctrl.scenario.tcp_aqm.scenario import Scenario
+
+__all__ = ["NS3", "SENDERS", "Program", "program"]
+
+SENDERS = ("reno", "cubic", "htcp")
+"""Of flows through queues that the program has."""
+
+
+class Program(NamedTuple):
+    """A rendered program."""
+
+    files: Mapping[str, str | bytes]
+    """Name -> content; tables of runs among them."""
+    argument: str
+    """What follows the folder on its command line; empty: nothing."""
+    run: Callable[[Path, Ns3, Callable[[float], None] | None], Any]
+    """(folder, ns-3, progress) -> the result of the compiled program."""
+
+
+def _queues(case: Case, job: Job) -> Program:
+    from netctrl.ns3.tcp_aqm.read import run_program
+    from netctrl.ns3.tcp_aqm.render import render
+    from netctrl.sim.tcp_aqm.traffic import draw_flows
+
+    scenario, made = case.scenario, job.provenance(case.scenario, "numpy")
+    files = render(scenario, draw_flows(scenario, merged=False), design=case.design, provenance=made)
+    return Program(
+        files,
+        "",
+        lambda folder, ns3, progress: run_program(folder, scenario, ns3=ns3, provenance=made, progress=progress),
+    )
+
+
+def _queues_lack(case: Case) -> str | None:
+    for group in case.scenario.flows:
+        if isinstance(group, FastFlows | UdpFlows):
+            return f"{group.__struct_config__.tag} flows (flows.{group.id})"
+        if group.sender not in SENDERS:
+            return f"senders but {', '.join(SENDERS)} (flows.{group.id} are {group.sender})"
+    return None
+
+
+def _network(case: Case, job: Job) -> Program:
+    from netctrl.ns3.network.read import run_links, table_name
+    from netctrl.ns3.network.render import render
+    from netctrl.sim.network.plan import link_plan, run_tables
+
+    scenario, made, runs = case.scenario, job.provenance(case.scenario, "numpy", "scipy"), range(job.runs)
+    plan = link_plan(scenario, scenario_law(scenario) if case.design is None else case.design.law)
+    tables = {table_name(run): table for run, table in zip(runs, run_tables(scenario, plan, runs), strict=True)}
+    return Program(
+        {**render(scenario, plan, provenance=made, **job.options), **tables},
+        "0",
+        lambda folder, ns3, progress: run_links(
+            folder, scenario, plan, runs, ns3=ns3, provenance=made, n_jobs=job.n_jobs, progress=progress
+        ),
+    )
+
+
+def _fabric(case: Case, job: Job) -> Program:
+    from netctrl.ns3.fabric.read import run_fabric, table_name
+    from netctrl.ns3.fabric.render import render
+    from netctrl.sim.fabric.plan import fabric_plan, run_table
+
+    scenario, made = case.scenario, job.provenance(case.scenario)
+    plan = fabric_plan(scenario, None if case.design is None else design_gains(case.design.law))
+    files = render(scenario, plan, design=case.design, provenance=made)
+    return Program(
+        {**files, table_name(scenario.seed): run_table(scenario, plan)},
+        str(scenario.seed),
+        lambda folder, ns3, progress: run_fabric(folder, scenario, plan, ns3=ns3, provenance=made, progress=progress),
+    )
+
+
+def _access(case: Case, job: Job) -> Program:
+    from netctrl.ns3.access.read import run_access_link, table_name
+    from netctrl.ns3.access.render import render
+    from netctrl.sim.access.draws import run_table
+
+    scenario, made, plan = case.scenario, job.provenance(case.scenario), tracking_plan(case)
+    files = render(scenario, plan, design=case.design, provenance=made)
+    return Program(
+        {**files, table_name(scenario.seed): run_table(scenario, plan)},
+        str(scenario.seed),
+        lambda folder, ns3, progress: run_access_link(
+            folder, scenario, plan, ns3=ns3, provenance=made, progress=progress
+        ),
+    )
+
+
+def _access_lacks(case: Case) -> str | None:
+    return "access links without a Design of connet" if case.design is None else None
+
+
+def _bottleneck(case: Case, job: Job) -> Program:
+    from netctrl.ns3.bottleneck.read import run_bottleneck
+    from netctrl.ns3.bottleneck.render import render
+
+    scenario, made = case.scenario, job.provenance(case.scenario)
+    files = render(scenario, None if case.design is None else case.design.law, design=case.design, provenance=made)
+    return Program(
+        files,
+        str(scenario.seed),
+        lambda folder, ns3, progress: run_bottleneck(folder, scenario, ns3=ns3, provenance=made, progress=progress),
+    )
+
+
+_PROGRAMS: dict[type, Callable[[Case, Job], Program]] = {
+    Scenario: _queues,
+    NetworkScenario: _network,
+    FabricScenario: _fabric,
+    AccessLinkScenario: _access,
+    BottleneckScenario: _bottleneck,
+}
+
+
+def program(case: Case, job: Job) -> Program:
+    """The files of a program for a case, and what runs it.
+
+    Raises
+    ------
+    InvalidValue
+        What ns-3's programs don't have; a value that they can't express.
+    """
+    lack = NS3.lacks(case)
+    if lack is not None:
+        raise InvalidValue("scenario", f"{case.scenario.name}, of which ns-3 has no {lack}", "what its programs have")
+    if not isinstance(case.scenario, NetworkScenario):
+        job.once(case.scenario)
+    return _PROGRAMS[type(case.scenario)](case, job)
+
+
+def _run(case: Case, job: Job) -> Any:
+    ns3 = find_ns3()
+    made = program(case, job)
+    with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
+        folder = Path(name)
+        for file, content in made.files.items():
+            (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
+        compile_program(folder, ns3)
+        return made.run(folder, ns3, job.progress)
+
+
+_LACKS = {Scenario: _queues_lack, AccessLinkScenario: _access_lacks}
+NS3 = OwnEngine("ns3", {kind: Kind(_run, _LACKS[kind]) if kind in _LACKS else Kind(_run) for kind in _PROGRAMS})

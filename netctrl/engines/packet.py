@@ -1,0 +1,59 @@
+"""The packet engine: packet by packet, in compiled Python."""
+
+from __future__ import annotations
+
+from netctrl.engines.case import Case, tracking_plan
+from netctrl.engines.engine import Job, Kind, OwnEngine
+from netctrl.scenario.access.plan import AccessLinkTracking
+from netctrl.scenario.access.result import AccessLinkResult
+from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.fabric.design import design_gains
+from netctrl.scenario.fabric.result import FabricResult
+from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.tcp_aqm.flows import FastFlows
+from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.tcp_aqm.scenario import Scenario
+
+__all__ = ["PACKET"]
+
+
+def _queues_lack(case: Case) -> str | None:
+    for group in case.scenario.flows:
+        if isinstance(group, FastFlows):
+            return f"FAST senders, which see a price (flows.{group.id})"
+    return None
+
+
+def _queues(case: Case, job: Job) -> SimulationResult:
+    from netctrl.sim.packet.run import simulate_packets
+
+    job.once(case.scenario)
+    return simulate_packets(case.scenario, progress=job.progress, argv=job.argv, inputs=job.inputs)
+
+
+def _fabric(case: Case, job: Job) -> FabricResult:
+    from netctrl.sim.fabric.run import simulate_fabric
+
+    job.once(case.scenario)
+    gains = None if case.design is None else design_gains(case.design.law)
+    return simulate_fabric(case.scenario, gains, progress=job.progress, argv=job.argv, inputs=job.inputs)
+
+
+def _access(case: Case, job: Job) -> AccessLinkTracking | AccessLinkResult:
+    from netctrl.sim.access.run import simulate_access_link
+    from netctrl.sim.access.track import track
+
+    job.once(case.scenario)
+    if case.design is None:
+        return simulate_access_link(case.scenario, argv=job.argv)
+    return track(case.scenario, tracking_plan(case), job.provenance(case.scenario, "numpy", "numba"))
+
+
+PACKET = OwnEngine(
+    "packet",
+    {
+        Scenario: Kind(_queues, _queues_lack),
+        FabricScenario: Kind(_fabric),
+        AccessLinkScenario: Kind(_access),
+    },
+)

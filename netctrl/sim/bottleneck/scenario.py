@@ -1,0 +1,99 @@
+"""Run a bottleneck's scenario as a fluid."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.pacing.pacing import EVENTS
+from netctrl.model.io.provenance import Provenance
+from netctrl.model.law import ArxPacer, PacingLaw
+from netctrl.scenario.bottleneck.result import BottleneckResult
+from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
+from netctrl.sim.bottleneck.flows import BbrFlow, PacedFlow, PacingFlow, RateCap
+from netctrl.sim.bottleneck.run import BottleneckLink, CoDel, simulate_bottleneck
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["run_bottleneck"]
+
+_OPEN = 1e15
+"""A cap that never binds [bit/s]."""
+
+
+def run_bottleneck(scenario: BottleneckScenario, law: PacingLaw | None, origin: Provenance) -> BottleneckResult:
+    """The scenario as `simulate_bottleneck` runs it; cross traffic is a constant rate, the mean of its packets.
+
+    Parameters
+    ----------
+    scenario : BottleneckScenario
+    law : PacingLaw, optional
+        Of the flows of kind paced; the paper's caps the rate of H-TCP, one to a target RTT works by itself.
+    origin : Provenance
+
+    Raises
+    ------
+    InvalidValue
+        A paced flow without a law; a queue other than droptail and codel; more steps than the fluid takes.
+    """
+    random = np.random.default_rng(np.random.SeedSequence(scenario.seed))
+    starts = np.array([flow.start for flow in scenario.flows]) + scenario.start_spread * random.random(
+        len(scenario.flows)
+    )
+    flows = [_flow(*each, law) for each in zip(scenario.flows, scenario.rtts_s, starts.tolist(), strict=True)]
+    if scenario.cross > 0.0:
+        flows.append(RateCap(scenario.cross, scenario.rtt))
+    queue = scenario.queue
+    if not isinstance(queue, CodelQueue) and queue.__struct_config__.tag != "droptail":
+        raise InvalidValue("queue.kind", queue.__struct_config__.tag, "droptail or codel, in the fluid of a bottleneck")
+    found = simulate_bottleneck(
+        flows,
+        scenario.bottleneck,
+        scenario.buffer,
+        scenario.duration,
+        queue=CoDel(queue.target, queue.interval) if isinstance(queue, CodelQueue) else "droptail",
+        bin_s=scenario.bin,
+        packet_size_bytes=scenario.packet_size,
+    )
+    return _result(scenario, found, starts, origin)
+
+
+def _flow(flow: BottleneckFlow, rtt: float, start: float, law: PacingLaw | None) -> PacingFlow:
+    stop = inf if flow.stop is None else flow.stop
+    if flow.kind == "paced":
+        if law is None:
+            raise InvalidValue("flows", "paced", "a Design of pacing for flows of kind paced")
+        return PacedFlow(law, rtt, start, stop, "htcp" if isinstance(law, ArxPacer) else None)
+    if flow.kind == "cap":
+        return RateCap(flow.rate or _OPEN, rtt, start, stop, "htcp")
+    return BbrFlow(rtt, start, stop) if flow.kind == "bbr" else RateCap(_OPEN, rtt, start, stop, flow.kind)
+
+
+def _result(
+    scenario: BottleneckScenario, found: BottleneckLink, starts: np.ndarray, origin: Provenance
+) -> BottleneckResult:
+    n, K, width = len(scenario.flows), len(found.time_s), found.time_s[0]
+    throughput, rates, rtts = found.throughput[:n], found.rates[:n], found.rtt_s[:n]
+    bins, flow = np.nonzero(np.isfinite(rtts).T)
+    return BottleneckResult(
+        scenario=scenario,
+        simulator="fluid",
+        time_s=found.time_s,
+        delay_s=found.delay_s,
+        queue_bytes=found.backlog_bytes,
+        dropped_bytes=found.lost_bytes.sum(axis=0),
+        arrived_bytes=throughput * width / BITS_PER_BYTE,
+        rate_bit_per_s=rates,
+        window_bytes=np.full((n, K), np.nan),
+        rtt_flow=flow,
+        rtt_time_s=found.time_s[bins],
+        rtt_s=rtts[flow, bins],
+        start_s=starts,
+        read_bytes=throughput.sum(axis=1) * width / BITS_PER_BYTE,
+        sent_bytes=rates.sum(axis=1) * width / BITS_PER_BYTE,
+        again_bytes=found.lost_bytes[:n].sum(axis=1),
+        events=np.zeros((n, len(EVENTS)), dtype=np.int64),
+        provenance=origin,
+    )
