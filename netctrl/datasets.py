@@ -11,6 +11,7 @@ from netctrl.model.claim import Claim, read_claims
 
 __all__ = [
     "Claim",
+    "bundled_path",
     "claims",
     "data_path",
     "design_schema",
@@ -89,6 +90,16 @@ networks, network_path = _NETWORKS.names, _NETWORKS.path
 models, model_path = _MODELS.names, _MODELS.path
 sweeps, sweep_path = _SWEEPS.names, _SWEEPS.path
 traces, trace_path = _TRACES.names, _TRACES.path
+
+
+def bundled_path(name: str) -> Path:
+    """The path of a scenario, network, model, sweep or trace that comes with netctrl; InvalidValue if there is none."""
+    kinds = (_SCENARIOS, _NETWORKS, _MODELS, _SWEEPS, _TRACES)
+    for kind in kinds:
+        if name in kind.names():
+            return kind.path(name)
+    known = ", ".join(name for kind in kinds for name in kind.names())
+    raise InvalidValue("path", name, f"a file, or one of {known}")
 
 
 def design_schema() -> dict[str, Any]:

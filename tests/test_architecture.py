@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "design": (*LAWS, *TECHNIQUES, "scenario"),
     **dict.fromkeys(ENGINES, (*LAWS, "scenario", "plants")),
     "linux": (*LAWS, "scenario"),
+    "reader": (*LAWS, "scenario", "datasets"),
     "engines": (*LAWS, "scenario", "design", *ENGINES),
     "plotting": (*LAWS, "scenario", "plants", "frequency"),
 }

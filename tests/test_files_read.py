@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import netctrl
 from netctrl.datasets import model_path, network_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.linux.export.agent import read_agent_config
@@ -21,34 +20,47 @@ from netctrl.linux.export.interfaces import read_interface_map
 from netctrl.linux.export.marking import read_marking_config
 from netctrl.linux.export.records import read_queue_plan
 from netctrl.linux.queues.record import Store
+from netctrl.model.design.design import read_design
+from netctrl.model.identified import read_model
 from netctrl.model.io.files import opened, read_bounded, sha256
 from netctrl.model.io.json_file import decoded, read_json
+from netctrl.model.link_trace import read_link_trace
+from netctrl.model.network import read_network
+from netctrl.model.signals import read_signals
+from netctrl.model.trace import read_trace
+from netctrl.scenario.access.scenario import read_access_link_scenario
+from netctrl.scenario.bottleneck.scenario import read_bottleneck_scenario
+from netctrl.scenario.fabric.scenario import read_fabric_scenario
+from netctrl.scenario.network.scenario import read_network_scenario
+from netctrl.scenario.network.sweep import read_sweep
+from netctrl.scenario.tcp_aqm.result import read_result
+from netctrl.scenario.tcp_aqm.scenario import read_scenario
 from netctrl.sim.sweep import read_frame
 
 Reader = Callable[[Any], Any]
 
 JSON: dict[str, Reader] = {
-    "Design": netctrl.read_design,
-    "model": netctrl.read_model,
-    "network": netctrl.read_network,
-    "result": netctrl.read_result,
+    "Design": read_design,
+    "model": read_model,
+    "network": read_network,
+    "result": read_result,
     "agent": read_agent_config,
     "queues": read_queue_plan,
     "marking": read_marking_config,
 }
 TOML: dict[str, Reader] = {
-    "scenario": netctrl.read_scenario,
-    "network scenario": lambda path: netctrl.read_network_scenario(path, network_path),
-    "fabric scenario": netctrl.read_fabric_scenario,
-    "access link": netctrl.read_access_link_scenario,
-    "bottleneck": netctrl.read_bottleneck_scenario,
-    "sweep": lambda path: netctrl.read_sweep(path, network_path),
+    "scenario": read_scenario,
+    "network scenario": lambda path: read_network_scenario(path, network_path),
+    "fabric scenario": read_fabric_scenario,
+    "access link": read_access_link_scenario,
+    "bottleneck": read_bottleneck_scenario,
+    "sweep": lambda path: read_sweep(path, network_path),
     "places": read_interface_map,
 }
 TABLES: dict[str, Reader] = {
-    "trace": lambda path: netctrl.read_trace(path, interval_s=0.01),
-    "signals": lambda path: netctrl.read_signals(path, inputs=("u",), outputs=("y",)),
-    "link trace": netctrl.read_link_trace,
+    "trace": lambda path: read_trace(path, interval_s=0.01),
+    "signals": lambda path: read_signals(path, inputs=("u",), outputs=("y",)),
+    "link trace": read_link_trace,
 }
 NO_JSON = {
     "nothing": b"",
@@ -219,8 +231,8 @@ def test_depth_has_a_bound() -> None:
 # --- damaged files ----------------------------------------------------------------------------------------------------
 
 GOOD = {
-    "model": (netctrl.read_model, model_path("connet-paper")),
-    "network": (netctrl.read_network, network_path("tandem")),
+    "model": (read_model, model_path("connet-paper")),
+    "network": (read_network, network_path("tandem")),
 }
 
 

@@ -13,6 +13,7 @@ import netctrl
 from netctrl import InvalidValue
 from netctrl.datasets import network_path
 from netctrl.linux.export.records import InterfaceQueue, QueuePlan, TcFifo
+from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import Fifo
 
 
@@ -118,7 +119,7 @@ def test_a_range_is_any_pair(flows) -> None:
 
 def test_fifo_is_a_policy_and_tcs_record_has_another_name():
     """`NetworkScenario(policy=...)` takes what netctrl calls Fifo; each refusal names the other one."""
-    network = netctrl.read_network(network_path("merge"))
+    network = read_network(network_path("merge"))
     requested = netctrl.NetworkScenario(name="one", network=network, policy=Fifo(), duration=1.0, interval=0.01)
     assert requested.policy == Fifo()
     tc = TcFifo(limit=9000)

@@ -36,6 +36,7 @@ from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.scenario import Link as ScenarioLink
+from netctrl.sim.access.run import simulate_access_link
 
 EVERY = (*netctrl.__all__, *netctrl._MOVED)
 """Names of the front door, and those that stood there."""
@@ -183,7 +184,7 @@ def usual() -> dict[str, dict[str, Any]]:
         | {"C": [[1.0]], "V": [[1.0]]},
         "disk_margin": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay": 0.1},
         "access_link_signals": {
-            "result": netctrl.simulate_access_link(fifo, 1e7),
+            "result": simulate_access_link(fifo, 1e7),
             "outputs": ("delay",),
             "burst": False,
         },
@@ -229,6 +230,7 @@ def usual() -> dict[str, dict[str, Any]]:
         | {"max_rate_bit_per_s": None, "bottleneck_bit_per_s": None, "buffer_bytes": None, "competitive": False},
         "pareto_front": {"loss": [1.0, 2.0], "backlog": [2.0, 1.0]},
         "piecewise_law": {"problem": problem, "lower": [-1.0], "upper": [1.0], "max_candidates": 100},
+        "read": {"path": path, "inputs": None, "outputs": None, "interval_s": None},
         "read_interface_map": {"given": path},
         "receding_controller": {
             "problem": problem,
@@ -238,8 +240,8 @@ def usual() -> dict[str, dict[str, Any]]:
             "safe_input": None,
         },
         "scenario_law": {"scenario": scenario},
-        "simulate": {"scenario": bulk, "engine": "fluid", "progress": None},
-        "compare": {"scenario": bulk, "engines": ["fluid", "packet"], "seeds": 1, "progress": None},
+        "simulate": {"scenario": bulk, "engine": "fluid", "design": None, "runs": 1, "n_jobs": 1, "progress": None},
+        "compare": {"scenario": bulk, "engines": ["fluid", "packet"], "design": None, "seeds": 1, "progress": None},
         "simulate_fabric": {"scenario": fabric, "gains": None, "progress": None},
         "simulate_access_link": {"scenario": fifo, "rate_bit_per_s": 1e7, "burst": 0},
         "simulate_many": {"scenarios": [bulk], "n_jobs": 1, "batch_size": 1},

@@ -16,7 +16,7 @@ from rows import Row, against, alternate, span
 import netctrl
 from netctrl.datasets import network_path, sweep_path
 from netctrl.model.law import MyopicGain
-from netctrl.model.network import Demand, Link, Network
+from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.plants.linearize import network_model
 from netctrl.scenario.network.policy import HftracPolicy
 from netctrl.scenario.network.scenario import NetworkScenario
@@ -30,7 +30,7 @@ RUNS = 128
 
 
 def rows() -> Iterator[Row]:
-    testbed = netctrl.read_network(network_path("testbed"))
+    testbed = read_network(network_path("testbed"))
     god = HftracPolicy(architecture="god", mu=0.1)
     ready, demand = prepared(testbed, god, 2000)
     yield kernel("testbed, GOD", ready, demand, 3.0, 1.5e8)

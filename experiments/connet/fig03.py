@@ -10,6 +10,7 @@ from connet.links import SEEDS
 from matplotlib.figure import Figure
 
 import netctrl
+from netctrl.sim.access.run import simulate_access_link
 
 RATES = np.arange(5.0, 96.0, 5.0)
 # Delay and jitter [ms] that the paper asks for together, so that they lie on its curve: Figs. 10 (constant,
@@ -22,7 +23,7 @@ def main(*, full: bool = False) -> Outcome:
     rows = []
     for rate in RATES:
         for seed in SEEDS:
-            run = netctrl.simulate_access_link(msgspec.structs.replace(scenario, seed=seed), rate * 1e6)
+            run = simulate_access_link(msgspec.structs.replace(scenario, seed=seed), rate * 1e6)
             rows.append((rate, seed, run.mean_delay_ms[5:].mean(), run.mean_jitter_ms[5:].mean()))
     data = pd.DataFrame(rows, columns=["rate_mbit_s", "seed", "delay_ms", "jitter_ms"])
     means = data.groupby("rate_mbit_s")[["delay_ms", "jitter_ms"]].mean()

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.scenario.access.result import AccessLinkResult
+from netctrl.sim.access.run import simulate_access_link
 
 OFFERED = (20.0, 40.0, 60.0, 80.0, 95.0)
 REFERENCE = (0.62, 0.037)
@@ -24,9 +25,7 @@ def main(*, full: bool = False) -> Outcome:
         base = {"duration": 120.0, "hops": 3, "seed": seed}
         for rate in OFFERED:
             for name, discipline in zip(NAMES, ("fifo", "cbq", "wfq"), strict=False):
-                run = netctrl.simulate_access_link(
-                    netctrl.AccessLinkScenario(discipline=discipline, **base), rate * 1e6
-                )
+                run = simulate_access_link(netctrl.AccessLinkScenario(discipline=discipline, **base), rate * 1e6)
                 rows.append((name, rate, seed, run))
         law = laws()[LQI]
         run = tracked(law, netctrl.AccessLinkScenario(**base), REFERENCE).result
@@ -59,7 +58,7 @@ def main(*, full: bool = False) -> Outcome:
     ours = top.loc[NAMES[3]]
     opened = np.mean(
         [
-            netctrl.simulate_access_link(netctrl.AccessLinkScenario(duration=100.0, hops=3, seed=seed))
+            simulate_access_link(netctrl.AccessLinkScenario(duration=100.0, hops=3, seed=seed))
             .mean_delay_ms[20:]
             .mean()
             for seed in SEEDS

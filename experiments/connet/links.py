@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import model_path
+from netctrl.model.identified import read_model
 from netctrl.model.law import LqgLaw, TrackingLaw
 from netctrl.scenario.access.plan import AccessLinkTracking
 from netctrl.scenario.access.scenario import AccessLinkScenario
@@ -24,7 +25,7 @@ SEEDS = (1, 2, 3, 4, 5)
 
 def printed_model() -> netctrl.IdentifiedModel:
     """Eq. (1) with the matrices of Section 3.2."""
-    return netctrl.read_model(model_path("connet-paper"))
+    return read_model(model_path("connet-paper"))
 
 
 def printed_law() -> LqgLaw:

@@ -16,6 +16,7 @@ import netctrl
 from netctrl.model.law import LqgLaw
 from netctrl.scenario.access.plan import access_link_plan
 from netctrl.scenario.access.result import AccessLinkResult
+from netctrl.sim.access.run import simulate_access_link
 
 SECONDS, COUNTED, SEEDS = 60, 40, (1, 2)
 FOLLOWED = (0, 2, 3, 4)
@@ -31,7 +32,7 @@ def main(*, full: bool = False) -> Outcome:
         measured = "average" if isinstance(law, LqgLaw) else "period"
         in_ns3 = run_link(scenario, access_link_plan(scenario, law, reference, measured=measured), SEEDS)
         packets = [tracked(law, run.result.scenario, reference) for run in in_ns3]
-        driven = [netctrl.simulate_access_link(run.result.scenario, run.result.rate_bit_per_s) for run in in_ns3]
+        driven = [simulate_access_link(run.result.scenario, run.result.rate_bit_per_s) for run in in_ns3]
         same = [alike(run.result, other) for run, other in zip(in_ns3, driven, strict=True)]
         computed[f"ns3-{'printed' if name == PRINTED else 'lqi'}-packets"] = float(np.mean(same))
         shown |= {f"{name}, FIFO simulator": packets[0], f"{name}, {in_ns3[0].result.simulator}": in_ns3[0]}

@@ -16,7 +16,7 @@ from matplotlib.ticker import PercentFormatter
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.network import Demand, Link, Network
+from netctrl.model.network import Demand, Link, Network, read_network
 
 SEED, NETWORKS = 1, 200
 ROUNDING = 1e-9
@@ -138,7 +138,7 @@ def break_evens() -> pd.DataFrame:
     """Break-even round trip on the paper's networks, by mu."""
     rows = []
     for name in PAPERS_NETWORKS:
-        network = netctrl.read_network(network_path(name))
+        network = read_network(network_path(name))
         for mu in np.geomspace(1e-5, 1e2, 15):
             proof = netctrl.hftrac(network, STEP, mu=float(mu), horizon="exact", compare=True).certificate
             rows.append({"network": name, "mu": float(mu), "break_even": proof.break_even_delay_s / STEP})
@@ -147,7 +147,7 @@ def break_evens() -> pd.DataFrame:
 
 def testbed(mu: float) -> pd.DataFrame:
     """Costs on the paper's testbed by the round trip of central control, and what Appendix B makes of it."""
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     proof = netctrl.hftrac(network, STEP, mu=mu, horizon="exact", compare=True).certificate
     known = {row.architecture: row.cost / MEGA**2 for row in proof.comparison}
     known |= {"network": "testbed", "mu": mu, "break_even": proof.break_even_delay_s / STEP}

@@ -30,9 +30,8 @@ from hftrac.fig_common import (
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.network import Network
+from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
 
 INTERVAL = 0.05
@@ -61,7 +60,7 @@ DYNAMIC = {
 
 
 def main(*, full: bool = False) -> Outcome:
-    tandem, merge = (netctrl.read_network(network_path(name)) for name in ("tandem", "merge"))
+    tandem, merge = (read_network(network_path(name)) for name in ("tandem", "merge"))
     rates = pd.concat([static_rates(tandem, interval) for interval in INTERVALS], ignore_index=True)
     tandem, merge = delayed(tandem, INTERVAL), delayed(merge, INTERVAL)
     parts = {"2": rates, "3": dynamic_pacing(tandem), "4": shared(merge)}

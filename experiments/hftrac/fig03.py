@@ -38,7 +38,7 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.network import Network
+from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.network.scenario import NetworkScenario
 
@@ -60,7 +60,7 @@ LOOKS = PLAIN | {
 
 
 def main(*, full: bool = False) -> Outcome:
-    network = delayed(netctrl.read_network(network_path("tandem")), INTERVAL)
+    network = delayed(read_network(network_path("tandem")), INTERVAL)
     most = greatest(network)
     best = dict(zip(most.way, most.policy, strict=True))
     at = row(most, way="static").utilization / 100.0

@@ -33,7 +33,7 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.network import Network
+from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import Policy
 
 MUS = np.geomspace(1e-3, 1e2, 16)
@@ -47,7 +47,7 @@ MAX_LOSS = 1e-3
 
 
 def main(*, full: bool = False) -> Outcome:
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     fronts, hosts = trade_offs(with_hosts(network, None)), host_buffers(network)
     least = min_queues(with_hosts(network, None))
     data = pd.concat({"6a": fronts, "6b": hosts, "tuned": least}, names=["part", "row"]).reset_index()

@@ -33,7 +33,7 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.network import Network
+from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.traffic import DemandTraffic, GaussianTraffic
 
 LOADS = (0.75, 0.8, 0.85, 0.9, 0.95, 0.98)
@@ -53,7 +53,7 @@ DRAWN = PLAIN | {"static": STATIC} | {name: WAYS[name] for name in NAMES} | {"on
 
 
 def main(*, full: bool = False) -> Outcome:
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     data, trips = by_load(network), round_trips(with_hosts(network, ROOMY))
     both = pd.concat({"7": data, "round trips": trips}, names=["part", "row"]).reset_index()
     return Outcome("fig07", "hftrac", both, draw(data, trips), compute(data, trips))

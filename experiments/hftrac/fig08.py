@@ -17,9 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
-import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.network import Network
+from netctrl.model.network import Network, read_network
 from netctrl.plants.routing import at_utilization
 from netctrl.scenario.network.policy import Fifo
 from netctrl.scenario.network.traffic import LongRangeTraffic
@@ -39,7 +38,7 @@ SHOWN = 40.0
 
 
 def main(*, full: bool = False) -> Outcome:
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     rate, load = trace(network), by_load(network, STAND_IN)
     series = pd.DataFrame({"time_s": STEP * np.arange(1, len(rate) + 1), "rate": rate})
     data = pd.concat({"8": series, "9": load}, names=["part", "row"]).reset_index()

@@ -34,7 +34,7 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.network import Network
+from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.network.traffic import DemandTraffic, GaussianTraffic, TriangularTraffic
 
@@ -51,7 +51,7 @@ SHAPES = ("Gaussian", "triangular")
 
 
 def main(*, full: bool = False) -> Outcome:
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     kept = tuned(network, WAYS["god"], max(LOADS), GaussianTraffic())
     tried = {load: ways(network, load, GaussianTraffic()) for load in LOADS}
     wrong = pd.concat(

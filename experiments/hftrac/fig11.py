@@ -32,9 +32,10 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.network import Network
+from netctrl.model.network import Network, read_network
 from netctrl.plants.routing import routing
 from netctrl.scenario.network.policy import Policy
+from netctrl.sim.network.run import simulate_network
 
 INTERVAL = 0.035
 CASES = {5.0: 0.001, 10.0: 0.005}
@@ -56,7 +57,7 @@ LOOKS = PLAIN | PACED
 
 
 def main(*, full: bool = False) -> Outcome:
-    network = rounded(netctrl.read_network(network_path("wan")), INTERVAL)
+    network = rounded(read_network(network_path("wan")), INTERVAL)
     networks = {"none": network, "infinite": with_host_links(network)}
     parts = [greatest(each, std).assign(hosts=hosts) for hosts, each in networks.items() for std in CASES]
     data = pd.concat(parts, ignore_index=True)
@@ -95,7 +96,7 @@ def greatest(network: Network, std: float) -> pd.DataFrame:
 
     def loss(policy: Policy) -> float:
         desired = msgspec.structs.replace(requested, policy=policy, utilization=fifo.utilization)
-        return netctrl.simulate_network(desired, law(desired), runs=RUNS, watch=False).summary().loss_ratio.mean
+        return simulate_network(desired, law(desired), runs=RUNS, watch=False).summary().loss_ratio.mean
 
     for name, way in PACED.items():
         value = min(FACTORS if way is STATIC else MUS, key=lambda each: loss(way.at(each)))

@@ -31,9 +31,8 @@ from hftrac.fig_common import (
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.network import Network
+from netctrl.model.network import Network, read_network
 
 INTERVAL = 0.1
 STDS = (5.0, 10.0)
@@ -57,7 +56,7 @@ HOSTS = {"none": "demands enter the cities' buffers of 0.8 Mbit", "infinite": "h
 
 
 def main(*, full: bool = False) -> Outcome:
-    network = rounded(netctrl.read_network(network_path("abilene")), INTERVAL)
+    network = rounded(read_network(network_path("abilene")), INTERVAL)
     networks = {"none": network, "infinite": with_host_links(network)}
     parts = [
         losses(capped_std(each, std), hosts).assign(hosts=hosts, std=std)

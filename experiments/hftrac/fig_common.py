@@ -22,6 +22,7 @@ from netctrl.model.network import Link, Network, Node
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import LawOf
 from netctrl.units import BITS_PER_BYTE
 
@@ -79,7 +80,7 @@ def measure(
     requested: NetworkScenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
 ) -> dict[str, float]:
     """Loss [%] and mean queue of a link [kbit] with half widths of their 95 % intervals."""
-    found = netctrl.simulate_network(requested, law(requested), runs=runs, first_run=first_run, watch=False).summary()
+    found = simulate_network(requested, law(requested), runs=runs, first_run=first_run, watch=False).summary()
     loss, backlog, kbit = found.loss_ratio, found.backlog_bytes, BITS_PER_BYTE / 1e3 / len(found.links)
     return {
         "loss": 100.0 * loss.mean,
@@ -94,9 +95,7 @@ def measure(
 def decrease(first: NetworkScenario, second: NetworkScenario, runs: int = RUNS) -> Measured:
     """Of the loss, from one scenario to another under the same demands, over the first's mean; with its interval."""
     one, other = (
-        netctrl.simulate_network(
-            requested, netctrl.scenario_law(requested), runs=runs, first_run=FRESH, watch=False
-        ).loss_ratio
+        simulate_network(requested, netctrl.scenario_law(requested), runs=runs, first_run=FRESH, watch=False).loss_ratio
         for requested in (first, second)
     )
     return measured((one - other) / one.mean())

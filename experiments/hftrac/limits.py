@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
+from netctrl.model.network import read_network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model, network_state_space
 from netctrl.synthesis.check import quadratic_cost
@@ -69,7 +70,7 @@ def main(*, full: bool = False) -> Outcome:
 
 def sweep(name: str, grid: np.ndarray) -> pd.DataFrame:
     """GOD's cost [(Mbit/s)²] and gain against the limits, by mu."""
-    network = netctrl.read_network(network_path(name))
+    network = read_network(network_path(name))
     limit = fifo(network_model(network, STEP))
     rows = []
     for mu in grid:
@@ -93,7 +94,7 @@ def sweep(name: str, grid: np.ndarray) -> pd.DataFrame:
 
 def testbed_fronts(grid: np.ndarray) -> pd.DataFrame:
     """How much backlogs and rates fluctuate under each architecture, by mu."""
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     rows = []
     for way, options in WAYS.items():
         for mu in grid:
@@ -120,7 +121,7 @@ def steps_back(data: pd.DataFrame) -> int:
 
 
 def myopic_over_god(mu: float) -> float:
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     cost = [netctrl.hftrac(network, STEP, mu=mu, architecture=way).certificate.cost for way in ("myopic", "god")]
     return cost[0] / cost[1]
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.information import InformationPattern
-from netctrl.model.network import Network
+from netctrl.model.network import Network, read_network
 from netctrl.plants.linearize import network_model
 from netctrl.synthesis.localized.coordinated import coordinated
 
@@ -76,7 +76,7 @@ def in_order(norms: dict[str, float]) -> bool:
 
 
 def main(*, full: bool = False) -> Outcome:
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     variance = sum((demand.std / MEGA) ** 2 for demand in network.demands)
     forced = (PAPER["centralized"] - PAPER["god"]) / variance
     forced_by_roots = (PAPER["centralized"] ** 2 - PAPER["god"] ** 2) / variance

@@ -13,6 +13,7 @@ from linux.hftrac_network import FRAME, WAYS, Case, scenario
 import netctrl
 from netctrl.model.network import Link
 from netctrl.scenario.network.result import NetworkResult, estimate
+from netctrl.sim.network.run import simulate_network
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["FIGURES", "Figure", "cases", "foreseen", "foreseen_rows", "tuned"]
@@ -89,9 +90,7 @@ def foreseen(
         links = (each if each.buffer is None else _whole(each) for each in requested.network.links)
         network = msgspec.structs.replace(requested.network, links=tuple(links))
         requested = msgspec.structs.replace(requested, network=network)
-    return netctrl.simulate_network(
-        requested, netctrl.scenario_law(requested), runs=runs, first_run=first_run, watch=False
-    )
+    return simulate_network(requested, netctrl.scenario_law(requested), runs=runs, first_run=first_run, watch=False)
 
 
 def _whole(link: Link) -> Link:

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.network import Demand, Link, Network
+from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.scenario.network.policy import Fifo, HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.network.traffic import GaussianTraffic
@@ -110,7 +109,7 @@ def paths(network: Network) -> dict[str, list[tuple[list[str], int]]]:
 
 
 def _testbed(figure: str) -> Network:
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     if figure != "6a":
         return network
     links = tuple(

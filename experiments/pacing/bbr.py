@@ -16,6 +16,7 @@ from pacing.paper_link import BLUE, GREEN, ORANGE, RED, TARGET, by_second, grid
 
 import netctrl
 from netctrl.sim.bottleneck.flows import PacingFlow
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 SEEDS = (0, 1, 2)
 WARM_UP_S, DURATION_S = 15.0, 75.0
@@ -64,7 +65,7 @@ def flows(link: Link) -> dict[str, PacingFlow]:
 
 def run(link: Link, flow: PacingFlow, seed: int) -> netctrl.BottleneckLink:
     noise, random = NOISE_SHARE * link.rtt, np.random.default_rng(seed)
-    return netctrl.simulate_bottleneck(
+    return simulate_bottleneck(
         *([flow], link.capacity, link.capacity * link.rtt / 8.0, DURATION_S),
         noise_s=noise,
         random=random,

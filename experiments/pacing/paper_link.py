@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 import netctrl
 from netctrl.sim.bottleneck.flows import PacingFlow
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 CAPACITY, RTT, BUFFER = 1e10, 4e-3, 5e6
 """[bit/s, s, byte]; the buffer is one BDP."""
@@ -80,7 +81,7 @@ def run(flows: list[PacingFlow], noise: float = NOISE, seed: int = 0, **changes:
         "bin_s": 0.01,
     }
     random = np.random.default_rng(seed)
-    return netctrl.simulate_bottleneck(flows, noise_s=noise, random=random, **(requested | changes))  # ty: ignore
+    return simulate_bottleneck(flows, noise_s=noise, random=random, **(requested | changes))  # ty: ignore
 
 
 @cache

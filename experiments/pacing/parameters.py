@@ -31,6 +31,7 @@ from pacing.paper_link import (
 
 import netctrl
 from netctrl.laws.tracking.estimators import nlms_step
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 VALUES: dict[str, tuple[str, tuple[float, ...]]] = {
     "past_rtts": ("p", (1, 2, 5, 10, 20, 50)),
@@ -129,7 +130,7 @@ def learning(step: float) -> tuple[float, float]:
 def fit_of(rtt: float, past: int) -> float:
     """Of the model over H-TCP alone on a link of this RTT, a sample each max(T, RTT) [%]."""
     noise, width = 0.005 * rtt, max(0.01, rtt)
-    link = netctrl.simulate_bottleneck(
+    link = simulate_bottleneck(
         *([netctrl.HTcpFlow(rtt)], CAPACITY, CAPACITY * rtt / 8.0, 10.0 + 2000 * width),
         noise_s=noise,
         random=np.random.default_rng(0),

@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 
 import netctrl
-from netctrl import BbrFlow, CubicFlow, PacedFlow, simulate_bottleneck
+from netctrl import BbrFlow, CubicFlow, PacedFlow
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 LINKS = ((1e7, 0.01), (1e7, 0.2), (1e8, 0.01), (1e8, 0.05), (1e8, 0.2), (1e9, 0.001), (1e9, 0.01), (1e9, 0.05))
 LINKS += ((1e10, 0.001), (1e10, 0.01), (1e10, 0.05))

@@ -20,12 +20,11 @@ import pytest
 
 import netctrl
 import netctrl.__main__
-from netctrl import read_result, read_scenario
 from netctrl.cli.cases import read_case
 from netctrl.cli.simulate import main
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
-from netctrl.scenario.tcp_aqm.result import SimulationSummary
-from netctrl.scenario.tcp_aqm.scenario import Scenario
+from netctrl.scenario.tcp_aqm.result import SimulationSummary, read_result
+from netctrl.scenario.tcp_aqm.scenario import Scenario, read_scenario
 
 SMALL = """
 name = "small"

@@ -16,7 +16,8 @@ PROBE = """
 import json
 import numpy as np
 import netctrl
-from netctrl import RateCap, simulate_bottleneck
+from netctrl import RateCap
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 found = []
 for rate in (2e7, 1e8, 5e8):
     link = simulate_bottleneck([RateCap(1e12, 0.02, window="scalable")], rate, rate * 0.002 / 8, 30.0, bin_s=0.005)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from places import EXPERIMENTS
 
-import netctrl
 from netctrl.datasets import network_path
+from netctrl.model.network import read_network
 from netctrl.plants.routing import routing
 
 
@@ -45,10 +45,10 @@ def test_some_demands_split_and_some_do_not(study) -> None:
 
 @pytest.mark.parametrize(("name", "samples", "expected"), [("tandem", 0, False), ("tandem", 1, True)])
 def test_word_comes_in_band_as_late_as_the_data(study, name, samples, expected) -> None:
-    network = netctrl.read_network(network_path(name))
+    network = read_network(network_path(name))
     assert study["heard_within"](network, [link.id for link in network.links], samples) is expected
 
 
 def test_word_does_not_go_upstream_in_band(study) -> None:
-    network = netctrl.read_network(network_path("merge"))
+    network = read_network(network_path("merge"))
     assert not study["heard_within"](network, ["L1", "L2", "L3"], 100)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl.__main__
-from netctrl import InvalidValue, NetctrlError, SignalTrace, gbn, identify, multisine, read_model
+from netctrl import InvalidValue, NetctrlError, SignalTrace, gbn, identify, multisine
 from netctrl.cli.identify import main
 from netctrl.ident.excitation import excitation
 from netctrl.ident.kernels import simulate
@@ -25,6 +25,7 @@ from netctrl.ident.subspace.methods import METHODS, shift, subspace
 from netctrl.ident.subspace.order import noise_edge
 from netctrl.ident.validate import variance_accounted_for
 from netctrl.model.fit import IdentificationResult
+from netctrl.model.identified import read_model
 
 TOLERANCE = {"noise-free": 1e-8, "blocks": 1e-10, "scale": 1e-6, "same": 1e-9}
 SIPPYS = ("sippy-n4sid", "sippy-moesp", "sippy-cva", "sippy-parsim-k")

@@ -8,11 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from netctrl import read_design
 from netctrl.datasets import network_path
 from netctrl.design.hftrac.design import hftrac
 from netctrl.errors import InvalidValue
-from netctrl.model.design.design import HftracDesign
+from netctrl.model.design.design import HftracDesign, read_design
 from netctrl.model.law import AgedGain, FirColumns, FirGain, MyopicGain, StaticGain
 from netctrl.model.network import read_network
 

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from places import EXPERIMENTS
 
 import netctrl
-from netctrl import BbrFlow, CubicFlow, PacedFlow, read_link_trace, simulate_bottleneck
+from netctrl import BbrFlow, CubicFlow, PacedFlow
 from netctrl.datasets import data_path
 from netctrl.errors import FileError, InvalidValue
-from netctrl.model.link_trace import LinkTrace, link_trace_of
+from netctrl.model.link_trace import LinkTrace, link_trace_of, read_link_trace
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 TARGET = netctrl.pacing(mode="target-rtt").law
 RECIPES = EXPERIMENTS / "pacing"

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netctrl import InvalidValue, SignalTrace, read_signals
+from netctrl import InvalidValue, SignalTrace
 from netctrl.errors import FileError
+from netctrl.model.signals import read_signals
 
 
 def signals(**changes) -> SignalTrace:

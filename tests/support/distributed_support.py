@@ -10,6 +10,7 @@ import numpy as np
 import netctrl
 from netctrl.datasets import network_path
 from netctrl.laws.link_rate.distributed_step import NEVER
+from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import HftracPolicy
 from netctrl.scenario.network.scenario import Messages, NetworkScenario
 from netctrl.sim.network.demands import DemandSource
@@ -23,7 +24,7 @@ TAU = 0.01
 
 
 def scenario(messages: Messages, **policy: object) -> NetworkScenario:
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     tight = tuple(msgspec.structs.replace(link, buffer=2e4) for link in network.links)
     network = msgspec.structs.replace(network, links=tight)
     policy = HftracPolicy(mu=0.5, rate_scale=1.02, **policy)

@@ -6,11 +6,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from netctrl import connet, read_design, read_model
+from netctrl import connet
 from netctrl.cli.design.verb import main
 from netctrl.datasets import design_schema, model_path
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
-from netctrl.model.identified import IdentifiedModel
+from netctrl.model.design.design import read_design
+from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.synthesis.riccati.tracking import tracking_loop
 
 PRINTED = read_model(model_path("connet-paper"))

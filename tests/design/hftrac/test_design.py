@@ -16,6 +16,8 @@ from netctrl.cli.export.verb import main as export
 from netctrl.cli.simulate import main as simulate
 from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.model.design.design import read_design
+from netctrl.model.network import read_network
 from netctrl.plants.linearize import network_model, network_state_space
 from netctrl.synthesis.check import quadratic_cost
 
@@ -41,14 +43,14 @@ TOLERANCE = {"myopic": 1e-6}
 
 @pytest.fixture
 def merge() -> netctrl.Network:
-    return netctrl.read_network(network_path("merge"))
+    return read_network(network_path("merge"))
 
 
 @pytest.mark.parametrize("way", range(len(WAYS)), ids=["god", "centralized", "out-of-band", "in-band", "myopic"])
 @pytest.mark.parametrize("case", REFERENCE, ids=str)
 def test_reference_costs(case, way) -> None:
     name, mu = case
-    proof = netctrl.hftrac(netctrl.read_network(network_path(name)), INTERVAL, mu=mu, **WAYS[way]).certificate
+    proof = netctrl.hftrac(read_network(network_path(name)), INTERVAL, mu=mu, **WAYS[way]).certificate
     expected = 1e12 * REFERENCE[case][way]
     assert proof.cost == pytest.approx(expected, rel=TOLERANCE.get(WAYS[way]["architecture"], 1e-8))
     assert proof.cost_rate + proof.cost_queue == pytest.approx(proof.cost, rel=1e-12)
@@ -77,7 +79,7 @@ def test_gods_cost_is_that_of_its_gain_by_the_steady_covariance(merge) -> None:
 
 @pytest.mark.parametrize("name", ["tandem", "merge", "testbed"])
 def test_a_finite_horizon_keeps_its_tolerance_and_says_how_far_it_is_from_the_exact_cost(name) -> None:
-    network = netctrl.read_network(network_path(name))
+    network = read_network(network_path(name))
     for mu in (0.01, 0.1, 1.0, 10.0):
         proof = netctrl.hftrac(network, INTERVAL, mu=mu).certificate
         exact = netctrl.hftrac(network, INTERVAL, mu=mu, horizon="exact").certificate
@@ -113,7 +115,7 @@ def test_weights_of_links_replace_mu(merge) -> None:
 
 
 def test_rounded_delays_are_warned_of() -> None:
-    proof = netctrl.hftrac(netctrl.read_network(network_path("tandem")), 0.004, mu=1.0).certificate
+    proof = netctrl.hftrac(read_network(network_path("tandem")), 0.004, mu=1.0).certificate
     [warning] = proof.warnings
     assert "0.01 s became 0.008 s" in warning
 
@@ -153,7 +155,7 @@ def test_a_horizon_that_is_too_short_is_no_design(merge) -> None:
 def test_a_design_comes_back_from_its_file_whole(way, merge, tmp_path) -> None:
     design = netctrl.hftrac(merge, INTERVAL, mu=1.0, compare=True, **WAYS[way])
     design.save(tmp_path / "design.json")
-    again = netctrl.read_design(tmp_path / "design.json")
+    again = read_design(tmp_path / "design.json")
     assert (again.inputs, again.certificate) == (design.inputs, design.certificate)
     assert type(again.law) is type(design.law)
     assert again.to_json() == design.to_json()
@@ -162,7 +164,7 @@ def test_a_design_comes_back_from_its_file_whole(way, merge, tmp_path) -> None:
 def test_a_finite_law_comes_back_with_its_arrays(merge, tmp_path) -> None:
     design = netctrl.hftrac(merge, INTERVAL, mu=1.0)
     design.save(tmp_path / "design.json")
-    again = netctrl.read_design(tmp_path / "design.json").law
+    again = read_design(tmp_path / "design.json").law
     for one, other in zip(design.law.columns, again.columns, strict=True):
         np.testing.assert_array_equal(one.u, other.u)
         np.testing.assert_array_equal(one.b, other.b)
@@ -198,7 +200,7 @@ def test_design_and_picture_are_written(way, suffix, tmp_path, capsys) -> None:
     said, told = capsys.readouterr()
     assert told == ""
     assert said.startswith("HFTraC, ")
-    assert netctrl.read_design(saved).method == "hftrac"
+    assert read_design(saved).method == "hftrac"
     assert picture.stat().st_size > 3000
 
 

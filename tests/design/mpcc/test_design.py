@@ -14,7 +14,7 @@ from netctrl.cli.design.verb import main
 from netctrl.errors import InvalidValue, Status
 from netctrl.frequency.delayed_integrator import gain_limit
 from netctrl.laws.window.explicit import decide_window
-from netctrl.model.design.design import design_json_schema
+from netctrl.model.design.design import design_json_schema, read_design
 
 THESIS = {"bdp_bytes": 3750.0, "packet_size_bytes": 1080.0, "window_bytes": 3750.0}
 """Section 5.2: 4 flows, 1 Gbit/s, 34.752 µs."""
@@ -146,7 +146,7 @@ def test_command_line_writes_what_it_shows(tmp_path, capsys):
     assert main([*ASKED, *extra, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     jsonschema.validate(shown, design_json_schema())
-    design = netctrl.read_design(file)
+    design = read_design(file)
     assert isinstance(design.law.table.gain, np.ndarray)
     assert json.loads(design.to_json()) == shown
     assert shown["law"]["gain"] == thesis(window_weight=10.0).law.gain

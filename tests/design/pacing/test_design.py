@@ -14,7 +14,7 @@ from netctrl.design.pacing.design import pacing_map
 from netctrl.errors import FileError, InvalidValue, Status
 from netctrl.laws.pacing.pacing import pacing_values
 from netctrl.laws.pacing.replay import read_replay, replay
-from netctrl.model.design.design import design_json_schema
+from netctrl.model.design.design import design_json_schema, read_design
 from netctrl.model.design.pacing import FREEZES, INACTIVE, PINNED
 from netctrl.model.law import ArxPacer, TargetRttPacer
 
@@ -86,7 +86,7 @@ def test_the_command_line_refuses_what_is_not_admissible(tmp_path, capsys):
     assert "--mode target-rtt" in said.err
     assert not file.exists()
     assert main(["pacing", "-o", str(file), "--accept", "stable"]) == 0
-    assert netctrl.read_design(file).certificate.status is Status.STABLE
+    assert read_design(file).certificate.status is Status.STABLE
     assert main(["pacing", "--estimator", "sgd", "--accept", "stable"]) == 3
     short = ["pacing", "--mode", "target-rtt", "--rtt", "20ms", "--bottleneck", "100Mbit", "--buffer", "5kB"]
     assert main(short) == 3
@@ -117,7 +117,7 @@ def test_files_of_before_are_read(tmp_path):
         del content[part][name]
     del content["certificate"]["least_buffer_bytes"]
     (tmp_path / "law.json").write_text(json.dumps(content))
-    design = netctrl.read_design(tmp_path / "law.json")
+    design = read_design(tmp_path / "law.json")
     assert design.certificate.most_flows is None
     assert "holds for" not in dict(design.summary()[1])
 
@@ -176,7 +176,7 @@ def test_wrong_numbers_are_named(changes, argument):
 def test_files_are_read_back_as_they_were(mode, tmp_path):
     design = netctrl.pacing(mode=mode)
     design.save(tmp_path / "law.json")
-    again = netctrl.read_design(tmp_path / "law.json")
+    again = read_design(tmp_path / "law.json")
     assert again == design
     jsonschema.validate(json.loads(design.to_json()), design_json_schema())
     assert design.plot().axes
@@ -231,7 +231,7 @@ def test_command_line_writes_what_it_shows(tmp_path, capsys):
     )
     shown = json.loads(capsys.readouterr().out)
     jsonschema.validate(shown, design_json_schema())
-    assert json.loads(netctrl.read_design(file).to_json()) == shown
+    assert json.loads(read_design(file).to_json()) == shown
     assert shown["law"] == json.loads(netctrl.pacing(**LINK).to_json())["law"]
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert main(["pacing", "--mode", "target-rtt", "--plot", str(picture)]) == 0

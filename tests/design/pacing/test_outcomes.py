@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl import BbrFlow, CubicFlow, PacedFlow, simulate_bottleneck
+from netctrl import BbrFlow, CubicFlow, PacedFlow
 from netctrl.design.pacing.design import pacing_map
 from netctrl.model.design.pacing import FREEZES, INACTIVE, PINNED
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 RATE, RTT = 1e10, 4e-3
 RATIOS, XIS = (0.5, 1.0, 2.0, 4.0), (1.0, 10.0, 100.0, 1000.0)

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl import PacedFlow, simulate_bottleneck
+from netctrl import PacedFlow
 from netctrl.laws.pacing.pacing import pacing_values
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 LAW = netctrl.pacing(mode="target-rtt").law
 PACKET = 1500.0

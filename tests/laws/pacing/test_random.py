@@ -8,6 +8,7 @@ import pytest
 import netctrl
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace_many, pacer, pacing_values
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 LAWS = [netctrl.pacing().law, netctrl.pacing(mode="target-rtt").law]
 ODD = [
@@ -52,7 +53,7 @@ ODD += [[netctrl.RateCap(each, 0.02)] for each in (nan, "x", -1.0)] + [[netctrl.
 
 SHORT = {
     netctrl.pacing: {"mode": "target-rtt"},
-    netctrl.simulate_bottleneck: {
+    simulate_bottleneck: {
         "flows": [netctrl.PacedFlow(LAWS[1], 0.02)],
         "capacity": 1e7,
         "buffer_bytes": 1e5,
@@ -126,6 +127,6 @@ def test_a_state_of_another_law_is_refused(law):
 
 def test_a_run_without_end_is_refused():
     with pytest.raises(InvalidValue, match="duration_s"):
-        netctrl.simulate_bottleneck([netctrl.CubicFlow(1e-3)], 1e9, 1e6, 1e9)
+        simulate_bottleneck([netctrl.CubicFlow(1e-3)], 1e9, 1e6, 1e9)
     with pytest.raises(InvalidValue, match="duration_s"):
-        netctrl.simulate_bottleneck([netctrl.CubicFlow(1e-9), netctrl.CubicFlow(10.0)], 1e9, 1e6, 1e-6)
+        simulate_bottleneck([netctrl.CubicFlow(1e-9), netctrl.CubicFlow(10.0)], 1e9, 1e6, 1e-6)

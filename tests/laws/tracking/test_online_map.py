@@ -13,6 +13,8 @@ from netctrl.laws.tracking.schedule import GainSchedule, gain_schedule
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.sim.access.run import simulate_access_link
+from netctrl.sim.access.track import track_access_link
 
 POINTS = [0.0, 4.0, 10.0, 20.0]
 A, B, C, D = 0.5, 0.6, np.array([[1.0], [-0.5]]), np.array([[0.8], [-0.1]])
@@ -111,7 +113,7 @@ def test_on_a_link_that_lost_two_fifths_of_its_capacity_what_was_learned_stays_c
     models = []
     for seed, low in enumerate((5.0, 20.0, 35.0, 50.0, 65.0, 80.0)):
         rates = netctrl.gbn(1000, (low, low + 10.0), np.random.default_rng(seed))[:, 0]
-        run = netctrl.simulate_access_link(AccessLinkScenario(duration="1000s", seed=seed), rates * 1e6)
+        run = simulate_access_link(AccessLinkScenario(duration="1000s", seed=seed), rates * 1e6)
         models.append(netctrl.identify(netctrl.access_link_signals(run), order=1).model)
     model = models[3]
     law = netctrl.connet(model, track="delay", limits=[(0.0, 95.0)]).law
@@ -122,7 +124,7 @@ def test_on_a_link_that_lost_two_fifths_of_its_capacity_what_was_learned_stays_c
         swings = []
         for seed in range(3):
             link = AccessLinkScenario(duration="900s", seed=20 + seed, capacity=6e7)
-            run = netctrl.track_access_link(link, law, reference, measured="period", schedule=schedule, first_rate=50.0)
+            run = track_access_link(link, law, reference, measured="period", schedule=schedule, first_rate=50.0)
             assert (run.curve is None) == (name == "made before")
             swings.append([run.result.rate_bit_per_s[825:].std(), run.result.rate_bit_per_s[675:750].std()])
             if name == "learned":

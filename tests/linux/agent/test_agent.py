@@ -29,6 +29,8 @@ from netctrl.linux.agent.state import AgentPlan, AgentState, Decision, Event, Re
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
 from netctrl.linux.export.agent_law import LinkRateTable, TapTable, TrackingTable, link_rate_table
 from netctrl.linux.queues.log import LOG
+from netctrl.model.identified import read_model
+from netctrl.model.network import read_network
 from netctrl.scenario.network.scenario import Messages
 
 TAU = 0.01
@@ -42,7 +44,7 @@ def controlled(name: str, **fields: object) -> ControlledLink:
 
 
 def table(**arguments: object) -> LinkRateTable:
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     design = netctrl.hftrac(network, TAU, mu=0.5, **arguments)
     return link_rate_table(design, netctrl.network_model(network, TAU))
 
@@ -625,7 +627,7 @@ def test_a_full_disk_stops_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 def tracking(**fields: object) -> AgentConfig:
     from netctrl.datasets import model_path
 
-    design = netctrl.connet(netctrl.read_model(model_path("connet-paper")), track="delay", limits=[(0.0, 95.0)])
+    design = netctrl.connet(read_model(model_path("connet-paper")), track="delay", limits=[(0.0, 95.0)])
     law = TrackingTable(law=design.law, reference=np.array([0.8, 0.4]), **fields)
     peers = (Peer(name="sink", address="127.0.0.1", port=9001),)
     links = (controlled("r1", share=0.5, greatest_rate=50e6), controlled("r2", share=0.5, greatest_rate=50e6))
@@ -697,8 +699,8 @@ def test_a_design_for_another_network_is_refused_and_names_the_links() -> None:
     groups = [(Peer(name="S1", address="10.0.0.1", port=1), [controlled("e1"), controlled("x9")])]
     with pytest.raises(InvalidValue, match=r"doesn't have: x9; none of the Design's links e2, s13, s21, s23"):
         agent_configs(COORDINATED, TAU, groups)
-    other = netctrl.read_network(network_path("merge"))
-    design = netctrl.hftrac(netctrl.read_network(network_path("testbed")), TAU, mu=0.5)
+    other = read_network(network_path("merge"))
+    design = netctrl.hftrac(read_network(network_path("testbed")), TAU, mu=0.5)
     with pytest.raises(InvalidValue, match="model: got 'a network that lacks e1, e2, s13, s21, s23'"):
         link_rate_table(design, netctrl.network_model(other, TAU))
 

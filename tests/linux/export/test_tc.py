@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from linux_support import bare_namespace, kernel
 
 import netctrl
-from netctrl import read_model
 from netctrl.cli.export.verb import main
 from netctrl.datasets import model_path
 from netctrl.design.arc.design import arc
@@ -37,6 +36,7 @@ from netctrl.linux.export.quantize import nearest
 from netctrl.linux.export.records import HtbClass, read_queue_plan
 from netctrl.linux.export.shaper import Framing, TcSettings, batch, checked_interface, default_burst, token_bucket
 from netctrl.linux.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
+from netctrl.model.identified import read_model
 from netctrl.model.law import ArcLaw
 from netctrl.model.network import Demand, Link, Network
 from netctrl.plants.linearize import network_model

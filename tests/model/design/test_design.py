@@ -22,10 +22,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl import NoAdmissibleDesign, read_design
+from netctrl import NoAdmissibleDesign
 from netctrl.datasets import design_schema
 from netctrl.errors import FileError, Status
-from netctrl.model.design.design import ArcDesign, design_json_schema, provenance
+from netctrl.model.design.design import ArcDesign, design_json_schema, provenance, read_design
 from netctrl.model.io.files import write_atomically
 
 

@@ -23,7 +23,7 @@ from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
 from netctrl.model.design.design import Provenance
-from netctrl.model.identified import IdentifiedModel
+from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.model.law import LqgLaw, LqiLaw, TrackingLaw
 from netctrl.ns3.access.render import render
 from netctrl.ns3.program import find_ns3
@@ -35,6 +35,7 @@ from netctrl.scenario.access.scenario import (
     RegulatedSource,
     RegulatorFailure,
     TcpSenders,
+    read_access_link_scenario,
 )
 from netctrl.sim.access import draws as fifo_draws
 from netctrl.sim.access.draws import flow_pauses, run_table
@@ -42,7 +43,7 @@ from netctrl.sim.access.problem import flow_streams
 from netctrl.sim.access.run import AccessLink
 
 GENERATED = ("gains.h", "netctrl-tracking-law.h", "scenario.h")
-PRINTED = netctrl.read_model(model_path("connet-paper"))
+PRINTED = read_model(model_path("connet-paper"))
 
 
 def origin(*argv: str) -> Provenance:
@@ -265,13 +266,13 @@ def test_a_run_of_too_many_draws_is_refused(monkeypatch):
 def test_a_link_is_read_from_a_file(tmp_path):
     path = tmp_path / "link.toml"
     path.write_text('hops = 3\ncapacity = "50Mbit"\n[[sources]]\nflows = 4\nshare = 1.0\noffered = "40Mbit"\n')
-    found = netctrl.read_access_link_scenario(path)
+    found = read_access_link_scenario(path)
     assert found == AccessLinkScenario(
         hops=3, capacity=5e7, sources=(RegulatedSource(flows=4, share=1.0, offered=4e7),)
     )
     path.write_text("[[sources]]\nshares = 1.0\n")
     with pytest.raises(FileError, match=r"sources\[0\]: unknown key `shares`, did you mean `share`"):
-        netctrl.read_access_link_scenario(path)
+        read_access_link_scenario(path)
 
 
 # --- the parts, compiled ---------------------------------------------------------------------------------------------

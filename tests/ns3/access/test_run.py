@@ -10,23 +10,31 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import netctrl
 from netctrl.cli.design.verb import main as design_main
 from netctrl.cli.export.verb import main
 from netctrl.datasets import model_path
 from netctrl.errors import NetctrlError
 from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
-from netctrl.model.design.design import provenance
+from netctrl.model.design.design import provenance, read_design
+from netctrl.model.identified import read_model
 from netctrl.model.law import LqiLaw
 from netctrl.ns3.access.read import run_access_link, table_name
 from netctrl.ns3.access.render import render
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking, access_link_plan
-from netctrl.scenario.access.scenario import AccessLinkScenario, CrossTraffic, RegulatedSource, RegulatorFailure
+from netctrl.scenario.access.scenario import (
+    AccessLinkScenario,
+    CrossTraffic,
+    RegulatedSource,
+    RegulatorFailure,
+    read_access_link_scenario,
+)
 from netctrl.sim.access.draws import run_table
+from netctrl.sim.access.run import simulate_access_link
+from netctrl.sim.access.track import track_access_link
 
-PRINTED = netctrl.read_model(model_path("connet-paper"))
+PRINTED = read_model(model_path("connet-paper"))
 OPEN = 2
 TOLERANCE = {"delay [ms]": 1e-4, "losses": 0.001, "law": 1e-11}
 """Times are whole ns; losses differ where packets come and go at the same time; the law's steps, relative."""
@@ -104,7 +112,7 @@ def tracking(program, seen) -> AccessLinkTracking:
 def replayed(run: AccessLinkTracking) -> pd.DataFrame:
     """The FIFO simulator, driven by the rates and bursts that ns-3's loop chose."""
     result = run.result
-    return netctrl.simulate_access_link(result.scenario, result.rate_bit_per_s, result.burst).to_pandas()
+    return simulate_access_link(result.scenario, result.rate_bit_per_s, result.burst).to_pandas()
 
 
 @pytest.mark.needs("ns3")
@@ -217,11 +225,11 @@ def test_one_command_holds_the_delay(design, tmp_path, capsys):
     assert answer["simulator"].startswith("ns-3.")
     assert answer["infeasible_s"] == []
     assert answer["summary"]["premium_lost"] == 0
-    scenario = netctrl.read_access_link_scenario(link)
-    same = netctrl.simulate_access_link(scenario, frame["rate_bit_per_s"].to_numpy()).to_pandas()
+    scenario = read_access_link_scenario(link)
+    same = simulate_access_link(scenario, frame["rate_bit_per_s"].to_numpy()).to_pandas()
     pd.testing.assert_frame_equal(frame, same, rtol=0.0, atol=TOLERANCE["delay [ms]"], check_dtype=False)
-    law = netctrl.read_design(design).law
-    expected = netctrl.track_access_link(scenario, law, [0.676, 0.361], measured="period").result.to_pandas()
+    law = read_design(design).law
+    expected = track_access_link(scenario, law, [0.676, 0.361], measured="period").result.to_pandas()
     # The loops part, as it is of consequence which packet comes first; means do not.
     for name, near in (("mean_delay_ms", 0.05), ("mean_jitter_ms", 0.15), ("other_bit_per_s", 0.03)):
         assert frame[name][20:].mean() == pytest.approx(expected[name][20:].mean(), rel=near), name

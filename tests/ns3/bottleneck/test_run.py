@@ -22,6 +22,7 @@ from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import FLOW_KINDS, BottleneckFlow, BottleneckScenario
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 LINK = {"bottleneck": 2e7, "rtt": 0.02, "buffer": 100e3, "duration": 6.0, "warmup": 2.0}
 TARGET = netctrl.pacing(mode="target-rtt").law
@@ -114,7 +115,7 @@ def test_the_fluid_has_the_same_throughput_and_delay(aimed):
     """Within 1 % of the capacity and a packet's time: ns-3 has packets and cross traffic, the fluid neither."""
     base = float(aimed[0].rtt_s.min())
     flow = netctrl.PacedFlow(TARGET, rtt_s=base)
-    fluid = netctrl.simulate_bottleneck([flow], capacity=2e7 - 2e5, buffer_bytes=100e3, duration_s=6.0, bin_s=0.1)
+    fluid = simulate_bottleneck([flow], capacity=2e7 - 2e5, buffer_bytes=100e3, duration_s=6.0, bin_s=0.1)
     late = fluid.time_s > 2.0
     for found in aimed[:2]:
         flow_found = settled(found)

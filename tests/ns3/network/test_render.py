@@ -30,6 +30,7 @@ from netctrl.laws.link_rate.distributed_step import (
 from netctrl.laws.link_rate.fir import BACKLOG, RATE
 from netctrl.model.design.design import Provenance
 from netctrl.model.law import LinkRateLaw, MyopicGain
+from netctrl.model.network import read_network
 from netctrl.ns3.network import render as ns3_links
 from netctrl.ns3.network.render import render
 from netctrl.ns3.program import find_ns3
@@ -55,7 +56,7 @@ def origin(*argv: str) -> Provenance:
 
 
 def scenario(policy: Policy, messages: Messages | None = None, name: str = "testbed", **fields) -> NetworkScenario:
-    network = netctrl.read_network(network_path(name))
+    network = read_network(network_path(name))
     settings = {"duration": 3.0, "warmup": 0.5, "interval": 0.01, "messages": messages or Messages()} | fields
     return NetworkScenario(name=name, network=network, policy=policy, **settings)
 

@@ -16,15 +16,16 @@ from netctrl.cli.export.verb import main
 from netctrl.datasets import network_path
 from netctrl.errors import NetctrlError
 from netctrl.model.design.design import provenance
-from netctrl.model.network import Demand, Link, Network
+from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.ns3.network import read as ns3_links_run
 from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.scenario.network.policy import Fifo, StaticPacing
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.scenario import NetworkScenario, read_network_scenario
 from netctrl.sim.network.plan import link_plan, run_tables
+from netctrl.sim.network.run import simulate_network
 
 SENT, PACED, BUFFER = 5e6, 4e6, 50e3
 TOLERANCE = {"loss": 0.25, "backlog": 0.15, "packet": PACKET_SIZE}
@@ -36,7 +37,7 @@ def together() -> NetworkScenario:
 
     It sends 5 Mbit/s, a quarter more than the paced links' rate of 4 Mbit/s.
     """
-    network = netctrl.read_network(network_path("testbed"))
+    network = read_network(network_path("testbed"))
     steady = (
         Link(id="first", source="a", target="b", capacity=10e6, delay=0.01, buffer=BUFFER),
         Link(id="second", source="b", target="c", capacity=10e6, delay=0.02),
@@ -88,7 +89,7 @@ def result(program, seen) -> NetworkResult:
 
 @pytest.fixture(scope="module")
 def fluid() -> NetworkResult:
-    return netctrl.simulate_network(together(), runs=2)
+    return simulate_network(together(), runs=2)
 
 
 def column(result: NetworkResult, name: str) -> int:
@@ -219,8 +220,8 @@ def test_one_command_runs_a_law_whose_messages_are_late(short, tmp_path, capsys)
     assert len(stored.read_text().splitlines()) == 11
     assert picture.stat().st_size > 1000
     # Under FIFO half as much waits, under static pacing at nominal rates half as much again.
-    requested = netctrl.read_network_scenario(short, network_path)
-    expected = netctrl.simulate_network(requested, netctrl.scenario_law(requested), runs=2).summary()
+    requested = read_network_scenario(short, network_path)
+    expected = simulate_network(requested, netctrl.scenario_law(requested), runs=2).summary()
     assert answer["backlog_bytes"]["mean"] == pytest.approx(expected.backlog_bytes.mean, rel=0.25)
 
 

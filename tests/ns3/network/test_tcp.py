@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from ns3_support import LIMITED
 
-import netctrl
 from netctrl.datasets import network_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue
@@ -29,8 +28,9 @@ from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.queues import own_laws
 from netctrl.scenario.network.policy import Fifo, StaticPacing
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
+from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand, read_network_scenario
 from netctrl.sim.network.plan import link_plan, run_tables
+from netctrl.sim.network.run import simulate_network
 
 PACED, DELAY, BUFFER = 4e6, 0.01, 30e3
 PAYLOAD = (PACKET_SIZE - 40) / PACKET_SIZE
@@ -243,11 +243,11 @@ def test_the_summary_says_what_tcp_did(results):
 
 def test_the_fluid_refuses_tcp_and_managed_queues():
     with pytest.raises(InvalidValue, match="ns-3 only") as refused:
-        netctrl.simulate_network(together())
+        simulate_network(together())
     assert refused.value.argument == "tcp"
     requested = msgspec.structs.replace(with_queue("red"), tcp=())
     with pytest.raises(InvalidValue, match="ns-3 only") as refused:
-        netctrl.simulate_network(requested)
+        simulate_network(requested)
     assert refused.value.argument == "queue.kind"
 
 
@@ -294,10 +294,10 @@ target = "10ms"
 def test_a_file_says_tcp_and_queue(tmp_path):
     path = tmp_path / "short.toml"
     path.write_text(FILE)
-    requested = netctrl.read_network_scenario(path, network_path)
+    requested = read_network_scenario(path, network_path)
     assert requested.tcp == (TcpDemand(demand="p1", flows=3, start=(0.0, 1.0)),)
     assert requested.queue == CodelQueue(target=0.01)
     assert requested.policy == Fifo()
     path.write_text(FILE.replace('"codel"', '"arc"'))
     with pytest.raises(FileError, match="queue"):
-        netctrl.read_network_scenario(path, network_path)
+        read_network_scenario(path, network_path)

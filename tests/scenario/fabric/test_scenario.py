@@ -25,6 +25,7 @@ from netctrl.scenario.fabric.scenario import (
     Watch,
     read_fabric_scenario,
 )
+from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.topology import fabric, fabric_paths
 
 ONE = (FabricFlow(source=0, target=4, size=1e6),)
@@ -183,4 +184,4 @@ def test_jains_index_is_between_one_flow_for_all_and_even_shares(values) -> None
 
 def test_public_names() -> None:
     assert netctrl.FabricScenario is FabricScenario
-    assert callable(netctrl.simulate_fabric)
+    assert callable(simulate_fabric)

@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl import read_result
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.design.design import Provenance
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
-from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult, summary_table
+from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult, read_result, summary_table
 from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario
 
 PROVENANCE = Provenance(

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl import datasets, read_scenario
+from netctrl import datasets
 from netctrl.datasets import scenario_path, scenarios
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue, RateError, arc_queue
@@ -28,7 +28,7 @@ from netctrl.model.io.toml import read_toml
 from netctrl.scenario.fabric.scenario import read_fabric_scenario
 from netctrl.scenario.network.scenario import read_network_scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario, design_scenario, scenario_from
+from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario, design_scenario, read_scenario, scenario_from
 
 TEXT = """
 name = "two ways"

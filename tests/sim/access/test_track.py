@@ -10,6 +10,7 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.tracking.reference_governor import reference_governor
 from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.scenario.access.scenario import AccessLinkScenario, RegulatorFailure
+from netctrl.sim.access.run import simulate_access_link
 from netctrl.sim.access.track import track_access_link
 
 PRINTED = read_model(model_path("connet-paper"))
@@ -130,7 +131,7 @@ def test_from_trace_to_closed_loop_the_delay_is_held(seed):
     """20 models, each of another trace of packets: all hold the delay within 3 %."""
     rates = netctrl.gbn(1000, (20.0, 80.0), np.random.default_rng(seed))[:, 0]
     trace = netctrl.access_link_signals(
-        netctrl.simulate_access_link(AccessLinkScenario(duration="1000s", seed=seed), rates * 1e6)
+        simulate_access_link(AccessLinkScenario(duration="1000s", seed=seed), rates * 1e6)
     )
     design = connet(netctrl.identify(trace, order=2).model, track="delay", limits=[(0.0, 95.0)])
     assert design.certificate.status == "admissible"
@@ -143,18 +144,16 @@ def test_from_trace_to_closed_loop_the_delay_is_held(seed):
 
 def test_open_regulators_are_no_signal():
     with pytest.raises(InvalidValue, match="open regulators"):
-        netctrl.access_link_signals(netctrl.simulate_access_link(AccessLinkScenario(duration="5s")))
+        netctrl.access_link_signals(simulate_access_link(AccessLinkScenario(duration="5s")))
     with pytest.raises(InvalidValue, match="some of delay"):
-        netctrl.access_link_signals(
-            netctrl.simulate_access_link(AccessLinkScenario(duration="5s"), 1e7), outputs=("loss",)
-        )
+        netctrl.access_link_signals(simulate_access_link(AccessLinkScenario(duration="5s"), 1e7), outputs=("loss",))
 
 
 @pytest.fixture(scope="module")
 def two_inputs():
     """A law that sets rate and burst, for delay and throughput."""
     actions = netctrl.gbn(1500, [[45.0, 65.0], [3.0, 9.0]], np.random.default_rng(3))
-    run = netctrl.simulate_access_link(
+    run = simulate_access_link(
         AccessLinkScenario(duration="1500s", seed=2), actions[:, 0] * 1e6, actions[:, 1].round().astype(int)
     )
     trace = netctrl.access_link_signals(run, outputs=("delay", "throughput"), burst=True)

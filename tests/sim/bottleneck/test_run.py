@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl import CubicFlow, PacedFlow, RateCap, simulate_bottleneck
+from netctrl import CubicFlow, PacedFlow, RateCap
 from netctrl.errors import InvalidValue
 from netctrl.laws.pacing.pacing import PacingState, pacing_values
 from netctrl.laws.tcp.cubic import cubic_cut, cubic_window
-from netctrl.sim.bottleneck.run import jain_index
+from netctrl.sim.bottleneck.run import jain_index, simulate_bottleneck
 
 TARGET = netctrl.pacing(mode="target-rtt").law
 PACKET_BITS = 12000.0

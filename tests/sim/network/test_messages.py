@@ -9,12 +9,14 @@ import pytest
 import netctrl
 from netctrl import InvalidValue, NetworkScenario
 from netctrl.datasets import network_path
+from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import Messages
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import run_with_messages
 from netctrl.sim.network.problem import link_problem
+from netctrl.sim.network.run import simulate_network
 
 TAU = 0.01
 IDEAL = Messages()
@@ -33,7 +35,7 @@ LOCAL = ("myopic", "myopic filters")
 
 
 def scenario(policy: Policy, messages: Messages = IDEAL, name: str = "testbed", **fields: object) -> NetworkScenario:
-    network = netctrl.read_network(network_path(name))
+    network = read_network(network_path(name))
     tight = tuple(msgspec.structs.replace(link, buffer=min(link.buffer or 2e4, 2e4)) for link in network.links)
     network = msgspec.structs.replace(network, links=tight)
     settings = {"duration": 4.0, "warmup": 0.5} | fields
@@ -45,7 +47,7 @@ def hftrac(name: str, **fields: object) -> HftracPolicy:
 
 
 def run(requested: NetworkScenario, runs: int = 3) -> NetworkResult:
-    return netctrl.simulate_network(requested, netctrl.scenario_law(requested), runs=runs)
+    return simulate_network(requested, netctrl.scenario_law(requested), runs=runs)
 
 
 def same(one: NetworkResult, other: NetworkResult) -> None:
@@ -60,7 +62,7 @@ def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | 
     chosen = hftrac(policy, rate_scale=1.02) if isinstance(policy, str) else policy
     requested = scenario(chosen, name=name)
     law = netctrl.scenario_law(requested)
-    expected = netctrl.simulate_network(requested, law, runs=2)
+    expected = simulate_network(requested, law, runs=2)
     assert expected.lost_bytes.sum() > 0.0
     ready = link_problem(requested, law)
     source = DemandSource(requested, ready.network, range(2))
@@ -128,7 +130,7 @@ def test_links_that_hear_nothing_answer_what_they_see_themselves() -> None:
         backlog = np.minimum(offered - sent, plant.buffer)
         rate.append(sent)
         kept.append(backlog)
-    found = netctrl.simulate_network(requested, law).watched[0] * 8.0 / TAU
+    found = simulate_network(requested, law).watched[0] * 8.0 / TAU
     np.testing.assert_allclose(
         found / plant.buffer.max(), np.array(kept).T / plant.buffer.max(), atol=TOLERANCE["same"]
     )
@@ -151,12 +153,12 @@ def test_a_fixed_delay_is_an_older_state() -> None:
 def test_runs_are_the_same_in_whatever_company_they_are() -> None:
     requested = scenario(hftrac("coordinated"), Messages(loss=0.1, jitter=(0.0, 0.02), asynchronous=True))
     law = netctrl.scenario_law(requested)
-    together = netctrl.simulate_network(requested, law, runs=5)
+    together = simulate_network(requested, law, runs=5)
     for first, count in ((0, 2), (2, 1), (3, 2)):
-        part = netctrl.simulate_network(requested, law, runs=count, first_run=first)
+        part = simulate_network(requested, law, runs=count, first_run=first)
         np.testing.assert_array_equal(part.lost_bytes, together.lost_bytes[first : first + count])
         np.testing.assert_array_equal(part.offered_bytes, together.offered_bytes[first : first + count])
-    same(together, netctrl.simulate_network(requested, law, runs=5, n_jobs=2))
+    same(together, simulate_network(requested, law, runs=5, n_jobs=2))
 
 
 def test_messages_do_not_change_the_traffic() -> None:
@@ -172,22 +174,22 @@ def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
     wide = tuple(msgspec.structs.replace(link, buffer=None) for link in requested.network.links)
     network = msgspec.structs.replace(requested.network, demands=calm, links=wide)
     requested = msgspec.structs.replace(requested, network=network)
-    law = netctrl.hftrac(netctrl.read_network(network_path("testbed")), TAU, mu=0.5, architecture="god").law
-    found = netctrl.simulate_network(requested, law, runs=4)
+    law = netctrl.hftrac(read_network(network_path("testbed")), TAU, mu=0.5, architecture="god").law
+    found = simulate_network(requested, law, runs=4)
     np.testing.assert_allclose(found.watched[0], 1e4, rtol=TOLERANCE["conserved"])
     np.testing.assert_allclose(found.backlog_bytes, 1e4, rtol=TOLERANCE["conserved"])
 
 
 def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None:
     """Half of all news is lost; a prediction that took for granted that all answered would drift away."""
-    network = netctrl.read_network(network_path("merge"))
+    network = read_network(network_path("merge"))
     wide = tuple(msgspec.structs.replace(link, buffer=None, capacity=10.0 * link.capacity) for link in network.links)
     network = msgspec.structs.replace(network, links=wide)
     policy = hftrac("coordinated", backlog_setpoint=1e6)
     requested = NetworkScenario(
         name="wide", network=network, interval=TAU, duration=200.0, policy=policy, messages=Messages(loss=0.5)
     )
-    watched = netctrl.simulate_network(requested, netctrl.scenario_law(requested)).watched[0]
+    watched = simulate_network(requested, netctrl.scenario_law(requested)).watched[0]
     early, late = watched[:, 2000:10000].mean(axis=1), watched[:, -8000:].mean(axis=1)
     np.testing.assert_allclose(early, 1e6, rtol=0.02)
     np.testing.assert_allclose(late, 1e6, rtol=0.02)

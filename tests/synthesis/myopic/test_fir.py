@@ -18,6 +18,7 @@ import netctrl
 from netctrl.cli.design.verb import main
 from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.model.design.design import read_design
 from netctrl.model.law import FirGain
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.model.network_model import NetworkModel
@@ -565,7 +566,7 @@ def test_there_is_no_exact_myopic_controller() -> None:
 def test_a_design_comes_back_from_its_file(tmp_path) -> None:
     design = netctrl.hftrac(published("testbed").network, TAU, mu=1.0, architecture="myopic", horizon=12)
     design.save(tmp_path / "design.json")
-    again = netctrl.read_design(tmp_path / "design.json")
+    again = read_design(tmp_path / "design.json")
     assert (again.inputs, again.certificate) == (design.inputs, design.certificate)
     assert again.to_json() == design.to_json()
     for one, other in zip(design.law.columns, again.law.columns, strict=True):
@@ -585,7 +586,7 @@ def test_the_command_line_makes_table_json_file_and_picture(tmp_path, capsys) ->
     answer = json.loads(capsys.readouterr().out)
     assert answer["law"]["kind"] == "fir"
     assert answer["certificate"]["cost"] == pytest.approx(14.36733e12, rel=1e-6)
-    assert netctrl.read_design(saved).certificate.cost == answer["certificate"]["cost"]
+    assert read_design(saved).certificate.cost == answer["certificate"]["cost"]
 
 
 @pytest.mark.parametrize(
