@@ -50,6 +50,8 @@ def explained(error: msgspec.ValidationError, content: Any, kind: type) -> str:
         return _at(keys, f"got {shown(value)}, takes {takes}")
     if what.startswith("Invalid value") and keys and (kinds := _tags(kind, content, keys[:-1])):
         return _at(keys, f"got {shown(value)}, takes one of {', '.join(kinds)}")
+    if what.startswith("Invalid enum value") and (words := _words(kind, content, keys)):
+        return _at(keys, f"got {shown(value)}, takes one of {', '.join(map(str, words))}")
     return _at(keys, " ".join(what.split()))
 
 
@@ -129,6 +131,16 @@ def _tags(kind: type, content: Any, keys: Keys) -> list[str]:
         return []
     parts = getattr(found, "types", [found])
     return [str(part.tag) for part in parts if isinstance(part, msgspec.inspect.StructType) and part.tag]
+
+
+def _words(kind: type, content: Any, keys: Keys) -> list[Any]:
+    """What may be chosen at a place where one of several words stands."""
+    try:
+        found = _type(kind, content, keys)
+    except (LookupError, TypeError, AttributeError, StopIteration):
+        return []
+    choices = [getattr(part, "values", ()) for part in getattr(found, "types", [found])]
+    return [word for values in choices for word in values]
 
 
 def _type(kind: type, content: Any, keys: Keys) -> Any:

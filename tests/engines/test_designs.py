@@ -1,0 +1,108 @@
+"""Each of the five Designs runs by one `simulate`, in two engines or more, and is compared in one table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.design.hftrac.scenario_law import scenario_law
+from netctrl.engines.case import Case, Tracking, case_of, tracking_plan
+from netctrl.engines.engine import supports
+from netctrl.errors import InvalidValue
+from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.sim.access.track import track_access_link
+from netctrl.sim.network.run import simulate_network
+
+METHODS = ("arc", "hftrac", "connet", "mpcc", "pacing")
+
+
+@pytest.fixture(scope="module")
+def designs() -> dict[str, netctrl.ArcDesign]:
+    return {
+        "arc": netctrl.arc(50),
+        "hftrac": netctrl.hftrac(netctrl.read("merge"), interval_s=0.01, mu=1.0),
+        "connet": netctrl.connet(netctrl.read("connet-paper"), track="delay", limits=[(0.0, 95.0)]),
+        "mpcc": netctrl.mpcc(4, 1e9, 34.752e-6, bdp_bytes=3750.0, delayed=True),
+        "pacing": netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e7),
+    }
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_two_engines_or_more_run_it(designs, method) -> None:
+    able = [name for name, lack in supports(designs[method]).items() if lack is None]
+    assert len(able) >= 2, able
+    assert "ns3" in able
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_design_for_another_kind_of_scenario_is_refused_by_name(designs, method) -> None:
+    other = designs["mpcc" if method != "mpcc" else "arc"]
+    with pytest.raises(InvalidValue, match=rf"design: got '{other.method}', takes one of {method}"):
+        case_of(case_of(designs[method]).scenario, other)
+
+
+def test_hftracs_law_is_the_designs(designs) -> None:
+    """The same as the policy that asks for it, to the bit; and it keeps what it promises: rates stay near nominal."""
+    design = designs["hftrac"]
+    scenario = case_of(design).scenario
+    assert isinstance(scenario, NetworkScenario)
+    found, other = netctrl.simulate(design, runs=2), simulate_network(scenario, scenario_law(scenario), runs=2)
+    assert np.array_equal(found.backlog_bytes, other.backlog_bytes)
+    assert found.measures()["loss", "network"] < 1e-3
+    changed = netctrl.Network(links=scenario.network.links, demands=scenario.network.demands[:1])
+    with pytest.raises(InvalidValue, match="a Design for this network"):
+        case_of(NetworkScenario(name="other", network=changed, interval=0.01, duration=1.0), design)
+
+
+def test_connets_reference_is_the_middle_of_what_can_be_had(designs) -> None:
+    """G u for u in the middle of 0 and 95 Mbit/s; another reference is kept to as well."""
+    design = designs["connet"]
+    model = design.inputs.model
+    gain = model.C @ np.linalg.solve(np.eye(2) - model.A, model.B) + model.D
+    plan = tracking_plan(case_of(design))
+    assert plan.reference[0] == pytest.approx((gain @ [47.5]).tolist(), rel=1e-9)
+    link = AccessLinkScenario(duration="300s", seed=4)
+    case = case_of(link, design, tracking=Tracking(np.array([1.0, 0.7])))
+    found = netctrl.simulate(case)
+    assert found.measured[150:, 0].mean() == pytest.approx(1.0, rel=0.05)
+    again = track_access_link(link, design.law, [1.0, 0.7], measured="period")
+    assert np.array_equal(found.measured, again.measured)
+
+
+def test_a_bottleneck_as_a_fluid_is_at_its_target(designs) -> None:
+    """A queue of at most 5.9 % of the round trip or .997 packet of 1500 bytes, at full use (docs/pacing.md)."""
+    found = netctrl.simulate(designs["pacing"], "fluid").measures()
+    assert found["utilization", "bottleneck"] > 0.997
+    assert found["delay", "bottleneck"] < max(0.059 * 0.02, 8 * 1500 / 1e7 * 1.1)
+
+
+def test_cross_traffic_in_the_fluid_takes_its_mean() -> None:
+    scenario = netctrl.BottleneckScenario(flows=(netctrl.BottleneckFlow(kind="cubic"),), cross="20Mbit", duration="40s")
+    found = netctrl.simulate(scenario, "fluid")
+    assert found.measures()["throughput", "0 cubic"] == pytest.approx(80e6, rel=0.02)
+    with pytest.raises(InvalidValue, match="a Design of pacing"):
+        netctrl.simulate(netctrl.BottleneckScenario(duration="20s"), "fluid")
+
+
+def test_several_runs_are_a_networks() -> None:
+    scenario = netctrl.BottleneckScenario(flows=(netctrl.BottleneckFlow(kind="reno"),), duration="20s")
+    with pytest.raises(InvalidValue, match="runs: got 2, takes 1 of a BottleneckScenario"):
+        netctrl.simulate(Case(scenario), "fluid", runs=2)
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize(
+    ("method", "engine", "near"),
+    [
+        ("connet", "packet", {("delay", "premium"): 0.03, ("throughput", "regulated"): 0.02}),
+        ("pacing", "fluid", {("throughput", "0 paced"): 0.02}),
+    ],
+)
+def test_ns3_and_ours_agree_in_one_table(designs, method, engine, near) -> None:
+    table = netctrl.compare(designs[method], (engine, "ns3"), seeds=1)
+    rows = {(row.quantity, row.of): row for row in table.rows if row.engine == "ns3"}
+    for name, bound in near.items():
+        assert abs(rows[name].difference) < bound, rows[name]
+    assert len(table.table()[1]) == len(table.rows) // 2

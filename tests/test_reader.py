@@ -1,0 +1,85 @@
+"""netctrl.read: whatever netctrl's files are, by their names and keys; and in words what is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.datasets import data_path, network_path, scenario_path
+from netctrl.errors import FileError, InvalidValue
+from netctrl.model.network import read_network
+from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.network.scenario import read_network_scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.scenario import Link, read_scenario
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("arc-staircase", "Scenario"),
+        ("hftrac-testbed", "NetworkScenario"),
+        ("mpcc-fat-tree", "FabricScenario"),
+        ("merge", "Network"),
+        ("connet-paper", "IdentifiedModel"),
+        ("connet-link", "RateTrace"),
+        ("mobile", "LinkTrace"),
+    ],
+)
+def test_a_name_is_what_comes_with_netctrl(name, kind) -> None:
+    suffix = {"mobile": "traces/mobile.trace"}
+    found = netctrl.read(data_path(suffix[name]) if name in suffix else name)
+    assert type(found).__name__ == kind
+
+
+def test_it_reads_what_the_readers_of_one_kind_read() -> None:
+    assert netctrl.read(str(scenario_path("arc-staircase"))) == read_scenario(scenario_path("arc-staircase"))
+    assert netctrl.read("hftrac-testbed") == read_network_scenario(scenario_path("hftrac-testbed"), network_path)
+    assert netctrl.read(network_path("merge")) == read_network(network_path("merge"))
+
+
+def test_what_is_saved_is_read_back(tmp_path) -> None:
+    design = netctrl.arc(50)
+    design.save(tmp_path / "d.json")
+    assert netctrl.read(tmp_path / "d.json") == design
+    line = Link(id="l", source="a", target="b", capacity=1e6)
+    flows = BulkFlows(id="f", path=("l",), rtt=0.1, count=2)
+    result = netctrl.simulate(netctrl.Scenario(name="s", duration=5.0, links=(line,), flows=(flows,)))
+    (tmp_path / "r.json").write_text(result.to_json())
+    assert np.array_equal(netctrl.read(tmp_path / "r.json").backlog_bytes, result.backlog_bytes)
+
+
+def test_tables_are_rates_signals_or_round_trips(tmp_path) -> None:
+    assert netctrl.read(data_path("traces/connet-link.csv"), inputs=["R"], outputs=["delay"]).outputs == ("delay",)
+    (tmp_path / "rtts.csv").write_text("time_s,rtt_s\n0,0.1\n0.1,0.12\n")
+    assert netctrl.read(tmp_path / "rtts.csv").rtt_s.tolist() == [0.1, 0.12]
+    with pytest.raises(InvalidValue, match="outputs: got None"):
+        netctrl.read(tmp_path / "rtts.csv", inputs=["R"])
+    with pytest.raises(InvalidValue, match="interval_s"):
+        netctrl.read("merge", interval_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.toml", "name = 'x'\n", "is no scenario: it has neither links and flows, nor network"),
+        ("x.toml", "discipline = 'lifo'\n", "discipline: got 'lifo', takes one of cbq, fifo, wfq"),
+        ("x.json", '{"schema": "netctrl.linux/1"}', "has the schema 'netctrl.linux/1', takes one of netctrl.design/1"),
+        ("x.json", "[]", "is no network"),
+        ("x.json", "{", "JSON"),
+        ("x.txt", "x", "is nothing that netctrl reads, by its name"),
+    ],
+)
+def test_what_is_none_of_these_is_named(tmp_path, name, content, said) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(FileError) as refused:
+        netctrl.read(tmp_path / name)
+    assert said in str(refused.value)
+
+
+def test_an_access_link_is_told_by_its_keys(tmp_path) -> None:
+    (tmp_path / "link.toml").write_text("hops = 2\nduration = '10s'\n")
+    assert netctrl.read(tmp_path / "link.toml") == AccessLinkScenario(hops=2, duration=10.0)
+    with pytest.raises(InvalidValue, match="path: got 'nowhere', takes a file, or one of arc-bottlenecks"):
+        netctrl.read("nowhere")
