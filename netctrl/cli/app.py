@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -89,7 +90,9 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
 
             return say(f"netctrl {netctrl.__version__}\n")
         command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
-        return command(*bound.args, **bound.kwargs)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
         return _complain(_wrong_use(error), WRONG_USE)
     except InvalidValue as error:
@@ -110,6 +113,10 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
         return _complain(f"output can't be written: {error.strerror}", FAILURE)
     except KeyboardInterrupt:
         return _complain("stopped", _INTERRUPTED)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    sys.stderr.write(f"warning: {' '.join(str(message).split())}\n")
 
 
 def say(text: str) -> int:

@@ -1,7 +1,8 @@
-"""Keys of scenario and sweep files that were renamed; files with the old ones are read as before."""
+"""Keys of scenario and sweep files that were renamed; files with the old ones are read, with a warning."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import msgspec
@@ -41,6 +42,8 @@ def renewed_at(place: str, value: Any, kind: type) -> tuple[str, Any]:
     for name in place.split("."):
         lists = [each.item_type for each in kinds(found) if hasattr(each, "item_type")]
         today = name if lists else _today(found, {}).get(name, name)
+        if today != name:
+            _warn(name, today)
         parts.append(today)
         found = lists or at_key(found, {}, today)
     return ".".join(parts), _renewed(found, value)
@@ -52,12 +55,19 @@ def _renewed(found: list[Any], content: Any) -> Any:
         for old, name in today.items():
             if old in content and name in content:
                 raise InvalidValue(old, content[old], f"no value beside `{name}`, which is its name now")
+            if old in content:
+                _warn(old, name)
         named = {today.get(name, name): value for name, value in content.items()}
         return {name: _renewed(at_key(found, named, name), value) for name, value in named.items()}
     if isinstance(content, list):
         items = [each.item_type for each in kinds(found) if hasattr(each, "item_type")]
         return [_renewed(items, value) for value in content]
     return content
+
+
+def _warn(old: str, name: str) -> None:
+    said = f"key `{old}` of a file is `{name}` now; the next version of netctrl doesn't read the old name"
+    warnings.warn(said, FutureWarning, stacklevel=4)
 
 
 def _today(found: list[Any], content: dict[str, Any]) -> dict[str, str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 
 import msgspec
 import pytest
 
+from netctrl.cli.simulate import main as simulate
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.old_names import OLD_NAMES, renewed, renewed_at
 from netctrl.scenario.access.scenario import AccessLinkScenario, read_access_link_scenario
@@ -63,11 +65,13 @@ RECORDS = (
         ),
     ],
 )
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_keys_are_renamed_where_they_stand(content, kind, today) -> None:
     assert renewed(content, kind) == today
     assert renewed(today, kind) == today
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_places_of_a_sweep_are_renamed_too() -> None:
     assert renewed_at("policy.reference", 1.1, NetworkScenario) == ("policy.rate_scale", 1.1)
     old = {"kind": "hftrac", "standing_backlog": "1kB"}
@@ -99,6 +103,7 @@ policy = {kind = "hftrac", architecture = "myopic", mu = 0.5, reference = 1.01}
 """
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_files_with_old_names_are_read(tmp_path) -> None:
     path = tmp_path / "s.toml"
     path.write_text('warm_up = "2s"' + BOTTLENECK)
@@ -111,3 +116,16 @@ def test_files_with_old_names_are_read(tmp_path) -> None:
     path.write_text(SWEEP + NETWORK.replace("[[network", "[[scenario.network"))
     cells = list(read_sweep(path).cells())
     assert [cell.scenario.policy.rate_scale for cell in cells] == [1.0, 1.02]
+
+
+def test_an_old_name_is_said_once_with_the_new_one(tmp_path, capsys) -> None:
+    with pytest.warns(FutureWarning, match="key `warm_up` of a file is `warmup` now") as warned:
+        renewed({"warm_up": "1s"}, BottleneckScenario)
+    assert len(warned) == 1
+    (tmp_path / "s.toml").write_text('warm_up = "2s"' + BOTTLENECK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert simulate([str(tmp_path / "s.toml"), "--engine", "fluid"]) == 0
+    assert capsys.readouterr().err == (
+        "warning: key `warm_up` of a file is `warmup` now; the next version of netctrl doesn't read the old name\n"
+    )
