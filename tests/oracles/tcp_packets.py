@@ -41,7 +41,6 @@ class Flow:
     rto: int = 1_000_000_000
     backoff: int = 0
     deadline: int = 0
-    planned: bool = False
     came: set = field(default_factory=set)
     expected: int = 0
     sent: int = 0
@@ -96,9 +95,7 @@ def run(law: Any, lines: list[int], rate: int, delay: int, buffer: int, size: in
 
     def arm(now, flow, f):
         flow.deadline = now + min(flow.rto << min(flow.backoff, 6), 60_000_000_000)
-        if not flow.planned:
-            flow.planned = True
-            plan(flow.deadline, 4, f)
+        plan(flow.deadline, 4, f)
 
     def measure(flow, rtt):
         if flow.srtt == 0:
@@ -171,12 +168,7 @@ def run(law: Any, lines: list[int], rate: int, delay: int, buffer: int, size: in
         offer(now, flow, f)
 
     def timed_out(now, flow, f):
-        flow.planned = False
-        if flow.deadline == 0:
-            return
-        if flow.deadline > now:
-            flow.planned = True
-            plan(flow.deadline, 4, f)
+        if flow.deadline != now:
             return
         flow.deadline = 0
         flow.timeouts += 1

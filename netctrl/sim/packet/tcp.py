@@ -91,11 +91,11 @@ def take(net: PacketState) -> int:
 
 @njit(**INLINED)
 def _arm(net: PacketState, f: int, now: int) -> None:
-    """The retransmission timer starts anew; its event is planned unless an earlier one is."""
+    """The retransmission timer starts anew; its event is planned unless one that is no later is."""
     flow = net.flow
     flow[f, F_TIMER] = now + min(flow[f, F_RTO] << min(flow[f, F_BACKOFF], 6), _MAX_RTO)
-    if flow[f, F_ARMED] == 0:
-        flow[f, F_ARMED] = 1
+    if flow[f, F_ARMED] == 0 or flow[f, F_TIMER] < flow[f, F_ARMED]:
+        flow[f, F_ARMED] = flow[f, F_TIMER]
         plan(net, flow[f, F_TIMER], TIMER, f)
 
 
@@ -344,11 +344,13 @@ def time_out(net: PacketState, f: int, now: int, full: int) -> None:
     """A timer's event: a later end is waited for; at its end, all that isn't acknowledged is lost. RFC 6298, section 5;
     RFC 5681, section 3.1; RFC 6675, section 5.1."""
     flow, row = net.flow, net.window[f]
+    if flow[f, F_ARMED] != now:  # an earlier one was planned after it
+        return
     flow[f, F_ARMED] = 0
     if flow[f, F_TIMER] == 0 or flow[f, F_STATE] == CLOSED:
         return
     if flow[f, F_TIMER] > now:
-        flow[f, F_ARMED] = 1
+        flow[f, F_ARMED] = flow[f, F_TIMER]
         plan(net, flow[f, F_TIMER], TIMER, f)
         return
     flow[f, F_TIMER] = 0
