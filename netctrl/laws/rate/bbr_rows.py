@@ -28,9 +28,9 @@ def _begin(allowed: Allowed, state: np.ndarray, settings: np.ndarray, rtt: float
 
 
 def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sample) -> None:
-    allowed.rate = bbr_step(
-        *(state, sample.time, sample.rtt, sample.delivered, sample.in_flight, sample.sent, sample.lost, sample.packet)
-    )
+    """What is in flight counts as before the acknowledgement, as in Linux (`prior_in_flight`)."""
+    in_flight, sent, lost = sample.prior_in_flight, sample.sent, sample.lost
+    allowed.rate = bbr_step(state, sample.time, sample.rtt, sample.delivered, in_flight, sent, lost, sample.packet)
     allowed.in_flight = state[_WINDOW]
 
 

@@ -39,7 +39,9 @@ class Sample(NamedTuple):
     delivered: float
     """So far, with what is acknowledged now [byte]"""
     in_flight: float
-    """Before this acknowledgement, so that it is rate times RTT where nothing changes [byte]"""
+    """Sent and neither acknowledged nor lost [byte]"""
+    prior_in_flight: float
+    """The same before this acknowledgement: rate times RTT where nothing changes [byte]"""
     sent: float
     """So far [byte]"""
     lost: float

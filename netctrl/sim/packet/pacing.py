@@ -44,8 +44,8 @@ def begin_pacing(net: PacketState, f: int, full: int) -> None:
 
 
 @njit(error_model="numpy", nogil=True, _nrt=False)
-def set_pace(net: PacketState, f: int, now: int, full: int, fresh: bool, in_flight: int) -> None:
-    """After an acknowledgement; `fresh`: it gave an RTT. `in_flight`: before it."""
+def set_pace(net: PacketState, f: int, now: int, full: int, fresh: bool, prior: int) -> None:
+    """After an acknowledgement; `fresh`: it gave an RTT. `prior`: in flight before it."""
     flow, packet = net.flow, float(full)
     row = flow[f, F_PACED]
     if fresh:
@@ -56,7 +56,8 @@ def set_pace(net: PacketState, f: int, now: int, full: int, fresh: bool, in_flig
             now / _NS,
             net.window[f, W_RTT],
             delivered * packet,
-            in_flight * packet,
+            flow[f, F_PIPE] * packet,
+            prior * packet,
             sent * packet,
             lost * packet,
             packet,
