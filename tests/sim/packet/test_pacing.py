@@ -72,8 +72,8 @@ def test_a_packet_costs_three_events_at_most(sender):
 
 
 def test_bbr_alone_uses_its_link_and_its_queue_is_that_of_its_probes():
-    """A quarter of a BDP comes in a round trip at 1.25 and goes in the next: BDP/32 over the eight of a cycle. So it sees
-    the least RTT in each cycle, and never cuts its window to see it (draft, section 4.3.5)."""
+    """A quarter of a BDP comes in a round trip at 1.25 and goes in the next: BDP/32 over the eight of a cycle. So it
+    sees the least RTT in each cycle, and never cuts its window to see it (draft, section 4.3.5)."""
     state = runs("bbr")
     out = departed(state, 0.1)[20:]
     assert out.min() > 0.98 * RATE
