@@ -28,6 +28,7 @@ __all__ = [
     "KERNEL_LAWS",
     "QP_SOLVERS",
     "QUEUE_LAWS",
+    "RATE_SENDERS",
     "TCP_SENDERS",
     "WINDOW_LAWS",
     "Registry",
@@ -149,6 +150,7 @@ QUEUE_LAWS = Registry(
         "red": "netctrl.laws.aqm.red:RED",
         "pie": "netctrl.laws.aqm.pie:PIE",
         "codel": "netctrl.laws.aqm.codel:CODEL",
+        "threshold": "netctrl.laws.aqm.threshold:THRESHOLD",
     },
 )
 """Kind of a queue in a file -> its law, a `netctrl.laws.aqm.law.QueueLaw`. Read when scenarios are imported."""
@@ -174,11 +176,30 @@ TCP_SENDERS = Registry(
         "reno": "netctrl.laws.tcp.reno:RENO",
         "cubic": "netctrl.laws.tcp.cubic:CUBIC",
         "htcp": "netctrl.laws.tcp.htcp:HTCP",
+        "dctcp": "netctrl.laws.tcp.dctcp:DCTCP",
+        "vegas": "netctrl.laws.tcp.vegas:VEGAS",
     },
 )
-"""Name of a TCP sender's window in the bottleneck's fluid -> its law, a `netctrl.laws.tcp.sender.TcpSender`."""
+"""Name of a TCP sender's window -> its law, a `netctrl.laws.tcp.sender.TcpSender`."""
 
-KERNEL_LAWS = {"QUEUE_LAWS": QUEUE_LAWS, "TCP_SENDERS": TCP_SENDERS, "WINDOW_LAWS": WINDOW_LAWS}
+RATE_SENDERS = Registry(
+    "sender",
+    "netctrl.rate_senders",
+    {
+        "bbr": "netctrl.laws.rate.bbr:BBR",
+        "cap": "netctrl.laws.rate.cap:CAP",
+        "paced": "netctrl.laws.rate.paced:PACED",
+    },
+)
+"""Kind of a sender in a file -> its record and law, a `netctrl.laws.rate.law.RateSender`. Read when scenarios are
+imported."""
+
+KERNEL_LAWS = {
+    "QUEUE_LAWS": QUEUE_LAWS,
+    "RATE_SENDERS": RATE_SENDERS,
+    "TCP_SENDERS": TCP_SENDERS,
+    "WINDOW_LAWS": WINDOW_LAWS,
+}
 """Registries whose laws are compiled into kernels, by the name under which a file imports them."""
 
 DESIGNS = Registry(

@@ -12,9 +12,9 @@ from typing import Annotated
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.laws.record import as_record, compiled_view, width
+from netctrl.laws.record import compiled_view, width
 
-__all__ = ["BBR_CYCLE", "BbrState", "bbr_sender", "bbr_start", "bbr_step"]
+__all__ = ["BBR_CYCLE", "BbrState", "bbr_begin", "bbr_sender", "bbr_start", "bbr_step"]
 
 _ROUNDS, _MARKS = 10, 64
 
@@ -82,15 +82,25 @@ _MARKS_PER_RTT = 16.0
 _ROUNDING = 0.1  # packets: bytes are sums over the whole flow
 
 
-def bbr_start(rtt: float, packet: float, first_place: int) -> np.ndarray:
-    """The row of the state before the first acknowledgement: 10 packets in flight, sent at 2.885 times 10 a round trip
-    of `rtt` [s]; the cycle is to begin at `first_place`."""
-    row = np.zeros(width(BbrState))
-    state = as_record(BbrState, row)
+_state = compiled_view(BbrState)
+
+
+@njit(cache=True)
+def bbr_begin(row: np.ndarray, rtt: float, packet: float, first_place: float) -> float:
+    """The state before the first acknowledgement, in a row of zeros: 10 packets in flight, sent at 2.885 times 10 a
+    round trip of `rtt` [s], which is the rate [byte/s]; the cycle is to begin at `first_place`."""
+    state = _state(row)
     state.min_rtt = inf
     state.window = _FIRST_PACKETS * packet
     state.rate = _HIGH_GAIN * state.window / rtt
     state.first_place = first_place
+    return state.rate
+
+
+def bbr_start(rtt: float, packet: float, first_place: int) -> np.ndarray:
+    """The row of the state that `bbr_begin` makes."""
+    row = np.zeros(width(BbrState))
+    bbr_begin(row, rtt, packet, float(first_place))
     return row
 
 
@@ -240,9 +250,6 @@ def _bound(state: BbrState, delivered: float, pipe: float, packet: float) -> Non
     state.window = max(state.window, _MIN_PACKETS * packet)
     if state.phase == PROBE_RTT:
         state.window = min(state.window, _MIN_PACKETS * packet)
-
-
-_state = compiled_view(BbrState)
 
 
 @njit(cache=True, error_model="numpy")

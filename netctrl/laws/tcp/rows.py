@@ -8,13 +8,15 @@ from netctrl.jit import by_number, njit
 from netctrl.laws.record import compiled_view, width
 from netctrl.register import TCP_SENDERS
 
-__all__ = ["WIDTH", "WINDOWS", "window_acts"]
+__all__ = ["EXACT", "WIDTH", "WINDOWS", "mark_acts", "window_acts"]
 
 WINDOWS = tuple(TCP_SENDERS)
 """Names of laws; a kernel takes their places."""
 _SENDERS = [TCP_SENDERS[name] for name in WINDOWS]
 WIDTH = max(width(each.state) for each in _SENDERS)
 """Length of a row: what the law with the most needs."""
+EXACT = frozenset(each.name for each in _SENDERS if each.echo is not None)
+"""Laws whose receivers echo each packet's mark."""
 
 
 def _on_row(state: Any, function: Any, options: dict[str, Any]) -> Any:
@@ -32,3 +34,10 @@ def window_acts(**options: Any) -> tuple[Any, Any]:
     grow = {k: _on_row(each.state, each.grow, options) for k, each in enumerate(_SENDERS)}
     cut = {k: _on_row(each.state, each.cut, options) for k, each in enumerate(_SENDERS)}
     return by_number(grow, "row, acked", **options), by_number(cut, "row", **options)
+
+
+def mark_acts(**options: Any) -> tuple[Any, Any]:
+    """`mark(number, row)` and `echo(number, row, echoed)`, as in `TcpSender`; echo does nothing for laws without."""
+    mark = {k: _on_row(each.state, each.mark or each.cut, options) for k, each in enumerate(_SENDERS)}
+    echo = {k: _on_row(each.state, each.echo, options) for k, each in enumerate(_SENDERS) if each.echo is not None}
+    return by_number(mark, "row", **options), by_number(echo, "row, echoed", **options)

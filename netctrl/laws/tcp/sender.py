@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any, NamedTuple
 
-__all__ = ["Acked", "TcpSender", "TcpWindow"]
+__all__ = ["Acked", "Echoed", "TcpSender", "TcpWindow"]
 
 
 class TcpWindow:
@@ -43,6 +43,17 @@ class Acked(NamedTuple):
     """The round trip of the last cut is over"""
 
 
+class Echoed(NamedTuple):
+    """What an acknowledgement tells of marks."""
+
+    marked: bool
+    """The packet that it acknowledges was marked"""
+    packets: float
+    """Acknowledged by now, since the acknowledgement before"""
+    outstanding: float
+    """Sent and not acknowledged in order [packet]"""
+
+
 class TcpSender(NamedTuple):
     """A law."""
 
@@ -53,3 +64,8 @@ class TcpSender(NamedTuple):
     """grow(state, acked)"""
     cut: FunctionType
     """cut(state): at a loss, at most once a round trip."""
+    mark: FunctionType | None = None
+    """mark(state): at a mark, at most once a round trip; None: as at a loss."""
+    echo: FunctionType | None = None
+    """echo(state, echoed): with each acknowledgement, of which each tells of its own packet's mark (RFC 8257); None:
+    receivers echo a mark until they hear that the window was cut (RFC 3168)."""

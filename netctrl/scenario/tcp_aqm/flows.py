@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_word
+from netctrl.laws.rate.records import Sender, read_sender
 from netctrl.model.io.fields import (
     Duration,
     Rate,
@@ -26,7 +27,6 @@ from netctrl.model.io.fields import (
     whole,
 )
 from netctrl.model.io.record_file import Record
-from netctrl.register import TCP_SENDERS
 
 __all__ = ["GROUPS", "MAX_FLOWS", "BulkFlows", "FastFlows", "FlowDraw", "FlowGroup", "UdpFlows", "WebFlows"]
 
@@ -49,8 +49,9 @@ class _Flows(Record, frozen=True, kw_only=True, tag_field="kind"):
     """Ids of the links that the acknowledgements cross; empty: links that are never busy."""
     ecn: bool = True
     """Can be marked; else it is dropped."""
-    sender: str = "reno"
-    """A law of `netctrl.tcp_senders`: reno, cubic, htcp, or one of another package."""
+    sender: Sender = "reno"
+    """A window law's name (reno, cubic, htcp, dctcp, vegas), bbr, or a table: `kind = "paced"` or `"cap"`. Senders
+    without a window hear no marks, so that their packets can't be marked."""
 
     @property
     def both_ways(self) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ class _Flows(Record, frozen=True, kw_only=True, tag_field="kind"):
             self, id=identifier, path=texts, rtt=span, start=span, stop=optional(span), ack_path=texts, ecn=flag
         )
         read_fields(self, **{count: whole(1, MAX_FLOWS)})
-        checked_word("sender", self.sender, tuple(TCP_SENDERS))
+        read_fields(self, sender=read_sender)
         if self.rtt[0] < 1e-9 and not isinstance(self, UdpFlows):
             raise InvalidValue("rtt", self.rtt, "a round-trip time from 1ns, as in 500ms, or a range of them")
         if self.stop is not None and self.stop[0] <= self.start[1]:

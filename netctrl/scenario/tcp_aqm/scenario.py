@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -254,7 +255,23 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
         raise FileError(path, "is about a network's rates: netctrl.read_network_scenario reads it")
     if "topology" in content:
         raise FileError(path, "is about a data centre: netctrl.read_fabric_scenario reads it")
-    return toml_record(path, content, Scenario)
+    return toml_record(path, _beside(content, Path(path).parent), Scenario)
+
+
+def _beside(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What a file holds, with the Design files that senders name found beside it."""
+    flows = content.get("flows")
+    if not isinstance(flows, list):
+        return content
+    return content | {"flows": [_sender_beside(group, folder) for group in flows]}
+
+
+def _sender_beside(group: Any, folder: Path) -> Any:
+    sender = group.get("sender") if isinstance(group, dict) else None
+    file = sender.get("file") if isinstance(sender, dict) else None
+    if not isinstance(file, str) or not file:
+        return group
+    return group | {"sender": sender | {"file": str(folder / file)}}
 
 
 def scenario_from(content: dict[str, Any]) -> Scenario:

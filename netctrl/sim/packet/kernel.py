@@ -26,6 +26,7 @@ from netctrl.sim.packet.links import (
     set_capacity,
     settle,
 )
+from netctrl.sim.packet.pacing import woken
 from netctrl.sim.packet.receiver import deliver, on_line
 from netctrl.sim.packet.state import FLOW, INLINED, LINK, META, PACKET, PacketState
 from netctrl.sim.packet.tcp import TCP, UDP, acknowledge, connect, offer, send_datagram, time_out
@@ -108,6 +109,7 @@ def _wake(net: PacketState, f: int, now: int, full: int) -> None:
     """A flow sends: a datagram, and the next one after a while; or what it had no room for."""
     flow = net.flow
     if flow[f, F_KIND] == TCP:
+        woken(net, f, now)
         offer(net, f, now, full)
         return
     if now >= flow[f, F_STOP]:

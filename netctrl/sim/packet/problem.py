@@ -10,7 +10,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
 from netctrl.laws.aqm.records import law_record
-from netctrl.laws.tcp.rows import WIDTH, WINDOWS
+from netctrl.laws.tcp.rows import WIDTH
 from netctrl.scenario.tcp_aqm.flows import FlowGroup, UdpFlows, WebFlows
 from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.heap import PLACE_BITS, event
@@ -18,6 +18,7 @@ from netctrl.sim.packet.kernel import CAPACITY, DELAY, FLOW_STARTS, LINE_DELAY, 
 from netctrl.sim.packet.laws import HEAD_STATES
 from netctrl.sim.packet.links import BY_ARRIVAL, BY_EPOCH, EPOCH
 from netctrl.sim.packet.receiver import ACK_BYTES, HEADERS
+from netctrl.sim.packet.senders import rate_tables, set_sender
 from netctrl.sim.packet.state import FLOW, LINK, META, PACKET, SESSION, PacketState, chained
 from netctrl.sim.packet.tcp import TCP, UDP
 from netctrl.sim.tcp_aqm.traffic import draw_flows
@@ -74,6 +75,7 @@ def packet_problem(scenario: Scenario) -> PacketProblem:
         event(int(row[LINK["epoch"]]), EPOCH, place) for place, row in enumerate(link) if row[LINK["epoch"]]
     )
     heap[: len(acting)], meta[META["heap"]] = acting, len(acting)
+    allowed, rate, settings = rate_tables(scenario, flow)
     rings = int((flow[:, FLOW["mask"]] + 1).sum())
     seeds = np.random.SeedSequence(scenario.seed, spawn_key=(len(scenario.flows) + 1,))
     state = PacketState(
@@ -84,6 +86,9 @@ def packet_problem(scenario: Scenario) -> PacketProblem:
         meta=meta,
         route=route,
         window=np.zeros((F, WIDTH)),
+        allowed=allowed,
+        rate=rate,
+        settings=settings,
         queue=queue,
         parameters=parameters,
         random=seeds.generate_state(L + F + S, np.uint64),
@@ -211,7 +216,7 @@ def _row(group: FlowGroup, number: int, there: int, back: int) -> np.ndarray:
     row[FLOW["size"]], row[FLOW["ecn"]] = _ENDLESS, group.ecn
     row[FLOW["mask"]] = 0 if udp else _RING - 1
     if not udp:
-        row[FLOW["law"]] = WINDOWS.index(group.sender)
+        set_sender(row, group)
     return row
 
 

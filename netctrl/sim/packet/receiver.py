@@ -34,7 +34,7 @@ F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_LINE_LAST = (
     FLOW[name] for name in ("line_head", "line_tail", "line_delay", "line_last")
 )
 F_EXPECTED, F_AHEAD, F_RING, F_MASK = (FLOW[name] for name in ("expected", "ahead", "ring", "mask"))
-F_GENERATION, F_RECEIVED = FLOW["generation"], FLOW["received"]
+F_GENERATION, F_RECEIVED, F_EXACT = FLOW["generation"], FLOW["received"], FLOW["exact"]
 K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_TIME, K_BACK = (
     PACKET[name] for name in ("next", "flow", "seq", "hop", "info", "time", "back")
 )
@@ -79,7 +79,7 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
     if kind == DATA:
         answer = ACK
         ring, mask, got = flow[f, F_RING], flow[f, F_MASK], net.got
-        if info & REDUCED != 0:
+        if info & REDUCED != 0 or flow[f, F_EXACT] == 1:
             flow[f, F_ECHO] = 0
         if info & MARKED != 0:
             flow[f, F_ECHO] = 1

@@ -31,9 +31,9 @@ PACKET = columns("next flow seq hop info time start back")
 `start` when its transmission begins, or on links that serve by events when it came."""
 FLOW = columns(
     "state kind group route ack_route line_head line_tail line_delay line_last "
-    "size last_bytes una next pipe recover recovery lost_to retry lost high1 high2 high3 "
+    "size last_bytes una next pipe due pacer exact recover recovery lost_to retry lost high1 high2 high3 "
     "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law generation session "
-    "start stop access asked bytes sent again timeouts cuts received gap spacing"
+    "start stop access asked bytes sent again timeouts cuts received gap spacing paced pace carry woken"
 )
 SESSION = columns("group first objects missing stop")
 META = columns("now base heap free left agenda sample events hops short live most responses sent received dropped acks")
@@ -55,7 +55,13 @@ class PacketState(NamedTuple):
     route: np.ndarray
     """Links of all paths; -1 ends one."""
     window: np.ndarray
-    """(F, ...) states of senders' laws."""
+    """(F, ...) states of windows' laws."""
+    allowed: np.ndarray
+    """(P, 2) of rate senders: rate, and what may be in flight."""
+    rate: np.ndarray
+    """(P, ...) states of their laws."""
+    settings: np.ndarray
+    """(P, ...) settings of their laws."""
     queue: np.ndarray
     """(L, ...) states of queues' laws."""
     parameters: np.ndarray

@@ -11,8 +11,8 @@ import numpy as np
 
 from netctrl.jit import njit
 from netctrl.laws.record import fields_of
-from netctrl.laws.tcp.rows import window_acts
-from netctrl.laws.tcp.sender import Acked, TcpWindow
+from netctrl.laws.tcp.rows import mark_acts, window_acts
+from netctrl.laws.tcp.sender import Acked, Echoed, TcpWindow
 from netctrl.sim.packet.links import (
     AGAIN,
     CAPABLE,
@@ -31,6 +31,7 @@ from netctrl.sim.packet.links import (
     plan,
     release,
 )
+from netctrl.sim.packet.pacing import begin_pacing, hold, set_pace, space
 from netctrl.sim.packet.receiver import HEADERS
 from netctrl.sim.packet.state import FLOW, INLINED, META, PACKET, PacketState
 
@@ -48,12 +49,7 @@ W_WINDOW, W_THRESHOLD, W_RTT, W_MIN_RTT, W_MAX_RTT, W_CUT, W_RECOVERED = (
     list(fields_of(TcpWindow)).index(name)
     for name in ("window", "threshold", "rtt", "min_rtt", "max_rtt", "cut_s", "recovered_s")
 )
-F_STATE, F_GROUP, F_ROUTE, F_ACK_ROUTE, F_KIND = (
-    FLOW[name] for name in ("state", "group", "route", "ack_route", "kind")
-)
-F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_LINE_LAST = (
-    FLOW[name] for name in ("line_head", "line_tail", "line_delay", "line_last")
-)
+F_STATE, F_ROUTE = FLOW["state"], FLOW["route"]
 F_SIZE, F_LAST, F_UNA, F_NEXT, F_PIPE = (FLOW[name] for name in ("size", "last_bytes", "una", "next", "pipe"))
 F_RECOVER, F_RECOVERY, F_LOST_TO, F_RETRY, F_LOST = (
     FLOW[name] for name in ("recover", "recovery", "lost_to", "retry", "lost")
@@ -64,7 +60,8 @@ F_SRTT, F_RTTVAR, F_RTO = (FLOW[name] for name in ("srtt", "rttvar", "rto"))
 F_EXPECTED, F_AHEAD, F_RING, F_MASK = (FLOW[name] for name in ("expected", "ahead", "ring", "mask"))
 F_ECN, F_ECHO, F_REDUCED, F_LAW = (FLOW[name] for name in ("ecn", "echo", "reduced", "law"))
 F_GENERATION, F_STOP, F_SENT, F_AGAIN = (FLOW[name] for name in ("generation", "stop", "sent", "again"))
-F_TIMEOUTS, F_CUTS, F_RECEIVED = (FLOW[name] for name in ("timeouts", "cuts", "received"))
+F_TIMEOUTS, F_CUTS = FLOW["timeouts"], FLOW["cuts"]
+F_DUE, F_PACER, F_EXACT = (FLOW[name] for name in ("due", "pacer", "exact"))
 K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_TIME, K_BACK = (
     PACKET[name] for name in ("next", "flow", "seq", "hop", "info", "time", "back")
 )
@@ -75,6 +72,7 @@ _NS = 1e9
 _MIN_RTO, _FIRST_RTO, _MAX_RTO = 1_000_000_000, 1_000_000_000, 60_000_000_000  # RFC 6298, section 2
 _GRANULE = 1_000_000  # of the clock [ns]
 _grow, _cut_window = window_acts(**INLINED)
+_mark_window, _echo = mark_acts(**INLINED)
 
 
 @njit(**INLINED)
@@ -118,7 +116,7 @@ def connect(net: PacketState, f: int, now: int, first_window: float) -> None:
     flow[f, F_GENERATION], flow[f, F_STATE] = generation, CONNECTING
     for column in (F_UNA, F_NEXT, F_PIPE, F_RECOVER, F_RECOVERY, F_LOST_TO, F_RETRY, F_LOST, F_BACKOFF, F_SRTT):
         flow[f, column] = 0
-    for column in (F_RTTVAR, F_EXPECTED, F_AHEAD, F_ECHO, F_REDUCED):
+    for column in (F_RTTVAR, F_EXPECTED, F_AHEAD, F_ECHO, F_REDUCED, F_DUE):
         flow[f, column] = 0
     flow[f, F_HIGH1] = flow[f, F_HIGH2] = flow[f, F_HIGH3] = -1
     flow[f, F_RTO] = _FIRST_RTO
@@ -133,7 +131,13 @@ def connect(net: PacketState, f: int, now: int, first_window: float) -> None:
 def _ask(net: PacketState, f: int, now: int) -> None:
     _arm(net, f, now)
     if net.meta[M_LEFT] > 0:
-        _send(net, f, take(net), 0, SYN, HEADERS, 0, now)
+        _send(net, f, take(net), 0, SYN, HEADERS, CAPABLE if _always_capable(net, f) else 0, now)
+
+
+@njit(**INLINED)
+def _always_capable(net: PacketState, f: int) -> bool:
+    """Whether handshake and what is sent again can be marked too, as Linux has it for laws whose queues mark all."""
+    return net.flow[f, F_EXACT] == 1 and net.flow[f, F_ECN] == 1
 
 
 @njit(**INLINED)
@@ -156,6 +160,9 @@ def offer(net: PacketState, f: int, now: int, full: int) -> None:
             return
         if flow[f, F_PIPE] + 1.0 > net.window[f, W_WINDOW]:
             return
+        if flow[f, F_DUE] > now:
+            hold(net, f, now)
+            return
         if meta[M_LEFT] < 1 or (not again and flow[f, F_NEXT] - flow[f, F_UNA] > mask):
             meta[M_SHORT] = f + 1
             return
@@ -174,7 +181,7 @@ def offer(net: PacketState, f: int, now: int, full: int) -> None:
 
 @njit(**INLINED)
 def _resend(net: PacketState, f: int, now: int, full: int) -> None:
-    """The first segment that was lost, again; not ECN-capable: RFC 3168, section 6.1.5."""
+    """The first segment that was lost, again; not ECN-capable (RFC 3168, section 6.1.5) but for `_always_capable`."""
     flow, mark = net.flow, net.mark
     ring, mask = flow[f, F_RING], flow[f, F_MASK]
     seq = max(flow[f, F_RETRY], flow[f, F_UNA])
@@ -184,7 +191,7 @@ def _resend(net: PacketState, f: int, now: int, full: int) -> None:
     flow[f, F_LOST] -= 1
     flow[f, F_AGAIN] += 1
     mark[ring + (seq & mask)] = RESENT | EVER
-    _segment(net, f, seq, AGAIN, now, full)
+    _segment(net, f, seq, AGAIN | (CAPABLE if _always_capable(net, f) else 0), now, full)
 
 
 @njit(**INLINED)
@@ -193,6 +200,8 @@ def _segment(net: PacketState, f: int, seq: int, more: int, now: int, full: int)
     net.sent[flow[f, F_RING] + (seq & flow[f, F_MASK])] = now
     flow[f, F_PIPE] += 1
     flow[f, F_SENT] += 1
+    if flow[f, F_PACER] > 0:
+        space(net, f, now)
     if flow[f, F_TIMER] == 0:
         _arm(net, f, now)
     payload = flow[f, F_LAST] if seq == flow[f, F_SIZE] - 1 else full - HEADERS
@@ -216,10 +225,13 @@ def _measure(net: PacketState, f: int, rtt: int) -> None:
 
 
 @njit(**INLINED)
-def _cut(net: PacketState, f: int, now: int) -> None:
+def _cut(net: PacketState, f: int, now: int, marked: bool = False) -> None:
     """Congestion: the law cuts the window, once for what is sent by now."""
     flow, row = net.flow, net.window[f]
-    _cut_window(flow[f, F_LAW], row)
+    if marked:
+        _mark_window(flow[f, F_LAW], row)
+    else:
+        _cut_window(flow[f, F_LAW], row)
     row[W_THRESHOLD] = row[W_WINDOW]
     row[W_CUT] = now / _NS
     row[W_RECOVERED] = row[W_CUT] + row[W_RTT]
@@ -283,11 +295,14 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
         if flow[f, F_STATE] == CONNECTING:
             flow[f, F_STATE], flow[f, F_TIMER], flow[f, F_BACKOFF] = OPEN, 0, 0
             _measure(net, f, now - upto)
+            if flow[f, F_PACER] > 0:
+                begin_pacing(net, f, full)
             offer(net, f, now, full)
         return
     ring, mask, mark = flow[f, F_RING], flow[f, F_MASK], net.mark
-    una, in_flight = flow[f, F_UNA], flow[f, F_NEXT] - flow[f, F_UNA]
-    if seq >= una and mark[ring + (seq & mask)] & (EVER | SACKED) == 0:
+    una, in_flight, pipe = flow[f, F_UNA], flow[f, F_NEXT] - flow[f, F_UNA], flow[f, F_PIPE]
+    fresh = seq >= una and mark[ring + (seq & mask)] & (EVER | SACKED) == 0
+    if fresh:
         _measure(net, f, now - net.sent[ring + (seq & mask)])
     newly = upto - una
     if newly > 0:
@@ -303,6 +318,9 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
     run = info >> RUN_SHIFT
     if run > 0 and seq >= flow[f, F_UNA]:
         _sack(net, f, seq, run)
+    if flow[f, F_EXACT] == 1:
+        outstanding = float(flow[f, F_NEXT] - flow[f, F_UNA])
+        _echo(flow[f, F_LAW], row[f], Echoed(info & MARKED != 0, float(newly), outstanding))
     before = flow[f, F_RECOVERY]
     if before != NORMAL and flow[f, F_UNA] >= flow[f, F_RECOVER]:
         flow[f, F_RECOVERY] = NORMAL
@@ -313,7 +331,7 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
         if net.meta[M_LEFT] > 0:
             _resend(net, f, now, full)  # at once, whatever is in flight: RFC 6675, section 5, step 4.3
     elif info & MARKED != 0 and flow[f, F_RECOVERY] == NORMAL and flow[f, F_UNA] > flow[f, F_RECOVER]:
-        _cut(net, f, now)  # once the receiver knows of the last cut, as until then it echoes what came before
+        _cut(net, f, now, True)  # once the receiver knows of the last cut, as until then it echoes what came before
         flow[f, F_RECOVERY] = CONGESTED
     elif newly > 0 and before not in (RECOVERY, CONGESTED):
         window = row[f, W_WINDOW]
@@ -322,6 +340,8 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
             most = newly if not slow else 1 if before == TIMED_OUT else 2  # RFC 3465, sections 2.2 and 2.3
             since = now / _NS - row[f, W_CUT]
             _grow(flow[f, F_LAW], row[f], Acked(float(min(newly, most)), since, row[f, W_RTT], True))
+    if flow[f, F_PACER] > 0:
+        set_pace(net, f, now, full, fresh, pipe)
     offer(net, f, now, full)
 
 

@@ -18,9 +18,10 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import QUEUES, DesignQueue, DropTailQueue, Queue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
+from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.model.law import ArcLaw
 
-KINDS = ["arc", "fast-arc", "pi", "avq", "sfc", "red", "pie", "codel", "droptail", "design"]
+KINDS = ["arc", "fast-arc", "pi", "avq", "sfc", "red", "pie", "codel", "threshold", "droptail", "design"]
 
 # Each queue with nothing at its default, quantities as text; and the same in SI numbers.
 WRITTEN = [
@@ -65,6 +66,7 @@ WRITTEN = [
         PieQueue(target=0.02, update=0.01, alpha=0.2, beta=1.0, burst=0.0),
     ),
     (CodelQueue(target="10ms", interval="200ms"), CodelQueue(target=0.01, interval=0.2)),
+    (ThresholdQueue(threshold="20kB"), ThresholdQueue(threshold=20e3)),
     (DropTailQueue(), DropTailQueue()),
     (DesignQueue(), DesignQueue()),
 ]
@@ -116,6 +118,7 @@ POSITIVE += [(AvqQueue, "target_utilization"), (AvqQueue, "damping"), (AvqQueue,
 POSITIVE += [(SfcQueue, "epoch"), (RedQueue, "min_threshold"), (RedQueue, "max_threshold"), (RedQueue, "weight")]
 POSITIVE += [(RedQueue, "max_probability"), (PieQueue, "target"), (PieQueue, "update"), (PieQueue, "alpha")]
 POSITIVE += [(FastArcQueue, "target_utilization"), (CodelQueue, "target"), (CodelQueue, "interval")]
+POSITIVE += [(ThresholdQueue, "threshold")]
 FROM_0 = [(ArcQueue, "target_queue"), (FastArcQueue, "target_queue"), (PiQueue, "beta"), (PiQueue, "reference_queue")]
 FROM_0 += [(SfcQueue, "k2"), (SfcQueue, "target_queue"), (PieQueue, "beta"), (PieQueue, "burst")]
 

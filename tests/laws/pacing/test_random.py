@@ -48,7 +48,7 @@ ODD += [
 ODD += [range(3), LAWS[0], PacingState(np.zeros(3)), netctrl.CubicFlow(0.02), netctrl.PacedFlow("law", 0.02)]
 ODD += [[netctrl.CubicFlow(each)] for each in (nan, "x", None, 1e-300)]
 ODD += [[netctrl.CubicFlow(0.02, start, stop)] for start, stop in ((nan, 1.0), ("x", inf), (0.0, None))]
-ODD += [[netctrl.PacedFlow(LAWS[1], 0.02, window=each)] for each in (3, [], "vegas")]
+ODD += [[netctrl.PacedFlow(LAWS[1], 0.02, window=each)] for each in (3, [], "westwood")]
 ODD += [[netctrl.RateCap(each, 0.02)] for each in (nan, "x", -1.0)] + [[netctrl.BbrFlow(0.02, first_place=1.5)]]
 
 SHORT = {

@@ -371,7 +371,7 @@ def test_capacities_that_change():
 @pytest.mark.parametrize(
     ("change", "argument"),
     [
-        ({"flows": [RateCap(1e7, 0.01, window="vegas")]}, "flows"),
+        ({"flows": [RateCap(1e7, 0.01, window="westwood")]}, "flows"),
         ({"flows": [BbrFlow(0.01, first_place=1)]}, "flows"),
         ({"flows": [BbrFlow(0.01, first_place=8)]}, "flows"),
         ({"flows": [PacedFlow(None, 0.01)]}, "flows"),

@@ -152,7 +152,7 @@ def test_a_scenario_that_makes_no_sense_is_refused(fields, field):
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
-        ({"kind": "vegas"}, "kind"),
+        ({"kind": "westwood"}, "kind"),
         ({"kind": "cap"}, "rate"),
         ({"kind": "bbr", "rate": 1e6}, "rate"),
         ({"kind": "bbr", "start": 2.0, "stop": 1.0}, "stop"),

@@ -9,11 +9,15 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tcp_packets import run as plain
 
+import netctrl
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.aqm.red import RedQueue
+from netctrl.laws.aqm.threshold import ThresholdQueue
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
 from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario
@@ -22,6 +26,9 @@ from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
 
 SIZE = 1500
+TARGET = netctrl.pacing(mode="target-rtt").law
+SENDERS = ["reno", "cubic", "htcp", "dctcp", "vegas", "bbr", CapSender(rate=1e6), PacedSender(law=TARGET)]
+SENDERS += [PacedSender(law=TARGET, window="htcp")]
 
 
 def line(**changed) -> Link:
@@ -45,7 +52,7 @@ def scenario(links, *flows, duration=60.0, **changed) -> Scenario:
     rate=st.integers(1_000_000, 10_000_000),
     packets=st.integers(2, 60),
     trips=st.lists(st.integers(2_000_000, 80_000_000), min_size=1, max_size=3),
-    law=st.sampled_from(["reno", "htcp", "cubic"]),
+    law=st.sampled_from(["reno", "htcp", "cubic", "vegas", "dctcp"]),
 )
 @settings(max_examples=25, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 def test_each_segment_is_sent_when_a_plain_computation_sends_it(rate, packets, trips, law):
@@ -70,9 +77,9 @@ def test_each_segment_is_sent_when_a_plain_computation_sends_it(rate, packets, t
     assert state.link[0, LINK["sent"]] == other.hops
 
 
-@pytest.mark.parametrize("queue", [DropTailQueue(), PieQueue(), CodelQueue(), RedQueue(), PiQueue()])
+@pytest.mark.parametrize("queue", [DropTailQueue(), PieQueue(), CodelQueue(), RedQueue(), PiQueue(), ThresholdQueue()])
 @pytest.mark.parametrize("ecn", [True, False])
-@pytest.mark.parametrize("sender", ["reno", "cubic", "htcp"])
+@pytest.mark.parametrize("sender", SENDERS, ids=lambda sender: getattr(sender, "kind", sender))
 def test_nothing_is_lost_from_the_books(queue, ecn, sender):
     """On each link arrivals are departures, losses and growth of the backlog; packets are in one place each."""
     web = WebFlows(id="web", path=("line",), rtt=(0.03, 0.1), sessions=10, think_time=1.0, sender=sender, ecn=ecn)

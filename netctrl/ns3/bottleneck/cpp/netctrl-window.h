@@ -58,12 +58,17 @@ class PrintedWindow final : public TcpNewReno
         {
             m_state.window = state->m_cWnd.Get() / size;
         }
-        m_state.threshold = state->m_ssThresh.Get() / size;
+        const double threshold = state->m_ssThresh.Get() / size;
+        m_state.threshold = threshold;
         // In slow start by one at most: an acknowledgement that fills a hole may cover a whole window (RFC 5681).
         const double packets = m_state.window < m_state.threshold ? std::min(segments, 1U) : segments;
         m_grow(m_state, {packets, Simulator::Now().GetSeconds() - m_state.cutS, m_state.rtt, true});
         m_set = static_cast<uint32_t>(std::min(m_state.window * size, 4294967295.0));
         state->m_cWnd = m_set;
+        if (m_state.threshold < threshold) // slow start ends by the law
+        {
+            state->m_ssThresh = static_cast<uint32_t>(m_state.threshold * size);
+        }
     }
 
     /// The whole window is cut, as in Linux; what is in flight lacks what was acknowledged behind a hole.

@@ -1,0 +1,23 @@
+"""BBR as a sender; version 1, by the law of `netctrl.laws.tcp.bbr`."""
+
+from __future__ import annotations
+
+from netctrl.laws.rate.law import RateLaw, RateSender, SenderRecord
+
+__all__ = ["BBR", "BbrSender"]
+
+
+class BbrSender(SenderRecord, frozen=True, kw_only=True, tag="bbr"):
+    """BBR, version 1. Where its cycle of gains begins is drawn.
+
+    Source: draft-cardwell-iccrg-bbr-congestion-control-00.
+    """
+
+
+def _law() -> RateLaw:
+    from netctrl.laws.rate.bbr_rows import BBR_ROWS
+
+    return BBR_ROWS
+
+
+BBR = RateSender(BbrSender, _law)

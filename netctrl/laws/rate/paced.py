@@ -1,0 +1,44 @@
+"""A pacing law as a sender: a Design's, alone or as a cap on a window."""
+
+from __future__ import annotations
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.rate.law import RateLaw, RateSender, SenderRecord
+from netctrl.model.design.design import PacingDesign, read_design
+from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
+
+__all__ = ["PACED", "PacedSender"]
+
+
+class PacedSender(SenderRecord, frozen=True, kw_only=True, tag="paced"):
+    """The law of a Design of pacing; give its file, or the law itself."""
+
+    file: str = ""
+    """A Design file; in a scenario file, beside it."""
+    law: PacingLaw | None = None
+    window: str | None = None
+    """A registered window law, which the law's rate is a cap on; null: nothing but the law."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.file, str) or "\0" in self.file or bool(self.file) == (self.law is not None):
+            raise InvalidValue("file", self.file, "the name of a Design file of pacing, or give its law")
+        if self.law is not None and not isinstance(self.law, ArxPacer | TargetRttPacer):
+            raise InvalidValue("law", self.law, "a pacing law: the law of a Design that netctrl.pacing made")
+
+    def pacer(self) -> PacingLaw:
+        """The law; it is read where a file is named. Raises FileError, and InvalidValue for another method's Design."""
+        if self.law is not None:
+            return self.law
+        design = read_design(self.file)
+        if not isinstance(design, PacingDesign):
+            raise InvalidValue("file", self.file, f"a Design of pacing; this one is of method {design.method}")
+        return design.law
+
+
+def _law() -> RateLaw:
+    from netctrl.laws.rate.paced_rows import PACED_ROWS
+
+    return PACED_ROWS
+
+
+PACED = RateSender(PacedSender, _law)

@@ -1,0 +1,51 @@
+"""Pacing laws on rows of numbers, as a rate sender's law.
+
+Settings are: 1 for the paper's law and 0 for one to a target RTT, its number of parameters, these, and its first state.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from netctrl.laws.pacing.arx import ArxState, arx_step
+from netctrl.laws.pacing.pacing import pacer, start_pacing
+from netctrl.laws.pacing.target_rtt import target_step
+from netctrl.laws.pacing.target_state import TargetState
+from netctrl.laws.rate.law import Allowed, RateLaw, Sample
+from netctrl.laws.rate.paced import PacedSender
+from netctrl.laws.record import row_names
+
+__all__ = ["PACED_ROWS"]
+
+_FIRST = 2
+_RATE = row_names(ArxState).index("rate")  # the same place in both laws' states
+_MAX_IN_FLIGHT = row_names(TargetState).index("most_in_flight")
+
+
+def _read(record: PacedSender, _: np.random.Generator) -> tuple[np.ndarray, int]:
+    law = record.pacer()
+    ready, start = pacer(law), start_pacing(law).values
+    return np.concatenate([[float(ready.paper), len(ready.settings)], ready.settings, start]), len(start)
+
+
+def _begin(allowed: Allowed, state: np.ndarray, settings: np.ndarray, rtt: float, packet: float) -> None:
+    first = _FIRST + int(settings[1])
+    for k in range(min(len(settings) - first, len(state))):
+        state[k] = settings[first + k]
+    allowed.rate = state[_RATE] / 8.0
+    allowed.in_flight = inf
+
+
+def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sample) -> None:
+    parameters = settings[_FIRST:]
+    if settings[0] > 0.0:
+        allowed.rate = arx_step(state, parameters, sample.time, sample.rtt) / 8.0
+    else:
+        given = (sample.time, sample.rtt, sample.delivered, sample.in_flight, sample.lost)
+        allowed.rate = target_step(state, parameters, *given) / 8.0
+        allowed.in_flight = state[_MAX_IN_FLIGHT]
+
+
+PACED_ROWS = RateLaw(_read, _begin, _step)

@@ -1,0 +1,47 @@
+"""Senders of a scenario as the packet engine's tables: numbers of their laws, states, settings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.rate.records import RATE_LAWS, rate_record, window_of
+from netctrl.laws.rate.rows import ALLOWED_WIDTH
+from netctrl.laws.tcp.rows import EXACT, WINDOWS
+from netctrl.scenario.tcp_aqm.flows import FlowGroup
+from netctrl.scenario.tcp_aqm.scenario import Scenario
+from netctrl.sim.packet.state import FLOW
+
+__all__ = ["rate_tables", "set_sender"]
+
+
+def set_sender(row: np.ndarray, group: FlowGroup) -> None:
+    """Which laws a connection has; one without a window hears no marks, and can't be marked."""
+    window, rate = window_of(group.sender), rate_record(group.sender)
+    row[FLOW["law"]] = -1 if window is None else WINDOWS.index(window)
+    row[FLOW["exact"]] = window in EXACT
+    row[FLOW["ecn"]] = group.ecn and window is not None
+    if rate is not None:
+        row[FLOW["pacer"]] = 1 + next(k for k, each in enumerate(RATE_LAWS) if each.record is type(rate))
+
+
+def rate_tables(scenario: Scenario, flow: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is allowed, states and settings of rate senders, whose rows `flow` is told; what is drawn is by the seed."""
+    laws = {g: RATE_LAWS[number - 1].law() for g, number in set(map(tuple, flow[:, _LAW_OF])) if number}
+    made: list[tuple[np.ndarray, int]] = []
+    for f in np.flatnonzero(flow[:, FLOW["pacer"]]):
+        group = scenario.flows[flow[f, FLOW["group"]]]
+        flow[f, FLOW["paced"]] = len(made)
+        random = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(1 << 21, int(f))))
+        try:
+            made.append(laws[flow[f, FLOW["group"]]].read(rate_record(group.sender), random))
+        except InvalidValue as error:
+            raise InvalidValue(f"flows.{group.id}.sender.{error.argument}", error.got, error.takes) from None
+    places = max((places for _, places in made), default=0)
+    settings = np.zeros((len(made), max((len(row) for row, _ in made), default=0)))
+    for row, (values, _) in zip(settings, made, strict=True):
+        row[: len(values)] = values
+    return np.zeros((len(made), ALLOWED_WIDTH)), np.zeros((len(made), places)), settings
+
+
+_LAW_OF = [FLOW["group"], FLOW["pacer"]]

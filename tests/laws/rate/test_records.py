@@ -1,0 +1,102 @@
+"""Senders in files: words and tables, Design files beside a scenario, what is refused."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+import netctrl
+from netctrl.errors import FileError, InvalidValue
+from netctrl.laws.rate.bbr import BbrSender
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
+from netctrl.laws.rate.records import rate_record, read_sender, window_of
+from netctrl.scenario.tcp_aqm.scenario import read_scenario, scenario_from
+from netctrl.sim.packet.run import simulate_packets
+
+DESIGN = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e7)
+FILE = """
+name = "senders"
+duration = "2s"
+packet_size = "1500B"
+[[links]]
+id = "l"
+source = "a"
+target = "b"
+capacity = "10Mbit"
+[[flows]]
+kind = "bulk"
+id = "f"
+path = ["l"]
+rtt = "20ms"
+count = 1
+sender = SENDER
+"""
+
+
+def written(folder, sender: str):
+    path = folder / "scenario.toml"
+    path.write_text(FILE.replace("SENDER", sender))
+    return read_scenario(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "sender", "window"),
+    [
+        ('"vegas"', "vegas", "vegas"),
+        ('"bbr"', "bbr", None),
+        ('{ kind = "bbr" }', BbrSender(), None),
+        ('{ kind = "cap", rate = "2Mbit", window = "htcp" }', CapSender(rate=2e6, window="htcp"), "htcp"),
+        ('{ kind = "cap", rate = "2Mbit" }', CapSender(rate=2e6), None),
+    ],
+)
+def test_a_sender_is_read_and_comes_back(text, sender, window, tmp_path):
+    scenario = written(tmp_path, text)
+    assert scenario.flows[0].sender == sender
+    assert window_of(sender) == window
+    assert (rate_record(sender) is None) == (sender == "vegas")
+    assert scenario_from(msgspec.json.decode(msgspec.json.encode(scenario))) == scenario
+
+
+def test_a_design_is_found_beside_the_scenario(tmp_path, monkeypatch):
+    DESIGN.save(tmp_path / "pacing.json")
+    scenario = written(tmp_path, '{ kind = "paced", file = "pacing.json" }')
+    monkeypatch.chdir("/")
+    found = simulate_packets(scenario)
+    given = msgspec.structs.replace(scenario, flows=(msgspec.structs.replace(scenario.flows[0], sender=DESIGN.law),))
+    assert given.flows[0].sender == PacedSender(law=DESIGN.law)
+    assert scenario_from(msgspec.json.decode(msgspec.json.encode(given))) == given
+    assert (found.backlog_bytes == simulate_packets(given).backlog_bytes).all()
+    assert found.summary().links[0].utilization > 0.9
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('"renno"', "flows[0].sender: got 'renno', takes one of reno, cubic, htcp, dctcp, vegas, bbr, or a table"),
+        ('"cap"', "flows[0].sender: got 'cap'"),
+        ('{ kind = "kap" }', "flows[0].sender.kind: got 'kap', takes one of bbr, cap, paced"),
+        ('{ kind = "cap", rate = 2 }', "flows[0].sender.rate: got 2, takes a rate with its unit"),
+        ('{ kind = "cap", rate = "2Mbit", window = "new" }', "flows[0].sender.window: got 'new', takes one of reno"),
+        ('{ kind = "paced" }', "flows[0].sender.file"),
+        ('{ kind = "paced", file = "a", law = { kind = "none" } }', "flows[0].sender.law"),
+    ],
+)
+def test_what_is_wrong_is_named(text, says, tmp_path):
+    with pytest.raises(FileError) as refused:
+        written(tmp_path, text)
+    assert says in str(refused.value)
+
+
+def test_a_file_that_is_no_design_of_pacing_is_named(tmp_path):
+    with pytest.raises(FileError, match=r"none\.json"):
+        simulate_packets(written(tmp_path, '{ kind = "paced", file = "none.json" }'))
+    netctrl.arc(50).save(tmp_path / "arc.json")
+    with pytest.raises(InvalidValue, match=r"flows\.f\.sender\.file.*pacing"):
+        simulate_packets(written(tmp_path, '{ kind = "paced", file = "arc.json" }'))
+
+
+@pytest.mark.parametrize("value", [None, 3, 1.5, [], "renno", b"reno", DESIGN])
+def test_what_is_no_sender_is_refused(value):
+    with pytest.raises(InvalidValue, match="sender"):
+        read_sender("sender", value)

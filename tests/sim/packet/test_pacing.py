@@ -1,0 +1,134 @@
+"""Rate senders of the packet engine: exact rates, BBR and the target-RTT law in closed form, one event a wait."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.laws.pacing.target_state import TargetState
+from netctrl.laws.rate.bbr import BbrSender
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
+from netctrl.laws.record import row_names
+from netctrl.laws.tcp.bbr import BbrState
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
+from netctrl.sim.packet.problem import packet_problem
+from netctrl.sim.packet.run import run_packets
+from netctrl.sim.packet.state import FLOW, LINK, META, PacketState
+
+SIZE = 1500
+PACKET = 8.0 * SIZE
+RATE, RTT = 1e8, 0.02
+TARGET = netctrl.pacing(mode="target-rtt").law
+
+
+def runs(*senders, rate=RATE, rtt=RTT, buffer=4.0, duration=40.0, sample=0.1, apart=0.0, seed=1) -> PacketState:
+    """Flows through one link; its buffer is in bandwidth-delay products."""
+    link = Link(id="link", source="a", target="b", capacity=rate, buffer=buffer * rate * rtt / 8.0)
+    flows = tuple(
+        BulkFlows(id=f"f{k}", path=("link",), rtt=rtt, count=1, start=k * apart, sender=sender)
+        for k, sender in enumerate(senders)
+    )
+    scenario = Scenario(
+        name="rates", duration=duration, links=(link,), flows=flows, packet_size=SIZE, sample=sample, seed=seed
+    )
+    return run_packets(packet_problem(scenario), 10.0)
+
+
+def departed(state: PacketState, sample: float) -> np.ndarray:
+    """Of the link, by samples [bit/s]."""
+    return 8.0 * np.diff(state.series[2, 0], prepend=0.0) / sample
+
+
+@pytest.mark.parametrize("window", [None, "htcp"])
+def test_a_fixed_rate_is_exact_and_nothing_waits(window):
+    """7 Gbit/s is a packet every 1714.29 ns: whole nanoseconds would be 97 packets a second off."""
+    rate = 7e9
+    state = runs(CapSender(rate=rate, window=window), rate=1e10, rtt=1e-3, duration=1.5)
+    second = state.carried[0, -1] - state.carried[0, -11]
+    assert second / (SIZE - 40) == pytest.approx(rate / PACKET, abs=1.0)
+    assert state.link[0, LINK["waited_ns"]] == 0
+    # A window that the rate keeps empty doesn't grow: 2.0 of what is in flight in slow start.
+    assert state.window[0, 0] <= (3.0 if window is None else 2.0) * (rate * 1.01e-3 / PACKET + 1.0)
+
+
+def test_a_cap_above_the_link_changes_nothing_but_the_bursts():
+    capped, bare = runs(CapSender(rate=4e8, window="cubic")), runs("cubic")
+    for state in (capped, bare):
+        assert departed(state, 0.1)[100:].mean() == pytest.approx(RATE, rel=0.01)
+        assert state.flow[0, FLOW["cuts"]] > 1
+    assert capped.series[0, 0, 100:].mean() == pytest.approx(bare.series[0, 0, 100:].mean(), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "sender", [CapSender(rate=4e7), CapSender(rate=4e7, window="reno"), "bbr", PacedSender(law=TARGET)], ids=str
+)
+def test_a_packet_costs_three_events_at_most(sender):
+    """It leaves the link, its acknowledgement comes, its sender is woken: no event of a wait comes again and again."""
+    state = runs(sender)
+    assert state.meta[META["events"]] < 3.0 * state.flow[0, FLOW["sent"]] + 200
+
+
+def test_bbr_alone_uses_its_link_and_its_queue_is_that_of_its_probes():
+    """A quarter of a BDP comes in a round trip at 1.25 and goes in the next: BDP/32 over the eight of a cycle. So it
+    sees the least RTT in each cycle, and never cuts its window to see it (draft, section 4.3.5)."""
+    state = runs("bbr")
+    out = departed(state, 0.1)[20:]
+    assert out.min() > 0.98 * RATE
+    bdp = RATE * (RTT + PACKET / RATE) / 8.0
+    assert state.series[0, 0, 20:].mean() == pytest.approx(bdp / 32.0, rel=0.05)
+    law = dict(zip(row_names(BbrState), state.rate[0], strict=False))
+    assert law["min_rtt"] == pytest.approx(RTT + PACKET / RATE, abs=1e-8)
+    assert 8.0 * law["bandwidth"] == pytest.approx(RATE, rel=0.01)
+
+
+def test_two_bbr_flows_show_their_probes_of_the_rtt():
+    """Their queue never empties: every 10 s, and what a probe takes, four packets each are in flight for 0.2 s."""
+    sample = 0.02
+    state = runs("bbr", "bbr", apart=1.0, duration=60.0, sample=sample)
+    out = departed(state, sample)
+    assert out[250:].mean() == pytest.approx(RATE * (1.0 - 0.2 / 10.2), rel=0.01)
+    low = np.flatnonzero(out < 0.5 * RATE)
+    low = low[low > 250]
+    starts = low[np.diff(low, prepend=0) > 100]
+    lasts = 0.2 + 4.0 * 2.0 * (RTT + PACKET / RATE)  # a round trip to drain, one that counts; with a queue of a BDP
+    gaps = np.diff(starts) * sample
+    assert len(gaps) >= 3
+    assert (gaps >= 10.2).all()
+    assert (gaps <= 10.0 + lasts).all()
+    in_probe = np.median(out[low])
+    assert in_probe == pytest.approx(8 * PACKET / (RTT + PACKET / RATE), rel=0.02)
+
+
+def test_where_a_cycle_begins_is_drawn_by_the_seed_and_never_in_its_drain():
+    places = {int(packet_settings(seed)) for seed in range(60)}
+    assert places == {0, 2, 3, 4, 5, 6, 7}
+
+
+def packet_settings(seed: int) -> float:
+    link = Link(id="link", source="a", target="b", capacity=1e6)
+    flows = BulkFlows(id="f", path=("link",), rtt=0.02, count=1, sender=BbrSender())
+    scenario = Scenario(name="one", duration=1.0, links=(link,), flows=(flows,), seed=seed)
+    return packet_problem(scenario).state.settings[0, 0]
+
+
+def test_the_target_rtt_law_uses_the_link_with_its_rtt_at_the_target():
+    state = runs(TARGET, sample=1e-3)
+    late = slice(10_000, None)
+    assert departed(state, 1e-3)[late].mean() >= 0.99 * RATE
+    law = dict(zip(row_names(TargetState), state.rate[0], strict=False))
+    assert law["min_rtt"] == pytest.approx(RTT + PACKET / RATE, abs=1e-8)
+    waits = 8.0 * np.median(state.series[0, 0, late]) / RATE
+    assert waits == pytest.approx(law["target_rtt"] - law["min_rtt"], abs=PACKET / RATE)
+    assert state.link[0, LINK["lost"]] == 0
+
+
+def test_the_paper_s_law_caps_a_window():
+    """Started at R/2 it stays near it, where nothing disturbs RTTs (docs/pacing.md)."""
+    law = netctrl.pacing(max_rate_bit_per_s=RATE).law
+    state = runs(PacedSender(law=law, window="htcp"))
+    assert departed(state, 0.1)[100:].mean() == pytest.approx(0.55 * RATE, rel=0.15)
+    assert state.link[0, LINK["waited_ns"]] == 0
+    assert state.flow[0, FLOW["cuts"]] == 0
