@@ -16,7 +16,7 @@ from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.tcp_aqm.flows import FastFlows, UdpFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario
+from netctrl.scenario.tcp_aqm.scenario import Scenario, packet_only
 
 __all__ = ["FLUID", "NS3", "PACKET", "OwnEngine"]
 
@@ -61,7 +61,12 @@ def _fluid_lacks(scenario: Scenario) -> str | None:
             return f"udp flows (flows.{group.id})"
         if group.sender != "reno":
             return f"senders but reno (flows.{group.id} are {group.sender})"
-    return None
+    return _packet_only(scenario)
+
+
+def _packet_only(scenario: Scenario) -> str | None:
+    found = packet_only(scenario)
+    return None if found is None else f"{found[1]} ({found[0]})"
 
 
 def _fluid(scenario: Scenario, job: Job) -> SimulationResult:
@@ -124,7 +129,7 @@ def _ns3_lacks(scenario: Scenario) -> str | None:
             return f"{group.__struct_config__.tag} flows (flows.{group.id})"
         if group.sender not in NS3_SENDERS:
             return f"senders but {', '.join(NS3_SENDERS)} (flows.{group.id} are {group.sender})"
-    return None
+    return _packet_only(scenario)
 
 
 def _made(seed: int, job: Job) -> Provenance:

@@ -11,7 +11,8 @@ import msgspec
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
-from netctrl.laws.aqm.records import QUEUES, DesignQueue, DropTailQueue, Queue
+from netctrl.laws.aqm.disciplines import DISCIPLINES, LINK_QUEUES, LinkQueue
+from netctrl.laws.aqm.records import DesignQueue, DropTailQueue, Queue
 from netctrl.model.design.arc import ArcInputs
 from netctrl.model.io.fields import (
     Duration,
@@ -20,6 +21,7 @@ from netctrl.model.io.fields import (
     duration,
     identifier,
     instant,
+    number,
     optional,
     rate,
     read_fields,
@@ -28,10 +30,12 @@ from netctrl.model.io.fields import (
     size,
     whole,
 )
+from netctrl.model.io.files import beside
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.toml import read_toml, toml_record
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.law import ArcLaw
+from netctrl.model.link_trace import checked_link_trace, mean_rate, read_trace_of_link
 from netctrl.scenario.tcp_aqm.flows import GROUPS, MAX_FLOWS, BulkFlows, FlowGroup, UdpFlows, WebFlows
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
@@ -40,7 +44,9 @@ __all__ = [
     "Link",
     "Scenario",
     "design_scenario",
+    "packet_only",
     "read_scenario",
+    "refuse_packet_only",
     "scenario_from",
 ]
 
@@ -63,11 +69,20 @@ class Link(Record, frozen=True, kw_only=True):
     """Propagation, one way [s]; part of the `rtt` of the flows that cross it."""
     buffer: Size | None = None
     """[byte]; null is unlimited."""
-    queue: Queue = DropTailQueue()
+    queue: LinkQueue = DropTailQueue()
+    trace: Any = None
+    """What it can send when, in place of `capacity`, which laws go by then: a `LinkTrace`, or a `RateTrace` of one
+    column, either of which repeats. In a file the name of one, and `capacity` is its mean where it isn't there."""
+    loss: float = 0.0
+    """Share of the packets that are lost on the wire, each independently of all others."""
+    jitter: Duration = 0.0
+    """Greatest further delay [s]; drawn uniformly for each packet, which stays behind those before it."""
 
     def __post_init__(self) -> None:
         read_fields(self, id=identifier, source=identifier, target=identifier)
-        read_fields(self, capacity=rate, delay=instant, buffer=optional(size), queue=record(*QUEUES))
+        read_fields(self, capacity=rate, delay=instant, buffer=optional(size), queue=record(*LINK_QUEUES))
+        share = number("a share from 0 to 0.99", at_least=0.0, at_most=0.99)
+        read_fields(self, trace=optional(checked_link_trace), loss=share, jitter=instant)
         if self.source == self.target:
             raise InvalidValue("target", self.target, "another node than source")
 
@@ -166,6 +181,8 @@ class Scenario(Record, frozen=True, kw_only=True):
             seen |= made
             if change.link not in links:
                 raise InvalidValue(f"changes[{i}].link", change.link, _ids(links))
+            if change.capacity is not None and links[change.link].trace is not None:
+                raise InvalidValue(f"changes[{i}].capacity", change.capacity, "nothing: the link has a trace")
             if change.at >= self.duration:
                 raise InvalidValue(f"changes[{i}].at", change.at, f"a time before the end ({self.duration:g} s)")
             if change.delay is not None:
@@ -254,7 +271,34 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
         raise FileError(path, "is about a network's rates: netctrl.read_network_scenario reads it")
     if "topology" in content:
         raise FileError(path, "is about a data centre: netctrl.read_fabric_scenario reads it")
+    for link in content["links"] if isinstance(content.get("links"), list) else []:
+        if isinstance(link, dict) and isinstance(link.get("trace"), str):
+            link["trace"] = read_trace_of_link(beside(path, link["trace"]))
+            link.setdefault("capacity", f"{mean_rate(link['trace'])!r}bit")
     return toml_record(path, content, Scenario)
+
+
+def packet_only(scenario: Scenario) -> tuple[str, str] | None:
+    """The first thing of a scenario's links that only the packet engine has: its place, and what it is."""
+    for link in scenario.links:
+        kind = link.queue.__struct_config__.tag
+        found = {
+            "trace": (link.trace is not None, "traces of links"),
+            "loss": (link.loss > 0.0, "random loss"),
+            "jitter": (link.jitter > 0.0, "jitter"),
+            "queue": (isinstance(link.queue, DISCIPLINES), f"queues of kind {kind}"),
+        }
+        for name, (there, what) in found.items():
+            if there:
+                return f"links.{link.id}.{name}", what
+    return None
+
+
+def refuse_packet_only(scenario: Scenario) -> None:
+    """InvalidValue for what only the packet engine has."""
+    found = packet_only(scenario)
+    if found is not None:
+        raise InvalidValue(*found, 'what this engine has; "packet" has it')
 
 
 def scenario_from(content: dict[str, Any]) -> Scenario:

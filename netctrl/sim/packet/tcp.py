@@ -13,26 +13,30 @@ from netctrl.jit import njit
 from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.rows import window_acts
 from netctrl.laws.tcp.sender import Acked, TcpWindow
-from netctrl.sim.packet.links import (
+from netctrl.sim.packet.links import enqueue
+from netctrl.sim.packet.receiver import HEADERS
+from netctrl.sim.packet.state import (
     AGAIN,
     CAPABLE,
     DATA,
     DATAGRAM,
+    FLOW,
     GENERATION_MASK,
     GENERATION_SHIFT,
+    INLINED,
     KIND_SHIFT,
     MARKED,
+    META,
+    PACKET,
     REDUCED,
     RUN_SHIFT,
     SYN,
     SYNACK,
     TIMER,
-    enqueue,
+    PacketState,
     plan,
     release,
 )
-from netctrl.sim.packet.receiver import HEADERS
-from netctrl.sim.packet.state import FLOW, INLINED, META, PACKET, PacketState
 
 __all__ = ["acknowledge", "connect", "offer", "send_datagram", "time_out"]
 
