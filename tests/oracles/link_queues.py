@@ -97,13 +97,14 @@ def run(queues: Queues, came: Packets, wire_ns: int, full: int, end: int) -> lis
     """(time [ns], flow) of what has left by `end`, on a link that takes `wire_ns` for a packet."""
     left, free, ahead = [], 0, deque(came)
     while True:
-        while ahead and ahead[0][0] <= free:
+        while ahead and ahead[0][0] < free:  # what comes when the wire is free comes after
             queues.add(*ahead.popleft())
         chosen = queues.take(free, full)
         if chosen is None:
             if not ahead:
                 return left
             free = ahead[0][0]
+            queues.add(*ahead.popleft())
             continue
         free += wire_ns
         if free > end:

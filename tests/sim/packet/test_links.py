@@ -1,4 +1,4 @@
-"""Links of the packet engine whose rate varies, that lose packets, or delay them: by hand, and a second time plainly."""
+"""Links of the packet engine whose rate varies, that lose or delay packets: by hand, and by plain second computations."""
 
 from __future__ import annotations
 
