@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from link_queues import Queues, run
@@ -11,12 +13,17 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelParameters, CodelQueue
 from netctrl.laws.aqm.disciplines import DrrQueue, FqCodelQueue, PrioQueue
 from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.model.io.provenance import provenance
+from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.ns3.tcp_aqm.read import run_program
+from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows, WebFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
+from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 SIZE, RATE = 1000, 1e7
 SERVICE = 8e-4
@@ -136,7 +143,7 @@ def jain(x: np.ndarray) -> float:
 
 
 def test_weights_are_shares_under_overload():
-    """1 : 2.5 : 4, where each alone would fill the link; one that asks for less than its share gets what it asks for."""
+    """1 : 2.5 : 4, where each alone would fill the link; one that asks for less than its share gets that."""
     flows = [udp(f"u{i}", 1.2, weight=weight) for i, weight in enumerate((1.0, 2.5, 4.0))]
     np.testing.assert_allclose(shares(DrrQueue(), *flows), np.array([1.0, 2.5, 4.0]) / 7.5, rtol=5e-3)
     found = shares(DrrQueue(), *flows, udp("modest", 0.1, spacing="constant"))
@@ -169,7 +176,7 @@ def beside_bulk(queue, **changed) -> tuple[SimulationResult, float]:
 
 @pytest.mark.parametrize("buckets", [0, 1024])
 def test_a_sparse_flow_waits_for_a_packet_under_fq_codel(buckets):
-    """New queues come first: it waits for what is left of the packet on the wire; under CoDel and drop-tail for more."""
+    """New queues come first: it waits for what is left of a packet on the wire; under CoDel and drop-tail for more."""
     result, wait = beside_bulk(FqCodelQueue(buckets=buckets))
     assert 0.4 < wait < 1.0
     assert result.summary(10.0).links[1].utilization > 0.97
@@ -192,7 +199,9 @@ def test_flows_are_hashed_anew_by_each_seed():
 
     def carried(seed: int, buckets: int) -> np.ndarray:
         flows = udp("u", 2.0, count=40)
-        ready = packet_problem(scenario(link(FqCodelQueue(buckets=buckets), buffer=1e5), flows, duration=5.0, seed=seed))
+        ready = packet_problem(
+            scenario(link(FqCodelQueue(buckets=buckets), buffer=1e5), flows, duration=5.0, seed=seed)
+        )
         return run_packets(ready, 10.0).flow[:, FLOW["received"]]
 
     first, other = carried(1, 8), carried(2, 8)
@@ -228,3 +237,43 @@ def test_other_engines_say_who_has_them(engine, queue):
     whole = scenario(link(queue), BulkFlows(id="bulk", path=("link",), rtt=0.05, count=2))
     with pytest.raises(InvalidValue, match=f"queues of kind {queue.__struct_config__.tag}.*packet, which has it"):
         netctrl.simulate(whole, engine)
+
+
+@pytest.mark.needs("ns3")
+def test_ns3_s_fq_codel_shares_alike(tmp_path):
+    """Four flows and Web sessions, in a program for CoDel in whose place stands ns-3's FqCoDelQueueDisc."""
+    line = {"id": "link", "source": "m", "target": "b", "capacity": RATE, "delay": 0.01, "buffer": 1.5e6}
+    flows = [
+        BulkFlows(id=f"b{i}", path=("link",), rtt=rtt, count=1, ecn=False, start=(0.0, 1.0))
+        for i, rtt in enumerate((0.03, 0.05, 0.1, 0.2))
+    ]
+    web = WebFlows(
+        id="web", path=("link",), rtt=0.05, sessions=5, think_time=1.0, mean_object=3e3, max_object=1e4, ecn=False
+    )
+    ours, theirs = (
+        Scenario(
+            name="fq",
+            duration=60.0,
+            warmup=10.0,
+            links=(Link(**line, queue=queue),),
+            flows=(*flows, web),
+            packet_size=1500,
+        )
+        for queue in (FqCodelQueue(), CodelQueue())
+    )
+    made = provenance(argv=(), seed=1, inputs=(), libraries=("numpy",))
+    ns3, codel = find_ns3(), re.compile(r'\{"ns3::CoDelQueueDisc",\s+\{.*?\}\},\n', re.DOTALL)
+    for name, text in render(theirs, draw_flows(theirs, merged=False), provenance=made).items():
+        fixed = name == "netctrl-queues.h"
+        there = text if fixed else codel.sub('{"ns3::FqCoDelQueueDisc", {{"UseEcn", "false"}}},\n', text)
+        (tmp_path / name).write_text(there, encoding="utf-8")
+    compile_program(tmp_path, ns3)
+    found, other = simulate_packets(ours), run_program(tmp_path, theirs, ns3=ns3, provenance=made)
+    carried = [each.carried_bytes[:4, each.time_s > 10.0].sum(axis=1) for each in (found, other)]
+    np.testing.assert_allclose(*carried, rtol=0.06)
+    (queue, mean), (their_queue, their_mean) = (
+        (summary.links[0].backlog_mean_bytes, summary.responses.mean_s)
+        for summary in (found.summary(), other.summary())
+    )
+    assert mean == pytest.approx(their_mean, rel=0.06)
+    assert queue - 1500.0 == pytest.approx(their_queue, rel=0.15)  # ns-3's device holds a packet besides

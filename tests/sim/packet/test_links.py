@@ -1,4 +1,4 @@
-"""Links of the packet engine whose rate varies, that lose or delay packets: by hand, and by plain second computations."""
+"""Links of the packet engine whose rate varies, that lose or delay packets: by hand, and by plain computations."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from link_queues import delivered
+from places import ROOT
 
 import netctrl
+from netctrl.datasets import data_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.disciplines import FqCodelQueue
 from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.model.link_trace import LinkTrace, trace_bits
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
-from netctrl.scenario.tcp_aqm.result import read_result
+from netctrl.scenario.tcp_aqm.result import SimulationResult, read_result
 from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario, read_scenario
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
@@ -214,6 +218,45 @@ def test_jitter_keeps_the_order():
     state = run_packets(ready, 10.0)
     assert (state.flow[:, FLOW["sent"]] > 1000).all()
     assert (state.flow[:, FLOW["again"]] == 0).all()
+
+
+# --- what docs/simulation.md says -------------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8").partition("## Links of the packet engine")[2]
+
+
+def test_the_page_s_scenario_runs(tmp_path):
+    (tmp_path / "mobile.toml").write_text(PAGE.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
+    (tmp_path / "mobile.trace").write_bytes(data_path("traces/mobile.trace").read_bytes())
+    result = netctrl.simulate(read_scenario(tmp_path / "mobile.toml"))
+    call = result.carried_bytes[1, 500:].sum() / (100e3 / 8.0 * 55.0 * 1460 / 1500)
+    assert call == pytest.approx(1.0, abs=0.01)
+    assert 0.8 < result.summary().links[0].utilization < 1.0
+
+
+def late(result: SimulationResult, at_head: bool) -> float:
+    """95 % quantile of the time in the queue [s]; what is lost is taken from its head, or was never in it."""
+    lost = result.lost_bytes[0]
+    came = np.cumsum(result.arrived_bytes[0] - (0.0 if at_head else lost))
+    left = np.cumsum(result.departed_bytes[0] + (lost if at_head else 0.0))
+    packets = np.arange(750.0, left[-1], 1500.0)
+    begin, end = (np.interp(packets, each, result.time_s) for each in (came, left))
+    return float(np.quantile((end - begin)[end > 10.0], 0.95))
+
+
+@pytest.mark.parametrize("sender", ["Reno", "Cubic"])
+@pytest.mark.parametrize(
+    ("name", "queue", "packets"),
+    [("drop-tail, 15 packets", DropTailQueue(), 15), ("drop-tail, 1000 packets", DropTailQueue(), 1000),
+     ("`fq_codel`, 1000 packets", FqCodelQueue(), 1000)],
+)  # fmt: skip
+def test_what_a_mobile_link_does_to_a_flow(sender, name, queue, packets):
+    trace = netctrl.read_link_trace(data_path("traces/mobile.trace"))
+    link = line(trace=trace, capacity=trace.mean_bit_per_s, delay=0.02, buffer=1500.0 * packets, queue=queue)
+    flow = BulkFlows(id="flow", path=("line",), rtt=0.05, count=1, sender=sender.lower(), ecn=False)
+    result = simulate_packets(scenario(link, flow, duration=120.0, size=1500.0, warmup=10.0))
+    throughput, delay = result.summary().links[0].throughput_bit_per_s, late(result, packets > 15 and name[0] == "`")
+    assert f"| {sender} | {name} | {throughput / 1e6:.2f} Mbit/s, {1e3 * delay:.0f} ms |" in PAGE
 
 
 # --- files, and engines -----------------------------------------------------------------------------------------------
