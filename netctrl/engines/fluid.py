@@ -11,7 +11,7 @@ from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.tcp_aqm.flows import UdpFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario
+from netctrl.scenario.tcp_aqm.scenario import Scenario, packet_only
 
 __all__ = ["FLUID"]
 
@@ -22,7 +22,8 @@ def _queues_lack(case: Case) -> str | None:
             return f"udp flows (flows.{group.id})"
         if group.sender != "reno":
             return f"senders but reno (flows.{group.id} are {group.sender})"
-    return None
+    found = packet_only(case.scenario)
+    return None if found is None else f"{found[1]} ({found[0]})"
 
 
 def _queues(case: Case, job: Job) -> SimulationResult:

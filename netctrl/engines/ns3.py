@@ -18,7 +18,7 @@ from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.tcp_aqm.flows import FastFlows, UdpFlows
-from netctrl.scenario.tcp_aqm.scenario import Scenario
+from netctrl.scenario.tcp_aqm.scenario import Scenario, packet_only
 
 __all__ = ["NS3", "SENDERS", "Program", "program"]
 
@@ -57,7 +57,8 @@ def _queues_lack(case: Case) -> str | None:
             return f"{group.__struct_config__.tag} flows (flows.{group.id})"
         if group.sender not in SENDERS:
             return f"senders but {', '.join(SENDERS)} (flows.{group.id} are {group.sender})"
-    return None
+    found = packet_only(case.scenario)
+    return None if found is None else f"{found[1]} ({found[0]})"
 
 
 def _network(case: Case, job: Job) -> Program:

@@ -1,23 +1,34 @@
-"""What a mobile link can deliver, a packet at a time, in mahimahi's format: one line for each opportunity, in ms."""
+"""What a link with a varying rate can deliver: packets at opportunities, as mahimahi writes them, or measured rates."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number
-from netctrl.model.io.files import read_bounded
+from netctrl.model.io.files import checked_path, read_bounded
+from netctrl.model.trace import RateTrace, read_trace
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["LinkTrace", "link_trace_of", "read_link_trace"]
+__all__ = [
+    "LinkTrace",
+    "TraceOfLink",
+    "checked_link_trace",
+    "link_trace_of",
+    "mean_rate",
+    "read_link_trace",
+    "read_trace_of_link",
+    "trace_bits",
+]
 
 _MAX_BYTES = 2**26
 _MAX_MS = 10**9
 _PACKET_BYTES = 1504  # what mahimahi delivers at an opportunity: an MTU, and the header of its tunnel device
+_HEADER_BYTES = 4
 _MIN_SHARE = 0.05
 
 
@@ -27,6 +38,9 @@ class LinkTrace(NamedTuple):
     times_ms: np.ndarray
     """(N,) of opportunities, none before the one before it; read-only."""
     packet_size_bytes: float = _PACKET_BYTES
+    """At an opportunity."""
+    header_bytes: float = _HEADER_BYTES
+    """Of these, what each packet has besides what a scenario counts."""
 
     @property
     def duration_s(self) -> float:
@@ -133,3 +147,85 @@ def link_trace_of(rate: Callable[[np.ndarray], np.ndarray], duration_s: float) -
     times = np.repeat(np.arange(1, ms + 1), np.diff(whole, prepend=0))
     times.setflags(write=False)
     return LinkTrace(times)
+
+
+TraceOfLink = LinkTrace | RateTrace
+"""What a link can deliver: packets at opportunities, or one column of mean rates; both repeat."""
+
+
+def read_trace_of_link(path: str | os.PathLike[str]) -> TraceOfLink:
+    """A link's trace: of `.csv` and `.parquet` the rates, as `read_trace` takes them; else a delivery trace.
+
+    Raises
+    ------
+    FileError
+        As `read_trace` and `read_link_trace`; a table without a rate, or with more than one.
+    """
+    if checked_path(path).suffix.lower() not in (".csv", ".parquet"):
+        return read_link_trace(path)
+    trace = read_trace(path)
+    try:
+        checked_link_trace("trace", trace)
+    except InvalidValue as error:
+        raise FileError(path, f"got {error.got}, takes {error.takes}") from None
+    return trace
+
+
+def checked_link_trace(name: str, value: Any) -> TraceOfLink:
+    """A link's trace, or the lists that a result's file has of it; InvalidValue names it."""
+    try:
+        trace = _from_lists(value)
+    except (TypeError, ValueError, KeyError):
+        trace = None
+    if isinstance(trace, LinkTrace):
+        return _checked_opportunities(name, trace)
+    if not isinstance(trace, RateTrace):
+        takes = "a LinkTrace or a RateTrace (read_link_trace, read_trace); in a scenario's file, the name of one"
+        raise InvalidValue(name, value, takes)
+    if len(trace.names) != 1:
+        raise InvalidValue(name, f"{len(trace.names)} columns of rates", "one")
+    if not mean_rate(trace) > 0.0:
+        raise InvalidValue(name, "rates of 0", "a rate above 0 somewhere")
+    return trace
+
+
+def _from_lists(value: Any) -> Any:
+    if isinstance(value, list):
+        times, size, header = value
+        return LinkTrace(np.asarray(times), size, header)
+    if isinstance(value, dict):
+        return RateTrace(value["interval_s"], tuple(value["names"]), np.asarray(value["rate_bit_per_s"]))
+    return value
+
+
+def _checked_opportunities(name: str, trace: LinkTrace) -> LinkTrace:
+    times = np.array(trace.times_ms)
+    rising = times.ndim == 1 and len(times) and times.dtype.kind in "iuf" and np.isfinite(times).all()
+    if not rising or times[0] < 0 or times[-1] <= 0 or times[-1] > _MAX_MS or (np.diff(times) < 0).any():
+        raise InvalidValue(
+            name, "its times", "times in ms from 0 to 1e9, none before the one before it, the last above 0"
+        )
+    takes = "a whole number of bytes from 1 to 65535"
+    size = checked_number(name, trace.packet_size_bytes, takes, at_least=1.0, at_most=65535.0)
+    header = checked_number(
+        name, trace.header_bytes, "fewer bytes of header than of packet", at_least=0.0, at_most=size
+    )
+    times.setflags(write=False)
+    return LinkTrace(times, size, header)
+
+
+def mean_rate(trace: TraceOfLink) -> float:
+    """Of all of a trace [bit/s]."""
+    return float(np.asarray(trace.mean_bit_per_s).item())
+
+
+def trace_bits(trace: TraceOfLink, times_s: np.ndarray) -> np.ndarray:
+    """What a link could have sent by some times (T,) [s] since its trace began, shape (T,) [bit]."""
+    if isinstance(trace, LinkTrace):
+        turns, rest = np.divmod(np.asarray(times_s) * 1e3, float(trace.times_ms[-1]))
+        count = turns * len(trace.times_ms) + np.searchsorted(trace.times_ms, rest + 1e-6, side="right")
+        return BITS_PER_BYTE * trace.packet_size_bytes * count
+    bits = np.concatenate([[0.0], np.cumsum(trace.rate_bit_per_s[:, 0]) * trace.interval_s])
+    ends = trace.interval_s * np.arange(len(bits))
+    turns, rest = np.divmod(np.asarray(times_s), ends[-1])
+    return turns * bits[-1] + np.interp(rest, ends, bits)

@@ -13,7 +13,7 @@ from netctrl.scenario.bottleneck.scenario import BottleneckScenario
 from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.scenario.network.scenario import NetworkScenario, network_scenario
 from netctrl.scenario.network.sweep import SweepSpec, read_sweep
-from netctrl.scenario.tcp_aqm.scenario import Scenario
+from netctrl.scenario.tcp_aqm.scenario import Scenario, scenario_record
 
 __all__ = ["AnyScenario", "read_scenario_file"]
 
@@ -23,8 +23,6 @@ AnyScenario = Scenario | NetworkScenario | FabricScenario | BottleneckScenario |
 _KINDS = {
     "topology": FabricScenario,
     "bottleneck": BottleneckScenario,
-    "links": Scenario,
-    "flows": Scenario,
 }
 """Key of a file -> what it describes; the first that is there counts."""
 _OF_ACCESS_LINKS = frozenset(AccessLinkScenario.__struct_fields__) - {"name", "duration", "seed"}
@@ -53,6 +51,8 @@ def read_scenario_file(
         return read_sweep(path, network_path)
     if "network" in content:
         return network_scenario(path, content, network_path)
+    if "links" in content or ("flows" in content and not content.keys() & _KINDS.keys()):
+        return scenario_record(path, content)
     kind = next((kind for key, kind in _KINDS.items() if key in content), None)
     if kind is None and not content.keys() & _OF_ACCESS_LINKS:
         raise FileError(path, "is no scenario: it has neither links and flows, nor network, topology or bottleneck")

@@ -14,7 +14,7 @@ from typing import Any
 
 from netctrl.errors import FileError, InvalidValue
 
-__all__ = ["check_writable", "checked_path", "opened", "read_bounded", "sha256", "write_atomically"]
+__all__ = ["beside", "check_writable", "checked_path", "opened", "read_bounded", "sha256", "write_atomically"]
 
 
 def checked_path(path: object) -> Path:
@@ -22,6 +22,11 @@ def checked_path(path: object) -> Path:
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes) or "\0" in os.fspath(path):
         raise InvalidValue("path", path, "the name of a file, as text or a pathlib.Path")
     return Path(path)
+
+
+def beside(path: str | os.PathLike[str], name: str) -> Path:
+    """A file that another one names: in that one's folder, unless the name is a whole path."""
+    return Path(path).parent / name
 
 
 def read_bounded(path: str | os.PathLike[str], most: int, too_large: str) -> bytes:

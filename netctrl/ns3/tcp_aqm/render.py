@@ -16,7 +16,7 @@ from netctrl.ns3.laws import laws_header
 from netctrl.ns3.queues import own_laws, queue_initializer
 from netctrl.ns3.templates import QUEUES, fixed_files
 from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, UdpFlows, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario, refuse_packet_only
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["MARKER", "MAX_RECORDS", "check_capacity", "render", "socket_buffer"]
@@ -70,6 +70,7 @@ def render(
 
 
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
+    refuse_packet_only(scenario)
     size = scenario.packet_size
     if size != int(size) or not 100 <= size <= 65000:
         raise InvalidValue("packet_size", size, "a whole number of bytes from 100 to 65000")

@@ -32,6 +32,7 @@ from netctrl.model.io.fields import (
     span,
     whole,
 )
+from netctrl.model.io.files import beside
 from netctrl.model.io.old_names import renewed
 from netctrl.model.io.toml import read_toml
 from netctrl.model.io.validation_errors import explained, shorten, shown
@@ -218,20 +219,20 @@ def scenario_content(
     FileError, InvalidValue
         As `read_network_scenario`.
     """
-    return {place: _read_place(place, value, Path(path).parent, network_path) for place, value in content.items()}
+    return {place: _read_place(place, value, path, network_path) for place, value in content.items()}
 
 
-def _read_place(place: str, value: Any, folder: Path, network_path: Callable[[str], Path]) -> Any:
+def _read_place(place: str, value: Any, path: str | os.PathLike[str], network_path: Callable[[str], Path]) -> Any:
     if place == "network" and isinstance(value, str):
-        beside = folder / value
+        network = beside(path, value)
         try:
-            return msgspec.to_builtins(read_network(beside if beside.is_file() else network_path(value)))
+            return msgspec.to_builtins(read_network(network if network.is_file() else network_path(value)))
         except InvalidValue as error:
             raise InvalidValue(place, value, error.takes) from None
     if place in ("policy.file", "traffic.file") and isinstance(value, str) and value:
-        return str(folder / value)
+        return str(beside(path, value))
     if place in ("policy", "traffic") and isinstance(value, dict):
-        return {key: _read_place(f"{place}.{key}", each, folder, network_path) for key, each in value.items()}
+        return {key: _read_place(f"{place}.{key}", each, path, network_path) for key, each in value.items()}
     return value
 
 

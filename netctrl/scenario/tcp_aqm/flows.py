@@ -52,6 +52,10 @@ class _Flows(Record, frozen=True, kw_only=True, tag_field="kind"):
     sender: Sender = "reno"
     """A window law's name (reno, cubic, htcp, dctcp, vegas), bbr, or a table: `kind = "paced"` or `"cap"`. Senders
     without a window hear no marks, so that their packets can't be marked."""
+    priority: int = 0
+    """Of its packets in `prio` queues; 0 is first."""
+    weight: float = 1.0
+    """Of each flow in `drr` queues."""
 
     @property
     def both_ways(self) -> tuple[str, ...]:
@@ -62,7 +66,8 @@ class _Flows(Record, frozen=True, kw_only=True, tag_field="kind"):
         read_fields(
             self, id=identifier, path=texts, rtt=span, start=span, stop=optional(span), ack_path=texts, ecn=flag
         )
-        read_fields(self, **{count: whole(1, MAX_FLOWS)})
+        weight = number("a weight from 0.01 to 100", at_least=0.01, at_most=100.0)
+        read_fields(self, priority=whole(0, 63), weight=weight, **{count: whole(1, MAX_FLOWS)})
         read_fields(self, sender=read_sender)
         if self.rtt[0] < 1e-9 and not isinstance(self, UdpFlows):
             raise InvalidValue("rtt", self.rtt, "a round-trip time from 1ns, as in 500ms, or a range of them")

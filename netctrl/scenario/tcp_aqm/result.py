@@ -16,6 +16,7 @@ from netctrl.model.io.files import read_bounded, write_atomically
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import explained, shown
+from netctrl.model.link_trace import trace_bits
 from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
@@ -146,6 +147,9 @@ class SimulationResult:
         latest = {link.id: link.capacity for link in self.scenario.links}
         capacity = np.array([np.full(len(ends), link.capacity) for link in self.scenario.links])
         index = {link.id: row for row, link in enumerate(self.scenario.links)}
+        for row, link in enumerate(self.scenario.links):
+            if link.trace is not None:
+                capacity[row] = np.diff(trace_bits(link.trace, ends), prepend=0.0) / (ends - starts)
         for change in sorted(self.scenario.changes, key=lambda change: change.at):
             if change.capacity is not None:
                 share = np.clip((ends - change.at) / (ends - starts), 0.0, 1.0)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
-from netctrl.laws.aqm.records import QUEUES, DesignQueue, DropTailQueue, Queue
+from netctrl.laws.aqm.disciplines import DISCIPLINES, LINK_QUEUES, LinkQueue
+from netctrl.laws.aqm.records import DesignQueue, DropTailQueue, Queue
 from netctrl.model.design.arc import ArcInputs
 from netctrl.model.io.fields import (
     Duration,
@@ -21,6 +21,7 @@ from netctrl.model.io.fields import (
     duration,
     identifier,
     instant,
+    number,
     optional,
     rate,
     read_fields,
@@ -29,10 +30,12 @@ from netctrl.model.io.fields import (
     size,
     whole,
 )
+from netctrl.model.io.files import beside
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.toml import read_toml, toml_record
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.law import ArcLaw
+from netctrl.model.link_trace import checked_link_trace, mean_rate, read_trace_of_link
 from netctrl.scenario.tcp_aqm.flows import GROUPS, MAX_FLOWS, BulkFlows, FlowGroup, UdpFlows, WebFlows
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
@@ -41,7 +44,9 @@ __all__ = [
     "Link",
     "Scenario",
     "design_scenario",
+    "packet_only",
     "read_scenario",
+    "refuse_packet_only",
     "scenario_from",
 ]
 
@@ -64,11 +69,20 @@ class Link(Record, frozen=True, kw_only=True):
     """Propagation, one way [s]; part of the `rtt` of the flows that cross it."""
     buffer: Size | None = None
     """[byte]; null is unlimited."""
-    queue: Queue = DropTailQueue()
+    queue: LinkQueue = DropTailQueue()
+    trace: Any = None
+    """What it can send when, in place of `capacity`, which laws go by then: a `LinkTrace`, or a `RateTrace` of one
+    column, either of which repeats. In a file the name of one, and `capacity` is its mean where it isn't there."""
+    loss: float = 0.0
+    """Share of the packets that are lost on the wire, each independently of all others."""
+    jitter: Duration = 0.0
+    """Greatest further delay [s]; drawn uniformly for each packet, which stays behind those before it."""
 
     def __post_init__(self) -> None:
         read_fields(self, id=identifier, source=identifier, target=identifier)
-        read_fields(self, capacity=rate, delay=instant, buffer=optional(size), queue=record(*QUEUES))
+        read_fields(self, capacity=rate, delay=instant, buffer=optional(size), queue=record(*LINK_QUEUES))
+        share = number("a share from 0 to 0.99", at_least=0.0, at_most=0.99)
+        read_fields(self, trace=optional(checked_link_trace), loss=share, jitter=instant)
         if self.source == self.target:
             raise InvalidValue("target", self.target, "another node than source")
 
@@ -167,6 +181,8 @@ class Scenario(Record, frozen=True, kw_only=True):
             seen |= made
             if change.link not in links:
                 raise InvalidValue(f"changes[{i}].link", change.link, _ids(links))
+            if change.capacity is not None and links[change.link].trace is not None:
+                raise InvalidValue(f"changes[{i}].capacity", change.capacity, "nothing: the link has a trace")
             if change.at >= self.duration:
                 raise InvalidValue(f"changes[{i}].at", change.at, f"a time before the end ({self.duration:g} s)")
             if change.delay is not None:
@@ -255,23 +271,58 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
         raise FileError(path, "is about a network's rates: netctrl.read_network_scenario reads it")
     if "topology" in content:
         raise FileError(path, "is about a data centre: netctrl.read_fabric_scenario reads it")
-    return toml_record(path, _beside(content, Path(path).parent), Scenario)
+    return scenario_record(path, content)
 
 
-def _beside(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """What a file holds, with the Design files that senders name found beside it."""
-    flows = content.get("flows")
-    if not isinstance(flows, list):
-        return content
-    return content | {"flows": [_sender_beside(group, folder) for group in flows]}
+def scenario_record(path: str | os.PathLike[str], content: dict[str, Any]) -> Scenario:
+    """The scenario that a TOML file holds, with the traces and Designs that it names found beside it; FileError as
+    `read_scenario`."""
+    links = [_link_beside(path, link) for link in _list(content.get("links"))]
+    flows = [_sender_beside(path, group) for group in _list(content.get("flows"))]
+    found = content | ({"links": links} if links else {}) | ({"flows": flows} if flows else {})
+    return toml_record(path, found, Scenario)
 
 
-def _sender_beside(group: Any, folder: Path) -> Any:
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _link_beside(path: str | os.PathLike[str], link: Any) -> Any:
+    if not isinstance(link, dict) or not isinstance(link.get("trace"), str):
+        return link
+    trace = read_trace_of_link(beside(path, link["trace"]))
+    return {"capacity": f"{mean_rate(trace)!r}bit"} | link | {"trace": trace}
+
+
+def _sender_beside(path: str | os.PathLike[str], group: Any) -> Any:
     sender = group.get("sender") if isinstance(group, dict) else None
     file = sender.get("file") if isinstance(sender, dict) else None
     if not isinstance(file, str) or not file:
         return group
-    return group | {"sender": sender | {"file": str(folder / file)}}
+    return group | {"sender": sender | {"file": str(beside(path, file))}}
+
+
+def packet_only(scenario: Scenario) -> tuple[str, str] | None:
+    """The first thing of a scenario's links that only the packet engine has: its place, and what it is."""
+    for link in scenario.links:
+        kind = link.queue.__struct_config__.tag
+        found = {
+            "trace": (link.trace is not None, "traces of links"),
+            "loss": (link.loss > 0.0, "random loss"),
+            "jitter": (link.jitter > 0.0, "jitter"),
+            "queue": (isinstance(link.queue, DISCIPLINES), f"queues of kind {kind}"),
+        }
+        for name, (there, what) in found.items():
+            if there:
+                return f"links.{link.id}.{name}", what
+    return None
+
+
+def refuse_packet_only(scenario: Scenario) -> None:
+    """InvalidValue for what only the packet engine has."""
+    found = packet_only(scenario)
+    if found is not None:
+        raise InvalidValue(*found, 'what this engine has; "packet" has it')
 
 
 def scenario_from(content: dict[str, Any]) -> Scenario:

@@ -12,23 +12,25 @@ from math import log
 from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
-from netctrl.sim.packet.links import (
-    ARRIVES,
-    EPOCH,
-    FREE,
-    TIMER,
-    WAKE,
-    chance,
-    end_epoch,
-    enqueue,
-    plan,
-    serve,
-    set_capacity,
-    settle,
-)
+from netctrl.sim.packet.links import end_epoch, enqueue, set_capacity, settle
 from netctrl.sim.packet.pacing import woken
 from netctrl.sim.packet.receiver import deliver, on_line
-from netctrl.sim.packet.state import FLOW, INLINED, LINK, META, PACKET, PacketState
+from netctrl.sim.packet.served import serve
+from netctrl.sim.packet.state import (
+    ARRIVES,
+    EPOCH,
+    FLOW,
+    FREE,
+    INLINED,
+    LINK,
+    META,
+    PACKET,
+    TIMER,
+    WAKE,
+    PacketState,
+    chance,
+    plan,
+)
 from netctrl.sim.packet.tcp import TCP, UDP, acknowledge, connect, offer, send_datagram, time_out
 from netctrl.sim.packet.web import finish, load_page, think
 

@@ -1,39 +1,36 @@
 """Links of the packet engine: queues, their laws, transmission.
 
 A link whose packets leave as they came knows at once when each will: it has one list, of which the packets from `wait`
-on haven't begun yet, and one event, for the first on the wire. A link whose law chooses at the head has events that
-serve it.
+on haven't begun yet, and one event, for the first on the wire. All others have events that serve them:
+`netctrl.sim.packet.served`.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import PROBABILITY, rate_error
 from netctrl.laws.aqm.law import Seen
-from netctrl.sim.heap import event, push
-from netctrl.sim.packet.laws import act_on_packets, chooses_head
-from netctrl.sim.packet.state import INLINED, LINK, META, PACKET, PacketState
+from netctrl.sim.packet.laws import act_on_packets
+from netctrl.sim.packet.served import drop, makes_room, propagate, wait, wire
+from netctrl.sim.packet.state import (
+    ARRIVES,
+    CAPABLE,
+    EPOCH,
+    INLINED,
+    LINK,
+    MARKED,
+    META,
+    PACKET,
+    SIZE_MASK,
+    PacketState,
+    chance,
+    plan,
+)
 
-__all__ = ["ACK", "DATA", "FREE", "SYN", "SYNACK", "chance", "enqueue", "serve", "set_capacity", "settle", "wire"]
+__all__ = ["end_epoch", "enqueue", "set_capacity", "settle"]
 
-ARRIVES, FREE, EPOCH, WAKE, TIMER, THINK = range(6)
-"""Kinds of event, in the order in which they come at one time."""
-
-DATA, ACK, SYN, SYNACK, DATAGRAM = range(5)
-"""Kinds of packet."""
-SIZE_MASK = (1 << 20) - 1
-KIND_SHIFT, KIND_MASK = 20, 7
-CAPABLE, MARKED, REDUCED, AGAIN = 1 << 23, 1 << 24, 1 << 25, 1 << 26
-"""ECN-capable; congestion experienced, or on an ACK its echo; the sender has cut its window; sent before."""
-GENERATION_SHIFT, GENERATION_MASK = 27, 0xFF
-RUN_SHIFT = 35
-"""Of an ACK: so many segments before the one that it answers came without a gap."""
-
-L_HEAD, L_TAIL, L_WAIT, L_WAIT_TAIL = (LINK[name] for name in ("head", "tail", "wait", "wait_tail"))
-L_BUSY, L_LAST, L_BYTES, L_BUFFER = (LINK[name] for name in ("busy", "last", "bytes", "buffer"))
-L_RATE, L_DELAY, L_SERVED, L_SCHEDULED = (LINK[name] for name in ("rate", "delay", "served", "scheduled"))
+L_HEAD, L_WAIT, L_BUSY, L_LAST = (LINK[name] for name in ("head", "wait", "busy", "last"))
+L_BYTES, L_BUFFER, L_RATE, L_DELAY, L_SERVED = (LINK[name] for name in ("bytes", "buffer", "rate", "delay", "served"))
 L_LAW, L_DECIDES, L_EPOCH, L_ACTED = (LINK[name] for name in ("law", "decides", "epoch", "acted"))
 L_ENQUEUED, L_FULL, L_ACK, L_TX_FULL, L_TX_ACK = (
     LINK[name] for name in ("enqueued", "full", "ack", "tx_full", "tx_ack")
@@ -42,40 +39,12 @@ L_ARRIVED, L_DEPARTED, L_LOST, L_MARKED = (LINK[name] for name in ("arrived", "d
 L_PACKETS, L_CHOSEN, L_WAITED, L_STARTED, L_SENT = (
     LINK[name] for name in ("packets", "chosen", "waited_ns", "started", "sent")
 )
-K_NEXT, K_FLOW, K_INFO, K_TIME, K_START = (PACKET[name] for name in ("next", "flow", "info", "time", "start"))
-M_BASE, M_HEAP, M_FREE, M_LEFT, M_HOPS, M_LIVE, M_DROPPED = (
-    META[name] for name in ("base", "heap", "free", "left", "hops", "live", "dropped")
-)
+K_NEXT, K_INFO, K_TIME, K_START = (PACKET[name] for name in ("next", "info", "time", "start"))
+M_HOPS = META["hops"]
 
 BY_ARRIVAL, BY_EPOCH = 1, 2
 """When a law decides."""
 _NS = 1e9
-_GOLDEN, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-
-
-@njit(**INLINED)
-def chance(random: np.ndarray, place: int) -> float:
-    """The next number of a generator, evenly from [0, 1). Source: Steele, Lea, Flood 2014 (SplitMix64)."""
-    z = random[place] + _GOLDEN
-    random[place] = z
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return float((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
-
-
-@njit(**INLINED)
-def release(net: PacketState, k: int) -> None:
-    """A packet back to the pool."""
-    net.packet[k, K_NEXT] = net.meta[M_FREE]
-    net.meta[M_FREE] = k
-    net.meta[M_LEFT] += 1
-    net.meta[M_LIVE] -= 1
-
-
-@njit(**INLINED)
-def plan(net: PacketState, time: int, kind: int, place: int) -> None:
-    """An event; `time` [ns]."""
-    net.meta[M_HEAP] = push(net.heap, net.meta[M_HEAP], event(time - net.meta[M_BASE], kind, place))
 
 
 @njit(**INLINED)
@@ -94,34 +63,15 @@ def settle(net: PacketState, link: int, now: int) -> None:
 
 
 @njit(**INLINED)
-def wire(net: PacketState, link: int, size: int) -> int:
-    """Time on the wire [ns], rounded."""
-    row = net.link
-    if size == row[link, L_FULL]:
-        return row[link, L_TX_FULL]
-    if size == row[link, L_ACK]:
-        return row[link, L_TX_ACK]
-    return max((size * 8_000_000_000 + row[link, L_RATE] // 2) // row[link, L_RATE], 1)
-
-
-@njit(**INLINED)
 def _transmit(net: PacketState, link: int, k: int, start: int, size: int) -> None:
     """A packet is sent at `start`: the wire is busy, and it arrives behind those before it."""
-    row, packet = net.link, net.packet
+    row = net.link
     end = start + wire(net, link, size)
     row[link, L_BUSY] = end
-    arrives = max(end + row[link, L_DELAY], row[link, L_LAST])
-    row[link, L_LAST] = arrives
-    packet[k, K_TIME], packet[k, K_START], packet[k, K_NEXT] = arrives, start, -1
-    last = row[link, L_TAIL]
-    row[link, L_TAIL] = k
+    net.packet[k, K_START] = start
     row[link, L_SENT] += 1
     net.meta[M_HOPS] += 1
-    if last >= 0:
-        packet[last, K_NEXT] = k
-    else:
-        row[link, L_HEAD] = k
-        plan(net, arrives, ARRIVES, link)
+    propagate(net, link, k, end + row[link, L_DELAY])
 
 
 @njit(**INLINED)
@@ -138,13 +88,6 @@ def _decide(net: PacketState, link: int, now: int, offered: float) -> None:
 
 
 @njit(**INLINED)
-def _drop(net: PacketState, link: int, k: int, size: int) -> None:
-    net.link[link, L_LOST] += size
-    net.meta[M_DROPPED] += 1
-    release(net, k)
-
-
-@njit(**INLINED)
 def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
     """A packet comes to a link."""
     row, packet = net.link, net.packet
@@ -158,19 +101,19 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
             _decide(net, link, now, size / row[link, L_FULL])
         p = net.queue[link, PROBABILITY]
         chosen = p > 0.0 and (p >= 1.0 or chance(net.random, link) < p)
-    if row[link, L_BYTES] + size > row[link, L_BUFFER]:
-        _drop(net, link, k, size)
+    if row[link, L_BYTES] + size > row[link, L_BUFFER] and not makes_room(net, link, k, size):
+        drop(net, link, k, size)
         return
     if chosen:
         row[link, L_CHOSEN] += 1
         if packet[k, K_INFO] & CAPABLE == 0:
-            _drop(net, link, k, size)
+            drop(net, link, k, size)
             return
         packet[k, K_INFO] |= MARKED
         row[link, L_MARKED] += size
     row[link, L_ENQUEUED] += size
     if row[link, L_SERVED] == 1:
-        _wait(net, link, k, now, size)
+        wait(net, link, k, now, size)
         return
     start = max(now, row[link, L_BUSY])
     row[link, L_WAITED] += start - now
@@ -182,57 +125,6 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
             row[link, L_WAIT] = k
     else:
         row[link, L_DEPARTED] += size
-
-
-@njit(**INLINED)
-def _wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
-    """Behind the others of a link that is served by events."""
-    row, packet = net.link, net.packet
-    packet[k, K_START], packet[k, K_NEXT] = now, -1
-    row[link, L_BYTES] += size
-    last = row[link, L_WAIT_TAIL]
-    row[link, L_WAIT_TAIL] = k
-    if last >= 0:
-        packet[last, K_NEXT] = k
-    else:
-        row[link, L_WAIT] = k
-    if row[link, L_SCHEDULED] == 1:
-        return
-    if row[link, L_BUSY] <= now:
-        serve(net, link, now)
-    else:
-        row[link, L_SCHEDULED] = 1
-        plan(net, row[link, L_BUSY], FREE, link)
-
-
-@njit(**INLINED)
-def serve(net: PacketState, link: int, now: int) -> None:
-    """The wire is free: the next packet that the law lets through."""
-    row, packet = net.link, net.packet
-    while row[link, L_WAIT] >= 0:
-        k = row[link, L_WAIT]
-        size, after = packet[k, K_INFO] & SIZE_MASK, packet[k, K_NEXT]
-        waited = now - packet[k, K_START]
-        row[link, L_WAIT] = after
-        if after < 0:
-            row[link, L_WAIT_TAIL] = -1
-        row[link, L_BYTES] -= size
-        alone = row[link, L_BYTES] <= row[link, L_FULL]
-        if chooses_head(row[link, L_LAW], net.parameters[link], net.queue[link], now / _NS, waited / _NS, alone):
-            row[link, L_CHOSEN] += 1
-            if packet[k, K_INFO] & CAPABLE == 0:
-                _drop(net, link, k, size)
-                continue
-            packet[k, K_INFO] |= MARKED
-            row[link, L_MARKED] += size
-        row[link, L_WAITED] += waited
-        row[link, L_STARTED] += 1
-        row[link, L_DEPARTED] += size
-        _transmit(net, link, k, now, size)
-        if after >= 0:
-            row[link, L_SCHEDULED] = 1
-            plan(net, row[link, L_BUSY], FREE, link)
-        return
 
 
 @njit(**INLINED)

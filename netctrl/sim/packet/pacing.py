@@ -13,8 +13,7 @@ from netctrl.laws.rate.law import Sample
 from netctrl.laws.rate.rows import ALLOWED, rate_acts
 from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.sender import TcpWindow
-from netctrl.sim.packet.links import WAKE, plan
-from netctrl.sim.packet.state import FLOW, INLINED, PacketState
+from netctrl.sim.packet.state import FLOW, INLINED, WAKE, PacketState, plan
 
 __all__ = ["begin_pacing", "hold", "set_pace", "space", "woken"]
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.disciplines import queue_in
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
 from netctrl.laws.aqm.records import law_record
 from netctrl.laws.tcp.rows import WIDTH
@@ -15,11 +16,11 @@ from netctrl.scenario.tcp_aqm.flows import FlowGroup, UdpFlows, WebFlows
 from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.heap import PLACE_BITS, event
 from netctrl.sim.packet.kernel import CAPACITY, DELAY, FLOW_STARTS, LINE_DELAY, SESSION_STARTS
-from netctrl.sim.packet.laws import HEAD_STATES
-from netctrl.sim.packet.links import BY_ARRIVAL, BY_EPOCH, EPOCH
+from netctrl.sim.packet.link_tables import queue_tables, trace_table
+from netctrl.sim.packet.links import BY_ARRIVAL, BY_EPOCH
 from netctrl.sim.packet.receiver import ACK_BYTES, HEADERS
 from netctrl.sim.packet.senders import rate_tables, set_sender
-from netctrl.sim.packet.state import FLOW, LINK, META, PACKET, SESSION, PacketState, chained
+from netctrl.sim.packet.state import EPOCH, FLOW, LINK, META, PACKET, SESSION, PacketState, chained
 from netctrl.sim.packet.tcp import TCP, UDP
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import BITS_PER_BYTE
@@ -62,6 +63,8 @@ def packet_problem(scenario: Scenario) -> PacketProblem:
     samples = int(scenario.duration / scenario.sample * (1.0 + 1e-12))
     link, queue, parameters = _links(scenario, full)
     flow, session, route, agenda = _flows(scenario, full)
+    weight = np.array([group.weight for group in scenario.flows])[flow[:, FLOW["group"]]]
+    subqueue, heads = queue_tables(scenario, link, weight, full)
     L, F, S, G = len(link), len(flow), len(session), len(scenario.flows)
     if max(L + F, S) > _MAX_PLACES:
         raise InvalidValue("flows", F, f"at most {_MAX_PLACES} links and connections in all")
@@ -90,6 +93,9 @@ def packet_problem(scenario: Scenario) -> PacketProblem:
         rate=rate,
         settings=settings,
         queue=queue,
+        subqueue=subqueue,
+        heads=heads,
+        trace=trace_table(scenario, link),
         parameters=parameters,
         random=seeds.generate_state(L + F + S, np.uint64),
         sent=np.zeros(rings, dtype=np.int64),
@@ -130,7 +136,7 @@ def _rate(name: str, rate: float, full: int) -> int:
 def _links(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows of links, and states and parameters of their laws."""
     link = np.zeros((len(scenario.links), len(LINK)), dtype=np.int64)
-    for name in ("head", "tail", "wait", "wait_tail"):
+    for name in ("head", "tail", "wait"):
         link[:, LINK[name]] = -1
     parameters = []
     for row, each in zip(link, scenario.links, strict=True):
@@ -143,10 +149,10 @@ def _links(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.nd
         row[LINK["full"]], row[LINK["ack"]] = full, ACK_BYTES
         for size, name in ((full, "tx_full"), (ACK_BYTES, "tx_ack")):
             row[LINK[name]] = max((size * 8_000_000_000 + rate // 2) // rate, 1)
-        law = law_record(each.queue)
+        law = law_record(queue_in(each.queue))
         if law is None:
             continue
-        epoch = epoch_of(each.queue)
+        epoch = epoch_of(queue_in(each.queue))
         if law.head is not None:
             row[LINK["served"]] = 1
         elif epoch is None:
@@ -154,12 +160,12 @@ def _links(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.nd
         else:
             row[LINK["decides"]] = BY_EPOCH
             row[LINK["epoch"]] = max(_time(f"links.{each.id}.queue", epoch, _MAX_EPOCH_S), 1)
-    return link, np.zeros((len(link), max(STATES, HEAD_STATES))), np.array(parameters)
+    return link, np.zeros((len(link), STATES)), np.array(parameters)
 
 
 def _law(link: Link, packet_size: float) -> tuple[int, np.ndarray]:
     try:
-        return law_of(link.queue, packet_size, link.buffer)
+        return law_of(queue_in(link.queue), packet_size, link.buffer)
     except InvalidValue as error:
         raise InvalidValue(f"links.{link.id}.{error.argument}", error.got, error.takes) from None
 
@@ -214,6 +220,7 @@ def _row(group: FlowGroup, number: int, there: int, back: int) -> np.ndarray:
     row[FLOW["kind"]], row[FLOW["group"]] = UDP if udp else TCP, number
     row[FLOW["route"]], row[FLOW["ack_route"]] = there, back
     row[FLOW["size"]], row[FLOW["ecn"]] = _ENDLESS, group.ecn
+    row[FLOW["priority"]] = group.priority
     row[FLOW["mask"]] = 0 if udp else _RING - 1
     if not udp:
         set_sender(row, group)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from netctrl.jit import njit
-from netctrl.sim.packet.links import (
+from netctrl.sim.packet.links import enqueue
+from netctrl.sim.packet.state import (
     ACK,
     ARRIVES,
     DATA,
     DATAGRAM,
+    FLOW,
     GENERATION_MASK,
     GENERATION_SHIFT,
+    INLINED,
     KIND_SHIFT,
     MARKED,
+    META,
+    PACKET,
     REDUCED,
     RUN_SHIFT,
     SIZE_MASK,
     SYNACK,
-    enqueue,
+    PacketState,
     plan,
     release,
 )
-from netctrl.sim.packet.state import FLOW, INLINED, META, PACKET, PacketState
 
 __all__ = ["ACK_BYTES", "HEADERS", "deliver", "on_line"]
 

@@ -11,7 +11,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["FLOW", "INLINED", "LINK", "META", "PACKET", "SESSION", "PacketState", "chained", "columns", "grown"]
+from netctrl.jit import njit
+from netctrl.sim.heap import event, push
+
+__all__ = [
+    "FLOW",
+    "INLINED",
+    "LINK",
+    "META",
+    "PACKET",
+    "SESSION",
+    "SUBQUEUE",
+    "PacketState",
+    "chained",
+    "chance",
+    "columns",
+    "grown",
+    "plan",
+    "release",
+    "scrambled",
+]
 
 INLINED: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
 """How parts of the kernel are compiled: into it, and without reference counts, as nothing is allocated there."""
@@ -23,9 +42,12 @@ def columns(text: str) -> dict[str, int]:
 
 
 LINK = columns(
-    "head tail wait wait_tail busy last bytes buffer rate delay served scheduled law decides epoch acted enqueued "
-    "full ack tx_full tx_ack arrived departed lost marked packets chosen waited_ns started sent"
+    "head tail wait busy last bytes buffer rate delay served scheduled law decides epoch acted enqueued "
+    "full ack tx_full tx_ack arrived departed lost marked packets chosen waited_ns started sent "
+    "discipline first queues salt new new_tail old old_tail loss jitter trace step steps cursor turn left slot header"
 )
+SUBQUEUE = columns("head tail bytes deficit quantum next listed")
+"""`next` in the list of queues that have a turn, while `listed`."""
 PACKET = columns("next flow seq hop info time start back")
 """`info` is size, kind, marks and generation (below); `back` is when data was sent, or up to where an ACK acknowledges;
 `start` when its transmission begins, or on links that serve by events when it came."""
@@ -33,10 +55,24 @@ FLOW = columns(
     "state kind group route ack_route line_head line_tail line_delay line_last "
     "size last_bytes una next pipe due pacer exact recover recovery lost_to retry lost high1 high2 high3 "
     "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law generation session "
-    "start stop access asked bytes sent again timeouts cuts received gap spacing paced pace carry woken"
+    "start stop access asked bytes sent again timeouts cuts received gap spacing paced pace carry woken "
+    "priority"
 )
 SESSION = columns("group first objects missing stop")
 META = columns("now base heap free left agenda sample events hops short live most responses sent received dropped acks")
+
+ARRIVES, FREE, EPOCH, WAKE, TIMER, THINK = range(6)
+"""Kinds of event, in the order in which they come at one time."""
+
+DATA, ACK, SYN, SYNACK, DATAGRAM = range(5)
+"""Kinds of packet."""
+SIZE_MASK = (1 << 20) - 1
+KIND_SHIFT, KIND_MASK = 20, 7
+CAPABLE, MARKED, REDUCED, AGAIN = 1 << 23, 1 << 24, 1 << 25, 1 << 26
+"""ECN-capable; congestion experienced, or on an ACK its echo; the sender has cut its window; sent before."""
+GENERATION_SHIFT, GENERATION_MASK = 27, 0xFF
+RUN_SHIFT = 35
+"""Of an ACK: so many segments before the one that it answers came without a gap."""
 
 
 class PacketState(NamedTuple):
@@ -64,6 +100,12 @@ class PacketState(NamedTuple):
     """(P, ...) settings of their laws."""
     queue: np.ndarray
     """(L, ...) states of queues' laws."""
+    subqueue: np.ndarray
+    """(Q, ...) int64, `SUBQUEUE`: queues of links that are served by events."""
+    heads: np.ndarray
+    """(Q, ...) states of laws that choose at their heads."""
+    trace: np.ndarray
+    """(N, 2) int64 of links' traces: when a step ends, or a packet can go [ns]; the rate until then [bit/s]."""
     parameters: np.ndarray
     """(L, ...) of queues' laws."""
     random: np.ndarray
@@ -90,6 +132,45 @@ class PacketState(NamedTuple):
     """(G,) int64 the same, now."""
     response: np.ndarray
     """(N, 4) int64 of objects: group, when asked for [ns], size [byte], time to the last byte [ns]."""
+
+
+_GOLDEN, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+@njit(**INLINED)
+def scrambled(z: np.uint64) -> np.uint64:
+    """64 bits, each of which depends on all of z's. Source: Steele, Lea, Flood 2014 (SplitMix64)."""
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(**INLINED)
+def chance(random: np.ndarray, place: int) -> float:
+    """The next number of a generator, evenly from [0, 1)."""
+    random[place] += _GOLDEN
+    return float(scrambled(random[place]) >> np.uint64(11)) * 2.0**-53
+
+
+_NEXT, _FREE, _LEFT, _LIVE, _BASE, _HEAP = (
+    PACKET["next"],
+    *(META[name] for name in ("free", "left", "live", "base", "heap")),
+)
+
+
+@njit(**INLINED)
+def release(net: PacketState, k: int) -> None:
+    """A packet back to the pool."""
+    net.packet[k, _NEXT] = net.meta[_FREE]
+    net.meta[_FREE] = k
+    net.meta[_LEFT] += 1
+    net.meta[_LIVE] -= 1
+
+
+@njit(**INLINED)
+def plan(net: PacketState, time: int, kind: int, place: int) -> None:
+    """An event; `time` [ns]."""
+    net.meta[_HEAP] = push(net.heap, net.meta[_HEAP], event(time - net.meta[_BASE], kind, place))
 
 
 def chained(table: np.ndarray, column: int, first: int) -> None:

@@ -13,27 +13,31 @@ from netctrl.jit import njit
 from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.rows import mark_acts, window_acts
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpWindow
-from netctrl.sim.packet.links import (
+from netctrl.sim.packet.links import enqueue
+from netctrl.sim.packet.pacing import begin_pacing, hold, set_pace, space
+from netctrl.sim.packet.receiver import HEADERS
+from netctrl.sim.packet.state import (
     AGAIN,
     CAPABLE,
     DATA,
     DATAGRAM,
+    FLOW,
     GENERATION_MASK,
     GENERATION_SHIFT,
+    INLINED,
     KIND_SHIFT,
     MARKED,
+    META,
+    PACKET,
     REDUCED,
     RUN_SHIFT,
     SYN,
     SYNACK,
     TIMER,
-    enqueue,
+    PacketState,
     plan,
     release,
 )
-from netctrl.sim.packet.pacing import begin_pacing, hold, set_pace, space
-from netctrl.sim.packet.receiver import HEADERS
-from netctrl.sim.packet.state import FLOW, INLINED, META, PACKET, PacketState
 
 __all__ = ["acknowledge", "connect", "offer", "send_datagram", "time_out"]
 

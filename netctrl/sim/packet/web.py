@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import ceil, log
 
 from netctrl.jit import njit
-from netctrl.sim.packet.links import THINK, chance, plan
 from netctrl.sim.packet.receiver import HEADERS
-from netctrl.sim.packet.state import FLOW, META, SESSION, PacketState
+from netctrl.sim.packet.state import FLOW, META, SESSION, THINK, PacketState, chance, plan
 from netctrl.sim.packet.tcp import connect
 
 __all__ = ["finish", "load_page", "think"]

@@ -12,7 +12,7 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
 from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario, refuse_packet_only
 from netctrl.sim.tcp_aqm.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import packets_per_second
@@ -91,6 +91,7 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
     InvalidValue
         What the fluid can't simulate: a queue without a law, FAST flows over a queue without a price.
     """
+    refuse_packet_only(scenario)
     _check_fast(scenario)
     draws = draw_flows(scenario) if draws is None else draws
     step = choose_step(scenario)

@@ -1,0 +1,279 @@
+"""Links with several queues in the packet engine: against queueing theory, shares, and a plain second computation."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from link_queues import Queues, run
+
+import netctrl
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.codel import CodelParameters, CodelQueue
+from netctrl.laws.aqm.disciplines import DrrQueue, FqCodelQueue, PrioQueue
+from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.model.io.provenance import provenance
+from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.ns3.tcp_aqm.read import run_program
+from netctrl.ns3.tcp_aqm.render import render
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
+from netctrl.sim.packet.problem import packet_problem
+from netctrl.sim.packet.run import run_packets, simulate_packets
+from netctrl.sim.packet.state import FLOW, LINK, META
+from netctrl.sim.tcp_aqm.traffic import draw_flows
+
+SIZE, RATE = 1000, 1e7
+SERVICE = 8e-4
+MS = 1_000_000
+
+
+def link(queue, **changed) -> Link:
+    return Link(**{"id": "link", "source": "m", "target": "b", "capacity": RATE, "queue": queue} | changed)
+
+
+def udp(name: str, load: float, path=("link",), **changed) -> UdpFlows:
+    return UdpFlows(**{"id": name, "path": path, "count": 1, "rate": load * RATE, "ecn": False} | changed)
+
+
+def scenario(links, *flows, duration=20.0, sample=1e-3, **changed) -> Scenario:
+    links = links if isinstance(links, tuple) else (links,)
+    return Scenario(
+        name="queues", duration=duration, sample=sample, links=links, flows=flows, packet_size=float(SIZE), **changed
+    )
+
+
+# --- a plain second computation ---------------------------------------------------------------------------------------
+
+WEIGHTS = (1.0, 2.5, 0.3, 1.0, 4.0)
+CODEL = CodelParameters(5e-3, 2e-2)
+KINDS = {
+    "prio": (PrioQueue(bands=3), [0, 0, 0], None),
+    "drr": (DrrQueue(), [round(SIZE * weight) for weight in WEIGHTS], None),
+    "fq_codel": (FqCodelQueue(target=5e-3, interval=2e-2, quantum=1200, buckets=0), [1200] * 5, CODEL),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loads", [(0.1, 0.1, 0.2, 0.3, 0.2), (0.01, 0.3, 0.3, 0.2, 0.6), (0.5, 0.03, 0.02, 0.5, 0.2)])
+@pytest.mark.parametrize("limit", [20, 500])
+def test_datagrams_leave_as_in_a_plain_computation(kind, loads, limit):
+    """Five flows of evenly spaced datagrams, in each of 3000 ms as many as there: the same ones, and the same lost."""
+    queue, quanta, codel = KINDS[kind]
+    flows = [
+        udp(f"u{i}", load, spacing="constant", priority=i % 4, weight=weight)
+        for i, (load, weight) in enumerate(zip(loads, WEIGHTS, strict=True))
+    ]
+    ready = packet_problem(scenario(link(queue, buffer=limit * SIZE), *flows, duration=3.0))
+    came = []
+    for start, flow in zip(ready.state.agenda[:, 0], ready.state.agenda[:, 2], strict=True):
+        q = min(flow % 4, 2) if kind == "prio" else flow
+        came += [(int(time), int(q), SIZE) for time in range(start, 3_000 * MS, ready.state.flow[flow, FLOW["gap"]])]
+    plain = Queues(kind, quanta, limit * SIZE, codel)
+    left = run(plain, sorted(came), round(SERVICE * 1e9), SIZE, 3_000 * MS)
+    state = run_packets(ready, 10.0)
+    carried = np.diff(state.carried, prepend=0.0, axis=1) / (SIZE - 40)
+    bands = [[0, 4], [1], [2, 3]] if kind == "prio" else [[0], [1], [2], [3], [4]]
+    for q, members in enumerate(bands):
+        times = np.array([time for time, which in left if which == q]) // MS
+        np.testing.assert_array_equal(carried[members].sum(axis=0), np.bincount(times, minlength=3000)[:3000])
+    assert state.meta[META["dropped"]] == sum(plain.lost)
+    assert (sum(plain.lost) > 0) == (sum(loads) > 1.0)
+
+
+# --- priorities -------------------------------------------------------------------------------------------------------
+
+
+def waits(result: SimulationResult, groups: dict[str, str]) -> list[float]:
+    """Mean wait of each group's packets [service times], by Little's law; its own link before tells what came."""
+    rows = {each.id: row for row, each in enumerate(result.scenario.links)}
+    found = []
+    for g, name in enumerate(groups.values()):
+        came = result.departed_bytes[rows[name]].cumsum() / SIZE
+        there = came - result.carried_bytes[g].cumsum() / (SIZE - 40)
+        found.append(there.mean() / (came[-1] / result.time_s[-1]) / SERVICE - 1.0)
+    return found
+
+
+def two_classes(queue, loads, seed=1, duration=400.0) -> SimulationResult:
+    ways = tuple(Link(id=f"in{i}", source=f"s{i}", target="m", capacity=1e12) for i in range(len(loads)))
+    flows = [udp(f"u{i}", load, (f"in{i}", "link"), priority=i) for i, load in enumerate(loads)]
+    return simulate_packets(scenario((*ways, link(queue)), *flows, duration=duration, seed=seed))
+
+
+@pytest.mark.parametrize("loads", [(0.2, 0.6), (0.5, 0.3), (0.3, 0.3, 0.3)])
+def test_priorities_wait_as_cobham_says(loads):
+    """Poisson datagrams, priorities that don't interrupt: W_k = R/((1 - s_(k-1)) (1 - s_k)), s_k the load up to k.
+
+    R, what is left of the packet on the wire, is load/2 service times. Source: Cobham, Operations Research 2(1), 1954.
+    """
+    names = {f"u{i}": f"in{i}" for i in range(len(loads))}
+    found = np.array([waits(two_classes(PrioQueue(bands=3), loads, seed), names) for seed in (1, 2, 3, 4)])
+    upto = np.cumsum([0.0, *loads])
+    expected = upto[-1] / 2.0 / ((1.0 - upto[:-1]) * (1.0 - upto[1:]))
+    half = 3.18 * found.std(axis=0, ddof=1) / 2.0
+    np.testing.assert_array_less(abs(found.mean(axis=0) - expected), np.maximum(1.5 * half, 0.02 * expected))
+    assert (half < 0.15 * expected).all()
+
+
+def test_bulk_of_the_last_band_does_not_touch_the_first():
+    """A TCP flow fills the buffer behind a sparse one, of which nothing is lost, and which waits for one packet."""
+    ways = (Link(id="in", source="s", target="m", capacity=1e12),)
+    bulk = BulkFlows(id="bulk", path=("link",), rtt=0.02, count=4, priority=1)
+    whole = scenario((*ways, link(PrioQueue(), buffer=2e4)), udp("sparse", 0.05, ("in", "link")), bulk)
+    result = simulate_packets(whole)
+    assert waits(result, {"sparse": "in"})[0] < 1.0
+    assert result.carried_bytes[0].sum() / 960 >= result.departed_bytes[0].sum() / 1000 - 3
+    assert result.summary(2.0).links[1].utilization > 0.99
+
+
+# --- shares -----------------------------------------------------------------------------------------------------------
+
+
+def shares(queue, *flows, **changed) -> np.ndarray:
+    result = simulate_packets(scenario(link(queue, buffer=1e5), *flows, **changed))
+    carried = result.carried_bytes[:, len(result.time_s) // 4 :].sum(axis=1)
+    return carried / carried.sum()
+
+
+def jain(x: np.ndarray) -> float:
+    return float(x.sum() ** 2 / (len(x) * (x**2).sum()))
+
+
+def test_weights_are_shares_under_overload():
+    """1 : 2.5 : 4, where each alone would fill the link; one that asks for less than its share gets that."""
+    flows = [udp(f"u{i}", 1.2, weight=weight) for i, weight in enumerate((1.0, 2.5, 4.0))]
+    np.testing.assert_allclose(shares(DrrQueue(), *flows), np.array([1.0, 2.5, 4.0]) / 7.5, rtol=5e-3)
+    found = shares(DrrQueue(), *flows, udp("modest", 0.1, spacing="constant"))
+    np.testing.assert_allclose(found, [*(0.9 * np.array([1.0, 2.5, 4.0]) / 7.5), 0.1], rtol=5e-3)
+
+
+@pytest.mark.parametrize("queue", [DrrQueue(), FqCodelQueue(), FqCodelQueue(buckets=0)])
+def test_flows_of_any_round_trip_and_sender_have_one_share(queue):
+    """Jain's index near 1, where one FIFO leaves it far below."""
+    flows = [
+        BulkFlows(id=f"f{i}", path=("link",), rtt=rtt, count=1, sender=sender)
+        for i, (rtt, sender) in enumerate([(0.01, "reno"), (0.02, "cubic"), (0.05, "reno"), (0.1, "cubic")])
+    ]
+    fair = jain(shares(queue, *flows, duration=60.0, sample=0.1))
+    assert fair > 0.98
+    assert jain(shares(DropTailQueue(), *flows, duration=60.0, sample=0.1)) < 0.8 < fair
+
+
+# --- FQ-CoDel ---------------------------------------------------------------------------------------------------------
+
+
+def beside_bulk(queue, **changed) -> tuple[SimulationResult, float]:
+    """A datagram each 20 ms beside eight TCP flows, and its wait [service times]."""
+    ways = (Link(id="in", source="s", target="m", capacity=1e12),)
+    bulk = BulkFlows(id="bulk", path=("link",), rtt=(0.02, 0.08), count=8, ecn=False)
+    sparse = udp("sparse", 0.04, ("in", "link"), spacing="constant")
+    result = simulate_packets(scenario((*ways, link(queue, buffer=2e5, **changed)), sparse, bulk, duration=60.0))
+    return result, waits(result, {"sparse": "in"})[0]
+
+
+@pytest.mark.parametrize("buckets", [0, 1024])
+def test_a_sparse_flow_waits_for_a_packet_under_fq_codel(buckets):
+    """New queues come first: it waits for what is left of a packet on the wire; under CoDel and drop-tail for more."""
+    result, wait = beside_bulk(FqCodelQueue(buckets=buckets))
+    assert 0.4 < wait < 1.0
+    assert result.summary(10.0).links[1].utilization > 0.97
+    assert beside_bulk(CodelQueue())[1] > 5.0
+    assert beside_bulk(DropTailQueue())[1] > 50.0
+
+
+def test_a_flood_loses_its_own_packets():
+    """Overflow takes from the longest queue: of the others nothing is lost, whatever comes when."""
+    flood, modest = udp("flood", 3.0), udp("modest", 0.2, count=2)
+    ready = packet_problem(scenario(link(FqCodelQueue(target=10.0, interval=10.0), buffer=3e4), flood, modest))
+    state = run_packets(ready, 10.0)
+    received, sent = state.flow[:, FLOW["received"]], state.flow[:, FLOW["sent"]]
+    assert (sent[1:] - received[1:] <= 2).all()
+    assert sent[0] - received[0] > 2 * received[0]
+
+
+def test_flows_are_hashed_anew_by_each_seed():
+    """Of 40 flows in 8 buckets some share one; which ones, the seed says. One bucket is one CoDel."""
+
+    def carried(seed: int, buckets: int) -> np.ndarray:
+        flows = udp("u", 2.0, count=40)
+        ready = packet_problem(
+            scenario(link(FqCodelQueue(buckets=buckets), buffer=1e5), flows, duration=5.0, seed=seed)
+        )
+        return run_packets(ready, 10.0).flow[:, FLOW["received"]]
+
+    first, other = carried(1, 8), carried(2, 8)
+    assert jain(first) < 0.95 < 0.99 < jain(carried(1, 0))
+    assert np.corrcoef(first, other)[0, 1] < 0.5
+
+
+@pytest.mark.parametrize("queue", [PrioQueue(), DrrQueue(), FqCodelQueue(buckets=4), FqCodelQueue()])
+@pytest.mark.parametrize("ecn", [True, False])
+@pytest.mark.parametrize("wild", [False, True])
+def test_nothing_is_lost_from_the_books(queue, ecn, wild):
+    """On each link arrivals are departures, losses and growth of the backlog; packets are in one place each."""
+    web = WebFlows(id="web", path=("link",), rtt=(0.03, 0.1), sessions=10, think_time=1.0, ecn=ecn, priority=0)
+    flows = BulkFlows(id="b", path=("link",), rtt=0.05, count=5, stop=9.0, ecn=ecn, ack_path=("back",), priority=1)
+    back = Link(id="back", source="b", target="m", capacity=2e5, buffer=3e3, queue=queue)
+    more = {"loss": 0.02, "jitter": 5e-3, "delay": 0.01} if wild else {}
+    whole = scenario((link(queue, buffer=4e4, **more), back), flows, web, duration=10.0, sample=0.1)
+    found = simulate_packets(whole)
+    grown = np.diff(found.backlog_bytes, prepend=0.0, axis=1)
+    np.testing.assert_array_equal(found.arrived_bytes, found.departed_bytes + found.lost_bytes + grown)
+    assert (found.backlog_bytes[0] <= 4e4).all()
+    state = run_packets(packet_problem(whole), 10.0)
+    assert state.meta[META["live"]] + state.meta[META["left"]] == len(state.packet)
+    np.testing.assert_array_equal(state.subqueue[:, 2].sum(), state.link[:, LINK["bytes"]].sum())
+    assert len(found.response_s) > 10
+    if not wild:  # with losses of its own there is no queue that stays
+        assert (found.marked_bytes[0].sum() > 0) == (ecn and isinstance(queue, FqCodelQueue))
+
+
+@pytest.mark.parametrize("engine", ["fluid", "ns3"])
+@pytest.mark.parametrize("queue", [PrioQueue(), DrrQueue(), FqCodelQueue()])
+def test_other_engines_say_who_has_them(engine, queue):
+    whole = scenario(link(queue), BulkFlows(id="bulk", path=("link",), rtt=0.05, count=2))
+    with pytest.raises(InvalidValue, match=f"queues of kind {queue.__struct_config__.tag}.*packet, which has it"):
+        netctrl.simulate(whole, engine)
+
+
+@pytest.mark.needs("ns3")
+def test_ns3_s_fq_codel_shares_alike(tmp_path):
+    """Four flows and Web sessions, in a program for CoDel in whose place stands ns-3's FqCoDelQueueDisc."""
+    line = {"id": "link", "source": "m", "target": "b", "capacity": RATE, "delay": 0.01, "buffer": 1.5e6}
+    flows = [
+        BulkFlows(id=f"b{i}", path=("link",), rtt=rtt, count=1, ecn=False, start=(0.0, 1.0))
+        for i, rtt in enumerate((0.03, 0.05, 0.1, 0.2))
+    ]
+    web = WebFlows(
+        id="web", path=("link",), rtt=0.05, sessions=5, think_time=1.0, mean_object=3e3, max_object=1e4, ecn=False
+    )
+    ours, theirs = (
+        Scenario(
+            name="fq",
+            duration=60.0,
+            warmup=10.0,
+            links=(Link(**line, queue=queue),),
+            flows=(*flows, web),
+            packet_size=1500,
+        )
+        for queue in (FqCodelQueue(), CodelQueue())
+    )
+    made = provenance(argv=(), seed=1, inputs=(), libraries=("numpy",))
+    ns3, codel = find_ns3(), re.compile(r'\{"ns3::CoDelQueueDisc",\s+\{.*?\}\},\n', re.DOTALL)
+    for name, text in render(theirs, draw_flows(theirs, merged=False), provenance=made).items():
+        fixed = name == "netctrl-queues.h"
+        there = text if fixed else codel.sub('{"ns3::FqCoDelQueueDisc", {{"UseEcn", "false"}}},\n', text)
+        (tmp_path / name).write_text(there, encoding="utf-8")
+    compile_program(tmp_path, ns3)
+    found, other = simulate_packets(ours), run_program(tmp_path, theirs, ns3=ns3, provenance=made)
+    carried = [each.carried_bytes[:4, each.time_s > 10.0].sum(axis=1) for each in (found, other)]
+    np.testing.assert_allclose(*carried, rtol=0.06)
+    (queue, mean), (their_queue, their_mean) = (
+        (summary.links[0].backlog_mean_bytes, summary.responses.mean_s)
+        for summary in (found.summary(), other.summary())
+    )
+    assert mean == pytest.approx(their_mean, rel=0.06)
+    assert queue - 1500.0 == pytest.approx(their_queue, rel=0.15)  # ns-3's device holds a packet besides
