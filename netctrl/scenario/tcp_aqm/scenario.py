@@ -11,8 +11,8 @@ import msgspec
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
-from netctrl.laws.aqm.disciplines import DISCIPLINES, LINK_QUEUES, LinkQueue
 from netctrl.laws.aqm.records import DesignQueue, DropTailQueue, Queue
+from netctrl.laws.disciplines import DISCIPLINES, LINK_QUEUES, LinkQueue
 from netctrl.model.design.arc import ArcInputs
 from netctrl.model.io.fields import (
     Duration,
@@ -296,10 +296,9 @@ def _link_beside(path: str | os.PathLike[str], link: Any) -> Any:
 
 def _sender_beside(path: str | os.PathLike[str], group: Any) -> Any:
     sender = group.get("sender") if isinstance(group, dict) else None
-    file = sender.get("file") if isinstance(sender, dict) else None
-    if not isinstance(file, str) or not file:
+    if not isinstance(sender, dict) or not isinstance(sender.get("file"), str) or not sender["file"]:
         return group
-    return group | {"sender": sender | {"file": str(beside(path, file))}}
+    return group | {"sender": sender | {"file": str(beside(path, sender["file"]))}}
 
 
 def packet_only(scenario: Scenario) -> tuple[str, str] | None:

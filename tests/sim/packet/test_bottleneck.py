@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl import CubicFlow, PacedFlow, simulate_bottleneck
+from netctrl import CubicFlow, PacedFlow
 from netctrl.errors import InvalidValue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
@@ -20,6 +20,7 @@ from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.bottleneck.network import CROSS, bottleneck_network, flow_id
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
+from netctrl.sim.bottleneck.run import simulate_bottleneck
 from netctrl.sim.packet.run import simulate_packets
 
 RATE, RTT, PACKET = 2e7, 0.02, 12000.0

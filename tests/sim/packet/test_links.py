@@ -16,10 +16,10 @@ import netctrl
 from netctrl.datasets import data_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
-from netctrl.laws.aqm.disciplines import FqCodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
-from netctrl.model.link_trace import LinkTrace, trace_bits
+from netctrl.laws.disciplines import FqCodelQueue
+from netctrl.model.link_trace import LinkTrace, read_link_trace, trace_bits
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult, read_result
@@ -251,7 +251,7 @@ def late(result: SimulationResult, at_head: bool) -> float:
      ("`fq_codel`, 1000 packets", FqCodelQueue(), 1000)],
 )  # fmt: skip
 def test_what_a_mobile_link_does_to_a_flow(sender, name, queue, packets):
-    trace = netctrl.read_link_trace(data_path("traces/mobile.trace"))
+    trace = read_link_trace(data_path("traces/mobile.trace"))
     link = line(trace=trace, capacity=trace.mean_bit_per_s, delay=0.02, buffer=1500.0 * packets, queue=queue)
     flow = BulkFlows(id="flow", path=("line",), rtt=0.05, count=1, sender=sender.lower(), ecn=False)
     result = simulate_packets(scenario(link, flow, duration=120.0, size=1500.0, warmup=10.0))
