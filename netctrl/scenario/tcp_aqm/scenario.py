@@ -267,11 +267,10 @@ def _beside(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _sender_beside(group: Any, folder: Path) -> Any:
-    sender = group.get("sender") if isinstance(group, dict) else None
-    file = sender.get("file") if isinstance(sender, dict) else None
-    if not isinstance(file, str) or not file:
-        return group
-    return group | {"sender": sender | {"file": str(folder / file)}}
+    match group:
+        case {"sender": {"file": str(file), **sender}} if file:
+            return group | {"sender": sender | {"file": str(folder / file)}}
+    return group
 
 
 def scenario_from(content: dict[str, Any]) -> Scenario:

@@ -12,13 +12,13 @@ import numpy as np
 
 from netctrl.jit import njit
 from netctrl.laws.aqm.codel import CodelDrops
-from netctrl.laws.aqm.codel_packets import codel_drops
 from netctrl.laws.link import backlog_step
 from netctrl.laws.pacing.arx import ArxState, arx_step
 from netctrl.laws.pacing.target_rtt import target_step
 from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.record import row_names, width
 from netctrl.laws.tcp.bbr import BbrState, bbr_step
+from netctrl.sim.bottleneck.codel_packets import codel_drops
 from netctrl.sim.bottleneck.window import NO_WINDOW, acknowledge, paced_window, window_room
 
 __all__ = ["ARX", "BBR", "FIXED", "TARGET", "WORK_CONSERVING", "advance_pacing"]

@@ -22,11 +22,11 @@ from netctrl import (
 )
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelDrops
-from netctrl.laws.aqm.codel_packets import codel_drops
 from netctrl.laws.record import row_names, width
 from netctrl.laws.tcp.bbr import BBR_CYCLE, BbrState
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase, htcp_window
 from netctrl.laws.tcp.reno import reno_cut, reno_window
+from netctrl.sim.bottleneck.codel_packets import codel_drops
 from netctrl.sim.bottleneck.run import CoDel
 
 TARGET = netctrl.pacing(mode="target-rtt").law
