@@ -6,6 +6,7 @@ Settings are: 1 for the paper's law and 0 for one to a target RTT, its number of
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from netctrl.laws.pacing.pacing import pacer, start_pacing
 from netctrl.laws.pacing.target_rtt import target_step
 from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
-from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.record import row_names
 
 __all__ = ["PACED_ROWS"]
@@ -24,7 +24,7 @@ _RATE = row_names(ArxState).index("rate")  # the same place in both laws' states
 _MAX_IN_FLIGHT = row_names(TargetState).index("most_in_flight")
 
 
-def _read(record: PacedSender, _: np.random.Generator) -> tuple[np.ndarray, int]:
+def _read(record: Any, _: np.random.Generator) -> tuple[np.ndarray, int]:
     law = record.pacer()
     ready, start = pacer(law), start_pacing(law).values
     return np.concatenate([[float(ready.paper), len(ready.settings)], ready.settings, start]), len(start)

@@ -48,9 +48,9 @@ def bottleneck_network(scenario: BottleneckScenario, law: PacingLaw | None = Non
         BulkFlows(
             id=flow_id(place),
             path=(BOTTLENECK,),
-            rtt=rtt,
+            rtt=(rtt, rtt),
             start=(flow.start, flow.start + scenario.start_spread),
-            stop=flow.stop,
+            stop=None if flow.stop is None else (flow.stop, flow.stop),
             ecn=False,
             sender=_sender(flow, law),
             count=1,
@@ -80,7 +80,7 @@ def bottleneck_network(scenario: BottleneckScenario, law: PacingLaw | None = Non
 
 
 def _sender(flow: BottleneckFlow, law: PacingLaw | None) -> str | SenderRecord:
-    if flow.kind == "cap":
+    if flow.rate is not None:  # of kind cap, and of no other
         return CapSender(rate=flow.rate, window=_UNDERNEATH)
     if flow.kind == "paced":
         return PacedSender(law=law, window=_UNDERNEATH if isinstance(law, ArxPacer) else None)

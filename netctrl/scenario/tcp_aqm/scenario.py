@@ -295,10 +295,10 @@ def _link_beside(path: str | os.PathLike[str], link: Any) -> Any:
 
 
 def _sender_beside(path: str | os.PathLike[str], group: Any) -> Any:
-    sender = group.get("sender") if isinstance(group, dict) else None
-    if not isinstance(sender, dict) or not isinstance(sender.get("file"), str) or not sender["file"]:
-        return group
-    return group | {"sender": sender | {"file": str(beside(path, sender["file"]))}}
+    match group:
+        case {"sender": {"file": str(file), **sender}} if file:
+            return group | {"sender": sender | {"file": str(beside(path, file))}}
+    return group
 
 
 def packet_only(scenario: Scenario) -> tuple[str, str] | None:

@@ -18,7 +18,7 @@ from netctrl.laws.pacing.target_rtt import target_step
 from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.record import row_names, width
 from netctrl.laws.tcp.bbr import BbrState, bbr_step
-from netctrl.sim.bottleneck.codel import codel_drops
+from netctrl.sim.bottleneck.codel_packets import codel_drops
 from netctrl.sim.bottleneck.window import NO_WINDOW, acknowledge, paced_window, window_room
 
 __all__ = ["ARX", "BBR", "FIXED", "TARGET", "WORK_CONSERVING", "advance_pacing"]

@@ -30,7 +30,9 @@ _PART = 1 << _BITS
 _LONGEST = 1e12  # between two segments [ns]
 _SLEEP = 100_000_000_000  # an event is at most so far ahead [ns]
 _SLOW_START, _AVOIDANCE = 2.0, 1.2  # times W/RTT: sysctl net.ipv4.tcp_pacing_ss_ratio and tcp_pacing_ca_ratio of Linux
-_WINDOWS, _FIRST_PACKETS = 3.0, 10.0  # in flight, of a law without a bound, for acknowledgements that stay out
+# In flight, of a law without a bound, for acknowledgements that stay out: round trips, packets at least and at most.
+_WINDOWS, _FIRST_PACKETS, _MOST_PACKETS = 3.0, 10.0, float(1 << 20)
+_SHORTEST = 1.0  # between two segments [ns]
 _begin, _step = rate_acts(error_model="numpy", nogil=True, _nrt=False)
 
 
@@ -76,10 +78,10 @@ def _apply(net: PacketState, f: int, row: int, full: int) -> None:
     elif in_flight < inf:
         window[W_WINDOW] = in_flight / full
     else:
-        window[W_WINDOW] = max(_WINDOWS * rate * trip / full, _FIRST_PACKETS)
+        window[W_WINDOW] = min(max(_WINDOWS * rate * trip / full, _FIRST_PACKETS), _MOST_PACKETS)
     gap = _LONGEST
     if rate * _LONGEST > full * _NS:
-        gap = full * _NS / rate
+        gap = max(full * _NS / rate, _SHORTEST)
     flow[f, F_PACE] = round(gap * _PART)
 
 

@@ -16,7 +16,7 @@ from netctrl.laws.record import row_names, width
 from netctrl.laws.tcp.bbr import BBR_CYCLE, BbrState
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase, htcp_window
 from netctrl.laws.tcp.reno import reno_cut, reno_window
-from netctrl.sim.bottleneck.codel import codel_drops
+from netctrl.sim.bottleneck.codel_packets import codel_drops
 from netctrl.sim.bottleneck.run import CoDel, simulate_bottleneck
 
 TARGET = netctrl.pacing(mode="target-rtt").law

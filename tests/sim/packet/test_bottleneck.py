@@ -51,7 +51,7 @@ def in_ns3(folder: Path, scenario: BottleneckScenario, law: PacingLaw | None = N
     found: BottleneckResult = run_bottleneck(folder, scenario, ns3=find_ns3(), provenance=provenance())
     flows = found.summary().flows
     rtts = np.concatenate([found.rtts(place) for place in range(len(flows))])
-    return sum(flow.throughput_bit_per_s for flow in flows), rtts.mean() - RTT - PACKET / RATE
+    return sum(flow.throughput_bit_per_s for flow in flows), rtts.mean() - RTT - PACKET / scenario.bottleneck
 
 
 def test_what_a_bottleneck_becomes():
@@ -80,6 +80,37 @@ def test_a_paced_flow_is_that_of_the_fluid_to_a_packet_s_time():
     late = fluid.time_s > 10.0
     assert rate == pytest.approx(fluid.throughput[0, late].mean(), rel=0.01)
     assert delay == pytest.approx(fluid.delay_s[late].mean(), abs=PACKET / RATE)
+
+
+def sixteen(bdps: float) -> BottleneckScenario:
+    """Flows of four packets in the pipe each, a tenth of a second apart."""
+    rate = 16 * 4 * PACKET / RTT
+    flows = tuple(BottleneckFlow(kind="paced", start=0.1 * k) for k in range(16))
+    return of(bottleneck=rate, buffer=bdps * rate * RTT / 8.0, flows=flows)
+
+
+def test_sixteen_paced_flows_keep_a_queue_that_the_fluid_hides():
+    """docs/pacing.md: each takes its packet that has just been acknowledged for room."""
+    scenario = sixteen(1.0)
+    rate, delay = on_packets(scenario, TARGET)
+    flows = [PacedFlow(TARGET, RTT, 0.1 * k) for k in range(16)]
+    fluid = simulate_bottleneck(flows, scenario.bottleneck, scenario.buffer, 30.0)
+    assert rate == pytest.approx(scenario.bottleneck, rel=0.01)
+    assert fluid.delay_s[fluid.time_s > 10.0].mean() < 5e-3
+    assert delay > 15e-3
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize("bdps", [0.25, 1.0])
+def test_sixteen_paced_flows_are_those_of_ns_3(bdps, tmp_path):
+    """ns-3's device holds one packet behind the queue's buffer: with a short buffer it counts."""
+    (rate, delay), (other, other_delay) = (
+        on_packets(sixteen(bdps), TARGET),
+        in_ns3(tmp_path, sixteen(bdps), TARGET),
+    )
+    assert rate == pytest.approx(other, rel=0.01)
+    device = PACKET / sixteen(bdps).bottleneck
+    assert delay - 0.1 * other_delay < other_delay < delay + device + 0.1 * other_delay
 
 
 def test_a_cubic_flow_is_that_of_the_fluid():
