@@ -22,7 +22,7 @@ from netctrl.sim.packet.links import (
     end_epoch,
     enqueue,
     plan,
-    serve,
+    serve_if_due,
     set_capacity,
     settle,
 )
@@ -36,9 +36,7 @@ __all__ = ["advance_packets", "resume"]
 FLOW_STARTS, SESSION_STARTS, CAPACITY, DELAY, LINE_DELAY = range(5)
 """What the agenda may have."""
 
-L_HEAD, L_TAIL, L_WAIT, L_SERVED, L_SCHEDULED, L_DELAY = (
-    LINK[name] for name in ("head", "tail", "wait", "served", "scheduled", "delay")
-)
+L_HEAD, L_TAIL, L_WAIT, L_DELAY = (LINK[name] for name in ("head", "tail", "wait", "delay"))
 L_BYTES, L_ARRIVED, L_DEPARTED, L_LOST, L_MARKED, L_CHOSEN, L_PACKETS = (
     LINK[name] for name in ("bytes", "arrived", "departed", "lost", "marked", "chosen", "packets")
 )
@@ -214,8 +212,7 @@ def advance_packets(net: PacketState, interval: int, full: int, first_window: fl
             continue
         meta[M_HEAP] = pop(heap, meta[M_HEAP])
         if kind == FREE:
-            net.link[place, L_SCHEDULED] = 0
-            serve(net, place, now)
+            serve_if_due(net, place, now)
         elif kind == EPOCH:
             end_epoch(net, place, now)
         elif kind == WAKE:

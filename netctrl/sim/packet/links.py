@@ -1,8 +1,8 @@
 """Links of the packet engine: queues, their laws, transmission.
 
 A link whose packets leave as they came knows at once when each will: it has one list, of which the packets from `wait`
-on haven't begun yet, and one event, for the first on the wire. A link whose law chooses at the head has events that
-serve it.
+on haven't begun yet, and one event, for the first on the wire. A link whose law chooses at the head, or that is paced,
+has events that serve it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,20 @@ from netctrl.sim.heap import event, push
 from netctrl.sim.packet.laws import act_on_packets, chooses_head
 from netctrl.sim.packet.state import INLINED, LINK, META, PACKET, PacketState
 
-__all__ = ["ACK", "DATA", "FREE", "SYN", "SYNACK", "chance", "enqueue", "serve", "set_capacity", "settle", "wire"]
+__all__ = [
+    "ACK",
+    "DATA",
+    "FREE",
+    "SYN",
+    "SYNACK",
+    "chance",
+    "enqueue",
+    "serve_if_due",
+    "set_capacity",
+    "set_pace",
+    "settle",
+    "wire",
+]
 
 ARRIVES, FREE, EPOCH, WAKE, TIMER, THINK = range(6)
 """Kinds of event, in the order in which they come at one time."""
@@ -42,6 +55,7 @@ L_ARRIVED, L_DEPARTED, L_LOST, L_MARKED = (LINK[name] for name in ("arrived", "d
 L_PACKETS, L_CHOSEN, L_WAITED, L_STARTED, L_SENT = (
     LINK[name] for name in ("packets", "chosen", "waited_ns", "started", "sent")
 )
+L_PACE = LINK["pace"]
 K_NEXT, K_FLOW, K_INFO, K_TIME, K_START = (PACKET[name] for name in ("next", "flow", "info", "time", "start"))
 M_BASE, M_HEAP, M_FREE, M_LEFT, M_HOPS, M_LIVE, M_DROPPED = (
     META[name] for name in ("base", "heap", "free", "left", "hops", "live", "dropped")
@@ -50,6 +64,8 @@ M_BASE, M_HEAP, M_FREE, M_LEFT, M_HOPS, M_LIVE, M_DROPPED = (
 BY_ARRIVAL, BY_EPOCH = 1, 2
 """When a law decides."""
 _NS = 1e9
+_NANOBITS = 8_000_000_000  # of a byte
+_LONGEST_WAIT = 1_000_000_000  # of an event that serves a link [ns]
 _GOLDEN, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
@@ -79,6 +95,19 @@ def plan(net: PacketState, time: int, kind: int, place: int) -> None:
 
 
 @njit(**INLINED)
+def _served_at(net: PacketState, link: int) -> int:
+    """Rate at which packets leave the queue [bit/s]: the capacity, or what a paced link is bound to."""
+    row = net.link
+    return min(row[link, L_PACE], row[link, L_RATE]) if row[link, L_PACE] > 0 else row[link, L_RATE]
+
+
+@njit(**INLINED)
+def _paid_off(nanobits: int, rate: int) -> int:
+    """Time that so many bits take at a rate [ns], rounded."""
+    return (nanobits + rate // 2) // rate
+
+
+@njit(**INLINED)
 def settle(net: PacketState, link: int, now: int) -> None:
     """Packets whose transmission has begun by now wait no more."""
     row, packet = net.link, net.packet
@@ -101,7 +130,7 @@ def wire(net: PacketState, link: int, size: int) -> int:
         return row[link, L_TX_FULL]
     if size == row[link, L_ACK]:
         return row[link, L_TX_ACK]
-    return max((size * 8_000_000_000 + row[link, L_RATE] // 2) // row[link, L_RATE], 1)
+    return max(_paid_off(size * _NANOBITS, row[link, L_RATE]), 1)
 
 
 @njit(**INLINED)
@@ -132,7 +161,7 @@ def _decide(net: PacketState, link: int, now: int, offered: float) -> None:
     elapsed, arrived = (now - row[link, L_ACTED]) / _NS, row[link, L_ENQUEUED] / packet
     if row[link, L_DECIDES] == BY_EPOCH:
         arrived += rate_error(net.parameters[link], now / _NS, elapsed)
-    seen = Seen(elapsed, arrived, offered, row[link, L_BYTES] / packet, row[link, L_RATE] / (8.0 * packet))
+    seen = Seen(elapsed, arrived, offered, row[link, L_BYTES] / packet, _served_at(net, link) / (8.0 * packet))
     act_on_packets(row[link, L_LAW], net.parameters[link], net.queue[link], seen)
     row[link, L_ACTED], row[link, L_ENQUEUED] = now, 0
 
@@ -196,13 +225,33 @@ def _wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         packet[last, K_NEXT] = k
     else:
         row[link, L_WAIT] = k
-    if row[link, L_SCHEDULED] == 1:
+    if row[link, L_SCHEDULED] > 0:
         return
     if row[link, L_BUSY] <= now:
         serve(net, link, now)
     else:
-        row[link, L_SCHEDULED] = 1
-        plan(net, row[link, L_BUSY], FREE, link)
+        _plan_service(net, link, now)
+
+
+@njit(**INLINED)
+def _plan_service(net: PacketState, link: int, now: int) -> None:
+    """An event when the link may send its next packet, or before: a paced one may have to wait for long."""
+    time = min(net.link[link, L_BUSY], now + _LONGEST_WAIT)
+    net.link[link, L_SCHEDULED] = time
+    plan(net, time, FREE, link)
+
+
+@njit(**INLINED)
+def serve_if_due(net: PacketState, link: int, now: int) -> None:
+    """The event of `_plan_service`, unless another has taken its place."""
+    row = net.link
+    if row[link, L_SCHEDULED] != now:
+        return
+    if row[link, L_BUSY] > now:
+        _plan_service(net, link, now)
+        return
+    row[link, L_SCHEDULED] = 0
+    serve(net, link, now)
 
 
 @njit(**INLINED)
@@ -229,9 +278,10 @@ def serve(net: PacketState, link: int, now: int) -> None:
         row[link, L_STARTED] += 1
         row[link, L_DEPARTED] += size
         _transmit(net, link, k, now, size)
+        if row[link, L_PACE] > 0:
+            row[link, L_BUSY] = max(row[link, L_BUSY], now + _paid_off(size * _NANOBITS, _served_at(net, link)))
         if after >= 0:
-            row[link, L_SCHEDULED] = 1
-            plan(net, row[link, L_BUSY], FREE, link)
+            _plan_service(net, link, now)
         return
 
 
@@ -250,7 +300,7 @@ def set_capacity(net: PacketState, link: int, now: int, rate: int) -> None:
     settle(net, link, now)
     row[link, L_RATE] = rate
     for size, column in ((row[link, L_FULL], L_TX_FULL), (row[link, L_ACK], L_TX_ACK)):
-        row[link, column] = max((size * 8_000_000_000 + rate // 2) // rate, 1)
+        row[link, column] = max(_paid_off(size * _NANOBITS, rate), 1)
     k = row[link, L_WAIT]
     if row[link, L_SERVED] == 1 or k < 0:
         return
@@ -268,3 +318,23 @@ def set_capacity(net: PacketState, link: int, now: int, rate: int) -> None:
     row[link, L_BUSY], row[link, L_LAST] = start, arrives
     if first:
         plan(net, packet[row[link, L_HEAD], K_TIME], ARRIVES, link)
+
+
+@njit(error_model="numpy", nogil=True, _nrt=False)
+def set_pace(net: PacketState, link: int, now: int, rate: float) -> None:
+    """Packets leave a paced link at another rate from now on [bit/s], at least 1 bit/s and at most the capacity.
+
+    A packet goes when all before it are paid off at the rate, and nothing is saved up. What has gone and isn't paid off
+    yet is so at the new rate.
+    """
+    row = net.link
+    owed = max(row[link, L_BUSY] - now, 0) * _served_at(net, link)
+    row[link, L_PACE] = max(round(rate), 1)
+    row[link, L_BUSY] = now + _paid_off(owed, _served_at(net, link))
+    if row[link, L_WAIT] < 0:
+        return
+    if row[link, L_BUSY] <= now:
+        row[link, L_SCHEDULED] = 0
+        serve(net, link, now)
+    elif row[link, L_BUSY] < row[link, L_SCHEDULED]:
+        _plan_service(net, link, now)

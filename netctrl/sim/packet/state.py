@@ -24,7 +24,7 @@ def columns(text: str) -> dict[str, int]:
 
 LINK = columns(
     "head tail wait wait_tail busy last bytes buffer rate delay served scheduled law decides epoch acted enqueued "
-    "full ack tx_full tx_ack arrived departed lost marked packets chosen waited_ns started sent"
+    "full ack tx_full tx_ack arrived departed lost marked packets chosen waited_ns started sent pace"
 )
 PACKET = columns("next flow seq hop info time start back")
 """`info` is size, kind, marks and generation (below); `back` is when data was sent, or up to where an ACK acknowledges;
