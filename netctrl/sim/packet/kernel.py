@@ -12,10 +12,12 @@ from math import log
 from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
+from netctrl.sim.packet.demands import CHOICE, chosen_way, send_of_demand
 from netctrl.sim.packet.links import (
     ARRIVES,
     EPOCH,
     FREE,
+    SIZE_MASK,
     TIMER,
     WAKE,
     chance,
@@ -28,7 +30,7 @@ from netctrl.sim.packet.links import (
 )
 from netctrl.sim.packet.receiver import deliver, on_line
 from netctrl.sim.packet.state import FLOW, INLINED, LINK, META, PACKET, PacketState
-from netctrl.sim.packet.tcp import TCP, UDP, acknowledge, connect, offer, send_datagram, time_out
+from netctrl.sim.packet.tcp import DEMAND, TCP, UDP, acknowledge, connect, offer, send_datagram, time_out
 from netctrl.sim.packet.web import finish, load_page, think
 
 __all__ = ["advance_packets", "resume"]
@@ -57,6 +59,8 @@ def _go_on(net: PacketState, k: int, now: int, full: int) -> None:
     """A packet is at the end of a link: into the next one, or it is where it was sent."""
     packet = net.packet
     hop = packet[k, K_HOP] + 1
+    if net.route[hop] <= CHOICE:
+        hop = chosen_way(net, hop, packet[k, K_INFO] & SIZE_MASK)
     packet[k, K_HOP] = hop
     link = net.route[hop]
     if link >= 0:
@@ -107,6 +111,9 @@ def _wake(net: PacketState, f: int, now: int, full: int) -> None:
     flow = net.flow
     if flow[f, F_KIND] == TCP:
         offer(net, f, now, full)
+        return
+    if flow[f, F_KIND] == DEMAND:
+        send_of_demand(net, f, now, full)
         return
     if now >= flow[f, F_STOP]:
         return

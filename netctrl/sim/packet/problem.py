@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
-from netctrl.laws.aqm.records import law_record
+from netctrl.laws.aqm.records import Queue, law_record
 from netctrl.laws.tcp.rows import WIDTH, WINDOWS
 from netctrl.scenario.tcp_aqm.flows import FlowGroup, UdpFlows, WebFlows
 from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
@@ -17,23 +18,50 @@ from netctrl.sim.heap import PLACE_BITS, event
 from netctrl.sim.packet.kernel import CAPACITY, DELAY, FLOW_STARTS, LINE_DELAY, SESSION_STARTS
 from netctrl.sim.packet.laws import HEAD_STATES
 from netctrl.sim.packet.links import BY_ARRIVAL, BY_EPOCH, EPOCH
+from netctrl.sim.packet.rates import RateControl, RateMemory
 from netctrl.sim.packet.receiver import ACK_BYTES, HEADERS
-from netctrl.sim.packet.state import FLOW, LINK, META, PACKET, SESSION, PacketState, chained
+from netctrl.sim.packet.state import FLOW, LINK, META, PACKET, SESSION, WAY, PacketState, chained
 from netctrl.sim.packet.tcp import TCP, UDP
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["PacketProblem", "packet_problem"]
+__all__ = [
+    "ANSWERED",
+    "ARRIVED",
+    "ENDLESS",
+    "Line",
+    "PacketProblem",
+    "first_state",
+    "flow_row",
+    "link_tables",
+    "packet_problem",
+]
 
 _NS = 1e9
 _UNLIMITED = 1 << 60
-_ENDLESS = 1 << 60
+ENDLESS = 1 << 60
 _RING = 64
 _PACKETS = 4096
 _MAX_PLACES = 1 << PLACE_BITS
 _MAX_GAP_S, _MAX_EPOCH_S = 10.0, 500.0
 ARRIVED, ANSWERED = -1, -2
 """End of a path for data, and for acknowledgements."""
+NO_WAYS = np.zeros((0, len(WAY)))
+
+Queues = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Rows of links, and states and parameters of their laws."""
+Agenda = list[tuple[int, int, int, int]]
+"""When, what, which, and a value (`netctrl.sim.packet.kernel`)."""
+
+
+class Line(NamedTuple):
+    """A link of a network; what of `netctrl.scenario.tcp_aqm.scenario.Link` its tables need."""
+
+    id: str
+    capacity: float
+    delay: float
+    buffer: float | None
+    queue: Queue
 
 
 class PacketProblem(NamedTuple):
@@ -46,6 +74,9 @@ class PacketProblem(NamedTuple):
     """A packet with its headers [byte]."""
     end: int
     """[ns]"""
+    control: RateControl | None = None
+    memory: RateMemory | None = None
+    """None where no law sets the links' rates."""
 
 
 def packet_problem(scenario: Scenario) -> PacketProblem:
@@ -59,12 +90,38 @@ def packet_problem(scenario: Scenario) -> PacketProblem:
     full = _packet_size(scenario)
     interval, end = round(scenario.sample * _NS), round(scenario.duration * _NS)
     samples = int(scenario.duration / scenario.sample * (1.0 + 1e-12))
-    link, queue, parameters = _links(scenario, full)
+    queues = link_tables(scenario.links, full)
     flow, session, route, agenda = _flows(scenario, full)
-    L, F, S, G = len(link), len(flow), len(session), len(scenario.flows)
+    agenda = sorted([*agenda, *_changes(scenario, flow)])
+    seeds = np.random.SeedSequence(scenario.seed, spawn_key=(len(scenario.flows) + 1,))
+    random = seeds.generate_state(len(scenario.links) + len(flow) + len(session), np.uint64)
+    web = np.array([_web(group) for group in scenario.flows])
+    state = first_state(queues, flow, session, route, agenda, random, web, samples)
+    return PacketProblem(state, interval, full, end)
+
+
+def first_state(
+    queues: Queues,
+    flow: np.ndarray,
+    session: np.ndarray,
+    route: np.ndarray,
+    agenda: Agenda,
+    random: np.ndarray,
+    web: np.ndarray,
+    samples: int,
+    ways: np.ndarray = NO_WAYS,
+) -> PacketState:
+    """All tables before the first event.
+
+    Raises
+    ------
+    InvalidValue
+        Too many flows.
+    """
+    (link, queue, parameters), L, F, S = queues, len(queues[0]), len(flow), len(session)
     if max(L + F, S) > _MAX_PLACES:
         raise InvalidValue("flows", F, f"at most {_MAX_PLACES} links and connections in all")
-    agenda = np.array(sorted([*agenda, *_changes(scenario, flow)]), dtype=np.int64).reshape(-1, 4)
+    flow[:, FLOW["ring"]] = np.concatenate([[0], np.cumsum(flow[:, FLOW["mask"]] + 1)[:-1]])
     packet = np.zeros((_PACKETS, len(PACKET)), dtype=np.int64)
     chained(packet, PACKET["next"], 0)
     meta = np.zeros(len(META), dtype=np.int64)
@@ -75,31 +132,30 @@ def packet_problem(scenario: Scenario) -> PacketProblem:
     )
     heap[: len(acting)], meta[META["heap"]] = acting, len(acting)
     rings = int((flow[:, FLOW["mask"]] + 1).sum())
-    seeds = np.random.SeedSequence(scenario.seed, spawn_key=(len(scenario.flows) + 1,))
-    state = PacketState(
+    return PacketState(
         link=link,
         flow=flow,
         packet=packet,
         heap=heap,
         meta=meta,
         route=route,
+        ways=ways,
         window=np.zeros((F, WIDTH)),
         queue=queue,
         parameters=parameters,
-        random=seeds.generate_state(L + F + S, np.uint64),
+        random=random,
         sent=np.zeros(rings, dtype=np.int64),
         mark=np.zeros(rings, dtype=np.uint8),
         got=np.zeros(rings, dtype=np.int64),
         session=session,
-        web=np.array([_web(group) for group in scenario.flows]),
-        agenda=agenda,
+        web=web,
+        agenda=np.array(agenda, dtype=np.int64).reshape(-1, 4),
         series=np.zeros((6, L, samples)),
         packets=np.zeros((L, samples)),
-        carried=np.zeros((G, samples)),
-        group=np.zeros(G, dtype=np.int64),
+        carried=np.zeros((len(web), samples)),
+        group=np.zeros(len(web), dtype=np.int64),
         response=np.zeros((1024, 4), dtype=np.int64),
     )
-    return PacketProblem(state, interval, full, end)
 
 
 def _packet_size(scenario: Scenario) -> int:
@@ -122,14 +178,20 @@ def _rate(name: str, rate: float, full: int) -> int:
     return round(rate)
 
 
-def _links(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of links, and states and parameters of their laws."""
-    link = np.zeros((len(scenario.links), len(LINK)), dtype=np.int64)
+def link_tables(links: Sequence[Link | Line], full: int) -> Queues:
+    """Links with nothing on them.
+
+    Raises
+    ------
+    InvalidValue
+        A value that the engine can't hold: its name in the scenario.
+    """
+    link = np.zeros((len(links), len(LINK)), dtype=np.int64)
     for name in ("head", "tail", "wait", "wait_tail"):
         link[:, LINK[name]] = -1
     parameters = []
-    for row, each in zip(link, scenario.links, strict=True):
-        number, values = _law(each, scenario.packet_size)
+    for row, each in zip(link, links, strict=True):
+        number, values = _law(each, float(full))
         parameters.append(values)
         row[LINK["law"]] = number
         row[LINK["buffer"]] = _UNLIMITED if each.buffer is None else round(each.buffer)
@@ -152,14 +214,11 @@ def _links(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.nd
     return link, np.zeros((len(link), max(STATES, HEAD_STATES))), np.array(parameters)
 
 
-def _law(link: Link, packet_size: float) -> tuple[int, np.ndarray]:
+def _law(link: Link | Line, packet_size: float) -> tuple[int, np.ndarray]:
     try:
         return law_of(link.queue, packet_size, link.buffer)
     except InvalidValue as error:
         raise InvalidValue(f"links.{link.id}.{error.argument}", error.got, error.takes) from None
-
-
-Agenda = list[tuple[int, int, int, int]]
 
 
 def _flows(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, Agenda]:
@@ -177,17 +236,17 @@ def _flows(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.nd
         trip = sum(delays[name] for name in group.both_ways)
         for rtt, start, stop in zip(draw.rtt_s, draw.start_s, draw.stop_s, strict=True):
             access = 0 if isinstance(group, UdpFlows) else max(round(rtt * _NS) - trip, 0) // 2
-            end = _ENDLESS if stop == inf else round(stop * _NS)
+            end = ENDLESS if stop == inf else round(stop * _NS)
             begins = round(start * _NS) + access  # at its first link
-            row = _row(group, g, there, back)
+            row = flow_row(group, g, there, back)
             row[FLOW["access"]] = access
             row[FLOW["line_delay"]] = 2 * access + (0 if group.ack_path else trip // 2)
-            row[FLOW["stop"]] = end + access if end < _ENDLESS else end
+            row[FLOW["stop"]] = end + access if end < ENDLESS else end
             if isinstance(group, WebFlows):
                 agenda.append((begins, SESSION_STARTS, len(sessions), 0))
                 sessions.append(_session(group, g, len(rows), int(row[FLOW["stop"]])))
                 row[FLOW["session"]] = len(sessions) - 1
-                row[FLOW["stop"]] = _ENDLESS  # what was asked for is sent
+                row[FLOW["stop"]] = ENDLESS  # what was asked for is sent
                 rows += [row.copy() for _ in range(group.objects_per_page)]
             else:
                 if isinstance(group, UdpFlows):
@@ -197,18 +256,18 @@ def _flows(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.nd
                 rows.append(row)
     flow = np.array(rows).reshape(-1, len(FLOW))
     flow[:, FLOW["last_bytes"]] = full - HEADERS
-    flow[:, FLOW["ring"]] = np.concatenate([[0], np.cumsum(flow[:, FLOW["mask"]] + 1)[:-1]])
     return flow, np.array(sessions, dtype=np.int64).reshape(-1, len(SESSION)), np.array(route, dtype=np.int64), agenda
 
 
-def _row(group: FlowGroup, number: int, there: int, back: int) -> np.ndarray:
+def flow_row(group: FlowGroup, number: int, there: int, back: int) -> np.ndarray:
+    """A flow of a group that hasn't started: its path, and that of its acknowledgements, begin there in the routes."""
     row = np.zeros(len(FLOW), dtype=np.int64)
     udp = isinstance(group, UdpFlows)
     for name in ("line_head", "line_tail", "session"):
         row[FLOW[name]] = -1
     row[FLOW["kind"]], row[FLOW["group"]] = UDP if udp else TCP, number
     row[FLOW["route"]], row[FLOW["ack_route"]] = there, back
-    row[FLOW["size"]], row[FLOW["ecn"]] = _ENDLESS, group.ecn
+    row[FLOW["size"]], row[FLOW["ecn"]] = ENDLESS, group.ecn
     row[FLOW["mask"]] = 0 if udp else _RING - 1
     if not udp:
         row[FLOW["law"]] = WINDOWS.index(group.sender)

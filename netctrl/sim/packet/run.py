@@ -16,6 +16,7 @@ from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
+from netctrl.sim.packet.rates import advance_rates
 from netctrl.sim.packet.state import LINK, META, PacketState, grown
 
 __all__ = ["lacks", "run_packets", "simulate_packets"]
@@ -70,13 +71,19 @@ def run_packets(ready: PacketProblem, first_window: float, progress: Progress | 
     state, parts = ready.state, max(_PARTS, ceil(ready.end / 1e9 / _MAX_PART_S))
     for part in range(1, parts + 1):
         end = ready.end * part // parts
-        while not advance_packets(state, ready.interval, ready.full, first_window, end):
+        while not _advanced(ready, state, first_window, end):
             state, waiting = grown(state)
             if waiting >= 0:
                 resume(state, waiting)
         if progress is not None:
             progress(part / parts)
     return state
+
+
+def _advanced(ready: PacketProblem, state: PacketState, first_window: float, end: int) -> bool:
+    if ready.control is None:
+        return advance_packets(state, ready.interval, ready.full, first_window, end)
+    return advance_rates(state, ready.control, ready.memory, ready.interval, ready.full, first_window, end)
 
 
 def _result(scenario: Scenario, state: PacketState, made: Provenance) -> SimulationResult:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["FLOW", "INLINED", "LINK", "META", "PACKET", "SESSION", "PacketState", "chained", "columns", "grown"]
+__all__ = ["FLOW", "INLINED", "LINK", "META", "PACKET", "SESSION", "WAY", "PacketState", "chained", "columns", "grown"]
 
 INLINED: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
 """How parts of the kernel are compiled: into it, and without reference counts, as nothing is allocated there."""
@@ -33,10 +33,15 @@ FLOW = columns(
     "state kind group route ack_route line_head line_tail line_delay line_last "
     "size last_bytes una next pipe recover recovery lost_to retry lost high1 high2 high3 "
     "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law generation session "
-    "start stop access asked bytes sent again timeouts cuts received gap spacing"
+    "start stop access asked bytes sent again timeouts cuts received gap spacing left rtt_sum rtt_count"
 )
 SESSION = columns("group first objects missing stop")
-META = columns("now base heap free left agenda sample events hops short live most responses sent received dropped acks")
+META = columns(
+    "now base heap free left agenda sample events hops short live most responses sent received dropped acks "
+    "offered delivered"
+)
+WAY = columns("hop share behind more")
+"""Of a choice: where it leads, its share of the bytes, what it is behind it, and whether another follows."""
 
 
 class PacketState(NamedTuple):
@@ -53,7 +58,9 @@ class PacketState(NamedTuple):
     meta: np.ndarray
     """int64, `META`."""
     route: np.ndarray
-    """Links of all paths; -1 ends one."""
+    """Links of all paths; -1 ends one, -2 that of an acknowledgement, -3 - w goes one of the ways from row w on."""
+    ways: np.ndarray
+    """(W, ...) `WAY`."""
     window: np.ndarray
     """(F, ...) states of senders' laws."""
     queue: np.ndarray
@@ -105,7 +112,7 @@ def grown(state: PacketState) -> tuple[PacketState, int]:
         meta[META["free"]] = size
         meta[META["left"]] += size
         state = state._replace(packet=packet)
-    if meta[META["heap"]] + 64 > len(state.heap):
+    if meta[META["heap"]] + len(state.link) + len(state.flow) + 64 > len(state.heap):
         state = state._replace(heap=np.concatenate([state.heap, np.zeros_like(state.heap)]))
     if meta[META["responses"]] + 1 >= len(state.response):
         state = state._replace(response=np.vstack([state.response, np.zeros_like(state.response)]))
