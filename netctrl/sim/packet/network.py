@@ -252,9 +252,8 @@ def network_problem(
             route += [*path, ARRIVED, ANSWERED]
     flow = np.array(rows)
     flow[:, FLOW["last_bytes"]] = size - HEADERS
-    chance = np.random.SeedSequence(scenario.seed, spawn_key=(run, _CHANCE)).generate_state(
-        len(lines) + len(rows), np.uint64
-    )
+    seeds = np.random.SeedSequence(scenario.seed, spawn_key=(run, _CHANCE))
+    random = seeds.generate_state(len(lines) + len(rows), np.uint64)
     sessions = np.zeros((0, len(SESSION)), dtype=np.int64)
     web = np.tile([0.0, 1.0, 0.0, 1.0], (len(plan.network.demands), 1))
     state = first_state(queues, flow, sessions, np.array(route), sorted(agenda), random, web, 0, ways)
