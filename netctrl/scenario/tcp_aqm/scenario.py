@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,6 +33,7 @@ from netctrl.model.io.record_file import Record
 from netctrl.model.io.toml import read_toml, toml_record
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.law import ArcLaw
+from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
 from netctrl.scenario.tcp_aqm.flows import GROUPS, MAX_FLOWS, BulkFlows, FlowGroup, UdpFlows, WebFlows
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
@@ -111,6 +113,9 @@ class Scenario(Record, frozen=True, kw_only=True):
     seed: int = 1
     step: Duration | None = None
     """Of the fluid simulator [s]; null: chosen from the round-trip times and epochs."""
+    control: StaticPacing | DesignPolicy | None = None
+    """What sets the rates of links: an HFTraC Design, whose links are those of the same ids, or static pacing, at
+    `factor` of the capacities. Others send at their capacities. Packet engine only."""
 
     def __post_init__(self) -> None:
         read_fields(self, duration=duration, warmup=instant, sample=duration, packet_size=size, step=optional(duration))
@@ -120,10 +125,15 @@ class Scenario(Record, frozen=True, kw_only=True):
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         if self.warmup >= self.duration:
             raise InvalidValue("warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s)")
+        read_fields(self, control=optional(record(StaticPacing, DesignPolicy)))
         self._check_names()
         self._check_paths()
         self._check_changes()
         self._check_size()
+        known = [link.id for link in self.links]
+        for name in () if self.control is None else self.control.links:
+            if name not in known:
+                raise InvalidValue("control.links", name, _ids(known))
 
     def _check_names(self) -> None:
         for what, parts in (("links", self.links), ("flows", self.flows)):
@@ -254,7 +264,15 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
         raise FileError(path, "is about a network's rates: netctrl.read_network_scenario reads it")
     if "topology" in content:
         raise FileError(path, "is about a data centre: netctrl.read_fabric_scenario reads it")
-    return toml_record(path, content, Scenario)
+    return toml_record(path, _beside(content, Path(path).parent), Scenario)
+
+
+def _beside(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What a file holds, with the Design file that it names found beside it."""
+    control = content.get("control")
+    if not isinstance(control, dict) or not isinstance(control.get("file"), str) or not control["file"]:
+        return content
+    return content | {"control": {**control, "file": str(folder / control["file"])}}
 
 
 def scenario_from(content: dict[str, Any]) -> Scenario:

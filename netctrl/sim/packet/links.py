@@ -24,9 +24,9 @@ __all__ = [
     "SYNACK",
     "chance",
     "enqueue",
+    "pace_link",
     "serve_if_due",
     "set_capacity",
-    "set_pace",
     "settle",
     "wire",
 ]
@@ -321,7 +321,7 @@ def set_capacity(net: PacketState, link: int, now: int, rate: int) -> None:
 
 
 @njit(error_model="numpy", nogil=True, _nrt=False)
-def set_pace(net: PacketState, link: int, now: int, rate: float) -> None:
+def pace_link(net: PacketState, link: int, now: int, rate: float) -> None:
     """Packets leave a paced link at another rate from now on [bit/s], at least 1 bit/s and at most the capacity.
 
     A packet goes when all before it are paid off at the rate, and nothing is saved up. What has gone and isn't paid off

@@ -30,7 +30,7 @@ from netctrl.sim.packet.problem import (
     flow_row,
     link_tables,
 )
-from netctrl.sim.packet.rates import pace, rate_control, rate_memory
+from netctrl.sim.packet.rates import RateMemory, rate_control, rate_memory, start_pacing
 from netctrl.sim.packet.receiver import ACK_BYTES, HEADERS
 from netctrl.sim.packet.run import run_packets
 from netctrl.sim.packet.state import FLOW, META, SESSION, WAY
@@ -174,8 +174,8 @@ _PER_RUN = _Run._fields[:-2]
 def _run(
     scenario: NetworkScenario, plan: LinkPlan, lines: Sequence[Line], draws: RunDraws, size: int, run: int, watched: int
 ) -> _Run:
-    ready = network_problem(scenario, plan, lines, draws, size, run, watched)
-    state, memory = run_packets(ready, _FIRST_WINDOW), ready.memory
+    ready, memory = network_problem(scenario, plan, lines, draws, size, run, watched)
+    state = run_packets(ready, _FIRST_WINDOW)
     count = scenario.steps - scenario.warmup_steps
     offered, delivered = np.array([state.meta[META["offered"]], state.meta[META["delivered"]]]) - memory.ends
     arrived, departed, lost, growth = (memory.now - memory.counted).astype(float)
@@ -224,8 +224,8 @@ def network_problem(
     size: int,
     run: int,
     watched: int = 0,
-) -> PacketProblem:
-    """The kernel's tables for a run: each demand is a flow, those of TCP stand behind them.
+) -> tuple[PacketProblem, RateMemory]:
+    """The kernel's tables for a run, and where its links are counted; flows of TCP stand behind the demands.
 
     Raises
     ------
@@ -236,13 +236,13 @@ def network_problem(
     queues = link_tables(lines, size)
     place = np.arange(len(lines))
     control = rate_control(plan, draws, place, interval, scenario.steps, scenario.warmup_steps)
-    pace(queues[0], control)
+    start_pacing(queues[0], place[plan.paced], plan.law.nominal[plan.paced])
     paths = _Paths(plan)
     route, ways, rows = paths.of_demands()
     agenda: list[tuple[int, int, int, int]] = []
     for each, starts in zip(scenario.tcp, _starts(scenario, run), strict=True):
         i = paths.index[each.demand]
-        group = BulkFlows(id="tcp", path=("way",), rtt=1.0, count=each.flows, sender=_sender(each), ecn=each.ecn)
+        group = BulkFlows(id="tcp", path=("way",), rtt=(1.0, 1.0), count=each.flows, sender=_sender(each), ecn=each.ecn)
         back = sum(round((lines[k].delay + ACK_BYTES * BITS_PER_BYTE / lines[k].capacity) * _NS) for k in paths.main(i))
         for start in starts.tolist():
             agenda.append((start, FLOW_STARTS, len(rows), 0))
@@ -258,7 +258,8 @@ def network_problem(
     web = np.tile([0.0, 1.0, 0.0, 1.0], (len(plan.network.demands), 1))
     state = first_state(queues, flow, sessions, np.array(route), sorted(agenda), random, web, 0, ways)
     end = interval * scenario.steps
-    return PacketProblem(state, end + 1, size, end, control, rate_memory(control, len(flow), watched))
+    memory = rate_memory(control, len(flow), watched)
+    return PacketProblem(state, end + 1, size, end, (control, memory)), memory
 
 
 def _starts(scenario: NetworkScenario, run: int) -> list[np.ndarray]:

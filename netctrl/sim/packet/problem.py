@@ -12,13 +12,14 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
 from netctrl.laws.aqm.records import Queue, law_record
 from netctrl.laws.tcp.rows import WIDTH, WINDOWS
+from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.tcp_aqm.flows import FlowGroup, UdpFlows, WebFlows
 from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.heap import PLACE_BITS, event
 from netctrl.sim.packet.kernel import CAPACITY, DELAY, FLOW_STARTS, LINE_DELAY, SESSION_STARTS
 from netctrl.sim.packet.laws import HEAD_STATES
 from netctrl.sim.packet.links import BY_ARRIVAL, BY_EPOCH, EPOCH
-from netctrl.sim.packet.rates import RateControl, RateMemory
+from netctrl.sim.packet.rates import RateControl, RateMemory, rate_memory, scenario_control
 from netctrl.sim.packet.receiver import ACK_BYTES, HEADERS
 from netctrl.sim.packet.state import FLOW, LINK, META, PACKET, SESSION, WAY, PacketState, chained
 from netctrl.sim.packet.tcp import TCP, UDP
@@ -74,30 +75,31 @@ class PacketProblem(NamedTuple):
     """A packet with its headers [byte]."""
     end: int
     """[ns]"""
-    control: RateControl | None = None
-    memory: RateMemory | None = None
+    rates: tuple[RateControl, RateMemory] | None = None
     """None where no law sets the links' rates."""
 
 
-def packet_problem(scenario: Scenario) -> PacketProblem:
+def packet_problem(scenario: Scenario, design: HftracDesign | None = None) -> PacketProblem:
     """The kernel's tables for a scenario.
 
     Raises
     ------
     InvalidValue
-        A value that the engine can't hold: its name in the scenario.
+        A value that the engine can't hold: its name in the scenario; what `scenario_control` refuses.
     """
     full = _packet_size(scenario)
     interval, end = round(scenario.sample * _NS), round(scenario.duration * _NS)
     samples = int(scenario.duration / scenario.sample * (1.0 + 1e-12))
     queues = link_tables(scenario.links, full)
+    control = scenario_control(scenario, queues[0], design)
     flow, session, route, agenda = _flows(scenario, full)
     agenda = sorted([*agenda, *_changes(scenario, flow)])
     seeds = np.random.SeedSequence(scenario.seed, spawn_key=(len(scenario.flows) + 1,))
     random = seeds.generate_state(len(scenario.links) + len(flow) + len(session), np.uint64)
     web = np.array([_web(group) for group in scenario.flows])
     state = first_state(queues, flow, session, route, agenda, random, web, samples)
-    return PacketProblem(state, interval, full, end)
+    rates = None if control is None else (control, rate_memory(control, len(flow)))
+    return PacketProblem(state, interval, full, end, rates)
 
 
 def first_state(

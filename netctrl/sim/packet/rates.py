@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.errors import InvalidValue
 from netctrl.jit import njit
 from netctrl.laws.link_rate.distributed_step import (
     LinkMemory,
@@ -19,14 +20,26 @@ from netctrl.laws.link_rate.distributed_step import (
     link_memory,
     measure_link,
 )
+from netctrl.model.design.design import HftracDesign, read_design
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.sim.network.plan import RunDraws
+from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
+from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.tcp_aqm.scenario import Scenario
+from netctrl.sim.network.plan import RunDraws, link_plan
 from netctrl.sim.packet.demands import begin_interval
 from netctrl.sim.packet.kernel import advance_packets
-from netctrl.sim.packet.links import set_pace, settle
+from netctrl.sim.packet.links import pace_link, settle
 from netctrl.sim.packet.state import FLOW, LINK, META, PacketState
 
-__all__ = ["RateControl", "RateMemory", "advance_rates", "pace", "rate_control", "rate_memory"]
+__all__ = [
+    "RateControl",
+    "RateMemory",
+    "advance_rates",
+    "rate_control",
+    "rate_memory",
+    "scenario_control",
+    "start_pacing",
+]
 
 ARRIVED, DEPARTED, LOST, BACKLOG = range(4)
 """Rows of counts of N links [byte]."""
@@ -36,6 +49,7 @@ L_ARRIVED, L_DEPARTED, L_LOST, L_BYTES = (LINK[name] for name in ("arrived", "de
 M_HEAP, M_OFFERED, M_DELIVERED = META["heap"], META["offered"], META["delivered"]
 _NEVER = 1 << 62
 _NANOBITS = 8e9  # of a byte
+_MAX_ACTS = 2**28
 
 
 class RateControl(NamedTuple):
@@ -106,11 +120,83 @@ def rate_memory(control: RateControl, flows: int, watched: int = 0) -> RateMemor
     )
 
 
-def pace(link: np.ndarray, control: RateControl) -> None:
-    """Rows of links before the start: those that are paced serve by events, at the rate that they begin with."""
-    for row, rate in zip(control.place[control.paced], control.law.nominal[control.paced], strict=True):
-        link[row, LINK["served"]] = 1
-        link[row, LINK["pace"]] = max(round(rate), 1)
+def start_pacing(link: np.ndarray, rows: np.ndarray, rates: np.ndarray) -> None:
+    """Rows of links that are paced serve by events, at first at these rates [bit/s]."""
+    link[rows, LINK["served"]] = 1
+    link[rows, LINK["pace"]] = np.maximum(np.rint(rates), 1.0)
+
+
+# --- the links of a scenario of flows ---------------------------------------------------------------------------------
+
+
+def scenario_control(scenario: Scenario, link: np.ndarray, design: HftracDesign | None) -> RateControl | None:
+    """What sets the rates of a scenario's links from one interval to the next, or None; links that are paced are told.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    link : ndarray
+        Rows of its links, which are changed.
+    design : HftracDesign or None
+        In place of the file that the scenario names.
+
+    Raises
+    ------
+    InvalidValue
+        A Design of another method, or for other links.
+    FileError
+        The Design file can't be read.
+    """
+    policy = scenario.control
+    if isinstance(policy, StaticPacing):
+        if design is not None:
+            raise InvalidValue("design", "an HFTraC Design", 'none for a control of kind "static"')
+        rows = np.array([k for k, each in enumerate(scenario.links) if not policy.links or each.id in policy.links])
+        start_pacing(link, rows, policy.factor * link[rows, LINK["rate"]])
+        return None
+    if design is None:
+        if policy is None:
+            return None
+        design = _read(policy.file)
+    policy = DesignPolicy(file="design") if policy is None else policy
+    inputs, interval = design.inputs, design.law.interval_s
+    steps = int(scenario.duration / interval * (1.0 + 1e-12))
+    around = NetworkScenario(
+        name=scenario.name, network=inputs.network, interval=interval, duration=interval, policy=policy
+    )
+    plan = link_plan(around, design.law)
+    place, N = _places(scenario, plan), len(plan.links)
+    if steps * N > _MAX_ACTS:
+        raise InvalidValue("duration", scenario.duration, f"a run in which links act at most {_MAX_ACTS:.0e} times")
+    nothing = np.zeros((steps, 0)), np.zeros(N, dtype=np.int64), np.zeros((steps, 0), dtype=np.int64)
+    draws = RunDraws(*nothing, np.ones((steps, N), dtype=bool))
+    control = rate_control(plan, draws, place, round(interval * 1e9), steps)
+    start_pacing(link, place[plan.paced], plan.law.nominal[plan.paced])
+    return control
+
+
+def _read(file: str) -> HftracDesign:
+    design = read_design(file)
+    if not isinstance(design, HftracDesign):
+        raise InvalidValue("control.file", file, f"an HFTraC Design; this one is of method {design.method}")
+    return design
+
+
+def _places(scenario: Scenario, plan: LinkPlan) -> np.ndarray:
+    """Rows of a scenario's links that a Design is for, in its order."""
+    ours = {link.id: (row, link) for row, link in enumerate(scenario.links)}
+    theirs = {link.id: link for link in plan.network.links}
+    for name in plan.links:
+        if name not in ours:
+            raise InvalidValue("control", f"a Design with a link {name}", "one whose links are the scenario's, by id")
+        for what in ("source", "target", "delay"):
+            got, takes = getattr(theirs[name], what), getattr(ours[name][1], what)
+            if got != takes:
+                raise InvalidValue("control", f"a Design whose links.{name}.{what} is {got}", f"{takes}, as it is here")
+    return np.array([ours[name][0] for name in plan.links])
+
+
+# --- compiled ---------------------------------------------------------------------------------------------------------
 
 
 @njit(error_model="numpy", nogil=True)
@@ -162,7 +248,7 @@ def _act(net: PacketState, control: RateControl, memory: RateMemory, tick: int, 
         if link_acts(law, memory.law, link, tick):
             command_link(law, memory.law, link, tick, draws.received[step, link])
             if control.paced[link]:
-                set_pace(net, control.place[link], time, max(memory.law.command[link], 0.0))
+                pace_link(net, control.place[link], time, max(memory.law.command[link], 0.0))
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_kind
 from netctrl.laws.aqm.records import DesignQueue
+from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.scenario.tcp_aqm.flows import FastFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
@@ -35,13 +36,20 @@ def lacks(scenario: Scenario) -> str | None:
 
 
 def simulate_packets(
-    scenario: Scenario, *, progress: Progress | None = None, argv: Iterable[str] = (), inputs: Iterable[Path] = ()
+    scenario: Scenario,
+    *,
+    design: HftracDesign | None = None,
+    progress: Progress | None = None,
+    argv: Iterable[str] = (),
+    inputs: Iterable[Path] = (),
 ) -> SimulationResult:
     """Run one scenario packet by packet.
 
     Parameters
     ----------
     scenario : Scenario
+    design : HftracDesign, optional
+        Sets the links' rates; else the one whose file `scenario.control` names.
     progress : callable, optional
         Called now and then with the share that is done, from 0 to 1.
     argv, inputs : iterable of str and of Path
@@ -51,8 +59,12 @@ def simulate_packets(
     ------
     InvalidValue
         What the engine doesn't have, or can't hold.
+    FileError
+        The Design file can't be read.
     """
     checked_kind("scenario", scenario, Scenario)
+    if design is not None:
+        checked_kind("design", design, HftracDesign)
     if progress is not None:
         checked_function("progress", progress)
     missing = lacks(scenario)
@@ -61,7 +73,7 @@ def simulate_packets(
     for link in scenario.links:
         if isinstance(link.queue, DesignQueue):
             raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
-    ready = packet_problem(scenario)
+    ready = packet_problem(scenario, design)
     made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
     return _result(scenario, run_packets(ready, float(scenario.initial_window), progress), made)
 
@@ -81,9 +93,9 @@ def run_packets(ready: PacketProblem, first_window: float, progress: Progress | 
 
 
 def _advanced(ready: PacketProblem, state: PacketState, first_window: float, end: int) -> bool:
-    if ready.control is None:
+    if ready.rates is None:
         return advance_packets(state, ready.interval, ready.full, first_window, end)
-    return advance_rates(state, ready.control, ready.memory, ready.interval, ready.full, first_window, end)
+    return advance_rates(state, *ready.rates, ready.interval, ready.full, first_window, end)
 
 
 def _result(scenario: Scenario, state: PacketState, made: Provenance) -> SimulationResult:

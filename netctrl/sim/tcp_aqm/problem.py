@@ -89,8 +89,12 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
     Raises
     ------
     InvalidValue
-        What the fluid can't simulate: a queue without a law, FAST flows over a queue without a price.
+        What the fluid can't simulate: a queue without a law, FAST flows over a queue without a price, link rates.
     """
+    if scenario.control is not None:
+        raise InvalidValue(
+            "control", scenario.control.__struct_config__.tag, "none: link rates are set on packets only"
+        )
     _check_fast(scenario)
     draws = draw_flows(scenario) if draws is None else draws
     step = choose_step(scenario)
