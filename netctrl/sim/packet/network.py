@@ -123,7 +123,7 @@ def simulate_network_packets(
         for run, draws in zip(runs, run_draws(scenario, plan, runs), strict=True)
     )
     found: list[_Run] = []
-    for each in Parallel(n_jobs, return_as="generator")(tasks):
+    for each in Parallel(n_jobs, prefer="threads", return_as="generator")(tasks):
         found.append(each)
         if progress is not None:
             progress(len(found) / len(runs))
