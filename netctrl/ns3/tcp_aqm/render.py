@@ -74,6 +74,10 @@ def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
     size = scenario.packet_size
     if size != int(size) or not 100 <= size <= 65000:
         raise InvalidValue("packet_size", size, "a whole number of bytes from 100 to 65000")
+    if scenario.control is not None:
+        raise InvalidValue(
+            "control", scenario.control.__struct_config__.tag, "none: link rates are set on packets only"
+        )
     if max(len(scenario.links), len(scenario.flows)) > MAX_RECORDS:
         raise InvalidValue("links", len(scenario.links), f"at most {MAX_RECORDS} links and groups of flows")
     for link in scenario.links:

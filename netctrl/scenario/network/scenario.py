@@ -127,9 +127,9 @@ class NetworkScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     seed: int = 1
     messages: Messages = Messages()
     tcp: tuple[TcpDemand, ...] = ()
-    """Demands that are TCP, one record each; they run in ns-3 only."""
+    """Demands that are TCP, one record each; they run on packets, here or in ns-3."""
     queue: LinkQueue = DropTailQueue()
-    """What manages the buffer of every link; others than `droptail` run in ns-3 only."""
+    """What manages the buffer of every link; others than `droptail` run on packets."""
 
     def __post_init__(self) -> None:
         read_fields(self, messages=record(Messages))

@@ -36,6 +36,7 @@ from netctrl.model.io.toml import read_toml, toml_record
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.law import ArcLaw
 from netctrl.model.link_trace import checked_link_trace, mean_rate, read_trace_of_link
+from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
 from netctrl.scenario.tcp_aqm.flows import GROUPS, MAX_FLOWS, BulkFlows, FlowGroup, UdpFlows, WebFlows
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
@@ -126,6 +127,9 @@ class Scenario(Record, frozen=True, kw_only=True):
     seed: int = 1
     step: Duration | None = None
     """Of the fluid simulator [s]; null: chosen from the round-trip times and epochs."""
+    control: StaticPacing | DesignPolicy | None = None
+    """What sets the rates of links: an HFTraC Design, whose links are those of the same ids, or static pacing, at
+    `factor` of the capacities. Others send at their capacities. Packet engine only."""
 
     def __post_init__(self) -> None:
         read_fields(self, duration=duration, warmup=instant, sample=duration, packet_size=size, step=optional(duration))
@@ -135,10 +139,15 @@ class Scenario(Record, frozen=True, kw_only=True):
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         if self.warmup >= self.duration:
             raise InvalidValue("warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s)")
+        read_fields(self, control=optional(record(StaticPacing, DesignPolicy)))
         self._check_names()
         self._check_paths()
         self._check_changes()
         self._check_size()
+        known = [link.id for link in self.links]
+        for name in () if self.control is None else self.control.links:
+            if name not in known:
+                raise InvalidValue("control.links", name, _ids(known))
 
     def _check_names(self) -> None:
         for what, parts in (("links", self.links), ("flows", self.flows)):
@@ -280,6 +289,9 @@ def scenario_record(path: str | os.PathLike[str], content: dict[str, Any]) -> Sc
     links = [_link_beside(path, link) for link in _list(content.get("links"))]
     flows = [_sender_beside(path, group) for group in _list(content.get("flows"))]
     found = content | ({"links": links} if links else {}) | ({"flows": flows} if flows else {})
+    match content:
+        case {"control": {"file": str(file), **control}} if file:
+            found |= {"control": control | {"file": str(beside(path, file))}}
     return toml_record(path, found, Scenario)
 
 
@@ -303,6 +315,8 @@ def _sender_beside(path: str | os.PathLike[str], group: Any) -> Any:
 
 def packet_only(scenario: Scenario) -> tuple[str, str] | None:
     """The first thing of a scenario's links that only the packet engine has: its place, and what it is."""
+    if scenario.control is not None:
+        return "control", "rates of links that are set"
     for link in scenario.links:
         kind = link.queue.__struct_config__.tag
         found = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import message_table, rates_by_messages, rates_in_time
 from netctrl.sim.network.problem import LinkProblem, link_problem
 
-__all__ = ["link_plan", "run_tables"]
+__all__ = ["RunDraws", "link_plan", "run_draws", "run_tables"]
 
 _MAX_TABLE = 2**28  # bytes
 _CHUNK = 2**21  # bytes of demands at a time
@@ -59,11 +60,21 @@ def _split(ready: LinkProblem) -> tuple[tuple[int, int, float], ...]:
     )
 
 
-def run_tables(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[bytes]:
-    """What the runs of these numbers draw, each as bytes for a program to read.
+class RunDraws(NamedTuple):
+    """What a run draws; I demands, N links."""
 
-    Little-endian: rates, (steps, I) float64 [bit/s], 0 of what TCP carries; then phases, (N,) int32, by how many ticks
-    each message is late or −1, (steps, messages) int32, and whether a central command arrives, (steps, N) uint8.
+    rates: np.ndarray
+    """(steps, I) of demands, 0 of what TCP carries [bit/s]"""
+    phase: np.ndarray
+    """(N,) tick of the interval at which each link acts"""
+    late: np.ndarray
+    """(steps, messages) by how many ticks each message is late; -1: it is lost"""
+    received: np.ndarray
+    """(steps, N) whether a central command arrives"""
+
+
+def run_draws(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[RunDraws]:
+    """What the runs of these numbers draw, the same as in the fluid.
 
     Raises
     ------
@@ -77,26 +88,44 @@ def run_tables(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -
     size = steps * (8 * demands + (4 * messages + N if late else 0))
     if size > _MAX_TABLE:
         got = f"{steps} intervals of {demands} demands and {messages} messages, {size / 2**20:.0f} MiB a run"
-        takes = f"at most {_MAX_TABLE / 2**20:g} MiB in a program's table: a shorter duration or a longer interval"
+        takes = f"at most {_MAX_TABLE / 2**20:g} MiB in a run's table: a shorter duration or a longer interval"
         raise InvalidValue("duration", got, takes)
     trace = scenario_trace(scenario)
 
     def source(run: int) -> DemandSource:
         return DemandSource(scenario, plan.network, range(run, run + 1), trace=trace)
 
-    source(runs[0])  # what it refuses is said before anything is written
-    return (_table(scenario, plan, run, source(run)) for run in runs)
+    source(runs[0])  # what it refuses is said before anything is run
+    return (_draws(scenario, plan, run, source(run)) for run in runs)
 
 
-def _table(scenario: NetworkScenario, plan: LinkPlan, run: int, source: DemandSource) -> bytes:
-    chunk = max(1, _CHUNK // (8 * len(plan.network.demands)))
+def _draws(scenario: NetworkScenario, plan: LinkPlan, run: int, source: DemandSource) -> RunDraws:
+    demands, N, steps = plan.network.demands, len(plan.links), scenario.steps
+    chunk = max(1, _CHUNK // (8 * len(demands)))
     carried = {each.demand for each in scenario.tcp}
-    udp = np.array([demand.id not in carried for demand in plan.network.demands], dtype=float)
-    rates = (source.draw(min(chunk, scenario.steps - first)) for first in range(0, scenario.steps, chunk))
-    parts = [np.ascontiguousarray(udp * rate[:, :, 0], dtype="<f8").tobytes() for rate in rates]
-    if not scenario.messages.ideal:
-        messages = plan.law.messages
-        phase, late, received = message_table(scenario, run, messages, len(plan.links))
-        parts += [phase.astype("<i4").tobytes(), late[:, :messages].astype("<i4").tobytes()]
-        parts.append(received.astype(np.uint8).tobytes())
-    return b"".join(parts)
+    udp = np.array([demand.id not in carried for demand in demands], dtype=float)
+    rates = np.empty((steps, len(demands)))
+    for first in range(0, steps, chunk):
+        rates[first : first + chunk] = udp * source.draw(min(chunk, steps - first))[:, :, 0]
+    if scenario.messages.ideal:
+        nothing = np.zeros(N, dtype=np.int64), np.zeros((steps, 0), dtype=np.int64), np.ones((steps, N), dtype=bool)
+        return RunDraws(rates, *nothing)
+    messages = plan.law.messages
+    phase, late, received = message_table(scenario, run, messages, N)
+    return RunDraws(rates, phase, late[:, :messages], received)
+
+
+def run_tables(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[bytes]:
+    """The draws of runs, each as bytes for a program to read; raises as `run_draws`.
+
+    Little-endian: rates, float64; then, where messages may be late, phases, int32, lateness, int32, and commands that
+    arrive, uint8.
+    """
+    return (_bytes(each, scenario.messages.ideal) for each in run_draws(scenario, plan, runs))
+
+
+def _bytes(draws: RunDraws, ideal: bool) -> bytes:
+    parts = [draws.rates.astype("<f8")]
+    if not ideal:
+        parts += [draws.phase.astype("<i4"), draws.late.astype("<i4"), draws.received.astype(np.uint8)]
+    return b"".join(part.tobytes() for part in parts)

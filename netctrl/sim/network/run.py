@@ -85,10 +85,10 @@ def simulate_network(
     checked_flag("watch", watch)
     if scenario.tcp:
         raise InvalidValue(
-            "tcp", f"{len(scenario.tcp)} demands", "none in the fluid: TCP over networks runs in ns-3 only"
+            "tcp", f"{len(scenario.tcp)} demands", "none in the fluid: TCP over networks runs on packets"
         )
     if not isinstance(scenario.queue, DropTailQueue):
-        takes = "droptail in the fluid: other queues at a network's links run in ns-3 only"
+        takes = "droptail in the fluid: other queues at a network's links run on packets"
         raise InvalidValue("queue.kind", scenario.queue.__struct_config__.tag, takes)
     ready = link_problem(scenario, law)
     numbers = [

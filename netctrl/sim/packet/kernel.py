@@ -12,10 +12,11 @@ from math import log
 from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
+from netctrl.sim.packet.demands import CHOICE, chosen_way, send_of_demand
 from netctrl.sim.packet.links import end_epoch, enqueue, set_capacity, settle
 from netctrl.sim.packet.pacing import woken
 from netctrl.sim.packet.receiver import deliver, on_line
-from netctrl.sim.packet.served import serve
+from netctrl.sim.packet.served import serve_if_due
 from netctrl.sim.packet.state import (
     ARRIVES,
     EPOCH,
@@ -25,13 +26,14 @@ from netctrl.sim.packet.state import (
     LINK,
     META,
     PACKET,
+    SIZE_MASK,
     TIMER,
     WAKE,
     PacketState,
     chance,
     plan,
 )
-from netctrl.sim.packet.tcp import TCP, UDP, acknowledge, connect, offer, send_datagram, time_out
+from netctrl.sim.packet.tcp import DEMAND, TCP, UDP, acknowledge, connect, offer, send_datagram, time_out
 from netctrl.sim.packet.web import finish, load_page, think
 
 __all__ = ["advance_packets", "resume"]
@@ -39,9 +41,7 @@ __all__ = ["advance_packets", "resume"]
 FLOW_STARTS, SESSION_STARTS, CAPACITY, DELAY, LINE_DELAY = range(5)
 """What the agenda may have."""
 
-L_HEAD, L_TAIL, L_WAIT, L_SERVED, L_SCHEDULED, L_DELAY = (
-    LINK[name] for name in ("head", "tail", "wait", "served", "scheduled", "delay")
-)
+L_HEAD, L_TAIL, L_WAIT, L_DELAY = (LINK[name] for name in ("head", "tail", "wait", "delay"))
 L_BYTES, L_ARRIVED, L_DEPARTED, L_LOST, L_MARKED, L_CHOSEN, L_PACKETS = (
     LINK[name] for name in ("bytes", "arrived", "departed", "lost", "marked", "chosen", "packets")
 )
@@ -62,6 +62,8 @@ def _go_on(net: PacketState, k: int, now: int, full: int) -> None:
     """A packet is at the end of a link: into the next one, or it is where it was sent."""
     packet = net.packet
     hop = packet[k, K_HOP] + 1
+    if net.route[hop] <= CHOICE:
+        hop = chosen_way(net, hop, packet[k, K_INFO] & SIZE_MASK)
     packet[k, K_HOP] = hop
     link = net.route[hop]
     if link >= 0:
@@ -113,6 +115,9 @@ def _wake(net: PacketState, f: int, now: int, full: int) -> None:
     if flow[f, F_KIND] == TCP:
         woken(net, f, now)
         offer(net, f, now, full)
+        return
+    if flow[f, F_KIND] == DEMAND:
+        send_of_demand(net, f, now, full)
         return
     if now >= flow[f, F_STOP]:
         return
@@ -218,8 +223,7 @@ def advance_packets(net: PacketState, interval: int, full: int, first_window: fl
             continue
         meta[M_HEAP] = pop(heap, meta[M_HEAP])
         if kind == FREE:
-            net.link[place, L_SCHEDULED] = 0
-            serve(net, place, now)
+            serve_if_due(net, place, now)
         elif kind == EPOCH:
             end_epoch(net, place, now)
         elif kind == WAKE:

@@ -1,42 +1,129 @@
-"""Tables of links that the packet engine serves by events: their queues, traces, loss and jitter."""
+"""Links as the packet engine's tables: rates, buffers, laws; of those served by events queues, traces, loss, jitter."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.disciplines import DrrQueue, FqCodelQueue, PrioQueue
+from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
+from netctrl.laws.aqm.records import law_record
+from netctrl.laws.disciplines import DrrQueue, FqCodelQueue, PrioQueue, queue_in
 from netctrl.model.link_trace import LinkTrace, TraceOfLink
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
+from netctrl.scenario.tcp_aqm.scenario import Link
 from netctrl.sim.packet.laws import HEAD_STATES
-from netctrl.sim.packet.served import DRR, FIFO, FQ, OPPORTUNITIES, PRIO, RATES
+from netctrl.sim.packet.links import BY_ARRIVAL, BY_EPOCH
+from netctrl.sim.packet.receiver import ACK_BYTES
+from netctrl.sim.packet.served import DRR, FIFO, FQ, NANOBITS, OPPORTUNITIES, PRIO, RATES
 from netctrl.sim.packet.state import LINK, SUBQUEUE
+from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["queue_tables", "trace_table"]
+__all__ = ["Line", "Queues", "link_tables", "nanoseconds", "queue_tables", "trace_table", "whole_rate"]
+
+Queues = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Rows of links, and states and parameters of their laws."""
+_NS = 1e9
+_UNLIMITED = 1 << 60
+_MAX_EPOCH_S = 500.0
 
 _MAX_QUEUES = 1 << 22
 _SHARE = 2.0**53
 _DISCIPLINES = {PrioQueue: PRIO, DrrQueue: DRR, FqCodelQueue: FQ}
 
 
-def queue_tables(scenario: Scenario, link: np.ndarray, weight: np.ndarray, full: int) -> tuple[np.ndarray, np.ndarray]:
+class Line(NamedTuple):
+    """A link of a network; what of `netctrl.scenario.tcp_aqm.scenario.Link` its tables need."""
+
+    id: str
+    capacity: float
+    delay: float
+    buffer: float | None
+    queue: Any
+    trace: None = None
+    loss: float = 0.0
+    jitter: float = 0.0
+
+
+def link_tables(links: Sequence[Link | Line], full: int) -> Queues:
+    """Links with nothing on them.
+
+    Raises
+    ------
+    InvalidValue
+        A value that the engine can't hold: its name in the scenario.
+    """
+    link = np.zeros((len(links), len(LINK)), dtype=np.int64)
+    for name in ("head", "tail", "wait"):
+        link[:, LINK[name]] = -1
+    parameters = []
+    for row, each in zip(link, links, strict=True):
+        number, values = _law(each, float(full))
+        parameters.append(values)
+        row[LINK["law"]] = number
+        row[LINK["buffer"]] = _UNLIMITED if each.buffer is None else round(each.buffer)
+        rate = whole_rate(f"links.{each.id}.capacity", each.capacity, full)
+        row[LINK["rate"]], row[LINK["delay"]] = rate, round(each.delay * _NS)
+        row[LINK["full"]], row[LINK["ack"]] = full, ACK_BYTES
+        for size, name in ((full, "tx_full"), (ACK_BYTES, "tx_ack")):
+            row[LINK[name]] = max((size * NANOBITS + rate // 2) // rate, 1)
+        law = law_record(queue_in(each.queue))
+        if law is None:
+            continue
+        epoch = epoch_of(queue_in(each.queue))
+        if law.head is not None:
+            row[LINK["served"]] = 1
+        elif epoch is None:
+            row[LINK["decides"]] = BY_ARRIVAL
+        else:
+            row[LINK["decides"]] = BY_EPOCH
+            row[LINK["epoch"]] = max(nanoseconds(f"links.{each.id}.queue", epoch, _MAX_EPOCH_S), 1)
+    return link, np.zeros((len(link), STATES)), np.array(parameters)
+
+
+def _law(link: Link | Line, packet_size: float) -> tuple[int, np.ndarray]:
+    try:
+        return law_of(queue_in(link.queue), packet_size, link.buffer)
+    except InvalidValue as error:
+        raise InvalidValue(f"links.{link.id}.{error.argument}", error.got, error.takes) from None
+
+
+def nanoseconds(name: str, seconds: float, most: float = inf) -> int:
+    """A time in whole nanoseconds; InvalidValue beyond `most` [s]."""
+    if seconds > most:
+        raise InvalidValue(name, seconds, f"at most {most:g} s, for the packet engine")
+    return round(seconds * _NS)
+
+
+def whole_rate(name: str, rate: float, full: int) -> int:
+    """Whole bit/s, at which packets take from 1 ns to 100 s."""
+    if not 1e-9 <= full * BITS_PER_BYTE / rate <= 100.0 or rate < 1.0:
+        raise InvalidValue(name, rate, f"a rate at which a packet of {full} bytes takes from 1 ns to 100 s")
+    return round(rate)
+
+
+def queue_tables(
+    links: Sequence[Link | Line], link: np.ndarray, weight: np.ndarray, full: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Queues of links that are served by events, and states of the laws at their heads; rows of links point to them.
 
     Parameters
     ----------
-    scenario : Scenario
+    links : sequence of Link or Line
     link : ndarray
         Rows of links, which are changed.
     weight : ndarray, shape (F,)
         Of each flow.
     full : int
         A packet with its headers [byte].
+    seed : int
+        Of hashes.
     """
     quanta: list[np.ndarray] = []
     count = 0
-    for number, (row, each) in enumerate(zip(link, scenario.links, strict=True)):
+    for number, (row, each) in enumerate(zip(link, links, strict=True)):
         row[LINK["loss"]], row[LINK["jitter"]] = round(each.loss * _SHARE), round(each.jitter * 1e9)
         row[LINK["discipline"]] = discipline = _DISCIPLINES.get(type(each.queue), FIFO)
         for name in ("new", "new_tail", "old", "old_tail"):
@@ -46,7 +133,7 @@ def queue_tables(scenario: Scenario, link: np.ndarray, weight: np.ndarray, full:
         if row[LINK["served"]] == 0:
             continue
         if isinstance(each.queue, FqCodelQueue) and each.queue.buckets:
-            salts = np.random.SeedSequence(scenario.seed, spawn_key=(1 << 21, number))
+            salts = np.random.SeedSequence(seed, spawn_key=(1 << 21, number))
             row[LINK["salt"]] = int(salts.generate_state(1, np.uint64)[0] >> np.uint64(1)) | 1
         quanta.append(_quanta(each, weight, full))
         row[LINK["first"]], row[LINK["queues"]] = count, len(quanta[-1])
@@ -59,7 +146,7 @@ def queue_tables(scenario: Scenario, link: np.ndarray, weight: np.ndarray, full:
     return table, np.zeros((count, HEAD_STATES))
 
 
-def _quanta(link: Link, weight: np.ndarray, full: int) -> np.ndarray:
+def _quanta(link: Link | Line, weight: np.ndarray, full: int) -> np.ndarray:
     """What each queue of a link may send in a round [byte]; a flow's data and acknowledgements have one queue each."""
     queue = link.queue
     if not isinstance(queue, DrrQueue | FqCodelQueue):
@@ -70,10 +157,10 @@ def _quanta(link: Link, weight: np.ndarray, full: int) -> np.ndarray:
     return np.maximum(np.rint(quantum * np.repeat(weight, 2)), 1.0).astype(np.int64)
 
 
-def trace_table(scenario: Scenario, link: np.ndarray) -> np.ndarray:
+def trace_table(links: Sequence[Link | Line], link: np.ndarray) -> np.ndarray:
     """Steps of all links' traces; rows of links point to them, and are changed."""
     steps = [np.zeros((0, 2), dtype=np.int64)]
-    for row, each in zip(link, scenario.links, strict=True):
+    for row, each in zip(link, links, strict=True):
         if each.trace is None:
             continue
         row[LINK["step"]] = sum(map(len, steps))

@@ -11,7 +11,18 @@ from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import PROBABILITY, rate_error
 from netctrl.laws.aqm.law import Seen
 from netctrl.sim.packet.laws import act_on_packets
-from netctrl.sim.packet.served import drop, makes_room, propagate, wait, wire
+from netctrl.sim.packet.served import (
+    NANOBITS,
+    drop,
+    makes_room,
+    paid_off,
+    plan_service,
+    propagate,
+    serve,
+    served_at,
+    wait,
+    wire,
+)
 from netctrl.sim.packet.state import (
     ARRIVES,
     CAPABLE,
@@ -27,7 +38,7 @@ from netctrl.sim.packet.state import (
     plan,
 )
 
-__all__ = ["end_epoch", "enqueue", "set_capacity", "settle"]
+__all__ = ["end_epoch", "enqueue", "pace_link", "set_capacity", "settle"]
 
 L_HEAD, L_WAIT, L_BUSY, L_LAST = (LINK[name] for name in ("head", "wait", "busy", "last"))
 L_BYTES, L_BUFFER, L_RATE, L_DELAY, L_SERVED = (LINK[name] for name in ("bytes", "buffer", "rate", "delay", "served"))
@@ -41,6 +52,8 @@ L_PACKETS, L_CHOSEN, L_WAITED, L_STARTED, L_SENT = (
 )
 K_NEXT, K_INFO, K_TIME, K_START = (PACKET[name] for name in ("next", "info", "time", "start"))
 M_HOPS = META["hops"]
+
+L_SCHEDULED, L_PACE = LINK["scheduled"], LINK["pace"]
 
 BY_ARRIVAL, BY_EPOCH = 1, 2
 """When a law decides."""
@@ -82,7 +95,7 @@ def _decide(net: PacketState, link: int, now: int, offered: float) -> None:
     elapsed, arrived = (now - row[link, L_ACTED]) / _NS, row[link, L_ENQUEUED] / packet
     if row[link, L_DECIDES] == BY_EPOCH:
         arrived += rate_error(net.parameters[link], now / _NS, elapsed)
-    seen = Seen(elapsed, arrived, offered, row[link, L_BYTES] / packet, row[link, L_RATE] / (8.0 * packet))
+    seen = Seen(elapsed, arrived, offered, row[link, L_BYTES] / packet, served_at(net, link) / (8.0 * packet))
     act_on_packets(row[link, L_LAW], net.parameters[link], net.queue[link], seen)
     row[link, L_ACTED], row[link, L_ENQUEUED] = now, 0
 
@@ -142,7 +155,7 @@ def set_capacity(net: PacketState, link: int, now: int, rate: int) -> None:
     settle(net, link, now)
     row[link, L_RATE] = rate
     for size, column in ((row[link, L_FULL], L_TX_FULL), (row[link, L_ACK], L_TX_ACK)):
-        row[link, column] = max((size * 8_000_000_000 + rate // 2) // rate, 1)
+        row[link, column] = max(paid_off(size * NANOBITS, rate), 1)
     k = row[link, L_WAIT]
     if row[link, L_SERVED] == 1 or k < 0:
         return
@@ -160,3 +173,23 @@ def set_capacity(net: PacketState, link: int, now: int, rate: int) -> None:
     row[link, L_BUSY], row[link, L_LAST] = start, arrives
     if first:
         plan(net, packet[row[link, L_HEAD], K_TIME], ARRIVES, link)
+
+
+@njit(error_model="numpy", nogil=True, _nrt=False)
+def pace_link(net: PacketState, link: int, now: int, rate: float) -> None:
+    """Packets leave a paced link at another rate from now on [bit/s], at least 1 bit/s and at most the capacity.
+
+    A packet goes when all before it are paid off at the rate, and nothing is saved up. What has gone and isn't paid off
+    yet is so at the new rate.
+    """
+    row = net.link
+    owed = max(row[link, L_BUSY] - now, 0) * served_at(net, link)
+    row[link, L_PACE] = max(round(rate), 1)
+    row[link, L_BUSY] = now + paid_off(owed, served_at(net, link))
+    if row[link, L_BYTES] == 0:
+        return
+    if row[link, L_BUSY] <= now:
+        row[link, L_SCHEDULED] = 0
+        serve(net, link, now)
+    elif row[link, L_BUSY] < row[link, L_SCHEDULED]:
+        plan_service(net, link, now)

@@ -42,7 +42,7 @@ F_GENERATION, F_RECEIVED, F_EXACT = FLOW["generation"], FLOW["received"], FLOW["
 K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_TIME, K_BACK = (
     PACKET[name] for name in ("next", "flow", "seq", "hop", "info", "time", "back")
 )
-M_RECEIVED = META["received"]
+M_RECEIVED, M_DELIVERED = META["received"], META["delivered"]
 
 
 @njit(**INLINED)
@@ -71,6 +71,7 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
     f, info, seq = packet[k, K_FLOW], packet[k, K_INFO], packet[k, K_SEQ]
     kind = info >> KIND_SHIFT & 7
     meta[M_RECEIVED] += 1
+    meta[M_DELIVERED] += info & SIZE_MASK
     if kind == DATAGRAM:
         net.group[flow[f, F_GROUP]] += (info & SIZE_MASK) - HEADERS
         flow[f, F_RECEIVED] += 1

@@ -10,12 +10,14 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_kind
 from netctrl.laws.aqm.records import DesignQueue
+from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.scenario.tcp_aqm.flows import FastFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
+from netctrl.sim.packet.rates import advance_rates
 from netctrl.sim.packet.state import LINK, META, PacketState, grown
 
 __all__ = ["lacks", "run_packets", "simulate_packets"]
@@ -34,13 +36,20 @@ def lacks(scenario: Scenario) -> str | None:
 
 
 def simulate_packets(
-    scenario: Scenario, *, progress: Progress | None = None, argv: Iterable[str] = (), inputs: Iterable[Path] = ()
+    scenario: Scenario,
+    *,
+    design: HftracDesign | None = None,
+    progress: Progress | None = None,
+    argv: Iterable[str] = (),
+    inputs: Iterable[Path] = (),
 ) -> SimulationResult:
     """Run one scenario packet by packet.
 
     Parameters
     ----------
     scenario : Scenario
+    design : HftracDesign, optional
+        Sets the links' rates; else the one whose file `scenario.control` names.
     progress : callable, optional
         Called now and then with the share that is done, from 0 to 1.
     argv, inputs : iterable of str and of Path
@@ -50,8 +59,12 @@ def simulate_packets(
     ------
     InvalidValue
         What the engine doesn't have, or can't hold.
+    FileError
+        The Design file can't be read.
     """
     checked_kind("scenario", scenario, Scenario)
+    if design is not None:
+        checked_kind("design", design, HftracDesign)
     if progress is not None:
         checked_function("progress", progress)
     missing = lacks(scenario)
@@ -60,7 +73,7 @@ def simulate_packets(
     for link in scenario.links:
         if isinstance(link.queue, DesignQueue):
             raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
-    ready = packet_problem(scenario)
+    ready = packet_problem(scenario, design)
     made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
     return _result(scenario, run_packets(ready, float(scenario.initial_window), progress), made)
 
@@ -70,13 +83,19 @@ def run_packets(ready: PacketProblem, first_window: float, progress: Progress | 
     state, parts = ready.state, max(_PARTS, ceil(ready.end / 1e9 / _MAX_PART_S))
     for part in range(1, parts + 1):
         end = ready.end * part // parts
-        while not advance_packets(state, ready.interval, ready.full, first_window, end):
+        while not _advanced(ready, state, first_window, end):
             state, waiting = grown(state)
             if waiting >= 0:
                 resume(state, waiting)
         if progress is not None:
             progress(part / parts)
     return state
+
+
+def _advanced(ready: PacketProblem, state: PacketState, first_window: float, end: int) -> bool:
+    if ready.rates is None:
+        return advance_packets(state, ready.interval, ready.full, first_window, end)
+    return advance_rates(state, *ready.rates, ready.interval, ready.full, first_window, end)
 
 
 def _result(scenario: Scenario, state: PacketState, made: Provenance) -> SimulationResult:

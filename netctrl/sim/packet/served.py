@@ -34,7 +34,19 @@ from netctrl.sim.packet.state import (
     scrambled,
 )
 
-__all__ = ["drop", "makes_room", "propagate", "serve", "wait", "wire"]
+__all__ = [
+    "NANOBITS",
+    "drop",
+    "makes_room",
+    "paid_off",
+    "plan_service",
+    "propagate",
+    "serve",
+    "serve_if_due",
+    "served_at",
+    "wait",
+    "wire",
+]
 
 FIFO, PRIO, DRR, FQ = range(4)
 """Disciplines: which queue is next."""
@@ -52,6 +64,7 @@ L_DISCIPLINE, L_FIRST, L_QUEUES, L_SALT = (LINK[name] for name in ("discipline",
 L_NEW, L_NEW_TAIL, L_OLD, L_OLD_TAIL = (LINK[name] for name in ("new", "new_tail", "old", "old_tail"))
 L_LOSS, L_JITTER, L_TRACE, L_STEP, L_STEPS = (LINK[name] for name in ("loss", "jitter", "trace", "step", "steps"))
 L_CURSOR, L_TURN, L_LEFT, L_SLOT, L_HEADER = (LINK[name] for name in ("cursor", "turn", "left", "slot", "header"))
+L_PACE = LINK["pace"]
 Q_HEAD, Q_TAIL, Q_BYTES, Q_DEFICIT, Q_QUANTUM, Q_NEXT, Q_LISTED = (
     SUBQUEUE[name] for name in ("head", "tail", "bytes", "deficit", "quantum", "next", "listed")
 )
@@ -60,10 +73,25 @@ K_NEXT, K_FLOW, K_INFO, K_TIME, K_START = (PACKET[name] for name in ("next", "fl
 M_HOPS, M_DROPPED = META["hops"], META["dropped"]
 _NS = 1e9
 _SHARE = 2.0**53
-_NANOBITS = 8_000_000_000  # of a byte
+NANOBITS = 8_000_000_000
+"""Of a byte."""
+_LONGEST_WAIT = 1_000_000_000  # of an event that serves a link [ns]
 
 
 # --- packets ----------------------------------------------------------------------------------------------------------
+
+
+@njit(**INLINED)
+def served_at(net: PacketState, link: int) -> int:
+    """Rate at which packets leave the queue [bit/s]: the capacity, or what a paced link is bound to."""
+    row = net.link
+    return min(row[link, L_PACE], row[link, L_RATE]) if row[link, L_PACE] > 0 else row[link, L_RATE]
+
+
+@njit(**INLINED)
+def paid_off(nanobits: int, rate: int) -> int:
+    """Time that so many bits take at a rate [ns], rounded."""
+    return (nanobits + rate // 2) // rate
 
 
 @njit(**INLINED)
@@ -74,7 +102,7 @@ def wire(net: PacketState, link: int, size: int) -> int:
         return row[link, L_TX_FULL]
     if size == row[link, L_ACK]:
         return row[link, L_TX_ACK]
-    return max((size * _NANOBITS + row[link, L_RATE] // 2) // row[link, L_RATE], 1)
+    return max(paid_off(size * NANOBITS, row[link, L_RATE]), 1)
 
 
 @njit(**INLINED)
@@ -222,15 +250,35 @@ def wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         packet[last, K_NEXT] = k
     else:
         sub[q, Q_HEAD] = k
-    if row[link, L_SCHEDULED] == 1:
+    if row[link, L_SCHEDULED] > 0:
         return
     if idle and row[link, L_TRACE] == OPPORTUNITIES:
         _next_opportunity(net, link, now)
     if row[link, L_BUSY] <= now:
         serve(net, link, now)
     else:
-        row[link, L_SCHEDULED] = 1
-        plan(net, row[link, L_BUSY], FREE, link)
+        plan_service(net, link, now)
+
+
+@njit(**INLINED)
+def plan_service(net: PacketState, link: int, now: int) -> None:
+    """An event when the link may send its next packet, or before: a paced one may have to wait for long."""
+    time = min(net.link[link, L_BUSY], now + _LONGEST_WAIT)
+    net.link[link, L_SCHEDULED] = time
+    plan(net, time, FREE, link)
+
+
+@njit(**INLINED)
+def serve_if_due(net: PacketState, link: int, now: int) -> None:
+    """The event of `plan_service`, unless another has taken its place."""
+    row = net.link
+    if row[link, L_SCHEDULED] != now:
+        return
+    if row[link, L_BUSY] > now:
+        plan_service(net, link, now)
+        return
+    row[link, L_SCHEDULED] = 0
+    serve(net, link, now)
 
 
 @njit(error_model="numpy", nogil=True, _nrt=False)
@@ -255,9 +303,10 @@ def serve(net: PacketState, link: int, now: int) -> None:
         row[link, L_STARTED] += 1
         sub[q, Q_DEFICIT] -= size
         _send(net, link, k, now, size)
+        if row[link, L_PACE] > 0:
+            row[link, L_BUSY] = max(row[link, L_BUSY], now + paid_off(size * NANOBITS, served_at(net, link)))
         if row[link, L_BYTES] > 0:
-            row[link, L_SCHEDULED] = 1
-            plan(net, row[link, L_BUSY], FREE, link)
+            plan_service(net, link, now)
         return
 
 
@@ -330,7 +379,7 @@ def _sent_by_trace(net: PacketState, link: int, now: int, size: int) -> int:
             if need == 0:
                 row[link, L_BUSY] = _step(net, link) - 1
                 return end
-    bits, time = size * _NANOBITS, now
+    bits, time = size * NANOBITS, now
     while True:
         while _step(net, link) <= time:
             _go_to_next_step(net, link)

@@ -22,6 +22,7 @@ __all__ = [
     "PACKET",
     "SESSION",
     "SUBQUEUE",
+    "WAY",
     "PacketState",
     "chained",
     "chance",
@@ -44,7 +45,8 @@ def columns(text: str) -> dict[str, int]:
 LINK = columns(
     "head tail wait busy last bytes buffer rate delay served scheduled law decides epoch acted enqueued "
     "full ack tx_full tx_ack arrived departed lost marked packets chosen waited_ns started sent "
-    "discipline first queues salt new new_tail old old_tail loss jitter trace step steps cursor turn left slot header"
+    "discipline first queues salt new new_tail old old_tail loss jitter trace step steps cursor turn left slot header "
+    "pace"
 )
 SUBQUEUE = columns("head tail bytes deficit quantum next listed")
 """`next` in the list of queues that have a turn, while `listed`."""
@@ -56,10 +58,15 @@ FLOW = columns(
     "size last_bytes una next pipe due pacer exact recover recovery lost_to retry lost high1 high2 high3 "
     "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law generation session "
     "start stop access asked bytes sent again timeouts cuts received gap spacing paced pace carry woken "
-    "priority"
+    "priority left rtt_sum rtt_count"
 )
 SESSION = columns("group first objects missing stop")
-META = columns("now base heap free left agenda sample events hops short live most responses sent received dropped acks")
+META = columns(
+    "now base heap free left agenda sample events hops short live most responses sent received dropped acks "
+    "offered delivered"
+)
+WAY = columns("hop share behind more")
+"""Of a choice: where it leads, its share of the bytes, what it is behind it, and whether another follows."""
 
 ARRIVES, FREE, EPOCH, WAKE, TIMER, THINK = range(6)
 """Kinds of event, in the order in which they come at one time."""
@@ -89,7 +96,9 @@ class PacketState(NamedTuple):
     meta: np.ndarray
     """int64, `META`."""
     route: np.ndarray
-    """Links of all paths; -1 ends one."""
+    """Links of all paths; -1 ends one, -2 that of an acknowledgement, -3 - w goes one of the ways from row w on."""
+    ways: np.ndarray
+    """(W, ...) `WAY`."""
     window: np.ndarray
     """(F, ...) states of windows' laws."""
     allowed: np.ndarray
@@ -192,7 +201,7 @@ def grown(state: PacketState) -> tuple[PacketState, int]:
         meta[META["free"]] = size
         meta[META["left"]] += size
         state = state._replace(packet=packet)
-    if meta[META["heap"]] + 64 > len(state.heap):
+    if meta[META["heap"]] + len(state.link) + len(state.flow) + 64 > len(state.heap):
         state = state._replace(heap=np.concatenate([state.heap, np.zeros_like(state.heap)]))
     if meta[META["responses"]] + 1 >= len(state.response):
         state = state._replace(response=np.vstack([state.response, np.zeros_like(state.response)]))

@@ -47,7 +47,8 @@ NORMAL, RECOVERY, CONGESTED, TIMED_OUT = range(4)
 """Why a window doesn't grow: losses are repaired, a mark was answered; after a timeout it does."""
 SACKED, LOST, RESENT, EVER = 1, 2, 4, 8
 """What is known of a segment; EVER: it was sent more than once."""
-TCP, UDP = range(2)
+TCP, UDP, DEMAND = range(3)
+"""Kinds of flow."""
 
 W_WINDOW, W_THRESHOLD, W_RTT, W_MIN_RTT, W_MAX_RTT, W_CUT, W_RECOVERED = (
     list(fields_of(TcpWindow)).index(name)
@@ -66,11 +67,12 @@ F_ECN, F_ECHO, F_REDUCED, F_LAW = (FLOW[name] for name in ("ecn", "echo", "reduc
 F_GENERATION, F_STOP, F_SENT, F_AGAIN = (FLOW[name] for name in ("generation", "stop", "sent", "again"))
 F_TIMEOUTS, F_CUTS = FLOW["timeouts"], FLOW["cuts"]
 F_DUE, F_PACER, F_EXACT = (FLOW[name] for name in ("due", "pacer", "exact"))
+F_RTT_SUM, F_RTT_COUNT = FLOW["rtt_sum"], FLOW["rtt_count"]
 K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_TIME, K_BACK = (
     PACKET[name] for name in ("next", "flow", "seq", "hop", "info", "time", "back")
 )
 M_FREE, M_LEFT, M_SHORT, M_LIVE, M_MOST = (META[name] for name in ("free", "left", "short", "live", "most"))
-M_SENT, M_RECEIVED, M_ACKS = (META[name] for name in ("sent", "received", "acks"))
+M_SENT, M_ACKS, M_OFFERED = (META[name] for name in ("sent", "acks", "offered"))
 
 _NS = 1e9
 _MIN_RTO, _FIRST_RTO, _MAX_RTO = 1_000_000_000, 1_000_000_000, 60_000_000_000  # RFC 6298, section 2
@@ -109,6 +111,7 @@ def _send(net: PacketState, f: int, k: int, seq: int, kind: int, size: int, more
     packet[k, K_INFO] = size | kind << KIND_SHIFT | more | flow[f, F_GENERATION] << GENERATION_SHIFT
     packet[k, K_HOP] = flow[f, F_ROUTE]
     meta[M_SENT] += 1
+    meta[M_OFFERED] += size
     enqueue(net, net.route[flow[f, F_ROUTE]], k, now)
 
 
@@ -222,6 +225,8 @@ def _measure(net: PacketState, f: int, rtt: int) -> None:
         flow[f, F_RTTVAR] += (abs(flow[f, F_SRTT] - rtt) - flow[f, F_RTTVAR]) // 4
         flow[f, F_SRTT] += (rtt - flow[f, F_SRTT]) // 8
     flow[f, F_RTO] = max(flow[f, F_SRTT] + max(4 * flow[f, F_RTTVAR], _GRANULE), _MIN_RTO)
+    flow[f, F_RTT_SUM] += rtt
+    flow[f, F_RTT_COUNT] += 1
     seconds = rtt / _NS
     row[W_RTT] = seconds
     row[W_MIN_RTT] = min(row[W_MIN_RTT], seconds)

@@ -89,7 +89,7 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
     Raises
     ------
     InvalidValue
-        What the fluid can't simulate: a queue without a law, FAST flows over a queue without a price.
+        What the fluid can't simulate: a queue without a law, FAST flows over a queue without a price, link rates.
     """
     refuse_packet_only(scenario)
     _check_fast(scenario)

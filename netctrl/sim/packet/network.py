@@ -1,0 +1,333 @@
+"""A network under fluctuating demands on packets: its tables, its runs, their result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_kind, checked_whole
+from netctrl.model.io.provenance import provenance
+from netctrl.register import TCP_SENDERS
+from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.policy import Backpressure
+from netctrl.scenario.network.result import NetworkResult, TcpResult
+from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
+from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.sim.network.plan import RunDraws, run_draws
+from netctrl.sim.packet.demands import CHOICE
+from netctrl.sim.packet.kernel import FLOW_STARTS
+from netctrl.sim.packet.link_tables import Line, link_tables
+from netctrl.sim.packet.problem import (
+    ANSWERED,
+    ARRIVED,
+    ENDLESS,
+    PacketProblem,
+    Traffic,
+    first_state,
+    flow_row,
+)
+from netctrl.sim.packet.rates import RateMemory, rate_control, rate_memory, start_pacing
+from netctrl.sim.packet.receiver import ACK_BYTES, HEADERS
+from netctrl.sim.packet.run import run_packets
+from netctrl.sim.packet.state import FLOW, META, SESSION, WAY
+from netctrl.sim.packet.tcp import DEMAND
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["PACKET_SIZE", "network_lacks", "network_problem", "simulate_network_packets"]
+
+PACKET_SIZE = 1500
+"""[byte], with headers."""
+_NS = 1e9
+_FIRST_WINDOW = 10.0
+_SENDERS = {"newreno": "reno"}
+_START, _CHANCE = 5, 6  # streams of a run, beside those of its traffic and messages
+
+Progress = Callable[[float], None]
+
+
+def network_lacks(scenario: NetworkScenario) -> str | None:
+    """What of a network scenario the packet engine doesn't have; None: it runs it."""
+    if isinstance(scenario.policy, Backpressure):
+        return "backpressure, which looks at each moment into the next queues"
+    for each in scenario.tcp:
+        if _sender(each) not in TCP_SENDERS:
+            return f"{each.variant} senders (tcp of {each.demand})"
+    return None
+
+
+def _sender(each: TcpDemand) -> str:
+    return _SENDERS.get(each.variant, each.variant)
+
+
+def simulate_network_packets(
+    scenario: NetworkScenario,
+    plan: LinkPlan,
+    runs: range,
+    *,
+    packet_size: int = PACKET_SIZE,
+    sampled_delays: bool = False,
+    n_jobs: int = 1,
+    watch: bool = True,
+    progress: Progress | None = None,
+    argv: Iterable[str] = (),
+    inputs: Iterable[Path] = (),
+) -> NetworkResult:
+    """Run a network under fluctuating demands packet by packet, many times.
+
+    Parameters
+    ----------
+    scenario : NetworkScenario
+    plan : LinkPlan
+        Its routes and its law (`netctrl.sim.network.plan.link_plan`).
+    runs : range
+        Numbers of the runs; run r has the demands and messages of run r in the fluid and in ns-3.
+    packet_size : int
+        [byte], with headers.
+    sampled_delays : bool
+        Delay what each link sends as the sampled model does, n_l + 1 intervals, instead of by its propagation delay.
+    n_jobs : int
+        Runs at a time, -1: one for each core.
+    watch : bool
+        Keep the first run's time series.
+    progress : callable, optional
+        Called now and then with the share that is done, from 0 to 1.
+    argv, inputs : iterable of str and of Path
+        Command line and files, for the provenance.
+
+    Raises
+    ------
+    InvalidValue
+        What the engine doesn't have, or can't hold.
+    FileError
+        The scenario's trace can't be read.
+    """
+    checked_kind("scenario", scenario, NetworkScenario)
+    if progress is not None:
+        checked_function("progress", progress)
+    if not runs:
+        raise InvalidValue("runs", runs, "one run or more")
+    checked_jobs(n_jobs)
+    size = checked_whole("packet_size", packet_size, "100 to 65000 bytes", at_least=100, at_most=65000)
+    missing = network_lacks(scenario)
+    if missing is not None:
+        raise InvalidValue("scenario", missing, "what the packet engine has")
+    from joblib import Parallel, delayed
+
+    lines = _lines(scenario, plan, size, sampled_delays)
+    tasks = (
+        delayed(_run)(scenario, plan, lines, draws, size, run, scenario.steps if watch and run == runs[0] else 0)
+        for run, draws in zip(runs, run_draws(scenario, plan, runs), strict=True)
+    )
+    found: list[_Run] = []
+    for each in Parallel(n_jobs, prefer="threads", return_as="generator")(tasks):
+        found.append(each)
+        if progress is not None:
+            progress(len(found) / len(runs))
+    seconds = (scenario.steps - scenario.warmup_steps) * scenario.interval
+    table = {name: np.array([getattr(each, name) for each in found]) for name in _PER_RUN}
+    goodput, round_trip, again = np.array([each.tcp for each in found]).transpose(1, 0, 2)
+    return NetworkResult(
+        scenario=scenario,
+        simulator="packet",
+        links=plan.links,
+        capacity_bit_per_s=np.array([line.capacity for line in lines]),
+        weight=plan.weight,
+        seconds=seconds,
+        sample=traffic_samples(scenario, runs, scenario_trace(scenario)),
+        **table,
+        watched_time_s=scenario.interval * np.arange(1, found[0].watched.shape[2] + 1),
+        watched=found[0].watched,
+        provenance=provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba")),
+        tcp=TcpResult(goodput_bit_per_s=goodput, round_trip_s=round_trip, retransmission_ratio=again)
+        if scenario.tcp
+        else None,
+    )
+
+
+# --- one run ---------------------------------------------------------------------------------------------------------
+
+
+class _Run(NamedTuple):
+    """What one run gave; fields of NetworkResult without the runs."""
+
+    offered_bytes: float
+    delivered_bytes: float
+    arrived_bytes: np.ndarray
+    departed_bytes: np.ndarray
+    lost_bytes: np.ndarray
+    growth_bytes: np.ndarray
+    backlog_bytes: np.ndarray
+    rate_square: np.ndarray
+    backlog_square: np.ndarray
+    tcp: np.ndarray
+    """(3, M) goodput [bit/s], mean round trip [s] and share that was sent again."""
+    watched: np.ndarray
+
+
+_PER_RUN = _Run._fields[:-2]
+
+
+def _run(
+    scenario: NetworkScenario, plan: LinkPlan, lines: Sequence[Line], draws: RunDraws, size: int, run: int, watched: int
+) -> _Run:
+    ready, memory = network_problem(scenario, plan, lines, draws, size, run, watched)
+    state = run_packets(ready, _FIRST_WINDOW)
+    count = scenario.steps - scenario.warmup_steps
+    offered, delivered = np.array([state.meta[META["offered"]], state.meta[META["delivered"]]]) - memory.ends
+    arrived, departed, lost, growth = (memory.now - memory.counted).astype(float)
+    waiting, rate_square, backlog_square = memory.sums / count
+    return _Run(
+        float(offered), float(delivered), arrived, departed, lost, growth,
+        waiting * (scenario.interval / BITS_PER_BYTE), rate_square, backlog_square,
+        _tcp(scenario, state.flow - memory.flow, len(plan.network.demands), size, count * scenario.interval),
+        memory.watched,
+    )  # fmt: skip
+
+
+def _tcp(scenario: NetworkScenario, grown: np.ndarray, first: int, size: int, seconds: float) -> np.ndarray:
+    """Of each demand that is TCP, from what its flows' rows grew by; they stand behind the demands."""
+    found = np.zeros((3, len(scenario.tcp)))
+    for m, each in enumerate(scenario.tcp):
+        received, sent, again, trips, count = (
+            float(grown[first : first + each.flows, FLOW[name]].sum())
+            for name in ("received", "sent", "again", "rtt_sum", "rtt_count")
+        )
+        found[:, m] = received * BITS_PER_BYTE / seconds, trips / max(count, 1.0) / _NS, again / max(sent, 1.0)
+        first += each.flows
+    return found
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _lines(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_delays: bool) -> list[Line]:
+    by_name = {link.id: link for link in plan.network.links}
+    found = []
+    for name, samples in zip(plan.links, plan.delay.tolist(), strict=True):
+        link = by_name[name]
+        if link.buffer is not None and link.buffer < size:
+            raise InvalidValue(f"network.links.{name}.buffer", link.buffer, f"{size} bytes (a packet) or more, or null")
+        delay = (samples + 1) * scenario.interval if sampled_delays else link.delay
+        found.append(Line(name, link.capacity, delay, link.buffer, scenario.queue))
+    return found
+
+
+def network_problem(
+    scenario: NetworkScenario,
+    plan: LinkPlan,
+    lines: Sequence[Line],
+    draws: RunDraws,
+    size: int,
+    run: int,
+    watched: int = 0,
+) -> tuple[PacketProblem, RateMemory]:
+    """The kernel's tables for a run, and where its links are counted; flows of TCP stand behind the demands.
+
+    Raises
+    ------
+    InvalidValue
+        A value that the engine can't hold.
+    """
+    interval = round(scenario.interval * _NS)
+    queues = link_tables(lines, size)
+    place = np.arange(len(lines))
+    control = rate_control(plan, draws, place, interval, scenario.steps, scenario.warmup_steps)
+    start_pacing(queues[0], place[plan.paced], plan.law.nominal[plan.paced])
+    paths = _Paths(plan)
+    route, ways, rows = paths.of_demands()
+    agenda: list[tuple[int, int, int, int]] = []
+    for each, starts in zip(scenario.tcp, _starts(scenario, run), strict=True):
+        i = paths.index[each.demand]
+        group = BulkFlows(id="tcp", path=("way",), rtt=(1.0, 1.0), count=each.flows, sender=_sender(each), ecn=each.ecn)
+        back = sum(round((lines[k].delay + ACK_BYTES * BITS_PER_BYTE / lines[k].capacity) * _NS) for k in paths.main(i))
+        for start in starts.tolist():
+            agenda.append((start, FLOW_STARTS, len(rows), 0))
+            path = paths.of_a_flow(i)
+            rows.append(flow_row(group, i, len(route), len(route) + len(path) + 1))
+            rows[-1][FLOW["line_delay"]], rows[-1][FLOW["stop"]] = back, ENDLESS
+            route += [*path, ARRIVED, ANSWERED]
+    flow = np.array(rows)
+    flow[:, FLOW["last_bytes"]] = size - HEADERS
+    seeds = np.random.SeedSequence(scenario.seed, spawn_key=(run, _CHANCE))
+    random = seeds.generate_state(len(lines) + len(rows), np.uint64)
+    sessions = np.zeros((0, len(SESSION)), dtype=np.int64)
+    web = np.tile([0.0, 1.0, 0.0, 1.0], (len(plan.network.demands), 1))
+    nothing = np.zeros((0, 2)), np.zeros((0, 0)), np.zeros((0, 0))
+    weight = np.ones(len(flow))
+    traffic = Traffic(flow, sessions, np.array(route), sorted(agenda), web, random, weight, nothing, ways)
+    state = first_state(lines, queues, traffic, size)
+    end = interval * scenario.steps
+    memory = rate_memory(control, len(flow), watched)
+    return PacketProblem(state, end + 1, size, end, (control, memory)), memory
+
+
+def _starts(scenario: NetworkScenario, run: int) -> list[np.ndarray]:
+    """When the flows of each demand that is TCP start, in order [ns]."""
+    rng = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(run, _START)))
+    return [np.sort(np.rint(rng.uniform(*each.start, each.flows) * _NS).astype(np.int64)) for each in scenario.tcp]
+
+
+class _Paths:
+    """The ways of demands through the network, node by node."""
+
+    def __init__(self, plan: LinkPlan) -> None:
+        by_name = {link.id: link for link in plan.network.links}
+        self.ends = [(by_name[name].source, by_name[name].target) for name in plan.links]
+        self.demands = plan.network.demands
+        self.index = {demand.id: i for i, demand in enumerate(self.demands)}
+        self.ways: list[dict[str, list[tuple[int, float]]]] = [{} for _ in self.demands]
+        for i, link, share in plan.split:
+            self.ways[i].setdefault(self.ends[link][0], []).append((link, share))
+        self.behind = [{link: 0.0 for ways in each.values() for link, _ in ways} for each in self.ways]
+
+    def of_demands(self) -> tuple[list[int], np.ndarray, list[np.ndarray]]:
+        """Routes with a choice at each node, its ways, and the demands' rows."""
+        route: list[int] = []
+        table: list[tuple[int, float, float, bool]] = []
+        rows = []
+        for i, (demand, nodes) in enumerate(zip(self.demands, self.ways, strict=True)):
+            first = np.cumsum([len(table), *map(len, nodes.values())]).tolist()
+            codes = {node: CHOICE - row for node, row in zip(nodes, first, strict=False)} | {demand.target: ARRIVED}
+            rows.append(_demand_row(i, len(route)))
+            route.append(codes[demand.source])
+            for ways in nodes.values():
+                for k, (link, share) in enumerate(ways, 1):
+                    table.append((len(route), share, 0.0, k < len(ways)))
+                    route += [link, codes[self.ends[link][1]]]
+        return route, np.array(table, dtype=float).reshape(-1, len(WAY)), rows
+
+    def of_a_flow(self, i: int) -> list[int]:
+        """The links of a demand's next flow: at each node the way that is furthest behind its share."""
+        behind = self.behind[i]
+
+        def chosen(ways: list[tuple[int, float]]) -> int:
+            for link, share in ways:
+                behind[link] += share
+            best = max((link for link, _ in ways), key=behind.__getitem__)
+            behind[best] -= 1.0
+            return best
+
+        return self._walk(i, chosen)
+
+    def main(self, i: int) -> list[int]:
+        """The links of a demand's greatest shares."""
+        return self._walk(i, lambda ways: max(ways, key=lambda way: way[1])[0])
+
+    def _walk(self, i: int, chosen: Callable[[list[tuple[int, float]]], int]) -> list[int]:
+        node, path = self.demands[i].source, []
+        while node != self.demands[i].target:
+            path.append(chosen(self.ways[i][node]))
+            node = self.ends[path[-1]][1]
+        return path
+
+
+def _demand_row(i: int, route: int) -> np.ndarray:
+    row = np.zeros(len(FLOW), dtype=np.int64)
+    row[FLOW["kind"]], row[FLOW["group"]], row[FLOW["route"]] = DEMAND, i, route
+    for name in ("line_head", "line_tail", "session"):
+        row[FLOW[name]] = -1
+    return row

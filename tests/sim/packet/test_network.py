@@ -1,0 +1,275 @@
+"""Networks of demands on packets: against ns-3, the fluid and a plain computation; conservation, messages, TCP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.datasets import network_path
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.model.io.provenance import provenance
+from netctrl.model.network import Demand, Link, Network
+from netctrl.ns3.network.read import run_links, table_name
+from netctrl.ns3.network.render import render
+from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.register import TCP_SENDERS
+from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.network.scenario import Messages, NetworkScenario, TcpDemand
+from netctrl.scenario.network.traffic import LongRangeTraffic
+from netctrl.sim.network.plan import link_plan, run_draws, run_tables
+from netctrl.sim.packet.network import network_lacks, simulate_network_packets
+
+SIZE = 1500
+COORDINATED = HftracPolicy(architecture="coordinated", mu=0.1, horizon="exact")
+LATE = Messages(loss=0.1, jitter=(0.0, 0.005), asynchronous=True)
+
+
+def on_testbed(policy: Policy = COORDINATED, *, name: str = "testbed", **changed) -> NetworkScenario:
+    network = netctrl.read_network(network_path(name))
+    settings = {"interval": 0.01, "duration": 20.0, "warmup": 4.0, "utilization": 0.95} | changed
+    return NetworkScenario(name="testbed", network=network, policy=policy, **settings)
+
+
+def ran(scenario: NetworkScenario, runs: range = range(2), **options) -> NetworkResult:
+    plan = link_plan(scenario, netctrl.scenario_law(scenario))
+    return simulate_network_packets(scenario, plan, runs, **options)
+
+
+def in_ns3(scenario: NetworkScenario, folder: Path, runs: range = range(2)) -> NetworkResult:
+    plan = link_plan(scenario, netctrl.scenario_law(scenario))
+    for name, text in render(scenario, plan, provenance=provenance()).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for run, table in zip(runs, run_tables(scenario, plan, runs), strict=True):
+        (folder / table_name(run)).write_bytes(table)
+    compile_program(folder, find_ns3())
+    return run_links(folder, scenario, plan, runs, ns3=find_ns3(), provenance=provenance())
+
+
+# --- ns-3 -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.needs("ns3")
+def test_without_chance_packets_are_those_of_ns3(tmp_path):
+    """Under a law that paces all links: each interval to the byte, but packets of one nanosecond may change places."""
+    scenario = on_testbed()
+    found, expected = ran(scenario), in_ns3(scenario, tmp_path)
+    np.testing.assert_array_equal(found.offered_bytes, expected.offered_bytes)
+    same = (found.watched == expected.watched).mean(axis=2)
+    assert same.min() > 0.99
+    for name in ("arrived_bytes", "departed_bytes", "lost_bytes"):
+        assert np.abs(getattr(found, name) - getattr(expected, name)).max() <= 2 * SIZE, name
+    np.testing.assert_allclose(found.backlog_bytes, expected.backlog_bytes, rtol=1e-3)
+    np.testing.assert_allclose(found.cost, expected.cost, rtol=1e-3)
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize(
+    ("policy", "messages"),
+    [(COORDINATED, LATE), (HftracPolicy(architecture="centralized", mu=0.1), LATE)],
+)
+def test_late_messages_and_moments_are_those_of_ns3(tmp_path, policy, messages):
+    """Ties between packets and ticks may go the other way: a packet, here and there, which then takes its course."""
+    scenario = on_testbed(policy, messages=messages)
+    found, expected = ran(scenario), in_ns3(scenario, tmp_path)
+    np.testing.assert_array_equal(found.offered_bytes, expected.offered_bytes)
+    np.testing.assert_allclose(found.departed_bytes, expected.departed_bytes, rtol=1e-3)
+    np.testing.assert_allclose(found.backlog_bytes, expected.backlog_bytes, rtol=0.01, atol=10.0)
+    assert found.lost_bytes.sum() == pytest.approx(expected.lost_bytes.sum(), rel=0.02)
+    assert found.lost_bytes.sum() > 0.0
+
+
+@pytest.mark.needs("ns3")
+def test_tcp_under_a_law_is_near_that_of_ns3(tmp_path):
+    """Starts are drawn apart, and timeouts are 1 s here and 200 ms there: not the same packets, but the same means."""
+    tcp = TcpDemand(demand="p1", flows=5, variant="newreno", start=(0.0, 0.5))
+    scenario = on_testbed(tcp=(tcp,), duration=40.0)
+    found, expected = ran(scenario), in_ns3(scenario, tmp_path)
+    np.testing.assert_allclose(found.departed_bytes.sum(axis=0), expected.departed_bytes.sum(axis=0), rtol=0.02)
+    goodput, wanted = (each.tcp.goodput_bit_per_s.mean() for each in (found, expected))
+    assert goodput == pytest.approx(wanted, rel=0.02)
+    trip, wanted = (each.tcp.round_trip_s.mean() for each in (found, expected))
+    assert trip == pytest.approx(wanted, rel=0.03)
+    backlog, wanted = (each.backlog_bytes.sum(axis=1).mean() for each in (found, expected))
+    assert backlog == pytest.approx(wanted, rel=0.1)
+
+
+# --- the fluid and plain computations ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", [Fifo(), StaticPacing(factor=1.05), COORDINATED])
+def test_small_packets_are_a_fluid(policy):
+    """With delays as in the model. Where packets of 1500 bytes differ from it is in docs/network-simulation.md."""
+    scenario = on_testbed(policy, duration=60.0)
+    fluid = netctrl.simulate_network(scenario, netctrl.scenario_law(scenario), runs=2)
+    small = ran(scenario, packet_size=150, sampled_delays=True)
+    np.testing.assert_allclose(small.offered_bytes, fluid.offered_bytes, atol=4 * 150)
+    np.testing.assert_allclose(small.departed_bytes, fluid.departed_bytes, rtol=2e-3)
+    backlog, wanted = (each.backlog_bytes.sum(axis=1).mean() for each in (small, fluid))
+    assert backlog == pytest.approx(wanted, rel=0.03)
+    lost, wanted = (each.lost_bytes.sum(axis=1).mean() for each in (small, fluid))
+    assert lost == pytest.approx(wanted, rel=0.03)
+
+
+def one_link(policy: Policy, **changed) -> NetworkScenario:
+    """Three demands that fluctuate, over one link without bound; nothing is lost."""
+    link = Link(id="link", source="a", target="b", capacity=20e6, delay=0.01)
+    demands = tuple(Demand(id=f"d{i}", source="a", target="b", mean=6e6, std=4e6) for i in range(3))
+    network = Network(name="one", links=(link,), demands=demands)
+    return NetworkScenario(name="one", network=network, interval=0.01, duration=10.0, policy=policy, **changed)
+
+
+def when_sent(rates: np.ndarray, interval: float) -> np.ndarray:
+    """Packet k of a demand goes when what it was to send reaches k packets [s]: by the integral of its rates."""
+    ends = interval * np.arange(len(rates) + 1)
+    sent = np.concatenate([[0.0], np.cumsum(rates * interval / 8.0)])
+    return np.interp(SIZE * np.arange(1, int(sent[-1] / SIZE) + 1), sent, ends)
+
+
+@pytest.mark.parametrize(("policy", "rate"), [(Fifo(), 20e6), (StaticPacing(factor=1.05), 1.05 * 18e6)])
+def test_one_link_serves_as_lindley_says(policy, rate):
+    """All that demands send, merged, through a server: what waits at each interval's end, to a packet a demand."""
+    scenario = one_link(policy)
+    plan = link_plan(scenario)
+    rates = next(run_draws(scenario, plan, range(1))).rates
+    came = np.sort(np.concatenate([when_sent(column, 0.01) for column in rates.T]))
+    begins, free = [], 0.0
+    for time in came:
+        begins.append(max(time, free))
+        free = begins[-1] + 8.0 * SIZE / rate
+    found = ran(scenario, range(1))
+    ends = found.watched_time_s
+    waiting = SIZE * (np.searchsorted(came, ends, "right") - np.searchsorted(begins, ends, "right"))
+    # A time that rounding puts on the other side of an end is a packet there and then.
+    differs = np.abs(found.watched[0, 0] - waiting)
+    assert differs.max() <= SIZE
+    assert (differs > 0.0).mean() < 0.01
+    assert found.arrived_bytes[0, 0] == pytest.approx(SIZE * len(came), abs=SIZE)
+    assert waiting.max() > 20 * SIZE
+
+
+def test_the_first_links_follow_the_fluid_to_a_few_packets():
+    """What a demand has sent is at most a packet behind its fluid, so that of three is at most three.
+
+    A backlog is b = X + sup(-X), and so at most twice that off, and by the packet that is being sent.
+    """
+    scenario = one_link(Fifo())
+    fluid = netctrl.simulate_network(scenario, runs=1)
+    found = ran(scenario, range(1))
+    assert fluid.watched[0].max() > 30e3
+    assert np.abs(found.watched[0] - fluid.watched[0]).max() <= (2 * 3 + 1) * SIZE
+
+
+# --- what holds always ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["testbed", "merge"])
+@pytest.mark.parametrize("policy", [Fifo(), StaticPacing(), COORDINATED])
+def test_nothing_is_lost_sight_of(name, policy):
+    found = ran(on_testbed(policy, name=name, duration=10.0, messages=LATE))
+    gone = found.departed_bytes + found.lost_bytes + found.growth_bytes
+    np.testing.assert_array_equal(found.arrived_bytes, gone)
+    flying = found.offered_bytes - found.delivered_bytes - found.lost_bytes.sum(axis=1) - found.growth_bytes.sum(axis=1)
+    assert np.all(np.abs(flying) < 150e3)
+    assert np.all(flying % SIZE == 0)
+    counted = found.watched[:, :, 400:]
+    np.testing.assert_allclose(counted[0].mean(axis=1), found.backlog_bytes[0])
+    np.testing.assert_allclose(counted[1].sum(axis=1) * 0.01 / 8.0, found.departed_bytes[0])
+    np.testing.assert_allclose(counted[2].sum(axis=1), found.lost_bytes[0])
+
+
+def test_shares_are_met_to_a_packet():
+    """Three quarters of what e2 lets through take s23, a quarter s21; all but what is on its way."""
+    found = ran(on_testbed(Fifo()))
+    e2, s23, s21 = (found.links.index(name) for name in ("e2", "s23", "s21"))
+    through = found.departed_bytes[:, e2]
+    np.testing.assert_allclose(found.arrived_bytes[:, s23], 0.75 * through, atol=3 * SIZE)
+    np.testing.assert_allclose(found.arrived_bytes[:, s21], 0.25 * through, atol=3 * SIZE)
+
+
+def test_a_central_controller_that_nobody_hears_leaves_nominal_rates():
+    deaf = ran(on_testbed(HftracPolicy(architecture="centralized", mu=0.1), messages=Messages(loss=1.0)))
+    static = ran(on_testbed(StaticPacing(factor=1.0)))
+    np.testing.assert_array_equal(deaf.watched, static.watched)
+    np.testing.assert_array_equal(deaf.lost_bytes, static.lost_bytes)
+
+
+def test_a_run_is_the_same_whichever_others_are_made_with_it():
+    scenario = on_testbed(messages=LATE, traffic=LongRangeTraffic(), duration=8.0)
+    all_three = ran(scenario, range(3))
+    for other in (ran(scenario, range(2, 3)), ran(scenario, range(2, 4), n_jobs=2)):
+        np.testing.assert_array_equal(all_three.backlog_bytes[2], other.backlog_bytes[0])
+        assert all_three.offered_bytes[2] == other.offered_bytes[0]
+    assert all_three.offered_bytes[0] != all_three.offered_bytes[1]
+    plan = link_plan(scenario, netctrl.scenario_law(scenario))
+    rates = next(run_draws(scenario, plan, range(2, 3))).rates[400:]
+    sent = rates.sum(axis=0) * 0.01 / 8.0
+    assert all_three.offered_bytes[2] == pytest.approx(sent.sum(), abs=2 * SIZE)
+
+
+# --- TCP and queues ---------------------------------------------------------------------------------------------------
+
+
+def tcp_over_one(variant: str = "cubic", flows: int = 1, **changed) -> NetworkScenario:
+    """TCP over a link that is paced at 4 of 10 Mbit/s."""
+    link = Link(id="link", source="a", target="b", capacity=10e6, delay=0.01, buffer=30e3)
+    demand = Demand(id="tcp", source="a", target="b", mean=4e6)
+    tcp = (TcpDemand(demand="tcp", flows=flows, variant=variant, start=(0.0, 0.2)),)
+    network = Network(name="one", links=(link,), demands=(demand,))
+    settings = {"interval": 0.01, "duration": 40.0, "warmup": 10.0, "policy": StaticPacing(), "tcp": tcp} | changed
+    return NetworkScenario(name="tcp", network=network, **settings)
+
+
+@pytest.mark.parametrize("variant", ["newreno", "cubic"])
+def test_tcp_fills_a_paced_link(variant):
+    found = ran(tcp_over_one(variant), range(1))
+    assert found.tcp is not None
+    most = 4e6 * (SIZE - 40) / SIZE
+    assert 0.98 * most < found.tcp.goodput_bit_per_s[0, 0] <= most * (1.0 + 1e-3)
+    assert found.departed_bytes[0, 0] == pytest.approx(4e6 * 30.0 / 8.0, rel=0.02)
+    # The round trip: the lines there and back, packets on the wire, and what waits at the pace.
+    waits = 0.02 + 8.0 * SIZE / 10e6 + 8.0 * 40 / 10e6 + found.backlog_bytes[0, 0] * 8.0 / 4e6
+    assert found.tcp.round_trip_s[0, 0] == pytest.approx(waits, rel=0.1)
+    assert 0.0 < found.tcp.retransmission_ratio[0, 0] < 0.02
+
+
+def test_an_aqm_shortens_the_queue_of_a_paced_link():
+    long, pie, codel = (
+        ran(tcp_over_one("newreno", 10, queue=queue), range(1)).backlog_bytes[0, 0]
+        for queue in (tcp_over_one().queue, PieQueue(), CodelQueue())
+    )
+    assert max(pie, codel) < 0.8 * long
+
+
+def test_flows_of_tcp_take_ways_by_their_shares():
+    scenario = on_testbed(Fifo(), tcp=(TcpDemand(demand="p2", flows=8, variant="cubic"),), duration=10.0)
+    found = ran(scenario, range(1))
+    s23, s21 = (found.links.index(name) for name in ("s23", "s21"))
+    assert found.arrived_bytes[0, s23] > 1.5 * found.arrived_bytes[0, s21] > 0.0
+
+
+def test_what_the_engine_lacks_is_refused_by_name(monkeypatch):
+    scenario = on_testbed(Backpressure())
+    assert "backpressure" in str(network_lacks(scenario))
+    vegas = tcp_over_one("vegas")
+    if "vegas" not in TCP_SENDERS:
+        assert "vegas" in str(network_lacks(vegas))
+        with pytest.raises(InvalidValue, match="vegas"):
+            ran(vegas)
+    plan = link_plan(on_testbed(Fifo()))
+    for options, says in (
+        ({"packet_size": 99}, "packet_size"),
+        ({"packet_size": 30_000}, "buffer"),
+        ({"n_jobs": 0}, "n_jobs"),
+    ):
+        with pytest.raises(InvalidValue, match=says):
+            simulate_network_packets(on_testbed(Fifo()), plan, range(1), **options)
+    with pytest.raises(InvalidValue, match="runs"):
+        simulate_network_packets(on_testbed(Fifo()), plan, range(0))
+    assert network_lacks(msgspec.structs.replace(scenario, policy=Fifo())) is None
