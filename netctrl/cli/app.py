@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
 
@@ -115,7 +115,14 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
         return _complain("stopped", _INTERRUPTED)
 
 
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     sys.stderr.write(f"warning: {' '.join(str(message).split())}\n")
 
 

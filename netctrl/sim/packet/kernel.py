@@ -12,11 +12,13 @@ from math import log
 from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
-from netctrl.sim.packet.demands import CHOICE, chosen_way, send_of_demand
-from netctrl.sim.packet.links import end_epoch, enqueue, set_capacity, settle
-from netctrl.sim.packet.pacing import woken
-from netctrl.sim.packet.receiver import deliver, on_line
-from netctrl.sim.packet.served import serve_if_due
+from netctrl.sim.packet.links.links import end_epoch, enqueue, set_capacity, settle
+from netctrl.sim.packet.links.served import serve_if_due
+from netctrl.sim.packet.senders.demands import CHOICE, chosen_way, send_of_demand
+from netctrl.sim.packet.senders.pacing import woken
+from netctrl.sim.packet.senders.receiver import deliver, on_line
+from netctrl.sim.packet.senders.tcp import DEMAND, TCP, UDP, acknowledge, connect, offer, send_datagram, time_out
+from netctrl.sim.packet.senders.web import finish, load_page, think
 from netctrl.sim.packet.state import (
     ARRIVES,
     EPOCH,
@@ -33,8 +35,6 @@ from netctrl.sim.packet.state import (
     chance,
     plan,
 )
-from netctrl.sim.packet.tcp import DEMAND, TCP, UDP, acknowledge, connect, offer, send_datagram, time_out
-from netctrl.sim.packet.web import finish, load_page, think
 
 __all__ = ["advance_packets", "resume"]
 

@@ -18,9 +18,8 @@ from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
 from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.sim.network.plan import RunDraws, run_draws
-from netctrl.sim.packet.demands import CHOICE
 from netctrl.sim.packet.kernel import FLOW_STARTS
-from netctrl.sim.packet.link_tables import Line, link_tables
+from netctrl.sim.packet.links.tables import Line, link_tables
 from netctrl.sim.packet.problem import (
     ANSWERED,
     ARRIVED,
@@ -31,10 +30,11 @@ from netctrl.sim.packet.problem import (
     flow_row,
 )
 from netctrl.sim.packet.rates import RateMemory, rate_control, rate_memory, start_pacing
-from netctrl.sim.packet.receiver import ACK_BYTES, HEADERS
 from netctrl.sim.packet.run import run_packets
+from netctrl.sim.packet.senders.demands import CHOICE
+from netctrl.sim.packet.senders.receiver import ACK_BYTES, HEADERS
+from netctrl.sim.packet.senders.tcp import DEMAND
 from netctrl.sim.packet.state import FLOW, META, SESSION, WAY
-from netctrl.sim.packet.tcp import DEMAND
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["PACKET_SIZE", "network_lacks", "network_problem", "simulate_network_packets"]

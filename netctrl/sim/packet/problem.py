@@ -15,12 +15,20 @@ from netctrl.scenario.tcp_aqm.flows import FlowGroup, UdpFlows, WebFlows
 from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.heap import PLACE_BITS, event
 from netctrl.sim.packet.kernel import CAPACITY, DELAY, FLOW_STARTS, LINE_DELAY, SESSION_STARTS
-from netctrl.sim.packet.link_tables import Line, Queues, link_tables, nanoseconds, queue_tables, trace_table, whole_rate
+from netctrl.sim.packet.links.tables import (
+    Line,
+    Queues,
+    link_tables,
+    nanoseconds,
+    queue_tables,
+    trace_table,
+    whole_rate,
+)
 from netctrl.sim.packet.rates import RateControl, RateMemory, rate_memory, scenario_control
-from netctrl.sim.packet.receiver import HEADERS
-from netctrl.sim.packet.senders import rate_tables, set_sender
+from netctrl.sim.packet.senders.receiver import HEADERS
+from netctrl.sim.packet.senders.tables import rate_tables, set_sender
+from netctrl.sim.packet.senders.tcp import TCP, UDP
 from netctrl.sim.packet.state import EPOCH, FLOW, LINK, META, PACKET, SESSION, WAY, PacketState, chained
-from netctrl.sim.packet.tcp import TCP, UDP
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import BITS_PER_BYTE
 
@@ -66,7 +74,7 @@ class Traffic(NamedTuple):
     weight: np.ndarray
     """(F,) in `drr` queues."""
     senders: tuple[np.ndarray, np.ndarray, np.ndarray]
-    """Of `netctrl.sim.packet.senders.rate_tables`."""
+    """Of `netctrl.sim.packet.senders.tables.rate_tables`."""
     ways: np.ndarray = NO_WAYS
 
 

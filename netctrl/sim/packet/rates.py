@@ -26,9 +26,9 @@ from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.network.plan import RunDraws, link_plan
-from netctrl.sim.packet.demands import begin_interval
 from netctrl.sim.packet.kernel import advance_packets
-from netctrl.sim.packet.links import pace_link, settle
+from netctrl.sim.packet.links.links import pace_link, settle
+from netctrl.sim.packet.senders.demands import begin_interval
 from netctrl.sim.packet.state import FLOW, LINK, META, PacketState
 
 __all__ = [

@@ -23,7 +23,7 @@ from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
 from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario, read_scenario
 from netctrl.sim.packet.kernel import advance_packets
-from netctrl.sim.packet.links import pace_link
+from netctrl.sim.packet.links.links import pace_link
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.rates import start_pacing
 from netctrl.sim.packet.run import simulate_packets

@@ -14,10 +14,10 @@ from netctrl.laws.aqm.records import law_record
 from netctrl.laws.disciplines import DrrQueue, FqCodelQueue, PrioQueue, queue_in
 from netctrl.model.link_trace import LinkTrace, TraceOfLink
 from netctrl.scenario.tcp_aqm.scenario import Link
-from netctrl.sim.packet.laws import HEAD_STATES
-from netctrl.sim.packet.links import BY_ARRIVAL, BY_EPOCH
-from netctrl.sim.packet.receiver import ACK_BYTES
-from netctrl.sim.packet.served import DRR, FIFO, FQ, NANOBITS, OPPORTUNITIES, PRIO, RATES
+from netctrl.sim.packet.links.laws import HEAD_STATES
+from netctrl.sim.packet.links.links import BY_ARRIVAL, BY_EPOCH
+from netctrl.sim.packet.links.served import DRR, FIFO, FQ, NANOBITS, OPPORTUNITIES, PRIO, RATES
+from netctrl.sim.packet.senders.receiver import ACK_BYTES
 from netctrl.sim.packet.state import LINK, SUBQUEUE
 from netctrl.units import BITS_PER_BYTE
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import ceil, log
 
 from netctrl.jit import njit
-from netctrl.sim.packet.receiver import HEADERS
+from netctrl.sim.packet.senders.receiver import HEADERS
+from netctrl.sim.packet.senders.tcp import connect
 from netctrl.sim.packet.state import FLOW, META, SESSION, THINK, PacketState, chance, plan
-from netctrl.sim.packet.tcp import connect
 
 __all__ = ["finish", "load_page", "think"]
 

@@ -13,9 +13,10 @@ from netctrl.jit import njit
 from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.rows import mark_acts, window_acts
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpWindow
-from netctrl.sim.packet.links import enqueue
-from netctrl.sim.packet.pacing import begin_pacing, hold, set_pace, space
-from netctrl.sim.packet.receiver import HEADERS
+from netctrl.sim.packet.links.links import enqueue
+from netctrl.sim.packet.senders.pacing import begin_pacing, hold, set_pace, space
+from netctrl.sim.packet.senders.receiver import HEADERS
+from netctrl.sim.packet.senders.scoreboard import EVER, LOST, RESENT, SACKED, advance_to, mark_received
 from netctrl.sim.packet.state import (
     AGAIN,
     CAPABLE,
@@ -45,8 +46,6 @@ CLOSED, CONNECTING, OPEN = range(3)
 """States of a connection."""
 NORMAL, RECOVERY, CONGESTED, TIMED_OUT = range(4)
 """Why a window doesn't grow: losses are repaired, a mark was answered; after a timeout it does."""
-SACKED, LOST, RESENT, EVER = 1, 2, 4, 8
-"""What is known of a segment; EVER: it was sent more than once."""
 TCP, UDP, DEMAND = range(3)
 """Kinds of flow."""
 
@@ -249,48 +248,6 @@ def _cut(net: PacketState, f: int, now: int, marked: bool = False) -> None:
 
 
 @njit(**INLINED)
-def _sack(net: PacketState, f: int, seq: int, run: int) -> None:
-    """The run of `run` segments that ends with `seq` was received: what is three or more below is lost."""
-    flow, mark = net.flow, net.mark
-    ring, mask = flow[f, F_RING], flow[f, F_MASK]
-    low = max(seq - run + 1, flow[f, F_UNA])
-    s = seq
-    while s >= low:
-        place = ring + (s & mask)
-        known = mark[place]
-        if known & SACKED != 0:
-            break
-        if known & LOST != 0:
-            flow[f, F_LOST] -= 1
-        else:
-            flow[f, F_PIPE] -= 1
-        mark[place] = known & EVER | SACKED
-        _rank(net, f, s)
-        s -= 1
-    s, below = max(flow[f, F_LOST_TO], flow[f, F_UNA]), flow[f, F_HIGH3]
-    while s < below:
-        place = ring + (s & mask)
-        if mark[place] & (SACKED | LOST | RESENT) == 0:
-            mark[place] |= LOST
-            flow[f, F_LOST] += 1
-            flow[f, F_PIPE] -= 1
-        s += 1
-    flow[f, F_LOST_TO] = s
-
-
-@njit(**INLINED)
-def _rank(net: PacketState, f: int, seq: int) -> None:
-    """The three highest that were received out of order."""
-    flow = net.flow
-    if seq > flow[f, F_HIGH1]:
-        flow[f, F_HIGH3], flow[f, F_HIGH2], flow[f, F_HIGH1] = flow[f, F_HIGH2], flow[f, F_HIGH1], seq
-    elif seq > flow[f, F_HIGH2]:
-        flow[f, F_HIGH3], flow[f, F_HIGH2] = flow[f, F_HIGH2], seq
-    elif seq > flow[f, F_HIGH3]:
-        flow[f, F_HIGH3] = seq
-
-
-@njit(**INLINED)
 def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
     """An acknowledgement came to its sender."""
     flow, packet, row = net.flow, net.packet, net.window
@@ -315,7 +272,7 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
         _measure(net, f, now - net.sent[ring + (seq & mask)])
     newly = upto - una
     if newly > 0:
-        _advance(net, f, upto)
+        advance_to(net, f, upto)
         flow[f, F_BACKOFF] = 0
         if flow[f, F_UNA] == flow[f, F_NEXT]:
             flow[f, F_TIMER] = 0
@@ -326,7 +283,7 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
             _arm(net, f, now)
     run = info >> RUN_SHIFT
     if run > 0 and seq >= flow[f, F_UNA]:
-        _sack(net, f, seq, run)
+        mark_received(net, f, seq, run)
     if flow[f, F_EXACT] == 1:
         outstanding = float(flow[f, F_NEXT] - flow[f, F_UNA])
         _echo(flow[f, F_LAW], row[f], Echoed(info & MARKED != 0, float(newly), outstanding))
@@ -352,20 +309,6 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
     if flow[f, F_PACER] > 0:
         set_pace(net, f, now, full, fresh, pipe)
     offer(net, f, now, full)
-
-
-@njit(**INLINED)
-def _advance(net: PacketState, f: int, upto: int) -> None:
-    """All segments before `upto` were received."""
-    flow, mark = net.flow, net.mark
-    ring, mask = flow[f, F_RING], flow[f, F_MASK]
-    for s in range(flow[f, F_UNA], upto):
-        known = mark[ring + (s & mask)]
-        if known & LOST != 0:
-            flow[f, F_LOST] -= 1
-        elif known & SACKED == 0:
-            flow[f, F_PIPE] -= 1
-    flow[f, F_UNA] = upto
 
 
 @njit(error_model="numpy", nogil=True, _nrt=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.sim.packet.laws import chooses_head
+from netctrl.sim.packet.links.laws import chooses_head
 from netctrl.sim.packet.state import (
     ACK,
     ARRIVES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netctrl.jit import njit
-from netctrl.sim.packet.links import enqueue
+from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.state import (
     ACK,
     ARRIVES,

@@ -2,7 +2,7 @@
 
 A link whose packets leave as they came knows at once when each will: it has one list, of which the packets from `wait`
 on haven't begun yet, and one event, for the first on the wire. All others have events that serve them:
-`netctrl.sim.packet.served`.
+`netctrl.sim.packet.links.served`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import PROBABILITY, rate_error
 from netctrl.laws.aqm.law import Seen
-from netctrl.sim.packet.laws import act_on_packets
-from netctrl.sim.packet.served import (
+from netctrl.sim.packet.links.laws import act_on_packets
+from netctrl.sim.packet.links.served import (
     NANOBITS,
     drop,
     makes_room,

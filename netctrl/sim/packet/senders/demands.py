@@ -7,9 +7,9 @@ when the next one goes, after the beginning of the interval [ns].
 from __future__ import annotations
 
 from netctrl.jit import njit
-from netctrl.sim.packet.links import DATAGRAM, KIND_SHIFT, WAKE, enqueue, plan
-from netctrl.sim.packet.state import FLOW, INLINED, META, PACKET, WAY, PacketState
-from netctrl.sim.packet.tcp import take
+from netctrl.sim.packet.links.links import enqueue
+from netctrl.sim.packet.senders.tcp import take
+from netctrl.sim.packet.state import DATAGRAM, FLOW, INLINED, KIND_SHIFT, META, PACKET, WAKE, WAY, PacketState, plan
 
 __all__ = ["CHOICE", "begin_interval", "chosen_way", "send_of_demand"]
 

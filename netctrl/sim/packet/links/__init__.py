@@ -1,0 +1,1 @@
+"""Links of the packet engine: queues, their laws, the wire."""

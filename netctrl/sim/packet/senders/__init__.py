@@ -1,0 +1,1 @@
+"""Senders and receivers of the packet engine."""
