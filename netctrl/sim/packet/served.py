@@ -224,7 +224,7 @@ def wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         sub[q, Q_HEAD] = k
     if row[link, L_SCHEDULED] == 1:
         return
-    if idle and row[link, L_TRACE] == OPPORTUNITIES:
+    if row[link, L_TRACE] == OPPORTUNITIES:
         _next_opportunity(net, link, now)
     if row[link, L_BUSY] <= now:
         serve(net, link, now)

@@ -57,7 +57,11 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("loads", [(0.1, 0.1, 0.2, 0.3, 0.2), (0.01, 0.3, 0.3, 0.2, 0.6), (0.5, 0.03, 0.02, 0.5, 0.2)])
+@pytest.mark.parametrize(
+    "loads",
+    [(0.1, 0.1, 0.2, 0.3, 0.2), (0.01, 0.3, 0.3, 0.2, 0.6), (0.5, 0.03, 0.02, 0.5, 0.2), (0.9, 0.05, 0.02, 0.02, 0.3),
+     (0.4, 0.4, 0.4, 0.4, 0.4)],
+)  # fmt: skip
 @pytest.mark.parametrize("limit", [20, 500])
 def test_datagrams_leave_as_in_a_plain_computation(kind, loads, limit):
     """Five flows of evenly spaced datagrams, in each of 3000 ms as many as there: the same ones, and the same lost."""
@@ -77,7 +81,7 @@ def test_datagrams_leave_as_in_a_plain_computation(kind, loads, limit):
     carried = np.diff(state.carried, prepend=0.0, axis=1) / (SIZE - 40)
     bands = [[0, 4], [1], [2, 3]] if kind == "prio" else [[0], [1], [2], [3], [4]]
     for q, members in enumerate(bands):
-        times = np.array([time for time, which in left if which == q]) // MS
+        times = np.array([time for time, which in left if which == q], dtype=int) // MS
         np.testing.assert_array_equal(carried[members].sum(axis=0), np.bincount(times, minlength=3000)[:3000])
     assert state.meta[META["dropped"]] == sum(plain.lost)
     assert (sum(plain.lost) > 0) == (sum(loads) > 1.0)
