@@ -11,8 +11,7 @@ import msgspec
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
-from netctrl.laws.aqm.disciplines import DISCIPLINES, LINK_QUEUES, LinkQueue
-from netctrl.laws.aqm.records import DesignQueue, DropTailQueue, Queue
+from netctrl.laws.aqm.records import DISCIPLINES, LINK_QUEUES, DesignQueue, DropTailQueue, LinkQueue, Queue
 from netctrl.model.design.arc import ArcInputs
 from netctrl.model.io.fields import (
     Duration,

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.disciplines import DrrQueue, FqCodelQueue, PrioQueue
+from netctrl.laws.aqm.records import DrrQueue, FqCodelQueue, PrioQueue
 from netctrl.model.link_trace import LinkTrace, TraceOfLink
 from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.packet.laws import HEAD_STATES

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.disciplines import queue_in
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
-from netctrl.laws.aqm.records import law_record
+from netctrl.laws.aqm.records import law_record, queue_in
 from netctrl.laws.tcp.rows import WIDTH, WINDOWS
 from netctrl.scenario.tcp_aqm.flows import FlowGroup, UdpFlows, WebFlows
 from netctrl.scenario.tcp_aqm.scenario import Link, Scenario

@@ -11,8 +11,7 @@ from link_queues import Queues, run
 import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelParameters, CodelQueue
-from netctrl.laws.aqm.disciplines import DrrQueue, FqCodelQueue, PrioQueue
-from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.aqm.records import DropTailQueue, DrrQueue, FqCodelQueue, PrioQueue
 from netctrl.model.io.provenance import provenance
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.read import run_program

@@ -16,9 +16,8 @@ import netctrl
 from netctrl.datasets import data_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
-from netctrl.laws.aqm.disciplines import FqCodelQueue
 from netctrl.laws.aqm.pie import PieQueue
-from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.aqm.records import DropTailQueue, FqCodelQueue
 from netctrl.model.link_trace import LinkTrace, trace_bits
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
