@@ -91,7 +91,7 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
             return say(f"netctrl {netctrl.__version__}\n")
         command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _show_warning  # ty: ignore[invalid-assignment]
             return command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
         return _complain(_wrong_use(error), WRONG_USE)

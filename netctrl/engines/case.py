@@ -59,8 +59,8 @@ class _Method(NamedTuple):
 
     plant: Callable[[Any], Any]
     """The scenario that a Design was made for."""
-    scenario: type
-    """That its law can control."""
+    scenario: type | tuple[type, ...]
+    """Kinds that its law can control."""
     put: Callable[[Any, Any], Any]
     """(scenario, Design) -> the scenario under the law."""
 
@@ -78,7 +78,9 @@ def _with_scheme(scenario: FabricScenario, design: MpccDesign) -> FabricScenario
     return msgspec.structs.replace(scenario, scheme=mpcc_scheme(design.law))
 
 
-def _with_policy(scenario: NetworkScenario, design: HftracDesign) -> NetworkScenario:
+def _with_policy(scenario: NetworkScenario | Scenario, design: HftracDesign) -> NetworkScenario | Scenario:
+    if isinstance(scenario, Scenario):
+        return scenario
     design_law(scenario, design, "design", design.method)
     return msgspec.structs.replace(scenario, policy=design_policy(design.inputs))
 
@@ -90,7 +92,7 @@ def _same(scenario: Any, _: Any) -> Any:
 _METHODS: dict[Any, _Method] = {
     ArcDesign: _Method(lambda design: design_scenario(design.inputs, design.law), Scenario, _with_queue),
     MpccDesign: _Method(lambda design: design_dumbbell(design.law), FabricScenario, _with_scheme),
-    HftracDesign: _Method(lambda design: design_network(design.inputs), NetworkScenario, _with_policy),
+    HftracDesign: _Method(lambda design: design_network(design.inputs), (NetworkScenario, Scenario), _with_policy),
     ConnetDesign: _Method(lambda design: access_link(None, design.law.interval_s, None), AccessLinkScenario, _same),
     PacingDesign: _Method(_of_pacing, BottleneckScenario, _same),
 }

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.case import Case, tracking_plan
 from netctrl.engines.engine import Job, Kind, OwnEngine
+from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.access.plan import AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.bottleneck.result import BottleneckResult
+from netctrl.scenario.bottleneck.scenario import BottleneckScenario
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.tcp_aqm.flows import FastFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.scenario.tcp_aqm.scenario import Scenario
@@ -28,7 +34,40 @@ def _queues(case: Case, job: Job) -> SimulationResult:
     from netctrl.sim.packet.run import simulate_packets
 
     job.once(case.scenario)
-    return simulate_packets(case.scenario, progress=job.progress, argv=job.argv, inputs=job.inputs)
+    design = case.design if isinstance(case.design, HftracDesign) else None
+    return simulate_packets(case.scenario, design=design, progress=job.progress, argv=job.argv, inputs=job.inputs)
+
+
+def _network_lacks(case: Case) -> str | None:
+    from netctrl.sim.packet.network import network_lacks
+
+    return network_lacks(case.scenario)
+
+
+def _network(case: Case, job: Job) -> NetworkResult:
+    from netctrl.sim.network.plan import link_plan
+    from netctrl.sim.packet.network import simulate_network_packets
+
+    plan = link_plan(case.scenario, scenario_law(case.scenario) if case.design is None else case.design.law)
+    return simulate_network_packets(
+        case.scenario,
+        plan,
+        range(job.runs),
+        n_jobs=job.n_jobs,
+        progress=job.progress,
+        argv=job.argv,
+        inputs=job.inputs,
+        **job.options,
+    )
+
+
+def _bottleneck(case: Case, job: Job) -> BottleneckResult:
+    from netctrl.sim.packet.bottleneck import simulate_bottleneck_packets
+
+    job.once(case.scenario)
+    law = None if case.design is None else case.design.law
+    made = job.provenance(case.scenario, "numpy", "numba")
+    return simulate_bottleneck_packets(case.scenario, law, made, progress=job.progress)
 
 
 def _fabric(case: Case, job: Job) -> FabricResult:
@@ -53,6 +92,8 @@ PACKET = OwnEngine(
     "packet",
     {
         Scenario: Kind(_queues, _queues_lack),
+        NetworkScenario: Kind(_network, _network_lacks),
+        BottleneckScenario: Kind(_bottleneck),
         FabricScenario: Kind(_fabric),
         AccessLinkScenario: Kind(_access),
     },

@@ -108,6 +108,10 @@ class SimulationResult:
         Data of each group of flows in the interval: sent (fluid) or received (ns-3) [byte].
     response_start_s, response_bytes, response_s : ndarray, shape (R,)
         Objects of web sessions: when asked for [s], size [byte], time to the last byte [s].
+    delay_s : ndarray, shape (L, T), optional
+        Mean time in the queue of the packets of the interval; 0 where there were none. None: not known.
+    rtt_s : ndarray, shape (G, T), optional
+        Mean of the round-trip times that the flows of a group measured in the interval; 0 where there were none.
     provenance : Provenance
 
     Raises
@@ -130,10 +134,14 @@ class SimulationResult:
     response_bytes: np.ndarray
     response_s: np.ndarray
     provenance: Provenance
+    delay_s: np.ndarray | None = None
+    rtt_s: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         L, G, T, R = len(self.scenario.links), len(self.scenario.flows), len(self.time_s), len(self.response_s)
         shapes = {"time_s": (T,)} | dict.fromkeys(_SERIES, (L, T)) | {"carried_bytes": (G, T)}
+        more = {"delay_s": (L, T), "rtt_s": (G, T)}
+        shapes |= {name: shape for name, shape in more.items() if getattr(self, name) is not None}
         for name, shape in (shapes | dict.fromkeys(_RESPONSES, (R,))).items():
             object.__setattr__(self, name, _readonly(name, getattr(self, name), shape))
         even = T > 0 and np.allclose(self.time_s, self.time_s[0] * np.arange(1, T + 1), rtol=1e-6, atol=0.0)
@@ -191,6 +199,8 @@ class SimulationResult:
             measures["backlog deviation", link.id] = link.backlog_std_bytes
             measures["loss", link.id] = link.loss_ratio
             measures["marks", link.id] = link.marking_ratio
+        self._add_means(measures, "delay", self.delay_s, [link.id for link in self.scenario.links])
+        self._add_means(measures, "rtt", self.rtt_s, [group.id for group in self.scenario.flows])
         settled = self.time_s > self.scenario.warmup * (1.0 + 1e-9)
         seconds = settled.sum() * self.time_s[0]
         # The fluid has no headers apart: it counts whole packets.
@@ -200,6 +210,15 @@ class SimulationResult:
         if found.responses is not None:
             measures["response", "short objects"] = found.responses.mean_s
         return measures
+
+    def _add_means(
+        self, measures: dict[tuple[str, str], float], what: str, series: np.ndarray | None, names: list[str]
+    ) -> None:
+        """Means of a series over the intervals after the warm-up that have a value."""
+        settled = self.time_s > self.scenario.warmup * (1.0 + 1e-9)
+        for name, values in zip(names, () if series is None else series[:, settled], strict=False):
+            if (values > 0.0).any():
+                measures[what, name] = float(values[values > 0.0].mean())
 
     def _of_link(self, row: int, name: str, chosen: np.ndarray, seconds: float, capacity: float) -> LinkSummary:
         q, p = self.backlog_bytes[row, chosen], self.probability[row, chosen]
@@ -298,6 +317,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     response_bytes: list[float]
     response_s: list[float]
     provenance: Provenance
+    delay_s: list[list[float]] | None = None
+    rtt_s: list[list[float]] | None = None
 
 
 def read_result(path: str | os.PathLike[str]) -> SimulationResult:

@@ -45,7 +45,7 @@ L_HEAD, L_TAIL, L_WAIT, L_DELAY = (LINK[name] for name in ("head", "tail", "wait
 L_BYTES, L_ARRIVED, L_DEPARTED, L_LOST, L_MARKED, L_CHOSEN, L_PACKETS = (
     LINK[name] for name in ("bytes", "arrived", "departed", "lost", "marked", "chosen", "packets")
 )
-L_DECIDES = LINK["decides"]
+L_DECIDES, L_WAITED, L_STARTED = (LINK[name] for name in ("decides", "waited_ns", "started"))
 F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_KIND = (
     FLOW[name] for name in ("line_head", "line_tail", "line_delay", "kind")
 )
@@ -160,10 +160,12 @@ def _sample(net: PacketState, now: int) -> None:
             series[2, k, row], series[3, k, row] = link[k, L_DEPARTED], link[k, L_LOST]
             series[4, k, row] = link[k, L_MARKED]
             series[5, k, row] = net.queue[k, PROBABILITY] if link[k, L_DECIDES] == 2 else link[k, L_CHOSEN]
+            series[6, k, row], series[7, k, row] = link[k, L_WAITED], link[k, L_STARTED]
             net.packets[k, row] = link[k, L_PACKETS]
     for g in range(len(net.group)):
         if row < series.shape[2]:
             net.carried[g, row] = net.group[g]
+            net.trips[0, g, row], net.trips[1, g, row] = net.trip[0, g], net.trip[1, g]
     net.meta[M_SAMPLE] += 1
 
 

@@ -173,10 +173,12 @@ def first_state(
         session=traffic.session,
         web=traffic.web,
         agenda=np.array(traffic.agenda, dtype=np.int64).reshape(-1, 4),
-        series=np.zeros((6, L, samples)),
+        series=np.zeros((8, L, samples)),
         packets=np.zeros((L, samples)),
         carried=np.zeros((G, samples)),
         group=np.zeros(G, dtype=np.int64),
+        trips=np.zeros((2, G, samples)),
+        trip=np.zeros((2, G), dtype=np.int64),
         response=np.zeros((1024, 4), dtype=np.int64),
     )
 

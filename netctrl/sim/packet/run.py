@@ -20,7 +20,7 @@ from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.rates import advance_rates
 from netctrl.sim.packet.state import LINK, META, PacketState, grown
 
-__all__ = ["lacks", "run_packets", "simulate_packets"]
+__all__ = ["lacks", "packet_result", "run_packets", "simulate_packets"]
 
 Progress = Callable[[float], None]
 
@@ -75,7 +75,7 @@ def simulate_packets(
             raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
     ready = packet_problem(scenario, design)
     made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
-    return _result(scenario, run_packets(ready, float(scenario.initial_window), progress), made)
+    return packet_result(scenario, run_packets(ready, float(scenario.initial_window), progress), made)
 
 
 def run_packets(ready: PacketProblem, first_window: float, progress: Progress | None = None) -> PacketState:
@@ -98,8 +98,9 @@ def _advanced(ready: PacketProblem, state: PacketState, first_window: float, end
     return advance_rates(state, *ready.rates, ready.interval, ready.full, first_window, end)
 
 
-def _result(scenario: Scenario, state: PacketState, made: Provenance) -> SimulationResult:
-    backlog, arrived, departed, lost, marked, law = state.series
+def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> SimulationResult:
+    """What the tables at the end say."""
+    backlog, arrived, departed, lost, marked, law, waited, started = state.series
     T = backlog.shape[1]
     decided = state.link[:, LINK["epoch"]] > 0
     packets, chosen = (np.diff(each, prepend=0.0, axis=1) for each in (state.packets, law))
@@ -116,8 +117,16 @@ def _result(scenario: Scenario, state: PacketState, made: Provenance) -> Simulat
         marked_bytes=np.diff(marked, prepend=0.0, axis=1),
         probability=np.where(decided[:, None], law, share),
         carried_bytes=np.diff(state.carried, prepend=0.0, axis=1),
+        delay_s=_means(waited, started) / 1e9,
+        rtt_s=_means(*state.trips) / 1e9,
         response_start_s=response[:, 1] / 1e9,
         response_bytes=response[:, 2].astype(float),
         response_s=response[:, 3] / 1e9,
         provenance=made,
     )
+
+
+def _means(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """What was added in each interval over how many times; 0 where none was."""
+    grown, times = np.diff(total, prepend=0.0, axis=1), np.diff(count, prepend=0.0, axis=1)
+    return np.divide(grown, times, out=np.zeros_like(grown), where=times > 0.0)

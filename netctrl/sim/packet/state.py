@@ -132,13 +132,18 @@ class PacketState(NamedTuple):
     agenda: np.ndarray
     """(A, 4) int64 what happens when: time, kind, which, value."""
     series: np.ndarray
-    """(6, L, T) backlog, and arrived, departed, lost, marked so far [byte]; probability, or packets chosen so far."""
+    """(8, L, T) backlog, and arrived, departed, lost, marked so far [byte]; probability, or packets chosen so far; time
+    in the queue so far [ns], and of how many packets."""
     packets: np.ndarray
     """(L, T) packets that arrived so far."""
     carried: np.ndarray
     """(G, T) payload received so far [byte]."""
     group: np.ndarray
     """(G,) int64 the same, now."""
+    trips: np.ndarray
+    """(2, G, T) sum of round trips that were measured so far [ns], and their number."""
+    trip: np.ndarray
+    """(2, G) int64 the same, now."""
     response: np.ndarray
     """(N, 4) int64 of objects: group, when asked for [ns], size [byte], time to the last byte [ns]."""
 

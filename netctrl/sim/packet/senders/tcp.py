@@ -66,7 +66,7 @@ F_ECN, F_ECHO, F_REDUCED, F_LAW = (FLOW[name] for name in ("ecn", "echo", "reduc
 F_GENERATION, F_STOP, F_SENT, F_AGAIN = (FLOW[name] for name in ("generation", "stop", "sent", "again"))
 F_TIMEOUTS, F_CUTS = FLOW["timeouts"], FLOW["cuts"]
 F_DUE, F_PACER, F_EXACT = (FLOW[name] for name in ("due", "pacer", "exact"))
-F_RTT_SUM, F_RTT_COUNT = FLOW["rtt_sum"], FLOW["rtt_count"]
+F_RTT_SUM, F_RTT_COUNT, F_GROUP = FLOW["rtt_sum"], FLOW["rtt_count"], FLOW["group"]
 K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_TIME, K_BACK = (
     PACKET[name] for name in ("next", "flow", "seq", "hop", "info", "time", "back")
 )
@@ -226,6 +226,8 @@ def _measure(net: PacketState, f: int, rtt: int) -> None:
     flow[f, F_RTO] = max(flow[f, F_SRTT] + max(4 * flow[f, F_RTTVAR], _GRANULE), _MIN_RTO)
     flow[f, F_RTT_SUM] += rtt
     flow[f, F_RTT_COUNT] += 1
+    net.trip[0, flow[f, F_GROUP]] += rtt
+    net.trip[1, flow[f, F_GROUP]] += 1
     seconds = rtt / _NS
     row[W_RTT] = seconds
     row[W_MIN_RTT] = min(row[W_MIN_RTT], seconds)
