@@ -45,8 +45,8 @@ __all__ = [
     "read_fabric_scenario",
 ]
 
-_MAX_HOSTS = 4096
-_MAX_ROUTES = 40_000_000  # entries of the simulators' table of shortest paths: 160 MB
+_MAX_HOSTS = 16_384
+_MAX_PORTS = 1 << 20  # that an event of the packet kernel can name
 _MAX_SAMPLES = 50_000_000
 
 
@@ -105,9 +105,9 @@ class Dumbbell(Record, frozen=True, kw_only=True, tag_field="kind", tag="dumbbel
 class FatTree(Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tree"):
     """Three levels: racks of hosts below a switch, pods of racks below aggregation switches, cores above all.
 
-    Each rack's switch is linked to every aggregation switch of its pod, each of those to every core. The defaults are
-    Fig. 5.5 of the MPCC thesis: 16 hosts, 4 racks, 4 aggregation and 2 core switches. At most 4096 hosts, and at most
-    40,000,000 shortest next hops: switches x racks x the greater of `aggregations` and `cores`.
+    Each rack's switch is linked to every aggregation switch of its pod, each of those to every core, or to its own
+    share of them (`wiring`). The defaults are Fig. 5.5 of the MPCC thesis: 16 hosts, 4 racks, 4 aggregation and 2 core
+    switches. At most 16,384 hosts, and at most 1,048,576 ports, two a link.
     """
 
     pods: int = 2
@@ -117,6 +117,10 @@ class FatTree(Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tree
     aggregations: int = 2
     """Switches of a pod."""
     cores: int = 2
+    """0: none, for a single pod."""
+    wiring: Literal["full", "al-fares"] = "full"
+    """Between aggregation and cores: all with all, or the cores in as many equal groups as a pod has aggregation
+    switches, one group for each of them: one link from a core to a pod. Al-Fares et al., SIGCOMM 2008."""
     host_rate: Rate = 1e11
     fabric_rate: Rate = 4e11
     """Between switches."""
@@ -124,16 +128,66 @@ class FatTree(Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tree
     """Of each link, one way [s]."""
 
     def __post_init__(self) -> None:
-        read_fields(
-            self, pods=whole(1, 64), racks=whole(1, 64), hosts_per_rack=whole(1, 256), aggregations=whole(1, 64)
-        )
-        read_fields(self, cores=whole(1, 256), host_rate=rate, fabric_rate=rate, delay=_link_delay)
+        read_fields(self, **dict.fromkeys(("pods", "racks", "hosts_per_rack", "aggregations"), whole(1, 256)))
+        read_fields(self, cores=whole(0, 4096), host_rate=rate, fabric_rate=rate, delay=_link_delay)
+        checked_word("wiring", self.wiring, ("full", "al-fares"))
+        if self.cores == 0 and self.pods > 1:
+            raise InvalidValue("cores", 0, f"1 or more: they link the {self.pods} pods")
+        if self.wiring == "al-fares" and self.cores % self.aggregations:
+            takes = f"a multiple of aggregations ({self.aggregations}) with the wiring al-fares"
+            raise InvalidValue("cores", self.cores, takes)
         if not 2 <= self.hosts <= _MAX_HOSTS:
             raise InvalidValue("hosts_per_rack", self.hosts_per_rack, f"2 to {_MAX_HOSTS} hosts in all")
-        racks, ways = self.pods * self.racks, max(self.aggregations, self.cores)
-        if self.switches * racks * ways > _MAX_ROUTES:
-            got = f"{racks} racks, {self.switches} switches, {ways} ways between two"
-            raise InvalidValue("topology", got, f"a product of at most {_MAX_ROUTES}: a table of shortest paths")
+        if self.ports > _MAX_PORTS:
+            raise InvalidValue("topology", f"{self.ports} ports", f"at most {_MAX_PORTS}, two a link")
+
+    @classmethod
+    def k_ary(cls, k: int, **link: Any) -> FatTree:
+        """The fat tree of switches with k ports: k³/4 hosts, and as much capacity above each level as below it.
+
+        Parameters
+        ----------
+        k : int
+            Even, at most 40; 16 gives 1,024 hosts.
+        **link
+            `rate` of all links [bit/s], by default 1e11; `delay`.
+
+        Raises
+        ------
+        InvalidValue
+            An odd k, or too many hosts.
+
+        Notes
+        -----
+        Source: Al-Fares et al., SIGCOMM 2008, section 3.
+        """
+        half = whole(2, 40)("k", k) // 2
+        if k % 2:
+            raise InvalidValue("k", k, "an even number of ports of a switch")
+        speed = link.pop("rate", 1e11)
+        return cls(
+            pods=k,
+            racks=half,
+            hosts_per_rack=half,
+            aggregations=half,
+            cores=half * half,
+            wiring="al-fares",
+            host_rate=speed,
+            fabric_rate=speed,
+            **link,
+        )
+
+    @classmethod
+    def leaf_spine(cls, leaves: int, spines: int, hosts_per_leaf: int, **link: Any) -> FatTree:
+        """Two levels: racks of hosts below leaves, each of which is linked to every spine; one pod without cores.
+
+        Parameters
+        ----------
+        leaves, spines, hosts_per_leaf : int
+        **link
+            `host_rate`, `fabric_rate` [bit/s], `delay`.
+        """
+        return cls(pods=1, racks=leaves, hosts_per_rack=hosts_per_leaf, aggregations=spines, cores=0, **link)
 
     @property
     def hosts(self) -> int:
@@ -141,9 +195,14 @@ class FatTree(Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tree
         return self.pods * self.racks * self.hosts_per_rack
 
     @property
-    def switches(self) -> int:
-        """Of racks, of aggregation, and cores."""
-        return self.pods * (self.racks + self.aggregations) + self.cores
+    def uplinks(self) -> int:
+        """Of an aggregation switch, to cores."""
+        return self.cores if self.wiring == "full" else self.cores // self.aggregations
+
+    @property
+    def ports(self) -> int:
+        """Of hosts and switches."""
+        return 2 * (self.hosts + self.pods * self.aggregations * (self.racks + self.uplinks))
 
 
 Topology = Dumbbell | FatTree
