@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+
 import msgspec
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 import netctrl
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
+from netctrl.scenario.fabric import topology
 from netctrl.scenario.fabric.flow_sizes import FLOW_SIZES, checked_sizes, flow_size, mean_flow_size
 from netctrl.scenario.fabric.result import jain_index
 from netctrl.scenario.fabric.scenario import (
@@ -154,6 +157,12 @@ def test_jains_index_is_between_one_flow_for_all_and_even_shares(values) -> None
     index = jain_index(np.array(values))
     assert 1.0 / len(values) - 1e-12 <= index <= 1.0 + 1e-12
     assert jain_index(np.full(len(values), values[0])) == pytest.approx(1.0)
+
+
+def test_the_examples_of_topologies_run() -> None:
+    ran = doctest.testmod(topology)
+    assert ran.attempted > 0
+    assert ran.failed == 0
 
 
 def test_public_names() -> None:

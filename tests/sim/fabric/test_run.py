@@ -400,6 +400,19 @@ def test_memory_follows_what_is_under_way() -> None:
 # --- traffic --------------------------------------------------------------------------------------------
 
 
+def test_more_flows_than_memory_should_hold_are_refused() -> None:
+    """Before a table of them is made."""
+    for name, traffic in (
+        ("poisson.load", PoissonFlows(sizes=[[0, 0], [1, 100]])),
+        ("incast.interval", Incast(interval=1e-9)),
+    ):
+        base = {"poisson": None, "incast": None, name.split(".")[0]: traffic}
+        many = FabricScenario(topology=FatTree(), duration=1000.0, watch=Watch(interval=1.0, bin=1.0), **base)
+        with pytest.raises(InvalidValue) as refusal:
+            draw_fabric_flows(many)
+        assert refusal.value.argument == name
+
+
 def test_poisson_arrivals_have_the_load_and_exponential_gaps() -> None:
     scenario = FabricScenario(topology=FatTree(), poisson=PoissonFlows(sizes="FB_Hadoop", load=0.3), duration=0.1)
     flows = draw_fabric_flows(scenario)
