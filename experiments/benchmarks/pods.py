@@ -9,10 +9,10 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from rows import peak_gb
 
 from netctrl.model.information import InformationPattern
 from netctrl.model.network import Demand, Link, Network
@@ -92,12 +92,6 @@ def timed(network: Network, communication: str, reach: int, n_jobs: int, clock: 
     end = clock()
     size = {id(part.base): part.nbytes for column in found.law.columns for part in (column.u, column.b)}
     return Took(middle - start, end - middle, ready.model.n_states, sum(size.values()) / 1e9)
-
-
-def peak_gb() -> float:
-    """Of this process; getrusage would count what the process was that started it."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return float(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
 
 
 if __name__ == "__main__":

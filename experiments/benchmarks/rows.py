@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -62,6 +63,12 @@ def span(times: Sequence[float]) -> str:
     units = ((1.0, "s"), (1e3, "ms"), (1e6, "us"))
     scale, unit = next((s, u) for s, u in units if median(times) * s >= 1.0 or u == "us")
     return f"{median(times) * scale:.3g} ({min(times) * scale:.3g} to {max(times) * scale:.3g}) {unit}"
+
+
+def peak_gb() -> float:
+    """Of this process; getrusage would count what the process was that started it."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return float(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
 
 
 def table(rows: Iterable[Row]) -> str:

@@ -11,7 +11,6 @@ from netctrl.errors import InvalidValue, checked_word
 from netctrl.laws.window.records import SCHEMES, Mpcc, Scheme
 from netctrl.model.io.fields import (
     Duration,
-    Rate,
     Size,
     backlog,
     duration,
@@ -19,7 +18,6 @@ from netctrl.model.io.fields import (
     label,
     number,
     optional,
-    rate,
     read_fields,
     record,
     records,
@@ -29,6 +27,7 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.toml import read_toml_record
 from netctrl.scenario.fabric.flow_sizes import checked_sizes
+from netctrl.scenario.fabric.topology import MAX_HOSTS, Dumbbell, FatTree, Topology
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
@@ -45,16 +44,7 @@ __all__ = [
     "read_fabric_scenario",
 ]
 
-_MAX_HOSTS = 4096
-_MAX_ROUTES = 40_000_000  # entries of the simulators' table of shortest paths: 160 MB
 _MAX_SAMPLES = 50_000_000
-
-
-def _link_delay(field: str, value: Any) -> float:
-    delay = duration(field, value)
-    if delay > 1.0:
-        raise InvalidValue(field, value, "a link's delay from 1ns to 1s")
-    return delay
 
 
 def _bytes(field: str, value: Any) -> float:
@@ -76,79 +66,6 @@ def _payload(field: str, value: Any) -> float:
     return float(round(count))
 
 
-class Dumbbell(Record, frozen=True, kw_only=True, tag_field="kind", tag="dumbbell"):
-    """Senders at one switch, receivers at another, one link between them (Fig. 3.1 of the MPCC thesis: 4 and 1).
-
-    Hosts 0 to senders − 1 send, the others receive; the bottleneck is the port of switch 0 towards switch 1.
-    """
-
-    senders: int = 4
-    receivers: int = 1
-    host_rate: Rate = 1e9
-    link_rate: Rate | None = None
-    """Between the switches; null: as the hosts'."""
-    delay: Duration = 1e-6
-    """Of each link, one way [s]."""
-
-    def __post_init__(self) -> None:
-        read_fields(self, senders=whole(1, _MAX_HOSTS), receivers=whole(1, _MAX_HOSTS), host_rate=rate)
-        read_fields(self, link_rate=optional(rate), delay=_link_delay)
-        if self.hosts > _MAX_HOSTS:
-            raise InvalidValue("senders", self.senders, f"at most {_MAX_HOSTS} senders and receivers in all")
-
-    @property
-    def hosts(self) -> int:
-        """Senders and receivers."""
-        return self.senders + self.receivers
-
-
-class FatTree(Record, frozen=True, kw_only=True, tag_field="kind", tag="fat-tree"):
-    """Three levels: racks of hosts below a switch, pods of racks below aggregation switches, cores above all.
-
-    Each rack's switch is linked to every aggregation switch of its pod, each of those to every core. The defaults are
-    Fig. 5.5 of the MPCC thesis: 16 hosts, 4 racks, 4 aggregation and 2 core switches. At most 4096 hosts, and at most
-    40,000,000 shortest next hops: switches x racks x the greater of `aggregations` and `cores`.
-    """
-
-    pods: int = 2
-    racks: int = 2
-    """Of a pod."""
-    hosts_per_rack: int = 4
-    aggregations: int = 2
-    """Switches of a pod."""
-    cores: int = 2
-    host_rate: Rate = 1e11
-    fabric_rate: Rate = 4e11
-    """Between switches."""
-    delay: Duration = 1e-6
-    """Of each link, one way [s]."""
-
-    def __post_init__(self) -> None:
-        read_fields(
-            self, pods=whole(1, 64), racks=whole(1, 64), hosts_per_rack=whole(1, 256), aggregations=whole(1, 64)
-        )
-        read_fields(self, cores=whole(1, 256), host_rate=rate, fabric_rate=rate, delay=_link_delay)
-        if not 2 <= self.hosts <= _MAX_HOSTS:
-            raise InvalidValue("hosts_per_rack", self.hosts_per_rack, f"2 to {_MAX_HOSTS} hosts in all")
-        racks, ways = self.pods * self.racks, max(self.aggregations, self.cores)
-        if self.switches * racks * ways > _MAX_ROUTES:
-            got = f"{racks} racks, {self.switches} switches, {ways} ways between two"
-            raise InvalidValue("topology", got, f"a product of at most {_MAX_ROUTES}: a table of shortest paths")
-
-    @property
-    def hosts(self) -> int:
-        """In all racks."""
-        return self.pods * self.racks * self.hosts_per_rack
-
-    @property
-    def switches(self) -> int:
-        """Of racks, of aggregation, and cores."""
-        return self.pods * (self.racks + self.aggregations) + self.cores
-
-
-Topology = Dumbbell | FatTree
-
-
 class FabricFlow(Record, frozen=True, kw_only=True):
     """One flow between hosts."""
 
@@ -159,9 +76,7 @@ class FabricFlow(Record, frozen=True, kw_only=True):
     start: Duration = 0.0
 
     def __post_init__(self) -> None:
-        read_fields(
-            self, source=whole(0, _MAX_HOSTS - 1), target=whole(0, _MAX_HOSTS - 1), size=_payload, start=instant
-        )
+        read_fields(self, source=whole(0, MAX_HOSTS - 1), target=whole(0, MAX_HOSTS - 1), size=_payload, start=instant)
         if self.source == self.target:
             raise InvalidValue("target", self.target, "another host than source")
 
@@ -194,7 +109,7 @@ class Incast(Record, frozen=True, kw_only=True):
     start: Duration = 0.0
 
     def __post_init__(self) -> None:
-        read_fields(self, senders=whole(1, _MAX_HOSTS - 1), size=_payload, interval=duration, start=instant)
+        read_fields(self, senders=whole(1, MAX_HOSTS - 1), size=_payload, interval=duration, start=instant)
 
 
 class Packets(Record, frozen=True, kw_only=True):

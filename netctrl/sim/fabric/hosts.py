@@ -52,7 +52,6 @@ from netctrl.sim.fabric.ports import (
 )
 from netctrl.sim.fabric.state import (
     FLOW,
-    FLOW_ROUTE_AT,
     HOP_COLUMNS,
     HOPS_AT,
     MAX_HOPS,
@@ -220,9 +219,8 @@ def start_flow(net: FabricState, hosts: Senders, f: int, now: int, rule: np.ndar
     slot[s, S_FLOW], slot[s, S_SIZE], slot[s, S_NIC] = f, flow[f, F_SIZE], flow[f, F_NIC]
     slot[s, S_PATH], slot[s, S_WATCH], slot[s, S_PROGRESS] = flow[f, F_PATH], flow[f, F_WATCH], now
     slot[s, S_NOTIFIED] = -(1 << 60)
-    for h in range(2 * MAX_HOPS):
-        slot[s, ROUTE_AT + h] = flow[f, FLOW_ROUTE_AT + h]
     for h in range(MAX_HOPS):
+        slot[s, ROUTE_AT + h], slot[s, ROUTE_AT + MAX_HOPS + h] = net.route[f, 0, h], net.route[f, 1, h]
         net.entry[s * MAX_HOPS + h, E_LISTED] = 0
     for c in range(STATES):
         law[s, c] = 0.0

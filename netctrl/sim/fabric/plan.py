@@ -7,7 +7,7 @@ import numpy as np
 from netctrl.scenario.fabric.plan import FabricPlan, PlannedFlows, PlannedPorts
 from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.sim.fabric.problem import fabric_problem
-from netctrl.sim.fabric.state import FLOW, FLOW_ROUTE_AT, MAX_HOPS, PORT
+from netctrl.sim.fabric.state import FLOW, PORT
 
 __all__ = ["fabric_plan", "run_table"]
 
@@ -25,7 +25,6 @@ def fabric_plan(scenario: FabricScenario, gains: np.ndarray | None = None) -> Fa
     """
     ready = fabric_problem(scenario, gains)
     net, drawn, flow = ready.fabric, ready.flows, ready.state.flow
-    split = FLOW_ROUTE_AT + MAX_HOPS
     return FabricPlan(
         ports=PlannedPorts(
             hosts=net.hosts,
@@ -45,8 +44,8 @@ def fabric_plan(scenario: FabricScenario, gains: np.ndarray | None = None) -> Fa
             start=drawn.start,
             incast=drawn.incast,
             kind=flow[:, FLOW["path"]].copy(),
-            there=flow[:, FLOW_ROUTE_AT:split].copy(),
-            back=flow[:, split:].copy(),
+            there=ready.state.route[:, 0],
+            back=ready.state.route[:, 1],
             ideal=ready.ideal,
         ),
         law=ready.law,

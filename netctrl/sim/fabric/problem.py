@@ -12,10 +12,10 @@ from netctrl.laws.window.law import Marking, Packet, Path, WindowLaw
 from netctrl.laws.window.records import LAWS, Mpcc, Scheme, law_of
 from netctrl.laws.window.rows import STATES, row_of
 from netctrl.model.io.validation_errors import shorten
-from netctrl.scenario.fabric.scenario import Dumbbell, FabricScenario
+from netctrl.scenario.fabric.scenario import Dumbbell, FabricScenario, Packets
 from netctrl.sim.fabric.hosts import Senders
-from netctrl.sim.fabric.state import FLOW, FLOW_ROUTE_AT, MAX_HOPS, PORT, FabricState, fabric_state
-from netctrl.sim.fabric.topology import Fabric, Paths, fabric, fabric_paths, ideal_times, wire_times
+from netctrl.sim.fabric.state import FLOW, PORT, FabricState, fabric_state
+from netctrl.sim.fabric.topology import Fabric, fabric, fabric_paths, ideal_times, wire_times
 from netctrl.sim.fabric.traffic import FlowTable, draw_fabric_flows
 
 __all__ = ["HISTOGRAM_BINS", "FabricProblem", "fabric_problem"]
@@ -24,6 +24,8 @@ HISTOGRAM_BINS = 20_000
 _NS = 1e9
 _MAX_FLOWS = 1024  # of the gain table; the last gain stands for all above
 _UNLIMITED = 1 << 60
+_NO_PATH = Path(1.0, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1.0, 1.0))
+"""Where no flow was drawn."""
 
 
 class FabricProblem(NamedTuple):
@@ -60,7 +62,7 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     Raises
     ------
     InvalidValue
-        Gains of another shape, below 0 or not finite; a port or flow to watch that isn't there; too long a path.
+        Gains of another shape, below 0 or not finite; a port or flow to watch that isn't there.
     """
     net, flows = fabric(scenario.topology), draw_fabric_flows(scenario)
     routes = fabric_paths(net, flows.source, flows.target, scenario.seed)
@@ -69,7 +71,9 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     extra = int(packets.telemetry) if law.telemetry else 0
     overhead, ack = int(packets.header) + extra, int(packets.ack) + extra
     full = int(packets.payload) + overhead
-    kinds, kind = _kinds(net, routes, full, ack, scenario)
+    # Links of a level are alike, so paths of as many links are of one kind; the shortest comes first.
+    _, example, kind = np.unique((routes[:, 0] >= 0).sum(axis=1), return_index=True, return_inverse=True)
+    kinds = [_path(net, *routes[flow], full, ack, packets) for flow in example] or [_NO_PATH]
     paths = tuple(kinds if law.path is None else [law.path(scheme, path) for path in kinds])
     longest = max(path.base_rtt for path in kinds)
     values = law.read(scheme, Packet(packets.payload, full, longest))
@@ -90,7 +94,6 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     )
     end, interval = round(scenario.duration * _NS), round(scenario.watch.interval * _NS)
     port = _ports(net, scenario, marking, full, ack)
-    table_of_flows = _flows(flows, routes, kind, scenario)
     timeout_ns = _flow_timeout(scenario, longest)
     pfc = scenario.pfc
     rule = [
@@ -104,7 +107,8 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
     ]
     state = fabric_state(
         port,
-        table_of_flows,
+        _flows(flows, kind, scenario),
+        routes,
         law_width=STATES,
         memory=1 if law.memory is None else max(law.memory(scheme, path, full) for path in paths),
         watched=(len(scenario.watch.ports), len(scenario.watch.flows)),
@@ -114,28 +118,23 @@ def fabric_problem(scenario: FabricScenario, gains: np.ndarray | None = None) ->
         histogram=HISTOGRAM_BINS,
     )
     most = 0.0 if marking is None else marking.most
-    ideal = ideal_times(net, routes.there, flows.size, overhead, packets)
+    ideal = np.empty_like(flows.size)
+    for place, flow in enumerate(example):
+        ideal[kind == place] = ideal_times(net, routes[flow, 0], flows.size[kind == place], overhead, packets)
     rule_row = np.array([round(each) for each in rule], dtype=np.int64)
     return FabricProblem(state, hosts, rule_row, most, interval, end, net, flows, ideal, law, values, paths)
 
 
-def _kinds(net: Fabric, routes: Paths, full: int, ack: int, scenario: FabricScenario) -> tuple[list[Path], np.ndarray]:
-    """C kinds of path, from the shortest round trip on, and each flow's."""
-    last = routes.there[:, -1]
-    if (net.target[last[last >= 0]] >= net.hosts).any():
-        raise InvalidValue("topology", type(scenario.topology).__name__, f"paths of at most {MAX_HOPS} links")
-    trip = np.zeros(len(routes.there), dtype=np.int64)
-    for ports, size in ((routes.there, full), (routes.back, ack)):
-        one_way = np.where(ports >= 0, wire_times(size, net.rate[ports], scenario.packets) + net.delay[ports], 0)
-        trip += one_way.sum(axis=1)
-    line = net.rate[routes.there[:, 0]]
-    switched = routes.there[:, 1:]
-    rates = np.where(switched >= 0, net.rate[switched], 0)
-    rows = np.column_stack([trip, trip * line / (8.0 * _NS), line, (switched >= 0).sum(axis=1), rates])
-    if not len(rows):  # no flow was drawn
-        return [Path(1.0, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1.0, 1.0))], np.zeros(0, dtype=np.int64)
-    found, kind = np.unique(rows, axis=0, return_inverse=True)
-    return [Path(*row[:4], tuple(row[4:])) for row in found.tolist()], kind.reshape(-1)
+def _path(net: Fabric, there: np.ndarray, back: np.ndarray, full: int, ack: int, packets: Packets) -> Path:
+    """What a law knows of a path; there and back have as many links."""
+    used, switched = there >= 0, there[1:]
+    trip = sum(
+        (wire_times(size, net.rate[ports], packets) + net.delay[ports]).sum()
+        for ports, size in ((there[used], full), (back[used], ack))
+    )
+    line = float(net.rate[there[0]])
+    rates = np.where(switched >= 0, net.rate[switched], 0).astype(float)
+    return Path(float(trip), trip * line / (8.0 * _NS), line, float(used.sum() - 1), tuple(rates.tolist()))
 
 
 def _tables(law: WindowLaw, scheme: Scheme, paths: tuple[Path, ...], full: int) -> np.ndarray:
@@ -196,12 +195,10 @@ def _ports(net: Fabric, scenario: FabricScenario, marking: Marking | None, full:
     return port
 
 
-def _flows(flows: FlowTable, routes: Paths, kind: np.ndarray, scenario: FabricScenario) -> np.ndarray:
-    flow = np.full((len(flows.size), FLOW_ROUTE_AT + 2 * MAX_HOPS), -1, dtype=np.int64)
+def _flows(flows: FlowTable, kind: np.ndarray, scenario: FabricScenario) -> np.ndarray:
+    flow = np.full((len(flows.size), len(FLOW)), -1, dtype=np.int64)
     flow[:, FLOW["start"]], flow[:, FLOW["size"]] = flows.start, flows.size
-    flow[:, FLOW["nic"]], flow[:, FLOW["path"]] = routes.there[:, 0], kind
-    flow[:, FLOW_ROUTE_AT : FLOW_ROUTE_AT + MAX_HOPS] = routes.there
-    flow[:, FLOW_ROUTE_AT + MAX_HOPS :] = routes.back
+    flow[:, FLOW["nic"]], flow[:, FLOW["path"]] = flows.source, kind
     watched = scenario.watch.flows
     if watched and max(watched) >= len(flow):
         raise InvalidValue("watch.flows", max(watched), f"numbers of flows from 0 to {len(flow) - 1}")

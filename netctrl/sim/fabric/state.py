@@ -43,7 +43,6 @@ SLOT = columns(
 ROUTE_AT = len(SLOT)
 """First column of a slot's ports: there, and from ROUTE_AT + MAX_HOPS back."""
 FLOW = columns("start size finish acked nic path watch")
-FLOW_ROUTE_AT = len(FLOW)
 ENTRY = columns("time before after listed")
 META = columns(
     "now heap packet_free slot_free packets_left slots_left next_flow sample draw events hops sent received dropped "
@@ -68,7 +67,9 @@ class FabricState(NamedTuple):
     memory: np.ndarray
     """(S, H) float64: what a law keeps besides."""
     flow: np.ndarray
-    """(F, ...) int64, `FLOW` and ports of both ways."""
+    """(F, ...) int64, `FLOW`."""
+    route: np.ndarray
+    """(F, 2, MAX_HOPS) int32: ports there and back, −1 after the last."""
     heap: np.ndarray
     """int64: time, kind and place of events to come."""
     meta: np.ndarray
@@ -94,6 +95,7 @@ def _chain(table: np.ndarray, column: int, first: int) -> None:
 def fabric_state(
     port: np.ndarray,
     flow: np.ndarray,
+    route: np.ndarray,
     *,
     law_width: int,
     memory: int,
@@ -121,7 +123,8 @@ def fabric_state(
         law=np.zeros((slots, law_width)),
         memory=np.zeros((slots, memory)),
         flow=flow,
-        heap=np.zeros(64 + 32 * len(port) + slots, dtype=np.int64),
+        route=route,
+        heap=np.zeros(64 + 4 * len(port) + slots, dtype=np.int64),
         meta=meta,
         draws=np.zeros(0),
         log=np.zeros((log, LOG_COLUMNS)),
@@ -142,7 +145,7 @@ def grown(state: FabricState) -> FabricState:
     meta = state.meta
     if meta[META["packets_left"]] < 8:
         size = len(state.packet)
-        packet = np.vstack([state.packet, np.zeros_like(state.packet)])
+        packet = _doubled(state.packet)
         _chain(packet, PACKET["next"], size)
         packet[-1, PACKET["next"]] = meta[META["packet_free"]] if meta[META["packets_left"]] else -1
         meta[META["packet_free"]] = size
@@ -153,18 +156,20 @@ def grown(state: FabricState) -> FabricState:
         if 2 * size > 1 << PLACE_BITS:
             takes = f"fewer at a time: at most {1 << PLACE_BITS} may be active, or still counted by ports"
             raise InvalidValue("flows", size, takes)
-        slot = np.vstack([state.slot, np.zeros_like(state.slot)])
+        slot = _doubled(state.slot)
         _chain(slot, SLOT["next"], size)
         slot[-1, SLOT["next"]] = meta[META["slot_free"]] if meta[META["slots_left"]] else -1
         meta[META["slot_free"]] = size
         meta[META["slots_left"]] += size
-        doubled = {name: np.vstack([each, np.zeros_like(each)]) for name, each in _slot_tables(state).items()}
-        heap = np.concatenate([state.heap, np.zeros(size, dtype=np.int64)])
-        state = state._replace(slot=slot, heap=heap, **doubled)
+        tables = {name: _doubled(getattr(state, name)) for name in ("entry", "law", "memory")}
+        state = state._replace(slot=slot, **tables)
     if meta[META["heap"]] + 16 > len(state.heap):
-        state = state._replace(heap=np.concatenate([state.heap, np.zeros_like(state.heap)]))
+        state = state._replace(heap=_doubled(state.heap))
     return state
 
 
-def _slot_tables(state: FabricState) -> dict[str, np.ndarray]:
-    return {"entry": state.entry, "law": state.law, "memory": state.memory}
+def _doubled(table: np.ndarray) -> np.ndarray:
+    """The same rows and as many zeros; zeros take no memory until they are written."""
+    grown = np.zeros((2 * len(table), *table.shape[1:]), dtype=table.dtype)
+    grown[: len(table)] = table
+    return grown

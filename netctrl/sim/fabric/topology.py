@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.scenario.fabric.scenario import Dumbbell, FatTree, Packets, Topology
 from netctrl.sim.fabric.state import MAX_HOPS
 
-__all__ = ["Fabric", "Paths", "fabric", "fabric_paths", "ideal_times", "wire_times"]
+__all__ = ["Fabric", "Nodes", "fabric", "fabric_paths", "ideal_times", "next_hops", "wire_times"]
 
 _NS = 1_000_000_000
+_BLOCK = 1 << 16  # flows whose paths are laid at a time
+
+
+class Nodes(NamedTuple):
+    """Hosts below each of the nodes, which is all that shortest paths need: down where the target is below, else up.
+
+    A node's ports are numbered one after the other, those down first, in order of the hosts that they lead to. So the
+    equal-cost next hops to a host are neighbouring ports.
+    """
+
+    low: np.ndarray
+    """First host below a node; a host is below itself."""
+    high: np.ndarray
+    """One after the last."""
+    child: np.ndarray
+    """Hosts below each node one level down."""
+    ways: np.ndarray
+    """Ports to each part of the hosts that has `child` of them."""
+    first: np.ndarray
+    """A node's first port."""
+    up: np.ndarray
+    """Its first port that leads up."""
+    end: np.ndarray
+    """One after its last port."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,11 +54,7 @@ class Fabric:
         [bit/s], whole.
     delay : ndarray, shape (P,)
         [ns], whole.
-    last : ndarray, shape (hosts,)
-        Ports from switches to hosts.
-    choices : ndarray, shape (switches, racks, E)
-        Ports on shortest paths to a switch that has hosts; `choice_count` of them count. Those switches come first.
-    choice_count : ndarray, shape (switches, racks)
+    nodes : Nodes
     """
 
     hosts: int
@@ -43,115 +63,117 @@ class Fabric:
     target: np.ndarray
     rate: np.ndarray
     delay: np.ndarray
-    last: np.ndarray
-    choices: np.ndarray
-    choice_count: np.ndarray
+    nodes: Nodes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Paths:
-    """Ports of F flows, −1 after the last.
+class _Shape(NamedTuple):
+    """Links and levels of a topology, from the hosts on."""
 
-    Parameters
-    ----------
-    there, back : ndarray, shape (F, MAX_HOPS)
-    """
-
-    there: np.ndarray
-    back: np.ndarray
+    links: tuple[tuple[np.ndarray, np.ndarray, float], ...]
+    """(lower nodes, upper nodes, rate [bit/s])."""
+    levels: tuple[tuple[np.ndarray, int | np.ndarray, int, int], ...]
+    """(first host below each node, hosts below it, `Nodes.child`, `Nodes.ways`)."""
 
 
 def fabric(topology: Topology) -> Fabric:
-    """Ports and shortest paths of a topology."""
+    """Ports of a topology, in order of their sources, then of their targets."""
     hosts = topology.hosts
-    links = _dumbbell(topology) if isinstance(topology, Dumbbell) else _fat_tree(topology)
-    delay = round(topology.delay * _NS)
-    ends = [(a, b, rate) for a, b, rate in links] + [(b, a, rate) for a, b, rate in links]
-    ends.sort(key=lambda each: each[:2])
-    source, target, rate = (np.array(column, dtype=np.int64) for column in zip(*ends, strict=True))
-    choices, counts = _shortest(hosts, source, target)
-    names = tuple(f"{_node(a, hosts)}>{_node(b, hosts)}" for a, b, _ in ends)
-    last = np.flatnonzero(target < hosts)
-    last = last[np.argsort(target[last])]
-    return Fabric(hosts, names, source, target, rate, np.full(len(rate), delay), last, choices, counts)
+    shape = _dumbbell(topology) if isinstance(topology, Dumbbell) else _fat_tree(topology)
+    lower, upper = (np.concatenate([link[end] for link in shape.links]) for end in (0, 1))
+    rate = np.concatenate([np.full(len(a), round(each)) for a, _, each in shape.links])
+    source, target = np.concatenate([lower, upper]), np.concatenate([upper, lower])
+    order = np.lexsort((target, source))
+    source, target, rate = source[order], target[order], np.tile(rate, 2)[order]
+    names = [*(f"h{i}" for i in range(hosts)), *(f"s{i}" for i in range(int(source[-1]) + 1 - hosts))]
+    ports = tuple(f"{names[a]}>{names[b]}" for a, b in zip(source.tolist(), target.tolist(), strict=True))
+    delay = np.full(len(rate), round(topology.delay * _NS))
+    return Fabric(hosts, ports, source, target, rate, delay, _nodes(shape, source))
 
 
-def _node(number: int, hosts: int) -> str:
-    return f"h{number}" if number < hosts else f"s{number - hosts}"
+def _nodes(shape: _Shape, source: np.ndarray) -> Nodes:
+    low = np.concatenate([first for first, *_ in shape.levels])
+    below, child, ways = (
+        np.concatenate([np.broadcast_to(level[column], len(level[0])) for level in shape.levels])
+        for column in (1, 2, 3)
+    )
+    ends = np.searchsorted(source, np.arange(len(low) + 1))
+    return Nodes(low, low + below, child, ways, ends[:-1], ends[:-1] + below // child * ways, ends[1:])
 
 
-def _dumbbell(topology: Dumbbell) -> list[tuple[int, int, int]]:
-    H, host = topology.hosts, round(topology.host_rate)
-    middle = host if topology.link_rate is None else round(topology.link_rate)
-    links = [(i, H if i < topology.senders else H + 1, host) for i in range(H)]
-    return [*links, (H, H + 1, middle)]
+def _dumbbell(topology: Dumbbell) -> _Shape:
+    """Each of the two switches is above the other."""
+    H, senders, host = topology.hosts, topology.senders, np.arange(topology.hosts)
+    middle = topology.host_rate if topology.link_rate is None else topology.link_rate
+    switch = np.array([H, H + 1])
+    return _Shape(
+        links=((host, np.where(host < senders, *switch), topology.host_rate), (switch[:1], switch[1:], middle)),
+        levels=((host, 1, 1, 0), (np.array([0, senders]), np.array([senders, topology.receivers]), 1, 1)),
+    )
 
 
-def _fat_tree(topology: FatTree) -> list[tuple[int, int, int]]:
+def _fat_tree(topology: FatTree) -> _Shape:
     """Switches in order: of racks, of aggregation, cores."""
-    H, racks = topology.hosts, topology.pods * topology.racks
-    host, up = round(topology.host_rate), round(topology.fabric_rate)
-    first = H + racks
-    core = first + topology.pods * topology.aggregations
-    links = [(i, H + i // topology.hosts_per_rack, host) for i in range(H)]
-    for pod, a in product(range(topology.pods), range(topology.aggregations)):
-        switch = first + pod * topology.aggregations + a
-        links += [(H + pod * topology.racks + r, switch, up) for r in range(topology.racks)]
-        links += [(switch, core + c, up) for c in range(topology.cores)]
-    return links
+    H, A, uplinks = topology.hosts, topology.aggregations, topology.uplinks
+    in_rack = topology.hosts_per_rack
+    in_pod = in_rack * topology.racks
+    host, rack, switch = np.arange(H), np.arange(H // in_rack), np.arange(topology.pods * A)
+    to_rack, to_core = np.repeat(rack, A), np.repeat(switch, uplinks)
+    full = topology.wiring == "full"
+    core = np.tile(np.arange(uplinks), len(switch)) + (0 if full else to_core % A * uplinks)
+    first = H + len(rack)
+    return _Shape(
+        links=(
+            (host, H + host // in_rack, topology.host_rate),
+            (
+                H + to_rack,
+                first + to_rack // topology.racks * A + np.tile(np.arange(A), len(rack)),
+                topology.fabric_rate,
+            ),
+            (first + to_core, first + len(switch) + core, topology.fabric_rate),
+        ),
+        levels=(
+            (host, 1, 1, 0),
+            (rack * in_rack, in_rack, 1, 1),
+            (switch // A * in_pod, in_pod, in_rack, 1),
+            (np.zeros(topology.cores, dtype=np.int64), H, in_pod, A if full else 1),
+        ),
+    )
 
 
-def _shortest(hosts: int, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`choices` and `choice_count`, from distances between switches; ports stand in order of their sources."""
-    switches, racks = int(source.max()) + 1 - hosts, int(target[:hosts].max()) + 1 - hosts
-    between = np.flatnonzero((source >= hosts) & (target >= hosts))
-    a, b = source[between] - hosts, target[between] - hosts
-    counts = np.zeros((switches, racks), dtype=np.int64)
-    routes = []
-    for rack in range(racks):
-        distance = _distances(rack, a, b, switches)
-        nearer = distance[b] < distance[a]
-        node = a[nearer]
-        routes.append((node, np.arange(len(node)) - np.searchsorted(node, node), between[nearer]))
-        counts[:, rack] = np.bincount(node, minlength=switches)
-    choices = np.zeros((switches, racks, max(int(counts.max()), 1)), dtype=np.int32)
-    for rack, (node, place, port) in enumerate(routes):
-        choices[node, rack, place] = port
-    return choices, counts
+def next_hops(nodes: Nodes, node: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Equal-cost next hops from nodes to hosts: the first port of each node, and how many there are from it on."""
+    low = nodes.low[node]
+    down = (low <= target) & (target < nodes.high[node])
+    ways, up = nodes.ways[node], nodes.up[node]
+    first = np.where(down, nodes.first[node] + (target - low) // nodes.child[node] * ways, up)
+    return first, np.where(down, ways, nodes.end[node] - up)
 
 
-def _distances(rack: int, a: np.ndarray, b: np.ndarray, switches: int) -> np.ndarray:
-    """Links from each switch to one of them; the ports from a to b come both ways."""
-    distance = np.full(switches, switches)
-    distance[rack] = 0
-    for links in range(switches):
-        reached = b[(distance[a] == links) & (distance[b] > links + 1)]
-        if len(reached) == 0:
-            break
-        distance[reached] = links + 1
-    return distance
+def fabric_paths(net: Fabric, source: np.ndarray, target: np.ndarray, seed: int) -> np.ndarray:
+    """Ports of each of F flows there and back, −1 after the last: shape (F, 2, MAX_HOPS).
+
+    Where shortest paths part, a hash of flow, switch and seed chooses.
+    """
+    ports = np.full((len(source), 2, MAX_HOPS), -1, dtype=np.int32)
+    for at in range(0, len(source), _BLOCK):
+        part = ports[at : at + _BLOCK]
+        a, b, number = source[at : at + _BLOCK], target[at : at + _BLOCK], np.arange(at, at + len(part))
+        _walk(net, a, b, number, seed, part[:, 0])
+        _walk(net, b, a, number, seed + 1, part[:, 1])
+    return ports
 
 
-def fabric_paths(net: Fabric, source: np.ndarray, target: np.ndarray, seed: int) -> Paths:
-    """The ports of each flow; where shortest paths part, a hash of flow, switch and seed chooses."""
-    number = np.arange(len(source), dtype=np.uint64)
-    return Paths(_walk(net, source, target, number, seed), _walk(net, target, source, number, seed + 1))
-
-
-def _walk(net: Fabric, source: np.ndarray, target: np.ndarray, number: np.ndarray, seed: int) -> np.ndarray:
-    ports = np.full((len(source), MAX_HOPS), -1, dtype=np.int64)
-    node = source.copy()
-    edge = net.target[target]  # a host's one port has its own number
+def _walk(
+    net: Fabric, source: np.ndarray, target: np.ndarray, number: np.ndarray, seed: int, ports: np.ndarray
+) -> None:
+    node = source
     for hop in range(MAX_HOPS):
+        first, ways = next_hops(net.nodes, node, target)
+        chosen = _hash(number.astype(np.uint64), node, seed) % np.maximum(ways, 1).astype(np.uint64)
+        port = first + chosen.astype(np.int64)
         going = node != target
-        switch, rack = np.maximum(node - net.hosts, 0), edge - net.hosts
-        count = np.maximum(net.choice_count[switch, rack], 1)
-        chosen = _hash(number, node, seed) % count.astype(np.uint64)
-        port = net.choices[switch, rack, chosen.astype(np.int64)]
-        port = np.where(node < net.hosts, node, np.where(node == edge, net.last[target], port))
         ports[going, hop] = port[going]
         node = np.where(going, net.target[port], node)
-    return ports
 
 
 def _hash(number: np.ndarray, node: np.ndarray, seed: int) -> np.ndarray:
@@ -172,7 +194,7 @@ def wire_times(size: np.ndarray | int, rate: np.ndarray, packets: Packets) -> np
 
 
 def ideal_times(net: Fabric, ports: np.ndarray, size: np.ndarray, overhead: int, packets: Packets) -> np.ndarray:
-    """From start to the last byte's arrival of flows that are alone and always send [ns], shape (F,).
+    """From start to the last byte's arrival of flows that are alone on one path and always send [ns], as `size`.
 
     Packets but the last are full: the last but one leaves hop h at Σ_i≤h s_i + (m − 2) max_i≤h s_i plus delays, and the
     last, shorter one waits for it at each hop.
@@ -180,15 +202,11 @@ def ideal_times(net: Fabric, ports: np.ndarray, size: np.ndarray, overhead: int,
     payload = int(packets.payload)
     count = (size + payload - 1) // payload
     last = size - (count - 1) * payload
-    filled, gone, slowest = (np.zeros(len(size), dtype=np.int64) for _ in range(3))
-    for hop in range(ports.shape[1]):
-        there = ports[:, hop] >= 0
-        port = np.where(there, ports[:, hop], 0)
-        full = wire_times(payload + overhead, net.rate[port], packets)
-        slowest = np.where(there, np.maximum(slowest, full), slowest)
-        filled = np.where(there, filled + full, filled)
+    filled, slowest, gone = 0, 0, np.zeros_like(size)
+    for port in ports[ports >= 0].tolist():
+        full = int(wire_times(payload + overhead, net.rate[port], packets))
+        slowest, filled = max(slowest, full), filled + full
         before = np.where(count > 1, filled + (count - 2) * slowest, 0)
-        own = wire_times(last + overhead, net.rate[port], packets)
-        gone = np.where(there, np.maximum(gone, before) + own + net.delay[port], gone)
-        filled = np.where(there, filled + net.delay[port], filled)
+        gone = np.maximum(gone, before) + wire_times(last + overhead, net.rate[port], packets) + net.delay[port]
+        filled += int(net.delay[port])
     return gone

@@ -74,9 +74,14 @@ def _poisson(flows: PoissonFlows, hosts: int, rate: float, end: float, rng: np.r
 
 
 def _incast(incast: Incast, hosts: int, end: float, rng: np.random.Generator) -> FlowTable:
+    if (end - incast.start) / incast.interval * incast.senders > _MAX_FLOWS:
+        takes = f"a longer interval, fewer senders or a shorter duration: at most {_MAX_FLOWS} flows"
+        raise InvalidValue("incast.interval", incast.interval, takes)
     times = np.arange(incast.start, end, incast.interval)
-    order = np.array([rng.permutation(hosts) for _ in times]).reshape(len(times), hosts)
-    source = order[:, 1 : incast.senders + 1].ravel()
+    order = np.empty((len(times), incast.senders + 1), dtype=np.int64)
+    for row in order:
+        row[:] = rng.permutation(hosts)[: incast.senders + 1]
+    source = order[:, 1:].ravel()
     target = np.repeat(order[:, 0], incast.senders)
     start = np.repeat(np.rint(times * _NS).astype(np.int64), incast.senders)
     size = np.full(len(source), round(incast.size), dtype=np.int64)

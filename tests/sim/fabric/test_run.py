@@ -30,7 +30,6 @@ from netctrl.scenario.fabric.scenario import (
 from netctrl.sim.fabric import problem
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.state import fabric_state
-from netctrl.sim.fabric.topology import fabric, fabric_paths
 from netctrl.sim.fabric.traffic import draw_fabric_flows
 
 NS3 = Packets(clock="ns-3")
@@ -398,40 +397,20 @@ def test_memory_follows_what_is_under_way() -> None:
     assert long.counts["most_under_way"] < 3 * short.counts["most_under_way"]
 
 
-# --- topology and traffic --------------------------------------------------------------------------------------------
+# --- traffic --------------------------------------------------------------------------------------------
 
 
-def test_the_fat_tree_is_that_of_fig_5_5() -> None:
-    net = fabric(FatTree())
-    assert len(net.names) == 2 * (16 + 8 + 8)  # hosts, racks to aggregation, aggregation to cores
-    source, target = (each.ravel() for each in np.meshgrid(np.arange(16), np.arange(16)))
-    apart = source != target
-    routes = fabric_paths(net, source[apart], target[apart], 1)
-    hops = (routes.there >= 0).sum(axis=1)
-    same_rack = source[apart] // 4 == target[apart] // 4
-    same_pod = source[apart] // 8 == target[apart] // 8
-    assert set(hops[same_rack]) == {2}
-    assert set(hops[same_pod & ~same_rack]) == {4}
-    assert set(hops[~same_pod]) == {6}
-    for ports, first, last in zip(routes.there, source[apart], target[apart], strict=True):
-        used = ports[ports >= 0]
-        assert net.source[used[0]] == first
-        assert net.target[used[-1]] == last
-        assert (net.target[used[:-1]] == net.source[used[1:]]).all()
-
-
-def test_too_large_a_network_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="4096"):
-        fabric(FatTree(pods=16, racks=16, hosts_per_rack=17))
-
-
-def test_equal_paths_are_chosen_evenly() -> None:
-    net = fabric(FatTree())
-    count = 40_000
-    routes = fabric_paths(net, np.zeros(count, dtype=np.int64), np.full(count, 15), 7)
-    paths, chosen = np.unique(routes.there, axis=0, return_counts=True)
-    assert len(paths) == 2 * 2 * 2  # aggregation, core, aggregation
-    assert np.abs(chosen / count - 1.0 / 8.0).max() < 5.0 * sqrt(1.0 / 8.0 / count)
+def test_more_flows_than_memory_should_hold_are_refused() -> None:
+    """Before a table of them is made."""
+    for name, traffic in (
+        ("poisson.load", PoissonFlows(sizes=[[0, 0], [1, 100]])),
+        ("incast.interval", Incast(interval=1e-9)),
+    ):
+        base = {"poisson": None, "incast": None, name.split(".")[0]: traffic}
+        many = FabricScenario(topology=FatTree(), duration=1000.0, watch=Watch(interval=1.0, bin=1.0), **base)
+        with pytest.raises(InvalidValue) as refusal:
+            draw_fabric_flows(many)
+        assert refusal.value.argument == name
 
 
 def test_poisson_arrivals_have_the_load_and_exponential_gaps() -> None:

@@ -14,7 +14,7 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.model.io.provenance import provenance
-from netctrl.model.network import Demand, Link, Network
+from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import render
 from netctrl.ns3.program import compile_program, find_ns3
@@ -24,6 +24,7 @@ from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import Messages, NetworkScenario, TcpDemand
 from netctrl.scenario.network.traffic import LongRangeTraffic
 from netctrl.sim.network.plan import link_plan, run_draws, run_tables
+from netctrl.sim.network.run import simulate_network
 from netctrl.sim.packet.network import network_lacks, simulate_network_packets
 
 SIZE = 1500
@@ -32,7 +33,7 @@ LATE = Messages(loss=0.1, jitter=(0.0, 0.005), asynchronous=True)
 
 
 def on_testbed(policy: Policy = COORDINATED, *, name: str = "testbed", **changed) -> NetworkScenario:
-    network = netctrl.read_network(network_path(name))
+    network = read_network(network_path(name))
     settings = {"interval": 0.01, "duration": 20.0, "warmup": 4.0, "utilization": 0.95} | changed
     return NetworkScenario(name="testbed", network=network, policy=policy, **settings)
 
@@ -107,7 +108,7 @@ def test_tcp_under_a_law_is_near_that_of_ns3(tmp_path):
 def test_small_packets_are_a_fluid(policy):
     """With delays as in the model. Where packets of 1500 bytes differ from it is in docs/network-simulation.md."""
     scenario = on_testbed(policy, duration=60.0)
-    fluid = netctrl.simulate_network(scenario, netctrl.scenario_law(scenario), runs=2)
+    fluid = simulate_network(scenario, netctrl.scenario_law(scenario), runs=2)
     small = ran(scenario, packet_size=150, sampled_delays=True)
     np.testing.assert_allclose(small.offered_bytes, fluid.offered_bytes, atol=4 * 150)
     np.testing.assert_allclose(small.departed_bytes, fluid.departed_bytes, rtol=2e-3)
@@ -160,7 +161,7 @@ def test_the_first_links_follow_the_fluid_to_a_few_packets():
     A backlog is b = X + sup(-X), and so at most twice that off, and by the packet that is being sent.
     """
     scenario = one_link(Fifo())
-    fluid = netctrl.simulate_network(scenario, runs=1)
+    fluid = simulate_network(scenario, runs=1)
     found = ran(scenario, range(1))
     assert fluid.watched[0].max() > 30e3
     assert np.abs(found.watched[0] - fluid.watched[0]).max() <= (2 * 3 + 1) * SIZE

@@ -16,7 +16,7 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.provenance import provenance
-from netctrl.model.network import Demand, Network
+from netctrl.model.network import Demand, Network, read_network
 from netctrl.model.network import Link as NetworkLink
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
@@ -203,7 +203,7 @@ def test_a_file_beside_the_scenario_is_the_design():
     """The example: three links in a row under PIE and a Design, with Cubic flows."""
     read = msgspec.structs.replace(read_scenario(EXAMPLE / "three-links.toml"), duration=10.0, warmup=5.0)
     assert read.control == DesignPolicy(file=str(EXAMPLE / "hftrac.json"))
-    made = netctrl.hftrac(netctrl.read_network(EXAMPLE / "network.json"), 5e-3, mu=0.1, horizon="exact")
+    made = netctrl.hftrac(read_network(EXAMPLE / "network.json"), 5e-3, mu=0.1, horizon="exact")
     found = simulate_packets(read)
     given = simulate_packets(msgspec.structs.replace(read, control=None), design=made)
     np.testing.assert_allclose(found.departed_bytes.sum(axis=1), given.departed_bytes.sum(axis=1), rtol=0.01)
