@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from types import ModuleType
 
 from arc.traffic import STUDIES, Study, keep, kept, under
+from engines import validate
 from hftrac import fig13, fig15, fig16
 from hftrac.packet_study import PacketStudy, make, missing
 from linux import connet_study, hftrac_study
@@ -23,11 +24,11 @@ from pacing import bottleneck
 from packets import FASTER, run_ns3
 
 PACKET_STUDIES = {each.STUDY.name: each.STUDY for each in (fig13, fig15, fig16)}
-KERNEL_STUDIES = {each.NAME: each for each in (connet_study, hftrac_study)}
+REPEATED = {each.NAME: each for each in (connet_study, hftrac_study, *validate.STUDIES)}
 
 
 def main(argv: list[str]) -> int:
-    names = [*STUDIES, *PACKET_STUDIES, bottleneck.NAME, *KERNEL_STUDIES]
+    names = [*STUDIES, *PACKET_STUDIES, bottleneck.NAME, *REPEATED]
     if not argv or argv[0] not in names or not all(number.isdecimal() for number in argv[1:]):
         print(f"usage: full.py STUDY [NUMBER ...]; studies: {', '.join(names)}", file=sys.stderr)
         return 2
@@ -37,8 +38,8 @@ def main(argv: list[str]) -> int:
         run_seeds(STUDIES[name], numbers or STUDIES[name].seeds)
     elif name == bottleneck.NAME:
         bottleneck.run_study(numbers or bottleneck.SEEDS, os.cpu_count() or 1)
-    elif name in KERNEL_STUDIES:
-        run_repeats(KERNEL_STUDIES[name], numbers or KERNEL_STUDIES[name].REPEATS)
+    elif name in REPEATED:
+        run_repeats(REPEATED[name], numbers or REPEATED[name].REPEATS)
     else:
         run_points(PACKET_STUDIES[name], numbers or range(PACKET_STUDIES[name].runs))
     return 0
@@ -67,7 +68,7 @@ def run_points(study: PacketStudy, runs: Sequence[int]) -> None:
             print(f"{study.name}: {', '.join(map(str, case))}, run {run}", flush=True)
 
 
-def run_repeats(study: ModuleType, repeats: Sequence[int]) -> None:
+def run_repeats(study: ModuleType | validate.Study, repeats: Sequence[int]) -> None:
     lacking = study.missing(repeats)
     print(f"{study.NAME}: {len(lacking)} of {len(repeats)} repeats to do", flush=True)
     for done in study.make(lacking):

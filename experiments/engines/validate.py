@@ -1,0 +1,227 @@
+"""The packet engine against ns-3, kept in data/results/: `python experiments/full.py engines-pairs [SEED ...]`, and
+`engines-draws [DRAW ...]` of scenarios drawn at random; `PYTHONPATH=experiments python -m engines.validate` prints what
+is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import pandas as pd
+from packets import run_ns3
+
+from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.laws.aqm.avq import AvqQueue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.pi import PiQueue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.records import DropTailQueue, Queue
+from netctrl.laws.aqm.red import RedQueue
+from netctrl.laws.aqm.sfc import SfcQueue
+from netctrl.model.io.files import write_atomically
+from netctrl.scenario.network.result import estimate
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
+from netctrl.sim.packet.run import simulate_packets
+
+RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
+PACKET = 1500
+SENDERS = ("reno", "cubic", "htcp")
+QUEUES: dict[str, Queue] = {
+    "droptail": DropTailQueue(),
+    "red": RedQueue(),
+    "pie": PieQueue(),
+    "codel": CodelQueue(),
+    "pi": PiQueue(),
+    "arc": ArcQueue(alpha=1e-4, epoch=0.1),
+    "avq": AvqQueue(),
+    "sfc": SfcQueue(epoch=0.1),
+}
+"""Of the laws' own settings, but for epochs that are made for a minute and not for an hour."""
+PACKETS, NS3 = "packet", "ns3"
+RUNNERS: dict[str, Callable[[Scenario], SimulationResult]] = {PACKETS: simulate_packets, NS3: run_ns3}
+
+
+class Case(NamedTuple):
+    """A sender through a queue that marks, or drops."""
+
+    sender: str
+    queue: str
+    ecn: bool
+
+
+DROPPING = ("droptail", "red", "pie", "codel")
+PAIRS = [Case(s, q, False) for q in DROPPING for s in SENDERS]
+PAIRS += [Case(s, q, True) for q in QUEUES if q != "droptail" for s in SENDERS]
+
+
+def line(case: Case, rate: float, rtt: tuple[float, float], count: int, buffer: float, seed: int) -> Scenario:
+    """`count` flows over one link; rate [bit/s], rtt [s], buffer [byte]."""
+    link = Link(
+        id="line", source="a", target="b", capacity=rate, delay=rtt[0] / 4, buffer=buffer, queue=QUEUES[case.queue]
+    )
+    flows = BulkFlows(
+        id="bulk", path=("line",), rtt=rtt, count=count, start=(0.0, 5.0), sender=case.sender, ecn=case.ecn
+    )
+    return Scenario(
+        name=f"{case.sender} over {case.queue}",
+        duration=45.0,
+        warmup=15.0,
+        links=(link,),
+        flows=(flows,),
+        packet_size=PACKET,
+        sample=0.01,
+        seed=seed,
+    )
+
+
+def pairs(seed: int) -> dict[Case, Scenario]:
+    """A bandwidth-delay product of buffer. Cubic's flows are few and far, as ns-3.37's has no Reno-friendly region."""
+    short, long = (25e6, (0.02, 0.06), 8, 125e3), (40e6, (0.06, 0.1), 4, 400e3)
+    return {case: line(case, *(long if case.sender == "cubic" else short), seed) for case in PAIRS}
+
+
+def draw(number: int) -> dict[Case, Scenario]:
+    """2 to 200 Mbit/s, 5 to 200 ms, 1 to 50 flows, 0.2 to 2 bandwidth-delay products: evenly in their logarithms."""
+    rng = np.random.default_rng([2026, number])
+    rate, rtt, count, pipes = np.exp(rng.uniform(np.log([2e6, 5e-3, 1, 0.2]), np.log([200e6, 200e-3, 51, 2.0])))
+    case = Case(str(rng.choice(SENDERS)), str(rng.choice(list(QUEUES))), bool(rng.integers(2)))
+    if case.queue == "droptail":
+        case = case._replace(ecn=False)
+    buffer = max(round(pipes * rate * rtt / 8.0), 4 * PACKET)
+    return {case: line(case, round(rate), (0.8 * rtt, 1.2 * rtt), int(count), buffer, number)}
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Scenarios of each number, in both engines; what is kept of each is a row."""
+
+    NAME: str
+    REPEATS: Sequence[int]
+    scenarios: Callable[[int], Mapping[Case, Scenario]]
+
+    def missing(self, repeats: Sequence[int]) -> list[tuple[int, Case]]:
+        done = set() if not self.path.exists() else {(row.number, *key(row)) for row in self.stored().itertuples()}
+        return [(k, case) for k in repeats for case in self.scenarios(k) if (k, *case) not in done]
+
+    def make(self, lacking: Sequence[tuple[int, Case]]) -> Iterator[Done]:
+        """Run and keep, as many at a time as there are cores."""
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            runs = [pool.submit(run_both, k, case, self.scenarios(k)[case]) for k, case in lacking]
+            for run in as_completed(runs):
+                self.keep(run.result())
+                yield run.result()
+
+    @property
+    def path(self) -> Path:
+        return RESULTS / f"{self.NAME}.csv"
+
+    def stored(self) -> pd.DataFrame:
+        return pd.read_csv(self.path)
+
+    def keep(self, done: Done) -> None:
+        rows = pd.DataFrame(done.rows)
+        if self.path.exists():
+            rows = pd.concat([self.stored(), rows], ignore_index=True)
+        rows = rows.sort_values(["queue", "sender", "ecn", "number", "engine"], kind="stable")
+        write_atomically(self.path, rows.to_csv(float_format="%.6g", index=False).encode())
+        record = self.path.with_suffix(".json")
+        content = msgspec.json.decode(record.read_bytes()) if record.exists() else {"study": self.NAME, "made": []}
+        for made in done.made:
+            if made not in content["made"]:
+                content["made"].append(made)
+        write_atomically(record, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+
+
+class Done(NamedTuple):
+    """One scenario in both engines."""
+
+    number: int
+    rows: list[dict[str, object]]
+    made: list[dict[str, object]]
+
+
+def run_both(number: int, case: Case, scenario: Scenario) -> Done:
+    rows, made = [], []
+    for engine, run in RUNNERS.items():
+        result = run(scenario)
+        rows.append(case._asdict() | {"number": number, "engine": engine} | measured(result))
+        source = msgspec.json.decode(msgspec.json.encode(result.provenance))
+        made.append({"simulator": result.simulator} | {name: source[name] for name in source if name != "created"})
+    return Done(number, rows, made)
+
+
+def measured(result: SimulationResult) -> dict[str, float]:
+    link = result.summary().links[0]
+    return {
+        "throughput_mbit_s": link.throughput_bit_per_s / 1e6,
+        "utilization": link.utilization,
+        "queue_packets": link.backlog_mean_bytes / PACKET,
+        "deviation_packets": link.backlog_std_bytes / PACKET,
+        "loss": link.loss_ratio,
+        "marks": link.marking_ratio,
+    }
+
+
+def key(row) -> Case:
+    return Case(row.sender, row.queue, bool(row.ecn))
+
+
+STUDIES = (Study("engines-pairs", range(1, 6), pairs), Study("engines-draws", range(1, 31), draw))
+
+
+QUANTITIES = {
+    "throughput_mbit_s": "throughput [Mbit/s]",
+    "queue_packets": "queue [packet]",
+    "chosen": "lost or marked [%]",
+}
+
+
+def table(data: pd.DataFrame, by: Sequence[str] = ("queue", "ecn", "sender")) -> pd.DataFrame:
+    """Means over numbers in both engines with half widths of 95 % intervals, and differences from ns-3's [%].
+
+    ns-3's queue is that of its queue disc, and the packet that its device holds while it sends another.
+    """
+    device = np.where(data.engine == NS3, data.utilization, 0.0)
+    data = data.assign(queue_packets=data.queue_packets + device, chosen=100.0 * (data.loss + data.marks))
+    rows = []
+    for case, part in data.groupby(list(by), sort=False):
+        row = dict(zip(by, case, strict=True)) | {"runs": len(part) // 2}
+        for what in QUANTITIES:
+            values = {name: part[part.engine == name][what].to_numpy() for name in RUNNERS}
+            for name, each in values.items():
+                row[f"{what}:{name}"] = each.mean()
+                row[f"{what}:{name}:half"] = estimate(each).half_width if len(each) > 1 else np.nan
+            row[f"{what}:difference"] = 100.0 * (values[PACKETS].mean() / values[NS3].mean() - 1.0)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def markdown(found: pd.DataFrame) -> str:
+    """The table of `docs/engines.md`."""
+    lines = ["| sender, queue | runs | " + " | ".join(f"{text} | " for text in QUANTITIES.values()) + "|"]
+    lines.append("|---" * (2 + 2 * len(QUANTITIES)) + "|")
+    for row in found.to_dict("records"):
+        cells = [f"{row['sender']}, {row['queue']}{', ECN' if row['ecn'] else ''}", str(row["runs"])]
+        for what in QUANTITIES:
+            both = (f"{row[f'{what}:{name}']:.3g} ± {row[f'{what}:{name}:half']:.1g}" for name in RUNNERS)
+            cells += [", ".join(both), f"{row[f'{what}:difference']:+.1f} %"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":  # PYTHONPATH=experiments python -m engines.validate
+    pairs_found, draws_found = (study.stored() for study in STUDIES)
+    counted = pairs_found.groupby(["sender", "queue", "ecn"]).number.transform("nunique")
+    print(markdown(table(pairs_found[counted > 1])))
+    drawn = table(draws_found, ("number", "queue", "ecn", "sender"))
+    print(drawn[["number", "queue", "ecn", "sender", *(f"{what}:difference" for what in QUANTITIES)]].to_string())
+    print(drawn[[f"{what}:difference" for what in QUANTITIES]].abs().quantile([0.5, 0.75, 0.9, 1.0]))
