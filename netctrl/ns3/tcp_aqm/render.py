@@ -14,7 +14,7 @@ from netctrl.model.design.design import ArcDesign, Provenance
 from netctrl.ns3.cpp import MARKER, header, nanoseconds, origin, real, row, string
 from netctrl.ns3.laws import laws_header
 from netctrl.ns3.queues import own_laws, queue_initializer
-from netctrl.ns3.templates import QUEUES, fixed_files
+from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, UdpFlows, WebFlows
 from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.units import BITS_PER_BYTE
@@ -65,7 +65,7 @@ def render(
         "gains.h": _gains(scenario, design, provenance),
         "netctrl-laws.h": laws_header(own_laws(link.queue for link in scenario.links)),
         "scenario.h": _scenario(scenario, draws),
-        **fixed_files("tcp_aqm", "netctrl-cubic.h", *QUEUES),
+        **fixed_files("tcp_aqm", *QUEUES, *TCP),
     }
 
 
