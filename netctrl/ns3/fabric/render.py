@@ -64,7 +64,7 @@ def render(
         "gains.h": _gains(scenario, plan, design, provenance),
         "netctrl-window-law.h": window_law_header(plan.law),
         "scenario.h": _scenario(scenario, plan),
-        **fixed_files("fabric"),
+        **fixed_files("fabric", "netctrl-tcp-defaults.h"),
     }
 
 

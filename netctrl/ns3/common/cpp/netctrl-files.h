@@ -104,8 +104,10 @@ class Table
 class RunFile
 {
   public:
-    explicit RunFile(const std::string& path)
+    /// @param what it is called where it is none of this scenario
+    explicit RunFile(const std::string& path, const char* what = "table")
         : m_path(path),
+          m_what(what),
           m_file(Open(path, "rb"))
     {
     }
@@ -138,12 +140,13 @@ class RunFile
     {
         if (!whole)
         {
-            std::fprintf(stderr, "%s: not the table of a run of this scenario\n", m_path.c_str());
+            std::fprintf(stderr, "%s: not the %s of a run of this scenario\n", m_path.c_str(), m_what);
             std::exit(1);
         }
     }
 
     const std::string m_path;
+    const char* m_what;
     std::FILE* m_file;
 };
 
