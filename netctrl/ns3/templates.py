@@ -6,7 +6,7 @@ from importlib.resources import files
 
 __all__ = ["QUEUES", "TCP", "fixed_files"]
 
-_PROGRAM = ("Makefile", "netctrl-files.h", "netctrl-lines.h", "netctrl-program.h", "netctrl-routing.h", "netctrl-sockets.h")
+_PROGRAM = ("Makefile", *(f"netctrl-{name}.h" for name in ("files", "lines", "program", "routing", "sockets")))
 TCP = ("netctrl-cubic.h", "netctrl-tcp-defaults.h")
 """Of programs whose TCP is to be Linux's."""
 QUEUES = ("netctrl-law-queue-disc.h", "netctrl-queue-settings.h", "netctrl-queues.h")

@@ -19,6 +19,7 @@ from netctrl.ns3.cpp import constant, header, nanoseconds, origin, real, row, st
 from netctrl.ns3.laws import functions_header
 from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity
 from netctrl.ns3.templates import fixed_files
+from netctrl.plants.access import observe, pause_mean, read_premium
 from netctrl.scenario.access.plan import AccessLinkPlan
 from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.units import BITS_PER_BYTE
@@ -30,6 +31,7 @@ _PPP_BYTES = 2
 _MAX_NUMBERS = 200_000
 _MAX_BURST = 10_000
 _LAW = "A law that tracks references, its governor and its schedule: printed from the Python that netctrl simulates."
+_LINK = "What premium packets see, and pauses of regulators: printed from the Python that netctrl simulates."
 _SIGNALS = {
     "delay_ms": "delayMs",
     "jitter_ms": "jitterMs",
@@ -71,6 +73,7 @@ def render(
         "netctrl-tracking-law.h": functions_header(
             "tracking-law", _LAW, (step_tracking, govern, scheduled), "netctrl-matrix.h"
         ),
+        "netctrl-access-laws.h": functions_header("access-laws", _LINK, (observe, read_premium, pause_mean)),
         **fixed_files("access"),
     }
 

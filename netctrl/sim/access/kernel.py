@@ -7,18 +7,10 @@ from __future__ import annotations
 
 from math import inf
 
-import numpy as np
-
 from netctrl.jit import njit
-from netctrl.plants.access import averaged, departure
+from netctrl.plants.access import departure, observe
 from netctrl.sim.access.fair import serve_fair
 from netctrl.sim.access.state import (
-    DELAY,
-    DELAY_SUM,
-    JITTER,
-    JITTER_SUM,
-    LAST_DELAY,
-    MEASURED,
     NODE_COUNT,
     NODE_OUT,
     PREMIUM,
@@ -28,7 +20,7 @@ from netctrl.sim.access.state import (
     AccessLinkTraffic,
 )
 
-__all__ = ["advance_access_link", "observe"]
+__all__ = ["advance_access_link"]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -119,19 +111,6 @@ def _serve(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: float)
     while head < n and gone[hop, head] <= end:
         head += 1
     now.last[hop], now.counts[TAKEN, hop], now.counts[NODE_COUNT, hop], now.counts[NODE_OUT, hop] = last, i, n, head
-
-
-@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
-def observe(measured: np.ndarray, delay: float, first: bool) -> None:
-    """One more premium packet, and its difference from the one before."""
-    if first:
-        measured[DELAY], measured[LAST_DELAY] = delay, delay
-    change = abs(delay - measured[LAST_DELAY])
-    measured[DELAY], measured[JITTER] = averaged(measured[DELAY], delay), averaged(measured[JITTER], change)
-    measured[LAST_DELAY] = delay
-    measured[DELAY_SUM] += delay
-    measured[JITTER_SUM] += change
-    measured[MEASURED] += 1.0
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

@@ -10,12 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 __all__ = [
-    "DELAY",
-    "DELAY_SUM",
-    "JITTER",
-    "JITTER_SUM",
-    "LAST_DELAY",
-    "MEASURED",
     "NODE_COUNT",
     "NODE_OUT",
     "PREMIUM",
@@ -28,8 +22,6 @@ __all__ = [
 PREMIUM = 0
 WAITING, TAKEN, NODE_COUNT, NODE_OUT = range(4)
 """Rows of `counts`: packets in the buffer before a node and of these taken by it; in a node's buffer, and gone."""
-DELAY, JITTER, LAST_DELAY, DELAY_SUM, JITTER_SUM, MEASURED = range(6)
-"""Rows of `measured`: both moving averages, the last packet's delay, sums over the period, and their packets."""
 
 
 class AccessLinkPlant(NamedTuple):

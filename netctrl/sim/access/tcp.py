@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.plants.access import departure, window_after_ack, window_after_loss
+from netctrl.plants.access import departure, observe, window_after_ack, window_after_loss
 from netctrl.scenario.access.scenario import AccessLinkScenario, TcpSenders
-from netctrl.sim.access.kernel import observe
 from netctrl.sim.access.problem import access_link_plant, first_pauses, silent_flows
 from netctrl.sim.access.state import PREMIUM
 

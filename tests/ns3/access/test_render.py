@@ -41,7 +41,7 @@ from netctrl.sim.access.draws import flow_pauses, run_table
 from netctrl.sim.access.problem import flow_streams
 from netctrl.sim.access.run import AccessLink
 
-GENERATED = ("gains.h", "netctrl-tracking-law.h", "scenario.h")
+GENERATED = ("gains.h", "netctrl-access-laws.h", "netctrl-tracking-law.h", "scenario.h")
 PRINTED = netctrl.read_model(model_path("connet-paper"))
 
 
@@ -373,8 +373,7 @@ void Measure() {
     while (true) {
         for (double count = Number(); count > 0.0; --count) meter.Take(Number());
         const auto r = meter.Read();
-        std::printf("%.17g %.17g %.17g %.17g %lld\n", r.delay, r.jitter, r.meanDelay, r.meanJitter,
-                    static_cast<long long>(r.received));
+        std::printf("%.17g %.17g %.17g %.17g %.17g\n", r.delay, r.jitter, r.meanDelay, r.meanJitter, r.received);
     }
 }
 """
@@ -397,6 +396,7 @@ def parts(tmp_path_factory):
         tables = ", ".join(f"netctrl::case{number}::{name}" for name in ("kLaw", "kGovernor", "kSchedule", "kStart"))
         calls.append(f'    if (std::string(argv[1]) == "{number}") Replay({tables});')
     for name in (
+        "netctrl-access-laws.h",
         "netctrl-matrix.h",
         "netctrl-tracking-law.h",
         "netctrl-tracking.h",

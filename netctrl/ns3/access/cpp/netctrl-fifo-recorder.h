@@ -7,85 +7,76 @@
 
 #include "netctrl-fifo-tables.h"
 
-#include <cstdint>
-#include <cstdio>
-#include <vector>
+#include <string>
 
 namespace netctrl
 {
+
+constexpr struct
+{
+    const char* name;
+    double Sample::*field;
+} kColumns[] = {
+    {"time_s", &Sample::timeS},
+    {"rate_bit_per_s", &Sample::rateBitPerS},
+    {"burst", &Sample::burst},
+    {"delay_ms", &Sample::delayMs},
+    {"jitter_ms", &Sample::jitterMs},
+    {"mean_delay_ms", &Sample::meanDelayMs},
+    {"mean_jitter_ms", &Sample::meanJitterMs},
+    {"premium_received", &Sample::premiumReceived},
+    {"premium_lost", &Sample::premiumLost},
+    {"premium_bit_per_s", &Sample::premiumBitPerS},
+    {"other_bit_per_s", &Sample::otherBitPerS},
+    {"other_lost", &Sample::otherLost},
+    {"utilization", &Sample::utilization},
+};
 
 /// Writes rows; the values of the law come last.
 class Recorder
 {
   public:
     /// @param outputs, inputs of the law
-    Recorder(std::FILE* file, std::size_t hops, std::size_t sources, std::size_t outputs, std::size_t inputs)
-        : m_file(file)
+    Recorder(const std::string& path, std::size_t hops, std::size_t sources, std::size_t outputs, std::size_t inputs)
+        : m_table(path)
     {
-        std::fprintf(m_file,
-                     "time_s,rate_bit_per_s,burst,delay_ms,jitter_ms,mean_delay_ms,mean_jitter_ms,premium_received,"
-                     "premium_lost,premium_bit_per_s,other_bit_per_s,other_lost,utilization");
-        Name("backlog_%zu", hops);
-        Name("source_%zu_bit_per_s", sources);
-        Name("given_%zu", outputs);
-        Name("measured_%zu", outputs);
-        Name("commanded_%zu", inputs);
-        std::fprintf(m_file, "\n");
+        for (const auto& column : kColumns)
+        {
+            m_table.Put(column.name);
+        }
+        Name("backlog_", hops);
+        Name("source_", sources, "_bit_per_s");
+        Name("given_", outputs);
+        Name("measured_", outputs);
+        Name("commanded_", inputs);
+        m_table.EndRow();
     }
 
-    void Write(const Sample& sample,
-               const Vector& given,
-               const Vector& measured,
-               const Vector& commanded)
+    void Write(const Sample& sample, const Vector& given, const Vector& measured, const Vector& commanded)
     {
-        Put(sample.timeS, "");
-        Put(sample.rateBitPerS);
-        Put(sample.burst);
-        Put(sample.delayMs);
-        Put(sample.jitterMs);
-        Put(sample.meanDelayMs);
-        Put(sample.meanJitterMs);
-        Put(static_cast<double>(sample.premiumReceived));
-        Put(static_cast<double>(sample.premiumLost));
-        Put(sample.premiumBitPerS);
-        Put(sample.otherBitPerS);
-        Put(static_cast<double>(sample.otherLost));
-        Put(sample.utilization);
-        for (const int64_t packets : sample.backlog)
+        for (const auto& column : kColumns)
         {
-            Put(static_cast<double>(packets));
+            m_table.Put(sample.*column.field);
         }
-        for (const double value : sample.sourceBitPerS)
-        {
-            Put(value);
-        }
+        m_table.PutAll(sample.backlog);
+        m_table.PutAll(sample.sourceBitPerS);
         for (const Vector* values : {&given, &measured, &commanded})
         {
-            for (const double value : *values)
-            {
-                Put(value);
-            }
+            m_table.PutAll(*values);
         }
-        std::fprintf(m_file, "\n");
+        m_table.EndRow();
     }
 
   private:
-    void Name(const char* format, std::size_t count)
+    void Name(const std::string& before, std::size_t count, const std::string& behind = "")
     {
         for (std::size_t i = 0; i < count; ++i)
         {
-            char name[64];
-            std::snprintf(name, sizeof name, format, i);
-            std::fprintf(m_file, ",%s", name);
+            m_table.Put(before + std::to_string(i) + behind);
         }
     }
 
-    void Put(double value, const char* before = ",")
-    {
-        std::fprintf(m_file, "%s%.17g", before, value);
-    }
-
-    std::FILE* m_file;
+    Table m_table;
 };
 
 } // namespace netctrl

@@ -8,21 +8,14 @@
 #include "netctrl-lines.h"
 #include "netctrl-premium.h"
 #include "netctrl-regulator.h"
+#include "netctrl-sockets.h"
 #include "scenario.h"
 
-#include "ns3/inet-socket-address.h"
-#include "ns3/ipv4-header.h"
-#include "ns3/node.h"
-#include "ns3/packet.h"
 #include "ns3/ppp-header.h"
-#include "ns3/simulator.h"
-#include "ns3/socket.h"
 #include "ns3/udp-header.h"
-#include "ns3/udp-socket-factory.h"
 
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -44,22 +37,12 @@ ScheduleAt(double time, Arguments&&... arguments)
     return Simulator::Schedule(NanoSeconds(at) - Simulator::Now(), std::forward<Arguments>(arguments)...);
 }
 
-inline Ptr<Socket>
-SocketTo(Ptr<Node> host, uint32_t address, uint16_t port)
-{
-    Ptr<Socket> socket = Socket::CreateSocket(host, UdpSocketFactory::GetTypeId());
-    socket->Bind();
-    socket->SetIpTtl(255);
-    socket->Connect(InetSocketAddress(Ipv4Address(address), port));
-    return socket;
-}
-
 /// Sends a flow's packets when its regulator lets them through.
 class FlowSource
 {
   public:
-    FlowSource(Ptr<Node> host, uint32_t sink, uint16_t port, std::vector<double> pauses)
-        : m_socket(SocketTo(host, sink, port)),
+    FlowSource(Ptr<Node> host, const InetSocketAddress& sink, std::vector<double> pauses)
+        : m_socket(UdpTo(host, sink)),
           m_regulator(std::move(pauses), 8.0 * kSize, kSpacing)
     {
     }
@@ -96,8 +79,8 @@ class FlowSource
 class PremiumSource
 {
   public:
-    PremiumSource(Ptr<Node> host, uint32_t sink, double phase)
-        : m_socket(SocketTo(host, sink, kPort)),
+    PremiumSource(Ptr<Node> host, const InetSocketAddress& sink, double phase)
+        : m_socket(UdpTo(host, sink)),
           m_phase(phase)
     {
         Plan();
@@ -129,15 +112,15 @@ class PremiumSource
 class PremiumSink
 {
   public:
-    PremiumSink(Ptr<Node> node, uint32_t address)
+    PremiumSink(Ptr<Node> node, const InetSocketAddress& end)
         : m_meter(kBaseDelay),
           m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
     {
-        m_socket->Bind(InetSocketAddress(Ipv4Address(address), kPort));
+        m_socket->Bind(end);
         m_socket->SetRecvCallback(MakeCallback(&PremiumSink::Take, this));
     }
 
-    PremiumMeter::Reading Read()
+    PremiumReading Read()
     {
         return m_meter.Read();
     }
@@ -155,35 +138,6 @@ class PremiumSink
 
     PremiumMeter m_meter;
     Ptr<Socket> m_socket;
-};
-
-/// Where a flow ends; counts packets.
-class FlowSink
-{
-  public:
-    FlowSink(Ptr<Node> node, uint32_t address, uint16_t port)
-        : m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
-    {
-        m_socket->Bind(InetSocketAddress(Ipv4Address(address), port));
-        m_socket->SetRecvCallback(MakeCallback(&FlowSink::Take, this));
-    }
-
-    int64_t Packets() const
-    {
-        return m_packets;
-    }
-
-  private:
-    void Take(Ptr<Socket> socket)
-    {
-        while (socket->Recv())
-        {
-            ++m_packets;
-        }
-    }
-
-    Ptr<Socket> m_socket;
-    int64_t m_packets = 0;
 };
 
 /// Packets of a hop since the beginning. A packet that finds kLimit of them, the one being sent included, is lost; one that
