@@ -7,8 +7,8 @@ from importlib.resources import files
 __all__ = ["QUEUES", "TCP", "fixed_files"]
 
 _PROGRAM = ("Makefile", *(f"netctrl-{name}.h" for name in ("files", "lines", "program", "routing", "sockets")))
-TCP = ("netctrl-cubic.h", "netctrl-tcp-defaults.h")
-"""Of programs whose TCP is to be Linux's."""
+TCP = ("netctrl-tcp-defaults.h",)
+"""Of programs with TCP."""
 QUEUES = ("netctrl-law-queue-disc.h", "netctrl-queue-settings.h", "netctrl-queues.h")
 """Of programs with queues that files describe."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from netctrl.model.design.design import Provenance
+from netctrl.ns3.access.render import COLUMNS
 from netctrl.ns3.program import Ns3, execute, read_table, whole
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
@@ -15,21 +16,6 @@ from netctrl.scenario.access.scenario import AccessLinkScenario
 
 __all__ = ["run_access_link", "table_name"]
 
-_COLUMNS = (
-    "time_s",
-    "rate_bit_per_s",
-    "burst",
-    "delay_ms",
-    "jitter_ms",
-    "mean_delay_ms",
-    "mean_jitter_ms",
-    "premium_received",
-    "premium_lost",
-    "premium_bit_per_s",
-    "other_bit_per_s",
-    "other_lost",
-    "utilization",
-)
 _COUNTS = ("burst", "premium_received", "premium_lost", "other_lost")
 
 
@@ -66,12 +52,12 @@ def run_access_link(
     seed = scenario.seed
     execute(folder, [".", str(seed)], f"run-{seed}.log", progress=progress, timeout=timeout)
     (T, p), m = plan.reference.shape, len(plan.law.inputs)
-    H, S, first = scenario.hops, len(scenario.sources), len(_COLUMNS)
+    H, S, first = scenario.hops, len(scenario.sources), len(COLUMNS)
     with whole(folder):
         table = read_table(folder / f"result-{seed}.csv", first + H + S + 2 * p + m, skip=1)
         if len(table) != T:
             raise ValueError(f"result-{seed}.csv has {len(table)} rows, not {T}")
-    columns = dict(zip(_COLUMNS, table.T.copy(), strict=False))
+    columns = dict(zip(COLUMNS, table.T.copy(), strict=False))
     columns |= {name: columns[name].astype(np.int64) for name in _COUNTS}
     backlog, sources, given, measured, commanded = np.split(
         table[:, first:].copy(), np.cumsum([H, S, p, p]).tolist(), axis=1

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.cpp import camel
 from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
@@ -24,7 +25,7 @@ from netctrl.scenario.access.plan import AccessLinkPlan
 from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["render"]
+__all__ = ["COLUMNS", "render"]
 
 _MIN_SIZE, _MAX_SIZE = 64, 65_000
 _PPP_BYTES = 2
@@ -32,14 +33,22 @@ _MAX_NUMBERS = 200_000
 _MAX_BURST = 10_000
 _LAW = "A law that tracks references, its governor and its schedule: printed from the Python that netctrl simulates."
 _LINK = "What premium packets see, and pauses of regulators: printed from the Python that netctrl simulates."
-_SIGNALS = {
-    "delay_ms": "delayMs",
-    "jitter_ms": "jitterMs",
-    "mean_delay_ms": "meanDelayMs",
-    "mean_jitter_ms": "meanJitterMs",
-    "other_bit_per_s": "otherBitPerS",
-}
-"""Fields of a AccessLinkSample, and what they are called in C++."""
+COLUMNS = (
+    "time_s",
+    "rate_bit_per_s",
+    "burst",
+    "delay_ms",
+    "jitter_ms",
+    "mean_delay_ms",
+    "mean_jitter_ms",
+    "premium_received",
+    "premium_lost",
+    "premium_bit_per_s",
+    "other_bit_per_s",
+    "other_lost",
+    "utilization",
+)
+"""Fields of an AccessLinkSample that are one number each, in the order in which the program writes them."""
 
 
 def render(
@@ -71,10 +80,10 @@ def render(
         "gains.h": _gains(plan, design, provenance),
         "scenario.h": _scenario(scenario, plan),
         "netctrl-tracking-law.h": functions_header(
-            "tracking-law", _LAW, (step_tracking, govern, scheduled), "netctrl-matrix.h"
+            "tracking-law", _LAW, (step_tracking, govern, scheduled), "netctrl-arrays.h"
         ),
         "netctrl-access-laws.h": functions_header("access-laws", _LINK, (observe, read_premium, pause_mean)),
-        **fixed_files("access"),
+        **fixed_files("access", "netctrl-arrays.h"),
     }
 
 
@@ -194,6 +203,10 @@ def _scenario(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> str:
     lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
     for name, (value, unit) in constants.items():
         lines.append(f"inline constexpr {name} = {value};" + (f" ///< {unit}" if unit else ""))
+    lines += ["", "/// What is measured in a period, at its end.", "struct Columns", "{"]
+    lines += [*(f"    double {camel(name)};" for name in COLUMNS), "};", ""]
+    lines += ["inline constexpr Column kColumns[] = {"]
+    lines += [*(f"    {row([string(name), f'&Columns::{camel(name)}'])}," for name in COLUMNS), "};"]
     cross = sorted(scenario.cross, key=lambda flow: flow.hop)
     signals = zip(plan.signals, plan.scale.tolist(), strict=True)
     tables = {
@@ -211,7 +224,7 @@ def _scenario(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> str:
         ),
         "Signal> kSignals": (
             "outputs of the law: measurement, and what one of its unit is in the law's",
-            [row([f"&Sample::{_SIGNALS[name]}", real(scale)]) for name, scale in signals],
+            [row([f"&Columns::{camel(name)}", real(scale)]) for name, scale in signals],
         ),
         "ReferenceRow> kReferences": ("from a period on: what is asked for, in the law's units", _references(plan)),
     }

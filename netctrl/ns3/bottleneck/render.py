@@ -18,7 +18,7 @@ from netctrl.model.law import PacingLaw, TargetRttPacer
 from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
 from netctrl.ns3.laws import functions_header, laws_header, tcp_windows_header
 from netctrl.ns3.queues import own_laws, settings_initializer
-from netctrl.ns3.tcp_aqm.render import check_capacity, socket_buffer
+from netctrl.ns3.tcp_aqm.render import ACCESS_RATE, access_rate, check_capacity, socket_buffer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.bottleneck.scenario import FLOW_KINDS, BottleneckFlow, BottleneckScenario
@@ -174,6 +174,7 @@ def _scenario(scenario: BottleneckScenario) -> str:
     window = socket_buffer(capacity, max(scenario.rtts_s), waits)
     constants = {
         "uint64_t kCapacity": (f"{round(capacity)}U", "of the bottleneck [bit/s]"),
+        "uint64_t kAccessRate": (f"{access_rate(capacity)}U", ACCESS_RATE),
         "uint32_t kBuffer": (f"{int(waits)}U", "in front of it [byte]"),
         "uint32_t kPacketSize": (f"{int(scenario.packet_size)}U", "with IP and TCP headers [byte]"),
         "uint32_t kSocketBuffer": (f"{window}U", "of TCP at both ends [byte]"),

@@ -14,7 +14,7 @@ from netctrl.laws.window.records import Dctcp
 from netctrl.model.design.design import MpccDesign, Provenance
 from netctrl.ns3.cpp import header, origin, real, row, string
 from netctrl.ns3.laws import window_law_header
-from netctrl.ns3.templates import fixed_files
+from netctrl.ns3.templates import TCP, fixed_files
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.units import BITS_PER_BYTE
@@ -64,7 +64,7 @@ def render(
         "gains.h": _gains(scenario, plan, design, provenance),
         "netctrl-window-law.h": window_law_header(plan.law),
         "scenario.h": _scenario(scenario, plan),
-        **fixed_files("fabric", "netctrl-tcp-defaults.h"),
+        **fixed_files("fabric", *TCP),
     }
 
 

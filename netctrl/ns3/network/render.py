@@ -16,7 +16,7 @@ from netctrl.model.network import Link
 from netctrl.ns3.cpp import constant, header, nanoseconds, origin, real, row, string
 from netctrl.ns3.laws import functions_header, laws_header
 from netctrl.ns3.queues import own_laws, settings_initializer
-from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity, socket_buffer
+from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, SENDERS, check_capacity, socket_buffer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.scenario import NetworkScenario
@@ -70,11 +70,11 @@ def render(
     return {
         "gains.h": _gains(plan, provenance),
         "netctrl-link-law.h": functions_header(
-            "link-law", _LAW, (start_links, link_acts, measure_link, command_link), "netctrl-grid.h"
+            "link-law", _LAW, (start_links, link_acts, measure_link, command_link), "netctrl-arrays.h"
         ),
         "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
         "scenario.h": _scenario(scenario, plan, size, sampled_delays),
-        **fixed_files("network", *QUEUES, *TCP),
+        **fixed_files("network", "netctrl-arrays.h", *QUEUES, *TCP),
     }
 
 
@@ -178,7 +178,7 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
             "demand, link, share",
             [row([str(i), str(link), real(share)]) for i, link, share in plan.split],
         ),
-        "TcpRow> kTcp": ("demand, flows, variant, first, last, ecn", _tcp(scenario)),
+        "TcpRow> kTcp": ("demand, flows, sender, first, last, ecn", _tcp(scenario)),
     }
     for name, (columns, rows) in tables.items():
         lines += [
@@ -193,9 +193,6 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
     return header("SCENARIO", "netctrl-link-tables.h", lines)
 
 
-_VARIANTS = {"cubic": "TcpVariant::kCubic", "newreno": "TcpVariant::kNewReno", "vegas": "TcpVariant::kVegas"}
-
-
 def _tcp(scenario: NetworkScenario) -> list[str]:
     number = {demand.id: i for i, demand in enumerate(scenario.network.demands)}
     return [
@@ -203,7 +200,7 @@ def _tcp(scenario: NetworkScenario) -> list[str]:
             [
                 str(number[tcp.demand]),
                 str(tcp.flows),
-                _VARIANTS[tcp.variant],
+                string(SENDERS[tcp.variant]),
                 *(str(nanoseconds(f"tcp.{tcp.demand}.start", end)) for end in tcp.start),
                 _flag(tcp.ecn),
             ]

@@ -19,15 +19,23 @@ from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, UdpFl
 from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["MARKER", "MAX_RECORDS", "check_capacity", "render", "socket_buffer"]
+__all__ = ["ACCESS_RATE", "MARKER", "MAX_RECORDS", "SENDERS", "access_rate", "check_capacity", "render", "socket_buffer"]
 
-_SENDERS = {"reno": "ns3::TcpNewReno", "cubic": "netctrl::OneByOneCubic", "htcp": "ns3::TcpHtcp"}
+SENDERS = {
+    "reno": "ns3::TcpNewReno",
+    "newreno": "ns3::TcpNewReno",
+    "cubic": "netctrl::OneByOneCubic",
+    "htcp": "ns3::TcpHtcp",
+    "vegas": "ns3::TcpVegas",
+}
 """ns-3's own congestion controls."""
+_KINDS = ("reno", "cubic", "htcp")
 MAX_HOSTS = 64
 """Most round-trip times of one group: each is a host, and a group's hosts share a /24."""
 MAX_RECORDS = 2**16
 """Of links and of groups: their number is part of an address."""
 
+ACCESS_RATE = "of hosts' lines, where nothing waits [bit/s]"
 _UINT32 = 2**32 - 1
 _MIN_TRANSMISSION_S = 100e-9
 _HEADERS_BYTES = 40
@@ -103,8 +111,8 @@ def _check_group(scenario: Scenario, group: FlowGroup) -> None:
     if isinstance(group, FastFlows | UdpFlows):
         takes = "bulk or web flows; FAST is for the fluid simulator only, udp for the packet engine"
         raise InvalidValue(f"flows.{group.id}.kind", group.__struct_config__.tag, takes)
-    if group.sender not in _SENDERS:
-        raise InvalidValue(f"flows.{group.id}.sender", group.sender, f"one of {', '.join(_SENDERS)}: ns-3's own")
+    if group.sender not in _KINDS:
+        raise InvalidValue(f"flows.{group.id}.sender", group.sender, f"one of {', '.join(_KINDS)}: ns-3's own")
     links = {link.id: link for link in scenario.links}
     if group.ack_path:
         ends = links[group.ack_path[0]].source, links[group.ack_path[-1]].target
@@ -171,6 +179,7 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> str:
         "uint32_t kInitialWindow": (scenario.initial_window, "[segment]"),
         "uint32_t kSeed": (scenario.seed, ""),
         "uint32_t kSocketBuffer": (_socket_buffer(scenario), "[byte], of TCP at both ends"),
+        "uint64_t kAccessRate": (access_rate(*(link.capacity for link in scenario.links)), ACCESS_RATE),
         "int kRouters": (len(routers), ""),
     }
     lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
@@ -210,6 +219,11 @@ def socket_buffer(fastest: float, longest: float, waiting: float) -> int:
     return int(min(max(4.0 * (fastest * longest / BITS_PER_BYTE + waiting), low), high))
 
 
+def access_rate(*capacities: float) -> int:
+    """Rate of hosts' lines, and of idle directions: so fast that nothing waits there [bit/s]."""
+    return max(10 * round(max(capacities)), 1_000_000_000)
+
+
 def _links(scenario: Scenario, routers: list[str]) -> list[str]:
     def one(link: Link) -> str:
         delay = nanoseconds(f"links.{link.id}.delay", link.delay)
@@ -227,7 +241,7 @@ def _group(group: FlowGroup, index: dict[str, int]) -> str:
         scale = group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape
         numbers = (scale, group.pareto_shape, group.max_object, group.think_time)
         web = [str(group.objects_per_page), *map(real, numbers)]
-    return row([string(group.id), string(_SENDERS[group.sender]), "true" if group.ecn else "false", *paths, row(web)])
+    return row([string(group.id), string(SENDERS[group.sender]), "true" if group.ecn else "false", *paths, row(web)])
 
 
 def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw]) -> tuple[list[str], list[str]]:

@@ -318,7 +318,7 @@ LAWS: dict[str, AccessLinkPlan] = {
 }
 
 PARTS = r"""
-#include "netctrl-premium.h"
+#include "netctrl-access-laws.h"
 #include "netctrl-regulator.h"
 
 #include <cstdio>
@@ -347,9 +347,9 @@ void Replay(const netctrl::TrackingGains& law, const netctrl::ReferenceGovernor&
     while (true) {
         const netctrl::Vector measured = Numbers(law.outputOffset.size());
         tracker.Step(measured, Numbers(law.outputOffset.size()));
-        Print(tracker.Given());
-        Print(tracker.Commanded());
-        Print(tracker.Applied());
+        Print(tracker.given);
+        Print(tracker.state.commanded);
+        Print(tracker.state.applied);
         std::printf("\n");
     }
 }
@@ -369,10 +369,12 @@ void Regulate() {
 }
 
 void Measure() {
-    netctrl::PremiumMeter meter(0.001);
+    std::vector<double> measured(netctrl::kMeasured + 1);
+    bool empty = true;
     while (true) {
-        for (double count = Number(); count > 0.0; --count) meter.Take(Number());
-        const auto r = meter.Read();
+        for (double count = Number(); count > 0.0; --count, empty = false) netctrl::Observe(measured, Number(), empty);
+        const auto r = netctrl::ReadPremium(measured, 0.001, empty);
+        std::fill(measured.begin() + netctrl::kDelaySum, measured.end(), 0.0);
         std::printf("%.17g %.17g %.17g %.17g %.17g\n", r.delay, r.jitter, r.meanDelay, r.meanJitter, r.received);
     }
 }
@@ -397,11 +399,10 @@ def parts(tmp_path_factory):
         calls.append(f'    if (std::string(argv[1]) == "{number}") Replay({tables});')
     for name in (
         "netctrl-access-laws.h",
-        "netctrl-matrix.h",
+        "netctrl-arrays.h",
         "netctrl-tracking-law.h",
         "netctrl-tracking.h",
         "netctrl-regulator.h",
-        "netctrl-premium.h",
     ):
         (folder / name).write_text(files[name])
     body = "\n".join(["int main(int, char** argv) {", *calls, "    return 2;", "}"])

@@ -145,9 +145,9 @@ class Loop
         }
         else
         {
-            const Vector commanded = m_tracker.Commanded();
+            const Vector commanded = m_tracker.state.commanded;
             m_tracker.Step(measured, wanted);
-            m_recorder.Write(sample, m_tracker.Given(), measured, commanded);
+            m_recorder.Write(sample, m_tracker.given, measured, commanded);
         }
         if (++m_period < kPeriods)
         {
@@ -157,7 +157,7 @@ class Loop
 
     void Begin()
     {
-        const Vector& applied = m_tracker.Applied();
+        const Vector& applied = m_tracker.state.applied;
         const bool open = m_period < kOpenPeriods;
         m_rate = open ? HUGE_VAL : std::max(applied[0] * kRateUnit, 0.0);
         m_burst = open || applied.size() < 2 ? 0 : std::max(1, static_cast<int>(std::nearbyint(applied[1])));
@@ -231,7 +231,7 @@ class Loop
         }
         for (std::size_t k = 0; k < m_hops.size(); ++k)
         {
-            const Hop::Counters& now = m_network.hops[k]->Count();
+            const Hop::Counters& now = m_network.hops[k]->count;
             const double sent = (now.bits - m_hops[k].bits) / kInterval;
             sample.utilization = std::max(sample.utilization, sent / static_cast<double>(kCapacity));
             sample.premiumLost += now.lostPremium - m_hops[k].lostPremium;
@@ -257,8 +257,7 @@ Run(const std::string& folder, const std::string& run)
 {
     const RunTable table(folder + "/run-" + run + ".bin", kFlows + kCross.size());
     Network network(table);
-    const std::string path = folder + "/result-" + run + ".csv";
-    Recorder recorder(path, kHops, kSources.size(), kSignals.size(), kLaw.low.size());
+    Recorder recorder(folder + "/result-" + run + ".csv");
     Loop loop(network, recorder);
     Simulate();
     Simulator::Destroy();

@@ -5,56 +5,45 @@
 #ifndef NETCTRL_FIFO_RECORDER_H
 #define NETCTRL_FIFO_RECORDER_H
 
-#include "netctrl-fifo-tables.h"
+#include "gains.h"
+#include "netctrl-files.h"
+#include "scenario.h"
 
 #include <string>
+#include <vector>
 
 namespace netctrl
 {
 
-constexpr struct
+/// One period, as it was measured at its end; netctrl.AccessLinkSample.
+struct Sample : Columns
 {
-    const char* name;
-    double Sample::*field;
-} kColumns[] = {
-    {"time_s", &Sample::timeS},
-    {"rate_bit_per_s", &Sample::rateBitPerS},
-    {"burst", &Sample::burst},
-    {"delay_ms", &Sample::delayMs},
-    {"jitter_ms", &Sample::jitterMs},
-    {"mean_delay_ms", &Sample::meanDelayMs},
-    {"mean_jitter_ms", &Sample::meanJitterMs},
-    {"premium_received", &Sample::premiumReceived},
-    {"premium_lost", &Sample::premiumLost},
-    {"premium_bit_per_s", &Sample::premiumBitPerS},
-    {"other_bit_per_s", &Sample::otherBitPerS},
-    {"other_lost", &Sample::otherLost},
-    {"utilization", &Sample::utilization},
+    std::vector<int64_t> backlog; ///< of each hop
+    std::vector<double> sourceBitPerS;
 };
 
 /// Writes rows; the values of the law come last.
 class Recorder
 {
   public:
-    /// @param outputs, inputs of the law
-    Recorder(const std::string& path, std::size_t hops, std::size_t sources, std::size_t outputs, std::size_t inputs)
+    explicit Recorder(const std::string& path)
         : m_table(path)
     {
-        for (const auto& column : kColumns)
+        for (const Column& column : kColumns)
         {
             m_table.Put(column.name);
         }
-        Name("backlog_", hops);
-        Name("source_", sources, "_bit_per_s");
-        Name("given_", outputs);
-        Name("measured_", outputs);
-        Name("commanded_", inputs);
+        Name("backlog_", kHops);
+        Name("source_", kSources.size(), "_bit_per_s");
+        Name("given_", kSignals.size());
+        Name("measured_", kSignals.size());
+        Name("commanded_", kLaw.low.size());
         m_table.EndRow();
     }
 
     void Write(const Sample& sample, const Vector& given, const Vector& measured, const Vector& commanded)
     {
-        for (const auto& column : kColumns)
+        for (const Column& column : kColumns)
         {
             m_table.Put(sample.*column.field);
         }

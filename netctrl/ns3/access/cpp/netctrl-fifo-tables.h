@@ -6,7 +6,7 @@
 #define NETCTRL_FIFO_TABLES_H
 
 #include "netctrl-files.h"
-#include "netctrl-matrix.h"
+#include "netctrl-arrays.h"
 
 #include <cstdint>
 #include <string>
@@ -48,30 +48,19 @@ struct ReferenceRow
     Vector values;
 };
 
-/// One period, as it was measured at its end; netctrl.FifoSample.
-struct Sample
+/// What is measured in a period, by name; scenario.h has it.
+struct Columns;
+
+struct Column
 {
-    double timeS;
-    double rateBitPerS;
-    double burst;
-    double delayMs; ///< moving average
-    double jitterMs;
-    double meanDelayMs; ///< over the period
-    double meanJitterMs;
-    double premiumReceived;
-    double premiumLost;
-    double premiumBitPerS;
-    double otherBitPerS;
-    double otherLost;
-    double utilization;
-    std::vector<int64_t> backlog;     ///< of each hop
-    std::vector<double> sourceBitPerS;
+    const char* name;
+    double Columns::*field;
 };
 
 /// An output of the law: which measurement, and what one of its unit is in the law's.
 struct Signal
 {
-    double Sample::*field;
+    double Columns::*field;
     double scale;
 };
 

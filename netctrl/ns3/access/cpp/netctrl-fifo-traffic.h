@@ -5,8 +5,8 @@
 #ifndef NETCTRL_FIFO_TRAFFIC_H
 #define NETCTRL_FIFO_TRAFFIC_H
 
+#include "netctrl-access-laws.h"
 #include "netctrl-lines.h"
-#include "netctrl-premium.h"
 #include "netctrl-regulator.h"
 #include "netctrl-sockets.h"
 #include "scenario.h"
@@ -108,21 +108,23 @@ class PremiumSource
     int64_t m_sent = 0;
 };
 
-/// Where premium packets end.
+/// Where premium packets end, and their delays and jitters are measured.
 class PremiumSink
 {
   public:
     PremiumSink(Ptr<Node> node, const InetSocketAddress& end)
-        : m_meter(kBaseDelay),
-          m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
+        : m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
     {
         m_socket->Bind(end);
         m_socket->SetRecvCallback(MakeCallback(&PremiumSink::Take, this));
     }
 
+    /// A period ends.
     PremiumReading Read()
     {
-        return m_meter.Read();
+        const PremiumReading reading = ReadPremium(m_measured, kBaseDelay, m_empty);
+        std::fill(m_measured.begin() + kDelaySum, m_measured.end(), 0.0);
+        return reading;
     }
 
   private:
@@ -132,12 +134,14 @@ class PremiumSink
         {
             int64_t entrance = 0;
             packet->CopyData(reinterpret_cast<uint8_t*>(&entrance), sizeof entrance);
-            m_meter.Take(1e-9 * static_cast<double>(Simulator::Now().GetNanoSeconds() - entrance));
+            Observe(m_measured, 1e-9 * static_cast<double>(Simulator::Now().GetNanoSeconds() - entrance), m_empty);
+            m_empty = false;
         }
     }
 
-    PremiumMeter m_meter;
     Ptr<Socket> m_socket;
+    std::vector<double> m_measured = std::vector<double>(kMeasured + 1);
+    bool m_empty = true; ///< since the beginning
 };
 
 /// Packets of a hop since the beginning. A packet that finds kLimit of them, the one being sent included, is lost; one that
@@ -164,22 +168,19 @@ class Hop
         device->TraceConnectWithoutContext("PhyTxEnd", MakeCallback(&Hop::Depart, this));
     }
 
-    const Counters& Count() const
-    {
-        return m_count;
-    }
-
     int64_t Backlog() const
     {
-        const int64_t lost = m_count.lostPremium + m_count.lostRegulated + m_count.lostCross;
-        return m_count.arrived - m_count.departed - lost;
+        const int64_t lost = count.lostPremium + count.lostRegulated + count.lostCross;
+        return count.arrived - count.departed - lost;
     }
+
+    Counters count;
 
   private:
     /// A packet is about to enter the device's queue, where those wait that aren't being sent.
     void Arrive(Ptr<const Packet>)
     {
-        ++m_count.arrived;
+        ++count.arrived;
         const bool leaves = m_end == Simulator::Now();
         m_queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, leaves ? kLimit : kLimit - 1));
     }
@@ -191,8 +192,8 @@ class Hop
 
     void Depart(Ptr<const Packet> packet)
     {
-        ++m_count.departed;
-        m_count.bits += 8.0 * packet->GetSize();
+        ++count.departed;
+        count.bits += 8.0 * packet->GetSize();
     }
 
     void Drop(Ptr<const Packet> packet)
@@ -205,15 +206,14 @@ class Hop
         opened->RemoveHeader(ip);
         opened->RemoveHeader(udp);
         const int kind = udp.GetDestinationPort() - kPort;
-        int64_t& lost = kind == 0         ? m_count.lostPremium
-                        : kind <= kFlows ? m_count.lostRegulated
-                                         : m_count.lostCross;
+        int64_t& lost = kind == 0         ? count.lostPremium
+                        : kind <= kFlows ? count.lostRegulated
+                                         : count.lostCross;
         ++lost;
     }
 
     Ptr<Queue<Packet>> m_queue;
     Time m_end; ///< of the packet that is being sent
-    Counters m_count;
 };
 
 } // namespace netctrl

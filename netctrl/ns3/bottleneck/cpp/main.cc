@@ -18,7 +18,6 @@
 
 #include "ns3/rng-seed-manager.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -29,13 +28,6 @@ using namespace ns3;
 namespace netctrl
 {
 
-/// Access lines are so fast that nothing waits there.
-uint64_t
-AccessRate()
-{
-    return std::max<uint64_t>(10 * kCapacity, 1000000000);
-}
-
 /// Hosts, one router, the far end. Host i is in 10.x.y.0/30 with x.y = i, the bottleneck's channel 12.0.0.0/30.
 class Network
 {
@@ -45,7 +37,7 @@ class Network
           m_router(MakeNode())
     {
         const Line line = Connect(m_router, far, Subnet(12, 0), DeviceRate(kCapacity), 0, "1p");
-        line.far.device->SetDataRate(DataRate(AccessRate())); // acknowledgements never wait
+        line.far.device->SetDataRate(DataRate(kAccessRate)); // acknowledgements never wait
         line.far.Route(0, 0);
         line.near.Route(Subnet(12, 0), 30);
         end = Ipv4Address(line.far.address);
@@ -56,7 +48,7 @@ class Network
     Ptr<Node> AddHost(int64_t delay)
     {
         Ptr<Node> host = MakeNode();
-        ConnectHost(m_router, host, Subnet(10, m_hosts++), AccessRate(), delay);
+        ConnectHost(m_router, host, Subnet(10, m_hosts++), kAccessRate, delay);
         return host;
     }
 

@@ -169,7 +169,7 @@ class TargetRtt final : public TcpCongestionOps, public PacingRate
                           rtt.GetSeconds(),
                           kPacketsOfPayload * static_cast<double>(connection.m_delivered),
                           kPacketsOfPayload * state->m_bytesInFlight.Get(),
-                          kPacketsOfPayload * static_cast<double>(m_trips.AgainBytes()));
+                          kPacketsOfPayload * static_cast<double>(m_trips.again));
             state->m_pacingRate = PayloadRate(Rate());
         }
         const double trip = Rate() / kPacketsOfPayload / 8.0 * m_trips.Newest().GetSeconds();

@@ -6,7 +6,6 @@
 #define NETCTRL_PACING_FLOWS_H
 
 #include "gains.h"
-#include "netctrl-cubic.h"
 #include "netctrl-paced-tcp.h"
 #include "netctrl-sockets.h"
 #include "netctrl-tcp-windows.h"
@@ -54,30 +53,8 @@ class Flow
 
     void Start(int64_t at)
     {
-        m_start = at;
+        start = at;
         Simulator::Schedule(NanoSeconds(at), &Flow::Open, this);
-    }
-
-    int64_t StartTime() const
-    {
-        return m_start;
-    }
-
-    /// Of IP packets that came, since the flow began [byte].
-    uint64_t Arrived() const
-    {
-        return m_arrived;
-    }
-
-    /// Payload that the receiver read [byte].
-    uint64_t Read() const
-    {
-        return m_read;
-    }
-
-    const RoundTrips& Trips() const
-    {
-        return m_trips;
     }
 
     /// In force, of whole packets [bit/s]; 0: nothing paces them.
@@ -86,16 +63,16 @@ class Flow
         return m_paced ? m_paced->Rate() : m_pacing * kPacketsOfPayload;
     }
 
-    /// Payload [byte].
-    uint32_t Window() const
-    {
-        return m_window;
-    }
-
     std::array<int64_t, 5> Events() const
     {
         return m_paced ? m_paced->Events() : std::array<int64_t, 5>{};
     }
+
+    RoundTrips trips;
+    int64_t start = 0;    ///< [ns]
+    uint64_t arrived = 0; ///< IP packets that came [byte]
+    uint64_t read = 0;    ///< payload that the receiver took [byte]
+    uint32_t window = 0;  ///< payload [byte]
 
   private:
     Ptr<TcpCongestionOps> MakeControl()
@@ -105,19 +82,19 @@ class Flow
         case Control::kPaced:
             if (const auto* law = std::get_if<TargetPacer>(&kLaw))
             {
-                return Paced(CreateObject<TargetRtt>(m_trips, *law));
+                return Paced(CreateObject<TargetRtt>(trips, *law));
             }
-            return Paced(CreateObject<CappedHtcp>(m_trips, std::get<ArxPacer>(kLaw)));
+            return Paced(CreateObject<CappedHtcp>(trips, std::get<ArxPacer>(kLaw)));
         case Control::kCap:
-            return Paced(CreateObject<CappedHtcp>(m_trips, m_row.cap));
+            return Paced(CreateObject<CappedHtcp>(trips, m_row.cap));
         case Control::kHtcp:
-            return CreateObject<DraftHtcp>(m_trips);
+            return CreateObject<DraftHtcp>(trips);
         case Control::kCubic:
             return CreateObject<OneByOneCubic>();
         case Control::kBbr:
             return CreateObject<TcpBbr>();
         case Control::kWindow:
-            return MakeWindow(m_row.window, m_trips);
+            return MakeWindow(m_row.window, trips);
         case Control::kReno:
             break;
         }
@@ -156,21 +133,21 @@ class Flow
 
     void Sent(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>)
     {
-        m_trips.Sent(packet->GetSize(), header);
+        trips.Sent(packet->GetSize(), header);
     }
 
     void Acknowledged(Ptr<const Packet>, const TcpHeader& header, Ptr<const TcpSocketBase>)
     {
-        m_trips.Received(header);
-        if (m_trips.IsFresh())
+        trips.Received(header);
+        if (trips.IsFresh())
         {
-            m_rtts.push_back({m_number, Simulator::Now().GetNanoSeconds(), m_trips.Newest().GetNanoSeconds()});
+            m_rtts.push_back({m_number, Simulator::Now().GetNanoSeconds(), trips.Newest().GetNanoSeconds()});
         }
     }
 
-    void SetWindow(uint32_t, uint32_t window)
+    void SetWindow(uint32_t, uint32_t now)
     {
-        m_window = window;
+        window = now;
     }
 
     void SetPacing(DataRate, DataRate rate)
@@ -188,13 +165,13 @@ class Flow
     {
         if (packet->GetSize() > 0)
         {
-            m_arrived += packet->GetSize() + header.GetSerializedSize() + 20;
+            arrived += packet->GetSize() + header.GetSerializedSize() + 20;
         }
     }
 
     void Receive(Ptr<Socket> socket)
     {
-        m_read += TakeAll(socket);
+        read += TakeAll(socket);
     }
 
     const int m_number;
@@ -204,12 +181,7 @@ class Flow
     std::vector<RttSample>& m_rtts;
     Ptr<Socket> m_listener;
     Ptr<Socket> m_socket;
-    RoundTrips m_trips;
     const PacingRate* m_paced = nullptr; ///< the socket's control, where it has a rate
-    int64_t m_start = 0;
-    uint64_t m_arrived = 0;
-    uint64_t m_read = 0;
-    uint32_t m_window = 0;
     double m_pacing = 0.0;
 };
 

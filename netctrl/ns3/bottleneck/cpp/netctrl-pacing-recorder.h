@@ -47,10 +47,10 @@ class PacingRecorder
         Table table(m_folder + "/flows-" + m_run + ".csv");
         for (const auto& flow : m_flows)
         {
-            table.Put(flow->StartTime());
-            table.Put(flow->Read());
-            table.Put(flow->Trips().SentBytes());
-            table.Put(flow->Trips().AgainBytes());
+            table.Put(flow->start);
+            table.Put(flow->read);
+            table.Put(flow->trips.sent);
+            table.Put(flow->trips.again);
             table.PutAll(flow->Events());
             table.EndRow();
         }
@@ -84,11 +84,10 @@ class PacingRecorder
         m_series.Put(m_lost);
         for (std::size_t i = 0; i < m_flows.size(); ++i)
         {
-            const uint64_t arrived = m_flows[i]->Arrived();
-            m_series.Put(arrived - m_arrived[i]);
+            m_series.Put(m_flows[i]->arrived - m_arrived[i]);
             m_series.Put(m_flows[i]->Rate(), "%.12g");
-            m_series.Put(m_flows[i]->Window());
-            m_arrived[i] = arrived;
+            m_series.Put(m_flows[i]->window);
+            m_arrived[i] = m_flows[i]->arrived;
         }
         m_series.EndRow();
         m_waited = 0.0;

@@ -117,20 +117,14 @@ class Network
             traffic.addresses[kPorts[p].source] = Ipv4Address(end.address);
             if (kTcp)
             {
-                end.device->GetQueue()->TraceConnectWithoutContext("Enqueue", MakeCallback(&Network::Made, this));
-                end.device->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Network::Came, this));
+                using OfPacket = Callback<void, Ptr<const Packet>>;
+                Counters& counters = traffic.recorder.counters;
+                const OfPacket made([&counters](Ptr<const Packet> packet) { counters.Made(packet->GetSize()); });
+                const OfPacket came([&counters](Ptr<const Packet> packet) { counters.Came(packet->GetSize()); });
+                end.device->GetQueue()->TraceConnectWithoutContext("Enqueue", made);
+                end.device->TraceConnectWithoutContext("PhyRxEnd", came);
             }
         }
-    }
-
-    void Made(Ptr<const Packet> packet)
-    {
-        traffic.recorder.counters.Made(packet->GetSize());
-    }
-
-    void Came(Ptr<const Packet> packet)
-    {
-        traffic.recorder.counters.Came(packet->GetSize());
     }
 
     std::vector<Ptr<Node>> m_nodes;

@@ -84,12 +84,12 @@ class Network
         LinkRecorder::Ends ends;
         for (std::size_t i = 0; i < sources.size(); ++i)
         {
-            ends.offered += sources[i]->Bytes();
+            ends.offered += sources[i]->bytes;
             ends.delivered += m_sinks[i]->payload + kHeaders * m_sinks[i]->packets;
         }
         for (const auto& tcp : m_tcp)
         {
-            ends.tcp.push_back(tcp->Count());
+            ends.tcp.push_back(tcp->counters);
             ends.offered += ends.tcp.back().offered;
             ends.delivered += ends.tcp.back().delivered;
         }

@@ -75,10 +75,7 @@ class DemandSource
     {
     }
 
-    uint64_t Bytes() const
-    {
-        return m_bytes;
-    }
+    uint64_t bytes = 0; ///< sent
 
     /// An interval begins, in which this is the rate [bit/s].
     void Begin(double rate)
@@ -121,7 +118,7 @@ class DemandSource
     {
         m_next.Cancel();
         --m_left;
-        m_bytes += kPacketSize;
+        bytes += kPacketSize;
         m_socket->Send(Create<Packet>(kPacketSize - kHeaders));
     }
 
@@ -132,7 +129,6 @@ class DemandSource
     double m_waiting = 0.0; ///< less than a packet [byte]
     double m_gap = 0.0;     ///< [ns]
     double m_at = 0.0;      ///< of the next packet, after the beginning [ns]
-    uint64_t m_bytes = 0;
 };
 
 } // namespace netctrl

@@ -5,7 +5,6 @@
 #ifndef NETCTRL_TCP_H
 #define NETCTRL_TCP_H
 
-#include "netctrl-cubic.h"
 #include "netctrl-demands.h"
 #include "netctrl-link-recorder.h"
 #include "netctrl-sockets.h"
@@ -13,6 +12,7 @@
 #include "scenario.h"
 
 #include "ns3/ipv4-l3-protocol.h"
+#include "ns3/object-factory.h"
 #include "ns3/random-variable-stream.h"
 #include "ns3/string.h"
 #include "ns3/tcp-vegas.h"
@@ -25,21 +25,6 @@ namespace netctrl
 {
 
 using namespace ns3;
-
-inline Ptr<TcpCongestionOps>
-MakeControl(TcpVariant variant)
-{
-    switch (variant)
-    {
-    case TcpVariant::kCubic:
-        return CreateObject<OneByOneCubic>();
-    case TcpVariant::kVegas:
-        return CreateObject<TcpVegas>();
-    case TcpVariant::kNewReno:
-        break;
-    }
-    return CreateObject<TcpNewReno>();
-}
 
 /// One endless flow.
 class TcpFlow
@@ -61,7 +46,8 @@ class TcpFlow
     void Open()
     {
         m_socket = TcpSender(m_node, Callback<void, Ptr<Socket>>([](Ptr<Socket> it) { FillWhole(it, kSegment); }));
-        DynamicCast<TcpSocketBase>(m_socket)->SetCongestionControlAlgorithm(MakeControl(m_row.variant));
+        DynamicCast<TcpSocketBase>(m_socket)->SetCongestionControlAlgorithm(
+            ObjectFactory(m_row.sender).Create<TcpCongestionOps>());
         m_socket->SetAttribute("UseEcn", StringValue(m_row.ecn ? "On" : "Off"));
         m_socket->SetIpTtl(255);
         m_socket->Bind();
@@ -122,27 +108,24 @@ class TcpDemand
         {
             const double share = random->GetValue();
             const auto start = row.first + static_cast<int64_t>(share * static_cast<double>(row.last - row.first));
-            m_flows.push_back(std::make_unique<TcpFlow>(source, m_end, row, start, m_counters));
+            m_flows.push_back(std::make_unique<TcpFlow>(source, m_end, row, start, counters));
         }
     }
 
     TcpDemand(const TcpDemand&) = delete;
     TcpDemand& operator=(const TcpDemand&) = delete;
 
-    const TcpCounters& Count() const
-    {
-        return m_counters;
-    }
+    TcpCounters counters;
 
   private:
     void Offered(const Ipv4Header& header, Ptr<const Packet>, uint32_t)
     {
-        m_counters.offered += Size(header);
+        counters.offered += Size(header);
     }
 
     void Delivered(const Ipv4Header& header, Ptr<const Packet>, uint32_t)
     {
-        m_counters.delivered += Size(header);
+        counters.delivered += Size(header);
     }
 
     uint64_t Size(const Ipv4Header& header) const
@@ -157,11 +140,10 @@ class TcpDemand
 
     void Read(Ptr<Socket> socket)
     {
-        m_counters.arrived += TakeAll(socket);
+        counters.arrived += TakeAll(socket);
     }
 
     const InetSocketAddress m_end;
-    TcpCounters m_counters;
     Ptr<Socket> m_listener;
     std::vector<std::unique_ptr<TcpFlow>> m_flows;
 };

@@ -9,7 +9,6 @@
 // Fixed: netctrl copies this file as it is.
 
 #include "gains.h"
-#include "netctrl-cubic.h"
 #include "netctrl-files.h"
 #include "netctrl-lines.h"
 #include "netctrl-program.h"
@@ -34,24 +33,9 @@ using namespace ns3;
 namespace netctrl
 {
 
-constexpr int kMaxHosts = 64;         // of a group: 64 subnets /30 fill its /24
-constexpr double kAccessSpeed = 10.0; // of access lines, in capacities of the fastest link
-constexpr double kLeastAccess = 1e9;  // [bit/s]
-
 // ---------------------------------------------------------------------------------------------------------------------
 // Network. Group g's senders are in 10.x.y.0/24 with x.y = g, a subnet /30 each; its sink is in 11.x.y.0/30, the
 // channel of link k in 12.x.y.0/30. One route a group and router is then enough in each direction.
-
-uint64_t
-AccessRate()
-{
-    double fastest = kLeastAccess / kAccessSpeed;
-    for (const LinkRow& link : kLinks)
-    {
-        fastest = std::max(fastest, static_cast<double>(link.capacity));
-    }
-    return static_cast<uint64_t>(kAccessSpeed * fastest);
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The whole.
@@ -60,7 +44,6 @@ void
 SetDefaults()
 {
     SetTcpDefaults(kSegment, kSocketBuffer);
-    OneByOneCubic::GetTypeId(); // known by its name from now on
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpPrrRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(1.0)); // closed connections leave memory soon
@@ -110,7 +93,7 @@ class Network
                                   DeviceRate(row.capacity),
                                   row.delay,
                                   "1p"); // the queue is the queue disc's
-        line.far.device->SetDataRate(DataRate(AccessRate())); // acknowledgements never wait
+        line.far.device->SetDataRate(DataRate(kAccessRate)); // acknowledgements never wait
         queues.push_back(MakeQueue(kQueues[index], row.capacity, row.buffer));
         line.near.SetQueue(queues.back().disc);
         m_lines.push_back(line);
@@ -121,7 +104,7 @@ class Network
         const GroupRow& group = kGroups[index];
         Ptr<Node> node = MakeNode();
         Ptr<Node> router = m_routers[kLinks[group.path.back()].target];
-        const Line access = ConnectHost(router, node, Subnet(11, index), AccessRate(), 0);
+        const Line access = ConnectHost(router, node, Subnet(11, index), kAccessRate, 0);
         for (const int link : group.path)
         {
             m_lines[link].near.Route(Subnet(11, index), 30);
@@ -139,15 +122,11 @@ class Network
 
     void AddHost(const HostRow& row, int number)
     {
-        if (number >= kMaxHosts)
-        {
-            NS_FATAL_ERROR("group " << kGroups[row.group].id << " has more than " << kMaxHosts << " hosts");
-        }
         Ptr<Node> router = m_routers[kLinks[kGroups[row.group].path.front()].source];
         Ptr<Node> node = MakeNode();
         const TypeId sender = TypeId::LookupByName(kGroups[row.group].sender);
         node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(sender));
-        const Line access = ConnectHost(router, node, Subnet(10, row.group, number), AccessRate(), row.accessDelay);
+        const Line access = ConnectHost(router, node, Subnet(10, row.group, number), kAccessRate, row.accessDelay);
         hosts.push_back(
             std::make_unique<Host>(Host{row.group, node, access.far.address, sinks[row.group].get()}));
     }

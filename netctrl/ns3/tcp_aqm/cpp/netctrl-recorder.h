@@ -100,9 +100,8 @@ class Recorder
         }
         for (std::size_t i = 0; i < m_groups.size(); ++i)
         {
-            const uint64_t received = m_sinks[i]->Received();
-            m_table.Put(received - m_groups[i]);
-            m_groups[i] = received;
+            m_table.Put(m_sinks[i]->received - m_groups[i]);
+            m_groups[i] = m_sinks[i]->received;
         }
         m_table.EndRow();
         Simulator::Schedule(NanoSeconds(kSample), &Recorder::Sample, this);

@@ -39,6 +39,7 @@ class Sink
     }
 
     const InetSocketAddress end;
+    uint64_t received = 0; ///< payload [byte]
 
     /// What arrives from this sender goes to `receiver` until Forget.
     void Expect(uint64_t sender, Receiver receiver)
@@ -49,11 +50,6 @@ class Sink
     void Forget(uint64_t sender)
     {
         m_receivers.erase(sender);
-    }
-
-    uint64_t Received() const
-    {
-        return m_received;
     }
 
     static uint64_t Sender(uint32_t address, uint16_t port)
@@ -74,7 +70,7 @@ class Sink
     void Read(Ptr<Socket> socket, uint64_t sender)
     {
         const uint32_t bytes = TakeAll(socket);
-        m_received += bytes;
+        received += bytes;
         const auto found = m_receivers.find(sender);
         if (bytes > 0 && found != m_receivers.end())
         {
@@ -84,7 +80,6 @@ class Sink
     }
 
     Ptr<Socket> m_listener;
-    uint64_t m_received = 0;
     std::unordered_map<uint64_t, Receiver> m_receivers;
 };
 
