@@ -30,9 +30,7 @@ using namespace ns3;
 namespace netctrl
 {
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Nodes, hosts and hops. The channel of hop k is in 12.x.y.0/30 with x.y = k, the line of host i in 11.x.y.0/30.
-
+/// Nodes, hosts and hops. The channel of hop k is in 12.x.y.0/30 with x.y = k, the line of host i in 11.x.y.0/30.
 class Network
 {
   public:
@@ -102,9 +100,7 @@ class Network
     int m_hosts = 0;
 };
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The loop: a period's measurement, the law's step, the rates of the next period.
-
+/// The loop: a period's measurement, the law's step, the rates of the next period.
 class Loop
 {
   public:

@@ -77,11 +77,6 @@ class CappedHtcp final : public DraftHtcp, public PacingRate
         return m_law ? EventsOf(m_law->state) : std::array<int64_t, 5>{};
     }
 
-    std::string GetName() const override
-    {
-        return "CappedHtcp";
-    }
-
     void Init(Ptr<TcpSocketState> state) override
     {
         DraftHtcp::Init(state);

@@ -37,7 +37,7 @@ Close(std::FILE* file)
     }
 }
 
-/// A CSV file that is written value by value. Numbers that are not whole have the digits to be read back to the last bit.
+/// A CSV file that is written value by value. Numbers have the digits to be read back to the last bit.
 class Table
 {
   public:

@@ -55,8 +55,8 @@ SetLinuxDefaults(uint32_t buffer)
 
 /// ns-3's Cubic, whose window grows by one segment at most for each acknowledgement.
 ///
-/// That of ns-3.37 and 3.44 adds, in slow start, all that an acknowledgement covers, however far that takes the window above its
-/// threshold. After a timeout one that fills a hole covers what a whole timeout's time sent and was selectively
+/// That of ns-3.37 and 3.44 adds, in slow start, all that an acknowledgement covers, however far that takes the window
+/// above its threshold. After a timeout one that fills a hole covers what a whole timeout's time sent and was selectively
 /// acknowledged long ago: windows of thousands of segments are sent at once, and lost. RFC 5681, eq. (2), allows one
 /// segment; ns-3's NewReno and Vegas do so. Receivers here acknowledge each packet, so that nothing else changes.
 class OneByOneCubic final : public TcpCubic

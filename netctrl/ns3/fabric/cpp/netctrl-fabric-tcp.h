@@ -43,7 +43,12 @@ SetDctcpDefaults()
 class TcpFlow
 {
   public:
-    TcpFlow(uint32_t number, const FlowRow& flow, Recorder& recorder, Ptr<Node> source, Ptr<Node> target, Ipv4Address end)
+    TcpFlow(uint32_t number,
+            const FlowRow& flow,
+            Recorder& recorder,
+            Ptr<Node> source,
+            Ptr<Node> target,
+            Ipv4Address end)
         : m_number(number),
           m_flow(flow),
           m_recorder(recorder),

@@ -33,10 +33,8 @@ using namespace ns3;
 namespace netctrl
 {
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Nodes, links and the ends of demands. The channel of link k is in 12.x.y.0/30 with x.y = k; demand i ends at 11.x.y.1,
-// and where it is TCP begins at 13.x.y.1.
-
+/// Nodes, links and the ends of demands. The channel of link k is in 12.x.y.0/30 with x.y = k; demand i ends at 11.x.y.1,
+/// and where it is TCP begins at 13.x.y.1.
 class Network
 {
   public:
@@ -174,9 +172,7 @@ class Network
     std::vector<std::unique_ptr<TcpDemand>> m_tcp;
 };
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The controllers: every tick, of which an interval has one, or several where links act out of step.
-
+/// The controllers: every tick, of which an interval has one, or several where links act out of step.
 class Controllers
 {
   public:
@@ -283,7 +279,7 @@ class Controllers
 void
 Run(const std::string& folder, const std::string& run, bool watched)
 {
-    RngSeedManager::SetSeed(1 + kSeed % 4294967086U); // ns-3's generator takes 1 to 4294967086
+    RngSeedManager::SetSeed(kSeed);
     RngSeedManager::SetRun(std::strtoull(run.c_str(), nullptr, 10));
     SetLinuxDefaults(kSocketBuffer);
     Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
@@ -302,6 +298,6 @@ int
 main(int argc, char* argv[])
 {
     const bool watched = argc == 4 && argv[3] == std::string("series");
-    const auto run = [&](const std::string& folder, const std::string& number) { netctrl::Run(folder, number, watched); };
-    return netctrl::Program(argc - watched, argv, "0", run, "FOLDER [RUN [series]]");
+    const auto work = [&](const std::string& folder, const std::string& run) { netctrl::Run(folder, run, watched); };
+    return netctrl::Program(argc - watched, argv, "0", work, "FOLDER [RUN [series]]");
 }

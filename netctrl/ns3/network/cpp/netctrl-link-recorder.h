@@ -148,7 +148,8 @@ class LinkRecorder
             const TcpCounters& end = ends.tcp[i];
             const auto samples = static_cast<double>(end.samples - start.samples);
             const double roundTrip = samples > 0.0 ? (end.roundTrips - start.roundTrips) / samples : 0.0;
-            m_result.Row(end.arrived - start.arrived, end.sent - start.sent, end.again - start.again, roundTrip, 0, 0, 0);
+            m_result.Row(
+                end.arrived - start.arrived, end.sent - start.sent, end.again - start.again, roundTrip, 0, 0, 0);
         }
     }
 

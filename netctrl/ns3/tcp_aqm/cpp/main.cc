@@ -33,13 +33,6 @@ using namespace ns3;
 namespace netctrl
 {
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Network. Group g's senders are in 10.x.y.0/24 with x.y = g, a subnet /30 each; its sink is in 11.x.y.0/30, the
-// channel of link k in 12.x.y.0/30. One route a group and router is then enough in each direction.
-
-// ---------------------------------------------------------------------------------------------------------------------
-// The whole.
-
 void
 SetDefaults()
 {
@@ -51,6 +44,9 @@ SetDefaults()
 }
 
 /// Routers, links, hosts and sinks with their addresses and routes.
+///
+/// Group g's senders are in 10.x.y.0/24 with x.y = g, a subnet /30 each; its sink is in 11.x.y.0/30, the channel of link
+/// k in 12.x.y.0/30. One route a group and router is then enough in each direction.
 class Network
 {
   public:
@@ -154,7 +150,7 @@ class Network
 void
 Run(const std::string& folder, const std::string& run)
 {
-    RngSeedManager::SetSeed(1 + kSeed % 4294967086U); // ns-3's generator takes 1 to 4294967086
+    RngSeedManager::SetSeed(kSeed);
     RngSeedManager::SetRun(std::strtoull(run.c_str(), nullptr, 10));
     SetDefaults();
     Table responses(folder + "/responses.csv");

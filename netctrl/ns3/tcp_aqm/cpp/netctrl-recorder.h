@@ -23,7 +23,9 @@ using namespace ns3;
 class Recorder
 {
   public:
-    Recorder(const std::string& path, const std::vector<LinkQueue>& queues, const std::vector<std::unique_ptr<Sink>>& sinks)
+    Recorder(const std::string& path,
+             const std::vector<LinkQueue>& queues,
+             const std::vector<std::unique_ptr<Sink>>& sinks)
         : m_table(path),
           m_queues(queues),
           m_sinks(sinks),
