@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from netctrl.cli.app import check_places, invocation, progress_bar, report, say, write_all
-from netctrl.cli.export.common import OPTIONS, check_table, machine, say_what_is_next, written
+from netctrl.cli.app import invocation
+from netctrl.cli.export.common import OPTIONS, Output, Program, check_table, export_program, of_file, table_of
 from netctrl.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.model.design.design import PacingDesign
-    from netctrl.scenario.bottleneck.result import BottleneckResult
     from netctrl.scenario.bottleneck.scenario import BottleneckScenario
 
 __all__ = ["PacingJob", "export_pacing", "is_bottleneck", "pacing_design"]
@@ -24,39 +22,43 @@ class PacingJob(NamedTuple):
     scenario: str | None
     design: str | None
     seed: int | None
-    output: str
 
 
-def export_pacing(job: PacingJob, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
+def export_pacing(job: PacingJob, to: Output) -> int:
     """Write the program; with --run compile, run and report."""
-    from netctrl.cli.simulate import inputs_of, table_file
+    if to.plot is not None:
+        raise InvalidValue("plot", to.plot, "no value for a bottleneck; --result keeps what can be drawn")
+    check_table(to.result)
+    return export_program(to, lambda: _program(job, to))
+
+
+def _program(job: PacingJob, to: Output) -> Program:
+    from netctrl.cli.simulate import inputs_of
     from netctrl.model.design.design import provenance
     from netctrl.ns3.bottleneck.read import run_bottleneck
     from netctrl.ns3.bottleneck.render import render
-    from netctrl.ns3.program import compile_program
 
-    if plot is not None:
-        raise InvalidValue("plot", plot, "no value for a bottleneck; --result keeps what can be drawn")
-    check_table(result)
-    check_places({"result": result})
-    ns3 = machine(run_it)
     scenario = _chosen(job)
     origin = provenance(argv=invocation(), seed=scenario.seed, inputs=inputs_of(job.scenario, job.design))
-    try:
+    with of_file(job.scenario or job.design, *OPTIONS):
         files = render(scenario, None if job.law is None else job.law.law, design=job.law, provenance=origin)
-    except InvalidValue as error:
-        if error.argument in OPTIONS:
-            raise
-        raise FileError(job.scenario or job.design or "", str(error)) from None
-    folder = written(job.output, files)
-    if ns3 is None:
-        return say_what_is_next(scenario.name, folder, [*files], json, f" {scenario.seed}")
-    compile_program(folder, ns3)
-    with progress_bar(f"ns-{ns3.version}") as progress:
-        found = run_bottleneck(folder, scenario, ns3=ns3, provenance=origin, progress=progress)
-    if result is not None:
-        write_all({"result": (result, lambda: table_file(found, Path(result).suffix.lower()))})
-    return say(_as_json(found) if json else report(*found.table()))
+    return Program(
+        scenario.name,
+        files,
+        tables={},
+        arguments=f" {scenario.seed}",
+        run=lambda folder, ns3, progress: run_bottleneck(
+            folder, scenario, ns3=ns3, provenance=origin, progress=progress
+        ),
+        table=lambda found, _: found.table(),
+        content=lambda found, _: {
+            "scenario": found.scenario,
+            "simulator": found.simulator,
+            "summary": found.summary(),
+            "provenance": found.provenance,
+        },
+        kept=table_of(to),
+    )
 
 
 def pacing_design(path: str | None) -> PacingDesign | None:
@@ -94,15 +96,3 @@ def _chosen(job: PacingJob) -> BottleneckScenario:
     else:
         raise InvalidValue("scenario", None, "a TOML file with a bottleneck, or give a Design of pacing")
     return found if job.seed is None else msgspec.structs.replace(found, seed=job.seed)
-
-
-def _as_json(result: BottleneckResult) -> str:
-    import msgspec
-
-    content = {
-        "scenario": result.scenario,
-        "simulator": result.simulator,
-        "summary": result.summary(),
-        "provenance": result.provenance,
-    }
-    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"

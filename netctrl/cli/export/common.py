@@ -2,34 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from netctrl.cli.app import (
-    picture_file,
-    report,
-    say,
-    write_all,
-)
-from netctrl.errors import InvalidValue
+from netctrl.cli.app import check_places, checked_plot, picture_file, progress_bar, report, say, write_all
+from netctrl.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from netctrl.ns3.program import Ns3
 
-__all__ = ["OPTIONS", "check_table", "keep", "machine", "refuse", "say_what_is_next", "written"]
+__all__ = ["OPTIONS", "Output", "Program", "check_table", "export_program", "of_file", "refuse", "table_of"]
 
 OPTIONS = {"scenario": "--scenario", "design": "DESIGN", "output": "-o", "n_jobs": "--n-jobs", "law": "DESIGN"}
 
 
-class Plotted(Protocol):
-    """What draws itself."""
+class Output(NamedTuple):
+    """What a command line wants of an export."""
 
-    def plot(self) -> Figure:
-        """A picture."""
-        ...
+    folder: str
+    run_it: bool
+    json: bool
+    result: str | None
+    plot: str | None
+
+
+class Program(NamedTuple):
+    """A program for ns-3, and what comes of it."""
+
+    name: str
+    files: dict[str, str]
+    tables: dict[str, bytes]
+    """That a run reads."""
+    arguments: str
+    """Behind the folder on its command line."""
+    run: Callable[[Path, Ns3, Callable[[float], None] | None], Any]
+    """Run it, compiled in a folder: its result."""
+    table: Callable[[Any, Ns3], tuple[str, list[tuple[str, str]]]]
+    """Title and rows of a result."""
+    content: Callable[[Any, Ns3], dict[str, Any]]
+    """A result as JSON has it."""
+    kept: Callable[[Any], bytes]
+    """A result as --result keeps it."""
+
+
+def export_program(to: Output, made: Callable[[], Program]) -> int:
+    """Write a program with its tables; with --run compile it, run it and report."""
+    import msgspec
+
+    from netctrl.model.io.files import write_atomically
+
+    picture = checked_plot(to.plot, to.result)
+    check_places({"plot": to.plot, "result": to.result})
+    ns3 = _machine(to.run_it)
+    program = made()
+    folder = _written(to.folder, program.files)
+    for name, table in program.tables.items():
+        write_atomically(folder / name, table)
+    if ns3 is None:
+        return _say_what_is_next(program, folder, to.json)
+    found = _ran(program, folder, ns3)
+    desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    if to.plot is not None and picture is not None:
+        desired["plot"] = to.plot, lambda: picture_file(found.plot(), picture)
+    if to.result is not None:
+        desired["result"] = to.result, lambda: program.kept(found)
+    write_all(desired)
+    if not to.json:
+        return say(report(*program.table(found, ns3)))
+    return say(msgspec.json.format(msgspec.json.encode(program.content(found, ns3)), indent=2).decode() + "\n")
+
+
+def _ran(program: Program, folder: Path, ns3: Ns3) -> Any:
+    from netctrl.ns3.program import compile_program
+
+    compile_program(folder, ns3)
+    with progress_bar(f"ns-{ns3.version}") as progress:
+        return program.run(folder, ns3, progress)
+
+
+@contextmanager
+def of_file(name: str | None, *options: str) -> Generator[None]:
+    """What is wrong with a key is of the file that it stands in; but not where it is one of these options."""
+    try:
+        yield
+    except InvalidValue as error:
+        if error.argument in options:
+            raise
+        raise FileError(name or "", str(error)) from None
+
+
+def table_of(to: Output) -> Callable[[Any], bytes]:
+    """A result as the table that --result names."""
+    from netctrl.cli.simulate import table_file
+
+    return lambda found: table_file(found, Path(to.result or "").suffix.lower())
 
 
 def refuse(given: Mapping[str, object], takes: str) -> None:
@@ -39,24 +107,26 @@ def refuse(given: Mapping[str, object], takes: str) -> None:
             raise InvalidValue(name, value, takes)
 
 
-def say_what_is_next(name: str, folder: Path, files: list[str], json: bool, run: str = "") -> int:
-    """Of a program that was only written; `run` is what follows the folder on its command line."""
+def _say_what_is_next(program: Program, folder: Path, json: bool) -> int:
+    """Of a program that was only written."""
     import msgspec
 
+    files = [*program.files, *program.tables]
     if json:
         return say(msgspec.json.encode({"folder": str(folder), "files": files}).decode() + "\n")
-    then = ("then", f"make -C {_quoted(folder)} && {_quoted(folder / 'scenario')} {_quoted(folder)}{run}")
-    return say(report(f"{name}: a program for ns-3 in {folder}", [("files", ", ".join(files)), then]))
+    run = f"{_quoted(folder / 'scenario')} {_quoted(folder)}{program.arguments}"
+    rows = [("files", ", ".join(files)), ("then", f"make -C {_quoted(folder)} && {run}")]
+    return say(report(f"{program.name}: a program for ns-3 in {folder}", rows))
 
 
-def machine(run_it: bool) -> Ns3 | None:
+def _machine(run_it: bool) -> Ns3 | None:
     """What compiles the program; found before anything is written."""
     from netctrl.ns3.program import find_ns3
 
     return find_ns3() if run_it else None
 
 
-def written(output: str, files: dict[str, str]) -> Path:
+def _written(output: str, files: dict[str, str]) -> Path:
     """The folder with the files in it, made if need be; only an empty one or an earlier export is written over."""
     from netctrl.model.io.files import write_atomically
     from netctrl.ns3.tcp_aqm.render import MARKER
@@ -87,15 +157,3 @@ def check_table(result: str | None) -> None:
 
     if result is not None and Path(result).suffix.lower() not in TABLE_SUFFIXES:
         raise InvalidValue("result", result, f"a file name that ends in {' or '.join(TABLE_SUFFIXES)}")
-
-
-def keep(
-    found: Plotted, plot: str | None, picture: str | None, result: str | None, content: Callable[[], bytes]
-) -> None:
-    """Write what --plot and --result ask for: both files, or neither."""
-    desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    if plot is not None and picture is not None:
-        desired["plot"] = plot, lambda: picture_file(found.plot(), picture)
-    if result is not None:
-        desired["result"] = result, content
-    write_all(desired)

@@ -21,7 +21,7 @@ from netctrl.cli.app import (
 )
 from netctrl.cli.export.access import REFERENCE_TAKES, AccessLinkJob, connet_design, export_access_link
 from netctrl.cli.export.bottleneck import PacingJob, export_pacing, is_bottleneck, pacing_design
-from netctrl.cli.export.common import OPTIONS, refuse
+from netctrl.cli.export.common import OPTIONS, Output, refuse
 from netctrl.cli.export.fabric import FabricJob, export_fabric, mpcc_design
 from netctrl.cli.export.network import NetworkJob, export_network, read_packet_size
 from netctrl.cli.export.tc import IMPLEMENTATIONS, SHAPERS, TcJob, export_tc
@@ -106,29 +106,29 @@ def ns3(
     of_network = {"runs": runs, "n_jobs": n_jobs, "packet_size": packet_size, "sampled_delays": sampled_delays or None}
     refuse({} if loop is not None else of_connet, "no value but with a Design of connet")
     refuse({} if network is not None else of_network, "no value but for a network's scenario")
+    to = Output(output, run_it, json, result, plot)
     if pacing is not None or is_bottleneck(scenario):
-        paced = PacingJob(pacing, scenario, design, None if seed is None else read_seed(seed), output)
-        return export_pacing(paced, run_it, json, result, plot)
+        paced = PacingJob(pacing, scenario, design, None if seed is None else read_seed(seed))
+        return export_pacing(paced, to)
     if fabric is not None or windows is not None:
-        centre = FabricJob(fabric, windows, scenario, design, None if seed is None else read_seed(seed), output)
-        return export_fabric(centre, run_it, json, result, plot)
+        centre = FabricJob(fabric, windows, scenario, design, None if seed is None else read_seed(seed))
+        return export_fabric(centre, to)
     if loop is not None and design is not None:
-        requested = AccessLinkJob(loop, design, scenario, seed, output, reference, measured, governor)
-        return export_access_link(requested, run_it, json, result, plot)
+        requested = AccessLinkJob(loop, design, scenario, seed, reference, measured, governor)
+        return export_access_link(requested, to)
     if network is not None and scenario is not None:
         job = NetworkJob(
             chosen=network,
             scenario=scenario,
             design=design,
-            output=output,
             runs=range(read_runs(runs or _RUNS)),
             n_jobs=read_jobs(n_jobs or "1"),
             packet_size=read_packet_size(packet_size or "1500"),
             sampled_delays=sampled_delays,
         )
-        return export_network(job, run_it, json, result, plot)
+        return export_network(job, to)
     chosen = scenario_for(scenario, design, seed)
-    return export_queues(QueuesJob(chosen, scenario, design, output), run_it, json, result, plot)
+    return export_queues(QueuesJob(chosen, scenario, design), to)
 
 
 @app.command(help="Linux: a batch file for tc, wanted queues to apply, and what agents are told.")
