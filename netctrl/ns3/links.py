@@ -17,7 +17,6 @@ __all__ = [
     "check_buffer",
     "check_capacity",
     "check_links",
-    "generator_seed",
     "socket_buffer",
 ]
 
@@ -75,8 +74,3 @@ def access_rate(*capacities: float) -> tuple[int, str]:
 def buffer_size(size: float | None) -> str:
     """Of a link [byte]; None: as much as ns-3 counts."""
     return "kUnlimited" if size is None else f"{int(size)}U"
-
-
-def generator_seed(seed: int) -> int:
-    """A seed as ns-3's generator takes it, from 1 to 4294967086."""
-    return 1 + seed % 4294967086

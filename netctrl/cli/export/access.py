@@ -34,9 +34,7 @@ class AccessLinkJob(NamedTuple):
 
 def export_access_link(job: AccessLinkJob, to: Output) -> int:
     """Write program and table; with --run compile, run and report."""
-    if to.plot is not None:
-        raise InvalidValue("plot", to.plot, "no value with a Design of connet; --result keeps what can be drawn")
-    check_table(to.result)
+    check_table(to, undrawn="with a Design of connet")
     return export_program(to, lambda: _program(job, to))
 
 

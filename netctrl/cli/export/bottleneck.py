@@ -26,9 +26,7 @@ class PacingJob(NamedTuple):
 
 def export_pacing(job: PacingJob, to: Output) -> int:
     """Write the program; with --run compile, run and report."""
-    if to.plot is not None:
-        raise InvalidValue("plot", to.plot, "no value for a bottleneck; --result keeps what can be drawn")
-    check_table(to.result)
+    check_table(to, undrawn="for a bottleneck")
     return export_program(to, lambda: _program(job, to))
 
 

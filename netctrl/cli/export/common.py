@@ -151,9 +151,12 @@ def _quoted(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-def check_table(result: str | None) -> None:
-    """InvalidValue for a --result that no table can be written to."""
+def check_table(to: Output, undrawn: str | None = None) -> None:
+    """InvalidValue for a --result that no table can be written to, and for a --plot where nothing draws it."""
     from netctrl.cli.simulate import TABLE_SUFFIXES
 
+    result = to.result
+    if undrawn is not None and to.plot is not None:
+        raise InvalidValue("plot", to.plot, f"no value {undrawn}; --result keeps what can be drawn")
     if result is not None and Path(result).suffix.lower() not in TABLE_SUFFIXES:
         raise InvalidValue("result", result, f"a file name that ends in {' or '.join(TABLE_SUFFIXES)}")

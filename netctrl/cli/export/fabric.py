@@ -29,7 +29,7 @@ class FabricJob(NamedTuple):
 
 def export_fabric(job: FabricJob, to: Output) -> int:
     """Write program and flows; with --run compile, run and report."""
-    check_table(to.result)
+    check_table(to)
     return export_program(to, lambda: _program(job, to))
 
 

@@ -39,7 +39,7 @@ def export_network(job: NetworkJob, to: Output) -> int:
                 raise
             raise refused(error, job.scenario, job.design) from None
 
-    check_table(to.result)
+    check_table(to)
     return export_program(to, made)
 
 

@@ -18,7 +18,6 @@ from netctrl.ns3.links import (
     SENDERS,
     buffer_size,
     check_links,
-    generator_seed,
     socket_buffer,
 )
 from netctrl.ns3.queues import own_laws, settings_initializer
@@ -142,7 +141,7 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
         "double kStanding": (plan.law.setpoint, "backlog around which squares are taken, over the interval [bit/s]"),
         "bool kMayBeLate": (not scenario.messages.ideal, "messages"),
         "int kNodes": (len(nodes), ""),
-        "uint32_t kSeed": (generator_seed(scenario.seed), ""),
+        "uint32_t kSeed": (scenario.seed, ""),
         "uint32_t kSocketBuffer": (_socket_buffer(links), "[byte], of TCP at both ends"),
     }
     delays = [(n + 1) * scenario.interval for n in plan.delay.tolist()] if sampled_delays else [k.delay for k in links]

@@ -20,7 +20,6 @@ from netctrl.ns3.links import (
     buffer_size,
     check_capacity,
     check_links,
-    generator_seed,
     socket_buffer,
 )
 from netctrl.ns3.queues import own_laws, queue_initializer
@@ -143,7 +142,7 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> str:
         "int64_t kSample": (nanoseconds("sample", scenario.sample), "[ns]"),
         "uint32_t kPacketSize": (int(scenario.packet_size), "[byte], with IP and TCP headers"),
         "uint32_t kInitialWindow": (scenario.initial_window, "[segment]"),
-        "uint32_t kSeed": (generator_seed(scenario.seed), ""),
+        "uint32_t kSeed": (scenario.seed, ""),
         "uint32_t kSocketBuffer": (_socket_buffer(scenario), "[byte], of TCP at both ends"),
         "uint64_t kAccessRate": access_rate(*(link.capacity for link in scenario.links)),
         "int kRouters": (len(routers), ""),

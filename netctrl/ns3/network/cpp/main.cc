@@ -279,7 +279,7 @@ class Controllers
 void
 Run(const std::string& folder, const std::string& run, bool watched)
 {
-    RngSeedManager::SetSeed(kSeed);
+    RngSeedManager::SetSeed(1 + kSeed % 4294967086U); // ns-3's generator takes 1 to 4294967086
     RngSeedManager::SetRun(std::strtoull(run.c_str(), nullptr, 10));
     SetLinuxDefaults(kSocketBuffer);
     Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));

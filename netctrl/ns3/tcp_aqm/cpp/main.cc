@@ -150,7 +150,7 @@ class Network
 void
 Run(const std::string& folder, const std::string& run)
 {
-    RngSeedManager::SetSeed(kSeed);
+    RngSeedManager::SetSeed(1 + kSeed % 4294967086U); // ns-3's generator takes 1 to 4294967086
     RngSeedManager::SetRun(std::strtoull(run.c_str(), nullptr, 10));
     SetDefaults();
     Table responses(folder + "/responses.csv");
