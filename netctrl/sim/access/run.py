@@ -99,9 +99,9 @@ class AccessLink:
         own = np.array([scenario.sources[place].burst for place in self._source])
         bursts = np.full(len(own), burst) if burst else own
         rates = flow_rates(scenario, rate, begin)
-        command(self.traffic, begin, rates, bursts, scenario.size, self.plant.spacing)
+        command(self.traffic.gates, begin, rates, bursts, scenario.size, self.plant.spacing)
         while not self._kernel(self.plant, self.traffic, until):
-            draw_ahead(self.traffic, self._streams)
+            draw_ahead(self.traffic.gates, self._streams)
 
     def _counters(self) -> tuple[np.ndarray, np.ndarray, int]:
         refused = 0 if self.scenario.senders is None else int(self.traffic.refused.sum())

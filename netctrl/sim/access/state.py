@@ -17,6 +17,7 @@ __all__ = [
     "WAITING",
     "AccessLinkPlant",
     "AccessLinkTraffic",
+    "Gates",
 ]
 
 PREMIUM = 0
@@ -47,15 +48,11 @@ class AccessLinkPlant(NamedTuple):
     """(K,) L/w, for fair queueing."""
 
 
-class AccessLinkTraffic(NamedTuple):
-    """What changes, all in place. M draws ahead, Q queues, N and B places in buffers."""
+class Gates(NamedTuple):
+    """Regulators of F flows, all in place. M draws ahead."""
 
-    time: np.ndarray
-    """(1,) up to which all is done."""
-    premium: np.ndarray
-    """(1,) premium packets released."""
     next: np.ndarray
-    """(F,) when each flow's next packet comes; inf while its rate is 0."""
+    """(F,) when each flow's next packet comes, of TCP may come; inf while its rate is 0."""
     left: np.ndarray
     """(F,) packets left of its burst."""
     burst: np.ndarray
@@ -70,6 +67,16 @@ class AccessLinkTraffic(NamedTuple):
     """(F, M) exponential, of mean 1."""
     used: np.ndarray
     """(F,) of these."""
+
+
+class AccessLinkTraffic(NamedTuple):
+    """What changes, all in place. Q queues, N and B places in buffers."""
+
+    time: np.ndarray
+    """(1,) up to which all is done."""
+    premium: np.ndarray
+    """(1,) premium packets released."""
+    gates: Gates
     arrived: np.ndarray
     """(H, B) times of released packets."""
     arrived_kind: np.ndarray

@@ -210,7 +210,7 @@ def taken(scenario: AccessLinkScenario, actions: list[tuple[float, int]]) -> np.
     link._streams = [Counted(stream) for stream in link._streams]
     for rate, burst in actions:
         link.advance(rate, burst)
-    return np.array([stream.count for stream in link._streams]) + link.traffic.used
+    return np.array([stream.count for stream in link._streams]) + link.traffic.gates.used
 
 
 @settings(max_examples=25, deadline=None)
