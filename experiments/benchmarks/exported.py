@@ -105,7 +105,7 @@ def decision(compiler: str, name: str, scenario: FabricScenario) -> Row:
 
 def build(compiler: str, folder: Path, scenario: FabricScenario, plan: FabricPlan) -> str:
     files = render(scenario, plan, provenance=provenance())
-    for file in ("gains.h", "netctrl-fabric-tables.h", "netctrl-window-law.h"):
+    for file in ("gains.h", "netctrl-fabric-tables.h", "netctrl-files.h", "netctrl-window-law.h"):
         (folder / file).write_text(files[file], encoding="utf-8")
     (folder / "bench.cc").write_text(PROGRAM % DECISIONS, encoding="utf-8")
     program = str(folder / "bench")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.case import Case
 from netctrl.engines.engine import Job, Kind, OwnEngine
+from netctrl.laws.rate.records import sender_name
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import BottleneckScenario
 from netctrl.scenario.network.result import NetworkResult
@@ -21,7 +22,7 @@ def _queues_lack(case: Case) -> str | None:
         if isinstance(group, UdpFlows):
             return f"udp flows (flows.{group.id})"
         if group.sender != "reno":
-            return f"senders but reno (flows.{group.id} are {group.sender})"
+            return f"senders but reno (flows.{group.id} are {sender_name(group.sender)})"
     found = packet_only(case.scenario)
     return None if found is None else f"{found[1]} ({found[0]})"
 

@@ -11,7 +11,9 @@ from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.case import Case, tracking_plan
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
+from netctrl.laws.rate.records import sender_name
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
+from netctrl.ns3.tcp_aqm.render import KINDS
 from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.scenario.bottleneck.scenario import BottleneckScenario
 from netctrl.scenario.fabric.design import design_gains
@@ -20,10 +22,7 @@ from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.tcp_aqm.flows import FastFlows, UdpFlows
 from netctrl.scenario.tcp_aqm.scenario import Scenario, packet_only
 
-__all__ = ["NS3", "SENDERS", "Program", "program"]
-
-SENDERS = ("reno", "cubic", "htcp")
-"""Of flows through queues that the program has."""
+__all__ = ["NS3", "Program", "program"]
 
 
 class Program(NamedTuple):
@@ -55,8 +54,8 @@ def _queues_lack(case: Case) -> str | None:
     for group in case.scenario.flows:
         if isinstance(group, FastFlows | UdpFlows):
             return f"{group.__struct_config__.tag} flows (flows.{group.id})"
-        if group.sender not in SENDERS:
-            return f"senders but {', '.join(SENDERS)} (flows.{group.id} are {group.sender})"
+        if group.sender not in KINDS:
+            return f"senders but {', '.join(KINDS)} (flows.{group.id} are {sender_name(group.sender)})"
     found = packet_only(case.scenario)
     return None if found is None else f"{found[1]} ({found[0]})"
 

@@ -1,4 +1,4 @@
-"""Types of what a law of vectors and matrices takes: arrays for Python, in C++ the types of netctrl-matrix.h."""
+"""Types of what a law of vectors and matrices takes: arrays for Python, in C++ the types of netctrl-arrays.h."""
 
 from __future__ import annotations
 

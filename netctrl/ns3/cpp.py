@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Iterator
-from math import isinf, isnan
+from collections.abc import Iterable, Iterator, Mapping
+from math import inf, isinf, isnan
 from typing import Any
 
 import msgspec
@@ -14,9 +14,22 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.arrays import Matrix
 from netctrl.laws.codegen import field_texts
 from netctrl.laws.record import field_types, is_record
+from netctrl.model.design.design import AnyDesign
 from netctrl.model.io.provenance import Provenance
 
-__all__ = ["MARKER", "constant", "header", "nanoseconds", "origin", "real", "row", "string"]
+__all__ = [
+    "MARKER",
+    "certificate",
+    "constant",
+    "gains_header",
+    "header",
+    "nanoseconds",
+    "origin",
+    "real",
+    "row",
+    "scenario_header",
+    "string",
+]
 
 MARKER = "// Made by netctrl export ns3: do not edit."
 """First line of the generated files: whoever finds it may write over the folder."""
@@ -49,9 +62,9 @@ def real(value: float) -> str:
     return repr(float(value))
 
 
-def row(values: Iterable[str]) -> str:
-    """Braces around values."""
-    return "{" + ", ".join(values) + "}"
+def row(values: Iterable[Any]) -> str:
+    """Braces around values; text stands as it is."""
+    return "{" + ", ".join(value if isinstance(value, str) else _number_or_array(value, None) for value in values) + "}"
 
 
 def header(name: str, include: str, lines: Iterable[str], about: str = "") -> str:
@@ -60,6 +73,69 @@ def header(name: str, include: str, lines: Iterable[str], about: str = "") -> st
     start = [MARKER, *([f"// {about}"] if about else []), "", f"#ifndef {guard}", f"#define {guard}", ""]
     start += [f'#include "{include}"', "", "namespace netctrl", "{", ""]
     return "\n".join([*start, *lines, "", "} // namespace netctrl", "", f"#endif // {guard}", ""])
+
+
+def gains_header(include: str, about: str, made: Provenance, lines: Iterable[str]) -> str:
+    """gains.h, which starts with how an export was made."""
+    return header("GAINS", include, ["/// How this export was made, as JSON.", origin(made), "", *lines], about)
+
+
+def scenario_header(
+    include: str,
+    name: str,
+    constants: Mapping[str, tuple[Any, str]],
+    tables: Mapping[str, tuple[str, Iterable[str]]],
+    types: Iterable[str] = (),
+    last: Iterable[str] = (),
+) -> str:
+    """scenario.h: the scenario's name, constants and tables.
+
+    Parameters
+    ----------
+    include : str
+        The header with the types of the tables' rows.
+    constants : dict
+        Type and name of each -> its value, and what it is.
+    tables : dict
+        Type of the rows and name of each -> its columns, and its rows.
+    types, last : iterable of str
+        Lines between the two, and behind them.
+    """
+    lines = [f"inline constexpr const char* kScenario = {string(name)};", *_constants(constants), *types]
+    for kind, (columns, rows) in tables.items():
+        of, called = kind.split()
+        lines += ["", f"/// {columns}", f"inline const std::vector<{of}> {called} = {{"]
+        lines += [*(f"    {each}," for each in rows), "};"]
+    return header("SCENARIO", include, [*lines, *last])
+
+
+def _constants(values: Mapping[str, tuple[Any, str]]) -> Iterator[str]:
+    for name, (value, text) in values.items():
+        shown = string(value) if isinstance(value, str) else _number_or_array(value, None)
+        unsigned = "U" if name.startswith("uint") else ""
+        yield f"inline constexpr {name} = {shown}{unsigned};" + (f" ///< {text}" if text else "")
+
+
+def certificate(
+    design: AnyDesign, values: Mapping[str, tuple[float | str | None, str]], about: str = "", notes: Iterable[str] = ()
+) -> list[str]:
+    """Lines with why a Design's gains can be trusted; no number: HUGE_VAL."""
+    constants = {"const char* kStatus": (str(design.certificate.status), "")}
+    for name, (value, text) in values.items():
+        kind = "const char*" if isinstance(value, str) else "double"
+        shown = inf if value is None else value
+        constants[f"{kind} {name}"] = float(shown) if kind == "double" else shown, text
+    return [
+        f"/// Why the gains can be trusted{about}: the certificate of the Design.",
+        "namespace design",
+        "{",
+        *_constants(constants),
+        *(f"// {note}" for note in notes),
+        *(f"// warning: {string(warning)}" for warning in design.certificate.warnings),
+        origin(design.provenance),
+        "} // namespace design",
+        "",
+    ]
 
 
 def constant(name: str, kind: Any, values: Any) -> list[str]:

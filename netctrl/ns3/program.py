@@ -12,12 +12,13 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import numpy as np
 
 from netctrl.errors import NetctrlError
 
-__all__ = ["Ns3", "compile_program", "execute", "find_ns3", "read_table", "whole"]
+__all__ = ["Ns3", "Running", "compile_program", "execute", "find_ns3", "read_table", "run_seed", "table_name", "whole"]
 
 REMEDY = "`apt-get install g++ make libns3-dev`, or g++, make and `pip install 'netctrl[ns3]'`"
 PROGRAM = "scenario"
@@ -203,11 +204,32 @@ def _follow(
     return process.returncode, late.is_set()
 
 
-def read_table(path: Path, columns: int, *, skip: int = 0) -> np.ndarray:
+def read_table(path: Path, columns: int, rows: int | None = None, *, skip: int = 0) -> np.ndarray:
     """Numbers of a CSV file, shape (rows, columns); ValueError where it has others."""
     with path.open(encoding="ascii") as file:
         lines = file.readlines()[skip:]
     table = np.loadtxt(lines, delimiter=",", ndmin=2) if lines else np.empty((0, columns))
     if table.shape[1] != columns:
         raise ValueError(f"{path.name} has {table.shape[1]} columns, not {columns}")
+    if rows is not None and len(table) != rows:
+        raise ValueError(f"{path.name} has {len(table)} rows, not {rows}")
     return table
+
+
+def table_name(run: int) -> str:
+    """The file in a program's folder that says what a run draws."""
+    return f"run-{run}.bin"
+
+
+class Running(TypedDict, total=False):
+    """How a program is run."""
+
+    progress: Callable[[float], None] | None
+    """Called with the part of the simulated time that has passed, 0 to 1."""
+    timeout: float | None
+    """End it after this time [s]."""
+
+
+def run_seed(folder: Path, seed: int, **running: Unpack[Running]) -> None:
+    """Run the compiled program in `folder` for a seed; raises what `execute` does."""
+    execute(folder, [".", str(seed)], f"run-{seed}.log", **running)

@@ -6,9 +6,9 @@ from importlib.resources import files
 
 __all__ = ["QUEUES", "TCP", "fixed_files"]
 
-_PROGRAM = ("Makefile", "netctrl-lines.h", "netctrl-program.h", "netctrl-routing.h")
-TCP = ("netctrl-cubic.h", "netctrl-tcp-defaults.h")
-"""Of programs whose TCP is to be Linux's."""
+_PROGRAM = ("Makefile", *(f"netctrl-{name}.h" for name in ("files", "lines", "program", "routing", "sockets")))
+TCP = ("netctrl-tcp-defaults.h",)
+"""Of programs with TCP."""
 QUEUES = ("netctrl-law-queue-disc.h", "netctrl-queue-settings.h", "netctrl-queues.h")
 """Of programs with queues that files describe."""
 

@@ -6,21 +6,43 @@ Times in any one unit. These are the steps; the loops are in `netctrl.sim.access
 from __future__ import annotations
 
 from math import inf
+from typing import NamedTuple
 
 from netctrl.jit import njit
+from netctrl.laws.arrays import Numbers
 
 __all__ = [
     "AVERAGE_GAIN",
+    "DELAY_SUM",
+    "MEASURED",
+    "PremiumReading",
     "averaged",
     "departure",
     "finish_tag",
+    "observe",
     "pause_mean",
+    "read_premium",
     "window_after_ack",
     "window_after_loss",
 ]
 
 AVERAGE_GAIN = 0.125
 """Of the moving averages of delay and jitter (CONNET paper, Section 3.2)."""
+DELAY, JITTER, LAST_DELAY, DELAY_SUM, JITTER_SUM, MEASURED = range(6)
+"""What is measured of premium packets: moving averages, the last delay, sums over the period, packets in it."""
+
+
+class PremiumReading(NamedTuple):
+    """What premium packets saw in a period."""
+
+    delay: float
+    """Moving average; 0 before the first packet"""
+    jitter: float
+    mean_delay: float
+    """Over the period; the moving average where no packet came"""
+    mean_jitter: float
+    received: float
+    """In the period"""
 
 
 @njit(cache=True)
@@ -51,15 +73,15 @@ def finish_tag(tag: float, serving: float, cost: float) -> float:
 
 
 @njit(cache=True)
-def pause_mean(rate: float, burst: int, size: float, spacing: float) -> float:
+def pause_mean(rate: float, burst: float, size: float, spacing: float) -> float:
     """Mean time from a burst's last packet to the next burst's first: b s/r - (b - 1) spacing; inf for rate 0.
 
     Parameters
     ----------
     rate : float
         Mean rate of the flow.
-    burst : int
-        Packets in a burst.
+    burst : float
+        Packets in a burst, a whole number.
     size : float
         Of a packet; size over rate is a time.
     spacing : float
@@ -75,6 +97,30 @@ def averaged(average: float, value: float) -> float:
     Source: CONNET paper, Section 3.2; RFC 3550, Section 6.4.1, has a gain of 1/16.
     """
     return average + AVERAGE_GAIN * (value - average)
+
+
+@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+def observe(measured: Numbers, delay: float, first: bool) -> None:
+    """One more premium packet, and its difference from the one before."""
+    if first:
+        measured[DELAY] = delay
+        measured[LAST_DELAY] = delay
+    change = abs(delay - measured[LAST_DELAY])
+    measured[DELAY] = averaged(measured[DELAY], delay)
+    measured[JITTER] = averaged(measured[JITTER], change)
+    measured[LAST_DELAY] = delay
+    measured[DELAY_SUM] += delay
+    measured[JITTER_SUM] += change
+    measured[MEASURED] += 1.0
+
+
+def read_premium(measured: Numbers, base: float, empty: bool) -> PremiumReading:
+    """Averages of a period, `base` being added to each delay; empty: no packet has come since the beginning."""
+    count = measured[MEASURED]
+    delay = 0.0 if empty else measured[DELAY] + base
+    mean_delay = measured[DELAY_SUM] / count + base if count > 0.0 else delay
+    mean_jitter = measured[JITTER_SUM] / count if count > 0.0 else measured[JITTER]
+    return PremiumReading(delay, measured[JITTER], mean_delay, mean_jitter, count)
 
 
 @njit(cache=True)

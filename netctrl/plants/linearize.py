@@ -93,7 +93,7 @@ def tcp_partials(flows: Any, rtt: Any, rate: Any) -> TcpPartials:
     Parameters
     ----------
     flows, rtt, rate : array_like
-        N, tau [s] and the arrival rate [packet/s], broadcast.
+        As for `linear_tcp`.
 
     Notes
     -----

@@ -298,7 +298,7 @@ def test_without_run_it_says_what_to_do_next(short, tmp_path, capsys):
     assert main(["ns3", "--scenario", str(short), "-o", str(folder)]) == 0
     said = capsys.readouterr().out
     assert f"make -C {folder} && {folder}/scenario {folder}" in said
-    assert sorted(said.split("files")[1].split("\n")[0].replace(",", "").split()) == sorted(names_in(folder))
+    assert sorted(said.split("files", 1)[1].split("\n")[0].replace(",", "").split()) == sorted(names_in(folder))
     assert main(["ns3", "--scenario", str(short), "-o", str(folder), "--json", "--seed", "9"]) == 0
     assert set(json.loads(capsys.readouterr().out)["files"]) == set(names_in(folder))
     assert "kSeed = 9U" in (folder / "scenario.h").read_text()

@@ -6,12 +6,11 @@ import re
 from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.app import (
-    PLOT_SUFFIXES,
     checked_plot,
     invocation,
     option,
 )
-from netctrl.cli.design.common import Files, deliver, read, read_range
+from netctrl.cli.design.common import Files, Json, Output, Plot, deliver, read, read_range
 from netctrl.errors import NoAdmissibleDesign
 from netctrl.units import (
     COUNT_TAKES,
@@ -63,11 +62,9 @@ def arc(
     fragile_rtt: Annotated[str, option("TIME", "longest RTT of the minimum-stability check, eq. 9")] = "2s",
     no_simulation: Annotated[bool, option("", "leave out the nonlinear fluid; a limit cycle is not seen")] = False,
     paper: Annotated[bool, option("", "show the paper's own rule and its minimum-stability check too")] = False,
-    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
-    output: Annotated[
-        str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
-    ] = None,
-    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+    json: Json = False,
+    output: Output = None,
+    plot: Plot = None,
 ) -> int:
     """ARC: AQM gains for TCP on one congested link, exact for the delay and for the epoch."""
     packet = read("packet_size", packet_size, parse_size, SIZE_TAKES)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from netctrl.cli.app import (
     GOOD,
+    PLOT_SUFFIXES,
+    option,
     picture_file,
     report,
     say,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from netctrl.model.design.design import AnyDesign
 
-__all__ = ["OPTIONS", "Files", "deliver", "design_report", "read", "read_range", "write"]
+__all__ = ["OPTIONS", "Files", "Json", "Output", "Plot", "deliver", "design_report", "read", "read_range", "write"]
 
 # Argument of a design's function -> option, where the two differ by more than dashes.
 OPTIONS = {
@@ -44,6 +46,11 @@ OPTIONS = {
     "max_rate_bit_per_s": "--max-rate",
     "buffer_bytes": "--buffer",
 }
+
+
+Json = Annotated[bool, option("", "print the Design as one JSON object and nothing else")]
+Output = Annotated[str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")]
+Plot = Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")]
 
 
 class Files(NamedTuple):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
-    PLOT_SUFFIXES,
     checked_plot,
     invocation,
     option,
 )
-from netctrl.cli.design.common import Files, deliver, read
+from netctrl.cli.design.common import Files, Json, Output, Plot, deliver, read
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.units import (
     parse_count,
@@ -37,11 +36,9 @@ def connet(
     limits: Annotated[str | None, option("RANGE", f"{LIMITS_TAKES}; by default the range in the model file")] = None,
     input_weight: Annotated[str | None, option("WEIGHT", "the smaller, the faster: 0.01 (lqi), 2.3e-5 (paper)")] = None,
     reference: Annotated[str | None, option("VALUES", f"certify it: {REFERENCE_TAKES}")] = None,
-    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
-    output: Annotated[
-        str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
-    ] = None,
-    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+    json: Json = False,
+    output: Output = None,
+    plot: Plot = None,
 ) -> int:
     """CONNET: the rate of other traffic, so that premium packets see the delay or jitter asked for."""
     weight = None if input_weight is None else read("input_weight", input_weight, parse_count, "a number above 0")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.app import (
-    PLOT_SUFFIXES,
     checked_plot,
     invocation,
     option,
     workers,
 )
-from netctrl.cli.design.common import Files, deliver, read
+from netctrl.cli.design.common import Files, Json, Plot, deliver, read
 from netctrl.errors import FileError, InvalidValue
 from netctrl.units import (
     DURATION_TAKES,
@@ -47,9 +46,9 @@ def hftrac(
     jobs: Annotated[str, option("N", "threads of the localized synthesis, -1: all cores")] = "-1",
     dask: Annotated[str | None, option("ADDRESS", "its workers, by their scheduler: tcp://127.0.0.1:8786")] = None,
     compare: Annotated[bool, option("", "all four architectures side by side")] = False,
-    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
+    json: Json = False,
     output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
-    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+    plot: Plot = None,
 ) -> int:
     """HFTraC: rates of a network's links from backlogs and rates, and the price of each architecture."""
     arguments = {

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.app import (
-    PLOT_SUFFIXES,
     checked_plot,
     invocation,
     option,
 )
-from netctrl.cli.design.common import Files, deliver, read
+from netctrl.cli.design.common import Files, Json, Plot, deliver, read
 from netctrl.units import (
     DURATION_TAKES,
     RATE_TAKES,
@@ -41,9 +40,9 @@ def mpcc(
     window_weight: Annotated[str, option("WEIGHT", "on squared windows beside the fair one")] = "10",
     delayed: Annotated[bool, option("", "act on the queue that what is under way leads to")] = False,
     table: Annotated[str | None, option("RANGE", "store gains for numbers of flows, as in 1:1024")] = None,
-    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
+    json: Json = False,
     output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
-    plot: Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")] = None,
+    plot: Plot = None,
 ) -> int:
     """MPCC: windows of data-centre senders from a switch's queue, without a solver."""
     whole = "a whole number, as in 4"

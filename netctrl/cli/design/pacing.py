@@ -11,7 +11,7 @@ from netctrl.cli.app import (
     option,
     say,
 )
-from netctrl.cli.design.common import Files, deliver, read, write
+from netctrl.cli.design.common import Files, Json, Output, deliver, read, write
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.units import (
     DURATION_TAKES,
@@ -55,10 +55,8 @@ def pacing(
     flows: Annotated[str, option("FLOWS", "that share the bottleneck, for the certificate", "--N")] = "1",
     accept: Annotated[str, option("STATUS", ACCEPT_TAKES)] = "admissible",
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
-    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
-    output: Annotated[
-        str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")
-    ] = None,
+    json: Json = False,
+    output: Output = None,
     plot: Annotated[str | None, option("FILE", f"draw a map there ({', '.join(PLOT_SUFFIXES)})")] = None,
 ) -> int:
     """MPC pacing: a sender's rate from its round-trip times, as published, and to a target RTT."""

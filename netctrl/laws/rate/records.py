@@ -12,7 +12,7 @@ from netctrl.laws.rate.paced import PacedSender
 from netctrl.model.law import ArxPacer, TargetRttPacer
 from netctrl.register import RATE_SENDERS, TCP_SENDERS
 
-__all__ = ["RATE_LAWS", "Sender", "rate_record", "read_sender", "window_of"]
+__all__ = ["RATE_LAWS", "Sender", "rate_record", "read_sender", "sender_name", "window_of"]
 
 RATE_LAWS: tuple[RateSender, ...] = tuple(RATE_SENDERS[name] for name in RATE_SENDERS)
 """Ours first."""
@@ -52,3 +52,8 @@ def window_of(sender: str | SenderRecord) -> str | None:
     if isinstance(sender, str):
         return None if sender in _WORDS else sender
     return getattr(sender, "window", None)
+
+
+def sender_name(sender: str | SenderRecord) -> str:
+    """As files have it: the word, or the table's `kind`."""
+    return sender if isinstance(sender, str) else str(sender.__struct_config__.tag)

@@ -120,7 +120,8 @@ def nlms_step(theta: Any, phi: Any, y: Any, *, step: float = 0.5, least: float =
 
     Returns
     -------
-    theta, error : ndarray, shapes (k, p), (p,)
+    theta, error
+        As from `sgd_step`.
 
     Raises
     ------

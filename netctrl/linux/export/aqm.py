@@ -12,6 +12,7 @@ RFC 9332).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, log, sqrt
 from typing import NamedTuple
 
@@ -55,18 +56,11 @@ class Pie(NamedTuple):
     def law(self, probability: float) -> DelayPi:
         """What it does around a marking probability."""
         halvings = _pie_halvings(probability)
-        return DelayPi(
-            integral=pie_gain(self.alpha, halvings),
-            proportional=pie_gain(self.beta, halvings),
-            update_s=self.update_us * _MICRO,
-            target_s=self.target_us * _MICRO,
-        )
+        return _delay_pi(self, pie_gain(self.alpha, halvings), pie_gain(self.beta, halvings))
 
     def tokens(self, limit: int) -> tuple[str, ...]:
         """For tc; the limit in packets."""
-        times = ("target", f"{self.target_us}us", "tupdate", f"{self.update_us}us")
-        gains = ("alpha", str(self.alpha), "beta", str(self.beta))
-        return ("pie", "limit", str(limit), *times, *gains, "ecn", "nobytemode")
+        return ("pie", *_tokens(self, limit, str), "ecn", "nobytemode")
 
     @property
     def shown(self) -> str:
@@ -88,18 +82,11 @@ class Dualpi2(NamedTuple):
     def law(self, probability: float) -> DelayPi:
         """What it does around a marking probability p = p'², δp = 2 √p δp'."""
         slope = _slope(probability)
-        return DelayPi(
-            integral=dualpi2_gain(self.alpha) * slope,
-            proportional=dualpi2_gain(self.beta) * slope,
-            update_s=self.update_us * _MICRO,
-            target_s=self.target_us * _MICRO,
-        )
+        return _delay_pi(self, dualpi2_gain(self.alpha) * slope, dualpi2_gain(self.beta) * slope)
 
     def tokens(self, limit: int) -> tuple[str, ...]:
         """For tc; the limit in packets. Packets of classic ECN, ECT(0), go where the PI law marks them."""
-        times = ("target", f"{self.target_us}us", "tupdate", f"{self.update_us}us")
-        gains = ("alpha", _dyadic(self.alpha), "beta", _dyadic(self.beta))
-        return ("dualpi2", "limit", str(limit), *times, *gains, "l4s_ect", "split_gso")
+        return ("dualpi2", *_tokens(self, limit, _dyadic), "l4s_ect", "split_gso")
 
     @property
     def shown(self) -> str:
@@ -110,6 +97,16 @@ class Dualpi2(NamedTuple):
             for name, steps in (("alpha", self.alpha), ("beta", self.beta))
         )
         return f"tc shows {', '.join(said)}: the kernel rounds down when it takes a gain, and again when it tells of it"
+
+
+def _delay_pi(law: Pie | Dualpi2, integral: float, proportional: float) -> DelayPi:
+    update, target = law.update_us * _MICRO, law.target_us * _MICRO
+    return DelayPi(integral=integral, proportional=proportional, update_s=update, target_s=target)
+
+
+def _tokens(law: Pie | Dualpi2, limit: int, gain: Callable[[int], str]) -> tuple[str, ...]:
+    times = ("target", f"{law.target_us}us", "tupdate", f"{law.update_us}us")
+    return ("limit", str(limit), *times, "alpha", gain(law.alpha), "beta", gain(law.beta))
 
 
 def pie_range(probability: float) -> tuple[float, float]:

@@ -43,13 +43,11 @@ ADDRESS_TAKES = "a link-layer address as in 02:00:5e:10:00:01"
 _ADDRESS = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
-class TokenBucket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="tbf"):
-    """A root TBF: packets leave at `rate`, after at most `burst` bytes at once; the kernel counts Ethernet headers."""
-
+class _Shaper(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
     rate: Rate
     """[bit/s] of Ethernet frames; the kernel keeps whole bytes per second."""
     burst: Bytes
-    """The bucket [byte]; a longer packet is dropped."""
+    """[byte]"""
     limit: Bytes
     """Bytes that may wait; 0 is refused."""
     overhead: Bytes = 0
@@ -59,20 +57,15 @@ class TokenBucket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         read_fields(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
 
 
-class HtbClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="htb"):
-    """A root HTB with one class, where all packets go, and a bfifo in it."""
+class TokenBucket(_Shaper, frozen=True, kw_only=True, tag="tbf"):
+    """A root TBF: packets leave at `rate`, after at most `burst` bytes at once; a longer packet is dropped.
 
-    rate: Rate
-    """[bit/s] of Ethernet frames; also the ceiling."""
-    burst: Bytes
-    """[byte]"""
-    limit: Bytes
-    """Bytes that may wait in the class's bfifo."""
-    overhead: Bytes = 0
-    """Bytes that are added to each packet's length."""
+    The kernel counts Ethernet headers.
+    """
 
-    def __post_init__(self) -> None:
-        read_fields(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
+
+class HtbClass(_Shaper, frozen=True, kw_only=True, tag="htb"):
+    """A root HTB with one class, where all packets go, and a bfifo in it; `rate` is also the ceiling."""
 
 
 class TcFifo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="fifo"):

@@ -129,8 +129,8 @@ class TbfOptions:
         Ticks that no whole number of bytes makes were given as ticks, and are given so again.
         """
         burst = self._burst(self.buffer, self.rate) if burst_bytes is None else burst_bytes
-        rate = (0, self.link_layer or _ETHERNET, self.overhead, 0, self.mpu, min(self.rate, _U32))
-        peak = (0, _ETHERNET, self.overhead, 0, self.mpu, min(self.peak_rate, _U32)) if self.peak_rate else (0,) * 6
+        rate = _rate(self.link_layer, self.overhead, self.mpu, self.rate)
+        peak = _rate(_ETHERNET, self.overhead, self.mpu, self.peak_rate) if self.peak_rate else (0,) * 6
         parts = [attribute(_TBF_PARMS, _TBF.pack(*rate, *peak, self.limit, min(self.buffer, _U32), self.mtu))]
         if burst is not None:
             parts.append(attribute(_TBF_BURST, struct.pack("=I", burst)))
@@ -226,8 +226,8 @@ class HtbClassOptions:
 
     def encode(self) -> bytes:
         """The payload of TCA_OPTIONS."""
-        rate = (0, self.link_layer or _ETHERNET, self.overhead, 0, self.mpu, min(self.rate, _U32))
-        ceil = (0, self.ceil_link_layer or _ETHERNET, self.ceil_overhead, 0, self.ceil_mpu, min(self.ceil, _U32))
+        rate = _rate(self.link_layer, self.overhead, self.mpu, self.rate)
+        ceil = _rate(self.ceil_link_layer, self.ceil_overhead, self.ceil_mpu, self.ceil)
         tail = (self.buffer, self.ceil_buffer, self.quantum, 0, self.priority)
         return (
             attribute(_HTB_PARMS, _HTB.pack(*rate, *ceil, *tail))
@@ -250,6 +250,11 @@ class FifoOptions:
     def encode(self) -> bytes:
         """The payload of TCA_OPTIONS."""
         return struct.pack("=I", self.limit)
+
+
+def _rate(link_layer: int, overhead: int, mpu: int, rate: int) -> tuple[int, ...]:
+    """A tc_ratespec; a rate beyond 32 bits stands in an attribute of its own."""
+    return 0, link_layer or _ETHERNET, overhead, 0, mpu, min(rate, _U32)
 
 
 def _fields(form: struct.Struct, payload: bytes | None, what: str) -> tuple[int, ...]:

@@ -10,34 +10,45 @@ from collections.abc import Sequence
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.cpp import camel
 from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, step_tracking, tracking_gains
 from netctrl.model.design.design import ConnetDesign, Provenance
-from netctrl.ns3.cpp import constant, header, nanoseconds, origin, real, row, string
+from netctrl.ns3.cpp import certificate, constant, gains_header, nanoseconds, row, scenario_header, string
 from netctrl.ns3.laws import functions_header
-from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity
+from netctrl.ns3.links import MAX_RECORDS, check_capacity
 from netctrl.ns3.templates import fixed_files
+from netctrl.plants.access import observe, pause_mean, read_premium
 from netctrl.scenario.access.plan import AccessLinkPlan
 from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["render"]
+__all__ = ["COLUMNS", "render"]
 
 _MIN_SIZE, _MAX_SIZE = 64, 65_000
 _PPP_BYTES = 2
 _MAX_NUMBERS = 200_000
 _MAX_BURST = 10_000
 _LAW = "A law that tracks references, its governor and its schedule: printed from the Python that netctrl simulates."
-_SIGNALS = {
-    "delay_ms": "delayMs",
-    "jitter_ms": "jitterMs",
-    "mean_delay_ms": "meanDelayMs",
-    "mean_jitter_ms": "meanJitterMs",
-    "other_bit_per_s": "otherBitPerS",
-}
-"""Fields of a AccessLinkSample, and what they are called in C++."""
+_LINK = "What premium packets see, and pauses of regulators: printed from the Python that netctrl simulates."
+COLUMNS = (
+    "time_s",
+    "rate_bit_per_s",
+    "burst",
+    "delay_ms",
+    "jitter_ms",
+    "mean_delay_ms",
+    "mean_jitter_ms",
+    "premium_received",
+    "premium_lost",
+    "premium_bit_per_s",
+    "other_bit_per_s",
+    "other_lost",
+    "utilization",
+)
+"""Fields of an AccessLinkSample that are one number each, in the order in which the program writes them."""
 
 
 def render(
@@ -50,14 +61,8 @@ def render(
     scenario : AccessLinkScenario
     plan : AccessLinkPlan
         The law with its references, governor and schedule (`netctrl.scenario.access.plan`).
-    design : ConnetDesign, optional
-        Where the law came from: its certificate goes into gains.h.
-    provenance : Provenance
-
-    Raises
-    ------
-    InvalidValue
-        A value that the program can't express, by its name in the scenario.
+    design, provenance
+        As in `netctrl.ns3.tcp_aqm.render.render`; so is what it raises.
 
     Notes
     -----
@@ -69,9 +74,10 @@ def render(
         "gains.h": _gains(plan, design, provenance),
         "scenario.h": _scenario(scenario, plan),
         "netctrl-tracking-law.h": functions_header(
-            "tracking-law", _LAW, (step_tracking, govern, scheduled), "netctrl-matrix.h"
+            "tracking-law", _LAW, (step_tracking, govern, scheduled), "netctrl-arrays.h"
         ),
-        **fixed_files("access"),
+        "netctrl-access-laws.h": functions_header("access-laws", _LINK, (observe, read_premium, pause_mean)),
+        **fixed_files("access", "netctrl-arrays.h"),
     }
 
 
@@ -110,9 +116,6 @@ def _check(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> None:
 def _gains(plan: AccessLinkPlan, design: ConnetDesign | None, provenance: Provenance) -> str:
     law, schedule = plan.law, plan.schedule
     lines = [
-        "/// How this export was made, as JSON.",
-        origin(provenance),
-        "",
         *(_certificate(design) if design is not None else []),
         f"/// From {_signals(law.inputs, law.input_units)}",
         f"/// to {_signals(law.outputs, law.output_units)}; without units in the Design: Mbit/s and ms.",
@@ -128,7 +131,7 @@ def _gains(plan: AccessLinkPlan, design: ConnetDesign | None, provenance: Proven
         *constant("kSchedule", GainSchedule, schedule if isinstance(schedule, GainSchedule) else None),
     ]
     about = "The law of the regulators with its gains; what they mean is in netctrl-tracking-law.h."
-    return header("GAINS", "netctrl-tracking.h", lines, about)
+    return gains_header("netctrl-tracking.h", about, provenance, lines)
 
 
 def _signals(names: Sequence[str], units: Sequence[str]) -> str:
@@ -138,7 +141,9 @@ def _signals(names: Sequence[str], units: Sequence[str]) -> str:
 
 def _certificate(design: ConnetDesign) -> list[str]:
     proof = design.certificate
-    numbers: dict[str, tuple[float | None, str]] = {
+    values = {
+        "kMethod": (design.method, ""),
+        "kLawMethod": (design.inputs.law, ""),
         "kSpectralRadius": (proof.spectral_radius, "of the closed loop, a sample"),
         "kSteadyError": (proof.dc_error, "of what is tracked, per unit of its reference; HUGE_VAL: not stable"),
         "kBandwidth": (proof.bandwidth_hz, "[Hz], -3 dB; HUGE_VAL: up to half the sampling rate"),
@@ -147,19 +152,7 @@ def _certificate(design: ConnetDesign) -> list[str]:
         "kHighestGain": (proof.highest_gain, "the same; HUGE_VAL: any"),
         "kPhase": (proof.phase_deg, "[degree]"),
     }
-    texts = {"kMethod": design.method, "kLawMethod": design.inputs.law, "kStatus": str(proof.status)}
-    lines = ["/// Why the gains can be trusted: the certificate of the Design."]
-    lines += ["namespace design", "{"]
-    lines += [f"inline constexpr const char* {name} = {string(text)};" for name, text in texts.items()]
-    for name, (value, unit) in numbers.items():
-        lines.append(f"inline constexpr double {name} = {'HUGE_VAL' if value is None else real(value)}; ///< {unit}")
-    lines += [f"// attainable: {low:g} to {high:g}" for low, high in proof.attainable]
-    lines += [f"// warning: {string(warning)}" for warning in proof.warnings]
-    return [*lines, origin(design.provenance), "} // namespace design", ""]
-
-
-def _reals(values: np.ndarray | Sequence[float]) -> str:
-    return row(real(value) for value in values)
+    return certificate(design, values, notes=(f"attainable: {low:g} to {high:g}" for low, high in proof.attainable))
 
 
 # --- scenario.h ------------------------------------------------------------------------------------------------------
@@ -171,60 +164,53 @@ def _scenario(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> str:
     period = scenario.premium_size * BITS_PER_BYTE / scenario.premium_rate
     spacing = scenario.size * BITS_PER_BYTE / scenario.access_rate
     constants = {
-        "double kInterval": (real(scenario.interval), "Ts [s]"),
-        "int64_t kPeriods": (str(scenario.periods), ""),
-        "int64_t kOpenPeriods": (str(plan.start), "in which regulators are open, before the law is switched on"),
-        "int64_t kDuration": (str(nanoseconds("duration", scenario.duration)), "[ns]"),
-        "double kSeconds": (real(scenario.duration), "[s]"),
-        "uint64_t kCapacity": (f"{round(scenario.capacity)}U", "of each hop [bit/s]"),
-        "int kHops": (str(scenario.hops), ""),
-        "int kFlows": (str(scenario.flows), "behind regulators"),
-        "uint32_t kLimit": (f"{scenario.limit}U", "packets in a node, the one being sent included"),
-        "uint32_t kSize": (f"{int(scenario.size)}U", "of packets that are not premium, on the wire [byte]"),
-        "uint32_t kPremiumSize": (f"{int(scenario.premium_size)}U", "of premium packets, on the wire [byte]"),
-        "uint32_t kPacketSize": (f"{largest - _PPP_BYTES}U", "of the largest IP packets [byte]"),
-        "double kPremiumPeriod": (real(period), "between premium packets [s]"),
-        "double kSpacing": (real(spacing), "between packets of a burst [s]"),
-        "double kBaseDelay": (real(scenario.base_delay), "added to each delay [s]"),
-        "double kRateUnit": (real(plan.rate_unit), "of the law's first input [bit/s]"),
+        "double kInterval": (scenario.interval, "Ts [s]"),
+        "int64_t kPeriods": (scenario.periods, ""),
+        "int64_t kOpenPeriods": (plan.start, "in which regulators are open, before the law is switched on"),
+        "int64_t kDuration": (nanoseconds("duration", scenario.duration), "[ns]"),
+        "double kSeconds": (scenario.duration, "[s]"),
+        "uint64_t kCapacity": (round(scenario.capacity), "of each hop [bit/s]"),
+        "int kHops": (scenario.hops, ""),
+        "int kFlows": (scenario.flows, "behind regulators"),
+        "uint32_t kLimit": (scenario.limit, "packets in a node, the one being sent included"),
+        "uint32_t kSize": (int(scenario.size), "of packets that are not premium, on the wire [byte]"),
+        "uint32_t kPremiumSize": (int(scenario.premium_size), "of premium packets, on the wire [byte]"),
+        "uint32_t kPacketSize": (largest - _PPP_BYTES, "of the largest IP packets [byte]"),
+        "double kPremiumPeriod": (period, "between premium packets [s]"),
+        "double kSpacing": (spacing, "between packets of a burst [s]"),
+        "double kBaseDelay": (scenario.base_delay, "added to each delay [s]"),
+        "double kRateUnit": (plan.rate_unit, "of the law's first input [bit/s]"),
     }
-    lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
-    for name, (value, unit) in constants.items():
-        lines.append(f"inline constexpr {name} = {value};" + (f" ///< {unit}" if unit else ""))
+    types = ["", "/// What is measured in a period, at its end.", "struct Columns", "{"]
+    types += [*(f"    double {camel(name)};" for name in COLUMNS), "};", ""]
+    types += ["inline constexpr Column kColumns[] = {"]
+    types += [*(f"    {row([string(name), f'&Columns::{camel(name)}'])}," for name in COLUMNS), "};"]
     cross = sorted(scenario.cross, key=lambda flow: flow.hop)
     signals = zip(plan.signals, plan.scale.tolist(), strict=True)
     tables = {
-        "SourceRow> kSources": (
+        "SourceRow kSources": (
             "flows, burst, share, offered [bit/s]",
-            [row([str(s.flows), str(s.burst), real(s.share), real(s.offered)]) for s in scenario.sources],
+            [row([each.flows, each.burst, each.share, each.offered]) for each in scenario.sources],
         ),
-        "FailureRow> kFailures": (
+        "FailureRow kFailures": (
             "source, start [s], stop [s], rate [bit/s]",
-            [row([str(f.source), real(f.start), real(f.stop), real(f.rate)]) for f in scenario.failures],
+            [row([each.source, each.start, each.stop, each.rate]) for each in scenario.failures],
         ),
-        "CrossRow> kCross": (
+        "CrossRow kCross": (
             "hop, rate [bit/s], burst",
-            [row([str(flow.hop), real(flow.rate), str(flow.burst)]) for flow in cross],
+            [row([each.hop, each.rate, each.burst]) for each in cross],
         ),
-        "Signal> kSignals": (
+        "Signal kSignals": (
             "outputs of the law: measurement, and what one of its unit is in the law's",
-            [row([f"&Sample::{_SIGNALS[name]}", real(scale)]) for name, scale in signals],
+            [row([f"&Columns::{camel(name)}", scale]) for name, scale in signals],
         ),
-        "ReferenceRow> kReferences": ("from a period on: what is asked for, in the law's units", _references(plan)),
+        "ReferenceRow kReferences": ("from a period on: what is asked for, in the law's units", _references(plan)),
     }
-    for name, (columns, rows) in tables.items():
-        lines += [
-            "",
-            f"/// {columns}",
-            f"inline const std::vector<{name} = {{",
-            *(f"    {each}," for each in rows),
-            "};",
-        ]
-    return header("SCENARIO", "netctrl-fifo-tables.h", lines)
+    return scenario_header("netctrl-fifo-tables.h", scenario.name, constants, tables, types)
 
 
 def _references(plan: AccessLinkPlan) -> list[str]:
     """Rows from periods in which something else is asked for than before."""
     desired = plan.reference
     changes = [0, *(1 + np.flatnonzero((desired[1:] != desired[:-1]).any(axis=1))).tolist()]
-    return [row([str(k), _reals(desired[k])]) for k in changes]
+    return [row([k, row(desired[k].tolist())]) for k in changes]

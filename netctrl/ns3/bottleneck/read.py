@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds
-from netctrl.ns3.program import Ns3, execute, read_table, whole
+from netctrl.ns3.program import Ns3, Running, read_table, run_seed, whole
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import BottleneckScenario
 
@@ -25,8 +25,7 @@ def run_bottleneck(
     *,
     ns3: Ns3,
     provenance: Provenance,
-    progress: Callable[[float], None] | None = None,
-    timeout: float | None = None,
+    **running: Unpack[Running],
 ) -> BottleneckResult:
     """Run the compiled program in `folder` for the scenario's seed.
 
@@ -35,15 +34,14 @@ def run_bottleneck(
     folder : Path
     scenario : BottleneckScenario
         What it was rendered from; the seed may be another.
-    ns3, provenance, progress, timeout
+    ns3, provenance, **running
         As in `netctrl.ns3.tcp_aqm.read.run_program`; so is what it raises.
 
     Returns
     -------
     BottleneckResult
     """
-    seed = scenario.seed
-    execute(folder, [".", str(seed)], f"run-{seed}.log", progress=progress, timeout=timeout)
+    run_seed(folder, scenario.seed, **running)
     with whole(folder):
         return _read(folder, scenario, f"ns-{ns3.version}", provenance)
 
@@ -51,14 +49,10 @@ def run_bottleneck(
 def _read(folder: Path, scenario: BottleneckScenario, simulator: str, provenance: Provenance) -> BottleneckResult:
     n, seed = len(scenario.flows), scenario.seed
     K = nanoseconds("duration", scenario.duration) // nanoseconds("bin", scenario.bin)
-    series = read_table(folder / f"series-{seed}.csv", _LINK_COLUMNS + _FLOW_COLUMNS * n)
-    if len(series) != K:
-        raise ValueError(f"series-{seed}.csv has {len(series)} bins, not {K}")
+    series = read_table(folder / f"series-{seed}.csv", _LINK_COLUMNS + _FLOW_COLUMNS * n, K)
     time, delay, queue, dropped = series[:, :_LINK_COLUMNS].T.copy()
     arrived, rate, window = series[:, _LINK_COLUMNS:].T.reshape(n, _FLOW_COLUMNS, K).transpose(1, 0, 2).copy()
-    flows = read_table(folder / f"flows-{seed}.csv", _FLOW_ROW)
-    if len(flows) != n:
-        raise ValueError(f"flows-{seed}.csv has {len(flows)} rows, not {n}")
+    flows = read_table(folder / f"flows-{seed}.csv", _FLOW_ROW, n)
     start, read, sent, again = flows[:, :4].T.copy()
     samples = np.fromfile(folder / f"rtts-{seed}.bin", dtype="<i8")
     if len(samples) % 3:

@@ -15,10 +15,10 @@ from netctrl.laws.record import row_names
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.design.design import PacingDesign, Provenance
 from netctrl.model.law import PacingLaw, TargetRttPacer
-from netctrl.ns3.cpp import header, nanoseconds, origin, real, row, string
+from netctrl.ns3.cpp import certificate, gains_header, nanoseconds, real, row, scenario_header
 from netctrl.ns3.laws import functions_header, laws_header, tcp_windows_header
+from netctrl.ns3.links import MAX_BUFFER, access_rate, check_buffer, check_capacity, socket_buffer
 from netctrl.ns3.queues import own_laws, settings_initializer
-from netctrl.ns3.tcp_aqm.render import check_capacity, socket_buffer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.bottleneck.scenario import FLOW_KINDS, BottleneckFlow, BottleneckScenario
@@ -30,7 +30,6 @@ _TCP_LAWS = "TCP's laws: printed from the Python that netctrl simulates."
 _PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that netctrl runs."
 
 _MIN_SIZE, _MAX_SIZE = 100, 65_000
-_MAX_BUFFER = 2**32 - 1
 _MAX_RTTS = 2**31
 """Packets of a run, each with a sample of 24 bytes."""
 _MIN_RATE = 8.0
@@ -51,14 +50,8 @@ def render(
     scenario : BottleneckScenario
     law : PacingLaw, optional
         Of the flows of kind paced; the paper's caps the pacing rate of H-TCP, one to a target RTT works by itself.
-    design : PacingDesign, optional
-        Where the law came from: its certificate goes into gains.h.
-    provenance : Provenance
-
-    Raises
-    ------
-    InvalidValue
-        A value that the program can't express, by its name in the scenario or in the law.
+    design, provenance
+        As in `netctrl.ns3.tcp_aqm.render.render`; so is what it raises.
 
     Notes
     -----
@@ -81,8 +74,7 @@ def _check(scenario: BottleneckScenario, law: PacingLaw | None) -> None:
     if size != int(size) or not _MIN_SIZE <= size <= _MAX_SIZE:
         raise InvalidValue("packet_size", size, f"a whole number of bytes from {_MIN_SIZE} to {_MAX_SIZE}")
     check_capacity("bottleneck", scenario.bottleneck, size)
-    if not size <= scenario.buffer < _MAX_BUFFER:
-        raise InvalidValue("buffer", scenario.buffer, f"{size:g} (a packet) to {_MAX_BUFFER - 1} bytes")
+    check_buffer("buffer", scenario.buffer, size)
     packets = scenario.bottleneck * scenario.duration / (BITS_PER_BYTE * size)
     if packets > _MAX_RTTS:
         takes = f"a time in which the bottleneck sends at most {_MAX_RTTS} packets: each has a sample of its RTT"
@@ -105,9 +97,6 @@ def _gains(
     scenario: BottleneckScenario, law: PacingLaw | None, design: PacingDesign | None, provenance: Provenance
 ) -> str:
     lines = [
-        "/// How this export was made, as JSON.",
-        origin(provenance),
-        "",
         *(_certificate(design) if design is not None else []),
         "/// Sets the rates of paced flows: parameters, then the state before the first sample.",
         *_law(law),
@@ -117,7 +106,7 @@ def _gains(
         settings_initializer(scenario.queue, "queue", int(scenario.packet_size)).rstrip(",") + ";",
     ]
     about = "The law of pacing rates with its parameters; what they mean is in netctrl-pacing-laws.h."
-    return header("GAINS", "netctrl-pacing-tables.h", lines, about)
+    return gains_header("netctrl-pacing-tables.h", about, provenance, lines)
 
 
 def _law(law: PacingLaw | None) -> list[str]:
@@ -151,18 +140,8 @@ def _certificate(design: PacingDesign) -> list[str]:
         "kClosedLoopPole": (proof.closed_loop_pole, "of what is in flight, from one rate to the next"),
         "kIntervalMargin": (proof.interval_margin, "factor by which rates may come later"),
     }
-    lines = [
-        f"/// Why the law can be trusted, at {requested.bottleneck_bit_per_s:g} bit/s and {requested.rtt_s:g} s: the",
-        "/// certificate of the Design.",
-        "namespace design",
-        "{",
-        f"inline constexpr const char* kStatus = {string(str(proof.status))};",
-    ]
-    for name, (value, what) in numbers.items():
-        if value is not None:
-            lines.append(f"inline constexpr double {name} = {real(value)}; ///< {what}")
-    lines += [f"// warning: {string(warning)}" for warning in proof.warnings]
-    return [*lines, origin(design.provenance), "} // namespace design", ""]
+    known = {name: each for name, each in numbers.items() if each[0] is not None}
+    return certificate(design, known, f", at {requested.bottleneck_bit_per_s:g} bit/s and {requested.rtt_s:g} s")
 
 
 # --- scenario.h ------------------------------------------------------------------------------------------------------
@@ -170,25 +149,23 @@ def _certificate(design: PacingDesign) -> list[str]:
 
 def _scenario(scenario: BottleneckScenario) -> str:
     capacity = scenario.bottleneck
-    waits = min(scenario.buffer, _MAX_BUFFER - 1)
+    waits = min(scenario.buffer, MAX_BUFFER - 1)
     window = socket_buffer(capacity, max(scenario.rtts_s), waits)
     constants = {
-        "uint64_t kCapacity": (f"{round(capacity)}U", "of the bottleneck [bit/s]"),
-        "uint32_t kBuffer": (f"{int(waits)}U", "in front of it [byte]"),
-        "uint32_t kPacketSize": (f"{int(scenario.packet_size)}U", "with IP and TCP headers [byte]"),
-        "uint32_t kSocketBuffer": (f"{window}U", "of TCP at both ends [byte]"),
-        "double kCrossRate": (real(scenario.cross), "of packets at random [bit/s]"),
-        "int64_t kStartSpread": (str(nanoseconds("start_spread", scenario.start_spread)), "[ns]"),
-        "int64_t kDuration": (str(nanoseconds("duration", scenario.duration)), "[ns]"),
-        "int64_t kBin": (str(nanoseconds("bin", scenario.bin)), "[ns]"),
+        "uint64_t kCapacity": (round(capacity), "of the bottleneck [bit/s]"),
+        "uint64_t kAccessRate": access_rate(capacity),
+        "uint32_t kBuffer": (int(waits), "in front of it [byte]"),
+        "uint32_t kPacketSize": (int(scenario.packet_size), "with IP and TCP headers [byte]"),
+        "uint32_t kSocketBuffer": (window, "of TCP at both ends [byte]"),
+        "double kCrossRate": (scenario.cross, "of packets at random [bit/s]"),
+        "int64_t kStartSpread": (nanoseconds("start_spread", scenario.start_spread), "[ns]"),
+        "int64_t kDuration": (nanoseconds("duration", scenario.duration), "[ns]"),
+        "int64_t kBin": (nanoseconds("bin", scenario.bin), "[ns]"),
     }
-    lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
-    lines += [f"inline constexpr {name} = {value}; ///< {what}" for name, (value, what) in constants.items()]
     flows, windows = zip(scenario.flows, scenario.rtts_s, strict=True), _windows(scenario)
     rows = [_flow(place, flow, rtt, windows) for place, (flow, rtt) in enumerate(flows)]
-    lines += ["", "/// control, window, cap, delay, start, stop", "inline const std::vector<FlowRow> kFlows = {"]
-    lines += [f"    {each}," for each in rows] + ["};"]
-    return header("SCENARIO", "netctrl-pacing-tables.h", lines)
+    tables = {"FlowRow kFlows": ("control, window, cap, delay, start, stop", rows)}
+    return scenario_header("netctrl-pacing-tables.h", scenario.name, constants, tables)
 
 
 def _windows(scenario: BottleneckScenario) -> list[str]:
@@ -203,4 +180,4 @@ def _flow(place: int, flow: BottleneckFlow, rtt_s: float, windows: list[str]) ->
     start = nanoseconds(f"{where}.start", flow.start)
     window = windows.index(flow.kind) if flow.kind in windows else -1
     control = "Control::kWindow" if flow.kind in windows else f"Control::k{flow.kind.capitalize()}"
-    return row([control, str(window), real(flow.rate or 0.0), str(delay), str(start), str(stop)])
+    return row([control, window, flow.rate or 0.0, delay, start, stop])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import ceil
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.fabric.render import HISTOGRAM_BINS, HISTOGRAM_BYTES
-from netctrl.ns3.program import Ns3, execute, read_table, whole
+from netctrl.ns3.program import Ns3, Running, read_table, run_seed, table_name, whole
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.result import ACKNOWLEDGEMENTS, FabricResult
 from netctrl.scenario.fabric.scenario import FabricScenario
@@ -23,11 +23,6 @@ _COUNTS = (
 )  # fmt: skip
 
 
-def table_name(seed: int) -> str:
-    """The file in the program's folder with the flows of a run."""
-    return f"run-{seed}.bin"
-
-
 def run_fabric(
     folder: Path,
     scenario: FabricScenario,
@@ -35,8 +30,7 @@ def run_fabric(
     *,
     ns3: Ns3,
     provenance: Provenance,
-    progress: Callable[[float], None] | None = None,
-    timeout: float | None = None,
+    **running: Unpack[Running],
 ) -> FabricResult:
     """Run the compiled program in `folder`, whose table of flows is there.
 
@@ -45,7 +39,7 @@ def run_fabric(
     folder : Path
     scenario, plan
         What it was rendered from.
-    ns3, provenance, progress, timeout
+    ns3, provenance, **running
         As in `netctrl.ns3.tcp_aqm.read.run_program`; so is what it raises.
 
     Returns
@@ -53,8 +47,7 @@ def run_fabric(
     FabricResult
         As `netctrl.simulate_fabric` gives it.
     """
-    seed = scenario.seed
-    execute(folder, [".", str(seed)], f"run-{seed}.log", progress=progress, timeout=timeout)
+    run_seed(folder, scenario.seed, **running)
     with whole(folder):
         return _read(folder, scenario, plan, f"ns-{ns3.version}", provenance)
 
@@ -68,10 +61,7 @@ def _read(
         """Numbers; with no columns the program wrote empty lines."""
         if columns == 0:
             return np.zeros((rows or 0, 0))
-        found = read_table(folder / f"{name}-{scenario.seed}.csv", columns)
-        if rows is not None and len(found) != rows:
-            raise ValueError(f"{name}-{scenario.seed}.csv has {len(found)} rows, not {rows}")
-        return found
+        return read_table(folder / f"{name}-{scenario.seed}.csv", columns, rows)
 
     P, F, T, B = len(ports.names), len(flows.size), ceil(plan.end / plan.interval), ceil(plan.end / plan.bin)
     sent, mean, most, drops = table("ports", 4, P).T.copy()

@@ -12,9 +12,10 @@ from netctrl.laws.codegen import field_texts
 from netctrl.laws.window.law import Path, Telemetry
 from netctrl.laws.window.records import Dctcp
 from netctrl.model.design.design import MpccDesign, Provenance
-from netctrl.ns3.cpp import header, origin, real, row, string
+from netctrl.ns3.cpp import certificate, gains_header, real, row, scenario_header
 from netctrl.ns3.laws import window_law_header
-from netctrl.ns3.templates import fixed_files
+from netctrl.ns3.links import MAX_BUFFER
+from netctrl.ns3.templates import TCP, fixed_files
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.units import BITS_PER_BYTE
@@ -31,7 +32,6 @@ _MAX_PORTS = 100_000
 _MAX_TCP = 50_000
 _MIN_S = 0.5e-9
 """On a wire: ns-3 rounds to whole nanoseconds."""
-_MAX_BUFFER = 2**32 - 1
 _A_LINE = 8
 _PATH = field_texts(Path)
 
@@ -46,14 +46,8 @@ def render(
     scenario : FabricScenario
     plan : FabricPlan
         Its ports, paths and law as numbers (`netctrl.sim.fabric.plan`).
-    design : MpccDesign, optional
-        Where the law came from: its certificate goes into gains.h.
-    provenance : Provenance
-
-    Raises
-    ------
-    InvalidValue
-        A value that the program can't express, by its name in the scenario.
+    design, provenance
+        As in `netctrl.ns3.tcp_aqm.render.render`; so is what it raises.
 
     Notes
     -----
@@ -64,7 +58,7 @@ def render(
         "gains.h": _gains(scenario, plan, design, provenance),
         "netctrl-window-law.h": window_law_header(plan.law),
         "scenario.h": _scenario(scenario, plan),
-        **fixed_files("fabric"),
+        **fixed_files("fabric", *TCP),
     }
 
 
@@ -88,8 +82,8 @@ def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
         raise InvalidValue("topology", f"{fastest:g} bit/s", takes)
     if len(plan.ports.names) > _MAX_PORTS:
         raise InvalidValue("topology", f"{len(plan.ports.names)} ports", f"at most {_MAX_PORTS}: links have addresses")
-    if scenario.buffer is not None and not plan.ack <= scenario.buffer <= _MAX_BUFFER:
-        takes = f"null, or {plan.ack} bytes, an acknowledgement, to {_MAX_BUFFER}"
+    if scenario.buffer is not None and not plan.ack <= scenario.buffer <= MAX_BUFFER:
+        takes = f"null, or {plan.ack} bytes, an acknowledgement, to {MAX_BUFFER}"
         raise InvalidValue("buffer", scenario.buffer, takes)
 
 
@@ -102,9 +96,6 @@ def _gains(scenario: FabricScenario, plan: FabricPlan, design: MpccDesign | None
     # No port counts more flows than there are: what a run can't look up is left out, but of a Design's own table.
     most = plan.tables.shape[1] if design is not None else len(plan.flows.size) + 1
     lines = [
-        "/// How this export was made, as JSON.",
-        origin(provenance),
-        "",
         *(_certificate(design) if design is not None else []),
         "/// The senders' law.",
         "inline const Law kLaw = {",
@@ -123,7 +114,7 @@ def _gains(scenario: FabricScenario, plan: FabricPlan, design: MpccDesign | None
         lines += [f"    {{{{{numbers}, {{{rates}}}}}, {real(line)}, {real(window)},", *_table(table[:most])]
     lines.append("};")
     about = "The law of senders with its gains; it stands in netctrl-window-law.h."
-    return header("GAINS", "netctrl-fabric-tables.h", lines, about)
+    return gains_header("netctrl-fabric-tables.h", about, provenance, lines)
 
 
 def _table(table: np.ndarray) -> list[str]:
@@ -137,7 +128,7 @@ def _table(table: np.ndarray) -> list[str]:
 
 def _certificate(design: MpccDesign) -> list[str]:
     proof, law = design.certificate, design.law
-    numbers: dict[str, tuple[float, str]] = {
+    numbers = {
         "kFlows": (law.flows, "N that the numbers below are for"),
         "kGain": (law.gain, "K: bytes of window for a byte of queue"),
         "kFairWindow": (law.fair_window, "c [byte]"),
@@ -154,12 +145,7 @@ def _certificate(design: MpccDesign) -> list[str]:
         "kSettling": (proof.settling_rtts, "of a burst of P_BD [round trip]"),
         "kUtilization": (proof.utilization, "at the fair window"),
     }
-    lines = ["/// Why the gains can be trusted: the certificate of the Design.", "namespace design", "{"]
-    lines.append(f"inline constexpr const char* kStatus = {string(str(proof.status))};")
-    for name, (value, unit) in numbers.items():
-        lines.append(f"inline constexpr double {name} = {real(float(value))};" + (f" ///< {unit}" if unit else ""))
-    lines += [f"// warning: {string(warning)}" for warning in proof.warnings]
-    return [*lines, origin(design.provenance), "} // namespace design", ""]
+    return certificate(design, numbers)
 
 
 # --- scenario.h ------------------------------------------------------------------------------------------------------
@@ -178,30 +164,27 @@ def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
         "int64_t kDataOverhead": (plan.overhead, "of a data packet on the wire [byte]"),
         "int64_t kAckSize": (plan.ack, "on the wire [byte]"),
         "uint32_t kPacketSize": (largest - _PPP, "of the largest IP packets [byte]"),
-        "bool kTelemetry": (_truth(law.telemetry != Telemetry.NONE), "switch ports write it"),
-        "bool kCountsFlows": (_truth(law.telemetry == Telemetry.FLOWS), "with how many flows pass them"),
-        "bool kMarks": (_truth(marks and tcp is None), "switch ports mark data that finds a long queue"),
-        "double kMostMarking": (real(plan.max_marking), "probability between a port's two thresholds"),
+        "bool kTelemetry": (law.telemetry != Telemetry.NONE, "switch ports write it"),
+        "bool kCountsFlows": (law.telemetry == Telemetry.FLOWS, "with how many flows pass them"),
+        "bool kMarks": (marks and tcp is None, "switch ports mark data that finds a long queue"),
+        "double kMostMarking": (plan.max_marking, "probability between a port's two thresholds"),
         "int64_t kNotification": (plan.notification, "least time between two notifications of marks [ns]; 0: none"),
         "int64_t kFlowTimeout": (plan.flow_timeout, "a port counts a flow so long after its last packet [ns]"),
         "int64_t kRetransmission": (plan.retransmission_timeout, "[ns]"),
-        "uint32_t kBuffer": (f"{round(scenario.buffer or 0)}U", "of a switch port [byte]; 0: no limit"),
+        "uint32_t kBuffer": (round(scenario.buffer or 0), "of a switch port [byte]; 0: no limit"),
         "int64_t kSample": (plan.interval, "from one sample of all queues to the next [ns]"),
         "int64_t kBin": (plan.bin, "of watched flows' throughput [ns]"),
         "int64_t kBins": (-(-plan.end // plan.bin), ""),
         "int64_t kWatchedFlows": (len(watch.flows), ""),
         "int64_t kWatchedPorts": (len(watch.ports), ""),
         "int64_t kMostAcknowledgements": (watch.acknowledgements, "that are logged"),
-        "bool kTcp": (_truth(tcp is not None), "flows go over ns-3's TcpDctcp"),
-        "double kDctcpGain": (real(tcp.gain if tcp is not None else 0.0), "g"),
-        "bool kSlowStart": (_truth(tcp is not None and tcp.slow_start), "of DCTCP"),
+        "bool kTcp": (tcp is not None, "flows go over ns-3's TcpDctcp"),
+        "double kDctcpGain": (tcp.gain if tcp is not None else 0.0, "g"),
+        "bool kSlowStart": (tcp is not None and tcp.slow_start, "of DCTCP"),
         "int64_t kHistogramBins": (HISTOGRAM_BINS, ""),
         "int64_t kHistogramBytes": (HISTOGRAM_BYTES, "of a bin"),
     }
-    lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
-    for name, (value, unit) in constants.items():
-        lines.append(f"inline constexpr {name} = {value};" + (f" ///< {unit}" if unit else ""))
-    lines += [
+    ports = [
         "",
         "/// from node, to node, rate [bit/s], delay [ns], the other end's port, place among watched ports or -1,",
         "/// thresholds of marking [byte]",
@@ -209,7 +192,7 @@ def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
         *(f"    {each}" for each in _ports(scenario, plan)),
         "};",
     ]
-    return header("SCENARIO", "netctrl-fabric-tables.h", lines)
+    return scenario_header("netctrl-fabric-tables.h", scenario.name, constants, {}, last=ports)
 
 
 def _ports(scenario: FabricScenario, plan: FabricPlan) -> list[str]:
@@ -219,16 +202,11 @@ def _ports(scenario: FabricScenario, plan: FabricPlan) -> list[str]:
     watched = {name: place for place, name in enumerate(scenario.watch.ports)}
     marks = plan.law.marking is not None
     low, high = (
-        (np.minimum(each, _MAX_BUFFER) if marks else np.zeros_like(each)).tolist()
+        (np.minimum(each, MAX_BUFFER) if marks else np.zeros_like(each)).tolist()
         for each in (ports.mark_low, ports.mark_high)
     )
     columns = zip(ends, ports.rate.tolist(), ports.delay.tolist(), low, high, ports.names, strict=True)
     return [
-        row([str(a), str(b), f"{rate}U", str(delay), str(number[b, a]), str(watched.get(name, -1)), str(K), str(most)])
-        + f", // {name}"
+        row([a, b, f"{rate}U", delay, number[b, a], watched.get(name, -1), K, most]) + f", // {name}"
         for (a, b), rate, delay, K, most, name in columns
     ]
-
-
-def _truth(value: bool) -> str:
-    return "true" if value else "false"

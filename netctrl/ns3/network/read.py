@@ -13,7 +13,7 @@ import numpy as np
 
 from netctrl.errors import checked_jobs
 from netctrl.model.design.design import Provenance
-from netctrl.ns3.program import Ns3, execute, read_table, whole
+from netctrl.ns3.program import Ns3, execute, read_table, table_name, whole
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.result import NetworkResult, TcpResult
 from netctrl.scenario.network.scenario import NetworkScenario
@@ -25,11 +25,6 @@ __all__ = ["run_links", "table_name"]
 _COLUMNS = 7
 _WATCHED = 3
 Progress = Callable[[float], None]
-
-
-def table_name(run: int) -> str:
-    """The file in the program's folder that says what a run draws."""
-    return f"run-{run}.bin"
 
 
 def run_links(
@@ -75,11 +70,11 @@ def run_links(
     seconds = (scenario.steps - scenario.warmup_steps) * scenario.interval
     with whole(folder):
         tables = np.array(
-            [_rows(read_table(folder / f"result-{run}.csv", _COLUMNS), 1 + N + len(scenario.tcp)) for run in runs]
+            [read_table(folder / f"result-{run}.csv", _COLUMNS, 1 + N + len(scenario.tcp)) for run in runs]
         )
         watched = np.zeros((_WATCHED, N, 0))
         if watch:
-            series = _rows(read_table(folder / f"series-{runs[0]}.csv", 1 + _WATCHED * N, skip=1), T)
+            series = read_table(folder / f"series-{runs[0]}.csv", 1 + _WATCHED * N, T, skip=1)
             watched = series[:, 1:].reshape(T, N, _WATCHED).transpose(2, 1, 0).copy()
     arrived, departed, lost, growth, backlog, rate_square, backlog_square = (
         tables[:, 1 : 1 + N].transpose(2, 0, 1).copy()
@@ -116,12 +111,6 @@ def _tcp(table: np.ndarray, seconds: float) -> TcpResult:
         round_trip_s=rtt.copy(),
         retransmission_ratio=np.divide(again, sent, out=np.zeros_like(sent), where=sent > 0.0),
     )
-
-
-def _rows(table: np.ndarray, rows: int) -> np.ndarray:
-    if len(table) != rows:
-        raise ValueError(f"a file has {len(table)} rows, not {rows}")
-    return table
 
 
 def _execute_all(folder: Path, runs: Sequence[int], jobs: int, watch: bool, progress: Progress | None) -> None:

@@ -5,18 +5,22 @@ Rendering is pure; `netctrl.ns3.network.read` compiles and runs what it gives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
 from netctrl.laws.link_rate.distributed_step import LinkRates, command_link, link_acts, measure_link, start_links
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
-from netctrl.ns3.cpp import constant, header, nanoseconds, origin, real, row, string
+from netctrl.ns3.cpp import constant, gains_header, nanoseconds, row, scenario_header, string
 from netctrl.ns3.laws import functions_header, laws_header
+from netctrl.ns3.links import (
+    MAX_RECORDS,
+    SENDERS,
+    buffer_size,
+    check_links,
+    socket_buffer,
+)
 from netctrl.ns3.queues import own_laws, settings_initializer
-from netctrl.ns3.tcp_aqm.render import MAX_RECORDS, check_capacity, socket_buffer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.scenario import NetworkScenario
@@ -52,12 +56,8 @@ def render(
         [byte], with IP and UDP headers.
     sampled_delays : bool
         Delay what each link sends as the sampled model does, n_l + 1 intervals, instead of by its propagation delay.
-    provenance : Provenance
-
-    Raises
-    ------
-    InvalidValue
-        A value that the program can't express, by its name in the scenario.
+    provenance
+        As in `netctrl.ns3.tcp_aqm.render.render`; so is what it raises.
 
     Notes
     -----
@@ -70,11 +70,11 @@ def render(
     return {
         "gains.h": _gains(plan, provenance),
         "netctrl-link-law.h": functions_header(
-            "link-law", _LAW, (start_links, link_acts, measure_link, command_link), "netctrl-grid.h"
+            "link-law", _LAW, (start_links, link_acts, measure_link, command_link), "netctrl-arrays.h"
         ),
         "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
         "scenario.h": _scenario(scenario, plan, size, sampled_delays),
-        **fixed_files("network", *QUEUES, *TCP),
+        **fixed_files("network", "netctrl-arrays.h", *QUEUES, *TCP),
     }
 
 
@@ -87,11 +87,7 @@ def _check(plan: LinkPlan, size: int) -> None:
     for what, count in (("links", len(plan.links)), ("demands", len(plan.network.demands))):
         if count > MAX_RECORDS:
             raise InvalidValue(f"network.{what}", count, f"at most {MAX_RECORDS}: their number is part of an address")
-    for link in _links(plan):
-        where = f"network.links.{link.id}"
-        check_capacity(f"{where}.capacity", link.capacity, size)
-        if link.buffer is not None and not size <= link.buffer < _UINT32:
-            raise InvalidValue(f"{where}.buffer", link.buffer, f"{size} (a packet) to {_UINT32 - 1} bytes, or null")
+    check_links("network.links", _links(plan), size)
     hops = np.bincount([i for i, _, _ in plan.split])
     if hops.max() > _MAX_HOPS:
         demand = plan.network.demands[int(hops.argmax())].id
@@ -118,19 +114,12 @@ def _gains(plan: LinkPlan, provenance: Provenance) -> str:
     )
     kinds = ("rates", "backlogs", *innovations)
     lines = [
-        "/// How this export was made, as JSON.",
-        origin(provenance),
-        "",
         "/// In the order of kLinks (scenario.h); rates and backlogs, over the interval, in bit/s.",
         f"/// Series are {'; '.join(f'from {kind * N}: {name}' for kind, name in enumerate(kinds))}.",
         *constant("kLaw", LinkRates, law),
     ]
     about = "The law of the links' rates with its gains; what they mean is in netctrl-link-law.h."
-    return header("GAINS", "netctrl-link-law.h", lines, about)
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"
+    return gains_header("netctrl-link-law.h", about, provenance, lines)
 
 
 # --- scenario.h ------------------------------------------------------------------------------------------------------
@@ -148,52 +137,32 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
         "int64_t kSteps": (scenario.steps, "intervals"),
         "int64_t kWarmupSteps": (scenario.warmup_steps, "intervals that don't count"),
         "int64_t kDuration": (interval * scenario.steps, "[ns]"),
-        "uint32_t kPacketSize": (f"{size}U", "[byte], with IP and UDP headers"),
-        "double kStanding": (
-            real(plan.law.setpoint),
-            "backlog around which squares are taken, over the interval [bit/s]",
-        ),
-        "bool kMayBeLate": (_flag(not scenario.messages.ideal), "messages"),
+        "uint32_t kPacketSize": (size, "[byte], with IP and UDP headers"),
+        "double kStanding": (plan.law.setpoint, "backlog around which squares are taken, over the interval [bit/s]"),
+        "bool kMayBeLate": (not scenario.messages.ideal, "messages"),
         "int kNodes": (len(nodes), ""),
-        "uint32_t kSeed": (f"{scenario.seed}U", ""),
-        "uint32_t kSocketBuffer": (f"{_socket_buffer(links)}U", "[byte], of TCP at both ends"),
+        "uint32_t kSeed": (scenario.seed, ""),
+        "uint32_t kSocketBuffer": (_socket_buffer(links), "[byte], of TCP at both ends"),
     }
-    lines = [f"inline constexpr const char* kScenario = {string(scenario.name)};"]
-    for name, (value, unit) in constants.items():
-        lines.append(f"inline constexpr {name} = {value};" + (f" ///< {unit}" if unit else ""))
     delays = [(n + 1) * scenario.interval for n in plan.delay.tolist()] if sampled_delays else [k.delay for k in links]
     tables = {
-        "LinkRow> kLinks": (
+        "LinkRow kLinks": (
             "id, source, target, capacity, delay, buffer, paced, nominal",
             [
                 _link(link, nodes, delay, plan, number)
                 for number, (link, delay) in enumerate(zip(links, delays, strict=True))
             ],
         ),
-        "DemandRow> kDemands": (
+        "DemandRow kDemands": (
             "id, source, target",
-            [row([string(each.id), str(nodes[each.source]), str(nodes[each.target])]) for each in demands],
+            [row([string(each.id), nodes[each.source], nodes[each.target]]) for each in demands],
         ),
-        "SplitRow> kSplits": (
-            "demand, link, share",
-            [row([str(i), str(link), real(share)]) for i, link, share in plan.split],
-        ),
-        "TcpRow> kTcp": ("demand, flows, variant, first, last, ecn", _tcp(scenario)),
+        "SplitRow kSplits": ("demand, link, share", [row([i, link, float(share)]) for i, link, share in plan.split]),
+        "TcpRow kTcp": ("demand, flows, sender, first, last, ecn", _tcp(scenario)),
     }
-    for name, (columns, rows) in tables.items():
-        lines += [
-            "",
-            f"/// {columns}",
-            f"inline const std::vector<{name} = {{",
-            *(f"    {each}," for each in rows),
-            "};",
-        ]
     queue = settings_initializer(scenario.queue, "queue", size).strip().removesuffix(",")
-    lines += ["", "/// Of each link, inside of its pacer.", f"inline const QueueSettings kQueue = {queue};"]
-    return header("SCENARIO", "netctrl-link-tables.h", lines)
-
-
-_VARIANTS = {"cubic": "TcpVariant::kCubic", "newreno": "TcpVariant::kNewReno", "vegas": "TcpVariant::kVegas"}
+    last = ["", "/// Of each link, inside of its pacer.", f"inline const QueueSettings kQueue = {queue};"]
+    return scenario_header("netctrl-link-tables.h", scenario.name, constants, tables, last=last)
 
 
 def _tcp(scenario: NetworkScenario) -> list[str]:
@@ -201,11 +170,11 @@ def _tcp(scenario: NetworkScenario) -> list[str]:
     return [
         row(
             [
-                str(number[tcp.demand]),
-                str(tcp.flows),
-                _VARIANTS[tcp.variant],
-                *(str(nanoseconds(f"tcp.{tcp.demand}.start", end)) for end in tcp.start),
-                _flag(tcp.ecn),
+                number[tcp.demand],
+                tcp.flows,
+                string(SENDERS[tcp.variant]),
+                *(nanoseconds(f"tcp.{tcp.demand}.start", end) for end in tcp.start),
+                tcp.ecn,
             ]
         )
         for tcp in scenario.tcp
@@ -219,14 +188,7 @@ def _socket_buffer(links: list[Link]) -> int:
 
 
 def _link(link: Link, nodes: dict[str, int], delay: float, plan: LinkPlan, number: int) -> str:
-    values: Sequence[str] = (
-        string(link.id),
-        str(nodes[link.source]),
-        str(nodes[link.target]),
-        f"{round(link.capacity)}U",
-        str(nanoseconds(f"network.links.{link.id}.delay", delay)),
-        "kUnlimited" if link.buffer is None else f"{int(link.buffer)}U",
-        _flag(bool(plan.paced[number])),
-        real(plan.nominal[number]),
-    )
-    return row(values)
+    ends = nodes[link.source], nodes[link.target]
+    time = nanoseconds(f"network.links.{link.id}.delay", delay)
+    paced, nominal = bool(plan.paced[number]), float(plan.nominal[number])
+    return row([string(link.id), *ends, f"{round(link.capacity)}U", time, buffer_size(link.buffer), paced, nominal])

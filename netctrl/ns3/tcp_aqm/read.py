@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
 from netctrl.model.design.design import Provenance
-from netctrl.ns3.program import Ns3, execute, read_table, whole
+from netctrl.ns3.program import Ns3, Running, execute, read_table, whole
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.scenario.tcp_aqm.scenario import Scenario
 
@@ -23,8 +23,7 @@ def run_program(
     *,
     ns3: Ns3,
     provenance: Provenance,
-    progress: Callable[[float], None] | None = None,
-    timeout: float | None = None,
+    **running: Unpack[Running],
 ) -> SimulationResult:
     """Run the compiled program in `folder` and read its series.csv and responses.csv, which stay there.
 
@@ -38,17 +37,15 @@ def run_program(
         What it was compiled against.
     provenance : Provenance
         For the result.
-    progress : callable, optional
-        Called with the part of the simulated time that has passed, 0 to 1.
-    timeout : float, optional
-        End it after this time [s].
+    **running
+        `progress`, called with the part of the simulated time that has passed, 0 to 1; `timeout` [s], to end it then.
 
     Raises
     ------
     NetctrlError
         It failed, took too long, or its output isn't whole.
     """
-    execute(folder, ["."], "run.log", progress=progress, timeout=timeout)
+    execute(folder, ["."], "run.log", **running)
     return _read(folder, scenario, f"ns-{ns3.version}", provenance)
 
 
@@ -56,9 +53,7 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
     L, G = len(scenario.links), len(scenario.flows)
     T = int(scenario.duration / scenario.sample * (1.0 + 1e-12))
     with whole(folder):
-        table = read_table(folder / "series.csv", 1 + len(_COLUMNS) * L + G, skip=1)
-        if len(table) != T:
-            raise ValueError(f"series.csv has {len(table)} samples, not {T}")
+        table = read_table(folder / "series.csv", 1 + len(_COLUMNS) * L + G, T, skip=1)
         responses = read_table(folder / "responses.csv", 4)
     series = table[:, 1 : 1 + len(_COLUMNS) * L].T.reshape(L, len(_COLUMNS), T)
     backlog, arrived, departed, lost, marked, probability = series.transpose(1, 0, 2)

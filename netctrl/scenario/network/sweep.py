@@ -172,7 +172,7 @@ def read_sweep(path: str | os.PathLike[str], network_path: Callable[[str], Path]
     Raises
     ------
     FileError
-        It can't be read, isn't TOML, or has an unknown, missing or unusable key, which the message names.
+        As from `netctrl.read_network_scenario`.
     """
     content = read_toml(path)
     try:

@@ -44,12 +44,12 @@ def flow_pauses(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> list[np.n
     """
     streams = flow_streams(scenario)
     plant = access_link_plant(scenario)
-    traffic = access_link_traffic(scenario, plant, streams)
+    gates = access_link_traffic(scenario, plant, streams).gates
     found, total = [], 0
     for flow, (rate, burst) in enumerate(_fastest(scenario, plan)):
         mean = pause_mean(rate, burst, scenario.size * BITS_PER_BYTE, plant.spacing)
         length = (burst - 1) * plant.spacing
-        draws = [traffic.held[flow : flow + 1], 1.0 - plant.variation + plant.variation * traffic.draws[flow]]
+        draws = [gates.held[flow : flow + 1], 1.0 - plant.variation + plant.variation * gates.draws[flow]]
         end = sum(_passed(each, mean, length) for each in draws)
         # Sums are rounded otherwise than the simulator's times: two bursts are room enough.
         while (missing := scenario.duration - (end - 2.0 * length)) >= 0.0:

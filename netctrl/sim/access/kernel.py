@@ -7,18 +7,10 @@ from __future__ import annotations
 
 from math import inf
 
-import numpy as np
-
 from netctrl.jit import njit
-from netctrl.plants.access import averaged, departure
+from netctrl.plants.access import departure, observe
 from netctrl.sim.access.fair import serve_fair
 from netctrl.sim.access.state import (
-    DELAY,
-    DELAY_SUM,
-    JITTER,
-    JITTER_SUM,
-    LAST_DELAY,
-    MEASURED,
     NODE_COUNT,
     NODE_OUT,
     PREMIUM,
@@ -28,7 +20,7 @@ from netctrl.sim.access.state import (
     AccessLinkTraffic,
 )
 
-__all__ = ["advance_access_link", "observe"]
+__all__ = ["advance_access_link"]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -38,7 +30,8 @@ def _release(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: floa
     The earliest flow goes on alone until another's packet comes, so that a burst costs one search.
     """
     first, stop = plant.flow_start[hop], plant.flow_start[hop + 1]
-    upcoming, left, kinds = now.next, now.left, now.arrived_kind
+    gates = now.gates
+    upcoming, left, kinds = gates.next, gates.left, now.arrived_kind
     arrived, released, spacing = now.arrived, now.released, plant.spacing
     room, n = arrived.shape[1], now.counts[WAITING, hop]
     premium = plant.premium_phase + now.premium[0] * plant.premium_period if hop == 0 else inf
@@ -71,22 +64,22 @@ def _release(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: floa
             rest -= 1
             paused = rest == 0
             if paused:
-                used = now.used[flow]
-                if used == now.draws.shape[1]:
+                used = gates.used[flow]
+                if used == gates.draws.shape[1]:
                     now.counts[WAITING, hop] = n - 1
                     upcoming[flow], left[flow] = t, 1
                     released[flow + 1] += n - 1 - before
                     return -1.0
-                held = 1.0 - plant.variation + plant.variation * now.draws[flow, used]
-                now.held[flow], now.used[flow], rest = held, used + 1, now.burst[flow]
-                pause = now.pause[flow]
+                held = 1.0 - plant.variation + plant.variation * gates.draws[flow, used]
+                gates.held[flow], gates.used[flow], rest = held, used + 1, gates.burst[flow]
+                pause = gates.pause[flow]
                 t = t + held * pause if pause < inf else inf
             else:
                 t += spacing
             if t >= until or n == room:
                 break
         released[flow + 1] += n - before
-        upcoming[flow], left[flow], now.pausing[flow] = t, rest, paused
+        upcoming[flow], left[flow], gates.pausing[flow] = t, rest, paused
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -119,19 +112,6 @@ def _serve(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: float)
     while head < n and gone[hop, head] <= end:
         head += 1
     now.last[hop], now.counts[TAKEN, hop], now.counts[NODE_COUNT, hop], now.counts[NODE_OUT, hop] = last, i, n, head
-
-
-@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
-def observe(measured: np.ndarray, delay: float, first: bool) -> None:
-    """One more premium packet, and its difference from the one before."""
-    if first:
-        measured[DELAY], measured[LAST_DELAY] = delay, delay
-    change = abs(delay - measured[LAST_DELAY])
-    measured[DELAY], measured[JITTER] = averaged(measured[DELAY], delay), averaged(measured[JITTER], change)
-    measured[LAST_DELAY] = delay
-    measured[DELAY_SUM] += delay
-    measured[JITTER_SUM] += change
-    measured[MEASURED] += 1.0
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

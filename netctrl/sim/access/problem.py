@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Protocol
 
 import numpy as np
 
 from netctrl.plants.access import pause_mean
 from netctrl.scenario.access.scenario import AccessLinkScenario
-from netctrl.sim.access.state import AccessLinkPlant, AccessLinkTraffic
+from netctrl.sim.access.state import AccessLinkPlant, AccessLinkTraffic, Gates
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
-    "Gates",
     "access_link_plant",
     "access_link_traffic",
     "command",
@@ -21,39 +19,12 @@ __all__ = [
     "first_pauses",
     "flow_rates",
     "flow_streams",
+    "silent_gates",
     "source_of",
 ]
 
 _BUFFER = 4096  # packets released at a time: what is worked on stays in the cache
 _DRAWS = 512
-
-
-class Gates(Protocol):
-    """What kernels share of a flow's regulator; as in `AccessLinkTraffic`."""
-
-    @property
-    def next(self) -> np.ndarray: ...
-
-    @property
-    def left(self) -> np.ndarray: ...
-
-    @property
-    def burst(self) -> np.ndarray: ...
-
-    @property
-    def pause(self) -> np.ndarray: ...
-
-    @property
-    def pausing(self) -> np.ndarray: ...
-
-    @property
-    def held(self) -> np.ndarray: ...
-
-    @property
-    def draws(self) -> np.ndarray: ...
-
-    @property
-    def used(self) -> np.ndarray: ...
 
 
 def source_of(scenario: AccessLinkScenario) -> np.ndarray:
@@ -98,20 +69,18 @@ def flow_streams(scenario: AccessLinkScenario) -> list[np.random.Generator]:
     return [np.random.default_rng([scenario.seed, flow + 1]) for flow in range(flows)]
 
 
-def silent_flows(count: int) -> dict[str, np.ndarray]:
-    """Clock, premium packets and F flows that send nothing yet: fields of `AccessLinkTraffic` and of TCP's alike."""
-    return {
-        "time": np.zeros(1),
-        "premium": np.zeros(1, dtype=np.int64),
-        "next": np.full(count, inf),
-        "left": np.ones(count, dtype=np.int64),
-        "burst": np.ones(count, dtype=np.int64),
-        "pause": np.full(count, inf),
-        "pausing": np.ones(count, dtype=np.bool_),
-        "held": np.zeros(count),
-        "draws": np.zeros((count, _DRAWS)),
-        "used": np.full(count, _DRAWS),
-    }
+def silent_gates(count: int) -> Gates:
+    """Of flows that send nothing yet."""
+    return Gates(
+        next=np.full(count, inf),
+        left=np.ones(count, dtype=np.int64),
+        burst=np.ones(count, dtype=np.int64),
+        pause=np.full(count, inf),
+        pausing=np.ones(count, dtype=np.bool_),
+        held=np.zeros(count),
+        draws=np.zeros((count, _DRAWS)),
+        used=np.full(count, _DRAWS),
+    )
 
 
 def access_link_traffic(
@@ -124,7 +93,9 @@ def access_link_traffic(
     node = H * (_BUFFER + max(Q, 1) * scenario.limit + 1) + 1
     ring = (H, Q, scenario.limit if Q else 0)
     traffic = AccessLinkTraffic(
-        **silent_flows(F),
+        time=np.zeros(1),
+        premium=np.zeros(1, dtype=np.int64),
+        gates=silent_gates(F),
         arrived=np.zeros((H, _BUFFER)),
         arrived_kind=np.zeros((H, _BUFFER), dtype=np.int16),
         gone=np.zeros((H, node)),
@@ -145,12 +116,13 @@ def access_link_traffic(
         serving=np.full(H, -1, dtype=np.int64),
         serving_entered=np.zeros(H),
     )
-    first_pauses(traffic, plant.variation, streams)
+    gates = traffic.gates
+    first_pauses(gates, plant.variation, streams)
     for place, flow in enumerate(sorted(scenario.cross, key=lambda flow: flow.hop)):
         row = scenario.flows + place
-        traffic.burst[row] = flow.burst
-        traffic.pause[row] = pause_mean(flow.rate, flow.burst, scenario.size * BITS_PER_BYTE, plant.spacing)
-        traffic.left[row], traffic.next[row] = flow.burst, traffic.held[row] * traffic.pause[row]
+        gates.burst[row] = flow.burst
+        gates.pause[row] = pause_mean(flow.rate, flow.burst, scenario.size * BITS_PER_BYTE, plant.spacing)
+        gates.left[row], gates.next[row] = flow.burst, gates.held[row] * gates.pause[row]
     return traffic
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_kind, checked_whole
 from netctrl.model.design.design import provenance
+from netctrl.plants.access import DELAY_SUM, MEASURED, read_premium
 from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample, access_link_result
 from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.sim.access.kernel import advance_access_link
@@ -24,7 +25,7 @@ from netctrl.sim.access.problem import (
     flow_streams,
     source_of,
 )
-from netctrl.sim.access.state import DELAY, DELAY_SUM, JITTER, JITTER_SUM, MEASURED, NODE_COUNT, PREMIUM
+from netctrl.sim.access.state import NODE_COUNT, PREMIUM
 from netctrl.sim.access.tcp import advance_tcp, tcp_backlog, tcp_plant, tcp_traffic
 from netctrl.units import BITS_PER_BYTE
 
@@ -98,9 +99,9 @@ class AccessLink:
         own = np.array([scenario.sources[place].burst for place in self._source])
         bursts = np.full(len(own), burst) if burst else own
         rates = flow_rates(scenario, rate, begin)
-        command(self.traffic, begin, rates, bursts, scenario.size, self.plant.spacing)
+        command(self.traffic.gates, begin, rates, bursts, scenario.size, self.plant.spacing)
         while not self._kernel(self.plant, self.traffic, until):
-            draw_ahead(self.traffic, self._streams)
+            draw_ahead(self.traffic.gates, self._streams)
 
     def _counters(self) -> tuple[np.ndarray, np.ndarray, int]:
         refused = 0 if self.scenario.senders is None else int(self.traffic.refused.sum())
@@ -114,23 +115,22 @@ class AccessLink:
         return tuple((traffic.counts[NODE_COUNT] + queued).tolist())
 
     def _sample(self, rate: float, burst: int, before: tuple[np.ndarray, np.ndarray, int]) -> AccessLinkSample:
-        scenario, m, F = self.scenario, self.traffic.measured, self.scenario.flows
+        scenario, F = self.scenario, self.scenario.flows
         departed, dropped, refused = self._counters()
         departed, dropped = departed - before[0], dropped - before[1]
         rates = departed * self._bits / scenario.interval
         out = rates[-1, : F + 1]
-        base, received = scenario.base_delay, int(m[MEASURED])
-        seen = self.traffic.departed[-1, PREMIUM] > 0
-        delay, jitter = (m[DELAY] + base) * seen, m[JITTER]
+        empty = self.traffic.departed[-1, PREMIUM] == 0
+        premium = read_premium(self.traffic.measured, scenario.base_delay, bool(empty))
         return AccessLinkSample(
             time_s=self.period * scenario.interval,
             rate_bit_per_s=rate,
             burst=burst,
-            delay_ms=1e3 * float(delay),
-            jitter_ms=1e3 * float(jitter),
-            mean_delay_ms=1e3 * float(m[DELAY_SUM] / received + base if received else delay),
-            mean_jitter_ms=1e3 * float(m[JITTER_SUM] / received if received else jitter),
-            premium_received=received,
+            delay_ms=1e3 * float(premium.delay),
+            jitter_ms=1e3 * float(premium.jitter),
+            mean_delay_ms=1e3 * float(premium.mean_delay),
+            mean_jitter_ms=1e3 * float(premium.mean_jitter),
+            premium_received=int(premium.received),
             premium_lost=int(dropped[:, PREMIUM].sum()),
             premium_bit_per_s=float(out[PREMIUM]),
             other_bit_per_s=float(out[1:].sum()),

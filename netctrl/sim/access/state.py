@@ -10,12 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 __all__ = [
-    "DELAY",
-    "DELAY_SUM",
-    "JITTER",
-    "JITTER_SUM",
-    "LAST_DELAY",
-    "MEASURED",
     "NODE_COUNT",
     "NODE_OUT",
     "PREMIUM",
@@ -23,13 +17,12 @@ __all__ = [
     "WAITING",
     "AccessLinkPlant",
     "AccessLinkTraffic",
+    "Gates",
 ]
 
 PREMIUM = 0
 WAITING, TAKEN, NODE_COUNT, NODE_OUT = range(4)
 """Rows of `counts`: packets in the buffer before a node and of these taken by it; in a node's buffer, and gone."""
-DELAY, JITTER, LAST_DELAY, DELAY_SUM, JITTER_SUM, MEASURED = range(6)
-"""Rows of `measured`: both moving averages, the last packet's delay, sums over the period, and their packets."""
 
 
 class AccessLinkPlant(NamedTuple):
@@ -55,15 +48,11 @@ class AccessLinkPlant(NamedTuple):
     """(K,) L/w, for fair queueing."""
 
 
-class AccessLinkTraffic(NamedTuple):
-    """What changes, all in place. M draws ahead, Q queues, N and B places in buffers."""
+class Gates(NamedTuple):
+    """Regulators of F flows, all in place. M draws ahead."""
 
-    time: np.ndarray
-    """(1,) up to which all is done."""
-    premium: np.ndarray
-    """(1,) premium packets released."""
     next: np.ndarray
-    """(F,) when each flow's next packet comes; inf while its rate is 0."""
+    """(F,) when each flow's next packet comes, of TCP may come; inf while its rate is 0."""
     left: np.ndarray
     """(F,) packets left of its burst."""
     burst: np.ndarray
@@ -78,6 +67,16 @@ class AccessLinkTraffic(NamedTuple):
     """(F, M) exponential, of mean 1."""
     used: np.ndarray
     """(F,) of these."""
+
+
+class AccessLinkTraffic(NamedTuple):
+    """What changes, all in place. Q queues, N and B places in buffers."""
+
+    time: np.ndarray
+    """(1,) up to which all is done."""
+    premium: np.ndarray
+    """(1,) premium packets released."""
+    gates: Gates
     arrived: np.ndarray
     """(H, B) times of released packets."""
     arrived_kind: np.ndarray

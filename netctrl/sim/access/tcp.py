@@ -15,11 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.plants.access import departure, window_after_ack, window_after_loss
+from netctrl.plants.access import departure, observe, window_after_ack, window_after_loss
 from netctrl.scenario.access.scenario import AccessLinkScenario, TcpSenders
-from netctrl.sim.access.kernel import observe
-from netctrl.sim.access.problem import access_link_plant, first_pauses, silent_flows
-from netctrl.sim.access.state import PREMIUM
+from netctrl.sim.access.problem import access_link_plant, first_pauses, silent_gates
+from netctrl.sim.access.state import PREMIUM, Gates
 
 __all__ = ["TcpPlant", "TcpTraffic", "advance_tcp", "tcp_backlog", "tcp_plant", "tcp_traffic"]
 
@@ -47,15 +46,7 @@ class TcpTraffic(NamedTuple):
 
     time: np.ndarray
     premium: np.ndarray
-    next: np.ndarray
-    """(F,) when each flow's regulator lets a packet through."""
-    left: np.ndarray
-    burst: np.ndarray
-    pause: np.ndarray
-    pausing: np.ndarray
-    held: np.ndarray
-    draws: np.ndarray
-    used: np.ndarray
+    gates: Gates
     node: np.ndarray
     """(H, limit) rings of departures."""
     node_head: np.ndarray
@@ -112,7 +103,9 @@ def tcp_traffic(scenario: AccessLinkScenario, plant: TcpPlant, streams: list[np.
     path = H * (plant.limit + 1) + ceil(plant.rtt / float(plant.service.min())) + 2
     counts = {name: np.zeros(F, dtype=np.int64) for name in ("number", "expected", "flight", "recover", "backoff")}
     traffic = TcpTraffic(
-        **silent_flows(F),
+        time=np.zeros(1),
+        premium=np.zeros(1, dtype=np.int64),
+        gates=silent_gates(F),
         node=np.zeros((H, plant.limit)),
         node_head=np.zeros(H, dtype=np.int64),
         node_count=np.zeros(H, dtype=np.int64),
@@ -135,7 +128,7 @@ def tcp_traffic(scenario: AccessLinkScenario, plant: TcpPlant, streams: list[np.
         measured=np.zeros(6),
         **counts,
     )
-    first_pauses(traffic, plant.variation, streams)
+    first_pauses(traffic.gates, plant.variation, streams)
     return traffic
 
 
@@ -194,7 +187,7 @@ def _send(plant: TcpPlant, now: TcpTraffic, flow: int, time: float) -> None:
             now.refused[flow] += 1
         else:
             if now.waiting_count[flow] == 0:
-                now.next[flow] = max(now.next[flow], time)
+                now.gates.next[flow] = max(now.gates.next[flow], time)
             now.waiting[flow, (now.waiting_head[flow] + now.waiting_count[flow]) % limit] = now.number[flow]
             now.waiting_count[flow] += 1
         now.number[flow] += 1
@@ -236,30 +229,31 @@ def _time_out(plant: TcpPlant, now: TcpTraffic, flow: int) -> None:
 @njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
 def _let_through(plant: TcpPlant, now: TcpTraffic, flow: int) -> bool:
     """A regulator's next packet. False: no draws are left."""
-    last_of_burst = now.left[flow] == 1
-    if last_of_burst and now.used[flow] == now.draws.shape[1]:
+    gates = now.gates
+    last_of_burst = gates.left[flow] == 1
+    if last_of_burst and gates.used[flow] == gates.draws.shape[1]:
         return False
-    time, head = now.next[flow], now.waiting_head[flow]
+    time, head = gates.next[flow], now.waiting_head[flow]
     _enter(plant, now, time, flow + 1, now.waiting[flow, head])
     now.released[flow + 1] += 1
     now.waiting_head[flow] = (head + 1) % plant.regulator_limit
     now.waiting_count[flow] -= 1
-    now.pausing[flow] = last_of_burst
+    gates.pausing[flow] = last_of_burst
     if last_of_burst:
-        held = 1.0 - plant.variation + plant.variation * now.draws[flow, now.used[flow]]
-        now.held[flow], now.left[flow] = held, now.burst[flow]
-        now.used[flow] += 1
-        now.next[flow] = time + held * now.pause[flow] if now.pause[flow] < inf else inf
+        held = 1.0 - plant.variation + plant.variation * gates.draws[flow, gates.used[flow]]
+        gates.held[flow], gates.left[flow] = held, gates.burst[flow]
+        gates.used[flow] += 1
+        gates.next[flow] = time + held * gates.pause[flow] if gates.pause[flow] < inf else inf
     else:
-        now.left[flow] -= 1
-        now.next[flow] = time + plant.spacing
+        gates.left[flow] -= 1
+        gates.next[flow] = time + plant.spacing
     return True
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def advance_tcp(plant: TcpPlant, now: TcpTraffic, end: float) -> bool:
     """Advance to `end`. False: a flow has no draws left; with more of them, call again."""
-    F, last = len(now.next), now.path.shape[0] - 1
+    F, last = len(now.gates.next), now.path.shape[0] - 1
     if now.time[0] == 0.0 and now.number.sum() == 0:
         for flow in range(F):
             _send(plant, now, flow, 0.0)
@@ -271,8 +265,8 @@ def advance_tcp(plant: TcpPlant, now: TcpTraffic, end: float) -> bool:
         least = min(premium, acknowledged)
         gate, timer = -1, -1
         for flow in range(F):
-            if now.waiting_count[flow] and now.next[flow] < least:
-                least, gate = now.next[flow], flow
+            if now.waiting_count[flow] and now.gates.next[flow] < least:
+                least, gate = now.gates.next[flow], flow
         for flow in range(F):
             if now.deadline[flow] < least:
                 least, timer = now.deadline[flow], flow

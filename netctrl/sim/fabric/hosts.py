@@ -44,6 +44,8 @@ from netctrl.sim.fabric.ports import (
     S_TIMER,
     S_WAKE,
     WAKE,
+    append,
+    drop_first,
     forget,
     plan,
     release_packet,
@@ -129,13 +131,7 @@ def _settle(net: FabricState, s: int, now: int) -> bool:
             net.meta[M_HEAP] = push(net.heap, net.meta[M_HEAP], event(slot[s, S_PACE], WAKE, s))
         return False
     slot[s, S_READY] = 1
-    slot[s, S_NEXT] = -1
-    last = port[q, P_READY_TAIL]
-    port[q, P_READY_TAIL] = s
-    if last >= 0:
-        slot[last, S_NEXT] = s
-    else:
-        port[q, P_READY_HEAD] = s
+    append(port, q, P_READY_HEAD, P_READY_TAIL, slot, S_NEXT, s)
     return True
 
 
@@ -158,17 +154,13 @@ def serve_host(net: FabricState, hosts: Senders, q: int, now: int, rule: np.ndar
         return
     k = port[q, P_HEAD]
     if k >= 0:
-        port[q, P_HEAD] = packet[k, K_NEXT]
-        if port[q, P_HEAD] < 0:
-            port[q, P_TAIL] = -1
+        drop_first(port, q, P_HEAD, P_TAIL, packet, K_NEXT)
         port[q, P_COUNT] -= 1
         transmit(net, q, k, now, rule)
     else:
         while port[q, P_READY_HEAD] >= 0:
             s = port[q, P_READY_HEAD]
-            port[q, P_READY_HEAD] = slot[s, S_NEXT]
-            if port[q, P_READY_HEAD] < 0:
-                port[q, P_READY_TAIL] = -1
+            drop_first(port, q, P_READY_HEAD, P_READY_TAIL, slot, S_NEXT)
             slot[s, S_READY] = 0
             if _may_send(net, s):
                 transmit(net, q, _packet(net, hosts, s, now), now, rule)
@@ -301,14 +293,8 @@ def deliver(net: FabricState, hosts: Senders, k: int, now: int, rule: np.ndarray
     meta[M_SENT] += 1
     meta[M_SENT_BYTES] += hosts.ack
     q = slot[s, ROUTE_AT + MAX_HOPS]
-    packet[k, K_NEXT] = -1
-    last = port[q, P_TAIL]
-    port[q, P_TAIL] = k
+    append(port, q, P_HEAD, P_TAIL, packet, K_NEXT, k)
     port[q, P_COUNT] += 1
-    if last >= 0:
-        packet[last, K_NEXT] = k
-    else:
-        port[q, P_HEAD] = k
     if port[q, P_BUSY] <= now:
         serve_host(net, hosts, q, now, rule)
     elif port[q, P_PAUSED] == 0:

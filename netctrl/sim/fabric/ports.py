@@ -18,7 +18,20 @@ from netctrl.sim.fabric.state import (
 )
 from netctrl.sim.heap import event, push
 
-__all__ = ["ARRIVES", "FREE", "PAUSE", "RESUME", "WAKE", "enqueue", "forget", "release_packet", "serve", "take_packet"]
+__all__ = [
+    "ARRIVES",
+    "FREE",
+    "PAUSE",
+    "RESUME",
+    "WAKE",
+    "append",
+    "drop_first",
+    "enqueue",
+    "forget",
+    "release_packet",
+    "serve",
+    "take_packet",
+]
 
 ARRIVES, FREE, PAUSE, RESUME, WAKE = range(5)
 """Kinds of event, in the order in which they come at one time."""
@@ -44,6 +57,27 @@ M_DROPPED, M_DROPPED_BYTES, M_LIVE, M_LIVE_BYTES = (
     META[name] for name in ("dropped", "dropped_bytes", "live", "live_bytes")
 )
 M_MARKED, M_MAX_PACKETS = META["marked"], META["most_packets"]
+
+
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+def append(ends: np.ndarray, q: int, head: int, tail: int, rows: np.ndarray, after: int, k: int) -> bool:
+    """Row k goes to the end of list q, whose ends stand in two columns; True: it is the only one."""
+    rows[k, after] = -1
+    last = ends[q, tail]
+    ends[q, tail] = k
+    if last >= 0:
+        rows[last, after] = k
+        return False
+    ends[q, head] = k
+    return True
+
+
+@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+def drop_first(ends: np.ndarray, q: int, head: int, tail: int, rows: np.ndarray, after: int) -> None:
+    """The first row of list q, which has one, leaves it."""
+    ends[q, head] = rows[ends[q, head], after]
+    if ends[q, head] < 0:
+        ends[q, tail] = -1
 
 
 @njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
@@ -182,14 +216,9 @@ def transmit(net: FabricState, q: int, k: int, now: int, rule: np.ndarray) -> No
     port[q, P_TX_PACKETS] += 1
     port[q, P_BUSY] = now + wire
     arrives = now + wire + port[q, P_DELAY]
-    packet[k, K_ARRIVES], packet[k, K_NEXT] = arrives, -1
+    packet[k, K_ARRIVES] = arrives
     meta[M_HOPS] += 1
-    last = port[q, P_PIPE_TAIL]
-    port[q, P_PIPE_TAIL] = k
-    if last >= 0:
-        packet[last, K_NEXT] = k
-    else:
-        port[q, P_PIPE_HEAD] = k
+    if append(port, q, P_PIPE_HEAD, P_PIPE_TAIL, packet, K_NEXT, k):
         meta[M_HEAP] = push(net.heap, meta[M_HEAP], event(arrives, ARRIVES, q))
 
 
@@ -217,9 +246,7 @@ def serve(net: FabricState, q: int, now: int, rule: np.ndarray) -> None:
     k = port[q, P_HEAD]
     if k < 0 or port[q, P_PAUSED] == 1:
         return
-    port[q, P_HEAD] = packet[k, K_NEXT]
-    if port[q, P_HEAD] < 0:
-        port[q, P_TAIL] = -1
+    drop_first(port, q, P_HEAD, P_TAIL, packet, K_NEXT)
     port[q, P_AREA] += port[q, P_BYTES] * (now - port[q, P_CHANGED])
     port[q, P_CHANGED] = now
     port[q, P_BYTES] -= packet[k, K_SIZE]
@@ -255,15 +282,8 @@ def enqueue(net: FabricState, q: int, k: int, now: int, rule: np.ndarray, most: 
     if port[q, P_HEAD] < 0 and port[q, P_BUSY] <= now and port[q, P_PAUSED] == 0:
         transmit(net, q, k, now, rule)
         return
-    packet[k, K_NEXT] = -1
-    last = port[q, P_TAIL]
-    port[q, P_TAIL] = k
-    if last >= 0:
-        packet[last, K_NEXT] = k
-    else:
-        port[q, P_HEAD] = k
-        if port[q, P_PAUSED] == 0:
-            plan(net, q)
+    if append(port, q, P_HEAD, P_TAIL, packet, K_NEXT, k) and port[q, P_PAUSED] == 0:
+        plan(net, q)
     port[q, P_AREA] += port[q, P_BYTES] * (now - port[q, P_CHANGED])
     port[q, P_CHANGED] = now
     port[q, P_BYTES] += size

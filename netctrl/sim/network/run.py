@@ -64,10 +64,8 @@ def simulate_network(
         Processes, −1: all cores.
     watch : bool
         Keep the first run's time series.
-    progress : callable, optional
-        Called now and then with the share that is done, from 0 to 1.
-    argv, inputs : iterable of str and of Path
-        Command line and files, for the provenance.
+    progress, argv, inputs
+        As for `netctrl.simulate_fabric`.
 
     Raises
     ------

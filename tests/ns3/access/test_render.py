@@ -42,7 +42,7 @@ from netctrl.sim.access.draws import flow_pauses, run_table
 from netctrl.sim.access.problem import flow_streams
 from netctrl.sim.access.run import AccessLink
 
-GENERATED = ("gains.h", "netctrl-tracking-law.h", "scenario.h")
+GENERATED = ("gains.h", "netctrl-access-laws.h", "netctrl-tracking-law.h", "scenario.h")
 PRINTED = read_model(model_path("connet-paper"))
 
 
@@ -211,7 +211,7 @@ def taken(scenario: AccessLinkScenario, actions: list[tuple[float, int]]) -> np.
     link._streams = [Counted(stream) for stream in link._streams]
     for rate, burst in actions:
         link.advance(rate, burst)
-    return np.array([stream.count for stream in link._streams]) + link.traffic.used
+    return np.array([stream.count for stream in link._streams]) + link.traffic.gates.used
 
 
 @settings(max_examples=25, deadline=None)
@@ -319,7 +319,7 @@ LAWS: dict[str, AccessLinkPlan] = {
 }
 
 PARTS = r"""
-#include "netctrl-premium.h"
+#include "netctrl-access-laws.h"
 #include "netctrl-regulator.h"
 
 #include <cstdio>
@@ -348,9 +348,9 @@ void Replay(const netctrl::TrackingGains& law, const netctrl::ReferenceGovernor&
     while (true) {
         const netctrl::Vector measured = Numbers(law.outputOffset.size());
         tracker.Step(measured, Numbers(law.outputOffset.size()));
-        Print(tracker.Given());
-        Print(tracker.Commanded());
-        Print(tracker.Applied());
+        Print(tracker.given);
+        Print(tracker.state.commanded);
+        Print(tracker.state.applied);
         std::printf("\n");
     }
 }
@@ -370,12 +370,13 @@ void Regulate() {
 }
 
 void Measure() {
-    netctrl::PremiumMeter meter(0.001);
+    std::vector<double> measured(netctrl::kMeasured + 1);
+    bool empty = true;
     while (true) {
-        for (double count = Number(); count > 0.0; --count) meter.Take(Number());
-        const auto r = meter.Read();
-        std::printf("%.17g %.17g %.17g %.17g %lld\n", r.delay, r.jitter, r.meanDelay, r.meanJitter,
-                    static_cast<long long>(r.received));
+        for (double count = Number(); count > 0.0; --count, empty = false) netctrl::Observe(measured, Number(), empty);
+        const auto r = netctrl::ReadPremium(measured, 0.001, empty);
+        std::fill(measured.begin() + netctrl::kDelaySum, measured.end(), 0.0);
+        std::printf("%.17g %.17g %.17g %.17g %.17g\n", r.delay, r.jitter, r.meanDelay, r.meanJitter, r.received);
     }
 }
 """
@@ -398,11 +399,11 @@ def parts(tmp_path_factory):
         tables = ", ".join(f"netctrl::case{number}::{name}" for name in ("kLaw", "kGovernor", "kSchedule", "kStart"))
         calls.append(f'    if (std::string(argv[1]) == "{number}") Replay({tables});')
     for name in (
-        "netctrl-matrix.h",
+        "netctrl-access-laws.h",
+        "netctrl-arrays.h",
         "netctrl-tracking-law.h",
         "netctrl-tracking.h",
         "netctrl-regulator.h",
-        "netctrl-premium.h",
     ):
         (folder / name).write_text(files[name])
     body = "\n".join(["int main(int, char** argv) {", *calls, "    return 2;", "}"])

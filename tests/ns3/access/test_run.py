@@ -243,7 +243,7 @@ def test_without_run_it_says_what_to_do_next(design, tmp_path, capsys):
     said = capsys.readouterr().out
     assert f"make -C {folder} && {folder}/scenario {folder} 7" in said
     names = sorted(path.name for path in folder.iterdir())
-    assert sorted(said.split("files")[1].split("\n")[0].replace(",", "").split()) == names
+    assert sorted(said.split("files", 1)[1].split("\n")[0].replace(",", "").split()) == names
     assert "run-7.bin" in names
     assert "{0, {0.676, 0.361}}" in (folder / "scenario.h").read_text()
     assert "kGovernor = {};" in (folder / "gains.h").read_text()
@@ -302,7 +302,7 @@ def test_a_governor_takes_integral_action(tmp_path, capsys):
     assert design_main(["connet", *requested]) == 0
     capsys.readouterr()
     assert main(["ns3", str(path), "-o", str(tmp_path / "p")]) == 0
-    assert "&Sample::delayMs, 1.0" in (tmp_path / "p" / "scenario.h").read_text()  # as the paper measures
+    assert "&Columns::delayMs, 1.0" in (tmp_path / "p" / "scenario.h").read_text()  # as the paper measures
     assert main(["ns3", str(path), "-o", str(tmp_path / "q"), "--governor"]) == 2
     assert "DESIGN: got 'LqgLaw', takes an LqiLaw" in capsys.readouterr().err
 

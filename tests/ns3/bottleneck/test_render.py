@@ -199,9 +199,7 @@ void Replay(Pacer pacer, Step step) {
         const double rate = step(pacer, time, rtt, delivered, inFlight, lost);
         std::printf("%.17g\n", rate == pacer.state.rate ? rate : -1.0);
     }
-    const netctrl::PacingEvents seen = netctrl::EventsOf(pacer.state);
-    for (const int64_t count : {seen.badRtt, seen.badTime, seen.held, seen.floored, seen.resets})
-        std::printf("%lld\n", static_cast<long long>(count));
+    for (const int64_t count : netctrl::EventsOf(pacer.state)) std::printf("%lld\n", static_cast<long long>(count));
 }
 
 void Run(const netctrl::Pacer& law, bool literal) {

@@ -179,7 +179,7 @@ def test_what_is_not_whole_is_refused(tmp_path):
     (found,) = runs_in(tmp_path, scenario)
     assert len(found.time_s) == 2
     other = msgspec.structs.replace(scenario, bin=0.05)
-    with pytest.raises(NetctrlError, match="2 bins, not 10"):
+    with pytest.raises(NetctrlError, match="2 rows, not 10"):
         run_bottleneck(tmp_path, other, ns3=find_ns3(), provenance=provenance())
 
 

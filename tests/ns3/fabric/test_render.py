@@ -284,7 +284,7 @@ def parts(tmp_path_factory):
             case = f"netctrl::case{number}::"
             tables = f"{case}kLaw, {case}kPaths[{kind}], {case}kMemory"
             calls.append(f'    if (std::string(argv[1]) == "{number}/{kind}") Replay({tables});')
-    for name in ("netctrl-window-law.h", "netctrl-fabric-tables.h", "netctrl-flow-counter.h"):
+    for name in ("netctrl-files.h", "netctrl-window-law.h", "netctrl-fabric-tables.h", "netctrl-flow-counter.h"):
         (folder / name).write_text(files[name])
     body = "\n".join(["int main(int, char** argv) {", *calls, "    return 2;", "}"])
     (folder / "parts.cc").write_text("\n".join([*includes, PARTS, body, ""]))

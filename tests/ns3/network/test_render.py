@@ -257,7 +257,7 @@ def replay(tmp_path_factory):
         files = rendered(requested)
         gains = files["gains.h"].replace("namespace netctrl\n", f"namespace netctrl::case{number}\n")
         (folder / f"gains{number}.h").write_text(gains.replace("NETCTRL_GAINS_H", f"NETCTRL_GAINS{number}_H"))
-        for name in ("netctrl-grid.h", "netctrl-link-law.h", "netctrl-link-controllers.h"):
+        for name in ("netctrl-arrays.h", "netctrl-link-law.h", "netctrl-link-controllers.h"):
             (folder / name).write_text(files[name])
         parts.append(f'#include "gains{number}.h"')
         space = f"netctrl::case{number}"

@@ -231,7 +231,7 @@ def test_without_run_it_says_what_to_do_next(short, tmp_path, capsys):
     said = capsys.readouterr().out
     assert f"make -C {folder} && {folder}/scenario {folder} 0" in said
     names = sorted(path.name for path in folder.iterdir())
-    assert sorted(said.split("files")[1].split("\n")[0].replace(",", "").split()) == names
+    assert sorted(said.split("files", 1)[1].split("\n")[0].replace(",", "").split()) == names
     assert {"run-0.bin", "run-1.bin", "run-2.bin", "gains.h"} < set(names)
     assert "kPacketSize = 300U" in (folder / "scenario.h").read_text()
     assert main(["ns3", "--scenario", str(short), "-o", str(folder), "--json", "--sampled-delays"]) == 0

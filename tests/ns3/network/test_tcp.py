@@ -141,8 +141,8 @@ int main()
     for (const auto window : {38U, 76U})
     {
         Show(CreateObject<TcpCubic>(), window, 76);
-        Show(netctrl::MakeControl(netctrl::TcpVariant::kCubic), window, 76);
-        Show(netctrl::MakeControl(netctrl::TcpVariant::kNewReno), window, 76);
+        Show(CreateObject<netctrl::OneByOneCubic>(), window, 76);
+        Show(CreateObject<TcpNewReno>(), window, 76);
         std::printf("\n");
     }
 }

@@ -79,7 +79,7 @@ def test_even_packets_of_one_flow_wait_for_what_is_on_the_wire():
     """D/D/1 with a probe: at time t it waits for the rest of the last even packet's service, or not at all."""
     rate = 40 * MEGA
     link = AccessLink(AccessLinkScenario(sources=ONE, pause_variation=0.0, premium_rate=MEGA / 8, seed=3))
-    first = float(link.traffic.held[0]) * BITS / rate
+    first = float(link.traffic.gates.held[0]) * BITS / rate
     phase, period = link.plant.premium_phase, link.plant.premium_period
     sample = link.advance(rate)
     times = phase + period * np.arange(sample.premium_received)

@@ -13,22 +13,14 @@
 
 #include "gains.h"
 #include "netctrl-fifo-recorder.h"
-#include "netctrl-fifo-tables.h"
 #include "netctrl-fifo-traffic.h"
 #include "netctrl-lines.h"
 #include "netctrl-program.h"
 #include "netctrl-tracking.h"
 #include "scenario.h"
 
-#include "ns3/global-value.h"
-#include "ns3/internet-stack-helper.h"
-#include "ns3/ipv4-static-routing-helper.h"
-#include "ns3/ipv4.h"
-#include "ns3/string.h"
-
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,16 +30,12 @@ using namespace ns3;
 namespace netctrl
 {
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Nodes, hosts and hops. The channel of hop k is in 12.x.y.0/30 with x.y = k, the line of host i in 11.x.y.0/30.
-
+/// Nodes, hosts and hops. The channel of hop k is in 12.x.y.0/30 with x.y = k, the line of host i in 11.x.y.0/30.
 class Network
 {
   public:
     explicit Network(const RunTable& table)
     {
-        m_stack.SetIpv6StackInstall(false);
-        m_stack.SetRoutingHelper(Ipv4StaticRoutingHelper());
         for (int k = 0; k <= kHops; ++k)
         {
             m_nodes.push_back(MakeNode());
@@ -56,7 +44,7 @@ class Network
         {
             AddHop(k);
         }
-        const uint32_t end = m_lines.back().far.address;
+        const InetSocketAddress end(Ipv4Address(m_lines.back().far.address), kPort);
         premium = std::make_unique<PremiumSink>(m_nodes[kHops], end);
         m_premium = std::make_unique<PremiumSource>(AddHost(0), end, table.phase);
         for (const SourceRow& row : kSources)
@@ -77,17 +65,9 @@ class Network
     std::vector<std::unique_ptr<Hop>> hops;
     std::unique_ptr<PremiumSink> premium;
     std::vector<std::unique_ptr<FlowSource>> flows; ///< regulated ones, source by source, then cross traffic
-    std::vector<std::unique_ptr<FlowSink>> sinks;
+    std::vector<std::unique_ptr<UdpSink>> sinks;
 
   private:
-    Ptr<Node> MakeNode()
-    {
-        Ptr<Node> node = CreateObject<Node>();
-        m_stack.Install(node);
-        node->GetObject<Ipv4>()->SetRoutingProtocol(CreateObject<TableRouting>());
-        return node;
-    }
-
     void AddHop(int k)
     {
         // What is full drops, and tells so, rather than stop what is above it.
@@ -108,22 +88,19 @@ class Network
     void AddFlow(Ptr<Node> host, int to, const RunTable& table)
     {
         const std::size_t flow = flows.size();
-        const auto port = static_cast<uint16_t>(kPort + 1 + flow);
-        const uint32_t end = m_lines[to - 1].far.address;
-        sinks.push_back(std::make_unique<FlowSink>(m_nodes[to], end, port));
-        flows.push_back(std::make_unique<FlowSource>(host, end, port, table.pauses[flow]));
+        const Ipv4Address address(m_lines[to - 1].far.address);
+        const InetSocketAddress end(address, static_cast<uint16_t>(kPort + 1 + flow));
+        sinks.push_back(std::make_unique<UdpSink>(m_nodes[to], end));
+        flows.push_back(std::make_unique<FlowSource>(host, end, table.pauses[flow]));
     }
 
-    InternetStackHelper m_stack;
     std::vector<Ptr<Node>> m_nodes;
     std::vector<Line> m_lines;
     std::unique_ptr<PremiumSource> m_premium;
     int m_hosts = 0;
 };
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The loop: a period's measurement, the law's step, the rates of the next period.
-
+/// The loop: a period's measurement, the law's step, the rates of the next period.
 class Loop
 {
   public:
@@ -164,9 +141,9 @@ class Loop
         }
         else
         {
-            const Vector commanded = m_tracker.Commanded();
+            const Vector commanded = m_tracker.state.commanded;
             m_tracker.Step(measured, wanted);
-            m_recorder.Write(sample, m_tracker.Given(), measured, commanded);
+            m_recorder.Write(sample, m_tracker.given, measured, commanded);
         }
         if (++m_period < kPeriods)
         {
@@ -176,7 +153,7 @@ class Loop
 
     void Begin()
     {
-        const Vector& applied = m_tracker.Applied();
+        const Vector& applied = m_tracker.state.applied;
         const bool open = m_period < kOpenPeriods;
         m_rate = open ? HUGE_VAL : std::max(applied[0] * kRateUnit, 0.0);
         m_burst = open || applied.size() < 2 ? 0 : std::max(1, static_cast<int>(std::nearbyint(applied[1])));
@@ -224,7 +201,7 @@ class Loop
 
     Sample Measure()
     {
-        const PremiumMeter::Reading premium = m_network.premium->Read();
+        const PremiumReading premium = m_network.premium->Read();
         Sample sample{};
         sample.timeS = At(m_period + 1);
         sample.rateBitPerS = m_rate;
@@ -234,14 +211,14 @@ class Loop
         sample.meanDelayMs = 1e3 * premium.meanDelay;
         sample.meanJitterMs = 1e3 * premium.meanJitter;
         sample.premiumReceived = premium.received;
-        sample.premiumBitPerS = 8.0 * kPremiumSize * static_cast<double>(premium.received) / kInterval;
+        sample.premiumBitPerS = 8.0 * kPremiumSize * premium.received / kInterval;
         std::size_t flow = 0;
         for (const SourceRow& source : kSources)
         {
             int64_t packets = 0;
             for (int i = 0; i < source.flows; ++i, ++flow)
             {
-                const int64_t now = m_network.sinks[flow]->Packets();
+                const int64_t now = m_network.sinks[flow]->packets;
                 packets += now - m_sinks[flow];
                 m_sinks[flow] = now;
             }
@@ -250,7 +227,7 @@ class Loop
         }
         for (std::size_t k = 0; k < m_hops.size(); ++k)
         {
-            const Hop::Counters& now = m_network.hops[k]->Count();
+            const Hop::Counters& now = m_network.hops[k]->count;
             const double sent = (now.bits - m_hops[k].bits) / kInterval;
             sample.utilization = std::max(sample.utilization, sent / static_cast<double>(kCapacity));
             sample.premiumLost += now.lostPremium - m_hops[k].lostPremium;
@@ -274,17 +251,11 @@ class Loop
 void
 Run(const std::string& folder, const std::string& run)
 {
-    GlobalValue::Bind("SchedulerType", StringValue("ns3::PriorityQueueScheduler")); // the same order in less time
     const RunTable table(folder + "/run-" + run + ".bin", kFlows + kCross.size());
-    std::FILE* file = Open(folder, "result-" + run + ".csv");
     Network network(table);
-    Recorder recorder(file, kHops, kSources.size(), kSignals.size(), kLaw.low.size());
+    Recorder recorder(folder + "/result-" + run + ".csv");
     Loop loop(network, recorder);
-    Simulator::ScheduleNow(&Progress, 0);
-    // One nanosecond more: the end of the last period counts.
-    Simulator::Stop(NanoSeconds(kDuration + 1));
-    Simulator::Run();
-    Close(file);
+    Simulate();
     Simulator::Destroy();
 }
 

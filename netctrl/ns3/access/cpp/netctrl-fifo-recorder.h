@@ -5,87 +5,67 @@
 #ifndef NETCTRL_FIFO_RECORDER_H
 #define NETCTRL_FIFO_RECORDER_H
 
-#include "netctrl-fifo-tables.h"
+#include "gains.h"
+#include "netctrl-files.h"
+#include "scenario.h"
 
-#include <cstdint>
-#include <cstdio>
+#include <string>
 #include <vector>
 
 namespace netctrl
 {
 
+/// One period, as it was measured at its end; netctrl.AccessLinkSample.
+struct Sample : Columns
+{
+    std::vector<int64_t> backlog; ///< of each hop
+    std::vector<double> sourceBitPerS;
+};
+
 /// Writes rows; the values of the law come last.
 class Recorder
 {
   public:
-    /// @param outputs, inputs of the law
-    Recorder(std::FILE* file, std::size_t hops, std::size_t sources, std::size_t outputs, std::size_t inputs)
-        : m_file(file)
+    explicit Recorder(const std::string& path)
+        : m_table(path)
     {
-        std::fprintf(m_file,
-                     "time_s,rate_bit_per_s,burst,delay_ms,jitter_ms,mean_delay_ms,mean_jitter_ms,premium_received,"
-                     "premium_lost,premium_bit_per_s,other_bit_per_s,other_lost,utilization");
-        Name("backlog_%zu", hops);
-        Name("source_%zu_bit_per_s", sources);
-        Name("given_%zu", outputs);
-        Name("measured_%zu", outputs);
-        Name("commanded_%zu", inputs);
-        std::fprintf(m_file, "\n");
+        for (const Column& column : kColumns)
+        {
+            m_table.Put(column.name);
+        }
+        Name("backlog_", kHops);
+        Name("source_", kSources.size(), "_bit_per_s");
+        Name("given_", kSignals.size());
+        Name("measured_", kSignals.size());
+        Name("commanded_", kLaw.low.size());
+        m_table.EndRow();
     }
 
-    void Write(const Sample& sample,
-               const Vector& given,
-               const Vector& measured,
-               const Vector& commanded)
+    void Write(const Sample& sample, const Vector& given, const Vector& measured, const Vector& commanded)
     {
-        Put(sample.timeS, "");
-        Put(sample.rateBitPerS);
-        Put(sample.burst);
-        Put(sample.delayMs);
-        Put(sample.jitterMs);
-        Put(sample.meanDelayMs);
-        Put(sample.meanJitterMs);
-        Put(static_cast<double>(sample.premiumReceived));
-        Put(static_cast<double>(sample.premiumLost));
-        Put(sample.premiumBitPerS);
-        Put(sample.otherBitPerS);
-        Put(static_cast<double>(sample.otherLost));
-        Put(sample.utilization);
-        for (const int64_t packets : sample.backlog)
+        for (const Column& column : kColumns)
         {
-            Put(static_cast<double>(packets));
+            m_table.Put(sample.*column.field);
         }
-        for (const double value : sample.sourceBitPerS)
-        {
-            Put(value);
-        }
+        m_table.PutAll(sample.backlog);
+        m_table.PutAll(sample.sourceBitPerS);
         for (const Vector* values : {&given, &measured, &commanded})
         {
-            for (const double value : *values)
-            {
-                Put(value);
-            }
+            m_table.PutAll(*values);
         }
-        std::fprintf(m_file, "\n");
+        m_table.EndRow();
     }
 
   private:
-    void Name(const char* format, std::size_t count)
+    void Name(const std::string& before, std::size_t count, const std::string& behind = "")
     {
         for (std::size_t i = 0; i < count; ++i)
         {
-            char name[64];
-            std::snprintf(name, sizeof name, format, i);
-            std::fprintf(m_file, ",%s", name);
+            m_table.Put(before + std::to_string(i) + behind);
         }
     }
 
-    void Put(double value, const char* before = ",")
-    {
-        std::fprintf(m_file, "%s%.17g", before, value);
-    }
-
-    std::FILE* m_file;
+    Table m_table;
 };
 
 } // namespace netctrl

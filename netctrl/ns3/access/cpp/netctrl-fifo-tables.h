@@ -5,11 +5,10 @@
 #ifndef NETCTRL_FIFO_TABLES_H
 #define NETCTRL_FIFO_TABLES_H
 
-#include "netctrl-matrix.h"
+#include "netctrl-files.h"
+#include "netctrl-arrays.h"
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -49,30 +48,19 @@ struct ReferenceRow
     Vector values;
 };
 
-/// One period, as it was measured at its end; netctrl.FifoSample.
-struct Sample
+/// What is measured in a period, by name; scenario.h has it.
+struct Columns;
+
+struct Column
 {
-    double timeS;
-    double rateBitPerS;
-    int burst;
-    double delayMs; ///< moving average
-    double jitterMs;
-    double meanDelayMs; ///< over the period
-    double meanJitterMs;
-    int64_t premiumReceived;
-    int64_t premiumLost;
-    double premiumBitPerS;
-    double otherBitPerS;
-    int64_t otherLost;
-    double utilization;
-    std::vector<int64_t> backlog;     ///< of each hop
-    std::vector<double> sourceBitPerS;
+    const char* name;
+    double Columns::*field;
 };
 
 /// An output of the law: which measurement, and what one of its unit is in the law's.
 struct Signal
 {
-    double Sample::*field;
+    double Columns::*field;
     double scale;
 };
 
@@ -80,37 +68,19 @@ struct Signal
 /// regulated ones first, the number of its pauses (64 bits) and these, over their means.
 struct RunTable
 {
-    double phase = 0.0;
+    double phase;
     std::vector<std::vector<double>> pauses;
 
     RunTable(const std::string& path, std::size_t flows)
-        : pauses(flows)
     {
-        std::FILE* file = std::fopen(path.c_str(), "rb");
-        if (!file)
+        RunFile file(path);
+        phase = file.Take<double>(1).front();
+        for (std::size_t flow = 0; flow < flows; ++flow)
         {
-            std::perror(path.c_str());
-            std::exit(1);
+            pauses.push_back(file.TakeCounted<double>(1, uint64_t{1} << 26));
         }
-        bool whole = std::fread(&phase, sizeof phase, 1, file) == 1;
-        for (std::vector<double>& each : pauses)
-        {
-            uint64_t count = 0;
-            whole = whole && std::fread(&count, sizeof count, 1, file) == 1 && count > 0 && count <= kMost;
-            each.resize(whole ? count : 0);
-            whole = whole && std::fread(each.data(), sizeof(double), count, file) == count;
-        }
-        whole = whole && std::fgetc(file) == EOF;
-        std::fclose(file);
-        if (!whole)
-        {
-            std::fprintf(stderr, "%s: not the table of a run of this scenario\n", path.c_str());
-            std::exit(1);
-        }
+        file.End();
     }
-
-  private:
-    static constexpr uint64_t kMost = uint64_t{1} << 26;
 };
 
 } // namespace netctrl

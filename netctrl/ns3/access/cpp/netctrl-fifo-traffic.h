@@ -5,24 +5,17 @@
 #ifndef NETCTRL_FIFO_TRAFFIC_H
 #define NETCTRL_FIFO_TRAFFIC_H
 
+#include "netctrl-access-laws.h"
 #include "netctrl-lines.h"
-#include "netctrl-premium.h"
 #include "netctrl-regulator.h"
+#include "netctrl-sockets.h"
 #include "scenario.h"
 
-#include "ns3/inet-socket-address.h"
-#include "ns3/ipv4-header.h"
-#include "ns3/node.h"
-#include "ns3/packet.h"
 #include "ns3/ppp-header.h"
-#include "ns3/simulator.h"
-#include "ns3/socket.h"
 #include "ns3/udp-header.h"
-#include "ns3/udp-socket-factory.h"
 
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -44,22 +37,12 @@ ScheduleAt(double time, Arguments&&... arguments)
     return Simulator::Schedule(NanoSeconds(at) - Simulator::Now(), std::forward<Arguments>(arguments)...);
 }
 
-inline Ptr<Socket>
-SocketTo(Ptr<Node> host, uint32_t address, uint16_t port)
-{
-    Ptr<Socket> socket = Socket::CreateSocket(host, UdpSocketFactory::GetTypeId());
-    socket->Bind();
-    socket->SetIpTtl(255);
-    socket->Connect(InetSocketAddress(Ipv4Address(address), port));
-    return socket;
-}
-
 /// Sends a flow's packets when its regulator lets them through.
 class FlowSource
 {
   public:
-    FlowSource(Ptr<Node> host, uint32_t sink, uint16_t port, std::vector<double> pauses)
-        : m_socket(SocketTo(host, sink, port)),
+    FlowSource(Ptr<Node> host, const InetSocketAddress& sink, std::vector<double> pauses)
+        : m_socket(UdpTo(host, sink)),
           m_regulator(std::move(pauses), 8.0 * kSize, kSpacing)
     {
     }
@@ -96,8 +79,8 @@ class FlowSource
 class PremiumSource
 {
   public:
-    PremiumSource(Ptr<Node> host, uint32_t sink, double phase)
-        : m_socket(SocketTo(host, sink, kPort)),
+    PremiumSource(Ptr<Node> host, const InetSocketAddress& sink, double phase)
+        : m_socket(UdpTo(host, sink)),
           m_phase(phase)
     {
         Plan();
@@ -125,21 +108,23 @@ class PremiumSource
     int64_t m_sent = 0;
 };
 
-/// Where premium packets end.
+/// Where premium packets end, and their delays and jitters are measured.
 class PremiumSink
 {
   public:
-    PremiumSink(Ptr<Node> node, uint32_t address)
-        : m_meter(kBaseDelay),
-          m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
+    PremiumSink(Ptr<Node> node, const InetSocketAddress& end)
+        : m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
     {
-        m_socket->Bind(InetSocketAddress(Ipv4Address(address), kPort));
+        m_socket->Bind(end);
         m_socket->SetRecvCallback(MakeCallback(&PremiumSink::Take, this));
     }
 
-    PremiumMeter::Reading Read()
+    /// A period ends.
+    PremiumReading Read()
     {
-        return m_meter.Read();
+        const PremiumReading reading = ReadPremium(m_measured, kBaseDelay, m_empty);
+        std::fill(m_measured.begin() + kDelaySum, m_measured.end(), 0.0);
+        return reading;
     }
 
   private:
@@ -149,41 +134,14 @@ class PremiumSink
         {
             int64_t entrance = 0;
             packet->CopyData(reinterpret_cast<uint8_t*>(&entrance), sizeof entrance);
-            m_meter.Take(1e-9 * static_cast<double>(Simulator::Now().GetNanoSeconds() - entrance));
-        }
-    }
-
-    PremiumMeter m_meter;
-    Ptr<Socket> m_socket;
-};
-
-/// Where a flow ends; counts packets.
-class FlowSink
-{
-  public:
-    FlowSink(Ptr<Node> node, uint32_t address, uint16_t port)
-        : m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
-    {
-        m_socket->Bind(InetSocketAddress(Ipv4Address(address), port));
-        m_socket->SetRecvCallback(MakeCallback(&FlowSink::Take, this));
-    }
-
-    int64_t Packets() const
-    {
-        return m_packets;
-    }
-
-  private:
-    void Take(Ptr<Socket> socket)
-    {
-        while (socket->Recv())
-        {
-            ++m_packets;
+            Observe(m_measured, 1e-9 * static_cast<double>(Simulator::Now().GetNanoSeconds() - entrance), m_empty);
+            m_empty = false;
         }
     }
 
     Ptr<Socket> m_socket;
-    int64_t m_packets = 0;
+    std::vector<double> m_measured = std::vector<double>(kMeasured + 1);
+    bool m_empty = true; ///< since the beginning
 };
 
 /// Packets of a hop since the beginning. A packet that finds kLimit of them, the one being sent included, is lost; one that
@@ -210,22 +168,19 @@ class Hop
         device->TraceConnectWithoutContext("PhyTxEnd", MakeCallback(&Hop::Depart, this));
     }
 
-    const Counters& Count() const
-    {
-        return m_count;
-    }
-
     int64_t Backlog() const
     {
-        const int64_t lost = m_count.lostPremium + m_count.lostRegulated + m_count.lostCross;
-        return m_count.arrived - m_count.departed - lost;
+        const int64_t lost = count.lostPremium + count.lostRegulated + count.lostCross;
+        return count.arrived - count.departed - lost;
     }
+
+    Counters count;
 
   private:
     /// A packet is about to enter the device's queue, where those wait that aren't being sent.
     void Arrive(Ptr<const Packet>)
     {
-        ++m_count.arrived;
+        ++count.arrived;
         const bool leaves = m_end == Simulator::Now();
         m_queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, leaves ? kLimit : kLimit - 1));
     }
@@ -237,8 +192,8 @@ class Hop
 
     void Depart(Ptr<const Packet> packet)
     {
-        ++m_count.departed;
-        m_count.bits += 8.0 * packet->GetSize();
+        ++count.departed;
+        count.bits += 8.0 * packet->GetSize();
     }
 
     void Drop(Ptr<const Packet> packet)
@@ -251,15 +206,14 @@ class Hop
         opened->RemoveHeader(ip);
         opened->RemoveHeader(udp);
         const int kind = udp.GetDestinationPort() - kPort;
-        int64_t& lost = kind == 0         ? m_count.lostPremium
-                        : kind <= kFlows ? m_count.lostRegulated
-                                         : m_count.lostCross;
+        int64_t& lost = kind == 0         ? count.lostPremium
+                        : kind <= kFlows ? count.lostRegulated
+                                         : count.lostCross;
         ++lost;
     }
 
     Ptr<Queue<Packet>> m_queue;
     Time m_end; ///< of the packet that is being sent
-    Counters m_count;
 };
 
 } // namespace netctrl

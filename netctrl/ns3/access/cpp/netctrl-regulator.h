@@ -7,6 +7,8 @@
 #ifndef NETCTRL_REGULATOR_H
 #define NETCTRL_REGULATOR_H
 
+#include "netctrl-access-laws.h"
+
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -16,13 +18,6 @@
 
 namespace netctrl
 {
-
-/// Mean time from a burst's last packet to the next burst's first; HUGE_VAL for rate 0.
-inline double
-PauseMean(double rate, int burst, double bits, double spacing)
-{
-    return rate == 0.0 ? HUGE_VAL : burst * (bits / rate) - (burst - 1) * spacing;
-}
 
 class Regulator
 {

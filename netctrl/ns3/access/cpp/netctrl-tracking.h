@@ -18,30 +18,12 @@ class Tracker
             const ReferenceGovernor& governor,
             const GainSchedule& schedule,
             const TrackingState& start)
-        : m_gains(gains),
+        : state(start),
+          given(gains.outputOffset),
+          m_gains(gains),
           m_governor(governor),
-          m_schedule(schedule),
-          m_state(start),
-          m_given(gains.outputOffset)
+          m_schedule(schedule)
     {
-    }
-
-    /// Inputs until the next sample, within their limits.
-    const Vector& Applied() const
-    {
-        return m_state.applied;
-    }
-
-    /// The same before the limits.
-    const Vector& Commanded() const
-    {
-        return m_state.commanded;
-    }
-
-    /// The reference that the law was given last.
-    const Vector& Given() const
-    {
-        return m_given;
     }
 
     /// One sample: measured outputs and references, with their offsets.
@@ -49,17 +31,18 @@ class Tracker
     {
         const bool governed = m_governor.byState.rows > 0;
         const bool scheduled = m_schedule.points.size() > 0;
-        m_given = governed ? Govern(m_governor, m_state, m_given, wanted) : wanted;
-        const Vector seen = scheduled ? Scheduled(m_schedule, measured, m_given, m_state.applied) : measured;
-        m_state = StepTracking(m_gains, m_state, seen, m_given);
+        given = governed ? Govern(m_governor, state, given, wanted) : wanted;
+        const Vector seen = scheduled ? Scheduled(m_schedule, measured, given, state.applied) : measured;
+        state = StepTracking(m_gains, state, seen, given);
     }
+
+    TrackingState state; ///< its inputs hold until the next sample
+    Vector given;        ///< the reference that the law was given last
 
   private:
     const TrackingGains& m_gains;
     const ReferenceGovernor& m_governor;
     const GainSchedule& m_schedule;
-    TrackingState m_state;
-    Vector m_given;
 };
 
 } // namespace netctrl

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 namespace netctrl
 {
@@ -30,11 +29,6 @@ class DraftHtcp : public TcpNewReno
     explicit DraftHtcp(RoundTrips& trips)
         : m_trips(trips)
     {
-    }
-
-    std::string GetName() const override
-    {
-        return "DraftHtcp";
     }
 
     /// An RTT [s].
@@ -61,11 +55,6 @@ class DraftHtcp : public TcpNewReno
         m_mostRtt = 0.0;
         m_lost = Simulator::Now();
         return std::max(static_cast<uint32_t>(m_backoff * inFlight), 2 * state->m_segmentSize);
-    }
-
-    Ptr<TcpCongestionOps> Fork() override
-    {
-        return CreateObject<TcpNewReno>(); // of sockets that listen, which send nothing
     }
 
   protected:

@@ -10,7 +10,7 @@
 
 #include "netctrl-htcp.h"
 #include "netctrl-pacing-tables.h"
-#include "netctrl-round-trips.h"
+#include "netctrl-tcp-defaults.h"
 #include "scenario.h"
 
 #include "ns3/data-rate.h"
@@ -28,7 +28,6 @@ namespace netctrl
 
 using namespace ns3;
 
-constexpr uint32_t kSegment = kPacketSize - 40; ///< IP and TCP without options [byte]
 constexpr double kPacketsOfPayload = static_cast<double>(kPacketSize) / kSegment;
 
 /// A rate of whole packets as ns-3 is to have it, of payload.
@@ -38,9 +37,20 @@ PayloadRate(double rate)
     return DataRate(static_cast<uint64_t>(std::max(std::llround(rate / kPacketsOfPayload), 1LL)));
 }
 
+/// A rate that a law may set, and what the law counted.
+class PacingRate
+{
+  public:
+    virtual ~PacingRate() = default;
+
+    /// Of whole packets [bit/s].
+    virtual double Rate() const = 0;
+    virtual std::array<int64_t, 5> Events() const = 0;
+};
+
 /// H-TCP with a cap on its pacing rate: as in Linux the rate is that of the window, 1.2 windows a round trip (2 in slow
 /// start), but no more than the cap.
-class CappedHtcp final : public DraftHtcp
+class CappedHtcp final : public DraftHtcp, public PacingRate
 {
   public:
     CappedHtcp(RoundTrips& trips, double cap)
@@ -50,26 +60,21 @@ class CappedHtcp final : public DraftHtcp
     {
     }
 
-    /// The cap is the law's from now on.
-    void SetLaw(const ArxPacer& law)
+    /// A cap that is the law's.
+    CappedHtcp(RoundTrips& trips, const ArxPacer& law)
+        : CappedHtcp(trips, law.state.rate)
     {
         m_law = std::make_unique<ArxPacer>(law);
-        m_cap = law.state.rate;
     }
 
-    double Cap() const
+    double Rate() const override
     {
         return m_cap;
     }
 
-    PacingEvents Events() const
+    std::array<int64_t, 5> Events() const override
     {
-        return m_law ? EventsOf(m_law->state) : PacingEvents{};
-    }
-
-    std::string GetName() const override
-    {
-        return "CappedHtcp";
+        return m_law ? EventsOf(m_law->state) : std::array<int64_t, 5>{};
     }
 
     void Init(Ptr<TcpSocketState> state) override
@@ -110,7 +115,7 @@ class CappedHtcp final : public DraftHtcp
 
 /// The law's rate, and no more in flight than the law allows; beside that, a window of three times what it sends in a
 /// round trip, for acknowledgements that stay out.
-class TargetRtt final : public TcpCongestionOps
+class TargetRtt final : public TcpCongestionOps, public PacingRate
 {
   public:
     TargetRtt(RoundTrips& trips, const TargetPacer& law)
@@ -119,12 +124,12 @@ class TargetRtt final : public TcpCongestionOps
     {
     }
 
-    double Rate() const
+    double Rate() const override
     {
         return m_law.state.rate;
     }
 
-    PacingEvents Events() const
+    std::array<int64_t, 5> Events() const override
     {
         return EventsOf(m_law.state);
     }
@@ -159,7 +164,7 @@ class TargetRtt final : public TcpCongestionOps
                           rtt.GetSeconds(),
                           kPacketsOfPayload * static_cast<double>(connection.m_delivered),
                           kPacketsOfPayload * state->m_bytesInFlight.Get(),
-                          kPacketsOfPayload * static_cast<double>(m_trips.AgainBytes()));
+                          kPacketsOfPayload * static_cast<double>(m_trips.again));
             state->m_pacingRate = PayloadRate(Rate());
         }
         const double trip = Rate() / kPacketsOfPayload / 8.0 * m_trips.Newest().GetSeconds();

@@ -6,31 +6,14 @@
 #define NETCTRL_PACING_FLOWS_H
 
 #include "gains.h"
-#include "netctrl-cubic.h"
-#include "netctrl-htcp.h"
 #include "netctrl-paced-tcp.h"
-#include "netctrl-pacing-tables.h"
-#include "netctrl-round-trips.h"
-#include "netctrl-tcp-defaults.h"
+#include "netctrl-sockets.h"
 #include "netctrl-tcp-windows.h"
 #include "scenario.h"
 
-#include "ns3/boolean.h"
 #include "ns3/double.h"
-#include "ns3/inet-socket-address.h"
-#include "ns3/ipv4-address.h"
-#include "ns3/node.h"
-#include "ns3/packet.h"
 #include "ns3/random-variable-stream.h"
-#include "ns3/simulator.h"
-#include "ns3/socket.h"
 #include "ns3/tcp-bbr.h"
-#include "ns3/tcp-header.h"
-#include "ns3/tcp-l4-protocol.h"
-#include "ns3/tcp-socket-base.h"
-#include "ns3/tcp-socket-factory.h"
-#include "ns3/udp-socket-factory.h"
-#include "ns3/uinteger.h"
 
 #include <cstdint>
 #include <vector>
@@ -59,14 +42,10 @@ class Flow
         : m_number(number),
           m_row(row),
           m_source(source),
-          m_end(InetSocketAddress(end, static_cast<uint16_t>(kFirstPort + number))),
-          m_rtts(rtts)
+          m_end(end, static_cast<uint16_t>(kFirstPort + number)),
+          m_rtts(rtts),
+          m_listener(Listen(target, m_end, MakeCallback(&Flow::Accept, this)))
     {
-        m_listener = Socket::CreateSocket(target, TcpSocketFactory::GetTypeId());
-        m_listener->Bind(m_end);
-        m_listener->Listen();
-        m_listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
-                                      MakeCallback(&Flow::Accept, this));
     }
 
     Flow(const Flow&) = delete;
@@ -74,48 +53,26 @@ class Flow
 
     void Start(int64_t at)
     {
-        m_start = at;
+        start = at;
         Simulator::Schedule(NanoSeconds(at), &Flow::Open, this);
-    }
-
-    int64_t StartTime() const
-    {
-        return m_start;
-    }
-
-    /// Of IP packets that came, since the flow began [byte].
-    uint64_t Arrived() const
-    {
-        return m_arrived;
-    }
-
-    /// Payload that the receiver read [byte].
-    uint64_t Read() const
-    {
-        return m_read;
-    }
-
-    const RoundTrips& Trips() const
-    {
-        return m_trips;
     }
 
     /// In force, of whole packets [bit/s]; 0: nothing paces them.
     double Rate() const
     {
-        return m_target ? m_target->Rate() : m_capped ? m_capped->Cap() : m_pacing * kPacketsOfPayload;
+        return m_paced ? m_paced->Rate() : m_pacing * kPacketsOfPayload;
     }
 
-    /// Payload [byte].
-    uint32_t Window() const
+    std::array<int64_t, 5> Events() const
     {
-        return m_window;
+        return m_paced ? m_paced->Events() : std::array<int64_t, 5>{};
     }
 
-    PacingEvents Events() const
-    {
-        return m_target ? m_target->Events() : m_capped ? m_capped->Events() : PacingEvents{};
-    }
+    RoundTrips trips;
+    int64_t start = 0;    ///< [ns]
+    uint64_t arrived = 0; ///< IP packets that came [byte]
+    uint64_t read = 0;    ///< payload that the receiver took [byte]
+    uint32_t window = 0;  ///< payload [byte]
 
   private:
     Ptr<TcpCongestionOps> MakeControl()
@@ -125,37 +82,37 @@ class Flow
         case Control::kPaced:
             if (const auto* law = std::get_if<TargetPacer>(&kLaw))
             {
-                m_target = CreateObject<TargetRtt>(m_trips, *law);
-                return m_target;
+                return Paced(CreateObject<TargetRtt>(trips, *law));
             }
-            m_capped = CreateObject<CappedHtcp>(m_trips, m_row.cap);
-            m_capped->SetLaw(std::get<ArxPacer>(kLaw));
-            return m_capped;
+            return Paced(CreateObject<CappedHtcp>(trips, std::get<ArxPacer>(kLaw)));
         case Control::kCap:
-            m_capped = CreateObject<CappedHtcp>(m_trips, m_row.cap);
-            return m_capped;
+            return Paced(CreateObject<CappedHtcp>(trips, m_row.cap));
         case Control::kHtcp:
-            return CreateObject<DraftHtcp>(m_trips);
+            return CreateObject<DraftHtcp>(trips);
         case Control::kCubic:
             return CreateObject<OneByOneCubic>();
         case Control::kBbr:
             return CreateObject<TcpBbr>();
         case Control::kWindow:
-            return MakeWindow(m_row.window, m_trips);
+            return MakeWindow(m_row.window, trips);
         case Control::kReno:
             break;
         }
         return CreateObject<TcpNewReno>();
     }
 
+    template <class Control>
+    Ptr<TcpCongestionOps> Paced(Ptr<Control> control)
+    {
+        m_paced = PeekPointer(control);
+        return control;
+    }
+
     void Open()
     {
-        m_socket = Socket::CreateSocket(m_source, TcpSocketFactory::GetTypeId());
-        auto tcp = DynamicCast<TcpSocketBase>(m_socket);
-        tcp->SetCongestionControlAlgorithm(MakeControl());
+        m_socket = TcpSender(m_source, MakeCallback(&Flow::Fill, this));
+        DynamicCast<TcpSocketBase>(m_socket)->SetCongestionControlAlgorithm(MakeControl());
         m_socket->Bind();
-        m_socket->SetConnectCallback(MakeCallback(&Flow::Fill, this), MakeNullCallback<void, Ptr<Socket>>());
-        m_socket->SetSendCallback(MakeCallback(&Flow::Room, this));
         m_socket->TraceConnectWithoutContext("Tx", MakeCallback(&Flow::Sent, this));
         m_socket->TraceConnectWithoutContext("Rx", MakeCallback(&Flow::Acknowledged, this));
         m_socket->TraceConnectWithoutContext("CongestionWindow", MakeCallback(&Flow::SetWindow, this));
@@ -166,39 +123,31 @@ class Flow
         m_socket->Connect(m_end);
     }
 
-    void Room(Ptr<Socket> socket, uint32_t)
-    {
-        Fill(socket);
-    }
-
     void Fill(Ptr<Socket> socket)
     {
-        const bool stopped = m_row.stop >= 0 && Simulator::Now() >= NanoSeconds(m_row.stop);
-        const uint32_t room = socket->GetTxAvailable();
-        const uint32_t whole = room - room % kSegment; // no small packets
-        if (whole > 0 && !stopped)
+        if (m_row.stop < 0 || Simulator::Now() < NanoSeconds(m_row.stop))
         {
-            socket->Send(Create<Packet>(whole));
+            FillWhole(socket, kSegment);
         }
     }
 
     void Sent(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>)
     {
-        m_trips.Sent(packet->GetSize(), header);
+        trips.Sent(packet->GetSize(), header);
     }
 
     void Acknowledged(Ptr<const Packet>, const TcpHeader& header, Ptr<const TcpSocketBase>)
     {
-        m_trips.Received(header);
-        if (m_trips.IsFresh())
+        trips.Received(header);
+        if (trips.IsFresh())
         {
-            m_rtts.push_back({m_number, Simulator::Now().GetNanoSeconds(), m_trips.Newest().GetNanoSeconds()});
+            m_rtts.push_back({m_number, Simulator::Now().GetNanoSeconds(), trips.Newest().GetNanoSeconds()});
         }
     }
 
-    void SetWindow(uint32_t, uint32_t window)
+    void SetWindow(uint32_t, uint32_t now)
     {
-        m_window = window;
+        window = now;
     }
 
     void SetPacing(DataRate, DataRate rate)
@@ -216,36 +165,23 @@ class Flow
     {
         if (packet->GetSize() > 0)
         {
-            m_arrived += packet->GetSize() + header.GetSerializedSize() + 20;
+            arrived += packet->GetSize() + header.GetSerializedSize() + 20;
         }
     }
 
     void Receive(Ptr<Socket> socket)
     {
-        while (Ptr<Packet> packet = socket->Recv())
-        {
-            if (packet->GetSize() == 0)
-            {
-                break;
-            }
-            m_read += packet->GetSize();
-        }
+        read += TakeAll(socket);
     }
 
     const int m_number;
     const FlowRow& m_row;
     Ptr<Node> m_source;
-    const Address m_end;
+    const InetSocketAddress m_end;
     std::vector<RttSample>& m_rtts;
     Ptr<Socket> m_listener;
     Ptr<Socket> m_socket;
-    RoundTrips m_trips;
-    Ptr<TargetRtt> m_target;
-    Ptr<CappedHtcp> m_capped;
-    int64_t m_start = 0;
-    uint64_t m_arrived = 0;
-    uint64_t m_read = 0;
-    uint32_t m_window = 0;
+    const PacingRate* m_paced = nullptr; ///< the socket's control, where it has a rate
     double m_pacing = 0.0;
 };
 
@@ -254,21 +190,13 @@ class CrossTraffic
 {
   public:
     CrossTraffic(Ptr<Node> source, Ptr<Node> target, Ipv4Address end)
+        : m_sink(target, InetSocketAddress(end, kFirstPort - 1)),
+          m_socket(UdpTo(source, InetSocketAddress(end, kFirstPort - 1))),
+          m_pause(CreateObject<ExponentialRandomVariable>())
     {
-        const Address place = InetSocketAddress(end, kFirstPort - 1);
-        m_sink = Socket::CreateSocket(target, UdpSocketFactory::GetTypeId());
-        m_sink->Bind(place);
-        m_sink->SetRecvCallback(MakeCallback(&CrossTraffic::Receive, this));
-        m_socket = Socket::CreateSocket(source, UdpSocketFactory::GetTypeId());
-        m_socket->Bind();
-        m_socket->Connect(place);
-        m_pause = CreateObject<ExponentialRandomVariable>();
         m_pause->SetAttribute("Mean", DoubleValue(8e9 * kPacketSize / kCrossRate));
         Next();
     }
-
-    CrossTraffic(const CrossTraffic&) = delete;
-    CrossTraffic& operator=(const CrossTraffic&) = delete;
 
   private:
     void Next()
@@ -282,14 +210,7 @@ class CrossTraffic
         Next();
     }
 
-    void Receive(Ptr<Socket> socket)
-    {
-        while (socket->Recv())
-        {
-        }
-    }
-
-    Ptr<Socket> m_sink;
+    UdpSink m_sink;
     Ptr<Socket> m_socket;
     Ptr<ExponentialRandomVariable> m_pause;
 };

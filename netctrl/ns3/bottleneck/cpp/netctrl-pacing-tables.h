@@ -8,6 +8,8 @@
 #include "netctrl-pacing-laws.h"
 #include "netctrl-queue-settings.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <variant>
 #include <vector>
@@ -38,24 +40,14 @@ struct TargetPacer
 using Pacer = std::variant<NoPacer, ArxPacer, TargetPacer>;
 
 /// What a law counts.
-struct PacingEvents
-{
-    int64_t badRtt = 0;
-    int64_t badTime = 0;
-    int64_t held = 0;
-    int64_t floored = 0;
-    int64_t resets = 0;
-};
-
 template <class State>
-PacingEvents
+std::array<int64_t, 5>
 EventsOf(const State& state)
 {
-    return {static_cast<int64_t>(state.badRtt),
-            static_cast<int64_t>(state.badTime),
-            static_cast<int64_t>(state.held),
-            static_cast<int64_t>(state.floored),
-            static_cast<int64_t>(state.resets)};
+    std::array<int64_t, 5> events{};
+    const double counts[] = {state.badRtt, state.badTime, state.held, state.floored, state.resets};
+    std::transform(std::begin(counts), std::end(counts), events.begin(), [](double count) { return int64_t(count); });
+    return events;
 }
 
 /// What sets a flow's window and rate.

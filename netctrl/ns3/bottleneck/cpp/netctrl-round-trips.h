@@ -36,14 +36,14 @@ class RoundTrips
             return;
         }
         const SequenceNumber32 end = header.GetSequenceNumber() + size;
-        m_sent += size;
+        sent += size;
         if (m_newest < end)
         {
             m_ends.push_back({end, Simulator::Now(), false});
             m_newest = end;
             return;
         }
-        m_again += size;
+        again += size;
         const auto found = Find(end);
         if (found != m_ends.end())
         {
@@ -56,13 +56,13 @@ class RoundTrips
     {
         const SequenceNumber32 acknowledged = header.GetAckNumber();
         m_fresh = Time();
-        Time sent;
+        Time left;
         while (!m_ends.empty() && m_ends.front().end <= acknowledged)
         {
-            sent = m_ends.front().end == acknowledged && !m_ends.front().spent ? m_ends.front().sent : Time();
+            left = m_ends.front().end == acknowledged && !m_ends.front().spent ? m_ends.front().sent : Time();
             m_ends.pop_front();
         }
-        Take(sent);
+        Take(left);
         if (!header.HasOption(TcpOption::SACK))
         {
             return;
@@ -96,17 +96,8 @@ class RoundTrips
         return m_sample;
     }
 
-    /// That left the sender [byte].
-    uint64_t SentBytes() const
-    {
-        return m_sent;
-    }
-
-    /// Of these, what had left it before [byte].
-    uint64_t AgainBytes() const
-    {
-        return m_again;
-    }
+    uint64_t sent = 0;  ///< that left the sender [byte]
+    uint64_t again = 0; ///< of these, what had left it before [byte]
 
   private:
     struct Sending
@@ -123,11 +114,11 @@ class RoundTrips
         return found != m_ends.end() && found->end == end ? found : m_ends.end();
     }
 
-    void Take(Time sent)
+    void Take(Time left)
     {
-        if (sent.IsStrictlyPositive())
+        if (left.IsStrictlyPositive())
         {
-            m_sample = m_fresh = Simulator::Now() - sent;
+            m_sample = m_fresh = Simulator::Now() - left;
         }
     }
 
@@ -135,8 +126,6 @@ class RoundTrips
     SequenceNumber32 m_newest{0};
     Time m_sample;
     Time m_fresh;
-    uint64_t m_sent = 0;
-    uint64_t m_again = 0;
 };
 
 } // namespace netctrl

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 namespace netctrl
 {
@@ -34,11 +33,6 @@ class PrintedWindow final : public TcpNewReno
           m_cut(cut)
     {
         m_state.minRtt = HUGE_VAL;
-    }
-
-    std::string GetName() const override
-    {
-        return "PrintedWindow";
     }
 
     void PktsAcked(Ptr<TcpSocketState>, uint32_t, const Time&) override
@@ -84,11 +78,6 @@ class PrintedWindow final : public TcpNewReno
         m_state.cutS = Simulator::Now().GetSeconds();
         m_state.recoveredS = m_state.cutS + m_state.rtt;
         return std::max(static_cast<uint32_t>(m_state.window * size), 2 * state->m_segmentSize);
-    }
-
-    Ptr<TcpCongestionOps> Fork() override
-    {
-        return CreateObject<TcpNewReno>(); // of sockets that listen, which send nothing
     }
 
   private:

@@ -1,4 +1,4 @@
-// Lines between nodes: two point-to-point devices, their channel, addresses and routes.
+// Nodes, and lines between them: two point-to-point devices, their channel, addresses and routes.
 //
 // Fixed: netctrl copies this file as it is.
 
@@ -8,11 +8,14 @@
 #include "netctrl-routing.h"
 #include "scenario.h"
 
-#include "ns3/ipv4.h"
+#include "ns3/internet-stack-helper.h"
+#include "ns3/ipv4-static-routing-helper.h"
 #include "ns3/point-to-point-channel.h"
 #include "ns3/point-to-point-helper.h"
 #include "ns3/point-to-point-net-device.h"
+#include "ns3/queue-disc.h"
 #include "ns3/string.h"
+#include "ns3/traffic-control-layer.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -24,6 +27,19 @@ namespace netctrl
 using namespace ns3;
 
 constexpr uint32_t kPppHeader = 2; ///< what a point-to-point device adds [byte]
+
+/// A node with IPv4, UDP and TCP.
+inline Ptr<Node>
+MakeNode(Ptr<Ipv4RoutingProtocol> routing = CreateObject<TableRouting>())
+{
+    InternetStackHelper stack;
+    stack.SetIpv6StackInstall(false);
+    stack.SetRoutingHelper(Ipv4StaticRoutingHelper());
+    Ptr<Node> node = CreateObject<Node>();
+    stack.Install(node);
+    node->GetObject<Ipv4>()->SetRoutingProtocol(routing);
+    return node;
+}
 
 inline void
 AddAddress(Ptr<NetDevice> device, uint32_t address)
@@ -59,6 +75,12 @@ struct End
     {
         auto routing = device->GetNode()->GetObject<Ipv4>()->GetRoutingProtocol();
         DynamicCast<TableRouting>(routing)->Add(network, bits, RouteTo(network));
+    }
+
+    /// What leaves by this line waits in a queue disc.
+    void SetQueue(Ptr<QueueDisc> disc) const
+    {
+        device->GetNode()->GetObject<TrafficControlLayer>()->SetRootQueueDiscOnDevice(device, disc);
     }
 };
 
@@ -106,6 +128,16 @@ Connect(Ptr<Node> near,
     return {{one, subnet + 1, subnet + 2},
             {two, subnet + 2, subnet + 1},
             DynamicCast<PointToPointChannel>(one->GetChannel())};
+}
+
+/// The line of a host, whose near end is at its router, with the routes there and back.
+inline Line
+ConnectHost(Ptr<Node> router, Ptr<Node> host, uint32_t subnet, uint64_t rate, int64_t delay)
+{
+    const Line line = Connect(router, host, subnet, DataRate(rate), delay, "1000000p");
+    line.far.Route(0, 0);
+    line.near.Route(subnet, 30);
+    return line;
 }
 
 } // namespace netctrl

@@ -1,41 +1,93 @@
-// What TCP of ns-3 is set to where Linux's is meant.
+// What TCP of ns-3 is set to, and its Cubic without what it does wrong after timeouts.
 //
 // Fixed: netctrl copies this file as it is.
 
 #ifndef NETCTRL_TCP_DEFAULTS_H
 #define NETCTRL_TCP_DEFAULTS_H
 
+#include "scenario.h"
+
 #include "ns3/boolean.h"
 #include "ns3/config.h"
 #include "ns3/nstime.h"
+#include "ns3/tcp-cubic.h"
 #include "ns3/tcp-recovery-ops.h"
 #include "ns3/uinteger.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 namespace netctrl
 {
 
 using namespace ns3;
 
+constexpr uint32_t kSegment = kPacketSize - 40; ///< payload: IP and TCP without options [byte]
+
+/// Senders that never give up, receivers that acknowledge each packet.
+///
 /// @param segment payload of a full one [byte]
 /// @param buffer at both ends [byte]
 inline void
 SetTcpDefaults(uint32_t segment, uint32_t buffer)
 {
-    // Not PRR: that of ns-3.37 loses more of what it sends again, where a first queue is short.
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
-    // Timeouts as Linux has them: smoothed round trip + max(4 deviations, 200 ms); ns-3's least one is a second.
-    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(200)));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(segment));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
-    Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000)); // senders never give up
+    Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(buffer));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(buffer));
 }
+
+/// TCP as Linux has it.
+inline void
+SetLinuxDefaults(uint32_t buffer)
+{
+    SetTcpDefaults(kSegment, buffer);
+    // Not PRR: that of ns-3.37 loses more of what it sends again, where a first queue is short.
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
+    // Timeouts: smoothed round trip + max(4 deviations, 200 ms); ns-3's least one is a second.
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(200)));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
+}
+
+/// ns-3's Cubic, whose window grows by one segment at most for each acknowledgement.
+///
+/// That of ns-3.37 and 3.44 adds, in slow start, all that an acknowledgement covers, however far that takes the window
+/// above its threshold. After a timeout one that fills a hole covers what a whole timeout's time sent and was selectively
+/// acknowledged long ago: windows of thousands of segments are sent at once, and lost. RFC 5681, eq. (2), allows one
+/// segment; ns-3's NewReno and Vegas do so. Receivers here acknowledge each packet, so that nothing else changes.
+class OneByOneCubic final : public TcpCubic
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("netctrl::OneByOneCubic")
+                                .SetParent<TcpCubic>()
+                                .SetGroupName("Internet")
+                                .AddConstructor<OneByOneCubic>();
+        return tid;
+    }
+
+    std::string GetName() const override
+    {
+        return "OneByOneCubic";
+    }
+
+    void IncreaseWindow(Ptr<TcpSocketState> state, uint32_t segmentsAcked) override
+    {
+        TcpCubic::IncreaseWindow(state, std::min(segmentsAcked, 1U));
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<OneByOneCubic>(this);
+    }
+};
+
+NS_OBJECT_ENSURE_REGISTERED(OneByOneCubic);
 
 } // namespace netctrl
 

@@ -13,20 +13,13 @@
 #include "netctrl-fabric-hosts.h"
 #include "netctrl-fabric-ports.h"
 #include "netctrl-fabric-recorder.h"
-#include "netctrl-fabric-tables.h"
 #include "netctrl-fabric-tcp.h"
 #include "netctrl-lines.h"
 #include "netctrl-program.h"
 #include "scenario.h"
 
-#include "ns3/global-value.h"
-#include "ns3/internet-stack-helper.h"
-#include "ns3/ipv4-static-routing-helper.h"
-#include "ns3/ipv4.h"
 #include "ns3/rng-seed-manager.h"
-#include "ns3/string.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -46,14 +39,9 @@ class Network
           m_routes(kPorts.size())
     {
         traffic.senders.resize(flows.size());
-        InternetStackHelper stack;
-        stack.SetIpv6StackInstall(false);
-        stack.SetRoutingHelper(Ipv4StaticRoutingHelper());
         for (int node = 0; node < kNodes; ++node)
         {
-            m_nodes.push_back(CreateObject<Node>());
-            stack.Install(m_nodes[node]);
-            m_nodes[node]->GetObject<Ipv4>()->SetRoutingProtocol(CreateObject<FlowRouting>(node, flows, m_routes, traffic.addresses));
+            m_nodes.push_back(MakeNode(CreateObject<FlowRouting>(node, flows, m_routes, traffic.addresses)));
         }
         ports.resize(kPorts.size());
         traffic.addresses.resize(kHosts);
@@ -91,14 +79,17 @@ class Network
     void Begin(std::size_t flow)
     {
         const FlowRow& row = traffic.flows[flow];
+        const auto number = static_cast<uint32_t>(flow);
         if (kTcp)
         {
-            m_tcp.push_back(std::make_unique<TcpFlow>(static_cast<uint32_t>(flow), row, traffic.recorder));
-            m_tcp.back()->Start(m_nodes[row.source], m_nodes[row.target], traffic.addresses[row.target]);
-            Start(flow + 1);
-            return;
+            const Ipv4Address end = traffic.addresses[row.target];
+            m_tcp.push_back(std::make_unique<TcpFlow>(
+                number, row, traffic.recorder, m_nodes[row.source], m_nodes[row.target], end));
         }
-        traffic.hosts[row.source]->Start(static_cast<uint32_t>(flow));
+        else
+        {
+            traffic.hosts[row.source]->Start(number);
+        }
         Start(flow + 1);
     }
 
@@ -120,26 +111,20 @@ class Network
     void AddPort(std::size_t p, const End& end)
     {
         m_routes[p] = end.RouteTo(end.opposite);
-        ports[p] = std::make_unique<Port>(kPorts[p], end.device, m_routes[p]);
+        ports[p] = std::make_unique<Port>(kPorts[p], end);
         if (!ports[p]->OfSwitch())
         {
             traffic.addresses[kPorts[p].source] = Ipv4Address(end.address);
             if (kTcp)
             {
-                end.device->GetQueue()->TraceConnectWithoutContext("Enqueue", MakeCallback(&Network::Made, this));
-                end.device->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Network::Came, this));
+                using OfPacket = Callback<void, Ptr<const Packet>>;
+                Counters& counters = traffic.recorder.counters;
+                const OfPacket made([&counters](Ptr<const Packet> packet) { counters.Made(packet->GetSize()); });
+                const OfPacket came([&counters](Ptr<const Packet> packet) { counters.Came(packet->GetSize()); });
+                end.device->GetQueue()->TraceConnectWithoutContext("Enqueue", made);
+                end.device->TraceConnectWithoutContext("PhyRxEnd", came);
             }
         }
-    }
-
-    void Made(Ptr<const Packet> packet)
-    {
-        traffic.recorder.counters.Made(packet->GetSize());
-    }
-
-    void Came(Ptr<const Packet> packet)
-    {
-        traffic.recorder.counters.Came(packet->GetSize());
     }
 
     std::vector<Ptr<Node>> m_nodes;
@@ -150,10 +135,9 @@ class Network
 void
 Run(const std::string& folder, const std::string& run)
 {
-    GlobalValue::Bind("SchedulerType", StringValue("ns3::PriorityQueueScheduler")); // the same order in less time
     if (kTcp)
     {
-        SetTcpDefaults();
+        SetDctcpDefaults();
     }
     // ns-3's generator takes runs from 1 on.
     RngSeedManager::SetRun(1 + std::strtoull(run.c_str(), nullptr, 10));

@@ -11,21 +11,11 @@
 #include "gains.h"
 #include "netctrl-fabric-ports.h"
 #include "netctrl-fabric-recorder.h"
-#include "netctrl-fabric-tables.h"
-#include "netctrl-fabric-tags.h"
-#include "netctrl-window-law.h"
-#include "scenario.h"
-
-#include "ns3/inet-socket-address.h"
-#include "ns3/ipv4-address.h"
-#include "ns3/packet.h"
-#include "ns3/simulator.h"
-#include "ns3/socket.h"
-#include "ns3/udp-socket-factory.h"
+#include "netctrl-sockets.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <memory>
@@ -99,7 +89,7 @@ class Host
     Host(int number, const Ptr<Node>& node, const Port& port, Traffic& traffic)
         : m_number(number),
           m_traffic(traffic),
-          m_rate(static_cast<double>(port.Row().rate)),
+          m_rate(static_cast<double>(port.row.rate)),
           m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
     {
         m_socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), kUdpPort));
@@ -305,29 +295,17 @@ class Host
         {
             sender->next = sender->acknowledged;
         }
-        netctrl::Acknowledged seen{static_cast<double>(Now()),
-                                   static_cast<double>(sender->acknowledged),
-                                   static_cast<double>(sender->next),
-                                   static_cast<double>(newly),
-                                   static_cast<double>(Now() - letter.sent),
-                                   letter.marked,
-                                   letter.notified,
-                                   letter.missing,
-                                   {}};
-        for (std::size_t h = 0; h < static_cast<std::size_t>(telemetry.count); ++h)
-        {
-            const PortWord& word = telemetry.hops[h];
-            seen.hops[h] = {static_cast<double>(word.queue),
-                            static_cast<double>(word.flows),
-                            static_cast<double>(word.sent),
-                            static_cast<double>(word.time)};
-        }
+        const netctrl::Acknowledged seen{static_cast<double>(Now()),
+                                         static_cast<double>(sender->acknowledged),
+                                         static_cast<double>(sender->next),
+                                         static_cast<double>(newly),
+                                         static_cast<double>(Now() - letter.sent),
+                                         letter.marked,
+                                         letter.notified,
+                                         letter.missing,
+                                         telemetry.hops};
         sender->law = kLaw.Next(sender->law, seen, sender->kind.path, sender->kind.table, sender->memory);
-        m_traffic.recorder.Acknowledged(sender->flow,
-                                        telemetry,
-                                        sender->law.window,
-                                        sender->law.rate,
-                                        Now() - letter.sent);
+        m_traffic.recorder.Acknowledged(sender->flow, telemetry, sender->law, Now() - letter.sent);
         if (sender->acknowledged == sender->flow.size)
         {
             sender->timer.Cancel();

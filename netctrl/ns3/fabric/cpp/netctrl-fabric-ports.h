@@ -9,21 +9,14 @@
 #include "netctrl-fabric-tags.h"
 #include "netctrl-flow-counter.h"
 #include "netctrl-lines.h"
-#include "netctrl-routing.h"
 #include "scenario.h"
 
 #include "ns3/boolean.h"
-#include "ns3/data-rate.h"
 #include "ns3/double.h"
-#include "ns3/drop-tail-queue.h"
-#include "ns3/point-to-point-net-device.h"
-#include "ns3/queue-disc.h"
 #include "ns3/random-variable-stream.h"
 #include "ns3/red-queue-disc.h"
 #include "ns3/simulator.h"
 #include "ns3/tcp-header.h"
-#include "ns3/traffic-control-layer.h"
-#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -42,9 +35,11 @@ Now()
     return Simulator::Now().GetNanoSeconds();
 }
 
-/// What a port counted; sizes are those on the wire.
+/// What a port counted; sizes are those on the wire. The packet that is being sent isn't in the queue.
 struct PortCounts
 {
+    int64_t waiting = 0; ///< packets in the queue
+    int64_t queue = 0;   ///< [byte]
     int64_t packets = 0; ///< sent
     int64_t bytes = 0;
     int64_t cameIn = 0; ///< packets from the other end
@@ -72,28 +67,26 @@ MarkAbove(int64_t threshold, uint64_t rate)
     return disc;
 }
 
-/// A device's port. Its queue is that of the device, and of its queue disc with TCP; the packet that is being sent isn't
-/// in it.
+/// A device's port. Its queue is that of the device, and of its queue disc with TCP.
 class Port
 {
   public:
-    Port(const PortRow& row, const Ptr<PointToPointNetDevice>& device, const Ptr<Ipv4Route>& route)
-        : route(route),
-          device(device),
-          m_row(row),
+    Port(const PortRow& row, const End& end)
+        : row(row),
+          device(end.device),
           m_counter(kFlowTimeout)
     {
         auto queue = device->GetQueue();
-        if (kTcp && row.source >= kHosts)
+        if (kTcp && OfSwitch())
         {
             queue->SetMaxSize(QueueSize("1p")); // all others wait in the queue disc
             m_disc = MarkAbove(row.markLow, row.rate);
-            device->GetNode()->GetObject<TrafficControlLayer>()->SetRootQueueDiscOnDevice(device, m_disc);
+            end.SetQueue(m_disc);
             m_disc->TraceConnectWithoutContext("Enqueue", MakeCallback(&Port::DiscEnqueued, this));
             m_disc->TraceConnectWithoutContext("Dequeue", MakeCallback(&Port::DiscDequeued, this));
             m_disc->TraceConnectWithoutContext("DropBeforeEnqueue", MakeCallback(&Port::DiscDropped, this));
         }
-        else if (row.source >= kHosts && kBuffer > 0)
+        else if (OfSwitch() && kBuffer > 0)
         {
             queue->SetMaxSize(QueueSize(QueueSizeUnit::BYTES, kBuffer));
         }
@@ -107,22 +100,7 @@ class Port
 
     bool OfSwitch() const
     {
-        return m_row.source >= kHosts;
-    }
-
-    const PortRow& Row() const
-    {
-        return m_row;
-    }
-
-    int64_t Queue() const
-    {
-        return m_bytes;
-    }
-
-    int64_t Waiting() const
-    {
-        return m_packets;
+        return row.source >= kHosts;
     }
 
     int64_t Marked() const
@@ -130,19 +108,15 @@ class Port
         return m_disc ? m_disc->GetStats().nTotalMarkedPackets : m_marked;
     }
 
-    const PortCounts& Counts() const
-    {
-        return m_counts;
-    }
-
     /// Byte nanoseconds so far.
     double Area(int64_t now) const
     {
-        return m_area + static_cast<double>(m_bytes) * static_cast<double>(now - m_changed);
+        return m_area + static_cast<double>(counts.queue) * static_cast<double>(now - m_changed);
     }
 
-    const Ptr<Ipv4Route> route;
+    const PortRow& row;
     const Ptr<PointToPointNetDevice> device;
+    PortCounts counts;
 
   private:
     void Change(int64_t packets, int64_t bytes)
@@ -150,8 +124,8 @@ class Port
         const int64_t now = Now();
         m_area = Area(now);
         m_changed = now;
-        m_packets += packets;
-        m_bytes += bytes;
+        counts.waiting += packets;
+        counts.queue += bytes;
     }
 
     void Add(int64_t bytes)
@@ -159,7 +133,7 @@ class Port
         Change(1, bytes);
         if (m_sending) // else it leaves at once
         {
-            m_counts.most = std::max(m_counts.most, m_bytes);
+            counts.most = std::max(counts.most, counts.queue);
         }
     }
 
@@ -175,8 +149,8 @@ class Port
 
     void DiscDropped(Ptr<const QueueDiscItem> item, const char*)
     {
-        ++m_counts.drops;
-        m_counts.droppedBytes += item->GetSize() + kPppHeader;
+        ++counts.drops;
+        counts.droppedBytes += item->GetSize() + kPppHeader;
     }
 
     void Enqueued(Ptr<const Packet> packet)
@@ -200,13 +174,13 @@ class Port
     /// Whether what comes now is marked: always above markHigh, in between with a probability that rises to kMostMarking.
     bool Marks()
     {
-        if (m_bytes <= m_row.markLow)
+        if (counts.queue <= row.markLow)
         {
             return false;
         }
-        const auto above = static_cast<double>(m_bytes - m_row.markLow);
-        const auto room = static_cast<double>(m_row.markHigh - m_row.markLow);
-        const bool marks = m_bytes > m_row.markHigh || m_chance->GetValue() * room < kMostMarking * above;
+        const auto above = static_cast<double>(counts.queue - row.markLow);
+        const auto room = static_cast<double>(row.markHigh - row.markLow);
+        const bool marks = counts.queue > row.markHigh || m_chance->GetValue() * room < kMostMarking * above;
         m_marked += marks;
         return marks;
     }
@@ -217,22 +191,23 @@ class Port
         LetterTag letter;
         if (kTelemetry && OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack)
         {
-            const int64_t flows = kCountsFlows ? m_counter.Count(Now()) : 0;
-            AddWord(packet, {static_cast<uint64_t>(m_bytes), flows, m_counts.bytes + packet->GetSize(), Now()});
+            const double flows = kCountsFlows ? static_cast<double>(m_counter.Count(Now())) : 0.0;
+            const auto sent = static_cast<double>(counts.bytes + packet->GetSize());
+            AddWord(packet, {{static_cast<double>(counts.queue), flows, sent, static_cast<double>(Now())}});
         }
     }
 
     void Dropped(Ptr<const Packet> packet)
     {
-        ++m_counts.drops;
-        m_counts.droppedBytes += packet->GetSize();
+        ++counts.drops;
+        counts.droppedBytes += packet->GetSize();
     }
 
     void Begins(Ptr<const Packet> packet)
     {
         m_sending = true;
-        ++m_counts.packets;
-        m_counts.bytes += packet->GetSize();
+        ++counts.packets;
+        counts.bytes += packet->GetSize();
     }
 
     void Ends(Ptr<const Packet>)
@@ -242,19 +217,15 @@ class Port
 
     void Comes(Ptr<const Packet> packet)
     {
-        ++m_counts.cameIn;
-        m_counts.bytesIn += packet->GetSize();
+        ++counts.cameIn;
+        counts.bytesIn += packet->GetSize();
     }
 
-    const PortRow& m_row;
     Ptr<QueueDisc> m_disc; ///< null: none
     FlowCounter m_counter;
-    PortCounts m_counts;
     Ptr<UniformRandomVariable> m_chance = CreateObject<UniformRandomVariable>();
     int64_t m_marked = 0;
     bool m_sending = false;
-    int64_t m_packets = 0; ///< that wait
-    int64_t m_bytes = 0;
     int64_t m_changed = 0;
     double m_area = 0.0;
 };

@@ -6,16 +6,10 @@
 #define NETCTRL_FABRIC_RECORDER_H
 
 #include "netctrl-fabric-ports.h"
-#include "netctrl-fabric-tables.h"
-#include "netctrl-fabric-tags.h"
-#include "netctrl-program.h"
+#include "netctrl-files.h"
 #include "scenario.h"
 
-#include "ns3/simulator.h"
-
 #include <algorithm>
-#include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,13 +48,13 @@ class Recorder
 {
   public:
     Recorder(const std::string& folder, const std::string& run, const std::vector<FlowRow>& flows)
-        : m_folder(folder),
-          m_run(run),
+        : m_folder(folder + "/"),
+          m_end("-" + run + ".csv"),
           m_finish(flows.size(), -1),
           m_carried(kWatchedFlows, std::vector<int64_t>(kWatchedFlows > 0 ? kBins : 0)),
           m_histogram(kHistogramBins),
-          m_queues(OpenTable("queues")),
-          m_acks(OpenTable("acknowledgements"))
+          m_queues(m_folder + "queues" + m_end),
+          m_acks(m_folder + "acknowledgements" + m_end)
     {
     }
 
@@ -77,7 +71,7 @@ class Recorder
         }
     }
 
-    void Acknowledged(const FlowRow& flow, const Telemetry& seen, double window, double rate, int64_t roundTrip)
+    void Acknowledged(const FlowRow& flow, const Telemetry& seen, const Law::State& law, int64_t roundTrip)
     {
         if (flow.watch < 0 || m_logged >= kMostAcknowledgements)
         {
@@ -89,18 +83,16 @@ class Recorder
         {
             best = seen.hops[h].queue > seen.hops[best].queue ? h : best;
         }
-        const PortWord word = seen.count > 0 ? seen.hops[best] : PortWord{};
-        std::fprintf(m_acks,
-                     "%lld,%lld,%llu,%lld,%d,%lld,%.17g,%.17g,%lld\n",
-                     static_cast<long long>(Now()),
-                     static_cast<long long>(flow.watch),
-                     static_cast<unsigned long long>(word.queue),
-                     static_cast<long long>(word.flows),
-                     best,
-                     static_cast<long long>(word.time),
-                     window,
-                     rate,
-                     static_cast<long long>(roundTrip));
+        const Hop word = seen.count > 0 ? seen.hops[best] : Hop{};
+        m_acks.Row(Now(),
+                   flow.watch,
+                   static_cast<int64_t>(word.queue),
+                   static_cast<int64_t>(word.flows),
+                   best,
+                   static_cast<int64_t>(word.time),
+                   law.window,
+                   law.rate,
+                   roundTrip);
     }
 
     /// All switch queues, from now on every interval.
@@ -111,38 +103,36 @@ class Recorder
         {
             if (port->OfSwitch())
             {
-                const int64_t bin = (port->Queue() + kHistogramBytes - 1) / kHistogramBytes;
+                const int64_t bin = (port->counts.queue + kHistogramBytes - 1) / kHistogramBytes;
                 ++m_histogram[std::min(bin, kHistogramBins - 1)];
-                if (port->Row().watch >= 0)
+                if (port->row.watch >= 0)
                 {
-                    m_watched[port->Row().watch] = port->Queue();
+                    m_watched[port->row.watch] = port->counts.queue;
                 }
             }
         }
-        WriteRow(m_queues, m_watched);
+        m_queues.PutAll(m_watched);
+        m_queues.EndRow();
         Simulator::Schedule(NanoSeconds(kSample), &Recorder::Sample, this, std::ref(ports));
     }
 
     /// The end; `waiting` acknowledgements are at hosts.
     void Write(const std::vector<std::unique_ptr<Port>>& ports, int64_t waiting)
     {
-        Close(m_queues);
-        Close(m_acks);
-        std::FILE* finish = OpenTable("flows");
+        Table finish(m_folder + "flows" + m_end);
         for (const int64_t time : m_finish)
         {
-            WriteRow(finish, {time});
+            finish.Row(time);
         }
-        Close(finish);
-        std::FILE* histogram = OpenTable("histogram");
-        WriteRow(histogram, m_histogram);
-        Close(histogram);
-        std::FILE* throughput = OpenTable("throughput");
+        Table histogram(m_folder + "histogram" + m_end);
+        histogram.PutAll(m_histogram);
+        histogram.EndRow();
+        Table throughput(m_folder + "throughput" + m_end);
         for (const auto& row : m_carried)
         {
-            WriteRow(throughput, row);
+            throughput.PutAll(row);
+            throughput.EndRow();
         }
-        Close(throughput);
         WritePorts(ports);
         WriteCounts(ports, waiting);
     }
@@ -150,34 +140,14 @@ class Recorder
     Counters counters;
 
   private:
-    std::FILE* OpenTable(const std::string& name) const
-    {
-        return Open(m_folder, name + "-" + m_run + ".csv");
-    }
-
-    static void WriteRow(std::FILE* file, const std::vector<int64_t>& row)
-    {
-        for (std::size_t i = 0; i < row.size(); ++i)
-        {
-            std::fprintf(file, i > 0 ? ",%lld" : "%lld", static_cast<long long>(row[i]));
-        }
-        std::fputc('\n', file);
-    }
-
     void WritePorts(const std::vector<std::unique_ptr<Port>>& ports) const
     {
-        std::FILE* file = OpenTable("ports");
+        Table table(m_folder + "ports" + m_end);
         for (const auto& port : ports)
         {
-            const PortCounts& counts = port->Counts();
-            std::fprintf(file,
-                         "%lld,%.17g,%lld,%lld\n",
-                         static_cast<long long>(counts.bytes),
-                         port->Area(kDuration) / static_cast<double>(kDuration),
-                         static_cast<long long>(counts.most),
-                         static_cast<long long>(counts.drops));
+            const PortCounts& counts = port->counts;
+            table.Row(counts.bytes, port->Area(kDuration) / static_cast<double>(kDuration), counts.most, counts.drops);
         }
-        Close(file);
     }
 
     /// What is under way is counted where it is: in queues, on wires, at hosts.
@@ -187,18 +157,17 @@ class Recorder
         int64_t live = waiting, liveBytes = waiting * kAckSize;
         for (const auto& port : ports)
         {
-            const PortCounts& counts = port->Counts();
-            const PortCounts& other = ports[port->Row().reverse]->Counts();
+            const PortCounts& counts = port->counts;
+            const PortCounts& other = ports[port->row.reverse]->counts;
             hops += counts.packets;
             drops += counts.drops;
             marked += port->Marked();
             droppedBytes += counts.droppedBytes;
-            live += port->Waiting() + counts.packets - other.cameIn;
-            liveBytes += port->Queue() + counts.bytes - other.bytesIn;
+            live += counts.waiting + counts.packets - other.cameIn;
+            liveBytes += counts.queue + counts.bytes - other.bytesIn;
         }
-        std::FILE* file = OpenTable("counts");
-        WriteRow(file,
-                 {counters.sent,
+        Table table(m_folder + "counts" + m_end);
+        table.Row(counters.sent,
                   counters.received,
                   drops,
                   counters.sentBytes,
@@ -208,21 +177,20 @@ class Recorder
                   counters.again,
                   marked,
                   hops,
-                  static_cast<int64_t>(Simulator::GetEventCount()),
+                  Simulator::GetEventCount(),
                   live,
                   liveBytes,
-                  counters.mostUnderWay});
-        Close(file);
+                  counters.mostUnderWay);
     }
 
     const std::string m_folder;
-    const std::string m_run;
+    const std::string m_end;
     std::vector<int64_t> m_finish; ///< of each flow [ns]; -1: not yet
     std::vector<std::vector<int64_t>> m_carried;
     std::vector<int64_t> m_histogram;
     std::vector<int64_t> m_watched; ///< of the last sample
-    std::FILE* m_queues;
-    std::FILE* m_acks;
+    Table m_queues;
+    Table m_acks;
     int64_t m_logged = 0;
 };
 

@@ -5,12 +5,11 @@
 #ifndef NETCTRL_FABRIC_TABLES_H
 #define NETCTRL_FABRIC_TABLES_H
 
+#include "netctrl-files.h"
 #include "netctrl-window-law.h"
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -61,22 +60,9 @@ inline std::vector<FlowRow>
 ReadFlows(const std::string& path)
 {
     static_assert(sizeof(FlowRow) == (6 + 2 * kMostPorts) * sizeof(int64_t), "a row has no gaps");
-    std::FILE* file = std::fopen(path.c_str(), "rb");
-    if (!file)
-    {
-        std::perror(path.c_str());
-        std::exit(1);
-    }
-    uint64_t count = 0;
-    bool whole = std::fread(&count, sizeof count, 1, file) == 1 && count <= uint64_t{1} << 25;
-    std::vector<FlowRow> flows(whole ? count : 0);
-    whole = whole && std::fread(flows.data(), sizeof(FlowRow), count, file) == count && std::fgetc(file) == EOF;
-    std::fclose(file);
-    if (!whole)
-    {
-        std::fprintf(stderr, "%s: not the flows of a run of this scenario\n", path.c_str());
-        std::exit(1);
-    }
+    RunFile file(path, "flows");
+    const std::vector<FlowRow> flows = file.TakeCounted<FlowRow>(0, uint64_t{1} << 25);
+    file.End();
     return flows;
 }
 

@@ -14,6 +14,7 @@
 #include "ns3/packet.h"
 #include "ns3/tag.h"
 
+#include <array>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -89,13 +90,9 @@ struct Letter
 };
 
 /// What a switch port says when a packet leaves it.
-struct PortWord
+struct PortWord : Hop
 {
     static constexpr const char* kName = "PortWord";
-    uint64_t queue; ///< without this packet [byte]
-    int64_t flows;
-    int64_t sent; ///< so far, with this packet [byte]
-    int64_t time; ///< [ns]
 };
 
 /// All that a packet was told.
@@ -103,7 +100,7 @@ struct Telemetry
 {
     static constexpr const char* kName = "Telemetry";
     int count;
-    PortWord hops[kMostHops];
+    std::array<Hop, kMostHops> hops;
 };
 
 /// A packet found a long queue.

@@ -13,7 +13,6 @@
 #include "netctrl-lines.h"
 #include "netctrl-link-controllers.h"
 #include "netctrl-link-recorder.h"
-#include "netctrl-link-tables.h"
 #include "netctrl-pacer.h"
 #include "netctrl-program.h"
 #include "netctrl-queues.h"
@@ -21,21 +20,11 @@
 #include "netctrl-tcp.h"
 #include "scenario.h"
 
-#include "ns3/global-value.h"
-#include "ns3/internet-stack-helper.h"
-#include "ns3/ipv4-static-routing-helper.h"
-#include "ns3/ipv4.h"
-#include "ns3/random-variable-stream.h"
 #include "ns3/rng-seed-manager.h"
-#include "ns3/string.h"
-#include "ns3/traffic-control-layer.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,23 +33,16 @@ using namespace ns3;
 namespace netctrl
 {
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Nodes, links and the ends of demands. The channel of link k is in 12.x.y.0/30 with x.y = k; demand i ends at 11.x.y.1,
-// and where it is TCP begins at 13.x.y.1.
-
+/// Nodes, links and the ends of demands. The channel of link k is in 12.x.y.0/30 with x.y = k; demand i ends at 11.x.y.1,
+/// and where it is TCP begins at 13.x.y.1.
 class Network
 {
   public:
     Network()
     {
-        m_stack.SetIpv6StackInstall(false);
-        m_stack.SetRoutingHelper(Ipv4StaticRoutingHelper());
         for (int i = 0; i < kNodes; ++i)
         {
-            Ptr<Node> node = CreateObject<Node>();
-            m_stack.Install(node);
-            node->GetObject<Ipv4>()->SetRoutingProtocol(CreateObject<SplitRouting>());
-            m_nodes.push_back(node);
+            m_nodes.push_back(MakeNode(CreateObject<SplitRouting>()));
         }
         for (std::size_t i = 0; i < kLinks.size(); ++i)
         {
@@ -100,12 +82,12 @@ class Network
         LinkRecorder::Ends ends;
         for (std::size_t i = 0; i < sources.size(); ++i)
         {
-            ends.offered += sources[i]->Bytes();
-            ends.delivered += m_sinks[i]->Bytes();
+            ends.offered += sources[i]->bytes;
+            ends.delivered += m_sinks[i]->payload + kHeaders * m_sinks[i]->packets;
         }
         for (const auto& tcp : m_tcp)
         {
-            ends.tcp.push_back(tcp->Count());
+            ends.tcp.push_back(tcp->counters);
             ends.offered += ends.tcp.back().offered;
             ends.delivered += ends.tcp.back().delivered;
         }
@@ -127,16 +109,16 @@ class Network
         auto pacer = CreateObject<PacerQueueDisc>();
         pacer->SetChild(MakeQueue(kQueue, row.capacity, row.buffer).disc);
         pacer->SetRate(static_cast<double>(row.capacity));
-        m_nodes[row.source]->GetObject<TrafficControlLayer>()->SetRootQueueDiscOnDevice(line.near.device, pacer);
+        line.near.SetQueue(pacer);
         pacers.push_back(pacer);
         m_lines.push_back(line);
     }
 
     void AddDemand(const DemandRow& row, int index)
     {
-        const uint32_t end = Subnet(11, index) + 1;
-        AddOwn(m_nodes[row.target], end);
-        m_sinks.push_back(std::make_unique<DemandSink>(m_nodes[row.target], end));
+        const InetSocketAddress end(Ipv4Address(Subnet(11, index) + 1), kPort);
+        AddOwn(m_nodes[row.target], end.GetIpv4());
+        m_sinks.push_back(std::make_unique<UdpSink>(m_nodes[row.target], end));
         sources.push_back(std::make_unique<DemandSource>(m_nodes[row.source], end));
     }
 
@@ -144,7 +126,7 @@ class Network
     {
         const DemandRow& demand = kDemands[row.demand];
         const uint32_t begin = Subnet(13, row.demand) + 1;
-        AddOwn(m_nodes[demand.source], begin);
+        AddOwn(m_nodes[demand.source], Ipv4Address(begin));
         for (int at = demand.source; at != demand.target;) // acknowledgements take the idle way back of the greatest share
         {
             const SplitRow& way = Greatest(row.demand, at);
@@ -153,7 +135,7 @@ class Network
         }
         m_tcp.push_back(std::make_unique<TcpDemand>(m_nodes[demand.source],
                                                     m_nodes[demand.target],
-                                                    Subnet(11, row.demand) + 1,
+                                                    Ipv4Address(Subnet(11, row.demand) + 1),
                                                     row,
                                                     random));
     }
@@ -178,31 +160,26 @@ class Network
         return DynamicCast<SplitRouting>(m_nodes[node]->GetObject<Ipv4>()->GetRoutingProtocol());
     }
 
-    static void AddOwn(Ptr<Node> node, uint32_t address)
+    static void AddOwn(Ptr<Node> node, Ipv4Address address)
     {
         constexpr uint32_t kLoopback = 0;
-        node->GetObject<Ipv4>()->AddAddress(kLoopback,
-                                            Ipv4InterfaceAddress(Ipv4Address(address), Ipv4Mask("/32")));
+        node->GetObject<Ipv4>()->AddAddress(kLoopback, Ipv4InterfaceAddress(address, Ipv4Mask("/32")));
     }
 
-    InternetStackHelper m_stack;
     std::vector<Ptr<Node>> m_nodes;
     std::vector<Line> m_lines;
-    std::vector<std::unique_ptr<DemandSink>> m_sinks;
+    std::vector<std::unique_ptr<UdpSink>> m_sinks;
     std::vector<std::unique_ptr<TcpDemand>> m_tcp;
 };
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The controllers: every tick, of which an interval has one, or several where links act out of step.
-
+/// The controllers: every tick, of which an interval has one, or several where links act out of step.
 class Controllers
 {
   public:
-    Controllers(Network& network, const RunTable& table, LinkRecorder& recorder, std::FILE* result)
+    Controllers(Network& network, const RunTable& table, LinkRecorder& recorder)
         : m_network(network),
           m_table(table),
           m_recorder(recorder),
-          m_result(result),
           m_controllers(kLaw, table.phase),
           m_interval(kLinks.size()),
           m_acted(kLinks.size()),
@@ -257,7 +234,7 @@ class Controllers
         }
         if (step == kSteps)
         {
-            m_recorder.Write(m_result, now, m_network.CountEnds());
+            m_recorder.Write(now, m_network.CountEnds());
         }
     }
 
@@ -293,7 +270,6 @@ class Controllers
     Network& m_network;
     const RunTable& m_table;
     LinkRecorder& m_recorder;
-    std::FILE* m_result;
     LinkControllers m_controllers;
     std::vector<Counters> m_interval; ///< when the interval began
     std::vector<Counters> m_acted;    ///< when each link last acted
@@ -303,27 +279,16 @@ class Controllers
 void
 Run(const std::string& folder, const std::string& run, bool watched)
 {
-    GlobalValue::Bind("SchedulerType", StringValue("ns3::PriorityQueueScheduler")); // the same order in less time
     RngSeedManager::SetSeed(1 + kSeed % 4294967086U); // ns-3's generator takes 1 to 4294967086
     RngSeedManager::SetRun(std::strtoull(run.c_str(), nullptr, 10));
-    SetTcpDefaults(kSegment, kSocketBuffer);
+    SetLinuxDefaults(kSocketBuffer);
     Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::TcpSocket::ConnCount", UintegerValue(20));
     const RunTable table(folder + "/run-" + run + ".bin");
-    std::FILE* result = Open(folder, "result-" + run + ".csv");
-    std::FILE* series = watched ? Open(folder, "series-" + run + ".csv") : nullptr;
     Network network;
-    LinkRecorder recorder(series);
-    Controllers controllers(network, table, recorder, result);
-    Simulator::ScheduleNow(&Progress, 0);
-    // One nanosecond more: the end of the last interval counts.
-    Simulator::Stop(NanoSeconds(kDuration + 1));
-    Simulator::Run();
-    Close(result);
-    if (series)
-    {
-        Close(series);
-    }
+    LinkRecorder recorder(folder, run, watched);
+    Controllers controllers(network, table, recorder);
+    Simulate();
     Simulator::Destroy();
 }
 
@@ -332,10 +297,7 @@ Run(const std::string& folder, const std::string& run, bool watched)
 int
 main(int argc, char* argv[])
 {
-    if (argc < 2 || argc > 4 || (argc == 4 && std::strcmp(argv[3], "series") != 0))
-    {
-        std::fprintf(stderr, "usage: %s FOLDER [RUN [series]]\n", argv[0]);
-        return 2;
-    }
-    return netctrl::Timed([&] { netctrl::Run(argv[1], argc > 2 ? argv[2] : "0", argc == 4); });
+    const bool watched = argc == 4 && argv[3] == std::string("series");
+    const auto work = [&](const std::string& folder, const std::string& run) { netctrl::Run(folder, run, watched); };
+    return netctrl::Program(argc - watched, argv, "0", work, "FOLDER [RUN [series]]");
 }

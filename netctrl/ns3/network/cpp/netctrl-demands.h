@@ -5,20 +5,12 @@
 #ifndef NETCTRL_DEMANDS_H
 #define NETCTRL_DEMANDS_H
 
-#include "netctrl-link-tables.h"
 #include "gains.h"
+#include "netctrl-files.h"
+#include "netctrl-sockets.h"
 #include "scenario.h"
 
-#include "ns3/inet-socket-address.h"
-#include "ns3/node.h"
-#include "ns3/packet.h"
-#include "ns3/simulator.h"
-#include "ns3/socket.h"
-#include "ns3/udp-socket-factory.h"
-
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -39,27 +31,16 @@ struct RunTable
     explicit RunTable(const std::string& path)
         : phase(kLinks.size())
     {
-        std::FILE* file = std::fopen(path.c_str(), "rb");
-        if (!file)
-        {
-            std::perror(path.c_str());
-            std::exit(1);
-        }
-        bool whole = Read(file, rates, kSteps * kDemands.size());
+        RunFile file(path);
+        rates = file.Take<double>(kSteps * kDemands.size());
         if (kMayBeLate)
         {
-            std::vector<int32_t> ticks;
-            whole = whole && Read(file, ticks, kLinks.size()) && Read(file, m_late, kSteps * kLaw.messages) &&
-                    Read(file, m_received, kSteps * kLinks.size());
+            const auto ticks = file.Take<int32_t>(kLinks.size());
             phase.assign(ticks.begin(), ticks.end());
+            m_late = file.Take<int32_t>(kSteps * kLaw.messages);
+            m_received = file.Take<uint8_t>(kSteps * kLinks.size());
         }
-        whole = whole && std::fgetc(file) == EOF;
-        std::fclose(file);
-        if (!whole)
-        {
-            std::fprintf(stderr, "%s: not the table of a run of this scenario\n", path.c_str());
-            std::exit(1);
-        }
+        file.End();
     }
 
     /// By how many ticks each message of an interval is late, or -1: it is lost.
@@ -81,62 +62,20 @@ struct RunTable
     }
 
   private:
-    template <class Value>
-    static bool Read(std::FILE* file, std::vector<Value>& values, std::size_t count)
-    {
-        values.resize(count);
-        return std::fread(values.data(), sizeof(Value), count, file) == count;
-    }
-
     std::vector<int32_t> m_late; ///< kSteps times the messages; these two only where messages may be late
     std::vector<uint8_t> m_received; ///< kSteps times the links
-};
-
-/// Where a demand ends; counts the bytes of its packets.
-class DemandSink
-{
-  public:
-    DemandSink(Ptr<Node> node, uint32_t address)
-        : m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
-    {
-        m_socket->Bind(InetSocketAddress(Ipv4Address(address), kPort));
-        m_socket->SetRecvCallback(MakeCallback(&DemandSink::Take, this));
-    }
-
-    uint64_t Bytes() const
-    {
-        return m_bytes;
-    }
-
-  private:
-    void Take(Ptr<Socket> socket)
-    {
-        while (Ptr<Packet> packet = socket->Recv())
-        {
-            m_bytes += packet->GetSize() + kHeaders;
-        }
-    }
-
-    Ptr<Socket> m_socket;
-    uint64_t m_bytes = 0;
 };
 
 /// Sends packets of kPacketSize; what is no whole packet in an interval is left for the next.
 class DemandSource
 {
   public:
-    DemandSource(Ptr<Node> node, uint32_t sink)
-        : m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
+    DemandSource(Ptr<Node> node, const InetSocketAddress& end)
+        : m_socket(UdpTo(node, end))
     {
-        m_socket->Bind();
-        m_socket->SetIpTtl(255);
-        m_socket->Connect(InetSocketAddress(Ipv4Address(sink), kPort));
     }
 
-    uint64_t Bytes() const
-    {
-        return m_bytes;
-    }
+    uint64_t bytes = 0; ///< sent
 
     /// An interval begins, in which this is the rate [bit/s].
     void Begin(double rate)
@@ -179,7 +118,7 @@ class DemandSource
     {
         m_next.Cancel();
         --m_left;
-        m_bytes += kPacketSize;
+        bytes += kPacketSize;
         m_socket->Send(Create<Packet>(kPacketSize - kHeaders));
     }
 
@@ -190,7 +129,6 @@ class DemandSource
     double m_waiting = 0.0; ///< less than a packet [byte]
     double m_gap = 0.0;     ///< [ns]
     double m_at = 0.0;      ///< of the next packet, after the beginning [ns]
-    uint64_t m_bytes = 0;
 };
 
 } // namespace netctrl

@@ -5,12 +5,15 @@
 #ifndef NETCTRL_LINK_RECORDER_H
 #define NETCTRL_LINK_RECORDER_H
 
+#include "netctrl-files.h"
 #include "netctrl-link-law.h"
-#include "netctrl-link-tables.h"
-#include "netctrl-pacer.h"
 #include "scenario.h"
 
-#include <cstdio>
+#include "ns3/queue-disc.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace netctrl
@@ -69,20 +72,24 @@ class LinkRecorder
         std::vector<TcpCounters> tcp;
     };
 
-    /// @param series takes a row an interval from the very beginning; null: none
-    explicit LinkRecorder(std::FILE* series)
-        : m_series(series),
+    /// @param watched whether a series has a row an interval from the very beginning
+    LinkRecorder(const std::string& folder, const std::string& run, bool watched)
+        : m_result(folder + "/result-" + run + ".csv"),
+          m_series(watched ? std::make_unique<Table>(folder + "/series-" + run + ".csv") : nullptr),
           m_start(kLinks.size()),
           m_sums(kLinks.size())
     {
         if (m_series)
         {
-            std::fprintf(m_series, "time_s");
+            m_series->Put("time_s");
             for (const LinkRow& link : kLinks)
             {
-                std::fprintf(m_series, ",backlog:%s,rate:%s,lost:%s", link.id, link.id, link.id);
+                for (const char* column : {"backlog:", "rate:", "lost:"})
+                {
+                    m_series->Put(std::string(column) + link.id);
+                }
             }
-            std::fprintf(m_series, "\n");
+            m_series->EndRow();
         }
     }
 
@@ -106,35 +113,31 @@ class LinkRecorder
         }
         if (m_series)
         {
-            std::fprintf(m_series, "%.9f", 1e-9 * static_cast<double>(kInterval) * static_cast<double>(index + 1));
+            m_series->Put(1e-9 * static_cast<double>(kInterval) * static_cast<double>(index + 1), "%.9f");
             for (const Measured& one : measured)
             {
-                std::fprintf(m_series, ",%.0f,%.17g,%.0f", one.backlog / kBitPerSecond, one.rate, one.lost / kBitPerSecond);
+                m_series->Put(std::llround(one.backlog / kBitPerSecond));
+                m_series->Put(one.rate);
+                m_series->Put(std::llround(one.lost / kBitPerSecond));
             }
-            std::fprintf(m_series, "\n");
+            m_series->EndRow();
         }
     }
 
     /// At the end: first what demands sent and what came to their ends, then a row a link, then one of each TCP; bytes,
     /// and means of squares.
-    void Write(std::FILE* file, const std::vector<Counters>& now, const Ends& ends) const
+    void Write(const std::vector<Counters>& now, const Ends& ends)
     {
-        const auto whole = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-        std::fprintf(file,
-                     "%llu,%llu,0,0,0,0,0\n",
-                     whole(ends.offered - m_ends.offered),
-                     whole(ends.delivered - m_ends.delivered));
+        m_result.Row(ends.offered - m_ends.offered, ends.delivered - m_ends.delivered, 0, 0, 0, 0, 0);
         const auto count = static_cast<double>(kSteps - kWarmupSteps);
         for (std::size_t link = 0; link < now.size(); ++link)
         {
             const Counters& start = m_start[link];
             const Sums& sums = m_sums[link];
-            std::fprintf(file,
-                         "%llu,%llu,%llu,%lld,%.17g,%.17g,%.17g\n",
-                         whole(now[link].arrived - start.arrived),
-                         whole(now[link].departed - start.departed),
-                         whole(now[link].lost - start.lost),
-                         static_cast<long long>(now[link].backlog) - static_cast<long long>(start.backlog),
+            m_result.Row(now[link].arrived - start.arrived,
+                         now[link].departed - start.departed,
+                         now[link].lost - start.lost,
+                         static_cast<int64_t>(now[link].backlog - start.backlog),
                          sums.backlog / count / kBitPerSecond,
                          sums.rateSquare / count,
                          sums.backlogSquare / count);
@@ -144,12 +147,9 @@ class LinkRecorder
             const TcpCounters start = i < m_ends.tcp.size() ? m_ends.tcp[i] : TcpCounters{};
             const TcpCounters& end = ends.tcp[i];
             const auto samples = static_cast<double>(end.samples - start.samples);
-            std::fprintf(file,
-                         "%llu,%llu,%llu,%.17g,0,0,0\n",
-                         whole(end.arrived - start.arrived),
-                         whole(end.sent - start.sent),
-                         whole(end.again - start.again),
-                         samples > 0.0 ? (end.roundTrips - start.roundTrips) / samples : 0.0);
+            const double roundTrip = samples > 0.0 ? (end.roundTrips - start.roundTrips) / samples : 0.0;
+            m_result.Row(
+                end.arrived - start.arrived, end.sent - start.sent, end.again - start.again, roundTrip, 0, 0, 0);
         }
     }
 
@@ -161,7 +161,8 @@ class LinkRecorder
         double backlogSquare = 0.0;
     };
 
-    std::FILE* m_series;
+    Table m_result;
+    std::unique_ptr<Table> m_series;
     std::vector<Counters> m_start;
     std::vector<Sums> m_sums;
     Ends m_ends;

@@ -41,19 +41,12 @@ struct SplitRow
     double share;
 };
 
-enum class TcpVariant
-{
-    kCubic,
-    kNewReno,
-    kVegas
-};
-
 /// Endless flows over the ways of a demand, which sends no UDP then. Each starts at a time drawn between two.
 struct TcpRow
 {
     int demand;
     int flows;
-    TcpVariant variant;
+    const char* sender; ///< TypeId of its congestion control
     int64_t first; ///< earliest start [ns]
     int64_t last;  ///< latest start [ns]
     bool ecn;

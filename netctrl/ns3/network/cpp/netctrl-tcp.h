@@ -5,35 +5,20 @@
 #ifndef NETCTRL_TCP_H
 #define NETCTRL_TCP_H
 
-#include "netctrl-cubic.h"
 #include "netctrl-demands.h"
 #include "netctrl-link-recorder.h"
-#include "netctrl-link-tables.h"
+#include "netctrl-sockets.h"
 #include "netctrl-tcp-defaults.h"
 #include "scenario.h"
 
-#include "ns3/boolean.h"
-#include "ns3/double.h"
-#include "ns3/inet-socket-address.h"
-#include "ns3/ipv4-header.h"
 #include "ns3/ipv4-l3-protocol.h"
-#include "ns3/node.h"
-#include "ns3/packet.h"
+#include "ns3/object-factory.h"
 #include "ns3/random-variable-stream.h"
-#include "ns3/simulator.h"
-#include "ns3/socket.h"
 #include "ns3/string.h"
-#include "ns3/tcp-congestion-ops.h"
-#include "ns3/tcp-header.h"
-#include "ns3/tcp-l4-protocol.h"
-#include "ns3/tcp-socket-base.h"
-#include "ns3/tcp-socket-factory.h"
 #include "ns3/tcp-vegas.h"
-#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace netctrl
@@ -41,28 +26,11 @@ namespace netctrl
 
 using namespace ns3;
 
-constexpr uint32_t kSegment = kPacketSize - 40; // IP and TCP without options
-
-inline Ptr<TcpCongestionOps>
-MakeControl(TcpVariant variant)
-{
-    switch (variant)
-    {
-    case TcpVariant::kCubic:
-        return CreateObject<OneByOneCubic>();
-    case TcpVariant::kVegas:
-        return CreateObject<TcpVegas>();
-    case TcpVariant::kNewReno:
-        break;
-    }
-    return CreateObject<TcpNewReno>();
-}
-
 /// One endless flow.
 class TcpFlow
 {
   public:
-    TcpFlow(Ptr<Node> node, uint32_t end, const TcpRow& row, int64_t start, TcpCounters& counters)
+    TcpFlow(Ptr<Node> node, const InetSocketAddress& end, const TcpRow& row, int64_t start, TcpCounters& counters)
         : m_node(node),
           m_end(end),
           m_row(row),
@@ -77,32 +45,16 @@ class TcpFlow
   private:
     void Open()
     {
-        m_socket = Socket::CreateSocket(m_node, TcpSocketFactory::GetTypeId());
-        DynamicCast<TcpSocketBase>(m_socket)->SetCongestionControlAlgorithm(MakeControl(m_row.variant));
+        m_socket = TcpSender(m_node, Callback<void, Ptr<Socket>>([](Ptr<Socket> it) { FillWhole(it, kSegment); }));
+        DynamicCast<TcpSocketBase>(m_socket)->SetCongestionControlAlgorithm(
+            ObjectFactory(m_row.sender).Create<TcpCongestionOps>());
         m_socket->SetAttribute("UseEcn", StringValue(m_row.ecn ? "On" : "Off"));
         m_socket->SetIpTtl(255);
         m_socket->Bind();
-        m_socket->SetConnectCallback(MakeCallback(&TcpFlow::Fill, this), MakeNullCallback<void, Ptr<Socket>>());
-        m_socket->SetSendCallback(MakeCallback(&TcpFlow::Room, this));
         m_socket->TraceConnectWithoutContext("RTT", MakeCallback(&TcpFlow::RoundTrip, this));
         m_socket->TraceConnectWithoutContext("Rx", MakeCallback(&TcpFlow::Received, this));
         m_socket->TraceConnectWithoutContext("Tx", MakeCallback(&TcpFlow::Sent, this));
-        m_socket->Connect(InetSocketAddress(Ipv4Address(m_end), kPort));
-    }
-
-    void Room(Ptr<Socket> socket, uint32_t)
-    {
-        Fill(socket);
-    }
-
-    void Fill(Ptr<Socket> socket)
-    {
-        const uint32_t room = socket->GetTxAvailable();
-        const uint32_t whole = room - room % kSegment; // no small packets
-        if (whole > 0)
-        {
-            socket->Send(Create<Packet>(whole));
-        }
+        m_socket->Connect(m_end);
     }
 
     void RoundTrip(Time, Time sample) // told where it differs from the last
@@ -122,24 +74,14 @@ class TcpFlow
     void Sent(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>)
     {
         const uint32_t size = packet->GetSize();
-        if (size == 0)
-        {
-            return;
-        }
-        m_counters.sent += size;
         const SequenceNumber32 behind = header.GetSequenceNumber() + size;
-        if (m_newest < behind)
-        {
-            m_newest = behind;
-        }
-        else
-        {
-            m_counters.again += size;
-        }
+        m_counters.sent += size;
+        m_counters.again += m_newest < behind ? 0 : size;
+        m_newest = std::max(m_newest, behind);
     }
 
     Ptr<Node> m_node;
-    const uint32_t m_end;
+    const InetSocketAddress m_end;
     const TcpRow& m_row;
     TcpCounters& m_counters;
     Ptr<Socket> m_socket;
@@ -152,50 +94,43 @@ class TcpDemand
 {
   public:
     /// @param end the address at which they end, of `target`
-    TcpDemand(Ptr<Node> source, Ptr<Node> target, uint32_t end, const TcpRow& row, Ptr<UniformRandomVariable> random)
-        : m_end(end)
+    TcpDemand(Ptr<Node> source, Ptr<Node> target, Ipv4Address end, const TcpRow& row, Ptr<UniformRandomVariable> random)
+        : m_end(end, kPort),
+          m_listener(Listen(target, m_end, MakeCallback(&TcpDemand::Accept, this)))
     {
         source->GetObject<Ipv4L3Protocol>()->TraceConnectWithoutContext("SendOutgoing",
                                                                         MakeCallback(&TcpDemand::Offered, this));
         target->GetObject<Ipv4L3Protocol>()->TraceConnectWithoutContext("LocalDeliver",
                                                                         MakeCallback(&TcpDemand::Delivered, this));
-        m_listener = Socket::CreateSocket(target, TcpSocketFactory::GetTypeId());
         m_listener->SetAttribute("UseEcn", StringValue(row.ecn ? "On" : "Off"));
         m_listener->SetIpTtl(255);
-        m_listener->Bind(InetSocketAddress(Ipv4Address(end), kPort));
-        m_listener->Listen();
-        m_listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
-                                      MakeCallback(&TcpDemand::Accept, this));
         for (int i = 0; i < row.flows; ++i)
         {
             const double share = random->GetValue();
             const auto start = row.first + static_cast<int64_t>(share * static_cast<double>(row.last - row.first));
-            m_flows.push_back(std::make_unique<TcpFlow>(source, end, row, start, m_counters));
+            m_flows.push_back(std::make_unique<TcpFlow>(source, m_end, row, start, counters));
         }
     }
 
     TcpDemand(const TcpDemand&) = delete;
     TcpDemand& operator=(const TcpDemand&) = delete;
 
-    const TcpCounters& Count() const
-    {
-        return m_counters;
-    }
+    TcpCounters counters;
 
   private:
     void Offered(const Ipv4Header& header, Ptr<const Packet>, uint32_t)
     {
-        m_counters.offered += Size(header);
+        counters.offered += Size(header);
     }
 
     void Delivered(const Ipv4Header& header, Ptr<const Packet>, uint32_t)
     {
-        m_counters.delivered += Size(header);
+        counters.delivered += Size(header);
     }
 
     uint64_t Size(const Ipv4Header& header) const
     {
-        return header.GetDestination().Get() == m_end ? header.GetPayloadSize() + header.GetSerializedSize() : 0;
+        return header.GetDestination() == m_end.GetIpv4() ? header.GetPayloadSize() + header.GetSerializedSize() : 0;
     }
 
     void Accept(Ptr<Socket> socket, const Address&)
@@ -205,18 +140,10 @@ class TcpDemand
 
     void Read(Ptr<Socket> socket)
     {
-        while (Ptr<Packet> packet = socket->Recv())
-        {
-            if (packet->GetSize() == 0)
-            {
-                break;
-            }
-            m_counters.arrived += packet->GetSize();
-        }
+        counters.arrived += TakeAll(socket);
     }
 
-    const uint32_t m_end;
-    TcpCounters m_counters;
+    const InetSocketAddress m_end;
     Ptr<Socket> m_listener;
     std::vector<std::unique_ptr<TcpFlow>> m_flows;
 };

@@ -1,20 +1,17 @@
-// The queue of each link, and what is written of it: series.csv.
+// What is written of each link's queue: series.csv.
 //
 // Fixed: netctrl copies this file as it is.
 
 #ifndef NETCTRL_RECORDER_H
 #define NETCTRL_RECORDER_H
 
+#include "netctrl-files.h"
 #include "netctrl-queues.h"
-#include "netctrl-tables.h"
 #include "netctrl-traffic.h"
 #include "scenario.h"
 
-#include "ns3/net-device.h"
-#include "ns3/traffic-control-layer.h"
-
-#include <cstdio>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace netctrl
@@ -22,38 +19,32 @@ namespace netctrl
 
 using namespace ns3;
 
-inline LinkQueue
-InstallQueue(const QueueSettings& settings, const LinkRow& link, Ptr<NetDevice> device)
-{
-    const LinkQueue queue = MakeQueue(settings, link.capacity, link.buffer);
-    device->GetNode()->GetObject<TrafficControlLayer>()->SetRootQueueDiscOnDevice(device, queue.disc);
-    return queue;
-}
-
 /// Writes series.csv: a row a sample, differences of counters that run on.
 class Recorder
 {
   public:
-    Recorder(std::FILE* file, const std::vector<LinkQueue>& queues, const std::vector<std::unique_ptr<Sink>>& sinks)
-        : m_file(file),
+    Recorder(const std::string& path,
+             const std::vector<LinkQueue>& queues,
+             const std::vector<std::unique_ptr<Sink>>& sinks)
+        : m_table(path),
           m_queues(queues),
           m_sinks(sinks),
           m_links(queues.size()),
           m_groups(sinks.size())
     {
-        std::fprintf(m_file, "time_s");
+        m_table.Put("time_s");
         for (const LinkRow& link : kLinks)
         {
-            for (const char* column : {"backlog", "arrived", "departed", "lost", "marked", "probability"})
+            for (const char* column : {"backlog:", "arrived:", "departed:", "lost:", "marked:", "probability:"})
             {
-                std::fprintf(m_file, ",%s:%s", column, link.id);
+                m_table.Put(std::string(column) + link.id);
             }
         }
         for (const GroupRow& group : kGroups)
         {
-            std::fprintf(m_file, ",carried:%s", group.id);
+            m_table.Put(std::string("carried:") + group.id);
         }
-        std::fprintf(m_file, "\n");
+        m_table.EndRow();
         Simulator::Schedule(NanoSeconds(kSample), &Recorder::Sample, this);
     }
 
@@ -92,41 +83,33 @@ class Recorder
     {
         const Counters now = Read(queue);
         const uint64_t packets = now.packets - before.packets;
-        double probability = packets > 0 ? static_cast<double>(now.chosen - before.chosen) / packets : 0.0;
-        if (queue.samplesProbability)
-        {
-            probability = queue.law->GetProbability();
-        }
-        std::fprintf(m_file,
-                     ",%u,%llu,%llu,%llu,%llu,%.17g",
-                     queue.disc->GetNBytes(),
-                     static_cast<unsigned long long>(now.arrived - before.arrived),
-                     static_cast<unsigned long long>(now.departed - before.departed),
-                     static_cast<unsigned long long>(now.lost - before.lost),
-                     static_cast<unsigned long long>(now.marked - before.marked),
-                     probability);
+        const double chosen = packets > 0 ? static_cast<double>(now.chosen - before.chosen) / packets : 0.0;
+        m_table.Put(queue.disc->GetNBytes());
+        m_table.Put(now.arrived - before.arrived);
+        m_table.Put(now.departed - before.departed);
+        m_table.Put(now.lost - before.lost);
+        m_table.Put(now.marked - before.marked);
+        m_table.Put(queue.samplesProbability ? queue.law->GetProbability() : chosen);
         before = now;
     }
 
     void Sample()
     {
-        const Time now = Simulator::Now();
-        std::fprintf(m_file, "%.9f", now.GetSeconds());
+        m_table.Put(Simulator::Now().GetSeconds(), "%.9f");
         for (std::size_t i = 0; i < m_links.size(); ++i)
         {
             WriteLink(m_queues[i], m_links[i]);
         }
         for (std::size_t i = 0; i < m_groups.size(); ++i)
         {
-            const uint64_t received = m_sinks[i]->Received();
-            std::fprintf(m_file, ",%llu", static_cast<unsigned long long>(received - m_groups[i]));
-            m_groups[i] = received;
+            m_table.Put(m_sinks[i]->received - m_groups[i]);
+            m_groups[i] = m_sinks[i]->received;
         }
-        std::fprintf(m_file, "\n");
+        m_table.EndRow();
         Simulator::Schedule(NanoSeconds(kSample), &Recorder::Sample, this);
     }
 
-    std::FILE* m_file;
+    Table m_table;
     const std::vector<LinkQueue>& m_queues;
     const std::vector<std::unique_ptr<Sink>>& m_sinks;
     std::vector<Counters> m_links;

@@ -5,23 +5,18 @@
 #ifndef NETCTRL_TRAFFIC_H
 #define NETCTRL_TRAFFIC_H
 
+#include "netctrl-files.h"
+#include "netctrl-sockets.h"
 #include "netctrl-tables.h"
+#include "netctrl-tcp-defaults.h"
 #include "scenario.h"
 
-#include "ns3/inet-socket-address.h"
-#include "ns3/node.h"
-#include "ns3/packet.h"
 #include "ns3/random-variable-stream.h"
-#include "ns3/simulator.h"
-#include "ns3/socket.h"
 #include "ns3/string.h"
-#include "ns3/tcp-socket-factory.h"
 
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <unordered_map>
-
 
 namespace netctrl
 {
@@ -29,7 +24,6 @@ namespace netctrl
 using namespace ns3;
 
 constexpr uint16_t kPort = 5000;
-constexpr uint32_t kSegment = kPacketSize - 40; // IP and TCP without options
 
 /// Where the data of a group ends; counts payload, and knows which connection belongs to which transfer.
 class Sink
@@ -37,21 +31,15 @@ class Sink
   public:
     using Receiver = std::function<void(uint32_t)>;
 
-    void Listen(Ptr<Node> node, uint32_t address, bool ecn)
+    Sink(Ptr<Node> node, uint32_t address, bool ecn)
+        : end(Ipv4Address(address), kPort),
+          m_listener(Listen(node, end, MakeCallback(&Sink::Accept, this)))
     {
-        m_address = address;
-        m_listener = Socket::CreateSocket(node, TcpSocketFactory::GetTypeId());
         m_listener->SetAttribute("UseEcn", StringValue(ecn ? "On" : "Off"));
-        m_listener->Bind(InetSocketAddress(Ipv4Address(address), kPort));
-        m_listener->Listen();
-        m_listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
-                                      MakeCallback(&Sink::Accept, this));
     }
 
-    InetSocketAddress Address4() const
-    {
-        return InetSocketAddress(Ipv4Address(m_address), kPort);
-    }
+    const InetSocketAddress end;
+    uint64_t received = 0; ///< payload [byte]
 
     /// What arrives from this sender goes to `receiver` until Forget.
     void Expect(uint64_t sender, Receiver receiver)
@@ -62,11 +50,6 @@ class Sink
     void Forget(uint64_t sender)
     {
         m_receivers.erase(sender);
-    }
-
-    uint64_t Received() const
-    {
-        return m_received;
     }
 
     static uint64_t Sender(uint32_t address, uint16_t port)
@@ -86,16 +69,8 @@ class Sink
 
     void Read(Ptr<Socket> socket, uint64_t sender)
     {
-        uint32_t bytes = 0;
-        while (Ptr<Packet> packet = socket->Recv())
-        {
-            if (packet->GetSize() == 0) // the end of the connection
-            {
-                break;
-            }
-            bytes += packet->GetSize();
-        }
-        m_received += bytes;
+        const uint32_t bytes = TakeAll(socket);
+        received += bytes;
         const auto found = m_receivers.find(sender);
         if (bytes > 0 && found != m_receivers.end())
         {
@@ -104,9 +79,7 @@ class Sink
         }
     }
 
-    uint32_t m_address = 0;
     Ptr<Socket> m_listener;
-    uint64_t m_received = 0;
     std::unordered_map<uint64_t, Receiver> m_receivers;
 };
 
@@ -159,12 +132,11 @@ class Transfer
         m_unsent = m_size;
         m_arrived = 0;
         m_window = kInitialWindow * kSegment;
-        m_socket = Socket::CreateSocket(m_host.node, TcpSocketFactory::GetTypeId());
+        m_socket = TcpSender(m_host.node, MakeCallback(&Transfer::Fill, this));
         m_socket->SetAttribute("UseEcn", StringValue(kGroups[m_host.group].ecn ? "On" : "Off"));
         m_socket->Bind();
         m_socket->SetConnectCallback(MakeCallback(&Transfer::Fill, this), MakeCallback(&Transfer::Fail, this));
         m_socket->SetCloseCallbacks(MakeNullCallback<void, Ptr<Socket>>(), MakeCallback(&Transfer::Fail, this));
-        m_socket->SetSendCallback(MakeCallback(&Transfer::Room, this));
         if (m_size == kEndless)
         {
             m_socket->TraceConnectWithoutContext("CongestionWindow", MakeCallback(&Transfer::NewWindow, this));
@@ -173,7 +145,7 @@ class Transfer
         m_socket->GetSockName(local);
         m_sender = Sink::Sender(m_host.address, InetSocketAddress::ConvertFrom(local).GetPort());
         m_host.sink->Expect(m_sender, [this](uint32_t bytes) { Arrived(bytes); });
-        m_socket->Connect(m_host.sink->Address4());
+        m_socket->Connect(m_host.sink->end);
     }
 
     /// Let go of the connection, which may still have to say goodbye.
@@ -213,11 +185,6 @@ class Transfer
     void NewWindow(uint32_t, uint32_t window)
     {
         m_window = window;
-    }
-
-    void Room(Ptr<Socket> socket, uint32_t)
-    {
-        Fill(socket);
     }
 
     /// Hand TCP what it has room for. Of endless data no more than some windows, so that Stop acts soon.
@@ -291,7 +258,7 @@ class BulkFlow
 class WebSession
 {
   public:
-    WebSession(const FlowRow& flow, const Host& host, int64_t stream, std::FILE* responses)
+    WebSession(const FlowRow& flow, const Host& host, int64_t stream, Table& responses)
         : m_host(host),
           m_web(kGroups[host.group].web),
           m_stop(flow.stop),
@@ -341,12 +308,11 @@ class WebSession
 
     void Done(const Object& object)
     {
-        std::fprintf(m_responses,
-                     "%d,%.9f,%llu,%.9f\n",
-                     m_host.group,
-                     object.asked.GetSeconds(),
-                     static_cast<unsigned long long>(object.size),
-                     (Simulator::Now() - object.asked).GetSeconds());
+        m_responses.Put(m_host.group);
+        m_responses.Put(object.asked.GetSeconds(), "%.9f");
+        m_responses.Put(object.size);
+        m_responses.Put((Simulator::Now() - object.asked).GetSeconds(), "%.9f");
+        m_responses.EndRow();
         if (--m_missing == 0)
         {
             Simulator::ScheduleNow(&WebSession::Think, this); // not inside a transfer that it ends
@@ -356,7 +322,7 @@ class WebSession
     const Host& m_host;
     const WebSettings& m_web;
     const int64_t m_stop;
-    std::FILE* m_responses;
+    Table& m_responses;
     Ptr<UniformRandomVariable> m_random;
     std::vector<Object> m_page;
     int m_missing = 0;

@@ -12,14 +12,14 @@ namespace netctrl
 /// How this export was made, as JSON.
 inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
 
-/// Why the gains can be trusted: the certificate of the Design; an unlimited margin is HUGE_VAL.
+/// Why the gains can be trusted: the certificate of the Design.
 namespace design
 {
-inline constexpr const char* kMethod = "arc";
 inline constexpr const char* kStatus = "admissible";
+inline constexpr const char* kMethod = "arc";
 inline constexpr double kDesignCapacity = 10000000.0; ///< [bit/s]
 inline constexpr double kAlphaLimit = 2.27662337e-05; ///< [1/packet], sampled loop of plant noq
-inline constexpr double kGainMargin = 11.9750055; ///< [dB]
+inline constexpr double kGainMargin = 11.9750055; ///< [dB]; HUGE_VAL: unlimited
 inline constexpr double kPhaseMargin = 45.0; ///< [degree]
 inline constexpr double kDelayMargin = 3.51844491; ///< [s]
 inline constexpr double kSpectralRadius = 0.882852913; ///< of one epoch

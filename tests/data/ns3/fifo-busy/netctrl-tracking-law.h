@@ -4,7 +4,7 @@
 #ifndef NETCTRL_TRACKING_LAW_H
 #define NETCTRL_TRACKING_LAW_H
 
-#include "netctrl-matrix.h"
+#include "netctrl-arrays.h"
 
 #include <algorithm>
 #include <cmath>

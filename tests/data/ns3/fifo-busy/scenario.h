@@ -26,6 +26,40 @@ inline constexpr double kSpacing = 8e-05; ///< between packets of a burst [s]
 inline constexpr double kBaseDelay = 0.00036; ///< added to each delay [s]
 inline constexpr double kRateUnit = 1000000.0; ///< of the law's first input [bit/s]
 
+/// What is measured in a period, at its end.
+struct Columns
+{
+    double timeS;
+    double rateBitPerS;
+    double burst;
+    double delayMs;
+    double jitterMs;
+    double meanDelayMs;
+    double meanJitterMs;
+    double premiumReceived;
+    double premiumLost;
+    double premiumBitPerS;
+    double otherBitPerS;
+    double otherLost;
+    double utilization;
+};
+
+inline constexpr Column kColumns[] = {
+    {"time_s", &Columns::timeS},
+    {"rate_bit_per_s", &Columns::rateBitPerS},
+    {"burst", &Columns::burst},
+    {"delay_ms", &Columns::delayMs},
+    {"jitter_ms", &Columns::jitterMs},
+    {"mean_delay_ms", &Columns::meanDelayMs},
+    {"mean_jitter_ms", &Columns::meanJitterMs},
+    {"premium_received", &Columns::premiumReceived},
+    {"premium_lost", &Columns::premiumLost},
+    {"premium_bit_per_s", &Columns::premiumBitPerS},
+    {"other_bit_per_s", &Columns::otherBitPerS},
+    {"other_lost", &Columns::otherLost},
+    {"utilization", &Columns::utilization},
+};
+
 /// flows, burst, share, offered [bit/s]
 inline const std::vector<SourceRow> kSources = {
     {2, 10, 0.5, 100000000.0},
@@ -46,8 +80,8 @@ inline const std::vector<CrossRow> kCross = {
 
 /// outputs of the law: measurement, and what one of its unit is in the law's
 inline const std::vector<Signal> kSignals = {
-    {&Sample::meanDelayMs, 1.0},
-    {&Sample::otherBitPerS, 1e-06},
+    {&Columns::meanDelayMs, 1.0},
+    {&Columns::otherBitPerS, 1e-06},
 };
 
 /// from a period on: what is asked for, in the law's units

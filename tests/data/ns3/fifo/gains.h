@@ -15,9 +15,9 @@ inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revis
 /// Why the gains can be trusted: the certificate of the Design.
 namespace design
 {
+inline constexpr const char* kStatus = "stable";
 inline constexpr const char* kMethod = "connet";
 inline constexpr const char* kLawMethod = "paper";
-inline constexpr const char* kStatus = "stable";
 inline constexpr double kSpectralRadius = 0.9166186793092275; ///< of the closed loop, a sample
 inline constexpr double kSteadyError = 0.009695766944954679; ///< of what is tracked, per unit of its reference; HUGE_VAL: not stable
 inline constexpr double kBandwidth = 0.03852128778271637; ///< [Hz], -3 dB; HUGE_VAL: up to half the sampling rate

@@ -15,10 +15,11 @@ inline constexpr uint32_t kPacketSize = 1000U; ///< [byte], with IP and TCP head
 inline constexpr uint32_t kInitialWindow = 10U; ///< [segment]
 inline constexpr uint32_t kSeed = 1U;
 inline constexpr uint32_t kSocketBuffer = 4440000U; ///< [byte], of TCP at both ends
+inline constexpr uint64_t kAccessRate = 1000000000U; ///< of hosts' lines, where nothing waits [bit/s]
 inline constexpr int kRouters = 6;
 
 /// id, source, target, capacity, delay, buffer
-inline const LinkRow kLinks[] = {
+inline const std::vector<LinkRow> kLinks = {
     {"arc", 0, 1, 4000000U, 5000000, 200000U},
     {"pi", 1, 2, 4000000U, 5000000, 200000U},
     {"avq", 2, 3, 4000000U, 5000000, 200000U},

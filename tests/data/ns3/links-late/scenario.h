@@ -37,7 +37,7 @@ inline const std::vector<SplitRow> kSplits = {
     {0, 1, 1.0},
 };
 
-/// demand, flows, variant, first, last, ecn
+/// demand, flows, sender, first, last, ecn
 inline const std::vector<TcpRow> kTcp = {
 };
 

@@ -4,7 +4,7 @@
 #ifndef NETCTRL_LINK_LAW_H
 #define NETCTRL_LINK_LAW_H
 
-#include "netctrl-grid.h"
+#include "netctrl-arrays.h"
 
 #include <algorithm>
 #include <cmath>

@@ -45,9 +45,9 @@ inline const std::vector<SplitRow> kSplits = {
     {1, 4, 0.25},
 };
 
-/// demand, flows, variant, first, last, ecn
+/// demand, flows, sender, first, last, ecn
 inline const std::vector<TcpRow> kTcp = {
-    {1, 5, TcpVariant::kVegas, 0, 500000000, true},
+    {1, 5, "ns3::TcpVegas", 0, 500000000, true},
 };
 
 /// Of each link, inside of its pacer.

@@ -45,7 +45,7 @@ inline const std::vector<SplitRow> kSplits = {
     {1, 4, 0.25},
 };
 
-/// demand, flows, variant, first, last, ecn
+/// demand, flows, sender, first, last, ecn
 inline const std::vector<TcpRow> kTcp = {
 };
 

@@ -12,8 +12,7 @@ namespace netctrl
 /// How this export was made, as JSON.
 inline constexpr const char* kProvenance = "{\"netctrl\": \"0.1.0\", \"git_revision\": null, \"argv\": [], \"seed\": 1, \"input_hashes\": {}, \"python\": \"3.11\", \"libraries\": {}}";
 
-/// Why the law can be trusted, at 1e+08 bit/s and 0.02 s: the
-/// certificate of the Design.
+/// Why the gains can be trusted, at 1e+08 bit/s and 0.02 s: the certificate of the Design.
 namespace design
 {
 inline constexpr const char* kStatus = "admissible";

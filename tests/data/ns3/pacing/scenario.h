@@ -10,6 +10,7 @@ namespace netctrl
 
 inline constexpr const char* kScenario = "bottleneck of the design";
 inline constexpr uint64_t kCapacity = 100000000U; ///< of the bottleneck [bit/s]
+inline constexpr uint64_t kAccessRate = 1000000000U; ///< of hosts' lines, where nothing waits [bit/s]
 inline constexpr uint32_t kBuffer = 250000U; ///< in front of it [byte]
 inline constexpr uint32_t kPacketSize = 1500U; ///< with IP and TCP headers [byte]
 inline constexpr uint32_t kSocketBuffer = 4194304U; ///< of TCP at both ends [byte]

@@ -1,14 +1,15 @@
-// Vectors and matrices of laws that are printed from Python, with the functions of numpy that these use. C++17.
+// Vectors, matrices and tables of laws that are printed from Python, with the functions of numpy that these use. C++17.
 //
 // Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_MATRIX_H
-#define NETCTRL_MATRIX_H
+#ifndef NETCTRL_ARRAYS_H
+#define NETCTRL_ARRAYS_H
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <valarray>
+#include <vector>
 
 namespace netctrl
 {
@@ -91,6 +92,24 @@ Resize(const Vector& x, int64_t size)
     return found;
 }
 
+/// A table that is looked up, row by row.
+template <class Value>
+struct Grid
+{
+    int64_t columns = 0;
+    std::vector<Value> values;
+
+    Value& operator()(int64_t row, int64_t column)
+    {
+        return values[static_cast<std::size_t>(row * columns + column)];
+    }
+
+    const Value& operator()(int64_t row, int64_t column) const
+    {
+        return values[static_cast<std::size_t>(row * columns + column)];
+    }
+};
+
 } // namespace netctrl
 
-#endif // NETCTRL_MATRIX_H
+#endif // NETCTRL_ARRAYS_H

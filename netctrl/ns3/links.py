@@ -1,0 +1,76 @@
+"""Links and TCP as ns-3 takes them: what it can count, how large buffers are, what it calls its senders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from netctrl.errors import InvalidValue
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = [
+    "MAX_BUFFER",
+    "MAX_RECORDS",
+    "SENDERS",
+    "access_rate",
+    "buffer_size",
+    "check_buffer",
+    "check_capacity",
+    "check_links",
+    "socket_buffer",
+]
+
+MAX_RECORDS = 2**16
+"""Of links and of groups: their number is part of an address."""
+SENDERS = {
+    "reno": "ns3::TcpNewReno",
+    "newreno": "ns3::TcpNewReno",
+    "cubic": "netctrl::OneByOneCubic",
+    "htcp": "ns3::TcpHtcp",
+    "vegas": "ns3::TcpVegas",
+}
+"""Types of ns-3's own congestion controls, by their names in files."""
+MAX_BUFFER = 2**32 - 1
+"""As much as ns-3 counts [byte]."""
+_MIN_TRANSMISSION_S = 100e-9
+_BUFFER_BYTES = (4 * 2**20, 2**29)
+"""Bounds of TCP's buffers; window scaling ends at 2^30."""
+
+
+def check_links(where: str, links: Iterable[Any], packet_size: float) -> None:
+    """That ns-3 can count capacities and buffers of links; InvalidValue names the first that it can't."""
+    for link in links:
+        check_capacity(f"{where}.{link.id}.capacity", link.capacity, packet_size)
+        if link.buffer is not None:
+            check_buffer(f"{where}.{link.id}.buffer", link.buffer, packet_size, ", or null")
+
+
+def check_buffer(name: str, buffer: float, packet_size: float, other: str = "") -> None:
+    """That a buffer [byte] holds a packet, and ns-3 can count it; InvalidValue names it."""
+    if not packet_size <= buffer < MAX_BUFFER:
+        raise InvalidValue(name, buffer, f"{packet_size:g} (a packet) to {MAX_BUFFER - 1} bytes{other}")
+
+
+def check_capacity(name: str, capacity: float, packet_size: float) -> None:
+    """That ns-3 can count a capacity [bit/s] and the time of a packet; InvalidValue names it."""
+    if abs(round(capacity) - capacity) > 1e-6 * capacity:
+        raise InvalidValue(name, capacity, "a whole number of bit/s, as ns-3 counts")
+    if packet_size * BITS_PER_BYTE / capacity < _MIN_TRANSMISSION_S:
+        takes = f"a capacity at which a packet of {packet_size:g} bytes takes 100 ns or more: ns-3 counts in ns"
+        raise InvalidValue(name, capacity, takes)
+
+
+def socket_buffer(fastest: float, longest: float, waiting: float) -> int:
+    """TCP's buffers [byte], of which no window runs out: capacity [bit/s], round trip [s] and all buffers [byte]."""
+    low, high = _BUFFER_BYTES
+    return int(min(max(4.0 * (fastest * longest / BITS_PER_BYTE + waiting), low), high))
+
+
+def access_rate(*capacities: float) -> tuple[int, str]:
+    """Rate of hosts' lines and of idle directions, where nothing waits [bit/s], and what it is."""
+    return max(10 * round(max(capacities)), 1_000_000_000), "of hosts' lines, where nothing waits [bit/s]"
+
+
+def buffer_size(size: float | None) -> str:
+    """Of a link [byte]; None: as much as ns-3 counts."""
+    return "kUnlimited" if size is None else f"{int(size)}U"
