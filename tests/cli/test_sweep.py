@@ -442,7 +442,7 @@ def test_simulate_prints_a_table_of_its_runs(simulate, tmp_path) -> None:
 def test_simulate_json_is_one_object(simulate) -> None:
     line = "s.toml --runs 2 --json --seed 7"
     found = json.loads(good(simulate(line)))
-    assert sorted(found) == ["provenance", "scenario", "summary"]
+    assert sorted(found) == ["provenance", "scenario", "simulator", "summary"]
     scenario = msgspec.convert(found["scenario"], NetworkScenario)
     assert scenario == msgspec.structs.replace(read_network_scenario("s.toml", network_path), seed=7)
     expected = simulate_network(scenario, scenario_law(scenario), runs=2).summary()
