@@ -156,8 +156,6 @@ def _run(chosen: Any, file: str | None, engine: str, inputs: list[Path]) -> Any:
 
 
 def _compare(scenario: str | None, design: str | None, seed: str | None, engines: str, runs: str, *, json: bool) -> int:
-    import msgspec
-
     from netctrl.engines.compare import compare
 
     chosen, count = scenario_for(scenario, design, seed), read_runs(runs)
@@ -173,7 +171,7 @@ def _compare(scenario: str | None, design: str | None, seed: str | None, engines
     if not json:
         return say(report(*found.table()))
     content = {"scenario": chosen, "seeds": found.seeds, "rows": found.rows, "provenance": found.provenance}
-    return say(msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n")
+    return say(_indented(content))
 
 
 def scenario_for(scenario: str | None, design: str | None, seed: str | None) -> Scenario:
@@ -313,10 +311,14 @@ def inputs_of(scenario: str | None, design: str | None) -> list[Path]:
 
 def summary_json(result: SimulationResult | NetworkResult | FabricResult) -> str:
     """Scenario, summary and provenance as one JSON object."""
+    return _indented({"scenario": result.scenario, "summary": result.summary(), "provenance": result.provenance})
+
+
+def _indented(content: dict[str, Any]) -> str:
     import msgspec
 
-    content = {"scenario": result.scenario, "summary": result.summary(), "provenance": result.provenance}
-    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
+    text = msgspec.json.encode(content, enc_hook=lambda array: array.tolist())  # of a link's trace
+    return msgspec.json.format(text, indent=2).decode() + "\n"
 
 
 def _content(result: SimulationResult, suffix: str) -> bytes:
