@@ -117,8 +117,6 @@ def _run(case: Case, engine: Engine, inputs: list[Path], runs: int, n_jobs: int)
 
 
 def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, json: bool) -> int:
-    import msgspec
-
     from netctrl.engines.compare import compare
 
     names = [name.strip() for name in engines]
@@ -127,7 +125,7 @@ def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, 
     if not json:
         return say(report(*found.table()))
     content = {"scenario": case.scenario, "seeds": found.seeds, "rows": found.rows, "provenance": found.provenance}
-    return say(msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n")
+    return say(_indented(content))
 
 
 def checked_files(case: Case, plot: str | None, name: str, output: str | None) -> str | None:
@@ -156,11 +154,15 @@ def result_file(result: Any, suffix: str) -> bytes:
 
 def json_text(result: Any, **more: Any) -> str:
     """Scenario, simulator, summary and provenance as one JSON object."""
+    content = {"scenario": result.scenario, "simulator": result.simulator, "summary": result.summary()}
+    return _indented(content | more | {"provenance": result.provenance})
+
+
+def _indented(content: dict[str, Any]) -> str:
     import msgspec
 
-    content = {"scenario": result.scenario, "simulator": result.simulator, "summary": result.summary()}
-    content |= more | {"provenance": result.provenance}
-    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
+    text = msgspec.json.encode(content, enc_hook=lambda array: array.tolist())  # of a link's trace
+    return msgspec.json.format(text, indent=2).decode() + "\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

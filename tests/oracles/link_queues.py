@@ -49,6 +49,7 @@ class Queues:
                 setattr(state, name, 0.0)
             self.state.append(state)
         self.lost = [0] * len(quanta)
+        self.waited = 0
 
     def bytes_of(self, q: int) -> int:
         return sum(size for _, size in self.waiting[q])
@@ -67,11 +68,15 @@ class Queues:
                 self.waiting[victim].popleft()
             self.lost[victim] += 1
 
+    def out(self, now: int, q: int, time: int, size: int) -> tuple[int, int]:
+        self.waited += now - time
+        return q, size
+
     def take(self, now: int, full: int) -> tuple[int, int] | None:
         """The next packet: its queue and size."""
         if self.kind == "prio":
             q = next((q for q, waiting in enumerate(self.waiting) if waiting), None)
-            return None if q is None else (q, self.waiting[q].popleft()[1])
+            return None if q is None else self.out(now, q, *self.waiting[q].popleft())
         while self.new or self.old:
             turn = self.new or self.old
             q = turn[0]
@@ -86,7 +91,7 @@ class Queues:
                     self.lost[q] += 1
                     continue
                 self.deficit[q] -= size
-                return q, size
+                return self.out(now, q, time, size)
             turn.pop(0)
             if turn is self.new and self.old:
                 self.old.append(q)

@@ -14,18 +14,14 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.window.law import MAX_HOPS as SWITCH_HOPS
 from netctrl.laws.window.law import Hop
 from netctrl.sim.heap import PLACE_BITS
+from netctrl.sim.tables import chained, columns, doubled
 
-__all__ = ["ENTRY", "FLOW", "META", "PACKET", "PORT", "SLOT", "FabricState", "columns", "fabric_state", "grown"]
+__all__ = ["ENTRY", "FLOW", "META", "PACKET", "PORT", "SLOT", "FabricState", "fabric_state", "grown"]
 
 MAX_HOPS = 1 + SWITCH_HOPS
 """Ports on a path, the sender's own included."""
 HOP_COLUMNS = len(Hop._fields)
 LOG_COLUMNS = 9
-
-
-def columns(text: str) -> dict[str, int]:
-    """Names, separated by blanks, as columns from 0."""
-    return {name: place for place, name in enumerate(text.split())}
 
 
 PORT = columns(
@@ -86,12 +82,6 @@ class FabricState(NamedTuple):
     """int64: samples of switch queues by size."""
 
 
-def _chain(table: np.ndarray, column: int, first: int) -> None:
-    """Free list of the rows from `first` on."""
-    table[first:, column] = np.arange(first + 1, len(table) + 1)
-    table[-1, column] = -1
-
-
 def fabric_state(
     port: np.ndarray,
     flow: np.ndarray,
@@ -111,8 +101,8 @@ def fabric_state(
     meta = np.zeros(len(META), dtype=np.int64)
     table = np.zeros((packets, HOPS_AT + SWITCH_HOPS * HOP_COLUMNS), dtype=np.int64)
     active = np.zeros((slots, ROUTE_AT + 2 * MAX_HOPS), dtype=np.int64)
-    _chain(table, PACKET["next"], 0)
-    _chain(active, SLOT["next"], 0)
+    chained(table, PACKET["next"], 0)
+    chained(active, SLOT["next"], 0)
     meta[META["packets_left"]], meta[META["slots_left"]] = packets, slots
     meta[[META["timer_head"], META["timer_tail"]]] = -1
     return FabricState(
@@ -145,8 +135,8 @@ def grown(state: FabricState) -> FabricState:
     meta = state.meta
     if meta[META["packets_left"]] < 8:
         size = len(state.packet)
-        packet = _doubled(state.packet)
-        _chain(packet, PACKET["next"], size)
+        packet = doubled(state.packet)
+        chained(packet, PACKET["next"], size)
         packet[-1, PACKET["next"]] = meta[META["packet_free"]] if meta[META["packets_left"]] else -1
         meta[META["packet_free"]] = size
         meta[META["packets_left"]] += size
@@ -156,20 +146,13 @@ def grown(state: FabricState) -> FabricState:
         if 2 * size > 1 << PLACE_BITS:
             takes = f"fewer at a time: at most {1 << PLACE_BITS} may be active, or still counted by ports"
             raise InvalidValue("flows", size, takes)
-        slot = _doubled(state.slot)
-        _chain(slot, SLOT["next"], size)
+        slot = doubled(state.slot)
+        chained(slot, SLOT["next"], size)
         slot[-1, SLOT["next"]] = meta[META["slot_free"]] if meta[META["slots_left"]] else -1
         meta[META["slot_free"]] = size
         meta[META["slots_left"]] += size
-        tables = {name: _doubled(getattr(state, name)) for name in ("entry", "law", "memory")}
+        tables = {name: doubled(getattr(state, name)) for name in ("entry", "law", "memory")}
         state = state._replace(slot=slot, **tables)
     if meta[META["heap"]] + 16 > len(state.heap):
-        state = state._replace(heap=_doubled(state.heap))
+        state = state._replace(heap=doubled(state.heap))
     return state
-
-
-def _doubled(table: np.ndarray) -> np.ndarray:
-    """The same rows and as many zeros; zeros take no memory until they are written."""
-    grown = np.zeros((2 * len(table), *table.shape[1:]), dtype=table.dtype)
-    grown[: len(table)] = table
-    return grown

@@ -28,7 +28,8 @@ from netctrl.sim.packet.rates import RateControl, RateMemory, rate_memory, scena
 from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.senders.tables import rate_tables, set_sender
 from netctrl.sim.packet.senders.tcp import TCP, UDP
-from netctrl.sim.packet.state import EPOCH, FLOW, LINK, META, PACKET, SESSION, WAY, PacketState, chained
+from netctrl.sim.packet.state import EPOCH, FLOW, LINK, META, PACKET, SESSION, WAY, PacketState
+from netctrl.sim.tables import chained
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import BITS_PER_BYTE
 
@@ -148,7 +149,7 @@ def first_state(
         event(int(row[LINK["epoch"]]), EPOCH, place) for place, row in enumerate(link) if row[LINK["epoch"]]
     )
     heap[: len(acting)], meta[META["heap"]] = acting, len(acting)
-    rings = int((flow[:, FLOW["mask"]] + 1).sum())
+    rings = meta[META["rings"]] = int((flow[:, FLOW["mask"]] + 1).sum())
     return PacketState(
         link=link,
         flow=flow,

@@ -13,6 +13,7 @@ import numpy as np
 
 from netctrl.jit import njit
 from netctrl.sim.heap import event, push
+from netctrl.sim.tables import chained, columns, doubled
 
 __all__ = [
     "FLOW",
@@ -24,9 +25,7 @@ __all__ = [
     "SUBQUEUE",
     "WAY",
     "PacketState",
-    "chained",
     "chance",
-    "columns",
     "grown",
     "plan",
     "release",
@@ -35,11 +34,6 @@ __all__ = [
 
 INLINED: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
 """How parts of the kernel are compiled: into it, and without reference counts, as nothing is allocated there."""
-
-
-def columns(text: str) -> dict[str, int]:
-    """Names, separated by blanks, as columns from 0."""
-    return {name: place for place, name in enumerate(text.split())}
 
 
 LINK = columns(
@@ -63,7 +57,7 @@ FLOW = columns(
 SESSION = columns("group first objects missing stop")
 META = columns(
     "now base heap free left agenda sample events hops short live most responses sent received dropped acks "
-    "offered delivered"
+    "offered delivered rings"
 )
 WAY = columns("hop share behind more")
 """Of a choice: where it leads, its share of the bytes, what it is behind it, and whether another follows."""
@@ -187,12 +181,6 @@ def plan(net: PacketState, time: int, kind: int, place: int) -> None:
     net.meta[_HEAP] = push(net.heap, net.meta[_HEAP], event(time - net.meta[_BASE], kind, place))
 
 
-def chained(table: np.ndarray, column: int, first: int) -> None:
-    """Rows from `first` on as a free list."""
-    table[first:, column] = np.arange(first + 1, len(table) + 1)
-    table[-1, column] = -1
-
-
 def grown(state: PacketState) -> tuple[PacketState, int]:
     """The same state with more room where it is short, and the flow that waits for it, or -1."""
     meta = state.meta
@@ -200,16 +188,16 @@ def grown(state: PacketState) -> tuple[PacketState, int]:
     meta[META["short"]] = 0
     if meta[META["left"]] < 64:
         size = len(state.packet)
-        packet = np.vstack([state.packet, np.zeros_like(state.packet)])
+        packet = doubled(state.packet)
         chained(packet, PACKET["next"], size)
         packet[-1, PACKET["next"]] = meta[META["free"]] if meta[META["left"]] else -1
         meta[META["free"]] = size
         meta[META["left"]] += size
         state = state._replace(packet=packet)
     if meta[META["heap"]] + len(state.link) + len(state.flow) + 64 > len(state.heap):
-        state = state._replace(heap=np.concatenate([state.heap, np.zeros_like(state.heap)]))
+        state = state._replace(heap=doubled(state.heap))
     if meta[META["responses"]] + 1 >= len(state.response):
-        state = state._replace(response=np.vstack([state.response, np.zeros_like(state.response)]))
+        state = state._replace(response=doubled(state.response))
     if flow >= 0 and len(state.flow):
         row = state.flow[flow]
         if row[FLOW["next"]] - row[FLOW["una"]] > row[FLOW["mask"]]:
@@ -220,14 +208,14 @@ def grown(state: PacketState) -> tuple[PacketState, int]:
 def _longer_ring(state: PacketState, flow: int) -> PacketState:
     """Twice the ring of a flow, behind all rings; the old one is left empty."""
     row = state.flow[flow]
-    old, size = int(row[FLOW["ring"]]), int(row[FLOW["mask"]]) + 1
-    at = len(state.sent)
-    tables = {}
+    old, size, at = int(row[FLOW["ring"]]), int(row[FLOW["mask"]]) + 1, int(state.meta[META["rings"]])
+    state.meta[META["rings"]] = at + 2 * size
+    rings = ("sent", "mark", "got")
+    if at + 2 * size > len(state.sent):
+        state = state._replace(**{name: doubled(getattr(state, name), 2 * size) for name in rings})
     segments = np.arange(row[FLOW["una"]], row[FLOW["una"]] + size)
-    for name in ("sent", "mark", "got"):
+    for name in rings:
         table = getattr(state, name)
-        more = np.zeros(2 * size, dtype=table.dtype)
-        more[segments & (2 * size - 1)] = table[old + (segments & (size - 1))]
-        tables[name] = np.concatenate([table, more])
+        table[at + (segments & (2 * size - 1))] = table[old + (segments & (size - 1))]
     row[FLOW["ring"]], row[FLOW["mask"]] = at, 2 * size - 1
-    return state._replace(**tables)
+    return state

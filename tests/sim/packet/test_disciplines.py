@@ -84,6 +84,7 @@ def test_datagrams_leave_as_in_a_plain_computation(kind, loads, limit):
         times = np.array([time for time, which in left if which == q], dtype=int) // MS
         np.testing.assert_array_equal(carried[members].sum(axis=0), np.bincount(times, minlength=3000)[:3000])
     assert state.meta[META["dropped"]] == sum(plain.lost)
+    assert state.link[0, LINK["waited_ns"]] == plain.waited  # the very same ones were dropped
     assert (sum(plain.lost) > 0) == (sum(loads) > 1.0)
 
 
