@@ -252,7 +252,7 @@ def test_without_run_it_says_what_to_do_next(design, tmp_path, capsys):
     assert "run-7.bin" in json.loads(capsys.readouterr().out)["files"]
     text = (folder / "scenario.h").read_text()
     assert "{0, {0.5, 0.1}},\n    {50, {1.0, 0.4}}," in text
-    assert "&Sample::delayMs" in text
+    assert "&Columns::delayMs" in text
     assert "0, // samples ahead" not in (folder / "gains.h").read_text()
 
 
