@@ -15,7 +15,7 @@ from link_queues import delivered
 from places import ROOT
 
 import netctrl
-from netctrl.cli.simulate import summary_json
+from netctrl.cli.simulate import json_text
 from netctrl.datasets import data_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
@@ -302,7 +302,7 @@ def test_a_trace_stands_beside_its_scenario(tmp_path, name, text, mean):
     assert whole.links[0].capacity == pytest.approx(mean)
     result = netctrl.simulate(whole)
     assert result.simulator == "packet"
-    assert json.loads(summary_json(result))["scenario"]["links"][0]["trace"]
+    assert json.loads(json_text(result))["scenario"]["links"][0]["trace"]
     result.save(tmp_path / "result.json")
     again = simulate_packets(read_result(tmp_path / "result.json").scenario)
     np.testing.assert_array_equal(again.backlog_bytes, result.backlog_bytes)

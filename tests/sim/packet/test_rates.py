@@ -25,7 +25,6 @@ from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario, read_scena
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link
 from netctrl.sim.packet.problem import packet_problem
-from netctrl.sim.packet.rates import start_pacing
 from netctrl.sim.packet.run import simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK
 from netctrl.sim.tcp_aqm.traffic import draw_flows
@@ -80,8 +79,9 @@ def test_packets_leave_when_those_before_them_are_paid_off(seed):
     step, steps = 3_000_000, 600
     rng = np.random.default_rng(seed)
     rates = rng.choice([0, 1, 700, 30_000, 1_000_000, 4_000_000, 9_999_999, 20_000_000], steps).tolist()
-    ready = packet_problem(scenario((line(buffer=None),), udp(3e6), duration=step * steps / 1e9, seed=seed))
-    start_pacing(ready.state.link, np.array([0]), np.array([float(rates[0])]))
+    paced = {"duration": step * steps / 1e9, "seed": seed, "control": StaticPacing()}
+    ready = packet_problem(scenario((line(buffer=None),), udp(3e6), **paced))
+    ready.state.link[0, LINK["pace"]] = max(rates[0], 1)
     gap, first = int(ready.state.flow[0, FLOW["gap"]]), int(ready.state.agenda[0, 0])
     came = list(range(first, step * steps, gap))
     early, late = (np.array(paid_off(came, rates, step, 8 * SIZE + Fraction(each, 10))) for each in (-1, 1))
