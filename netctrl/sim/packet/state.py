@@ -117,16 +117,17 @@ def grown(state: PacketState) -> tuple[PacketState, int]:
 
 
 def _longer_ring(state: PacketState, flow: int) -> PacketState:
-    """Twice the ring of a flow, behind all rings; the old one is left empty."""
-    row = state.flow[flow]
+    """Twice the ring of a flow, behind all rings; the old one is left empty. Tables double, so that copies stay few."""
+    row, tables = state.flow[flow], ("sent", "mark", "got")
     old, size = int(row[FLOW["ring"]]), int(row[FLOW["mask"]]) + 1
-    at = len(state.sent)
-    tables = {}
+    at = int((state.flow[:, FLOW["ring"]] + state.flow[:, FLOW["mask"]]).max()) + 1
+    if at + 2 * size > len(state.sent):
+        room = max(len(state.sent), 2 * size)
+        longer = {name: np.pad(getattr(state, name), (0, room)) for name in tables}
+        state = state._replace(**longer)
     segments = np.arange(row[FLOW["una"]], row[FLOW["una"]] + size)
-    for name in ("sent", "mark", "got"):
+    for name in tables:
         table = getattr(state, name)
-        more = np.zeros(2 * size, dtype=table.dtype)
-        more[segments & (2 * size - 1)] = table[old + (segments & (size - 1))]
-        tables[name] = np.concatenate([table, more])
+        table[at + (segments & (2 * size - 1))] = table[old + (segments & (size - 1))]
     row[FLOW["ring"]], row[FLOW["mask"]] = at, 2 * size - 1
-    return state._replace(**tables)
+    return state
