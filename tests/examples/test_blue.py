@@ -1,4 +1,4 @@
-"""A queue law of another package, examples/blue: in the fluid, on packets and in ns-3; netctrl is left as it is."""
+"""A queue law of another package, examples/blue: in the fluid, on packets, in ns-3, with no line of netctrl touched."""
 
 from __future__ import annotations
 
