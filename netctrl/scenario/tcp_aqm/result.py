@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SHORT_OBJECT_BYTES",
+    "GroupSummary",
     "LinkSummary",
     "ResponseSummary",
     "SimulationResult",
@@ -62,6 +63,8 @@ class LinkSummary(Record, frozen=True):
     probability_mean: float
     probability_cv: float
     """Standard deviation of the marking probability over its mean; 0 where the mean is 0."""
+    delay_s: float | None = None
+    """Mean time in the queue; null: not known."""
 
 
 class ResponseSummary(Record, frozen=True):
@@ -71,6 +74,16 @@ class ResponseSummary(Record, frozen=True):
     mean_s: float
     median_s: float
     p95_s: float
+
+
+class GroupSummary(Record, frozen=True):
+    """One group of flows over the time that is summarised."""
+
+    id: str
+    throughput_bit_per_s: float
+    """Of the payload, of all its flows together."""
+    rtt_s: float | None
+    """Mean of intervals; null: not known."""
 
 
 class SimulationSummary(Record, frozen=True):
@@ -83,6 +96,8 @@ class SimulationSummary(Record, frozen=True):
     links: tuple[LinkSummary, ...]
     responses: ResponseSummary | None
     """None where no short object was asked for."""
+    flows: tuple[GroupSummary, ...] = ()
+    """Groups of flows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -187,6 +202,7 @@ class SimulationResult:
             stop_s=last,
             links=links,
             responses=self._of_responses(first, last),
+            flows=self._of_groups(chosen, seconds),
         )
 
     def measures(self) -> dict[tuple[str, str], float]:
@@ -199,26 +215,24 @@ class SimulationResult:
             measures["backlog deviation", link.id] = link.backlog_std_bytes
             measures["loss", link.id] = link.loss_ratio
             measures["marks", link.id] = link.marking_ratio
-        self._add_means(measures, "delay", self.delay_s, [link.id for link in self.scenario.links])
-        self._add_means(measures, "rtt", self.rtt_s, [group.id for group in self.scenario.flows])
-        settled = self.time_s > self.scenario.warmup * (1.0 + 1e-9)
-        seconds = settled.sum() * self.time_s[0]
-        # The fluid has no headers apart: it counts whole packets.
-        payload = 1.0 - _HEADERS / self.scenario.packet_size if self.simulator == "fluid" else 1.0
-        for group, carried in zip(self.scenario.flows, self.carried_bytes, strict=True):
-            measures["throughput", group.id] = BITS_PER_BYTE * payload * float(carried[settled].sum()) / seconds
+            if self.delay_s is not None:
+                measures["delay", link.id] = link.delay_s or 0.0
+        for group in found.flows:
+            measures["throughput", group.id] = group.throughput_bit_per_s
+            if group.rtt_s is not None:
+                measures["rtt", group.id] = group.rtt_s
         if found.responses is not None:
             measures["response", "short objects"] = found.responses.mean_s
         return measures
 
-    def _add_means(
-        self, measures: dict[tuple[str, str], float], what: str, series: np.ndarray | None, names: list[str]
-    ) -> None:
-        """Means of a series over the intervals after the warm-up that have a value."""
-        settled = self.time_s > self.scenario.warmup * (1.0 + 1e-9)
-        for name, values in zip(names, () if series is None else series[:, settled], strict=False):
-            if (values > 0.0).any():
-                measures[what, name] = float(values[values > 0.0].mean())
+    def _of_groups(self, chosen: np.ndarray, seconds: float) -> tuple[GroupSummary, ...]:
+        # The fluid has no headers apart: it counts whole packets.
+        payload = 1.0 - _HEADERS / self.scenario.packet_size if self.simulator == "fluid" else 1.0
+        carried = BITS_PER_BYTE * payload * self.carried_bytes[:, chosen].sum(axis=1) / seconds
+        return tuple(
+            GroupSummary(group.id, float(rate), None if self.rtt_s is None else _mean_of_any(self.rtt_s[row, chosen]))
+            for row, (group, rate) in enumerate(zip(self.scenario.flows, carried, strict=True))
+        )
 
     def _of_link(self, row: int, name: str, chosen: np.ndarray, seconds: float, capacity: float) -> LinkSummary:
         q, p = self.backlog_bytes[row, chosen], self.probability[row, chosen]
@@ -236,6 +250,7 @@ class SimulationResult:
             marking_ratio=float(self.marked_bytes[row, chosen].sum()) / arrived if arrived else 0.0,
             probability_mean=float(p.mean()),
             probability_cv=float(p.std() / p.mean()) if p.mean() > 0.0 else 0.0,
+            delay_s=None if self.delay_s is None else _mean_of_any(self.delay_s[row, chosen]),
         )
 
     def _of_responses(self, first: float, last: float) -> ResponseSummary | None:
@@ -290,6 +305,8 @@ def summary_table(summary: SimulationSummary) -> tuple[str, list[tuple[str, str]
             ("  loss", f"{link.loss_ratio:.3%} of what arrives; marked {link.marking_ratio:.3%}"),
             ("  probability", f"mean {link.probability_mean:.4g}, coefficient of variation {link.probability_cv:.3f}"),
         ]
+    if len(summary.flows) > 1:
+        rows += [(group.id, _of_group(group)) for group in summary.flows]
     if summary.responses is not None:
         r = summary.responses
         rows.append(
@@ -299,6 +316,16 @@ def summary_table(summary: SimulationSummary) -> tuple[str, list[tuple[str, str]
             )
         )
     return f"{summary.scenario} ({summary.simulator}), {summary.start_s:g} to {summary.stop_s:g} s", rows
+
+
+def _of_group(group: GroupSummary) -> str:
+    rtt = "" if group.rtt_s is None else f", RTT {1e3 * group.rtt_s:.4g} ms"
+    return f"{format_quantity(group.throughput_bit_per_s, 'bit/s')} of payload{rtt}"
+
+
+def _mean_of_any(values: np.ndarray) -> float | None:
+    """Mean of the intervals that have a value."""
+    return float(values[values > 0.0].mean()) if (values > 0.0).any() else None
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
