@@ -123,7 +123,7 @@ def run_centre(scenario: FabricScenario) -> FabricResult:
             (folder / file).write_text(text, encoding="utf-8")
         (folder / fabric_table_name(scenario.seed)).write_bytes(fabric_table(scenario, plan))
         compile_program(folder, find_ns3())
-        return run_fabric(folder, scenario, plan, provenance=made, timeout=3 * HOURS)
+        return run_fabric(folder, scenario, plan, ns3=find_ns3(), provenance=made, timeout=3 * HOURS)
 
 
 _TABLE = re.compile(r"inline const (\S.*?) (k\w+) = (.*?);\n", re.DOTALL)

@@ -179,7 +179,17 @@ def abilene() -> Network:
     return made({pair: round(scale * mean, -3) for pair, mean in gravity.items()})
 
 
+def three_in_a_row() -> Network:
+    """A tandem of three links of 20 Mbit/s, each with a demand of its own beside the one over all."""
+    nodes, names = "abcd", ("first", "second", "third")
+    ends = tuple(pairwise(nodes))
+    links = tuple(link(name, *end, 20, 0.8, 0.005) for name, end in zip(names, ends, strict=True))
+    short = tuple(demand(f"short{k}", *end, 10, 2) for k, end in enumerate(ends, 1))
+    return Network(name="three-in-a-row", links=links, demands=(demand("long", "a", "d", 8, 2), *short))
+
+
 NETWORKS = {
+    "three-in-a-row": (three_in_a_row, "ours: the links of the scenario three-links"),
     "tandem": (tandem, f"{PAPER}, Fig. 1a; delays: experiments/hftrac/networks.py"),
     "merge": (merge, f"{PAPER}, Fig. 1b; delays: experiments/hftrac/networks.py"),
     "testbed": (testbed, f"{PAPER}, Fig. 7a without the link S3 -> Dst; delays: experiments/hftrac/networks.py"),

@@ -87,9 +87,10 @@ def simulate(
     picture = checked_files(case, plot, "output", output)
     check_places({"plot": plot, "output": output})
     chosen = _engine(case, engine)
+    jobs = read_jobs(n_jobs or "1")
     count = read_runs(runs or (_RUNS if several and chosen.name == "fluid" else "1"))
     try:
-        result = _run(case, chosen, inputs, count, read_jobs(n_jobs or "1"))
+        result = _run(case, chosen, inputs, count, jobs)
     except InvalidValue as error:
         raise refused(error, scenario, design) from None
     files: dict[str, tuple[str, Callable[[], bytes]]] = {}
@@ -131,6 +132,7 @@ def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, 
 def checked_files(case: Case, plot: str | None, name: str, output: str | None) -> str | None:
     """The kind of picture that --plot names; InvalidValue for a picture or, of the option `name`, a file that a result
     of the case can't give."""
+    from netctrl.engines.case import kind_of
     from netctrl.register import FIGURES
 
     kind = type(case.scenario).__name__
@@ -140,7 +142,8 @@ def checked_files(case: Case, plot: str | None, name: str, output: str | None) -
         raise InvalidValue(name, output, f"a file name that ends in {' or '.join(suffixes)}")
     picture = checked_plot(plot, output)
     if plot is not None and made not in FIGURES:
-        raise InvalidValue("plot", plot, f"no value with a {kind}, which has no picture; its table can be kept")
+        takes = f"no value with {kind_of(case.scenario)}, which has no picture; its table can be kept"
+        raise InvalidValue("plot", plot, takes)
     return picture
 
 

@@ -30,7 +30,7 @@ from netctrl.scenario.network.design import design_network, design_policy
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.tcp_aqm.scenario import Scenario, design_scenario
 
-__all__ = ["Case", "Tracking", "case_of", "tracking_plan"]
+__all__ = ["Case", "Tracking", "case_of", "kind_of", "tracking_plan"]
 
 
 class Tracking(NamedTuple):
@@ -98,6 +98,20 @@ _METHODS: dict[Any, _Method] = {
 }
 
 
+_WORDS = {
+    Scenario: "links and flows",
+    NetworkScenario: "a network under demands",
+    FabricScenario: "a data centre",
+    AccessLinkScenario: "an access link",
+    BottleneckScenario: "a bottleneck",
+}
+
+
+def kind_of(scenario: Any) -> str:
+    """What a scenario is of, in words."""
+    return _WORDS.get(type(scenario), type(scenario).__name__)
+
+
 def case_of(x: Any, design: Any = None, *, tracking: Tracking | None = None) -> Case:
     """A scenario under a Design's law, if one is given; of a Design alone, the plant that it was made for.
 
@@ -121,7 +135,7 @@ def case_of(x: Any, design: Any = None, *, tracking: Tracking | None = None) -> 
         x = method.plant(design)
     elif not isinstance(x, method.scenario):
         of = [kind.__struct_config__.tag for kind, each in _METHODS.items() if isinstance(x, each.scenario)]
-        takes = f"one of {of[0]}, for a {type(x).__name__}" if of else f"a scenario, not {type(x).__name__}"
+        takes = f"one of {' or '.join(of)}, for {kind_of(x)}" if of else f"a scenario, not {type(x).__name__}"
         raise InvalidValue("design", design.method, takes)
     else:
         x = method.put(x, design)

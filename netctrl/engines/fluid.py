@@ -6,6 +6,7 @@ from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.case import Case
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.laws.rate.records import sender_name
+from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import BottleneckScenario
 from netctrl.scenario.network.result import NetworkResult
@@ -23,6 +24,8 @@ def _queues_lack(case: Case) -> str | None:
             return f"udp flows (flows.{group.id})"
         if group.sender != "reno":
             return f"senders but reno (flows.{group.id} are {sender_name(group.sender)})"
+    if isinstance(case.design, HftracDesign):
+        return "link rates that a Design sets over flows"
     found = packet_only(case.scenario)
     return None if found is None else f"{found[1]} ({found[0]})"
 

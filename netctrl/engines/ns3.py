@@ -12,6 +12,7 @@ from netctrl.engines.case import Case, tracking_plan
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
 from netctrl.laws.rate.records import sender_name
+from netctrl.model.design.design import HftracDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.render import KINDS
 from netctrl.scenario.access.scenario import AccessLinkScenario
@@ -56,6 +57,8 @@ def _queues_lack(case: Case) -> str | None:
             return f"{group.__struct_config__.tag} flows (flows.{group.id})"
         if group.sender not in KINDS:
             return f"senders but {', '.join(KINDS)} (flows.{group.id} are {sender_name(group.sender)})"
+    if isinstance(case.design, HftracDesign):
+        return "link rates that a Design sets over flows"
     found = packet_only(case.scenario)
     return None if found is None else f"{found[1]} ({found[0]})"
 

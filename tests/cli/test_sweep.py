@@ -346,7 +346,7 @@ BAD = {
     "a network": (
         '"tandem"',
         '"tandm"',
-        "network: got 'tandm', takes a JSON file, or one of abilene, merge, tandem, testbed, wan\n",
+        "network: got 'tandm', takes a JSON file, or one of abilene, merge, tandem, testbed, three-in-a-row, wan\n",
     ),
     "a value": (
         "[0.1, 1]",

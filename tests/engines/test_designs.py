@@ -39,7 +39,7 @@ def test_two_engines_or_more_run_it(designs, method) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_design_for_another_kind_of_scenario_is_refused_by_name(designs, method) -> None:
     other = designs["mpcc" if method != "mpcc" else "arc"]
-    with pytest.raises(InvalidValue, match=rf"design: got '{other.method}', takes one of {method}"):
+    with pytest.raises(InvalidValue, match=rf"design: got '{other.method}', takes one of .*{method}"):
         case_of(case_of(designs[method]).scenario, other)
 
 

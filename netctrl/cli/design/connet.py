@@ -46,9 +46,10 @@ def connet(
 
     import netctrl
     from netctrl.datasets import model_path
+    from netctrl.model.identified import read_model
 
     path = model_path(model)
-    found = netctrl.read_model(path)
+    found = read_model(path)
     arguments = {
         "method": method,
         "track": None if track is None else _track(track, found),

@@ -69,11 +69,12 @@ def hftrac(
 
     import netctrl
     from netctrl.datasets import network_path
+    from netctrl.model.network import read_network
 
     path = network_path(network)
     try:
         with workers(dask):
-            found = netctrl.read_network(path, capacity=rate, demand_unit=unit)
+            found = read_network(path, capacity=rate, demand_unit=unit)
             design = netctrl.hftrac(found, inputs=[path], **arguments)
     except InvalidValue as error:
         if "." in error.argument or error.argument == "demands":  # a place in the network

@@ -171,13 +171,13 @@ def test_a_finite_law_comes_back_with_its_arrays(merge, tmp_path) -> None:
 
 
 def test_a_queue_does_not_take_it(merge, tmp_path, capsys) -> None:
+    """A scenario of flows takes a Design for its own links, on packets."""
     path = tmp_path / "design.json"
     netctrl.hftrac(merge, INTERVAL, mu=1.0, architecture="god").save(path)
-    for run in (simulate, export):
-        assert run(["ns3", str(path), "-o", str(tmp_path / "p")] if run is export else ["--design", str(path)]) == 2
-        _, told = capsys.readouterr()
-        assert "hftrac" in told
-        assert "arc" in told
+    assert simulate(["arc-staircase-bulk", "--design", str(path)]) == 2
+    assert "a Design with a link L1" in capsys.readouterr().err
+    assert export(["ns3", str(path), "--scenario", "arc-staircase-bulk", "-o", str(tmp_path / "p")]) == 2
+    assert "ns-3 has no link rates that a Design sets" in capsys.readouterr().err
 
 
 def test_json_is_one_object_with_the_certificate(capsys) -> None:

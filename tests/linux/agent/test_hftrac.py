@@ -39,9 +39,7 @@ def case(hftrac, figure: str, way: str, x: float = 0.95, value: float = 0.1):
 
 def test_slower_keeps_loads_intervals_and_buffers(hftrac) -> None:
     network = hftrac.network
-    fast = importlib.import_module("netctrl").read_network(
-        importlib.import_module("netctrl.datasets").network_path("testbed")
-    )
+    fast = importlib.import_module("netctrl").read("testbed")
     slow = network.slowed(fast)
     for one, other in zip(fast.links, slow.links, strict=True):
         assert other.buffer == one.buffer

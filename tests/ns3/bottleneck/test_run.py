@@ -241,11 +241,11 @@ def test_a_program_is_written_without_a_run(tmp_path, capsys):
     ("arguments", "says"),
     [
         (["PEERS"], "DESIGN: got nothing"),
-        (["DESIGN", "--scenario", "arc-staircase"], "one with a bottleneck"),
+        (["DESIGN", "--scenario", "arc-staircase"], "takes one of arc or hftrac, for links and flows"),
         (["DESIGN", "--governor"], "--governor"),
         (["DESIGN", "--run", "--plot", "a.png"], "plot"),
         (["DESIGN", "--run", "--result", "a.json"], ".csv or .parquet"),
-        (["MPCC", "--scenario", "PEERS"], "isn't a Design of pacing"),
+        (["MPCC", "--scenario", "PEERS"], "takes one of pacing, for a bottleneck"),
     ],
     ids=str,
 )

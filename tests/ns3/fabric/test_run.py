@@ -43,7 +43,7 @@ def run_in(folder: Path, scenario: FabricScenario, **options) -> FabricResult:
         (folder / name).write_text(text, encoding="utf-8")
     (folder / table_name(scenario.seed)).write_bytes(run_table(scenario, plan))
     compile_program(folder, find_ns3())
-    return run_fabric(folder, scenario, plan, provenance=provenance(), **options)
+    return run_fabric(folder, scenario, plan, ns3=find_ns3(), provenance=provenance(), **options)
 
 
 def empty_again(result: FabricResult) -> int:
@@ -206,10 +206,10 @@ def test_a_table_of_another_scenario_is_refused(tmp_path):
     run_in(tmp_path, msgspec.structs.replace(scenario, duration=1e-4))
     (tmp_path / table_name(scenario.seed)).write_bytes(b"\0" * 9)
     with pytest.raises(NetctrlError, match="not the flows of a run"):
-        run_fabric(tmp_path, scenario, fabric_plan(scenario), provenance=provenance())
+        run_fabric(tmp_path, scenario, fabric_plan(scenario), ns3=find_ns3(), provenance=provenance())
     (tmp_path / table_name(scenario.seed)).unlink()
     with pytest.raises(NetctrlError, match="No such file"):
-        run_fabric(tmp_path, scenario, fabric_plan(scenario), provenance=provenance())
+        run_fabric(tmp_path, scenario, fabric_plan(scenario), ns3=find_ns3(), provenance=provenance())
 
 
 # --- the command line ------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_a_program_is_written_without_a_run(tmp_path, capsys):
     ("arguments", "says"),
     [
         (["--scenario", "mpcc-fat-tree"], "pfc: got 'Pfc'"),
-        (["DESIGN", "--scenario", "arc-staircase"], "a data centre's scenario, with a topology"),
+        (["DESIGN", "--scenario", "arc-staircase"], "takes one of arc or hftrac, for links and flows"),
         (["--scenario", "mpcc-dumbbell", "--runs", "3"], "--runs"),
         (["DESIGN", "--governor"], "--governor"),
     ],
