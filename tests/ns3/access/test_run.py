@@ -13,6 +13,7 @@ import pytest
 from netctrl.cli.design.verb import main as design_main
 from netctrl.cli.export.verb import main
 from netctrl.datasets import model_path
+from netctrl.engines.case import case_of, tracking_plan
 from netctrl.errors import NetctrlError
 from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
