@@ -16,18 +16,11 @@ from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.scenario import NetworkScenario
-from netctrl.scenario.tcp_aqm.flows import FastFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.scenario.tcp_aqm.scenario import Scenario
+from netctrl.sim.packet.lacks import flows_lack, network_lacks
 
 __all__ = ["PACKET"]
-
-
-def _queues_lack(case: Case) -> str | None:
-    for group in case.scenario.flows:
-        if isinstance(group, FastFlows):
-            return f"FAST senders, which see a price (flows.{group.id})"
-    return None
 
 
 def _queues(case: Case, job: Job) -> SimulationResult:
@@ -36,12 +29,6 @@ def _queues(case: Case, job: Job) -> SimulationResult:
     job.once(case.scenario)
     design = case.design if isinstance(case.design, HftracDesign) else None
     return simulate_packets(case.scenario, design=design, progress=job.progress, argv=job.argv, inputs=job.inputs)
-
-
-def _network_lacks(case: Case) -> str | None:
-    from netctrl.sim.packet.network import network_lacks
-
-    return network_lacks(case.scenario)
 
 
 def _network(case: Case, job: Job) -> NetworkResult:
@@ -91,8 +78,8 @@ def _access(case: Case, job: Job) -> AccessLinkTracking | AccessLinkResult:
 PACKET = OwnEngine(
     "packet",
     {
-        Scenario: Kind(_queues, _queues_lack),
-        NetworkScenario: Kind(_network, _network_lacks),
+        Scenario: Kind(_queues, lambda case: flows_lack(case.scenario)),
+        NetworkScenario: Kind(_network, lambda case: network_lacks(case.scenario)),
         BottleneckScenario: Kind(_bottleneck),
         FabricScenario: Kind(_fabric),
         AccessLinkScenario: Kind(_access),

@@ -10,15 +10,14 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_kind, checked_whole
 from netctrl.model.io.provenance import provenance
-from netctrl.register import TCP_SENDERS
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.result import NetworkResult, TcpResult
-from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
+from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.sim.network.plan import RunDraws, run_draws
 from netctrl.sim.packet.kernel import FLOW_STARTS
+from netctrl.sim.packet.lacks import network_lacks, sender_of
 from netctrl.sim.packet.links.tables import Line, link_tables
 from netctrl.sim.packet.problem import (
     ANSWERED,
@@ -37,30 +36,15 @@ from netctrl.sim.packet.senders.tcp import DEMAND
 from netctrl.sim.packet.state import FLOW, META, SESSION, WAY
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["PACKET_SIZE", "network_lacks", "network_problem", "simulate_network_packets"]
+__all__ = ["PACKET_SIZE", "network_problem", "simulate_network_packets"]
 
 PACKET_SIZE = 1500
 """[byte], with headers."""
 _NS = 1e9
 _FIRST_WINDOW = 10.0
-_SENDERS = {"newreno": "reno"}
 _START, _CHANCE = 5, 6  # streams of a run, beside those of its traffic and messages
 
 Progress = Callable[[float], None]
-
-
-def network_lacks(scenario: NetworkScenario) -> str | None:
-    """What of a network scenario the packet engine doesn't have; None: it runs it."""
-    if isinstance(scenario.policy, Backpressure):
-        return "backpressure, which looks at each moment into the next queues"
-    for each in scenario.tcp:
-        if _sender(each) not in TCP_SENDERS:
-            return f"{each.variant} senders (tcp of {each.demand})"
-    return None
-
-
-def _sender(each: TcpDemand) -> str:
-    return _SENDERS.get(each.variant, each.variant)
 
 
 def simulate_network_packets(
@@ -242,7 +226,9 @@ def network_problem(
     agenda: list[tuple[int, int, int, int]] = []
     for each, starts in zip(scenario.tcp, _starts(scenario, run), strict=True):
         i = paths.index[each.demand]
-        group = BulkFlows(id="tcp", path=("way",), rtt=(1.0, 1.0), count=each.flows, sender=_sender(each), ecn=each.ecn)
+        group = BulkFlows(
+            id="tcp", path=("way",), rtt=(1.0, 1.0), count=each.flows, sender=sender_of(each), ecn=each.ecn
+        )
         back = sum(round((lines[k].delay + ACK_BYTES * BITS_PER_BYTE / lines[k].capacity) * _NS) for k in paths.main(i))
         for start in starts.tolist():
             agenda.append((start, FLOW_STARTS, len(rows), 0))

@@ -12,27 +12,19 @@ from netctrl.errors import InvalidValue, checked_function, checked_kind
 from netctrl.laws.aqm.records import DesignQueue
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.provenance import Provenance, provenance
-from netctrl.scenario.tcp_aqm.flows import FastFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.packet.kernel import advance_packets, resume
+from netctrl.sim.packet.lacks import flows_lack
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.rates import advance_rates
 from netctrl.sim.packet.state import LINK, META, PacketState, grown
 
-__all__ = ["lacks", "packet_result", "run_packets", "simulate_packets"]
+__all__ = ["packet_result", "run_packets", "simulate_packets"]
 
 Progress = Callable[[float], None]
 
 _PARTS, _MAX_PART_S = 50, 200.0
-
-
-def lacks(scenario: Scenario) -> str | None:
-    """What of a scenario the packet engine doesn't have; None: it runs it."""
-    for group in scenario.flows:
-        if isinstance(group, FastFlows):
-            return f"flows.{group.id}: FAST senders, which see a price"
-    return None
 
 
 def simulate_packets(
@@ -67,7 +59,7 @@ def simulate_packets(
         checked_kind("design", design, HftracDesign)
     if progress is not None:
         checked_function("progress", progress)
-    missing = lacks(scenario)
+    missing = flows_lack(scenario)
     if missing is not None:
         raise InvalidValue("scenario", missing, "what the packet engine has")
     for link in scenario.links:

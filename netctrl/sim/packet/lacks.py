@@ -1,0 +1,36 @@
+"""What of scenarios the packet engine doesn't have; nothing compiled is imported for it."""
+
+from __future__ import annotations
+
+from netctrl.register import TCP_SENDERS
+from netctrl.scenario.network.policy import Backpressure
+from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
+from netctrl.scenario.tcp_aqm.flows import FastFlows
+from netctrl.scenario.tcp_aqm.scenario import Scenario
+
+__all__ = ["flows_lack", "network_lacks", "sender_of"]
+
+_SENDERS = {"newreno": "reno"}
+
+
+def flows_lack(scenario: Scenario) -> str | None:
+    """What of links and flows it doesn't have; None: it runs them."""
+    for group in scenario.flows:
+        if isinstance(group, FastFlows):
+            return f"FAST senders, which see a price (flows.{group.id})"
+    return None
+
+
+def network_lacks(scenario: NetworkScenario) -> str | None:
+    """What of a network under demands it doesn't have; None: it runs it."""
+    if isinstance(scenario.policy, Backpressure):
+        return "backpressure, which looks at each moment into the next queues"
+    for each in scenario.tcp:
+        if sender_of(each) not in TCP_SENDERS:
+            return f"{each.variant} senders (tcp of {each.demand})"
+    return None
+
+
+def sender_of(each: TcpDemand) -> str:
+    """The registered window law of a demand that is TCP."""
+    return _SENDERS.get(each.variant, each.variant)
