@@ -86,6 +86,15 @@ def test_cross_traffic_in_the_fluid_takes_its_mean() -> None:
         netctrl.simulate(netctrl.BottleneckScenario(duration="20s"), "fluid")
 
 
+def test_flows_on_packets_start_when_they_are_drawn_to() -> None:
+    flows = tuple(netctrl.BottleneckFlow(kind="reno", start=start) for start in (0.5, 3.0))
+    scenario = netctrl.BottleneckScenario(flows=flows, start_spread="1s", duration="8s", warmup="1s", bin="100ms")
+    found = netctrl.simulate(scenario, "packet")
+    first = [found.time_s[np.flatnonzero(arrived)[0]] for arrived in found.arrived_bytes]
+    assert ((found.start_s >= [0.5, 3.0]) & (found.start_s <= [1.5, 4.0])).all()
+    assert ((first - found.start_s > 0.0) & (first - found.start_s < 0.2)).all()
+
+
 def test_several_runs_are_a_networks() -> None:
     scenario = netctrl.BottleneckScenario(flows=(netctrl.BottleneckFlow(kind="reno"),), duration="20s")
     with pytest.raises(InvalidValue, match="runs: got 2, takes 1 of a BottleneckScenario"):

@@ -16,6 +16,7 @@ from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import packet_result, run_packets
 from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.state import FLOW
+from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 __all__ = ["simulate_bottleneck_packets"]
 
@@ -58,7 +59,7 @@ def simulate_bottleneck_packets(
         rtt_flow=which,
         rtt_time_s=found.time_s[bins],
         rtt_s=rtt[which, bins],
-        start_s=flow[:, FLOW["start"]] / 1e9,
+        start_s=np.concatenate([draw.start_s for draw in draw_flows(network, merged=False)[:n]]),
         read_bytes=flow[:, FLOW["received"]].astype(float),
         sent_bytes=flow[:, FLOW["sent"]].astype(float),
         again_bytes=flow[:, FLOW["again"]].astype(float),
