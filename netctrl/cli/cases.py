@@ -88,7 +88,7 @@ def with_references(case: Case, reference: str | None, measured: str | None, gov
 
 def read_reference(text: str, case: Case) -> Any:
     """(T, p) what is asked for in each period, as `--reference` has it."""
-    import numpy as np
+    from netctrl.engines.case import in_turn
 
     outputs, periods = case.design.law.outputs, case.scenario.periods
     try:
@@ -101,7 +101,7 @@ def read_reference(text: str, case: Case) -> Any:
         raise InvalidValue("reference", text, f"outputs {', '.join(outputs)} and no others")
     if len(given) > periods:
         raise InvalidValue("reference", text, f"at most {periods} references, one a period")
-    return np.array(given)[np.arange(periods) * len(given) // periods]
+    return in_turn(given, periods)
 
 
 def read_seed(text: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from netctrl.design.hftrac.scenario_law import design_law
+from netctrl.design.hftrac.scenario_law import design_law, scenario_law
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.arc import arc_queue
 from netctrl.laws.tracking.reference_governor import reference_governor
@@ -21,6 +21,7 @@ from netctrl.model.design.design import (
     MpccDesign,
     PacingDesign,
 )
+from netctrl.model.law import LinkRateLaw
 from netctrl.scenario.access.plan import AccessLinkPlan, access_link_plan
 from netctrl.scenario.access.scenario import AccessLinkScenario, access_link
 from netctrl.scenario.bottleneck.scenario import BottleneckScenario, design_bottleneck
@@ -30,7 +31,7 @@ from netctrl.scenario.network.design import design_network, design_policy
 from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.tcp_aqm.scenario import Scenario, design_scenario
 
-__all__ = ["Case", "Tracking", "case_of", "kind_of", "tracking_plan"]
+__all__ = ["Case", "Tracking", "case_of", "in_turn", "kind_of", "link_rate_law", "tracking_plan"]
 
 
 class Tracking(NamedTuple):
@@ -52,6 +53,11 @@ class Case(NamedTuple):
     design: Any = None
     """Whose law is in force."""
     tracking: Tracking = Tracking()
+
+    @property
+    def law(self) -> Any:
+        """Of the Design; None without one."""
+        return None if self.design is None else self.design.law
 
 
 class _Method(NamedTuple):
@@ -153,12 +159,21 @@ def tracking_plan(case: Case) -> AccessLinkPlan:
     law, asked, requested = case.design.law, case.tracking, case.design.inputs
     given = asked.reference
     if given is None:
-        T = case.scenario.periods
-        held = np.array(requested.references or (_middle(case.design),))[:T]
-        given = held[np.arange(T) * len(held) // T]
+        given = in_turn(requested.references or (_middle(case.design),), case.scenario.periods)
     measured = asked.measured or ("period" if requested.law == "lqi" else "average")
     governor = reference_governor(law) if asked.governor else None
     return access_link_plan(case.scenario, law, given, measured=measured, governor=governor)
+
+
+def in_turn(references: Any, periods: int) -> np.ndarray:
+    """(T, p) references one after the other, as long each; of more than periods the first."""
+    held = np.array(references)[:periods]
+    return held[np.arange(periods) * len(held) // periods]
+
+
+def link_rate_law(case: Case) -> LinkRateLaw | None:
+    """The law of link rates of a network: the Design's, or the one that the scenario's policy asks for."""
+    return scenario_law(case.scenario) if case.design is None else case.law
 
 
 def _middle(design: ConnetDesign) -> np.ndarray:

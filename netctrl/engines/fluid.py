@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.design.hftrac.scenario_law import scenario_law
-from netctrl.engines.case import Case
+from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import HftracDesign
@@ -47,10 +46,9 @@ def _network_lacks(case: Case) -> str | None:
 def _network(case: Case, job: Job) -> NetworkResult:
     from netctrl.sim.network.run import simulate_network
 
-    law = scenario_law(case.scenario) if case.design is None else case.design.law
     return simulate_network(
         case.scenario,
-        law,
+        link_rate_law(case),
         runs=job.runs,
         n_jobs=job.n_jobs,
         progress=job.progress,
@@ -68,8 +66,7 @@ def _bottleneck(case: Case, job: Job) -> BottleneckResult:
     from netctrl.sim.bottleneck.scenario import run_bottleneck
 
     job.once(case.scenario)
-    law = None if case.design is None else case.design.law
-    return run_bottleneck(case.scenario, law, job.provenance(case.scenario, "numpy", "numba"))
+    return run_bottleneck(case.scenario, case.law, job.provenance(case.scenario, "numpy", "numba"))
 
 
 FLUID = OwnEngine(

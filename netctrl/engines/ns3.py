@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from netctrl.design.hftrac.scenario_law import scenario_law
-from netctrl.engines.case import Case, tracking_plan
+from netctrl.engines.case import Case, link_rate_law, tracking_plan
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
 from netctrl.laws.rate.records import sender_name
@@ -69,7 +68,7 @@ def _network(case: Case, job: Job) -> Program:
     from netctrl.sim.network.plan import link_plan, run_tables
 
     scenario, made, runs = case.scenario, job.provenance(case.scenario, "numpy", "scipy"), range(job.runs)
-    plan = link_plan(scenario, scenario_law(scenario) if case.design is None else case.design.law)
+    plan = link_plan(scenario, link_rate_law(case))
     tables = {table_name(run): table for run, table in zip(runs, run_tables(scenario, plan, runs), strict=True)}
     return Program(
         {**render(scenario, plan, provenance=made, **job.options), **tables},
@@ -120,7 +119,7 @@ def _bottleneck(case: Case, job: Job) -> Program:
     from netctrl.ns3.bottleneck.render import render
 
     scenario, made = case.scenario, job.provenance(case.scenario)
-    files = render(scenario, None if case.design is None else case.design.law, design=case.design, provenance=made)
+    files = render(scenario, case.law, design=case.design, provenance=made)
     return Program(
         files,
         str(scenario.seed),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.design.hftrac.scenario_law import scenario_law
-from netctrl.engines.case import Case, tracking_plan
+from netctrl.engines.case import Case, link_rate_law, tracking_plan
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.access.plan import AccessLinkTracking
@@ -35,7 +34,7 @@ def _network(case: Case, job: Job) -> NetworkResult:
     from netctrl.sim.network.plan import link_plan
     from netctrl.sim.packet.network import simulate_network_packets
 
-    plan = link_plan(case.scenario, scenario_law(case.scenario) if case.design is None else case.design.law)
+    plan = link_plan(case.scenario, link_rate_law(case))
     return simulate_network_packets(
         case.scenario,
         plan,
@@ -52,9 +51,8 @@ def _bottleneck(case: Case, job: Job) -> BottleneckResult:
     from netctrl.sim.packet.bottleneck import simulate_bottleneck_packets
 
     job.once(case.scenario)
-    law = None if case.design is None else case.design.law
     made = job.provenance(case.scenario, "numpy", "numba")
-    return simulate_bottleneck_packets(case.scenario, law, made, progress=job.progress)
+    return simulate_bottleneck_packets(case.scenario, case.law, made, progress=job.progress)
 
 
 def _fabric(case: Case, job: Job) -> FabricResult:
