@@ -5,8 +5,10 @@ Versions come from constraints.txt, but for `lowest`, which takes the lower boun
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import tempfile
 from pathlib import Path
 
 import nox
@@ -22,6 +24,9 @@ EXTRAS = PROJECT["optional-dependencies"]
 PINNED = ("-c", "constraints.txt")
 PARALLEL = ("-n", "auto", "--dist", "loadfile")
 """A process for each core, each file in one of them: its fixtures are made once."""
+BIN = "Scripts" if os.name == "nt" else "bin"
+FRESH_VENV = ("python", "-m", "venv", "--clear", "--without-pip")
+"""A virtual environment with nothing in it: pip installs from outside, and isn't weighed."""
 
 
 def build_wheel(session: nox.Session) -> Path:
@@ -47,10 +52,51 @@ def install_wheel(session: nox.Session, *requirements: str) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Test the installed wheel; arguments after `--` go to pytest."""
+    """Test the installed wheel, but for the slow tests; arguments after `--` go to pytest."""
     install_wheel(session, *EXTRAS["test"])
     # The executable, not `python -m pytest`, which would put the checkout on sys.path.
     session.run("pytest", "--import-mode=importlib", *PARALLEL, *session.posargs)
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """Run the slow tests: long runs in ns-3, packets of outside laws, proofs over many points."""
+    install_wheel(session, *EXTRAS["test"])
+    session.run("pytest", "--import-mode=importlib", *PARALLEL, "-m", "slow", *session.posargs)
+
+
+@nox.session
+def core(session: nox.Session) -> None:
+    """Install requirements/core.txt, say how large that is, and run what it promises."""
+    session.install(*PINNED, "hatchling")
+    wheel = build_wheel(session)
+    venv = Path(session.create_tmp()).resolve() / "venv"
+    session.run(*FRESH_VENV, str(venv), silent=True)
+    install = ("pip", "--python", str(venv), "install", "--no-compile", "--quiet")
+    session.run(*install, "-r", "requirements/core.txt")
+    session.run(*install, "--no-deps", str(wheel))
+    session.env["NUMBA_CACHE_DIR"] = str(Path(".nox", "kernels").resolve())
+    folder = tempfile.mkdtemp()  # empty, so that netctrl isn't found in the checkout
+    check = Path("tests", "support", "core_install.py").resolve()
+    with session.chdir(folder):
+        session.run(str(venv / BIN / "python"), "-P", str(check), external=True)
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """Build the sdist, from it the wheel; check both, and run the README's first command on a fresh installation."""
+    session.install(*PINNED, *EXTRAS["package"])
+    folder = Path(session.create_tmp()).resolve()
+    shutil.rmtree(folder / "dist", ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(folder / "dist"), silent=True)
+    files = sorted(map(str, (folder / "dist").iterdir()))
+    session.run("twine", "check", "--strict", *files)
+    session.run(*FRESH_VENV, str(folder / "venv"), silent=True)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    session.run("pip", "--python", str(folder / "venv"), "install", "--quiet", *PINNED, str(wheel))
+    with session.chdir(tempfile.mkdtemp()):
+        python = str(folder / "venv" / BIN / "python")
+        session.run(python, "-m", "netctrl.design", "arc", "--N", "50", external=True)
 
 
 @nox.session
@@ -63,25 +109,31 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def typing(session: nox.Session) -> None:
-    """The package's types, against the types of the libraries it uses."""
-    extras = [requirement for name in ("dask", "mpc", "linux", "typing") for requirement in EXTRAS[name]]
-    session.install(*PINNED, *PROJECT["dependencies"], *extras)
+    """The package's types, against those of the libraries it uses; then a user's script in pyright and mypy."""
+    install_wheel(session, *EXTRAS["test"], *EXTRAS["typing"])
     session.run("ty", "check", "--python", session.virtualenv.location, *session.posargs)
+    session.run("pytest", "--import-mode=importlib", "tests/typing")
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The site, into site/; a warning is an error."""
-    session.install(*PINNED, *EXTRAS["docs"])
+    """The site, into site/; a warning is an error. Then its links, and each page in a browser where there is one."""
+    session.install(*PINNED, *EXTRAS["docs"], *EXTRAS["test"])
     quiet = {"NO_MKDOCS_2_WARNING": "1"}  # mkdocs-material's advertisement of its successor
     session.run("mkdocs", "build", "--strict", "--clean", *session.posargs, env=quiet)
+    require = ",".join(filter(None, (os.environ.get("NETCTRL_REQUIRE"), "site")))
+    session.run("pytest", "--import-mode=importlib", "tests/site", env=quiet | {"NETCTRL_REQUIRE": require})
 
 
 @nox.session
 def notebooks(session: nox.Session) -> None:
-    """Execute every notebook from its first cell to its last."""
+    """Execute every notebook from its first cell to its last; the site shows the executed copies."""
     install_wheel(session, *EXTRAS["notebooks"], *EXTRAS["test"])
-    session.run("pytest", "--import-mode=importlib", *PARALLEL, "--nbmake", "notebooks", *session.posargs)
+    executed = Path(".nox", "executed")
+    shutil.rmtree(executed, ignore_errors=True)
+    shutil.copytree("notebooks", executed)
+    command = ("pytest", "--import-mode=importlib", *PARALLEL, "--nbmake", "--overwrite", str(executed))
+    session.run(*command, *session.posargs)
 
 
 @nox.session
@@ -117,7 +169,7 @@ def lowest(session: nox.Session) -> None:
     check_lower_bounds(session, requirements)
     # Old libraries may use what newer ones beside them call deprecated; that says nothing about netctrl.
     lenient = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")
-    session.run("pytest", "--import-mode=importlib", *PARALLEL, *lenient, *session.posargs)
+    session.run("pytest", "--import-mode=importlib", *PARALLEL, *lenient, "-m", "", *session.posargs)
 
 
 def check_lower_bounds(session: nox.Session, requirements: list[str]) -> None:

@@ -14,36 +14,65 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]  # netctrl isn't installed where docs are built; the module needs nothing
+import citation  # noqa: E402
 import formulas  # noqa: E402
+import generated  # noqa: E402
+import result_records  # noqa: E402
+import scenario_files  # noqa: E402
 
+import netctrl  # noqa: E402
 from netctrl.model.claim import RULE, Claim, read_claims  # noqa: E402
 
-FROM_THE_ROOT = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+FROM_THE_ROOT = {"changelog.md": "CHANGELOG.md", "contributing/index.md": "CONTRIBUTING.md"}
 # What pymdownx.arithmatex leaves in generic mode.
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
-# A line such as "[claims: Fig. 5]": the page's paper's claims (arc-figures.md: data/claims/arc.csv) whose place begins
+# A line such as "[claims: Fig. 5]": the page's paper's claims (figures/arc.md: data/claims/arc.csv) whose place begins
 # with that.
 CLAIMS = re.compile(r"^\[claims: (.+)\]$", re.MULTILINE)
 # A line such as "[table: arc-peers]": docs/assets/arc-peers.csv.
 TABLE = re.compile(r"^\[table: ([\w-]+)\]$", re.MULTILINE)
 
 
+def on_config(config: Any) -> Any:
+    """Show the version at the foot of each page; edit links only where it is known whose."""
+    config.copyright = f"netctrl {netctrl.__version__}. {config.copyright}"
+    if not config.repo_url:
+        config.edit_uri = None
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages whose source is in the repository's root; their links into docs/ are made to fit."""
+    """Add the pages that are made now, and those whose source is in the root, with links made to fit."""
     root = Path(config.config_file_path).parent
     for page, source in FROM_THE_ROOT.items():
-        text = (root / source).read_text(encoding="utf-8").replace("](docs/", "](")
+        up = "../" * page.count("/")
+        text = (root / source).read_text(encoding="utf-8").replace("](docs/", f"]({up}")
         for other, name in FROM_THE_ROOT.items():
-            text = text.replace(f"]({name}", f"]({other}")
-        files.append(File.generated(config, page, content=text))
+            text = text.replace(f"]({name}", f"]({up}{other}")
+        made = File.generated(config, page, content=text)
+        made.edit_uri = f"../{source}"
+        files.append(made)
+    pages = generated.api_pages(netctrl._PUBLIC) | generated.notebook_pages(root)
+    pages["reference/command-line.md"] = generated.command_line(root)
+    pages["reference/file-formats.md"] = generated.file_formats(root / "data" / "schema")
+    pages |= result_records.Results(root, netctrl._PUBLIC).pages()
+    pages["reference/scenario-files.md"] = scenario_files.scenario_files()
+    pages["reference/citation.md"] = citation.citation(root / "CITATION.cff")
+    for page, text in pages.items():
+        made = File.generated(config, page, content=text)
+        if page == "reference/citation.md":
+            made.edit_uri = "../CITATION.cff"
+        elif page.startswith("tutorials/notebooks/"):
+            made.edit_uri = f"../notebooks/{Path(page).stem}.ipynb"
+        files.append(made)
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Replace each line that asks for claims, or for a table that a figure made, by the table."""
     root = Path(config.config_file_path).parent
-    claims = root / "data" / "claims" / f"{re.split('[-.]', page.file.src_path)[0]}.csv"
+    claims = root / "data" / "claims" / f"{Path(page.file.src_path).stem}.csv"
 
     def made(match: re.Match[str]) -> str:
         with (root / "docs" / "assets" / f"{match[1]}.csv").open(newline="", encoding="utf-8") as file:
@@ -60,7 +89,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             place = claim.where.removeprefix(match[1]).lstrip(", ")
             cells = [text, place, claim.statement, _shown(claim), f"**{claim.verdict}**"]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-        return "\n".join([*lines, "", f"<small>{html.escape(RULE)}</small>"])
+        summary = f"<details markdown><summary>{len(chosen)} claims, each beside what we find</summary>"
+        return "\n".join([summary, "", *lines, "", f"<small>{html.escape(RULE)}</small>", "", "</details>"])
 
     return CLAIMS.sub(table, TABLE.sub(made, markdown))
 
@@ -75,7 +105,7 @@ def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
             converted = formulas.mathml(latex, display)
         except Exception as error:
             raise PluginError(f"{page.file.src_path}: {latex!r} is not LaTeX that can be shown: {error!r}") from error
-        return f"<div>{converted}</div>" if display == "block" else converted
+        return f'<div class="formula">{converted}</div>' if display == "block" else converted
 
     converted = FORMULA.sub(shown, content)
     if 'class="arithmatex"' in converted:
@@ -87,7 +117,12 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     """Refuse a page with formulas that does not bring the rule for their font."""
     if "<math" in output and not re.search(r'<link rel="stylesheet" href="[./]*assets/math\.css">', output):
         raise PluginError(f"{page.file.src_path}: a page with formulas needs assets/math.css in mkdocs.yml's extra_css")
-    return output
+    return on_post_template(output)
+
+
+def on_post_template(output: str, **_: Any) -> str:
+    """Keep a page from asking the repository's host for its stars, which Material's script does by this attribute."""
+    return output.replace(' data-md-component="source"', "")
 
 
 def _shown(claim: Claim) -> str:

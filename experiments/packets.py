@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.errors import NetctrlError
 from netctrl.model.design.design import Provenance, provenance
@@ -30,14 +28,11 @@ from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
-from netctrl.scenario.access.scenario import AccessLinkScenario
 from netctrl.scenario.fabric.result import FabricResult
-from netctrl.scenario.fabric.scenario import FabricScenario
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.access.draws import run_table
 from netctrl.sim.fabric.plan import fabric_plan
 from netctrl.sim.fabric.plan import run_table as fabric_table
@@ -99,7 +94,7 @@ def run_all(scenarios: Sequence[Scenario]) -> list[SimulationResult]:
         return list(pool.map(run_ns3, scenarios))
 
 
-def run_link(scenario: AccessLinkScenario, plan: AccessLinkPlan, seeds: Sequence[int]) -> list[AccessLinkTracking]:
+def run_link(scenario: Scenario, plan: AccessLinkPlan, seeds: Sequence[int]) -> list[AccessLinkTracking]:
     """A law on an access link, one run a seed, by one program in a folder that is removed after."""
     made, ns3 = provenance(seed=scenario.seed, libraries=("numpy",)), find_ns3()
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
@@ -108,13 +103,13 @@ def run_link(scenario: AccessLinkScenario, plan: AccessLinkPlan, seeds: Sequence
             (folder / file).write_text(text, encoding="utf-8")
         compile_program(folder, ns3)
         for seed in seeds:
-            drawn = msgspec.structs.replace(scenario, seed=seed)
+            drawn = scenario.replace(seed=seed)
             (folder / fifo_table_name(seed)).write_bytes(run_table(drawn, plan))
             found.append(run_access_link(folder, drawn, plan, ns3=ns3, provenance=made, timeout=3 * HOURS))
     return found
 
 
-def run_centre(scenario: FabricScenario) -> FabricResult:
+def run_centre(scenario: Scenario) -> FabricResult:
     """A data centre, in a folder that is removed after."""
     made, plan = provenance(seed=scenario.seed, libraries=("numpy",)), fabric_plan(scenario)
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
@@ -130,16 +125,14 @@ _TABLE = re.compile(r"inline const (\S.*?) (k\w+) = (.*?);\n", re.DOTALL)
 _COMMENT = re.compile(r"^[ ]*//.*\n", re.MULTILINE)
 
 
-def run_networks(
-    scenarios: Sequence[NetworkScenario], runs: int, packet_size: int = PACKET_SIZE
-) -> list[NetworkResult]:
+def run_networks(scenarios: Sequence[Scenario], runs: int, packet_size: int = PACKET_SIZE) -> list[NetworkResult]:
     """Networks of the same links and times in real ns-3, all runs of each in one result."""
     with _program_for(scenarios, packet_size) as program:
         return [program.run(case, range(runs)) for case in range(len(scenarios))]
 
 
 def network_runs(
-    scenarios: Sequence[NetworkScenario], desired: Iterable[tuple[int, int]], packet_size: int = PACKET_SIZE
+    scenarios: Sequence[Scenario], desired: Iterable[tuple[int, int]], packet_size: int = PACKET_SIZE
 ) -> Iterator[tuple[int, int, NetworkResult]]:
     """Wanted pairs (number of a scenario, of a run) as they get done, as many at a time as there are cores."""
     with _program_for(scenarios, packet_size) as program, ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -156,7 +149,7 @@ class _Program:
     """One compiled program for many scenarios; each has a folder of its own in it."""
 
     folder: Path
-    scenarios: Sequence[NetworkScenario]
+    scenarios: Sequence[Scenario]
     plans: Sequence[LinkPlan]
     ns3: Ns3
     provenance: Provenance
@@ -169,7 +162,7 @@ class _Program:
 
 
 @contextmanager
-def _program_for(scenarios: Sequence[NetworkScenario], packet_size: int) -> Iterator[_Program]:
+def _program_for(scenarios: Sequence[Scenario], packet_size: int) -> Iterator[_Program]:
     """One program for all, as compiling takes seconds.
 
     Each table of the program that differs becomes a list of tables, from which the environment chooses.

@@ -1,4 +1,4 @@
-"""netctrl: control theory turned into running network congestion management."""
+"""netctrl: design, simulation and deployment of congestion control by control theory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ __version__ = "0.1.0"
 
 # name -> module that defines it. Importing netctrl loads none of them, and none of their libraries.
 _PUBLIC = {
-    "AccessLinkScenario": "netctrl.scenario.access.scenario",
     "BbrFlow": "netctrl.sim.bottleneck.flows",
-    "BottleneckFlow": "netctrl.scenario.bottleneck.scenario",
     "BottleneckLink": "netctrl.sim.bottleneck.run",
-    "BottleneckScenario": "netctrl.scenario.bottleneck.scenario",
     "CubicFlow": "netctrl.sim.bottleneck.flows",
     "DelayLoop": "netctrl.model.loop",
-    "FabricScenario": "netctrl.scenario.fabric.scenario",
     "HTcpFlow": "netctrl.sim.bottleneck.flows",
     "IdentifiedModel": "netctrl.model.identified",
     "InvalidValue": "netctrl.errors",
@@ -26,14 +22,13 @@ _PUBLIC = {
     "MpcProblem": "netctrl.mpc.problem",
     "NetctrlError": "netctrl.errors",
     "Network": "netctrl.model.network",
-    "NetworkScenario": "netctrl.scenario.network.scenario",
     "NoAdmissibleDesign": "netctrl.errors",
     "OpenLoop": "netctrl.model.open_loop",
     "PacedFlow": "netctrl.sim.bottleneck.flows",
     "RateCap": "netctrl.sim.bottleneck.flows",
     "RateTrace": "netctrl.model.trace",
     "RenoFlow": "netctrl.sim.bottleneck.flows",
-    "Scenario": "netctrl.scenario.tcp_aqm.scenario",
+    "Scenario": "netctrl.scenario.scenario",
     "SignalTrace": "netctrl.model.signals",
     "StateSpace": "netctrl.model.statespace",
     "SweepSpec": "netctrl.scenario.network.sweep",
@@ -70,23 +65,27 @@ _PUBLIC = {
     "solve_qp": "netctrl.mpc.qp.solve",
     "square_wave": "netctrl.sim.bottleneck.capacity",
     "start_pacing": "netctrl.laws.pacing.pacing",
-    "sweep": "netctrl.sim.sweep",
+    "sweep": "netctrl.engines.sweep",
     "tune": "netctrl.sim.network.tune",
 }
 
-# Names that stand in their modules alone: here they work, with a warning, until the next version.
+# Names that only their own modules keep: here they still work, with a warning, until the next version.
 _MOVED = {
     "AccessLink": "netctrl.sim.access.run",
     "AccessLinkResult": "netctrl.scenario.access.result",
     "AccessLinkSample": "netctrl.scenario.access.result",
+    "AccessLinkScenario": "netctrl.scenario.old",
     "AgentConfig": "netctrl.linux.export.agent",
     "ArcDesign": "netctrl.model.design.design",
     "Backpressure": "netctrl.scenario.network.policy",
+    "BottleneckFlow": "netctrl.scenario.old",
     "BottleneckResult": "netctrl.scenario.bottleneck.result",
+    "BottleneckScenario": "netctrl.scenario.old",
     "CoDel": "netctrl.sim.bottleneck.run",
     "ConnetDesign": "netctrl.model.design.design",
     "DesignPolicy": "netctrl.scenario.network.policy",
     "FabricResult": "netctrl.scenario.fabric.result",
+    "FabricScenario": "netctrl.scenario.old",
     "Fifo": "netctrl.scenario.network.policy",
     "HftracDesign": "netctrl.model.design.design",
     "HftracPolicy": "netctrl.scenario.network.policy",
@@ -98,6 +97,7 @@ _MOVED = {
     "MarkingConfig": "netctrl.linux.export.marking",
     "MpcPlan": "netctrl.mpc.plan",
     "NetworkResult": "netctrl.scenario.network.result",
+    "NetworkScenario": "netctrl.scenario.old",
     "PacingDesign": "netctrl.model.design.design",
     "PiecewiseLaw": "netctrl.mpc.piecewise.law",
     "QPSolution": "netctrl.mpc.qp.program",
@@ -115,20 +115,15 @@ _MOVED = {
     "hftrac_on_linux": "netctrl.linux.export.agents",
     "link_rate_table": "netctrl.linux.export.agent_law",
     "piecewise_law": "netctrl.mpc.piecewise.law",
-    "read_access_link_scenario": "netctrl.scenario.access.scenario",
     "read_agent_config": "netctrl.linux.export.agent",
-    "read_bottleneck_scenario": "netctrl.scenario.bottleneck.scenario",
     "read_design": "netctrl.model.design.design",
-    "read_fabric_scenario": "netctrl.scenario.fabric.scenario",
     "read_interface_map": "netctrl.linux.export.interfaces",
     "read_link_trace": "netctrl.model.link_trace",
     "read_marking_config": "netctrl.linux.export.marking",
     "read_model": "netctrl.model.identified",
     "read_network": "netctrl.model.network",
-    "read_network_scenario": "netctrl.scenario.network.scenario",
     "read_queue_plan": "netctrl.linux.export.records",
     "read_result": "netctrl.scenario.tcp_aqm.result",
-    "read_scenario": "netctrl.scenario.tcp_aqm.scenario",
     "read_signals": "netctrl.model.signals",
     "read_sweep": "netctrl.scenario.network.sweep",
     "read_trace": "netctrl.model.trace",
@@ -140,7 +135,7 @@ _MOVED = {
     "simulate_network": "netctrl.sim.network.run",
     "start_receding": "netctrl.mpc.receding",
     "step_receding": "netctrl.mpc.receding",
-    "sweep_to_file": "netctrl.sim.sweep",
+    "sweep_to_file": "netctrl.engines.sweep",
     "track_access_link": "netctrl.sim.access.track",
     "window_table": "netctrl.mpc.explicit",
 }
@@ -156,8 +151,13 @@ _RENAMED = {
     "Places": "InterfaceMap",
     "control_fifo": "control_access_link",
     "fifo_signals": "access_link_signals",
-    "read_fifo_scenario": "read_access_link_scenario",
+    "read_access_link_scenario": "read",
+    "read_bottleneck_scenario": "read",
+    "read_fabric_scenario": "read",
+    "read_fifo_scenario": "read",
+    "read_network_scenario": "read",
     "read_places": "read_interface_map",
+    "read_scenario": "read",
     "simulate_fifo": "simulate_access_link",
     "simulate_pacing": "simulate_bottleneck",
     "track_fifo": "track_access_link",
@@ -185,7 +185,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Python hangs each imported submodule on its package; the verb's `netctrl.simulate` must not hide the function."""
+    """Module class of the package: importing the verb's submodule `netctrl.simulate` must not replace the function."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _PUBLIC and isinstance(value, ModuleType)):

@@ -1,4 +1,4 @@
-"""`netctrl VERB ...`, the same verbs as `python -m netctrl.VERB ...`."""
+"""Entry point of `netctrl VERB ...`, which takes the same verbs as `python -m netctrl.VERB ...`."""
 
 from __future__ import annotations
 
@@ -6,36 +6,55 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-__all__ = ["main"]
+__all__ = ["VERBS", "main"]
 
 VERBS = {
-    "design": ("design.verb", "gains with a certificate, from a network's parameters"),
-    "identify": ("identify", "a state-space model, from measured inputs and outputs"),
-    "simulate": ("simulate", "a scenario in the fluid, with the law of a Design file"),
-    "sweep": ("sweep", "grids of network scenarios, run many times, with intervals"),
-    "export": ("export.verb", "a Design as a program that others run"),
-    "linux": ("linux.verb", "queues of this machine, planned, applied and put back as they were"),
+    "design": ("design.verb", "gains and a certificate, from a network's parameters"),
+    "identify": ("identify", "a state-space model from measured inputs and outputs"),
+    "simulate": ("simulate", "a scenario or a Design: fluid, packets, ns-3 or the Linux kernel"),
+    "sweep": ("sweep", "grids of network scenarios, with confidence intervals"),
+    "export": ("export.verb", "a Design as files for Linux or ns-3"),
+    "linux": ("linux.verb", "queues of this machine: plan, apply, restore"),
+    "list": ("list", "names of designs, scenarios, networks, laws, engines, models, traces, sweeps"),
+    "doctor": ("doctor", "checks of this machine: libraries, compilers, ns-3, kernel, compiled code"),
+    "completion": ("completion", "a script with which a shell completes verbs and options"),
 }
-"""Verb -> its module in `netctrl.cli`, and what it gives."""
+"""Verb -> its module in `netctrl.cli`, and the text of the help."""
+
+EXAMPLES = ("netctrl design arc --N 50", "netctrl list scenarios")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Hand the rest of the command line to the verb; exit status as in `netctrl.cli.app`."""
+    """Run a verb with the remaining arguments; exit status as in `netctrl.cli.app`."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["--version"]:
         import netctrl
 
         sys.stdout.write(f"netctrl {netctrl.__version__}\n")
         return 0
+    if arguments[:1] == ["--install-completion"]:
+        arguments[:1] = ["completion", "--install"]
     if not arguments or arguments[0] in ("--help", "-h"):
-        verbs = "".join(f"  {verb:<10}{what}\n" for verb, (_, what) in VERBS.items())
-        sys.stdout.write(f"usage: netctrl VERB ...\n\n{verbs}\nnetctrl VERB --help lists a verb's commands.\n")
+        sys.stdout.write(_help())
         return 0
     if arguments[0] not in VERBS:
-        sys.stderr.write(f"error: VERB: got {arguments[0]!r}, takes {', '.join(VERBS)}\n")
+        from netctrl.cli.help import unknown
+
+        sys.stderr.write(f"error: {unknown('verb', arguments[0], VERBS, 'netctrl')}\n")
         return 2
     module, _ = VERBS[arguments[0]]
     return importlib.import_module(f"netctrl.cli.{module}").main(arguments[1:])
+
+
+def _help() -> str:
+    """The text of `netctrl --help`, written by hand so that no library is loaded for it."""
+    verbs = "".join(f"  {verb:<12}{what}\n" for verb, (_, what) in VERBS.items())
+    examples = "".join(f"  {line}\n" for line in EXAMPLES)
+    return (
+        f"usage: netctrl VERB ...\n\n{verbs}\nexamples:\n{examples}\n"
+        "netctrl VERB --help lists a verb's commands or options; netctrl --install-completion makes the shell\n"
+        "complete them.\nexit status: 0 good, 1 failure, 2 wrong use, 3 no admissible design\n"
+    )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,20 @@
-"""Readers of the data that travels with netctrl: claims, scenarios, networks, models, schema of Design files."""
+"""Data files that come with netctrl: claims, scenarios, networks, models, sweeps, traces and schemas."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import FileError, InvalidValue, any_of, did_you_mean
 from netctrl.model.claim import Claim, read_claims
+
+if TYPE_CHECKING:
+    import networkx
+
+    from netctrl.model.identified import IdentifiedModel
+    from netctrl.model.network import Network
 
 __all__ = [
     "Claim",
@@ -15,9 +22,11 @@ __all__ = [
     "claims",
     "data_path",
     "design_schema",
+    "model_of",
     "model_path",
     "model_schema",
     "models",
+    "network_of",
     "network_path",
     "networks",
     "scenario_path",
@@ -28,24 +37,24 @@ __all__ = [
     "traces",
 ]
 
-_INSTALLED = Path(__file__).parent / "data"  # where the wheel carries the repository's data/
+_INSTALLED = Path(__file__).parent / "data"  # the repository's data/ in an installed wheel
 _CHECKOUT = Path(__file__).parent.parent / "data"
 
 PAPERS = ("arc", "hftrac", "connet", "mpcc", "pacing", "linux")
 
 
 def data_path(name: str) -> Path:
-    """The path of a file of data/, as in data_path("claims/arc.csv"); FileError if there is none."""
+    """Path of a file in data/, such as data_path("claims/arc.csv"); FileError if there is none."""
     for folder in (_INSTALLED, _CHECKOUT):
         if (folder / name).is_file():
             return folder / name
-    raise FileError(name, "is no file of netctrl's data")
+    raise FileError(name, "not among netctrl's data files")
 
 
 def claims(paper: str) -> tuple[Claim, ...]:
-    """All claims of a paper that netctrl knows of; `paper` is one of PAPERS."""
+    """All claims of a paper that netctrl lists; `paper` is one of PAPERS."""
     if paper not in PAPERS:
-        raise InvalidValue("paper", paper, ", ".join(PAPERS))
+        raise InvalidValue("paper", paper, any_of(PAPERS, paper))
     return read_claims(data_path(f"claims/{paper}.csv"))
 
 
@@ -56,12 +65,12 @@ class _Bundled:
         self.kind, self.suffix, self.takes, self.others = kind, suffix, takes, others
 
     def names(self) -> tuple[str, ...]:
-        """Names of those that come with netctrl."""
+        """Names of the files of this kind."""
         folders = [root / f"{self.kind}s" for root in (_INSTALLED, _CHECKOUT) if (root / f"{self.kind}s").is_dir()]
         return tuple(sorted(path.stem for path in folders[0].glob(f"*{self.suffix}"))) if folders else ()
 
     def path(self, name: str) -> Path:
-        """The path of one: a file if there is one of this name (no folder), else one that comes with netctrl.
+        """Path of a file: `name` itself if it is a file, else the file of that name that comes with netctrl.
 
         Raises
         ------
@@ -71,13 +80,13 @@ class _Bundled:
         known = self.names()
         try:
             there = bool(name) and Path(name).exists() and not (name in known and Path(name).is_dir())
-        except (OSError, ValueError):  # too long a name, or a folder that may not be looked into
+        except (OSError, ValueError):  # the name is too long, or the folder can't be searched
             there = False
         if there or name.endswith((self.suffix, *self.others)):
             return Path(name)
         if name in known:
             return data_path(f"{self.kind}s/{name}{self.suffix}")
-        raise InvalidValue(self.kind, name, f"{self.takes}, or one of {', '.join(known)}")
+        raise InvalidValue(self.kind, name, f"{self.takes}, or one of {', '.join(known)}{did_you_mean(name, known)}")
 
 
 _SCENARIOS = _Bundled("scenario", ".toml", "a TOML file")
@@ -93,20 +102,57 @@ traces, trace_path = _TRACES.names, _TRACES.path
 
 
 def bundled_path(name: str) -> Path:
-    """The path of a scenario, network, model, sweep or trace that comes with netctrl; InvalidValue if there is none."""
+    """Path of a scenario, network, model, sweep or trace that comes with netctrl; InvalidValue if there is none."""
     kinds = (_SCENARIOS, _NETWORKS, _MODELS, _SWEEPS, _TRACES)
     for kind in kinds:
         if name in kind.names():
             return kind.path(name)
-    known = ", ".join(name for kind in kinds for name in kind.names())
-    raise InvalidValue("path", name, f"a file, or one of {known}")
+    raise InvalidValue("path", name, f"a file, or {any_of((each for kind in kinds for each in kind.names()), name)}")
+
+
+def network_of(network: Network | networkx.Graph | str | os.PathLike[str]) -> Network:
+    """Network from a record, a networkx graph, a file, or the name of one of `networks()`.
+
+    Raises
+    ------
+    InvalidValue, FileError
+        It is none of these, or can't be read.
+    """
+    from netctrl.model.network import Network, read_network
+
+    if isinstance(network, Network):
+        return network
+    if isinstance(network, str | os.PathLike):
+        return read_network(network_path(os.fspath(network)))
+    if hasattr(network, "is_directed"):
+        return Network.from_networkx(network)
+    takes = f"a netctrl.Network, a networkx graph, a file's path, or {any_of(networks())}"
+    raise InvalidValue("network", f"a value of type {type(network).__name__}", takes)
+
+
+def model_of(model: IdentifiedModel | str | os.PathLike[str]) -> IdentifiedModel:
+    """Identified model from a record, a file, or the name of one of `models()`.
+
+    Raises
+    ------
+    InvalidValue, FileError
+        It is none of these, or can't be read.
+    """
+    from netctrl.model.identified import IdentifiedModel, read_model
+
+    if isinstance(model, str | os.PathLike):
+        return read_model(model_path(os.fspath(model)))
+    if isinstance(model, IdentifiedModel):
+        return model
+    takes = f"an IdentifiedModel, as netctrl.identify(...).model, a file's path, or {any_of(models())}"
+    raise InvalidValue("model", f"a value of type {type(model).__name__}", takes)
 
 
 def design_schema() -> dict[str, Any]:
-    """JSON Schema of Design files, as published."""
+    """JSON Schema of Design files, as published in data/."""
     return json.loads(data_path("schema/design-1.json").read_text(encoding="utf-8"))
 
 
 def model_schema() -> dict[str, Any]:
-    """JSON Schema of model files, as published."""
+    """JSON Schema of model files, as published in data/."""
     return json.loads(data_path("schema/model-1.json").read_text(encoding="utf-8"))

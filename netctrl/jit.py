@@ -1,10 +1,10 @@
-"""Numba's `njit` for netctrl's kernels: compiled code is kept on disk, and used only for the sources it was made from.
+"""Numba's `njit` with a disk cache that is invalidated when any source compiled into a kernel changes.
 
-Numba's own cache looks at a kernel's file, not at the files whose functions and constants it has compiled in. Here a
-kernel's folder is named after a hash of its file, of every file of netctrl that this one imports, directly or not, of
-the laws in registries that it reads, other packages' among them, and of the versions of Python, NumPy, Numba and
-llvmlite. The folders stand in the package's `__pycache__`; in the user's cache (XDG_CACHE_HOME) where that cannot be
-written; or in NUMBA_CACHE_DIR where it is set.
+Numba's own cache checks only the kernel's file, not the files whose functions and constants are compiled into it. Here
+the name of a kernel's folder contains a hash of all that the compiled code depends on: the kernel's file, every netctrl
+file that it imports, directly or not, the laws in the registries that it reads (those of other packages too), and the
+versions of Python, NumPy, Numba and llvmlite. The folders are in NUMBA_CACHE_DIR if it is set, else in the package's
+`__pycache__`; if that cannot be written, in the user's cache (XDG_CACHE_HOME).
 """
 
 from __future__ import annotations
@@ -33,12 +33,27 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 from netctrl.register import KERNEL_LAWS, Registry
 
-__all__ = ["by_number", "key_of", "njit", "sources"]
+__all__ = ["INLINED", "INSIDE", "by_number", "compiled_files", "key_of", "njit", "places", "sources"]
 
 PACKAGE = Path(__file__).parent
-config: Any = numba_config  # its names are made when it is loaded, which type checkers don't see
+config: Any = numba_config  # type checkers don't see attributes that are set on loading
 KEPT = 3
-"""Folders that are kept for each file of kernels: what was compiled for other sources or versions, oldest out."""
+"""Number of folders kept for each file of kernels; older sources or versions are removed first."""
+
+INSIDE: dict[str, Any] = {
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+"""Options of a part of a kernel that allocates nothing and that only compiled code calls.
+
+Without reference counts: with them each table is counted up and down wherever a function takes it out of its tuple,
+which made kernels some 50 times slower. Without the wrappers through which Python would call it: unpacking a kernel's
+tables in each of them took 30 % of compiling.
+"""
+INLINED: dict[str, Any] = INSIDE | {"forceinline": True}
+"""The same, of a part that LLVM puts in place of each call."""
 
 _VERSIONS = (platform.python_implementation(), sys.version, np.__version__, numba.__version__, llvmlite.__version__)
 _REGISTERED = re.compile(rb"^from netctrl\.register import (\([^)]*\)|.*)", re.MULTILINE)
@@ -46,13 +61,15 @@ _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+netctrl\.([\w.]+)", re.MULTI
 
 
 def njit(function: Any = None, *, cache: bool = False, **options: Any) -> Any:
-    """`numba.njit`, whose `cache=True` sees when any function or constant that is compiled in has changed.
+    """`numba.njit`; with `cache=True` a change of any function or constant that is compiled in is noticed.
 
-    Only functions of netctrl are kept on disk: what others import is not known here.
+    Only functions of netctrl are kept on disk: the imports of other packages are not tracked.
     """
 
     def compiled(function: FunctionType) -> Any:
         dispatcher = numba.njit(**options)(function)
+        if options.get("no_cpython_wrapper") and not config.DISABLE_JIT:
+            _keep_from_python(dispatcher)
         if cache and not config.DISABLE_JIT and _is_ours(function) and cache_root() is not None:
             dispatcher._cache = _Cache(function)
         return dispatcher
@@ -60,10 +77,22 @@ def njit(function: Any = None, *, cache: bool = False, **options: Any) -> Any:
     return compiled if function is None else compiled(function)
 
 
-def by_number(functions: Mapping[int, Any], arguments: str, **options: Any) -> Any:
-    """f(number, ...) with these arguments, compiled: calls the compiled function of that number; for others nothing.
+def _keep_from_python(dispatcher: Any) -> None:
+    """A call from Python is an error; Numba would jump to a wrapper that isn't there."""
 
-    Numba inlines no calls through a table of functions, so that the text of a chain of branches is made here.
+    def add_overload(compiled: Any) -> None:
+        dispatcher.overloads[tuple(compiled.signature.args)] = compiled
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise TypeError(f"{dispatcher.__name__}() is a part of a kernel, which only compiled code calls")
+
+    dispatcher.add_overload, dispatcher._compile_for_args = add_overload, refuse
+
+
+def by_number(functions: Mapping[int, Any], arguments: str, **options: Any) -> Any:
+    """Compiled f(number, *arguments) that calls the function of that number, and does nothing for other numbers.
+
+    Numba does not inline calls through a table of functions, so the source of a chain of branches is generated here.
     """
     lines = [f"def act(number, {arguments}):"]
     for number in functions:
@@ -81,12 +110,12 @@ class _Source(NamedTuple):
     digest: bytes
     imports: frozenset[Path]
     laws: tuple[Registry, ...]
-    """Registries that it reads, with laws of other packages."""
+    """Registries that the file reads, with laws of other packages."""
 
 
 @cache
 def _source(path: Path) -> _Source:
-    """The hash of a file, and the files of netctrl that it imports anywhere. A package means all of its files."""
+    """Hash of a file, and the netctrl files that it imports anywhere. Importing a package counts all of its files."""
     code = path.read_bytes()
     imports: set[Path] = set()
     for name in set(_IMPORT.findall(code)):
@@ -101,7 +130,7 @@ def _source(path: Path) -> _Source:
 
 
 def sources(path: Path) -> list[Path]:
-    """A file of kernels and all files of netctrl that it imports, directly or through others, sorted."""
+    """A file of kernels and all netctrl files that it imports, directly or through others, sorted."""
     found: set[Path] = set()
     ahead = {path}
     while ahead:
@@ -112,7 +141,7 @@ def sources(path: Path) -> list[Path]:
 
 @cache
 def key_of(path: Path) -> str:
-    """What the compiled code of a file's kernels depends on, as a hash: its sources, and the compiler's versions."""
+    """Hash of what the compiled code of a file's kernels depends on: its sources and the compiler's versions."""
     digest = hashlib.sha256(repr(_VERSIONS).encode())
     for each in sources(path):
         digest.update(each.relative_to(PACKAGE).as_posix().encode() + b"\0" + _source(each).digest)
@@ -128,22 +157,40 @@ def _outside(path: Path) -> list[Path]:
 
 
 def _unchanged(path: Path) -> bool:
-    """Whether the files on disk still are those that the key was made from."""
+    """Whether the files on disk are still those from which the key was computed."""
     files = (*sources(path), *_outside(path))
     return all(hashlib.sha256(each.read_bytes()).digest() == _source(each).digest for each in files)
 
 
+def places() -> list[Path]:
+    """Folders in which compiled code may be kept, in order of preference; none is created."""
+    own = Path(config.CACHE_DIR) / "netctrl" if config.CACHE_DIR else PACKAGE / "__pycache__" / "kernels"
+    user = _user_cache()
+    return [own] if user is None else [own, user]
+
+
+def compiled_files() -> dict[str, bool]:
+    """Files with cached kernels -> whether code compiled from today's sources is on disk."""
+    kept = {folder.name for place in places() for folder in place.glob("*") if any(folder.glob("*.nbi"))}
+    files = {path: path.read_bytes() for path in sorted(PACKAGE.rglob("*.py"))}
+    kernels = [path for path, code in files.items() if b"from netctrl.jit import" in code and b"cache=True" in code]
+    names = {path: ".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in kernels}
+    return {name: f"{name}-{key_of(path)}" in kept for path, name in names.items()}
+
+
 @cache
 def cache_root() -> Path | None:
-    """Where compiled code is kept: the first folder that can be written; None: nowhere, each process compiles."""
-    own = Path(config.CACHE_DIR) / "netctrl" if config.CACHE_DIR else PACKAGE / "__pycache__" / "kernels"
+    """Folder of compiled code: the first that can be written, or None, where each process compiles anew."""
+    own, *others = places()
     if _can_be_written(own):
         return own
-    user = _user_cache()
-    # Compiled code is run: a folder that belongs to somebody else is left alone.
-    if user is not None and _can_be_written(user) and user.stat().st_uid == os.geteuid():
-        return user
-    return None
+    user = others[0] if others else None
+    return user if user is not None and _can_be_written(user) and _is_own(user) else None
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a folder belongs to this user, since its code is executed; on Windows user folders are private anyway."""
+    return not hasattr(os, "geteuid") or folder.stat().st_uid == os.geteuid()
 
 
 def _user_cache() -> Path | None:
@@ -181,7 +228,7 @@ class _Folder:
         return key_of(self.source)
 
     def ensure_cache_path(self) -> None:
-        """Make the folder; whoever makes it removes the oldest ones of this file."""
+        """Create the folder; the process that creates it removes this file's oldest folders."""
         try:
             self.path.mkdir(parents=True)
         except FileExistsError:
@@ -192,7 +239,7 @@ class _Folder:
 
 
 class _Files(CompileResultCacheImpl):
-    """Names and content of a kernel's files: Numba's, but for the folder."""
+    """Names and content of a kernel's cache files: Numba's, in another folder."""
 
     def __init__(self, function: FunctionType) -> None:
         root = cache_root()
@@ -204,60 +251,60 @@ class _Files(CompileResultCacheImpl):
 
 
 class _Cache(FunctionCache):
-    """Numba's cache of a kernel. Where the disk fails it costs time: the kernel is compiled."""
+    """Numba's cache of a kernel; a disk error makes it compile the kernel instead of failing."""
 
     _impl_class = _Files
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was compiled for this signature; None where there is nothing that can be read."""
+        """Compiled code for this signature, or None where no readable file exists."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # a file that a crash or a full disk has cut short: whatever its content makes pickle raise
+        except Exception:  # a file cut short by a crash or a full disk can make pickle raise anything
             shutil.rmtree(self.cache_path, ignore_errors=True)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled, unless an upgrade or an edit has meanwhile changed the files that it came from."""
+        """Save compiled code, unless an upgrade or an edit has changed its source files in the meantime."""
         with suppress(OSError):
             if _unchanged(self._impl.locator.source):
                 super().save_overload(sig, data)
 
 
 class _Announcement(event.Listener):
-    """Says on a terminal, once, that kernels are compiled, and when the process ends how long that took."""
+    """Prints once, on a terminal, that kernels are being compiled, and at exit how long that took."""
 
     def __init__(self) -> None:
         self.depth = self.kernels = 0
         self.began = self.seconds = 0.0
 
     def on_start(self, event: Any) -> None:
-        """A compilation begins, maybe inside another one."""
+        """A compilation begins, possibly inside another one."""
         if self.depth == 0 and _is_ours(event.data["dispatcher"].py_func):
             if self.kernels == 0 and _speaks():
                 atexit.register(self.conclude)
                 sys.stderr.write(
-                    "netctrl: compiling kernels for this machine, once after an installation or upgrade; "
-                    "this takes up to a minute\n"
+                    "netctrl: compiling kernels for this machine, once after an installation or upgrade: some 12 s "
+                    "for a fluid, a minute or two for packets\n"
                 )
             self.kernels += 1
             self.began = time.perf_counter()
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        """A compilation has ended, or failed."""
+        """A compilation has ended or failed."""
         self.depth -= 1
         if self.depth == 0 and _is_ours(event.data["dispatcher"].py_func):
             self.seconds += time.perf_counter() - self.began
 
     def conclude(self) -> None:
-        """The last line: how long it took, and where the result is kept."""
+        """Print the last line: how long compiling took, and where the result is kept."""
         root = cache_root()
         kept = f"kept in {root}" if root else "not kept: set NUMBA_CACHE_DIR to a folder that can be written"
         sys.stderr.write(f"netctrl: compiling kernels took {self.seconds:.1f} s; {kept}\n")
 
 
 def _speaks() -> bool:
-    """Whether a user would read it: on a terminal, from the process itself or the first of its workers."""
+    """Whether a user would read the message: stderr is a terminal of the main process or of its first worker."""
     from multiprocessing import current_process
 
     name = current_process().name

@@ -1,19 +1,26 @@
-"""One door for files: what a file is about is told by its name and its keys."""
+"""Reader of every file format that netctrl takes; a file's name and keys tell which one it is."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
-from netctrl.datasets import bundled_path, network_path
+from netctrl.datasets import bundled_path, network_path, scenario_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.files import checked_path, opened, read_bounded
 
+if TYPE_CHECKING:
+    from netctrl.model.signals import SignalTrace
+    from netctrl.model.trace import RateTrace
+
 __all__ = ["read"]
+
+_Kind = TypeVar("_Kind")
+_Path = str | os.PathLike[str]
 
 _HEAD = 4096
 _MAX_BYTES = 2**28
@@ -21,58 +28,77 @@ _TRACE_SUFFIXES = (".csv", ".parquet", ".pcap", ".pcapng", ".cap")
 
 
 class _Head(msgspec.Struct):
-    """What tells of a JSON file what it is."""
+    """Keys by which a JSON file's kind is recognised."""
 
     schema: str | None = None
     A: msgspec.Raw = msgspec.Raw()
     C: msgspec.Raw = msgspec.Raw()
 
 
+@overload
+def read(path: _Path, *, inputs: Sequence[str], outputs: Sequence[str]) -> SignalTrace: ...
+@overload
+def read(path: _Path, *, interval_s: float) -> RateTrace: ...
+@overload
+def read(path: _Path, *, kind: type[_Kind]) -> _Kind: ...
+@overload
+def read(path: _Path) -> Any: ...
 def read(
-    path: str | os.PathLike[str],
+    path: _Path,
     *,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     interval_s: float | None = None,
+    kind: type[Any] | None = None,
 ) -> Any:
-    """Read a file of netctrl's, strictly, or one that comes with it.
+    """Read a file in one of netctrl's formats, or one that comes with netctrl.
 
     Parameters
     ----------
     path : path
-        A file, or the name of one that comes with netctrl, as on the command line. `.toml`: a scenario or a sweep.
+        A file, or the name of one that comes with netctrl. `.toml`: a scenario or a sweep.
         `.json`: a Design, a model, a network, a simulation's result. `.csv`, `.parquet`: rates of traffic; with
         `inputs` and `outputs`, signals; with columns `time_s` and `rtt_s`, round-trip times. `.pcap`: rates of a
-        capture. `.trace`, `.up`, `.down`: delivery opportunities as mahimahi has them.
+        capture. `.trace`, `.up`, `.down`: delivery opportunities as mahimahi records them.
     inputs, outputs : sequence of str, optional
-        Columns of a table that are a plant's inputs and outputs.
+        Columns of a table that are a system's inputs and outputs.
     interval_s : float, optional
-        Of rates that are read [s].
+        Interval at which rates are read [s].
+    kind : type, optional
+        Class that the result must have, as `netctrl.Network`; type checkers infer the result's type from it.
 
     Returns
     -------
-    Scenario, NetworkScenario, FabricScenario, BottleneckScenario, AccessLinkScenario, SweepSpec, Design, \
-IdentifiedModel, Network, SimulationResult, RateTrace, SignalTrace, RttTrace or LinkTrace
+    Scenario, SweepSpec, Design, IdentifiedModel, Network, SimulationResult or a trace
+        A trace is a RateTrace, SignalTrace, RttTrace or LinkTrace.
 
     Raises
     ------
     FileError
-        It can't be read, or is none of these; what is wrong with it, by key, row or column.
+        The file can't be read, has another format or is of another `kind`; the message names the key, or the row and
+        column.
     InvalidValue
-        A name of nothing that comes with netctrl; an argument that this kind of file doesn't take.
+        Nothing that comes with netctrl has this name, or this kind of file doesn't take the argument.
 
     Examples
     --------
     >>> import netctrl
     >>> netctrl.read("merge").demands[0].id
-    'D1'
+    'p1'
     >>> netctrl.read("arc-staircase").name
-    'ARC Fig. 4: staircase of 10 to 400 FTP flows'
+    'ARC Fig. 5: 10 to 800 flows'
     """
+    found = _read(path, inputs, outputs, interval_s)
+    if kind is not None and not isinstance(found, kind):
+        raise FileError(path, f"contains a {type(found).__name__}, expected a {kind.__name__}")
+    return found
+
+
+def _read(path: _Path, inputs: Any, outputs: Any, interval_s: float | None) -> Any:
     found = bundled_path(path) if isinstance(path, str) and not Path(path).suffix else checked_path(path)
     suffix = found.suffix.lower()
     if (inputs is None) != (outputs is None):
-        raise InvalidValue("outputs" if outputs is None else "inputs", None, "names of columns, beside the other's")
+        raise InvalidValue("outputs" if outputs is None else "inputs", None, "columns, whenever the other is given")
     if inputs is not None and outputs is not None:
         from netctrl.model.signals import read_signals
 
@@ -82,7 +108,7 @@ IdentifiedModel, Network, SimulationResult, RateTrace, SignalTrace, RttTrace or 
 
         return read_trace(found, interval_s=interval_s)
     if interval_s is not None:
-        raise InvalidValue("interval_s", interval_s, "no value but for rates of traffic")
+        raise InvalidValue("interval_s", interval_s, "a value only where rates of traffic are read")
     return _reader(found, suffix)(found)
 
 
@@ -98,7 +124,7 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Any]:
     if suffix == ".toml":
         from netctrl.scenario.read import read_scenario_file
 
-        return lambda path: read_scenario_file(path, network_path)
+        return lambda path: read_scenario_file(path, network_path, scenario_path)
     if suffix == ".json":
         return _json_reader(path)
     if suffix == ".csv":
@@ -109,7 +135,7 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Any]:
         from netctrl.model.link_trace import read_link_trace
 
         return read_link_trace
-    raise FileError(path, "is nothing that netctrl reads, by its name: .toml, .json, .csv, .parquet, .pcap or .trace")
+    raise FileError(path, "unknown suffix; netctrl reads .toml, .json, .csv, .parquet, .pcap and .trace")
 
 
 def _json_reader(path: Path) -> Callable[[Path], Any]:
@@ -118,18 +144,19 @@ def _json_reader(path: Path) -> Callable[[Path], Any]:
     from netctrl.model.network import read_network
     from netctrl.scenario.tcp_aqm.result import read_result
 
-    readers = {"netctrl.design/1": read_design, "netctrl.model/1": read_model, "netctrl.simulation/1": read_result}
+    results = dict.fromkeys(("netctrl.simulation/1", "netctrl.simulation/2"), read_result)
+    readers = {"netctrl.design/1": read_design, "netctrl.model/1": read_model, **results}
     schema = _schema(path)
     if schema is not None and schema not in readers:
-        raise FileError(path, f"has the schema {schema!r}, takes one of {', '.join(readers)}")
+        raise FileError(path, f"unknown schema {schema!r}; netctrl reads {', '.join(readers)}")
     return read_network if schema is None else readers[schema]
 
 
 def _schema(path: Path) -> str | None:
-    """A file's schema; of a model without one, that of models; None: it may be a network."""
-    text = read_bounded(path, _MAX_BYTES, f"is larger than what netctrl reads ({_MAX_BYTES // 2**20} MiB)")
+    """A file's schema; the model schema for a model without one; None where the file may be a network."""
+    text = read_bounded(path, _MAX_BYTES, f"larger than the {_MAX_BYTES // 2**20} MiB that netctrl reads")
     try:
         head = msgspec.json.decode(text, type=_Head)
-    except (msgspec.DecodeError, RecursionError):  # whoever reads it says what is wrong
+    except (msgspec.DecodeError, RecursionError):  # the reader reports the error
         return None
     return "netctrl.model/1" if head.schema is None and bytes(head.A) and bytes(head.C) else head.schema

@@ -1,7 +1,7 @@
-"""Registries: what a name stands for, of netctrl's own things and of other packages'.
+"""Registries: tables from a name to netctrl's or another package's implementation.
 
-An entry of ours is "module:attribute", imported when it is asked for, so that this module imports nothing of what it
-names. Another package declares its entries as entry points of the registry's group:
+An entry of netctrl is the text "module:attribute". It is imported on first use, so this module imports none of them.
+Another package declares its entries as entry points of the registry's group:
 
     [project.entry-points."netctrl.laws"]
     blue = "netctrl_blue:BLUE"
@@ -18,7 +18,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, did_you_mean
 
 __all__ = [
     "DESIGNS",
@@ -29,15 +29,18 @@ __all__ = [
     "QP_SOLVERS",
     "QUEUE_LAWS",
     "RATE_SENDERS",
+    "REPORTS",
     "TCP_SENDERS",
     "WINDOW_LAWS",
     "Registry",
     "figure_of",
+    "has_figure",
+    "report_of",
 ]
 
 
 class Registry:
-    """Names of one kind of thing: ours, and those of entry points."""
+    """Names of one kind of object: netctrl's own, and those of entry points."""
 
     def __init__(self, what: str, group: str, ours: Mapping[str, str]) -> None:
         self.what = what
@@ -55,7 +58,7 @@ class Registry:
         return name in self._ours or name in self._points()
 
     def __getitem__(self, name: str) -> Any:
-        """The entry of this name; InvalidValue, which lists the known ones and the closest, where there is none."""
+        """Entry of this name; InvalidValue, with the known names and the closest one, where there is none."""
         if name in self._ours:
             module, _, attribute = self._ours[name].partition(":")
             return getattr(importlib.import_module(module), attribute)
@@ -65,11 +68,19 @@ class Registry:
         return points[name].load()
 
     def our_modules(self) -> set[str]:
-        """Names of the modules of netctrl that entries are from."""
+        """Names of the netctrl modules that define entries."""
         return {entry.partition(":")[0] for entry in self._ours.values()}
 
+    def module_of(self, name: str) -> str:
+        """Name of the module that defines an entry, without importing it; InvalidValue where there is no entry."""
+        if name in self._ours:
+            return self._ours[name].partition(":")[0]
+        if name not in self._points():
+            raise InvalidValue(self.what, name, self._takes(name))
+        return self._points()[name].module
+
     def outside_files(self) -> list[Path]:
-        """Python files of the packages that entry points are from, sorted; nothing is imported."""
+        """Python files of the packages whose entry points are listed, sorted; nothing is imported."""
         from importlib.util import find_spec
 
         files: set[Path] = set()
@@ -83,7 +94,7 @@ class Registry:
         return sorted(files)
 
     def _points(self) -> dict[str, Any]:
-        """Entry points of other packages; none of ours is hidden by them."""
+        """Entry points of other packages; they cannot replace netctrl's own names."""
         if self._others is None:
             self._others = {}
             if _may_declare(self.group):
@@ -94,14 +105,11 @@ class Registry:
         return self._others
 
     def _takes(self, name: str) -> str:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, list(self), n=1)
-        return f"one of {', '.join(sorted(self))}" + (f"; did you mean {close[0]!r}?" if close else "")
+        return f"one of {', '.join(sorted(self))}{did_you_mean(name, self)}"
 
 
 def _may_declare(group: str) -> bool:
-    """Whether an installed package may have entry points of a group: importlib.metadata takes long to import."""
+    """Whether an installed package may have entry points of a group; avoids importlib.metadata, which loads slowly."""
     groups = _declared_groups()
     return groups is None or group in groups
 
@@ -111,7 +119,7 @@ _ABOUT = (".dist-info", ".egg-info")
 
 @cache
 def _declared_groups() -> frozenset[str] | None:
-    """Groups of netctrl's in the entry points of installed packages; None where these aren't files in folders."""
+    """netctrl's groups in the entry points of installed packages; None if a package is not in a folder of files."""
     if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
         return None
     found: set[str] = set()
@@ -200,7 +208,7 @@ KERNEL_LAWS = {
     "TCP_SENDERS": TCP_SENDERS,
     "WINDOW_LAWS": WINDOW_LAWS,
 }
-"""Registries whose laws are compiled into kernels, by the name under which a file imports them."""
+"""Registries whose laws are compiled into kernels, by the name under which a file imports the registry."""
 
 DESIGNS = Registry(
     "method",
@@ -220,7 +228,7 @@ DESIGN_COMMANDS = Registry(
     "netctrl.design_commands",
     {name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet", "mpcc", "pacing")},
 )
-"""Name of `netctrl design NAME` -> its function: arguments are text, the docstring is the help."""
+"""Name of `netctrl design NAME` -> its function: arguments are text, its docstring is the help."""
 
 ENGINES = Registry(
     "engine",
@@ -229,15 +237,17 @@ ENGINES = Registry(
         "fluid": "netctrl.engines.fluid:FLUID",
         "packet": "netctrl.engines.packet:PACKET",
         "ns3": "netctrl.engines.ns3:NS3",
+        "linux": "netctrl.engines.linux:LINUX",
     },
 )
-"""Name of what runs scenarios -> a `netctrl.engines.engine.Engine`, in the order in which "auto" tries them."""
+"""Name of an engine -> a `netctrl.engines.engine.Engine`, in the order in which "auto" tries them."""
 
 FIGURES = Registry(
     "record",
     "netctrl.figures",
     {
         "ArcDesign": "netctrl.plotting.loops:arc_bode",
+        "Comparison": "netctrl.plotting.comparison:comparison_figure",
         "ConnetDesign": "netctrl.plotting.tracking:tracking_figure",
         "DelayLoop": "netctrl.plotting.loops:bode",
         "FabricResult": "netctrl.plotting.fabrics:fabric_result",
@@ -254,7 +264,35 @@ FIGURES = Registry(
 """Name of a record's class -> `figure(record, **options)`, which draws it with matplotlib."""
 
 
+REPORTS = Registry(
+    "record",
+    "netctrl.reports",
+    {
+        "ArcDesign": "netctrl.report.designs:arc_page",
+        "Comparison": "netctrl.report.runs:comparison_page",
+        "Design": "netctrl.report.designs:design_page",
+        "PacingDesign": "netctrl.report.designs:pacing_page",
+        "Result": "netctrl.report.runs:result_page",
+    },
+)
+"""Name of a record's class -> `page(record)`, which returns its report as a `netctrl.report.page.Page`."""
+
+
 def figure_of(record: Any) -> Any:
-    """What draws a record, by the name of its class or of one that it comes from."""
+    """Function that draws a record, found by the name of its class or of a parent class."""
+    return _of(FIGURES, record)
+
+
+def has_figure(record: Any) -> bool:
+    """Whether a drawing function is registered for a record."""
+    return any(kind.__name__ in FIGURES for kind in type(record).__mro__)
+
+
+def report_of(record: Any) -> Any:
+    """Function that makes a record's report, found by the name of its class or of a parent class."""
+    return _of(REPORTS, record)
+
+
+def _of(registry: Registry, record: Any) -> Any:
     kinds = [kind.__name__ for kind in type(record).__mro__]
-    return FIGURES[next((name for name in kinds if name in FIGURES), kinds[0])]
+    return registry[next((name for name in kinds if name in registry), kinds[0])]

@@ -1,4 +1,4 @@
-"""The only conversions and the only parser of "10Mbit", "500ms", "200kB". Inside: seconds, bit/s, bytes."""
+"""Conversions of units, and the parser of "10Mbit", "500ms" and "200kB". Inside netctrl: seconds, bit/s, bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NANOSECOND = 1e-9
 
 _NUMBER = re.compile(r"\s*([0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([^\d\s].*?)?\s*")
 
-# Lower case, as tc(8) ignores case. "bps" is left out on purpose: tc takes it as bytes per second.
+# Lower case, as tc(8) ignores case. "bps" is left out because tc reads it as bytes per second.
 _RATES = {
     name + tail: scale
     for tail in ("", "/s")
@@ -49,29 +49,31 @@ SIZE_TAKES = "a size in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), a
 
 
 def parse_rate(text: str, *, zero: bool = False) -> float:
-    """A rate such as "10Mbit" (or "10Mbit/s") in bit/s; decimal prefixes, the unit is required, 0 is taken only with
-    `zero`. Raises ValueError."""
+    """A rate such as "10Mbit" or "10Mbit/s" in bit/s, with decimal prefixes; the unit is required.
+
+    0 is accepted only with `zero`. Raises ValueError."""
     return _parse(text, _RATES, RATE_TAKES, zero=zero)
 
 
 def parse_duration(text: str, *, zero: bool = False) -> float:
-    """A time such as "500ms" in seconds; the unit is required, 0 is taken only with `zero`. Raises ValueError."""
+    """A time such as "500ms" in seconds; the unit is required, 0 is accepted only with `zero`. Raises ValueError."""
     return _parse(text, _DURATIONS, DURATION_TAKES, zero=zero)
 
 
 def parse_size(text: str, *, zero: bool = False, bare: bool = True) -> float:
-    """A size such as "200kB" in bytes, or with `bare` a number of bytes; kB is 1000 bytes, KiB 1024, 0 is taken only
-    with `zero`. Raises ValueError."""
+    """A size such as "200kB" in bytes, or with `bare` a number of bytes; kB is 1000 bytes, KiB 1024.
+
+    0 is accepted only with `zero`. Raises ValueError."""
     return _parse(text, _SIZES, SIZE_TAKES, bare=1.0 if bare else None, zero=zero)
 
 
 def parse_count(text: str) -> float:
-    """A plain number above 0, without a unit. Raises ValueError."""
+    """A number above 0 without a unit. Raises ValueError."""
     return _parse(text, {}, COUNT_TAKES, bare=1.0)
 
 
 def parse_range(text: str, parse: Callable[[str], float]) -> tuple[float, float]:
-    """Both ends of "60ms:500ms", each read by `parse`; a single value is both. Raises ValueError."""
+    """Both ends of "60ms:500ms", each read by `parse`; a single value stands for both ends. Raises ValueError."""
     ends = [parse(part) for part in text.split(":")]
     if len(ends) > 2:
         raise ValueError(f"got {text!r}, takes one value or a range low:high")
@@ -79,20 +81,20 @@ def parse_range(text: str, parse: Callable[[str], float]) -> tuple[float, float]
 
 
 def unit_scale(unit: str) -> float | None:
-    """What one of a rate's or a time's unit is, as "Mbit/s" or "ms", in bit/s or s; None of any other text."""
+    """Size of a unit such as "Mbit/s" or "ms" in bit/s or s; None for any other text."""
     return _RATES.get(unit.lower(), _DURATIONS.get(unit.lower()))
 
 
 def packets_per_second(rate_bit_per_s: Any, packet_size_bytes: Any) -> Any:
-    """A rate in bit/s as packets of `packet_size_bytes` per second (arrays broadcast)."""
+    """A rate in bit/s in packets of `packet_size_bytes` per second (arrays broadcast)."""
     return rate_bit_per_s / (BITS_PER_BYTE * packet_size_bytes)
 
 
 def format_quantity(value: float, unit: str) -> str:
-    """A value for people, with the SI prefix that keeps it between 1 and 1000: (1e7, "bit/s") gives "10 Mbit/s"."""
+    """A value as text with the SI prefix that keeps it between 1 and 1000: (1e7, "bit/s") gives "10 Mbit/s"."""
     prefixes = {"G": 1e9, "M": 1e6, "k": 1e3, "": 1.0, "m": 1e-3, "\N{MICRO SIGN}": 1e-6, "n": 1e-9}
     for prefix, scale in prefixes.items():
-        if abs(value) >= scale * (1 - 1e-9) and not (unit == "s" and scale > 1.0):  # nobody writes kiloseconds
+        if abs(value) >= scale * (1 - 1e-9) and not (unit == "s" and scale > 1.0):  # kiloseconds are unusual
             return f"{value / scale:.6g} {prefix}{unit}"
     return f"{value:.6g} {unit}"
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -71,11 +73,43 @@ def missing_systemd() -> str | None:
     return None if shutil.which("systemd-analyze") else "systemd-analyze is not on PATH"
 
 
+@cache
+def missing_browser() -> str | None:
+    """What keeps a test from opening a page in Chromium without a screen, if anything."""
+    if find_spec("playwright") is None:
+        return "playwright is not installed"
+    return None if shutil.which("chromium") else "chromium is not on PATH"
+
+
+def missing_site() -> str | None:
+    """What the tests of the site lack, if anything: `NETCTRL_SITE` is its folder, site/ by default."""
+    if find_spec("mkdocs") is None:
+        return "mkdocs is not installed"
+    from places import SITE
+
+    return None if (SITE / "index.html").is_file() else f"there is no {SITE / 'index.html'}"
+
+
 REQUIREMENTS = {
+    "browser": Requirement(missing_browser, "`apt-get install chromium` and `pip install playwright`"),
+    "site": Requirement(missing_site, "`nox -s docs`, which builds the site and tests it"),
     "ns3": Requirement(missing_ns3, "`apt-get install g++ make libns3-dev`, or g++, make and the extra `ns3`"),
     "kernel": Requirement(missing_kernel, "run as root where network namespaces are allowed, with iproute2"),
     "systemd": Requirement(missing_systemd, "`apt-get install systemd`, which need not run"),
 }
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a screen, for one file: while it is open its event loop runs in this thread, and asyncio's other
+    users, such as pyroute2, would be refused theirs.
+    """
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        found = play.chromium.launch(executable_path=shutil.which("chromium"))
+        yield found
+        found.close()
 
 
 def known(names: Iterable[str], said_by: str) -> set[str]:

@@ -31,7 +31,7 @@ def formulas():
 
 def written() -> list[tuple[str, str, str]]:
     found = []
-    for page in sorted(DOCS.glob("*.md")):
+    for page in sorted(DOCS.rglob("*.md")):
         text = re.sub(r"`[^`\n]+`", "", FENCE.sub("", page.read_text(encoding="utf-8")))
         for block, inline in FORMULA.findall(text):
             found.append((page.name, block or inline, "block" if block else "inline"))

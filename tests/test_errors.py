@@ -107,3 +107,10 @@ def test_status_is_its_word() -> None:
     }
     assert Status("stable") is Status.STABLE
     assert Status.STABLE == "stable"
+
+
+def test_a_value_nested_too_deeply_to_show_is_refused_all_the_same() -> None:
+    nested: list = []
+    for _ in range(100_000):
+        nested = [nested]
+    assert str(InvalidValue("graph", nested, "a graph")) == "graph: got a list nested too deeply to show, takes a graph"

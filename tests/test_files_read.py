@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netctrl.datasets import model_path, network_path
+from netctrl.engines.sweep import read_frame
 from netctrl.errors import FileError, InvalidValue
 from netctrl.linux.export.agent import read_agent_config
 from netctrl.linux.export.interfaces import read_interface_map
@@ -28,14 +29,9 @@ from netctrl.model.link_trace import read_link_trace
 from netctrl.model.network import read_network
 from netctrl.model.signals import read_signals
 from netctrl.model.trace import read_trace
-from netctrl.scenario.access.scenario import read_access_link_scenario
-from netctrl.scenario.bottleneck.scenario import read_bottleneck_scenario
-from netctrl.scenario.fabric.scenario import read_fabric_scenario
-from netctrl.scenario.network.scenario import read_network_scenario
 from netctrl.scenario.network.sweep import read_sweep
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.tcp_aqm.result import read_result
-from netctrl.scenario.tcp_aqm.scenario import read_scenario
-from netctrl.sim.sweep import read_frame
 
 Reader = Callable[[Any], Any]
 
@@ -50,10 +46,7 @@ JSON: dict[str, Reader] = {
 }
 TOML: dict[str, Reader] = {
     "scenario": read_scenario,
-    "network scenario": lambda path: read_network_scenario(path, network_path),
-    "fabric scenario": read_fabric_scenario,
-    "access link": read_access_link_scenario,
-    "bottleneck": read_bottleneck_scenario,
+    "network scenario": lambda path: read_scenario(path, network_path),
     "sweep": lambda path: read_sweep(path, network_path),
     "places": read_interface_map,
 }
@@ -109,7 +102,7 @@ def test_what_is_no_json_of_ours_is_one_line(reader: str, bad: str, tmp_path: Pa
     path.write_bytes(NO_JSON[bad])
     said = why(JSON[reader], path)
     assert ("nested too deeply" in said) == bad.startswith("deep")
-    assert ('has the key "schema" twice' in said) == (bad == "a key twice")
+    assert ('the key "schema" occurs twice' in said) == (bad == "a key twice")
 
 
 @pytest.mark.parametrize("reader", TOML)
@@ -155,7 +148,7 @@ def test_what_is_no_file_is_refused_at_once(reader: str, what: str, places: Path
 def test_a_record_of_queues_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path)
     os.mkfifo(store.path)
-    with pytest.raises(FileError, match="is no regular file"):
+    with pytest.raises(FileError, match="is not a regular file"):
         store.read()
 
 
@@ -184,7 +177,7 @@ def test_a_file_that_is_too_large_says_how_large_it_may_be(tmp_path: Path) -> No
     path = tmp_path / "x.json"
     path.write_bytes(b" " * (2**20 + 1))
     assert why(lambda path: read_json(path, what="test", max_bytes=2**20), path) == (
-        "is larger than a test may be (1 MiB)"
+        "larger than the 1 MiB allowed for a test"
     )
 
 
@@ -212,7 +205,7 @@ def test_a_key_twice_is_found_wherever_it_is(key: str, one: Any, other: Any, aro
         text = b"{" + name + b": " + parts[0] + b', "\\"between\\":": {}, ' + second + b"\n : " + parts[1] + b"}"
         for layer in around:
             text = b"[1, " + text + b"]" if layer == "list" else b'{"k": {}, "l": ' + text + b"}"
-        with pytest.raises(FileError, match=r"^x: has the key .* twice in one object$"):
+        with pytest.raises(FileError, match=r"^x: the key .* occurs twice in one object$"):
             decoded("x", text)
 
 

@@ -186,3 +186,20 @@ def file_of(name: str) -> Path | None:
         return None
     file = PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py")
     return file if file.is_file() else None
+
+
+def test_a_part_of_a_kernel_is_called_from_compiled_code_only():
+    """A call from Python would end the process: Numba jumps to a wrapper that was not compiled."""
+
+    @jit.njit(**jit.INSIDE)
+    def double(x):
+        return 2.0 * x
+
+    @jit.njit
+    def kernel(x):
+        return double(x)
+
+    for _ in range(2):
+        assert kernel(3.0) == 6.0
+        with pytest.raises(TypeError, match=r"double\(\) is a part of a kernel"):
+            double(3.0)

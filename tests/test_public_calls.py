@@ -26,16 +26,21 @@ import netctrl
 from netctrl.errors import NetctrlError
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.pacing.pacing import PacingSample, pacer
+from netctrl.laws.window.records import Hpcc
 from netctrl.linux.export.agent import ControlledLink, Peer
 from netctrl.linux.export.agent_law import link_rate_table
 from netctrl.linux.export.records import InterfaceQueue, TcFifo
 from netctrl.model.network import Demand, Link, Network
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.receding import receding_controller, start_receding
-from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow
+from netctrl.scenario.access.scenario import access_link
+from netctrl.scenario.fabric.flows import MessageFlows
+from netctrl.scenario.fabric.topology import Dumbbell
+from netctrl.scenario.links import Link as ScenarioLink
+from netctrl.scenario.links import Links
 from netctrl.scenario.network.policy import StaticPacing
+from netctrl.scenario.scenario import Time, Traffic
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.scenario import Link as ScenarioLink
 from netctrl.sim.access.run import simulate_access_link
 
 EVERY = (*netctrl.__all__, *netctrl._MOVED)
@@ -79,11 +84,11 @@ def usual() -> dict[str, dict[str, Any]]:
     model = netctrl.network_model(network, 0.01)
     information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
     hops = netctrl.hftrac(network, 0.01, mu=1.0)
-    scenario = netctrl.NetworkScenario(name="n", network=network, interval=0.01, duration=0.1)
+    scenario = netctrl.Scenario.of(name="n", graph=network, interval=0.01, duration=0.1)
     line = ScenarioLink(id="l", source="a", target="b", capacity=1e6, buffer=1e5, queue=ArcQueue(alpha=1e-5, epoch=0.5))
     flows = BulkFlows(id="tcp", path=("l",), rtt=(0.05, 0.05), count=2)
-    bulk = netctrl.Scenario(name="s", duration=1.0, links=(line,), flows=(flows,))
-    fifo = netctrl.AccessLinkScenario(duration=2.0)
+    bulk = netctrl.Scenario.of(name="s", duration=1.0, links=(line,), flows=(flows,))
+    fifo = access_link(duration=2.0)
     random = np.random.default_rng(1)
     trace = netctrl.SignalTrace(
         interval_s=0.1, input_values=random.normal(size=(80, 1)), output_values=random.normal(size=(80, 1))
@@ -96,13 +101,12 @@ def usual() -> dict[str, dict[str, Any]]:
         netctrl.SignalTrace(
             interval_s=1.0, input_values=curve, output_values=seen, inputs=("rate",), outputs=("delay",)
         ),
-        1,
+        order=1,
     ).model
     tracking = netctrl.connet(found, limits=[(-10.0, 10.0)])
     controller = receding_controller(problem)
-    fabric = netctrl.FabricScenario(
-        topology=Dumbbell(), flows=(FabricFlow(source=0, target=4, size=1e4),), duration=1e-3
-    )
+    flow = MessageFlows(id="flow", source=0, target=4, size=1e4)
+    fabric = netctrl.Scenario.of(name="f", network=Dumbbell(), sender=Hpcc(), flows=(flow,), duration=1e-3)
     arc = netctrl.arc(50.0, simulation=False)
     rates = link_rate_table(hops, model)
     here = Peer(name="x", address="127.0.0.1", port=5000)
@@ -119,11 +123,13 @@ def usual() -> dict[str, dict[str, Any]]:
         )
         for n, link in enumerate(rates.links, 1)
     )
-    shared = {"network": LINE, "interval": "10ms", "duration": "100ms", "policy": {"kind": "static"}}
+    shared = {
+        "network": {"kind": "routed", "graph": LINE},
+        "time": {"duration": "100ms", "interval": "10ms"},
+        "control": {"kind": "static"},
+    }
     spec = netctrl.SweepSpec(name="w", scenario=shared, runs=1)
-    paced = netctrl.NetworkScenario(
-        name="n", network=network, interval=0.01, duration=0.1, policy=StaticPacing(factor=1.1)
-    )
+    paced = netctrl.Scenario.of(name="n", graph=network, interval=0.01, duration=0.1, control=StaticPacing(factor=1.1))
     path = "/nonexistent/file.json"
     readers = {name: {"path": path} for name in EVERY if name.startswith("read_") and name != "read_interface_map"}
     readers["read_network"] |= {"capacity": 1e7, "demand_unit": 1e6}
@@ -146,15 +152,6 @@ def usual() -> dict[str, dict[str, Any]]:
         | bounds
         | {"input_scale": None, "state_scale": None},
         "Network": {"links": network.links, "demands": network.demands, "nodes": (), "name": "n"},
-        "NetworkScenario": {
-            "name": "n",
-            "network": network,
-            "interval": 0.01,
-            "duration": 0.1,
-            "warmup": 0.0,
-            "seed": 1,
-        }
-        | {"utilization": None},
         "OpenLoop": {"numerator": [(0.0, [1.0])], "denominator": [(0.0, [1.0, 1.0])], "dt": 0.0},
         "PacedFlow": {"law": law, **times, "window": None},
         "QuadraticProgram": {
@@ -167,7 +164,12 @@ def usual() -> dict[str, dict[str, Any]]:
         },
         "QueuePlan": {"interfaces": (InterfaceQueue(interface="eth0", queue=TcFifo(limit=1e5)),)},
         "RateTrace": {"interval_s": 0.1, "names": ("a",), "rate_bit_per_s": np.ones((3, 1))},
-        "Scenario": {"name": "s", "duration": 1.0, "links": (line,), "flows": (flows,), "sample": 0.1, "seed": 1},
+        "Scenario": {
+            "name": "s",
+            "network": Links(links=(line,)),
+            "traffic": Traffic(flows=(flows,)),
+            "time": Time(duration=1.0),
+        },
         "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
         | {"inputs": ("u",), "outputs": ("y",), "starts": (0,)},
         "StateSpace": {"A": [[0.5]], "B": [[1.0]], "C": [[1.0]], "D": [[0.0]], "dt": 0.1},
@@ -182,13 +184,13 @@ def usual() -> dict[str, dict[str, Any]]:
         "coordinated": {"model": model, "weight": 1.0, "information": information, "reach": None},
         "delayed_regulator": {"A": [[1.2]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "W": [[1.0]], "delay": 2}
         | {"C": [[1.0]], "V": [[1.0]]},
-        "disk_margin": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay": 0.1},
+        "disk_margin": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay_s": 0.1},
         "access_link_signals": {
             "result": simulate_access_link(fifo, 1e7),
             "outputs": ("delay",),
             "burst": False,
         },
-        "from_control": {"system": control.tf([1.0], [1.0, 1.0]), "delay": 0.1},
+        "from_control": {"system": control.tf([1.0], [1.0, 1.0]), "delay_s": 0.1},
         "gain_band": {"loop": netctrl.DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=())}
         | {"gain_margin_db": 6.0, "phase_margin_deg": (30.0, 60.0)},
         "gbn": {"samples": 50, "limits": [(0.0, 1.0)], "random": random, "hold": 10.0, "min_hold": 1},
@@ -201,7 +203,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "link_rate_table": {"design": hops, "model": model, "reference": 1.0, "backlog_setpoint": 0.0, "links": ()},
         "localized": {"model": model, "weight": 1.0, "information": information, "horizon": 8, "tolerance": 1e-6}
         | {"reach": None, "hops": None, "n_jobs": 1},
-        "margins": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay": 0.1},
+        "margins": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay_s": 0.1},
         "max_utilization": {
             "scenario": scenario,
             "law": lambda s: None,
@@ -289,6 +291,7 @@ ELSEWHERE = {
     *("AgentConfig", "Backpressure", "BottleneckFlow", "BottleneckScenario", "DesignPolicy", "FabricScenario", "Fifo"),
     *(
         "AccessLinkScenario",
+        "NetworkScenario",
         "HftracPolicy",
         "HtbClass",
         "MarkingConfig",

@@ -66,11 +66,16 @@ WORDS += [
 ]
 
 SCENARIO = """
+schema = "netctrl.scenario/2"
 name = "short"
-duration = "2s"
-packet_size = "1000B"
 
-[[links]]
+[time]
+duration = "2s"
+
+[network]
+kind = "links"
+
+[[network.links]]
 id = "link"
 source = "a"
 target = "b"
@@ -78,7 +83,10 @@ capacity = "1Mbit"
 buffer = "100kB"
 queue = { kind = "droptail" }
 
-[[flows]]
+[traffic]
+packet_size = "1000B"
+
+[[traffic.flows]]
 kind = "bulk"
 id = "tcp"
 path = ["link"]
@@ -90,10 +98,9 @@ name = "short"
 runs = 1
 
 [scenario]
-network = "net.json"
-interval = "10ms"
-duration = "100ms"
-policy = { kind = "fifo" }
+network = { kind = "routed", graph = "net.json" }
+time = { interval = "10ms", duration = "100ms" }
+control = { kind = "fifo" }
 """
 NETWORK = {
     "links": [{"id": "ab", "source": "A", "target": "B", "capacity": "10Mbit"}],
@@ -150,7 +157,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = "\n".join(f"{0.1 * k:.1f},{u[k]:.6f},{y[k]:.6f}" for k in range(300))
     (made / "trace.csv").write_text(f"time_s,u,y\n{rows}\n")
     trace = netctrl.SignalTrace(interval_s=0.1, input_values=u[:, None], output_values=y[:, None])
-    netctrl.identify(trace, 1).model.save(made / "model.json")
+    netctrl.identify(trace, order=1).model.save(made / "model.json")
     return made
 
 

@@ -9,18 +9,18 @@ import netctrl
 from netctrl.datasets import data_path, network_path, scenario_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.network import read_network
-from netctrl.scenario.access.scenario import AccessLinkScenario
-from netctrl.scenario.network.scenario import read_network_scenario
+from netctrl.scenario.access.scenario import access_link
+from netctrl.scenario.links import Link
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, read_scenario
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
         ("arc-staircase", "Scenario"),
-        ("hftrac-testbed", "NetworkScenario"),
-        ("mpcc-fat-tree", "FabricScenario"),
+        ("hftrac-testbed", "Scenario"),
+        ("mpcc-fat-tree", "Scenario"),
         ("merge", "Network"),
         ("connet-paper", "IdentifiedModel"),
         ("connet-link", "RateTrace"),
@@ -35,7 +35,7 @@ def test_a_name_is_what_comes_with_netctrl(name, kind) -> None:
 
 def test_it_reads_what_the_readers_of_one_kind_read() -> None:
     assert netctrl.read(str(scenario_path("arc-staircase"))) == read_scenario(scenario_path("arc-staircase"))
-    assert netctrl.read("hftrac-testbed") == read_network_scenario(scenario_path("hftrac-testbed"), network_path)
+    assert netctrl.read("hftrac-testbed") == read_scenario(scenario_path("hftrac-testbed"), network_path)
     assert netctrl.read(network_path("merge")) == read_network(network_path("merge"))
 
 
@@ -45,7 +45,7 @@ def test_what_is_saved_is_read_back(tmp_path) -> None:
     assert netctrl.read(tmp_path / "d.json") == design
     line = Link(id="l", source="a", target="b", capacity=1e6)
     flows = BulkFlows(id="f", path=("l",), rtt=0.1, count=2)
-    result = netctrl.simulate(netctrl.Scenario(name="s", duration=5.0, links=(line,), flows=(flows,)))
+    result = netctrl.simulate(netctrl.Scenario.of(name="s", duration=5.0, links=(line,), flows=(flows,)))
     (tmp_path / "r.json").write_text(result.to_json())
     assert np.array_equal(netctrl.read(tmp_path / "r.json").backlog_bytes, result.backlog_bytes)
 
@@ -60,15 +60,16 @@ def test_tables_are_rates_signals_or_round_trips(tmp_path) -> None:
         netctrl.read("merge", interval_s=1.0)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x.toml", "name = 'x'\n", "is no scenario: it has neither links and flows, nor network"),
-        ("x.toml", "discipline = 'lifo'\n", "discipline: got 'lifo', takes one of cbq, fifo, wfq"),
-        ("x.json", '{"schema": "netctrl.linux/1"}', "has the schema 'netctrl.linux/1', takes one of netctrl.design/1"),
-        ("x.json", "[]", "is no network"),
+        ("x.toml", "name = 'x'\n", "not a scenario: it has neither links and flows, nor network"),
+        ("x.toml", "discipline = 'lifo'\n", "network.discipline: got 'lifo', takes one of"),
+        ("x.json", '{"schema": "netctrl.linux/1"}', "unknown schema 'netctrl.linux/1'; netctrl reads netctrl.design/1"),
+        ("x.json", "[]", "not a network"),
         ("x.json", "{", "JSON"),
-        ("x.txt", "x", "is nothing that netctrl reads, by its name"),
+        ("x.txt", "x", "unknown suffix; netctrl reads"),
     ],
 )
 def test_what_is_none_of_these_is_named(tmp_path, name, content, said) -> None:
@@ -78,8 +79,15 @@ def test_what_is_none_of_these_is_named(tmp_path, name, content, said) -> None:
     assert said in str(refused.value)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_an_access_link_is_told_by_its_keys(tmp_path) -> None:
     (tmp_path / "link.toml").write_text("hops = 2\nduration = '10s'\n")
-    assert netctrl.read(tmp_path / "link.toml") == AccessLinkScenario(hops=2, duration=10.0)
+    assert netctrl.read(tmp_path / "link.toml") == access_link(hops=2, duration=10.0)
     with pytest.raises(InvalidValue, match="path: got 'nowhere', takes a file, or one of arc-bottlenecks"):
         netctrl.read("nowhere")
+
+
+def test_a_kind_that_is_asked_for_is_what_comes_or_a_refusal(tmp_path) -> None:
+    assert netctrl.read("merge", kind=netctrl.Network) == netctrl.read("merge")
+    with pytest.raises(FileError, match="merge: contains a Network, expected a Scenario"):
+        netctrl.read("merge", kind=netctrl.Scenario)

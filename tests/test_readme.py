@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from doc_blocks import checked, find_blocks, same, unit
 from places import ROOT
 
 README = ROOT / "README.md"
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # Line -> why it is not run here.
 NOT_RUN = {
     "pip install . && python -m netctrl.design arc --N 50": "installs the checkout, as nox does before tests",
     "pip install nox && nox -s tests": "the run that this test is part of",
-    "python -m netctrl.sweep hftrac-testbed -o tradeoff.parquet": "half a minute; tests/cli/test_sweep.py runs sweeps",
-    "python -m netctrl.linux apply router/arc.plan.json --dry-run": "needs an eth0: tests/linux/queues/test_plan.py",
+    "netctrl linux apply router/arc.plan.json --dry-run": "needs an eth0: tests/linux/queues/test_plan.py",
 }
 # Words of a line -> what stands in their place, and why.
 CHANGED = {
     ("--run",): ((), "ns-3 is compiled and run by tests/ns3/test_program.py and test_export_ns3_fifo_run.py"),
-    ("--runs", "20"): (("--runs", "2"), "the number of runs is the time that it takes"),
 }
-STATUS = {"python -m netctrl.design arc --N 50 --epoch 2s --alpha 2.84e-5": 3}  # as README says
+STATUS = {"netctrl design arc --N 50 --epoch 2s --alpha 2.84e-5": 3}  # as README says
 
 
 def blocks(kind: str) -> list[str]:
     """The text of README's code blocks of one kind."""
-    return [text for found, text in BLOCK.findall(README.read_text(encoding="utf-8")) if found == kind]
+    return [block.text for block in find_blocks(README) if block.kind == kind]
 
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -50,8 +48,8 @@ def arguments(line: str) -> list[str]:
         places = [i for i in range(len(words)) if tuple(words[i : i + len(there)]) == there]
         for at in reversed(places):
             words[at : at + len(there)] = instead
-    assert words[:2] == ["python", "-m"], f"how is this run? {line}"
-    return [sys.executable, *words[1:]]
+    assert words[0] == "netctrl", f"how is this run? {line}"
+    return [sys.executable, "-m", *words]
 
 
 def test_every_console_line_runs_in_an_empty_folder(tmp_path):
@@ -75,14 +73,10 @@ def test_exceptions_name_lines_that_are_there():
 def test_python_runs_in_an_empty_folder_and_gives_the_numbers_beside_it(tmp_path):
     """A number in a comment behind an expression is what the expression gives, to the digits that are printed."""
     (code,) = blocks("python")
-    checked = re.sub(r"^(\S.*?)  # (-?\d+\.\d+)(?:\.\.\.)?(?:,.*)?$", r'same(\1, "\2")', code, flags=re.MULTILINE)
-    assert checked.count("same(") >= 3
-    same = """
-def same(value, said):
-    digits = len(said.partition(".")[2])
-    assert abs(value - float(said)) <= 10.0**-digits, f"{said}: it is {value}"
-"""
-    ran = run([sys.executable, "-W", "error", "-c", same + checked], tmp_path)
+    code = checked(code)
+    assert code.count("same(") >= 3
+    functions = "from __future__ import annotations\n" + inspect.getsource(unit) + inspect.getsource(same)
+    ran = run([sys.executable, "-W", "error", "-c", functions + code], tmp_path)
     assert ran.returncode == 0, ran.stderr[-1500:]
 
 

@@ -68,7 +68,7 @@ def command(
     rate: Annotated[str, option("RATE", f"of the link: {RATE_TAKES}")],
     rtt: Annotated[str, option("TIME", f"mean round trip without queues: {DURATION_TAKES}")],
     json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
-    output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
+    output: Annotated[str | None, option("FILE", "save the Design", "--output", "-o")] = None,
 ) -> int:
     """Buffer: what a router needs for many TCP flows."""
     design = buffer(

@@ -17,9 +17,10 @@ from netctrl.frequency.loop import response
 from netctrl.laws.aqm.arc import ArcQueue, RateError
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import arc_loop
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.tcp_aqm.run import simulate
 
 ALPHA, EPOCH, FLOWS, RTT = 1.12e-3, 0.2, 35, 0.1
@@ -34,7 +35,9 @@ def scenario(gamma: float, frequency: float, amplitude: float = AMPLITUDE, durat
     queue = ArcQueue(alpha=ALPHA, epoch=EPOCH, target_utilization=gamma, rate_error=error)
     line = Link(id="line", source="a", target="b", capacity="8Mbit", delay="10ms", buffer="500kB", queue=queue)
     flows = BulkFlows(id="ftp", path=("line",), rtt="90ms:110ms", count=FLOWS, start="0s:5s")
-    return Scenario(name=f"Fig. 4: gamma {gamma}, {frequency} rad/s", duration=duration, links=(line,), flows=(flows,))
+    return Scenario.of(
+        name=f"Fig. 4: gamma {gamma}, {frequency} rad/s", duration=duration, links=(line,), flows=(flows,)
+    )
 
 
 def model(gamma: float, frequency: float) -> complex:
@@ -59,8 +62,8 @@ def slow_frequency(frequency: float) -> float:
 def amplitude_at(result: SimulationResult, frequency: float) -> float:
     """Amplitude of the throughput at a frequency, by least squares after the transient [Mbit/s]."""
     chosen = result.time_s > SETTLED
-    t = result.time_s[chosen] - 0.5 * result.scenario.sample
-    y = result.departed_bytes[0, chosen] * 8e-6 / result.scenario.sample
+    t = result.time_s[chosen] - 0.5 * result.scenario.interval
+    y = result.departed_bytes[0, chosen] * 8e-6 / result.scenario.interval
     basis = np.stack([np.sin(frequency * t), np.cos(frequency * t), np.ones_like(t), t], axis=1)
     found = np.linalg.lstsq(basis, y, rcond=None)[0]
     return float(np.hypot(found[0], found[1]))
@@ -121,7 +124,7 @@ def draw(cases: list[tuple[float, float]], runs: dict[str, list[SimulationResult
         for name, results in runs.items():
             result = results[k]
             colour, width, order = styles[name]
-            y = (result.departed_bytes[0] * 8e-6 / result.scenario.sample)[: len(result.time_s) // 10 * 10]
+            y = (result.departed_bytes[0] * 8e-6 / result.scenario.interval)[: len(result.time_s) // 10 * 10]
             axes.plot(
                 np.arange(len(y) // 10) + 0.5,
                 y.reshape(-1, 10).mean(axis=1),

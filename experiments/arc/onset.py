@@ -15,9 +15,10 @@ from netctrl.frequency.sampled_gain import greatest_gain
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.tcp_response import arc_response
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.tcp_aqm.onset import arc_onset
 from netctrl.sim.tcp_aqm.run import simulate
 
@@ -52,7 +53,7 @@ def scenario(alpha: float, duration: float, seed: int = 1) -> Scenario:
     )
     flows = BulkFlows(id="ftp", path=("line",), rtt="490ms:510ms", count=50, start="0s:20s")
     name = f"alpha = {alpha:.3g}"
-    return Scenario(name=name, duration=duration, warmup=SETTLED, links=(line,), flows=(flows,), seed=seed)
+    return Scenario.of(name=name, duration=duration, warmup=SETTLED, links=(line,), flows=(flows,), seed=seed)
 
 
 def epochs_of(result: SimulationResult) -> np.ndarray:

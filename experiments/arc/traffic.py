@@ -21,9 +21,10 @@ from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.model.io.files import write_atomically
+from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import WebFlows
 from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario, read_scenario
 from netctrl.sim.tcp_aqm.run import simulate_many
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
@@ -131,7 +132,7 @@ STUDIES = {study.name: study for study in (STAIRCASE, BULK, ROUND_TRIP, CAPACITY
 def under(scenario: Scenario, queue: Queue, seed: int = 1) -> Scenario:
     """The scenario with `queue` on every link."""
     links = tuple(msgspec.structs.replace(link, queue=queue) for link in scenario.links)
-    return msgspec.structs.replace(scenario, links=links, seed=seed)
+    return scenario.replace(links=links, seed=seed)
 
 
 def shortened(scenario: Scenario, factor: float, keep: float = 1.0) -> Scenario:
@@ -146,9 +147,8 @@ def shortened(scenario: Scenario, factor: float, keep: float = 1.0) -> Scenario:
         for group in scenario.flows
         if group.start[0] * factor < end
     ]
-    changes = [msgspec.structs.replace(c, at=c.at * factor) for c in scenario.changes if c.at * factor < end]
-    return msgspec.structs.replace(
-        scenario,
+    changes = [msgspec.structs.replace(c, at=c.at * factor) for c in scenario.network.changes if c.at * factor < end]
+    return scenario.replace(
         duration=end,
         warmup=min(scenario.warmup * factor, 0.5 * end),
         flows=tuple(flows),
@@ -217,7 +217,7 @@ def series(study: Study, results: Mapping[str, Sequence[SimulationResult]], bins
         def blocks(values: np.ndarray, row=row, count=count, width=width) -> np.ndarray:
             return values[row, : count * width].reshape(count, width)
 
-        seconds = width * result.scenario.sample
+        seconds = width * result.scenario.interval
         arrived, lost = blocks(result.arrived_bytes).sum(axis=1), blocks(result.lost_bytes).sum(axis=1)
         part = {
             "simulator": result.simulator,

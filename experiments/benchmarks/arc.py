@@ -40,7 +40,9 @@ def margins_of_a_transfer_function() -> Row:
     """The same loop as a user brings it: converted each time."""
     loop = arc_loop(50.0, 0.5, SETTING, "paper").scaled(1.42e-5)
     undelayed, pade = to_control(msgspec.structs.replace(loop, delay=0.0), 5), to_control(loop, 5)
-    turns = alternate(lambda: margins(undelayed, delay=loop.delay), lambda: control.margin(pade), rounds=15, repeats=20)
+    turns = alternate(
+        lambda: margins(undelayed, delay_s=loop.delay), lambda: control.margin(pade), rounds=15, repeats=20
+    )
     return against("exact margins, from python-control", "its margin, Pade-5", turns, ">= 8x", lambda _, r: r >= 8)
 
 
@@ -48,7 +50,7 @@ def margins_by_isolation() -> Row:
     """Three equal poles and delay: no DelayLoop, crossings isolated with proof."""
     plant, delay = control.tf([2.0], [1.0, 3.0, 3.0, 1.0]), 0.5
     pade = plant * control.tf(*control.pade(delay, 5))
-    turns = alternate(lambda: margins(plant, delay=delay), lambda: control.margin(pade), rounds=9, repeats=3)
+    turns = alternate(lambda: margins(plant, delay_s=delay), lambda: control.margin(pade), rounds=9, repeats=3)
     return against("margins by isolation, 3 equal poles", "its margin, Pade-5", turns, "none", None)
 
 

@@ -12,8 +12,9 @@ from rows import Row, span
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets
 from netctrl.sim.packet.state import META
@@ -45,13 +46,13 @@ def dumbbell(sender: str, queue: Queue) -> Scenario:
         )
     there = Link(id="there", source="l", target="r", capacity=1e8, delay=8e-3, buffer=5e5, queue=queue)
     back = Link(id="back", source="r", target="l", capacity=1e8, delay=8e-3, buffer=5e5)
-    return Scenario(
+    return Scenario.of(
         name="dumbbell",
         duration=20.0,
         links=(there, back, *edges),
         flows=tuple(flows),
         packet_size=1500.0,
-        sample=1.0,
+        interval=1.0,
     )
 
 

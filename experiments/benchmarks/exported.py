@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 from rows import Row, Turns, against, alternate
 
-from netctrl.datasets import scenario_path
+import netctrl
 from netctrl.laws.window.law import SILENT, Acknowledged, Hop
 from netctrl.model.design.design import provenance
 from netctrl.ns3.fabric.render import render
 from netctrl.scenario.fabric.plan import FabricPlan
-from netctrl.scenario.fabric.scenario import FabricScenario, read_fabric_scenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.plan import fabric_plan
 
 ROUNDS = 9
@@ -66,7 +66,7 @@ def rows() -> Iterator[Row]:
     if compiler is None:
         yield Row("exported MPCC in C++", "no g++ or clang++", "", "", "", f"< {TARGET * 1e9:g} ns", None)
         return
-    base = read_fabric_scenario(scenario_path("mpcc-dumbbell"))
+    base = netctrl.read("mpcc-dumbbell")
     cases = {
         "table K[N]": {},
         "table, delayed": {"variant": "delayed"},
@@ -74,11 +74,11 @@ def rows() -> Iterator[Row]:
         "Riccati, P = 5, delayed": {"window": None, "variant": "delayed"},
     }
     for name, fields in cases.items():
-        scheme = msgspec.structs.replace(base.scheme, **fields)
-        yield decision(compiler, name, msgspec.structs.replace(base, scheme=scheme))
+        sender = msgspec.structs.replace(base.traffic.sender, **fields)
+        yield decision(compiler, name, base.replace(sender=sender))
 
 
-def decision(compiler: str, name: str, scenario: FabricScenario) -> Row:
+def decision(compiler: str, name: str, scenario: Scenario) -> Row:
     plan = fabric_plan(scenario)
     with tempfile.TemporaryDirectory(prefix="netctrl-bench-") as folder:
         program = build(compiler, Path(folder), scenario, plan)
@@ -103,7 +103,7 @@ def decision(compiler: str, name: str, scenario: FabricScenario) -> Row:
     return shown._replace(ours=f"{median(timed.ours) * 1e9:.3g} ({low:.3g} to {high:.3g}) ns")
 
 
-def build(compiler: str, folder: Path, scenario: FabricScenario, plan: FabricPlan) -> str:
+def build(compiler: str, folder: Path, scenario: Scenario, plan: FabricPlan) -> str:
     files = render(scenario, plan, provenance=provenance())
     for file in ("gains.h", "netctrl-fabric-tables.h", "netctrl-files.h", "netctrl-window-law.h"):
         (folder / file).write_text(files[file], encoding="utf-8")

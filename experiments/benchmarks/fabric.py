@@ -20,7 +20,9 @@ import numpy as np
 from rows import Row, against, alternate, peak_gb
 
 from netctrl.laws.window.records import FixedWindow, Hpcc, Mpcc
-from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow, FabricScenario, FatTree, PoissonFlows
+from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.topology import fabric
@@ -40,9 +42,12 @@ def rows() -> Iterator[Row]:
 
 def against_events() -> Row:
     """Sixteen flows through a dumbbell; seconds for a million packet hops."""
-    flows = tuple(FabricFlow(source=i, target=16, size=1e9) for i in range(16))
-    scenario = FabricScenario(
-        topology=Dumbbell(senders=16, host_rate=1e11), scheme=FixedWindow(window=10e3), flows=flows, duration=5e-3
+    scenario = Scenario.of(
+        name="sixteen flows",
+        network=Dumbbell(senders=16, host_rate=1e11),
+        sender=FixedWindow(window=10e3),
+        flows=(MessageFlows(id="senders", source=range(16), target=16, size=1e9),),
+        duration=5e-3,
     )
     turns = alternate(
         lambda: simulate_fabric(scenario).counts["hops"], lambda: by_events(20_000), 3, clock=process_time
@@ -80,9 +85,8 @@ def by_events(packets: int) -> int:
 
 def fat_tree(scheme: Mpcc | Hpcc) -> Row:
     """10 ms of Fig. 5.5 at 60 % load of WebSearch; the peer is the time that it may take."""
-    scenario = FabricScenario(
-        topology=FatTree(), scheme=scheme, poisson=PoissonFlows(sizes="WebSearch", load=0.6), duration=0.01
-    )
+    flows = (PoissonFlows(id="search", sizes="WebSearch", load=0.6),)
+    scenario = Scenario.of(name="fat tree", network=FatTree(), sender=scheme, flows=flows, duration=0.01)
     turns = alternate(lambda: simulate_fabric(scenario), lambda: None, 3, clock=process_time)
     hops = turns.answers[0].counts["hops"]
     speed = hops / min(turns.ours) / 1e6
@@ -97,12 +101,13 @@ def fat_tree(scheme: Mpcc | Hpcc) -> Row:
     )
 
 
-def k_ary(k: int) -> FabricScenario:
+def k_ary(k: int) -> Scenario:
     """1 ms of the fat tree of switches with k ports at 30 % load of WebSearch."""
-    return FabricScenario(
-        topology=FatTree.k_ary(k),
-        scheme=Mpcc(variant="delayed"),
-        poisson=PoissonFlows(sizes="WebSearch", load=0.3),
+    return Scenario.of(
+        name=f"fat tree of {k}-port switches",
+        network=FatTree.k_ary(k),
+        sender=Mpcc(variant="delayed"),
+        flows=(PoissonFlows(id="search", sizes="WebSearch", load=0.3),),
         duration=1e-3,
     )
 
@@ -111,7 +116,7 @@ def set_up(k: int) -> Row:
     """Ports, flows and their paths; the peer knows distances only."""
     scenario = k_ary(k)
     turns = alternate(lambda: fabric_problem(scenario), lambda: by_networkx(scenario), 3, clock=process_time)
-    hosts, flows = scenario.topology.hosts, len(turns.answers[0].flows.size)
+    hosts, flows = scenario.network.hosts, len(turns.answers[0].flows.size)
     return against(
         f"fabric, set-up of {hosts} hosts, {flows} flows",
         "networkx, distances to each rack",
@@ -121,9 +126,9 @@ def set_up(k: int) -> Row:
     )
 
 
-def by_networkx(scenario: FabricScenario) -> int:
+def by_networkx(scenario: Scenario) -> int:
     """Entries of a table of distances between switches."""
-    net = fabric(scenario.topology)
+    net = fabric(scenario.network)
     links = nx.Graph(zip(net.source[net.hosts :].tolist(), net.target[net.hosts :].tolist(), strict=True))
     racks = np.unique(net.target[: net.hosts]).tolist()
     return sum(len(nx.single_source_shortest_path_length(links, rack)) for rack in racks)

@@ -11,7 +11,8 @@ from time import process_time
 import numpy as np
 from rows import Row, against, alternate
 
-from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.access.scenario import access_link, access_parts
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access.run import AccessLink
 
 RATE, SPEED = 80e6, 2e7
@@ -27,7 +28,7 @@ def rows() -> Iterator[Row]:
 
 def against_numpy(burst: int, speed: float | None) -> Row:
     """Seconds for a million packets of the same arrivals; without drops."""
-    scenario = AccessLinkScenario(limit=1000, duration=LONG)
+    scenario = access_link(limit=1000, duration=LONG)
     turns = alternate(
         lambda: ours(scenario, burst, LONG), lambda: by_numpy(scenario, burst, LONG), 7, clock=process_time
     )
@@ -41,7 +42,7 @@ def against_numpy(burst: int, speed: float | None) -> Row:
 
 
 def against_events(discipline: str) -> Row:
-    scenario = AccessLinkScenario(duration=SHORT, discipline=discipline)
+    scenario = access_link(duration=SHORT, discipline=discipline)
     turns = alternate(lambda: ours(scenario, 10, SHORT), lambda: by_events(scenario, SHORT), 3, clock=process_time)
     counts = [answer[0] for answer in turns.answers]
     times = [per_million(each, count) for each, count in zip(turns[:2], counts, strict=True)]
@@ -55,21 +56,22 @@ def per_million(seconds: list[float], packets: int) -> list[float]:
     return [each / packets * 1e6 for each in seconds]
 
 
-def ours(scenario: AccessLinkScenario, burst: int, periods: int) -> tuple[int, float]:
+def ours(scenario: Scenario, burst: int, periods: int) -> tuple[int, float]:
     """Packets, and premium traffic's mean delay [s]."""
     link = AccessLink(scenario)
     samples = [link.advance(RATE, burst) for _ in range(periods)]
     received = sum(sample.premium_received for sample in samples)
     delay = sum(sample.mean_delay_ms * sample.premium_received for sample in samples) / received
-    return int(link.traffic.released.sum()), 1e-3 * delay - scenario.base_delay
+    return int(link.traffic.released.sum()), 1e-3 * delay - scenario.network.base_delay
 
 
-def arrivals(scenario: AccessLinkScenario, burst: int, end: float) -> list[np.ndarray]:
+def arrivals(scenario: Scenario, burst: int, end: float) -> list[np.ndarray]:
     """Of premium traffic and each flow, with the draws that the scenario's seed gives."""
-    bits, flows = scenario.size * 8.0, scenario.flows
-    gap = bits / scenario.access_rate
+    parts = access_parts(scenario)
+    bits, flows, premium = parts.packet_size * 8.0, parts.flows, parts.premium
+    gap = bits / parts.line.access_rate
     pause = burst * bits / (RATE / flows) - (burst - 1) * gap
-    period = scenario.premium_size * 8.0 / scenario.premium_rate
+    period = premium.size * 8.0 / premium.rate
     phase = period * np.random.default_rng([scenario.seed, 0]).uniform()
     each = [phase + period * np.arange(int(end / period) + 1)]
     for flow in range(flows):
@@ -81,21 +83,27 @@ def arrivals(scenario: AccessLinkScenario, burst: int, end: float) -> list[np.nd
     return [times[times <= end] for times in each]
 
 
-def by_numpy(scenario: AccessLinkScenario, burst: int, end: float) -> tuple[int, float]:
+def service_s(scenario: Scenario) -> float:
+    """Of a packet, on the wire."""
+    return scenario.traffic.packet_size * 8.0 / scenario.network.capacity
+
+
+def by_numpy(scenario: Scenario, burst: int, end: float) -> tuple[int, float]:
     """Merged by a sort; D_n = max over k <= n of (A_k - k S) + (n + 1) S."""
     each = arrivals(scenario, burst, end)
     times = np.concatenate(each)
     order = np.argsort(times, kind="stable")
-    times, steps = times[order], scenario.service_s * np.arange(len(times))
-    delay = np.maximum.accumulate(times - steps) + steps + scenario.service_s - times
+    service = service_s(scenario)
+    times, steps = times[order], service * np.arange(len(times))
+    delay = np.maximum.accumulate(times - steps) + steps + service - times
     premium = order < len(each[0])
     return len(times), float(delay[premium & (delay + times <= end)].mean())
 
 
-def by_events(scenario: AccessLinkScenario, end: float) -> tuple[int, float]:
+def by_events(scenario: Scenario, end: float) -> tuple[int, float]:
     """Arrivals and completions in one heap, packets in a deque, tail drop."""
     heap = [(time, kind) for kind, times in enumerate(arrivals(scenario, 10, end)) for time in times.tolist()]
-    packets, service, done = len(heap), scenario.service_s, -1
+    packets, service, done = len(heap), service_s(scenario), -1
     heapq.heapify(heap)
     queue: deque[tuple[float, int]] = deque()
     total = count = 0.0
@@ -107,7 +115,7 @@ def by_events(scenario: AccessLinkScenario, end: float) -> tuple[int, float]:
                 total, count = total + time - entered, count + 1.0
             if queue:
                 heapq.heappush(heap, (time + service, done))
-        elif len(queue) < scenario.limit:
+        elif len(queue) < scenario.network.limit:
             queue.append((time, kind))
             if len(queue) == 1:
                 heapq.heappush(heap, (time + service, done))

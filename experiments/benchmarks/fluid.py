@@ -13,8 +13,10 @@ from rows import Row, Turns, against, alternate
 
 from netctrl.datasets import scenario_path
 from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.scenario.links import Link
+from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario, read_scenario
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, problem
 from netctrl.sim.tcp_aqm.run import class_steps, simulate
@@ -70,10 +72,10 @@ def scenario(classes: int, steps: int, step: float = 0.005) -> Scenario:
         queue=ArcQueue(alpha=1e-3 / classes),
     )
     flows = BulkFlows(id="tcp", path=("line",), rtt="60ms:1s", count=classes)
-    return Scenario(
+    return Scenario.of(
         name="bench",
         duration=steps * step,
-        sample=100 * step,
+        interval=100 * step,
         step=step,
         links=(line,),
         flows=(flows,),

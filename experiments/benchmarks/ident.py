@@ -27,7 +27,7 @@ OURS = """
 from netctrl import SignalTrace, identify
 def call(u, y):
     trace = SignalTrace(interval_s=1.0, input_values=u, output_values=y)
-    return identify(trace, {order}, method="n4sid", horizon={horizon})
+    return identify(trace, order={order}, method="n4sid", horizon={horizon})
 call(u[:2000], y[:2000])  # loads the compiled kernels
 """
 SIPPY = """

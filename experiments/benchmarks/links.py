@@ -19,8 +19,8 @@ from netctrl.model.law import MyopicGain
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.plants.linearize import network_model
 from netctrl.scenario.network.policy import HftracPolicy
-from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.network.sweep import read_sweep
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.kernel import DEPARTED, LOST, WAITING, advance_links
 from netctrl.sim.network.problem import LinkProblem, link_problem, link_state
 
@@ -42,10 +42,10 @@ def rows() -> Iterator[Row]:
     yield workers()
 
 
-def single(scenario: NetworkScenario) -> MyopicGain:
+def single(scenario: Scenario) -> MyopicGain:
     """Each link's gain as if it were alone: k = p/(1 + p), p = (mu + √(mu² + 4 mu))/2."""
-    model = network_model(scenario.network, INTERVAL)
-    mu = scenario.policy.mu
+    model = network_model(scenario.network.graph, INTERVAL)
+    mu = scenario.control.mu
     p = 0.5 * (mu + (mu**2 + 4.0 * mu) ** 0.5)
     k = np.full(model.n_links, p / (1.0 + p))
     zero = np.zeros(model.n_links)
@@ -56,9 +56,7 @@ def prepared(
     network: Network, policy: HftracPolicy, steps: int, law: Callable = netctrl.scenario_law
 ) -> tuple[LinkProblem, np.ndarray]:
     """The problem, and demands of shape (steps, I, RUNS)."""
-    scenario = NetworkScenario(
-        name="bench", network=network, interval=INTERVAL, duration=steps * INTERVAL, policy=policy
-    )
+    scenario = Scenario.of(name="bench", graph=network, interval=INTERVAL, duration=steps * INTERVAL, control=policy)
     ready = link_problem(scenario, law(scenario))
     noise = np.random.default_rng(1).standard_normal((steps, len(network.demands), RUNS))
     mean, std = (np.array([getattr(demand, name) for demand in network.demands]) for name in ("mean", "std"))
@@ -97,13 +95,13 @@ def responses(network: Network, mu: float, base: list[float], demand: np.ndarray
 def workers() -> Row:
     """A sweep by one process and by two, for as long as half a minute each."""
     spec = read_sweep(sweep_path("hftrac-testbed"), network_path)
-    scenario = spec.scenario | {"duration": 1000.0}
+    scenario = spec.scenario | {"time": spec.scenario["time"] | {"duration": 1000.0}}
     spec = netctrl.SweepSpec(name=spec.name, scenario=scenario, runs=64, grid=spec.grid)
     times = []
     for jobs in (2, 1):
         netctrl.sweep(
             netctrl.SweepSpec(
-                name="warm", scenario=spec.scenario | {"duration": 10.0, "warmup": 0.0}, runs=4, grid=spec.grid
+                name="warm", scenario=scenario | {"time": {"duration": 10.0, "interval": 0.01}}, runs=4, grid=spec.grid
             ),
             netctrl.scenario_law,
             n_jobs=jobs,
@@ -126,7 +124,7 @@ def by_kernel(ready: LinkProblem, demand: np.ndarray) -> np.ndarray:
     """Sums of rates, losses and backlogs, (3, N, RUNS)."""
     state = link_state(ready, RUNS)
     watched = np.zeros((3, ready.model.n_links, 0))
-    advance_links(ready.plant, ready.taps, *ready.tiles, state, demand, 0, 0, watched)
+    advance_links(ready.plant, ready.taps, *ready.tiles, state, demand, 0, 0, watched, None)
     return state.sums.transpose(1, 0, 2)[[DEPARTED, LOST, WAITING], :, :RUNS]
 
 

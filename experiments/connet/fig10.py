@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from common import Outcome
-from connet.links import LQI, PRINTED, SEEDS, laws, picture, settled, stretch, table, tracked
-
-import netctrl
-from netctrl.scenario.access.scenario import RegulatedSource
+from connet.links import LQI, PRINTED, SEEDS, laws, link_of, picture, settled, stretch, table, tracked
 
 CONSTANT = (0.46, 0.043)
 MANY = range(100)
@@ -15,7 +12,7 @@ MANY = range(100)
 STEP = (1.72, 1.028)
 """The jitter's reference is the paper's; the delay is that of the curve."""
 SWITCHED = (0.534, 0.145)
-LOADED = tuple(RegulatedSource(offered=7e7 / 3.0) for _ in range(3))
+LOADED = ({"offered": 7e7 / 3.0},) * 3
 CHANGING = ((0.464, 0.045), (8.0, 4.0), (0.676, 0.361), (1.434, 0.918), (0.532, 0.157))
 """Fig. 11 has no printed values; the second can't be had, so that R is at its limit (paper: 246 to 400 s)."""
 
@@ -26,16 +23,16 @@ def main(*, full: bool = False) -> Outcome:
         key = "printed" if name == PRINTED else "lqi"
         constant, stepped, switched, changed, recovered = [], [], [], [], []
         for seed in MANY:
-            run = tracked(law, netctrl.AccessLinkScenario(duration=300.0, seed=seed), CONSTANT)
+            run = tracked(law, link_of(duration=300.0, seed=seed), CONSTANT)
             constant.append(settled(run, 100, 300))
         for seed in SEEDS:
-            run = tracked(law, netctrl.AccessLinkScenario(duration=300.0, seed=seed), STEP)
+            run = tracked(law, link_of(duration=300.0, seed=seed), STEP)
             stepped.append(settled(run, 100, 300))
-            scenario = netctrl.AccessLinkScenario(duration=400.0, sources=LOADED, seed=seed)
+            scenario = link_of(*LOADED, duration=400.0, seed=seed)
             run = tracked(law, scenario, SWITCHED, start=100)
             switched.append((*settled(run, 20, 100), *settled(run, 150, 400)))
             reference = stretch(CHANGING, 200.0)
-            run = tracked(law, netctrl.AccessLinkScenario(duration=1000.0, seed=seed), reference)
+            run = tracked(law, link_of(duration=1000.0, seed=seed), reference)
             if seed == SEEDS[0]:
                 shown[name] = run
             changed.append([settled(run, 200 * k + 100, 200 * k + 200)[0] for k in range(5)])

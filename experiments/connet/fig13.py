@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import Outcome
-from connet.links import LQI, PRINTED, SEEDS, laws, picture, table, tracked
+from connet.links import LQI, PRINTED, SEEDS, laws, link_of, picture, table, tracked
 
-import netctrl
-from netctrl.scenario.access.scenario import RegulatedSource, RegulatorFailure
+from netctrl.scenario.access.flows import RegulatorFailure
 
 REFERENCE = (0.86, 0.393)
 """On the curve of three nodes."""
-ONE = (RegulatorFailure(source=0, start=100.0, stop=250.0, rate=5e7),)
-TWO = (
-    RegulatorFailure(source=0, start=100.0, stop=300.0, rate=5e7),
-    RegulatorFailure(source=1, start=100.0, stop=200.0, rate=5e7),
-)
-UNEVEN = (RegulatedSource(share=0.5), RegulatedSource(share=0.35), RegulatedSource(share=0.15))
+
+
+def failing(stop: float) -> dict[str, Any]:
+    return {"failures": (RegulatorFailure(start=100.0, stop=stop, rate=5e7),)}
+
+
+ONE = (failing(250.0), {}, {})
+TWO = (failing(300.0), failing(200.0), {})
+UNEVEN = ({"share": 0.5}, {"share": 0.35}, {"share": 0.15})
 
 
 def main(*, full: bool = False) -> Outcome:
@@ -26,9 +30,9 @@ def main(*, full: bool = False) -> Outcome:
         rows, reported = [], []
         for seed in SEEDS:
             base = {"duration": 400.0, "hops": 3, "seed": seed}
-            one = tracked(law, netctrl.AccessLinkScenario(failures=ONE, **base), REFERENCE)
-            two = tracked(law, netctrl.AccessLinkScenario(failures=TWO, **base), REFERENCE)
-            uneven = tracked(law, netctrl.AccessLinkScenario(sources=UNEVEN, **base), REFERENCE)
+            one = tracked(law, link_of(*ONE, **base), REFERENCE)
+            two = tracked(law, link_of(*TWO, **base), REFERENCE)
+            uneven = tracked(law, link_of(*UNEVEN, **base), REFERENCE)
             delay = [run.result.mean_delay_ms for run in (one, two, uneven)]
             rows.append(
                 (

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from common import Outcome
-from connet.links import LQI, SEEDS, laws, tracked
+from connet.links import LQI, SEEDS, laws, link_of, tracked
 from matplotlib.figure import Figure
 
-import netctrl
 from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.sim.access.run import simulate_access_link
 
@@ -25,10 +24,10 @@ def main(*, full: bool = False) -> Outcome:
         base = {"duration": 120.0, "hops": 3, "seed": seed}
         for rate in OFFERED:
             for name, discipline in zip(NAMES, ("fifo", "cbq", "wfq"), strict=False):
-                run = simulate_access_link(netctrl.AccessLinkScenario(discipline=discipline, **base), rate * 1e6)
+                run = simulate_access_link(link_of(discipline=discipline, **base), rate * 1e6)
                 rows.append((name, rate, seed, run))
         law = laws()[LQI]
-        run = tracked(law, netctrl.AccessLinkScenario(**base), REFERENCE).result
+        run = tracked(law, link_of(**base), REFERENCE).result
         rows += [(NAMES[3], rate, seed, run) for rate in OFFERED]
     data = pd.DataFrame(
         [(name, rate, seed, *(column[40:].mean() for column in columns(run))) for name, rate, seed, run in rows],
@@ -57,12 +56,7 @@ def main(*, full: bool = False) -> Outcome:
     top = means.xs(OFFERED[-1], level="offered_mbit_s")
     ours = top.loc[NAMES[3]]
     opened = np.mean(
-        [
-            simulate_access_link(netctrl.AccessLinkScenario(duration=100.0, hops=3, seed=seed))
-            .mean_delay_ms[20:]
-            .mean()
-            for seed in SEEDS
-        ]
+        [simulate_access_link(link_of(duration=100.0, hops=3, seed=seed)).mean_delay_ms[20:].mean() for seed in SEEDS]
     )
     computed = {
         "fig14-cbq-delay": float(1.0 - ours.delay_ms / top.loc["CBQ"].delay_ms),

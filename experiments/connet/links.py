@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,10 @@ import netctrl
 from netctrl.datasets import model_path
 from netctrl.model.identified import read_model
 from netctrl.model.law import LqgLaw, TrackingLaw
+from netctrl.scenario.access.flows import PremiumFlow, RegulatedFlows
 from netctrl.scenario.access.plan import AccessLinkTracking
-from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.access.scenario import access_link
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access.track import track_access_link
 
 PRINTED, LQI = "printed gains", "LQI"
@@ -40,7 +43,13 @@ def laws() -> dict[str, TrackingLaw]:
     return {PRINTED: printed_law(), LQI: netctrl.connet(printed_model(), track="delay", limits=LIMITS).law}
 
 
-def tracked(law: TrackingLaw, scenario: AccessLinkScenario, reference, **options) -> AccessLinkTracking:
+def link_of(*sources: Mapping[str, Any], **fields: Any) -> Scenario:
+    """The paper's link with these regulated sources, by default three equal ones."""
+    regulated = (RegulatedFlows(id=f"source{place}", **each) for place, each in enumerate(sources or ({}, {}, {})))
+    return access_link(flows=(PremiumFlow(), *regulated), **fields)
+
+
+def tracked(law: TrackingLaw, scenario: Scenario, reference, **options) -> AccessLinkTracking:
     """As the paper measures for its own law, and with means over periods for ours."""
     return track_access_link(
         scenario, law, reference, measured="average" if isinstance(law, LqgLaw) else "period", **options

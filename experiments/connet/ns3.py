@@ -12,10 +12,10 @@ from connet.fig10 import CHANGING
 from connet.links import LQI, PRINTED, laws, picture, stretch, table, tracked
 from packets import run_link
 
-import netctrl
 from netctrl.model.law import LqgLaw
 from netctrl.scenario.access.plan import access_link_plan
 from netctrl.scenario.access.result import AccessLinkResult
+from netctrl.scenario.access.scenario import access_link
 from netctrl.sim.access.run import simulate_access_link
 
 SECONDS, COUNTED, SEEDS = 60, 40, (1, 2)
@@ -26,7 +26,7 @@ EXACT_MS = 1e-4
 
 def main(*, full: bool = False) -> Outcome:
     reference = stretch(CHANGING, SECONDS)
-    scenario = netctrl.AccessLinkScenario(name="Fig. 11", duration=float(len(reference)))
+    scenario = access_link(name="Fig. 11", duration=float(len(reference)))
     rows, shown, computed = [], {}, {}
     for name, law in laws().items():
         measured = "average" if isinstance(law, LqgLaw) else "period"

@@ -26,10 +26,11 @@ from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.model.io.files import write_atomically
+from netctrl.scenario.links import Link
 from netctrl.scenario.network.result import estimate
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.packet.run import simulate_packets
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
@@ -71,14 +72,14 @@ def line(case: Case, rate: float, rtt: tuple[float, float], count: int, buffer: 
     flows = BulkFlows(
         id="bulk", path=("line",), rtt=rtt, count=count, start=(0.0, 5.0), sender=case.sender, ecn=case.ecn
     )
-    return Scenario(
+    return Scenario.of(
         name=f"{case.sender} over {case.queue}",
         duration=45.0,
         warmup=15.0,
         links=(link,),
         flows=(flows,),
         packet_size=PACKET,
-        sample=0.01,
+        interval=0.01,
         seed=seed,
     )
 
@@ -206,7 +207,7 @@ def table(data: pd.DataFrame, by: Sequence[str] = ("queue", "ecn", "sender")) ->
 
 
 def markdown(found: pd.DataFrame) -> str:
-    """The table of `docs/engines.md`."""
+    """The table of `docs/explanation/engines.md`."""
     lines = ["| sender, queue | runs | " + " | ".join(f"{text} | " for text in QUANTITIES.values()) + "|"]
     lines.append("|---" * (2 + 2 * len(QUANTITIES)) + "|")
     for row in found.to_dict("records"):

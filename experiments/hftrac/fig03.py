@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import msgspec
 import numpy as np
 import pandas as pd
 from common import Measured, Outcome
@@ -40,7 +39,7 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import HftracPolicy, Policy, StaticPacing
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.scenario import Scenario
 
 MAX_LOSS = 1e-3
 MUS = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -89,7 +88,7 @@ def greatest(network: Network) -> pd.DataFrame:
     near = netctrl.max_utilization(requested, law, loss=MAX_LOSS, **options).utilization
 
     def found(policy: Policy, runs: int, seed: int, tolerance: float) -> netctrl.MaxUtilization | None:
-        desired = msgspec.structs.replace(requested, policy=policy, seed=seed)
+        desired = requested.replace(control=policy, seed=seed)
         return greatest_utilization(desired, law, MAX_LOSS, near + 0.02, runs, tolerance)
 
     def utilization(policy: Policy) -> float:
@@ -124,7 +123,7 @@ def entry(network: Network, name: str, policy: Policy, found: netctrl.MaxUtiliza
     }
 
 
-def at_load(network: Network, policy: Policy, load: float) -> NetworkScenario:
+def at_load(network: Network, policy: Policy, load: float) -> Scenario:
     return scenario(network, policy, interval=INTERVAL, utilization=load)
 
 

@@ -34,7 +34,7 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.network import Network, read_network
-from netctrl.scenario.network.traffic import DemandTraffic, GaussianTraffic
+from netctrl.scenario.network.traffic import Demands, GaussianTraffic, Spread
 
 LOADS = (0.75, 0.8, 0.85, 0.9, 0.95, 0.98)
 MUS = np.geomspace(0.01, 30.0, 9)
@@ -59,7 +59,7 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("fig07", "hftrac", both, draw(data, trips), compute(data, trips))
 
 
-def by_load(network: Network, traffic: DemandTraffic = GAUSSIAN) -> pd.DataFrame:
+def by_load(network: Network, traffic: Spread = GAUSSIAN) -> pd.DataFrame:
     """Loss and queue of every way at every load, tuned for it; and of coordinated control with one mu."""
     data = pd.concat([at_load(network, load, traffic) for load in LOADS], ignore_index=True)
     kept = float(row(data, way="coordinated", load=KEPT).value)
@@ -68,18 +68,18 @@ def by_load(network: Network, traffic: DemandTraffic = GAUSSIAN) -> pd.DataFrame
 
 
 def measured(
-    network: Network, name: str, way: Way, load: float, value: float, traffic: DemandTraffic = GAUSSIAN
+    network: Network, name: str, way: Way, load: float, value: float, traffic: Spread = GAUSSIAN
 ) -> dict[str, object]:
     policy = way.policy if np.isnan(value) else way.at(value)
-    requested = scenario(network, policy, utilization=load, traffic=traffic)
+    requested = scenario(network, policy, utilization=load, flows=(Demands(spread=traffic),))
     return {"way": name, "load": load, "value": value, **measure(requested)}
 
 
-def tuned(network: Network, name: str, way: Way, load: float, traffic: DemandTraffic) -> dict[str, object]:
+def tuned(network: Network, name: str, way: Way, load: float, traffic: Spread) -> dict[str, object]:
     """The way with that mu of a grid which loses least, and of equal ones with the least queue, by fresh runs."""
 
     def price(value: float) -> tuple[float, float]:
-        requested = scenario(network, way.at(value), utilization=load, traffic=traffic)
+        requested = scenario(network, way.at(value), utilization=load, flows=(Demands(spread=traffic),))
         found = measure(requested, runs=TRIED, first_run=0)
         return found["loss"], found["queue"]
 
@@ -92,16 +92,16 @@ def finer(
     way: Way,
     load: float,
     bounds: tuple[float, float],
-    traffic: DemandTraffic = GAUSSIAN,
+    traffic: Spread = GAUSSIAN,
 ) -> dict[str, object]:
     """The same by `netctrl.tune`."""
     low, high = bounds
-    requested = scenario(network, way.policy, utilization=load, traffic=traffic)
+    requested = scenario(network, way.policy, utilization=load, flows=(Demands(spread=traffic),))
     best = netctrl.tune(requested, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.05)
     return measured(network, name, way, load, best.value, traffic)
 
 
-def at_load(network: Network, load: float, traffic: DemandTraffic) -> pd.DataFrame:
+def at_load(network: Network, load: float, traffic: Spread) -> pd.DataFrame:
     rows = [measured(network, name, way, load, np.nan, traffic) for name, way in PLAIN.items()]
     rows += [finer(network, "static", STATIC, load, (1.005, 2.5), traffic)]
     rows += [tuned(network, name, WAYS[name], load, traffic) for name in NAMES]

@@ -35,8 +35,8 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.network import Network, read_network
-from netctrl.scenario.network.scenario import NetworkScenario
-from netctrl.scenario.network.traffic import DemandTraffic, GaussianTraffic, TriangularTraffic
+from netctrl.scenario.network.traffic import Demands, GaussianTraffic, Spread, TriangularTraffic
+from netctrl.scenario.scenario import Scenario
 
 SCALES = (0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2)
 LOADS = (0.75, 0.85, 0.95)
@@ -64,15 +64,15 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("fig10", "hftrac", data, draw(wrong, shapes), computed)
 
 
-def tuned(network: Network, way: Way, load: float | None, traffic: DemandTraffic) -> float:
+def tuned(network: Network, way: Way, load: float | None, traffic: Spread) -> float:
     """The best mu or factor for demands as believed."""
     low, high = (1.005, 2.5) if way is STATIC else (0.01, 30.0)
-    requested = scenario(network, way.policy, utilization=load, traffic=traffic)
+    requested = scenario(network, way.policy, utilization=load, flows=(Demands(spread=traffic),))
     found = netctrl.tune(requested, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.1)
     return found.value
 
 
-def ways(network: Network, load: float | None, traffic: DemandTraffic) -> dict[str, Way]:
+def ways(network: Network, load: float | None, traffic: Spread) -> dict[str, Way]:
     """FIFO, backpressure, and GOD and static pacing tuned for demands as believed."""
     best = {"god": WAYS["god"], "static": STATIC}
     made = {name: with_value(way, tuned(network, way, load, traffic)) for name, way in best.items()}
@@ -92,14 +92,14 @@ def wrongly_believed(network: Network, load: float, made: dict[str, Way]) -> pd.
     return pd.DataFrame(rows)
 
 
-def believed(network: Network, way: Way, load: float, scale: float) -> NetworkScenario:
-    return scenario(network, way.policy, utilization=load, traffic=GaussianTraffic(scale=scale))
+def believed(network: Network, way: Way, load: float, scale: float) -> Scenario:
+    return scenario(network, way.policy, utilization=load, flows=(Demands(spread=GaussianTraffic(scale=scale)),))
 
 
 def intervals(network: Network, wrong: pd.DataFrame, tried: dict[float, dict[str, Way]]) -> dict[str, Measured]:
     """Of differences that are small: run by run, as the demands are the same."""
 
-    def pair(one: str, other: str, load: float, scale: float) -> tuple[NetworkScenario, NetworkScenario]:
+    def pair(one: str, other: str, load: float, scale: float) -> tuple[Scenario, Scenario]:
         first, second = (believed(network, tried[load][way], load, scale) for way in (one, other))
         return first, second
 
@@ -128,11 +128,11 @@ def same_deviation(network: Network) -> pd.DataFrame:
     return compared(network, SAME, TriangularTraffic())
 
 
-def compared(network: Network, case: str, triangular: DemandTraffic) -> pd.DataFrame:
+def compared(network: Network, case: str, triangular: Spread) -> pd.DataFrame:
     rows = []
     for shape, traffic in {"Gaussian": GaussianTraffic(), "triangular": triangular}.items():
         for name, way in ways(network, None, traffic).items():
-            requested = scenario(network, way.policy, traffic=traffic)
+            requested = scenario(network, way.policy, flows=(Demands(spread=traffic),))
             rows.append({"way": name, "case": case, "shape": shape, **measure(requested)})
     return pd.DataFrame(rows)
 

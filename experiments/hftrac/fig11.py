@@ -89,13 +89,13 @@ def greatest(network: Network, std: float) -> pd.DataFrame:
     fifo = netctrl.max_utilization(requested, law, loss=CASES[std], low=MIN, runs=RUNS, tolerance=2e-3)
 
     def found(policy: Policy) -> netctrl.MaxUtilization | None:
-        desired = msgspec.structs.replace(requested, policy=policy)
+        desired = requested.replace(control=policy)
         return greatest_utilization(desired, law, CASES[std], near=fifo.utilization, runs=RUNS)
 
     rows = [entry("fifo", std, np.nan, fifo), entry("backpressure", std, np.nan, found(BACKPRESSURE.policy))]
 
     def loss(policy: Policy) -> float:
-        desired = msgspec.structs.replace(requested, policy=policy, utilization=fifo.utilization)
+        desired = requested.replace(control=policy, utilization=fifo.utilization)
         return simulate_network(desired, law(desired), runs=RUNS, watch=False).summary().loss_ratio.mean
 
     for name, way in PACED.items():

@@ -22,8 +22,8 @@ from matplotlib.figure import Figure
 
 from netctrl.model.network import Network
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
-from netctrl.scenario.network.traffic import LongRangeTraffic
+from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.scenario import Scenario
 
 LEVELS = (5.0, 15.0, 20.0, 25.0)
 """Means of the background [Mbit/s]."""
@@ -62,18 +62,17 @@ def network(level: float) -> Network:
     return msgspec.structs.replace(base, links=links, demands=demands, nodes=())
 
 
-def requested(case: Case, seconds: float) -> NetworkScenario:
+def requested(case: Case, seconds: float) -> Scenario:
     name, value, level = case
     policy = FIFO.policy if name == "fifo" else POLICIES[name].at(value)
-    return NetworkScenario(
+    return Scenario.of(
         name="fig13",
-        network=network(level),
+        graph=network(level),
         interval=STEP,
         duration=WARMUP + seconds,
         warmup=WARMUP,
-        policy=policy,
-        traffic=LongRangeTraffic(),
-        tcp=(TcpDemand(demand="p1", variant="cubic"),),
+        control=policy,
+        flows=(Demands(spread=LongRangeTraffic()), TcpDemand(demand="p1", variant="cubic")),
     )
 
 

@@ -26,8 +26,8 @@ from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Network
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
-from netctrl.scenario.network.traffic import LongRangeTraffic
+from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.scenario import Scenario
 
 PACKET = 1000
 """[byte]"""
@@ -57,21 +57,20 @@ def network(level: float) -> Network:
     return msgspec.structs.replace(base, links=wide, demands=tuple(demands), nodes=())
 
 
-def requested(case: Case, seconds: float) -> NetworkScenario:
+def requested(case: Case, seconds: float) -> Scenario:
     way, kind, target, level = case
     size = float(target * PACKET)
     red = RedQueue(min_threshold=size, max_threshold=3.0 * size)
     pi = PiQueue(alpha=2.4e-4, beta=2.32e-4, reference_queue=size)
     flows = {"flows": 20, "variant": "newreno", "start": (0.0, 0.5), "ecn": True}
-    return NetworkScenario(
+    return Scenario.of(
         name="fig15",
-        network=network(level),
+        graph=network(level),
         interval=STEP,
         duration=WARMUP + seconds,
         warmup=WARMUP,
-        policy=LOOKS[way].policy,
-        traffic=LongRangeTraffic(),
-        tcp=(TcpDemand(demand="p1", **flows), TcpDemand(demand="p2", **flows)),
+        control=LOOKS[way].policy,
+        flows=(Demands(spread=LongRangeTraffic()), TcpDemand(demand="p1", **flows), TcpDemand(demand="p2", **flows)),
         queue=red if kind == "RED" else pi,
     )
 

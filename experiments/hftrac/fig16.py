@@ -28,8 +28,8 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.ns3.network.render import PACKET_SIZE
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
-from netctrl.scenario.network.traffic import LongRangeTraffic
+from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.scenario import Scenario
 
 SENDERS = ("STTL", "SNVA", "LOSA", "HSTN")
 BACKGROUND = "LOSA"
@@ -61,19 +61,21 @@ def network(level: float) -> Network:
     return msgspec.structs.replace(base, links=links, demands=tuple(demands), nodes=())
 
 
-def requested(case: Case, seconds: float) -> NetworkScenario:
+def requested(case: Case, seconds: float) -> Scenario:
     way, kind, load, target, level = case
     pie, codel = PieQueue(target=1e-3 * target, update=0.03), CodelQueue(target=1e-3 * target, interval=0.1)
     flows = {"flows": FLOWS[load], "variant": "vegas", "start": (0.0, 0.5)}
-    return NetworkScenario(
+    return Scenario.of(
         name="fig16",
-        network=network(level),
+        graph=network(level),
         interval=STEP,
         duration=WARMUP + seconds,
         warmup=WARMUP,
-        policy=LOOKS[way].policy,
-        traffic=LongRangeTraffic(),
-        tcp=tuple(TcpDemand(demand=sender, **flows) for sender in SENDERS),
+        control=LOOKS[way].policy,
+        flows=(
+            Demands(spread=LongRangeTraffic()),
+            *(TcpDemand(demand=sender, **flows) for sender in SENDERS),
+        ),
         queue=pie if kind == "PIE" else codel,
     )
 

@@ -21,7 +21,7 @@ from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network, Node
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import LawOf
 from netctrl.units import BITS_PER_BYTE
@@ -69,15 +69,15 @@ PLAIN = {"fifo": FIFO, "backpressure": BACKPRESSURE}
 LOAD, LOSS, QUEUE = "utilization of the busiest link", "loss [%]", "mean queue of a link [kbit]"
 
 
-def scenario(network: Network, policy: Policy, *, interval: float = STEP, **others: Any) -> NetworkScenario:
+def scenario(network: Network, policy: Policy, *, interval: float = STEP, **others: Any) -> Scenario:
     """100 s of a network that count, or so many intervals of 10 ms, after a tenth of it that doesn't."""
     seconds, warmup = SECONDS * interval / STEP, WARMUP * interval / STEP
     settings = {"name": "figure", "duration": seconds + warmup, "warmup": warmup} | others
-    return NetworkScenario(network=network, policy=policy, interval=interval, **settings)
+    return Scenario.of(graph=network, control=policy, interval=interval, **settings)
 
 
 def measure(
-    requested: NetworkScenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
+    requested: Scenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
 ) -> dict[str, float]:
     """Loss [%] and mean queue of a link [kbit] with half widths of their 95 % intervals."""
     found = simulate_network(requested, law(requested), runs=runs, first_run=first_run, watch=False).summary()
@@ -92,7 +92,7 @@ def measure(
     }
 
 
-def decrease(first: NetworkScenario, second: NetworkScenario, runs: int = RUNS) -> Measured:
+def decrease(first: Scenario, second: Scenario, runs: int = RUNS) -> Measured:
     """Of the loss, from one scenario to another under the same demands, over the first's mean; with its interval."""
     one, other = (
         simulate_network(requested, netctrl.scenario_law(requested), runs=runs, first_run=FRESH, watch=False).loss_ratio
@@ -101,7 +101,7 @@ def decrease(first: NetworkScenario, second: NetworkScenario, runs: int = RUNS) 
     return measured((one - other) / one.mean())
 
 
-def over(first: NetworkScenario, second: NetworkScenario) -> Measured:
+def over(first: Scenario, second: Scenario) -> Measured:
     """The second's loss over the first's, as `decrease`."""
     return (less := decrease(first, second))._replace(value=1.0 - less.value)
 
@@ -116,16 +116,16 @@ def law_for_all_loads() -> LawOf:
     """A policy's law, made once: it doesn't depend on utilization, as all means grow alike."""
     laws: dict[Policy, LinkRateLaw | None] = {}
 
-    def law(desired: NetworkScenario) -> LinkRateLaw | None:
-        if desired.policy not in laws:
-            laws[desired.policy] = netctrl.scenario_law(desired)
-        return laws[desired.policy]
+    def law(desired: Scenario) -> LinkRateLaw | None:
+        if desired.control not in laws:
+            laws[desired.control] = netctrl.scenario_law(desired)
+        return laws[desired.control]
 
     return law
 
 
 def greatest_utilization(
-    requested: NetworkScenario, law: LawOf, loss: float, near: float, runs: int, tolerance: float = 2e-3
+    requested: Scenario, law: LawOf, loss: float, near: float, runs: int, tolerance: float = 2e-3
 ) -> netctrl.MaxUtilization | None:
     """Looked for from the greatest of some utilizations where little enough is lost: loss may fall with load."""
     for less in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3):

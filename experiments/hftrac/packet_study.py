@@ -17,7 +17,7 @@ from packets import available, network_runs, run_networks
 from netctrl.model.io.files import write_atomically
 from netctrl.ns3.network.render import PACKET_SIZE
 from netctrl.scenario.network.result import NetworkResult, estimate
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.scenario import Scenario
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
 
@@ -32,7 +32,7 @@ class PacketStudy:
     name: str
     columns: Sequence[str]
     cases: Sequence[Case]
-    scenario: Callable[[Case, float], NetworkScenario]
+    scenario: Callable[[Case, float], Scenario]
     """Of a case, for so many seconds that count."""
     measure: Callable[[NetworkResult], Mapping[str, float]]
     """Of a result of one run."""

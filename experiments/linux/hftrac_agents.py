@@ -57,7 +57,7 @@ URGENT = 2
 def law_table(figure: str, x: float, way: Architecture, mu: float) -> LinkRateTable:
     """A Design's law as numbers; made once."""
     requested = scenario(Case(figure, x, way, mu), 1.0, 0.0)
-    network, policy = at_utilization(requested.network, requested.utilization), requested.policy
+    network, policy = at_utilization(requested.network.graph, requested.network.utilization), requested.control
     settings = {"information_delay": 1} if way == "centralized" else {}
     design = netctrl.hftrac(network, INTERVAL, mu=policy.mu, architecture=way, **settings)  # ty: ignore
     return link_rate_table(design, netctrl.network_model(network, INTERVAL))

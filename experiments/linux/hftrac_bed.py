@@ -43,7 +43,7 @@ from netctrl.linux.testbed.traffic import (
 )
 from netctrl.model.network import Network
 from netctrl.plants.routing import at_utilization, routing
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.units import BITS_PER_BYTE
 
@@ -79,7 +79,7 @@ def measured(
 ) -> dict[str, float]:
     """A case with the traffic of a run: run r is the same whatever the way, and as the simulator's."""
     requested = scenario(case, seconds, warmup)
-    network = at_utilization(requested.network, requested.utilization)
+    network = at_utilization(requested.network.graph, requested.network.utilization)
     nominal = dict(zip((link.id for link in network.links), routing(network).load, strict=True))
     load = os.getloadavg()[0]
     with ExitStack() as held:
@@ -149,7 +149,7 @@ def program(bed: Testbed, node: str, argv: list[str], text: str = "") -> None:
         subprocess.run(argv, input=text, text=True, check=True, capture_output=True, timeout=30.0)
 
 
-def udp_sources(bed: Testbed, requested: NetworkScenario, network: Network, run: int) -> dict[str, list[UdpSource]]:
+def udp_sources(bed: Testbed, requested: Scenario, network: Network, run: int) -> dict[str, list[UdpSource]]:
     """By demand: for each of its ways one source of what is left out and one of what counts, which tell each how late
     they were."""
     rates = DemandSource(requested, network, range(run, run + 1)).draw(requested.steps)[:, :, 0]
@@ -169,7 +169,7 @@ def udp_sources(bed: Testbed, requested: NetworkScenario, network: Network, run:
 def traffic(
     held: ExitStack,
     bed: Testbed,
-    requested: NetworkScenario,
+    requested: Scenario,
     network: Network,
     sources: dict[str, list[UdpSource]],
     begin: float,
@@ -190,7 +190,7 @@ def traffic(
     return seen, sent, None if transfer is None else transfer.result(60.0)
 
 
-def tcp(held: ExitStack, bed: Testbed, requested: NetworkScenario, network: Network, begin: float) -> Job:
+def tcp(held: ExitStack, bed: Testbed, requested: Scenario, network: Network, begin: float) -> Job:
     """One flow of TCP Cubic over the first demand's way, from the beginning on."""
     target = network.demands[0].target
     with bed.inside(target):
@@ -232,7 +232,7 @@ def looks(bed: Testbed, network: Network, begin: float, end: float) -> Seen:
 
 
 def figures(
-    case: Case, requested: NetworkScenario, network: Network, seen: Seen, begin: float, end: float
+    case: Case, requested: Scenario, network: Network, seen: Seen, begin: float, end: float
 ) -> dict[str, float]:
     """Of what counts: loss of what came into the hosts' links, mean queue of a link, rate that arrived."""
     counted = (seen.times_s >= begin) & (seen.times_s <= end)

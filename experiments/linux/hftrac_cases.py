@@ -87,9 +87,9 @@ def foreseen(
     """The fluid's, with the kernel's very demands; with `whole` its buffers are rounded down to whole frames."""
     requested = scenario(case, seconds, warmup)
     if whole:
-        links = (each if each.buffer is None else _whole(each) for each in requested.network.links)
-        network = msgspec.structs.replace(requested.network, links=tuple(links))
-        requested = msgspec.structs.replace(requested, network=network)
+        links = (each if each.buffer is None else _whole(each) for each in requested.network.graph.links)
+        graph = msgspec.structs.replace(requested.network.graph, links=tuple(links))
+        requested = requested.replace(graph=graph)
     return simulate_network(requested, netctrl.scenario_law(requested), runs=runs, first_run=first_run, watch=False)
 
 

@@ -14,8 +14,8 @@ import msgspec
 from netctrl.datasets import network_path
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.scenario.network.policy import Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.scenario.network.scenario import NetworkScenario
-from netctrl.scenario.network.traffic import GaussianTraffic
+from netctrl.scenario.network.traffic import Demands, GaussianTraffic
+from netctrl.scenario.scenario import Scenario
 
 __all__ = ["FRAME", "INTERVAL", "MEGA", "SLOWER", "TELLER", "WAYS", "Case", "built", "paths", "policy", "scenario"]
 
@@ -46,16 +46,16 @@ class Case(NamedTuple):
     """mu, or the factor of static pacing; 0 of FIFO."""
 
 
-def scenario(case: Case, seconds: float, warmup: float) -> NetworkScenario:
+def scenario(case: Case, seconds: float, warmup: float) -> Scenario:
     """As the simulator takes it, and as laws are designed for it; Fig. 13's TCP is a steady demand there."""
-    return NetworkScenario(
+    return Scenario.of(
         name=f"linux-hftrac-{case.figure}",
-        network=slowed(_background(case.x) if case.figure == "13" else _testbed(case.figure)),
+        graph=slowed(_background(case.x) if case.figure == "13" else _testbed(case.figure)),
         interval=INTERVAL,
         duration=_whole(seconds + warmup),
         warmup=_whole(warmup),
-        policy=policy(case),
-        traffic=GaussianTraffic(scale=case.x if case.figure == "10" else 1.0),
+        control=policy(case),
+        flows=(Demands(spread=GaussianTraffic(scale=case.x if case.figure == "10" else 1.0)),),
         utilization={"6a": None, "7": case.x, "10": 0.95, "13": None}[case.figure],
     )
 

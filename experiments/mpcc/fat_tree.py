@@ -20,8 +20,11 @@ from joblib import Parallel, delayed
 from netctrl.laws.window.records import Dcqcn, Dctcp, Hpcc, Mpcc, Scheme, Timely
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
+from netctrl.scenario.fabric.flows import IncastFlows, PoissonFlows
+from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.result import SIZE_BINS, FabricResult
-from netctrl.scenario.fabric.scenario import FabricScenario, FatTree, Incast, Pfc, PoissonFlows
+from netctrl.scenario.fabric.topology import FatTree
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.run import simulate_fabric
 
 RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
@@ -48,17 +51,16 @@ CLASSES = (0.0, 1e4, 1e5, 1e6, SIZE_BINS[-1])
 QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 
 
-def scenario(sizes: str, load: float, with_incast: bool, scheme: Scheme, seed: int) -> FabricScenario:
+def scenario(sizes: str, load: float, with_incast: bool, scheme: Scheme, seed: int) -> Scenario:
     """One run. Flows depend on the seed and not on the scheme, so that schemes meet the same."""
     sending = SENDING[sizes]
-    return FabricScenario(
+    background = PoissonFlows(id="background", sizes=sizes, load=load, stop=sending)
+    incast = IncastFlows(id="incast", senders=8, size=300e3, interval=1e-3)
+    return Scenario.of(
         name=f"{sizes} at {load:.0%}{' with incast' if with_incast else ''}",
-        topology=FatTree(),
-        scheme=scheme,
-        poisson=PoissonFlows(sizes=sizes, load=load, stop=sending),
-        incast=Incast(senders=8, size=300e3, interval=1e-3) if with_incast else None,
-        pfc=Pfc(pause=1e6, resume=9e5),
-        flow_timeout=1e-4,
+        network=FatTree(pfc=Pfc(pause=1e6, resume=9e5), flow_timeout=1e-4),
+        sender=scheme,
+        flows=(background, incast) if with_incast else (background,),
         duration=2.0 * sending,
         seed=seed,
     )

@@ -8,8 +8,11 @@ from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 from netctrl.laws.window.records import FixedWindow
+from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.result import FabricResult
-from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow, FabricScenario, Packets, Watch
+from netctrl.scenario.fabric.topology import Dumbbell, Packets
+from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.run import simulate_fabric
 
 CLOCK = 8.799e-6
@@ -18,25 +21,29 @@ FREQUENCIES = (100, 200, 500, 1000)
 
 
 def run(
-    flows: tuple[FabricFlow, ...], duration: float, *, window: float | None = None, delay: float = 1e-6
+    flows: tuple[MessageFlows, ...], duration: float, *, window: float | None = None, delay: float = 1e-6
 ) -> FabricResult:
     return simulate_fabric(
-        FabricScenario(
-            topology=Dumbbell(delay=delay),
-            scheme=FixedWindow(window=window),
+        Scenario.of(
+            name="four senders",
+            network=Dumbbell(delay=delay, packets=Packets(clock="ns-3")),
+            sender=FixedWindow(window=window),
             flows=flows,
             duration=duration,
-            packets=Packets(clock="ns-3"),
-            watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",), interval=CLOCK),
+            interval=CLOCK,
+            watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",)),
         )
     )
 
 
-def together(size: float, starts: tuple[float, ...] = (0.0,)) -> tuple[FabricFlow, ...]:
-    return tuple(FabricFlow(source=i, target=4, size=size, start=start) for start in starts for i in range(4))
+def together(size: float, starts: tuple[float, ...] = (0.0,)) -> tuple[MessageFlows, ...]:
+    return tuple(
+        MessageFlows(id=f"burst{n}", source=range(4), target=4, size=size, start=start)
+        for n, start in enumerate(starts)
+    )
 
 
-def square(frequency: int, duration: float) -> tuple[FabricFlow, ...]:
+def square(frequency: int, duration: float) -> tuple[MessageFlows, ...]:
     """Four senders on for a quarter of each period, so that the queue is empty again at its end."""
     period = 1.0 / frequency
     payload = round(0.25 * period * 1e9 / 8 / 1100) * 1000

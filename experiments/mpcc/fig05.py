@@ -8,10 +8,13 @@ import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
-from netctrl.datasets import scenario_path
+import netctrl
 from netctrl.laws.window.records import Hpcc, Mpcc, Scheme
+from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.result import FabricResult
-from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow, FabricScenario, Packets, Watch, read_fabric_scenario
+from netctrl.scenario.fabric.topology import Dumbbell, Packets
+from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.run import simulate_fabric
 
 STAGGERED = ((4.9e6, 0.0), (2.4e6, 0.01), (1.4e6, 0.02), (0.3e6, 0.03))
@@ -22,39 +25,41 @@ VARIANTS = ("delay-free", "delayed", "feed-forward", "hold")
 
 def converged(weight: float, bdp: float) -> tuple[int, FabricResult]:
     """When the first acknowledgement after congestion tells of an empty queue [ns]."""
-    base = read_fabric_scenario(scenario_path("mpcc-dumbbell"))
-    scheme = msgspec.structs.replace(base.scheme, window_weight=weight, bdp=bdp)
-    result = simulate_fabric(msgspec.structs.replace(base, scheme=scheme, duration=20e-3))
+    base = netctrl.read("mpcc-dumbbell")
+    sender = msgspec.structs.replace(base.traffic.sender, window_weight=weight, bdp=bdp)
+    result = simulate_fabric(base.replace(sender=sender, duration=20e-3))
     log = result.acknowledged()
     congested = log.time_ns[log.queue_bytes > 0].iloc[0]
     return int(log.time_ns[(log.queue_bytes == 0) & (log.time_ns > congested)].iloc[0]), result
 
 
 def staggered(scheme: Scheme) -> FabricResult:
-    flows = tuple(FabricFlow(source=i, target=4, size=size, start=start) for i, (size, start) in enumerate(STAGGERED))
+    flows = tuple(
+        MessageFlows(id=f"flow{i}", source=i, target=4, size=size, start=start)
+        for i, (size, start) in enumerate(STAGGERED)
+    )
     return simulate_fabric(
-        FabricScenario(
-            topology=Dumbbell(),
-            scheme=scheme,
+        Scenario.of(
+            name="staggered flows",
+            network=Dumbbell(packets=Packets(clock="ns-3")),
+            sender=scheme,
             flows=flows,
             duration=90e-3,
-            packets=Packets(clock="ns-3"),
-            watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",), interval=1e-5),
+            interval=1e-5,
+            watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",)),
         )
     )
 
 
 def sixteen(variant: str, weight: float = 1.0, horizon: int = 5) -> tuple[float, float]:
     """(utilization, queue that acknowledgements tell over P_BD) from 1 to 5 ms: 16 flows, 100 Gbit/s, 71 packets."""
-    flows = tuple(FabricFlow(source=i, target=16, size=1e9) for i in range(16))
     result = simulate_fabric(
-        FabricScenario(
-            topology=Dumbbell(senders=16, host_rate=1e11),
-            scheme=Mpcc(variant=variant, window_weight=weight, horizon=horizon),  # ty: ignore[invalid-argument-type]
-            flows=flows,
+        Scenario.of(
+            name="sixteen flows",
+            network=Dumbbell(senders=16, host_rate=1e11, packets=Packets(clock="ns-3"), flow_timeout=2e-4),
+            sender=Mpcc(variant=variant, window_weight=weight, horizon=horizon),  # ty: ignore[invalid-argument-type]
+            flows=(MessageFlows(id="senders", source=range(16), target=16, size=1e9),),
             duration=5e-3,
-            packets=Packets(clock="ns-3"),
-            flow_timeout=2e-4,
             watch=Watch(flows=tuple(range(16)), bin=1e-3),
         )
     )

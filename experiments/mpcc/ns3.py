@@ -11,24 +11,19 @@ from common import Outcome
 from matplotlib.figure import Figure
 from packets import run_centre
 
-from netctrl.datasets import scenario_path
+import netctrl
 from netctrl.laws.window.records import Dctcp, Mpcc
+from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.result import FabricResult
-from netctrl.scenario.fabric.scenario import (
-    Dumbbell,
-    FabricFlow,
-    FabricScenario,
-    FatTree,
-    PoissonFlows,
-    Watch,
-    read_fabric_scenario,
-)
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree
+from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.run import simulate_fabric
 
 
 def main(*, full: bool = False) -> Outcome:
     computed: dict[str, float] = {}
-    four = pair(read_fabric_scenario(scenario_path("mpcc-dumbbell")))
+    four = pair(netctrl.read("mpcc-dumbbell"))
     computed["ns3-converged"] = float(empty_again(four["ns-3"]))
     computed["ns3-packet-times"] = abs(computed["ns3-converged"] - empty_again(four["simulator"])) / 8799.0
     rows, shown = [], {}
@@ -52,19 +47,24 @@ def main(*, full: bool = False) -> Outcome:
     )
 
 
-def pair(scenario: FabricScenario) -> dict[str, FabricResult]:
+def pair(scenario: Scenario) -> dict[str, FabricResult]:
     return {"simulator": simulate_fabric(scenario), "ns-3": run_centre(scenario)}
 
 
-def tree_of(sizes: str) -> FabricScenario:
-    flows = PoissonFlows(sizes=sizes, load=0.3)
-    return FabricScenario(topology=FatTree(), scheme=Mpcc(variant="delayed"), poisson=flows, duration=1e-3)
+def tree_of(sizes: str) -> Scenario:
+    flows = (PoissonFlows(id=sizes, sizes=sizes, load=0.3),)
+    return Scenario.of(name=sizes, network=FatTree(), sender=Mpcc(variant="delayed"), flows=flows, duration=1e-3)
 
 
-def four_tcp() -> FabricScenario:
-    flows = tuple(FabricFlow(source=i, target=4, size=2e6) for i in range(4))
-    watch = Watch(ports=("s0>s1",))
-    return FabricScenario(topology=Dumbbell(host_rate=1e10), scheme=Dctcp(), flows=flows, duration=8e-3, watch=watch)
+def four_tcp() -> Scenario:
+    return Scenario.of(
+        name="four flows of DCTCP",
+        network=Dumbbell(host_rate=1e10),
+        sender=Dctcp(),
+        flows=(MessageFlows(id="senders", source=range(4), target=4, size=2e6),),
+        duration=8e-3,
+        watch=Watch(ports=("s0>s1",)),
+    )
 
 
 def empty_again(result: FabricResult) -> int:

@@ -25,9 +25,11 @@ from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.scenario.bottleneck.line import SingleFlow
 from netctrl.scenario.bottleneck.result import BottleneckResult
-from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
+from netctrl.scenario.bottleneck.scenario import bottleneck
 from netctrl.scenario.network.result import estimate
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import PacedFlow, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
 
@@ -37,13 +39,13 @@ SEEDS = (1, 2, 3, 4, 5)
 HOURS = 3600.0
 COLUMNS = ("point", "scheme", "seed")
 
-_HUNDRED: dict[str, Any] = {"bottleneck": 1e8, "rtt": 0.02, "buffer": 1e6, "cross": 1e6}
-POINTS: dict[str, BottleneckScenario] = {
-    name: BottleneckScenario(name=name, start_spread=0.1, **given)
+_HUNDRED: dict[str, Any] = {"capacity": 1e8, "rtt": 0.02, "buffer": 1e6, "cross": 1e6}
+POINTS: dict[str, Scenario] = {
+    name: bottleneck(name=name, start_spread=0.1, **given)
     for name, given in {
         "100 Mbit/s, 20 ms, buffer 80 ms": _HUNDRED,
         "the same, buffer 20 ms": _HUNDRED | {"buffer": 250e3},
-        "10 Mbit/s, 50 ms, buffer 100 ms": {"bottleneck": 1e7, "rtt": 0.05, "buffer": 125e3, "cross": 1e5},
+        "10 Mbit/s, 50 ms, buffer 100 ms": {"capacity": 1e7, "rtt": 0.05, "buffer": 125e3, "cross": 1e5},
         "the first, CoDel": _HUNDRED | {"queue": CodelQueue(), "duration": 30.0},
         "the first, no cross traffic": _HUNDRED | {"cross": 0.0, "duration": 30.0},
     }.items()
@@ -61,17 +63,16 @@ class Scheme(NamedTuple):
     kind: str
     max_share: float = 0.0
 
-    def law(self, bottleneck: float) -> PacingLaw | None:
+    def law(self, capacity: float) -> PacingLaw | None:
         if self.kind != "paced":
             return None
         if self.max_share > 0.0:
-            return pacing(max_rate_bit_per_s=self.max_share * bottleneck).law
+            return pacing(max_rate_bit_per_s=self.max_share * capacity).law
         return pacing(mode="target-rtt").law
 
-    def under(self, point: BottleneckScenario, seed: int = 1) -> BottleneckScenario:
-        rate = self.max_share * point.bottleneck if self.kind == "cap" else None
-        flow = BottleneckFlow(kind=self.kind, rate=rate)  # ty: ignore[invalid-argument-type]
-        return msgspec.structs.replace(point, flows=(flow,), seed=seed)
+    def under(self, point: Scenario, seed: int = 1) -> Scenario:
+        rate = self.max_share * point.network.capacity if self.kind == "cap" else None
+        return point.replace(flows=(SingleFlow(sender=self.kind, rate=rate),), seed=seed)
 
 
 SCHEMES = {
@@ -123,7 +124,7 @@ def missing(seeds: Sequence[int]) -> list[tuple[str, str, list[int]]]:
 def runs_of(point: str, scheme: str, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """One program, a run a seed, in a folder that is removed after."""
     made, ns3, chosen = provenance(libraries=("numpy",)), find_ns3(), SCHEMES[scheme]
-    law = chosen.law(POINTS[point].bottleneck)
+    law = chosen.law(POINTS[point].network.capacity)
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
         folder = Path(name)
         for file, text in render(chosen.under(POINTS[point]), law, provenance=made).items():
@@ -209,23 +210,25 @@ def _chosen(point: str, scheme: str) -> pd.DataFrame:
 def beside_fluid(point: str) -> dict[str, float]:
     """The target-RTT law in ns-3 and in the fluid, whose capacity is what cross traffic leaves on average: utilization
     of it, and mean RTT above that of an idle link [s]."""
-    link, law = POINTS[point], SCHEMES["target RTT"].law(POINTS[point].bottleneck)
+    scenario = POINTS[point]
+    link, size = scenario.network, scenario.traffic.packet_size
+    law = SCHEMES["target RTT"].law(link.capacity)
     if law is None:
         raise TypeError("the target-RTT scheme has a law")
-    left = link.bottleneck - link.cross
+    left = link.capacity - link.cross
     # A packet and its acknowledgement on the access line, ten times as fast as the bottleneck, and the packet there.
-    access = max(10.0 * link.bottleneck, 1e9)
-    wires = BITS_PER_BYTE * (link.packet_size / link.bottleneck + (link.packet_size + 86.0) / access)
+    access = max(10.0 * link.capacity, 1e9)
+    wires = BITS_PER_BYTE * (size / link.capacity + (size + 86.0) / access)
     flow = PacedFlow(law, rtt_s=link.rtt + wires)
-    fluid = simulate_bottleneck([flow], left, link.buffer, link.duration, bin_s=link.bin)
-    late = fluid.time_s - link.bin >= link.warmup
+    fluid = simulate_bottleneck([flow], left, link.buffer, scenario.duration, bin_s=scenario.interval)
+    late = fluid.time_s - scenario.interval >= scenario.warmup
     packets = _chosen(point, "target RTT")
     return {
         "fluid utilization": float(fluid.throughput[0, late].mean() / left),
         "ns-3 utilization": float(packets.throughput_bit_per_s.mean() / left),
         "fluid delay": float(fluid.delay_s[late].mean()),
         "ns-3 delay": float(packets.rtt_mean_s.mean() - flow.rtt_s),
-        "packet time": BITS_PER_BYTE * link.packet_size / link.bottleneck,
+        "packet time": BITS_PER_BYTE * size / link.capacity,
     }
 
 

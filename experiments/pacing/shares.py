@@ -1,6 +1,7 @@
 """A target-RTT flow's share beside one Cubic flow and beside one BBR flow: `python experiments/pacing/shares.py`.
 
-Prints the table of docs/pacing.md. A pair runs for thirty of Cubic's periods, at least 90 s; its second half counts.
+Prints the table of docs/explanation/pacing.md. A pair runs for thirty of Cubic's periods, at least 90 s; its second
+half counts.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Command lines: a file a verb, `app.py` is what they share."""
+"""Command lines: one file for each verb; `app.py` has what they share."""

@@ -1,7 +1,8 @@
-"""What every command line shares: options read strictly, one line for each error, exit status, plain help.
+"""Shared part of the command lines: strict options, one line for each error, exit statuses, plain help.
 
 Exit status: 0 good, 1 failure, 2 wrong use, 3 no admissible design. cyclopts splits the command
-line; its help and error panels are not used, since they load rich and take several lines (docs/decisions.md).
+line; its help and error panels are not used, since they load rich and take several lines
+(docs/explanation/decisions.md).
 """
 
 from __future__ import annotations
@@ -9,19 +10,19 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
 import sys
-import textwrap
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
-from netctrl.errors import JOBS_TAKES, FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
+from netctrl.cli.help import HELP, help_of, wrong_use
+from netctrl.cli.waiting import quiet
+from netctrl.errors import JOBS_TAKES, FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, optional_import
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,9 +32,13 @@ __all__ = [
     "GOOD",
     "NO_ADMISSIBLE_DESIGN",
     "PLOT_SUFFIXES",
+    "REPORT_SUFFIXES",
     "WRONG_USE",
+    "Report",
     "check_places",
+    "check_report",
     "checked_plot",
+    "colored",
     "invocation",
     "new_app",
     "option",
@@ -53,18 +58,20 @@ _INTERRUPTED = 130
 
 _invocation: ContextVar[tuple[str, ...]] = ContextVar("invocation", default=())
 
-_HELP = ("--help", "-h")
-
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+REPORT_SUFFIXES = (".html", ".htm")
+_COLORS = {"green": 32, "yellow": 33, "red": 31}
 
 
-def new_app(name: str, description: str) -> App:
-    """An App whose help and errors are printed by `run`."""
-    return App(name=name, help=description, help_flags=[], version_flags=[])
+def new_app(name: str, description: str, *examples: str) -> App:
+    """An App whose help and errors `run` prints; a command's examples may be in its docstring instead."""
+    return App(name=name, help=description, help_epilogue="\n".join(examples), help_flags=[], version_flags=[])
 
 
-def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] | None = None) -> int:
-    """Run the command that `argv` names and return its exit status; every foreseen error is one line on stderr.
+def run(
+    app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] | None = None, *, bare: bool = False
+) -> int:
+    """Run the command that `argv` names and return its exit status; each foreseen error prints one line on stderr.
 
     Parameters
     ----------
@@ -72,19 +79,21 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
         From `new_app`. Its commands take all options as text and return an exit status. The help of an option is
         "METAVAR: what it is", of a flag ": what it does".
     argv : sequence of str, optional
-        Without the program's name; `sys.argv[1:]` if None.
+        Arguments without the program's name; `sys.argv[1:]` if None.
     options : mapping, optional
-        Argument names of the library (as `InvalidValue` gives them) to the option that carries them, where it isn't
-        "--" and the name with dashes.
+        Option of each of the library's argument names (as `InvalidValue` gives them), where it isn't "--" and the name
+        with dashes.
+    bare : bool
+        Whether the command runs without arguments; otherwise a call without arguments shows the help.
     """
     tokens = list(sys.argv[1:] if argv is None else argv)
     _invocation.set((*app.name[0].split(), *tokens))
     if any("\0" in token for token in tokens):
         return _complain("an argument has a NUL character, which no path or name can hold", WRONG_USE)
     try:
-        ours = tokens[: tokens.index("--")] if "--" in tokens else tokens  # what follows may be another program's
-        if any(token in _HELP for token in ours) or not tokens:
-            return say(_help(app, tokens))
+        ours = tokens[: tokens.index("--")] if "--" in tokens else tokens  # the rest may belong to another program
+        if any(token in HELP for token in ours) or not (tokens or bare):
+            return say(help_of(app, tokens))
         if tokens == ["--version"]:
             import netctrl
 
@@ -94,7 +103,7 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
             warnings.showwarning = _show_warning  # ty: ignore[invalid-assignment]
             return command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
-        return _complain(_wrong_use(error), WRONG_USE)
+        return _complain(wrong_use(error, app.name[0]), WRONG_USE)
     except InvalidValue as error:
         option = (options or {}).get(error.argument, "--" + error.argument.replace("_", "-"))
         got = "nothing" if error.got is None else repr(error.got)
@@ -104,9 +113,9 @@ def run(app: App, argv: Sequence[str] | None = None, options: Mapping[str, str] 
     except FileError as error:
         return _complain(str(error), WRONG_USE)
     except NetctrlError as error:
-        sys.stderr.write(f"error: {error}\n")  # may hold lines of another program
+        sys.stderr.write(f"error: {error}\n")  # the text may have several lines, from another program
         return FAILURE
-    except BrokenPipeError:  # the reader, such as `head`, has gone: nothing is wrong, and nobody listens
+    except BrokenPipeError:  # the reader, such as `head`, has exited, which is no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GOOD
     except OSError as error:
@@ -127,27 +136,37 @@ def _show_warning(
 
 
 def say(text: str) -> int:
-    """Write the result to stdout, all of it, and return GOOD; what stands in the way is raised here, not at exit."""
+    """Write the whole result to stdout and return GOOD; a write error is raised here, not at exit."""
+    quiet()
     sys.stdout.write(text)
     sys.stdout.flush()
     return GOOD
 
 
+def colored(text: str, color: str) -> str:
+    """The text in a colour where stdout is a terminal with colours; NO_COLOR (no-color.org) turns it off."""
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if plain else f"\033[{_COLORS[color]}m{text}\033[0m"
+
+
 def invocation() -> tuple[str, ...]:
-    """The command line that `run` is at, for provenance."""
+    """The command line being run, for provenance."""
     return _invocation.get()
 
 
 def option(metavar: str, help: str, *names: str) -> Parameter:
-    """An option that takes text; "" as metavar is a flag."""
+    """An option that takes text; with "" as metavar, a flag."""
     if not metavar:
         return Parameter(name=list(names) or None, help=f": {help}", negative="")
     return Parameter(name=list(names) or None, help=f"{metavar}: {help}", allow_leading_hyphen=True)
 
 
 def positional(metavar: str, help: str) -> Parameter:
-    """A positional argument that takes text; what begins with "-" is an option."""
+    """A positional argument that takes text; an argument that begins with "-" is an option."""
     return Parameter(help=f"{metavar}: {help}")
+
+
+Report = Annotated[str | None, option("FILE", f"write a one-page report ({', '.join(REPORT_SUFFIXES)})", "--report")]
 
 
 def report(title: str, rows: Sequence[tuple[str, str]], notes: Sequence[str] = ()) -> str:
@@ -160,7 +179,7 @@ def report(title: str, rows: Sequence[tuple[str, str]], notes: Sequence[str] = (
 
 
 def checked_plot(plot: str | None, output: str | None) -> str | None:
-    """The kind of picture that `--plot` names, None without one; InvalidValue if it is none or the same file as -o."""
+    """The picture format that `--plot` names, or None; InvalidValue if it is unknown or the file is that of -o."""
     if plot is None:
         return None
     if Path(plot).suffix.lower() not in PLOT_SUFFIXES:
@@ -170,8 +189,18 @@ def checked_plot(plot: str | None, output: str | None) -> str | None:
     return Path(plot).suffix[1:].lower()
 
 
+def check_report(report: str | None, **others: str | None) -> None:
+    """InvalidValue for a `--report` file of another type than a report, or one that another option also names."""
+    if report is None:
+        return
+    if Path(report).suffix.lower() not in REPORT_SUFFIXES:
+        raise InvalidValue("report", report, f"a file name that ends in {' or '.join(REPORT_SUFFIXES)}")
+    if any(other is not None and Path(other).resolve() == Path(report).resolve() for other in others.values()):
+        raise InvalidValue("report", report, "a file that no other option names")
+
+
 def check_places(places: Mapping[str, str | None]) -> None:
-    """InvalidValue for the first option whose path can't be written, as far as can be told before the work is done."""
+    """InvalidValue for the first option whose path can't be written, checked before the work as far as possible."""
     from netctrl.model.io.files import check_writable
 
     for name, path in places.items():
@@ -181,37 +210,33 @@ def check_places(places: Mapping[str, str | None]) -> None:
 
 @contextmanager
 def workers(address: str | None) -> Generator[None]:
-    """What joblib runs within goes to the workers of the Dask scheduler at `address`; it stays here without one."""
+    """Context in which joblib uses the workers of the Dask scheduler at `address`, or this machine without one."""
     if address is None:
         yield
         return
-    try:
+    with optional_import():
         from distributed import Client
-    except ImportError:
-        raise InvalidValue(
-            "dask", address, "no value where Dask isn't installed: pip install 'netctrl[dask]'"
-        ) from None
     import joblib
 
     try:
         client = Client(address, timeout="10s")
     except (OSError, ValueError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        takes = f"the address of a Dask scheduler that answers, as in tcp://127.0.0.1:8786 (here: {why})"
+        takes = f"the address of a running Dask scheduler, as in tcp://127.0.0.1:8786 (here: {why})"
         raise InvalidValue("dask", address, takes) from None
     with client, joblib.parallel_config(backend="dask"):
         yield
 
 
 def read_jobs(text: str) -> int:
-    """A number of processes, or -1, as `--n-jobs` has it."""
+    """The number of processes of `--n-jobs`, or -1."""
     if not re.fullmatch("-1|[1-9][0-9]{0,3}", text):
         raise InvalidValue("n_jobs", text, JOBS_TAKES)
     return int(text)
 
 
 def write_all(files: Mapping[str, tuple[str, Callable[[], bytes]]]) -> None:
-    """Write all files (option -> path and what makes the content) or, where one place can't be written, none."""
+    """Write all files (option -> path and function that makes the content), or none if one path can't be written."""
     from netctrl.model.io.files import write_atomically
 
     check_places({name: path for name, (path, _) in files.items()})
@@ -221,7 +246,7 @@ def write_all(files: Mapping[str, tuple[str, Callable[[], bytes]]]) -> None:
 
 
 def picture_file(figure: Figure, kind: str) -> bytes:
-    """A matplotlib Figure as the content of a file of the kind png, svg or pdf."""
+    """Content of a file of the kind png, svg or pdf that shows a matplotlib Figure."""
     content = io.BytesIO()
     figure.savefig(content, format=kind, dpi=150)
     return content.getvalue()
@@ -229,7 +254,7 @@ def picture_file(figure: Figure, kind: str) -> bytes:
 
 @contextmanager
 def progress_bar(what: str) -> Generator[Callable[[float], None] | None]:
-    """A callback that takes the share that is done and draws a bar on stderr; None where that is no terminal."""
+    """A callback that takes the share done and draws a bar on stderr; None where stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -248,63 +273,6 @@ def _attempt(option: str, path: str, act: Callable[[], None]) -> None:
 
 
 def _complain(message: str, status: int) -> int:
+    quiet()
     sys.stderr.write(f"error: {' '.join(message.split())}\n")
     return status
-
-
-def _wrong_use(error: CycloptsError) -> str:
-    argument = getattr(error, "argument", None)
-    if isinstance(error, MissingArgumentError) and argument is not None:
-        takes = (argument.parameter.help or "a value").partition(": ")[2]
-        return f"{argument.names[0]}: got nothing, takes {takes}"
-    return f"{str(error).rstrip('.')}; --help lists what is taken"
-
-
-def _help(app: App, tokens: Sequence[str]) -> str:
-    width = min(shutil.get_terminal_size((100, 24)).columns, 110)
-    name = app.name[0]
-    commands = [token for token in app if not token.startswith("-")]
-    chosen = next((token for token in tokens if token in commands), None)
-    if chosen is not None:
-        return _command_help(f"{name} {chosen}", app[chosen], app[chosen].help, width)
-    if app.default_command is not None:
-        return _command_help(name, app, app.help, width)
-    rows = [(command, (app[command].help or "").split("\n")[0]) for command in commands]
-    usage = f"usage: {name} COMMAND [OPTIONS]\n\n{app.help}\n\n"
-    return usage + _table(rows, width) + f"\n{name} COMMAND --help lists a command's options.\n"
-
-
-def _command_help(name: str, command: App, help: str | None, width: int) -> str:
-    arguments = list(command.assemble_argument_collection())
-    usage = [name]
-    rows = []
-    for argument in arguments:
-        positional = not argument.names[0].startswith("-")
-        left = _metavar(argument) if positional else f"{', '.join(argument.names)} {_metavar(argument)}".rstrip()
-        rows.append((left, _describe(argument)))
-        if positional:
-            usage.append(left if argument.required else f"[{left}]")
-        elif argument.required:
-            usage.append(f"{argument.names[0]} {_metavar(argument)}")
-    description = textwrap.fill(" ".join((help or "").split()), width)
-    return f"usage: {' '.join(usage)} [OPTIONS]\n\n{description}\n\n{_table(rows, width)}"
-
-
-def _metavar(argument) -> str:
-    return (argument.parameter.help or "").partition(": ")[0]
-
-
-def _describe(argument) -> str:
-    default = argument.field_info.default
-    shown = f" [{default}]" if isinstance(default, str) else " [required]" if argument.required else ""
-    return (argument.parameter.help or "").partition(": ")[2] + shown
-
-
-def _table(rows: Sequence[tuple[str, str]], width: int) -> str:
-    left = max(len(name) for name, _ in rows) + 4
-    lines = []
-    for name, text in rows:
-        wrapped = textwrap.wrap(text, max(width - left, 30)) or [""]
-        lines.append(f"  {name:<{left - 2}}{wrapped[0]}")
-        lines += [" " * left + line for line in wrapped[1:]]
-    return "\n".join(lines) + "\n"

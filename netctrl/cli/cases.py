@@ -1,4 +1,4 @@
-"""What a command line runs: a scenario's file or name, a Design's file, or both."""
+"""The case that a command line runs: a scenario by file or name, a Design's file, or both."""
 
 from __future__ import annotations
 
@@ -23,62 +23,64 @@ __all__ = [
 ]
 
 SCENARIO_TAKES = "a TOML file or the name of a scenario, or give --design"
-REFERENCE_TAKES = "all outputs, as in delay=0.676,jitter=0.361; several with semicolons follow each other, as long each"
+REFERENCE_TAKES = (
+    "values of all outputs, as in delay=0.676,jitter=0.361; semicolons separate successive references of equal length"
+)
 
 
 def read_case(scenario: str | None, design: str | None, seed: str | None = None) -> Case:
-    """The scenario of a command line, under the law of its Design, with its seed.
+    """The scenario of a command line, under the law of its Design and with its seed.
 
     Raises
     ------
     InvalidValue, FileError
-        Neither is named; what is named can't be used.
+        Neither is given, or the given one can't be used.
     """
-    import msgspec
-
     from netctrl.datasets import network_path, scenario_path
-    from netctrl.engines.case import case_of
+    from netctrl.engines.case import case_of, with_seed
     from netctrl.model.design.design import read_design
-    from netctrl.scenario.network.policy import DesignPolicy
-    from netctrl.scenario.network.scenario import NetworkScenario
+    from netctrl.scenario.network.policy import DesignPolicy, messages_of
+    from netctrl.scenario.network.routed import Routed
     from netctrl.scenario.network.sweep import SweepSpec
     from netctrl.scenario.read import read_scenario_file
+    from netctrl.scenario.scenario import Scenario
 
     if scenario is None and design is None:
         raise InvalidValue("scenario", None, SCENARIO_TAKES)
     chosen: Any = None if scenario is None else read_scenario_file(scenario_path(scenario), network_path)
     if isinstance(chosen, SweepSpec):
-        raise FileError(scenario, "is a sweep: `netctrl sweep` runs it")
-    if isinstance(chosen, NetworkScenario) and design is not None:
-        chosen, law = msgspec.structs.replace(chosen, policy=DesignPolicy(file=design)), None
+        raise FileError(scenario, "this is a sweep; run it with `netctrl sweep`")
+    if isinstance(chosen, Scenario) and isinstance(chosen.network, Routed) and design is not None:
+        control = DesignPolicy(file=design, messages=messages_of(chosen.control))
+        chosen, law = chosen.replace(control=control), None
     else:
         law = None if design is None else read_design(design)
     try:
         case = case_of(chosen, law)
     except InvalidValue as error:
         if law is not None and (error.argument, error.got) == ("design", law.method):
-            raise FileError(design or "", f"is a Design of {law.method}, takes {error.takes}") from None
+            raise FileError(design or "", f"this is a Design of {law.method}; expected {error.takes}") from None
         if scenario is not None and error.argument in ("design", "scenario"):
             raise
         raise FileError(design or "", _why(error, scenario)) from None
     if seed is None:
         return case
-    return case._replace(scenario=msgspec.structs.replace(case.scenario, seed=read_seed(seed)))
+    return case._replace(scenario=with_seed(case.scenario, read_seed(seed)))
 
 
 def _why(error: InvalidValue, scenario: str | None) -> str:
-    return str(error) if scenario is not None else f"has a plant that can't be simulated: {error}"
+    return str(error) if scenario is not None else f"its plant can't be simulated: {error}"
 
 
 def with_references(case: Case, reference: str | None, measured: str | None, governor: bool) -> Case:
-    """With what a tracking law is asked for; InvalidValue where there is none, or for what can't be asked."""
+    """The case with the references of a tracking law; InvalidValue if the law takes none or they can't be used."""
     from netctrl.engines.case import Tracking
     from netctrl.model.design.design import ConnetDesign
 
     if not isinstance(case.design, ConnetDesign):
         for name, value in {"reference": reference, "measured": measured, "governor": governor or None}.items():
             if value is not None:
-                raise InvalidValue(name, value, "no value but with a Design of connet")
+                raise InvalidValue(name, value, "a value only with a Design of connet")
         return case
     if measured not in ("average", "period", None):
         raise InvalidValue("measured", measured, "average or period")
@@ -87,40 +89,40 @@ def with_references(case: Case, reference: str | None, measured: str | None, gov
 
 
 def read_reference(text: str, case: Case) -> Any:
-    """(T, p) what is asked for in each period, as `--reference` has it."""
+    """(T, p) reference of each output in each period, from the text of `--reference`."""
     from netctrl.engines.case import in_turn
 
-    outputs, periods = case.design.law.outputs, case.scenario.periods
+    outputs, periods = case.design.law.outputs, case.scenario.steps
     try:
         found = [dict(part.split("=") for part in each.split(",")) for each in text.split(";")]
         named = [{name.strip(): float(value) for name, value in each.items()} for each in found]
         given = [[each.pop(name) for name in outputs] for each in named]
     except (KeyError, ValueError):
-        raise InvalidValue("reference", text, f"{REFERENCE_TAKES}; of {', '.join(outputs)}") from None
+        raise InvalidValue("reference", text, f"{REFERENCE_TAKES}; the outputs are {', '.join(outputs)}") from None
     if any(named):
-        raise InvalidValue("reference", text, f"outputs {', '.join(outputs)} and no others")
+        raise InvalidValue("reference", text, f"exactly the outputs {', '.join(outputs)}")
     if len(given) > periods:
         raise InvalidValue("reference", text, f"at most {periods} references, one a period")
     return in_turn(given, periods)
 
 
 def read_seed(text: str) -> int:
-    """As `--seed` has it."""
+    """The seed of `--seed`."""
     if not re.fullmatch("[0-9]{1,10}", text) or int(text) >= 2**32:
         raise InvalidValue("seed", text, "a whole number from 0 to 4294967295")
     return int(text)
 
 
 def read_runs(text: str) -> int:
-    """How many, as `--runs` has it."""
+    """The number of runs of `--runs`."""
     if not re.fullmatch("[1-9][0-9]{0,5}", text):
         raise InvalidValue("runs", text, "a whole number from 1 to 999999")
     return int(text)
 
 
 def refused(error: InvalidValue, scenario: str | None, design: str | None) -> InvalidValue | FileError:
-    """What is wrong with a key of a scenario, of the file or the option that it came from."""
-    if design is not None and error.argument == "policy.file":
+    """The error restated for the file or option that the refused key came from."""
+    if design is not None and error.argument == "control.file":
         return InvalidValue("design", design, error.takes)
     return FileError(scenario or design or "", str(error))
 

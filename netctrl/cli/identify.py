@@ -1,4 +1,4 @@
-"""`python -m netctrl.identify TRACE`: a model of a measured trace, as a table, JSON, a model file and a picture."""
+"""`netctrl identify TRACE`: a model of a measured trace as a table, JSON, model file or picture."""
 
 from __future__ import annotations
 
@@ -21,68 +21,76 @@ from netctrl.cli.app import (
     say,
     write_all,
 )
+from netctrl.cli.names import TraceName
+from netctrl.cli.waiting import waiting
 from netctrl.errors import InvalidValue, checked_word
 
 __all__ = ["main"]
 
-OPTIONS = {"output": "-o", "held_out": "--held-out"}
+OPTIONS = {"output": "-o", "trace": "TRACE", "held_out": "--held-out"}
 DRAWS = 100
 METHODS = "n4sid, moesp, cva, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
 
-app = new_app("python -m netctrl.identify", "Identifies a linear state-space model of measured inputs and outputs.")
+app = new_app("netctrl identify", "Identifies a linear state-space model of measured inputs and outputs.")
 
 
 @app.default
 def identify(
     trace: Annotated[
-        str,
+        TraceName,
         positional(
             "TRACE",
-            "a .csv or .parquet file with `time_s` and a column for each signal, or the name of one of netctrl's",
+            "a .csv or .parquet file with `time_s` and a column for each signal, or the name of a bundled trace",
         ),
     ],
     /,
     *,
-    inputs: Annotated[str, option("COLUMNS", "of the inputs, as in R or R1,R2")],
-    outputs: Annotated[str, option("COLUMNS", "of the outputs, as in delay,jitter")],
-    order: Annotated[str, option("N", "states, or auto: as many as the noise lets see")] = "auto",
+    inputs: Annotated[str, option("COLUMNS", "columns of the inputs, as in R or R1,R2")],
+    outputs: Annotated[str, option("COLUMNS", "columns of the outputs, as in delay,jitter")],
+    order: Annotated[str, option("N", "number of states; auto: as many as stand out from the noise")] = "auto",
     method: Annotated[str, option("NAME", METHODS)] = "n4sid",
     horizon: Annotated[
-        str | None, option("N", "samples of the past that tell the future, above the order (20, or less)")
+        str | None, option("N", "past samples that predict the future, more than the order (20, or less)")
     ] = None,
     segments: Annotated[
-        str | None, option("COLUMN", "begins a segment where its value changes; time may jump there")
+        str | None, option("COLUMN", "column whose change begins a new segment; time may jump there")
     ] = None,
     held_out: Annotated[
-        str | None, option("SHARE", "of the trace, at its end, that the model is only tried on, as in 0.3")
+        str | None, option("SHARE", "share of the trace, at its end, kept for validation, as in 0.3")
     ] = None,
     refine: Annotated[
-        str, option("WHEN", "go on to the least simulated error: auto (where it helps on parts left out), yes or no")
+        str, option("WHEN", "minimise the simulation error too: yes, no, or auto (if that helps on parts left out)")
     ] = "auto",
     no_feedthrough: Annotated[bool, option("", "D = 0", "--no-feedthrough")] = False,
     bootstrap: Annotated[
-        str | None, option("N", f"draws for the uncertainty of the poles ({DRAWS} with --plot, else 0)")
+        str | None, option("N", f"bootstrap draws for the uncertainty of the poles ({DRAWS} with --plot, else 0)")
     ] = None,
-    seed: Annotated[str, option("N", "of these draws")] = "0",
+    seed: Annotated[str, option("N", "seed of these draws")] = "0",
     json: Annotated[bool, option("", "print the model as one JSON object and nothing else")] = False,
     output: Annotated[str | None, option("FILE", "save the model as JSON", "-o", "--output")] = None,
     plot: Annotated[
         str | None, option("FILE", f"draw fit, singular values and poles: {', '.join(PLOT_SUFFIXES)}")
     ] = None,
 ) -> int:
-    """A model x+ = A x + B u + K e, y = C x + D u + e, stable, around the means, in the units of the trace."""
+    """The model is x+ = A x + B u + K e, y = C x + D u + e: stable, in deviations from the means, in the trace's units.
+
+    Examples
+    --------
+    netctrl identify connet-link --inputs R --outputs delay,jitter
+    netctrl identify connet-link --inputs R --outputs delay --held-out 0.3 -o model.json --plot fit.png
+    """
     from netctrl.datasets import trace_path
 
     picture = checked_plot(plot, output)
     file = trace_path(trace)
     if output is not None and Path(output).resolve() == file.resolve():
-        raise InvalidValue("output", output, "another file than the trace")
+        raise InvalidValue("output", output, "a file other than the trace")
     desired = "auto" if order == "auto" else _whole("order", order, "a number of states, or auto", least=1)
     i = None if horizon is None else _whole("horizon", horizon, "a number of samples", least=1)
     share = None if held_out is None else _share(held_out)
     checked_word("refine", refine, ("auto", "yes", "no"))
     draws = _whole("bootstrap", bootstrap or str(0 if plot is None else DRAWS), "a number of draws")
-    drawn_from = _whole("seed", seed, "a whole number from 0 on")
+    drawn_from = _whole("seed", seed, "a whole number of at least 0")
     check_places({"plot": plot, "output": output})
 
     from netctrl.ident.identify import identify as from_signals
@@ -91,7 +99,7 @@ def identify(
     signals = read_signals(file, _names(inputs), _names(outputs), segments=segments)
     result = from_signals(
         signals,
-        desired,
+        order=desired,
         method=method,
         horizon=i,
         feedthrough=not no_feedthrough,
@@ -108,7 +116,7 @@ def identify(
     if output is not None:
         files["output"] = output, lambda: result.model.to_json().encode()
     write_all(files)
-    return say(result.model.to_json() if json else report(*result.table()))
+    return say(result.model.to_json() if json else f"{result.verdict}\n{report(*result.table())}")
 
 
 def _names(text: str) -> list[str]:
@@ -129,4 +137,5 @@ def _share(text: str) -> float:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    return run(app, argv, OPTIONS)
+    with waiting("identifying"):
+        return run(app, argv, OPTIONS)

@@ -1,4 +1,4 @@
-"""`python -m netctrl.simulate SCENARIO`: a scenario in an engine, as a table, JSON, a result's file and a picture."""
+"""`netctrl simulate SCENARIO`: runs a scenario in an engine; gives a table, JSON, a result's file or a picture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
     PLOT_SUFFIXES,
+    Report,
     check_places,
+    check_report,
     checked_plot,
     invocation,
     new_app,
@@ -23,67 +25,88 @@ from netctrl.cli.app import (
     write_all,
 )
 from netctrl.cli.cases import REFERENCE_TAKES, inputs_of, read_case, read_runs, refused, with_references
+from netctrl.cli.names import ScenarioName
 from netctrl.errors import JOBS_TAKES, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
     from netctrl.engines.engine import Engine
 
-__all__ = ["checked_files", "json_text", "main", "result_file"]
+__all__ = ["checked_files", "json_text", "main", "result_file", "shown"]
 
 OPTIONS = {"scenario": "SCENARIO", "output": "-o", "n_jobs": "--n-jobs"}
 TABLE_SUFFIXES = (".csv", ".parquet")
 _RUNS, _SEEDS = "20", "5"
 
-app = new_app("python -m netctrl.simulate", "Runs a scenario, with the law of a Design file if given.")
+app = new_app("netctrl simulate", "Runs a scenario, with the law of a Design file if given.")
 
 
 @app.default
 def simulate(
     scenario: Annotated[
-        str | None,
+        ScenarioName | None,
         positional(
             "SCENARIO",
-            "a TOML file, or the name of a scenario that comes with netctrl; without one, the plant of --design",
+            "a TOML file, or the name of a scenario that comes with netctrl; by default the plant of --design",
         ),
     ] = None,
     /,
     *,
-    design: Annotated[str | None, option("FILE", "a Design of any method, whose law is in force")] = None,
-    engine: Annotated[str | None, option("NAME", "fluid, packet or ns3; else the first that has what it takes")] = None,
+    design: Annotated[str | None, option("FILE", "a Design of any method, whose law controls the scenario")] = None,
+    engine: Annotated[
+        str | None, option("NAME", "fluid, packet, ns3 or linux; by default the first, without linux, that supports it")
+    ] = None,
     compare: Annotated[
         str | None,
-        option("A,B", f"run in these engines, --runs seeds each ({_SEEDS}), print one table; as in fluid,packet,ns3"),
+        option("A,B", f"compare engines in one table, as in fluid,packet,ns3, with --runs seeds each ({_SEEDS})"),
     ] = None,
-    seed: Annotated[str | None, option("N", "a whole number from 0 to 4294967295, instead of the scenario's")] = None,
-    runs: Annotated[str | None, option("N", f"of a network's scenario, with 95 % intervals ({_RUNS})")] = None,
-    n_jobs: Annotated[str | None, option("N", f"for many runs: {JOBS_TAKES}")] = None,
+    seed: Annotated[
+        str | None, option("N", "a whole number from 0 to 4294967295, the seed in place of the scenario's")
+    ] = None,
+    runs: Annotated[
+        str | None, option("N", f"number of runs of a network's scenario, for 95 % intervals ({_RUNS})")
+    ] = None,
+    n_jobs: Annotated[str | None, option("N", f"for several runs: {JOBS_TAKES}")] = None,
     reference: Annotated[str | None, option("VALUES", f"with a Design of connet: {REFERENCE_TAKES}")] = None,
     measured: Annotated[
-        str | None, option("WHAT", "with a Design of connet: average (over packets) or period (means over it)")
+        str | None, option("WHAT", "with a Design of connet: average (over packets) or period (means over each period)")
     ] = None,
-    governor: Annotated[bool, option("", "with a Design of connet: cut references to what can be had")] = False,
+    governor: Annotated[bool, option("", "with a Design of connet: limit references to feasible ones")] = False,
     json: Annotated[bool, option("", "print scenario and summary as one JSON object and nothing else")] = False,
     output: Annotated[
         str | None,
         option(
-            "FILE", "a file for the result's table (.csv, .parquet), of queues for all of it (.json)", "--output", "-o"
+            "FILE",
+            "save the result's table (.csv, .parquet) or, for queues, the whole result (.json)",
+            "--output",
+            "-o",
         ),
     ] = None,
-    plot: Annotated[str | None, option("FILE", f"a file for a picture ({', '.join(PLOT_SUFFIXES)})")] = None,
+    plot: Annotated[str | None, option("FILE", f"save a picture ({', '.join(PLOT_SUFFIXES)})")] = None,
+    page: Report = None,
 ) -> int:
-    """Read the scenario, run it, write what was asked for."""
+    """Reads the scenario, runs it and writes the requested files.
+
+    Examples
+    --------
+    netctrl simulate arc-staircase-bulk
+    netctrl simulate arc-staircase-bulk --compare fluid,packet --runs 2
+    """
     if compare is not None and (plot is not None or engine is not None or output is not None):
-        raise InvalidValue("compare", compare, "no --engine, --plot and -o: it prints a table")
+        raise InvalidValue("compare", compare, "no --engine, --plot or -o: it prints one table")
+    check_report(page, output=output, plot=plot, design=design)
     if output is not None and design is not None and Path(output).resolve() == Path(design).resolve():
-        raise InvalidValue("output", output, "another file than --design")
+        raise InvalidValue("output", output, "a file other than --design")
     case = with_references(read_case(scenario, design, seed), reference, measured, governor)
-    inputs, several = inputs_of(scenario, design), hasattr(case.scenario, "policy")
+    from netctrl.engines.case import has_runs
+
+    inputs, several = inputs_of(scenario, design), has_runs(case.scenario)
+    check_places({"report": page})
     if compare is not None:
-        return _compare(case, inputs, compare.split(","), read_runs(runs or _SEEDS), json=json)
+        return _compare(case, inputs, compare.split(","), read_runs(runs or _SEEDS), json=json, page=page)
     for name, value in (("runs", runs), ("n_jobs", n_jobs)):
         if value is not None and not several:
-            raise InvalidValue(name, value, "no value but for a network's scenario, or with --compare")
+            raise InvalidValue(name, value, "a value only for a network's scenario or with --compare")
     picture = checked_files(case, plot, "output", output)
     check_places({"plot": plot, "output": output})
     chosen = _engine(case, engine)
@@ -98,8 +121,8 @@ def simulate(
         files["plot"] = plot, lambda: picture_file(result.plot(), picture)
     if output is not None:
         files["output"] = output, lambda: result_file(result, Path(output).suffix.lower())
-    write_all(files)
-    return say(json_text(result) if json else report(*result.table()))
+    write_all(files | _report(result, page))
+    return say(json_text(result) if json else shown(result))
 
 
 def _engine(case: Case, name: str | None) -> Engine:
@@ -117,32 +140,39 @@ def _run(case: Case, engine: Engine, inputs: list[Path], runs: int, n_jobs: int)
         )
 
 
-def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, json: bool) -> int:
+def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, json: bool, page: str | None) -> int:
     from netctrl.engines.compare import compare
 
     names = [name.strip() for name in engines]
     with progress_bar("simulating") as progress:
         found = compare(case, names, seeds=seeds, progress=progress, argv=invocation(), inputs=inputs)
+    write_all(_report(found, page))
     if not json:
-        return say(report(*found.table()))
+        return say(shown(found))
     content = {"scenario": case.scenario, "seeds": found.seeds, "rows": found.rows, "provenance": found.provenance}
     return say(_indented(content))
 
 
+def _report(record: Any, path: str | None) -> dict[str, tuple[str, Callable[[], bytes]]]:
+    from netctrl.model.io.display import page
+
+    return {} if path is None else {"report": (path, lambda: page(record))}
+
+
 def checked_files(case: Case, plot: str | None, name: str, output: str | None) -> str | None:
-    """The kind of picture that --plot names; InvalidValue for a picture or, of the option `name`, a file that a result
-    of the case can't give."""
-    from netctrl.engines.case import kind_of
+    """The picture format that --plot names, checked with the file of the option `name`.
+
+    InvalidValue for a picture or a file that a result of this case can't give."""
+    from netctrl.engines.case import result_name, words_of
     from netctrl.register import FIGURES
 
-    kind = type(case.scenario).__name__
-    made = "SimulationResult" if kind == "Scenario" else kind.replace("Scenario", "Result")
+    made = result_name(case.scenario)
     suffixes = (".json", *TABLE_SUFFIXES) if made == "SimulationResult" else TABLE_SUFFIXES
     if output is not None and Path(output).suffix.lower() not in suffixes:
         raise InvalidValue(name, output, f"a file name that ends in {' or '.join(suffixes)}")
     picture = checked_plot(plot, output)
     if plot is not None and made not in FIGURES:
-        takes = f"no value with {kind_of(case.scenario)}, which has no picture; its table can be kept"
+        takes = f"no value with {words_of(case.scenario)}, which has no picture; save its table with -o"
         raise InvalidValue("plot", plot, takes)
     return picture
 
@@ -156,15 +186,21 @@ def result_file(result: Any, suffix: str) -> bytes:
 
 
 def json_text(result: Any, **more: Any) -> str:
-    """Scenario, simulator, summary and provenance as one JSON object."""
+    """Scenario, engine, summary and provenance as one JSON object."""
     content = {"scenario": result.scenario, "simulator": result.simulator, "summary": result.summary()}
     return _indented(content | more | {"provenance": result.provenance})
+
+
+def shown(result: Any) -> str:
+    """A result's verdict, if it has one, and its table."""
+    verdict = getattr(result, "verdict", None)
+    return ("" if verdict is None else f"{verdict}\n") + report(*result.table())
 
 
 def _indented(content: dict[str, Any]) -> str:
     import msgspec
 
-    text = msgspec.json.encode(content, enc_hook=lambda array: array.tolist())  # of a link's trace
+    text = msgspec.json.encode(content, enc_hook=lambda array: array.tolist())  # a link's trace
     return msgspec.json.format(text, indent=2).decode() + "\n"
 
 

@@ -1,4 +1,4 @@
-"""`python -m netctrl.sweep SPEC`: grids of network scenarios, run many times, as a table and a Parquet file."""
+"""`netctrl sweep SPEC`: runs grids of scenarios many times in any engine; gives a table and a Parquet file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
+    Report,
     check_places,
+    check_report,
+    invocation,
     new_app,
     option,
     positional,
@@ -18,7 +21,9 @@ from netctrl.cli.app import (
     run,
     say,
     workers,
+    write_all,
 )
+from netctrl.cli.names import SweepName
 from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
@@ -30,64 +35,91 @@ __all__ = ["main"]
 
 OPTIONS = {"output": "-o", "n_jobs": "--n-jobs", "sweep": "SPEC", "objective": "--tune"}
 
-app = new_app("python -m netctrl.sweep", "Runs grids of network scenarios many times, with 95 % intervals.")
+app = new_app("netctrl sweep", "Runs grids of scenarios many times, with 95 % intervals.")
 
 
 @app.default
 def sweep(
-    spec: Annotated[str, positional("SPEC", "a TOML file, or the name of a sweep that comes with netctrl")],
+    spec: Annotated[SweepName, positional("SPEC", "a TOML file, or the name of a sweep that comes with netctrl")],
     /,
     *,
+    engine: Annotated[
+        str | None, option("NAME", "engine in place of the sweep's: fluid, packet, ns3, ..., or auto")
+    ] = None,
     n_jobs: Annotated[str, option("N", JOBS_TAKES)] = "-1",
-    dask: Annotated[str | None, option("ADDRESS", "its workers, by their scheduler: tcp://127.0.0.1:8786")] = None,
-    output: Annotated[str | None, option("FILE", "all runs, as Parquet (.parquet)", "--output", "-o")] = None,
-    resume: Annotated[bool, option("", "go on where a sweep into -o was stopped")] = False,
+    dask: Annotated[
+        str | None, option("ADDRESS", "Dask scheduler on whose workers to run, as in tcp://127.0.0.1:8786")
+    ] = None,
+    output: Annotated[str | None, option("FILE", "save all runs as Parquet (.parquet)", "--output", "-o")] = None,
+    resume: Annotated[bool, option("", "continue the interrupted sweep in -o")] = False,
     tune: Annotated[
         str | None,
-        option("WHAT", "instead, find mu or the static factor of each cell: for the least loss, or the least backlog"),
+        option("WHAT", "instead find mu or the static factor of each cell with the least loss or backlog"),
     ] = None,
     max_loss: Annotated[
-        str | None, option("SHARE", "that --tune backlog allows, as in 0.001", "--max-loss", "--most-loss")
+        str | None, option("SHARE", "largest loss that --tune backlog allows, as in 0.001", "--max-loss", "--most-loss")
     ] = None,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
+    page: Report = None,
 ) -> int:
-    """Read the sweep, run it, write what was asked for."""
+    """Reads the sweep, runs it and writes the requested files.
+
+    Examples
+    --------
+    netctrl sweep hftrac-testbed
+    netctrl sweep hftrac-testbed -o tradeoff.parquet --resume
+    """
     jobs = read_jobs(n_jobs)
     if output is not None and Path(output).suffix.lower() != ".parquet":
         raise InvalidValue("output", output, "a file name that ends in .parquet")
     if resume and output is None:
-        raise InvalidValue("resume", "no -o", "the file of the sweep that was stopped, with -o")
+        raise InvalidValue("resume", "no -o", "the interrupted sweep's file in -o")
     if tune is not None and output is not None:
-        raise InvalidValue("output", output, "no file with --tune; --json prints what it finds")
+        raise InvalidValue("output", output, "no file with --tune; --json prints the values found")
+    if tune is not None and engine not in (None, "auto", "fluid"):
+        raise InvalidValue("engine", engine, "no value with --tune, which runs the fluid engine")
+    if tune is not None and page is not None:
+        raise InvalidValue("report", page, "no value with --tune")
+    check_report(page, output=output)
     if max_loss is not None and tune != "backlog":
         raise InvalidValue("max_loss", max_loss, "no value without --tune backlog")
     share = _share(tune, max_loss)
-    check_places({"output": output})
+    check_places({"output": output, "report": page})
 
-    from netctrl.datasets import network_path, sweep_path
+    from netctrl.datasets import network_path, scenario_path, sweep_path
     from netctrl.design.hftrac.scenario_law import scenario_law
     from netctrl.scenario.network.sweep import read_sweep
 
-    requested = read_sweep(sweep_path(spec), network_path)
+    requested = read_sweep(sweep_path(spec), network_path, scenario_path)
     if tune is not None:
         with workers(dask), _of_file(spec):
             return _tune(requested, tune, share, jobs, json=json)
 
-    from netctrl.sim.sweep import read_frame, summarized, sweep, sweep_to_file
+    from netctrl.engines.sweep import read_frame, summarized, sweep, sweep_to_file
+    from netctrl.engines.sweep_table import sweep_table
 
     with workers(dask), _of_file(spec), progress_bar("sweeping") as progress:
         if output is None:
-            frame = sweep(requested, scenario_law, n_jobs=jobs, progress=progress)
+            frame = sweep(requested, scenario_law, engine=engine, n_jobs=jobs, progress=progress)
         else:
-            sweep_to_file(requested, scenario_law, output, resume=resume, n_jobs=jobs, progress=progress)
+            options = {"engine": engine, "resume": resume, "n_jobs": jobs, "progress": progress}
+            sweep_to_file(requested, scenario_law, output, **options)
             frame = read_frame(output)
     summary = summarized(frame)
-    return say(_as_json(requested, summary) if json else _as_table(requested, summary))
+    if page is not None:
+        from netctrl.report.sweeps import sweep_page
+
+        made = sweep_page(requested, frame, argv=invocation(), inputs=[sweep_path(spec)])
+        write_all({"report": (page, made.content)})
+    if json:
+        return say(_as_json(requested, summary))
+    title, rows = sweep_table(requested, summary)
+    return say(_verdict(summary, rows) + report(title, rows))
 
 
 @contextmanager
 def _of_file(spec: str) -> Generator[None]:
-    """What is wrong with a cell is of the file, not of an option."""
+    """Context in which errors of a cell name the sweep's file, not an option."""
     try:
         yield
     except InvalidValue as error:
@@ -98,7 +130,8 @@ def _tune(requested: SweepSpec, objective: str, max_loss: float | None, jobs: in
     import msgspec
 
     from netctrl.design.hftrac.scenario_law import scenario_law
-    from netctrl.sim.sweep import tune_cells
+    from netctrl.engines.sweep import tune_cells
+    from netctrl.engines.sweep_table import cell_name, kilobytes, percent
 
     with progress_bar("tuning") as progress:
         found = tune_cells(
@@ -118,22 +151,20 @@ def _tune(requested: SweepSpec, objective: str, max_loss: float | None, jobs: in
     for cell, best in found:
         loss, backlog = best.summary.loss_ratio, best.summary.backlog_bytes
         text = f"{best.field} = {best.value:.4g}{' (end of the range)' if best.at_bound else ''}: "
-        text += f"loss {_percent(loss.mean, loss.half_width)}, backlog {_kilobytes(backlog.mean, backlog.half_width)}"
+        text += f"loss {percent(loss.mean, loss.half_width)}, backlog {kilobytes(backlog.mean, backlog.half_width)}"
         text += "" if best.allowed else " (no value loses less)"
-        rows.append((_name(cell.label, cell.values), text))
+        rows.append((cell_name(cell.label, cell.values), text))
     return say(report(f"{requested.name}: least {objective}, {requested.runs} runs a cell, 95 % intervals", rows))
 
 
-def _as_table(requested: SweepSpec, summary: pd.DataFrame) -> str:
-    rows = []
-    for _, row in summary.iterrows():
-        values = {
-            place: row[place] for place in _places(summary) if row[place] == row[place] and row[place] is not None
-        }
-        loss = _percent(row["loss_ratio"], row["loss_ratio_half_width"])
-        backlog = _kilobytes(row["backlog_bytes"], row["backlog_bytes_half_width"])
-        rows.append((_name(row["grid"], values), f"loss {loss}, backlog {backlog}"))
-    return report(f"{requested.name}: {requested.runs} runs a cell, 95 % intervals", rows)
+def _verdict(summary: pd.DataFrame, rows: list[tuple[str, str]]) -> str:
+    """The cells with the least and the greatest loss, if cells have a loss."""
+    losses = summary["loss_ratio"].tolist() if "loss_ratio" in summary else []
+    known = [(loss, name) for loss, (name, _) in zip(losses, rows, strict=bool(losses)) if loss == loss]
+    if not known:
+        return f"{len(rows)} cells were run\n"
+    (low, best), (high, worst) = min(known), max(known)
+    return f"loss from {100 * low:.4g} % ({best}) to {100 * high:.4g} % ({worst})\n"
 
 
 def _as_json(requested: SweepSpec, summary: pd.DataFrame) -> str:
@@ -143,34 +174,13 @@ def _as_json(requested: SweepSpec, summary: pd.DataFrame) -> str:
     return json.dumps({"sweep": requested.name, "digest": requested.digest(), "cells": cells}, indent=2) + "\n"
 
 
-def _places(summary: pd.DataFrame) -> list[str]:
-    columns = list(summary.columns)
-    return columns[columns.index("grid") + 1 : columns.index("runs")]
-
-
 def _plain(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and value != value else value
 
 
-def _name(label: str, values: dict[str, Any]) -> str:
-    parts = [
-        f"{place.rpartition('.')[2]} {value:g}" if isinstance(value, float) else f"{place.rpartition('.')[2]} {value}"
-        for place, value in values.items()
-    ]
-    return ", ".join([label, *parts])
-
-
-def _percent(mean: float, half: float | None) -> str:
-    return f"{100 * mean:.4g}" + (f" ± {100 * half:.2g}" if half == half and half is not None else "") + " %"
-
-
-def _kilobytes(mean: float, half: float | None) -> str:
-    return f"{mean / 1e3:.4g}" + (f" ± {half / 1e3:.2g}" if half == half and half is not None else "") + " kB"
-
-
 def _share(tune: str | None, max_loss: str | None) -> float | None:
-    """The loss that --tune backlog allows, checked before anything is read; it needs one."""
+    """The loss that --tune backlog requires, checked before any file is read."""
     if tune is None:
         return None
     from netctrl.sim.network.tune import check_objective

@@ -1,1 +1,1 @@
-"""From a network to gains with a certificate: one module a paper, each a composition of techniques."""
+"""Design methods: from a network's parameters to gains and a certificate, one package per paper."""

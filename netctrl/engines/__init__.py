@@ -1,1 +1,1 @@
-"""What runs a scenario: the fluid, the packet engine, ns-3; and what holds them against each other."""
+"""Engines that run scenarios (fluid, packet, ns-3, Linux), sweeps, and the comparison of engines."""

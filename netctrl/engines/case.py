@@ -1,13 +1,15 @@
-"""A scenario with the Design that controls it: of a Design its own plant, or a scenario under its law."""
+"""Cases for engines: a scenario under the law of a Design, or a Design on its own plant."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
+from netctrl.datasets import scenario_path
 from netctrl.design.hftrac.scenario_law import design_law, scenario_law
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.arc import arc_queue
@@ -20,75 +22,102 @@ from netctrl.model.design.design import (
     HftracDesign,
     MpccDesign,
     PacingDesign,
+    read_design,
 )
 from netctrl.model.law import LinkRateLaw
+from netctrl.reader import read
+from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import AccessLinkPlan, access_link_plan
-from netctrl.scenario.access.scenario import AccessLinkScenario, access_link
-from netctrl.scenario.bottleneck.scenario import BottleneckScenario, design_bottleneck
+from netctrl.scenario.access.scenario import access_link
+from netctrl.scenario.bottleneck.line import Bottleneck
+from netctrl.scenario.bottleneck.scenario import design_bottleneck
+from netctrl.scenario.design import design_scenario, with_queue
 from netctrl.scenario.fabric.design import design_dumbbell
-from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.fabric.topology import TOPOLOGIES
+from netctrl.scenario.links import Links
 from netctrl.scenario.network.design import design_network, design_policy
-from netctrl.scenario.network.scenario import NetworkScenario
-from netctrl.scenario.tcp_aqm.scenario import Scenario, design_scenario
+from netctrl.scenario.network.policy import messages_of
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.sweep import SweepSpec
+from netctrl.scenario.scenario import Scenario
 
-__all__ = ["Case", "Tracking", "case_of", "in_turn", "kind_of", "link_rate_law", "tracking_plan"]
+__all__ = [
+    "Case",
+    "Tracking",
+    "case_of",
+    "has_runs",
+    "in_turn",
+    "kind_of",
+    "link_rate_law",
+    "result_name",
+    "tracking_plan",
+    "with_seed",
+    "words_of",
+]
 
 
 class Tracking(NamedTuple):
-    """What a tracking law on an access link is asked for."""
+    """Task of a tracking law on an access link."""
 
     reference: Any = None
-    """(p,) or (T, p) in the law's units; None: the Design's references one after the other, or what
-    the model gives in the middle of its inputs' limits."""
+    """(p,) or (T, p) references in the law's units; None: the Design's references in turn, or the model's outputs in
+    the middle of its inputs' limits."""
     measured: Literal["average", "period"] | None = None
-    """What is measured; None: as the law's method has it."""
+    """What is measured; None: the default of the law's method."""
     governor: bool = False
-    """References are cut to what can be had."""
+    """Whether infeasible references are limited to feasible ones."""
 
 
 class Case(NamedTuple):
-    """What an engine runs."""
+    """Input of an engine."""
 
     scenario: Any
     design: Any = None
-    """Whose law is in force."""
+    """Design whose law controls the scenario."""
     tracking: Tracking = Tracking()
 
     @property
     def law(self) -> Any:
-        """Of the Design; None without one."""
+        """Law of the Design; None without one."""
         return None if self.design is None else self.design.law
 
 
 class _Method(NamedTuple):
-    """How a method's Designs are tried."""
+    """How the Designs of one method are simulated."""
 
     plant: Callable[[Any], Any]
-    """The scenario that a Design was made for."""
-    scenario: type | tuple[type, ...]
-    """Kinds that its law can control."""
+    """Function that returns the scenario for which a Design was made."""
+    kinds: tuple[type, ...]
+    """Kinds of network that the law can control."""
     put: Callable[[Any, Any], Any]
-    """(scenario, Design) -> the scenario under the law."""
+    """Function of (scenario, Design) that returns the scenario under the law."""
 
 
-def _of_pacing(design: PacingDesign) -> BottleneckScenario:
+def _of_pacing(design: PacingDesign) -> Scenario:
     requested = design.inputs
     return design_bottleneck(requested.bottleneck_bit_per_s, requested.rtt_s, requested.packet_size_bytes)
 
 
+def _of_connet(design: ConnetDesign) -> Scenario:
+    interval = design.law.interval_s
+    return access_link(interval=interval, duration=100.0 * interval)
+
+
 def _with_queue(scenario: Scenario, design: ArcDesign) -> Scenario:
-    return scenario.with_queue(arc_queue(design.law, scenario.packet_size), design.law.capacity_bit_per_s)
+    queue = arc_queue(design.law, scenario.traffic.packet_size)
+    return with_queue(scenario, queue, design.law.capacity_bit_per_s)
 
 
-def _with_scheme(scenario: FabricScenario, design: MpccDesign) -> FabricScenario:
-    return msgspec.structs.replace(scenario, scheme=mpcc_scheme(design.law))
+def _with_sender(scenario: Scenario, design: MpccDesign) -> Scenario:
+    flows = tuple(msgspec.structs.replace(group, sender=None) for group in scenario.flows)
+    return scenario.replace(sender=mpcc_scheme(design.law), flows=flows)
 
 
-def _with_policy(scenario: NetworkScenario | Scenario, design: HftracDesign) -> NetworkScenario | Scenario:
-    if isinstance(scenario, Scenario):
+def _with_policy(scenario: Scenario, design: HftracDesign) -> Scenario:
+    if not isinstance(scenario.network, Routed):
         return scenario
     design_law(scenario, design, "design", design.method)
-    return msgspec.structs.replace(scenario, policy=design_policy(design.inputs))
+    return scenario.replace(control=design_policy(design.inputs, messages_of(scenario.control)))
 
 
 def _same(scenario: Any, _: Any) -> Any:
@@ -96,38 +125,76 @@ def _same(scenario: Any, _: Any) -> Any:
 
 
 _METHODS: dict[Any, _Method] = {
-    ArcDesign: _Method(lambda design: design_scenario(design.inputs, design.law), Scenario, _with_queue),
-    MpccDesign: _Method(lambda design: design_dumbbell(design.law), FabricScenario, _with_scheme),
-    HftracDesign: _Method(lambda design: design_network(design.inputs), (NetworkScenario, Scenario), _with_policy),
-    ConnetDesign: _Method(lambda design: access_link(None, design.law.interval_s, None), AccessLinkScenario, _same),
-    PacingDesign: _Method(_of_pacing, BottleneckScenario, _same),
+    ArcDesign: _Method(lambda design: design_scenario(design.inputs, design.law), (Links,), _with_queue),
+    MpccDesign: _Method(lambda design: design_dumbbell(design.law), TOPOLOGIES, _with_sender),
+    HftracDesign: _Method(lambda design: design_network(design.inputs), (Routed, Links), _with_policy),
+    ConnetDesign: _Method(_of_connet, (AccessLine,), _same),
+    PacingDesign: _Method(_of_pacing, (Bottleneck,), _same),
 }
 
 
-_WORDS = {
-    Scenario: "links and flows",
-    NetworkScenario: "a network under demands",
-    FabricScenario: "a data centre",
-    AccessLinkScenario: "an access link",
-    BottleneckScenario: "a bottleneck",
+_WORDS: dict[type, str] = {
+    Links: "links and flows",
+    Routed: "a network under demands",
+    **dict.fromkeys(TOPOLOGIES, "a data centre"),
+    AccessLine: "an access link",
+    Bottleneck: "a bottleneck",
 }
 
 
-def kind_of(scenario: Any) -> str:
-    """What a scenario is of, in words."""
-    return _WORDS.get(type(scenario), type(scenario).__name__)
+_RESULTS: dict[type, str] = {
+    Links: "SimulationResult",
+    Routed: "NetworkResult",
+    AccessLine: "AccessLinkResult",
+    **dict.fromkeys(TOPOLOGIES, "FabricResult"),
+    Bottleneck: "BottleneckResult",
+}
+
+
+def kind_of(scenario: Any) -> type:
+    """Kind of a scenario's network, by which engines select a kernel or a program."""
+    return type(scenario.network) if isinstance(scenario, Scenario) else type(scenario)
+
+
+def has_runs(scenario: Any) -> bool:
+    """Whether engines run it several times side by side, with random numbers of each run's own."""
+    return kind_of(scenario) is Routed
+
+
+def with_seed(scenario: Scenario, seed: int) -> Scenario:
+    """The scenario with another seed."""
+    return scenario.replace(seed=seed)
+
+
+def result_name(scenario: Any) -> str:
+    """Name of the class of the results of a scenario."""
+    return _RESULTS[kind_of(scenario)]
+
+
+def words_of(scenario: Any) -> str:
+    """Description of a scenario's kind of network."""
+    kind = kind_of(scenario)
+    return _WORDS.get(kind, kind.__name__)
 
 
 def case_of(x: Any, design: Any = None, *, tracking: Tracking | None = None) -> Case:
-    """A scenario under a Design's law, if one is given; of a Design alone, the plant that it was made for.
+    """A scenario, under a Design's law if one is given; for a Design alone, its own plant.
+
+    Both may be files, and the scenario may be the name of one that comes with netctrl.
 
     Raises
     ------
     InvalidValue
-        A Design that doesn't control such a scenario; what its plant can't be.
+        A Design that doesn't control such a scenario, a plant that can't be simulated, or an unknown name.
+    FileError
+        A file can't be read.
     """
     if isinstance(x, Case):
         return x
+    x = read(scenario_path(os.fspath(x))) if isinstance(x, str | os.PathLike) else x
+    design = read_design(design) if isinstance(design, str | os.PathLike) else design
+    if isinstance(x, SweepSpec):
+        raise InvalidValue("scenario", "a sweep", "one scenario, or a Design; netctrl.sweep runs a sweep")
     if isinstance(x, Design):
         x, design = None, x
     if design is None:
@@ -139,9 +206,9 @@ def case_of(x: Any, design: Any = None, *, tracking: Tracking | None = None) -> 
         raise InvalidValue("design", got, f"a Design of {known}")
     if x is None:
         x = method.plant(design)
-    elif not isinstance(x, method.scenario):
-        of = [kind.__struct_config__.tag for kind, each in _METHODS.items() if isinstance(x, each.scenario)]
-        takes = f"one of {' or '.join(of)}, for {kind_of(x)}" if of else f"a scenario, not {type(x).__name__}"
+    elif kind_of(x) not in method.kinds:
+        of = [kind.__struct_config__.tag for kind, each in _METHODS.items() if kind_of(x) in each.kinds]
+        takes = f"one of {' or '.join(of)}, for {words_of(x)}" if of else f"a scenario, not {type(x).__name__}"
         raise InvalidValue("design", design.method, takes)
     else:
         x = method.put(x, design)
@@ -149,30 +216,30 @@ def case_of(x: Any, design: Any = None, *, tracking: Tracking | None = None) -> 
 
 
 def tracking_plan(case: Case) -> AccessLinkPlan:
-    """The law of a Design of connet with its references, ready to run.
+    """Plan for the law of a CONNET Design with its references.
 
     Raises
     ------
     InvalidValue
-        As `netctrl.track_access_link`.
+        As for `netctrl.track_access_link`.
     """
     law, asked, requested = case.design.law, case.tracking, case.design.inputs
     given = asked.reference
     if given is None:
-        given = in_turn(requested.references or (_middle(case.design),), case.scenario.periods)
+        given = in_turn(requested.references or (_middle(case.design),), case.scenario.steps)
     measured = asked.measured or ("period" if requested.law == "lqi" else "average")
     governor = reference_governor(law) if asked.governor else None
     return access_link_plan(case.scenario, law, given, measured=measured, governor=governor)
 
 
 def in_turn(references: Any, periods: int) -> np.ndarray:
-    """(T, p) references one after the other, as long each; of more than periods the first."""
+    """(T, p) successive references of equal length; only the first ones if there are more than periods."""
     held = np.array(references)[:periods]
     return held[np.arange(periods) * len(held) // periods]
 
 
 def link_rate_law(case: Case) -> LinkRateLaw | None:
-    """The law of link rates of a network: the Design's, or the one that the scenario's policy asks for."""
+    """Law of a network's link rates: the Design's, or the one that the scenario's control specifies."""
     return scenario_law(case.scenario) if case.design is None else case.law
 
 

@@ -1,4 +1,4 @@
-"""The same scenario in several engines: one table of means over seeds, with intervals and differences."""
+"""Comparison of engines on one scenario: a table of means over seeds, with intervals and differences."""
 
 from __future__ import annotations
 
@@ -13,57 +13,70 @@ import msgspec
 import numpy as np
 from scipy.stats import t
 
-from netctrl.engines.case import case_of
+from netctrl.engines.case import case_of, with_seed
 from netctrl.engines.engine import Job, engine_for
-from netctrl.errors import InvalidValue, checked_whole
-from netctrl.model.io.display import html_table
+from netctrl.errors import InvalidValue, checked_function, checked_whole, optional_import
+from netctrl.model.io.display import Reported, html_table
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import Record
-from netctrl.units import format_quantity
+from netctrl.scenario.result import estimate_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from netctrl.engines.case import Case
+    from netctrl.model.design.design import AnyDesign
+    from netctrl.scenario.scenario import Scenario
 
 __all__ = ["Compared", "Comparison", "compare"]
 
 _LEVEL = 0.95
 _MAX_SEEDS = 1000
 _ROUNDING = 1e-9
-_UNITS = {
-    **{"throughput": "bit/s", "backlog": "B", "backlog deviation": "B", "response": "s", "delay": "s", "jitter": "s"},
-    **{"rtt": "s", "queue mean": "B", "queue 99 %": "B", "lost bytes": "B"},
-}
-_SHARES = ("loss", "marks", "utilization")
 
 
 class Compared(Record, frozen=True):
-    """One quantity in one engine, over seeds."""
+    """Mean of one quantity in one engine over seeds."""
 
     quantity: str
-    """As in `measures()` of the engines' results: throughput, backlog, loss, ..."""
+    """Name of the quantity, as in `measures()` of the engines' results: throughput, backlog, loss, ..."""
     of: str
-    """Id of a link or of a group of flows, or what else it is of."""
+    """Id of the link, group of flows or other object that was measured."""
     engine: str
+    """Name of the engine."""
     mean: float
-    """[bit/s], [byte], [s], or a share."""
+    """Mean over seeds [bit/s], [byte], [s], or a share."""
     half_width: float | None
-    """Of the 95 % interval of the mean, by Student's t; null for one seed."""
+    """Half width of the 95 % interval of the mean, by Student's t; null for one seed."""
     difference: float | None
-    """From the first engine, over its mean; null where that is 0."""
+    """Relative difference from the first engine's mean; null where that is 0."""
+
+    @property
+    def estimate(self) -> str:
+        """Mean and interval as text."""
+        return estimate_text(self.quantity, self.mean, self.half_width)
+
+
+_NEAR = 0.05
+"""Largest relative difference that a verdict counts as agreement."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Comparison:
-    """What engines give for one scenario, after its warm-up.
+class Comparison(Reported):
+    """One scenario in several engines: means over seeds after the warm-up, with intervals and differences.
 
     Parameters
     ----------
     scenario : Scenario
+        The simulated scenario.
     engines : tuple of str
-        In the order of the table; differences are from the first.
+        Names of the engines in the order of the table; differences are from the first.
     seeds : tuple of int
+        Seeds, the same for all engines.
     rows : tuple of Compared
+        One row per quantity and engine.
     provenance : Provenance
+        How it was made.
     """
 
     scenario: Any
@@ -73,13 +86,32 @@ class Comparison:
     provenance: Provenance
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a quantity and engine."""
-        import pandas as pd
+        """A DataFrame with one row per quantity and engine."""
+        with optional_import():
+            import pandas as pd
 
         return pd.DataFrame([msgspec.structs.asdict(row) for row in self.rows])
 
+    @property
+    def verdict(self) -> str:
+        """Differences of the other engines from the first, in one sentence."""
+        first, *others = self.engines
+        said = []
+        for engine in others:
+            apart = [row for row in self.rows if row.engine == engine and row.difference is not None]
+            if not apart:
+                said.append(f"{engine} has nothing to compare with {first}")
+                continue
+            most = max(apart, key=lambda row: abs(row.difference or 0.0))
+            near = sum(abs(row.difference or 0.0) <= _NEAR for row in apart)
+            said.append(
+                f"{engine} is within {100.0 * _NEAR:g} % of {first} in {near} of {len(apart)} quantities;"
+                f" the largest difference is {100.0 * (most.difference or 0.0):+.2g} %, of {most.of}'s {most.quantity}"
+            )
+        return ". ".join(said) + "."
+
     def table(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and (name, text) rows for people."""
+        """Title, and rows of (name, text)."""
         rows: list[tuple[str, str]] = []
         for first in range(0, len(self.rows), len(self.engines)):
             found = self.rows[first : first + len(self.engines)]
@@ -92,62 +124,75 @@ class Comparison:
 
 
 def _text(row: Compared) -> str:
-    width = f" ± {_shown(row, row.half_width, 2)}" if row.half_width else ""
     difference = f" ({100.0 * row.difference:+.2g} %)" if row.difference else ""
-    return f"{row.engine} {_shown(row, row.mean, 4)}{width}{difference}"
-
-
-def _shown(row: Compared, value: float, digits: int) -> str:
-    if row.quantity in _UNITS:
-        return format_quantity(float(f"{value:.{digits}g}"), _UNITS[row.quantity])
-    return f"{100.0 * value:.{digits}g} %" if row.quantity in _SHARES else f"{value:.{digits}g}"
+    return f"{row.engine} {row.estimate}{difference}"
 
 
 def compare(
-    scenario: Any,
+    scenario: Scenario | Case | AnyDesign | str | os.PathLike[str],
     engines: Sequence[str] = ("fluid", "packet", "ns3"),
     *,
-    design: Any = None,
+    design: AnyDesign | str | os.PathLike[str] | None = None,
     seeds: int = 5,
     progress: Callable[[float], None] | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
 ) -> Comparison:
-    """Run a scenario, one under a Design's law, or a Design's plant in several engines.
+    """Run one scenario in several engines and compare the means over seeds.
 
     Parameters
     ----------
-    scenario, design
+    scenario : Scenario, Case, or a Design
         As in `netctrl.simulate`.
     engines : sequence of str
-        At least two.
+        At least two; differences are from the first.
+    design : Design, optional
+        Design whose law controls the scenario.
     seeds : int
-        How many: the scenario's own and those after it.
+        Number of seeds: the scenario's own and those after it.
     progress : callable, optional
-        Called after each run with the share that is done.
+        Called after each run with the share done.
     argv, inputs : iterable of str and of Path
         Command line and files, for the provenance.
+
+    Returns
+    -------
+    Comparison
 
     Raises
     ------
     InvalidValue
-        An engine that isn't there, or that can't run it.
+        An unknown engine, or one that doesn't support the scenario.
     NetctrlError
-        ns-3 isn't there, or its program fails.
+        ns-3 is missing, or its program fails.
+
+    Examples
+    --------
+    The plant of a Design, as a fluid and packet by packet:
+
+    >>> import netctrl
+    >>> found = netctrl.compare(netctrl.arc(50, 0.1, 10e6), ["fluid", "packet"], seeds=2)
+    >>> [(row.quantity, row.of, row.engine) for row in found.rows[:2]]
+    [('throughput', 'bottleneck', 'fluid'), ('throughput', 'bottleneck', 'packet')]
+    >>> abs(found.rows[1].difference) < 0.02
+    True
     """
+    if progress is not None:
+        checked_function("progress", progress)
     case = case_of(scenario, design)
     chosen = case.scenario
     if not isinstance(engines, list | tuple) or not 2 <= len(engines) == len({str(name) for name in engines}):
-        raise InvalidValue("engines", engines, "names of two engines or more, each once")
+        raise InvalidValue("engines", engines, "names of at least two engines, without repetition")
     count = checked_whole("seeds", seeds, f"a whole number from 1 to {_MAX_SEEDS}", at_least=1, at_most=_MAX_SEEDS)
     numbers = [(chosen.seed + k) % 2**32 for k in range(count)]
-    drawn = [case._replace(scenario=msgspec.structs.replace(chosen, seed=number)) for number in numbers]
+    drawn = [case._replace(scenario=with_seed(chosen, number)) for number in numbers]
     able = [engine_for(case, name) for name in engines]
     found: dict[str, list[dict[tuple[str, str], float]]] = {}
     for place, engine in enumerate(able):
-        workers = (os.cpu_count() or 1) if engine.name == "ns3" else 1  # a process of its own each
+        workers = (os.cpu_count() or 1) if engine.name == "ns3" else 1  # each run is a process
         with ThreadPoolExecutor(workers) as pool:
-            done = pool.map(lambda one, engine=engine: engine.run(one, Job()).measures(), drawn)
+            mapped = pool.map if workers > 1 else map  # Ctrl-C only reaches a run in this thread
+            done = mapped(lambda one, engine=engine: engine.run(one, Job()).measures(), drawn)
             found[engine.name] = []
             for each in done:
                 found[engine.name].append(each)
@@ -179,5 +224,5 @@ def _rows(found: dict[str, list[dict[tuple[str, str], float]]], engines: Sequenc
 
 
 def _number(value: float, largest: float) -> float:
-    """What is nothing but rounding beside the largest is 0."""
+    """0 for a value that is only rounding error compared with the largest."""
     return 0.0 if abs(value) <= _ROUNDING * largest else value

@@ -1,16 +1,36 @@
-"""Run a scenario or a Design in an engine by its name."""
+"""Running of a scenario or Design in an engine chosen by name."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, overload
 
-from netctrl.engines.case import Case, case_of
-from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole
+from netctrl.engines.case import Case, case_of, kind_of, words_of
+from netctrl.errors import InvalidValue, any_of, checked_function, checked_jobs, checked_whole
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.register import ENGINES
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from netctrl.model.design.design import (
+        AnyDesign,
+        ArcDesign,
+        ConnetDesign,
+        HftracDesign,
+        MpccDesign,
+        PacingDesign,
+    )
+    from netctrl.scenario.access.plan import AccessLinkTracking
+    from netctrl.scenario.bottleneck.result import BottleneckResult
+    from netctrl.scenario.fabric.result import FabricResult
+    from netctrl.scenario.network.result import NetworkResult
+    from netctrl.scenario.result import Result
+    from netctrl.scenario.scenario import Scenario
+    from netctrl.scenario.tcp_aqm.result import SimulationResult
 
 __all__ = ["Engine", "Job", "Kind", "OwnEngine", "engine_for", "simulate", "supports"]
 
@@ -18,88 +38,102 @@ Progress = Callable[[float], None]
 
 
 class Job(NamedTuple):
-    """How a case is to be run."""
+    """Settings of a run."""
 
     progress: Progress | None = None
     argv: tuple[str, ...] = ()
     inputs: tuple[Path, ...] = ()
     runs: int = 1
-    """Of a network's scenario, each with traffic of its own."""
+    """Number of runs of a routed network, each with its own traffic."""
     n_jobs: int = 1
     options: Mapping[str, Any] = MappingProxyType({})
-    """Of ns-3's program of a network: `packet_size`, `sampled_delays`."""
+    """Options of ns-3's program for a network: `packet_size`, `sampled_delays`."""
+    first_run: int = 0
+    """Number of the first run."""
+    watch: bool = True
+    """Whether to record the first run's time series."""
+
+    @property
+    def numbers(self) -> range:
+        """Indices of the runs."""
+        return range(self.first_run, self.first_run + self.runs)
 
     def provenance(self, scenario: Any, *libraries: str) -> Provenance:
-        """Where a result comes from."""
+        """Provenance of a result."""
         return provenance(argv=self.argv, seed=scenario.seed, inputs=self.inputs, libraries=libraries)
 
     def once(self, scenario: Any) -> None:
-        """InvalidValue for a job of several runs."""
+        """InvalidValue for a job with several runs."""
         if self.runs != 1:
-            raise InvalidValue("runs", self.runs, f"1 of a {type(scenario).__name__}: other runs are other seeds")
+            raise InvalidValue("runs", self.runs, f"1 for {words_of(scenario)}: use other seeds for other runs")
 
 
 class Engine(Protocol):
-    """What runs cases; `netctrl.engines` is the group of entry points."""
+    """Interface of an engine; other packages register theirs under the entry points `netctrl.engines`.
+
+    "auto" never selects an engine with `auto = False`, such as one that needs privileges or runs in real time."""
 
     name: str
 
     def lacks(self, case: Case) -> str | None:
-        """What of the case it doesn't have; None: it runs it."""
+        """Feature that the case needs and the engine lacks; None if the engine supports the case."""
         ...
 
     def run(self, case: Case, job: Job) -> Any:
-        """The result: `scenario`, `simulator`, `provenance`, `summary()`, `measures()`, `table()`, `to_pandas()`."""
+        """Result with `scenario`, `simulator`, `provenance`, `summary()`, `measures()`, `table()`, `to_pandas()`."""
         ...
 
 
 class Kind(NamedTuple):
-    """How an engine treats one kind of scenario."""
+    """Functions of an engine for one kind of scenario."""
 
     run: Callable[[Case, Job], Any]
     lacks: Callable[[Case], str | None] = lambda _: None
 
 
 class OwnEngine(NamedTuple):
-    """An engine with a kernel, or a program, for each kind of scenario."""
+    """An engine with a kernel or a program for each kind of scenario."""
 
     name: str
     kinds: Mapping[type, Kind]
+    auto: bool = True
 
     def lacks(self, case: Case) -> str | None:
-        """What of the case it doesn't have; None: it runs it."""
-        kind = self.kinds.get(type(case.scenario))
+        """Feature that the case needs and the engine lacks; None if the engine supports the case."""
+        kind = self.kinds.get(kind_of(case.scenario))
         if kind is None:
-            return f"{type(case.scenario).__name__}, only {', '.join(each.__name__ for each in self.kinds)}"
+            return f"kernel for {words_of(case.scenario)}"
         return kind.lacks(case)
 
     def run(self, case: Case, job: Job) -> Any:
-        """The result."""
-        return self.kinds[type(case.scenario)].run(case, job)
+        """Run a case and return its result."""
+        return self.kinds[kind_of(case.scenario)].run(case, job)
 
 
 def supports(x: Any) -> dict[str, str | None]:
-    """Of each engine what it lacks for a scenario or a Design; None: it runs it."""
+    """For each engine the feature that it lacks for a scenario or Design; None if it supports it."""
     case = case_of(x)
     return {name: ENGINES[name].lacks(case) for name in ENGINES}
 
 
 def engine_for(x: Any, engine: str = "auto") -> Engine:
-    """The engine of a name, or with "auto" the first that runs x.
+    """The engine with the given name, or with "auto" the first that supports x and need not be requested by name.
 
     Raises
     ------
     InvalidValue
-        No such engine; one that lacks something, with those that don't.
+        An unknown engine, or one that lacks a feature; the message lists the engines that have it.
     """
     if engine not in (*ENGINES, "auto"):
-        raise InvalidValue("engine", engine, f"one of auto, {', '.join(ENGINES)}")
+        raise InvalidValue("engine", engine, any_of(("auto", *ENGINES), engine))
     lacking = supports(x)
     able = [name for name, lack in lacking.items() if lack is None]
-    if engine == "auto" and able:
-        return ENGINES[able[0]]
     if engine == "auto":
-        raise InvalidValue("engine", engine, "a scenario that an engine runs: " + _said(lacking))
+        chosen = next((each for each in map(ENGINES.__getitem__, able) if getattr(each, "auto", True)), None)
+        if chosen is not None:
+            return chosen
+        takes = f"{' or '.join(able)}, requested by name" if able else "a scenario that an engine runs"
+        raise InvalidValue("engine", engine, f"{takes}: {_said(lacking)}")
     if lacking[engine] is not None:
         others = f"{' or '.join(able)}, which has it" if able else f"no engine has it all: {_said(lacking)}"
         raise InvalidValue("engine", f"{engine}, which has no {lacking[engine]}", others)
@@ -110,6 +144,33 @@ def _said(lacking: dict[str, str | None]) -> str:
     return "; ".join(f"{name} has no {lack}" for name, lack in lacking.items() if lack is not None)
 
 
+class _Options(TypedDict, total=False):
+    """Arguments of `simulate` after the engine."""
+
+    design: AnyDesign | str | os.PathLike[str] | None
+    runs: int
+    n_jobs: int
+    progress: Progress | None
+    argv: Iterable[str]
+    inputs: Iterable[Path]
+
+
+@overload
+def simulate(scenario: ArcDesign, engine: str = ..., **options: Unpack[_Options]) -> SimulationResult: ...
+@overload
+def simulate(scenario: HftracDesign, engine: str = ..., **options: Unpack[_Options]) -> NetworkResult: ...
+@overload
+def simulate(scenario: ConnetDesign, engine: str = ..., **options: Unpack[_Options]) -> AccessLinkTracking: ...
+@overload
+def simulate(scenario: MpccDesign, engine: str = ..., **options: Unpack[_Options]) -> FabricResult: ...
+@overload
+def simulate(scenario: PacingDesign, engine: str = ..., **options: Unpack[_Options]) -> BottleneckResult: ...
+@overload
+def simulate(scenario: Scenario, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
+@overload
+def simulate(
+    scenario: Case | AnyDesign | str | os.PathLike[str], engine: str = ..., **options: Unpack[_Options]
+) -> Any: ...
 def simulate(
     scenario: Any,
     engine: str = "auto",
@@ -121,48 +182,59 @@ def simulate(
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
 ) -> Any:
-    """Run a scenario, one under a Design's law, or the plant that a Design was made for.
+    """Simulate a scenario, alone or under a Design's law, or a Design on the plant that it was made for.
 
     Parameters
     ----------
-    scenario : Scenario, NetworkScenario, FabricScenario, AccessLinkScenario, BottleneckScenario, Case, or a Design
+    scenario : Scenario, Design, Case, path or str
+        Scenario to simulate. A Design stands for its own plant under its law, a name for a scenario that comes with
+        netctrl.
     engine : str
-        "fluid", "packet", "ns3", one of another package, or "auto": the first of them that has all that is asked for.
-    design : Design, optional
-        Whose law is in force.
+        "fluid", "packet", "ns3", "linux", one of another package, or "auto": the first that supports the scenario.
+        "linux", this machine's kernel, is never chosen by "auto".
+    design : Design or path, optional
+        Design whose law controls the scenario.
     runs : int
-        Of a network's scenario: how many, each with demands of its own.
+        Number of runs of a routed network's scenario, each with its own demands.
     n_jobs : int
-        Processes for several runs, −1: one for each core.
+        Number of processes for several runs, −1: one for each core.
     progress : callable, optional
-        Called now and then with the share that is done, from 0 to 1.
+        Called from time to time with the share done, from 0 to 1.
     argv, inputs : iterable of str and of Path
         Command line and files, for the provenance.
 
     Returns
     -------
     SimulationResult, NetworkResult, FabricResult, AccessLinkTracking, AccessLinkResult or BottleneckResult
-        Each with `summary()`, `measures()`, `table()` and `to_pandas()`.
+        Each has `summary()`, `measures()`, `table()` and `to_pandas()`. For a Scenario, type checkers infer the common
+        base class `netctrl.scenario.result.Result`; use isinstance to narrow it.
 
     Raises
     ------
     InvalidValue
-        An engine that isn't there, or that has not what is asked for; a Design that controls another kind of scenario;
-        what the engine can't hold.
+        An unknown engine, an engine that doesn't support the scenario, or a Design for another kind of scenario.
     NetctrlError
-        ns-3 isn't there, or its program fails.
+        ns-3 is missing or its program fails, or the Linux kernel refuses a request.
 
     Examples
     --------
+    Two CUBIC flows on a link of 10 Mbit/s, packet by packet:
+
     >>> import netctrl
+    >>> from netctrl.scenario.links import Link
     >>> from netctrl.scenario.tcp_aqm.flows import BulkFlows
-    >>> from netctrl.scenario.tcp_aqm.scenario import Link
     >>> line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB")
     >>> flows = BulkFlows(id="flows", path=("line",), rtt="50ms", count=2, sender="cubic")
-    >>> scenario = netctrl.Scenario(name="two flows", duration="10s", links=(line,), flows=(flows,))
+    >>> scenario = netctrl.Scenario.of(name="two flows", duration="10s", links=(line,), flows=(flows,))
     >>> result = netctrl.simulate(scenario, "packet")
     >>> 0.9 < result.summary().links[0].utilization <= 1.0
     True
+
+    The plant of a Design, in the fluid engine:
+
+    >>> result = netctrl.simulate(netctrl.arc(50, 0.5, 10e6))
+    >>> result.simulator, round(result.summary().links[0].utilization, 2)
+    ('fluid', 0.98)
     """
     if progress is not None:
         checked_function("progress", progress)

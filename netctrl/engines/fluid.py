@@ -1,4 +1,4 @@
-"""The fluid: rates instead of packets."""
+"""The fluid engine, which computes rates instead of packets."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import HftracDesign
+from netctrl.scenario.bottleneck.line import Bottleneck
 from netctrl.scenario.bottleneck.result import BottleneckResult
-from netctrl.scenario.bottleneck.scenario import BottleneckScenario
+from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario
-from netctrl.scenario.tcp_aqm.flows import UdpFlows
+from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario, packet_only
 
 __all__ = ["FLUID"]
 
 
 def _queues_lack(case: Case) -> str | None:
     for group in case.scenario.flows:
-        if isinstance(group, UdpFlows):
-            return f"udp flows (flows.{group.id})"
+        if not group.answered:
+            return f"{group.__struct_config__.tag} flows (flows.{group.id})"
         if group.sender != "reno":
             return f"senders but reno (flows.{group.id} are {sender_name(group.sender)})"
     if isinstance(case.design, HftracDesign):
@@ -37,9 +36,9 @@ def _queues(case: Case, job: Job) -> SimulationResult:
 
 
 def _network_lacks(case: Case) -> str | None:
-    if case.scenario.tcp:
+    if tcp_of(case.scenario):
         return "demands that are TCP"
-    tag = case.scenario.queue.__struct_config__.tag
+    tag = case.scenario.network.queue.__struct_config__.tag
     return None if tag == "droptail" else "queues but droptail in a network of demands"
 
 
@@ -50,6 +49,8 @@ def _network(case: Case, job: Job) -> NetworkResult:
         case.scenario,
         link_rate_law(case),
         runs=job.runs,
+        first_run=job.first_run,
+        watch=job.watch,
         n_jobs=job.n_jobs,
         progress=job.progress,
         argv=job.argv,
@@ -58,7 +59,7 @@ def _network(case: Case, job: Job) -> NetworkResult:
 
 
 def _bottleneck_lacks(case: Case) -> str | None:
-    tag = case.scenario.queue.__struct_config__.tag
+    tag = case.scenario.network.queue.__struct_config__.tag
     return None if tag in ("droptail", "codel") else f"queues of kind {tag} at a bottleneck"
 
 
@@ -72,8 +73,8 @@ def _bottleneck(case: Case, job: Job) -> BottleneckResult:
 FLUID = OwnEngine(
     "fluid",
     {
-        Scenario: Kind(_queues, _queues_lack),
-        NetworkScenario: Kind(_network, _network_lacks),
-        BottleneckScenario: Kind(_bottleneck, _bottleneck_lacks),
+        Links: Kind(_queues, _queues_lack),
+        Routed: Kind(_network, _network_lacks),
+        Bottleneck: Kind(_bottleneck, _bottleneck_lacks),
     },
 )

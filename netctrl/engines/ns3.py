@@ -1,4 +1,4 @@
-"""ns-3: a program for stock ns-3, compiled and run."""
+"""The ns3 engine: a generated program for stock ns-3, compiled and run."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from netctrl.engines.case import Case, link_rate_law, tracking_plan
+from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law, tracking_plan
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import HftracDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.render import KINDS
-from netctrl.scenario.access.scenario import AccessLinkScenario
-from netctrl.scenario.bottleneck.scenario import BottleneckScenario
+from netctrl.scenario.access.network import AccessLine
+from netctrl.scenario.bottleneck.line import Bottleneck
 from netctrl.scenario.fabric.design import design_gains
-from netctrl.scenario.fabric.scenario import FabricScenario
-from netctrl.scenario.network.scenario import NetworkScenario
-from netctrl.scenario.tcp_aqm.flows import FastFlows, UdpFlows
-from netctrl.scenario.tcp_aqm.scenario import Scenario, packet_only
+from netctrl.scenario.fabric.topology import TOPOLOGIES
+from netctrl.scenario.links import Links, packet_only
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.tcp_aqm.flows import FastFlows
 
 __all__ = ["NS3", "Program", "program"]
 
 
 class Program(NamedTuple):
-    """A rendered program."""
+    """A generated program."""
 
     files: Mapping[str, str | bytes]
-    """Name -> content; tables of runs among them."""
+    """Name -> content, including tables of runs."""
     argument: str
-    """What follows the folder on its command line; empty: nothing."""
+    """Argument after the folder on its command line; may be empty."""
     run: Callable[[Path, Ns3, Callable[[float], None] | None], Any]
-    """(folder, ns-3, progress) -> the result of the compiled program."""
+    """Function of (folder, ns-3, progress) that returns the result of the compiled program."""
 
 
 def _queues(case: Case, job: Job) -> Program:
@@ -52,7 +52,7 @@ def _queues(case: Case, job: Job) -> Program:
 
 def _queues_lack(case: Case) -> str | None:
     for group in case.scenario.flows:
-        if isinstance(group, FastFlows | UdpFlows):
+        if isinstance(group, FastFlows) or not group.answered:
             return f"{group.__struct_config__.tag} flows (flows.{group.id})"
         if group.sender not in KINDS:
             return f"senders but {', '.join(KINDS)} (flows.{group.id} are {sender_name(group.sender)})"
@@ -67,14 +67,22 @@ def _network(case: Case, job: Job) -> Program:
     from netctrl.ns3.network.render import render
     from netctrl.sim.network.plan import link_plan, run_tables
 
-    scenario, made, runs = case.scenario, job.provenance(case.scenario, "numpy", "scipy"), range(job.runs)
+    scenario, made, runs = case.scenario, job.provenance(case.scenario, "numpy", "scipy"), job.numbers
     plan = link_plan(scenario, link_rate_law(case))
     tables = {table_name(run): table for run, table in zip(runs, run_tables(scenario, plan, runs), strict=True)}
     return Program(
         {**render(scenario, plan, provenance=made, **job.options), **tables},
-        "0",
+        str(job.first_run),
         lambda folder, ns3, progress: run_links(
-            folder, scenario, plan, runs, ns3=ns3, provenance=made, n_jobs=job.n_jobs, progress=progress
+            folder,
+            scenario,
+            plan,
+            runs,
+            ns3=ns3,
+            provenance=made,
+            n_jobs=job.n_jobs,
+            watch=job.watch,
+            progress=progress,
         ),
     )
 
@@ -128,28 +136,28 @@ def _bottleneck(case: Case, job: Job) -> Program:
 
 
 _PROGRAMS: dict[type, Callable[[Case, Job], Program]] = {
-    Scenario: _queues,
-    NetworkScenario: _network,
-    FabricScenario: _fabric,
-    AccessLinkScenario: _access,
-    BottleneckScenario: _bottleneck,
+    Links: _queues,
+    Routed: _network,
+    **dict.fromkeys(TOPOLOGIES, _fabric),
+    AccessLine: _access,
+    Bottleneck: _bottleneck,
 }
 
 
 def program(case: Case, job: Job) -> Program:
-    """The files of a program for a case, and what runs it.
+    """The files of a program for a case, with the function that runs it.
 
     Raises
     ------
     InvalidValue
-        What ns-3's programs don't have; a value that they can't express.
+        A feature that ns-3's programs lack, or a value that they can't represent.
     """
     lack = NS3.lacks(case)
     if lack is not None:
-        raise InvalidValue("scenario", f"{case.scenario.name}, of which ns-3 has no {lack}", "what its programs have")
-    if not isinstance(case.scenario, NetworkScenario):
+        raise InvalidValue("scenario", f"{case.scenario.name}, of which ns-3 has no {lack}", "features of its programs")
+    if not has_runs(case.scenario):
         job.once(case.scenario)
-    return _PROGRAMS[type(case.scenario)](case, job)
+    return _PROGRAMS[kind_of(case.scenario)](case, job)
 
 
 def _run(case: Case, job: Job) -> Any:
@@ -163,5 +171,5 @@ def _run(case: Case, job: Job) -> Any:
         return made.run(folder, ns3, job.progress)
 
 
-_LACKS = {Scenario: _queues_lack, AccessLinkScenario: _access_lacks}
+_LACKS = {Links: _queues_lack, AccessLine: _access_lacks}
 NS3 = OwnEngine("ns3", {kind: Kind(_run, _LACKS[kind]) if kind in _LACKS else Kind(_run) for kind in _PROGRAMS})

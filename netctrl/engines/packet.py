@@ -1,22 +1,22 @@
-"""The packet engine: packet by packet, in compiled Python."""
+"""The packet engine, which simulates each packet in compiled Python."""
 
 from __future__ import annotations
 
 from netctrl.engines.case import Case, link_rate_law, tracking_plan
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.model.design.design import HftracDesign
+from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
-from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.bottleneck.line import Bottleneck
 from netctrl.scenario.bottleneck.result import BottleneckResult
-from netctrl.scenario.bottleneck.scenario import BottleneckScenario
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.result import FabricResult
-from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.fabric.topology import TOPOLOGIES
+from netctrl.scenario.links import Links
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.packet.lacks import flows_lack, network_lacks
 
 __all__ = ["PACKET"]
@@ -38,8 +38,9 @@ def _network(case: Case, job: Job) -> NetworkResult:
     return simulate_network_packets(
         case.scenario,
         plan,
-        range(job.runs),
+        job.numbers,
         n_jobs=job.n_jobs,
+        watch=job.watch,
         progress=job.progress,
         argv=job.argv,
         inputs=job.inputs,
@@ -76,10 +77,10 @@ def _access(case: Case, job: Job) -> AccessLinkTracking | AccessLinkResult:
 PACKET = OwnEngine(
     "packet",
     {
-        Scenario: Kind(_queues, lambda case: flows_lack(case.scenario)),
-        NetworkScenario: Kind(_network, lambda case: network_lacks(case.scenario)),
-        BottleneckScenario: Kind(_bottleneck),
-        FabricScenario: Kind(_fabric),
-        AccessLinkScenario: Kind(_access),
+        Links: Kind(_queues, lambda case: flows_lack(case.scenario)),
+        Routed: Kind(_network, lambda case: network_lacks(case.scenario)),
+        Bottleneck: Kind(_bottleneck),
+        **dict.fromkeys(TOPOLOGIES, Kind(_fabric)),
+        AccessLine: Kind(_access),
     },
 )

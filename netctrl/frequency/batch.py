@@ -1,4 +1,4 @@
-"""Margins and the design rule of `margins` over arrays of loops, a block of them at a time."""
+"""Margins and the design rule of `margins` for arrays of loops, computed in blocks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class GainBands(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     limit: np.ndarray
-    """Stable below; see `margins.GainBand.limit`."""
+    """Gain below which the loop is stable; see `margins.GainBand.limit`."""
     gain_binds: np.ndarray
     """True where the gain margin sets `high`, False where the phase margin does."""
 
@@ -191,7 +191,7 @@ def _gain_crossing(gain, leads, lags, integrators: int) -> np.ndarray:
 
 
 def _crosses_once(delay: np.ndarray, leads: list[np.ndarray], lags: list[np.ndarray]) -> np.ndarray:
-    """True where the lag rises throughout, or falls first and then rises: it meets each level above its start once.
+    """Whether the lag rises, or falls and then rises, so that it meets each level above its start once.
 
     The slope's numerator is a polynomial in w² whose last coefficient is positive; with at most one change of sign
     among its coefficients it has at most one positive root (Descartes). False means unknown.

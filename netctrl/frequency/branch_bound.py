@@ -1,9 +1,9 @@
-"""Margins of a loop from discs that are proved to hold its response: what they state holds between all points too.
+"""Margins of a loop from discs that provably contain its response, so they hold between all points too.
 
 A loop is given as a function from cells (boxes of angle and parameters) to discs: centres, and radii split by
 coordinate. `least` finds the least value of an objective over all cells by branch and bound: a cell whose disc rules
 out anything below the best value found is dropped, any other is halved along the coordinate that widens its disc most.
-What remains is a value that is attained and a bound, as close below it as asked for, that is proved.
+The result is an attained value and a proved lower bound within the requested tolerance.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
 MAX_CELLS = 400_000
 MAX_ROUNDS = 120
 _STUCK, _BLUR = 0.95, 1e-7
-"""A disc of less than _BLUR of its centre that keeps more than _STUCK of its size when halved is all rounding."""
+"""A disc smaller than _BLUR of its centre that keeps more than _STUCK of its size when halved is rounding error."""
 _ATTEMPT = 4
-"""Rounds from one attempt at a better value to the next: an attempt costs as much as hundreds of cells."""
+"""Rounds between attempts at a better value: an attempt costs as much as hundreds of cells."""
 
 
 class Cells(NamedTuple):
@@ -45,7 +45,7 @@ class Cells(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """A minimum between what is proved and what is attained."""
+    """Minimum with a proved lower bound and an attained value."""
 
     proved: float
     """Nothing in the box is below this."""
@@ -63,7 +63,7 @@ a logarithm, (k, n): the response is a point of the disc times a real factor wit
 Bound = Callable[[np.ndarray, np.ndarray, np.ndarray, Cells], np.ndarray]
 """Centres and radii of discs, real factors (at least 1), and cells, to a lower bound of the objective in each."""
 Attain = Callable[[Cells], tuple[float, np.ndarray]]
-"""A few cells to a value that is attained in or near them, and where; inf where there is none."""
+"""A few cells to a value attained in or near them, and its place; inf where there is none."""
 
 
 def least(
@@ -76,25 +76,25 @@ def least(
     start: tuple[float, np.ndarray],
     loosest: float | None = None,
 ) -> Minimum:
-    """The least value of an objective over `cells`, by branch and bound.
+    """Minimum of an objective over `cells`, by branch and bound.
 
     Parameters
     ----------
     discs, bound, attain : callable
-        See their types above.
+        Of the types defined above.
     cells : Cells
-        They cover what is asked about.
+        They cover the whole domain.
     tolerance : float
-        Relative gap between what is proved and what is attained.
+        Relative gap between the proved bound and the attained value.
     start : (float, ndarray)
-        A value that is attained, and where; inf where none is known.
+        An attained value and its place; inf where none is known.
     loosest : float, optional
-        Gap that will do where no more than MAX_CELLS cells, or rounding, leave it; `tolerance` by default.
+        Gap accepted where MAX_CELLS cells or rounding errors prevent a smaller one; `tolerance` by default.
 
     Raises
     ------
     NetctrlError
-        It isn't decided within the bounds on cells and rounds.
+        No decision within the limits on cells and rounds.
     """
     found, where = start
     bounded, widest, blurred = 0, np.full(len(cells.centre), inf), inf
@@ -102,7 +102,7 @@ def least(
         centre, parts, stretch = discs(cells.centre, cells.half)
         bounded += len(centre)
         radius, factor = parts.sum(axis=1), np.exp(stretch.sum(axis=1))
-        # What can't be bounded yet may hold anything.
+        # A cell without a bound yet may contain any value.
         lower = np.where(np.isfinite(radius) & np.isfinite(centre), bound(centre, radius, factor, cells), -inf)
         if turn % _ATTEMPT == 0:
             lowest = int(np.argmin(lower))
@@ -110,7 +110,7 @@ def least(
             if value < found:
                 found, where = value, at
         left = lower < found * (1.0 - tolerance)
-        # The share that is halved is a quarter of a disc's size at least, unless rounding is most of it.
+        # The halved share is at least a quarter of a disc's size, unless rounding dominates.
         shares = parts + stretch * np.abs(centre)[:, None]
         size = shares.sum(axis=1) / np.abs(centre)
         stuck = left & (size < _BLUR) & (size > _STUCK * widest)
@@ -123,13 +123,13 @@ def least(
             return Minimum(proved, found, where, bounded)
         cells, widest = _halved(Cells(cells.centre[left], cells.half[left]), shares[left]), np.tile(size[left], 2)
     raise NetctrlError(
-        f"the margin isn't decided after {bounded} cells: the loop runs along the edge of what is allowed over a wide "
+        f"no decision on the margin after {bounded} cells: the loop stays close to the limit over a wide "
         "range of frequencies or of the box; narrow the box, or take fewer packets in a window"
     )
 
 
 def _halved(cells: Cells, parts: np.ndarray) -> Cells:
-    # Where nothing is known yet, the coordinate that is widest for its own scale.
+    # Without a bound yet: the coordinate that is widest relative to its own scale.
     scale = np.maximum(cells.half[:, :1] / cells.centre[:, :1], 1e-300)
     widths = np.concatenate([scale, cells.half[:, 1:]], axis=1)
     shares = np.where(np.isfinite(parts).all(axis=1, keepdims=True), parts, widths)
@@ -151,20 +151,20 @@ def angle_cells(lowest: float, others: list[tuple[float, float]], ratio: float =
     centre[:, 0], half[:, 0] = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
     for i, (low, high) in enumerate(others, start=1):
         centre[:, i], half[:, i] = 0.5 * (low + high), 0.5 * (high - low)
-    # A cell's edges must not fall apart by rounding.
+    # Neighbouring cells must share their edges exactly, despite rounding.
     return Cells(centre, half * (1.0 + 1e-12))
 
 
 @dataclass(frozen=True, slots=True)
 class Sector:
-    """What a loop gain must stay away from: −1 with some of the gain, or turned by some of the phase.
+    """Region that a loop gain must avoid: −1 with a margin in gain, or rotated by a margin in phase.
 
     Parameters
     ----------
     gain : float
-        The loop may be multiplied by up to 1/gain, so it crosses the negative axis nearer than −gain; 1 for stability.
+        The loop may be multiplied by up to 1/gain: it crosses the negative axis between −gain and 0; 1 for stability.
     phase : float
-        It crosses |L| = 1 at least so far from the negative axis [rad]; 0 for stability.
+        Least angle from the negative axis at |L| = 1 [rad]; 0 for stability.
     """
 
     gain: float = 1.0
@@ -172,13 +172,13 @@ class Sector:
 
     @property
     def edges(self) -> tuple[tuple[float, float], ...]:
-        """(angle from the negative axis [rad], size) of what k L meets first: the axis, and the ends of the arc."""
+        """Angle from the negative axis [rad] and size at which k L first meets the axis and the ends of the arc."""
         arc = ((self.phase, 1.0), (-self.phase, 1.0)) if self.phase > 0.0 else ()
         return ((0.0, self.gain), *arc)
 
 
 def gain_bound(sector: Sector) -> Bound:
-    """Least factor k at which k L meets the sector, for a loop that starts outside of it at k = 0."""
+    """Lower bound of the factor k at which k L meets the sector, for a loop that starts outside of it at k = 0."""
 
     def bound(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray, cells: Cells) -> np.ndarray:
         size, off = _polar(centre, radius)
@@ -192,7 +192,7 @@ def gain_bound(sector: Sector) -> Bound:
 
 
 def phase_bound(gain: float) -> Bound:
-    """Least angle between gain · L and the negative axis where |gain · L| = 1 [rad]."""
+    """Lower bound of the angle between gain · L and the negative axis where |gain · L| = 1 [rad]."""
 
     def bound(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray, cells: Cells) -> np.ndarray:
         size, off = _polar(centre, radius)
@@ -203,7 +203,7 @@ def phase_bound(gain: float) -> Bound:
 
 
 def disk_bound(gain: float) -> Bound:
-    """Least 2 |1 + L|/|1 − L|: the disk margin, 2/‖S − T‖∞."""
+    """Lower bound of 2 |1 + L|/|1 − L|, the disk margin 2/‖S − T‖∞."""
 
     def bound(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray, cells: Cells) -> np.ndarray:
         L, rho = gain * centre, gain * _stretched(centre, radius, factor)
@@ -215,7 +215,7 @@ def disk_bound(gain: float) -> Bound:
 
 
 def touch_bound(gain: float, coordinate: int) -> Bound:
-    """Least value of a coordinate at which gain · L is −1 somewhere."""
+    """Lower bound of a coordinate's value at which gain · L is −1."""
 
     def bound(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray, cells: Cells) -> np.ndarray:
         meets = np.abs(1.0 + gain * centre) <= gain * _stretched(centre, radius, factor)
@@ -225,7 +225,7 @@ def touch_bound(gain: float, coordinate: int) -> Bound:
 
 
 def _stretched(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Radius of the disc that holds all multiples."""
+    """Radius of the disc that contains all multiples."""
     return factor * radius + (factor - 1.0) * np.abs(centre)
 
 

@@ -1,7 +1,7 @@
-"""An integrator behind a whole number of samples of delay under proportional feedback: exact stability, and margins.
+"""Integrator behind a whole number of samples of delay under proportional feedback: exact stability and margins.
 
-x⁺ = x + v(k − τ), v = −k x, or v = −k x̄ with the predictor x̄ = x + Σ_{i ≤ τ} v(k − i). A queue that senders' windows
-drive, one round trip away, is such a loop.
+x⁺ = x + v(k − τ), v = −k x, or v = −k x̄ with the predictor x̄ = x + Σ_{i ≤ τ} v(k − i). A queue driven by
+senders' windows one round trip away is such a loop.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _GRID = 2000
 
 
 class IntegratorMargins(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How far a loop is from its limits, at the plant's input."""
+    """Margins of a loop at the plant's input."""
 
     spectral_radius: float
-    """Of the loop; below 1 it is stable."""
+    """Spectral radius of the closed loop; below 1 it is stable."""
     gain_margin: float
-    """The plant's gain may be less than so many times what it is, all else as it is."""
+    """Factor below which the plant's gain may rise, with all else unchanged."""
     disc_alpha: float
     """2/‖S − T‖∞ (`netctrl.frequency.disk.DiskMargin`); 0 where the loop isn't stable."""
     phase_deg: float
     """2 atan(α/2)"""
     delay_margin: int
-    """Samples by which the delay may be longer; with the predictor longer or shorter than it was taken for, whatever it
-    is (by small gain, so there may be more)."""
+    """Samples by which the delay may be longer; with the predictor longer or shorter than the predictor assumes, for
+    any delay (by small gain, so the true margin may be larger)."""
 
 
 def gain_limit(delay: int) -> float:
-    """k below which v = −k x is stable: 2 sin(π/(2(2τ + 1))); 2 without delay, π/(2τ) for long ones.
+    """Gain k below which v = −k x is stable: 2 sin(π/(2(2τ + 1))); 2 without delay, π/(2τ) for long delays.
 
     Source: Levin, May, Theoretical Population Biology 9 (1976) 178-187, eq. (A4): x(n+1) = x(n) − k x(n − τ).
     """
@@ -47,12 +47,12 @@ def gain_limit(delay: int) -> float:
 
 
 def integrator_margins(gain: float, delay: int, *, predicts: bool) -> IntegratorMargins:
-    """Margins of the loop.
+    """Margins of a delayed integrator under proportional feedback.
 
-    Without the predictor the poles are the roots of z^{τ+1} − z^τ + k. With it they are 1 − k, and zeros; a plant whose
-    gain is f times the predictor's has the roots of z − 1 + k + k (f − 1) z^{−τ}, so that any f below 2 is stable
-    whatever the delay, if k ≤ 1: |z − 1 + k| is at least k on the unit circle. There S − T = 1 − 2k z^{−τ}/(z − 1 + k),
-    of modulus 3 at most: the disk margin is never below 2/3.
+    Without the predictor the poles are the roots of z^{τ+1} − z^τ + k. With the predictor they are 1 − k, and zeros. If
+    the plant's gain is f times the predictor's, they are the roots of z − 1 + k + k (f − 1) z^{−τ}, so any f below 2 is
+    stable for every delay if k ≤ 1: |z − 1 + k| is at least k on the unit circle. There S − T = 1 − 2k z^{−τ}/(z − 1 +
+    k), of modulus 3 at most: the disk margin is never below 2/3.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def integrator_margins(gain: float, delay: int, *, predicts: bool) -> Integrator
     delay : int
         τ [samples].
     predicts : bool
-        Whether v is of the predicted x̄.
+        Whether v uses the predicted x̄.
 
     Raises
     ------
@@ -106,10 +106,10 @@ def _radius(k: float, tau: int) -> float:
 
 
 def _peak(k: float, tau: int) -> float:
-    """Of |S − T|² = (a² + k² + 2ak sin φ)/(a² + k² − 2ak sin φ), a = 2 sin(θ/2), φ = (τ + ½) θ.
+    """Peak of |S − T|² = (a² + k² + 2ak sin φ)/(a² + k² − 2ak sin φ), a = 2 sin(θ/2), φ = (τ + ½) θ.
 
-    2ak/(a² + k²) rises until a = k and falls after; sin φ rises until φ = π/2, where in a stable loop a > k. So the
-    peak is between these two angles.
+    2ak/(a² + k²) rises until a = k and falls after; sin φ rises until φ = π/2, where a > k in a stable loop. So the
+    peak lies between these two angles.
     """
     turn = pi / (2 * tau + 1)
     theta = np.linspace(2.0 * asin(min(0.5 * k, 1.0)), turn, _GRID)
@@ -124,7 +124,7 @@ def _peak(k: float, tau: int) -> float:
 
 
 def _predictor_peak(k: float, tau: int) -> float:
-    """Of |1 − 2T|, T = k z^{−τ}/(z − 1 + k): |T| falls with θ, so no peak lies beyond where T is negative first."""
+    """Peak of |1 − 2T|, T = k z^{−τ}/(z − 1 + k): |T| falls with θ, so the peak lies before T is first negative."""
 
     def size(at: np.ndarray) -> np.ndarray:
         z = np.exp(1j * at)
@@ -134,7 +134,7 @@ def _predictor_peak(k: float, tau: int) -> float:
 
 
 def _highest(function, theta: np.ndarray) -> float:
-    """Largest value, by grids ever finer around the best point."""
+    """Largest value, by successively finer grids around the best point."""
     best = -np.inf
     for _ in range(8):
         values = function(theta)
@@ -145,7 +145,7 @@ def _highest(function, theta: np.ndarray) -> float:
 
 
 def _negative(k: float, tau: int) -> float:
-    """θ in (0, π] at which z^τ (z − 1 + k) is negative for the first time; its phase rises with θ."""
+    """First θ in (0, π] at which z^τ (z − 1 + k) is negative; its phase rises with θ."""
     low, high = 0.0, pi
     for _ in range(200):
         middle = 0.5 * (low + high)
@@ -160,7 +160,7 @@ def _predictor_gain(k: float, tau: int) -> float:
 
 
 def _predictor_delay(k: float) -> int:
-    """Largest δ with 2k |sin(δθ/2)| < |z − 1 + k| at all θ, where the sine is taken as 1 once it has been."""
+    """Largest δ with 2k |sin(δθ/2)| < |z − 1 + k| at all θ; the sine counts as 1 beyond its first maximum."""
     theta = np.geomspace(1e-4 * k, pi, 20 * _GRID)
     least = np.abs(np.exp(1j * theta) - 1.0 + k)
 

@@ -1,4 +1,4 @@
-"""Disc margins: how much gain and phase may change at the input of a plant, together, before its loop is unstable."""
+"""Disk margin: how much gain and phase may change together at a plant's input before its loop is unstable."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ __all__ = ["DiskMargin", "discrete_disk_margin"]
 
 
 class DiskMargin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Any factor f = (1 + δ/2)/(1 − δ/2), |δ| < α, at the input leaves the loop stable; complex and, for several
-    inputs, another at each of them."""
+    """Disk margin at the plant's input: any factor f = (1 + δ/2)/(1 − δ/2), |δ| < α, leaves the loop stable.
+
+    f is complex and, with several inputs, may differ between them.
+    """
 
     alpha: float
     """α = 2/‖S − T‖∞, S and T the sensitivities at the plant's input."""
     lowest_gain: float
-    """(2 − α)/(2 + α): the gain may fall to this; 0 or less: to nothing."""
+    """(2 − α)/(2 + α): factor to which the gain may fall; 0 or less: it may vanish."""
     highest_gain: float | None
-    """(2 + α)/(2 − α): it may rise to this; null: without limit."""
+    """(2 + α)/(2 − α): factor to which the gain may rise; null: without limit."""
     phase_deg: float
-    """2 atan(α/2): so much phase may be lost or won."""
+    """2 atan(α/2): phase that may be lost or gained."""
     frequency_hz: float
-    """Where the loop is nearest to its limit."""
+    """Frequency at which the loop is nearest to its limit."""
 
 
 def discrete_disk_margin(difference: StateSpace) -> DiskMargin:
-    """Disc margin from S − T, the response of u + w − (−u) = 2u + w to a disturbance w at the plant's input.
+    """Disk margin from S − T, the response of u + w − (−u) = 2u + w to a disturbance w at the plant's input.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where the gain of a discrete-time system crosses a level, exactly: its peak (H-infinity norm) and its bandwidth."""
+"""Peak gain (H-infinity norm) and bandwidth of a discrete-time system, from exact crossings of a gain level."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["bandwidth", "gain_at", "level_crossings", "peak_gain"]
 
 _ON_CIRCLE = 1e-6
 _AT_LEVEL = 1e-6
-_CLOSE = 1e-9  # relative, of the peak
+_CLOSE = 1e-9  # relative to the peak
 _MAX = 60
 _HALF_POWER = 1.0 / sqrt(2.0)
 
@@ -28,7 +28,7 @@ def gain_at(system: StateSpace, angle: float) -> float:
 
 
 def level_crossings(system: StateSpace, level: float) -> np.ndarray:
-    """All angles θ in [0, π] at which `level` is a singular value of G(e^{iθ}) [rad/sample], rising.
+    """All angles θ in [0, π] at which `level` is a singular value of G(e^{iθ}) [rad/sample], ascending.
 
     θ are the angles of the eigenvalues on the unit circle of the pencil
 
@@ -63,7 +63,7 @@ def level_crossings(system: StateSpace, level: float) -> np.ndarray:
 
 
 def _balanced(system: StateSpace) -> tuple[np.ndarray, ...]:
-    """A, B, C, D with states scaled so that rows are as large as columns, whatever the units of the states are."""
+    """A, B, C, D with states scaled so that rows and columns are of equal size, whatever the units of the states."""
     A, B, C, D = (dense(part) for part in (system.A, system.B, system.C, system.D))
     n = len(A)
     sizes = np.zeros((n + 1, n + 1))
@@ -74,7 +74,7 @@ def _balanced(system: StateSpace) -> tuple[np.ndarray, ...]:
 
 
 def peak_gain(system: StateSpace) -> tuple[float, float]:
-    """Largest gain over all frequencies of a stable system, and the angle at which it is [rad/sample].
+    """Largest gain of a stable system over all frequencies, and its angle [rad/sample].
 
     Raises
     ------
@@ -103,9 +103,9 @@ def peak_gain(system: StateSpace) -> tuple[float, float]:
 
 
 def bandwidth(system: StateSpace) -> float | None:
-    """Lowest frequency at which the gain of a stable system is 1/√2 of that at 0 [Hz]; None where it never is.
+    """Lowest frequency [Hz] at which the gain of a stable system is 1/√2 of its gain at 0; None where there is none.
 
-    The zero frequency must have a gain; at half the sampling rate the band ends.
+    The gain at frequency 0 must not be 0. The band ends at half the sampling rate.
     """
     steady = gain_at(system, 0.0)
     if steady == 0.0:

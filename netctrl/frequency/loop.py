@@ -1,7 +1,7 @@
-"""Frequency response of loops with exact delay, and every frequency at which it crosses a level.
+"""Frequency response of loops with exact delay, and all frequencies at which it crosses a level.
 
-No Padé approximation anywhere: the delay enters the phase as itself. Phase is reckoned as lag, unwrapped from its
-value at low frequency: lag(w) = m π/2 + Σ atan(T w) − Σ atan(z w) + w·delay, so L(iw) = |L| e^(−i·lag).
+The delay enters the phase exactly, without Padé approximation. The phase is expressed as lag, unwrapped from its value
+at low frequency: lag(w) = m π/2 + Σ atan(T w) − Σ atan(z w) + w·delay, so L(iw) = |L| e^(−i·lag).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from netctrl.errors import optional_import
 from netctrl.model.loop import DelayLoop
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def response(loop: DelayLoop, frequencies: ArrayLike) -> np.ndarray:
 
 
 def lag_turning_points(loop: DelayLoop) -> list[float]:
-    """Frequencies [rad/s] that split (0, inf) into pieces on which the lag is monotone; most loops have none."""
+    """Frequencies [rad/s] that split (0, inf) into intervals of monotone lag; most loops have none."""
     # Each lead lowers the slope by at most its time constant, at w = 0; the delay adds its own length everywhere.
     if sum(z for z in loop.leads if z > 0.0) <= loop.delay:
         return []
@@ -76,7 +77,7 @@ def lag_turning_points(loop: DelayLoop) -> list[float]:
 
 
 def magnitude_turning_points(loop: DelayLoop) -> list[float]:
-    """Frequencies [rad/s] that split (0, inf) into pieces on which |L| is monotone; most loops have none."""
+    """Frequencies [rad/s] that split (0, inf) into intervals of monotone |L|; most loops have none."""
     if len(loop.leads) <= loop.integrators:  # each integrator falls faster than any one zero rises
         return []
     terms = [(T, (0.0, -T * T)) for T in loop.lags] + [(z, (0.0, z * z)) for z in loop.leads]
@@ -84,9 +85,9 @@ def magnitude_turning_points(loop: DelayLoop) -> list[float]:
 
 
 def lag_crossings(loop: DelayLoop, lag: float, turning_points: list[float] | None = None) -> list[float]:
-    """Every frequency [rad/s], ascending, at which the unwrapped lag equals `lag` [rad], monotone or not.
+    """All frequencies [rad/s], ascending, at which the unwrapped lag equals `lag` [rad], monotone or not.
 
-    `turning_points` is `lag_turning_points(loop)`, for a caller who asks for several levels of one loop.
+    `turning_points` is `lag_turning_points(loop)`, which callers with several levels of one loop compute once.
     """
     if turning_points is None:
         turning_points = lag_turning_points(loop)
@@ -102,14 +103,14 @@ def lag_crossings(loop: DelayLoop, lag: float, turning_points: list[float] | Non
             slope -= z / (1.0 + z * z * w * w)
         return value, slope
 
-    # Below this frequency the lag can't have left its start by more than half the way to the level.
+    # Below this frequency the lag has moved by at most half of the way from its start to the level.
     reach = loop.delay + sum(loop.lags) + sum(abs(z) for z in loop.leads)
     start = abs(lag - loop.integrators * 0.5 * math.pi) / (2.0 * reach) if reach > 0.0 else 1.0
     return _roots(value_and_slope, turning_points, start)
 
 
 def gain_crossings(loop: DelayLoop, level: float = 1.0) -> list[float]:
-    """Every frequency [rad/s], ascending, at which |L| equals `level`."""
+    """All frequencies [rad/s], ascending, at which |L| equals `level`."""
     log_gain = math.log(loop.gain / level)
 
     def value_and_slope(u: float) -> tuple[float, float]:
@@ -137,7 +138,8 @@ def gain_crossings(loop: DelayLoop, level: float = 1.0) -> list[float]:
 
 def to_control(loop: DelayLoop, pade_order: int) -> control.TransferFunction:
     """A python-control TransferFunction with the delay replaced by a Padé approximation of the given order."""
-    import control
+    with optional_import():
+        import control
 
     s = control.tf("s")
     rational = control.tf([loop.gain], [1.0]) / s**loop.integrators
@@ -149,9 +151,9 @@ def to_control(loop: DelayLoop, pade_order: int) -> control.TransferFunction:
 
 
 def _turning_points(constant: float, terms: Sequence[tuple[float, tuple[float, ...]]]) -> list[float]:
-    """sqrt of the positive roots x of constant + Σ numerator(x)/(1 + t² x) = 0, x = w².
+    """Square roots w of the positive roots x = w² of constant + Σ numerator(x)/(1 + t² x) = 0.
 
-    Roots with a small imaginary part are kept: a split where the function is monotone after all does no harm.
+    Roots with a small imaginary part are kept: an unnecessary split does no harm.
     """
     P = np.polynomial.polynomial
     times = [abs(t) for t, _ in terms]
@@ -215,7 +217,7 @@ def _roots(
 
 
 def _open_end(value_and_slope: ValueAndSlope, u: float) -> float:
-    """A point below `u` at which |L| is above the level: with an integrator it grows without bound."""
+    """Point below `u` at which |L| is above the level: with an integrator |L| grows without bound."""
     step = 1.0
     while value_and_slope(u)[0] <= 0.0:
         u -= step
@@ -224,7 +226,7 @@ def _open_end(value_and_slope: ValueAndSlope, u: float) -> float:
 
 
 def _bracket_upwards(value_and_slope: ValueAndSlope, a: float, start: float, whole_line: bool) -> float | None:
-    """A point beyond `a` at which the function has changed sign, or None where it never does."""
+    """Point beyond `a` at which the function has changed sign; None where it never does."""
     sign = value_and_slope(a)[0] > 0.0
     limit = math.log(_FAR) if whole_line else _FAR
     step = 1.0 if whole_line else max(start - a, abs(a), 1e-300)
@@ -238,8 +240,7 @@ def _bracket_upwards(value_and_slope: ValueAndSlope, a: float, start: float, who
 
 
 def _root_between(value_and_slope: ValueAndSlope, a: float, b: float, guess: float | None) -> float | None:
-    """The root of a monotone function between a and b by Newton steps inside a shrinking bracket; None without a sign
-    change."""
+    """Root of a monotone function between a and b by bracketed Newton steps; None without a sign change."""
     fa, slope = value_and_slope(a)
     fb, _ = value_and_slope(b)
     if fb == 0.0:

@@ -22,12 +22,11 @@ from netctrl.model.loop import DelayLoop
 from netctrl.model.open_loop import OpenLoop
 
 if TYPE_CHECKING:
-    import control
-
+    from netctrl.frequency.certified.interchange import ControlSystem
     from netctrl.model.statespace import StateSpace
 
 _ONE = 1.0 + 1e-12  # |L| at a crossing that is both gain and phase crossover, round-off included
-_BOUNDARY = 1e-12  # phase margin [rad] or relative gain margin that rounding can't tell from none
+_BOUNDARY = 1e-12  # phase margin [rad] or relative gain margin that rounding can't distinguish from 0
 _TURN = 2.0 * math.pi
 
 _DECIBELS = "a gain margin from 0 to 300 dB"
@@ -36,21 +35,26 @@ _DEGREES = "phase margin in degrees, from -180 to 180"
 __all__ = ["GainBand", "gain_at_phase_margin", "gain_band", "margins"]
 
 
-def margins(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay: float = 0.0) -> Margins:
-    """Margins of 1 + L = 0, exact for every delay, and certified.
+def margins(
+    loop: DelayLoop | OpenLoop | ControlSystem | StateSpace, delay_s: float = 0.0, *, delay: float | None = None
+) -> Margins:
+    """Gain, phase and delay margins of a feedback loop, exact for every delay, and certified.
 
-    No crossing is looked for on a grid. A `DelayLoop` is monotone between turning points that are roots of a
-    polynomial. For every other loop the frequency axis is cut until a bound decides each piece: no crossing, or one;
-    and the closed loop's unstable poles are counted with the argument of its characteristic function, followed
-    through pieces on which it surely isn't 0 (docs, "Margins of any loop").
+    The loop L is closed by negative unit feedback, 1 + L = 0. Crossings are isolated, not searched for on a grid. A
+    `DelayLoop` is monotone between turning points that are roots of a polynomial. For every other loop the frequency
+    axis is divided until a bound decides each interval: no crossing, or one. The closed loop's unstable poles are
+    counted by the argument of its characteristic function, followed through intervals on which it is certainly not 0
+    (documentation, "Margins of any loop").
 
     Parameters
     ----------
     loop : DelayLoop, OpenLoop, python-control TransferFunction or StateSpace, netctrl StateSpace
         Single input, single output, closed by negative unit feedback. Proper; poles may lie anywhere, also on the
         imaginary axis, and a negative gain is positive feedback. Continuous time, or discrete with dt in seconds.
-    delay : float
+    delay_s : float
         Delay [s] at the loop's output, on top of its own; in discrete time a whole number of samples.
+    delay : float, optional
+        Former name of `delay_s`; deprecated.
 
     Returns
     -------
@@ -61,47 +65,48 @@ def margins(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay: fl
     ------
     InvalidValue
         Another type, several inputs or outputs, an improper loop, an algebraic loop (L = −1 at infinite frequency), or
-        so many crossings (bandwidth times delay) that the work would have no end.
+        too many crossings (bandwidth times delay) to examine.
 
     Examples
     --------
-    Three equal poles, 2/(s + 1)³, with half a second of delay; without it a gain 4 times as large would be the limit:
+    Three equal poles, 2/(s + 1)³, with a delay of 0.5 s; without delay the gain margin would be 4:
 
     >>> import control, netctrl
-    >>> found = netctrl.margins(control.tf([2], [1, 3, 3, 1]), delay=0.5)
+    >>> found = netctrl.margins(control.tf([2], [1, 3, 3, 1]), delay_s=0.5)
     >>> found.stable, round(found.gain_margin_db, 2), round(found.phase_margin_deg, 2)
     (True, 4.97, 45.64)
 
-    An unstable plant, 2 e^(−0.3 s)/(s − 1): the gain may fall by half before feedback no longer holds it.
+    An unstable plant, 2 e^(−0.3 s)/(s − 1): feedback stabilises it until the gain falls by half.
 
-    >>> found = netctrl.margins(control.tf([2], [1, -1]), delay=0.3)
+    >>> found = netctrl.margins(control.tf([2], [1, -1]), delay_s=0.3)
     >>> found.stable, round(found.gain_reduction_db, 2)
     (True, -6.02)
 
     Notes
     -----
     A `DelayLoop`'s stability is Nyquist's count from the gain crossovers alone: between two of them where |L| > 1, each
-    level 180° + 360°·j that the lag has climbed is a pair of unstable poles (docs/arc.md, "Stability from crossings").
+    level 180° + 360°·j that the lag has climbed is a pair of unstable poles (docs/explanation/arc.md, "Stability from
+    crossings").
     """
-    if not isinstance(loop, DelayLoop | OpenLoop):
-        from netctrl.frequency.certified.interchange import from_control
+    from netctrl.frequency.certified.interchange import any_loop, from_control, seconds_of_delay
 
-        loop = from_control(loop, delay, argument="loop")
-    elif checked_number("delay", delay, "a delay of at least 0 seconds", at_least=0.0) > 0.0:
-        later = isinstance(loop, DelayLoop)
-        loop = msgspec.structs.replace(loop, delay=loop.delay + delay) if later else loop.delayed(delay)
+    later = seconds_of_delay(delay_s, delay)
+    if not isinstance(loop, DelayLoop | OpenLoop):
+        loop = from_control(loop, later, argument="loop")
+    elif later > 0.0:
+        simple = isinstance(loop, DelayLoop)
+        loop = msgspec.structs.replace(loop, delay=loop.delay + later) if simple else loop.delayed(later)
     if isinstance(loop, DelayLoop):
         with suppress(OverflowError, ZeroDivisionError):
             if (found := _of_corners(loop)) is not None:
                 return found
-    from netctrl.frequency.certified.interchange import any_loop
     from netctrl.frequency.certified.margins import certified_margins
 
     return certified_margins(any_loop(loop))
 
 
 def _of_corners(loop: DelayLoop) -> Margins | None:
-    """Margins of a loop of real corners; None where it is unstable and not monotone, or on the boundary."""
+    """Margins of a `DelayLoop`; None where it is unstable and not monotone, or on the boundary."""
     crossovers = gain_crossings(loop)
     unstable = _unstable_poles(loop, crossovers)
     stable = unstable == 0
@@ -113,11 +118,11 @@ def _of_corners(loop: DelayLoop) -> Margins | None:
     # Unstable: the gain must fall below the largest |L| on the negative real axis. Stable: only |L| < 1 limits growth.
     up = [(1.0 / size, w) for size, w in zip(sizes, phase_crossovers, strict=True) if not stable or size <= _ONE]
     if loop.integrators == 2 and _rises_from_dc(loop):
-        up.append((0.0, 0.0))  # beyond the negative real axis from the start: no gain is small enough
+        up.append((0.0, 0.0))  # the lag exceeds 180° from the start: no gain is small enough
     down = [1.0 / size for size in sizes if stable and size > _ONE]
     gain_margin, phase_crossover = min(up, default=(math.inf, math.nan))
     lacking = [(math.pi - phase_lag(loop, w), w) for w in crossovers]
-    # The next odd multiple of 180° above the lag is what more delay reaches first.
+    # More delay first reaches the next odd multiple of 180° above the lag.
     delay_margin = min(((pm % _TURN if stable else pm) / w for pm, w in lacking), default=math.inf)
     if not stable and delay_margin <= -loop.delay * (1.0 - 1e-9):
         delay_margin = -math.inf
@@ -151,8 +156,8 @@ def _size(pair: tuple[float, float]) -> float:
 def _phase_crossings(loop: DelayLoop, crossovers: list[float]) -> list[float]:
     """All phase crossovers up to the first one beyond `crossovers` and beyond every turning point of |L| and the lag.
 
-    Later ones have smaller |L|. An unstable loop may have thousands below its crossover, and only the first ones tell
-    how far the gain must fall, so none is passed for it.
+    Later ones have smaller |L|. An unstable loop may have thousands below its crossover, and only the first ones
+    determine how far the gain must fall, so the caller passes no crossovers then.
     """
     turns = lag_turning_points(loop)
     beyond = max([0.0, *crossovers, *magnitude_turning_points(loop), *turns])
@@ -172,7 +177,7 @@ def _unstable_poles(loop: DelayLoop, crossovers: list[float]) -> int:
     def levels(lag: float) -> int:  # 180° + 360°·j at or below this lag, j = 0, 1, ...
         return math.floor((lag + math.pi) / (2.0 * math.pi))
 
-    # |L| falls through 1 at the last crossover, rises at the one before, and so on: what was climbed in between counts.
+    # |L| falls through 1 at the last crossover, rises at the one before, and so on: the lag gained in between counts.
     climbed = [levels(phase_lag(loop, w)) for w in reversed(crossovers)]
     return 2 * (sum(climbed[0::2]) - sum(climbed[1::2]))
 
@@ -182,37 +187,37 @@ def _rises_from_dc(loop: DelayLoop) -> bool:
 
 
 class GainBand(msgspec.Struct, frozen=True, kw_only=True):
-    """Gains k (multiples of the loop as given) that meet a rule on gain and phase margin."""
+    """Interval of gains, as multiples of a loop's own, that meet a rule on gain and phase margin."""
 
     low: float
-    """Least gain: the phase margin is at its upper bound."""
+    """Lowest gain: the phase margin is at its upper bound."""
     high: float
-    """Greatest gain; low > high where no gain meets the rule."""
+    """Highest gain; below `low` where no gain meets the rule."""
     limit: float
-    """Every gain below it is stable, the loop at it is not."""
+    """Gain at which the loop becomes unstable; every lower one is stable."""
     binding: Literal["phase margin", "gain margin"]
-    """What sets `high`."""
+    """The margin that sets `high`."""
     intervals: tuple[tuple[float, float], ...]
-    """All intervals of gains that meet the rule, ascending; (low, high) is the last. More than one only where the phase
-    isn't monotone."""
+    """All intervals of gains that meet the rule, ascending; (low, high) is the last one. There are several only where
+    the phase isn't monotone."""
 
 
 def gain_band(
     loop: DelayLoop, gain_margin_db: float = 6.0, phase_margin_deg: tuple[float, float] = (30.0, 60.0)
 ) -> GainBand:
-    """Gains at which the gain margin is at least `gain_margin_db` and the phase margin lies in `phase_margin_deg`.
+    """Gains at which a loop meets a design rule on its gain margin and its phase margin.
 
-    |L| falls strictly, so the gain crossover rises with the gain and visits each frequency once: the rule becomes a
-    condition on the lag at the crossover, and one root for each bound solves it. No search over gains.
+    |L| falls strictly, so the gain crossover rises with the gain and passes each frequency once. The rule becomes a
+    condition on the lag at the crossover, solved by one root per bound without a search over gains.
 
     Parameters
     ----------
     loop : DelayLoop
         One whose |L| falls at every frequency.
     gain_margin_db : float
-        Least gain margin [dB], from 0 to 300.
+        Lowest gain margin [dB], from 0 to 300.
     phase_margin_deg : (float, float)
-        Least and greatest phase margin [degree], between −180 and 180, rising.
+        Lowest and highest phase margin [degree], between −180 and 180, rising.
 
     Returns
     -------
@@ -230,8 +235,8 @@ def gain_band(
     >>> round(band.low, 4), round(band.high, 4), round(band.limit, 4)
     (0.5236, 0.7873, 1.5708)
 
-    Notes
-    -----
+    References
+    ----------
     ARC paper, eq. (8), with the delay exact.
     """
     _refuse_rising(loop)
@@ -269,14 +274,14 @@ def gain_band(
 
 
 def gain_at_phase_margin(loop: DelayLoop, phase_margin_deg: float) -> tuple[float, ...]:
-    """Gains k, ascending, at which the loop k·L has its gain crossover at this phase margin. |L| must fall."""
+    """Gains k, ascending, at which the loop k·L has this phase margin at its gain crossover; |L| must fall."""
     _refuse_rising(loop)
     margin = checked_number("phase_margin_deg", phase_margin_deg, _DEGREES, at_least=-180.0, at_most=180.0)
     return tuple(1.0 / magnitude(loop, w) for w in lag_crossings(loop, math.pi - math.radians(margin)))
 
 
 def _phase_range(value: object) -> tuple[float, float]:
-    takes = f"two of them, rising: the least and the greatest {_DEGREES}"
+    takes = f"two values in rising order: the lowest and the highest {_DEGREES}"
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise InvalidValue("phase_margin_deg", value, takes)
     least, most = (checked_number("phase_margin_deg", x, takes, at_least=-180.0, at_most=180.0) for x in value)
@@ -287,7 +292,7 @@ def _phase_range(value: object) -> tuple[float, float]:
 
 def _refuse_rising(loop: DelayLoop) -> None:
     if not isinstance(loop, DelayLoop):
-        raise InvalidValue("loop", loop, "a DelayLoop (netctrl.from_control makes one of a loop with real corners)")
+        raise InvalidValue("loop", loop, "a DelayLoop (netctrl.from_control converts a loop with real corners)")
     if magnitude_turning_points(loop):
         raise InvalidValue(
             "loop", loop, "a loop whose |L| falls at every frequency, as with no more zeros than integrators"

@@ -1,9 +1,9 @@
 """Exact stability of a delayed plant under a sampled integral law.
 
-The law changes its output once an epoch and holds it: p₊ = p + gain · (c·x at the epoch's end). The plant delays only
-p, and p is piecewise constant, so the closed loop is finite dimensional: with tau = n d + r the plant sees p of n + 1
-epochs ago until r into the epoch and p of n epochs ago from then on. States that the law reads and clears at every
-epoch (a byte counter) are reset. No time stepping and no Padé: two matrix exponentials carry a whole epoch.
+The law changes its output once per epoch and holds it: p₊ = p + gain · (c·x at the epoch's end). Only p is delayed, and
+p is piecewise constant, so the closed loop is finite dimensional. With tau = n d + r the plant sees p of n + 1 epochs
+ago until time r of the epoch, and p of n epochs ago afterwards. States that the law reads and clears at every epoch
+(a byte counter) are reset. Two matrix exponentials advance a whole epoch, without time steps or Padé approximation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netctrl.model.loop import SampledLoop
 
 __all__ = ["gain_limit", "gain_limits", "spectral_radii", "spectral_radius"]
 
-_GRID_PER_EPOCH = 24  # points for each half turn that one more epoch of delay adds to the phase
+_GRID_PER_EPOCH = 24  # grid points per half turn that each epoch of delay adds to the phase
 
 
 def spectral_radius(loop: SampledLoop, gain: float) -> float:
@@ -27,11 +27,13 @@ def spectral_radius(loop: SampledLoop, gain: float) -> float:
 
 
 def spectral_radii(loop: SampledLoop, gain: ArrayLike) -> np.ndarray:
-    """`spectral_radius` for each loop of a batch; `gain` broadcasts with the batch, whose shape the answer has."""
+    """`spectral_radius` for each loop of a batch; `gain` broadcasts with the batch, and the result has its shape."""
     *maps, shape = _flat_maps(loop)
     gains = np.broadcast_to(np.asarray(gain, dtype=float), shape).reshape(-1)
     radii = np.empty(len(gains))
-    for members, epochs in _by_epochs(maps[3]):  # loops with as many epochs of delay have matrices of one size
+    for members, epochs in _by_epochs(
+        maps[3]
+    ):  # loops with the same number of epochs of delay have matrices of one size
         Phi, G_new, G_old, _ = (a[members] for a in maps)
         eigenvalues = np.linalg.eigvals(_lifted(Phi, G_new, G_old, epochs, gains[members], loop))
         radii[members] = np.abs(eigenvalues).max(axis=-1)
@@ -51,7 +53,7 @@ def gain_limits(loop: SampledLoop) -> np.ndarray:
     """
     *maps, shape = _flat_maps(loop)
     limits = np.empty(len(maps[0]))
-    for members, epochs in _by_epochs(maps[3]):  # loops with as many epochs of delay share one grid
+    for members, epochs in _by_epochs(maps[3]):  # loops with the same number of epochs of delay share one grid
         angles = _angles(epochs, loop)
         block = max(1, 400_000 // len(angles))
         for i in range(0, len(members), block):
@@ -97,7 +99,7 @@ def _epoch_map(loop: SampledLoop):
 
     augmented = np.zeros((*shape, m + 1, m + 1))
     augmented[..., :m, :m] = A
-    # The answer is linear in B, so B enters at the size of A: a large one must not set the scaling of the exponential.
+    # The result is linear in B, so B is scaled to the size of A: a large B must not set the exponential's scaling.
     largest = np.abs(A).max(axis=(-2, -1))[..., None]
     size = np.abs(B).max(axis=-1, keepdims=True) / np.where(largest > 0.0, largest, 1.0)
     augmented[..., :m, m] = B / size
@@ -112,7 +114,7 @@ def _epoch_map(loop: SampledLoop):
 def _exponential(X: np.ndarray) -> np.ndarray:
     """e^X of a batch of small matrices, by Taylor's series after scaling, squared back.
 
-    SciPy's expm is general, and slow for this: it takes each 4 x 4 matrix to LAPACK by itself (milliseconds each while
+    SciPy's expm is general and slow here: it passes each 4 x 4 matrix to LAPACK separately (milliseconds each while
     another process keeps BLAS's threads waiting), and importing it takes longer than a whole design.
     """
     norm = float(np.abs(X).sum(axis=-1).max(initial=0.0))
@@ -128,7 +130,8 @@ def _exponential(X: np.ndarray) -> np.ndarray:
 
 
 def _angles(n: int, loop: SampledLoop) -> np.ndarray:
-    """Grid on (0, pi]: geometric from well below the slowest corner, joined with an even one for the delay's turns."""
+    """Grid on (0, pi]: geometric from well below the slowest corner, joined with a uniform one for the delay's
+    turns."""
     even = np.linspace(0.0, np.pi, _GRID_PER_EPOCH * (n + 3) + 1)[1:]
     rates = np.abs(np.linalg.eigvals(np.asarray(loop.A, dtype=float))).ravel()
     slowest = rates[rates > 1e-9 * rates.max()].min() * loop.epoch
@@ -137,7 +140,8 @@ def _angles(n: int, loop: SampledLoop) -> np.ndarray:
 
 
 def _transfer(Phi, G_new, G_old, n, angles, read) -> np.ndarray:
-    """g(z) = z/(z − 1) · c (zI − Phi)⁻¹ (G_new z^−n + G_old z^−(n+1)) at z = e^(i·angle); angles (loops, k)."""
+    """Response g(z) = z/(z − 1) · c (zI − Phi)⁻¹ (G_new z^−n + G_old z^−(n+1)) at z = e^(i·angle); angles (loops,
+    k)."""
     z = np.exp(1j * angles)
     m = Phi.shape[-1]
     turns = np.exp(-1j * angles * n[:, None])
@@ -151,7 +155,7 @@ def _limits_of(Phi, G_new, G_old, n, angles, read) -> np.ndarray:
     core = (Phi, G_new, G_old, n)
     grid = np.broadcast_to(angles, (len(n), len(angles)))
     g = _transfer(*core, grid, read)
-    # At z = −1 the response is real by itself: always a candidate. Round-off in its imaginary part is no crossing.
+    # At z = −1 the response is real, so it is always a candidate. Round-off in its imaginary part is not a crossing.
     end = g[:, -1].real
     limits = np.where(end > 0.0, 1.0 / np.where(end > 0.0, end, 1.0), np.inf)
     imaginary = g.imag.copy()
@@ -167,7 +171,7 @@ def _limits_of(Phi, G_new, G_old, n, angles, read) -> np.ndarray:
     crossing = _transfer(*at, (0.5 * (low + high))[:, None], read)[:, 0].real
     positive = crossing > 0.0
     np.minimum.at(limits, rows[positive], 1.0 / crossing[positive])
-    # A small gain moves the eigenvalue at z = 1 by gain · (static reading): inwards only if that is negative.
+    # A small gain moves the eigenvalue at z = 1 by gain · (static reading): inwards only if the reading is negative.
     m = Phi.shape[-1]
     static = np.linalg.solve(np.eye(m) - Phi, (G_new + G_old)[..., None])[..., 0] @ read
     return np.where(static < 0.0, limits, 0.0)

@@ -1,4 +1,4 @@
-"""Greatest gains of sampled loops that keep a rule, over points and boxes, proved by branch and bound over angles."""
+"""Greatest gains at which sampled loops meet a rule, over points and boxes, proved by branch and bound over angles."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ __all__ = [
 POINT_TOLERANCE = 1e-6
 BOX_TOLERANCE = 1e-2
 LOOSEST = 0.99
-"""Gap with which a limit over a box is still worth something: where windows go up to 1e4 packets and more, the limit of
-stability is a thousand times the gain that keeps the rule, and costs the most cells."""
+"""Gap accepted for a stability limit over a box: with windows of 1e4 packets and more, that limit is a thousand times
+the gain that meets the rule, and needs the most cells."""
 _MAP_ANGLES = 72
 SCAN = 33  # points of a scan that narrows a sign change
 
@@ -69,7 +69,7 @@ def greatest_gain(
     sector: Sector,
     tolerance: float | None = None,
 ) -> Minimum:
-    """Greatest gain up to which the loop stays out of a sector, over a whole box of flows and round-trip times.
+    """Greatest gain up to which the loop avoids a sector, over a whole box of flows and round-trip times.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def greatest_gain(
     flows, rtt : (float, float)
         Ranges of N and tau [s]; a point has both ends equal.
     sector : Sector
-        What to keep: stability alone, or margins.
+        Region to avoid: stability alone, or with margins.
     tolerance : float, optional
-        Relative gap between what is proved and what is attained.
+        Relative gap between the proved bound and the attained value.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def greatest_gain(
     loosest = BOX_TOLERANCE if point else LOOSEST
     lowest = response.min_angle(flows, rtt)
     start: tuple[float, np.ndarray] = (inf, np.zeros(4))
-    # Fewest flows at the longest round-trip time are usually worst: a good value drops most cells at once.
+    # The fewest flows at the longest round-trip time are usually worst: a good start value drops most cells at once.
     for n, tau in {(flows[0], rtt[1]), (flows[0], rtt[0]), (flows[1], rtt[1])}:
         start = min(start, _met(response, sector, np.log(n), np.log(tau), lowest, pi), key=lambda pair: pair[0])
 
@@ -109,7 +109,7 @@ def greatest_gain(
 def keeps(
     response: BoundedResponse, flows: tuple[float, float], rtt: tuple[float, float], sector: Sector, gain: float
 ) -> bool:
-    """Whether the loop stays out of a sector at this gain, proved over a whole box; False also where undecided."""
+    """Whether the loop provably avoids a sector at this gain over a whole box; False also where undecided."""
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
     try:
         least(response.disc, gain_bound(sector), nothing, cells, tolerance=0.0, start=(gain, cells.centre[0]))
@@ -119,7 +119,7 @@ def keeps(
 
 
 def gains_at(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, sectors: Sequence[Sector]) -> np.ndarray:
-    """Gain up to which the loop stays out of each sector, for arrays of points: found on a grid of angles, not proved.
+    """Gain up to which the loop avoids each sector, for arrays of points: found on a grid of angles, without proof.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def gains_at(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, sect
 
 
 def _narrowed(response: BoundedResponse, flows, rtt, low, high, rotated: complex) -> np.ndarray:
-    """−L, turned, where it crosses the positive axis between two angles, by the Illinois method, all at once."""
+    """Rotated −L where it crosses the positive axis between two angles, by the Illinois method, vectorised."""
 
     def height(theta: np.ndarray) -> np.ndarray:
         return -response.at(theta, flows, rtt) * rotated
@@ -180,13 +180,13 @@ def _narrowed(response: BoundedResponse, flows, rtt, low, high, rotated: complex
 
 
 def box_cells(lowest: float, flows: tuple[float, float], rtt: tuple[float, float], longest_extra: float = 0.0) -> Cells:
-    """Cells over all angles from `lowest` on, a range of flows and round-trip times, and of extra delays [s]."""
+    """Cells over all angles from `lowest`, a range of flows, of round-trip times, and of extra delays [s]."""
     logarithms = [(np.log(low), np.log(high)) for low, high in (flows, rtt)]
     return angle_cells(lowest, [*logarithms, (0.0, longest_extra)])
 
 
 def nothing(cells: Cells) -> tuple[float, np.ndarray]:
-    """No attempt at a better value: what is asked about is proved or not."""
+    """No attempt at a better value, for questions that are only proved or not."""
     return inf, cells.centre[0]
 
 
@@ -219,7 +219,7 @@ def _met(
 
 
 def scan(low: float, high: float) -> np.ndarray:
-    """Points from low to high, evenly by their logarithms where that spans much."""
+    """Points from low to high, on a logarithmic scale where the range is wide."""
     if high < 1.5 * low:
         return np.linspace(low, high, SCAN)
     even = np.linspace(low, high, 401)
@@ -227,7 +227,7 @@ def scan(low: float, high: float) -> np.ndarray:
 
 
 def sign_changes(height: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> list[float]:
-    """Angles at which a complex function crosses the positive axis, each narrowed to rounding."""
+    """Angles at which a complex function crosses the positive axis, each refined to rounding."""
     values = height(grid)
     crosses = (np.signbit(values.imag[1:]) != np.signbit(values.imag[:-1])) & (
         (values.real[1:] > 0.0) | (values.real[:-1] > 0.0)

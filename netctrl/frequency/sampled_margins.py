@@ -1,7 +1,7 @@
-"""Gain, phase, delay and disk margins of one sampled loop, from its response on the unit circle, each with a proof.
+"""Gain, phase, delay and disk margins of one sampled loop, proved from its response on the unit circle.
 
 The open loop has one pole at z = 1 and none outside the unit circle, and small gains are stable. So the first gain at
-which the response meets −1 is the limit of stability, and all margins are least values of an objective over angles.
+which the response meets −1 is the limit of stability, and all margins are minima of an objective over angles.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _NEWTON_STEPS = 40
 
 
 class SampledMargins(NamedTuple):
-    """How far one sampled loop at one gain is from instability; nothing is left of an unstable loop's."""
+    """Margins of one sampled loop at one gain; the delay and disk margins of an unstable loop are 0."""
 
     stable: bool
     limit: float
-    """Gain at which it becomes unstable."""
+    """Gain at which the loop becomes unstable."""
     gain_margin_db: float
     phase_margin_deg: float
-    """At the worst gain crossover; in (−180, 180]."""
+    """Phase margin at the worst gain crossover; in (−180, 180]."""
     delay_margin_s: float
-    """Extra delay in the path that it stands [s]; 0 where it is unstable."""
+    """Extra delay in the path that the loop tolerates [s]; 0 where it is unstable."""
     disk_margin: float
     """2/‖S − T‖∞; 0 where it is unstable."""
     crossover_rad_s: float
@@ -69,9 +69,9 @@ def sampled_margins(
     ----------
     response : BoundedResponse
     flows, rtt, gain : float
-        N, tau [s], and what the response is multiplied by.
+        N, tau [s], and the factor of the response.
     limit : Least, optional
-        `greatest_gain` of stability at this very point, where it is known.
+        `greatest_gain` of stability at this point, if known.
     """
     limit = limit or greatest_gain(response, (flows, flows), (rtt, rtt), Sector())
     stable = gain < limit.found
@@ -118,12 +118,12 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
                 break
         theta = theta[np.isfinite(theta)]
         roots = theta[(np.abs(closed(theta)) < 1e-6) & (np.abs(theta) > 1e-9 * scale)]
-    # With no root but far inside, the slowest thing left is the plant's own echo; 0 says that nothing was found.
+    # Without a root except far inside, the plant's own echo is slowest; 0 means that no root was found.
     return float(np.exp(-roots.imag.min())) if roots.size else 0.0
 
 
 def _crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
-    """About the angle at which |gain · L| is 1; that of the greatest |L| near pi where it never is."""
+    """Approximate angle at which |gain · L| is 1; the angle of the greatest |L| near pi where it never is."""
     angles = np.geomspace(response.min_angle((flows, flows), (rtt, rtt)) * 1e-3, pi, 400)
     above = np.flatnonzero(gain * np.abs(response.at(angles, flows, rtt)) >= 1.0)
     return float(angles[above[-1]]) if above.size else float(angles[0])
@@ -143,7 +143,7 @@ def _gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: 
 def _phase_margin(
     response: BoundedResponse, flows: float, rtt: float, gain: float, stable: bool
 ) -> tuple[float, float]:
-    """The phase margin [rad], proved where the loop is stable, and its crossover's angle; pi where there is none."""
+    """Phase margin [rad], proved where the loop is stable, and its crossover's angle; pi where there is none."""
     crossovers = _gain_crossovers(response, flows, rtt, gain)
     if not crossovers:
         return pi, float("nan")
@@ -219,7 +219,7 @@ def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: flo
 
     starts = [solve(theta, (phase % (2.0 * pi)) * response.epoch / theta) for theta, phase in crossovers]
     value, at = min(starts, key=lambda pair: pair[0])
-    # With an integrator |L| is above 1 at low angles, so that some delay always ends stability.
+    # With an integrator |L| is above 1 at low angles, so some delay always destabilises the loop.
     reach = min(value, max(2.0 * pi * response.epoch / theta for theta, _ in crossovers))
     lowest = min(response.min_angle((flows, flows), (rtt, rtt), reach), 0.5 * crossovers[0][0])
 

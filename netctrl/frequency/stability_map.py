@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netctrl.model.io.display import html_table, plot
+from netctrl.errors import optional_import
+from netctrl.model.io.display import Plotted, html_table
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 __all__ = ["ADMISSIBLE", "INFEASIBLE", "THIN", "UNCHECKED", "UNSTABLE", "StabilityMap"]
 
 
 INFEASIBLE, UNSTABLE, THIN, UNCHECKED, ADMISSIBLE = range(5)
-"""Classes of a point: no equilibrium; unstable; too little margin; margins, but only a simulation tells; admissible."""
-_BORDER = 1e-3  # relative; points so near to a bound count as beyond it
+"""Classes of a point: no equilibrium; unstable; margins too small; margins met but a simulation needed; admissible."""
+_BORDER = 1e-3  # relative; points this close to a bound count as beyond it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StabilityMap:
-    """Where one gain has no equilibrium, is unstable, or is admissible, over flows and round-trip time.
+class StabilityMap(Plotted):
+    """Map of one gain over flows and round-trip time: no equilibrium, unstable, too little margin, or admissible.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class StabilityMap:
     rtt_s : ndarray, shape (m,)
         tau [s].
     limit, kept, rests : ndarray, shape (m, n)
-        Gain below which the loop is stable, up to which it keeps the rule's margins, and up to which loops with margins
-        come to rest, too; nan without an equilibrium.
+        Gain below which the loop is stable, up to which it meets the rule's margins, and up to which loops with these
+        margins also come to rest; nan without an equilibrium.
     gain : float
         The gain under test.
     title : str
-        What is mapped, for plots.
+        Title of plots.
     """
 
     flows: np.ndarray
@@ -63,16 +63,13 @@ class StabilityMap:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a point: flows, rtt_s, limit, kept, gain_margin_db, class."""
-        import pandas as pd
+        with optional_import():
+            import pandas as pd
 
         flows, rtt = np.meshgrid(self.flows, self.rtt_s)
         columns = {"flows": flows, "rtt_s": rtt, "limit": self.limit, "kept": self.kept}
         columns |= {"gain_margin_db": self.gain_margin_db, "class": self.classes}
         return pd.DataFrame({name: np.ravel(values) for name, values in columns.items()})
-
-    def plot(self, **options: Any) -> Figure:
-        """The map as a matplotlib Figure (`netctrl.register.FIGURES`)."""
-        return plot(self, **options)
 
     def _repr_html_(self) -> str:
         names = ("no equilibrium", "unstable", "too little margin", "to be simulated", "admissible")

@@ -1,1 +1,1 @@
-"""Traces to state-space models."""
+"""System identification: from measured signals to state-space models."""

@@ -1,4 +1,4 @@
-"""Warnings about an identified model: poles that the trace can't determine, outputs that ignore the inputs."""
+"""Warnings about an identified model, such as poles that the trace can't determine or outputs without dependence."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from netctrl.model.signals import SignalTrace
 
 __all__ = ["Fits", "cautions"]
 
-_LEVEL = 0.01  # of the test that inputs matter
-_LITTLE = 1.0  # per cent of an output's variance
-_HARM = 1.02  # times the variance that the simulation leaves
+_LEVEL = 0.01  # significance level of the test of dependence on the inputs
+_LITTLE = 1.0  # percentage of an output's variance below which the inputs explain little
+_HARM = 1.02  # prediction error that counts as harm, relative to the simulation error's variance
 _EXACT = 1e-16  # mean squared error of a model without noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fits:
-    """Variances accounted for, each (p,) [%]: simulated and one sample ahead, on the trace and on held-out data."""
+    """Variances accounted for, each (p,) [%]: simulated and one step ahead, on the trace and on held-out data."""
 
     simulated: np.ndarray
     predicted: np.ndarray | None
@@ -42,7 +42,7 @@ def cautions(
     fits: Fits,
     choice: OrderChoice | None,
 ) -> list[str]:
-    """Warnings about a model with the state matrix A; `own` says how ours was made, None for SIPPY's."""
+    """Warnings about a model with state matrix A; `own` describes netctrl's estimate, None for SIPPY's."""
     return [
         *_stability(A, own),
         *_slow(A, trace),
@@ -56,15 +56,15 @@ def _stability(A: np.ndarray, own: Estimate | None) -> Iterator[str]:
     radius = float(np.abs(np.linalg.eigvals(A)).max())
     if own is not None and own.stabilised:
         yield (
-            f"the stability guard acted: the data alone give a pole at |z| = {own.raw_radius:.6g}; taken instead: "
-            f"{own.stabilised}, |z| = {radius:.6g}. Lower the order, take the trend out or record longer"
+            f"the stability guard acted: the data alone give a pole at |z| = {own.raw_radius:.6g}; used instead: "
+            f"{own.stabilised}, |z| = {radius:.6g}. Lower the order, remove the trend or record longer"
         )
     if radius >= 1.0:
         yield f"the model is unstable: |z| = {radius:.6g}; n4sid, moesp and cva guard against that"
 
 
 def _slow(A: np.ndarray, trace: SignalTrace) -> Iterator[str]:
-    """Poles whose time constant, −1 / ln |z| samples, no segment covers."""
+    """Warnings about poles whose time constant, −1 / ln |z| samples, exceeds every segment."""
     longest = max(len(u) for u, _ in trace.segments())
     for pole in np.linalg.eigvals(A):
         size = abs(pole)
@@ -72,8 +72,8 @@ def _slow(A: np.ndarray, trace: SignalTrace) -> Iterator[str]:
             where = f"|z| = 1 - {1.0 - size:.2g}" + (f" at {np.angle(pole):.4g} rad a sample" if pole.imag else "")
             yield (
                 f"a pole at {where} has a time constant of {-1.0 / log(size):.3g} samples, longer than the longest "
-                f"segment ({longest}): the data can't tell it from an integrator, and the steady gain is unknown. "
-                "Record longer, take the trend out or lower the order"
+                f"segment ({longest}): the data can't distinguish it from an integrator, and the steady gain is "
+                "unknown. Record longer, remove the trend or lower the order"
             )
 
 
@@ -94,7 +94,7 @@ def _dependence(data: LqReduction, outputs: tuple[str, ...], vaf: np.ndarray) ->
 def _noise(own: Estimate | None, noise: Noise | None, outputs: tuple[str, ...], fits: Fits) -> Iterator[str]:
     if noise is None and not (own is not None and own.fitted.error < _EXACT):
         exact = [name for name, vaf in zip(outputs, fits.simulated, strict=True) if vaf > 100.0 * (1.0 - _EXACT)]
-        why = f"{', '.join(exact)} is exact, and has no noise" if exact else "no gain makes a stable predictor"
+        why = f"{', '.join(exact)} is free of noise" if exact else "no gain gives a stable predictor"
         yield f"no Kalman gain: {why}"
     if fits.held_out is None or fits.held_out_predicted is None:
         return
@@ -102,7 +102,7 @@ def _noise(own: Estimate | None, noise: Noise | None, outputs: tuple[str, ...], 
         if 100.0 - ahead > _HARM * (100.0 - alone):
             yield (
                 f"{name}: on held-out data the prediction one step ahead ({ahead:.4g} %) is worse than the simulation "
-                f"({alone:.4g} %): the noise there differs, so that K does harm"
+                f"({alone:.4g} %): the noise there differs, so K makes predictions worse"
             )
 
 

@@ -1,4 +1,4 @@
-"""Whether an output depends on the inputs at all: an F-test of what they tell beyond the output's own past."""
+"""F-test of an output's dependence on the inputs, beyond what its own past explains."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from netctrl.ident.subspace.lq_reduction import LqReduction, triangular
 
 __all__ = ["dependence"]
 
-_EXACT = 1e-18  # of an output's variance: what its own past leaves of it
+_EXACT = 1e-18  # relative to an output's variance: residual of its own past below which it is exact
 
 
 def dependence(data: LqReduction) -> np.ndarray:
-    """(p,) probability that inputs without any influence would tell as much as these do of each output.
+    """p-values (p,): probability that inputs without influence would explain as much of each output as these do.
 
-    y_t is regressed on y_{t−1}, ..., y_{t−i}, and on these and u_t, ..., u_{t−i} of all inputs, i = horizon; by its own
-    past the noise of the regression is nearly white, whatever the colour of the output's noise is.
+    y_t is regressed on y_{t−1}, ..., y_{t−i}, and on these and u_t, ..., u_{t−i} of all inputs, i = horizon.
+    With the output's own past the regression's noise is nearly white, whatever the colour of the output's noise.
 
     Source: Granger 1969; Lütkepohl 2005, section 3.6.
     """

@@ -1,4 +1,4 @@
-"""Whether the inputs move enough: their order of persistent excitation, and who is too poor."""
+"""Order of persistent excitation of the inputs, and the inputs that excite too little."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from netctrl.ident.subspace.lq_reduction import LqReduction
 
 __all__ = ["check_excitation", "excitation"]
 
-_NOTHING = 1e-7  # of the greatest singular value: rounding of what was measured
+_NOTHING = 1e-7  # relative to the greatest singular value: rounding of the measurements
 _WEAK = 0.03
 _REMEDY = "a GBN or a multisine (netctrl.ident.excite), with each input on its own"
 
 
 def excitation(data: LqReduction, inputs: Sequence[int] | None = None, *, least: float = _NOTHING) -> int:
-    """Order of persistent excitation of some inputs together (all), at most twice the horizon.
+    """Order of persistent excitation of some inputs together (by default all), at most twice the horizon.
 
-    The greatest k for which k successive samples of them have a covariance matrix of full rank: least singular value
-    of their block Hankel matrix above `least` of the greatest.
+    It is the greatest k for which k successive samples have a covariance matrix of full rank: the least singular value
+    of their block Hankel matrix exceeds `least` times the greatest.
     """
     m, q = data.n_inputs, data.n_inputs + data.n_outputs
     chosen = range(m) if inputs is None else inputs
@@ -31,19 +31,19 @@ def excitation(data: LqReduction, inputs: Sequence[int] | None = None, *, least:
         return bool(s[-1] > least * s[0])
 
     low, high = 0, 2 * data.horizon
-    while low < high:  # an order has all lower ones
+    while low < high:  # an order of excitation implies all lower ones
         middle = -(-(low + high) // 2)
         low, high = (middle, high) if full(middle) else (low, middle - 1)
     return low
 
 
 def check_excitation(data: LqReduction, names: Sequence[str], order: int) -> list[str]:
-    """Warnings about poor inputs.
+    """Warnings about inputs with too little excitation.
 
     Raises
     ------
     InvalidValue
-        They excite less than order + 1: any model would fit.
+        The order of excitation is below order + 1, so that any model would fit.
     """
     most, needed = 2 * data.horizon, order + 1
     found = excitation(data)

@@ -1,4 +1,4 @@
-"""Test signals that show a plant's dynamics: rates between two limits, with a seed."""
+"""Test signals that excite a plant's dynamics, between two limits and from a seed."""
 
 from __future__ import annotations
 
@@ -15,26 +15,48 @@ _TRIES = 20
 
 
 def gbn(samples: int, limits: Any, random: np.random.Generator, *, hold: float = 10.0, min_hold: int = 1) -> np.ndarray:
-    """Generalised binary noise: rates that jump between their limits at random, shape (samples, m) [as `limits`].
+    """Generalised binary noise: input signals that jump between two levels at random, to excite a system.
 
-    After `min_hold` samples at a level each further one jumps with the probability that makes the mean stay `hold`
-    samples. Its power is below the frequency 1 / (2 hold) of a sample, and reaches to all: an excitation of any order.
+    After `min_hold` samples at a level, each further sample jumps with the probability that makes the mean time between
+    jumps `hold` samples. Most of its power is below the frequency 1/(2 hold) per sample, and some at every frequency:
+    it excites any order.
 
     Parameters
     ----------
     samples : int
+        T, length of the signal.
     limits : array_like, shape (2,) or (m, 2)
-        Least and greatest rate of each of m inputs, as in [0, 95e6] bit/s.
+        Lower and upper level of each of m inputs, such as [0, 95e6] bit/s.
     random : numpy.random.Generator
+        Source of the random numbers.
     hold : float
-        Mean stay at a level [samples]: about a third of the plant's settling time.
+        Mean time at a level [samples]: about a third of the plant's settling time.
     min_hold : int
-        Least stay [samples].
+        Shortest time at a level [samples].
 
-    Source: Tulleken 1990.
+    Returns
+    -------
+    ndarray, shape (T, m)
+        In the unit of `limits`.
+
+    Raises
+    ------
+    InvalidValue
+        An argument outside these bounds, or a `random` that isn't a Generator.
+
+    Examples
+    --------
+    >>> import netctrl, numpy as np
+    >>> rates = netctrl.gbn(200, (20e6, 80e6), np.random.default_rng(1))
+    >>> rates.shape, sorted(set(rates[:, 0].tolist()))
+    ((200, 1), [20000000.0, 80000000.0])
+
+    References
+    ----------
+    Tulleken, Automatica 26 (1990) 37-49.
     """
     T, low, high = _checked(samples, limits, random)
-    least = checked_whole("min_hold", min_hold, "a number of samples from 1 on", at_least=1)
+    least = checked_whole("min_hold", min_hold, "a number of samples of at least 1", at_least=1)
     mean = checked_number("hold", hold, f"a number of samples of at least min_hold, {least}", at_least=least)
     m = len(low)
     levels = np.empty((T, m))
@@ -49,25 +71,45 @@ def gbn(samples: int, limits: Any, random: np.random.Generator, *, hold: float =
 def multisine(
     samples: int, limits: Any, random: np.random.Generator, *, band: float = 0.5, tries: int = _TRIES
 ) -> np.ndarray:
-    """Sum of sines of one period `samples` between the limits, shape (samples, m) [as `limits`].
+    """Multisine: sums of sines with random phases between two limits, to excite a system.
 
-    Input j of m has the harmonics j + 1, j + 1 + m, ... up to `band` of the Nyquist frequency, all of one amplitude, so
-    that inputs are orthogonal; phases are random, those kept that leave the greatest power between the limits. Repeat
-    the period and average, or take the whole: the order of excitation is twice the number of harmonics.
+    Input j of m has the harmonics j + 1, j + 1 + m, ... of the period `samples`, up to `band` of the Nyquist frequency,
+    all of one amplitude, so the inputs are orthogonal. Among several draws of the phases the one with the largest power
+    between the limits is used. The order of excitation is twice the number of harmonics.
 
     Parameters
     ----------
     samples : int
-        At least 4 m.
+        T, length of the signal and its period; at least 4 m.
     limits : array_like, shape (2,) or (m, 2)
-        Least and greatest rate of each of m inputs, as in [0, 95e6] bit/s.
+        Lowest and highest value of each of m inputs, such as [0, 95e6] bit/s.
     random : numpy.random.Generator
+        Source of the random numbers.
     band : float
-        Share of the Nyquist frequency, above 0, at most 1.
+        Highest frequency as a share of the Nyquist frequency, above 0 and at most 1.
     tries : int
         Draws of the phases.
 
-    Source: Pintelon and Schoukens 2012, section 5.2.
+    Returns
+    -------
+    ndarray, shape (T, m)
+        In the unit of `limits`.
+
+    Raises
+    ------
+    InvalidValue
+        An argument outside these bounds, a `random` that isn't a Generator, or too few samples for the inputs.
+
+    Examples
+    --------
+    >>> import netctrl, numpy as np
+    >>> rates = netctrl.multisine(200, [(20e6, 80e6), (0.0, 10e6)], np.random.default_rng(1))
+    >>> rates.shape, (rates.max(axis=0) / 1e6).round(3).tolist()
+    ((200, 2), [80.0, 10.0])
+
+    References
+    ----------
+    Pintelon and Schoukens, System Identification: A Frequency Domain Approach, 2nd ed. 2012, section 5.2.
     """
     T, low, high = _checked(samples, limits, random)
     share = checked_number("band", band, "a share of the Nyquist frequency above 0, at most 1", above=0.0, at_most=1.0)
@@ -86,7 +128,7 @@ def multisine(
 
 
 def _unit(T: int, harmonics: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """One draw, from 0 to 1."""
+    """One draw, scaled from 0 to 1."""
     spectrum = np.zeros(T // 2 + 1, dtype=complex)
     spectrum[harmonics] = np.exp(2j * np.pi * random.random(len(harmonics)))
     signal = np.fft.irfft(spectrum, T)
@@ -97,7 +139,7 @@ def _checked(samples: object, limits: Any, random: object) -> tuple[int, np.ndar
     if not isinstance(random, np.random.Generator):
         raise InvalidValue("random", random, "a numpy.random.Generator, as numpy.random.default_rng(1) is")
     T = checked_whole("samples", samples, "a number of samples from 4 to 1e8", at_least=4, at_most=_MAX_SAMPLES)
-    takes = "least and greatest of each input, the first below the second, as in [0, 95e6]"
+    takes = "lowest and highest value of each input, the first below the second, as in [0, 95e6]"
     try:
         found = np.array(limits, dtype=float, ndmin=2)
     except (OverflowError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""From a trace to a model: checked, scaled, compressed, estimated, validated, and back in physical units."""
+"""Identification of a model from a trace: check, scale, compress, estimate, validate, and return to physical units."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
+from warnings import warn
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_whole
+from netctrl.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.cautions import Fits, cautions
 from netctrl.ident.excitation import check_excitation, excitation
 from netctrl.ident.innovations import Noise, noise_of
+from netctrl.ident.signals import Samples, Signals, signals_of
 from netctrl.ident.subspace.estimate import Estimate, estimate, settled
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, lq_reduce
 from netctrl.ident.subspace.methods import METHODS, subspace
@@ -30,14 +32,19 @@ __all__ = ["ALL_METHODS", "identify"]
 ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 
 _MAX_HORIZON, _MAX_ORDER = 20, 20
-_COLUMNS_A_ROW = 3  # that a horizon chosen here leaves
-_RIGID = 1e-12  # of a channel's size: what moves less is constant
+_COLUMNS_A_ROW = 3  # columns per row that a default horizon leaves
+_RIGID = 1e-12  # relative to a channel's size: a channel that moves less is constant
 
 
 def identify(
-    trace: SignalTrace,
-    order: int | Literal["auto"] = "auto",
+    trace: Signals,
+    y: Samples | None = None,
     *,
+    interval_s: float | None = None,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    segments: str | None = None,
+    order: int | Literal["auto"] = "auto",
     method: str = "n4sid",
     horizon: int | None = None,
     feedthrough: bool = True,
@@ -48,75 +55,112 @@ def identify(
     argv: Iterable[str] = (),
     files: Iterable[Path] = (),
 ) -> IdentificationResult:
-    """The linear model x₊ = A x + B u + K e, y = C x + D u + e of a trace, around the means of its signals.
+    """Identify a linear state-space model from measured inputs and outputs.
 
-    Offsets and scales are taken off before and put back after: the model is in the units of the trace. It is stable:
-    where the data alone say otherwise, a guard acts, and a warning says so.
+        x₊ = A x + B u + K e,  y = C x + D u + e
+
+    u and y are deviations from the signals' means. Signals are scaled first and scaled back afterwards: the model is in
+    the units of the trace. The model is stable: a guard corrects an unstable estimate, with a warning.
 
     Parameters
     ----------
-    trace : SignalTrace
-        Of one or several segments; those shorter than two horizons tell nothing.
+    trace : SignalTrace, DataFrame, path, str or array_like
+        One or several segments; those shorter than two horizons are not used. A DataFrame has times as
+        `SignalTrace.from_pandas` takes them, also as its DatetimeIndex. A name is that of a bundled
+        trace. With `y`, the inputs u: (T,) or (T, m), one row per sample, an array or pandas object.
+    y : array_like, optional
+        Outputs to the inputs u: (T,) or (T, p).
+    interval_s : float, optional
+        Sampling interval of arrays [s]; a pandas index of dates or durations determines it.
+    inputs, outputs : sequence of str, optional
+        Columns of a table or file; names of arrays' signals, by default pandas' or u1, u2, ... and y1, y2, ...
+    segments : str, optional
+        Column of a table or file; a segment begins where its value changes.
     order : int or "auto"
-        States n. "auto" counts the canonical correlations of past and future that noise alone wouldn't give.
+        States n. "auto" counts the canonical correlations of past and future that exceed those of noise alone.
     method : str
-        A weighting of ours, "n4sid", "moesp" or "cva", or one of SIPPY's methods as it is ("sippy-...": one segment).
+        One of netctrl's weightings "n4sid", "moesp" and "cva", or a method of SIPPY ("sippy-...", one segment only).
     horizon : int, optional
         Samples i of the past, and of the future, that are regressed on one another; above `order`. By default 20, or
-        what a short trace allows.
+        less for a short trace.
     feedthrough : bool
         Whether D is estimated; 0 otherwise.
     held_out : float or SignalTrace, optional
-        The share of the trace, at its end, that the model is not made from but tried on; or another trace.
+        Share of the trace, at its end, that is kept for validation; or another trace for validation.
     refine : bool or "auto"
-        Whether all parameters go on to the least simulated error. "auto": where that does better on thirds of the trace
-        left out, and the trace has at most 50,000 samples.
+        Whether all parameters are refined for the least simulation error. "auto": if that improves the fit on
+        left-out thirds of the trace, and the trace has at most 50,000 samples.
     bootstrap : int
-        Draws for the uncertainty of the poles.
+        Number of draws for the uncertainty of the poles.
     seed : int
-        Of these draws.
-    argv, files
-        For the provenance.
+        Seed of these draws.
+    argv, files : iterable of str and of Path
+        Command line and files, for the provenance.
+
+    Returns
+    -------
+    IdentificationResult
 
     Raises
     ------
     InvalidValue
-        An argument that can't be used, a constant channel, inputs too poor, a trace too short; it says what to change.
+        An argument that can't be used, a constant signal, insufficient excitation, a trace that is too short; the
+        message says what to change.
     NetctrlError
-        SIPPY fails.
+        A method of SIPPY fails.
 
-    Source: van Overschee and De Moor 1996; Verhaegen and Verdult 2007.
+    Examples
+    --------
+    A first-order lag with a pole at 0.8 and a little noise:
+
+    >>> import netctrl, numpy as np
+    >>> from scipy.signal import lfilter
+    >>> random = np.random.default_rng(1)
+    >>> u = netctrl.gbn(500, (0.0, 1.0), random)[:, 0]
+    >>> y = lfilter([0.0, 0.5], [1.0, -0.8], u) + 0.01 * random.standard_normal(500)
+    >>> found = netctrl.identify(netctrl.SignalTrace(interval_s=0.1, input_values=u, output_values=y))
+    >>> len(found.model.A), round(float(found.poles[0].real), 2)
+    (1, 0.8)
+
+    References
+    ----------
+    van Overschee and De Moor, Subspace Identification for Linear Systems, 1996; Verhaegen and Verdult, Filtering and
+    System Identification, 2007.
     """
-    if not isinstance(trace, SignalTrace):
-        raise InvalidValue("trace", type(trace).__name__, "a SignalTrace (netctrl.read_signals reads one)")
+    if y is not None and np.ndim(y) == 0:
+        warn("the second argument of identify is now y: write order=...", DeprecationWarning, stacklevel=2)
+        y, order = None, cast(Any, y)
+    trace = signals_of(trace, y, interval_s=interval_s, inputs=inputs, outputs=outputs, segments=segments)
     _check_options(order, method, feedthrough, refine)
     draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)
-    random = np.random.default_rng(checked_whole("seed", seed, "a whole number from 0 on"))
+    random = np.random.default_rng(checked_whole("seed", seed, "a whole number of at least 0"))
     learned, tried = _parted(trace, held_out)
     scale = _Scale.of(learned)
-    segments = scale.scaled(learned)
+    parts = scale.scaled(learned)
     desired = None if order == "auto" else order
-    i = _horizon(segments, horizon, desired)
-    data = lq_reduce(segments, i)
+    i = _horizon(parts, horizon, desired)
+    data = lq_reduce(parts, i)
     if desired is not None:
         n, choice = desired, None
     else:
-        most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # more states than the inputs show would be chance
+        most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
         choice = choose_order(data, random, most=most)
         n = choice.order
     warnings = check_excitation(data, learned.inputs, n)
-    found = _found(segments, data, method, n, i, feedthrough, refine)
+    found = _found(parts, data, method, n, i, feedthrough, refine)
     around = np.linalg.eigvals(found.matrices[0])
     around = around[np.lexsort((-around.imag, -np.abs(around)))]
     cloud = bootstrap_poles(data, _own(method), n, draws, random, around) if draws else None
     if draws and cloud is None:
-        warnings.append("no uncertainty of the poles: the trace is too short to draw from, or the horizon too long")
-    return _result(found, scale, learned, tried, segments, data, choice, cloud, method, warnings, argv, files)
+        warnings.append(
+            "no uncertainty of the poles: the trace is too short for the bootstrap, or the horizon too long"
+        )
+    return _result(found, scale, learned, tried, parts, data, choice, cloud, method, warnings, argv, files)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scale:
-    """Means and standard deviations of the signals that a model is made from."""
+    """Means and standard deviations of the signals used for a model."""
 
     u_mean: np.ndarray
     u_size: np.ndarray
@@ -130,7 +174,7 @@ class _Scale:
             mean, size = values.mean(axis=0), values.std(axis=0)
             for k, name in enumerate(names):
                 if size[k] <= _RIGID * np.abs(values[:, k]).max():
-                    takes = "a signal that moves: leave this column out, or record while it does"
+                    takes = "a signal that varies: leave this column out, or record while it varies"
                     raise InvalidValue(f"column {name!r}", f"{values[0, k]:.6g} in all samples", takes)
             parts += [mean, size]
         return cls(*parts)
@@ -141,7 +185,7 @@ class _Scale:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """A model in scaled units."""
+    """Identified model in scaled units."""
 
     matrices: Matrices
     offset: np.ndarray
@@ -165,12 +209,12 @@ def _found(
 
 
 def _about(segments: list[Segment], offset: np.ndarray) -> list[Segment]:
-    """With the outputs' deviations from the model's offset."""
+    """Segments with the outputs' deviations from the model's offset."""
     return [(u, y - offset) for u, y in segments]
 
 
 def _own(method: str) -> str:
-    """The weighting of ours that is nearest to a method."""
+    """netctrl's weighting closest to a method."""
     name = method.removeprefix("sippy-")
     return name if name in METHODS else "cva"
 
@@ -254,9 +298,8 @@ def _outputs(segments: list[Segment]) -> np.ndarray:
 
 def _check_options(order: object, method: object, feedthrough: object, refine: object) -> None:
     if not (isinstance(order, str) and order == "auto"):
-        checked_whole("order", order, "a number of states from 1 on, or 'auto'", at_least=1, at_most=1000)
-    if not (isinstance(method, str) and method in ALL_METHODS):
-        raise InvalidValue("method", method, f"one of {', '.join(ALL_METHODS)}")
+        checked_whole("order", order, "a number of states of at least 1, or 'auto'", at_least=1, at_most=1000)
+    checked_word("method", method, ALL_METHODS)
     if not isinstance(feedthrough, bool):
         raise InvalidValue("feedthrough", feedthrough, "True or False")
     if not isinstance(refine, bool | str) or refine not in (True, False, "auto"):
@@ -264,7 +307,7 @@ def _check_options(order: object, method: object, feedthrough: object, refine: o
 
 
 def _parted(trace: SignalTrace, held_out: object) -> tuple[SignalTrace, SignalTrace | None]:
-    """What the model is made from, and what it is tried on."""
+    """Segments for estimation and for validation."""
     if held_out is None:
         return trace, None
     if not isinstance(held_out, SignalTrace):
@@ -280,12 +323,14 @@ def _parted(trace: SignalTrace, held_out: object) -> tuple[SignalTrace, SignalTr
         name for name, spread in zip(tried.outputs, np.ptp(tried.output_values, axis=0), strict=True) if not spread
     ]
     if still:
-        raise InvalidValue("held_out", f"a constant {still[0]!r}", "samples in which all outputs move: another share")
+        raise InvalidValue(
+            "held_out", f"a constant {still[0]!r}", "samples in which all outputs vary: choose another share"
+        )
     return learned, tried
 
 
 def _horizon(segments: Sequence[Segment], horizon: object, order: int | None) -> int:
-    """The horizon asked for, or the longest up to 20 that leaves 3 columns a row; InvalidValue where there is none."""
+    """Requested horizon, or the longest up to 20 that leaves 3 columns per row; InvalidValue if there is none."""
     m, p = segments[0][0].shape[1], segments[0][1].shape[1]
     least = 2 if order is None else order + 1
 
@@ -299,7 +344,7 @@ def _horizon(segments: Sequence[Segment], horizon: object, order: int | None) ->
                 return i
         need = _COLUMNS_A_ROW * 2 * least * (m + p) + 2 * least - 1
         raise InvalidValue("samples", sum(len(u) for u, _ in segments), _too_short(need, order, m, p))
-    takes = f"samples, at least {least}: above the order"
+    takes = f"a number of samples of at least {least}, above the order"
     i = checked_whole("horizon", horizon, f"{takes}; lower the order or lengthen the horizon", at_least=least)
     if columns(i) < (need := 2 * i * (m + p)):
         most = next((k for k in range(i, least - 1, -1) if columns(k) >= 2 * k * (m + p)), None)

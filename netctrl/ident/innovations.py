@@ -1,13 +1,13 @@
-"""The noise of a model whose A, B, C, D are found: the Kalman gain K and the covariance V of the innovations.
+"""Noise model of given A, B, C, D: the Kalman gain K and the covariance V of the innovations.
 
-The predictor x₊ = (A − K C) x + (B − K D) u + K y has the errors e = y − C x − D u. They are the innovations where K is
-right, and their covariance is least there: K is the minimum of log det V(K), the likelihood of Gaussian innovations,
-among gains whose predictor forgets its start within ten traces, and that predict no output worse than the simulation,
-K = 0. That stays where no K gains more than chance would. A and C stay as they are: de = −C ψ, ψ₊ = (A − K C) ψ + dK e
-are the filters of `output_error`, fed with e.
+The predictor x₊ = (A − K C) x + (B − K D) u + K y has the errors e = y − C x − D u. With the right K
+they are the innovations, and their covariance is least. So K minimises log det V(K), the likelihood of Gaussian
+innovations, among gains whose predictor forgets its start within ten traces and predicts no output worse than the
+simulation, K = 0. K is 0 where no gain improves the fit by more than chance. A and C are fixed: de = −C ψ,
+ψ₊ = (A − K C) ψ + dK e are the filters of `output_error`, applied to e.
 
-A Riccati equation of the residuals' covariances, which subspace methods solve for K, holds where the model is right. Of
-a model with too few states, or refined by its simulated error, it gives predictors worse than none and a V not theirs.
+The Riccati equation of the residuals' covariances, which subspace methods solve for K, holds for the right model. For a
+model with too few states, or refined by its simulation error, it gives predictors worse than K = 0 and a wrong V.
 
 Source: Ljung 1999, sections 7.2 and 10.2; Hannan and Rissanen 1982 (the first guess).
 """
@@ -29,21 +29,21 @@ from netctrl.ident.validate import Matrices, predicted
 
 __all__ = ["NOISELESS", "Noise", "noise_of"]
 
-NOISELESS = 1e-18  # of an output's variance
-_FEW, _ENOUGH = 4_000, 10_000  # samples on which guesses are compared, and that tell K; V is of all
+NOISELESS = 1e-18  # relative to an output's variance
+_FEW, _ENOUGH = 4_000, 10_000  # samples for comparing guesses, and for K; V uses all
 _INSIDE = 1.0 - 1e-9
-_TRACES = 10  # in which a predictor forgets its start, at most
-_ROUNDING = 1e-9  # of a variance
+_TRACES = 10  # most trace lengths in which a predictor forgets its start
+_ROUNDING = 1e-9  # relative to a variance
 _EPS = 1e-14
 _MAX_STEPS = 30
 _ROUNDS = 8
-_GAIN = 1e-6  # of log det V: less than this a step is none
+_GAIN = 1e-6  # decrease of log det V below which the descent stops
 _MAX_DAMPING = 1e4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noise:
-    """Of the innovation form, in scaled units."""
+    """Noise of the innovation form, in scaled units."""
 
     K: np.ndarray
     """(n, p) Kalman gain."""
@@ -56,9 +56,9 @@ class _Task:
     model: Matrices
     segments: Sequence[Segment]
     radius: float
-    """Of A − K C, at most, where K isn't 0."""
+    """Largest spectral radius of A − K C, where K isn't 0."""
     extra: np.ndarray
-    """(p,) λ of the loss log det V + Σ λ_i log V_ii: 0, and more for outputs that came out worse than simulated."""
+    """(p,) λ of the loss log det V + Σ λ_i log V_ii: above 0 for outputs predicted worse than simulated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,22 +71,22 @@ class _Tried:
         return float(np.log(self.spread()[0]).sum() + extra @ np.log(np.diag(self.V) + NOISELESS))
 
     def spread(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues of V, none of them below rounding, and eigenvectors."""
+        """Eigenvalues of V, at least at rounding, and eigenvectors."""
         values, vectors = np.linalg.eigh(self.V)
         return np.maximum(values, NOISELESS + _EPS * values.max()), vectors
 
     def worse(self, other: _Tried | None) -> np.ndarray:
-        """(p,) whether an output is predicted worse than by another gain."""
+        """Mask (p,) of the outputs that are predicted worse than with another gain."""
         return np.diag(self.V) > (np.inf if other is None else (1.0 + _ROUNDING) * np.diag(other.V))
 
 
 def noise_of(
     model: Matrices, segments: Sequence[Segment], data: LqReduction, guess: np.ndarray | None = None
 ) -> Noise | None:
-    """K and V from signals, scaled and about the model's offsets, and from the compressed ones.
+    """K and V from signals, scaled and relative to the model's offsets, and from the compressed signals.
 
-    `guess`, shape (n, p), is one more K to begin from. None where the model leaves nothing of an output, or where it is
-    unstable and no gain that stabilises it is found.
+    `guess`, shape (n, p), is another initial K. The result is None where the model explains an output exactly, or where
+    it is unstable and no stabilising gain is found.
     """
     nothing, samples = np.zeros(model[2].T.shape), sum(len(u) for u, _ in segments)
     whole = _Task(model, segments, 1.0 - 1.0 / (_TRACES * max(len(u) for u, _ in segments)), np.zeros(len(model[2])))
@@ -106,7 +106,7 @@ def noise_of(
 
 
 def _best(task: _Task, starts: Sequence[_Tried | None], none: _Tried | None) -> _Tried | None:
-    """The least loss that is reached from any start, with no output worse than `none`, K = 0, has it."""
+    """Least loss reached from any start, with no output worse than with `none`, K = 0."""
     ends = [_no_worse(task, start, none) for start in starts if start is not None]
     if none is not None:
         ends.append(_descended(task, none, limit=none))
@@ -116,14 +116,14 @@ def _best(task: _Task, starts: Sequence[_Tried | None], none: _Tried | None) -> 
 
 
 def _pays(task: _Task, best: _Tried, none: _Tried) -> bool:
-    """Whether K's entries are worth their number by BIC; always where K = 0 would never forget its start."""
+    """Whether K's number of entries is justified by BIC; always where K = 0 would never forget its start."""
     A, samples = task.model[0], sum(len(u) for u, _ in task.segments)
     gain = samples * (none.loss(task.extra) - best.loss(task.extra))
     return bool(gain > best.K.size * log(samples) or np.abs(np.linalg.eigvals(A)).max() >= task.radius)
 
 
 def _no_worse(task: _Task, best: _Tried, none: _Tried | None) -> _Tried:
-    """Descended; again and again with more weight on the outputs that it made worse than `none`."""
+    """Descent, repeated with more weight on the outputs that are worse than with `none`."""
     for _ in range(_ROUNDS):
         best = _descended(task, best, limit=None)
         worse = best.worse(none)
@@ -144,8 +144,11 @@ def _starts(task: _Task, data: LqReduction, none: _Tried | None, guess: np.ndarr
 
 
 def _regressed(task: _Task, data: LqReduction, none: _Tried) -> np.ndarray | None:
-    """K from what the simulation leaves, s = y − ŷ, regressed on the errors ê of a long ARX model: ξ₊ = A ξ + K ê,
-    s = C ξ + ê. Where that K's predictor isn't stable, the stable one of the same spectrum."""
+    """K from the simulation error s = y − ŷ, regressed on the errors ê of a long ARX model.
+
+    The regression is ξ₊ = A ξ + K ê, s = C ξ + ê. An unstable predictor is replaced by the stable one of the same
+    spectrum.
+    """
     A, _, C, _ = task.model
     i, q = data.horizon, data.n_inputs + data.n_outputs
     now = i * q + data.n_inputs
@@ -164,7 +167,7 @@ def _regressed(task: _Task, data: LqReduction, none: _Tried) -> np.ndarray | Non
 
 
 def _kalman(A: np.ndarray, C: np.ndarray, Q: np.ndarray, R: np.ndarray, S: np.ndarray) -> np.ndarray | None:
-    """The stabilising gain for noises of state and output with these covariances; None where there is none."""
+    """Stabilising gain for state and output noises of these covariances; None where there is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", sl.LinAlgWarning)
@@ -175,7 +178,7 @@ def _kalman(A: np.ndarray, C: np.ndarray, Q: np.ndarray, R: np.ndarray, S: np.nd
 
 
 def _descended(task: _Task, best: _Tried, *, limit: _Tried | None) -> _Tried:
-    """Levenberg-Marquardt from `best` on; all steps are stable, and no output becomes worse than with `limit`."""
+    """Levenberg-Marquardt descent from `best`; all steps are stable, and no output becomes worse than with `limit`."""
     damping, triangle = 1e-3, None
     for _ in range(_MAX_STEPS):
         triangle = _linearised(task, best) if triangle is None else triangle
@@ -193,18 +196,20 @@ def _descended(task: _Task, best: _Tried, *, limit: _Tried | None) -> _Tried:
 
 
 def _tried(task: _Task, K: np.ndarray) -> _Tried | None:
-    """The errors with a gain; None where its predictor isn't stable."""
+    """Prediction errors with a gain; None where its predictor isn't stable."""
     A, _, C, _ = task.model
     if not np.isfinite(K).all() or np.abs(np.linalg.eigvals(A - K @ C)).max() >= (task.radius if K.any() else _INSIDE):
         return None
-    K = np.ascontiguousarray(K)  # one layout in memory: one compilation of the kernels
+    K = np.ascontiguousarray(K)  # one memory layout, so that kernels compile once
     errors = [y - predicted(task.model, K, [(u, y)]) for u, y in task.segments]
     return _Tried(K, errors, np.atleast_2d(np.cov(np.vstack(errors).T, bias=True)))
 
 
 def _linearised(task: _Task, at: _Tried) -> np.ndarray:
-    """Triangle of the regression of e on −de, K's entries row by row, both under a root of the loss's weight on ee',
-    V⁻¹ + diag(λ_i / V_ii)."""
+    """Triangular factor of the regression of e on −de, by K's entries row by row.
+
+    Both are multiplied by a root of the loss's weight on ee', V⁻¹ + diag(λ_i / V_ii).
+    """
     A, _, C, _ = task.model
     values, vectors = at.spread()
     root = np.vstack([(vectors / np.sqrt(values)).T, np.diag(np.sqrt(task.extra / (np.diag(at.V) + NOISELESS)))])

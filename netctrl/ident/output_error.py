@@ -1,8 +1,9 @@
-"""The model whose simulated outputs come closest: B, D, offsets and initial states by least squares, then A and C too.
+"""Output-error fit: B, D, offsets and initial states by least squares, then A and C too.
 
 ŷ = C x + D u + c, x₊ = A x + B u from x_0 is linear in B, D, c and each segment's x_0: the regressors are outputs of
-w₊ = A'w + C_l' u_j, one filter for each pair of input and output, and C A^t. What A and C do to ŷ, to first order, are
-the same filters fed with the states. All is compressed to one triangle as it is made, so that memory doesn't grow.
+w₊ = A'w + C_l' u_j, one filter for each pair of input and output, and C A^t. The first-order effect of A and C
+on ŷ is that of the same filters applied to the states. The regression is compressed to one triangle block by block, so
+memory doesn't grow.
 
 Source: Verhaegen and Verdult 2007, sections 7.3 (least squares) and 8.2 (Gauss-Newton on a full parametrisation, whose
 redundant directions the damping leaves alone; McKelvey and Helmersson 1997).
@@ -23,17 +24,17 @@ from netctrl.ident.subspace.lq_reduction import Segment, triangular
 __all__ = ["CALM", "Fitted", "balanced", "compressed", "damped", "fit", "refine"]
 
 CALM = 1e-9
-"""Weight of an offset's square against the mean square error. A slow pole's free response is nearly a constant: the
-penalty gives the initial state what both explain, and keeps the two from growing against each other."""
+"""Weight of a squared offset relative to the mean square error. A slow pole's free response is nearly a constant; the
+penalty assigns their common part to the initial state and keeps the two from growing against each other."""
 _BLOCK = 4096  # rows of the regression at a time
-_ENOUGH = 1e-6  # of the squared error: less gain than this a step is none
+_ENOUGH = 1e-6  # relative decrease of the squared error below which the descent stops
 _MAX_STEPS = 30
 _LARGEST_RADIUS = 1.0 - 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A model and how far its simulated outputs are from those measured, in scaled units."""
+    """Model with the squared error of its simulated outputs, in scaled units."""
 
     A: np.ndarray
     B: np.ndarray
@@ -47,7 +48,7 @@ class Fitted:
     """Mean of (y − ŷ)² over samples and outputs."""
 
     def __post_init__(self) -> None:
-        for name in ("A", "B", "C", "D", "offset", "initial"):  # one layout in memory: one compilation of the kernels
+        for name in ("A", "B", "C", "D", "offset", "initial"):  # one memory layout, so that kernels compile once
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
 
     @property
@@ -57,14 +58,14 @@ class Fitted:
 
 
 def fit(A: np.ndarray, C: np.ndarray, segments: Sequence[Segment], feedthrough: bool) -> Fitted:
-    """B, D, c and initial states of least squared simulated error for given A and C."""
+    """B, D, c and initial states of least squared simulation error for given A and C."""
     A, C = np.ascontiguousarray(A), np.ascontiguousarray(C)
     triangle, heads = compressed(A, C, None, None, segments, feedthrough)
     return _solved(A, C, triangle, heads, segments, feedthrough)
 
 
 def refine(start: Fitted, segments: Sequence[Segment], feedthrough: bool) -> Fitted:
-    """The local optimum of all parameters from `start` on, all of whose steps are stable (Levenberg-Marquardt)."""
+    """Local optimum of all parameters from `start`, with stable steps only (Levenberg-Marquardt)."""
     best, damping = start, 1e-3
     triangle = None
     for _ in range(_MAX_STEPS):
@@ -97,7 +98,7 @@ def compressed(
     segments: Sequence[Segment],
     feedthrough: bool,
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Triangle of the regression on what all segments share, y last, and for each segment the rows that give x_0.
+    """Triangular factor of the regression on what all segments share, y last, and each segment's rows that give x_0.
 
     With B and initial states, the regressors for A and C come first.
     """
@@ -106,7 +107,7 @@ def compressed(
     B = np.zeros((n, m)) if B is None else B
     width = n + (n * n + p * n if moving else 0) + n * m + (p * m if feedthrough else 0) + p + 1
     block = max(_BLOCK, 2 * width) // p
-    rows = np.empty((width + block * p, width))  # a triangle, and what is put below it
+    rows = np.empty((width + block * p, width))  # a triangle, and the block stacked below it
     triangle, heads = np.zeros((0, width - n)), []
     for number, (u, y) in enumerate(segments):
         state = np.zeros(n) if initial is None else initial[number].copy()
@@ -144,14 +145,14 @@ def _solved(
 
 
 def _lstsq(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Least squares with columns of one length first: states and inputs have no common scale."""
+    """Least squares with columns normalised first, as states and inputs have no common scale."""
     size = np.linalg.norm(matrix, axis=0)
     size[size == 0.0] = 1.0
     return np.linalg.lstsq(matrix / size, right, rcond=1e-13)[0] / size
 
 
 def damped(triangle: np.ndarray, count: int, damping: float) -> np.ndarray:
-    """The first `count` parameters' step: those behind them are free to follow, undamped."""
+    """Damped step of the first `count` parameters; the others follow without damping."""
     behind = triangle[:, count:-1]
     Q, _ = np.linalg.qr(behind)
     moved = triangle[:, :count] - Q @ (Q.T @ triangle[:, :count])
@@ -163,7 +164,7 @@ def damped(triangle: np.ndarray, count: int, damping: float) -> np.ndarray:
 
 
 def balanced(fitted: Fitted) -> Fitted:
-    """States so that inputs move them, and outputs see them, alike: the damping then treats them alike."""
+    """Coordinates with equal controllability and observability of each state, so that the damping treats them alike."""
     A, B, C = fitted.A, fitted.B, fitted.C
     try:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""How sure the poles are: those of a block bootstrap over pieces of the trace."""
+"""Uncertainty of the poles, by a block bootstrap over pieces of the trace."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _MIN_PIECES = 8
 def bootstrap_poles(
     data: LqReduction, method: str, order: int, draws: int, random: np.random.Generator, around: np.ndarray
 ) -> np.ndarray | None:
-    """(draws, order) poles of the subspace step on pieces drawn with replacement, each column near one of `around`.
+    """Poles (draws, order) of the subspace step on pieces drawn with replacement, each column near one of `around`.
 
-    None where a trace is in fewer than 8 pieces of 4 horizon (m + p) samples. The pieces are long beside the plant's
-    memory, so that dependence between them counts little. Refinement and guard aren't repeated on the draws: the cloud
-    is that of the subspace's poles, moved so that its middle is `around`.
+    None where a trace has fewer than 8 pieces of 4 horizon (m + p) samples. The pieces are long compared with the
+    plant's memory, so dependence between them matters little. Refinement and guard aren't repeated on the draws: the
+    cloud is that of the subspace's poles, shifted so that its centre is `around`.
 
     Source: Künsch 1989 (block bootstrap); Bittanti and Lovera 2000 (of subspace models).
     """
@@ -40,6 +40,6 @@ def _poles(data: LqReduction, method: str, order: int, weights: np.ndarray | Non
 
 
 def _matched(poles: np.ndarray, around: np.ndarray) -> np.ndarray:
-    """In the order of `around`: least sum of squared distances."""
+    """Poles in the order of `around`, by the least sum of squared distances."""
     _, order = linear_sum_assignment(np.abs(around[:, None] - poles[None, :]) ** 2)
     return poles[order]

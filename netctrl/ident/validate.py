@@ -1,4 +1,4 @@
-"""How well a model fits: variance accounted for by simulation and by prediction one sample ahead."""
+"""Fit of a model: variance accounted for by simulation and by one-step prediction."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
 __all__ = ["Matrices", "initial_state", "predicted", "simulated", "variance_accounted_for"]
 
-_ENOUGH = 20_000  # samples that tell an initial state
-_LARGEST_GROWTH = 1e8  # of an unstable model's free response within the samples used
+_ENOUGH = 20_000  # samples used for an initial state
+_LARGEST_GROWTH = 1e8  # largest growth of an unstable model's free response within the samples used
 
 Matrices = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def variance_accounted_for(measured: np.ndarray, modelled: np.ndarray) -> np.ndarray:
-    """100 (1 − var(y − ŷ) / var y) of each column, shape (p,) [%]; at most 100, and below 0 where ŷ is worse than the
-    mean. NaN for a column that doesn't move."""
+    """Variance accounted for, 100 (1 − var(y − ŷ) / var y), of each column, shape (p,) [%].
+
+    It is at most 100, below 0 where ŷ is worse than the mean, and NaN for a constant column.
+    """
     spread, left = measured.var(axis=0), (measured - modelled).var(axis=0)
     return np.array([100.0 * (1.0 - b / a) if a > 0.0 else np.nan for a, b in zip(spread, left, strict=True)])
 
 
 def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np.ndarray:
-    """x_0 of least squared errors of the predictor with gain K, or of the simulation (None, or K = 0).
+    """Initial state x_0 of least squared errors of the predictor with gain K, or of the simulation (None, or K = 0).
 
-    The errors y − ŷ are linear in x_0. In a simulation a constant is fitted beside x_0 and dropped, since the variance
-    accounted for is about the mean. A predictor follows a constant by itself.
+    The errors y − ŷ are linear in x_0. In a simulation a constant is fitted together with x_0 and dropped, since the
+    variance accounted for is about the mean. A predictor follows a constant by itself.
     """
     A, _, C, _ = model
     alone = K is None or not K.any()
@@ -52,18 +54,18 @@ def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np
 
 
 def _finite(A: np.ndarray) -> int:
-    """Samples in which an unstable model's free response grows to 1e8 at most."""
+    """Number of samples in which an unstable model's free response grows to at most 1e8."""
     radius = float(np.abs(np.linalg.eigvals(A)).max())
     return len(A) + int(log(_LARGEST_GROWTH) / log(radius)) if radius > 1.0 + 1e-9 else _ENOUGH
 
 
 def simulated(model: Matrices, segments: Sequence[Segment]) -> np.ndarray:
-    """(T, p) outputs from the inputs and each segment's estimated initial state."""
+    """Outputs (T, p) from the inputs and each segment's estimated initial state."""
     return predicted(model, None, segments)
 
 
 def predicted(model: Matrices, K: np.ndarray | None, segments: Sequence[Segment]) -> np.ndarray:
-    """(T, p) outputs one sample ahead by the innovation form, from the initial state that suits the predictor best."""
+    """One-step predictions (T, p) by the innovation form, from the initial state that suits the predictor best."""
     parts = [_run(model, K, initial_state(model, K, (u, y)), u, y) for u, y in segments]
     return parts[0] if len(parts) == 1 else np.vstack(parts)
 

@@ -1,1 +1,1 @@
-"""Laws at work: one evaluation, which the simulators, ns-3 and what runs on a router share."""
+"""Control laws as single steps, shared by the simulators, ns-3 and the programs on routers."""

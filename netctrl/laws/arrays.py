@@ -1,4 +1,4 @@
-"""Types of what a law of vectors and matrices takes: arrays for Python, in C++ the types of netctrl-arrays.h."""
+"""Array types of laws' arguments: NumPy arrays in Python, the types of netctrl-arrays.h in C++."""
 
 from __future__ import annotations
 

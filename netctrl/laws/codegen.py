@@ -1,4 +1,4 @@
-"""Laws as C++: a step in Python, of named numbers, printed as a struct that stands in a program like hand-written code.
+"""Laws as C++: prints a step in Python, on named numbers, as a readable struct.
 
 The subset: a function with one line of text or more, whose arguments have types: float, int, records of floats and
 conditions, tuples of records, arrays and tables of `netctrl.laws.arrays`. A record is a NamedTuple, or a class of
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def field_texts(record: Any) -> dict[str, str]:
-    """Fields of a record with the text behind each, "" where there is none."""
+    """Fields of a record with their docstrings, "" where there is none."""
     texts: dict[str, str] = dict.fromkeys(field_types(record), "")
     last = ""
     for part in source(record).body:
@@ -54,7 +54,7 @@ def field_texts(record: Any) -> dict[str, str]:
 
 
 def cpp_record(name: str, record: Any, *, zeros: bool = False, indent: str = "", names: Mapping[str, str] = {}) -> str:
-    """A struct with the fields of a record, each with its text."""
+    """Struct with the fields of a record, each with its text."""
     texts, lines = field_texts(record), []
     for field, kind in field_types(record).items():
         ends = (" = 0.0" if kind in (float, int, bool) else "{}") if zeros else ""
@@ -65,7 +65,7 @@ def cpp_record(name: str, record: Any, *, zeros: bool = False, indent: str = "",
 
 
 def cpp_function(function: Any, names: Mapping[str, str]) -> str:
-    """A function of the subset, inline.
+    """Inline C++ function from a Python function of the subset.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def cpp_law(
     state: Any,
     names: Mapping[str, str],
 ) -> str:
-    """A law as a struct: its parameters, its `State`, and methods.
+    """Struct of a law: parameters, its `State`, and methods.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def cpp_law(
 
 
 def helpers(function: Any) -> dict[str, FunctionType]:
-    """Functions of the subset that a law calls, by name, each behind those that it calls itself."""
+    """Functions of the subset called by a law, by name, each after those that it calls."""
     found: dict[str, FunctionType] = {}
     function = plain(function)
     for node in (each for part in source(function).body for each in ast.walk(part)):
@@ -132,7 +132,7 @@ def helpers(function: Any) -> dict[str, FunctionType]:
 
 
 def whole_constants(functions: Iterable[Any]) -> dict[str, int]:
-    """Whole numbers of their modules that functions use, by name."""
+    """Whole-number constants of their modules that functions use, by name."""
     found: dict[str, int] = {}
     for function in map(plain, functions):
         for node in ast.walk(source(function)):
@@ -142,7 +142,7 @@ def whole_constants(functions: Iterable[Any]) -> dict[str, int]:
 
 
 def records_of(functions: Iterable[Any]) -> dict[str, Any]:
-    """Records that functions take, build or return, by name, each behind those in its fields."""
+    """Records that functions take, build or return, by name, each after those in its fields."""
     found: dict[str, Any] = {}
 
     def add(kind: Any) -> None:

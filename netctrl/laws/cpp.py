@@ -1,4 +1,4 @@
-"""Pieces of C++ text: names, numbers, comments, lines that aren't too long."""
+"""C++ text: names, numbers, comments, lines of limited length."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ _ASCII = str.maketrans(
 
 
 def camel(name: str) -> str:
-    """target_queue -> targetQueue."""
+    """Name in camel case: target_queue -> targetQueue."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
 
 def comment(text: str) -> list[str]:
-    """Lines of text for Doxygen."""
+    """Lines of a text as a Doxygen comment."""
     lines = text.translate(_ASCII).split("\n") if text else []
     return [f"/// {line}".rstrip() for line in lines]
 
 
 def number(value: float) -> str:
-    """The shorter of 8000000000.0 and 8e9."""
+    """Shorter form of a number, such as 8000000000.0 or 8e9."""
     if not math.isfinite(value):
         return "NAN" if math.isnan(value) else "HUGE_VAL" if value > 0.0 else "-HUGE_VAL"
     usual = repr(float(value))
@@ -58,7 +58,7 @@ def number(value: float) -> str:
 
 
 def wrapped(line: str) -> list[str]:
-    """A line of code of at most 120 columns, where it has commas or operators to be broken at."""
+    """Line of code wrapped to at most 120 columns, at commas or operators."""
     rest, lines = line, []
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     while len(rest) > _COLUMNS and not rest.lstrip().startswith("//"):
@@ -76,7 +76,7 @@ def wrapped(line: str) -> list[str]:
 
 
 def _ends(line: str) -> Iterator[tuple[int, int]]:
-    """Where a line may be broken, behind a comma or an operator, and in how many parentheses that is."""
+    """Positions where a line may be broken, after a comma or an operator, with the depth of parentheses."""
     depth = 0
     for place, letter in enumerate(line):
         depth += (letter in "([{") - (letter in ")]}")

@@ -1,4 +1,4 @@
-"""Queue disciplines: links with several queues, as files have them. The packet engine runs them."""
+"""Queue disciplines of links with several queues, as in files; run by the packet engine."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.law import QueueRecord
 from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
 from netctrl.model.io.fields import Duration, Size, duration, optional, read_fields, size, whole
 
-__all__ = ["DISCIPLINES", "LINK_QUEUES", "DrrQueue", "FqCodelQueue", "LinkQueue", "PrioQueue", "queue_in"]
+__all__ = [
+    "DISCIPLINES",
+    "LINK_QUEUES",
+    "CbqQueue",
+    "DrrQueue",
+    "FqCodelQueue",
+    "LinkQueue",
+    "PrioQueue",
+    "WfqQueue",
+    "queue_in",
+]
 
 
 class PrioQueue(QueueRecord, frozen=True, kw_only=True, tag="prio"):
@@ -41,6 +52,23 @@ class DrrQueue(QueueRecord, frozen=True, kw_only=True, tag="drr"):
         read_fields(self, quantum=optional(size))
 
 
+class WfqQueue(QueueRecord, frozen=True, kw_only=True, tag="wfq"):
+    """Weighted fair queueing, self-clocked: a queue for each flow, in shares of the flows' `weight`.
+
+    Each queue has a buffer of its own; what finds no room there is dropped. Source: `netctrl.laws.fair_queueing`.
+    """
+
+
+class CbqQueue(QueueRecord, frozen=True, kw_only=True, tag="cbq"):
+    """Class-based queueing: as `wfq`, with a queue for each class, of which each is sure of a share of the link."""
+
+    shares: tuple[float, ...]
+    """Of each class, in any ratio. A flow's class is its `priority`, from 0; what is beyond them is in the last."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, shares=_shares)
+
+
 class FqCodelQueue(QueueRecord, frozen=True, kw_only=True, tag="fq_codel"):
     """FQ-CoDel: flows are hashed to queues with a CoDel each, served in turn; a queue that was empty comes first.
 
@@ -48,7 +76,9 @@ class FqCodelQueue(QueueRecord, frozen=True, kw_only=True, tag="fq_codel"):
     """
 
     target: Duration = 5e-3
+    """CoDel's acceptable standing queueing delay [s]."""
     interval: Duration = 100e-3
+    """CoDel's interval [s]."""
     quantum: Size | None = None
     """What a queue may send in a round [byte]; null: a packet."""
     buckets: int = 1024
@@ -58,7 +88,16 @@ class FqCodelQueue(QueueRecord, frozen=True, kw_only=True, tag="fq_codel"):
         read_fields(self, target=duration, interval=duration, quantum=optional(size), buckets=whole(0, 65536))
 
 
-DISCIPLINES = (PrioQueue, DrrQueue, FqCodelQueue)
+def _shares(field: str, value: Any) -> tuple[float, ...]:
+    takes = "a list of 2 to 64 shares, each from 1e-6 to 1e6, in any ratio"
+    if not isinstance(value, list | tuple) or not 2 <= len(value) <= 64:
+        raise InvalidValue(field, value, takes)
+    return tuple(
+        checked_number(f"{field}[{k}]", each, takes, at_least=1e-6, at_most=1e6) for k, each in enumerate(value)
+    )
+
+
+DISCIPLINES = (PrioQueue, WfqQueue, CbqQueue, DrrQueue, FqCodelQueue)
 
 LINK_QUEUES = (*QUEUES, *DISCIPLINES)
 
@@ -67,7 +106,7 @@ LinkQueue: Any = reduce(or_, LINK_QUEUES)
 
 
 def queue_in(queue: LinkQueue) -> Queue:
-    """The kind of each of a discipline's queues; another queue as it is."""
+    """Kind of each queue of a discipline; a single queue is returned unchanged."""
     if isinstance(queue, FqCodelQueue):
         return CodelQueue(target=queue.target, interval=queue.interval)
     return DropTailQueue() if isinstance(queue, DISCIPLINES) else queue

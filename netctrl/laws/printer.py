@@ -1,4 +1,4 @@
-"""One function of Python as C++; `netctrl.laws.codegen` has the subset, and puts functions together to laws."""
+"""Translation of one Python function to C++; `netctrl.laws.codegen` describes the subset and assembles laws."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ TYPES: dict[Any, str] = {
 
 
 class Refused(NetctrlError, ValueError):
-    """Something outside the subset; the message has the file and the line."""
+    """Construct outside the subset; the message has the file and the line."""
 
 
 def cpp_type(kind: Any, names: Mapping[str, str]) -> str:
-    """What a type is called in C++; `names` has those of records."""
+    """C++ name of a type; `names` has those of records."""
     if kind in TYPES:
         return TYPES[kind]
     if get_origin(kind) is tuple:
@@ -64,7 +64,7 @@ def cpp_type(kind: Any, names: Mapping[str, str]) -> str:
 
 
 class Printer:
-    """Prints one function; `own` is the type of the argument whose fields are members of the struct around it."""
+    """Printer of one function; `own` is the type of the argument whose fields become members of the struct."""
 
     def __init__(self, function: Any, names: Mapping[str, str], own: Any = None) -> None:
         self.function = plain(function)
@@ -82,7 +82,7 @@ class Printer:
         self.returns = hints.get("return", float)
 
     def returned(self) -> str:
-        """The type that the function returns."""
+        """Type that the function returns."""
         return cpp_type(self.returns, self.names)
 
     def signature(self, takes: Mapping[str, Any]) -> str:
@@ -103,7 +103,7 @@ class Printer:
         return "\n".join(part for line in lines for part in wrapped(line))
 
     def uses(self, name: str) -> bool:
-        """Whether an argument is read."""
+        """Whether the function reads an argument."""
         return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(self.tree))
 
     def refusal(self, node: ast.AST, why: str) -> Refused:
@@ -115,7 +115,7 @@ class Printer:
         return body[1:] if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else body
 
     def _assigned_again(self) -> set[str]:
-        """Names that are assigned more than once, arguments among them: the others are const."""
+        """Names that are assigned more than once, including arguments; the others are const."""
         seen = [*self.takes]
         seen += [
             node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
@@ -192,7 +192,7 @@ class Printer:
         raise self.refusal(node, f"{type(node).__name__} isn't in the subset for laws")
 
     def _hoisted(self, node: ast.If, indent: str) -> list[str]:
-        """Declarations of names that several branches assign: C++ would forget them behind the branch."""
+        """Declarations of names that several branches assign, placed before the branches."""
         lines = []
         for name in assigned(node.body) & assigned(node.orelse):
             if name not in self.kinds:
@@ -203,7 +203,7 @@ class Printer:
     # --- types -------------------------------------------------------------------------------------------------------
 
     def _kind(self, node: ast.expr) -> Any:
-        """The type of an expression: float where nothing says otherwise."""
+        """Type of an expression, float by default."""
         match node:
             case ast.Name(id=name):
                 constant = self.function.__globals__.get(name)
@@ -246,13 +246,13 @@ class Printer:
         return float
 
     def _is_number(self, node: ast.expr) -> bool:
-        """A number of the module or a literal, which is whole or not by what it stands beside."""
+        """Whether a constant or literal's type depends on its neighbours."""
         if isinstance(node, ast.Name) and node.id not in self.kinds:
             return type(self.function.__globals__.get(node.id)) is int
         return isinstance(node, ast.Constant)
 
     def _whole(self, node: ast.expr) -> str:
-        """A whole number, whose literals have no point."""
+        """Text of a whole number, whose literals have no point."""
         match node:
             case ast.Constant(value=int() as value):
                 return str(value)
@@ -278,7 +278,7 @@ class Printer:
     # --- expressions -------------------------------------------------------------------------------------------------
 
     def _expression(self, node: ast.expr, within: int = 0) -> str:
-        """Text of an expression; in parentheses where it binds less than what is around it."""
+        """Text of an expression, in parentheses where its precedence requires."""
         text, binds = self._bound(node)
         return f"({text})" if binds < within else text
 

@@ -1,4 +1,4 @@
-"""Records whose fields a law changes in place: a class of floats and rows of floats, and numpy's type of the same.
+"""Records whose fields a law changes in place: a class of floats and rows of floats, and its NumPy type.
 
 A record's numbers stand in a row of floats in the order of its fields, so that a row can be looked at as the record:
 numba and Python read and set its fields by name, in that memory.
@@ -28,25 +28,25 @@ def is_record(kind: Any) -> bool:
 
 @cache
 def fields_of(kind: Any) -> dict[str, int]:
-    """Fields with how many numbers each has."""
+    """Fields with their number of values each."""
     return {name: width(each) for name, each in field_types(kind).items()}
 
 
 @cache
 def record_type(kind: Any) -> np.dtype[Any]:
-    """Numpy's type of a record."""
+    """NumPy type of a record."""
     parts = [(name, "f8") if size == 1 else (name, "f8", (size,)) for name, size in fields_of(kind).items()]
     return np.dtype((np.record, parts))
 
 
 def as_record(kind: Any, row: np.ndarray) -> Any:
-    """A row of floats, of which the first are a record's, as that record: it changes the row."""
+    """View of a row of floats as a record that begins the row; changes of it change the row."""
     return row[: width(kind)].view(record_type(kind))[0]
 
 
 @cache
 def width(kind: Any) -> int:
-    """How many numbers a record has, or one of its fields."""
+    """Number of values of a record, or of one of its fields."""
     if get_origin(kind) is Annotated:
         return get_args(kind)[1]
     if get_origin(kind) is tuple:
@@ -55,12 +55,12 @@ def width(kind: Any) -> int:
 
 
 def row_names(kind: Any) -> tuple[str, ...]:
-    """Names of the single numbers of a record, which stand in front of its rows."""
+    """Names of a record's single values, which begin its rows."""
     return tuple(name for name, size in fields_of(kind).items() if size == 1)
 
 
 def compiled_view(kind: Any) -> Any:
-    """`as_record` of one kind for compiled code: a function of a row that is one piece; nothing is checked there."""
+    """`as_record` of one kind for compiled code, as a function of a contiguous row, without checks."""
     from numba import from_dtype
     from numba.extending import intrinsic
 

@@ -1,4 +1,4 @@
-"""What the syntax tree of a law's function says: which names it assigns, which arguments it changes."""
+"""Analysis of a law's syntax tree: assigned names, changed arguments."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["assigned", "assigned_first", "changes", "named", "plain", "source"]
 
 
 def plain(thing: Any) -> Any:
-    """The Python function that numba has compiled or that a decorator stands around, or the thing itself."""
+    """Python function behind numba's compilation or a decorator, or the object itself."""
     return inspect.unwrap(getattr(thing, "py_func", thing))
 
 
 def source(thing: Any) -> Any:
-    """The syntax tree of one function or class."""
+    """Syntax tree of one function or class."""
     return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
 
 
 def named(node: ast.expr) -> str:
-    """The name that an expression is, or ""."""
+    """Name in an expression, or ""."""
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def changes(function: Any, name: str) -> bool:
-    """Whether a function changes a field or a place of its argument, or hands it to one that does."""
+    """Whether a function changes a field or an entry of its argument, itself or through a callee."""
     for node in ast.walk(source(function)):
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
             root = node.value
@@ -45,7 +45,7 @@ def changes(function: Any, name: str) -> bool:
 
 
 def assigned(statements: Iterable[ast.stmt]) -> set[str]:
-    """Names that are assigned in every case."""
+    """Names that are assigned on all paths."""
     found: set[str] = set()
     for each in statements:
         if isinstance(each, ast.Assign):
@@ -56,6 +56,6 @@ def assigned(statements: Iterable[ast.stmt]) -> set[str]:
 
 
 def assigned_first(node: ast.If, name: str) -> ast.expr:
-    """What is assigned to a name first."""
+    """First value assigned to a name."""
     found = (each for each in ast.walk(node) if isinstance(each, ast.Assign) and named(each.targets[0]) == name)
     return next(found).value

@@ -1,1 +1,1 @@
-"""What runs on a router or a sender: tc, planned, applied and taken back; the agent; the pacer; the testbed."""
+"""Linux integration for routers and senders: tc plans, apply and restore, the agent, the pacer and the testbed."""

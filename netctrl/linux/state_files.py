@@ -1,7 +1,7 @@
-"""Files that root acts on: read, written and locked so that nobody else has a hand in them.
+"""Files that root acts on: read, written and locked safely against other users.
 
-They lie in a folder that only its owner may write. What stands there in their place (a FIFO, a link, somebody's file)
-is refused, and never waited for.
+They are in a folder that only its owner may write. Another object in their place (a FIFO, a link, another user's file)
+is rejected without waiting.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["flush_folder", "make_folder", "open_lock", "read_regular", "safe_fol
 
 
 def open_lock(path: Path) -> int:
-    """A descriptor of a file to lock, made where it isn't there; FileError where it is no file of one's own."""
+    """Descriptor of a lock file, created if missing; raises FileError where it isn't this user's regular file."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         handle = os.open(path, flags, 0o600)
@@ -25,12 +25,12 @@ def open_lock(path: Path) -> int:
         raise FileError(path, f"can't be opened: {error.strerror}") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise FileError(path, "is no regular file, and a lock is one")
+        raise FileError(path, "is not a regular file, as a lock must be")
     return handle
 
 
 def make_folder(folder: Path) -> None:
-    """A folder that all may read and its owner write, whatever the umask; OSError where it can't be made."""
+    """Create a folder that all may read and its owner may write, whatever the umask; raises OSError."""
     try:
         folder.mkdir()
     except FileExistsError:
@@ -39,45 +39,43 @@ def make_folder(folder: Path) -> None:
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """A file's content; FileError where it is something else, as a FIFO that nobody writes, or is too large.
+    """Content of a regular file; raises FileError for other objects, such as a FIFO, or for a file too large.
 
-    Of what was opened, not of what stands at the path a moment before.
+    The checks apply to the opened file, not to the path, which may change before.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise FileError(path, "is no regular file, and a record is one; look at it before you remove it")
+            raise FileError(path, "is not a regular file, as a record must be; check it before you remove it")
         if found.st_uid not in (0, os.geteuid()):
-            raise FileError(
-                path, f"belongs to user {found.st_uid}, and root acts on it; look at it before you remove it"
-            )
+            raise FileError(path, f"belongs to user {found.st_uid}, but root acts on it; check it before you remove it")
         content = file.read(most + 1)
     if len(content) > most:
-        raise FileError(path, "is larger than a record may be")
+        raise FileError(path, "is too large for a record")
     return content
 
 
 def safe_folder(folder: Path) -> None:
-    """Make the folder where it isn't there; FileError where others may write in it, or this process may not."""
+    """Create the folder if missing; raises FileError where others may write in it, or this process may not."""
     try:
         make_folder(folder)
         found = folder.stat()
     except OSError as error:
         raise FileError(folder, f"can't be used for the record: {error.strerror}") from None
     if not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022 or found.st_uid not in (0, os.geteuid()):
-        raise FileError(folder, "others may write there, and root acts on the record; takes a folder of mode 0755")
+        raise FileError(folder, "others may write there, but root acts on the record; takes a folder of mode 0755")
     if not os.access(folder, os.W_OK):
-        raise FileError(folder, "permission denied: a record is written before any change; run as root")
+        raise FileError(folder, "permission denied, but a record is written before any change; run as root")
 
 
 def write_through(path: Path, content: bytes, mode: int) -> None:
-    """Put a file on the disk, whole or not at all: written beside, flushed, renamed, the folder flushed.
+    """Write a file to the disk atomically: written to a temporary file, flushed, renamed, the folder flushed.
 
     Raises
     ------
     FileError
-        No room, or no right.
+        No space, or no permission.
     """
     temporary = None
     try:
@@ -96,7 +94,7 @@ def write_through(path: Path, content: bytes, mode: int) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """What was renamed or removed in a folder, on the disk."""
+    """Write a folder's renamed and removed entries to the disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

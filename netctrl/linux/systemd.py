@@ -1,7 +1,7 @@
-"""systemd units that put queues in place at each start of the machine, and run agents and marking on them.
+"""systemd units that apply queues at each boot, and run agents and marking on them.
 
-A start of the machine forgets all queues. `apply_unit` makes them again, and `restore` is what stops it; `agent_unit`
-and `mark_unit` begin after it, and are tried again for as long as it takes. None has a right that it doesn't need.
+A reboot removes all queues. `apply_unit` creates them again, and stopping it runs `restore`; `agent_unit` and
+`mark_unit` start after it, and are retried without limit. Each unit has only the rights that it needs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LOCKED_DOWN = (
     "SystemCallArchitectures=native",
     "SystemCallFilter=@system-service",
     "SystemCallFilter=~@privileged @resources",
-    "SystemCallErrorNumber=EPERM",  # NumPy's libraries try mbind(2) and the like, and do without
+    "SystemCallErrorNumber=EPERM",  # NumPy's libraries try mbind(2) and similar calls, and work without them
     "Environment=OPENBLAS_NUM_THREADS=1",
     "UMask=0077",
     "MemoryMax=256M",
@@ -50,17 +50,18 @@ _LOCKED_DOWN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What a unit runs, and as whom."""
+    """Command of a unit, and its user."""
 
     command: tuple[str, ...]
-    """Without the verb, as in ("/usr/bin/python3", "-m", "netctrl.linux"); the first an absolute path."""
+    """Command without the verb, as in ("/usr/bin/python3", "-m", "netctrl.linux"); the first word is an absolute path.
+    """
     file: str
-    """Of the plan or config, as an absolute path."""
+    """Absolute path of the plan or configuration."""
     user: str
     folder: str | None = None
-    """Where relative paths of the file begin; None: it has none."""
+    """Folder of the file's relative paths; None without any."""
     reads: tuple[str, ...] = ()
-    """Absolute paths of what else is read: the interpreter's and netctrl's folders, the key."""
+    """Absolute paths of other files that are read: the interpreter's and netctrl's folders, the key."""
 
     def __post_init__(self) -> None:
         paths = {"command": self.command[:1] or ("",), "file": (self.file,), "reads": self.reads}
@@ -75,7 +76,7 @@ class Program:
 
 
 def unit_name(kind: str, name: str) -> str:
-    r"""File of a unit, with what a unit's name can't hold written as systemd-escape(1) does.
+    r"""File name of a unit, with special characters escaped as by systemd-escape(1).
 
     Examples
     --------
@@ -86,19 +87,19 @@ def unit_name(kind: str, name: str) -> str:
 
 
 def apply_unit(plan: QueuePlan, program: Program, *, replace: bool = False, state_dir: str = "/run/netctrl") -> str:
-    """Queues of a plan: applied when the machine starts, put back as they were when the unit is stopped.
+    """Unit for a plan's queues: applied at boot, and restored when the unit is stopped.
 
-    It is tried again every 2 s until the interfaces are there.
+    It is retried every 2 s until the interfaces exist.
 
     Parameters
     ----------
     plan : QueuePlan
     program : Program
-        Its user has to be root: the record is root's.
+        Its user must be root, who owns the record.
     replace : bool
         As `netctrl.linux apply --replace`.
     state_dir : str
-        Of the record.
+        Folder of the record.
     """
     options = [*(["--replace"] if replace else []), "--state-dir", state_dir]
     back = shlex.join([*program.command, "restore", "--state-dir", state_dir])
@@ -106,7 +107,7 @@ def apply_unit(plan: QueuePlan, program: Program, *, replace: bool = False, stat
         *_head("apply", plan.name, f"queues of {plan.name}", ("After=network.target",)),
         "Type=oneshot",
         "RemainAfterExit=yes",
-        f"ExecStartPre={back}",  # what was applied by hand before
+        f"ExecStartPre={back}",  # queues applied by hand before
         f"ExecStart={shlex.join([*program.command, 'apply', *options, program.file])}",
         f"ExecStop={back}",
         *_as_whom(program, "CAP_NET_ADMIN"),
@@ -127,20 +128,20 @@ def agent_unit(
     state_dir: str = "/run/netctrl",
     runtime_dir: str = "/run/netctrl-agents",
 ) -> str:
-    """An agent, or a central controller, that starts after the queues of the plan with its name.
+    """Unit for an agent, or a central controller, that starts after the queues of the plan with its name.
 
-    Of the capabilities it keeps CAP_NET_ADMIN alone, which changing a queue takes; a controller, which sets no rate,
-    keeps none. It sees no device, no other process, and writes nothing but its locks and its metrics' socket.
+    It keeps only the capability CAP_NET_ADMIN, which changing a queue needs; a controller, which sets no rate, keeps
+    none. It sees no device and no other process, and writes only its locks and its metrics' socket.
 
     Parameters
     ----------
     config : AgentConfig
     program : Program
-        The key must be its user's.
+        Its user must own the key.
     realtime : bool
-        Whether it goes before all that has no real-time priority: on a busy machine its deadlines are kept so.
+        Whether it gets a real-time priority, which keeps its deadlines on a busy machine.
     state_dir, runtime_dir : str
-        Of the record of what was applied, and of the locks (`netctrl.linux.agent.lock`).
+        Folders of the record of applied queues, and of the locks (`netctrl.linux.agent.lock`).
     """
     folders = [runtime_dir]
     if config.metrics_socket is not None:
@@ -156,22 +157,22 @@ def agent_unit(
         *_LOCKED_DOWN,
         f"RestrictAddressFamilies=AF_NETLINK AF_UNIX{' AF_INET AF_INET6' if config.peers else ''}",
     ]
-    if realtime:  # given by systemd; the agent itself may not ask for more
+    if realtime:  # set by systemd; the agent itself may not raise it
         lines += ["CPUSchedulingPolicy=fifo", "CPUSchedulingPriority=10"]
     return _text([*lines, *_writable(*folders)])
 
 
 def mark_unit(config: MarkingConfig, program: Program, *, plan: str = "arc") -> str:
-    """ARC's marking in front of a queue, after the queues of a plan, with the three capabilities of Linux 5.8 for it.
+    """Unit for ARC's marking, after the queues of a plan, with the three capabilities that it needs from Linux 5.8 on.
 
-    Without CAP_PERFMON the kernel rewrites a program against speculation, and refuses this one (Linux 6.18: EFAULT).
+    Without CAP_PERFMON the kernel rewrites programs against speculation, and rejects this one (Linux 6.18: EFAULT).
 
     Parameters
     ----------
     config : MarkingConfig
     program : Program
     plan : str
-        Its name, as `export tc` gives it.
+        The plan's name, as from `export tc`.
     """
     capabilities = "CAP_NET_ADMIN CAP_BPF CAP_PERFMON"
     lines = [
@@ -198,7 +199,7 @@ def _head(kind: str, name: str, description: str, order: Sequence[str]) -> list[
         "[Unit]",
         f"Description=netctrl {description.replace('%', '%%')}",
         *order,
-        "StartLimitIntervalSec=0",  # tried again for as long as it takes
+        "StartLimitIntervalSec=0",  # retried without limit
         "",
         "[Service]",
     ]
@@ -221,7 +222,7 @@ def _as_whom(program: Program, capabilities: str) -> list[str]:
 
 
 def _writable(*folders: str) -> list[str]:
-    """Folders that the unit may write; those of /run are made by systemd, kept for others, and owned by the user."""
+    """Folders that the unit may write; systemd creates those of /run, keeps them, and gives them to the user."""
     for each in folders:
         if _plain("folder", each) and (not each.startswith("/") or " " in each):
             raise InvalidValue("folder", each, "an absolute path without blanks")
@@ -237,7 +238,7 @@ def _writable(*folders: str) -> list[str]:
 
 
 def _plain(argument: str, text: str) -> bool:
-    """True; InvalidValue for what means something else in a unit."""
+    """True; raises InvalidValue for text with a special meaning in a unit."""
     if not text.isprintable() or set(text) & set("%$\"'\\"):
         raise InvalidValue(argument, text, "text without quotes, %, $, backslashes and line breaks")
     return True
@@ -248,7 +249,7 @@ def _text(lines: Sequence[str]) -> str:
 
 
 def _escaped(name: str) -> str:
-    """As systemd-escape(1): "/" is "-", and what a unit's name can't hold is its bytes in hexadecimal."""
+    """Text escaped as by systemd-escape(1): "/" as "-", and other special characters as hexadecimal bytes."""
     found = "".join(
         "-" if each == "/" else each if each in _PLAIN else "".join(f"\\x{byte:02x}" for byte in each.encode())
         for each in name

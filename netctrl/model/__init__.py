@@ -1,1 +1,1 @@
-"""What things are: frozen records without algorithms."""
+"""Immutable records of networks, traces, models, laws and designs, without algorithms."""

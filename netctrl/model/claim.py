@@ -1,7 +1,7 @@
 """A statement, the number measured for it, and the verdict that follows.
 
-A verdict is computed, never stored: `Claim.verdict` holds the measured value and its 95 % interval against the stated
-number by the one rule that `RULE` puts in words. Standard library only: the docs' build reads this module.
+A verdict is computed, never stored: `Claim.verdict` compares the measured value and its 95 % interval with the stated
+number by one rule, which `RULE` puts in words. Standard library only, since the docs' build reads this module.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import NamedTuple
 __all__ = ["RELATIONS", "RULE", "SOURCES", "Claim", "read_claims"]
 
 RELATIONS = ("about", "=", "<", "<=", ">", ">=", "all", "")
-"""What is stated of the value; "all": of every case, the value being the share of cases in which it is so; "": nothing,
-the number is measured only."""
+"""How the value relates to the stated number. "all": the value is the share of cases in which the statement holds;
+"": nothing is stated, the number is only measured."""
 
 SOURCES = ("paper", "words", "ours")
-"""Who states it: the paper with a number; the paper in words, judged by a bar of ours; netctrl's authors."""
+"""Who states it: the paper with a number; the paper in words, judged by netctrl's bar; netctrl's authors."""
 
 ABOUT, EXACT, SHORT, MAX = 0.10, 0.001, 0.10, 0.5
-"""Relative tolerances of "about" and "="; for partly: a paper's bound may be missed so far, so many cases must hold."""
+"""Relative tolerances of "about" and "="; for partly: how far a paper's bound may be missed, and the share of cases."""
 
 RULE = (
     "≈: within ±10 % (partly: ±20 %). =: within ±0.1 %. <, ≤, >, ≥: kept (partly: a paper's number missed by at most "
@@ -29,7 +29,7 @@ RULE = (
     "reaches both sides. *: what a paper says in words, by a bar of ours. Our own statements hold or fail; a number "
     "without a statement is measured."
 )
-"""The rule of all verdicts, as tables print it."""
+"""The rule of all verdicts, as printed under tables."""
 
 _GRADES = {
     "paper": ("not reproduced", "partly reproduced", "reproduced"),
@@ -40,33 +40,33 @@ _SIGNS = {"about": "≈", "<=": "≤", ">=": "≥"}
 
 
 class Claim(NamedTuple):
-    """One statement of a paper, or of ours, and what became of it here."""
+    """One statement of a paper or of netctrl, with the value computed here."""
 
     id: str
     where: str
     """Figure, section, equation or algorithm of the paper."""
     claim: str
-    """What is stated, or measured, in our words."""
+    """What is stated or measured, in netctrl's words."""
     source: str
     """One of SOURCES."""
     relation: str
     """One of RELATIONS."""
     stated: float | None
-    """The number that `relation` compares with; of words, our bar."""
+    """The number that `relation` compares with; for a statement in words, netctrl's bar."""
     unit: str
     value: float | None
-    """What we compute; None if nothing has been."""
+    """The computed value; None if nothing has been computed."""
     half_width: float | None
     """Half the width of the value's 95 % interval, where it was measured over several runs."""
     runs: int | None
-    """Runs, or seeds, behind the value; None if no chance is in it, or if `why` says what there is."""
+    """Runs or seeds behind the value; None if nothing is random, or if `why` gives them."""
     drift: float | None
-    """Relative distance from `value` that a computation on another machine may have."""
+    """Relative difference from `value` that another machine may show."""
     why: str
 
     @property
     def verdict(self) -> str:
-        """(not, partly) reproduced of a paper's statement; holds or fails of ours; measured; open without a value."""
+        """Reproduced (or not, or partly) for a paper's statement; holds or fails for netctrl's; measured; or open."""
         if self.value is None:
             return "open"
         if not self.relation:
@@ -75,7 +75,7 @@ class Claim(NamedTuple):
 
     @property
     def statement(self) -> str:
-        """What is stated, as in "≈ 19 Mbit/s" or "< 1*", whose star marks a bar of ours for a paper's words."""
+        """The statement as in "≈ 19 Mbit/s" or "< 1*"; the star marks netctrl's bar for a paper's words."""
         if not self.relation:
             return ""
         if self.relation == "all":
@@ -84,11 +84,11 @@ class Claim(NamedTuple):
         return f"{sign} {self.stated:.10g} {unit}".rstrip() + "*" * (self.source == "words")
 
     def measured(self, value: float, half_width: float | None, runs: int | None) -> Claim:
-        """The claim with what has been computed anew."""
+        """The claim with a newly computed value."""
         return self._replace(value=value, half_width=half_width, runs=runs)
 
     def _grade(self) -> int:
-        """2: met, 1: partly, 0: not."""
+        """2: met, 1: met in part, 0: not met."""
         half, value = self.half_width or 0.0, float(self.value)  # ty: ignore[invalid-argument-type]
         ends = value - half, value + half
         low, high = self._band()
@@ -99,7 +99,7 @@ class Claim(NamedTuple):
         return 1 if reaches or wide_low <= value <= wide_high else 0
 
     def _band(self) -> tuple[float, float]:
-        """The values that meet the statement."""
+        """Range of values that meet the statement."""
         x = float(self.stated)  # ty: ignore[invalid-argument-type]
         width = abs(x) * {"about": ABOUT, "=": EXACT}.get(self.relation, 0.0)
         below = math.nextafter(x, -math.inf) if self.relation == "<" else x
@@ -109,7 +109,7 @@ class Claim(NamedTuple):
         return (above, math.inf) if self.relation in (">", ">=") else (x - width, x + width)
 
     def _wide(self, low: float, high: float) -> tuple[float, float]:
-        """The values that meet it in part."""
+        """Range of values that meet the statement in part."""
         x = float(self.stated)  # ty: ignore[invalid-argument-type]
         if self.relation == "about":
             return x - 2.0 * ABOUT * abs(x), x + 2.0 * ABOUT * abs(x)
@@ -120,7 +120,7 @@ class Claim(NamedTuple):
 
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
-    """All claims of a file of data/claims/."""
+    """All claims of a file in data/claims/."""
     with path.open(newline="", encoding="utf-8") as file:
         return tuple(_claim(row) for row in csv.DictReader(file))
 

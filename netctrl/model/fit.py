@@ -1,60 +1,59 @@
-"""What an identification gives beside its model: what was simulated, the order chosen, how sure the poles are."""
+"""Result of an identification: the model, its simulated outputs, the chosen order, the uncertainty of the poles."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from netctrl.model.identified import Identification, IdentifiedModel
-from netctrl.model.io.display import html_table, plot
+from netctrl.model.io.display import Plotted, html_table
 from netctrl.model.signals import SignalTrace
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["IdentificationResult", "OrderChoice"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OrderChoice:
-    """The order that a trace shows, and what two other rules say of it."""
+    """Order found in a trace, with the orders that two other rules give."""
 
     order: int
-    """Canonical correlations above the noise."""
+    """Number of canonical correlations above the noise."""
     noise_edge: float
-    """The greatest correlation that noise alone would give."""
+    """Largest correlation that noise alone would give."""
     correlations: np.ndarray
-    """Canonical correlations of past and future, falling."""
+    """Canonical correlations of past and future, in decreasing order."""
     by_gap: int
-    """Where their logarithms drop most."""
+    """Order at the largest drop of their logarithms."""
     by_svc: int
-    """By Bauer's singular value criterion."""
+    """Order by Bauer's singular value criterion."""
     confidence: float | None
-    """Share of random halves of the trace that show the same order; None for one too short to halve."""
+    """Share of random halves of the trace that give the same order; None for a trace too short to halve."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class IdentificationResult:
-    """A model with the data it is of and what it makes of them."""
+class IdentificationResult(Plotted):
+    """An identified model, the data that it was identified from, and its fit."""
 
     model: IdentifiedModel
+    """The identified model."""
     trace: SignalTrace
-    """What the model was made from."""
+    """Data that the model was identified from."""
     simulated: np.ndarray
-    """(T, p) outputs from the inputs alone and each segment's estimated initial state."""
+    """(T, p) outputs simulated from the inputs alone and each segment's estimated initial state."""
     predicted_vaf: np.ndarray | None
-    """(p,) of the prediction one sample ahead [%], from each segment's initial state of the predictor; None without a
-    Kalman gain."""
+    """(p,) VAF of the prediction one sample ahead [%], from each segment's initial state of the predictor; None without
+    a Kalman gain."""
     held_out: SignalTrace | None
+    """Data kept for validation; None if there was none."""
     held_out_simulated: np.ndarray | None
+    """Outputs simulated on the held-out data."""
     held_out_predicted_vaf: np.ndarray | None
-    """(p,) of the prediction one sample ahead on the held-out data [%]."""
+    """(p,) VAF of the prediction one sample ahead on the held-out data [%]."""
     order: OrderChoice | None
-    """None where the order was given."""
+    """How the order was chosen; None where it was given."""
     pole_draws: np.ndarray | None
-    """(draws, n) poles of block-bootstrap draws; None where none were asked for."""
+    """(draws, n) poles of block-bootstrap draws; None if none were requested."""
 
     def __post_init__(self) -> None:
         for name in ("simulated", "predicted_vaf", "held_out_simulated", "held_out_predicted_vaf", "pole_draws"):
@@ -64,7 +63,7 @@ class IdentificationResult:
 
     @property
     def poles(self) -> np.ndarray:
-        """Eigenvalues of A, the slowest first."""
+        """Eigenvalues of A, slowest first."""
         found = np.linalg.eigvals(self.model.A)
         return found[np.lexsort((-found.imag, -np.abs(found)))]
 
@@ -72,12 +71,19 @@ class IdentificationResult:
     def how(self) -> Identification:
         """Method, order, fit and warnings."""
         found = self.model.identification
-        if found is None:  # a model without it is of no identification
+        if found is None:  # only models that were not identified lack it
             raise ValueError("the model of an IdentificationResult has its identification")
         return found
 
+    @property
+    def verdict(self) -> str:
+        """Share of the outputs' variance that the model explains, as one sentence."""
+        held_out = self.how.held_out_vaf
+        where = "of the whole trace" if held_out is None else "of the held-out part"
+        return f"explains {_by_name(self.model.outputs, self.how.vaf if held_out is None else held_out)} {where}"
+
     def table(self) -> tuple[str, list[tuple[str, str]], list[str]]:
-        """A title, (name, text) rows and notes, for people."""
+        """Title, rows of (name, text) and notes."""
         model, how = self.model, self.how
         title = f"{how.method}, order {how.order}: {', '.join(model.inputs)} -> {', '.join(model.outputs)}"
         segments = f" in {how.segments} segments" if how.segments > 1 else ""
@@ -101,14 +107,10 @@ class IdentificationResult:
         return title, rows, [f"warning: {warning}" for warning in how.warnings]
 
     def pole_spread(self) -> np.ndarray:
-        """(n,) root mean square distance of the drawn poles from their mean, the slowest first; NaN without draws."""
+        """Root mean square distance of the drawn poles from their mean, slowest first, (n,); NaN without draws."""
         if self.pole_draws is None:
             return np.full(len(self.model.A), np.nan)
         return np.sqrt(np.mean(np.abs(self.pole_draws - self.pole_draws.mean(axis=0)) ** 2, axis=0))
-
-    def plot(self, **options: Any) -> Figure:
-        """Fit, singular values and poles, as a matplotlib Figure (`netctrl.register.FIGURES`)."""
-        return plot(self, **options)
 
     def _repr_html_(self) -> str:
         title, rows, notes = self.table()

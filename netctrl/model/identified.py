@@ -1,16 +1,16 @@
-"""Identified models: matrices, noise, the offsets they are around, and how they were found; files of them."""
+"""Identified models and their files: matrices, noise, operating point and how the model was identified."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue, checked_number
 from netctrl.model.io.arrays import array, array_json, json_schema
-from netctrl.model.io.display import html_table, plot
+from netctrl.model.io.display import Plotted, html_table
 from netctrl.model.io.fields import label, read_fields, texts
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
@@ -19,68 +19,88 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.validation_errors import explained
 from netctrl.model.statespace import StateSpace
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 __all__ = ["Identification", "IdentifiedModel", "model_json_schema", "read_model"]
 
 _MAX_BYTES = 64 * 2**20
 
 
 class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
-    """How a model was found, and how well it fits."""
+    """How a model was identified, and how well it fits."""
 
     method: str
+    """Name of the method, as in `netctrl.identify`."""
     order: int
+    """Number of states."""
     horizon: int
     """Block rows of the past and of the future [samples]."""
     samples: int
+    """Number of samples used for identification."""
     segments: int
+    """Number of segments of these samples."""
     singular_values: np.ndarray
-    """Of the weighted projection, falling; the order is where they drop."""
+    """Singular values of the weighted projection, in decreasing order; the order is chosen where they drop."""
     vaf: np.ndarray
-    """(p,) variance accounted for by the simulated output, 100 (1 − var(y − ŷ)/var y) [%]."""
+    """(p,) variance of each output that the simulation accounts for, 100 (1 − var(y − ŷ)/var y) [%]."""
     held_out_vaf: np.ndarray | None = None
-    """(p,) the same on data that the model was not made from [%]."""
+    """(p,) the same share on held-out data [%]."""
     stabilised: bool = False
-    """Whether the stability guard acted."""
+    """Whether an unstable estimate was made stable."""
     refined: bool = False
-    """Whether all parameters went on to the least simulated error."""
+    """Whether all parameters were refined to minimise the simulation error."""
     warnings: tuple[str, ...] = ()
+    """Cautions about the data or the fit."""
 
     def __post_init__(self) -> None:
         _fix(self, "singular_values", "vaf", "held_out_vaf")
 
 
-class IdentifiedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
-    """x₊ = A x + B (u − u₀) + K e,  y − y₀ = C x + D (u − u₀) + e,  E ee' = V.
+class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
+    """A linear model with noise, around the operating point at which it was identified.
+
+        x₊ = A x + B (u − u₀) + K e,  y − y₀ = C x + D (u − u₀) + e,  E ee' = V
 
     Parameters
     ----------
+    schema : str
+        Version of the file format.
     A, B, C, D : array_like, shapes (n, n), (n, m), (p, n), (p, m)
+        Matrices of the model.
     dt : float
         Sampling interval [s].
     inputs, outputs : tuple of str
-        Names, m and p of them; by default u1, u2, ... and y1, y2, ...
+        Names of the m inputs and p outputs; by default u1, u2, ... and y1, y2, ...
     input_units, output_units : tuple of str
-        As in "Mbit/s" and "ms"; by default empty texts, which say nothing.
+        Units of these signals, such as "Mbit/s" and "ms"; empty where unknown.
     input_offset, output_offset : array_like, shapes (m,), (p,)
         u₀ and y₀; zeros by default.
     input_range : array_like, shape (m, 2), optional
-        Least and greatest of each input in the data.
+        Lowest and highest value of each input in the data.
     K : array_like, shape (n, p), optional
         Kalman gain of the innovation form. (In the CONNET paper: G; its K is a state feedback.)
     innovation_covariance : array_like, shape (p, p), optional
         V, symmetric and positive semidefinite.
     identification : Identification, optional
+        How the model was identified.
     provenance : Provenance, optional
+        How the model was made.
 
     Raises
     ------
     InvalidValue
-        A shape that doesn't fit, an entry that isn't finite, names that are double, K without V.
+        A shape that doesn't fit, an entry that isn't finite, a repeated name, K without V.
 
-    Source: CONNET paper, eq. (1); van Overschee and De Moor 1996.
+    Examples
+    --------
+    >>> import netctrl
+    >>> model = netctrl.read("connet-paper")
+    >>> model.inputs, model.input_units, model.outputs
+    (('R',), ('Mbit/s',), ('delay', 'jitter'))
+    >>> model.state_space.n_states
+    2
+
+    References
+    ----------
+    CONNET paper, eq. (1); van Overschee and De Moor, Subspace Identification for Linear Systems, 1996.
     """
 
     schema: Literal["netctrl.model/1"] = "netctrl.model/1"
@@ -128,20 +148,22 @@ class IdentifiedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     @property
     def state_space(self) -> StateSpace:
-        """A, B, C, D and dt: deviations of the outputs from y₀ by deviations of the inputs from u₀."""
+        """A, B, C, D and dt as a StateSpace, in deviations from u₀ and y₀."""
         return StateSpace(self.A, self.B, self.C, self.D, self.dt)
 
     def to_json(self) -> str:
-        """The model file's text: strict JSON, ends with a newline."""
+        """Text of a model file: strict JSON that ends with a newline."""
         return array_json(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: beside its place first, then renamed, so that no half of it is ever there."""
-        write_atomically(path, self.to_json().encode())
+        """Write a model file atomically, so that no reader sees a part of it.
 
-    def plot(self, **options: Any) -> Figure:
-        """What a person wants to see of this model, as a matplotlib Figure (`netctrl.register.FIGURES`)."""
-        return plot(self, **options)
+        Parameters
+        ----------
+        path : path
+            Where to write; an existing file is replaced.
+        """
+        write_atomically(path, self.to_json().encode())
 
     def _repr_html_(self) -> str:
         rows = [
@@ -160,18 +182,18 @@ class IdentifiedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
 
 def read_model(path: str | os.PathLike[str]) -> IdentifiedModel:
-    """Read a model file, strictly; A, B, C, D and dt are enough.
+    """Read a model file strictly; A, B, C, D and dt are enough.
 
     Raises
     ------
     FileError
-        It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
+        The file can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
     """
     content = read_json(path, what="model file", max_bytes=_MAX_BYTES)
     try:
         return msgspec.convert(content, IdentifiedModel, dec_hook=array)
     except msgspec.ValidationError as error:
-        raise FileError(path, f"is no model: {explained(error, content, IdentifiedModel)}") from None
+        raise FileError(path, f"not a model: {explained(error, content, IdentifiedModel)}") from None
 
 
 def model_json_schema() -> dict[str, Any]:
@@ -180,7 +202,7 @@ def model_json_schema() -> dict[str, Any]:
 
 
 def _fix(record: msgspec.Struct, *fields: str) -> None:
-    """Arrays that can't be written."""
+    """Make arrays read-only."""
     for field in fields:
         if (value := getattr(record, field)) is not None:
             value = np.array(value, dtype=float)
@@ -191,10 +213,10 @@ def _fix(record: msgspec.Struct, *fields: str) -> None:
 def _names(prefix: str, count: int):
     def read(field: str, value: Any) -> tuple[str, ...]:
         if not isinstance(value, list | tuple):
-            raise InvalidValue(field, value, f"{count} names, each another")
+            raise InvalidValue(field, value, f"{count} different names")
         found = tuple(label(field, name) for name in value) or tuple(f"{prefix}{i + 1}" for i in range(count))
         if len(found) != count or len(set(found)) < count:
-            raise InvalidValue(field, value, f"{count} names, each another")
+            raise InvalidValue(field, value, f"{count} different names")
         return found
 
     return read
@@ -216,7 +238,7 @@ def _vector(name: str, value: Any, count: int) -> np.ndarray:
 
 def _range(found: np.ndarray) -> np.ndarray:
     if (found[:, 0] > found[:, 1]).any():
-        raise InvalidValue("input_range", found.tolist(), "least and greatest of each input, in this order")
+        raise InvalidValue("input_range", found.tolist(), "lowest and highest value of each input, in this order")
     return found
 
 

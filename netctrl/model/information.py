@@ -1,4 +1,4 @@
-"""Who hears of what, and when: the information pattern of a distributed controller."""
+"""Information pattern of a distributed controller: which link's data reaches which link, and when."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MAX_SAMPLES = 2**31
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InformationPattern:
-    """After how many samples n_lk the controller of link l knows the state of link k.
+    """Delays n_lk, in samples, after which the controller of link l knows the state of link k.
 
-    Each controller sits at the node that its link leaves, and messages take the quickest way over the lines that carry
-    them; or a matrix says it.
+    Each controller is at the node that its link leaves. Messages take the fastest path over the given lines, or a
+    matrix gives the delays.
 
     Notes
     -----
@@ -27,24 +27,24 @@ class InformationPattern:
     """
 
     node: np.ndarray
-    """(N,) number of the node of each link's controller; of length 0 with a matrix."""
+    """(N,) node of each link's controller; empty with a matrix."""
     offsets: np.ndarray
-    """(V + 1,) where the lines that messages take from each node start in `to` and `samples`."""
+    """(V + 1,) index in `to` and `samples` of the first line for messages from each node."""
     to: np.ndarray
-    """Nodes that these lines lead to."""
+    """Nodes at the far end of these lines."""
     samples: np.ndarray
-    """Their delays."""
+    """Delays of these lines [samples]."""
     matrix: np.ndarray
-    """(N, N) n_lk, NEVER where link l doesn't hear of k; of shape (0, 0) where lines say it."""
+    """(N, N) n_lk, NEVER where link l never receives data of k; of shape (0, 0) where lines give the delays."""
 
     @classmethod
     def from_lines(cls, node: np.ndarray, lines: list[tuple[int, int, int]], nodes: int) -> InformationPattern:
-        """Messages over `lines`, each (from node, to node, samples); `node` of each link's controller.
+        """Pattern of messages over `lines`, each (from node, to node, samples); `node` of each link's controller.
 
         Raises
         ------
         InvalidValue
-            A node that isn't one of 0, ..., nodes − 1, or a delay that is no whole number of samples of at least 0.
+            A node outside 0, ..., nodes − 1, or a delay that is not a whole number of samples of at least 0.
         """
         takes = f"whole numbers from 0 to {nodes - 1}, the node of each link's controller"
         node = _whole("node", node, (-1,), nodes, takes)
@@ -58,12 +58,12 @@ class InformationPattern:
 
     @classmethod
     def from_matrix(cls, delays: object) -> InformationPattern:
-        """n_lk in row l and column k, whole numbers of at least 0; `inf`, NaN or a negative number mean never.
+        """Pattern with n_lk in row l, column k: whole numbers from 0; `inf`, NaN and negative numbers mean never.
 
         Raises
         ------
         InvalidValue
-            Not a square matrix of such numbers, or a link that doesn't know its own state at once.
+            Not a square matrix of such numbers, or a link that doesn't know its own state immediately.
         """
         takes = "a square matrix of whole numbers of samples (inf: never) with zeros on its diagonal"
         try:

@@ -1,4 +1,4 @@
-"""Control laws as data, with units: what is simulated, exported and run."""
+"""Control laws as data, with units: the records that are simulated, exported and run."""
 
 from __future__ import annotations
 
@@ -30,26 +30,31 @@ __all__ = [
 class ArcLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="arc"):
     """Aggregate Rate Control: every epoch, p ← p + alpha (b − gamma (d C − (q − q0))), b ← 0.
 
-    b counts what arrived in the epoch and q is what waits at its end, in packets with `alpha_per_packet` or in bytes
-    with `alpha_per_byte` (then d C and q0 in bytes too). Each arrival is marked with probability p, clipped to [0, 1].
+    b counts the arrivals of the epoch and q is the queue at its end, in packets with `alpha_per_packet` or in bytes
+    with `alpha_per_byte` (then d C and q0 are in bytes too). Each arrival is marked with probability p, clipped to
+    [0, 1].
 
-    Source: ARC paper, Algorithm 2 (which prints alpha for packets beside variables in bytes).
+    Source: ARC paper, Algorithm 2 (which prints alpha per packet beside variables in bytes).
     """
 
     alpha_per_packet: float
+    """Gain, with packets counted."""
     alpha_per_byte: float
+    """Gain, with bytes counted."""
     epoch_s: float
+    """d, from one update to the next [s]."""
     target_utilization: float
-    """gamma."""
+    """gamma, share of the capacity that is aimed at."""
     target_queue_packets: float
-    """q0."""
+    """q0, backlog that is aimed at [packet]."""
     capacity_bit_per_s: float
-    """C."""
+    """C, capacity of the link [bit/s]."""
     packet_size_bytes: float
+    """Size of a packet with its headers [byte]."""
 
 
 class _Arrays(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
-    """Its arrays can't be written."""
+    """A record whose arrays are read-only."""
 
     def __post_init__(self) -> None:
         for field in self.__struct_fields__:
@@ -68,74 +73,78 @@ def _fixed(value: Any) -> Any:
 class _LinkRates(_Arrays, frozen=True, kw_only=True, tag_field="kind", eq=False):
     """A law for the rates of N links, as deviations from their nominal rates.
 
-    The state x has each link's rates f_l(n), f_l(n − 1), ..., f_l(n − n_l), then the backlogs, each over the interval;
-    all in bit/s, so that gains have no dimension. u is the rate to send at, f_l(n + 1) = u_l(n).
+    The state x has each link's rates f_l(n), f_l(n − 1), ..., f_l(n − n_l), then the backlogs divided by the
+    interval, all in bit/s, so that gains have no dimension. u is the rate to send at, f_l(n + 1) = u_l(n).
     """
 
     interval_s: float
-    """tau."""
+    """tau, sampling interval [s]."""
     links: tuple[str, ...]
-    """(N,) their ids."""
+    """(N,) ids of the links."""
     delay: np.ndarray
-    """(N,) samples in each link's line, n_l."""
+    """(N,) delay n_l of each link [samples]."""
 
 
 class StaticGain(_LinkRates, frozen=True, kw_only=True, tag="static", eq=False):
     """GOD and centralized HFTraC: u(n) = K x̂(n).
 
-    x̂(n) is the state predicted from what was known `information_delay` samples ago and from the rates sent since; the
-    state itself where that is 0.
+    x̂(n) is the state predicted from data that is `information_delay` samples old and from the rates sent since; it is
+    the state itself if `information_delay` is 0.
     """
 
     gain: np.ndarray
-    """(N, n) K."""
+    """(N, n) gain K."""
     information_delay: int
-    """Round trip to the controller [samples]."""
+    """Round-trip delay to the controller [samples]."""
 
 
 class FirColumns(_Arrays, frozen=True, kw_only=True, eq=False):
-    """Responses to a unit at one link e, over T samples: q = n_e + 2 columns, the first for its backlog and the others
-    for the rates in its line, newest first."""
+    """Responses to a unit disturbance at one link e, over T samples.
+
+    There are q = n_e + 2 columns: the first for the link's backlog, the others for the rates in its line, newest
+    first."""
 
     links: np.ndarray
-    """(m,) numbers of the links that respond; e is the first."""
+    """(m,) indices of the links that respond; e is the first."""
     u: np.ndarray
     """(q, m, T) M(1), ..., M(T): commanded rates."""
     b: np.ndarray
-    """(q, m, T) R(1), ..., R(T), backlog rows. Those of rates hold the commanded rates, one sample or more later, and
-    what was in e's line, moving along."""
+    """(q, m, T) R(1), ..., R(T), backlog rows. The rows of rates hold the commanded rates, one sample or more later,
+    and the initial content of e's line as it moves along."""
 
 
 class FirGain(_LinkRates, frozen=True, kw_only=True, tag="fir", eq=False):
     """Coordinated HFTraC: δ = x − x̂, u(n) = Σ_t M(t + 1) δ(n − t), x̂(n + 1) = Σ_t R(t + 2) δ(n − t).
 
-    Myopic HFTraC of finite length too: then a link's columns hold that link alone, and all that arrives at it is δ.
+    Myopic HFTraC of finite length is such a law too: then a link's columns hold that link alone, and δ is all that
+    arrives at it.
 
     Source: HFTraC paper, eq. (14).
     """
 
     columns: tuple[FirColumns, ...]
-    """(N,)"""
+    """(N,) one for each disturbed link."""
 
 
 class AgedColumns(_Arrays, frozen=True, kw_only=True, eq=False):
-    """What is done about a disturbance at one link e, by its age."""
+    """Response to a disturbance at one link e, by the disturbance's age."""
 
     links: np.ndarray
-    """(m,) numbers of the links that respond."""
+    """(m,) indices of the links that respond."""
     gains: tuple[np.ndarray, ...]
-    """Each (m, n) for the n states of these links, rates before backlogs: at ages 1, 2, ..., and the last for ever."""
+    """Each (m, n) for the n states of these links, rates before backlogs: at ages 1, 2, ..., the last one for ever."""
 
 
 class AgedGain(_LinkRates, frozen=True, kw_only=True, tag="aged", eq=False):
-    """Exact coordinated HFTraC: u(n) is the sum over all disturbances that still show of gain(age) times what they make
-    of the state, each followed by itself with the model.
+    """Exact coordinated HFTraC: u(n) sums gain(age) times state over all disturbances that have not yet decayed.
+
+    The state of each disturbance is propagated separately by the model.
 
     Source: the recursion of `netctrl.synthesis.localized.coordinated`.
     """
 
     columns: tuple[AgedColumns, ...]
-    """(N,)"""
+    """(N,) one for each disturbed link."""
 
 
 class MyopicGain(_LinkRates, frozen=True, kw_only=True, tag="myopic", eq=False):
@@ -151,33 +160,38 @@ LinkRateLaw = StaticGain | FirGain | AgedGain | MyopicGain
 
 
 class _Observer(_Arrays, frozen=True, kw_only=True, tag_field="kind", eq=False):
-    """A law that follows references r for p outputs with m inputs, by an observer of n states.
+    """A law with which p outputs follow references r by m inputs, with an observer of n states.
 
-    Inside, inputs and outputs are deviations from their offsets, in the model's units. v is the input that was really
-    applied, within the limits: so the observer knows of saturation.
+    Internally, inputs and outputs are deviations from their offsets, in the model's units. v is the input after
+    saturation, so the observer accounts for saturation.
     """
 
     interval_s: float
+    """Sampling interval [s]."""
     inputs: tuple[str, ...]
+    """Names of the m inputs."""
     outputs: tuple[str, ...]
+    """Names of the p outputs."""
     input_units: tuple[str, ...]
+    """Units of the inputs."""
     output_units: tuple[str, ...]
+    """Units of the outputs."""
     input_offset: np.ndarray
-    """(m,)"""
+    """(m,) inputs at the model's zero."""
     output_offset: np.ndarray
-    """(p,)"""
+    """(p,) outputs at the model's zero."""
     low: np.ndarray
-    """(m,) least inputs."""
+    """(m,) lowest inputs."""
     high: np.ndarray
-    """(m,) greatest inputs."""
+    """(m,) highest inputs."""
     A: np.ndarray
-    """(n, n)"""
+    """(n, n) state matrix"""
     B: np.ndarray
-    """(n, m)"""
+    """(n, m) input matrix"""
     C: np.ndarray
-    """(p, n)"""
+    """(p, n) output matrix"""
     D: np.ndarray
-    """(p, m)"""
+    """(p, m) feedthrough"""
     L: np.ndarray
     """(n, p) estimator gain."""
     K: np.ndarray
@@ -192,9 +206,10 @@ class LqgLaw(_Observer, frozen=True, kw_only=True, tag="lqg", eq=False):
 
 
 class LqiLaw(_Observer, frozen=True, kw_only=True, tag="lqi", eq=False):
-    """With integral action: u = −K x̂ − K_z z, x̂₊ = A x̂ + B v + L (y − C x̂ − D v), z₊ = z + W (r − y).
+    """CONNET with integral action: u = −K x̂ − K_z z, x̂₊ = A x̂ + B v + L (y − C x̂ − D v), z₊ = z + W (r − y).
 
-    Where u leaves the limits, z is first set back along K_z' so that u is as near to v as it can (Hanus' conditioning).
+    Where u leaves the limits, z is first set back along K_z' so that u comes as close to v as possible (Hanus'
+    conditioning).
     """
 
     W: np.ndarray
@@ -207,141 +222,157 @@ TrackingLaw = LqgLaw | LqiLaw
 
 
 class MpccTable(_Arrays, frozen=True, kw_only=True, eq=False):
-    """What a sender looks up by the number of flows that telemetry tells."""
+    """Gains by number of flows, for senders that receive this number by telemetry."""
 
     flows: np.ndarray
-    """(k,) N, one after the other."""
+    """(k,) consecutive values of N."""
     gain: np.ndarray
-    """(k,) K"""
+    """(k,) gain K"""
     fair_window: np.ndarray
-    """(k,) c [byte]"""
+    """(k,) fair window c [byte]"""
     B: np.ndarray
-    """(k,)"""
+    """(k,) B, as of the law."""
 
 
 class MpccLaw(_Arrays, frozen=True, kw_only=True, tag_field="kind", tag="mpcc", eq=False):
-    """Model predictive congestion control, solved: W = clip(c − K Q, 0, P_BD), at most c − (Q − (N − 1) P_BD)/B.
+    """Explicit model predictive congestion control: W = clip(c − K Q, 0, P_BD), at most c − (Q − (N − 1) P_BD)/B.
 
-    With `delayed`, of Q̄ = Q + B Σ (W(k − i) − c) over the last `delay_steps` windows, oldest first and never below 0,
-    in place of Q. Where no switch has a queue, c of the hop with the least fair share.
+    With `delayed`, Q̄ = Q + B Σ (W(k − i) − c) over the last `delay_steps` windows, oldest first and never below 0,
+    replaces Q. Where no switch has a queue, c is that of the hop with the smallest fair share.
 
-    Source: MPCC thesis, (3.4), (3.7), (4.8) to (4.17), of which this is the exact solution (docs/mpcc.md).
+    Source: MPCC thesis, (3.4), (3.7), (4.8) to (4.17), whose exact solution this is (docs/explanation/mpcc.md).
     """
 
     delayed: bool
+    """Whether windows that are on their way count."""
     flows: int
-    """N that `gain`, `fair_window` and `B` are for."""
+    """N for which `gain`, `fair_window` and `B` are computed."""
     gain: float
-    """K: bytes of window for a byte of queue."""
+    """K: reduction of the window [byte] per byte of queue."""
     fair_window: float
-    """c [byte]"""
+    """Fair window c [byte]"""
     B: float
     """Bytes that the queue gains in an interval for each byte of window above c."""
     interval_s: float
-    """Δt, from one acknowledgement to the next."""
+    """Δt, time between two acknowledgements [s]."""
     delay_steps: int
-    """τ"""
+    """τ, windows that are on their way."""
     bdp_bytes: float
-    """P_BD"""
+    """P_BD, bandwidth-delay product [byte]."""
     rtt_s: float
-    """D"""
+    """D, round-trip time [s]."""
     rate_bit_per_s: float
-    """R_in"""
+    """R_in, rate of a sender's link [bit/s]."""
     bottleneck_bit_per_s: float
-    """R_out"""
+    """R_out, rate of the bottleneck [bit/s]."""
     packet_size_bytes: float
+    """Size of a packet with its headers [byte]."""
     horizon: int
+    """P, prediction horizon [acknowledgement]."""
     queue_weight: float
+    """W_Q, weight of the queue."""
     window_weight: float
+    """W_R, weight of the window's deviation from c."""
     table: MpccTable | None
-    """By number of flows."""
+    """Gains by number of flows."""
 
 
 class _Pacer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
-    """A sender's pacing rate from its round-trip times, by one step of prediction (`netctrl.laws.pacing.pacing`)."""
+    """A sender's pacing rate from its round-trip times, by a one-step prediction (`netctrl.laws.pacing.pacing`)."""
 
     psi: float
     """ψ, weight of the predicted RTT's variance."""
     xi: float
     """ξ, weight of the rate."""
     period_s: float
-    """T, least time between two rates."""
+    """T, shortest time between two rates [s]."""
     least_rate_bit_per_s: float
-    """Above 0: without packets there are no acknowledgements, and no way out."""
+    """Lowest rate, above 0: without packets no acknowledgements would arrive and the rate could never rise again."""
     max_rate_bit_per_s: float
-    """R"""
+    """R, greatest rate [bit/s]."""
     start_rate_bit_per_s: float
-    """In force until enough samples have come."""
+    """Rate until enough samples have arrived [bit/s]."""
 
 
 class ArxPacer(_Pacer, frozen=True, tag="arx-pacer"):
-    """MPC pacing as published: ℓ̂(n) = Σ a_i ℓ(n − i) + Σ b_i r(n − i), learned as it goes, and eq. (7) with its bounds.
+    """MPC pacing as published: ℓ̂(n) = Σ a_i ℓ(n − i) + Σ b_i r(n − i), estimated online, and eq. (7) with its bounds.
 
-    Inside, RTTs are in units of `rtt_unit_s` and rates in units of `rate_unit_bit_per_s`. With `guarded`, a sample is
-    used every max(T, RTT), and what docs/pacing.md lists is guarded against; else it is Algorithm 1 to the letter.
+    Internally, RTTs are in units of `rtt_unit_s` and rates in units of `rate_unit_bit_per_s`. With `guarded`, one
+    sample is used every max(T, RTT) and the guards of docs/explanation/pacing.md apply; otherwise the law is exactly
+    Algorithm 1.
 
     Source: pacing paper, Algorithm 1.
     """
 
     past_rtts: int
-    """p"""
+    """p, past round-trip times in the model."""
     past_rates: int
-    """q"""
+    """q, past rates in the model."""
     step: float
-    """α"""
+    """α, step of the estimate."""
     normalised: bool
     """Whether α is divided by |φ|²."""
     smoothing: float
     """γ of the moving averages."""
     guarded: bool
+    """Whether samples and estimates are guarded."""
     rtt_unit_s: float | None
-    """None: the first RTT."""
+    """Unit of RTTs [s]; None: the first RTT."""
     rate_unit_bit_per_s: float
+    """Unit of rates inside [bit/s]."""
     first_slope: float
-    """b_1 at the start [RTT unit over rate unit]."""
+    """Initial b_1 [RTT unit over rate unit]."""
     slope_floor: float
-    """A b_1 below it: the rate is held [RTT unit over rate unit]."""
+    """The rate is held while b_1 is below this value [RTT unit over rate unit]."""
     deviation_floor: float
-    """√μ_v is never below this share of μ_ℓ."""
+    """Lower bound of √μ_v as a share of μ_ℓ."""
     theta_limit: float
-    """|θ| beyond it: the estimate starts again."""
+    """The estimate restarts when |θ| exceeds this value."""
 
 
 class TargetRttPacer(_Pacer, frozen=True, tag="target-rtt-pacer"):
-    """Pacing to a target RTT, without knowledge of the bottleneck: eq. (7) with the target in place of μ_ℓ, and
-    ℓ̂ = F/Ĉ + (H/Ĉ)(r − Ĉ) for F in flight, a delivered rate Ĉ and a horizon H of the least RTT.
+    """Pacing to a target RTT without knowledge of the bottleneck: eq. (7) with the target in place of μ_ℓ.
 
-    The target is the least RTT and a share of it, clip(`queue_share` − `queue_share_slope` ln w, `least_queue_share`,
-    `queue_share`) for a window of w packets, or one packet's time where that is longer: who sends more aims at less,
-    so that like flows come to like rates.
+    The prediction is ℓ̂ = F/Ĉ + (H/Ĉ)(r − Ĉ) for F in flight, a delivered rate Ĉ and a horizon H, a multiple of the
+    least RTT.
 
-    A loss ends the start, halves the rate for a round trip, and bounds the target by what the buffer held. At most two
-    bandwidth-delay products, or four packets, are in flight.
+    The target is the least RTT plus a share of it, clip(`queue_share` − `queue_share_slope` ln w, `least_queue_share`,
+    `queue_share`) for a window of w packets, or plus one packet's time if that is longer. A faster sender aims at a
+    smaller queue, so that similar flows converge to similar rates.
 
-    Source: docs/pacing.md, after the theory that the pacing paper leaves open.
+    A loss ends the start phase, halves the rate for a round trip, and limits the target to what the buffer held. At
+    most two bandwidth-delay products, or four packets, are in flight.
+
+    Source: docs/explanation/pacing.md, derived from the theory that the pacing paper leaves open.
     """
 
     packet_size_bytes: float
+    """Size of a packet with its headers [byte]."""
     queue_share: float
+    """Greatest queueing delay aimed at, over the least RTT."""
     queue_share_slope: float
+    """By how much the share falls where ln w grows by 1."""
     least_queue_share: float
+    """Least queueing delay aimed at, over the least RTT."""
     interval_share: float
     """A rate is set every max(T, this share of the least RTT)."""
     horizon_rtts: float
-    """H over the least RTT. With half of it one flow is as good, but several share unevenly (docs/pacing.md)."""
+    """H over the least RTT. Half of it suits a single flow as well, but several flows then share unevenly
+    (docs/explanation/pacing.md)."""
     start_growth: float
-    """Rate over delivered rate until a queue is seen for the first time."""
+    """Rate over delivered rate until a queue is first seen."""
     growth: float
-    """The same where no queue has been seen for two round trips; the greatest at any time."""
+    """Rate over delivered rate where no queue has been seen for two round trips; its upper bound at any time."""
     decrease: float
-    """Least rate over delivered rate."""
+    """Lowest rate over delivered rate."""
     probe_s: float
-    """The queue is drained, to see the least RTT, every max(this, `probe_rtts` of it)."""
+    """The queue is drained, to measure the least RTT, every max(this, `probe_rtts` least RTTs) [s]."""
     probe_rtts: float
+    """Least time between two drains, over the least RTT."""
     drain_share: float
-    """In flight over Ĉ times least RTT, to which a drain goes."""
+    """Data in flight, over Ĉ times least RTT, to which a drain reduces it."""
     competitive: bool
-    """Whether the target follows Cubic's window where a queue is seen that others keep up; needs to hear of losses."""
+    """Whether the target follows CUBIC's window while other flows keep a queue; needs a report of losses."""
 
 
 PacingLaw = ArxPacer | TargetRttPacer

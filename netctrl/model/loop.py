@@ -1,27 +1,25 @@
-"""Open loops with one exact delay, as data: continuous, and under a law that acts once an epoch."""
+"""Open loops with one exact delay, as data: in continuous time, and under a law that acts once an epoch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number, checked_whole
-from netctrl.model.io.display import html_table, plot
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from netctrl.model.io.display import Plotted, html_table
 
 __all__ = ["MAX_EPOCHS_PER_DELAY", "DelayLoop", "SampledLoop"]
 
 MAX_EPOCHS_PER_DELAY = 1000
-"""The lifted matrix holds one state for each epoch of delay; beyond this many its eigenvalues take too long."""
+"""The lifted matrix holds one state per epoch of delay; with more epochs its eigenvalues take too long."""
 
 
-class DelayLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """L(s) = gain · Π(1 + z s) / (sᵐ Π(1 + T s)) · e^(−s·delay), closed by negative unit feedback.
+class DelayLoop(Plotted, msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An open loop with real poles and zeros and one exact delay, closed by negative unit feedback.
+
+        L(s) = gain · Π(1 + z s) / (sᵐ Π(1 + T s)) · e^(−s·delay)
 
     Parameters
     ----------
@@ -40,6 +38,15 @@ class DelayLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     ------
     InvalidValue
         A value outside these bounds, or a loop that doesn't fall off at high frequency (as many zeros as poles).
+
+    Examples
+    --------
+    An integrator with a gain of 1/s and a delay of half a second:
+
+    >>> import netctrl
+    >>> loop = netctrl.DelayLoop(gain=1.0, delay=0.5, integrators=1, leads=(), lags=())
+    >>> round(netctrl.margins(loop).phase_margin_deg, 2)
+    61.35
     """
 
     gain: float
@@ -64,12 +71,18 @@ class DelayLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
             raise InvalidValue("leads", self.leads, "fewer zeros than poles: the loop gain must fall off")
 
     def scaled(self, factor: float) -> DelayLoop:
-        """The same loop with `factor` times the gain."""
-        return msgspec.structs.replace(self, gain=self.gain * factor)
+        """The same loop with its gain multiplied.
 
-    def plot(self, **options: Any) -> Figure:
-        """Bode plot with both margins, as a matplotlib Figure (`netctrl.register.FIGURES`)."""
-        return plot(self, **options)
+        Parameters
+        ----------
+        factor : float
+            Above 0.
+
+        Returns
+        -------
+        DelayLoop
+        """
+        return msgspec.structs.replace(self, gain=self.gain * factor)
 
     def _repr_html_(self) -> str:
         return html_table("DelayLoop", [(name, str(getattr(self, name))) for name in self.__struct_fields__])
@@ -77,15 +90,17 @@ class DelayLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledLoop:
-    """x' = A x + B u(t − delay), u held at p; at each epoch's end p₊ = p + gain · c·x, then x is kept or cleared.
+    """Sampled loop: x' = A x + B u(t − delay), with u held at p between epochs.
+
+    At each epoch's end p₊ = p + gain · c·x; then each state is kept or cleared.
 
     Parameters
     ----------
     A : ndarray, shape (..., n, n)
-        Stable but for states that are cleared. Leading axes hold several loops.
+        Stable except for states that are cleared. Leading axes hold several loops.
     B : ndarray, shape (..., n)
     read : ndarray, shape (n,)
-        c, what the law reads at the epoch's end.
+        c, the combination of states that the law reads at the epoch's end.
     keep : ndarray of bool, shape (n,)
         False for a state that the law sets to 0 after reading it.
     delay : float or ndarray of the leading shape

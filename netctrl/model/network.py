@@ -1,4 +1,4 @@
-"""A network: nodes, directed links, demands with their routes. From networkx, node-link JSON and TopoHub's files."""
+"""Networks: nodes, directed links and demands with their routes; read from networkx, node-link JSON and TopoHub."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue, checked_number
+from netctrl.errors import FileError, InvalidValue, checked_number, optional_import
 from netctrl.model.io.fields import (
     Duration,
     Label,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Place = tuple[float, float]
     Number = float
     Split = dict[str, float]
-else:  # a file may hold anything, and networkx numbers of NumPy: the readers below say what is taken
+else:  # files may hold any type, and networkx NumPy numbers: the readers below check them
     Place = Number = Split = Any
 
 __all__ = ["Demand", "Link", "Network", "Node", "read_network"]
@@ -49,55 +49,59 @@ class Node(Record, frozen=True, kw_only=True):
     """A switch, router or host."""
 
     id: Label
+    """Unique among the nodes."""
     name: str | None = None
+    """Display name."""
     pos: Place | None = None
-    """Where it is drawn: longitude and latitude, or any x and y."""
+    """Position in drawings: longitude and latitude, or any x and y."""
 
     def __post_init__(self) -> None:
         read_fields(self, id=label, name=optional(_text), pos=optional(_place))
 
 
 class Link(Record, frozen=True, kw_only=True):
-    """One direction of a line, with the buffer in front of it at `source`."""
+    """One direction of a line, with its buffer at `source`."""
 
     source: Label
-    """Node it leaves: the paper's tail."""
+    """Node that the link leaves (the HFTraC paper's tail)."""
     target: Label
-    """Node it enters: the paper's head."""
+    """Node that the link enters (the HFTraC paper's head)."""
     capacity: Rate
-    """[bit/s]"""
+    """Rate of the link [bit/s]."""
     id: Label = ""
-    """"source->target" where none is given."""
+    """Unique among the links; "source->target" by default."""
     delay: Duration = 0.0
-    """Propagation, one way [s]."""
+    """Propagation delay, one way [s]."""
     buffer: Size | None = None
-    """[byte]; null is unlimited."""
+    """Size of the buffer [byte]; null is unlimited."""
     weight: Number | None = None
-    """lambda of HFTraC: cost of a squared backlog [bit²] against a squared rate [(bit/s)²], 1/s²."""
+    """lambda of HFTraC [1/s²]: cost of a squared backlog [bit²] relative to a squared rate [(bit/s)²]."""
 
     def __post_init__(self) -> None:
         read_fields(self, source=label, target=label, capacity=rate, delay=instant, buffer=optional(size))
         read_fields(self, weight=optional(number("a weight of at least 0, in 1/s²", at_least=0.0)))
-        if self.id is None or self.id == "":  # 0 is an id
+        if self.id is None or self.id == "":  # 0 is a valid id
             msgspec.structs.force_setattr(self, "id", f"{self.source}->{self.target}")
         read_fields(self, id=label)
         if self.source == self.target:
-            raise InvalidValue("target", self.target, "another node than source")
+            raise InvalidValue("target", self.target, "a node other than source")
 
 
 class Demand(Record, frozen=True, kw_only=True):
-    """Traffic from one node to another: its mean rate, and how much it fluctuates."""
+    """Traffic from one node to another: its mean rate and standard deviation."""
 
     source: Label
+    """Node at which the traffic enters the network."""
     target: Label
+    """Node at which the traffic leaves the network."""
     mean: Rate
-    """[bit/s]"""
+    """Mean rate [bit/s]."""
     std: Rate = 0.0
     """Standard deviation of the rate, averaged over a sampling interval [bit/s]."""
     id: Label = ""
-    """"source=>target" where none is given."""
+    """Unique among the demands; "source=>target" by default."""
     split: Split | None = None
-    """Share of what reaches a link's source that takes the link, by id of link; null: the shortest path by delay."""
+    """Link id -> share of the demand's traffic at the link's source that takes it; null: the path of least delay."""
 
     def __post_init__(self) -> None:
         read_fields(self, source=label, target=label, mean=rate, std=rate_or_0, split=optional(_ratios))
@@ -105,23 +109,37 @@ class Demand(Record, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "id", f"{self.source}=>{self.target}")
         read_fields(self, id=label)
         if self.source == self.target:
-            raise InvalidValue("target", self.target, "another node than source")
+            raise InvalidValue("target", self.target, "a node other than source")
 
 
 class Network(Record, frozen=True, kw_only=True):
-    """Nodes, directed links and demands; names are unique and known, routes are for `netctrl.plants.routing` to check.
+    """A network: nodes, directed links, and traffic demands between nodes.
+
+    Routes are checked where they are computed (`netctrl.plants.routing`), not here.
 
     Raises
     ------
     InvalidValue
-        No link, an id that occurs twice, or a name that nothing has.
+        No link, a repeated id, or an unknown id of a node or link.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.model.network import Demand, Link
+    >>> link = Link(source="a", target="b", capacity="10Mbit", delay="5ms", buffer="60kB")
+    >>> network = netctrl.Network(links=(link,), demands=(Demand(source="a", target="b", mean="8Mbit", std="1Mbit"),))
+    >>> [node.id for node in network.nodes], network.links[0].id, network.demands[0].mean
+    (['a', 'b'], 'a->b', 8000000.0)
     """
 
     links: tuple[Link, ...]
+    """Directed links; at least one."""
     demands: tuple[Demand, ...] = ()
+    """Traffic between nodes."""
     nodes: tuple[Node, ...] = ()
-    """Those that links name are there without being listed."""
+    """Nodes; by default those that the links name."""
     name: str = ""
+    """Display name."""
 
     def __post_init__(self) -> None:
         read_fields(self, links=records(Link), demands=records(Demand), nodes=records(Node), name=_text)
@@ -139,7 +157,7 @@ class Network(Record, frozen=True, kw_only=True):
                 raise InvalidValue(f"demands.{demand.id}.split", unknown, _ids("links", links))
 
     def _complete(self) -> None:
-        """Add the nodes that only links name; where nodes are listed, links must keep to them."""
+        """Add the nodes that only links name; where nodes are listed, links may name no others."""
         listed = {node.id for node in self.nodes}
         named = dict.fromkeys(end for link in self.links for end in (link.source, link.target))
         for link in self.links:
@@ -157,18 +175,35 @@ class Network(Record, frozen=True, kw_only=True):
         *,
         demand_unit: float | str | None = None,
     ) -> Network:
-        """From a networkx graph whose edges have `capacity`, and `delay`, `buffer`, `weight` and `id` where wanted.
+        """A network from a networkx graph.
 
-        An undirected edge is a link each way. Demands come from the argument, or else from `graph.graph["demands"]`: a
-        list, or a table of numbers as TopoHub has it, for which `demand_unit` is as in `read_network`.
+        Parameters
+        ----------
+        graph : networkx.Graph
+            Edges need `capacity` and may have `delay`, `buffer`, `weight` and `id`. An undirected edge becomes a link
+            in each direction.
+        demands : iterable of Demand or mapping, optional
+            By default `graph.graph["demands"]`: a list, or a table of numbers as in TopoHub's files.
+        demand_unit : float or str, optional
+            Rate for which 1 stands in such a table, as in `read_network` [bit/s].
+
+        Returns
+        -------
+        Network
 
         Raises
         ------
         InvalidValue
-            What `Network` refuses, or an attribute that is unknown or unusable.
+            As for `Network`, or an unknown or unusable attribute.
         """
         if not hasattr(graph, "is_directed"):
             raise InvalidValue("graph", type(graph).__name__, "a networkx graph")
+        for u, v, data in graph.edges(data=True):
+            if "capacity" not in data:
+                has = f"with {', '.join(map(str, data))} alone" if data else "without attributes"
+                takes = "edges with `capacity` [bit/s], and `delay` [s], `buffer` [bytes], `weight`, `id` if desired"
+                remedy = 'networkx.set_edge_attributes(graph, 10e6, "capacity") sets it for all edges'
+                raise InvalidValue("graph", f"the edge {u!r} to {v!r} {has}", f"{takes}: {remedy}")
         kept = {key: graph.graph[key] for key in ("name", "demands") if key in graph.graph}
         content = {
             "directed": graph.is_directed(),
@@ -182,12 +217,13 @@ class Network(Record, frozen=True, kw_only=True):
         try:
             return _network(content)
         except msgspec.ValidationError as error:
-            takes = "attributes that Node and Link have, a capacity for each edge among them"
+            takes = "attributes of Node and Link, with a capacity for each edge"
             raise InvalidValue("graph", explained(error, content, _File), takes) from None
 
     def to_networkx(self) -> networkx.MultiDiGraph:
-        """As a networkx MultiDiGraph, which orders links by source; the demands are in `graph["demands"]`, as dicts."""
-        import networkx
+        """A networkx MultiDiGraph with links ordered by source and the demands as dicts in `graph["demands"]`."""
+        with optional_import():
+            import networkx
 
         graph = networkx.MultiDiGraph(name=self.name, demands=[_plain(demand) for demand in self.demands])
         for node in self.nodes:
@@ -199,7 +235,7 @@ class Network(Record, frozen=True, kw_only=True):
         return graph
 
     def to_json(self) -> bytes:
-        """As node-link JSON, which `read_network` and networkx's `node_link_graph(..., edges="edges")` read."""
+        """Node-link JSON for `read_network` and networkx's `node_link_graph(..., edges="edges")`."""
         ends = {(link.source, link.target) for link in self.links}
         content = {
             "directed": True,
@@ -213,7 +249,7 @@ class Network(Record, frozen=True, kw_only=True):
 
 
 class _File(Record, frozen=True, kw_only=True):
-    """Node-link JSON, as networkx writes it, and demands beside it."""
+    """Node-link JSON as networkx writes it, with demands."""
 
     edges: list[Link]
     nodes: list[Node] = msgspec.field(default_factory=list)
@@ -226,36 +262,36 @@ class _File(Record, frozen=True, kw_only=True):
 def read_network(
     path: str | os.PathLike[str], *, capacity: float | str | None = None, demand_unit: float | str | None = None
 ) -> Network:
-    """Read a network from node-link JSON, strictly; also one of TopoHub's files, whose links have lengths in km.
+    """Read a network from node-link JSON, strictly; TopoHub's files, which give lengths in km, are read too.
 
     Parameters
     ----------
     path : path
     capacity : float or str, optional
-        Of the links for which the file gives none, as TopoHub's don't [bit/s], or as "10Mbit".
+        Capacity of the links for which the file gives none, such as TopoHub's [bit/s], or as "10Mbit".
     demand_unit : float or str, optional
-        What a demand of 1 is in TopoHub's table of demands, which has no unit [bit/s], or as "1Mbit"; 0 leaves these
-        demands out. They have no deviation.
+        Rate of a demand of 1 in TopoHub's table of demands, which has no unit [bit/s], or as "1Mbit"; 0 leaves these
+        demands out. Their standard deviation is 0.
 
     Raises
     ------
     FileError
-        It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names; or a table of
-        demands, and no `demand_unit`.
+        The file can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names; or it
+        has a table of demands and `demand_unit` is missing.
     InvalidValue
-        `capacity` or `demand_unit` is no rate.
+        `capacity` or `demand_unit` is not a rate.
 
     Notes
     -----
-    Demands that networkx wrote, with `Network.to_networkx`'s graph, are in `graph`; they count where none stand beside
-    nodes and edges. Of `graph` only the name is kept besides.
+    Demands that networkx wrote from `Network.to_networkx`'s graph are in `graph`; they are used where none stand beside
+    nodes and edges. Of the rest of `graph` only the name is kept.
     """
     if capacity is not None:
         capacity = rate("capacity", capacity)
     unit = _unit(demand_unit)
     parsed = read_json(path, what="network of a million links", max_bytes=_MAX_BYTES)
     if not isinstance(parsed, dict) or not isinstance(parsed.get("edges", parsed.get("links")), list):
-        raise FileError(path, 'is no network: node-link JSON has "nodes", "edges" and, beside them, "demands"')
+        raise FileError(path, 'not a network: node-link JSON has "nodes", "edges" and optionally "demands"')
     ready: dict[str, Any] = {}
     try:
         ready = _prepared(parsed, capacity, unit)
@@ -271,9 +307,9 @@ def read_network(
 
 
 def _prepared(content: dict[str, Any], capacity: float | None, unit: float | None) -> dict[str, Any]:
-    """A file's content without what only networkx and TopoHub need, and with the capacity that it lacks."""
+    """A file's content without keys that only networkx and TopoHub use, and with the missing capacities filled in."""
     content = dict(content)
-    if "edges" not in content:  # as networkx before 3.6 writes it
+    if "edges" not in content:  # networkx before 3.6 writes "links"
         content["edges"] = content.pop("links")
     graph = content.get("graph")
     listed = graph.get("demands") if isinstance(graph, dict) else None
@@ -320,11 +356,11 @@ def _reverse(link: Link) -> Link:
     name = "" if default else f"{link.id}:reverse"
     turned: dict[str, Any] = {"source": link.target, "target": link.source, "id": name}
     fields: dict[str, Any] = msgspec.structs.asdict(link)
-    return Link(**(fields | turned))  # `replace` of msgspec 0.20 would leave the id empty
+    return Link(**(fields | turned))  # msgspec 0.20's `replace` would leave the id empty
 
 
 def _plain(record: msgspec.Struct) -> dict[str, Any]:
-    """A record as a dict, without what is null."""
+    """A record as a dict without null values."""
     return {key: value for key, value in msgspec.to_builtins(record).items() if value is not None}
 
 
@@ -338,14 +374,14 @@ def _place(field: str, value: Any) -> tuple[float, float]:
     takes = "two finite numbers, as longitude and latitude"
     try:
         x, y = (checked_number(field, each, takes) for each in value)
-    except (TypeError, ValueError):  # InvalidValue, nothing to go through, or not two
+    except (TypeError, ValueError):  # InvalidValue, not iterable, or not two numbers
         raise InvalidValue(field, value, takes) from None
     return x, y
 
 
 def _ratios(field: str, value: Any) -> dict[str, float]:
     if not isinstance(value, Mapping):
-        raise InvalidValue(field, value, "a table of ratios by id of link")
+        raise InvalidValue(field, value, "a table from link id to ratio")
     ratio = number("a ratio from 0 to 1", at_least=0.0, at_most=1.0)
     return {label(field, name): ratio(f"{field}.{name}", each) for name, each in value.items()}
 
@@ -353,7 +389,7 @@ def _ratios(field: str, value: Any) -> dict[str, float]:
 def _unique(field: str, records: Sequence[Any]) -> None:
     name, count = max(Counter(record.id for record in records).items(), key=lambda item: item[1], default=("", 0))
     if count > 1:
-        raise InvalidValue(f"{field}.{name}", f"{count} of this id", "an id of its own for each")
+        raise InvalidValue(f"{field}.{name}", f"an id that occurs {count} times", "a unique id for each")
 
 
 def _ids(what: str, known: Iterable[str]) -> str:

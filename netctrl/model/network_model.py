@@ -1,4 +1,4 @@
-"""The linear sampled model of a network whose links' rates are controlled: what HFTraC's controllers are made for."""
+"""Linear sampled model of a network with controlled link rates, for which HFTraC's controllers are designed."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ def _matrix(name: str, value: Any, shape: tuple[int, int]) -> sp.csr_array:
 class NetworkModel:
     """Deviations from nominal rates: b_l(n+1) = b_l(n) + Σ_k c_lk f_k(n − n_k) + Σ_i inj_li w_i(n) − u_l(n).
 
-    f_l(n+1) = u_l(n). All rates in bit/s, and so are the backlogs: b is a backlog divided by the interval, the rate
-    that would clear it in one. N links, I demands.
+    f_l(n+1) = u_l(n). All rates are in bit/s, and so are the backlogs: b is a backlog divided by the interval, which is
+    the rate that clears it in one interval. There are N links and I demands.
 
     Raises
     ------
     InvalidValue
-        Arrays that don't fit, negative delays or deviations, or numbers that aren't finite.
+        Arrays whose shapes don't fit, negative delays or deviations, or numbers that aren't finite.
 
     Notes
     -----
-    HFTraC paper, eqs. (5) to (7); its b is b·interval here, and its lambda·interval² the weight mu.
+    HFTraC paper, eqs. (5) to (7). Its b times the interval is the b here; its lambda·interval² is the weight mu.
     """
 
     interval_s: float
-    """tau."""
+    """tau, sampling interval [s]."""
     delay: np.ndarray
-    """(N,) n_l, propagation in samples."""
+    """(N,) n_l, propagation delay [samples]."""
     coupling: sp.csr_array
-    """(N, N) c_lk."""
+    """(N, N) coupling c_lk."""
     injection: sp.csr_array
-    """(N, I) inj_li."""
+    """(N, I) injection inj_li."""
     std: np.ndarray
-    """(I,) sigma_i [bit/s]."""
+    """(I,) standard deviation sigma_i of each demand [bit/s]."""
     links: tuple[str, ...] = ()
-    """Their ids; "0", "1", ... where none are given."""
+    """Ids of the links; "0", "1", ... by default."""
 
     def __post_init__(self) -> None:
         interval = checked_number("interval_s", self.interval_s, "a sampling interval above 0 in seconds", above=0.0)
@@ -88,7 +88,7 @@ class NetworkModel:
             object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return NetworkModel, tuple(getattr(self, name) for name in self.__slots__)  # built, so read-only, again
+        return NetworkModel, tuple(getattr(self, name) for name in self.__slots__)  # rebuilt, so checked and read-only
 
     @property
     def n_links(self) -> int:
@@ -97,22 +97,22 @@ class NetworkModel:
 
     @property
     def first_rate(self) -> np.ndarray:
-        """(N + 1,) where each link's rates f_l(n), f_l(n − 1), ..., f_l(n − n_l) start in the state; then its end."""
+        """(N + 1,) index in the state of each link's rates f_l(n), f_l(n − 1), ..., f_l(n − n_l), then of their end."""
         return np.concatenate([[0], np.cumsum(self.delay + 1)])
 
     @property
     def first_backlog(self) -> int:
-        """Where the N backlogs start in the state."""
+        """Index of the first of the N backlogs in the state."""
         return int(np.sum(self.delay + 1))
 
     @property
     def n_states(self) -> int:
-        """Number of states: the histories of all rates, then the backlogs."""
+        """Number of states: the past rates of all links, then the backlogs."""
         return self.first_backlog + self.n_links
 
 
 def state_matrices(delay: np.ndarray, coupling: sp.csr_array) -> tuple[sp.csr_array, sp.csr_array]:
-    """Sparse A, (n, n), and B, (n, N), of x(n+1) = A x(n) + B u(n), the state as `NetworkModel` lays it out.
+    """Sparse A (n, n) and B (n, N) of x(n+1) = A x(n) + B u(n), with the state in the order of `NetworkModel`.
 
     Source: HFTraC paper, eq. (13) and its blocks.
     """

@@ -1,4 +1,4 @@
-"""Open loops with delays anywhere in them, in continuous or discrete time, as data."""
+"""Open loops with several delays, in continuous or discrete time, as data."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from netctrl.model.io.display import html_table
 __all__ = ["MAX_DEGREE", "MAX_SAMPLES", "MAX_TERMS", "GivenTerm", "OpenLoop", "Term"]
 
 Term = tuple[float, tuple[float, ...]]
-"""(delay, coefficients with the highest power first): p(s) e^(−s·delay)."""
+"""(delay, coefficients with the highest power first), which stands for p(s) e^(−s·delay)."""
 
 GivenTerm = tuple[float, Sequence[float] | np.ndarray]
-"""A term as it may be given; the record keeps tuples."""
+"""A term as given by a caller; the record stores tuples."""
 
 MAX_TERMS = 32
 MAX_DEGREE = 60
 MAX_SAMPLES = 1000
-"""Largest delay of a discrete-time loop in samples; each is a pole, and the work grows with them."""
+"""Largest delay of a discrete-time loop in samples; each sample is a pole, so the work grows with it."""
 
 _TERM_TAKES = "a list of (delay in seconds, coefficients with the highest power first)"
 
 
 class OpenLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """L = numerator/denominator, sums of polynomials times delays, closed by negative unit feedback.
+    """An open loop of polynomials and delays, closed by negative unit feedback.
 
         L(s) = Σ n_j(s) e^(−s a_j) / Σ d_k(s) e^(−s b_k)        (continuous)
         L(z) = Σ n_j(z) z^(−a_j/dt) / Σ d_k(z) z^(−b_k/dt)      (discrete)
@@ -46,12 +46,12 @@ class OpenLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     Raises
     ------
     InvalidValue
-        A delay or coefficient that isn't a finite number, too many terms, a denominator that is 0, a loop that isn't
-        causal or proper: the highest power must stand in the denominator's term of the least delay.
+        A delay or coefficient that isn't a finite number, too many terms, a denominator that is 0, or a loop that isn't
+        causal and proper: the highest power must be in the denominator's term of the least delay.
 
     Examples
     --------
-    TCP with its window kept in the loop, w0 tau s + 1 + e^(−tau s) below (Misra, Gong, Towsley 2000):
+    TCP with its window's delay on itself, w0 tau s + 1 + e^(−tau s) in the denominator (Misra, Gong, Towsley 2000):
 
     >>> from netctrl import OpenLoop
     >>> tau, w0 = 0.5, 12.0
@@ -69,25 +69,37 @@ class OpenLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         for name in ("numerator", "denominator"):
             msgspec.structs.force_setattr(self, name, _terms(name, getattr(self, name), self.dt))
         if not self.denominator:
-            raise InvalidValue("denominator", self.denominator, "a denominator that isn't 0")
+            raise InvalidValue("denominator", self.denominator, "a nonzero denominator")
         least = self.denominator[0][0]
         degree = _degree(self.denominator[0][1])
         if self.dt:
             self._check_discrete(degree - round(least / self.dt))
             return
         if any(delay < least for delay, _ in self.numerator):
-            raise InvalidValue("numerator", self.numerator, "delays of at least the denominator's least (causality)")
+            raise InvalidValue("numerator", self.numerator, "delays of at least the denominator's shortest (causality)")
         if any(_degree(p) > degree for _, p in (*self.numerator, *self.denominator)):
             takes = "a proper loop: no power above the highest of the denominator's least delayed term"
-            raise InvalidValue("numerator", self.numerator, f"{takes}; add the pole that every real controller has")
+            raise InvalidValue("numerator", self.numerator, f"{takes}; add a pole, which every real controller has")
 
     def _check_discrete(self, order: int) -> None:
         orders = [_degree(p) - round(delay / self.dt) for delay, p in (*self.numerator, *self.denominator)]
         if any(other > order for other in orders):
-            raise InvalidValue("numerator", self.numerator, "a causal loop: no higher power of z than below")
+            raise InvalidValue(
+                "numerator", self.numerator, "a causal loop: no higher power of z than in the denominator"
+            )
 
     def scaled(self, factor: float) -> OpenLoop:
-        """The same loop with `factor` times the gain."""
+        """The same loop with its gain multiplied.
+
+        Parameters
+        ----------
+        factor : float
+            Finite.
+
+        Returns
+        -------
+        OpenLoop
+        """
         k = checked_number("factor", factor, "a finite factor of the loop gain")
         return OpenLoop(
             numerator=[(delay, [k * c for c in p]) for delay, p in self.numerator],
@@ -96,14 +108,34 @@ class OpenLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         )
 
     def delayed(self, delay: float) -> OpenLoop:
-        """The same loop with `delay` seconds more at its output."""
+        """The same loop with a longer delay at its output.
+
+        Parameters
+        ----------
+        delay : float
+            Additional delay, at least 0 [s].
+
+        Returns
+        -------
+        OpenLoop
+        """
         more = checked_number("delay", delay, "a delay of at least 0 seconds", at_least=0.0)
         return OpenLoop(
             numerator=[(own + more, p) for own, p in self.numerator], denominator=self.denominator, dt=self.dt
         )
 
     def in_series(self, other: OpenLoop) -> OpenLoop:
-        """The product of two loops, as of a controller and a plant."""
+        """The product of two loops, such as a controller and a plant.
+
+        Parameters
+        ----------
+        other : OpenLoop
+            With the same `dt`.
+
+        Returns
+        -------
+        OpenLoop
+        """
         self._same_time(other)
         return OpenLoop(
             numerator=_product(self.numerator, other.numerator),
@@ -112,7 +144,16 @@ class OpenLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         )
 
     def closed_by(self, other: OpenLoop) -> OpenLoop:
-        """self/(1 + self·other): an inner loop, whose delays stay in the denominator.
+        """An inner loop: self/(1 + self·other), whose delays stay in the denominator.
+
+        Parameters
+        ----------
+        other : OpenLoop
+            In the feedback path, with the same `dt`.
+
+        Returns
+        -------
+        OpenLoop
 
         Examples
         --------
@@ -146,7 +187,7 @@ def _product(one: Iterable[GivenTerm], other: Iterable[GivenTerm]) -> list[Term]
 
 
 def _terms(name: str, value: Any, dt: float) -> tuple[Term, ...]:
-    """The terms checked, those of one delay added, leading zeros dropped, by rising delay."""
+    """Checked terms in order of delay: terms of the same delay are added and leading zeros dropped."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > MAX_TERMS**2:
         raise InvalidValue(name, value, _TERM_TAKES)
     total: dict[float, np.ndarray] = {}

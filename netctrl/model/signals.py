@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue, checked_number, checked_whole
+from netctrl.errors import FileError, InvalidValue, checked_number, checked_whole, did_you_mean, optional_import
 from netctrl.model.io.fields import label
 from netctrl.model.io.files import checked_path
-from netctrl.model.io.table import TABLES, TIME, check_once, clock, column_names, interval, numbers, read_table, spacing
+from netctrl.model.io.table import (
+    TABLES,
+    TIME,
+    check_once,
+    clock,
+    column_names,
+    interval,
+    numbers,
+    read_table,
+    spacing,
+    timed,
+)
 from netctrl.model.io.validation_errors import shorten, shown
 
 if TYPE_CHECKING:
@@ -21,31 +33,39 @@ if TYPE_CHECKING:
 
 __all__ = ["SignalTrace", "read_signals"]
 
-_MAX = 1e150  # whose square is a float
-_SAME = 1e-6  # of an interval: 3 * 0.1 is a multiple of 0.1
+_MAX = 1e150  # its square is still a float
+_SAME = 1e-6  # share of an interval: 3 * 0.1 counts as a multiple of 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SignalTrace:
-    """T samples of m inputs and p outputs, taken at the same times.
+    """Sampled inputs and outputs of a system: T samples of m inputs and p outputs.
 
     Parameters
     ----------
     interval_s : float
-        From one sample to the next [s].
+        Sampling interval [s].
     input_values, output_values : array_like, shapes (T, m), (T, p)
-        In any unit; one-dimensional where there is one signal. Copied and made read-only.
+        Values in any unit; one-dimensional for a single signal. Copied and made read-only.
     inputs, outputs : tuple of str
-        Names, m and p of them; by default u1, u2, ... and y1, y2, ...
+        Names of the m inputs and p outputs; by default u1, u2, ... and y1, y2, ...
     starts : tuple of int
-        Row, from 0, of the first sample of each segment: nothing is known between a segment and the next. By default
-        one segment.
+        Row, from 0, of the first sample of each segment; no data exists between segments. By default one segment.
 
     Raises
     ------
     InvalidValue
-        Shapes that don't fit, names that are double, a value that isn't a finite number: it names the row (from 1) and
-        the column.
+        Shapes that don't fit, a repeated name, or a value that isn't a finite number; the message names the row (from
+        1) and the column.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> trace = netctrl.SignalTrace(interval_s=1.0, input_values=[0, 1, 1, 1], output_values=[0, 0, 0.5, 0.75])
+    >>> trace.inputs, trace.outputs, len(trace)
+    (('u1',), ('y1',), 4)
+    >>> [len(part) for part in trace.split(0.25)]
+    [3, 1]
     """
 
     interval_s: float
@@ -82,7 +102,22 @@ class SignalTrace:
         return [(self.input_values[span], self.output_values[span]) for span in spans]
 
     def split(self, share: float) -> tuple[SignalTrace, SignalTrace]:
-        """The trace without its last samples, and those: `share` of it, above 0 and below 1."""
+        """Split the trace into its first and its last samples.
+
+        Parameters
+        ----------
+        share : float
+            Share of the samples in the second part, above 0 and below 1.
+
+        Returns
+        -------
+        first, last : SignalTrace
+
+        Raises
+        ------
+        InvalidValue
+            A share that leaves one part empty.
+        """
         takes = "a share of the trace above 0 and below 1, as in 0.3, that leaves samples on both sides"
         desired = checked_number("share", share, takes, above=0.0)
         at = round(len(self) * (1.0 - desired))
@@ -91,19 +126,17 @@ class SignalTrace:
         return self._cut(0, at), self._cut(at, len(self))
 
     def _cut(self, first: int, last: int) -> SignalTrace:
+        cut = copy(self)  # not rebuilt: a single sample of two signals would look like a transposed table
+        for name in ("input_values", "output_values"):
+            object.__setattr__(cut, name, getattr(self, name)[first:last])
         inside = [start - first for start in self.starts if first < start < last]
-        return SignalTrace(
-            interval_s=self.interval_s,
-            input_values=self.input_values[first:last],
-            output_values=self.output_values[first:last],
-            inputs=self.inputs,
-            outputs=self.outputs,
-            starts=(0, *inside),
-        )
+        object.__setattr__(cut, "starts", (0, *inside))
+        return cut
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a sample: `time_s`, from 0 [s], the inputs, the outputs, and, where there are several, `segment`."""
-        import pandas as pd
+        """A DataFrame with one row per sample: `time_s` [s], inputs, outputs, and `segment` where there are several."""
+        with optional_import():
+            import pandas as pd
 
         values = np.hstack([self.input_values, self.output_values])
         frame = pd.DataFrame(values, columns=[*self.inputs, *self.outputs])
@@ -116,22 +149,34 @@ class SignalTrace:
     def from_pandas(
         cls, frame: pd.DataFrame, inputs: Sequence[str], outputs: Sequence[str], *, segments: str | None = None
     ) -> SignalTrace:
-        """From a table with evenly spaced `time_s` [s], also as its index, and a column for each signal.
+        """A trace from a DataFrame.
 
-        `segments` names a column: where it changes, a segment begins, and `time_s` may jump there.
+        Parameters
+        ----------
+        frame : DataFrame
+            A column or index `time_s` of evenly spaced times [s], and a column for each signal.
+            The times may also be the index, as dates or durations.
+        inputs, outputs : sequence of str
+            Names of the input and the output columns.
+        segments : str, optional
+            Name of a column; a segment begins where its value changes, and `time_s` may jump there.
+
+        Returns
+        -------
+        SignalTrace
 
         Raises
         ------
         InvalidValue
-            A missing or doubled column, a gap, a time that doesn't increase, a value that isn't a finite number; it
-            names the row (from 1, below the header) and the column.
+            A missing or repeated column, a gap, a time that doesn't increase, a value that isn't a finite number; the
+            message names the row (from 1, below the header) and the column.
         """
-        import pandas as pd
+        with optional_import():
+            import pandas as pd
 
         if not isinstance(frame, pd.DataFrame):
             raise InvalidValue("frame", type(frame).__name__, "a pandas DataFrame")
-        if frame.index.name == TIME and TIME not in frame.columns:
-            frame = frame.reset_index()
+        frame = timed(frame)
         columns = column_names(frame)
         check_once(columns)
         frame = frame.set_axis(columns, axis=1)
@@ -142,11 +187,12 @@ class SignalTrace:
             for name in names:
                 if name == time or name not in columns:
                     known = [column for column in columns if column != time]
-                    raise InvalidValue(argument, name, f"columns of the table: {shorten(', '.join(known), 200)}")
+                    takes = f"one of the table's columns: {shorten(', '.join(known), 200)}{did_you_mean(name, known)}"
+                    raise InvalidValue(argument, name, takes)
         if double := set(desired["inputs"]) & set(desired["outputs"]):
-            raise InvalidValue("outputs", min(double), "a column that isn't an input too")
+            raise InvalidValue("outputs", min(double), "a column that isn't also an input")
         if len(frame) < 2:
-            raise InvalidValue("rows", len(frame), "at least 2 below the header, which tell the interval")
+            raise InvalidValue("rows", len(frame), "at least 2 below the header, to determine the interval")
         starts = (0,) if segments is None else _changes(frame[segments])
         values = {name: numbers(name, frame[name]) for names in desired.values() for name in names}
         return cls(
@@ -162,39 +208,41 @@ class SignalTrace:
 def read_signals(
     path: str | os.PathLike[str], inputs: Sequence[str], outputs: Sequence[str], *, segments: str | None = None
 ) -> SignalTrace:
-    """Inputs and outputs that were measured, from a `.csv` or `.parquet` file as `SignalTrace.from_pandas` takes it.
+    """Read measured inputs and outputs from a `.csv` or `.parquet` file with `SignalTrace.from_pandas`.
 
     Raises
     ------
     InvalidValue
-        A column that is asked for isn't there.
+        A requested column is missing.
     FileError
-        The file can't be read, is none of these, or is broken; row and column are named.
+        The file can't be read, is of another type or is invalid; the message names row and column.
     """
     if checked_path(path).suffix.lower() not in TABLES:
-        raise FileError(path, f"is no table by its name: takes {', '.join(TABLES)}, unpacked")
+        raise FileError(path, f"unknown suffix; takes {', '.join(TABLES)}, not compressed")
     frame = read_table(path)
     try:
         return SignalTrace.from_pandas(frame, inputs, outputs, segments=segments)
     except InvalidValue as error:
         if error.argument in ("inputs", "outputs", "segments"):
             raise
-        raise FileError(path, f"is no trace: {error.argument}: got {shown(error.got)}, takes {error.takes}") from None
+        raise FileError(
+            path, f"not a valid trace: {error.argument}: got {shown(error.got)}, takes {error.takes}"
+        ) from None
 
 
 def _table(argument: str, values: Any) -> np.ndarray:
-    """A copy of two dimensions."""
-    takes = "an array of numbers, a row a sample, a column a signal"
+    """A two-dimensional copy."""
+    takes = "an array of numbers with a row per sample and a column per signal"
     try:
         if np.iscomplexobj(values) or np.asarray(values).dtype.kind not in "fiu":
             raise TypeError
         found = np.array(values, dtype=float, order="C")
     except (ValueError, TypeError):
-        raise InvalidValue(argument, "no table of numbers", takes) from None
+        raise InvalidValue(argument, "values that are not a table of numbers", takes) from None
     found = found[:, np.newaxis] if found.ndim == 1 else found
     if found.ndim != 2 or 0 in found.shape:
         raise InvalidValue(argument, f"shape {found.shape}", takes)
-    if found.shape[1] > found.shape[0] > 1:
+    if found.shape[1] > found.shape[0]:
         raise InvalidValue(argument, f"shape {found.shape}", f"{takes}: transpose it")
     return found
 
@@ -204,23 +252,23 @@ def _names(argument: str, names: Any, letter: str, count: int) -> tuple[str, ...
         raise InvalidValue(argument, names, "a list of names")
     found = tuple(label(argument, name) for name in names) or tuple(f"{letter}{i + 1}" for i in range(count))
     if len(found) != count:
-        raise InvalidValue(argument, list(found), f"{count} names, one a column")
+        raise InvalidValue(argument, list(found), f"{count} names, one for each column")
     if TIME in found:
-        raise InvalidValue(argument, TIME, "another name: in tables this is the time")
+        raise InvalidValue(argument, TIME, "another name: tables use this one for the time")
     return found
 
 
 def _check_finite(argument: str, names: Sequence[str], values: np.ndarray) -> None:
-    wrong = ~(np.abs(values) <= _MAX)  # true for NaN too
+    wrong = ~(np.abs(values) <= _MAX)  # also true for NaN
     if wrong.any():
         row, column = np.unravel_index(wrong.argmax(), wrong.shape)
         where = f"{argument}, row {row + 1}, column {names[int(column)]!r}"
-        takes = "a finite number; what is missing is not filled: cut it out and begin a segment behind it"
+        takes = "a finite number; gaps are not filled: remove the row and begin a segment after it"
         raise InvalidValue(where, float(values[row, column]), takes)
 
 
 def _starts(starts: Any, T: int) -> tuple[int, ...]:
-    takes = f"rows from 0 on, rising, below the number of samples, {T}: the first of each segment"
+    takes = f"increasing rows from 0 to below the number of samples, {T}: the first row of each segment"
     if not isinstance(starts, list | tuple | np.ndarray) or (isinstance(starts, np.ndarray) and starts.ndim != 1):
         raise InvalidValue("starts", starts, takes)
     if len(starts) == 0:
@@ -232,7 +280,7 @@ def _starts(starts: Any, T: int) -> tuple[int, ...]:
 
 
 def _requested(argument: str, names: Any) -> tuple[str, ...]:
-    takes = "names of columns, each once"
+    takes = "names of columns, without repetition"
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
         raise InvalidValue(argument, names, takes)
     found = tuple(label(argument, name) for name in names)
@@ -242,16 +290,16 @@ def _requested(argument: str, names: Any) -> tuple[str, ...]:
 
 
 def _changes(column: pd.Series) -> tuple[int, ...]:
-    """Rows where a column has another value than the row before, and the first."""
+    """The first row, and the rows where a column's value differs from that of the row before."""
     if column.isna().any():
         row = int(column.isna().to_numpy().argmax())
-        raise InvalidValue(f"row {row + 1}, column {column.name!r}", None, "the name or number of a segment")
+        raise InvalidValue(f"row {row + 1}, column {column.name!r}", None, "a segment's name or number")
     values = column.to_numpy()
     return (0, *(int(row) + 1 for row in np.flatnonzero(values[1:] != values[:-1])))
 
 
 def _common_spacing(times: np.ndarray, starts: Sequence[int]) -> float:
-    """The interval of all segments [s]; those of one row have none."""
+    """The common interval of all segments [s]; segments of one row have none."""
     edges = [*starts, len(times)]
     found: float | None = None
     for first, last in pairwise(edges):
@@ -259,7 +307,7 @@ def _common_spacing(times: np.ndarray, starts: Sequence[int]) -> float:
             continue
         step = spacing(times[first:last], first)
         if found is not None and abs(step - found) > _SAME * found:
-            takes = f"the interval of the segments before, {found:.9g} s: resample, or identify them apart"
+            takes = f"the interval of the segments before, {found:.9g} s: resample, or identify the segments separately"
             raise InvalidValue(f"{TIME}, interval of the segment at row {first + 1}", step, takes)
         found = step if found is None else found
     if found is None:

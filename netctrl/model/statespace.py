@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.errors import InvalidValue, checked_number, optional_import
 from netctrl.model.io.display import html_table
 from netctrl.model.io.matrix import dense, is_sparse, matrix
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StateSpace"]
 
-_MAX_SHOWN = 500  # states whose poles are computed for a notebook
+_MAX_SHOWN = 500  # largest number of states for which a notebook shows poles
 
 
 def _zeros(shape: tuple[int, int], like: Any) -> Any:
@@ -32,7 +32,11 @@ def _same(one: Any, other: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateSpace:
-    """x' = A x + B u, y = C x + D u; x' is dx/dt when `dt` is 0, else x one sample of `dt` seconds later.
+    """A linear state-space model in continuous or discrete time.
+
+        x' = A x + B u,  y = C x + D u
+
+    x' is dx/dt when `dt` is 0, else x one sample of `dt` seconds later.
 
     Parameters
     ----------
@@ -46,6 +50,15 @@ class StateSpace:
     ------
     InvalidValue
         A shape that doesn't fit, an entry that isn't finite, a negative dt.
+
+    Examples
+    --------
+    A discrete first-order lag with a steady-state gain of 2.5:
+
+    >>> import netctrl
+    >>> plant = netctrl.StateSpace([[0.8]], [[0.5]], [[1.0]], dt=0.1)
+    >>> plant.n_states, round(float(plant.steady_gain()[0, 0]), 3)
+    (1, 2.5)
     """
 
     A: Any
@@ -75,7 +88,7 @@ class StateSpace:
         return self.dt == other.dt and all(_same(a, b) for a, b in pairs)
 
     def __reduce__(self) -> tuple[type, tuple[np.ndarray | float, ...]]:
-        return StateSpace, (*self._matrices(), self.dt)  # a copy is built, so checked and read-only, again
+        return StateSpace, (*self._matrices(), self.dt)  # a copy is rebuilt, so checked and read-only
 
     __hash__ = None
 
@@ -84,31 +97,56 @@ class StateSpace:
 
     @property
     def n_states(self) -> int:
-        """Number of states n."""
+        """Number of states, n."""
         return self.A.shape[0]
 
     @property
     def n_inputs(self) -> int:
-        """Number of inputs m."""
+        """Number of inputs, m."""
         return self.B.shape[1]
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs p."""
+        """Number of outputs, p."""
         return self.C.shape[0]
 
     def steady_gain(self) -> np.ndarray:
-        """Outputs that a constant unit of each input settles at in discrete time, C (I − A)⁻¹ B + D, shape (p, m).
+        """Steady-state gain in discrete time: steady outputs for a constant unit of each input.
 
-        numpy.linalg.LinAlgError where a pole is 1.
+            G = C (I − A)⁻¹ B + D
+
+        Returns
+        -------
+        ndarray, shape (p, m)
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The model has a pole at 1.
         """
         A, B, C, D = map(dense, self._matrices())
         return C @ np.linalg.solve(np.eye(self.n_states) - A, B) + D
 
     @classmethod
     def from_control(cls, system: control.StateSpace) -> StateSpace:
-        """From a python-control StateSpace. `dt=None` or `dt=True` (no sampling time in seconds) is refused."""
-        import control
+        """Convert a python-control StateSpace to a netctrl StateSpace.
+
+        Parameters
+        ----------
+        system : control.StateSpace
+            System with a sampling interval in seconds, or 0: `dt=None` and `dt=True` are refused.
+
+        Returns
+        -------
+        StateSpace
+
+        Raises
+        ------
+        InvalidValue
+            Another type, or no sampling interval in seconds.
+        """
+        with optional_import():
+            import control
 
         if not isinstance(system, control.StateSpace):
             raise InvalidValue("system", type(system).__name__, "a python-control StateSpace (control.ss makes one)")
@@ -120,14 +158,16 @@ class StateSpace:
         return cls(A, B, C, D, float(system.dt))
 
     def to_control(self) -> control.StateSpace:
-        """As a python-control StateSpace with the same matrices and the same dt."""
-        import control
+        """The same matrices and sampling interval as a python-control StateSpace."""
+        with optional_import():
+            import control
 
         return control.ss(*map(dense, self._matrices()), self.dt)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The matrix [[A, B], [C, D]] as a DataFrame whose labels name states, inputs and outputs."""
-        import pandas as pd
+        """The matrix [[A, B], [C, D]] as a DataFrame with names of states, inputs and outputs."""
+        with optional_import():
+            import pandas as pd
 
         A, B, C, D = map(dense, self._matrices())
         states = [f"x{i}" for i in range(self.n_states)]

@@ -1,4 +1,4 @@
-"""What TopoHub's files say in their own way: lengths in km, loads of links, and demands as a table without a unit.
+"""TopoHub's file format: lengths in km, loads of links, and a table of demands without a unit.
 
 Source: TopoHub 1.5, `docs/repository.rst` and `topohub/graph.py` (https://www.topohub.org).
 """
@@ -15,23 +15,23 @@ from netctrl.units import METRES_PER_KM
 __all__ = ["SIGNAL_SPEED", "demand_records", "has_lengths", "plain_edge", "plain_node"]
 
 SIGNAL_SPEED = 2e8
-"""Of light in fibre [m/s], for files that give a link's length."""
+"""Speed of light in fibre [m/s], for files that give a link's length."""
 
 _EDGE = ("dist", "type", "ecmp_fwd", "ecmp_bwd")
 _NODE = ("type",)
 _UNIT_TAKES = (
-    'the argument `demand_unit` (--demand-unit) beside it: the rate that 1 stands for, as in "1Mbit"; '
+    'the argument `demand_unit` (--demand-unit) too: the rate of a demand of 1, as in "1Mbit"; '
     '"0bit" leaves the demands out'
 )
 
 
 def has_lengths(edges: Sequence[Any]) -> bool:
-    """Whether these edges are TopoHub's."""
+    """Whether these edges have TopoHub's lengths."""
     return any(isinstance(edge, dict) and "dist" in edge for edge in edges)
 
 
 def plain_edge(field: str, edge: dict[str, Any]) -> dict[str, Any]:
-    """An edge with the delay of its length in place of what only TopoHub has; InvalidValue names the length."""
+    """An edge with the delay of its length instead of TopoHub's own keys; InvalidValue names the length."""
     taken = _without(edge, _EDGE)
     if "dist" in edge and "delay" not in taken:
         length = checked_number(field, edge["dist"], "a length from 0 to 1e9 in km", at_least=0.0, at_most=1e9)
@@ -40,27 +40,27 @@ def plain_edge(field: str, edge: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain_node(node: Any) -> Any:
-    """A node without what only TopoHub has."""
+    """A node without TopoHub's own keys."""
     return _without(node, _NODE)
 
 
 def demand_records(table: Mapping[Any, Any], unit: float | None, *, directed: bool) -> list[dict[str, Any]]:
     """Demands of `graph.demands`, a table source -> target -> number, in the order of the file.
 
-    A pair that stands there one way only has the same demand both ways, as an edge of an undirected graph is a link
-    each way: so TopoHub itself counts demands (`graph.stats.demands`) and loads links. Not so in a directed graph.
+    In an undirected graph, a pair listed in one direction only has the same demand in both directions, as an undirected
+    edge is a link in each direction. TopoHub counts demands (`graph.stats.demands`) and loads of links in this way too.
 
     Parameters
     ----------
     table : mapping
     unit : float or None
-        What a demand of 1 is [bit/s]; 0 leaves all demands out.
+        Rate of a demand of 1 [bit/s]; 0 leaves all demands out.
     directed : bool
 
     Raises
     ------
     InvalidValue
-        No table of numbers; or numbers and no `unit`.
+        Not a table of numbers, or numbers without `unit`.
     """
     pairs = _pairs(table)
     if not directed:

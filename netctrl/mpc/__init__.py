@@ -1,1 +1,1 @@
-"""Model predictive control: quadratic programs, their solvers, and laws that need none."""
+"""Model predictive control: quadratic programs, their solvers, and explicit laws."""

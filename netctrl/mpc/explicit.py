@@ -1,6 +1,6 @@
-"""MPCC's quadratic program in closed form: its gain, its law, where it is feasible, and a table of gains.
+"""MPCC's quadratic program in closed form: gain, law, feasible queues, and a table of gains.
 
-The proof is in docs/mpcc.md. What runs for each packet is compiled: `netctrl.laws.window.explicit`.
+The proof is in docs/explanation/mpcc.md. The per-packet code is compiled: `netctrl.laws.window.explicit`.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ __all__ = [
 
 _MAX_FLOWS = 10_000_000
 _MAX_STEPS = 100_000
-_MAX_GAIN = 1e12  # far beyond any network; within these nothing overflows
+_MAX_GAIN = 1e12  # far beyond any network; no overflow within this bound
 _MAX_RATIO = 1e30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowTable:
-    """The law W = clip(c − K Q, 0, P_BD) for each number of flows that passes the bottleneck.
+    """The law W = clip(c − K Q, 0, P_BD) for each number of flows at the bottleneck.
 
-    Above the queue's bound (N − 1) P_BD, W = c − (Q − (N − 1) P_BD)/B where that is less: the quickest way back.
+    Above the queue's bound (N − 1) P_BD, W is at most c − (Q − (N − 1) P_BD)/B, the fastest return to the bound.
     """
 
     bdp_bytes: float
     """P_BD: greatest window [byte]."""
     gain: np.ndarray
-    """(N_max + 1,) K of 0 .. N_max flows; what stands for 0 flows is that of 1."""
+    """(N_max + 1,) K for 0 .. N_max flows; the entry for 0 flows is that for 1."""
     fair_window: np.ndarray
     """(N_max + 1,) c [byte], at most P_BD."""
     input_gain: np.ndarray
-    """(N_max + 1,) B: what a byte of each window adds to the queue in one interval."""
+    """(N_max + 1,) B: bytes that a byte of each window adds to the queue in one interval."""
     horizon: int
     queue_weight: float
     window_weight: float
@@ -58,7 +58,7 @@ class WindowTable:
 
     @property
     def most_flows(self) -> int:
-        """N_max."""
+        """Greatest number of flows in the table, N_max."""
         return len(self.gain) - 1
 
     def windows(self, queue_bytes: Any, flows: Any) -> np.ndarray:
@@ -76,7 +76,7 @@ class WindowTable:
             raise InvalidValue("queue_bytes", queue_bytes, "finite numbers of bytes of at least 0")
         known = count.dtype.kind in "iuf" and ((count >= 1) & (count <= self.most_flows)).all()  # NaN is neither
         if not known or (count % 1 != 0).any():
-            takes = f"whole numbers from 1 to {self.most_flows}: a switch that counts none has no queue to control"
+            takes = f"whole numbers from 1 to {self.most_flows}: without flows there is no queue to control"
             raise InvalidValue("flows", flows, takes)
         shape = np.broadcast_shapes(queue.shape, count.shape)
         each = (
@@ -87,28 +87,28 @@ class WindowTable:
 
 
 def queue_gain(input_gain: Any, horizon: int, queue_weight: float, window_weight: float) -> Any:
-    """K_P of u = −K_P Q, the first input of least Σ_{k=1..P} WQ Q_k² + WR u_{k−1}² on Q₊ = Q + B u.
+    """Gain K_P of u = −K_P Q, the first input that minimises Σ_{k=1..P} WQ Q_k² + WR u_{k−1}² on Q₊ = Q + B u.
 
     s = WQ; P − 1 times s = WQ + s WR/(WR + B² s); K_P = B s/(WR + B² s).
 
     Parameters
     ----------
     input_gain : array_like
-        B, without a unit (bytes of queue for a byte of window).
+        B, dimensionless (bytes of queue per byte of window).
     horizon : int
         P, at least 1.
     queue_weight, window_weight : float
-        WQ and WR, at least 0, not both 0; WQ above 0.
+        WQ above 0 and WR at least 0.
 
     Raises
     ------
     InvalidValue
-        What is out of these bounds.
+        A value out of these bounds.
 
     Source: the scalar Riccati recursion; MPCC thesis, Sections 4.4 and 4.5.
     """
     B, P, WQ, WR = _checked(input_gain, horizon, queue_weight, window_weight)
-    # s in units of WQ and WR in units of B² WQ: nothing here grows with the user's units.
+    # s in units of WQ and WR in units of B² WQ, independent of the user's units.
     r = WR / (WQ * B * B)
     s = np.ones_like(r)
     for _ in range(P - 1):
@@ -118,9 +118,9 @@ def queue_gain(input_gain: Any, horizon: int, queue_weight: float, window_weight
 
 
 def queue_gain_by_sinh(input_gain: Any, horizon: int, queue_weight: float, window_weight: float) -> Any:
-    """K_P = (2y/B) sinh(Pθ)/cosh((P + ½)θ) with y = (B/2) √(WQ/WR), θ = 2 asinh(y); of `queue_gain`'s arguments.
+    """Gain K_P = (2y/B) sinh(Pθ)/cosh((P + ½)θ) with y = (B/2) √(WQ/WR), θ = 2 asinh(y); arguments of `queue_gain`.
 
-    In this form without a hyperbolic function that overflows: sinh/cosh = e^(−θ/2) (1 − e^(−2Pθ))/(1 + e^(−(2P+1)θ)).
+    Computed without overflowing hyperbolic functions: sinh/cosh = e^(−θ/2) (1 − e^(−2Pθ))/(1 + e^(−(2P+1)θ)).
     """
     B, P, WQ, WR = _checked(input_gain, horizon, queue_weight, window_weight)
     if WR == 0.0:
@@ -134,23 +134,23 @@ def queue_gain_by_sinh(input_gain: Any, horizon: int, queue_weight: float, windo
 
 
 def ack_interval(packet_bytes: float, rtt_s: float, window_bytes: float) -> float:
-    """dt = packet · D/W: time between two acknowledgements of a flow [s].
+    """Time between two acknowledgements of a flow [s], dt = packet · D/W.
 
     Raises
     ------
     InvalidValue
-        A window of 0 (no acknowledgement ever comes), or numbers that aren't finite and above 0.
+        A window of 0 (without acknowledgements), or numbers that aren't finite and above 0.
 
     Source: MPCC thesis (A.1).
     """
     packet = checked_number("packet_bytes", packet_bytes, "a size above 0 in bytes", above=0.0)
     rtt = checked_number("rtt_s", rtt_s, "a time above 0 in seconds", above=0.0)
-    takes = "a window above 0 in bytes: with 0 no acknowledgement comes; floor it at one packet"
+    takes = "a window above 0 in bytes: with 0 there are no acknowledgements; use at least one packet"
     return packet * rtt / checked_number("window_bytes", window_bytes, takes, above=0.0)
 
 
 def queue_input_gain(interval_s: float, flows: Any, rate_in_bit_per_s: float, bdp_bytes: float) -> Any:
-    """B = dt N R_in/(8 P_BD): bytes of queue that a byte of all N windows adds in an interval; flows broadcast.
+    """Input gain B = dt N R_in/(8 P_BD): bytes of queue per byte of all N windows in an interval; flows broadcast.
 
     Source: MPCC thesis (3.4), with R_in = R W/P_BD (its text has a spurious dt there).
     """
@@ -161,7 +161,7 @@ def queue_input_gain(interval_s: float, flows: Any, rate_in_bit_per_s: float, bd
 
 
 def fair_window(rate_out_bit_per_s: float, rate_in_bit_per_s: float, bdp_bytes: float, flows: Any) -> Any:
-    """c = R_out P_BD/(R_in N), at most P_BD [byte]: the window at which the queue stays; flows broadcast.
+    """Fair window c = R_out P_BD/(R_in N), at most P_BD [byte], at which the queue is constant; flows broadcast.
 
     Where R_out > N R_in the flows can't fill the link, and with the printed c > P_BD the program has no solution.
 
@@ -174,9 +174,9 @@ def fair_window(rate_out_bit_per_s: float, rate_in_bit_per_s: float, bdp_bytes: 
 
 
 def feasible_queue(input_gain: float, fair_window_bytes: float, bdp_bytes: float, flows: int) -> tuple[float, float]:
-    """Least and greatest Q for which the program has a solution, whatever its horizon [byte].
+    """Least and greatest queue Q for which the program has a solution, whatever its horizon [byte].
 
-    −B (P_BD − c) ≤ Q ≤ (N − 1) P_BD + B c: one step must lead between the queue's bounds, from where u = 0 stays.
+    −B (P_BD − c) ≤ Q ≤ (N − 1) P_BD + B c: one step must lead to within the queue's bounds, where u = 0 keeps it.
     """
     B = checked_number("input_gain", input_gain, "a number above 0", above=0.0)
     bdp = checked_number("bdp_bytes", bdp_bytes, "a size above 0 in bytes", above=0.0)
@@ -197,12 +197,12 @@ def window_table(
     window_weight: float,
     most_flows: int,
 ) -> WindowTable:
-    """The law's gains K[N], fair windows c[N] and input gains B[N] for N = 1 .. `most_flows`.
+    """Table of the law's gains K[N], fair windows c[N] and input gains B[N] for N = 1 .. `most_flows`.
 
     Raises
     ------
     InvalidValue
-        What the parts refuse, or a table above ten million flows.
+        Arguments that `queue_gain`, `queue_input_gain` or `fair_window` reject, or more than ten million flows.
     """
     takes = f"a whole number of flows from 1 to {_MAX_FLOWS}"
     most = checked_whole("most_flows", most_flows, takes, at_least=1, at_most=_MAX_FLOWS)
@@ -224,7 +224,7 @@ def window_problem(
     window_weight: float,
     soft_weight: float = np.inf,
 ) -> MpcProblem:
-    """The same as an MPC problem, for solvers: state Q [byte], input u = W − c [byte], intervals of 1.
+    """MPCC's program as an `MpcProblem` for solvers: state Q [byte], input u = W − c [byte], intervals of 1.
 
     −c ≤ u ≤ P_BD − c, 0 ≤ Q ≤ (N − 1) P_BD, weights on Q(1) .. Q(P).
 
@@ -256,7 +256,7 @@ def _checked(
         raise InvalidValue("input_gain", input_gain, takes)
     takes = f"a number of steps from 1 to {_MAX_STEPS}"
     P = checked_whole("horizon", horizon, takes, at_least=1, at_most=_MAX_STEPS)
-    WQ = checked_number("queue_weight", queue_weight, "a weight above 0: with 0 the queue is left alone", above=0.0)
+    WQ = checked_number("queue_weight", queue_weight, "a weight above 0: with 0 the queue is not controlled", above=0.0)
     WR = checked_number("window_weight", window_weight, "a weight of at least 0", at_least=0.0)
     if WR > 0.0 and not 1.0 / _MAX_RATIO <= WQ / WR <= _MAX_RATIO:
         raise InvalidValue(
@@ -268,5 +268,5 @@ def _checked(
 def _flows(flows: Any) -> np.ndarray:
     N = np.asarray(flows)
     if N.dtype.kind not in "iuf" or not (np.isfinite(N).all() and (N >= 1).all()):
-        raise InvalidValue("flows", flows, "numbers of flows of at least 1: without a flow there is nothing to control")
+        raise InvalidValue("flows", flows, "numbers of flows of at least 1: without flows there is no queue to control")
     return N

@@ -1,4 +1,4 @@
-"""Linear MPC as a quadratic program of the measured state: condensed (inputs alone) or sparse (states as well)."""
+"""Linear MPC as a quadratic program of the measured state: condensed (inputs only) or sparse (inputs and states)."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ __all__ = ["condensed", "sparse"]
 
 
 class _Scaled(NamedTuple):
-    """The problem in units in which inputs, rows and costs are of the order of 1."""
+    """The problem in units in which inputs, rows and costs are of order 1."""
 
     stages: Stages
     regulator: Regulator
     gains: np.ndarray
     """(P, m, q) K of u = v − K z."""
     H: np.ndarray
-    """(P m, P m) of V alone."""
+    """(P m, P m) Hessian of V alone."""
     F: np.ndarray
     prediction: Prediction
-    """In the plant's units."""
+    """Regulator in the plant's units."""
     input_scale: np.ndarray
     state_scale: np.ndarray
     cost_scale: float
 
     @property
     def shifted(self) -> bool:
-        """Whether v isn't the input itself."""
+        """Whether v differs from the input itself."""
         return bool(self.gains.any())
 
 
@@ -43,25 +43,25 @@ class _Names(NamedTuple):
     states: list[str]
     slacks: list[str]
     eased: list[int]
-    """Of all P n states, those whose bound is soft."""
+    """Indices of the states with a soft bound, among all P n states."""
     ruled: list[int]
-    """Of all P m inputs, those with a bound that is a row of its own."""
+    """Indices of the inputs whose bound is a row of its own, among all P m inputs."""
 
 
 def condensed(problem: MpcProblem) -> ParametricProgram:
-    """The program in V alone (and the slacks of soft bounds): small and dense, for active-set solvers.
+    """Program in V alone (and the slacks of soft bounds): small and dense, for active-set solvers.
 
     With z = Φθ + ΓV, u = Ψθ + LV and the stages' weights W = diag(Q, R), H = 2 [Γ; L]'W[Γ; L], F = 2 [Γ; L]'W[Φ; Ψ].
-    V are the inputs where the model hardly grows over the horizon, and the bounds of V then theirs. Else u = v − K z
-    with a regulator's gains, so that Γ holds powers of A − BK alone, and the bounds of inputs are rows.
+    Where the model hardly grows over the horizon, V are the inputs, with the inputs' bounds. Otherwise u = v − K z with
+    a regulator's gains, so that Γ contains only powers of A − BK, and the bounds of inputs are rows.
 
     Raises
     ------
     InvalidValue
-        A direction of the inputs that costs nothing: the least cost would not be unique.
+        A direction of the inputs without cost: the minimum would not be unique.
 
-    Source: MPCC thesis (4.9) to (4.17); its (4.13) has g transposed (docs/mpcc.md). Rossiter, Kouvaritakis, Rice,
-    Automatica 34 (1998) 65-73, for the change of variables.
+    Source: MPCC thesis (4.9) to (4.17); its (4.13) has g transposed (docs/explanation/mpcc.md). Rossiter,
+    Kouvaritakis, Rice, Automatica 34 (1998) 65-73, for the change of variables.
     """
     checked_kind("problem", problem, MpcProblem)
     n, P = problem.plant.n_states, problem.horizon
@@ -102,10 +102,10 @@ def condensed(problem: MpcProblem) -> ParametricProgram:
 
 
 def sparse(problem: MpcProblem) -> ParametricProgram:
-    """The program in V and the states, the model as equalities: large and sparse, for long horizons.
+    """Program in V and the states, with the model as equalities: large and sparse, for long horizons.
 
-    The same problem in the same units as `condensed`, so the same inputs. Where changes of inputs cost, the last input
-    is a state.
+    It is the problem of `condensed` in the same units, so it gives the same inputs. Where changes of inputs have a
+    cost, the last input is a state.
     """
     import scipy.sparse as sp
 
@@ -128,7 +128,7 @@ def sparse(problem: MpcProblem) -> ParametricProgram:
         back = [-each * of_z / scaled.input_scale[:, None] for each in K]
         rules = sp.csr_array(_below_diagonal(back[1:], q, m))[ruled]
         blocks += [[sp.eye_array(P * m, format="csr")[ruled], rules, sp.csr_array((len(ruled), len(eased)))]]
-    at = (np.arange(P)[:, None] * q + np.arange(n)).ravel()  # of the states x among the z
+    at = (np.arange(P)[:, None] * q + np.arange(n)).ravel()  # indices of the states x within z
     if eased:
         pick, eye = sp.eye_array(P * q, format="csr")[at[eased]], sp.eye_array(len(eased))
         nothing = sp.csr_array((len(eased), P * m))
@@ -214,7 +214,7 @@ def _soft(names: _Names) -> list[str]:
 
 
 def _concerns(scaled: _Scaled, others: list, ruled: list[int], rows: np.ndarray) -> np.ndarray:
-    """Whose bound each of the program's is: 0 .. P m − 1 an input's, from P m on a state's, −1 nobody's."""
+    """Owner of each bound of the program: 0 .. P m − 1 an input, from P m on a state, −1 none."""
     P, m, _ = scaled.gains.shape
     own = np.full(P * m, -1) if scaled.shifted else np.arange(P * m)
     between = np.array([-1 if each is None else each for each in others], dtype=int)
@@ -235,9 +235,10 @@ def _tiled(problem: MpcProblem, scaled: _Scaled) -> tuple[tuple[np.ndarray, np.n
 def _of_variables(
     problem: MpcProblem, scaled: _Scaled, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of v: the inputs', where v are the inputs, else twice what |u| + |K z| can be, about K_0 θ at first.
+    """Bounds of v: the inputs' where v are the inputs, otherwise twice the maximum of |u| + |K z|, at first about K_0
+    θ.
 
-    So they are never met, but a proof that all others exclude each other may count on v being somewhere.
+    The latter are never active, but an infeasibility proof may rely on v being bounded.
     """
     if not scaled.shifted:
         return lower, upper
@@ -255,16 +256,16 @@ def _of_variables(
 
 
 def _sparse_cost(scaled: _Scaled, of_z: np.ndarray) -> tuple[Any, np.ndarray]:
-    """H and F over V and the states, scaled."""
+    """Cost terms H and F over V and the states, scaled."""
     import scipy.sparse as sp
 
     made, K = scaled.stages, scaled.gains
     P, m, q = K.shape
-    # Of z and v at one stage, u = v − K z.
+    # Blocks of z and v at one stage, u = v − K z.
     Q = [made.Q - made.N @ k - k.T @ made.N.T + k.T @ made.R @ k for k in K]
     N = [made.N - k.T @ made.R for k in K]
     states = sp.block_diag([*Q[1:], made.T])
-    cross = _below_diagonal([each.T for each in N[1:]], q, m)  # z_k of the columns k = 1 .. P meets v_k
+    cross = _below_diagonal([each.T for each in N[1:]], q, m)  # z_k, in columns k = 1 .. P, is coupled to v_k
     inputs = sp.kron(sp.eye_array(P), made.R)
     units = sp.diags_array(np.concatenate([np.tile(scaled.input_scale, P), np.tile(of_z, P)]))
     by = 2.0 / scaled.cost_scale
@@ -275,7 +276,7 @@ def _sparse_cost(scaled: _Scaled, of_z: np.ndarray) -> tuple[Any, np.ndarray]:
 
 
 def _below_diagonal(blocks: list[np.ndarray], columns: int, rows: int | None = None) -> Any:
-    """A sparse matrix of P × P blocks whose block (k, k − 1) is the k-th of these, k = 1 .. P − 1."""
+    """Sparse matrix of P × P blocks, whose block (k, k − 1) is the k-th given one, k = 1 .. P − 1."""
     import scipy.sparse as sp
 
     rows, P = columns if rows is None else rows, len(blocks) + 1
@@ -286,26 +287,26 @@ def _below_diagonal(blocks: list[np.ndarray], columns: int, rows: int | None = N
 
 
 def _input_scale(problem: MpcProblem, H: np.ndarray) -> np.ndarray:
-    """Widest bound of each input; without one, the input that costs 1."""
+    """Widest bound of each input; without a bound, the input whose cost is 1."""
     curvature = np.diag(H).reshape(problem.horizon, -1).max(axis=0)
     costs_one = 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0))
     return _first_above_zero(problem.input_scale, widest(problem.input_lower, problem.input_upper), costs_one)
 
 
 def _state_scale(problem: MpcProblem, Gamma: np.ndarray) -> np.ndarray:
-    """How far one input moves a state at most, so that no row has an entry above 1; else its bound, else 1."""
+    """Largest effect of one input on each state, so that no row has an entry above 1; else its bound, else 1."""
     reach = np.abs(Gamma).max(axis=(0, 2))
     bound = widest(problem.state_lower, problem.state_upper)
     return _first_above_zero(problem.state_scale, reach, bound, np.ones(len(reach)))
 
 
 def _first_above_zero(*scales: np.ndarray) -> np.ndarray:
-    """Of each entry the first that is above 0."""
+    """First value above 0 for each entry."""
     return np.select([scale > 0.0 for scale in scales], scales)
 
 
 def _with_slacks(problem: MpcProblem, scaled: _Scaled, H: Any, F: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-    """H, g and F with the variables ε / state_scale behind the others."""
+    """H, g and F with the variables ε / state_scale appended."""
     soft, P, size = np.flatnonzero(problem.soft), problem.horizon, len(F)
     count = P * len(soft)
     unit = scaled.state_scale[soft]

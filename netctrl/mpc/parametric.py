@@ -1,4 +1,4 @@
-"""Quadratic programs of a parameter: what an MPC problem is once its model and weights are fixed."""
+"""Parametric quadratic programs: an MPC problem with fixed model and weights."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["ParametricProgram", "parameters", "predict_through_delay"]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ParametricProgram:
-    """min ½ v'Hv + (g + F θ)'v, lower + E θ ≤ [v; A v] ≤ upper + E θ, of θ = [x_0; u_{−1} where rates have a weight].
+    """Program min ½ v'Hv + (g + F θ)'v, lower + E θ ≤ [v; A v] ≤ upper + E θ, θ = [x_0; u_{−1} with a rate weight].
 
-    v holds v_0 .. v_{P−1} of u_k = v_k − K_k z_k first, in units of `input_scale`; costs are in units of `cost_scale`.
+    v begins with v_0 .. v_{P−1} of u_k = v_k − K_k z_k, in units of `input_scale`; costs are in units of `cost_scale`.
     """
 
     H: Any
@@ -36,9 +36,9 @@ class ParametricProgram:
     """(N + k, q)"""
     names: tuple[str, ...]
     units: np.ndarray
-    """(N + k,) of the bounds, in the plant's: what 1 stands for."""
+    """(N + k,) size of 1 in each bound, in the plant's units."""
     concerns: np.ndarray
-    """(N + k,) whose bound each is: 0 .. P m − 1 of an input, then P n of states; −1 of none."""
+    """(N + k,) owner of each bound: 0 .. P m − 1 an input, then P n states; −1 none."""
     stages: Stages
     gains: np.ndarray
     """(P, m, q) K; 0 where v are the inputs."""
@@ -47,10 +47,10 @@ class ParametricProgram:
     state_scale: np.ndarray
     """(n,)"""
     regulator: Regulator
-    """Of the problem without bounds."""
+    """Regulator of the problem without bounds."""
     cost_scale: float
     base: QuadraticProgram = field(init=False)
-    """The program at θ = 0, whose H and A are checked."""
+    """Program at θ = 0, whose H and A are checked."""
 
     def __post_init__(self) -> None:
         for part in (self.g, self.F, self.lower, self.upper, self.E, self.input_scale, self.state_scale, self.units):
@@ -60,7 +60,7 @@ class ParametricProgram:
 
     @property
     def horizon(self) -> int:
-        """P."""
+        """Horizon P."""
         return len(self.gains)
 
     @property
@@ -69,7 +69,7 @@ class ParametricProgram:
         return self.F.shape[1]
 
     def program(self, theta: np.ndarray) -> QuadraticProgram:
-        """The program of one θ, shape (q,)."""
+        """Program at one θ, shape (q,)."""
         theta = np.asarray(theta, dtype=float)
         if theta.shape != (self.n_parameters,) or not np.isfinite(theta).all():
             raise InvalidValue("theta", theta.tolist(), f"{self.n_parameters} finite numbers: state, then last input")
@@ -77,12 +77,12 @@ class ParametricProgram:
         return self.base.changed(self.g + self.F @ theta, self.lower + shift, self.upper + shift)
 
     def corrections(self, v: np.ndarray) -> np.ndarray:
-        """v_0 .. v_{P−1} of a solution, shape (P, m), in the plant's units."""
+        """Corrections v_0 .. v_{P−1} of a solution, shape (P, m), in the plant's units."""
         P, m, _ = self.gains.shape
         return np.asarray(v)[: P * m].reshape(P, m) * self.input_scale
 
     def first_input(self, v: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """u_0 of a solution at θ, shape (m,), in the plant's units."""
+        """Input u_0 of a solution at θ, shape (m,), in the plant's units."""
         return v[: len(self.input_scale)] * self.input_scale - self.gains[0] @ theta
 
     def plan(self, v: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +90,8 @@ class ParametricProgram:
         return roll_out(self.stages, self.gains, np.asarray(theta, dtype=float), self.corrections(v))
 
     def multipliers(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of the bounds of inputs (P, m) and states (P, n), in cost over the plant's units: above 0 at an upper one."""
+        """Multipliers of the bounds of inputs (P, m) and states (P, n), in cost over the plant's units: above 0 at an
+        upper bound."""
         P, m, _ = self.gains.shape
         found = np.zeros(P * (m + len(self.state_scale)))
         at = self.concerns >= 0
@@ -99,9 +100,9 @@ class ParametricProgram:
 
 
 def parameters(problem: MpcProblem, state: np.ndarray, past_inputs: np.ndarray | None = None) -> np.ndarray:
-    """θ from the measured state and the inputs that were given before, oldest first, shape (at least max(d, 1), m).
+    """Parameter θ from the measured state and past inputs, oldest first, shape (at least max(d, 1), m).
 
-    The state is taken through the delay, eq. (3.7) of the MPCC thesis; what was given before that doesn't matter.
+    The state is predicted over the delay by eq. (3.7) of the MPCC thesis; older inputs are not used.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def parameters(problem: MpcProblem, state: np.ndarray, past_inputs: np.ndarray |
     past = past.reshape(-1, m)
     if len(past) < needed or not np.isfinite(past).all():
         takes = f"at least {needed} finite inputs, oldest first: the delay's and, with a rate weight, the last one"
-        raise InvalidValue("past_inputs", f"{len(past)} of them" if len(past) < needed else past.tolist(), takes)
+        raise InvalidValue("past_inputs", f"{len(past)} inputs" if len(past) < needed else past.tolist(), takes)
     state = checked_numbers("state", state, f"{problem.plant.n_states} finite numbers")
     if state.shape != (problem.plant.n_states,) or not np.isfinite(state).all():
         raise InvalidValue("state", state.tolist(), f"{problem.plant.n_states} finite numbers")
@@ -130,7 +131,7 @@ def parameters(problem: MpcProblem, state: np.ndarray, past_inputs: np.ndarray |
 
 
 def predict_through_delay(problem: MpcProblem, state: np.ndarray, delayed: np.ndarray) -> np.ndarray:
-    """x after the inputs that are under way, oldest first, shape (d, m): A^d x + Σ A^i B u(k − 1 − i)."""
+    """State x after the inputs in transit, oldest first, shape (d, m): A^d x + Σ A^i B u(k − 1 − i)."""
     A, B = dense(problem.plant.A), dense(problem.plant.B)
     x = np.asarray(state, dtype=float)
     for u in delayed:

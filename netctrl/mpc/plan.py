@@ -1,4 +1,4 @@
-"""An MPC problem solved once, from a measured state."""
+"""One solution of an MPC problem, from a measured state."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from netctrl.mpc.verify import PlanResiduals, plan_residuals
 __all__ = ["FORMS", "MpcPlan", "formulated", "solve_mpc"]
 
 FORMS = {"condensed": condensed, "sparse": sparse}
-"""Name: what makes the program. condensed suits the active-set solvers, sparse suits osqp and long horizons."""
+"""Forms of the program by name: condensed for active-set solvers, sparse for osqp and long horizons."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MpcPlan:
-    """The least-cost inputs, and where they lead by the model."""
+    """Optimal inputs of an MPC problem, and the predicted states."""
 
     inputs: np.ndarray
-    """(P, m) u_0 .. u_{P−1} [the plant's units]; u_0 is what to apply."""
+    """(P, m) u_0 .. u_{P−1} [the plant's units]; u_0 is to be applied."""
     states: np.ndarray
     """(P + 1, n) x_0 .. x_P; x_0 is the state after the delay."""
     excess: np.ndarray
-    """(P + 1, n) how far states are out of their bounds; 0 but for soft ones, where the first is what it is."""
+    """(P + 1, n) violation of state bounds; 0 except for soft bounds, and for x_0, which no input changes."""
     solution: QPSolution
-    """Of the scaled program, with its residuals."""
+    """Solution of the scaled quadratic program."""
     residuals: PlanResiduals
-    """Of the problem as it stands, stage by stage: a plan for which they aren't small is refused."""
+    """Residuals of the problem itself, stage by stage; a plan with large ones is rejected."""
 
     def __post_init__(self) -> None:
         for part in (self.inputs, self.states, self.excess):
@@ -42,32 +42,49 @@ class MpcPlan:
 
 
 def formulated(problem: MpcProblem, form: str = "condensed") -> ParametricProgram:
-    """The program of a problem in one of FORMS; InvalidValue for another name."""
+    """Program of a problem in one of FORMS; raises InvalidValue for another name."""
     return FORMS[checked_word("form", form, FORMS)](problem)
 
 
 def solve_mpc(
     problem: MpcProblem, state: Any, *, past_inputs: Any = None, solver: str = "daqp", form: str = "condensed"
 ) -> MpcPlan:
-    """Plan the inputs from one measured state.
+    """Solve an MPC problem from a measured state.
 
     Parameters
     ----------
     problem : MpcProblem
+        n states, m inputs, delay d.
     state : array_like, shape (n,)
-        Measured now.
+        Measured state.
     past_inputs : array_like, shape (at least d, m), optional
-        Given before and under way, oldest first; needed with a delay or a rate weight.
+        Inputs applied before, oldest first; needed with a delay or a rate weight.
     solver : str
-        Of `netctrl.register.QP_SOLVERS`.
+        One of `netctrl.register.QP_SOLVERS`.
     form : {"condensed", "sparse"}
+        Quadratic program in the inputs alone, or in inputs and states.
+
+    Returns
+    -------
+    MpcPlan
 
     Raises
     ------
     InfeasibleProgram
-        Which bounds exclude each other, by state or input and step.
-    InvalidValue, NetctrlError
-        What the parts refuse.
+        No plan meets all bounds; the message names the conflicting bounds by state or input and step.
+    InvalidValue
+        Shapes that don't fit, an unknown solver or form.
+    NetctrlError
+        The solver fails.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> plant = netctrl.StateSpace([[1.0]], [[1.0]], [[1.0]], dt=1.0)
+    >>> problem = netctrl.MpcProblem(plant=plant, horizon=5, state_weight=1.0, input_weight=1.0)
+    >>> plan = netctrl.solve_mpc(problem, [2.0])
+    >>> round(float(plan.inputs[0, 0]), 3), plan.states.shape
+    (-1.236, (6, 1))
     """
     program = formulated(problem, form)
     theta = parameters(problem, state, past_inputs)
@@ -76,8 +93,8 @@ def solve_mpc(
     residuals = plan_residuals(problem, program, inputs, states, solution.multipliers)
     if not residuals.solved:
         raise NetctrlError(
-            f"{solver}'s plan isn't the problem's solution by {residuals.worst:.1e}: try another solver or form, or"
-            " scale the problem"
+            f"the plan of {solver} differs from the problem's solution by {residuals.worst:.1e}: try another solver or "
+            "form, or scale the problem"
         )
     states = np.ascontiguousarray(states[:, : problem.plant.n_states])
     excess = np.maximum(states - problem.state_upper, 0.0) + np.maximum(problem.state_lower - states, 0.0)

@@ -1,4 +1,4 @@
-"""A linear MPC problem as data: model, horizon, weights, bounds, delay."""
+"""Linear MPC problem as data: model, horizon, weights, bounds, delay."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from netctrl.model.statespace import StateSpace
 
 __all__ = ["MpcProblem"]
 
-_ROUNDING = 1e-10  # relative; what a weight may lack in symmetry and in semidefiniteness
+_ROUNDING = 1e-10  # relative tolerance of a weight's symmetry and semidefiniteness
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MpcProblem:
-    """min Σ_{k<P} (x_k'Q x_k + y_k'Q_y y_k + u_k'R u_k + Δu_k'S Δu_k) + x_P'T x_P + Σ (ε'ρ ε + w'ε).
+    """A model predictive control problem: a plant, a horizon, quadratic costs and bounds.
 
-    x_{k+1} = A x_k + B u_{k−d}, y_k = C x_k + D u_k, Δu_k = u_k − u_{k−1}; x_0 is the state that the first free input
-    meets, after the delay. Inputs are bounded at k = 0 .. P − 1, states at k = 1 .. P, by lower − ε ≤ x ≤ upper + ε
-    where they are soft.
+        min Σ_{k<P} (x_k'Q x_k + y_k'Q_y y_k + u_k'R u_k + Δu_k'S Δu_k) + x_P'T x_P + Σ (ε'ρ ε + w'ε)
+        x_{k+1} = A x_k + B u_{k−d},  y_k = C x_k + D u_k,  Δu_k = u_k − u_{k−1}
+
+    x_0 is the state after the delay, on which the first free input acts. Inputs are bounded at k = 0 .. P − 1, states
+    at k = 1 .. P, by lower − ε ≤ x ≤ upper + ε where they are soft.
 
     Parameters
     ----------
@@ -31,24 +33,36 @@ class MpcProblem:
     horizon : int
         P [samples], at least 1.
     state_weight, terminal_weight : array_like, shape (n, n)
-        Q and T; a number stands for so many times the identity. T is Q + C'Q_y C by default.
+        Q and T; a number is a multiple of the identity. T is Q + C'Q_y C by default.
     output_weight, input_weight, rate_weight : array_like, shapes (p, p), (m, m), (m, m)
         Q_y, R and S, likewise.
     state_lower, state_upper, input_lower, input_upper : array_like, shapes (n,), (m,)
-        In the plant's units, infinite where there is none; a number holds for all.
+        Bounds in the plant's units, infinite where there is none; a number applies to all entries.
     soft_weight : array_like, shape (n,)
-        ρ, what breaking a state's bound costs, squared; infinite (the default) where the bound is hard.
+        ρ, cost of the squared violation of a state's bound; infinite (the default) where the bound is hard.
     soft_linear : array_like, shape (n,)
-        w ≥ 0. Above the multiplier of the hard bound it keeps the bound wherever it can be kept.
+        w ≥ 0. If it exceeds the multiplier of the hard bound, the bound is met wherever that is possible.
     delay : int
         d [samples] from an input to its effect.
     input_scale, state_scale : array_like, shapes (m,), (n,), optional
-        Units that the solver sees; by default chosen such that no result depends on the plant's units.
+        Units in which the solver works; the default makes results independent of the plant's units.
 
     Raises
     ------
     InvalidValue
         Continuous time, a horizon of 0, an indefinite weight, an empty interval, shapes that don't fit.
+
+    Examples
+    --------
+    An integrator with a bounded input, over five samples:
+
+    >>> import netctrl
+    >>> plant = netctrl.StateSpace([[1.0]], [[1.0]], [[1.0]], dt=1.0)
+    >>> problem = netctrl.MpcProblem(
+    ...     plant=plant, horizon=5, state_weight=1.0, input_weight=1.0, input_lower=-0.5, input_upper=0.5
+    ... )
+    >>> netctrl.solve_mpc(problem, [2.0]).inputs.ravel().round(3).tolist()
+    [-0.5, -0.5, -0.5, -0.3, -0.1]
     """
 
     plant: StateSpace
@@ -100,24 +114,24 @@ class MpcProblem:
 
     @property
     def has_rate(self) -> bool:
-        """Whether changes of the input cost anything, so that the last one matters."""
+        """Whether changes of the input have a cost, so that the last input matters."""
         return bool(self.rate_weight.any())
 
     @property
     def soft(self) -> np.ndarray:
-        """(n,) of bool: states with a bound that may be broken."""
+        """States with a soft bound, shape (n,) of bool."""
         bounded = np.isfinite(self.state_lower) | np.isfinite(self.state_upper)
         return bounded & np.isfinite(self.soft_weight)
 
     @property
     def hard(self) -> np.ndarray:
-        """(n,) of bool: states with a bound that may not."""
+        """States with a hard bound, shape (n,) of bool."""
         bounded = np.isfinite(self.state_lower) | np.isfinite(self.state_upper)
         return bounded & ~np.isfinite(self.soft_weight)
 
 
 def weight(name: str, value: Any, size: int) -> np.ndarray:
-    """A symmetric positive semidefinite matrix from a number or a matrix; else InvalidValue with what to change."""
+    """Symmetric positive semidefinite matrix from a number or a matrix; raises InvalidValue with the remedy."""
     if not isinstance(value, (list, tuple)) and np.ndim(value) == 0:
         number = vector(name, value, 1)[0]
         if not 0.0 <= number < np.inf:
@@ -125,9 +139,9 @@ def weight(name: str, value: Any, size: int) -> np.ndarray:
         return number * np.eye(size)
     found = dense_matrix(name, value, (size, size))
     largest = np.abs(found).max(initial=0.0)
-    takes = "a symmetric positive semidefinite matrix: the cost has to be convex"
+    takes = "a symmetric positive semidefinite matrix, for a convex cost"
     if np.abs(found - found.T).max(initial=0.0) > _ROUNDING * largest:
-        raise InvalidValue(name, "a matrix that isn't symmetric", f"{takes}; give 0.5 (W + W')")
+        raise InvalidValue(name, "a matrix that isn't symmetric", f"{takes}; pass 0.5 (W + W')")
     least = float(np.linalg.eigvalsh(found).min(initial=0.0))
     if least < -_ROUNDING * largest:
         raise InvalidValue(name, f"an eigenvalue of {least:.3g}", takes)
@@ -135,7 +149,7 @@ def weight(name: str, value: Any, size: int) -> np.ndarray:
 
 
 def interval(name: str, lower: Any, upper: Any, size: int) -> dict[str, np.ndarray]:
-    """Both bounds of a quantity as vectors; InvalidValue where one is NaN or no value lies between."""
+    """Both bounds of a quantity as vectors; raises InvalidValue where one is NaN or the interval is empty."""
     low, high = vector(f"{name}_lower", lower, size), vector(f"{name}_upper", upper, size)
     for which, bound in (("lower", low), ("upper", high)):
         if np.isnan(bound).any():
@@ -144,17 +158,19 @@ def interval(name: str, lower: Any, upper: Any, size: int) -> dict[str, np.ndarr
     if empty.any():
         at = int(np.argmax(empty))
         got = f"{low[at]:.9g} above {name}_upper {high[at]:.9g} for {name} {at}"
-        raise InvalidValue(f"{name}_lower", got, f"at most {name}_upper: nothing lies between these two; swap or widen")
+        raise InvalidValue(
+            f"{name}_lower", got, f"at most {name}_upper: the interval is empty; swap or widen the bounds"
+        )
     return {f"{name}_lower": low, f"{name}_upper": high}
 
 
 def vector(name: str, value: Any, size: int) -> np.ndarray:
-    """`size` numbers from as many, or from one for all."""
+    """Vector of `size` numbers, from as many numbers or from one for all."""
     try:
         found = np.array(value, dtype=float)
         return np.ascontiguousarray(np.broadcast_to(found, (size,))).copy()
     except (TypeError, ValueError, OverflowError):
-        raise InvalidValue(name, value, f"a number, or {size} of them") from None
+        raise InvalidValue(name, value, f"a number, or {size} numbers") from None
 
 
 def _above_zero(name: str, value: Any, size: int, *, finite: bool = True) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Receding horizon: at each sample the program is solved anew and the first input applied; what if a solve fails."""
+"""Receding horizon: each sample solves the program and applies the first input, with a fallback for failed solves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class RecedingController(NamedTuple):
-    """What is set up once. The workspace keeps factors and the last active set, so it serves one loop at a time."""
+    """Data set up once. The workspace keeps factors and the last active set, so it serves one loop at a time."""
 
     problem: MpcProblem
     program: ParametricProgram
@@ -34,37 +34,37 @@ class RecedingController(NamedTuple):
     hold: int
     """Samples for which the last input is held when solves fail."""
     safe_input: np.ndarray
-    """(m,) what is applied after that."""
+    """(m,) input applied after that."""
     warm: bool
-    """Whether the solver takes a guess."""
+    """Whether the solver uses an initial guess."""
 
 
 class RecedingState(NamedTuple):
-    """What goes from one sample to the next."""
+    """State from one sample to the next."""
 
     applied: np.ndarray
-    """(m,) what to apply until the next sample."""
+    """(m,) input until the next sample."""
     past: np.ndarray
-    """(max(d, 1), m) inputs given, the newest last."""
+    """(max(d, 1), m) inputs applied, the newest last."""
     plan: np.ndarray
-    """(P, m) what the last solution foresaw from now on."""
+    """(P, m) inputs of the last solution from now on."""
     status: QPStatus
-    """Of the last solve."""
+    """Status of the last solve."""
     failed_at: np.ndarray | None
-    """θ of the last solve that failed; NaN where the measurement was no number. None: all went well."""
+    """θ of the last failed solve; NaN where the measurement was not a number. None: no solve has failed."""
     steps: int
     failures: int
-    """Solves that failed, in all."""
+    """Total number of failed solves."""
     failing: int
-    """In a row, up to now."""
+    """Number of consecutive failed solves up to now."""
     held: int
-    """Samples at which the last input was held, in all."""
+    """Total number of samples at which the last input was held."""
     safe: int
-    """Samples at which the safe input was applied, in all."""
+    """Total number of samples at which the safe input was applied."""
 
     @property
     def report(self) -> str:
-        """In words."""
+        """Summary of failed solves in words."""
         if self.failures == 0:
             return f"{self.steps} steps, all solved"
         counted = f"{self.failures} of {self.steps} steps failed: input held {self.held} times, safe input {self.safe}"
@@ -74,24 +74,24 @@ class RecedingState(NamedTuple):
 def receding_controller(
     problem: MpcProblem, *, solver: str = "daqp", form: str = "condensed", hold: int = 3, safe_input: Any = None
 ) -> RecedingController:
-    """Set a controller up.
+    """Set up a receding-horizon controller.
 
     Parameters
     ----------
     problem : MpcProblem
     solver : str
-        Of `netctrl.register.QP_SOLVERS`.
+        One of `netctrl.register.QP_SOLVERS`.
     form : {"condensed", "sparse"}
         sparse suits osqp, condensed the others.
     hold : int
-        How many samples in a row the last input is held when solves fail, before the safe input takes over.
+        Number of consecutive samples that hold the last input when solves fail, before the safe input is applied.
     safe_input : array_like, shape (m,), optional
-        Within the inputs' bounds; by default the nearest to 0 that is.
+        Input within the bounds; by default the one nearest to 0.
 
     Raises
     ------
     InvalidValue
-        An unknown solver or form, a safe input out of bounds, or what `condensed` refuses.
+        An unknown solver or form, a safe input out of bounds, or a problem that `condensed` rejects.
     """
     checked_kind("problem", problem, MpcProblem)
     low, high = problem.input_lower, problem.input_upper
@@ -107,7 +107,7 @@ def receding_controller(
 
 
 def start_receding(controller: RecedingController, applied: Any = None) -> RecedingState:
-    """At the start: `applied` (m,) has been given for long, by default the safe input."""
+    """Initial state, in which `applied` (m,), by default the safe input, has been applied for long."""
     problem = checked_kind("controller", controller, RecedingController).problem
     u = controller.safe_input if applied is None else vector("applied", applied, problem.plant.n_inputs)
     if not np.isfinite(u).all():
@@ -117,10 +117,10 @@ def start_receding(controller: RecedingController, applied: Any = None) -> Reced
 
 
 def step_receding(controller: RecedingController, state: RecedingState, measured: np.ndarray) -> RecedingState:
-    """One sample: the measured state (n,) to the input until the next one, `applied`.
+    """One sample: from the measured state (n,) to `applied`, the input until the next sample.
 
-    A solve that fails, or a measurement that isn't finite, is no reason to stop: the last input is held for `hold`
-    samples and then the safe one applied, until a solve succeeds. All of it is counted.
+    After a failed solve or a measurement that isn't finite, the last input is held for `hold` samples and then the safe
+    input is applied, until a solve succeeds. The state counts these samples.
     """
     checked_kind("state", state, RecedingState)
     program = checked_kind("controller", controller, RecedingController).program
@@ -155,7 +155,7 @@ def step_receding(controller: RecedingController, state: RecedingState, measured
 
 
 def explain_failure(controller: RecedingController, state: RecedingState) -> str:
-    """Why the last failed solve did, in words; empty where none did. An infeasible program's bounds are named."""
+    """Reason of the last failed solve in words; empty without one. Names the bounds of an infeasible program."""
     checked_kind("controller", controller, RecedingController)
     checked_kind("state", state, RecedingState)
     if state.failed_at is None:

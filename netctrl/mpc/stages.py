@@ -1,7 +1,8 @@
-"""An MPC problem stage by stage: its augmented model, the regulator without bounds, and plans rolled out under it.
+"""Stages of an MPC problem: augmented model, regulator without bounds, and plans rolled out under it.
 
-With z_k = [x_k; u_{k−1} where changes cost] the cost of a stage is z'Qz + 2 z'N u + u'R u, and z_{k+1} = A z_k + B u_k.
-u_k = v_k − K_k z_k is a change of variables: with a K that stabilises the model, powers of an unstable A never appear.
+With z_k = [x_k; u_{k−1} where changes have a cost] the cost of a stage is z'Qz + 2 z'N u + u'R u, and z_{k+1} = A z_k +
+B u_k. u_k = v_k − K_k z_k is a change of variables: with a K that stabilises the model, no powers of an unstable A
+appear.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from netctrl.mpc.problem import MpcProblem
 __all__ = ["Prediction", "Regulator", "Stages", "cost", "predicted", "regulator", "roll_out", "stages", "widest"]
 
 _EPS = float(np.finfo(float).eps)
-_TAME = 1e2  # growth of a mode over the horizon up to which powers of the model lose few digits
+_TAME = 1e2  # growth of a mode over the horizon below which powers of the model lose few digits
 
 
 class Stages(NamedTuple):
-    """Of z and u, in the plant's units."""
+    """Model and weights in z and u, in the plant's units."""
 
     A: np.ndarray
     B: np.ndarray
@@ -29,11 +30,11 @@ class Stages(NamedTuple):
     R: np.ndarray
     N: np.ndarray
     T: np.ndarray
-    """Terminal weight, of z_P."""
+    """Terminal weight of z_P."""
 
 
 class Prediction(NamedTuple):
-    """What a plan does, affine in θ = z_0 and V = (v_0 .. v_{P−1}): z_k = Phi θ + Gamma V, u_k = Psi θ + L V."""
+    """Prediction affine in θ = z_0 and V = (v_0 .. v_{P−1}): z_k = Phi θ + Gamma V, u_k = Psi θ + L V."""
 
     Phi: np.ndarray
     """(P + 1, q, q)"""
@@ -46,7 +47,7 @@ class Prediction(NamedTuple):
 
 
 def stages(problem: MpcProblem) -> Stages:
-    """The problem's stages; a weight on outputs becomes one on states and inputs."""
+    """Stages of the problem; a weight on outputs becomes one on states and inputs."""
     A, B = dense(problem.plant.A), dense(problem.plant.B)
     C, D, Qy = dense(problem.plant.C), dense(problem.plant.D), problem.output_weight
     made = Stages(
@@ -61,7 +62,7 @@ def stages(problem: MpcProblem) -> Stages:
 
 
 class Regulator(NamedTuple):
-    """Gains of u = v − K z, and what v costs: without bounds Σ v_k'M_k v_k + θ'X_0 θ, M_k = R + B'X_{k+1} B."""
+    """Gains of u = v − K z, and the cost of v: without bounds Σ v_k'M_k v_k + θ'X_0 θ, M_k = R + B'X_{k+1} B."""
 
     K: np.ndarray
     """(P, m, q)"""
@@ -72,14 +73,14 @@ class Regulator(NamedTuple):
 
 
 def regulator(problem: MpcProblem) -> Regulator:
-    """The problem's solution without bounds.
+    """Solution of the problem without bounds.
 
-    Where its weights don't see a mode that grows but a bound does, the bounded states are weighed for the gains alone.
+    Where a growing mode has no weight but affects a bounded state, the gains use a weight on these states.
 
     Raises
     ------
     InvalidValue
-        A direction of the inputs that costs nothing: the least cost would not be unique.
+        A direction of the inputs without cost: the minimum would not be unique.
     """
     made, P = stages(problem), problem.horizon
     K, price = _riccati(made, P, check=True)
@@ -120,7 +121,7 @@ def _with_last_input(made: Stages, S: np.ndarray) -> Stages:
 
 
 def _riccati(made: Stages, P: int, *, check: bool) -> tuple[np.ndarray, np.ndarray]:
-    """K_0 .. K_{P−1} and the diagonals of 2 M_k; X in Joseph's form, which stays positive semidefinite."""
+    """Gains K_0 .. K_{P−1} and the diagonals of 2 M_k; X in Joseph's form, which stays positive semidefinite."""
     A, B, Q, R, N, X = made
     gains, price = np.zeros((P, B.shape[1], len(A))), np.empty((P, B.shape[1]))
     for k in reversed(range(P)):
@@ -136,16 +137,16 @@ def _riccati(made: Stages, P: int, *, check: bool) -> tuple[np.ndarray, np.ndarr
 
 
 def _check_definite(M: np.ndarray, size: np.ndarray) -> None:
-    """M over the size of the terms that it is the sum of: singular to rounding is singular."""
+    """Check M relative to the size of its summands: singular to rounding counts as singular."""
     unit = np.sqrt(np.where(size > 0.0, size, 1.0))
     least = float(np.linalg.eigvalsh(M / unit[:, None] / unit).min())
     if not least > 16.0 * len(M) * _EPS:
-        takes = "weights that make each sequence of inputs cost something: an input_weight above 0 always does"
+        takes = "weights that give each sequence of inputs a cost, such as an input_weight above 0"
         raise InvalidValue("input_weight", f"a Hessian with an eigenvalue of {least:.3g}", takes)
 
 
 def _growth(A: np.ndarray, P: int) -> float:
-    """Of the fastest mode over the horizon; no unit of the states changes it."""
+    """Growth of the fastest mode over the horizon, independent of the states' units."""
     radius = float(np.abs(np.linalg.eigvals(A)).max(initial=0.0))
     return float(np.exp(min(P * np.log(max(radius, 1.0)), 700.0)))
 
@@ -159,7 +160,7 @@ def _well_conditioned(problem: MpcProblem, made: Stages) -> bool:
 
 
 def cost(made: Stages, by: Prediction) -> tuple[np.ndarray, np.ndarray]:
-    """H (P m, P m) and F (P m, q) of the cost ½ V'HV + (Fθ)'V, in the plant's units."""
+    """Terms H (P m, P m) and F (P m, q) of the cost ½ V'HV + (Fθ)'V, in the plant's units."""
     P, m, size = by.L.shape
     q = len(made.A)
     S = np.concatenate([by.Gamma[:-1], by.L], axis=1)
@@ -173,7 +174,7 @@ def cost(made: Stages, by: Prediction) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _of_bounds(problem: MpcProblem, made: Stages) -> np.ndarray:
-    """Weights on bounded states: at its bound one costs what the widest inputs cost; 1 where those cost nothing."""
+    """Weights on bounded states: at its bound a state costs as much as the widest inputs; 1 if those cost nothing."""
     wide = widest(problem.state_lower, problem.state_upper)
     reach = widest(problem.input_lower, problem.input_upper)
     price = float(np.diag(made.R)[: len(reach)] @ reach**2) or 1.0
@@ -183,7 +184,7 @@ def _of_bounds(problem: MpcProblem, made: Stages) -> np.ndarray:
 
 
 def widest(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """The larger of both bounds, 0 where there is none."""
+    """Larger modulus of both bounds, 0 without bounds."""
     return np.maximum(*(np.where(np.isfinite(bound), np.abs(bound), 0.0) for bound in (lower, upper)))
 
 

@@ -1,6 +1,6 @@
-"""A plan held against its MPC problem as it stands: model, bounds, stationarity and gap, stage by stage.
+"""Verification of a plan against its MPC problem: model, bounds, stationarity and gap, stage by stage.
 
-Nothing here knows of the program that was solved but its multipliers. So what a formulation loses is seen as well.
+Of the solved program only the multipliers are used, so errors of the formulation are detected as well.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from netctrl.mpc.stages import widest
 __all__ = ["PlanResiduals", "plan_residuals"]
 
 _OF_BOUNDS, _OF_INPUTS = 1e-6, 1e-4
-_SMALL = 1e-3  # of the widest input: errors are compared with no less
+_SMALL = 1e-3  # relative to the widest input: the smallest unit of errors
 
 
 class PlanResiduals(NamedTuple):
-    """What a plan is off by, relative; 0 for the exact one."""
+    """Relative errors of a plan; 0 for the exact one."""
 
     bounds: float
-    """How far an input or a hard bound of a state is broken, over the bound or what the state is the sum of."""
+    """Largest violation of an input's or a state's hard bound, relative to the bound or to the state's summands."""
     stationarity: float
-    """The cost's gradient by an input over its curvature, which is an error of the input, over the inputs' size."""
+    """Gradient of the cost by an input over its curvature, an error of the input, relative to the inputs' size."""
     gap: float
-    """How far the multipliers' lower bound is below the cost, as an error of the inputs over their size."""
+    """Distance of the multipliers' lower bound from the cost, as an error of the inputs relative to their size."""
 
     @property
     def worst(self) -> float:
-        """The greatest of them; NaN where any is."""
+        """Largest of the errors; NaN where any is NaN."""
         return float(np.max(self))
 
     @property
     def solved(self) -> bool:
-        """Whether bounds are kept to 1e-6 and inputs right to 1e-4; NaN is neither."""
+        """Whether bounds are met to 1e-6 and inputs accurate to 1e-4; False for NaN."""
         return bool(self.bounds <= _OF_BOUNDS and max(self.stationarity, self.gap) <= _OF_INPUTS)
 
 
 def plan_residuals(
     problem: MpcProblem, program: ParametricProgram, inputs: np.ndarray, states: np.ndarray, multipliers: np.ndarray
 ) -> PlanResiduals:
-    """Residuals of inputs (P, m) and states z (P + 1, q) that the model leads to, with the program's multipliers.
+    """Residuals of inputs (P, m) and predicted states z (P + 1, q), with the program's multipliers.
 
     λ_P = 2 T z_P + μ_P, λ_k = 2 (Q z_k + N u_k) + A'λ_{k+1} + μ_k and r_k = 2 (N'z_k + R u_k) + B'λ_{k+1} + ν_k = 0.
-    λ_k less K_k'r_k, which changes nothing where r = 0, makes r the gradient by v of u = v − K z with the regulator's
-    gains: an unstable A's powers stay out, and r_k over 2 M_k is how far v_k is from its best.
+    Subtracting K_k'r_k from λ_k, which has no effect where r = 0, makes r the gradient by v of u = v − K z with the
+    regulator's gains. This avoids powers of an unstable A, and r_k over 2 M_k is the distance of v_k from its optimum.
     """
     n = problem.plant.n_states
     nu, mu = program.multipliers(multipliers)
@@ -76,7 +76,7 @@ def plan_residuals(
 def _gradient(
     program: ParametricProgram, inputs: np.ndarray, states: np.ndarray, nu: np.ndarray, mu: np.ndarray
 ) -> np.ndarray:
-    """r (P, m), by v of u = v − K z with the regulator's gains."""
+    """Gradient r (P, m) by v of u = v − K z with the regulator's gains."""
     A, B, Q, R, N, T = program.stages
     n, gains = mu.shape[1], program.regulator.K
     own = 2.0 * (inputs @ R + states[:-1] @ N) + nu
@@ -104,7 +104,8 @@ def _gap(at: np.ndarray, multipliers: np.ndarray, lower: np.ndarray, upper: np.n
 
 
 def _state_gap(problem: MpcProblem, x: np.ndarray, mu: np.ndarray) -> float:
-    """Of hard bounds as of inputs; of soft ones φ(x) + φ*(μ) − μ x, φ(x) = ρ ε² + w ε, ε what x is out of bounds."""
+    """Duality gap of the states' bounds; for soft ones φ(x) + φ*(μ) − μ x, φ(x) = ρ ε² + w ε with the violation ε
+    of x."""
     low, high, soft = problem.state_lower, problem.state_upper, problem.soft
     hard = _gap(x[:, ~soft], mu[:, ~soft], low[~soft], high[~soft])
     if not soft.any():

@@ -1,1 +1,1 @@
-"""Scenarios and designs as ns-3 programs: text rendered, compiled, run and read back."""
+"""Scenarios and designs as ns-3 programs: rendered, compiled, run, and their results read."""

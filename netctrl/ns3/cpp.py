@@ -1,4 +1,4 @@
-"""Values as C++ text: whatever a name or a command line holds, it can neither end its literal nor its comment."""
+"""Values as C++ text, safe against names or command lines that would end a literal or a comment."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ __all__ = [
 ]
 
 MARKER = "// Made by netctrl export ns3: do not edit."
-"""First line of the generated files: whoever finds it may write over the folder."""
+"""First line of the generated files, which marks a folder that may be overwritten."""
 
 _LONG = 1000  # characters
 _MAX_S = 4e9  # ns-3 counts ns in signed 64 bits
-# A quote would end the literal; a backslash starts an escape, ? a trigraph, * is in what starts or ends a comment.
+# A quote ends a literal, a backslash starts an escape, ? a trigraph, and * is part of a comment's start or end.
 _UNSAFE = frozenset("\\?*")
 
 
 def string(text: str) -> str:
-    """A C++ string literal of UTF-8 that may also stand in a comment: printable ASCII and octal escapes, one line."""
+    """C++ string literal of UTF-8 that may also be in a comment: printable ASCII and octal escapes, one line."""
     return '"' + "".join(_safe(byte) for byte in text.encode("utf-8", "surrogateescape")) + '"'
 
 
@@ -49,12 +49,12 @@ def _safe(byte: int) -> str:
     character = chr(byte)
     if character == '"':
         return '\\"'
-    # Octal takes three digits at most, so that what follows is never swallowed.
+    # An octal escape has at most three digits, so it never includes the next character.
     return character if 0x20 <= byte < 0x7F and character not in _UNSAFE else f"\\{byte:03o}"
 
 
 def real(value: float) -> str:
-    """A C++ double that reads back to the last bit."""
+    """C++ double that reads back to the last bit."""
     if isnan(value):
         raise InvalidValue("number", value, "a number")
     if isinf(value):
@@ -63,12 +63,12 @@ def real(value: float) -> str:
 
 
 def row(values: Iterable[Any]) -> str:
-    """Braces around values; text stands as it is."""
+    """Values in braces; text is unchanged."""
     return "{" + ", ".join(value if isinstance(value, str) else _number_or_array(value, None) for value in values) + "}"
 
 
 def header(name: str, include: str, lines: Iterable[str], about: str = "") -> str:
-    """A generated header: `lines` in the namespace, within a guard of this name, behind one include."""
+    """Generated header: `lines` in the namespace, with an include guard of this name, after one include."""
     guard = f"NETCTRL_{name}_H"
     start = [MARKER, *([f"// {about}"] if about else []), "", f"#ifndef {guard}", f"#define {guard}", ""]
     start += [f'#include "{include}"', "", "namespace netctrl", "{", ""]
@@ -76,7 +76,7 @@ def header(name: str, include: str, lines: Iterable[str], about: str = "") -> st
 
 
 def gains_header(include: str, about: str, made: Provenance, lines: Iterable[str]) -> str:
-    """gains.h, which starts with how an export was made."""
+    """File gains.h, which starts with the export's provenance."""
     return header("GAINS", include, ["/// How this export was made, as JSON.", origin(made), "", *lines], about)
 
 
@@ -88,18 +88,18 @@ def scenario_header(
     types: Iterable[str] = (),
     last: Iterable[str] = (),
 ) -> str:
-    """scenario.h: the scenario's name, constants and tables.
+    """File scenario.h: the scenario's name, constants and tables.
 
     Parameters
     ----------
     include : str
-        The header with the types of the tables' rows.
+        Header with the types of the tables' rows.
     constants : dict
-        Type and name of each -> its value, and what it is.
+        Type and name of each constant -> its value, and its comment.
     tables : dict
-        Type of the rows and name of each -> its columns, and its rows.
+        Type of the rows and name of each table -> its columns, and its rows.
     types, last : iterable of str
-        Lines between the two, and behind them.
+        Lines between constants and tables, and after the tables.
     """
     lines = [f"inline constexpr const char* kScenario = {string(name)};", *_constants(constants), *types]
     for kind, (columns, rows) in tables.items():
@@ -119,7 +119,7 @@ def _constants(values: Mapping[str, tuple[Any, str]]) -> Iterator[str]:
 def certificate(
     design: AnyDesign, values: Mapping[str, tuple[float | str | None, str]], about: str = "", notes: Iterable[str] = ()
 ) -> list[str]:
-    """Lines with why a Design's gains can be trusted; no number: HUGE_VAL."""
+    """Lines with a Design's certificate; HUGE_VAL replaces missing numbers."""
     constants = {"const char* kStatus": (str(design.certificate.status), "")}
     for name, (value, text) in values.items():
         kind = "const char*" if isinstance(value, str) else "double"
@@ -139,7 +139,7 @@ def certificate(
 
 
 def constant(name: str, kind: Any, values: Any) -> list[str]:
-    """Lines that define a constant of a record of laws, each field with its text; without values it is empty."""
+    """Definition of a constant of a law's record, each field with its text; empty without values."""
     if values is None:
         return [f"inline const {kind.__name__} {name} = {{}};"]
     return [f"inline const {kind.__name__} {name} = {{", *_fields(kind, values, "    "), "};"]
@@ -177,12 +177,12 @@ def _number_or_array(value: Any, kind: Any) -> str:
 
 
 def origin(record: Provenance) -> str:
-    """The line that says where something came from, as JSON; ASCII, whatever bytes a command line held."""
+    """Line with the provenance as JSON, in ASCII whatever bytes a command line had."""
     return f"inline constexpr const char* kProvenance = {string(json.dumps(msgspec.to_builtins(record)))};"
 
 
 def nanoseconds(name: str, seconds: float) -> int:
-    """A time in ns, as ns-3 counts it; InvalidValue where nothing would be left of it."""
+    """Time in ns, as ns-3 counts; raises InvalidValue where it rounds to 0 or overflows."""
     if not seconds <= _MAX_S or 0.0 < seconds < 1e-9:
         raise InvalidValue(name, seconds, f"a time from 1 ns to {_MAX_S:g} s: ns-3 counts in ns")
     return round(seconds * 1e9)

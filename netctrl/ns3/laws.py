@@ -1,7 +1,7 @@
-"""netctrl-laws.h: the laws of a program's queues, printed from Python, and a queue disc of ns-3 around each.
+"""Queue laws for a program's netctrl-laws.h, printed from Python, each in a queue disc of ns-3.
 
-A queue disc has an attribute for each of its law's parameters, by its name in Python (target_queue -> TargetQueue),
-with the value of the law's defaults for packets of 1000 bytes.
+A queue disc has an attribute for each of its law's parameters, named as in Python (target_queue -> TargetQueue), with
+the law's default value for packets of 1000 bytes.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from netctrl.ns3.cpp import MARKER, real, string
 __all__ = ["attribute", "functions_header", "laws_header", "queue_disc", "tcp_windows_header", "window_law_header"]
 
 _STANDARD = {"array": "std::array", "cstdint": "int64_t", "vector": "std::vector"}
-"""Headers of the library, by what is used of them."""
+"""Headers of the standard library, by the names used from them."""
 _PACKET, _BUFFER = 1000.0, 500e3
-"""For the defaults of attributes [byte]."""
+"""Packet size for the defaults of attributes [byte]."""
 
 
 def attribute(field: str) -> str:
-    """A parameter's name as an attribute of ns-3: target_queue -> TargetQueue."""
+    """Name of a parameter as an attribute of ns-3: target_queue -> TargetQueue."""
     name = camel(field)
     return name[0].upper() + name[1:]
 
 
 def queue_disc(law: QueueLaw) -> str:
-    """The type of a law's queue disc, as ns-3 knows it."""
+    """ns-3's type name of a law's queue disc."""
     return f"netctrl::{_stem(law)}QueueDisc"
 
 
 def laws_header(laws: Iterable[QueueLaw]) -> str:
-    """The text of netctrl-laws.h for these laws, each once, in the order of their names."""
+    """Text of netctrl-laws.h for these laws, each once, in the order of their names."""
     used = sorted({law.name: law for law in laws}.values(), key=lambda law: law.name)
     functions = {name: each for law in used for name, each in helpers(law.step).items()}
     names = {name: attribute(name) for name in functions}
@@ -63,7 +63,7 @@ def laws_header(laws: Iterable[QueueLaw]) -> str:
 
 
 def window_law_header(law: WindowLaw) -> str:
-    """The text of netctrl-window-law.h: what a data centre's senders see, and the law that they run, `Law`."""
+    """Text of netctrl-window-law.h: the data of a data centre's senders, and their law, `Law`."""
     sent = law.sent or _nothing_sent
     functions = {
         name: each for method in (law.step, sent) for name, each in helpers(method).items() if each is not sent
@@ -94,13 +94,13 @@ def _nothing_sent(state: Any, now: float, count: float, path: Path) -> Any:
 
 
 def functions_header(name: str, about: str, functions: Iterable[Any], *includes: str) -> str:
-    """The text of netctrl-NAME.h with functions, those that they call, and records: htcp_backoff is HtcpBackoff."""
+    """Text of netctrl-NAME.h with functions, their callees, and records: htcp_backoff becomes HtcpBackoff."""
     texts = [f'"{each}"' for each in includes]
     return _header(name.upper().replace("-", "_"), about, texts, _functions(functions))
 
 
 def tcp_windows_header(laws: Iterable[TcpSender]) -> str:
-    """The text of netctrl-tcp-windows.h: windows of TCP, each in a namespace, and `MakeWindow` by number."""
+    """Text of netctrl-tcp-windows.h: windows of TCP, each in a namespace, and `MakeWindow` by number."""
     parts, cases = [], []
     for number, law in enumerate(laws):
         space = law.name.replace("-", "_")
@@ -118,7 +118,7 @@ def tcp_windows_header(laws: Iterable[TcpSender]) -> str:
 
 
 def _functions(functions: Iterable[Any]) -> list[str]:
-    """Whole numbers, records and functions of the subset, with all that they take."""
+    """Whole numbers, records and functions of the subset, with their dependencies."""
     found: dict[str, Any] = {}
     for each in functions:
         found |= helpers(each) | {each.__name__: plain(each)}
@@ -153,7 +153,7 @@ def _stem(law: QueueLaw | WindowLaw) -> str:
 
 
 def _disc(law: QueueLaw) -> str:
-    """The queue disc of a law, with its attributes."""
+    """Queue disc of a law, with its attributes."""
     name = f"{_stem(law)}QueueDisc"
     usual = law.read(law.record(), _PACKET, _BUFFER)
     texts = field_texts(law.parameters)

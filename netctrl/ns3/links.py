@@ -1,4 +1,4 @@
-"""Links and TCP as ns-3 takes them: what it can count, how large buffers are, what it calls its senders."""
+"""Limits of links and TCP in ns-3: countable values, sizes of buffers, names of senders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 MAX_RECORDS = 2**16
-"""Of links and of groups: their number is part of an address."""
+"""Largest number of links and of groups, which is part of an address."""
 SENDERS = {
     "reno": "ns3::TcpNewReno",
     "newreno": "ns3::TcpNewReno",
@@ -31,14 +31,14 @@ SENDERS = {
 }
 """Types of ns-3's own congestion controls, by their names in files."""
 MAX_BUFFER = 2**32 - 1
-"""As much as ns-3 counts [byte]."""
+"""Largest buffer in ns-3 [byte]."""
 _MIN_TRANSMISSION_S = 100e-9
 _BUFFER_BYTES = (4 * 2**20, 2**29)
-"""Bounds of TCP's buffers; window scaling ends at 2^30."""
+"""Limits of TCP's buffers; window scaling ends at 2^30."""
 
 
 def check_links(where: str, links: Iterable[Any], packet_size: float) -> None:
-    """That ns-3 can count capacities and buffers of links; InvalidValue names the first that it can't."""
+    """Check that ns-3 can represent links' capacities and buffers; InvalidValue names the first other one."""
     for link in links:
         check_capacity(f"{where}.{link.id}.capacity", link.capacity, packet_size)
         if link.buffer is not None:
@@ -46,31 +46,31 @@ def check_links(where: str, links: Iterable[Any], packet_size: float) -> None:
 
 
 def check_buffer(name: str, buffer: float, packet_size: float, other: str = "") -> None:
-    """That a buffer [byte] holds a packet, and ns-3 can count it; InvalidValue names it."""
+    """Check that a buffer [byte] holds a packet and ns-3 can represent it; InvalidValue names it."""
     if not packet_size <= buffer < MAX_BUFFER:
         raise InvalidValue(name, buffer, f"{packet_size:g} (a packet) to {MAX_BUFFER - 1} bytes{other}")
 
 
 def check_capacity(name: str, capacity: float, packet_size: float) -> None:
-    """That ns-3 can count a capacity [bit/s] and the time of a packet; InvalidValue names it."""
+    """Check that ns-3 can represent a capacity [bit/s] and the time of a packet; InvalidValue names it."""
     if abs(round(capacity) - capacity) > 1e-6 * capacity:
-        raise InvalidValue(name, capacity, "a whole number of bit/s, as ns-3 counts")
+        raise InvalidValue(name, capacity, "a whole number of bit/s, as in ns-3")
     if packet_size * BITS_PER_BYTE / capacity < _MIN_TRANSMISSION_S:
         takes = f"a capacity at which a packet of {packet_size:g} bytes takes 100 ns or more: ns-3 counts in ns"
         raise InvalidValue(name, capacity, takes)
 
 
 def socket_buffer(fastest: float, longest: float, waiting: float) -> int:
-    """TCP's buffers [byte], of which no window runs out: capacity [bit/s], round trip [s] and all buffers [byte]."""
+    """Size of TCP's buffers [byte] that limits no window: capacity [bit/s], round trip [s] and all buffers [byte]."""
     low, high = _BUFFER_BYTES
     return int(min(max(4.0 * (fastest * longest / BITS_PER_BYTE + waiting), low), high))
 
 
 def access_rate(*capacities: float) -> tuple[int, str]:
-    """Rate of hosts' lines and of idle directions, where nothing waits [bit/s], and what it is."""
+    """Rate of hosts' lines and of idle directions, without queueing [bit/s], and its comment."""
     return max(10 * round(max(capacities)), 1_000_000_000), "of hosts' lines, where nothing waits [bit/s]"
 
 
 def buffer_size(size: float | None) -> str:
-    """Of a link [byte]; None: as much as ns-3 counts."""
+    """Buffer of a link [byte]; None: the largest in ns-3."""
     return "kUnlimited" if size is None else f"{int(size)}U"

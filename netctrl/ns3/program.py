@@ -29,23 +29,23 @@ _COMPILER_LINES = 12
 
 @dataclass(frozen=True, slots=True)
 class Ns3:
-    """An ns-3 to compile against: Debian's libns3-dev, or the wheel of the extra `ns3`."""
+    """An ns-3 installation: Debian's libns3-dev, or the wheel of the extra `ns3`."""
 
     version: str
-    """As in "3.37"."""
+    """Version, such as "3.37"."""
     compiler: str
     make: str
     prefix: Path | None
-    """The wheel's folder `ns3`; None: the system's headers and libraries."""
+    """Folder `ns3` of the wheel; None: the system's headers and libraries."""
 
 
 def find_ns3() -> Ns3:
-    """The ns-3 of this machine; the wheel first, as who installed it wants that one. Compiles nothing.
+    """Find ns-3 on this machine, preferably the wheel. Compiles nothing.
 
     Raises
     ------
     NetctrlError
-        No compiler, no make or no ns-3: what is lacking, and what to install.
+        No compiler, no make or no ns-3; the message names the missing part and its installation.
     """
     compiler = shutil.which("g++") or shutil.which("clang++")
     make = shutil.which("make")
@@ -82,7 +82,7 @@ def _of_system(compiler: str, make: str) -> Ns3 | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     library = Path(requested.stdout.strip())
-    # A name without a folder is the compiler's way to say: not found.
+    # The compiler prints a name without a folder if it finds no file.
     headers = [Path("/usr/include"), Path("/usr/local/include"), *Path("/usr/include").glob("ns3.*")]
     if not library.is_absolute() or not any((folder / "ns3" / "core-module.h").is_file() for folder in headers):
         return None
@@ -91,12 +91,12 @@ def _of_system(compiler: str, make: str) -> Ns3 | None:
 
 
 def compile_program(folder: Path, ns3: Ns3) -> None:
-    """Compile the program in `folder` with its Makefile, anew.
+    """Compile the program in `folder` with its Makefile, from scratch.
 
     Raises
     ------
     NetctrlError
-        It doesn't compile: the compiler's first error lines; the folder is kept.
+        Compilation fails; the message has the compiler's first error lines. The folder is kept.
     """
     command = [ns3.make, "--always-make", f"CXX={ns3.compiler}", f"NS3_PREFIX={ns3.prefix or ''}"]
     environment = os.environ | {"LC_ALL": "C", "MAKEFLAGS": ""}
@@ -114,7 +114,7 @@ def compile_program(folder: Path, ns3: Ns3) -> None:
 
 
 def _error_lines(text: str) -> list[str]:
-    """The compiler's first error with what stands below it; without one, the last lines."""
+    """The compiler's first error and the lines below it; without one, the last lines."""
     lines = text.splitlines()
     first = next((number for number, line in enumerate(lines) if "error:" in line), None)
     return lines[-_COMPILER_LINES:] if first is None else lines[first : first + _COMPILER_LINES]
@@ -122,11 +122,11 @@ def _error_lines(text: str) -> list[str]:
 
 @contextmanager
 def whole(folder: Path) -> Generator[None]:
-    """For who reads what the program in `folder` wrote: NetctrlError where it isn't whole."""
+    """Context for reading a program's output in `folder`: raises NetctrlError where it is incomplete."""
     try:
         yield
     except (OSError, ValueError) as error:
-        raise NetctrlError(f"the program in {folder} left no whole result: {error}; the folder is kept") from None
+        raise NetctrlError(f"the program in {folder} left an incomplete result: {error}; the folder is kept") from None
 
 
 def execute(
@@ -138,12 +138,12 @@ def execute(
     timeout: float | None = None,
     started: Callable[[subprocess.Popen], None] | None = None,
 ) -> None:
-    """Run the compiled program in `folder` from there; what it says that is no progress goes to a file of this name.
+    """Run the compiled program in `folder`; its output, except for progress, goes to a file of this name.
 
     Parameters
     ----------
     started : callable, optional
-        Called with the process, for who wants to end it before its time.
+        Called with the process, so that the caller can end it early.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def _follow(
     timeout: float | None,
     started: Callable[[subprocess.Popen], None] | None,
 ) -> tuple[int, bool]:
-    """Exit status, and whether it was ended for taking too long. Ends the process whatever happens here."""
+    """Exit status, and whether it was ended after the time limit. The process is ended after any error."""
     try:
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True)
     except OSError as error:
@@ -205,7 +205,7 @@ def _follow(
 
 
 def read_table(path: Path, columns: int, rows: int | None = None, *, skip: int = 0) -> np.ndarray:
-    """Numbers of a CSV file, shape (rows, columns); ValueError where it has others."""
+    """Numbers of a CSV file, shape (rows, columns); raises ValueError for another shape."""
     with path.open(encoding="ascii") as file:
         lines = file.readlines()[skip:]
     table = np.loadtxt(lines, delimiter=",", ndmin=2) if lines else np.empty((0, columns))
@@ -217,19 +217,19 @@ def read_table(path: Path, columns: int, rows: int | None = None, *, skip: int =
 
 
 def table_name(run: int) -> str:
-    """The file in a program's folder that says what a run draws."""
+    """Name of the file with a run's draws in a program's folder."""
     return f"run-{run}.bin"
 
 
 class Running(TypedDict, total=False):
-    """How a program is run."""
+    """Options of a run."""
 
     progress: Callable[[float], None] | None
-    """Called with the part of the simulated time that has passed, 0 to 1."""
+    """Called with the elapsed share of the simulated time, 0 to 1."""
     timeout: float | None
-    """End it after this time [s]."""
+    """Time limit [s]."""
 
 
 def run_seed(folder: Path, seed: int, **running: Unpack[Running]) -> None:
-    """Run the compiled program in `folder` for a seed; raises what `execute` does."""
+    """Run the compiled program in `folder` for a seed; raises as `execute`."""
     execute(folder, [".", str(seed)], f"run-{seed}.log", **running)

@@ -1,4 +1,4 @@
-"""The queue of each link as a type of ns-3 and its attributes: netctrl's own queue discs, or ns-3's."""
+"""Queue of each link as a type of ns-3 and its attributes: netctrl's queue discs, or ns-3's own."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.codegen import field_texts
 from netctrl.ns3.cpp import nanoseconds, real, string
 from netctrl.ns3.laws import attribute, queue_disc
-from netctrl.scenario.tcp_aqm.scenario import Link
+from netctrl.scenario.links import Link
 
 __all__ = ["own_law", "own_laws", "queue_initializer", "settings_initializer"]
 
 _CODEL_TICK_S = 1.024e-6
-"""ns-3's CoDel counts time in units of 1024 ns, 32 bits of them."""
+"""Longest time of ns-3's CoDel, which counts 1024 ns in 32 bits."""
 
 Attribute = tuple[str, str, str]
-"""Name, value as ns-3 reads it, and what it is where the name doesn't say it."""
+"""Name, value as ns-3 reads it, and a comment where the name isn't clear."""
 
 
 def queue_initializer(link: Link, packet_size: int) -> str:
-    """The C++ initializer of a link's queue, one line an attribute.
+    """C++ initializer of a link's queue, one line per attribute.
 
     Raises
     ------
     InvalidValue
-        A value, or a whole kind of queue, that ns-3's queue disc can't express; names the link's field.
+        A value, or a kind of queue, that ns-3's queue disc can't express; the message names the link's field.
     """
     queue = link.queue
     if isinstance(queue, AvqQueue) and queue.virtual_buffer is None and link.buffer is not None:
@@ -46,7 +46,7 @@ def queue_initializer(link: Link, packet_size: int) -> str:
 
 
 def settings_initializer(queue: Queue, where: str, packet_size: int) -> str:
-    """The same of a queue by itself, whose place in a file is `where`."""
+    """Initializer of a queue alone, whose place in a file is `where`."""
     law = own_law(queue)
     if law is not None:
         kind, attributes = queue_disc(law), _own(queue, law, where, packet_size)
@@ -54,8 +54,8 @@ def settings_initializer(queue: Queue, where: str, packet_size: int) -> str:
         kind, attributes = _STOCK[type(queue)](queue, where, packet_size)
     else:
         design = isinstance(queue, DesignQueue)
-        only_fluid = "a queue that stock ns-3 can run; FAST and its queue are for the fluid simulator only"
-        takes = "a queue, or give a Design whose law goes there" if design else only_fluid
+        only_fluid = "a queue for stock ns-3; FAST and its queue run only in the fluid simulator"
+        takes = "a queue, or a Design whose law takes its place" if design else only_fluid
         raise InvalidValue(f"{where}.kind", queue.__struct_config__.tag, takes)
     lines = [
         f"        {{{string(name)}, {string(text)}}},{about and f' // {about}'}" for name, text, about in attributes
@@ -64,12 +64,12 @@ def settings_initializer(queue: Queue, where: str, packet_size: int) -> str:
 
 
 def own_laws(queues: Iterable[Queue]) -> list[QueueLaw]:
-    """The laws that queue discs of ours run for these queues."""
+    """Laws that netctrl's queue discs run for these queues."""
     return [law for queue in queues if (law := own_law(queue)) is not None]
 
 
 def own_law(queue: Queue) -> QueueLaw | None:
-    """The law that a queue disc of ours runs; None where one of ns-3's own does, or none can."""
+    """Law that netctrl's queue disc runs; None where ns-3 has its own, or no disc can run it."""
     return None if type(queue) in _STOCK or isinstance(queue, FastArcQueue) else law_record(queue)
 
 
@@ -151,4 +151,4 @@ _STOCK: dict[type, Callable[[Any, str, int], tuple[str, list[Attribute]]]] = {
     CodelQueue: _codel,
     DropTailQueue: _droptail,
 }
-"""What ns-3 has itself: other people's code, against which ours can be held."""
+"""Kinds that ns-3 implements itself, for comparison with netctrl's."""

@@ -1,4 +1,4 @@
-"""The C++ of a program that is the same in every export, as it stands in the package."""
+"""C++ files of the package that are the same in every export."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["QUEUES", "TCP", "fixed_files"]
 
 _PROGRAM = ("Makefile", *(f"netctrl-{name}.h" for name in ("files", "lines", "program", "routing", "sockets")))
 TCP = ("netctrl-tcp-defaults.h",)
-"""Of programs with TCP."""
+"""Files of programs with TCP."""
 QUEUES = ("netctrl-law-queue-disc.h", "netctrl-queue-settings.h", "netctrl-queues.h")
-"""Of programs with queues that files describe."""
+"""Files of programs with queues from scenario files."""
 
 
 def fixed_files(area: str, *shared: str) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""How a network moves: fluid models of TCP and queues, their equilibria and linearisations."""
+"""Plant models: fluid models of TCP, queues and networks, their equilibria and linearisations."""

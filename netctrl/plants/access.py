@@ -1,4 +1,4 @@
-"""A packet at a time through a node: departure, fair queueing's tags, a burst's pause, a window, measured averages.
+"""Steps of packets through a node: departure, pause between bursts, window, measured averages.
 
 Times in any one unit. These are the steps; the loops are in `netctrl.sim.access.kernel`.
 """
@@ -18,7 +18,6 @@ __all__ = [
     "PremiumReading",
     "averaged",
     "departure",
-    "finish_tag",
     "observe",
     "pause_mean",
     "read_premium",
@@ -52,24 +51,6 @@ def departure(arrival: float, before: float, service: float) -> float:
     Source: Lindley, The theory of queues with a single server, 1952.
     """
     return max(arrival, before) + service
-
-
-@njit(cache=True)
-def finish_tag(tag: float, serving: float, cost: float) -> float:
-    """Tag of a packet in self-clocked fair queueing; the least tag is sent next.
-
-    F = max(F of the queue's packet before, F of the packet in service) + L/w.
-
-    Parameters
-    ----------
-    tag, serving : float
-        Of the queue's packet before, and of the packet in service; 0 where the node was empty since.
-    cost : float
-        L/w, the packet's length over its queue's weight.
-
-    Source: Golestani, A self-clocked fair queueing scheme for broadband applications, INFOCOM 1994, eq. (3).
-    """
-    return max(tag, serving) + cost
 
 
 @njit(cache=True)

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 __all__ = ["MIN_WINDOW", "TcpEquilibrium", "tcp_equilibrium"]
 
 MIN_WINDOW = 1.0
-"""A sender keeps one packet on its way; the model has no time-outs."""
+"""Smallest window [packet]: a sender keeps one packet in flight; the model has no time-outs."""
 
 
 class TcpEquilibrium(NamedTuple):
-    """Where N TCP flows rest under a constant marking probability; floats, or arrays of one shape."""
+    """Equilibrium of N TCP flows under a constant marking probability; floats, or arrays of one shape."""
 
     total_window: Any
     """B = tau·gamma·C, all flows together [packet]."""
@@ -36,7 +36,7 @@ def tcp_equilibrium(flows: Any, rtt: Any, rate: Any) -> TcpEquilibrium:
     Returns
     -------
     TcpEquilibrium
-        All arguments broadcast. The model's domain is marking <= 1 and window >= 2; a caller checks it.
+        All arguments broadcast. The model holds for marking <= 1 and window >= 2, which the caller checks.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""How fast state travels between the controllers of a network's links."""
+"""Information pattern: how fast measurements travel between the controllers of a network's links."""
 
 from __future__ import annotations
 
@@ -16,26 +16,42 @@ COMMUNICATIONS = ("out-of-band", "in-band")
 def information_pattern(
     network: Network, interval_s: float, links: tuple[str, ...], communication: str
 ) -> InformationPattern:
-    """Messages over the network's own lines, each as long as its propagation in samples.
+    """Delays after which each controlled link learns of a disturbance at each other link.
+
+    Messages cross the network's own links, each with its propagation delay in samples.
 
     Parameters
     ----------
     network : Network
+        With its links' delays.
     interval_s : float
         Sampling interval [s]; delays are rounded to it, as in the model.
     links : tuple of str
         Ids of the links that are controlled (`NetworkModel.links`).
-    communication : str
-        "out-of-band": messages cross every line in both directions; "in-band": they travel with the data, over the
+    communication : {"out-of-band", "in-band"}
+        "out-of-band": messages cross every link in both directions; "in-band": they travel with the data, over the
         controlled links alone and downstream only.
+
+    Returns
+    -------
+    InformationPattern
 
     Raises
     ------
     InvalidValue
-        Another communication, an interval that isn't above 0, or an id that no link of the network has.
+        Another value of communication, an interval that isn't above 0, or an id that no link of the network has.
 
-    Notes
-    -----
+    Examples
+    --------
+    >>> import netctrl
+    >>> network = netctrl.read("merge")
+    >>> model = netctrl.network_model(network, interval_s=0.01)
+    >>> information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
+    >>> round(netctrl.coordinated(model, 0.1, information).cost / 1e13, 3)
+    1.469
+
+    References
+    ----------
     HFTraC paper, Appendix A.
     """
     checked_kind("network", network, Network)

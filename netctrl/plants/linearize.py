@@ -1,7 +1,6 @@
-"""Linear models of the fluid around its equilibrium, by formula: TCP, the loop that ARC closes around it, and a network
-whose links' rates are controlled.
+"""Linear models around the fluid's equilibrium, in closed form: TCP, ARC's loop, and a network of controlled links.
 
-docs/arc.md derives the three plants, says when each applies and what the paper's own (eq. 7) gets wrong.
+docs/explanation/arc.md derives the three plants, says when each applies, and corrects the paper's own (eq. 7).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from netctrl.errors import InvalidValue, checked_kind, checked_number
+from netctrl.errors import InvalidValue, any_of, checked_kind, checked_number
 from netctrl.model.design.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import DelayLoop, SampledLoop
 from netctrl.model.network import Network
@@ -54,8 +53,8 @@ class LinearTcp(NamedTuple):
 def linear_tcp(flows: Any, rtt: Any, rate: Any) -> LinearTcp:
     """Marking probability to aggregate window of N TCP flows, linearised at the equilibrium.
 
-    The delayed window in the window equation is taken undelayed, as in the source; that moves the gain limit
-    of ARC's loops by 1.6 % to 4 %.
+    As in the source, the delayed window in the window equation is replaced by the undelayed one. This changes the gain
+    limit of ARC's loops by 1.6 % to 4 %.
 
     Parameters
     ----------
@@ -85,10 +84,10 @@ class TcpPartials(NamedTuple):
 
 
 def tcp_partials(flows: Any, rtt: Any, rate: Any) -> TcpPartials:
-    """How the window's slope of one flow answers to what it depends on, around its equilibrium.
+    """Partial derivatives of one flow's window slope W' at the equilibrium.
 
-    `linear_tcp` follows with x = W/R and the delayed window taken undelayed: 1/T1 = 1/(w0 tau) + (1/w0)/tau, and
-    P0 = N T1 w0²/(2 tau).
+    `linear_tcp` follows with x = W/R and the undelayed window in place of the delayed one: 1/T1 = 1/(w0 tau) +
+    (1/w0)/tau, and P0 = N T1 w0²/(2 tau).
 
     Parameters
     ----------
@@ -106,28 +105,28 @@ def tcp_partials(flows: Any, rtt: Any, rate: Any) -> TcpPartials:
 
 
 def applicable_plant(setting: ArcSetting) -> Plant:
-    """The plant that describes ARC's equilibrium: "noq" if no queue stands in it, else "phys".
+    """Name of the plant that describes ARC's equilibrium: "noq" without a standing queue, "phys" with one.
 
     ARC rests where b = gamma (d C − (q − q0)). A busy link passes d C in an epoch, so a standing queue has
-    q = q0 − d C (1 − gamma)/gamma; where that isn't above 0, no queue stands. With gamma < 1 and q0 = 0 none ever does.
-    The capacity must be a scalar.
+    q = q0 − d C (1 − gamma)/gamma; where that isn't above 0, no queue stands. With gamma < 1 and q0 = 0 a queue never
+    stands. The capacity must be a scalar.
     """
     return "noq" if setting.utilization < 1.0 and standing_queue(setting) <= 0.0 else "phys"
 
 
 def standing_queue(setting: ArcSetting) -> float:
-    """The queue in which ARC rests [packet]: q0 − d C (1 − gamma)/gamma where that is above 0, else none."""
+    """Queue at ARC's equilibrium [packet]: q0 − d C (1 − gamma)/gamma where that is above 0, else 0."""
     gamma, per_epoch = setting.utilization, setting.epoch_s * float(setting.capacity_packet_per_s)
     return max(0.0, setting.target_queue_packets - per_epoch * (1.0 - gamma) / gamma)
 
 
 def arc_arrival_rate(setting: ArcSetting, plant: Plant) -> Any:
-    """Arrival rate at which ARC rests [packet/s]: gamma (C + q0/d) without a standing queue, C with one.
+    """Arrival rate at ARC's equilibrium [packet/s]: gamma (C + q0/d) without a standing queue, C with one.
 
     The paper's plant takes gamma C whatever the queue. Raises InvalidValue for a plant that isn't in PLANTS.
     """
     if plant not in PLANTS:
-        raise InvalidValue("plant", plant, ", ".join(PLANTS))
+        raise InvalidValue("plant", plant, any_of(PLANTS, plant))
     target = setting.utilization * setting.capacity_packet_per_s
     if plant == "paper":
         return target
@@ -136,10 +135,10 @@ def arc_arrival_rate(setting: ArcSetting, plant: Plant) -> Any:
 
 
 def arc_corners(flows: Any, rtt: Any, setting: ArcSetting, plant: Plant) -> dict[str, Any]:
-    """The fields of the open loop at alpha/epoch = 1, as `DelayLoop` names them; floats, or arrays that broadcast."""
+    """Fields of the open loop at alpha/epoch = 1, as `DelayLoop` names them; floats, or arrays that broadcast."""
     gamma, d = setting.utilization, setting.epoch_s
     P0, T1, tau = linear_tcp(flows, rtt, arc_arrival_rate(setting, plant))
-    if plant == "paper":  # eq. (7) with the sign of its exponent mended
+    if plant == "paper":  # eq. (7) with the sign of its exponent corrected
         gain, leads, lags = (1.0 + gamma) * P0, (tau / (1.0 + gamma),), (T1, tau)
     elif plant == "noq":  # alpha P0 e^(−s tau)/(tau s (T1 s + 1)) with alpha = d · alpha/epoch
         gain, leads, lags = d * P0 / tau, (), (T1,)
@@ -169,10 +168,10 @@ def arc_loop(flows: float, rtt_s: float, setting: ArcSetting, plant: Plant) -> D
 
 
 def arc_sampled_loop(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plant: Plant) -> SampledLoop:
-    """The exact sampled loop whose gain is alpha per packet; flows and rtt_s may be arrays of one shape.
+    """Exact sampled-data loop, whose gain is alpha per packet; flows and rtt_s may be arrays of one shape.
 
-    States: deviations of the aggregate window and of the queue, and the arrivals of the epoch, which the law clears
-    when it has read them. "paper" is eq. (2) with arrivals counted over the epoch, as Algorithm 2 does.
+    States: deviations of the aggregate window and of the queue, and the arrivals of the epoch, which the law resets
+    after reading them. "paper" is eq. (2) with arrivals counted over the epoch, as Algorithm 2 does.
     """
     arrays = (flows, rtt_s, setting.capacity_packet_per_s)
     flows, rtt_s, _ = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in arrays))
@@ -183,7 +182,7 @@ def arc_sampled_loop(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, pl
         A, B = [[-1.0 / T1, zero], [sent, zero]], [-P0 / T1, zero]
         read, keep = [0.0, 1.0], [True, False]
     else:
-        felt = sent if plant == "phys" else zero  # a longer queue slows the senders, and the counter sees that
+        felt = sent if plant == "phys" else zero  # a longer queue slows the senders, which the arrival counter sees
         A = [[-1.0 / T1, zero, zero], [sent, -sent, zero], [sent, -felt, zero]]
         B = [-P0 / T1, zero, zero]
         read, keep = [0.0, setting.utilization, 1.0], [True, True, False]
@@ -198,11 +197,11 @@ def arc_sampled_loop(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, pl
 
 
 def fast_arc_loop(rtt_s: float, setting: ArcSetting) -> DelayLoop:
-    """Open loop of FAST senders under FAST-extended ARC where a queue stands, at a = 1, for epochs that are short.
+    """Open loop of FAST senders under FAST-extended ARC with a standing queue, at a = 1, for short epochs.
 
-    A rate source answers to the price q_v/(gamma C) of one round trip ago, δx = −(a/tau) x0 δprice; all together fill
-    the link, so δy = −(a/tau) δq_v(t − tau). Arrivals and backlog both integrate that under q_v' = y + (gamma/d) q:
-    L = a (s + gamma/d) e^(−s tau)/(tau s²), a double integrator, stable for small a only if d > gamma·tau.
+    A rate source responds to the price q_v/(gamma C) of one round trip ago, δx = −(a/tau) x0 δprice. The sources
+    together fill the link, so δy = −(a/tau) δq_v(t − tau). Arrivals and backlog both integrate that under q_v' = y +
+    (gamma/d) q: L = a (s + gamma/d) e^(−s tau)/(tau s²), a double integrator, stable for small a only if d > gamma·tau.
 
     Source: ARC paper, Algorithm 3, whose stability it leaves as future work (Section V).
     """
@@ -211,10 +210,11 @@ def fast_arc_loop(rtt_s: float, setting: ArcSetting) -> DelayLoop:
 
 
 def fast_arc_sampled_loop(rtt_s: ArrayLike, setting: ArcSetting) -> SampledLoop:
-    """`fast_arc_loop` exact for the epoch, q_v ← q_v + b + gamma q; its gain is FAST's a. Round trips are constant.
+    """`fast_arc_loop` with the exact epoch, q_v ← q_v + b + gamma q; its gain is FAST's a.
 
-    Far less stable than the continuous loop, since the epoch must exceed gamma·tau. Use `spectral_radius`: the open
-    loop has an eigenvalue on the unit circle besides the law's own, so its limit isn't what `gain_limits` looks for.
+    Round trips are constant. The loop is far less stable than the continuous one, since the epoch must exceed
+    gamma·tau. Use `spectral_radius`: the open loop has an eigenvalue on the unit circle besides the law's own, so
+    `gain_limits` does not find its limit.
     """
     tau = np.asarray(rtt_s, dtype=float)
     return SampledLoop(
@@ -228,23 +228,37 @@ def fast_arc_sampled_loop(rtt_s: ArrayLike, setting: ArcSetting) -> SampledLoop:
 
 
 def network_model(network: Network, interval_s: float, routes: Routing | None = None) -> NetworkModel:
-    """The network around its nominal rates, sampled; links that carry nothing are left out.
+    """Linear model of a network's backlogs and rates around its nominal rates, sampled.
+
+    Links without traffic are left out.
 
     Parameters
     ----------
     network : Network
+        With demands, which set the nominal rates.
     interval_s : float
-        Sampling interval tau [s]. Delays are rounded to whole numbers of it, with a warning that says by how much.
+        Sampling interval tau [s]. Delays are rounded to whole multiples of it, with a warning that says by how much.
     routes : Routing, optional
-        Of this network, where it is known.
+        Routing of this network, where it has been computed already.
+
+    Returns
+    -------
+    NetworkModel
 
     Raises
     ------
     InvalidValue
-        An interval that isn't above 0, and what `netctrl.plants.routing.routing` refuses.
+        An interval that isn't above 0, or a network that can't be routed (`netctrl.plants.routing.routing`).
 
-    Notes
-    -----
+    Examples
+    --------
+    >>> import netctrl
+    >>> model = netctrl.network_model(netctrl.read("merge"), interval_s=0.01)
+    >>> model.links, model.delay.tolist()
+    (('L1', 'L2', 'L3'), [1, 1, 1])
+
+    References
+    ----------
     HFTraC paper, eqs. (5) to (7).
     """
     checked_kind("network", network, Network)
@@ -261,8 +275,8 @@ def network_model(network: Network, interval_s: float, routes: Routing | None = 
     if off.size:
         worst = int(off[np.argmax(np.abs(error[off]))])
         warnings.warn(
-            f"the delays of {off.size} of {len(links)} links were rounded to multiples of {interval_s:g} s, most of "
-            f"all that of {links[worst].id}: {links[worst].delay:g} s became {delay[worst] * interval_s:g} s",
+            f"the delays of {off.size} of {len(links)} links were rounded to multiples of {interval_s:g} s; "
+            f"largest change: {links[worst].id} from {links[worst].delay:g} s to {delay[worst] * interval_s:g} s",
             stacklevel=2,
         )
     return NetworkModel(
@@ -276,7 +290,7 @@ def network_model(network: Network, interval_s: float, routes: Routing | None = 
 
 
 def network_state_space(model: NetworkModel) -> tuple[StateSpace, sp.csr_array]:
-    """Sparse A, B and H of x(n+1) = A x(n) + B u(n) + H w(n), the output being the state; returns (A, B, I) and H.
+    """Sparse (A, B, I) and H of x(n+1) = A x(n) + B u(n) + H w(n), whose output is the state.
 
     The state holds each link's rates, newest first, and then the backlogs, all in bit/s (`NetworkModel`).
 

@@ -1,6 +1,6 @@
-"""TCP and a standing queue under a PI law on its delay: the loop whose margins say what a law is worth.
+"""Loop of TCP and a standing queue under a PI law on the queueing delay, for its margins.
 
-It is ARC's loop where a queue stands (`phys` in docs/arc.md) with free gains: ARC itself is the law with
+It is ARC's loop where a queue stands (`phys` in docs/explanation/arc.md) with free gains: ARC itself is the law with
 integral gamma alpha C and proportional gain alpha C.
 """
 
@@ -15,18 +15,18 @@ __all__ = ["delay_pi_response"]
 
 
 def delay_pi_response(setting: ArcSetting, law: DelayPi, late_s: float = 0.0) -> TcpResponse:
-    """Response of the loop that runs, at gain 1: exact for the law's update, TCP's window delayed on itself.
+    """Frequency response of the loop at gain 1: exact for the law's update and for TCP's window delayed on itself.
 
-    The queue's growth over an update is what arrived beyond what was served, so the law is one on arrivals and backlog:
+    The queue grows over an update by the arrivals less the departures, so the law acts on arrivals and backlog:
     proportional b/C and integral a/C [1/packet].
 
     Parameters
     ----------
     setting : ArcSetting
-        Of the link; its law's own gains have no part in this.
+        The link's setting; the gains of its law are not used.
     law : DelayPi
     late_s : float
-        How old the delay is that the law reads [s].
+        Age of the delay that the law reads [s].
     """
     capacity = float(setting.capacity_packet_per_s)
     return TcpResponse(

@@ -1,4 +1,4 @@
-"""Where each demand's fluid goes: shares of the links, nominal rates, and how links feed one another."""
+"""Routing of demands: split ratios at each link, nominal rates, and the links' coupling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RATIO_TOLERANCE = 1e-6
 _OVERLOAD_TOLERANCE = 1e-9
 _SOURCES = 64  # at a time: SciPy fills a row of all nodes for each
 _HOP = 1e-9
-"""Seconds that a link counts for beside its delay, so that of equally long paths the one of fewest links is taken."""
+"""Seconds added to each link's delay, so that among paths of equal delay the one with fewest links is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ def routing(network: Network) -> Routing:
     Raises
     ------
     InvalidValue
-        No demand, split ratios that don't sum to one, a demand without a path, or that goes in a circle, a link whose
-        nominal rate exceeds its capacity. The message names demand, node or link.
+        No demand; split ratios that don't sum to one; a demand without a path, or whose route has a loop; a link whose
+        nominal rate exceeds its capacity. The message names the demand, node or link.
 
     Notes
     -----
@@ -85,21 +85,21 @@ def routing(network: Network) -> Routing:
 
 
 def at_utilization(network: Network, utilization: float | None) -> Network:
-    """The network with all demands' means scaled so that the busiest link is used this much; deviations stay.
+    """Network with the means of all demands scaled so that the busiest link reaches a utilization.
 
-    None leaves the network as it is.
+    Standard deviations keep their values. With None the network is returned unchanged.
 
     Raises
     ------
     InvalidValue
-        What `routing` refuses, save that links may be overloaded before.
+        As in `routing`, except that links may be overloaded before scaling.
     """
     if utilization is None:
         return network
     utilization = checked_number("utilization", utilization, "a share above 0, to 1", above=0.0, at_most=1.0)
     if not network.demands:
         return network
-    # No link carries more than all demands: with so much room none is overloaded, and all have their routes.
+    # No link carries more than the sum of all demands: with this capacity no link is overloaded.
     total = sum(demand.mean for demand in network.demands)
     roomy = msgspec.structs.replace(network, links=tuple(_widened(link, total) for link in network.links))
     load = routing(roomy).load
@@ -125,12 +125,12 @@ def _nominal(network: Network, demand: Demand, ratios: Mapping[int, float]) -> d
         out = leaving.get(node, [])
         if node == demand.target:
             if out:
-                takes = f"none for links that leave the demand's target {node}"
+                takes = f"no ratios for links that leave the demand's target {node}"
                 raise InvalidValue(f"demands.{demand.id}.split", links[out[0]].id, takes)
             continue
         total = sum(ratios[row] for row in out)
         if not out:
-            raise InvalidValue(f"demands.{demand.id}.split", f"no link out of {node}", f"a path to {demand.target}")
+            raise InvalidValue(f"demands.{demand.id}.split", f"no link leaves {node}", f"a path to {demand.target}")
         if not isclose(total, 1.0, abs_tol=_RATIO_TOLERANCE):
             raise InvalidValue(f"demands.{demand.id}.split", f"{total:.9g} in all at {node}", "ratios that sum to 1")
         for row in out:
@@ -140,7 +140,7 @@ def _nominal(network: Network, demand: Demand, ratios: Mapping[int, float]) -> d
 
 
 def _in_order(links: tuple[Link, ...], demand: Demand, leaving: Mapping[str, list[int]]) -> list[str]:
-    """The nodes that a demand reaches, each after those before it."""
+    """Nodes that a demand reaches, each after its predecessors."""
     reached, front = {demand.source: {}}, [demand.source]  # dicts, as a set's order differs from run to run
     while front:
         node = front.pop()
@@ -154,7 +154,7 @@ def _in_order(links: tuple[Link, ...], demand: Demand, leaving: Mapping[str, lis
         return list(TopologicalSorter(reached).static_order())
     except CycleError as error:
         circle = shorten(" -> ".join(error.args[1]), 200)
-        raise InvalidValue(f"demands.{demand.id}.split", circle, "a route without a circle") from None
+        raise InvalidValue(f"demands.{demand.id}.split", circle, "a route without a loop") from None
 
 
 def _by_source(links: tuple[Link, ...], rows: Iterable[int]) -> dict[str, list[int]]:
@@ -165,7 +165,7 @@ def _by_source(links: tuple[Link, ...], rows: Iterable[int]) -> dict[str, list[i
 
 
 def _shortest_paths(network: Network) -> dict[int, dict[str, float]]:
-    """The split ratios, all 1, of each demand that names none."""
+    """Split ratios, all 1, of each demand without ratios of its own."""
     requested = {i: demand for i, demand in enumerate(network.demands) if demand.split is None}
     if not requested:
         return {}
@@ -190,7 +190,7 @@ def _shortest_paths(network: Network) -> dict[int, dict[str, float]]:
             while node != source:
                 previous = int(row[node])
                 if previous < 0:
-                    takes = f"nodes between which there is a path; none leads from {demand.source} to {demand.target}"
+                    takes = f"nodes with a path between them; no path leads from {demand.source} to {demand.target}"
                     raise InvalidValue(f"demands.{demand.id}", f"{demand.source} to {demand.target}", takes)
                 path[best[previous, node].id] = 1.0
                 node = previous

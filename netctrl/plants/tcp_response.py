@@ -1,6 +1,6 @@
-"""Frequency response of TCP under a law that acts once an epoch: the window delayed on itself, p held.
+"""Frequency response of TCP under a law that acts once per epoch, with the window's own delay and p held between.
 
-The plant, linearised at the equilibrium with R = tau (docs/arc.md derives it), in sigma = tau s:
+The plant, linearised at the equilibrium with R = tau (docs/explanation/arc.md derives it), in sigma = tau s:
 
     noq:  P = −(N/tau) (w0³/2) e^(−sigma) / (w0 sigma + 1 + e^(−sigma))
     phys: P = −(N/tau) (w0³/2) sigma e^(−sigma) / (w0 sigma² + (w0 + 1) sigma + 2 + sigma e^(−sigma))
@@ -9,7 +9,7 @@ A law that acts every d seconds, holds p in between and counts the arrivals of i
 
     L(z) = −alpha c(z) (1/d) Σ_m P(s_m)/s_m²,   s_m = i (theta + 2 pi m)/d,   c = proportional · (1 − 1/z) + integral
 
-where ARC counts arrivals (proportional 1) and samples a queue that stands (integral gamma, else 0).
+where ARC counts arrivals (proportional 1) and samples a standing queue (integral gamma, else 0).
 
 The sum over the aliases m falls as |m|^−3 and is evaluated with its two leading tails in closed form. `disc` bounds the
 response over a whole cell of angles, flows, round-trip times and extra delays, so that a statement about all of them
@@ -32,7 +32,7 @@ __all__ = ["Disc", "TcpResponse", "arc_response"]
 
 _SMALL = 0.1  # rad
 _ORDERS = 7
-"""Of the series at small angles: (_SMALL/2 pi)^7 is 3e-13."""
+"""Terms of the series at small angles: (_SMALL/2 pi)^7 is 3e-13."""
 _BERNOULLI = {
     3: (1.0, -3 / 2, 1 / 2, 0.0),
     4: (1.0, -2.0, 1.0, 0.0, -1 / 30),
@@ -45,40 +45,40 @@ _BERNOULLI = {
 }
 """Bernoulli polynomials, highest power first (NIST DLMF 24.2)."""
 _COARSE = 1e-5
-"""Relative: more than a quarter of the aliases is ever off."""
+"""Relative error bound of the response from a quarter of the aliases."""
 _BLOCK = 1_500_000
 """Aliases evaluated at a time; working arrays stay below some hundred megabytes."""
 
 
 class Disc(NamedTuple):
-    """Discs that hold the response over cells: centre, and each coordinate's share of the radius."""
+    """Discs that contain the response over cells: centre, and each coordinate's share of the radius."""
 
     centre: np.ndarray
     """Complex, shape (k,): the response at the cell's centre."""
     parts: np.ndarray
-    """Shape (k, 4): what angle, ln N, ln tau and extra delay add to the radius; inf where nothing is known yet."""
+    """Shape (k, 4): shares of angle, ln N, ln tau and extra delay in the radius; inf where no bound is known yet."""
     stretch: np.ndarray
     """Shape (k, 4): the response is a point of the disc times a real factor within e^±(their sum)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TcpResponse:
-    """L at gain 1 of one link and epoch, for any number of flows and round-trip time.
+    """Loop response L at gain 1 of one link and epoch, for any number of flows and round-trip time.
 
     Parameters
     ----------
     queue : bool
-        Whether a queue stands in equilibrium (`phys`), which the law samples and the round trip includes.
+        Whether a queue stands in equilibrium (`phys`); the law samples it, and the round trip includes it.
     rate : float
         Arrival rate in equilibrium [packet/s].
     epoch : float
         d [s].
     proportional, integral : float
-        What the law makes of the arrivals of its epoch, and of the queue at its end [1/packet, in units of its gain].
+        The law's weights of the epoch's arrivals and of the queue at its end [1/packet, in units of its gain].
     late : float
-        Age of what the law reads, or of what it says, beside the round trip [s].
+        Delay of the law's measurements or of its marks, in addition to the round trip [s].
     delayed_window : bool
-        False takes the window's delayed copy undelayed, as Hollot et al. do: to compare with, never to certify.
+        False replaces the delayed window by the undelayed one, as Hollot et al. do: for comparisons, never to certify.
     """
 
     queue: bool
@@ -105,7 +105,8 @@ class TcpResponse:
         angle, late = theta.ravel(), 1.0 + ((extra + self.late) / rtt).ravel()
         scale = 0.5 * flows.ravel() * window**3 / delta
         aliases = self._aliases(window, delta) // (4 if coarse else 1)
-        # Points with like numbers of aliases go together: a short epoch needs few, a long one with small windows many.
+        # Points with similar numbers of aliases share a block: a short epoch needs few, a long one with small windows
+        # many.
         for most in np.unique(aliases):
             members = np.flatnonzero(aliases == most)
             for start in range(0, members.size, max(1, _BLOCK // (2 * int(most) + 1))):
@@ -114,7 +115,7 @@ class TcpResponse:
         return out.reshape(shape)
 
     def _aliases(self, window: np.ndarray, delta: np.ndarray) -> np.ndarray:
-        """How many aliases on each side leave a tail below some 1e-11 of the response at its crossings."""
+        """Number of aliases on each side that leaves a tail below some 1e-11 of the response at its crossings."""
         turn = delta * (1.0 + (2.0 / window if self.queue else 1.0 / window)) / pi
         return 2 ** np.ceil(np.log2(24.0 + 40.0 * turn)).astype(int)
 
@@ -130,12 +131,12 @@ class TcpResponse:
         main = 1j * angle / delta
         w, plain = window[:, None], (window + 1.0 if self.queue else np.ones_like(window))
         echo = _turned(angle, turns, delta)
-        # All aliases' delays are the main one's, times whole turns of the share of an epoch that is left.
+        # Each alias has the main one's delay, times whole turns of the remaining share of an epoch.
         left_over = 1.0 - (late / delta - np.floor(late / delta))
         alike = np.all(left_over == left_over[0])
         away = np.exp(1j * turns * (left_over[0] if alike else left_over[:, None]))
         b = plain[:, None] + (echo if self.delayed_window else 1.0)
-        # 1/D less its two leading powers of 1/sigma, whose sums over the aliases have closed forms.
+        # 1/D minus its two leading powers of 1/sigma, whose sums over the aliases have closed forms.
         both = w * sigma
         if self.queue:
             D = (both + b) * sigma + 2.0
@@ -143,7 +144,8 @@ class TcpResponse:
         else:
             D = both + b
             less, whole, size = b * b / both, both, sigma * sigma * D
-        # At small angles the main alias would cancel against its part of the closed forms: there it stands by itself.
+        # At small angles the main alias would cancel against its part of the closed forms, so it is added separately
+        # there.
         small = np.abs(angle) <= _SMALL
         less[small, most] = whole[small, most]
         terms = less * away / (whole * size)
@@ -165,13 +167,14 @@ class TcpResponse:
         return counted * np.exp(-late * main) * (terms.sum(axis=1) + tails)
 
     def disc(self, centre: np.ndarray, half: np.ndarray) -> Disc:
-        """Discs that hold L over cells of (theta, ln N, ln tau, extra delay [s]); centre and half widths, (k, 4).
+        """Discs that contain L over cells of (theta, ln N, ln tau, extra delay [s]), given by centre and half widths,
+        (k, 4).
 
         By the mean value theorem, with each alias's logarithmic derivative bounded over the cell. Angles must stay
         above 0. The bounds' tails are geometric majorants; no grid stands behind them.
         """
         theta, flows, rtt, extra = centre[:, 0], np.exp(centre[:, 1]), np.exp(centre[:, 2]), centre[:, 3]
-        # Large cells need no more digits than their size: a quarter of the aliases, and what that may be off.
+        # Large cells need few digits: a quarter of the aliases, plus a bound of the error.
         small = half[:, 0] < 1e-3 * theta
         values = self.at(theta, flows, rtt, extra, coarse=True)
         if small.any():
@@ -240,7 +243,7 @@ class TcpResponse:
         return np.where(np.isfinite(slopes), slopes, np.inf)
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
-        """An angle below which L is within 0.05 rad of the negative imaginary axis, over a whole box."""
+        """Angle below which L is within 0.05 rad of the negative imaginary axis, over a whole box."""
         window = self.rate * rtt[1] / flows[0]
         delta = self.epoch / rtt[1]
         # Of the main alias: hold and delays turn it by theta (1/2 + late/delta), its denominator by about
@@ -251,7 +254,7 @@ class TcpResponse:
 
 
 def arc_response(setting: ArcSetting, plant: Plant | None = None, *, delayed_window: bool = True) -> TcpResponse:
-    """The response of one link under ARC; `plant` is the one that applies unless another is asked for.
+    """Response of one link under ARC; `plant` is the applicable one unless another is given.
 
     Parameters
     ----------
@@ -259,7 +262,7 @@ def arc_response(setting: ArcSetting, plant: Plant | None = None, *, delayed_win
         Link and law without its gain; a scalar capacity.
     plant : {"noq", "phys"}, optional
     delayed_window : bool
-        False for Hollot's simplification, to compare with.
+        False for Hollot's simplification, for comparison.
     """
     chosen = applicable_plant(setting) if plant is None else plant
     return TcpResponse(
@@ -279,7 +282,7 @@ def _turned(angle: np.ndarray, turns: np.ndarray, delta: np.ndarray) -> np.ndarr
 
 
 def _all_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray:
-    """Σ_m e^(2 pi i m x)/(i theta + 2 pi i m)^power, x the share in (0, 1], by samples of a power of time.
+    """Σ_m e^(2 pi i m x)/(i theta + 2 pi i m)^power with the share x in (0, 1], by samples of a power of time.
 
     1/s^n is the transform of t^(n−1)/(n−1)!. Sampled at k + x, its z-transform is Σ_k u^k (k + x)^(n−1)/(n−1)!,
     u = e^(−i theta), and the sum over the aliases is that times e^(−i theta x).
@@ -295,7 +298,7 @@ def _all_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray
 
 
 def _other_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray:
-    """The same without m = 0, at small angles: a series in theta of Bernoulli polynomials.
+    """`_all_aliases` without m = 0, at small angles: a series in theta of Bernoulli polynomials.
 
     Σ_(m ≠ 0) e^(2 pi i m x)/(2 pi i m)^k = −B_k(x)/k! (NIST DLMF 24.8.3).
     """
@@ -305,7 +308,7 @@ def _other_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarr
 
 
 def _series(power: int) -> np.ndarray:
-    """Row j: coefficients of 1, x, x², ... of what multiplies (−i theta)^j."""
+    """Coefficients of 1, x, x², ... in row j, for the factor of (−i theta)^j."""
     rows = [
         -comb(power + j - 1, j) / factorial(power + j) * np.array(_BERNOULLI[power + j][::-1]) for j in range(_ORDERS)
     ]

@@ -1,4 +1,4 @@
-"""Records to matplotlib figures. Figures are made without pyplot: nothing global changes and no window opens."""
+"""matplotlib figures of records, made without pyplot: no global state changes and no window opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data centres: slow-down by flow size, queues of switch ports."""
+"""Figures of data centres: slow-down by flow size, queues of switch ports."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["fabric_figure", "fabric_result"]
 
 
 def fabric_result(result: FabricResult, *, title: str = "") -> Figure:
-    """One run's `fabric_figure`."""
-    return fabric_figure({str(type(result.scenario.scheme).__struct_config__.tag): result}, title=title)
+    """`fabric_figure` of one run."""
+    return fabric_figure({result.summary().scheme: result}, title=title)
 
 
 def fabric_figure(results: Mapping[str, FabricResult], *, title: str = "") -> Figure:
-    """Data centres side by side: slow-down against flow size (median and 95 %), and how long switch queues are.
+    """Data centres side by side: slow-down against flow size (median and 95 %), and lengths of switch queues.
 
-    Where a result has watched ports, their queues against time as well.
+    If a result has watched ports, their queues against time are drawn too.
     """
     watched = [name for name, result in results.items() if result.queue_bytes.size]
     figure = ShownFigure(figsize=(5.0 * (2 + bool(watched)), 4.4), layout="constrained")
@@ -35,8 +35,8 @@ def fabric_figure(results: Mapping[str, FabricResult], *, title: str = "") -> Fi
         queue, share = result.queue_cdf()
         panels[1].step(queue / 1e3, share, where="post", lw=1.2, color=colour, label=name)
         if name in watched:
-            t = 1e3 * result.scenario.watch.interval * np.arange(result.queue_bytes.shape[1])
-            for port, values in zip(result.scenario.watch.ports, result.queue_bytes, strict=True):
+            t = 1e3 * result.scenario.interval * np.arange(result.queue_bytes.shape[1])
+            for port, values in zip(result.scenario.time.watch.ports, result.queue_bytes, strict=True):
                 panels[2].plot(t, values / 1e3, lw=1.0, label=f"{name}, {port}")
     panels[0].set(xlabel="flows up to [kB]", ylabel="slow-down: median, 95 % dashed")
     if any(result.done.any() for result in results.values()):

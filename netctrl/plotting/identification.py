@@ -1,4 +1,4 @@
-"""Identified models: fit, singular values, poles."""
+"""Figures of identified models: fit, singular values, poles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["identification_figure", "model_figure"]
 
 
 def identification_figure(result: IdentificationResult, *, samples: int = 400, title: str = "") -> Figure:
-    """Measured and simulated outputs (the last samples, held out where there are such), singular values, poles."""
+    """Measured and simulated outputs (the last samples, held-out ones if there are any), singular values, poles."""
     figure = ShownFigure(figsize=(11.0, 6.4), layout="constrained")
     left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.5, 1.0)))
     tried = result.held_out is not None and result.held_out_simulated is not None
@@ -37,7 +37,7 @@ def identification_figure(result: IdentificationResult, *, samples: int = 400, t
     _draw_singular_values(above, result)
     _draw_cloud(below, result.poles, result.pole_draws)
     shown = figure.suptitle(title or result.table()[0], fontsize=11)
-    shown.set_parse_math(False)  # a column's name is no formula
+    shown.set_parse_math(False)  # a column's name isn't a formula
     return figure
 
 
@@ -55,7 +55,7 @@ def _draw_singular_values(axes: Axes, result: IdentificationResult) -> None:
 
 
 def _draw_cloud(axes: Axes, poles: np.ndarray, draws: np.ndarray | None) -> None:
-    """Crosses in the unit circle, each with the cloud of its bootstrap draws."""
+    """Poles as crosses in the unit circle, each with the cloud of its bootstrap draws."""
     angle = np.linspace(0.0, 2.0 * np.pi, 361)
     axes.plot(np.cos(angle), np.sin(angle), color=INK, lw=0.8)
     if draws is not None:

@@ -1,4 +1,4 @@
-"""Loops and their margins: Bode plots and maps of stability."""
+"""Figures of loops and their margins: Bode plots and stability maps."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ from netctrl.model.loop import DelayLoop
 from netctrl.plants.tcp_response import arc_response
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
 
-__all__ = ["arc_bode", "arc_figure", "bode", "stability_map"]
+__all__ = ["CLASS_NAMES", "arc_bode", "arc_figure", "bode", "stability_map"]
 
 # In the order of StabilityMap.classes; they also differ in lightness.
 _CLASSES = (
     ("no equilibrium: p0 > 1", "#8c8c8c"),
     ("unstable", "#c0504d"),
     ("stable, GM < 6 dB or PM < 30°", "#f6b26b"),
-    ("margins kept: only a simulation tells", "#d9ead3"),
+    ("margins kept: needs a simulation", "#d9ead3"),
     ("admissible", "#6aa84f"),
 )
+CLASS_NAMES = tuple(name for name, _ in _CLASSES)
+"""Descriptions of `StabilityMap.classes`."""
+
 _Shapes = dict[str, dict[str, Any]]  # marker -> its style
-# Where the ARC paper designs (section IV) and what it checks eq. (9) at: flows, RTT [s].
+# Points of the ARC paper's design (section IV) and of its check of eq. (9): flows, RTT [s].
 _PAPER_POINTS = {"paper's design point": (50.0, 0.5), "paper's fragile point": (10.0, 2.0)}
 
 
@@ -48,7 +51,7 @@ def bode(loop: DelayLoop, *, title: str = "") -> Figure:
 
 
 def stability_map(map_: StabilityMap, *, marks: dict[str, tuple[float, float]] | None = None) -> Figure:
-    """Classes of a StabilityMap; `marks` names further points (flows, RTT in seconds)."""
+    """Map of the classes of a StabilityMap; `marks` names further points (flows, RTT in seconds)."""
     figure = ShownFigure(figsize=(6.4, 5.4), layout="constrained")
     axes = figure.subplots()
     _legend(axes, _draw_map(axes, map_, marks or {}))
@@ -56,7 +59,7 @@ def stability_map(map_: StabilityMap, *, marks: dict[str, tuple[float, float]] |
 
 
 def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
-    """Bode plot and stability map of an ARC design side by side: what `--plot` writes."""
+    """Bode plot and stability map of an ARC design side by side, as written by `--plot`."""
     figure = ShownFigure(figsize=(12.0, 5.6), layout="constrained")
     left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.0, 1.05)))
     above, below = left.subplots(2, 1, sharex=True)
@@ -69,14 +72,14 @@ def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
         (few, many), (short, long) = design.inputs.flows, design.inputs.rtt_s
         axes.plot([few, many, many, few, few], [short, short, long, long, short], color=INK, lw=1.6)
     if box is not None:
-        entries["the box asked for"] = Line2D([], [], color=INK, lw=1.6)
+        entries["the requested box"] = Line2D([], [], color=INK, lw=1.6)
     _legend(axes, entries)
     figure.suptitle(_title(design), fontsize=12)
     return figure
 
 
 def arc_bode(design: ArcDesign) -> Figure:
-    """Bode plot of the loop that decides an ARC design: the sampled one."""
+    """Bode plot of the sampled loop that decides an ARC design."""
     figure = ShownFigure(figsize=(6.4, 5.4), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     _draw_sampled(above, below, design)

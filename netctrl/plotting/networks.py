@@ -1,4 +1,4 @@
-"""Networks of links: who reacts to whom, and a run's series."""
+"""Figures of networks: responses of links to disturbances, and a run's series."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, optional_import
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.law import FirGain, MyopicGain, StaticGain
 from netctrl.plotting.style import INK, ShownFigure
@@ -21,13 +21,13 @@ _FAINTEST = 1e-6  # part of a unit that is still drawn
 
 
 def network_figure(design: HftracDesign, *, link: str | None = None) -> Figure:
-    """The network with each link's gain on its own backlog, and who does something about a disturbance at one link.
+    """Network with each link's gain on its own backlog, and the response of all links to a disturbance at one link.
 
     `link` is the id of that link; by default the one to which the others respond most.
     """
     law, names = design.law, design.law.links
     own, others = np.zeros(len(names)), np.zeros(len(names))
-    for i in range(len(names)):  # one at a time: all together fill the memory where links are many
+    for i in range(len(names)):  # one at a time: all at once need too much memory for many links
         size = np.abs(_reactions(design, i))
         own[i], others[i] = size[i, 0], np.delete(size, i, axis=0).sum()
     if link is None:
@@ -52,7 +52,7 @@ def network_figure(design: HftracDesign, *, link: str | None = None) -> Figure:
 
 
 def _reactions(design: HftracDesign, row: int) -> np.ndarray:
-    """(N, T) commanded rates of all links after a unit at t = 0 in the buffer of link `row`."""
+    """(N, T) commanded rates of all links after a unit disturbance at t = 0 in the buffer of link `row`."""
     law = design.law
     N = len(law.links)
     if isinstance(law, FirGain):
@@ -74,11 +74,12 @@ def _reactions(design: HftracDesign, row: int) -> np.ndarray:
 
 
 def _draw_network(axes: Axes, design: HftracDesign, gains: np.ndarray) -> None:
-    """Nodes and arrows; the width of a link is its load, the colour its gain."""
+    """Nodes and arrows; a link's width shows its load, its colour the gain."""
     network, load = design.inputs.network, design.certificate.nominal_rate
     place = {node.id: node.pos for node in network.nodes if node.pos is not None}
     if len(place) < len(network.nodes):
-        import networkx
+        with optional_import():
+            import networkx
 
         place = networkx.kamada_kawai_layout(network.to_networkx().to_undirected())
     span = np.ptp(list(place.values()), axis=0)
@@ -106,7 +107,7 @@ def _draw_network(axes: Axes, design: HftracDesign, gains: np.ndarray) -> None:
 
 
 def _aside(ways: np.ndarray) -> tuple[float, float]:
-    """Where a node's name stands [points]: in the widest gap between its links, which lead these ways."""
+    """Offset of a node's name [points]: in the widest gap between its links, given the links' directions."""
     angles = np.unique(np.arctan2(ways[:, 1], ways[:, 0])) if len(ways) else np.array([np.pi])
     gaps = np.diff(angles, append=angles[0] + 2.0 * np.pi)
     middle = float((angles + 0.5 * gaps)[np.argmax(gaps)])
@@ -114,7 +115,7 @@ def _aside(ways: np.ndarray) -> tuple[float, float]:
 
 
 def network_series(result: NetworkResult, *, samples: int = 400, title: str = "") -> Figure:
-    """Backlog, rate and loss of each link in the first run against time: its last samples."""
+    """Backlog, rate and loss of each link against time, for the last samples of the first run."""
     if not len(result.watched_time_s):
         raise InvalidValue("result", "no time series", "one that was made with watch=True")
     figure = ShownFigure(figsize=(9.0, 7.0), layout="constrained")

@@ -1,4 +1,4 @@
-"""Pacing laws: where the paper's freezes, runs to its cap or does nothing; what a target-RTT law aims at."""
+"""Figures of pacing laws: outcomes of the paper's law, and the target of a target-RTT law."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from netctrl.units import packets_per_second
 __all__ = ["pacing_figure"]
 
 _COLOURS = ("#9fb8d9", "#b5d6a7", "#eeb5a0")
-_SAYS = ("freezes", "runs to R: a cap", "runs to R: does nothing")
-_DEVIATION = 0.2  # a sawtooth's
+_SAYS = ("freezes", "runs to R: a cap", "runs to R: no effect")
+_DEVIATION = 0.2  # of a sawtooth
 
 
 def pacing_figure(design: PacingDesign, over: PacingMap | None = None, *, deviation: float = _DEVIATION) -> Figure:
-    """What becomes of deviations or of the target; with a map, outcomes over (ψ, ξ) for each R over the bottleneck,
-    where predictions are off by `deviation`, a share of the RTT."""
+    """Deviations or the target of a pacing design; with a map, outcomes over (ψ, ξ) for each R over the bottleneck.
+
+    `deviation` is the relative error of predicted RTTs."""
     panels = 0 if over is None else len(over.ratios)
     figure = ShownFigure(figsize=(4.6 + 3.2 * panels, 4.4), layout="constrained")
     axes = np.atleast_1d(figure.subplots(1, 1 + panels))
@@ -37,7 +38,7 @@ def pacing_figure(design: PacingDesign, over: PacingMap | None = None, *, deviat
 
 
 def _deviations(axes, design: PacingDesign) -> None:
-    """d → d²/d*."""
+    """Draw the map of deviations, d → d²/d*."""
     d_star = design.certificate.freeze_below_s
     rtt = design.inputs.rtt_s
     span = 2.0 * (rtt if d_star is None else d_star)
@@ -54,7 +55,7 @@ def _deviations(axes, design: PacingDesign) -> None:
 
 
 def _targets(axes, law: TargetRttPacer, rtt: float) -> None:
-    """Target's queue over the rate, for the certificate's RTT."""
+    """Draw the target's queue over the rate, for the certificate's RTT."""
     rates = np.logspace(6.0, 11.0, 200)
     packets = packets_per_second(rates, law.packet_size_bytes)
     share = law.queue_share - law.queue_share_slope * np.log(np.maximum(rtt * packets, 1.0))
@@ -70,9 +71,8 @@ def _targets(axes, law: TargetRttPacer, rtt: float) -> None:
 
 def _outcomes(axes, design: PacingDesign, over: PacingMap, place: int, deviation: float) -> None:
     found = over.outcomes(deviation)[place]
-    axes.pcolormesh(
-        *(over.psi, over.xi, found), cmap=ListedColormap(_COLOURS), norm=BoundaryNorm([-0.5, 0.5, 1.5, 2.5], 3)
-    )
+    colours, norm = ListedColormap(_COLOURS), BoundaryNorm([-0.5, 0.5, 1.5, 2.5], 3)
+    axes.pcolormesh(over.psi, over.xi, found, cmap=colours, norm=norm, rasterized=True)
     for kind in np.unique(found):
         axes.fill_between([], [], color=_COLOURS[kind], label=_SAYS[kind])
     axes.plot(design.inputs.psi, design.inputs.xi, "o", color=INK, ms=5, label="this design")

@@ -1,4 +1,4 @@
-"""Runs of one bottleneck or several under TCP."""
+"""Figures of simulations of one or more links under TCP."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["result_series", "time_series"]
 
 
 def result_series(result: SimulationResult, *, title: str = "") -> Figure:
-    """One run's `time_series`."""
+    """`time_series` of one run."""
     return time_series({result.simulator: result}, title=title)
 
 
 def time_series(results: Mapping[str, SimulationResult], *, title: str = "") -> Figure:
-    """Backlog, throughput, probability and loss of each link against time, results by name side by side.
+    """Backlog, throughput, probability and loss of each link against time, with results by name side by side.
 
-    Lines are means over a few hundredths of the whole; the backlog's band is from its least to its greatest sample.
+    Lines are means over a few hundredths of the whole; the backlog's band is from its smallest to its largest sample.
     """
     if not results:
-        raise InvalidValue("results", dict(results), "one result by its name, or more")
+        raise InvalidValue("results", dict(results), "at least one result, by name")
     figure = ShownFigure(figsize=(9.0, 8.4), layout="constrained")
     panels = figure.subplots(4, 1, sharex=True)
     several = len(results) > 1
@@ -45,7 +45,7 @@ def time_series(results: Mapping[str, SimulationResult], *, title: str = "") -> 
             text.set_parse_math(False)
     first = next(iter(results.values()))
     shown = figure.suptitle(title or f"{first.scenario.name} ({', '.join(results)})", fontsize=11)
-    shown.set_parse_math(False)  # a scenario's name is no formula
+    shown.set_parse_math(False)  # a scenario's name isn't a formula
     return figure
 
 

@@ -1,4 +1,4 @@
-"""What all figures share: colours, a Figure that Jupyter shows, poles in the unit circle."""
+"""Shared parts of figures: colours, a Figure that Jupyter shows, poles in the unit circle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INK, ACCENT = "#222222", "#1f4e9c"
 
 
 class ShownFigure(Figure):
-    """A Figure that Jupyter shows as a picture also without pyplot's inline backend."""
+    """A Figure that Jupyter shows as a picture, also without pyplot's inline backend."""
 
     def _repr_png_(self) -> bytes:
         content = io.BytesIO()

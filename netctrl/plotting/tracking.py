@@ -1,4 +1,4 @@
-"""Tracking laws: a step of the reference, and the loop's poles."""
+"""Figure of a tracking law: a step of the reference, and the loop's poles."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["tracking_figure"]
 
 
 def tracking_figure(design: ConnetDesign, *, samples: int = 0) -> Figure:
-    """What the loop around the model does: a step in the reference, from the middle of what can be attained, and poles.
+    """Step response of the loop to a reference from the middle of the attainable range, and poles.
 
-    `samples` is the length of the step's picture; by default ten times the slowest pole's time.
+    `samples` is the length of the drawn step; by default ten times the slowest pole's time.
     """
     law, proof = design.law, design.certificate
     slow = min(max(abs(complex(*pole)) for pole in proof.closed_loop_poles), 0.999)
@@ -50,7 +50,7 @@ def tracking_figure(design: ConnetDesign, *, samples: int = 0) -> Figure:
 
 
 def _step(design: ConnetDesign, references: list[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Outputs and inputs of the model under its law, `count` samples in one reference and as many in the other."""
+    """Outputs and inputs of the model under its law, `count` samples at one reference and as many at the other."""
     law, model = design.law, design.inputs.model
     gains = tracking_gains(law)
     x, state = np.zeros(len(model.A)), start_tracking(gains)

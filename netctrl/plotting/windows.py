@@ -1,4 +1,4 @@
-"""Window laws of data-centre senders: the law itself, and a burst's way out."""
+"""Figure of a window law of data-centre senders: the law itself, and the decay of a burst."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["window_figure"]
 
 
 def window_figure(design: MpccDesign) -> Figure:
-    """Window over queue, a burst's queue over time, and gains over the number of flows where the law has a table."""
+    """Window over queue, a burst's queue over time, and gains over the number of flows if the law has a table."""
     law, proof = design.law, design.certificate
     figure = ShownFigure(figsize=(14.0 if law.table is not None else 10.5, 4.6), layout="constrained")
     panels = figure.subplots(1, 3 if law.table is not None else 2)
@@ -30,7 +30,7 @@ def window_figure(design: MpccDesign) -> Figure:
     panels[1].axhline(law.packet_size_bytes, color=INK, lw=0.9, ls="--", label="a packet")
     panels[1].set_xlabel("time [round trips]")
     panels[1].set_ylabel("queue [byte]")
-    idle = f"{100.0 * proof.idle_share:.3g} % of it lost to idling"
+    idle = f"{100.0 * proof.idle_share:.3g} % of it unused"
     panels[1].set_title(f"a burst of one P_BD: {proof.settling_rtts:.3g} round trips, {idle}", fontsize=10)
     panels[1].legend(fontsize=8)
     if law.table is not None:

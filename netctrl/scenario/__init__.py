@@ -1,1 +1,1 @@
-"""Scenarios and their results: records, no simulation."""
+"""Scenarios and their results as records; the simulation is elsewhere."""

@@ -1,4 +1,4 @@
-"""Scenario files of every kind: which kind one is, by its keys."""
+"""Reading of scenario files of every kind, which their keys identify."""
 
 from __future__ import annotations
 
@@ -7,53 +7,39 @@ from collections.abc import Callable
 from pathlib import Path
 
 from netctrl.errors import FileError
-from netctrl.model.io.toml import read_toml, toml_record
-from netctrl.scenario.access.scenario import AccessLinkScenario
-from netctrl.scenario.bottleneck.scenario import BottleneckScenario
-from netctrl.scenario.fabric.scenario import FabricScenario
-from netctrl.scenario.network.scenario import NetworkScenario, network_scenario
+from netctrl.model.io.toml import read_toml
+from netctrl.scenario.files import scenario_of
 from netctrl.scenario.network.sweep import SweepSpec, read_sweep
-from netctrl.scenario.tcp_aqm.scenario import Scenario, scenario_record
+from netctrl.scenario.old import ACCESS_LINK_KEYS
+from netctrl.scenario.scenario import Scenario
 
-__all__ = ["AnyScenario", "read_scenario_file"]
-
-AnyScenario = Scenario | NetworkScenario | FabricScenario | BottleneckScenario | AccessLinkScenario
-"""Every kind of scenario."""
-
-_KINDS = {
-    "topology": FabricScenario,
-    "bottleneck": BottleneckScenario,
-}
-"""Key of a file -> what it describes; the first that is there counts."""
-_OF_ACCESS_LINKS = frozenset(AccessLinkScenario.__struct_fields__) - {"name", "duration", "seed"}
+__all__ = ["read_scenario_file"]
 
 
 def read_scenario_file(
-    path: str | os.PathLike[str], network_path: Callable[[str], Path] = Path
-) -> AnyScenario | SweepSpec:
+    path: str | os.PathLike[str],
+    network_path: Callable[[str], Path] = Path,
+    scenario_path: Callable[[str], Path] = Path,
+) -> Scenario | SweepSpec:
     """Read a scenario, or a sweep of scenarios, from a TOML file, strictly.
 
     Parameters
     ----------
     path : path
-        Links and flows (`Scenario`), a network under demands (with `network`), a data centre (`topology`), flows at one
-        bottleneck (`bottleneck`), an access link with regulated traffic, or a sweep (`scenario`).
+        A file of a `Scenario`, or of a sweep (with a key `scenario`).
     network_path : callable
-        Where the network of a name is (`netctrl.datasets.network_path`).
+        Function from a graph's name to its file (`netctrl.datasets.network_path`).
+    scenario_path : callable
+        Function from the name of a sweep's scenario to its file (`netctrl.datasets.scenario_path`).
 
     Raises
     ------
     FileError
-        It can't be read, isn't TOML, or has an unknown, missing or unusable key, which the message names.
+        The file can't be read, isn't TOML, or has an unknown, missing or unusable key, which the message names.
     """
     content = read_toml(path)
     if "scenario" in content:
-        return read_sweep(path, network_path)
-    if "network" in content:
-        return network_scenario(path, content, network_path)
-    if "links" in content or ("flows" in content and not content.keys() & _KINDS.keys()):
-        return scenario_record(path, content)
-    kind = next((kind for key, kind in _KINDS.items() if key in content), None)
-    if kind is None and not content.keys() & _OF_ACCESS_LINKS:
-        raise FileError(path, "is no scenario: it has neither links and flows, nor network, topology or bottleneck")
-    return toml_record(path, content, kind or AccessLinkScenario)
+        return read_sweep(path, network_path, scenario_path)
+    if not content.keys() & {"schema", "network", "links", "flows", "topology", "bottleneck", *ACCESS_LINK_KEYS}:
+        raise FileError(path, "not a scenario: it has neither links and flows, nor network, topology or bottleneck")
+    return scenario_of(path, content, network_path)

@@ -1,13 +1,13 @@
 """Events of the packet kernel: a binary heap of packed whole numbers, time first, then kind, then place.
 
-The order is total, so that a run doesn't depend on how the heap came to be.
+The order is total, so a run doesn't depend on the heap's history.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.jit import INSIDE, njit
 
 __all__ = ["PLACE_BITS", "TIME_SHIFT", "event", "pop", "push", "replace_first"]
 
@@ -22,7 +22,7 @@ def event(time: int, kind: int, place: int) -> int:
     return (time << TIME_SHIFT) | (kind << PLACE_BITS) | place
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(**INSIDE)
 def push(heap: np.ndarray, size: int, key: int) -> int:
     """Insert; returns the new size."""
     i = size
@@ -36,9 +36,9 @@ def push(heap: np.ndarray, size: int, key: int) -> int:
     return size + 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(**INSIDE)
 def replace_first(heap: np.ndarray, size: int, key: int) -> None:
-    """Take the first away and insert another, in one go."""
+    """Remove the first event and insert another in one operation."""
     i = 0
     while True:
         child = 2 * i + 1
@@ -53,9 +53,9 @@ def replace_first(heap: np.ndarray, size: int, key: int) -> None:
     heap[i] = key
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(**INSIDE)
 def pop(heap: np.ndarray, size: int) -> int:
-    """Take the first away; returns the new size."""
+    """Remove the first event; returns the new size."""
     size -= 1
     if size > 0:
         replace_first(heap, size, heap[size])

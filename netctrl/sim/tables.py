@@ -1,4 +1,4 @@
-"""Tables of kernels: named columns, free lists, and more room."""
+"""Tables of kernels: named columns, free lists, and growth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def chained(table: np.ndarray, column: int, first: int) -> None:
 
 
 def doubled(table: np.ndarray, least: int = 0) -> np.ndarray:
-    """The same rows, and as many zeros or `least`; zeros take no memory until they are written."""
+    """The same rows, followed by as many of zeros or `least`; zeros take no memory until they are written."""
     grown = np.zeros((len(table) + max(len(table), least), *table.shape[1:]), dtype=table.dtype)
     grown[: len(table)] = table
     return grown

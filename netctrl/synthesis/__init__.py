@@ -1,1 +1,1 @@
-"""Gains from a state-space model: Riccati equations, regulators, coordinated and localized control."""
+"""Controller synthesis from a state-space model: Riccati equations, regulators, coordinated and localized control."""

@@ -1,4 +1,4 @@
-"""What a controller achieves, by ways of its own: stability and cost."""
+"""Stability and cost of a controller, computed independently of its synthesis."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def spectral_radius(A: Any) -> float:
 
 
 def steady_covariance(A: Any, W: Any) -> np.ndarray:
-    """Y = A Y A' + W, the covariance that x(n+1) = A x(n) + w(n) settles at, (n, n).
+    """Covariance Y = A Y A' + W, (n, n), to which x(n+1) = A x(n) + w(n) converges.
 
-    By doubling: Y ← Y + A Y A', A ← A², which keeps Y symmetric and positive semidefinite.
+    Doubling, Y ← Y + A Y A' and A ← A², keeps Y symmetric and positive semidefinite.
 
     Raises
     ------
     InvalidValue
-        A is not stable: there is no such covariance.
+        A is not stable, so no such covariance exists.
     """
     A = square_matrix("A", A)
     W = dense_matrix("W", W, A.shape)
@@ -41,8 +41,7 @@ def steady_covariance(A: Any, W: Any) -> np.ndarray:
 
 
 def quadratic_cost(A: Any, B: Any, K: Any, Q: Any, R: Any, W: Any) -> float:
-    """lim E x'Qx + u'Ru of u = K x on x(n+1) = A x + B u + w, E ww' = W: by the steady covariance, not by a Riccati
-    equation.
+    """Quadratic cost lim E x'Qx + u'Ru of u = K x on x(n+1) = A x + B u + w, E ww' = W, from the steady covariance.
 
     Raises
     ------
@@ -55,6 +54,6 @@ def quadratic_cost(A: Any, B: Any, K: Any, Q: Any, R: Any, W: Any) -> float:
     Q, W = dense_matrix("Q", Q, (n, n)), dense_matrix("W", W, (n, n))
     radius = spectral_radius(A + B @ K)
     if not radius < 1.0:
-        raise InvalidValue("K", f"a gain with which A + BK has the spectral radius {radius:.9g}", "one that stabilises")
+        raise InvalidValue("K", f"a gain with which A + BK has the spectral radius {radius:.9g}", "a stabilising gain")
     Y = steady_covariance(A + B @ K, W)
     return float(np.sum((Q + K.T @ R @ K) * Y))

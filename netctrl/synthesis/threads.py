@@ -1,4 +1,4 @@
-"""How many threads BLAS may take."""
+"""Number of threads for BLAS."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from threadpoolctl import ThreadpoolController
 __all__ = ["blas_threads"]
 
 _WORTH_THREADS = 256
-"""Rows of a matrix from which on more than one thread pays."""
+"""Rows of a matrix above which more than one thread is faster."""
 
 
 def blas_threads(rows: int) -> AbstractContextManager[object]:
-    """One thread while matrices of so few rows are worked on, else as many as the process has.
+    """Limit BLAS to one thread for matrices of few rows; larger ones use as many as the process has.
 
-    Threads gain nothing there, and where another program keeps a core busy they wait for one another: a call of
-    microseconds then takes milliseconds.
+    Threads don't speed up small matrices, and where another program keeps a core busy they wait for one another: a call
+    of microseconds then takes milliseconds.
     """
     return _controller().limit(limits=1, user_api="blas") if rows < _WORTH_THREADS else nullcontext()
 

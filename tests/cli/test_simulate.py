@@ -23,16 +23,24 @@ import netctrl.__main__
 from netctrl.cli.cases import read_case
 from netctrl.cli.simulate import main
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
-from netctrl.scenario.tcp_aqm.result import SimulationSummary, read_result
-from netctrl.scenario.tcp_aqm.scenario import Scenario, read_scenario
+from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.result import read_result
+from netctrl.scenario.tcp_aqm.summary import SimulationSummary
 
 SMALL = """
+schema = "netctrl.scenario/2"
 name = "small"
+
+[time]
 duration = "6s"
 warmup = "2s"
 seed = 3
 
-[[links]]
+[network]
+kind = "links"
+
+[[network.links]]
 id = "line"
 source = "left"
 target = "right"
@@ -40,14 +48,14 @@ capacity = "10Mbit"
 buffer = "100kB"
 queue = { kind = "arc", epoch = "100ms" }
 
-[[flows]]
+[[traffic.flows]]
 kind = "bulk"
 id = "ftp"
 count = 10
 rtt = "60ms:100ms"
 path = ["line"]
 
-[[flows]]
+[[traffic.flows]]
 kind = "web"
 id = "web"
 sessions = 20
@@ -132,7 +140,7 @@ WRONG_USE = {
     "output into no folder": ("s.toml -o missing/x.json", ["-o", "'missing/x.json'", "no folder"]),
     "output over the design": (
         "s.toml --design d.json -o ./d.json",
-        ["-o", "'./d.json'", "another file than --design"],
+        ["-o", "'./d.json'", "a file other than --design"],
     ),
     "a picture of a strange kind": ("s.toml --plot x.gif", ["--plot", "'x.gif'", ".png", ".svg", ".pdf"]),
     "a picture into no folder": ("s.toml --plot missing/x.png", ["--plot", "'missing/x.png'", "no folder"]),
@@ -163,12 +171,12 @@ BAD = {
     "unknown key": (
         'capacity = "10Mbit"',
         'capasity = "10Mbit"',
-        "s.toml: links[0]: unknown key `capasity`, did you mean",
+        "s.toml: network.links[0]: unknown key `capasity`, did you mean",
     ),
-    "negative capacity": ('"10Mbit"', "-10", "s.toml: links[0].capacity: got -10, takes a rate"),
+    "negative capacity": ('"10Mbit"', "-10", "s.toml: network.links[0].capacity: got -10, takes a rate"),
     "missing link": ('path = ["line"]', 'path = ["lane"]', "s.toml: flows.ftp.path: got 'lane', takes ids of links"),
-    "NaN": ('"10Mbit"', "nan", "s.toml: links[0].capacity: got nan, takes a rate"),
-    "no TOML": ("[[links]]", "[[links", "s.toml: is no TOML: "),
+    "NaN": ('"10Mbit"', "nan", "s.toml: network.links[0].capacity: got nan, takes a rate"),
+    "no TOML": ("[[network.links]]", "[[network.links", "s.toml: not valid TOML: "),
     "what only the fluid refuses": ("seed = 3", 'step = "90ms"', "s.toml: step: got 0.09, takes at most"),
     "AVQ without a bound": (
         'buffer = "100kB"\nqueue = { kind = "arc", epoch = "100ms" }',
@@ -197,7 +205,7 @@ def test_json_is_one_object_that_holds_everything(run, tmp_path) -> None:
     assert [link.id for link in summary.links] == ["line"]
     assert 0.5 < summary.links[0].utilization <= 1.0
     assert summary.responses is not None
-    assert found["provenance"]["argv"] == ["python", "-m", "netctrl.simulate", "s.toml", "--json"]
+    assert found["provenance"]["argv"] == ["netctrl", "simulate", "s.toml", "--json"]
     assert found["provenance"]["seed"] == 3
     assert files(tmp_path) == ["s.toml"]
 
@@ -205,7 +213,8 @@ def test_json_is_one_object_that_holds_everything(run, tmp_path) -> None:
 def test_the_report_has_the_numbers_of_the_summary(run) -> None:
     out = good(run("s.toml"))
     link = json.loads(good(run("s.toml --json")))["summary"]["links"][0]
-    assert out.startswith("small (fluid), 2 to 6 s\n")
+    assert out.splitlines()[0].endswith(" waiting on average")
+    assert out.splitlines()[1] == "small (fluid), 2 to 6 s"
     assert f"utilization {link['utilization']:.4f}" in out
     for piece in (
         "line ",
@@ -273,7 +282,7 @@ def test_a_failing_disk_leaves_old_files_alone(run, tmp_path, monkeypatch) -> No
 def test_the_seed_is_the_scenarios_or_the_options(run) -> None:
     def found(line: str) -> Any:
         answer = json.loads(good(run(f"{line} --json")))
-        return answer["scenario"]["seed"], answer["provenance"]["seed"], answer["summary"]["links"]
+        return answer["scenario"]["time"]["seed"], answer["provenance"]["seed"], answer["summary"]["links"]
 
     first, again, same, other = (found(line) for line in ("s.toml", "s.toml", "s.toml --seed 3", "s.toml --seed 4"))
     assert first == again == same
@@ -286,7 +295,7 @@ def test_the_seed_is_the_scenarios_or_the_options(run) -> None:
 def test_a_design_replaces_the_law_of_arc_links(run, tmp_path, design) -> None:
     change(tmp_path, "100ms", "50ms")
     found = json.loads(good(run(f"s.toml --json --design {design}")))
-    queue = msgspec.convert(found["scenario"]["links"][0]["queue"], ArcQueue)
+    queue = msgspec.convert(found["scenario"]["network"]["links"][0]["queue"], ArcQueue)
     law = netctrl.arc(50).law
     assert queue == arc_queue(law, 1000.0)
     (tmp_path / "s.toml").write_text(SMALL.replace('"arc", epoch = "100ms"', '"design"'))
@@ -321,7 +330,7 @@ def test_a_design_alone_runs_its_plant_near_its_target(run, design) -> None:
     assert abs(link["utilization"] - 0.98) < 0.005
     assert link["loss_ratio"] < 1e-3
     assert (found["summary"]["start_s"], found["summary"]["stop_s"]) == (100.0, 300.0)
-    assert json.loads(good(run(f"--design {design} --seed 9 --json")))["scenario"]["seed"] == 9
+    assert json.loads(good(run(f"--design {design} --seed 9 --json")))["scenario"]["time"]["seed"] == 9
 
 
 def test_a_plant_that_is_none_is_named(run, tmp_path) -> None:
@@ -345,7 +354,7 @@ OPTIONS = ["SCENARIO", "--design", "--seed", "--json", "-o", "--output", "--plot
 @pytest.mark.parametrize("line", ["", "--help", "-h", "s.toml --help", "--help --seed x"])
 def test_help_lists_every_option(line, run) -> None:
     out = good(run(line))
-    assert out.startswith("usage: python -m netctrl.simulate [SCENARIO] [OPTIONS]\n")
+    assert out.startswith("usage: netctrl simulate [SCENARIO] [OPTIONS]\n")
     assert [option for option in OPTIONS if not re.search(rf"^ .*{option}\b", out, re.MULTILINE)] == []
     assert ".csv" in out
     assert ".pdf" in out

@@ -12,17 +12,17 @@ import netctrl
 from netctrl.cli.simulate import main
 
 SMALL = """
+schema = "netctrl.scenario/2"
 name = "small fabric"
-duration = "1ms"
-seed = 2
-[topology]
+[network]
 kind = "fat-tree"
 hosts_per_rack = 2
-[scheme]
-kind = "hpcc"
-[poisson]
-sizes = "FB_Hadoop"
-load = 0.3
+[traffic]
+sender = { kind = "hpcc" }
+flows = [{ kind = "poisson", id = "poisson", sizes = "FB_Hadoop", load = 0.3 }]
+[time]
+duration = "1ms"
+seed = 2
 """
 
 
@@ -36,7 +36,8 @@ def folder(tmp_path, monkeypatch):
 def test_a_table_for_people(capsys) -> None:
     assert main(["s.toml"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("small fabric (hpcc), 0.001 s\n")
+    assert " used, " in out.splitlines()[0]
+    assert out.splitlines()[1] == "small fabric (hpcc), 0.001 s"
     assert re.search(r"flows +\d+ of \d+ done", out)
 
 
@@ -45,7 +46,7 @@ def test_json_and_files(capsys, folder) -> None:
     content = json.loads(capsys.readouterr().out)
     flows = pd.read_csv(folder / "flows.csv")
     assert content["summary"]["flows"] == len(flows)
-    assert content["scenario"]["scheme"]["kind"] == "hpcc"
+    assert content["scenario"]["traffic"]["sender"]["kind"] == "hpcc"
     assert list(content["provenance"]["input_hashes"])
     assert (flows.slow_down.dropna() >= 1.0).all()
     assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
@@ -65,13 +66,13 @@ def test_a_design_is_what_senders_run(capsys, folder) -> None:
     law.save(folder / "law.json")
     assert main(["s.toml", "--json", "--design", "law.json"]) == 0
     content = json.loads(capsys.readouterr().out)
-    scheme = content["scenario"]["scheme"]
+    scheme = content["scenario"]["traffic"]["sender"]
     assert (scheme["kind"], scheme["variant"], scheme["window_weight"]) == ("mpcc", "delayed", 3.0)
     assert scheme["window"] == pytest.approx(law.inputs.window_bytes)
     assert len(content["provenance"]["input_hashes"]) == 2
     netctrl.arc(50).save(folder / "arc.json")
     assert main(["s.toml", "--design", "arc.json"]) == 2
-    assert "is a Design of arc, takes one of mpcc" in capsys.readouterr().err
+    assert "this is a Design of arc; expected one of mpcc" in capsys.readouterr().err
     netctrl.mpcc(4, 1e11, 8e-6, window_weight=0.0).save(folder / "greedy.json")
     assert main(["s.toml", "--design", "greedy.json"]) == 2
     assert "window_weight" in capsys.readouterr().err
@@ -80,7 +81,7 @@ def test_a_design_is_what_senders_run(capsys, folder) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (["s.toml", "--runs", "3"], "--runs: got '3', takes no value but for a network's scenario"),
+        (["s.toml", "--runs", "3"], "--runs: got '3', takes a value only for a network's scenario"),
         (["s.toml", "--design", "d.json"], "d.json"),
         (["s.toml", "-o", "result.json"], "takes a file name that ends in .csv or .parquet"),
     ],
@@ -95,7 +96,7 @@ def test_options_of_other_scenarios_are_refused(capsys, line, said) -> None:
     [
         ("load = 0.3", "load = 1.5", "load"),
         ('kind = "hpcc"', 'kind = "swift"', "swift"),
-        ("seed = 2", "seed = 2\n[watch]\nports = ['s9>s8']", "watch.ports: got 's9>s8'"),
+        ("seed = 2", "seed = 2\nwatch = { ports = ['s9>s8'] }", "watch.ports: got 's9>s8'"),
     ],
 )
 def test_a_files_mistakes_are_one_line(capsys, folder, old, new, said) -> None:

@@ -26,36 +26,36 @@ from netctrl.cli.simulate import main as simulate_main
 from netctrl.cli.sweep import main
 from netctrl.datasets import network_path, scenario_path
 from netctrl.design.hftrac.scenario_law import scenario_law
-from netctrl.scenario.network.result import NetworkSummary
-from netctrl.scenario.network.scenario import NetworkScenario, read_network_scenario
+from netctrl.engines.sweep import read_frame, summarized, sweep
+from netctrl.scenario.network.summary import NetworkSummary
 from netctrl.scenario.network.sweep import read_sweep
+from netctrl.scenario.read import read_scenario_file
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import tune
-from netctrl.sim.sweep import read_frame, summarized, sweep
 
 SPEC = """
 name = "small"
 runs = 3
 
 [scenario]
-network = "tandem"
-interval = "10ms"
-duration = "500ms"
+network = { kind = "routed", graph = "tandem" }
+time = { interval = "10ms", duration = "500ms" }
 
 [[grid]]
 label = "FIFO"
-set = { "policy.kind" = "fifo" }
-over = { "network.links.*.buffer" = ["2kB", "20000B"] }
+set = { "control.kind" = "fifo" }
+over = { "network.graph.links.*.buffer" = ["2kB", "20000B"] }
 
 [[grid]]
 label = "static"
-set = { "policy.kind" = "static" }
-over = { "policy.factor" = [1.05, 1.2] }
+set = { "control.kind" = "static" }
+over = { "control.factor" = [1.05, 1.2] }
 
 [[grid]]
 label = "GOD"
-set = { policy = { kind = "hftrac", architecture = "god" } }
-over = { "policy.mu" = [0.1, 1] }
+set = { control = { kind = "hftrac", architecture = "god" } }
+over = { "control.mu" = [0.1, 1] }
 """
 
 
@@ -107,7 +107,10 @@ def requested() -> pd.DataFrame:
 
 
 def test_the_table_has_a_row_a_cell_with_intervals(run) -> None:
-    title, empty, *rows = good(run("s.toml --n-jobs 1")).splitlines()
+    verdict, title, empty, *rows = good(run("s.toml --n-jobs 1")).splitlines()
+    losses = [float(row.partition("loss ")[2].partition(" ")[0]) for row in rows]
+    assert verdict.startswith(f"loss from {min(losses):.4g} % (")
+    assert f" to {max(losses):.4g} % (" in verdict
     assert (title, empty) == ("small: 3 runs a cell, 95 % intervals", "")
     names = ["FIFO, buffer 2kB", "FIFO, buffer 20000B"]
     names += ["static, factor 1.05", "static, factor 1.2", "GOD, mu 0.1", "GOD, mu 1"]
@@ -121,7 +124,7 @@ def test_the_table_has_a_row_a_cell_with_intervals(run) -> None:
 
 def test_of_one_run_there_is_no_interval(run, tmp_path) -> None:
     (tmp_path / "s.toml").write_text(SPEC.replace("runs = 3", "runs = 1"))
-    row = good(run("s.toml --n-jobs 1")).splitlines()[2]
+    row = good(run("s.toml --n-jobs 1")).splitlines()[3]
     assert re.fullmatch(r"  FIFO, buffer 2kB  +loss [0-9.]+ %, backlog [0-9.]+ kB", row), row
     cell = json.loads(good(run("s.toml --n-jobs 1 --json")))["cells"][0]
     assert cell["loss_ratio_half_width"] is None
@@ -139,7 +142,7 @@ def test_json_is_one_object(run, tmp_path) -> None:
             assert (value == row[name]) if value is not None else pd.isna(row[name])
     assert found["cells"][0]["cost"] is None
     assert found["cells"][4]["cost"] > 0.0
-    assert found["cells"][2]["policy.factor"] == 1.05
+    assert found["cells"][2]["control.factor"] == 1.05
     assert files(tmp_path) == ["s.toml"]
 
 
@@ -156,8 +159,8 @@ def test_output_holds_all_runs(run, tmp_path) -> None:
 def test_a_stopped_sweep_is_resumed(run, tmp_path, monkeypatch) -> None:
     design = importlib.import_module("netctrl.design.hftrac.scenario_law")
 
-    def interrupted(scenario: NetworkScenario) -> Any:
-        if scenario.policy.__struct_config__.tag == "hftrac":
+    def interrupted(scenario: Scenario) -> Any:
+        if scenario.control.__struct_config__.tag == "hftrac":
             raise KeyboardInterrupt
         return None
 
@@ -167,11 +170,11 @@ def test_a_stopped_sweep_is_resumed(run, tmp_path, monkeypatch) -> None:
     assert files(tmp_path) == ["s.toml", "x.parquet.parts"]
     assert files(tmp_path / "x.parquet.parts") == ["0.json", "1.json", "2.json", "3.json", "sweep.json"]
     assert the_error(run("s.toml --n-jobs 1 -o x.parquet"), 2) == (
-        "error: x.parquet: a sweep into it was stopped: resume it, or delete x.parquet.parts\n"
+        "error: x.parquet: a sweep into this file was interrupted: resume it, or delete x.parquet.parts\n"
     )
     (tmp_path / "t.toml").write_text(SPEC.replace("1.05", "1.06"))
     assert the_error(run("t.toml --n-jobs 1 -o x.parquet --resume"), 2) == (
-        "error: x.parquet: another sweep into it was stopped, or one of another netctrl: delete x.parquet.parts\n"
+        "error: x.parquet: another sweep, or one of another netctrl version, was interrupted: delete x.parquet.parts\n"
     )
     good(run("s.toml --n-jobs 1 -o x.parquet --resume"))
     good(run("s.toml --n-jobs 1 -o y.parquet"))
@@ -197,7 +200,9 @@ def test_tune_finds_the_best_of_each_grid(run, tmp_path) -> None:
         assert f"backlog {best['backlog_bytes']['mean'] / 1e3:.4g} ± " in row
         assert ("(end of the range)" in row) == cell["at_bound"]
         assert [cell["value"], best["loss_ratio"]["mean"], best["backlog_bytes"]["mean"]] in cell["tried"]
-    (static,) = (cell for cell in read_sweep("s.toml", network_path).cells() if cell.values.get("policy.factor") == 1.2)
+    (static,) = (
+        cell for cell in read_sweep("s.toml", network_path).cells() if cell.values.get("control.factor") == 1.2
+    )
     assert found["static"]["value"] == tune(static.scenario, scenario_law, runs=3).value
     backlog = cells("--tune backlog --max-loss 0.02")
     assert all(cell["summary"]["loss_ratio"]["mean"] <= 0.02 for cell in backlog.values())
@@ -207,7 +212,7 @@ def test_tune_finds_the_best_of_each_grid(run, tmp_path) -> None:
 
 def test_tune_says_where_nothing_loses_as_little(run, tmp_path) -> None:
     text = SPEC.replace('"tandem"', '"x.json"').partition("[[grid]]")[0]
-    (tmp_path / "s.toml").write_text(text + '[scenario.policy]\nkind = "static"\n')
+    (tmp_path / "s.toml").write_text(text + '[scenario.control]\nkind = "static"\n')
     small = network_path("tandem").read_text().replace('"buffer": 25000.0', '"buffer": 100')
     (tmp_path / "x.json").write_text(small)
     row = good(run("s.toml --n-jobs 1 --tune backlog --max-loss 0")).splitlines()[2]
@@ -217,7 +222,7 @@ def test_tune_says_where_nothing_loses_as_little(run, tmp_path) -> None:
 
 def test_help_lists_every_option(run) -> None:
     out = good(run("--help"))
-    assert out.startswith("usage: python -m netctrl.sweep SPEC [OPTIONS]\n")
+    assert out.startswith("usage: netctrl sweep SPEC [OPTIONS]\n")
     options = ["SPEC", "--n-jobs", "--dask", "-o", "--output", "--resume", "--tune", "--max-loss", "--json"]
     assert [option for option in options if not re.search(rf"^ .*{option}\b", out, re.MULTILINE)] == []
     assert ".parquet" in out
@@ -278,10 +283,10 @@ WRONG_USE = {
         "s.toml -o missing/x.parquet",
         "-o: got 'missing/x.parquet', takes a file that can be written (here: there is no folder",
     ),
-    "nothing to resume": ("s.toml --resume", "--resume: got 'no -o', takes the file of the sweep that was stopped"),
+    "nothing to resume": ("s.toml --resume", "--resume: got 'no -o', takes the interrupted sweep's file in -o"),
     "a file of what is tuned": (
         "s.toml --tune loss -o x.parquet",
-        "-o: got 'x.parquet', takes no file with --tune; --json prints what it finds",
+        "-o: got 'x.parquet', takes no file with --tune; --json prints the values found",
     ),
     "an unknown objective": ("s.toml --tune delay", "--tune: got 'delay', takes loss or backlog"),
     "backlog at any loss": ("s.toml --tune backlog", f"--max-loss: got nothing, takes {SHARE}"),
@@ -296,8 +301,8 @@ WRONG_USE = {
     "no process": ("s.toml --n-jobs 0", f"--n-jobs: got '0', takes {JOBS}"),
     "half a process": ("s.toml --n-jobs 1.5", f"--n-jobs: got '1.5', takes {JOBS}"),
     "all processes but one": ("s.toml --n-jobs -2", f"--n-jobs: got '-2', takes {JOBS}"),
-    "an unknown option": ("s.toml --seed 3", "Unknown option: --seed; --help lists what is taken"),
-    "a word too many": ("s.toml t.toml", "Unused Tokens: ['t.toml']"),
+    "an unknown option": ("s.toml --seed 3", "unknown option '--seed' (netctrl sweep --help lists them)"),
+    "a word too many": ("s.toml t.toml", "unexpected argument 't.toml' (netctrl sweep --help shows the arguments)"),
 }
 
 
@@ -306,7 +311,7 @@ def nothing_runs(monkeypatch) -> None:
     def simulated(*args: Any, **kwargs: Any) -> None:
         pytest.fail("simulated")
 
-    for module in ("netctrl.sim.sweep", "netctrl.sim.network.tune", "netctrl.sim.network.run"):
+    for module in ("netctrl.sim.network.tune", "netctrl.sim.network.run"):
         monkeypatch.setattr(importlib.import_module(module), "simulate_network", simulated)
 
 
@@ -319,39 +324,40 @@ def test_wrong_use_is_one_line_before_anything_is_run(name, run, tmp_path, nothi
 
 
 BAD = {
-    "no TOML": ("[[grid]]", "[[grid", "is no TOML: Expected ']]' at the end of an array declaration"),
+    "no TOML": ("[[grid]]", "[[grid", "not valid TOML: Expected ']]' at the end of an array declaration"),
     "a key": ("runs = 3", "rnus = 3", "unknown key `rnus`, did you mean `runs`?\n"),
     "a key of a grid": ("label", "labl", "grid[0]: unknown key `labl`, did you mean `label`?\n"),
     "a key of the scenario": (
         "duration =",
         "durtion =",
-        "grid[0] (network.links.*.buffer = '2kB'): unknown key `durtion`, did you mean `duration`?\n",
+        "grid[0] (network.graph.links.*.buffer = '2kB'): time: unknown key `durtion`, did you mean `duration`?\n",
     ),
     "a missing key": (
-        'interval = "10ms"',
+        ', duration = "500ms"',
         "",
-        "grid[0] (network.links.*.buffer = '2kB'): key `interval` is missing\n",
+        "grid[0] (network.graph.links.*.buffer = '2kB'): time: key `duration` is missing\n",
     ),
     "a key of the policy": (
-        "policy.factor",
-        "policy.facto",
-        "grid[1] (policy.facto = 1.05): policy: unknown key `facto`, did you mean `factor`?\n",
+        "control.factor",
+        "control.facto",
+        "grid[1] (control.facto = 1.05): control: unknown key `facto`, did you mean `factor`?\n",
     ),
     "a link": (
         "links.*.buffer",
         "links.L3.buffer",
-        "grid[0] (network.links.L3.buffer = '2kB'): network.links.L3: got 'L3', "
-        "takes an id, several with commas between, or *; there are L1, L2\n",
+        "grid[0] (network.graph.links.L3.buffer = '2kB'): network.graph.links.L3: got 'L3', "
+        "takes an id, several separated by commas, or *; there are L1, L2\n",
     ),
     "a network": (
         '"tandem"',
         '"tandm"',
-        "network: got 'tandm', takes a JSON file, or one of abilene, merge, tandem, testbed, three-in-a-row, wan\n",
+        "network.graph: got 'tandm', takes a JSON file, or one of abilene, merge, tandem, testbed, "
+        "three-in-a-row, wan; did you mean 'tandem'?\n",
     ),
     "a value": (
         "[0.1, 1]",
         "[0.1, -1]",
-        "grid[2] (policy.mu = -1): policy.mu: got -1.0, takes a weight above 0 (lambda·interval²)\n",
+        "grid[2] (control.mu = -1): control.mu: got -1.0, takes a weight above 0 (lambda·interval²)\n",
     ),
 }
 
@@ -368,16 +374,42 @@ def test_a_bad_sweep_is_named_with_file_and_key(name, options, run, tmp_path, no
 
 
 def test_what_only_a_run_shows_is_of_the_file_and_the_cell(run, tmp_path) -> None:
-    (tmp_path / "s.toml").write_text(SPEC.replace('"policy.mu" = [0.1, 1]', "seed = [1]"))
+    (tmp_path / "s.toml").write_text(SPEC.replace('"control.mu" = [0.1, 1]', '"time.seed" = [1]'))
     error = the_error(run("s.toml --n-jobs 1"), 2)
-    assert error.startswith("error: s.toml: GOD (seed = 1): mu: got None, takes a number above 0, or a `weight`"), error
+    assert error.startswith(
+        "error: s.toml: GOD (time.seed = 1): mu: got None, takes a number above 0, or a `weight`"
+    ), error
     assert the_error(run("s.toml --n-jobs 1 --tune loss --max-loss 1"), 2).startswith("error: --max-loss: ")
+
+
+FLOWS = """
+name = "flows"
+runs = 2
+over = { "traffic.flows.tcp.count" = [1, 2] }
+
+[scenario]
+network = { kind = "links", links = [{ id = "l", source = "a", target = "b", capacity = "2Mbit", buffer = "20kB" }] }
+traffic = { flows = [{ kind = "bulk", id = "tcp", path = ["l"], rtt = "20ms:40ms", count = 1 }] }
+time = { duration = "3s", warmup = "1s" }
+"""
+
+
+@pytest.mark.parametrize("engine", ["fluid", "packet"])
+def test_flows_are_swept_in_any_engine(run, tmp_path, engine) -> None:
+    (tmp_path / "s.toml").write_text(FLOWS)
+    _, title, _, first, second = good(run(f"s.toml --n-jobs 1 --engine {engine}")).splitlines()
+    assert title == "flows: 2 runs a cell, 95 % intervals"
+    for line, count in ((first, 1), (second, 2)):
+        assert re.match(rf"  grid\[0\], count {count} +throughput of l [\d.]+ Mbit/s ± ", line), line
+        assert " throughput of tcp " in line
+    assert "engine: got 'ns4', takes one of auto, fluid" in the_error(run("s.toml --n-jobs 1 --engine ns4"), 2)
+    assert the_error(run(f"s.toml --engine {engine} --tune loss"), 2).startswith("error: ")
 
 
 def test_nothing_to_tune_is_told(run, tmp_path) -> None:
     (tmp_path / "s.toml").write_text(SPEC.partition("[[grid]]")[0])
     assert the_error(run("s.toml --n-jobs 1 --tune loss"), 2) == (
-        "error: s.toml: tune: got 'loss', takes a sweep with a policy of kind hftrac or static\n"
+        "error: s.toml: tune: got 'loss', takes a sweep with a control of kind hftrac or static\n"
     )
 
 
@@ -419,14 +451,15 @@ def make_design(path: Path, options: str) -> None:
 
 
 def by_hand(runs: int = 20) -> NetworkSummary:
-    chosen = read_network_scenario("s.toml", network_path)
+    chosen = read_scenario_file("s.toml", network_path)
     return simulate_network(chosen, scenario_law(chosen), runs=runs).summary()
 
 
 def test_simulate_prints_a_table_of_its_runs(simulate, tmp_path) -> None:
     out = good(simulate("s.toml"))
     found = by_hand()
-    assert out.startswith("HFTraC testbed (fluid), 20 runs of 0.8 s, 95 % intervals\n\n")
+    assert " lost, " in out.splitlines()[0]
+    assert out.partition("\n")[2].startswith("HFTraC testbed (fluid), 20 runs of 0.8 s, 95 % intervals\n\n")
     loss = found.loss_ratio
     assert loss.half_width is not None
     assert f"loss        {100 * loss.mean:.4g} ± {100 * loss.half_width:.2g} % of what demands offer" in out
@@ -434,7 +467,7 @@ def test_simulate_prints_a_table_of_its_runs(simulate, tmp_path) -> None:
     for link in found.links:
         assert re.search(rf"^  {link.id} +utilization {link.utilization.mean:.4f}, loss ", out, re.MULTILINE)
     assert re.search(r"^  cost .*\(Mbit/s\)²$", out, re.MULTILINE)
-    assert good(simulate("s.toml --runs 3")).startswith("HFTraC testbed (fluid), 3 runs of 0.8 s, ")
+    assert "\nHFTraC testbed (fluid), 3 runs of 0.8 s, " in good(simulate("s.toml --runs 3"))
     assert "±" not in good(simulate("s.toml --runs 1")).partition("\n")[2]
     assert files(tmp_path) == ["s.toml"]
 
@@ -443,12 +476,12 @@ def test_simulate_json_is_one_object(simulate) -> None:
     line = "s.toml --runs 2 --json --seed 7"
     found = json.loads(good(simulate(line)))
     assert sorted(found) == ["provenance", "scenario", "simulator", "summary"]
-    scenario = msgspec.convert(found["scenario"], NetworkScenario)
-    assert scenario == msgspec.structs.replace(read_network_scenario("s.toml", network_path), seed=7)
+    scenario = msgspec.convert(found["scenario"], Scenario)
+    assert scenario == read_scenario_file("s.toml", network_path).replace(seed=7)
     expected = simulate_network(scenario, scenario_law(scenario), runs=2).summary()
     assert msgspec.convert(found["summary"], NetworkSummary) == expected
     provenance = found["provenance"]
-    assert provenance["argv"] == ["python", "-m", "netctrl.simulate", *shlex.split(line)]
+    assert provenance["argv"] == ["netctrl", "simulate", *shlex.split(line)]
     assert provenance["seed"] == 7
 
 
@@ -456,7 +489,7 @@ def test_simulate_json_is_one_object(simulate) -> None:
 def test_simulate_writes_its_runs(name, simulate, tmp_path) -> None:
     good(simulate(f"s.toml --runs 3 -o {name}"))
     table = pd.read_csv(name) if name.lower().endswith("csv") else pd.read_parquet(name)
-    chosen = read_network_scenario("s.toml", network_path)
+    chosen = read_scenario_file("s.toml", network_path)
     expected = simulate_network(chosen, scenario_law(chosen), runs=3).to_pandas()
     pd.testing.assert_frame_equal(table, expected, check_exact=False, rtol=1e-12)
     assert table["run"].tolist() == list(np.repeat([0, 1, 2], 5))
@@ -476,7 +509,7 @@ def test_simulate_takes_the_law_of_a_design(simulate, designs) -> None:
         json.loads(good(simulate(f"s.toml --runs 2 --json {option}")))
         for option in ("", f"--design {designs / 'testbed.json'}")
     )
-    assert designed["scenario"]["policy"]["file"] == str(designs / "testbed.json")
+    assert designed["scenario"]["control"]["file"] == str(designs / "testbed.json")
     assert designed["summary"]["links"] == own["summary"]["links"]  # the same law as the scenario's policy
     assert designed["summary"]["cost"] is None  # of which weights, a Design for a network without any doesn't say
     assert [Path(name).name for name in designed["provenance"]["input_hashes"]] == ["s.toml", "testbed.json"]
@@ -508,7 +541,7 @@ WRONG_SIMULATE = {
     "a missing design": ("--design x.json", "x.json: can't be read: No such file or directory"),
     "a scenario as a design": ("--design s.toml", "s.toml: "),
     "a seed in words": ("--seed many", "--seed: got 'many', takes a whole number from 0 to 4294967295"),
-    "output over the design": ("--design x.csv -o ./x.csv", "-o: got './x.csv', takes another file than --design"),
+    "output over the design": ("--design x.csv -o ./x.csv", "-o: got './x.csv', takes a file other than --design"),
 }
 
 
@@ -523,13 +556,13 @@ def test_wrong_use_of_simulate_is_one_line(name, simulate, tmp_path, nothing_run
 def test_a_bad_scenario_of_a_network_is_named_with_its_key(simulate, tmp_path) -> None:
     text = (tmp_path / "s.toml").read_text()
     for old, new, holds in (
-        ("mu = 0.1", "mu = -1", "s.toml: policy.mu: got -1.0, takes a weight above 0 (lambda·interval²)\n"),
+        ("mu = 0.1", "mu = -1", "s.toml: control.mu: got -1.0, takes a weight above 0 (lambda·interval²)\n"),
         (
             '"1s"',
             '"1.005s"',
             "s.toml: duration: got 1.005, takes a whole number of intervals of 0.01 s, from 1 to 1e+09\n",
         ),
-        ('"testbed"', '"testbd"', "network: got 'testbd', takes a JSON file, or one of abilene, merge, tandem"),
+        ('"testbed"', '"testbd"', "network.graph: got 'testbd', takes a JSON file, or one of abilene, merge, tandem"),
         ("duration =", "durtion =", "unknown key `durtion`, did you mean `duration`?"),
     ):
         assert text.count(old) == 1
@@ -539,6 +572,6 @@ def test_a_bad_scenario_of_a_network_is_named_with_its_key(simulate, tmp_path) -
 
 
 def test_runs_are_for_networks(simulate) -> None:
-    takes = "no value but for a network's scenario, or with --compare\n"
+    takes = "a value only for a network's scenario or with --compare\n"
     for option in ("runs", "n-jobs"):
         assert the_error(simulate(f"arc-round-trip --{option} 2"), 2) == f"error: --{option}: got '2', takes {takes}"

@@ -10,8 +10,11 @@ from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.case import Case, Tracking, case_of, tracking_plan
 from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
-from netctrl.scenario.access.scenario import AccessLinkScenario
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.access.scenario import access_link
+from netctrl.scenario.bottleneck.line import SingleFlow
+from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access.track import track_access_link
 from netctrl.sim.network.run import simulate_network
 
@@ -47,13 +50,13 @@ def test_hftracs_law_is_the_designs(designs) -> None:
     """The same as the policy that asks for it, to the bit; and it keeps what it promises: rates stay near nominal."""
     design = designs["hftrac"]
     scenario = case_of(design).scenario
-    assert isinstance(scenario, NetworkScenario)
+    assert isinstance(scenario.network, Routed)
     found, other = netctrl.simulate(design, runs=2), simulate_network(scenario, scenario_law(scenario), runs=2)
     assert np.array_equal(found.backlog_bytes, other.backlog_bytes)
     assert found.measures()["loss", "network"] < 1e-3
-    changed = netctrl.Network(links=scenario.network.links, demands=scenario.network.demands[:1])
+    changed = netctrl.Network(links=scenario.network.graph.links, demands=scenario.network.graph.demands[:1])
     with pytest.raises(InvalidValue, match="a Design for this network"):
-        case_of(NetworkScenario(name="other", network=changed, interval=0.01, duration=1.0), design)
+        case_of(Scenario.of(name="other", graph=changed, interval=0.01, duration=1.0), design)
 
 
 def test_connets_reference_is_the_middle_of_what_can_be_had(designs) -> None:
@@ -63,7 +66,7 @@ def test_connets_reference_is_the_middle_of_what_can_be_had(designs) -> None:
     gain = model.C @ np.linalg.solve(np.eye(2) - model.A, model.B) + model.D
     plan = tracking_plan(case_of(design))
     assert plan.reference[0] == pytest.approx((gain @ [47.5]).tolist(), rel=1e-9)
-    link = AccessLinkScenario(duration="300s", seed=4)
+    link = access_link(duration="300s", seed=4)
     case = case_of(link, design, tracking=Tracking(np.array([1.0, 0.7])))
     found = netctrl.simulate(case)
     assert found.measured[150:, 0].mean() == pytest.approx(1.0, rel=0.05)
@@ -72,23 +75,23 @@ def test_connets_reference_is_the_middle_of_what_can_be_had(designs) -> None:
 
 
 def test_a_bottleneck_as_a_fluid_is_at_its_target(designs) -> None:
-    """A queue of at most 5.9 % of the round trip or .997 packet of 1500 bytes, at full use (docs/pacing.md)."""
+    """A queue of at most 5.9 % of the round trip or .997 packet of 1500 B, at full use (docs/explanation/pacing.md)."""
     found = netctrl.simulate(designs["pacing"], "fluid").measures()
     assert found["utilization", "bottleneck"] > 0.997
     assert found["delay", "bottleneck"] < max(0.059 * 0.02, 8 * 1500 / 1e7 * 1.1)
 
 
 def test_cross_traffic_in_the_fluid_takes_its_mean() -> None:
-    scenario = netctrl.BottleneckScenario(flows=(netctrl.BottleneckFlow(kind="cubic"),), cross="20Mbit", duration="40s")
+    scenario = bottleneck(flows=(SingleFlow(sender="cubic"),), cross="20Mbit", duration="40s")
     found = netctrl.simulate(scenario, "fluid")
     assert found.measures()["throughput", "0 cubic"] == pytest.approx(80e6, rel=0.02)
     with pytest.raises(InvalidValue, match="a Design of pacing"):
-        netctrl.simulate(netctrl.BottleneckScenario(duration="20s"), "fluid")
+        netctrl.simulate(bottleneck(duration="20s"), "fluid")
 
 
 def test_flows_on_packets_start_when_they_are_drawn_to() -> None:
-    flows = tuple(netctrl.BottleneckFlow(kind="reno", start=start) for start in (0.5, 3.0))
-    scenario = netctrl.BottleneckScenario(flows=flows, start_spread="1s", duration="8s", warmup="1s", bin="100ms")
+    flows = tuple(SingleFlow(id=f"flow{start:g}", sender="reno", start=start) for start in (0.5, 3.0))
+    scenario = bottleneck(flows=flows, start_spread="1s", duration="8s", warmup="1s", interval="100ms")
     found = netctrl.simulate(scenario, "packet")
     first = [found.time_s[np.flatnonzero(arrived)[0]] for arrived in found.arrived_bytes]
     assert ((found.start_s >= [0.5, 3.0]) & (found.start_s <= [1.5, 4.0])).all()
@@ -96,11 +99,12 @@ def test_flows_on_packets_start_when_they_are_drawn_to() -> None:
 
 
 def test_several_runs_are_a_networks() -> None:
-    scenario = netctrl.BottleneckScenario(flows=(netctrl.BottleneckFlow(kind="reno"),), duration="20s")
-    with pytest.raises(InvalidValue, match="runs: got 2, takes 1 of a BottleneckScenario"):
+    scenario = bottleneck(flows=(SingleFlow(sender="reno"),), duration="20s")
+    with pytest.raises(InvalidValue, match="runs: got 2, takes 1 for a bottleneck"):
         netctrl.simulate(Case(scenario), "fluid", runs=2)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize(
     ("method", "engine", "near"),

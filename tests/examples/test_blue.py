@@ -39,12 +39,14 @@ def test_the_fluid_runs_it_and_no_kernel_of_an_older_version(site: Path) -> None
     assert json.loads(run(site, "-c", PROBE)) == [0.0, 0.5, 0.5, 1.0, 1.0]
 
 
+@pytest.mark.slow
 def test_the_fluid_and_packets_mark_alike(site: Path) -> None:
     found = compared(site, "fluid,packet", 5)
     assert found["fluid"] == pytest.approx(0.0097, rel=0.01)
     assert found["packet"] == pytest.approx(found["fluid"], rel=0.10)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("ns3")
 def test_ns3_marks_like_both(site: Path) -> None:
     found = compared(site, "ns3,packet,fluid", 5)

@@ -32,13 +32,14 @@ import json
 import numpy as np
 import netctrl
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 found = []
 for rate in (2e7, 1e8, 5e8):
     line = Link(id="line", source="a", target="b", capacity=rate, buffer=max(rate * 0.002 / 8, 15e3))
     flow = BulkFlows(id="flow", path=("line",), rtt=0.02, count=1, sender="scalable", ecn=False)
-    scenario = Scenario(
-        name="scalable", duration=30.0, warmup=15.0, links=(line,), flows=(flow,), packet_size=1500, sample=0.005
+    scenario = Scenario.of(
+        name="scalable", duration=30.0, warmup=15.0, links=(line,), flows=(flow,), packet_size=1500, interval=0.005
     )
     link = netctrl.simulate(scenario, "packet")
     late = link.time_s > 15.0
@@ -51,13 +52,11 @@ print(json.dumps(found))
 
 
 SCENARIO = """
-bottleneck = "50Mbit"
-buffer = "25kB"
-rtt = "20ms"
-duration = "20s"
-warmup = "5s"
-bin = "5ms"
-flows = [{ kind = "scalable" }]
+schema = "netctrl.scenario/2"
+name = "scalable"
+network = { kind = "bottleneck", capacity = "50Mbit", buffer = "25kB", rtt = "20ms" }
+traffic = { packet_size = "1500B", flows = [{ kind = "single", id = "flow", sender = "scalable" }] }
+time = { duration = "20s", warmup = "5s", interval = "5ms" }
 """
 PERIOD = log(8.0 / 7.0) / log(1.01)
 
@@ -89,6 +88,7 @@ def test_its_cuts_are_as_many_round_trips_apart_at_any_rate(tmp_path: Path) -> N
     assert found == pytest.approx(3 * [PERIOD], rel=0.12)
 
 
+@pytest.mark.slow
 def test_on_packets_the_window_stands_for_its_recovery_more(tmp_path: Path) -> None:
     """A round trip where one segment is lost; two where a hundredth of the window is, in the round trip until the first
     loss is heard of: the last one is sent again a round trip after the first."""

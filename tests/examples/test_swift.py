@@ -15,9 +15,9 @@ SCENARIO = str(SWIFT / "swift.toml")
 PROBE = """
 import json
 import numpy as np
-from netctrl.scenario.fabric.scenario import read_fabric_scenario
+from netctrl.reader import read
 from netctrl.sim.fabric.run import simulate_fabric
-result = simulate_fabric(read_fabric_scenario("SCENARIO"))
+result = simulate_fabric(read("SCENARIO"))
 settled = result.queue_bytes[0, 5000:] * 8 / 25e9
 packets = result.acknowledged().window_bytes.iloc[-2000:].mean() / 1000.0
 print(json.dumps([settled.mean(), packets, float(result.fairness()[1:].min())]))
@@ -38,6 +38,7 @@ def test_the_law_is_one_short_file() -> None:
     assert len((SWIFT / "netctrl_swift.py").read_text().splitlines()) <= 90
 
 
+@pytest.mark.slow
 def test_packets_wait_as_long_as_swift_wants_and_no_older_kernel_runs(site: Path) -> None:
     """5 us and alpha (1/sqrt(W) - 1/sqrt(fs_max)) for W packets, and at most what eight senders add in a round trip."""
     law = site / "netctrl_swift.py"
@@ -49,6 +50,7 @@ def test_packets_wait_as_long_as_swift_wants_and_no_older_kernel_runs(site: Path
         law.write_text(law.read_text().replace("target = path.base_rtt + p.queueing", "target = path.base_rtt"))
 
 
+@pytest.mark.slow
 @pytest.mark.needs("ns3")
 def test_ns3_gives_what_the_simulator_gives(site: Path) -> None:
     ours = json.loads(run(site, "-m", "netctrl.simulate", SCENARIO, "--json"))["summary"]

@@ -75,7 +75,7 @@ def test_the_target_s_rtt_is_below_bbr_s_at_97_percent_of_its_throughput(study):
         ours, bbr = rows.loc["target RTT"], rows.loc["BBR"]
         assert ours.throughput_bit_per_s >= 0.97 * bbr.throughput_bit_per_s
         assert ours.rtt_99_s + ours.rtt_99_s_half_width < bbr.rtt_99_s - bbr.rtt_99_s_half_width
-        if scenario.cross > 0.0:
+        if scenario.network.cross > 0.0:
             assert ours.rtt_mean_s + ours.rtt_mean_s_half_width < bbr.rtt_mean_s - bbr.rtt_mean_s_half_width
         else:
             assert 0.0 < ours.rtt_mean_s - bbr.rtt_mean_s < 0.01 * bbr.rtt_mean_s

@@ -93,7 +93,7 @@ def test_loops_of_controlsystems_jls_margin_tests() -> None:
     assert found.phase_margin_deg == pytest.approx(-35.1, rel=1e-2)
     # Issue 941: each gain margin is where L is real, times that gain −1.
     L = (0.6 + 30 * s) * control.tf([0.04, 1e-4, 1.1], [1, 0.03, 254.9]) * control.tf([0.25], [1, 1, 0.25])
-    found = netctrl.margins(L, delay=1.0)
+    found = netctrl.margins(L, delay_s=1.0)
     assert (found.stable, found.unstable_poles) == (False, 2)
     for w in found.phase_crossovers_rad_s:
         at = L(1j * w) * np.exp(-1j * w)
@@ -259,7 +259,7 @@ def test_both_ways_to_the_margins_agree(gain: float, delay: float, lags: list[fl
     ids=["k = 8", "1/s^2", "e^-s", "z = -1", "cancelled integrator", "DelayLoop"],
 )
 def test_a_loop_on_the_boundary_says_so(example) -> None:
-    found = margins(example, delay=0.5) if not isinstance(example, OpenLoop) else margins(example)
+    found = margins(example, delay_s=0.5) if not isinstance(example, OpenLoop) else margins(example)
     assert (found.stable, found.verdict) == (False, "marginal")
     assert found.phase_margin_deg == found.delay_margin_s == found.gain_margin_db == 0.0
 
@@ -267,7 +267,7 @@ def test_a_loop_on_the_boundary_says_so(example) -> None:
 def test_a_pole_and_a_zero_at_the_origin_are_a_closed_loop_pole_there() -> None:
     """P = s (80 s² + 6.4e6 s − 1.8e-7 + (9.2e-6 s + 4.7e-4) e^(−0.1 s)): pieces next to it shrank to nothing."""
     G = control.tf([9.18099770e-06, 4.71203096e-04, 0.0], [8.03158638e01, 6.35458076e06, -1.77304611e-07, 0.0])
-    assert margins(G, delay=0.1).verdict == "marginal"
+    assert margins(G, delay_s=0.1).verdict == "marginal"
 
 
 def test_coefficients_of_any_size_give_a_verdict_or_a_refusal() -> None:
@@ -281,7 +281,7 @@ def test_coefficients_of_any_size_give_a_verdict_or_a_refusal() -> None:
         den, num = (10.0 ** random.uniform(-span, span, n) * random.choice([1, 1, 0, -1], n) for n in sizes)
         if den.any():
             try:
-                verdicts[margins(control.tf(num, den), delay=0.1).verdict] += 1
+                verdicts[margins(control.tf(num, den), delay_s=0.1).verdict] += 1
             except InvalidValue:
                 verdicts["refused"] += 1
     assert min(verdicts[name] for name in ("stable", "unstable", "marginal", "refused")) > 5
@@ -312,8 +312,8 @@ def test_polynomials_of_a_state_space_are_exact() -> None:
 @pytest.mark.parametrize("dt", [0.0, 0.1])
 def test_state_space_and_transfer_function_agree(dt: float) -> None:
     system = control.tf([1.0, 0.4], [1.0, -0.2, 0.5, 0.05], dt)
-    one, other = netctrl.margins(system, delay=0.3), netctrl.margins(control.ss(system), delay=0.3)
-    ours = netctrl.margins(StateSpace.from_control(control.ss(system)), delay=0.3)
+    one, other = netctrl.margins(system, delay_s=0.3), netctrl.margins(control.ss(system), delay_s=0.3)
+    ours = netctrl.margins(StateSpace.from_control(control.ss(system)), delay_s=0.3)
     assert repr(other) == repr(ours)  # nan where there is no crossing
     assert one.verdict == other.verdict
     assert one.phase_margin_deg == pytest.approx(other.phase_margin_deg, abs=1e-6)
@@ -347,7 +347,18 @@ def test_another_type_is_refused_by_name(example) -> None:
 def test_a_delay_that_is_none_is_refused(delay) -> None:
     for system in (1 / (s + 1), DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=())):
         with pytest.raises(InvalidValue, match=r"^delay"):
-            netctrl.margins(system, delay=delay)
+            netctrl.margins(system, delay_s=delay)
+
+
+@pytest.mark.parametrize("function", [netctrl.margins, netctrl.disk_margin, netctrl.from_control])
+def test_the_former_name_of_the_delay_works_with_a_warning_that_names_this_line(function) -> None:
+    system = control.tf([2.0], [1.0, 3.0, 3.0, 1.0])
+    with pytest.warns(DeprecationWarning, match="`delay` has been renamed to `delay_s`") as warned:
+        former = function(system, delay=0.5)
+    assert former == function(system, delay_s=0.5) == function(system, 0.5) != function(system)
+    assert [one.filename for one in warned] == [__file__]
+    with pytest.warns(DeprecationWarning), pytest.raises(InvalidValue, match=r"^delay: .* its new name is `delay_s`"):
+        function(system, delay=-1.0)
 
 
 BAND = DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=(1.0,))
@@ -439,7 +450,7 @@ def test_disk_margin_of_a_neutral_biproper_loop_is_a_bound() -> None:
 
 def test_a_delay_loop_takes_more_delay() -> None:
     simple = DelayLoop(gain=3.0, delay=0.1, integrators=0, leads=(), lags=(2.0,))
-    assert margins(simple, delay=0.2) == margins(
+    assert margins(simple, delay_s=0.2) == margins(
         DelayLoop(gain=3.0, delay=0.1 + 0.2, integrators=0, leads=(), lags=(2.0,))
     )
 
@@ -450,14 +461,14 @@ def test_the_delay_that_must_go_is_the_least(gain: float, damping: float, delay:
     """Of k e^(−s T)/(s² + 2 D s + 1), which delay makes stable and unstable in turn: stable just below what is said,
     and nowhere between there and the delay that it has."""
     plant = control.tf([gain], [1.0, 2.0 * damping, 1.0])
-    found = margins(plant, delay=delay)
+    found = margins(plant, delay_s=delay)
     assume(found.verdict == "unstable")
     if found.delay_margin_s == -math.inf:
         tried = np.linspace(0.0, delay, 40)
     else:
-        assert margins(plant, delay=delay + found.delay_margin_s - 1e-7).stable
+        assert margins(plant, delay_s=delay + found.delay_margin_s - 1e-7).stable
         tried = delay + found.delay_margin_s * np.linspace(1e-3, 1.0 - 1e-6, 40)
-    assert not any(margins(plant, delay=each).stable for each in tried)
+    assert not any(margins(plant, delay_s=each).stable for each in tried)
 
 
 def test_an_unstable_loop_has_no_disk_margin() -> None:
@@ -477,7 +488,7 @@ def test_docstrings_examples_run(name: str) -> None:
 
 
 def test_the_docs_code_runs_as_it_stands() -> None:
-    text = (ROOT / "docs" / "margins.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "explanation" / "margins.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(blocks) >= 3
     exec("\n".join(blocks), {})

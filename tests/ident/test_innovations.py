@@ -75,9 +75,10 @@ def check(found: IdentificationResult) -> None:
     assert found.predicted_vaf == pytest.approx(ahead, abs=0.01 * (100.0 - ahead).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 4, 8])
 def test_the_prediction_of_a_servo_is_never_worse_than_its_simulation(order) -> None:
-    found = identify(servo(0), order, held_out=0.3)
+    found = identify(servo(0), order=order, held_out=0.3)
     check(found)
     assert found.held_out_predicted_vaf is not None and found.how.held_out_vaf is not None
     assert (found.held_out_predicted_vaf >= found.how.held_out_vaf - 0.1).all()
@@ -85,7 +86,7 @@ def test_the_prediction_of_a_servo_is_never_worse_than_its_simulation(order) -> 
 
 @pytest.mark.parametrize("order", [1, 2, 4])
 def test_an_integrator_is_predicted_and_its_pole_announced(order) -> None:
-    found = identify(integrator(1), order, held_out=0.3)
+    found = identify(integrator(1), order=order, held_out=0.3)
     check(found)
     assert found.predicted_vaf is not None and found.held_out_predicted_vaf is not None
     assert found.predicted_vaf[0] > 99.9
@@ -101,7 +102,7 @@ def test_a_drifting_output_beside_a_clean_one_takes_nothing_from_it() -> None:
     drifting = lfilter([0.0, 1.0], [1.0, -0.9], u[:, 1]) + np.cumsum(random.standard_normal(900))
     trace = SignalTrace(interval_s=1.0, input_values=u, output_values=np.stack([clean, drifting], axis=1))
     for order in (1, 2):
-        check(identify(trace, order))
+        check(identify(trace, order=order))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -117,7 +118,7 @@ def test_of_random_plants_and_noises_the_prediction_is_never_worse(seed) -> None
     y += noise * y.std(axis=0) / noise.std(axis=0) * 10.0 ** (-random.uniform(0.0, 60.0) / 20.0)
     trace = SignalTrace(interval_s=1.0, input_values=u, output_values=y)
     for order in {1, n}:
-        check(identify(trace, order, refine=bool(seed % 2)))
+        check(identify(trace, order=order, refine=bool(seed % 2)))
 
 
 # Closed forms
@@ -128,7 +129,7 @@ def test_the_innovation_form_of_one_state_is_found_again() -> None:
     random = np.random.default_rng(0)
     u, e = gbn(12_000, [-1.0, 1.0], random)[:, 0], 0.2 * random.standard_normal(12_000)
     y = lfilter([0.0, 1.0], [1.0, -0.9], u) + lfilter([1.0, -0.4], [1.0, -0.9], e)
-    found = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), 1, feedthrough=False)
+    found = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), order=1, feedthrough=False)
     model = found.model
     assert model.K is not None and model.innovation_covariance is not None
     assert model.A[0, 0] == pytest.approx(0.9, abs=0.003)
@@ -140,7 +141,7 @@ def test_white_noise_of_the_sensor_has_no_kalman_gain() -> None:
     random = np.random.default_rng(1)
     u = gbn(3000, [-1.0, 1.0], random)
     y = lfilter([0.0, 1.0], [1.0, -0.8], u, axis=0) + 0.5 * random.standard_normal(u.shape)
-    found = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), 1)
+    found = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), order=1)
     assert found.model.K is not None and not found.model.K.any()
     assert found.predicted_vaf == pytest.approx(found.how.vaf, abs=SLACK)
     assert found.model.innovation_covariance == pytest.approx(np.array([[0.25]]), rel=4.0 * np.sqrt(2.0 / 3000))
@@ -154,7 +155,7 @@ def test_the_innovations_are_those_of_a_long_regression() -> None:
     assert np.abs(np.linalg.eigvals(A - K @ C)).max() < 0.99
     u, e = gbn(4000, [-1.0, 1.0], random), random.standard_normal((4000, 2))
     y = simulate(A, np.hstack([B, K]), C, np.hstack([np.zeros((2, 1)), np.eye(2)]), np.zeros(3), np.hstack([u, e]))
-    model = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), 3, refine=False).model
+    model = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), order=3, refine=False).model
     rows = np.hstack([np.ones((3980, 1)), u[20:], *(np.hstack([u, y])[20 - k : 4000 - k] for k in range(1, 21))])
     left = y[20:] - rows @ np.linalg.lstsq(rows, y[20:], rcond=None)[0]
     assert model.innovation_covariance is not None
@@ -169,7 +170,7 @@ def test_segments_have_predictors_with_states_of_their_own() -> None:
     parts = SignalTrace(
         interval_s=1.0, input_values=trace.input_values, output_values=trace.output_values + jumps, starts=(0, 300, 600)
     )
-    found = identify(parts, 1)
+    found = identify(parts, order=1)
     assert found.predicted_vaf is not None and (found.predicted_vaf >= found.how.vaf - SLACK).all()
     assert found.predicted_vaf[0] > 99.9
 
@@ -209,7 +210,7 @@ def test_an_output_that_the_inputs_dont_move_is_announced() -> None:
     noise = lfilter([1.0], [1.0, -0.9], random.standard_normal(1500))
     moved = lfilter([0.0, 1.0], [1.0, -0.7], u[:, 0]) + 0.3 * random.standard_normal(1500)
     outputs = {"input_values": u, "output_values": np.stack([moved, noise], axis=1), "outputs": ("moved", "noise")}
-    said = identify(SignalTrace(interval_s=1.0, **outputs), 2).how.warnings
+    said = identify(SignalTrace(interval_s=1.0, **outputs), order=2).how.warnings
     assert any(each.startswith("noise: no measurable dependence on the inputs") for each in said)
     assert not any(each.startswith("moved:") for each in said)
 
@@ -219,7 +220,7 @@ def test_a_model_that_misses_what_the_inputs_do_is_announced() -> None:
     random = np.random.default_rng(6)
     u = gbn(3000, [-1.0, 1.0], random, hold=20.0)
     y = lfilter([0.0, 1.0], mode(0.999, 2.5), np.diff(u[:, 0], prepend=0.0))
-    found = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), 1, feedthrough=False)
+    found = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), order=1, feedthrough=False)
     assert found.how.vaf[0] < 1.0
     assert any("of its variance in this model" in each for each in found.how.warnings)
 
@@ -229,6 +230,6 @@ def test_held_out_noise_of_another_kind_is_announced() -> None:
     u, e = gbn(2000, [-1.0, 1.0], random), random.standard_normal(2000)
     noise = np.where(np.arange(2000) < 1400, lfilter([1.0], [1.0, -0.95], e), 3.0 * e)
     y = lfilter([0.0, 1.0], [1.0, -0.9], u[:, 0]) + noise
-    found = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), 1, held_out=0.3)
+    found = identify(SignalTrace(interval_s=1.0, input_values=u, output_values=y), order=1, held_out=0.3)
     check(found)
     assert any("worse than the simulation" in each for each in found.how.warnings)

@@ -165,7 +165,7 @@ def test_a_realtime_agent_has_its_priority_from_systemd(router: Path, capsys) ->
     [
         (lambda _: None, "nosuchuser", "--user: got 'nosuchuser', takes a user of this machine; `useradd"),
         (lambda folder: (folder / "agents.key").unlink(), None, "agents.key: the key can't be read: No such file"),
-        (lambda folder: (folder / "agents.key").chmod(0o644), None, "takes one of user"),
+        (lambda folder: (folder / "agents.key").chmod(0o644), None, "it must belong to user"),
         (lambda folder: folder.chmod(0o700), "nobody", "agents.key: the key is user"),
     ],
 )
@@ -182,7 +182,7 @@ def test_a_unit_that_could_not_start_is_not_printed(spoil, user, says, router: P
 def test_a_user_who_may_not_read_the_file_is_refused(router: Path, capsys) -> None:
     router.chmod(0o700)
     assert main(["mark", "router/arc.marking.json", "--unit", "--user", "nobody"]) == 2
-    assert "takes a user who may read" in capsys.readouterr().err
+    assert "takes a user who can read" in capsys.readouterr().err
 
 
 def test_marking_has_the_capabilities_of_bpf() -> None:

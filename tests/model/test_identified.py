@@ -64,14 +64,14 @@ def test_a_model_comes_back_as_it_was(tmp_path_factory, seed, noise):
         ({"Q": 1}, "unknown key `Q`"),
         ({"K": [[1]]}, "both or neither"),
         ({"K": [[1]], "innovation_covariance": [[-1]]}, "covariance"),
-        ({"outputs": ["a", "b"]}, "1 names, each another"),
-        ({"input_range": [[2, 1]]}, "least and greatest"),
+        ({"outputs": ["a", "b"]}, "1 different names"),
+        ({"input_range": [[2, 1]]}, "lowest and highest"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_named(tmp_path, change, said):
     path = tmp_path / "model.json"
     path.write_text(json.dumps(MIN | change))
-    with pytest.raises(FileError, match="is no model") as caught:
+    with pytest.raises(FileError, match="not a model") as caught:
         read_model(path)
     assert said in str(caught.value)
 
@@ -95,7 +95,7 @@ def test_fields_of_another_kind_are_refused(field, tmp_path):
     assert refusal.value.argument == field
     deep = tmp_path / "deep.json"
     deep.write_text("[" * 100_000)
-    with pytest.raises(FileError, match="is nested too deeply"):
+    with pytest.raises(FileError, match="nested too deeply"):
         read_model(deep)
 
 

@@ -66,8 +66,8 @@ def test_a_known_rate_s_trace_has_its_mean(rate, ms):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is empty"),
-        ("\n\n", "is empty"),
+        ("", "empty; each packet"),
+        ("\n\n", "empty; each packet"),
         ("0\n0\n", "line 2: got 0"),
         ("1\n2.5\n", "line 2: got '2.5'"),
         ("1\nx\n", "line 2: got 'x'"),
@@ -75,7 +75,7 @@ def test_a_known_rate_s_trace_has_its_mean(rate, ms):
         ("1\n-1\n", "line 2: got '-1'"),
         ("5\n7\n6\n", "line 3: got 6"),
         ("99999999999\n", "line 1"),
-        ("1\n²\n", "no text"),
+        ("1\n²\n", "not a text file"),
     ],
 )
 def test_a_trace_that_is_none_is_refused_by_its_line(tmp_path, text, says):

@@ -115,7 +115,7 @@ def test_a_level_that_the_lag_only_approaches_is_not_crossed() -> None:
 def test_control_round_trip() -> None:
     loop = DelayLoop(gain=2.5, delay=0.3, integrators=1, leads=(0.25,), lags=(3.0, 0.5))
     undelayed = to_control(DelayLoop(gain=2.5, delay=0.0, integrators=1, leads=(0.25,), lags=(3.0, 0.5)), 1)
-    back = from_control(undelayed, delay=0.3)
+    back = from_control(undelayed, delay_s=0.3)
     assert (back.integrators, back.delay) == (1, 0.3)
     assert back.gain == pytest.approx(loop.gain, rel=1e-9)
     assert sorted(back.lags) == pytest.approx(sorted(loop.lags), rel=1e-9)
@@ -136,7 +136,7 @@ def test_control_round_trip() -> None:
     ids=["complex poles", "unstable", "discrete", "negative gain", "zero at the origin"],
 )
 def test_what_a_delay_loop_cannot_hold_becomes_an_open_loop(system: control.TransferFunction) -> None:
-    held = from_control(system, delay=0.2)
+    held = from_control(system, delay_s=0.2)
     assert isinstance(held, OpenLoop)
     numerator, denominator = (terms[0][1] for terms in (held.numerator, held.denominator))
     np.testing.assert_array_equal(numerator, system.num[0][0])

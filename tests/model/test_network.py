@@ -237,8 +237,8 @@ def test_parallel_edges_need_ids(tmp_path) -> None:
     graph.add_edge(0, 1, capacity=1e6, delay=0.01)
     graph.add_edge(0, 1, capacity=2e6)
     found = why(tmp_path, networkx_text(graph, edges="edges"))
-    assert found == "links.0->1: got '2 of this id', takes an id of its own for each"
-    with pytest.raises(InvalidValue, match="an id of its own"):
+    assert found == "links.0->1: got 'an id that occurs 2 times', takes a unique id for each"
+    with pytest.raises(InvalidValue, match="a unique id"):
         Network.from_networkx(graph)
     graph.edges[0, 1, 1]["id"] = "second"
     network = read(tmp_path, networkx_text(graph, edges="edges"))
@@ -275,12 +275,12 @@ def test_demands_come_from_the_argument_or_the_graph(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda graph: graph.edges[0, 1].pop("capacity"), "edges[0]: key `capacity` is missing"),
+        (lambda graph: graph.edges[0, 1].pop("capacity"), "edges with `capacity` [bit/s]"),
         (lambda graph: graph.edges[0, 1].update(latency=3), "edges[0]: unknown key `latency`"),
         (lambda graph: graph.edges[1, 2].update(capacity=math.nan), "edges[1].capacity: got nan"),
         (lambda graph: graph.nodes[2].update(colour="red"), "nodes[2]: unknown key `colour`"),
         (lambda graph: graph.add_node((1, 2)), "nodes[3].id: got (1, 2)"),
-        (lambda graph: graph.add_edge(1, 1, capacity=1), "edges[2].target: got '1', takes another node"),
+        (lambda graph: graph.add_edge(1, 1, capacity=1), "edges[2].target: got '1', takes a node other"),
         (lambda graph: graph.graph.update(demands=[5]), "demands[0]: got 5, takes a table"),
     ],
 )
@@ -357,8 +357,8 @@ def test_a_demand_that_stands_one_way_only_counts_both_ways(tmp_path) -> None:
 
 def test_demands_without_a_unit_are_refused_or_left_out(tmp_path) -> None:
     assert why(tmp_path, TOPOHUB, capacity=1e9) == (
-        "graph.demands: got '2 demands without a unit', takes the argument `demand_unit` (--demand-unit) beside it: "
-        'the rate that 1 stands for, as in "1Mbit"; "0bit" leaves the demands out'
+        "graph.demands: got '2 demands without a unit', takes the argument `demand_unit` (--demand-unit) too: "
+        'the rate of a demand of 1, as in "1Mbit"; "0bit" leaves the demands out'
     )
     for nothing in (0, "0bit", 0.0):
         assert read(tmp_path, TOPOHUB, capacity=1e9, demand_unit=nothing).demands == ()
@@ -484,11 +484,14 @@ REFUSED: dict[str, tuple[Edit, str]] = {
     "no mean rate": (put(*DEMAND, "mean", value=0), "demands[1].mean: got 0, takes a rate"),
     "negative deviation": (put(*DEMAND, "std", value=-1), "demands[1].std: got -1, takes 0, or a rate"),
     "false deviation": (put(*DEMAND, "std", value=False), "demands[1].std: got false, takes 0, or a rate"),
-    "self loop": (put(*UP, "target", value="a"), "edges[0].target: got 'a', takes another node than source"),
-    "demand to itself": (put(*DEMAND, "target", value="a"), "demands[1].target: got 'a', takes another node"),
-    "a link twice": (put("edges", 1, "id", value="up"), "links.up: got '2 of this id', takes an id of its own"),
-    "a node twice": (put("nodes", 1, "id", value="a"), "nodes.a: got '2 of this id', takes an id of its own"),
-    "a demand twice": (put("demands", 0, "id", value="split"), "demands.split: got '2 of this id', takes an id"),
+    "self loop": (put(*UP, "target", value="a"), "edges[0].target: got 'a', takes a node other than source"),
+    "demand to itself": (put(*DEMAND, "target", value="a"), "demands[1].target: got 'a', takes a node other"),
+    "a link twice": (put("edges", 1, "id", value="up"), "links.up: got 'an id that occurs 2 times', takes a unique id"),
+    "a node twice": (put("nodes", 1, "id", value="a"), "nodes.a: got 'an id that occurs 2 times', takes a unique id"),
+    "a demand twice": (
+        put("demands", 0, "id", value="split"),
+        "demands.split: got 'an id that occurs 2 times', takes a unique id",
+    ),
     "a link to nowhere": (
         put("edges", 2, "target", value="x"),
         "links.a->x.target: got 'x', takes ids of nodes; there are a, b, c",
@@ -505,7 +508,7 @@ REFUSED: dict[str, tuple[Edit, str]] = {
     "a ratio above 1": (put(*SPLIT, "up", value=1.5), "demands[1].split.up: got 1.5, takes a ratio from 0 to 1"),
     "a negative ratio": (put(*SPLIT, "b->c", value=-0.5), "demands[1].split.b->c: got -0.5, takes a ratio"),
     "text for a ratio": (put(*SPLIT, "up", value="half"), "demands[1].split.up: got 'half', takes a ratio"),
-    "a list of ratios": (put(*SPLIT, value=["up"]), "demands[1].split: got ['up'], takes a table of ratios"),
+    "a list of ratios": (put(*SPLIT, value=["up"]), "demands[1].split: got ['up'], takes a table from link id"),
     "a long id": (put(*UP, "id", value="x" * 65), "edges[0].id: got 'xxx"),
     "no id": (put("nodes", 0, "id", value=""), "nodes[0].id: got '', takes a name of 1 to 64"),
     "an id of two lines": (put(*UP, "id", value="a\nb"), r"edges[0].id: got 'a\nb', takes a name"),
@@ -536,26 +539,26 @@ EDGE = '{{"edges": [{{"source": "a", "target": "b", "capacity": {} }}]}}'
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is not JSON"),
-        ("{", "is not JSON"),
-        ("edges: []", "is not JSON"),
-        ('{"edges": []} x', "is not JSON"),
-        (EDGE.format("NaN"), "is not JSON"),
-        (EDGE.format("Infinity"), "is not JSON"),
-        (EDGE.format("1e999"), "is not JSON"),
-        (b'{"edges": "\xff\xfe"}', "is not JSON"),
-        (b"\0" * 10_000_000, "is not JSON"),
-        (b'"' + b"x" * 10_000_000 + b'"', "is no network"),
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("edges: []", "not JSON"),
+        ('{"edges": []} x', "not JSON"),
+        (EDGE.format("NaN"), "not JSON"),
+        (EDGE.format("Infinity"), "not JSON"),
+        (EDGE.format("1e999"), "not JSON"),
+        (b'{"edges": "\xff\xfe"}', "not JSON"),
+        (b"\0" * 10_000_000, "not JSON"),
+        (b'"' + b"x" * 10_000_000 + b'"', "not a network"),
         (b'{"edges": [' + b"1," * 5_000_000 + b"1]}", "edges[0]: got 1, takes a table"),
         (b'{"edges": [], "' + b"x" * 10_000_000 + b'": 1}', "unknown key `xxx"),
         ("[" * 10_000_000, "nested too deeply"),
         ('{"edges": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
         (EDGE.format('{"a": ' * 100_000 + "1" + "}" * 100_000), "nested too deeply"),
-        ("[]", "is no network"),
-        ("{}", "is no network"),
-        ('{"nodes": []}', "is no network"),
-        ('{"edges": {"a": 1}}', "is no network"),
-        ("null", "is no network"),
+        ("[]", "not a network"),
+        ("{}", "not a network"),
+        ('{"nodes": []}', "not a network"),
+        ('{"edges": {"a": 1}}', "not a network"),
+        ("null", "not a network"),
     ],
     ids=lambda part: ascii(part)[:20],
 )

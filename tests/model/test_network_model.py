@@ -174,7 +174,7 @@ def test_rounding_is_said_with_the_worst_link() -> None:
     with pytest.warns(UserWarning) as caught:
         model = network_model(line(0.012, 0.02, 0.034, 0.1), 0.01)
     assert [str(each.message) for each in caught] == [
-        "the delays of 2 of 4 links were rounded to multiples of 0.01 s, most of all that of l2: 0.034 s became 0.03 s"
+        "the delays of 2 of 4 links were rounded to multiples of 0.01 s; largest change: l2 from 0.034 s to 0.03 s"
     ]
     assert caught[0].filename == __file__
     assert model.delay.tolist() == [1, 2, 3, 10]

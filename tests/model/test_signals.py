@@ -85,7 +85,7 @@ def test_the_time_may_be_the_index() -> None:
     [
         (
             "time_s,u,y\n0,1,2\n1,,3\n",
-            "input_values, row 2, column 'u': got nan, takes a finite number; what is missing",
+            "input_values, row 2, column 'u': got nan, takes a finite number; gaps are not filled",
         ),
         ("time_s,u,y\n0,1,2\n1,2,inf\n", "output_values, row 2, column 'y': got inf"),
         ("time_s,u,y\n0,1,2\n1,fast,3\n", "row 2, column 'u': got 'fast', takes a number"),
@@ -95,7 +95,7 @@ def test_the_time_may_be_the_index() -> None:
         ("time_s,u,y\n0,1,2\n", "rows: got 1, takes at least 2"),
         ("t,u,y\n0,1,2\n1,1,2\n", "columns: got 't', takes a column 'time_s'"),
         ("time_s,u,u,y\n0,1,1,2\n1,1,1,2\n", "names: got 'u', takes each column's name only once"),
-        ("time_s,u,y\n0,1,2,9\n1,1,2\n", "is no CSV"),
+        ("time_s,u,y\n0,1,2,9\n1,1,2\n", "not valid CSV"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_named(tmp_path, text, said) -> None:
@@ -121,11 +121,11 @@ def test_what_is_wrong_with_segments_is_named(tmp_path, text, said) -> None:
 @pytest.mark.parametrize(
     ("requested", "argument", "said"),
     [
-        ((["v"], ["y"]), "inputs", "columns of the table: u, y"),
-        ((["u"], ["time_s"]), "outputs", "columns of the table"),
-        ((["u"], ["u"]), "outputs", "a column that isn't an input too"),
-        (("u", ["y"]), "inputs", "names of columns, each once"),
-        ((["u", "u"], ["y"]), "inputs", "each once"),
+        ((["v"], ["y"]), "inputs", "one of the table's columns: u, y"),
+        ((["u"], ["time_s"]), "outputs", "the table's columns"),
+        ((["u"], ["u"]), "outputs", "a column that isn't also an input"),
+        (("u", ["y"]), "inputs", "names of columns, without repetition"),
+        ((["u", "u"], ["y"]), "inputs", "without repetition"),
         (([], ["y"]), "inputs", "names of columns"),
         (([["u"]], ["y"]), "inputs", "a name of 1 to 64 printable"),
     ],
@@ -148,14 +148,14 @@ def test_columns_that_are_asked_for_must_be_there(tmp_path, requested, argument,
         ({"input_values": ["1", "2", "3"]}, "input_values", "an array of numbers"),
         ({"input_values": [1.0, 1j, 3.0]}, "input_values", "an array of numbers"),
         ({"input_values": [1.0, 1e200, 3.0]}, "input_values, row 2, column 'u1'", "a finite number"),
-        ({"inputs": ("a", "b")}, "inputs", "1 names, one a column"),
+        ({"inputs": ("a", "b")}, "inputs", "1 names, one for each column"),
         ({"inputs": ("y1",)}, "names", "each column's name only once"),
         ({"inputs": "u"}, "inputs", "a list of names"),
-        ({"inputs": ("time_s",)}, "inputs", "in tables this is the time"),
-        ({"starts": (1,)}, "starts", "rows from 0 on, rising"),
+        ({"inputs": ("time_s",)}, "inputs", "tables use this one for the time"),
+        ({"starts": (1,)}, "starts", "increasing rows from 0"),
         ({"starts": (0, 3)}, "starts", "below the number of samples, 3"),
-        ({"starts": ()}, "starts", "the first of each segment"),
-        ({"starts": np.array(0)}, "starts", "the first of each segment"),
+        ({"starts": ()}, "starts", "the first row of each segment"),
+        ({"starts": np.array(0)}, "starts", "the first row of each segment"),
         ({"interval_s": 0.0}, "interval_s", "a time from 1e-9"),
     ],
 )
@@ -166,7 +166,7 @@ def test_what_a_trace_refuses(changes, argument, said) -> None:
 
 
 def test_other_files_are_refused(tmp_path) -> None:
-    with pytest.raises(FileError, match=r"is no table by its name: takes \.csv, \.parquet"):
+    with pytest.raises(FileError, match=r"unknown suffix; takes \.csv, \.parquet"):
         read_signals(tmp_path / "x.pcap", ["u"], ["y"])
     with pytest.raises(FileError, match="can't be read"):
         read_signals(tmp_path / "x.csv", ["u"], ["y"])

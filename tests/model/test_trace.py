@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import FileError, InvalidValue, MissingLibrary
 from netctrl.model import trace as module
 from netctrl.model.io import table as tables
-from netctrl.model.trace import RateTrace, read_trace
+from netctrl.model.trace import RateTrace, rate_trace, read_trace
 
 TOLERANCE = {"closed form": 1e-12, "table": 1e-14, "CSV": 1e-11}  # pandas 2 reads small numbers to 1e-12
 
@@ -215,9 +215,9 @@ ROWS = "0,1,2\n0.1,3,4\n"
         ("time_s,a,a_bit_per_s\n" + ROWS, "names: got 'a', takes each column's name only once"),
         (
             "time_s,time_s,a\n" + ROWS,
-            "columns: got 'time_s', takes rates in bit/s beside 'time_s', the only time: leave this",
+            "columns: got 'time_s', takes rates in bit/s beside one time column, 'time_s': remove this",
         ),
-        ("time_s\n0\n1\n", "columns: got 'time_s', takes beside it at least one column with rates in bit/s"),
+        ("time_s\n0\n1\n", "columns: got 'time_s', takes at least one other column, with rates in bit/s"),
         ("time_s,a\n0,1\n", "rows: got 1, takes at least 2"),
         ("time_s,a\n", "rows: got 0, takes at least 2"),
         (
@@ -228,10 +228,10 @@ ROWS = "0,1,2\n0.1,3,4\n"
         ("a,b\n0,1\n1,2\n", "columns: got 'a, b', takes a column 'time_s' with the starts of the intervals in seconds"),
         ("time_s;a\n0;1\n1;2\n", "columns: got 'time_s;a', takes a column 'time_s'"),
         ("0,1\n1,2\n2,3\n", "columns: got '0, 1', takes a column 'time_s'"),
-        ("time_s,a\n0,1,5\n1,2,5\n", "is no CSV: Length of header"),
-        ("time_s,a\n0,1\n1,2,5\n", "is no CSV: Error tokenizing data. C error: Expected 2 fields in line 3, saw 3"),
-        ('time_s,a\n"0,1\n1,2\n', "is no CSV"),
-        ("", "is no CSV: No columns"),
+        ("time_s,a\n0,1,5\n1,2,5\n", "not valid CSV: Length of header"),
+        ("time_s,a\n0,1\n1,2,5\n", "not valid CSV: Error tokenizing data. C error: Expected 2 fields in line 3, saw 3"),
+        ('time_s,a\n"0,1\n1,2\n', "not valid CSV"),
+        ("", "not valid CSV: No columns"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_named(tmp_path, text, said) -> None:
@@ -285,7 +285,7 @@ def test_another_unit_is_named_with_what_to_do(tmp_path, name) -> None:
 
 @pytest.mark.parametrize("name", ["time_ms", "timestamp"])
 def test_a_second_time_is_no_rate(tmp_path, name) -> None:
-    with pytest.raises(FileError, match="leave this column out"):
+    with pytest.raises(FileError, match="remove this column"):
         read_trace(csv(tmp_path, f"time_s,a,{name}\n{ROWS}"))
 
 
@@ -325,13 +325,13 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch) -> None:
     path = tmp_path / "x.csv"
     with path.open("wb") as file:
         file.truncate(2**20 + 1)
-    with pytest.raises(FileError, match=r"is larger than a table may be \(1 MiB\)"):
+    with pytest.raises(FileError, match=r"larger than the 1 MiB allowed for a table"):
         read_trace(path)
 
 
 @pytest.mark.parametrize("name", ["x.txt", "x", "x.pcap.gz", "x.csv.zip", "x.json"])
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path, name) -> None:
-    with pytest.raises(FileError, match=re.escape("takes .csv, .parquet, .pcap, .cap, .pcapng, unpacked")):
+    with pytest.raises(FileError, match=re.escape("takes .csv, .parquet, .pcap, .cap, .pcapng, not compressed")):
         read_trace(csv(tmp_path, "time_s,a\n0,1\n1,2\n", name))
 
 
@@ -367,7 +367,7 @@ def test_what_is_wrong_with_parquet_is_named(tmp_path, pyarrow, monkeypatch) -> 
 
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(FileError, match="is no Parquet"):
+    with pytest.raises(FileError, match="not valid Parquet"):
         read_trace(path)
     table = pyarrow.table([[0.0, 1.0], [1.0, 2.0], [1.0, 2.0]], names=["time_s", "a", "a"])
     pq.write_table(table, path)
@@ -377,14 +377,14 @@ def test_what_is_wrong_with_parquet_is_named(tmp_path, pyarrow, monkeypatch) -> 
     with pytest.raises(FileError, match="row 2, column 'a': got nan"):
         read_trace(path)
     monkeypatch.setattr(tables, "_MAX_VALUES", 3)
-    with pytest.raises(FileError, match="holds more values than a trace may"):
+    with pytest.raises(FileError, match=r"more than the .* values allowed for a trace"):
         read_trace(path)
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
-    with pytest.raises(FileError, match=re.escape("needs pyarrow: `pip install pyarrow`")):
+    with pytest.raises(MissingLibrary, match="pip install pyarrow"):
         read_trace(tmp_path / "x.parquet")
 
 
@@ -557,14 +557,13 @@ def test_a_capture_that_was_cut_is_refused_unless_between_packets(tmp_path_facto
     if most in before:
         assert read_trace(path, interval_s=1.0).rate_bit_per_s.shape == (1, 1)
     else:
-        with pytest.raises(FileError, match=r"is cut: of the \d+ bytes|holds no packet|is no capture"):
+        with pytest.raises(FileError, match=r"truncated: from byte|contains no packet|not a capture"):
             read_trace(path, interval_s=1.0)
 
 
 def test_where_a_capture_is_cut(tmp_path) -> None:
-    said = (
-        "is cut: of the 76 bytes or more from byte 100 on, 75 are there; `tcpdump -r FILE -w NEW` keeps what is whole"
-    )
+    remedy = "`tcpdump -r FILE -w NEW` keeps the complete packets"
+    said = f"truncated: from byte 100 on, 75 of at least 76 bytes are present; {remedy}"
     with pytest.raises(FileError, match=re.escape(said)):
         read_trace(capture(tmp_path, pcap(TWO)[:-1]), interval_s=1.0)
 
@@ -580,37 +579,37 @@ def ng(*blocks: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "is no capture: it begins with b''"),
-        (b"\x1f\x8b\x08\x00" * 8, "is no capture: it begins with b'\\x1f\\x8b\\x08\\x00'"),
-        (struct.pack("<I", 0xA1B2CD34) + bytes(20), "is no capture"),
-        (pcap([], version=(2, 3)), "has version 2.3 of pcap: takes 2.4"),
-        (pcap([]), "holds no packet"),
-        (pcap(TWO)[:20], "is cut: of the 24 bytes or more from byte 0 on, 20 are there"),
+        (b"", "not a capture: it begins with b''"),
+        (b"\x1f\x8b\x08\x00" * 8, "not a capture: it begins with b'\\x1f\\x8b\\x08\\x00'"),
+        (struct.pack("<I", 0xA1B2CD34) + bytes(20), "not a capture"),
+        (pcap([], version=(2, 3)), "pcap version 2.3; only 2.4 is read"),
+        (pcap([]), "contains no packet"),
+        (pcap(TWO)[:20], "truncated: from byte 0 on, 20 of at least 24 bytes are present"),
         (
             patched(pcap(TWO), 100 + 8, b"\xff" * 4),
-            "the packet at byte 100 says 4294967295 of 1500 bytes were captured",
+            "the packet at byte 100 claims 4294967295 of 1500 bytes captured",
         ),
-        (patched(pcap(TWO), 24 + 12, b"\xff" * 4), "the packet at byte 24 says 60 of 4294967295 bytes were captured"),
-        (patched(pcap(TWO), 24 + 12, struct.pack("<I", 59)), "the packet at byte 24 says 60 of 59 bytes were captured"),
+        (patched(pcap(TWO), 24 + 12, b"\xff" * 4), "the packet at byte 24 claims 60 of 4294967295 bytes captured"),
+        (patched(pcap(TWO), 24 + 12, struct.pack("<I", 59)), "the packet at byte 24 claims 60 of 59 bytes captured"),
         (patched(pcap(TWO), 24 + 4, struct.pack("<I", 10**6)), "the packet at byte 24 has a time with 1000000 parts"),
-        (pcapng([]), "holds no packet"),
-        (section("<", major=2), "has version 2 of pcapng in the section at byte 0: takes 1"),
+        (pcapng([]), "contains no packet"),
+        (section("<", major=2), "pcapng version 2 in the section at byte 0; only 1 is read"),
         (patched(section("<"), 8, b"oops"), "the section at byte 0 has no byte-order magic"),
-        (ng(patched(interface("<"), 4, struct.pack("<I", 21))), "the block at byte 48 says it has 21 bytes"),
-        (ng(patched(interface("<"), 4, struct.pack("<I", 2**30))), "the block at byte 48 says it has 1073741824 bytes"),
-        (ng(patched(interface("<"), 4, struct.pack("<I", 8))), "the block at byte 48 says it has 8 bytes"),
+        (ng(patched(interface("<"), 4, struct.pack("<I", 21))), "the block at byte 48 claims 21 bytes"),
+        (ng(patched(interface("<"), 4, struct.pack("<I", 2**30))), "the block at byte 48 claims 1073741824 bytes"),
+        (ng(patched(interface("<"), 4, struct.pack("<I", 8))), "the block at byte 48 claims 8 bytes"),
         (ng(patched(interface("<"), 16, struct.pack("<I", 24))), "the block at byte 48 has two different lengths"),
-        (ng(enhanced("<", TWO[0], 5, number=1)), "the packet at byte 48 is of an interface that isn't described"),
-        (ng(enhanced("<", Packet(0, 40, 60), 5)), "the packet at byte 48 says 60 of 40 bytes were captured"),
-        (ng(block("<", 6, bytes(12))), "the block at byte 48 is too short for what it says it holds"),
+        (ng(enhanced("<", TWO[0], 5, number=1)), "the packet at byte 48 belongs to an interface that isn't described"),
+        (ng(enhanced("<", Packet(0, 40, 60), 5)), "the packet at byte 48 claims 60 of 40 bytes captured"),
+        (ng(block("<", 6, bytes(12))), "the block at byte 48 is too short for its declared content"),
         (
             ng(block("<", 6, struct.pack("<IIIII", 0, 0, 0, 60, 60))),
-            "the packet at byte 48 says 60 of 60 bytes were captured",
+            "the packet at byte 48 claims 60 of 60 bytes captured",
         ),
         (ng(block("<", 3, bytes(8))), "the block at byte 48 is a Simple Packet Block, which has no time"),
         (
             ng(block("<", 2, bytes(20))),
-            "the block at byte 48 is an obsolete Packet Block: takes Enhanced Packet Blocks",
+            "the block at byte 48 is an obsolete Packet Block; only Enhanced Packet Blocks are read",
         ),
         (ng(interface("<", struct.pack("<HH", 14, 8))), "the block at byte 48 is too short"),
     ],
@@ -626,7 +625,7 @@ def test_a_span_of_too_many_intervals_is_refused_before_it_is_counted(tmp_path) 
     late = [TWO[0], Packet(START_US + 100_000_000, 1, 0)]
     tracemalloc.start()
     try:
-        with pytest.raises(FileError, match="spans more than 100000000 intervals of 1e-06 s: take longer ones"):
+        with pytest.raises(FileError, match="spans more than 100000000 intervals of 1e-06 s: use longer ones"):
             read_trace(capture(tmp_path, pcap(late)), interval_s=1e-6)
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
@@ -671,3 +670,27 @@ def test_any_bytes_give_a_trace_or_a_sentence(tmp_path_factory, content) -> None
         except FileError:
             continue
         assert io.StringIO(found.to_pandas().to_csv()).readline().startswith(",time_s")
+
+
+# --- rates as users have them --------------------------------------------------------------------------------------
+
+
+def test_rates_as_users_have_them_are_a_trace():
+    """The same trace from an array, a table, a trace and what a file has of it; errors name what they are about."""
+    known = trace()
+    rates = known.rate_bit_per_s
+    for values, interval in ((rates, 0.5), (known.to_pandas(), None), (known, None), (known, 0.5)):
+        found = rate_trace("x", values, interval, 2)
+        assert (found.interval_s, found.rate_bit_per_s.tolist()) == (0.5, rates.tolist())
+    kept = {"interval_s": 0.5, "names": ["a", "b"], "rate_bit_per_s": rates.tolist()}
+    assert rate_trace("x", kept, None, 2).names == known.names
+    assert rate_trace("x", known, 1.5, 2).rate_bit_per_s.tolist() == [[3.0, 3.0]]
+    for values, said in (
+        (rates.T, "x: got (2, 3)"),
+        ([[1.0, -2.0]], "x, row 1, column '1': got -2.0"),
+        ({1}, "x: got {1}"),
+    ):
+        with pytest.raises(InvalidValue, match=re.escape(said)):
+            rate_trace("x", values, 0.5, 2)
+    with pytest.raises(InvalidValue, match=re.escape("interval: got 0.7, takes a whole multiple")):
+        rate_trace("x", known, 0.7, 2)

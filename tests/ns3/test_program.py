@@ -23,8 +23,10 @@ from netctrl.ns3 import program as ns3_run
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
+from netctrl.scenario.files import scenario_from
+from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.result import SimulationResult, read_result
-from netctrl.scenario.tcp_aqm.scenario import Scenario, read_scenario, scenario_from
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 KINDS = ("arc", "pi", "avq", "sfc", "red", "pie", "codel", "droptail")
@@ -264,16 +266,24 @@ def test_one_command_runs_the_recommended_design_and_meets_its_target(design_fil
 
 
 SHORT = """
+schema = "netctrl.scenario/2"
 name = "short"
+
+[time]
 duration = "5s"
-[[links]]
+
+[network]
+kind = "links"
+
+[[network.links]]
 id = "line"
 source = "a"
 target = "b"
 capacity = "1Mbit"
 buffer = "50kB"
 queue = { kind = "droptail" }
-[[flows]]
+
+[[traffic.flows]]
 kind = "bulk"
 id = "few"
 count = 2
@@ -392,7 +402,7 @@ def test_output_that_is_not_whole_is_refused(short, tmp_path, rows):
     (tmp_path / "series.csv").write_text("names\n" + rows)
     (tmp_path / "responses.csv").write_text("")
     fake(tmp_path, scenario="exit 0")
-    with pytest.raises(NetctrlError, match="no whole result"):
+    with pytest.raises(NetctrlError, match="an incomplete result"):
         run_program(
             tmp_path, read_scenario(short), ns3=ns3_run.Ns3("3.0", "g++", "make", None), provenance=provenance()
         )
@@ -411,7 +421,11 @@ def test_a_folder_may_be_named_from_where_one_stands(short, tmp_path, monkeypatc
 def test_ctrl_c_at_the_command_line_ends_what_runs(short, tmp_path):
     """With a make that stands in for a compiler, and a program that never ends."""
     folder = tmp_path / "p"
-    made = f"printf '#!/bin/sh\\necho $$ > {tmp_path}/pid\\nexec sleep 100\\n' > scenario; chmod +x scenario"
+    log = folder / "run.log"
+    # What it says fills a buffer, so that its log isn't empty once it is followed. (While a program is being started,
+    # a Ctrl-C reaches it from the terminal only.)
+    says = f"echo $$ > {tmp_path}/pid; printf %020000d 0; echo; exec sleep 100"
+    made = f"printf '%s\\n' '#!/bin/sh' '{says}' > scenario; chmod +x scenario"
     fake(tmp_path / "bin", gxx="echo /usr/lib/libns3-core.so", make=made)
     code = (
         "import signal, sys; from pathlib import Path; from netctrl.ns3 import program as r;"
@@ -423,9 +437,9 @@ def test_ctrl_c_at_the_command_line_ends_what_runs(short, tmp_path):
     command = [sys.executable, "-c", code, "ns3", "--scenario", str(short), "-o", str(folder), "--run"]
     with subprocess.Popen(command, env=os.environ | {"PATH": path}, stderr=subprocess.PIPE, text=True) as running:
         deadline = time.monotonic() + 60.0
-        while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
+        while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(1.0)  # until it is followed: a Ctrl-C while it is being started reaches it from the terminal only
+        assert log.stat().st_size
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=60)
     assert running.returncode == 130

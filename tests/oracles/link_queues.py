@@ -98,7 +98,40 @@ class Queues:
         return None
 
 
-def run(queues: Queues, came: Packets, wire_ns: int, full: int, end: int) -> list[tuple[int, int]]:
+class FairQueues:
+    """Self-clocked fair queues: a tag for each packet as it comes, and a byte limit on each queue.
+
+    Source: Golestani, INFOCOM 1994, eq. (3).
+    """
+
+    def __init__(self, weights: list[float], limit: int) -> None:
+        self.weights, self.limit = weights, limit
+        self.waiting: list[tuple[float, int, int, int]] = []
+        self.last, self.serving = [0.0] * len(weights), 0.0
+        self.lost = [0] * len(weights)
+        self.waited = 0
+        self.delays: list[list[int]] = [[] for _ in weights]
+
+    def add(self, time: int, q: int, size: int) -> None:
+        if size + sum(each[3] for each in self.waiting if each[1] == q) > self.limit:
+            self.lost[q] += 1
+            return
+        self.last[q] = max(self.last[q], self.serving) + size / self.weights[q]
+        self.waiting.append((self.last[q], q, time, size))
+
+    def take(self, now: int, full: int) -> tuple[int, int] | None:
+        if not self.waiting:
+            self.last, self.serving = [0.0] * len(self.weights), 0.0
+            return None
+        first = min(self.waiting)
+        self.waiting.remove(first)
+        self.serving, q, time, size = first
+        self.waited += now - time
+        self.delays[q].append(now - time)
+        return q, size
+
+
+def run(queues: Queues | FairQueues, came: Packets, wire_ns: int, full: int, end: int) -> list[tuple[int, int]]:
     """(time [ns], flow) of what has left by `end`, on a link that takes `wire_ns` for a packet."""
     left, free, ahead = [], 0, deque(came)
     while True:

@@ -1,6 +1,6 @@
 """The rate of one sender, as the pacing paper's one-step program sets it: in closed form, with its bounds.
 
-Source: pacing paper, eqs. (3) to (8). docs/pacing.md says what the law does that the paper doesn't say.
+Source: pacing paper, eqs. (3) to (8). docs/explanation/pacing.md says what the law does that the paper doesn't say.
 """
 
 from __future__ import annotations

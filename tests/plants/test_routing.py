@@ -244,17 +244,17 @@ REFUSED = {
     "too little": (demand("ac", ab=0.4, bc=1, ac=0.5), "demands.ac.split", ["'0.9 in all at a'", "sum to 1"]),
     "too much": (demand("ac", ab=0.6, bc=1, ac=0.5), "demands.ac.split", ["'1.1 in all at a'", "sum to 1"]),
     "too little on the way": (demand("ac", ab=1, bc=0.9), "demands.ac.split", ["'0.9 in all at b'"]),
-    "an end on the way": (demand("ac", ab=1), "demands.ac.split", ["no link out of b", "a path to c"]),
-    "no start": (demand("ac", bc=1), "demands.ac.split", ["no link out of a", "a path to c"]),
-    "only zeros": (demand("ac", ab=0, ac=0), "demands.ac.split", ["no link out of a"]),
+    "an end on the way": (demand("ac", ab=1), "demands.ac.split", ["no link leaves b", "a path to c"]),
+    "no start": (demand("ac", bc=1), "demands.ac.split", ["no link leaves a", "a path to c"]),
+    "only zeros": (demand("ac", ab=0, ac=0), "demands.ac.split", ["no link leaves a"]),
     "beyond the target": (demand("ab", ab=1, bc=1), "demands.ab.split", ["'bc'", "leave the demand's target b"]),
     "a circle": (
         demand("ad", ab=1, bc=1, ca=0.5, cd=0.5),
         "demands.ad.split",
-        ["'a -> b -> c -> a'", "without a circle"],
+        ["'a -> b -> c -> a'", "without a loop"],
     ),
     "a circle through the target": (demand("ac", ab=1, bc=1, ca=1), "demands.ac.split", ["'a -> b -> c -> a'"]),
-    "no path": (demand("da"), "demands.da", ["'d to a'", "none leads from d to a"]),
+    "no path": (demand("da"), "demands.da", ["'d to a'", "no path leads from d to a"]),
 }
 
 
@@ -274,7 +274,7 @@ def test_a_long_circle_is_shortened() -> None:
     with pytest.raises(InvalidValue) as refusal:
         routing(Network(links=links, demands=(Demand(id="d", source="0", target="9", mean=1e6, split=split),)))
     assert refusal.value.argument == "demands.d.split"
-    assert "without a circle" in str(refusal.value)
+    assert "without a loop" in str(refusal.value)
     assert len(str(refusal.value)) < 400
 
 

@@ -22,9 +22,10 @@ from netctrl.model.design.arc import ArcSetting
 from netctrl.model.design.design import ArcDesign, provenance
 from netctrl.plants.tcp_response import arc_response
 from netctrl.plotting import arc_figure, draw, time_series
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 
 # The ARC paper's gain on its own network: GM 7.1229 dB, PM 22.042° (shared/theory/arc.md, input A).
 GAIN_MARGIN, PHASE_MARGIN, CROSSOVER, PHASE_CROSSOVER = 7.122914, 22.04231, 0.4016284, 0.6417222
@@ -246,7 +247,7 @@ def simulated(*, links: int = 1, samples: int = 50, seed: int = 0, name: str = "
     arrived = rng.uniform(100.0, 200.0, (links, samples))
     arrived[:, ::7] = 0.0
     return SimulationResult(
-        scenario=Scenario(name=name, duration=0.5 * samples, sample=0.5, links=parts, flows=(flows,)),
+        scenario=Scenario.of(name=name, duration=0.5 * samples, interval=0.5, links=parts, flows=(flows,)),
         simulator="fluid",
         time_s=0.5 * np.arange(1, samples + 1),
         backlog_bytes=rng.uniform(0.0, 9e3, (links, samples)),

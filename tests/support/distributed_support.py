@@ -11,8 +11,8 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.laws.link_rate.distributed_step import NEVER
 from netctrl.model.network import read_network
-from netctrl.scenario.network.policy import HftracPolicy
-from netctrl.scenario.network.scenario import Messages, NetworkScenario
+from netctrl.scenario.network.policy import HftracPolicy, Messages
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.message_kernel import advance_messages
 from netctrl.sim.network.messages import distributed_problem, message_state, message_table, rates_by_messages
@@ -23,20 +23,18 @@ __all__ = ["Simulated", "scenario"]
 TAU = 0.01
 
 
-def scenario(messages: Messages, **policy: object) -> NetworkScenario:
+def scenario(messages: Messages, **policy: object) -> Scenario:
     network = read_network(network_path("testbed"))
     tight = tuple(msgspec.structs.replace(link, buffer=2e4) for link in network.links)
     network = msgspec.structs.replace(network, links=tight)
-    policy = HftracPolicy(mu=0.5, rate_scale=1.02, **policy)
-    return NetworkScenario(
-        name="t", network=network, interval=TAU, policy=policy, messages=messages, duration=1.2, warmup=0.0
-    )
+    policy = HftracPolicy(mu=0.5, rate_scale=1.02, messages=messages, **policy)
+    return Scenario.of(name="t", graph=network, interval=TAU, control=policy, duration=1.2, warmup=0.0)
 
 
 class Simulated:
     """The simulator, an interval at a time: what it measured and commanded, and when messages are there."""
 
-    def __init__(self, requested: NetworkScenario) -> None:
+    def __init__(self, requested: Scenario) -> None:
         self.law = netctrl.scenario_law(requested)
         ready = link_problem(requested, self.law)
         self.heard = distributed_problem(ready, self.law)
@@ -65,6 +63,7 @@ class Simulated:
                 sums,
                 np.zeros(1),
                 watched,
+                None,
             )
             heard = self.state.memory
             yield k, heard.measured[:, k & self.rates.mask].reshape(4, self.N).copy(), heard.command.copy()

@@ -39,3 +39,10 @@ def run(site: Path, *argv: str) -> str:
     done = ran(site, *argv)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+if __name__ == "__main__":  # install ./PACKAGE, as pip does without dependencies, into the working folder
+    word, package = sys.argv[1:]
+    if word != "install" or not package.startswith("./"):
+        sys.exit(f"takes install ./PACKAGE, got {word} {package}")
+    installed(Path(package), Path())

@@ -1,1 +1,1 @@
-"""`netctrl design METHOD`."""
+"""`netctrl design METHOD`: one file for each method."""

@@ -1,11 +1,13 @@
-"""`design arc`."""
+"""`netctrl design arc`."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
+    Report,
+    check_report,
     checked_plot,
     invocation,
     option,
@@ -46,29 +48,34 @@ def arc(
     utilization: Annotated[str, option("GAMMA", f"target utilization: {UTILIZATION_TAKES}")] = "0.98",
     epoch: Annotated[
         str | None,
-        option(
-            "TIME", f"how often the law acts: {DURATION_TAKES}; else 1s, or 20 round-trip times where these are less"
-        ),
+        option("TIME", f"interval of the law: {DURATION_TAKES}; by default 1s, or 20 round-trip times if shorter"),
     ] = None,
     target_queue: Annotated[str, option("QUEUE", QUEUE_TAKES)] = "0",
     plant: Annotated[
-        str, option("PLANT", "continuous loop shown beside the one that decides: auto or paper (eq. 7), noq, phys")
+        str, option("PLANT", "continuous-time loop shown beside the deciding one: auto or paper (eq. 7), noq, phys")
     ] = "auto",
-    alpha: Annotated[str | None, option("GAIN", f"analyse this instead of designing one: {ALPHA_TAKES}")] = None,
+    alpha: Annotated[str | None, option("GAIN", f"analyse this gain instead of designing one: {ALPHA_TAKES}")] = None,
     accept: Annotated[
-        str, option("STATUS", "admissible, or stable: also a gain at which the fluid does not come to rest")
+        str, option("STATUS", "admissible, or stable: accept also a gain at which the fluid model keeps oscillating")
     ] = "admissible",
     fragile_flows: Annotated[str, option("FLOWS", "N_min of the minimum-stability check, eq. 9", "--fragile-N")] = "10",
     fragile_rtt: Annotated[str, option("TIME", "longest RTT of the minimum-stability check, eq. 9")] = "2s",
-    no_simulation: Annotated[bool, option("", "leave out the nonlinear fluid; a limit cycle is not seen")] = False,
-    paper: Annotated[bool, option("", "show the paper's own rule and its minimum-stability check too")] = False,
+    no_simulation: Annotated[bool, option("", "skip the nonlinear fluid simulation, which finds limit cycles")] = False,
+    paper: Annotated[bool, option("", "also show the paper's own rule and its minimum-stability check")] = False,
     json: Json = False,
     output: Output = None,
     plot: Plot = None,
+    report: Report = None,
 ) -> int:
-    """ARC: AQM gains for TCP on one congested link, exact for the delay and for the epoch."""
+    """ARC: AQM gains for TCP on one congested link, exact for the delay and for the epoch.
+
+    Examples
+    --------
+    netctrl design arc --N 50
+    netctrl design arc --N 40:100 --rtt 200ms:500ms -o arc.json --plot arc.png
+    """
     packet = read("packet_size", packet_size, parse_size, SIZE_TAKES)
-    arguments = {
+    arguments: dict[str, Any] = {
         "flows": read_range("flows", flows, parse_count, FLOWS_TAKES),
         "rtt_s": read_range("rtt", rtt, parse_duration, RTT_TAKES),
         "capacity_bit_per_s": read("capacity", capacity, parse_rate, RATE_TAKES),
@@ -85,6 +92,7 @@ def arc(
         "argv": invocation(),
     }
     picture = checked_plot(plot, output)
+    check_report(report, plot=plot, output=output)
 
     import netctrl
     from netctrl.model.design.summary import arc_paper_rows  # with NumPy, which --help does without
@@ -96,11 +104,11 @@ def arc(
     except NoAdmissibleDesign as error:
         design, refused = error.design, error
     more = arc_paper_rows(design.law, design.certificate) if paper else ()
-    return deliver(Files(json, output, plot, picture), design, lambda: _with_map(design), refused, more)
+    return deliver(Files(json, output, plot, picture, report), design, lambda: _with_map(design), refused, more)
 
 
 def _queue(text: str, packet_size_bytes: float) -> float:
-    """A queue as packets: a bare number is packets already, 0 included; with a unit it is bytes."""
+    """A queue in packets: a bare number is in packets, 0 included; a number with a unit is in bytes."""
     if re.fullmatch(r"\s*(0+\.?0*|\.0+)\s*([kmg]i?)?b?\s*", text, re.IGNORECASE):
         return 0.0
     try:

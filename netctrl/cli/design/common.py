@@ -1,4 +1,4 @@
-"""What all designs share on the command line: reading text, and where a design goes."""
+"""Shared part of the design commands: parsing of text, and output of a design."""
 
 from __future__ import annotations
 
@@ -49,18 +49,19 @@ OPTIONS = {
 
 
 Json = Annotated[bool, option("", "print the Design as one JSON object and nothing else")]
-Output = Annotated[str | None, option("FILE", "save the Design there (not with exit status 3)", "--output", "-o")]
-Plot = Annotated[str | None, option("FILE", f"draw it there ({', '.join(PLOT_SUFFIXES)})")]
+Output = Annotated[str | None, option("FILE", "save the Design (not with exit status 3)", "--output", "-o")]
+Plot = Annotated[str | None, option("FILE", f"save a picture ({', '.join(PLOT_SUFFIXES)})")]
 
 
 class Files(NamedTuple):
-    """Where a design goes."""
+    """Requested output of a design."""
 
     json: bool
     output: str | None
     plot: str | None
     picture: str | None
-    """Kind of the picture."""
+    """Format of the picture."""
+    report: str | None = None
 
 
 def deliver(
@@ -70,7 +71,7 @@ def deliver(
     refused: NoAdmissibleDesign | None = None,
     more: Sequence[tuple[str, str]] = (),
 ) -> int:
-    """Write what was asked for and show the design; of one that is refused there is no Design file."""
+    """Write the requested files and print the design; a refused design gets no Design file."""
     write(files, design, figure, refused)
     say(design.to_json() if files.json else design_report(design, more))
     if refused is not None:
@@ -81,18 +82,22 @@ def deliver(
 def write(
     files: Files, design: AnyDesign, figure: Callable[[], Figure], refused: NoAdmissibleDesign | None = None
 ) -> None:
-    """Write picture and Design file, where they were asked for: both, or neither."""
+    """Write the requested picture, report and Design file: all of them, or none."""
+    from netctrl.model.io.display import page
+
     desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
     kind = files.picture
     if files.plot is not None and kind is not None:
         desired["plot"] = files.plot, lambda: picture_file(figure(), kind)
+    if files.report is not None:
+        desired["report"] = files.report, lambda: page(design)
     if files.output is not None and refused is None:
         desired["output"] = files.output, lambda: design.to_json().encode()
     write_all(desired)
 
 
 def read(argument: str, text: str, parse: Callable[[str], Any], takes: str) -> Any:
-    """An option's text as `parse` has it; else InvalidValue with what it takes."""
+    """An option's text parsed by `parse`; else InvalidValue with what it takes."""
     try:
         return parse(text)
     except ValueError:
@@ -100,7 +105,7 @@ def read(argument: str, text: str, parse: Callable[[str], Any], takes: str) -> A
 
 
 def read_range(argument: str, text: str, parse: Callable[[str], float], takes: str) -> tuple[float, float]:
-    """Both ends of a range, low:high, or a value as both."""
+    """Both ends of a range low:high; a single value stands for both."""
     low, high = read(argument, text, lambda both: parse_range(both, parse), takes)
     if low > high:
         raise InvalidValue(argument, text, f"{takes}; this range is empty")
@@ -108,7 +113,7 @@ def read_range(argument: str, text: str, parse: Callable[[str], float], takes: s
 
 
 def design_report(design: AnyDesign, more: Sequence[tuple[str, str]] = ()) -> str:
-    """The Design as a short table for people, with more rows where a method has them."""
+    """The Design as a short table, with a method's extra rows."""
     _, rows = design.summary()
     notes = [f"warning: {warning}" for warning in design.certificate.warnings]
     return report(design.headline, [*rows, *more], notes)

@@ -1,15 +1,18 @@
-"""`design connet`."""
+"""`netctrl design connet`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
+    Report,
+    check_report,
     checked_plot,
     invocation,
     option,
 )
 from netctrl.cli.design.common import Files, Json, Output, Plot, deliver, read
+from netctrl.cli.names import ModelName
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.units import (
     parse_count,
@@ -23,26 +26,36 @@ if TYPE_CHECKING:
 
 __all__ = ["connet"]
 
-TRACK_TAKES = "an output, as in delay, or weights of outputs, as in delay=1,jitter=0.5; several with several inputs"
-LIMITS_TAKES = "least:greatest input, as in 0Mbit:95Mbit, or numbers in the model's unit"
-REFERENCE_TAKES = "all outputs, as in delay=0.46,jitter=0.043; several with semicolons"
+TRACK_TAKES = "an output, as in delay, or weights of outputs, as in delay=1,jitter=0.5; up to one for each input"
+LIMITS_TAKES = "range of the input, as in 0Mbit:95Mbit, or numbers in the model's unit"
+REFERENCE_TAKES = "values of all outputs, as in delay=0.46,jitter=0.043; semicolons separate several"
 
 
 def connet(
     *,
-    model: Annotated[str, option("FILE", "model file of netctrl identify, or the name of one that comes with netctrl")],
+    model: Annotated[
+        ModelName, option("FILE", "model file of netctrl identify, or the name of one that comes with netctrl")
+    ],
     method: Annotated[str, option("METHOD", "lqi (integral action), or paper (the published LQG)")] = "lqi",
     track: Annotated[str | None, option("WHAT", TRACK_TAKES)] = None,
     limits: Annotated[str | None, option("RANGE", f"{LIMITS_TAKES}; by default the range in the model file")] = None,
-    input_weight: Annotated[str | None, option("WEIGHT", "the smaller, the faster: 0.01 (lqi), 2.3e-5 (paper)")] = None,
-    reference: Annotated[str | None, option("VALUES", f"certify it: {REFERENCE_TAKES}")] = None,
+    input_weight: Annotated[str | None, option("WEIGHT", "smaller is faster: 0.01 (lqi), 2.3e-5 (paper)")] = None,
+    reference: Annotated[str | None, option("VALUES", f"reference to certify: {REFERENCE_TAKES}")] = None,
     json: Json = False,
     output: Output = None,
     plot: Plot = None,
+    report: Report = None,
 ) -> int:
-    """CONNET: the rate of other traffic, so that premium packets see the delay or jitter asked for."""
+    """CONNET sets the rate of other traffic so that premium packets get the requested delay or jitter.
+
+    Examples
+    --------
+    netctrl design connet --model connet-paper
+    netctrl design connet --model connet-paper --track jitter -o connet.json --plot connet.png
+    """
     weight = None if input_weight is None else read("input_weight", input_weight, parse_count, "a number above 0")
     picture = checked_plot(plot, output)
+    check_report(report, plot=plot, output=output)
 
     import netctrl
     from netctrl.datasets import model_path
@@ -50,7 +63,7 @@ def connet(
 
     path = model_path(model)
     found = read_model(path)
-    arguments = {
+    arguments: dict[str, Any] = {
         "method": method,
         "track": None if track is None else _track(track, found),
         "limits": None if limits is None else _input_limits(limits, found),
@@ -65,11 +78,11 @@ def connet(
         if error.design is None:
             raise
         design, refused = error.design, error
-    return deliver(Files(json, output, plot, picture), design, design.plot, refused)
+    return deliver(Files(json, output, plot, picture, report), design, design.plot, refused)
 
 
 def _track(text: str, model: IdentifiedModel) -> list[Any]:
-    """Names of outputs, a weight for each of them, or "name=weight" pairs, which are one combination."""
+    """Names of outputs, or one combination of outputs as "name=weight" pairs."""
     parts = [part.strip() for part in text.split(",")]
     if all("=" in part for part in parts):
         weights = _values("track", text)
@@ -91,7 +104,7 @@ def _values(argument: str, text: str) -> dict[str, float]:
 
 
 def _input_limits(text: str, model: IdentifiedModel) -> list[tuple[float, float]]:
-    """A range for each input, rates in the model's unit."""
+    """One range for each input; rates in the model's unit."""
     parts = text.split(",")
     if len(parts) != len(model.inputs):
         raise InvalidValue("limits", text, f"{LIMITS_TAKES}, for each of {', '.join(model.inputs)}")

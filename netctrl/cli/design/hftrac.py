@@ -1,16 +1,19 @@
-"""`design hftrac`."""
+"""`netctrl design hftrac`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
+    Report,
+    check_report,
     checked_plot,
     invocation,
     option,
     workers,
 )
 from netctrl.cli.design.common import Files, Json, Plot, deliver, read
+from netctrl.cli.names import NetworkName
 from netctrl.errors import FileError, InvalidValue
 from netctrl.units import (
     DURATION_TAKES,
@@ -25,33 +28,48 @@ if TYPE_CHECKING:
 
 __all__ = ["hftrac"]
 
-MU_TAKES = "a weight above 0 (lambda·interval²) of squared backlogs; without it, links bring their own, as in 1"
+MU_TAKES = "a weight above 0 (lambda·interval²) of squared backlogs, as in 1; by default each link's own"
 HORIZON_TAKES = "auto, exact, or a whole number of samples, as in 24"
 JOBS_TAKES = "a number of threads of at least 1, or -1: one for each core"
-MYOPIC_TAKES = "auto (static gains) or the length of its filters"
+MYOPIC_TAKES = "auto (static gains) or a filter length"
 
 
 def hftrac(
     *,
-    network: Annotated[str, option("FILE", "node-link JSON with demands, or the name of one that comes with netctrl")],
-    interval: Annotated[str, option("TIME", f"how often rates are set: {DURATION_TAKES}")] = "10ms",
+    network: Annotated[
+        NetworkName, option("FILE", "node-link JSON with demands, or the name of one that comes with netctrl")
+    ],
+    interval: Annotated[str, option("TIME", f"interval at which rates are set: {DURATION_TAKES}")] = "10ms",
     mu: Annotated[str | None, option("MU", MU_TAKES)] = None,
     architecture: Annotated[str, option("NAME", "god, centralized, coordinated or myopic")] = "coordinated",
-    information_delay: Annotated[str | None, option("N", "round trip to a central controller, in samples")] = None,
-    communication: Annotated[str, option("HOW", "out-of-band or in-band, of coordinated control")] = "out-of-band",
-    horizon: Annotated[str, option("T", f"{HORIZON_TAKES}; of myopic control {MYOPIC_TAKES}")] = "auto",
-    reach: Annotated[str | None, option("N", "links off the route that hear later than N samples take no part")] = None,
-    capacity: Annotated[str | None, option("RATE", "of links for which the file gives none")] = None,
-    demand_unit: Annotated[str | None, option("RATE", "of a demand of 1 where the file gives no unit")] = None,
+    information_delay: Annotated[
+        str | None, option("N", "round-trip delay to a central controller, in samples")
+    ] = None,
+    communication: Annotated[str, option("HOW", "for coordinated control: out-of-band or in-band")] = "out-of-band",
+    horizon: Annotated[str, option("T", f"{HORIZON_TAKES}; for myopic control {MYOPIC_TAKES}")] = "auto",
+    reach: Annotated[
+        str | None, option("N", "leave out links off the route that receive data after more than N samples")
+    ] = None,
+    capacity: Annotated[str | None, option("RATE", "capacity of links for which the file gives none")] = None,
+    demand_unit: Annotated[str | None, option("RATE", "rate of a demand of 1 if the file gives no unit")] = None,
     jobs: Annotated[str, option("N", "threads of the localized synthesis, -1: all cores")] = "-1",
-    dask: Annotated[str | None, option("ADDRESS", "its workers, by their scheduler: tcp://127.0.0.1:8786")] = None,
-    compare: Annotated[bool, option("", "all four architectures side by side")] = False,
+    dask: Annotated[
+        str | None, option("ADDRESS", "Dask scheduler on whose workers to run, as in tcp://127.0.0.1:8786")
+    ] = None,
+    compare: Annotated[bool, option("", "show all four architectures side by side")] = False,
     json: Json = False,
-    output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
+    output: Annotated[str | None, option("FILE", "save the Design", "--output", "-o")] = None,
     plot: Plot = None,
+    report: Report = None,
 ) -> int:
-    """HFTraC: rates of a network's links from backlogs and rates, and the price of each architecture."""
-    arguments = {
+    """HFTraC sets the rates of a network's links from backlogs and rates, and gives each architecture's cost.
+
+    Examples
+    --------
+    netctrl design hftrac --network testbed --mu 1
+    netctrl design hftrac --network abilene --mu 1 --architecture myopic -o hftrac.json
+    """
+    arguments: dict[str, Any] = {
         "interval_s": read("interval", interval, parse_duration, DURATION_TAKES),
         "mu": None if mu is None else read("mu", mu, parse_count, MU_TAKES),
         "architecture": architecture,
@@ -66,6 +84,7 @@ def hftrac(
     rate = None if capacity is None else read("capacity", capacity, parse_rate, RATE_TAKES)
     unit = None if demand_unit is None else read("demand_unit", demand_unit, _rate_or_0, f"0bit, or {RATE_TAKES}")
     picture = checked_plot(plot, output)
+    check_report(report, plot=plot, output=output)
 
     import netctrl
     from netctrl.datasets import network_path
@@ -77,10 +96,10 @@ def hftrac(
             found = read_network(path, capacity=rate, demand_unit=unit)
             design = netctrl.hftrac(found, inputs=[path], **arguments)
     except InvalidValue as error:
-        if "." in error.argument or error.argument == "demands":  # a place in the network
+        if "." in error.argument or error.argument == "demands":  # an element of the network
             raise FileError(path, str(error)) from None
         raise
-    return deliver(Files(json, output, plot, picture), design, design.plot)
+    return deliver(Files(json, output, plot, picture, report), design, design.plot)
 
 
 def _read_samples(argument: str, text: str | None) -> int | None:

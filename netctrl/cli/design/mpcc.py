@@ -1,10 +1,12 @@
-"""`design mpcc`."""
+"""`netctrl design mpcc`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.app import (
+    Report,
+    check_report,
     checked_plot,
     invocation,
     option,
@@ -29,22 +31,31 @@ __all__ = ["mpcc"]
 def mpcc(
     *,
     flows: Annotated[str, option("N", "flows through the bottleneck, as in 4", "--flows", "--N")],
-    rate: Annotated[str, option("RATE", f"of each sender's link: {RATE_TAKES}")],
-    rtt: Annotated[str, option("TIME", f"round trip without queues: {DURATION_TAKES}")],
-    bdp: Annotated[str | None, option("SIZE", "greatest window; by default rate times round trip")] = None,
-    packet_size: Annotated[str, option("SIZE", f"on the wire: {SIZE_TAKES}")] = "1080",
-    window: Annotated[str | None, option("SIZE", "at which acknowledgements are counted; by default --bdp")] = None,
-    bottleneck: Annotated[str | None, option("RATE", "of the bottleneck; by default --rate")] = None,
-    horizon: Annotated[str, option("P", "acknowledgements ahead, as in 5")] = "5",
-    queue_weight: Annotated[str, option("WEIGHT", "on squared queues")] = "1",
-    window_weight: Annotated[str, option("WEIGHT", "on squared windows beside the fair one")] = "10",
-    delayed: Annotated[bool, option("", "act on the queue that what is under way leads to")] = False,
-    table: Annotated[str | None, option("RANGE", "store gains for numbers of flows, as in 1:1024")] = None,
+    rate: Annotated[str, option("RATE", f"rate of each sender's link: {RATE_TAKES}")],
+    rtt: Annotated[str, option("TIME", f"round-trip time without queues: {DURATION_TAKES}")],
+    bdp: Annotated[str | None, option("SIZE", "largest window; by default rate times round-trip time")] = None,
+    packet_size: Annotated[str, option("SIZE", f"size on the wire: {SIZE_TAKES}")] = "1080",
+    window: Annotated[
+        str | None, option("SIZE", "window at which acknowledgements are counted; by default --bdp")
+    ] = None,
+    bottleneck: Annotated[str | None, option("RATE", "rate of the bottleneck; by default --rate")] = None,
+    horizon: Annotated[str, option("P", "horizon in acknowledgements, as in 5")] = "5",
+    queue_weight: Annotated[str, option("WEIGHT", "weight of squared queues")] = "1",
+    window_weight: Annotated[str, option("WEIGHT", "weight of squared deviations from the fair window")] = "10",
+    delayed: Annotated[bool, option("", "act on the queue predicted from the packets in flight")] = False,
+    table: Annotated[str | None, option("RANGE", "store gains for a range of numbers of flows, as in 1:1024")] = None,
     json: Json = False,
-    output: Annotated[str | None, option("FILE", "save the Design there", "--output", "-o")] = None,
+    output: Annotated[str | None, option("FILE", "save the Design", "--output", "-o")] = None,
     plot: Plot = None,
+    report: Report = None,
 ) -> int:
-    """MPCC: windows of data-centre senders from a switch's queue, without a solver."""
+    """MPCC sets windows of data-centre senders from a switch's queue, without an online solver.
+
+    Examples
+    --------
+    netctrl design mpcc --N 4 --rate 100Gbit --rtt 8us
+    netctrl design mpcc --N 16 --rate 25Gbit --rtt 20us --table 1:64 -o mpcc.json
+    """
     whole = "a whole number, as in 4"
     arguments = {
         "flows": read("flows", flows, int, whole),
@@ -62,11 +73,12 @@ def mpcc(
         "argv": invocation(),
     }
     picture = checked_plot(plot, output)
+    check_report(report, plot=plot, output=output)
 
     import netctrl
 
     design = netctrl.mpcc(**arguments)
-    return deliver(Files(json, output, plot, picture), design, design.plot)
+    return deliver(Files(json, output, plot, picture, report), design, design.plot)
 
 
 def _read_flows(text: str) -> tuple[int, int]:

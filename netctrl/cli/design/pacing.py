@@ -1,11 +1,13 @@
-"""`design pacing`."""
+"""`netctrl design pacing`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
     PLOT_SUFFIXES,
+    Report,
+    check_report,
     checked_plot,
     invocation,
     option,
@@ -30,38 +32,52 @@ if TYPE_CHECKING:
 
 __all__ = ["pacing"]
 
-ACCEPT_TAKES = "admissible, or stable: also what the certificate warns of, as of each of the paper's laws"
-REPLAY_TAKES = "CSV of measured RTTs, time_s,rtt_s[,delivered_bytes,in_flight_bytes,lost_bytes]: run the law over it"
+ACCEPT_TAKES = "admissible, or stable: accept also designs with warnings, such as each of the paper's laws"
+REPLAY_TAKES = "run the law over a CSV of measured RTTs: time_s,rtt_s[,delivered_bytes,in_flight_bytes,lost_bytes]"
 
 
 def pacing(
     *,
-    mode: Annotated[str, option("MODE", "paper, or target-rtt, which need not know the bottleneck")] = "paper",
+    mode: Annotated[str, option("MODE", "paper, or target-rtt, which does not need the bottleneck's rate")] = "paper",
     psi: Annotated[str, option("PSI", "weight of the predicted RTT's variance")] = "1",
     xi: Annotated[str | None, option("XI", "weight of the rate: 100 (paper), 1 (target-rtt)")] = None,
-    past_rtts: Annotated[str, option("P", "past RTTs of the paper's model", "--p")] = "5",
-    past_rates: Annotated[str, option("Q", "past rates of the paper's model", "--q")] = "1",
-    period: Annotated[str | None, option("TIME", "least time between rates: 10ms (paper), 0.1ms (target-rtt)")] = None,
-    max_rate: Annotated[str | None, option("RATE", "R: 10Gbit (paper), 100Gbit (target-rtt)")] = None,
-    step: Annotated[str, option("ALPHA", "of the estimate; below 2 with nlms")] = "0.5",
-    estimator: Annotated[str, option("NAME", "nlms, or sgd as printed")] = "nlms",
-    literal: Annotated[bool, option("", "Algorithm 1 to the letter, without the guards")] = False,
-    competitive: Annotated[bool, option("", "target-rtt: follow Cubic's window where others keep a queue up")] = False,
-    rtt: Annotated[str, option("TIME", "at which the certificate is computed")] = "10ms",
-    bottleneck: Annotated[str | None, option("RATE", "at which the certificate is computed; by default R")] = None,
-    buffer: Annotated[
-        str | None, option("SIZE", "the bottleneck's, for the certificate: one bandwidth-delay product, 30kB at least")
+    past_rtts: Annotated[str, option("P", "number of past RTTs in the paper's model", "--p")] = "5",
+    past_rates: Annotated[str, option("Q", "number of past rates in the paper's model", "--q")] = "1",
+    period: Annotated[
+        str | None, option("TIME", "shortest time between rate changes: 10ms (paper), 0.1ms (target-rtt)")
     ] = None,
-    flows: Annotated[str, option("FLOWS", "that share the bottleneck, for the certificate", "--N")] = "1",
+    max_rate: Annotated[str | None, option("RATE", "rate cap R: 10Gbit (paper), 100Gbit (target-rtt)")] = None,
+    step: Annotated[str, option("ALPHA", "step size of the estimator; below 2 with nlms")] = "0.5",
+    estimator: Annotated[str, option("NAME", "nlms, or sgd as in the paper")] = "nlms",
+    literal: Annotated[bool, option("", "exactly the paper's Algorithm 1, without guards")] = False,
+    competitive: Annotated[
+        bool, option("", "target-rtt: follow Cubic's window while other flows keep the queue filled")
+    ] = False,
+    rtt: Annotated[str, option("TIME", "RTT of the certificate")] = "10ms",
+    bottleneck: Annotated[str | None, option("RATE", "bottleneck rate of the certificate; by default R")] = None,
+    buffer: Annotated[
+        str | None,
+        option(
+            "SIZE", "the bottleneck's buffer in the certificate: by default one bandwidth-delay product, at least 30kB"
+        ),
+    ] = None,
+    flows: Annotated[str, option("FLOWS", "number of flows that share the bottleneck in the certificate", "--N")] = "1",
     accept: Annotated[str, option("STATUS", ACCEPT_TAKES)] = "admissible",
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
     json: Json = False,
     output: Output = None,
-    plot: Annotated[str | None, option("FILE", f"draw a map there ({', '.join(PLOT_SUFFIXES)})")] = None,
+    plot: Annotated[str | None, option("FILE", f"save a map ({', '.join(PLOT_SUFFIXES)})")] = None,
+    report: Report = None,
 ) -> int:
-    """MPC pacing: a sender's rate from its round-trip times, as published, and to a target RTT."""
+    """MPC pacing sets a sender's rate from its round-trip times: the published law, or one with a target RTT.
+
+    Examples
+    --------
+    netctrl design pacing --mode target-rtt --rtt 20ms --bottleneck 100Mbit
+    netctrl design pacing --accept stable -o pacing.json --plot pacing.png
+    """
     whole, number = "a whole number, as in 5", "a number above 0, as in 100"
-    arguments = {
+    arguments: dict[str, Any] = {
         "mode": mode,
         "psi": read("psi", psi, float, number),
         "xi": None if xi is None else read("xi", xi, float, number),
@@ -82,12 +98,13 @@ def pacing(
     if accept not in ("admissible", "stable"):
         raise InvalidValue("accept", accept, "admissible or stable")
     picture = checked_plot(plot, output)
+    check_report(report, plot=plot, output=output)
 
     import netctrl
 
     design = netctrl.pacing(**arguments)
     replayed = None if replay is None else _replay(design, replay)
-    files = Files(json and replayed is None, output, plot, picture)
+    files = Files(json and replayed is None, output, plot, picture, report)
     if replayed is None:
         return deliver(files, design, lambda: _with_pacing_map(design), _refusal(design, accept))
     if not json:

@@ -1,4 +1,4 @@
-"""What all exports to ns-3 share on the command line: the folder, the machine, what to do next."""
+"""Shared part of the exports to ns-3: the folder and the command to run next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPTIONS = {"scenario": "--scenario", "design": "DESIGN", "output": "-o", "n_jobs
 
 
 def say_what_is_next(name: str, folder: Path, files: list[str], json: bool, run: str = "") -> int:
-    """Of a program that was only written; `run` is what follows the folder on its command line."""
+    """Report a program that was written but not run; `run` follows the folder on its command line."""
     import msgspec
 
     if json:
@@ -24,7 +24,7 @@ def say_what_is_next(name: str, folder: Path, files: list[str], json: bool, run:
 
 
 def written(output: str, files: Mapping[str, str | bytes]) -> Path:
-    """The folder with the files in it, made if need be; only an empty one or an earlier export is written over."""
+    """Write the files into a folder, created if needed; it must be empty or hold an earlier export."""
     from netctrl.model.io.files import write_atomically
     from netctrl.ns3.tcp_aqm.render import MARKER
 

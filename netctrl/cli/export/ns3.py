@@ -1,4 +1,4 @@
-"""`export ns3`: a case as a program for ns-3, compiled and run if asked."""
+"""`netctrl export ns3`: a case as a program for ns-3, compiled and run on request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Export", "export_ns3", "read_packet_size"]
 
 
 class Export(NamedTuple):
-    """What a command line asks for."""
+    """Options of the command line."""
 
     case: Case
     scenario: str | None
@@ -33,7 +33,7 @@ class Export(NamedTuple):
     sampled_delays: bool = False
 
     def job(self, progress: Callable[[float], None] | None = None) -> Job:
-        """For the engine."""
+        """The job for the engine."""
         from netctrl.engines.engine import Job
 
         options: dict[str, Any] = {"sampled_delays": True} if self.sampled_delays else {}
@@ -44,7 +44,7 @@ class Export(NamedTuple):
 
 
 def export_ns3(asked: Export, run_it: bool, json: bool, result: str | None, plot: str | None) -> int:
-    """Write the program; with --run compile, run and report."""
+    """Write the program; with --run also compile it, run it and report."""
     from netctrl.engines.ns3 import program
     from netctrl.ns3.program import compile_program, find_ns3
 
@@ -73,14 +73,14 @@ def export_ns3(asked: Export, run_it: bool, json: bool, result: str | None, plot
 
 
 def read_packet_size(text: str) -> int:
-    """As `--packet-size` has it [byte]."""
+    """The packet size of `--packet-size` [byte]."""
     if not re.fullmatch("[1-9][0-9]{2,4}", text) or int(text) > 65000:
         raise InvalidValue("packet_size", text, "a whole number of bytes from 100 to 65000")
     return int(text)
 
 
 def _targets(case: Case, result: Any) -> list[tuple[str, float, float]]:
-    """Link, utilization that its ARC aims at and what it reached, where a Design's law stands."""
+    """Link, target utilization of its ARC law and utilization reached, where a Design's law is used."""
     from netctrl.laws.aqm.arc import ArcQueue
     from netctrl.model.design.design import ArcDesign
 

@@ -1,4 +1,4 @@
-"""`export tc`: a Design for Linux, its rounded values beside what was asked for, and what rounding costs in margins."""
+"""`netctrl export tc`: a Design for Linux, with its rounded values and the margins lost by rounding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from netctrl.cli.app import invocation, report, say
-from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
+from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, any_of
 from netctrl.model.io.fields import one_of
 from netctrl.units import parse_count, parse_rate, parse_size
 
@@ -22,13 +22,13 @@ __all__ = ["IMPLEMENTATIONS", "SHAPERS", "SUMMARY", "TcJob", "export_tc"]
 IMPLEMENTATIONS = ("auto", "pie", "dualpi2", "ebpf")
 SHAPERS = ("htb", "tbf")
 SUMMARY = "export.json"
-"""In the folder: figures, margins, notes and provenance; its place tells that the folder is an earlier export."""
+"""File of figures, margins, notes and provenance; its presence marks the folder as an earlier export."""
 _SCHEMA = "netctrl.tc/1"
 _ROUNDING = 1e-12
 
 
 class TcJob(NamedTuple):
-    """What a command line asks; options as text, None where not given."""
+    """Options of the command line as text; None where not given."""
 
     design: str
     output: str
@@ -45,7 +45,7 @@ class TcJob(NamedTuple):
 
 
 def export_tc(job: TcJob, json: bool) -> int:
-    """Read, render, check, write, report."""
+    """Read the Design, render it, check rounding, write the files and report."""
     from netctrl.model.design.design import provenance, read_design
 
     design = read_design(job.design)
@@ -78,7 +78,7 @@ def export_tc(job: TcJob, json: bool) -> int:
 
 
 def _attempted(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
-    """What is wrong is said of the option that it stands in, or of the file."""
+    """The export; its errors name the option or the file at fault."""
     try:
         return _made(job, design)
     except InvalidValue as error:
@@ -117,7 +117,7 @@ def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Implementation
 
 
 def _refuse_strangers(job: TcJob, method: str) -> None:
-    """What belongs to other Designs has no meaning here."""
+    """Refuse options that apply only to other methods."""
     belongs = {
         "implementation": ("arc",),
         "drop": ("arc",),
@@ -133,18 +133,20 @@ def _refuse_strangers(job: TcJob, method: str) -> None:
     for name, methods in belongs.items():
         value = getattr(job, name)
         if value and method not in methods:
-            raise InvalidValue(name, value, f"no value with a Design of {method}: it is for {' and '.join(methods)}")
+            raise InvalidValue(
+                name, value, f"no value with a Design of {method}: it applies to {' and '.join(methods)}"
+            )
 
 
 def _aqm(job: TcJob, design: ArcDesign) -> tuple[Pie | Dualpi2 | None, tuple[ImplementationCheck, ...]]:
-    """The rounded gains and the margins that they leave; NoAdmissibleDesign where they don't keep the rule."""
+    """The rounded gains and the margins with them; NoAdmissibleDesign where the margins break the rule."""
     from netctrl.design.arc.loop import MIN_GAIN_MARGIN_DB, MIN_PHASE_MARGIN_DEG
     from netctrl.design.arc.rounding import check_implementation
     from netctrl.linux.export.aqm import arc_on_delay, nearest_dualpi2, nearest_pie
 
     name = job.implementation or "ebpf"
     if name not in IMPLEMENTATIONS:
-        raise InvalidValue("implementation", name, ", ".join(IMPLEMENTATIONS))
+        raise InvalidValue("implementation", name, any_of(IMPLEMENTATIONS, name))
     if name == "auto":
         name = _first_here(design)
     if name == "ebpf":
@@ -163,14 +165,14 @@ def _aqm(job: TcJob, design: ArcDesign) -> tuple[Pie | Dualpi2 | None, tuple[Imp
                 f"{found.phase_margin_deg:.1f}° and {found.gain_margin_db:.1f} dB, of "
                 f"{each.requested.phase_margin_deg:.1f}° and {each.requested.gain_margin_db:.1f} dB before; "
                 f"{MIN_PHASE_MARGIN_DEG:g}° and "
-                f"{MIN_GAIN_MARGIN_DB:g} dB are asked for: take --implementation ebpf, or another Design",
+                f"{MIN_GAIN_MARGIN_DB:g} dB are required: use --implementation ebpf, or another Design",
                 design,
             )
     return aqm, checks
 
 
 def _first_here(design: ArcDesign) -> str:
-    """Of the carriers that this kernel has, the first that can carry the law at all."""
+    """The first implementation that this kernel has and that can represent the law."""
     from netctrl.linux.export.aqm import arc_on_delay
     from netctrl.linux.kernel.support import has_qdisc
 
@@ -225,7 +227,7 @@ def _places(job: TcJob) -> InterfaceMap:
 
 
 def _interface(job: TcJob) -> str:
-    """ARC has one link: its interface, with or without a name before it."""
+    """The interface of ARC's one link, with or without a link's name before it."""
     if job.interfaces is None or "," in job.interfaces or job.interfaces.endswith(".toml"):
         raise InvalidValue("interfaces", job.interfaces, "the interface of the bottleneck, as in eth0")
     return job.interfaces.rpartition("=")[2].strip()
@@ -249,7 +251,7 @@ def _rows(made: TcExport, checks: tuple[ImplementationCheck, ...], folder: Path)
     rows = []
     for each in made.figures:
         off = f"{100.0 * each.difference:+.3g} %" if abs(each.difference) > _ROUNDING else "exact"
-        rows.append((each.what, f"{each.implemented:.7g} {each.unit}, asked for {each.requested:.7g} ({off})"))
+        rows.append((each.what, f"{each.implemented:.7g} {each.unit}, requested {each.requested:.7g} ({off})"))
     for each in checks:
         rows.append(
             (
@@ -260,7 +262,7 @@ def _rows(made: TcExport, checks: tuple[ImplementationCheck, ...], folder: Path)
         )
     rows.append(("files", ", ".join([*made.files, SUMMARY])))
     planned = {name.removesuffix(".plan.json") + ".tc" for name in made.files if name.endswith(".plan.json")}
-    in_turn = sorted(made.files, key=lambda name: not name.endswith(".plan.json"))  # queues before who changes them
+    in_turn = sorted(made.files, key=lambda name: not name.endswith(".plan.json"))  # plans before agents
     return rows + [("then", _next(name, folder)) for name in in_turn if name not in planned]
 
 
@@ -285,7 +287,7 @@ def _json(content: dict[str, Any]) -> str:
 
 
 def _written(output: str, files: dict[str, str]) -> Path:
-    """The folder with the files in it; only an empty one or an earlier export is written over."""
+    """Write the files into a folder, which must be empty or hold an earlier export."""
     from netctrl.model.io.files import write_atomically
 
     folder = Path(output)

@@ -1,4 +1,4 @@
-"""`python -m netctrl.export ns3|tc DESIGN -o DIR`: a scenario under a Design for ns-3; a Design for Linux."""
+"""`netctrl export`: a scenario under a Design as an ns-3 program, or a Design as files for Linux."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ from netctrl.cli.cases import REFERENCE_TAKES, read_case, read_runs, with_refere
 from netctrl.cli.export.common import OPTIONS
 from netctrl.cli.export.ns3 import Export, export_ns3, read_packet_size
 from netctrl.cli.export.tc import IMPLEMENTATIONS, SHAPERS, TcJob, export_tc
+from netctrl.cli.names import ScenarioName
 from netctrl.errors import JOBS_TAKES, InvalidValue
 
 __all__ = ["main"]
 
 _RUNS = "4"
 
-app = new_app("python -m netctrl.export", "Writes a Design as what others run.")
+app = new_app(
+    "netctrl export",
+    "Writes a Design as files for Linux or a program for ns-3.",
+    "netctrl export ns3 --scenario arc-staircase-bulk -o staircase",
+    "netctrl design arc --N 50 -o arc.json && netctrl export tc arc.json --interfaces eth0 -o router",
+)
 
 
 @app.command(
@@ -34,107 +40,128 @@ def ns3(
         str | None,
         positional(
             "DESIGN",
-            "a Design file; its law goes to the links whose queue is arc or design, or sets rates of a network, or of "
-            "an access link's regulators (connet), or windows in a data centre (mpcc), or pacing rates at a "
+            "a Design file, whose law controls the scenario: link queues of kind arc or design, rates of a network "
+            "or of an access link's regulators (connet), windows in a data centre (mpcc), or pacing rates at a "
             "bottleneck (pacing); a file that ends in .toml is taken for the scenario",
         ),
     ] = None,
     /,
     *,
-    output: Annotated[
-        str, option("DIR", "write the program there: a new or empty folder, or an earlier export", "--output", "-o")
-    ],
+    output: Annotated[str, option("DIR", "folder for the program: new, empty or an earlier export", "--output", "-o")],
     scenario: Annotated[
-        str | None,
-        option("FILE", "a TOML file, or the name of a scenario that comes with netctrl; else the plant of DESIGN"),
+        ScenarioName | None,
+        option(
+            "FILE", "a TOML file, or the name of a scenario that comes with netctrl; by default the plant of DESIGN"
+        ),
     ] = None,
-    run_it: Annotated[bool, option("", "compile and run it, print what came out", "--run")] = False,
-    seed: Annotated[str | None, option("N", "instead of the scenario's: a whole number from 0 to 4294967295")] = None,
-    runs: Annotated[str | None, option("N", f"of a network's scenario, with 95 % intervals ({_RUNS})")] = None,
-    n_jobs: Annotated[str | None, option("N", f"for many runs: {JOBS_TAKES}")] = None,
+    run_it: Annotated[bool, option("", "compile and run it, print its result", "--run")] = False,
+    seed: Annotated[
+        str | None, option("N", "a whole number from 0 to 4294967295, the seed in place of the scenario's")
+    ] = None,
+    runs: Annotated[
+        str | None, option("N", f"number of runs of a network's scenario, for 95 % intervals ({_RUNS})")
+    ] = None,
+    n_jobs: Annotated[str | None, option("N", f"for several runs: {JOBS_TAKES}")] = None,
     packet_size: Annotated[
-        str | None, option("BYTES", "of a network's scenario: each packet, with IP and UDP headers (1500)")
+        str | None, option("BYTES", "for a network's scenario: packet size with IP and UDP headers (1500)")
     ] = None,
     sampled_delays: Annotated[
-        bool, option("", "of a network's scenario: delay data by whole intervals, as the fluid does")
+        bool, option("", "for a network's scenario: delay data by whole intervals, as in the fluid engine")
     ] = False,
     reference: Annotated[str | None, option("VALUES", f"with a Design of connet: {REFERENCE_TAKES}")] = None,
     measured: Annotated[
-        str | None, option("WHAT", "with a Design of connet: average (over packets) or period (means over it)")
+        str | None, option("WHAT", "with a Design of connet: average (over packets) or period (means over each period)")
     ] = None,
-    governor: Annotated[bool, option("", "with a Design of connet: cut references to what can be had")] = False,
+    governor: Annotated[bool, option("", "with a Design of connet: limit references to feasible ones")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
     result: Annotated[
         str | None,
         option(
             "FILE",
-            "save what --run gives there (.json; of a network, a link, a data centre or a bottleneck .csv or .parquet)",
+            "save the result of --run (.json; for a network, link, data centre or bottleneck .csv or .parquet)",
         ),
     ] = None,
-    plot: Annotated[str | None, option("FILE", f"draw what --run gives there ({', '.join(PLOT_SUFFIXES)})")] = None,
+    plot: Annotated[
+        str | None, option("FILE", f"save a picture of the result of --run ({', '.join(PLOT_SUFFIXES)})")
+    ] = None,
 ) -> int:
-    """Read, render, write; with --run compile, run and report."""
+    """Writes the program; with --run also compiles it, runs it and reports.
+
+    Examples
+    --------
+    netctrl export ns3 --scenario arc-staircase-bulk -o staircase
+    netctrl design arc --N 50 -o arc.json && netctrl export ns3 arc.json -o arc-ns3 --run
+    """
     if design is not None and design.endswith(".toml") and scenario is None:
         design, scenario = None, design
     for name, path in (("plot", plot), ("result", result)):
         if path is not None and not run_it:
             raise InvalidValue(name, path, "a file only with --run")
     case = with_references(read_case(scenario, design, seed), reference, measured, governor)
-    if hasattr(case.scenario, "policy"):
+    from netctrl.engines.case import has_runs
+
+    if has_runs(case.scenario):
         size = None if packet_size is None else read_packet_size(packet_size)
         many = (read_runs(runs or _RUNS), read_jobs(n_jobs or "1"), size, sampled_delays)
         return export_ns3(Export(case, scenario, design, output, *many), run_it, json, result, plot)
     of_network = {"runs": runs, "n_jobs": n_jobs, "packet_size": packet_size, "sampled_delays": sampled_delays or None}
     for name, value in of_network.items():
         if value is not None:
-            raise InvalidValue(name, value, "no value but for a network's scenario")
+            raise InvalidValue(name, value, "a value only for a network's scenario")
     return export_ns3(Export(case, scenario, design, output), run_it, json, result, plot)
 
 
-@app.command(help="Linux: a batch file for tc, wanted queues to apply, and what agents are told.")
+@app.command(help="Linux: a batch file for tc, a plan of queues for `netctrl linux apply`, and files for agents.")
 def tc(
     design: Annotated[str, positional("DESIGN", "a Design file of arc, hftrac, connet or pacing")],
     /,
     *,
-    output: Annotated[
-        str, option("DIR", "write the files there: a new or empty folder, or an earlier export", "--output", "-o")
-    ],
+    output: Annotated[str, option("DIR", "folder for the files: new, empty or an earlier export", "--output", "-o")],
     interfaces: Annotated[
         str | None,
         option(
             "WHERE",
-            "LINK=INTERFACE,... of one machine; of ARC one interface; or a .toml file with [[agents]], each with name, "
-            "address, port and links",
+            "LINK=INTERFACE,... of one machine; for ARC one interface; or a .toml file with [[agents]], each with "
+            "name, address, port and links",
         ),
     ] = None,
     implementation: Annotated[
         str | None,
         option(
             "WHAT",
-            f"of ARC: {', '.join(IMPLEMENTATIONS)}; auto asks the kernel that runs here (ebpf)",
+            f"for ARC: {', '.join(IMPLEMENTATIONS)}; auto asks the running kernel (ebpf)",
             "--implementation",
             "--carrier",
         ),
     ] = None,
     shaper: Annotated[
-        str | None, option("WHAT", f"of HFTraC and CONNET: what keeps a rate, {' or '.join(SHAPERS)} (htb)")
+        str | None, option("WHAT", f"for HFTraC and CONNET: rate shaper, {' or '.join(SHAPERS)} (htb)")
     ] = None,
     packet_size: Annotated[
-        str | None, option("BYTES", "of packets as the Design counts them, for HFTraC and CONNET (1500)")
+        str | None, option("BYTES", "for HFTraC and CONNET: packet size as the Design counts it (1500)")
     ] = None,
-    frames: Annotated[bool, option("", "the Design's rates count Ethernet headers already")] = False,
-    burst: Annotated[str | None, option("SIZE", "of each token bucket (two frames, or 0.1 ms of the rate)")] = None,
-    limit: Annotated[str | None, option("SIZE", "what may wait in each queue (the Design's buffer)")] = None,
+    frames: Annotated[bool, option("", "the Design's rates already include Ethernet headers")] = False,
+    burst: Annotated[
+        str | None, option("SIZE", "size of each token bucket (two frames, or 0.1 ms of the rate)")
+    ] = None,
+    limit: Annotated[str | None, option("SIZE", "limit of each queue (the Design's buffer)")] = None,
     reference: Annotated[
-        str | None, option("VALUES", "of CONNET, as in delay=1.5,jitter=0.5; of HFTraC rates over the nominal ones (1)")
+        str | None,
+        option("VALUES", "for CONNET as in delay=1.5,jitter=0.5; for HFTraC the factor of the nominal rates (1)"),
     ] = None,
     measured_at: Annotated[
-        str | None, option("WHERE", "of CONNET: INTERFACE@RATE of the bottleneck whose queue the agent reads")
+        str | None, option("WHERE", "for CONNET: INTERFACE@RATE of the bottleneck whose queue the agent reads")
     ] = None,
-    drop: Annotated[bool, option("", "of ebpf: drop packets without ECN where others are marked")] = False,
+    drop: Annotated[bool, option("", "for ebpf: drop packets without ECN where those with ECN are marked")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
-    """Read, render, check what rounding costs, write."""
+    """Writes the files, after checking what rounding costs in margins.
+
+    Examples
+    --------
+    netctrl design arc --N 50 -o arc.json && netctrl export tc arc.json --interfaces eth0 -o router
+    netctrl design arc --N 50 -o arc.json && netctrl export tc arc.json --interfaces eth0 --drop -o router
+    """
     job = TcJob(
         design=design,
         output=output,

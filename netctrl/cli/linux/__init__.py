@@ -1,1 +1,1 @@
-"""`netctrl linux VERB`."""
+"""`netctrl linux VERB`: one file for each verb."""

@@ -1,4 +1,4 @@
-"""`linux agent`: the control loop of one agent, or of a central controller."""
+"""`netctrl linux agent`: the control loop of one agent or of a central controller."""
 
 from __future__ import annotations
 
@@ -22,16 +22,22 @@ def agent(
     config: Annotated[str, positional("CONFIG", "an agent's file, as netctrl export tc writes it (netctrl.agent/1)")],
     /,
     *,
-    duration: Annotated[str | None, option("TIME", "stop then, as in 60s; by default at SIGTERM")] = None,
+    duration: Annotated[str | None, option("TIME", "stop after this time, as in 60s; by default at SIGTERM")] = None,
     dry_run: Annotated[bool, option("", "check file, key, rights and queues; change nothing", "--dry-run")] = False,
     unit: Annotated[bool, UNIT] = False,
-    realtime: Annotated[bool, option("", "the unit gives it a real-time priority, for busy machines")] = False,
+    realtime: Annotated[bool, option("", "with --unit: real-time priority, for busy machines")] = False,
     user: Annotated[str, USER] = "netctrl",
     state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
     runtime_dir: Annotated[str, RUNTIME_DIR] = AGENT_FOLDER,
     log: Annotated[str | None, LOG] = None,
 ) -> int:
-    """Read, check, run."""
+    """Reads and checks the configuration, then runs the agent.
+
+    Examples
+    --------
+    netctrl linux agent router/left.agent.json --dry-run
+    netctrl linux agent router/left.agent.json --duration 60s
+    """
     from netctrl.linux.export.agent import read_agent_config
 
     seconds = None if duration is None else _duration(duration)
@@ -44,7 +50,7 @@ def agent(
         return say(agent_unit(found, runs, realtime=realtime, state_dir=state_dir, runtime_dir=runtime_dir))
     try:
         return _run(found, seconds, dry_run, log, {"state_dir": state_dir, "runtime_dir": runtime_dir})
-    except InvalidValue as error:  # found out when the file was held against this machine
+    except InvalidValue as error:  # the file does not fit this machine
         raise FileError(config, str(error)) from None
 
 
@@ -61,7 +67,7 @@ def _run(config: AgentConfig, seconds: float | None, dry_run: bool, log: str | N
         if dry_run:
             return say(_shown(config, links.base_rates()))
         gc.collect()
-        gc.freeze()  # what is here stays: no later collection looks through it
+        gc.freeze()  # present objects stay: later collections skip them
         with AgentSockets(config) as sockets:
             run_agent(made, links, sockets, AgentLog(), stop=lambda: stop.number != 0, duration_s=seconds)
     return GOOD

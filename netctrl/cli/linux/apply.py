@@ -1,4 +1,4 @@
-"""`linux apply`, and `linux confirm` that belongs to it."""
+"""`netctrl linux apply`, and `netctrl linux confirm` for its changes."""
 
 from __future__ import annotations
 
@@ -39,18 +39,24 @@ def apply(
     /,
     *,
     replace: Annotated[bool, REPLACE] = False,
-    dry_run: Annotated[bool, option("", "show the plan, change nothing; needs no right")] = False,
-    hold: Annotated[bool, option("", "stay, and put back what was there when a signal ends it")] = False,
+    dry_run: Annotated[bool, option("", "show the plan, change nothing; needs no privilege")] = False,
+    hold: Annotated[bool, option("", "keep running, and restore the previous queues at a signal")] = False,
     confirm_within: Annotated[
         str | None,
-        option("TIME", "put back what was there unless `confirm`, or the Enter key, says in time that it works"),
+        option("TIME", "restore the previous queues unless `confirm` or the Enter key confirms in time"),
     ] = None,
     unit: Annotated[bool, UNIT] = False,
     state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
     log: Annotated[str | None, LOG] = None,
     json: Annotated[bool, option("", "print the plan as one JSON object and nothing else")] = False,
 ) -> int:
-    """Plan, show, apply, read back, and keep, hold or roll back."""
+    """Plans and applies the changes, reads them back, and keeps, holds or rolls them back.
+
+    Examples
+    --------
+    netctrl linux apply router/arc.plan.json --dry-run
+    netctrl linux apply router/arc.plan.json --confirm-within 60s
+    """
     seconds = None if confirm_within is None else _duration(confirm_within)
     if unit:
         from netctrl.cli.linux.unit import program
@@ -81,7 +87,13 @@ def apply(
 
 
 def confirm(*, state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER) -> int:
-    """Say that the queues may stay, and wait until the process that asked has heard it."""
+    """Confirms the changes of `apply --confirm-within`, and waits until that process has noticed.
+
+    Examples
+    --------
+    netctrl linux confirm
+    netctrl linux confirm --state-dir /run/netctrl
+    """
     from netctrl.linux.queues.record import Store
 
     store = Store(state_dir)
@@ -113,18 +125,18 @@ def _where(made: Applied) -> str:
 
 
 def _wait_for_confirmation(made: Applied, stop: Stop, seconds: float) -> None:
-    """Until somebody says that the machine can still be reached; RolledBack where nobody does."""
+    """Wait until a user confirms that the machine can still be reached; RolledBack after `seconds`."""
     from netctrl.linux.queues.apply import RolledBack
 
     made.unconfirmed()
     event("waiting", seconds=f"{seconds:g}", remedy=f"python -m netctrl.linux confirm{_where(made)}")
     if not stop.wait(made.confirmed, seconds, key=True):
-        raise RolledBack(f"not confirmed within {seconds:g} s: what was there before is put back")
+        raise RolledBack(f"not confirmed within {seconds:g} s: the previous queues are restored")
     event("confirmed", plan=made.record.plan)
 
 
 def _hold(made: Applied, stop: Stop) -> None:
-    """Until a signal comes."""
+    """Wait until a signal arrives."""
     made.hold()
     event("holding", plan=made.record.plan, ends="SIGINT, SIGTERM, SIGHUP")
     watched = True
@@ -133,7 +145,7 @@ def _hold(made: Applied, stop: Stop) -> None:
             stop.wait(lambda: False, 1.0)
             if watched and made.watchdog is not None and not made.watchdog.alive():
                 watched = False
-                why = "after a kill -9 from now on, `restore` has to be called"
+                why = "after a kill -9 from now on, call `restore`"
                 event("watchdog-gone", logging.WARNING, why=why)
     except Stopped:
         event("stopping", plan=made.record.plan, signal=stop.number)

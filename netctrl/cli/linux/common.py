@@ -1,4 +1,4 @@
-"""What the commands for queues share: options, the plan, signals that end a wait, tables."""
+"""Shared part of the commands for queues: options, the plan, signals that end a wait, tables."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ __all__ = [
 
 DEFAULT_FOLDER = "/run/netctrl"
 AGENT_FOLDER = "/run/netctrl-agents"
-PLAN = positional("PLAN", "a file of wanted queues (netctrl.linux/1)")
-REPLACE = option("", "take the place of a root queue that somebody made; it is put back at the end")
-STATE_DIR = option("DIR", "where the record of what is owned is kept, the same for all commands")
-RUNTIME_DIR = option("DIR", "where agents keep each other out of a link, the same for all")
-LOG = option("FILE", "append what happens there, too")
+PLAN = positional("PLAN", "a file of desired queues (netctrl.linux/1)")
+REPLACE = option("", "replace a root queue made by others; it is restored at the end")
+STATE_DIR = option("DIR", "folder of the record of owned queues, the same for all commands")
+RUNTIME_DIR = option("DIR", "folder of the locks by which agents own links, the same for all agents")
+LOG = option("FILE", "also append events to this file")
 OPTIONS = {
     "interface": "interface of PLAN",
     "burst": "burst of PLAN",
@@ -52,7 +52,7 @@ _LOOK_S = 0.1
 
 
 class Stopped(NetctrlError):
-    """A signal came."""
+    """A signal arrived."""
 
 
 class Stop:
@@ -63,23 +63,23 @@ class Stop:
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def close(self) -> None:
-        """Give the pipe back."""
+        """Close the pipe."""
         os.close(self._read)
         os.close(self._write)
 
     def take(self, number: int, frame: object) -> None:
-        """The handler."""
+        """Signal handler."""
         self.number = self.number or number
         with contextlib.suppress(BlockingIOError):
             os.write(self._write, b"!")
 
     def between(self, phase: str) -> None:
-        """Raise Stopped between two steps of a change; never while something is put back."""
+        """Raise Stopped between two steps of a change, but not while changes are undone."""
         if self.number and not phase.startswith(("restor", "forgotten")):
-            raise Stopped(f"{signal.Signals(self.number).name} came: what had been changed was put back")
+            raise Stopped(f"{signal.Signals(self.number).name} arrived: all changes were undone")
 
     def wait(self, until: Callable[[], bool], seconds: float | None = None, key: bool = False) -> bool:
-        """Whether `until` came true, or with `key` the Enter key, before the time was over; Stopped for a signal."""
+        """Whether `until` became true, or with `key` Enter was pressed, within `seconds`; Stopped at a signal."""
         end = None if seconds is None else time.monotonic() + seconds
         keys = [sys.stdin] if key and sys.stdin is not None and sys.stdin.isatty() else []
         while not until():
@@ -95,7 +95,7 @@ class Stop:
 
 @contextlib.contextmanager
 def stoppable() -> Generator[Stop]:
-    """SIGINT, SIGTERM and SIGHUP are kept for `Stop` to tell."""
+    """Context in which SIGINT, SIGTERM and SIGHUP are kept for `Stop`."""
     stop = Stop()
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     earlier = {number: signal.signal(number, stop.take) for number in numbers}
@@ -109,7 +109,7 @@ def stoppable() -> Generator[Stop]:
 
 @contextlib.contextmanager
 def logged(path: str | None) -> Generator[None]:
-    """Events go to stderr and, if named, to the end of a file."""
+    """Context in which events go to stderr and, if named, are appended to a file."""
     from netctrl.linux.queues.log import LOG as log
     from netctrl.linux.queues.log import log_to
 
@@ -124,7 +124,7 @@ def logged(path: str | None) -> Generator[None]:
 
 
 def planned(path: str, replace: bool) -> Plan:
-    """The plan in a file, held against this machine."""
+    """The plan of a file, checked against this machine."""
     from netctrl.linux.export.records import read_queue_plan
     from netctrl.linux.kernel.netlink import RouteSocket
     from netctrl.linux.queues.plan import plan_queues
@@ -135,12 +135,12 @@ def planned(path: str, replace: bool) -> Plan:
 
 
 def table(plan: Plan, title: str, notes: tuple[str, ...] = ()) -> str:
-    """For people."""
+    """The plan as a table."""
     return report(f"{plan.desired.name}: {title}", plan.rows(), notes)
 
 
 def as_json(content: Any) -> str:
-    """One JSON object, ends with a newline."""
+    """One JSON object that ends with a newline."""
     import msgspec
 
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"

@@ -1,4 +1,4 @@
-"""`linux mark`: ARC on an interface, until a signal or for a while."""
+"""`netctrl linux mark`: ARC on an interface, until a signal or for a given time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["mark"]
 
 
 class _Sums:
-    """Means over time of what was heard, without keeping it."""
+    """Running time averages of the samples, without storing them."""
 
     def __init__(self) -> None:
         self.epochs, self.seconds, self.queue, self.probability, self.bytes = 0, 0.0, 0.0, 0.0, 0
@@ -31,12 +31,12 @@ class _Sums:
 
 
 class _Marked(NamedTuple):
-    """A whole run."""
+    """Summary of a run."""
 
     interface: str
     epochs: int
     late: int
-    """Epochs that ended more than a tenth of their length late."""
+    """Number of epochs that ended more than a tenth of their length late."""
     seconds: float
     mean_queue_bytes: float
     mean_probability: float
@@ -48,16 +48,22 @@ class _Marked(NamedTuple):
 
 
 def mark(
-    file: Annotated[str, positional("CONFIG", "a file of marking (netctrl.marking/1), as `export tc` writes it")],
+    file: Annotated[str, positional("CONFIG", "a marking file (netctrl.marking/1), as `export tc` writes it")],
     /,
     *,
-    duration: Annotated[str | None, option("TIME", "end after it; else at a signal")] = None,
+    duration: Annotated[str | None, option("TIME", "stop after this time; by default at a signal")] = None,
     unit: Annotated[bool, UNIT] = False,
     user: Annotated[str, USER] = "netctrl",
     log: Annotated[str | None, LOG] = None,
-    json: Annotated[bool, option("", "print what came of it as one JSON object and nothing else")] = False,
+    json: Annotated[bool, option("", "print the summary as one JSON object and nothing else")] = False,
 ) -> int:
-    """Read, mark, and at the end tell what came of it."""
+    """Marks packets, and prints a summary at the end.
+
+    Examples
+    --------
+    netctrl linux mark router/arc.marking.json
+    netctrl linux mark router/arc.marking.json --duration 60s --json
+    """
     from netctrl.cli.linux.common import Stopped
     from netctrl.linux.export.marking import read_marking_config
     from netctrl.linux.marking.arc_daemon import mark as run
@@ -80,7 +86,7 @@ def mark(
                 stop.wait(lambda: False, left)
             except Stopped:
                 return True
-            return stop.number != 0  # also where there was no time to wait
+            return stop.number != 0  # also if there was no time to wait
 
         event("marking", interface=config.interface, epoch_s=config.law.epoch_s)
         last = run(config, wait=wait, duration_s=seconds, heard=sums.add)

@@ -1,4 +1,4 @@
-"""`linux pace`."""
+"""`netctrl linux pace`: pacing rates of a program's TCP connections or of a transfer."""
 
 from __future__ import annotations
 
@@ -20,24 +20,30 @@ _BY_SIGNAL = 128
 
 
 def pace(
-    *program: Annotated[str, positional("PROGRAM", "what to run, with its arguments, after --")],
+    *program: Annotated[str, positional("PROGRAM", "program to run, with its arguments, after --")],
     design: Annotated[str | None, option("FILE", "a Design of pacing; its law sets the rates")] = None,
-    cap: Annotated[str | None, option("RATE", "a fixed one, of TCP's payload, in place of --design")] = None,
-    to: Annotated[str | None, option("HOST:PORT", "no program: send there as much as TCP takes")] = None,
-    hold: Annotated[str, option("TIME", "with --to: how long", "--for")] = "10s",
-    congestion: Annotated[str | None, option("NAME", "with --to: congestion control, as cubic")] = None,
-    interval: Annotated[str, option("TIME", "between two looks at a connection")] = "1ms",
-    dry_run: Annotated[bool, option("", "say what would be set; starts and sends nothing")] = False,
+    cap: Annotated[str | None, option("RATE", "fixed rate of TCP's payload in place of --design")] = None,
+    to: Annotated[str | None, option("HOST:PORT", "instead of a program: send there as fast as TCP allows")] = None,
+    hold: Annotated[str, option("TIME", "with --to: duration of the transfer", "--for")] = "10s",
+    congestion: Annotated[str | None, option("NAME", "with --to: congestion control, as in cubic")] = None,
+    interval: Annotated[str, option("TIME", "interval at which connections are read")] = "1ms",
+    dry_run: Annotated[bool, option("", "show the settings; start and send nothing")] = False,
     json: Annotated[bool, option("", "with --to or --dry-run: print one JSON object and nothing else")] = False,
 ) -> int:
-    """Pace a program's connections, or a transfer."""
+    """Paces a program's TCP connections, or a transfer of its own.
+
+    Examples
+    --------
+    netctrl linux pace --cap 5Mbit --dry-run -- curl -O https://example.org/file
+    netctrl linux pace --cap 5Mbit --to 192.0.2.1:9000 --for 20s --dry-run
+    """
     law = _law(design, cap)
     every = _read("interval", interval, parse_duration, DURATION_TAKES)
     if not 1e-4 <= every <= 1.0:
         raise InvalidValue("interval", interval, "0.1ms to 1s")
     if bool(program) == (to is not None):
         got = "both" if program else None
-        raise InvalidValue("PROGRAM", got, "a program after --, or --to HOST:PORT, one of them")
+        raise InvalidValue("PROGRAM", got, "either a program after -- or --to HOST:PORT")
     seconds = _read("for", hold, parse_duration, DURATION_TAKES)
     host, port = ("", 0) if to is None else _place(to)
     if dry_run:
@@ -55,7 +61,7 @@ def pace(
 
 def _law(design: str | None, cap: str | None) -> PacingLaw | float:
     if (design is None) == (cap is None):
-        raise InvalidValue("design", None if design is None else "both", "a Design file, or --cap RATE, one of them")
+        raise InvalidValue("design", None if design is None else "both", "either a Design file or --cap RATE")
     if cap is not None:
         return _read("cap", cap, parse_rate, RATE_TAKES)
 
@@ -80,7 +86,7 @@ def _place(to: str) -> tuple[str, int]:
 
 
 def _run(law: PacingLaw | float, program: tuple[str, ...], every: float) -> int:
-    """A program's status; what was done goes to stderr, since stdout is the program's."""
+    """Exit status of the program; the report goes to stderr, since stdout belongs to the program."""
     from netctrl.linux.pacing.program import pace_program
 
     done = pace_program(law, program, interval_s=every)

@@ -1,4 +1,4 @@
-"""`linux plan`."""
+"""`netctrl linux plan`: the changes that `apply` would make."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ def plan(
     replace: Annotated[bool, REPLACE] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
-    """Read, hold against the machine, show."""
+    """Compares the plan with this machine and shows the difference.
+
+    Examples
+    --------
+    netctrl linux plan router/arc.plan.json
+    netctrl linux plan router/arc.plan.json --json
+    """
     found = planned(file, replace)
     if json:
         return say(as_json({"plan": found.desired, "entries": found.entries}))

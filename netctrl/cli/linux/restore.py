@@ -1,4 +1,4 @@
-"""`linux restore`."""
+"""`netctrl linux restore`: the queues before `apply`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ def restore(
     state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
     log: Annotated[str | None, LOG] = None,
 ) -> int:
-    """Put back what the record says."""
+    """Restores the queues that the record lists.
+
+    Examples
+    --------
+    netctrl linux restore
+    netctrl linux restore --state-dir /run/netctrl
+    """
     from netctrl.linux.queues.restore import restore as put_back
 
     with logged(log):

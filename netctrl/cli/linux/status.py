@@ -1,4 +1,4 @@
-"""`linux status`."""
+"""`netctrl linux status`: netctrl's queues on this machine."""
 
 from __future__ import annotations
 
@@ -21,13 +21,19 @@ def status(
     state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
-    """What is owned, by whom, and what went through it."""
+    """Lists netctrl's queues here, the process that owns them, and their counters.
+
+    Examples
+    --------
+    netctrl linux status
+    netctrl linux status --json
+    """
     from netctrl.linux.kernel.netlink import RouteSocket
     from netctrl.linux.queues.record import Store
 
     record = Store(state_dir).read()
     if record is None:
-        said = f"no queues are netctrl's: no record in {state_dir} for this network namespace\n"
+        said = f"netctrl owns no queues: no record in {state_dir} for this network namespace\n"
         return say(as_json({"plan": None, "interfaces": []}) if json else said)
     with RouteSocket() as socket:
         found = [_state(socket, entry) for entry in record.entries]
@@ -65,4 +71,6 @@ def _line(state: dict) -> str:
 def _owner(record: OwnershipRecord) -> str:
     if record.phase == "kept":
         return "without a process"
-    return f"process {record.owner.pid}" + ("" if record.owner.alive() else ", which is gone: `restore` puts back")
+    return f"process {record.owner.pid}" + (
+        "" if record.owner.alive() else ", which has ended: `restore` undoes its changes"
+    )

@@ -1,4 +1,4 @@
-"""`linux testbed`."""
+"""`netctrl linux testbed`: a network of namespaces on this machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import GOOD, option, positional, report, say
 from netctrl.cli.linux.common import Stopped, as_json, stoppable
+from netctrl.cli.names import NetworkName
 from netctrl.errors import InvalidValue
 from netctrl.units import (
     DURATION_TAKES,
@@ -24,28 +25,34 @@ if TYPE_CHECKING:
 __all__ = ["testbed"]
 
 _NAMED = 6
-"""Pairs of nodes in a line."""
+"""Number of node pairs that are named in a line."""
 
 
 def testbed(
     network: Annotated[
-        str | None, positional("NETWORK", "node-link JSON, or the name of one that comes with netctrl")
+        NetworkName | None, positional("NETWORK", "node-link JSON, or the name of one that comes with netctrl")
     ] = None,
     /,
     *,
-    capacity: Annotated[str | None, option("RATE", "of links for which the file gives none")] = None,
-    burst: Annotated[str | None, option("SIZE", "of each link's tbf; by default two frames and half a ms")] = None,
-    hold: Annotated[str | None, option("TIME", "how long; by default until Ctrl-C", "--for")] = None,
-    dry_run: Annotated[bool, option("", "show what would be built; takes no right")] = False,
-    clean: Annotated[bool, option("", "remove what testbeds that were killed have left behind, and end")] = False,
+    capacity: Annotated[str | None, option("RATE", "capacity of links for which the file gives none")] = None,
+    burst: Annotated[str | None, option("SIZE", "burst of each link's tbf; by default two frames and 0.5 ms")] = None,
+    hold: Annotated[str | None, option("TIME", "duration; by default until Ctrl-C", "--for")] = None,
+    dry_run: Annotated[bool, option("", "show what would be built; needs no privilege")] = False,
+    clean: Annotated[bool, option("", "only remove the remains of killed testbeds")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
-    """Build it, say what is where, hold it."""
+    """Builds the testbed, prints its addresses and interfaces, and holds it.
+
+    Examples
+    --------
+    netctrl linux testbed abilene --dry-run
+    netctrl linux testbed three-in-a-row --for 10s
+    """
     from netctrl.linux.testbed.namespace import clean_leftovers
 
     if clean:
         found = list(clean_leftovers())
-        said = "".join(f"{name}: removed\n" for name in found) or "nothing was left behind\n"
+        said = "".join(f"{name}: removed\n" for name in found) or "no remains of testbeds were found\n"
         return say(as_json({"removed": found}) if json else said)
     if network is None:
         raise InvalidValue("NETWORK", None, "a network file, or --clean")
@@ -63,7 +70,7 @@ def testbed(
         return say(as_json(_content(bed.plan, names)) if json else _table(bed.plan, names, "would be built"))
     with stoppable() as stop, bed:
         say(as_json(_content(bed.plan, names)) if json else _table(bed.plan, names, "up"))
-        with suppress(Stopped):  # the way it ends
+        with suppress(Stopped):  # the normal end
             stop.wait(lambda: False, seconds)
     return GOOD
 
@@ -107,12 +114,12 @@ def _table(plan: TestbedPlan, names: dict[str, str], state: str) -> str:
 
 
 def _one_way(plan: TestbedPlan) -> list[str]:
-    """Which nodes get no answer, of which a few are named."""
+    """Notes that name a few of the node pairs without a return path."""
     pairs = [f"{here} to {there}" for here, there in plan.one_way]
     if not pairs:
         return []
     more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
     return [
-        f"no way back: {', '.join(pairs[:_NAMED])}{more}; TCP and ping get no answer there, and UDP does without",
-        "links back in the network file are the remedy",
+        f"no return path: {', '.join(pairs[:_NAMED])}{more}; TCP and ping get no answer there, UDP works one way",
+        "add links in the other direction to the network file",
     ]

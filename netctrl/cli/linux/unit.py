@@ -1,4 +1,4 @@
-"""What the options `--unit` share: the program that a unit runs, checked to be one that its user can run."""
+"""Shared part of the options `--unit`: the program of a unit, checked to be runnable by its user."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 __all__ = ["UNIT", "USER", "program"]
 
 UNIT = option("", "print a systemd unit for it instead", "--unit")
-USER = option("NAME", "whom the unit runs it as")
+USER = option("NAME", "user of the unit")
 
 
 def program(file: str, user: str, *, key: str | None = None) -> Program:
-    """This interpreter with this netctrl, for a unit.
+    """This interpreter with this netctrl, as the program of a unit.
 
     Parameters
     ----------
     file : str
-        Of the plan or config.
+        Path of the plan or configuration.
     user : str
-        A user of this machine.
+        Name of a user of this machine.
     key : str, optional
-        As the config has it; a relative path begins where this process is.
+        Path of the key from the configuration; relative to the current folder.
 
     Raises
     ------
     InvalidValue
-        No such user, or one who can't read what has to be read.
+        No such user, or the user can't read a needed file.
     FileError
-        The key isn't there, or isn't this user's alone.
+        The key doesn't exist, or others than this user can read it.
     """
     from netctrl.linux.systemd import Program
 
@@ -66,18 +66,18 @@ def program(file: str, user: str, *, key: str | None = None) -> Program:
 
 
 def _check_key(path: Path, person: pwd.struct_passwd) -> None:
-    """As `netctrl.linux.agent.message.read_key` will find it."""
+    """Check the key as `netctrl.linux.agent.message.read_key` will."""
     try:
         found = path.stat()
     except OSError as error:
         raise FileError(path, f"the key can't be read: {error.strerror}") from None
     if found.st_uid != person.pw_uid or stat.S_IMODE(found.st_mode) & 0o177:
         whose = f"user {found.st_uid}'s with mode {stat.S_IMODE(found.st_mode):04o}"
-        raise FileError(path, f"the key is {whose}; takes one of user {person.pw_name} alone, with mode 0600")
+        raise FileError(path, f"the key is {whose}; it must belong to user {person.pw_name}, with mode 0600")
 
 
 def _check_readable(path: Path, person: pwd.struct_passwd) -> None:
-    """By a user without capabilities to pass over modes; access lists aren't looked at."""
+    """Check that a user without capabilities can read a path; access lists aren't considered."""
     groups = set(os.getgrouplist(person.pw_name, person.pw_gid))
     for each in dict.fromkeys((path, path.resolve())):
         for place in (*reversed(each.parents), each):
@@ -89,5 +89,5 @@ def _check_readable(path: Path, person: pwd.struct_passwd) -> None:
             shift = 6 if found.st_uid == person.pw_uid else 3 if found.st_gid in groups else 0
             if found.st_mode >> shift & needed != needed:
                 mode = f"{stat.S_IMODE(found.st_mode):04o}"
-                takes = f"a user who may read {path}; {place} has mode {mode} and belongs to user {found.st_uid}"
+                takes = f"a user who can read {path}; {place} has mode {mode} and belongs to user {found.st_uid}"
                 raise InvalidValue("user", person.pw_name, takes)

@@ -1,4 +1,4 @@
-"""`python -m netctrl.linux VERB`: this machine's queues, agents, marking and senders, and testbeds of namespaces."""
+"""`netctrl linux VERB`: this machine's queues, agents, marking and senders, and testbeds of namespaces."""
 
 from __future__ import annotations
 
@@ -17,15 +17,20 @@ from netctrl.cli.linux.testbed import testbed
 
 __all__ = ["main"]
 
-app = new_app("python -m netctrl.linux", "Queues of this machine: planned, applied, read back, put back as they were.")
-app.command(plan, help="Shows what wanted queues would change here; takes no right.")
-app.command(apply, help="Puts the wanted queues in place, reads them back, and keeps, holds or rolls back.")
-app.command(confirm, help="Says to `apply --confirm-within` that the machine can still be reached.")
-app.command(restore, help="Puts back what was there before, after `apply` or after it was killed.")
-app.command(agent, help="Controls the rates of queues here, alone or with other agents, until it is stopped.")
-app.command(status, help="Shows which queues are netctrl's, since when, and what went through them.")
-app.command(mark, help="Marks packets in front of a queue, with the probability that ARC sets each epoch.")
-app.command(pace, help="Paces the TCP connections of a program, or a transfer of its own, by the law of a Design.")
+app = new_app(
+    "netctrl linux",
+    "Plans, applies, checks and restores queues of this machine.",
+    "netctrl linux status",
+    "netctrl linux testbed abilene --dry-run",
+)
+app.command(plan, help="Shows what applying a plan would change here; needs no privilege.")
+app.command(apply, help="Applies the plan's queues, reads them back, and keeps, holds or rolls them back.")
+app.command(confirm, help="Confirms to `apply --confirm-within` that the machine can still be reached.")
+app.command(restore, help="Restores the queues before `apply`, also after it was killed.")
+app.command(agent, help="Controls the rates of queues here, alone or with other agents, until stopped.")
+app.command(status, help="Shows netctrl's queues, since when they exist, and their counters.")
+app.command(mark, help="Marks packets before a queue with the probability that ARC sets each epoch.")
+app.command(pace, help="Paces a program's TCP connections, or a transfer, by the law of a Design.")
 app.command(testbed, help="Builds a network of namespaces, shaped links and delay lines, and holds it until Ctrl-C.")
 
 

@@ -1,1 +1,1 @@
-"""ARC: an AQM's gains for TCP on one congested link."""
+"""ARC: an AQM's gain for TCP on one congested link."""

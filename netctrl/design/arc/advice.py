@@ -1,4 +1,4 @@
-"""What an operator should know of an ARC design: where it misses the rule, where the model fails, what to change."""
+"""Warnings about an ARC design: missed rule, limits of the model, and what to change."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 
 __all__ = ["no_rest", "warnings_about"]
 
-_SMALL_WINDOW = 2.0  # packets; below it TCP's own minimum and its time-outs count
-_SLOW_DEG = 75.1  # beyond what a design aims at by itself
+_SMALL_WINDOW = 2.0  # packets; below it TCP's minimum window and time-outs matter
+_SLOW_DEG = 75.1  # above the margins that a design aims at
 
 
 def warnings_about(
@@ -26,7 +26,7 @@ def warnings_about(
     without: str | None,
     inputs: ArcInputs,
 ) -> Iterator[str]:
-    """Where the gain misses the rule, and where the model leaves its domain."""
+    """Warnings where the gain misses the rule, or where the model is outside its domain."""
     plant = "phys" if deciding.response.queue else "noq"
     where = "" if inputs.is_point else f" at {deciding.worst.flows:g} flows and {deciding.worst.rtt_s:.4g} s"
     if without is not None:
@@ -44,11 +44,11 @@ def warnings_about(
         )
     if fluid is not None and not fluid.settles and status is not Status.UNSTABLE:
         yield (
-            f"limit cycle: the nonlinear fluid keeps swinging, p varies by {fluid.probability_cv:.0%} of its mean"
+            f"limit cycle: the nonlinear fluid keeps oscillating, p varies by {fluid.probability_cv:.0%} of its mean"
             f" at {fluid.utilization:.1%} utilization"
         )
     if fluid is None:
-        yield "the nonlinear fluid was left out (--no-simulation, or windows too large): a limit cycle is not seen"
+        yield "the nonlinear fluid was not simulated (--no-simulation, or windows too large): no limit cycle is found"
     if found.phase_margin_deg > _SLOW_DEG and found.stable:
         yield f"slow: phase margin {found.phase_margin_deg:.1f}°, crossover at {found.crossover_rad_s:.3g} rad/s"
     many, short = inputs.flows[1], inputs.rtt_s[0]
@@ -56,19 +56,19 @@ def warnings_about(
     window = tcp_equilibrium(many, short, rate).window
     if window < _SMALL_WINDOW:
         yield (
-            f"small windows: {window:.3g} packets at {many:g} flows and {short:g} s; TCPs that keep two packets on"
-            f" their way send more than this model"
+            f"small windows: {window:.3g} packets at {many:g} flows and {short:g} s; TCPs that keep two packets in"
+            f" flight send more than this model"
         )
     if inputs.plant in ("noq", "phys") and inputs.plant != plant:
-        queue = "no queue stands" if plant == "noq" else "a queue stands"
-        yield f"plant {inputs.plant} was asked for, but {queue} in this equilibrium: plant {plant} decides"
+        queue = "there is no standing queue" if plant == "noq" else "there is a standing queue"
+        yield f"plant {inputs.plant} was requested, but {queue} in this equilibrium: the verdict uses plant {plant}"
 
 
 def no_rest(certificate: ArcCertificate) -> str:
-    """One line for a design that is not admissible though its loop is stable."""
+    """Message for a design that is not admissible although its loop is stable."""
     fluid = certificate.simulated
     moves = f"p still varies by {fluid.probability_cv:.0%} of its mean" if fluid is not None else "it is not stable"
     return (
-        f"no gain is admissible: the nonlinear fluid does not come to rest at any phase margin that was tried, {moves};"
-        " shorten the epoch, serve more flows, or --accept stable (accept='stable') takes the slowest gain all the same"
+        f"no gain is admissible: the nonlinear fluid does not come to rest at any phase margin tried, {moves};"
+        " shorten the epoch, serve more flows, or --accept stable (accept='stable') accepts the slowest gain"
     )

@@ -1,7 +1,7 @@
-"""ARC (Aggregate Rate Control): AQM gains for TCP with a certificate that is exact for the delay and for the epoch.
+"""ARC (Aggregate Rate Control): AQM gain for TCP, with a certificate that is exact for the delay and for the epoch.
 
-Source: Chung and Claypool, "Aggregate Rate Control for Efficient and Practical Congestion Management". docs/arc.md
-derives what is here and lists the paper's misprints.
+Source: Chung and Claypool, "Aggregate Rate Control for Efficient and Practical Congestion Management".
+docs/explanation/arc.md derives the method and lists the paper's misprints.
 """
 
 from __future__ import annotations
@@ -68,11 +68,14 @@ def arc(
     accept: Literal["admissible", "stable"] = "admissible",
     argv: Sequence[str] = (),
 ) -> ArcDesign:
-    """Design ARC's gain for N TCP flows on a link, or analyse a given one, and certify it.
+    """Design the gain of an ARC queue for N TCP flows on a link, or analyse a given gain, and certify it.
 
-    The loop that decides is the one that runs: TCP's window delayed on itself, p held over each epoch, arrivals counted
-    over it. The gain is set where it has 45° of phase margin and at least 6 dB of gain margin, over a box (ranges of
-    flows or round-trip time) at the box's worst point; less where the nonlinear fluid doesn't come to rest there.
+        p ← p + alpha (b − gamma (d C − (q − q0))), every epoch d
+
+    b counts arrivals of the epoch, q is the queue, and p the probability of marking. The verdict uses the implemented
+    loop: TCP's window delayed on itself, p held over each epoch, arrivals counted over it. The gain gives 45° of phase
+    margin and at least 6 dB of gain margin, over a box (ranges of flows or round-trip time) at the box's worst point.
+    It is lower where the nonlinear fluid doesn't come to rest there.
 
     Parameters
     ----------
@@ -80,25 +83,27 @@ def arc(
         N, expected number of long-lived flows; a pair is a range.
     rtt_s : float or (float, float)
         tau, round-trip time in equilibrium, with queueing [s]; a pair is a range.
-    capacity_bit_per_s, packet_size_bytes : float
-        Link rate C [bit/s] and size of a packet [bytes].
+    capacity_bit_per_s : float
+        C, rate of the link [bit/s].
+    packet_size_bytes : float
+        Size of a packet [byte].
     utilization : float
-        gamma, in (0, 1].
+        gamma, target utilization, in (0, 1].
     epoch_s : float, optional
-        d, how often the law acts [s]; by default 1 s, or 20 of the shortest round-trip times where these are less.
+        d, time between two updates of p [s]; by default 1 s, or 20 of the shortest round-trip times if these are less.
     target_queue_packets : float
-        q0.
+        q0, target queue [packet].
     plant : {"auto", "paper", "noq", "phys"}
-        Continuous loop that `certificate.paper` shows; auto is the paper's eq. (7). The loop that decides is always
-        that of the plant that applies: noq where no queue stands in equilibrium, else phys.
+        Continuous-time loop that `certificate.paper` shows; auto is the paper's eq. (7). The verdict always uses the
+        plant that applies: noq without a standing queue in equilibrium, else phys.
     alpha_per_packet : float, optional
         Analyse this gain instead of designing one.
     simulation : bool
-        Whether to run the nonlinear fluid too; without it a limit cycle isn't seen.
+        Whether to run the nonlinear fluid too; without it limit cycles aren't found.
     fragile_flows, fragile_rtt_s : float
         N_min and tau_max [s] of the paper's minimum-stability condition, eq. (9).
     accept : {"admissible", "stable"}
-        Whether a gain that is stable but not admissible will do: one at which the fluid doesn't come to rest.
+        "stable" also accepts a gain that is stable but not admissible: one at which the fluid doesn't come to rest.
     argv : sequence of str
         Command line for the provenance.
 
@@ -111,18 +116,21 @@ def arc(
     InvalidValue
         An argument outside its bounds, or an empty range.
     NoAdmissibleDesign
-        There is no equilibrium, or the fluid comes to rest at no gain that was tried; says what would have to change
-        and holds the design. For a given `alpha_per_packet` only where there is no equilibrium.
+        There is no equilibrium, or the fluid comes to rest at no gain tried; the message says what would have to
+        change, and the error holds the design. A given `alpha_per_packet` is only refused without an equilibrium.
 
     Examples
     --------
+    >>> import netctrl
     >>> design = netctrl.arc(50, 0.5, 10e6)
     >>> str(design.certificate.status), round(design.certificate.sampled.phase_margin_deg, 6)
     ('admissible', 45.0)
+    >>> print(design.headline.splitlines()[0])
+    Safe for 50 flows at 500 ms: yes; keeps its margins down to 41.3 flows or up to 579 ms
 
-    Notes
-    -----
-    ARC paper, Algorithm 2; Misra, Gong, Towsley, SIGCOMM 2000, eq. (6). docs/arc.md derives the loop.
+    References
+    ----------
+    ARC paper, Algorithm 2; Misra, Gong, Towsley, SIGCOMM 2000, eq. (6). docs/explanation/arc.md derives the loop.
     """
     checked_word("accept", accept, ("admissible", "stable"))
     if not isinstance(plant, str) or plant not in ("auto", *PLANTS):
@@ -191,7 +199,7 @@ def _range(argument: str, value: Range, takes: str, least: float = 1e-9, most: f
 
 
 def _refuse_absurd_windows(inputs: ArcInputs) -> None:
-    """Beyond these bounds no number below means anything, long after the model has left its domain (a warning)."""
+    """Refuse windows far outside the model's domain, for which no result is meaningful."""
     rate = float(arc_arrival_rate(inputs.setting, applicable_plant(inputs.setting)))
     (few, many), (short, long) = inputs.flows, inputs.rtt_s
     fragile = ("fragile_flows", inputs.fragile_flows, inputs.fragile_rtt_s)
@@ -215,7 +223,7 @@ def _refuse_absurd_windows(inputs: ArcInputs) -> None:
 def _chosen(
     deciding: Deciding, inputs: ArcInputs, *, simulation: bool
 ) -> tuple[float, tuple[ArcSampled, SampledMargins], ArcSimulated | None]:
-    """The gain, the deciding loop's margins with it, and what the fluid does; slower gains until it comes to rest."""
+    """The gain, the deciding loop's margins with it, and the fluid's behaviour; slower gains until it comes to rest."""
     given = inputs.alpha_per_packet
     for aim in AIMS_DEG:
         alpha = given if given is not None else aimed(aim, deciding, inputs)

@@ -1,4 +1,4 @@
-"""The loop that decides an ARC design: the rule over a point or a box, margins, reach, and the nonlinear check."""
+"""Loop that decides an ARC design: the rule over a point or a box, margins, reach, and the nonlinear check."""
 
 from __future__ import annotations
 
@@ -40,37 +40,37 @@ __all__ = [
 MIN_GAIN_MARGIN_DB, MIN_PHASE_MARGIN_DEG = 6.0, 30.0
 RULE = Sector(1.0 / factor(MIN_GAIN_MARGIN_DB), math.radians(MIN_PHASE_MARGIN_DEG))
 AIMS_DEG = (45.0, 60.0, 75.0)
-"""Phase margins that a design aims at, one after the other while the fluid doesn't come to rest."""
+"""Phase margins that a design tries in turn until the fluid comes to rest."""
 ROUNDING = 1e-9  # relative; a gain set exactly to a bound counts as inside it
 _REACH_STEPS = 14
 
 
 class Deciding(NamedTuple):
-    """The sampled loop over all that was asked for, in alpha per packet."""
+    """The sampled loop over the requested point or box, in alpha per packet."""
 
     response: TcpResponse
     limit: Minimum
-    """Stable below, at every point."""
+    """Limit below which the loop is stable at every point."""
     kept: Minimum
-    """Keeps the rule up to here, at every point."""
+    """Limit up to which the rule holds at every point."""
     worst: Corner
     """Operating point at which the rule fails first."""
     is_point: bool
-    """One operating point, not a box."""
+    """Whether there is one operating point, not a box."""
 
     @property
     def stable_below(self) -> float:
-        """Limit of stability: what is proved for a box, what is found at a point (proved to a part in a million)."""
+        """Limit of stability: proved for a box, computed at a point (proved to a part in a million)."""
         return self.limit.found if self.is_point else self.limit.proved
 
     @property
     def kept_below(self) -> float:
-        """As `stable_below`, of the rule."""
+        """Limit of the rule, like `stable_below`."""
         return self.kept.found if self.is_point else self.kept.proved
 
 
 def decide(inputs: ArcInputs) -> Deciding:
-    """The limits on alpha over the point or box that was asked for."""
+    """Limits on alpha over the requested point or box."""
     response = arc_response(inputs.setting)
     limit = greatest_gain(response, inputs.flows, inputs.rtt_s, Sector())
     kept = greatest_gain(response, inputs.flows, inputs.rtt_s, RULE)
@@ -81,17 +81,17 @@ def decide(inputs: ArcInputs) -> Deciding:
 
 
 def aimed(phase_margin_deg: float, deciding: Deciding, inputs: ArcInputs) -> float:
-    """alpha at which the worst point has this phase margin and at least 6 dB, inside of what is proved."""
+    """alpha at which the worst point has this phase margin and at least 6 dB, within the proved limits."""
     sector = Sector(RULE.gain, math.radians(phase_margin_deg))
     found = greatest_gain(deciding.response, inputs.flows, inputs.rtt_s, sector)
     alpha = min(found.found if inputs.is_point else found.proved, deciding.kept_below)
-    return float(f"{alpha:.12g}")  # what is beyond is rounding, which another processor does otherwise
+    return float(f"{alpha:.12g}")  # further digits are rounding errors, which differ between processors
 
 
 def sampled(alpha: float, deciding: Deciding, inputs: ArcInputs) -> tuple[ArcSampled, SampledMargins]:
     """Margins of the deciding loop at its worst point."""
     at = deciding.worst
-    limit = deciding.limit if deciding.is_point else None  # of a box, its least limit is another point's
+    limit = deciding.limit if deciding.is_point else None  # a box may have its smallest limit at another point
     found = sampled_margins(deciding.response, at.flows, at.rtt_s, alpha, limit)
     record = ArcSampled(
         plant="phys" if deciding.response.queue else "noq",
@@ -109,7 +109,7 @@ def sampled(alpha: float, deciding: Deciding, inputs: ArcInputs) -> tuple[ArcSam
 
 
 def simulated(alpha: float, crossover: float, deciding: Deciding, inputs: ArcInputs) -> ArcSimulated | None:
-    """The nonlinear fluid at the worst point and at the corners of a box; None where windows are too large for it."""
+    """Nonlinear fluid at the worst point and at the corners of a box; None where windows are too large for it."""
     corners = {(deciding.worst.flows, deciding.worst.rtt_s), *product(inputs.flows, inputs.rtt_s)}
     runs: list[Settling | None] = []
     for flows, rtt in sorted(corners):
@@ -131,14 +131,14 @@ def simulated(alpha: float, crossover: float, deciding: Deciding, inputs: ArcInp
 
 
 def sampled_crossover(response: TcpResponse, flows: float, rtt: float, alpha: float) -> float:
-    """A gain crossover of the loop [rad/s], to some per cent; nan where |L| is never 1."""
+    """A gain crossover of the loop [rad/s], accurate to a few per cent; nan where |L| is never 1."""
     angles = np.geomspace(response.min_angle((flows, flows), (rtt, rtt)) * 1e-3, math.pi, 300)
     above = np.flatnonzero(alpha * np.abs(response.at(angles, flows, rtt, coarse=True)) >= 1.0)
     return float(angles[above[-1]]) / response.epoch if above.size else math.nan
 
 
 def reach(alpha: float, deciding: Deciding, inputs: ArcInputs) -> ArcReach | None:
-    """Reach of the rule in flows and round-trip time, one way at a time; None where it isn't kept at all."""
+    """Reach of the rule in flows and in round-trip time, one at a time; None where the rule isn't met."""
     if not inputs.is_point or alpha > deciding.kept_below * (1.0 + ROUNDING):
         return None
     flows, rtt = inputs.flows[0], inputs.rtt_s[0]
@@ -152,7 +152,7 @@ def reach(alpha: float, deciding: Deciding, inputs: ArcInputs) -> ArcReach | Non
 
 
 def _furthest(alpha: float, response: TcpResponse, moved) -> float:
-    """The greatest factor by which the point may move one way with the rule kept all the way: found, then proved."""
+    """Largest factor by which the point may move in one direction with the rule kept throughout: found, then proved."""
     factors = np.geomspace(1.0, 30.0, _REACH_STEPS)
     points = np.array([moved(f) for f in factors])
     kept = gains_at(response, points[:, 0], points[:, 1], [RULE])[0] / alpha
@@ -176,13 +176,13 @@ def _furthest(alpha: float, response: TcpResponse, moved) -> float:
 
 
 def most_flows(rtt: float, setting: ArcSetting) -> float:
-    """Flows up to which TCP has an equilibrium: p0 <= 1 and a window of a packet at least."""
+    """Largest number of flows for which TCP has an equilibrium: p0 <= 1 and a window of at least one packet."""
     rate = float(arc_arrival_rate(setting, applicable_plant(setting)))
     return rtt * rate / max(math.sqrt(2.0), MIN_WINDOW)
 
 
 def infeasible(inputs: ArcInputs) -> str | None:
-    """Why there is no equilibrium somewhere in what was asked for, and what would have to change; else None."""
+    """Why there is no equilibrium in part of the requested range, and what would have to change; else None."""
     setting = inputs.setting
     many, short = inputs.flows[1], inputs.rtt_s[0]
     capacity = float(setting.capacity_packet_per_s)
@@ -199,18 +199,18 @@ def infeasible(inputs: ArcInputs) -> str | None:
     most = most_flows(short, setting)
     return (
         f"no equilibrium: {many:g} flows at {short:g} s would need p0 = {marking:.4g}, a probability above 1 (windows"
-        f" of {window:.3g} packets): the queue fills and ARC marks everything; serve at most {most:.6g} flows, or"
+        f" of {window:.3g} packets): the queue fills and ARC marks every packet; serve at most {most:.6g} flows, or"
         f" {many / most:.3g} times the capacity or the round-trip time, or smaller packets"
     )
 
 
 def nearest_equilibrium(inputs: ArcInputs) -> ArcInputs:
-    """The most flows at the shortest round trip that was asked for, but no more than TCP can bear there."""
+    """The inputs at the shortest requested round trip, with no more flows than TCP has an equilibrium for."""
     short = inputs.rtt_s[0]
     flows = min(inputs.flows[1], most_flows(short, inputs.setting))
     return msgspec.structs.replace(inputs, flows=(flows, flows), rtt_s=(short, short))
 
 
 def finite(value: float) -> float | None:
-    """A number of a certificate, whose unlimited margins are null."""
+    """A number for a certificate; null where it is unlimited."""
     return value if math.isfinite(value) else None

@@ -20,22 +20,23 @@ MAP_POINTS = 90
 _LONG_EPOCH, _SHORT_EPOCH = 0.25, 0.05
 """Epochs in round trips from which the fluid comes to rest wherever the rule holds, and wherever 45 degrees are kept.
 
-None of 80 and of 30 random loops set just to that rule swung (windows of 1.5 to 200 packets); of 40 with epochs of 0.1
-to 0.2 round trips and 30 degrees one did. Below, no point is called admissible without a simulation.
+None of 80 and of 30 random loops set exactly to that rule oscillated (windows of 1.5 to 200 packets); of 40 with epochs
+of 0.1 to 0.2 round trips and 30 degrees one did. Below these limits no point is called admissible without a
+simulation.
 """
 
 
 def arc_stability_map(design: ArcDesign, *, points: int = MAP_POINTS) -> StabilityMap:
     """Stability map of the design's gain, over flows and round-trip times around its operating point and box.
 
-    Each point is the sampled loop of `arc` itself: a point that is drawn as admissible is one that `arc` with this gain
-    calls admissible too. Points on a border, to a part in a thousand, are drawn on its worse side.
+    Each point uses the sampled loop of `arc` itself: a point drawn as admissible is one that `arc` with this gain calls
+    admissible too. Points on a border, to a part in a thousand, are drawn on its worse side.
 
     Parameters
     ----------
     design : ArcDesign
     points : int
-        On each axis; 90 take some seconds.
+        Number of points on each axis; 90 take some seconds.
     """
     inputs, alpha = design.inputs, design.law.alpha_per_packet
     flows = np.geomspace(min(inputs.flows[0] / 10.0, 5.0), max(inputs.flows[1] * 10.0, 500.0), points)
@@ -49,7 +50,7 @@ def arc_stability_map(design: ArcDesign, *, points: int = MAP_POINTS) -> Stabili
     limit[rows, columns], kept[rows, columns], aim[rows, columns] = gains_at(
         response, flows[columns], rtt[rows], sectors
     )
-    # Epochs in round trips: limit cycles beside good margins were only ever seen where they are few.
+    # Epochs in round trips: limit cycles despite good margins occurred only where these are few.
     epochs = (inputs.epoch_s / rtt)[:, None]
     rests = np.where(epochs >= _LONG_EPOCH, kept, np.where(epochs >= _SHORT_EPOCH, aim, np.where(feasible, 0.0, kept)))
     return StabilityMap(flows, rtt, limit, kept, rests, alpha, f"plant {'phys' if response.queue else 'noq'}")

@@ -1,4 +1,4 @@
-"""Continuous loops of the ARC paper, with Hollot's undelayed window: what it says of a gain. None of it decides."""
+"""Continuous-time loops of the ARC paper, with Hollot's undelayed window; for comparison, not for the verdict."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["GAIN_MARGIN_DB", "PHASE_MARGIN_DEG", "arc_gain_bands", "arc_margins"
 GAIN_MARGIN_DB = 6.0
 PHASE_MARGIN_DEG = (30.0, 60.0)
 
-MUCH_SMALLER = 0.1  # what eq. (9)'s "much smaller" is taken to mean
+MUCH_SMALLER = 0.1  # meaning of eq. (9)'s "much smaller"
 
 
 def arc_gain_bands(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plant: Plant = "paper") -> GainBands:
     """The paper's admissible alpha/epoch and its limit, for arrays of flows, round-trip time [s] and capacity.
 
-    Of the continuous loop: what the paper says, not what a router runs. All broadcast (the capacity is in `setting`);
-    each entry is exact for its delay. A million points of the paper's plant take about a second.
+    For the continuous-time loop: the paper's analysis, not what a router runs. All arguments broadcast (the capacity is
+    in `setting`); each entry is exact for its delay. A million points of the paper's plant take about a second.
     """
     corners = arc_corners(np.asarray(flows, dtype=float), np.asarray(rtt_s, dtype=float), setting, plant)
     return gain_bands(**corners, gain_margin_db=GAIN_MARGIN_DB, phase_margin_deg=PHASE_MARGIN_DEG)
@@ -45,14 +45,14 @@ def arc_gain_bands(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plan
 def arc_margins(
     flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, alpha_per_packet: ArrayLike, plant: Plant = "paper"
 ) -> MarginArrays:
-    """Margins of the continuous loop with this alpha for arrays of flows, round-trip time [s], capacity and alpha."""
+    """Margins of the continuous-time loop for arrays of flows, round-trip time [s], capacity and alpha."""
     corners = arc_corners(np.asarray(flows, dtype=float), np.asarray(rtt_s, dtype=float), setting, plant)
     corners["gain"] = corners["gain"] * np.asarray(alpha_per_packet, dtype=float) / setting.epoch_s
     return margin_arrays(**corners)
 
 
 def paper_loop(alpha: float, at: Corner, inputs: ArcInputs) -> PaperLoop:
-    """Eq. (7) at one operating point, or the continuous loop of the plant that was asked for."""
+    """Eq. (7) at one operating point, or the continuous-time loop of the requested plant."""
     plant: Plant = "paper" if inputs.plant == "auto" else inputs.plant
     unit = arc_loop(at.flows, at.rtt_s, inputs.setting, plant)
     loop = unit.scaled(alpha / inputs.epoch_s)
@@ -76,7 +76,7 @@ def paper_loop(alpha: float, at: Corner, inputs: ArcInputs) -> PaperLoop:
 
 
 def _minimum_stability(alpha: float, plant: Plant, inputs: ArcInputs) -> MinimumStability:
-    """ARC paper, section III and eq. (9): alpha much smaller than the marking error a fragile system sustains."""
+    """ARC paper, section III and eq. (9): alpha much smaller than the marking error that a fragile system sustains."""
     flows, rtt = inputs.fragile_flows, inputs.fragile_rtt_s
     sustainable = 2.0 * float(tcp_equilibrium(flows, rtt, arc_arrival_rate(inputs.setting, "paper")).marking)
     ratio = alpha / sustainable

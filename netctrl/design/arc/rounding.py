@@ -1,4 +1,4 @@
-"""What is left of an ARC Design's margins when a queue of the operating system carries it with rounded gains."""
+"""Margins of an ARC Design when a queue of the operating system implements it with rounded gains."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class ImplementedMargins(msgspec.Struct, frozen=True, kw_only=True):
     phase_margin_deg: float
     delay_margin_s: float
     spectral_radius: float
-    """Of one update."""
+    """Spectral radius over one update."""
 
     @property
     def keeps_rule(self) -> bool:
-        """At least 6 dB and 30°. A phase margin above 60° is slow, and no reason to refuse."""
+        """Whether margins are at least 6 dB and 30°. A phase margin above 60° is slow, but no reason to refuse."""
         rounding = 1e-9
         return (
             self.stable
@@ -40,33 +40,33 @@ class ImplementedMargins(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImplementationCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One operating point: the law that was asked for, and the one that is carried there."""
+    """One operating point: the requested law, and the one implemented there."""
 
     flows: float
     rtt_s: float
     marking_probability: float
-    """p0 of the equilibrium."""
+    """Marking probability p0 of the equilibrium."""
     requested: ImplementedMargins
     implemented: ImplementedMargins
 
     @property
     def phase_lost_deg(self) -> float:
-        """Below 0 where rounding made the loop slower."""
+        """Phase margin lost [degree]; negative where rounding made the loop slower."""
         return self.requested.phase_margin_deg - self.implemented.phase_margin_deg
 
     @property
     def gain_lost_db(self) -> float:
-        """Below 0 where rounding left more of it."""
+        """Gain margin lost [dB]; negative where rounding increased it."""
         return self.requested.gain_margin_db - self.implemented.gain_margin_db
 
 
 def check_implementation(
     inputs: ArcInputs, requested: DelayPi, implemented: Callable[[float], DelayPi]
 ) -> tuple[ImplementationCheck, ...]:
-    """Margins at the operating point, or at the corners of the box.
+    """Margins of the requested and implemented laws at the operating point, or at the corners of the box.
 
-    Both laws are judged in the plant where a queue stands. The carried law reads a delay that is as old as the delay
-    itself, since it is that of a packet which leaves.
+    Both laws are evaluated on the plant with a standing queue. The implemented law reads a delay that is as old as the
+    delay itself, since it is the delay of a departing packet.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def check_implementation(
     asked : DelayPi
         The Design's own law, without rounding.
     carried : callable
-        The law with its rounded gains around a marking probability: a carrier may change its gains with it.
+        The law with its rounded gains around a marking probability; an implementation may change its gains with it.
     """
     setting = inputs.setting
     rate = float(arc_arrival_rate(setting, "phys"))

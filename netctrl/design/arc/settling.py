@@ -1,7 +1,7 @@
-"""Does ARC's nonlinear loop come to rest? Reno's window, the queue and the law from several starts, in plain numbers.
+"""Simulation of ARC's nonlinear loop, to see whether it comes to rest: Reno's window, the queue and the law.
 
-The fluid of Misra, Gong and Towsley for one class of flows, exact for the epoch: p is held, arrivals are counted. Plain
-Python, so that a design can ask without compiling anything; the same functions are compiled where thousands are asked.
+The fluid of Misra, Gong and Towsley for one class of flows, exact for the epoch: p is held, arrivals are counted.
+Plain Python, so that a design needs no compiling; the same functions are compiled for thousands of runs.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from netctrl.plants.linearize import applicable_plant, arc_arrival_rate, standin
 __all__ = ["OSCILLATES", "Settling", "epochs", "settle"]
 
 OSCILLATES = 0.05
-"""Coefficient of variation of p from which a loop that had time to settle is said to oscillate."""
-_RESTS = 0.01  # below it there is nothing left to wait for
+"""Coefficient of variation of p, after a settling time, from which a loop counts as oscillating."""
+_RESTS = 0.01  # below it the loop counts as at rest
 _STEPS_PER_RTT = 16
 _STEPS_PER_RADIAN = 24
 _PERIODS_PER_BLOCK = 3.0
 _MAX_BLOCKS = 30
-_MAX_STEPS = 150_000  # a block; a run takes few of them where it comes to rest
+_MAX_STEPS = 150_000  # per block; a run that comes to rest takes few blocks
 _BUFFER_RTTS = 6.0
-"""What may wait, in round trips at capacity; more is lost, and felt as loss."""
+"""Buffer in round trips at capacity; the excess is lost, and senders notice the loss."""
 STARTS = ((1.2, 1.0), (0.0, 0.0), (2.0, 0.5))
-"""Window and probability of each start, over their equilibrium values; a window of one packet at least."""
+"""Window and probability of each start, over their equilibrium values; the window is at least one packet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """How the fluid moves in the end, in the worst of its starts."""
+    """Final behaviour of the fluid, for the worst of its starts."""
 
     probability_cv: float
-    """Standard deviation of p over its mean, epoch by epoch, once it had time to settle."""
+    """Standard deviation of p over its mean, over epochs after a settling time."""
     utilization: float
     queue_packets: float
     """Mean queue [packet]."""
@@ -45,15 +45,15 @@ class Settling:
 
     @property
     def oscillates(self) -> bool:
-        """A limit cycle, or at least nothing that came to rest."""
+        """Whether there is a limit cycle, or at least no rest."""
         return self.probability_cv >= OSCILLATES
 
 
 def settle(flows: float, rtt: float, setting: ArcSetting, alpha: float, crossover: float) -> Settling | None:
-    """Run the fluid at one operating point from each of `STARTS`, until it rests or has had time enough.
+    """Run the fluid at one operating point from each of `STARTS`, until it rests or has had enough time.
 
-    Epochs far shorter than a step of the integration are taken several at a time, which leaves out a hold of that step.
-    None where the windows are so large that a run would take more than the bound on steps.
+    Epochs far shorter than an integration step are processed several at a time, which neglects the hold within a step.
+    None where windows are so large that a run would exceed the limit on steps.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ def settle(flows: float, rtt: float, setting: ArcSetting, alpha: float, crossove
     alpha : float
         [1/packet]
     crossover : float
-        Gain crossover of the loop [rad/s]; it sets how long the fluid is watched: blocks of three of its periods.
+        Gain crossover of the loop [rad/s]; it sets the time that the fluid is run: blocks of three of its periods.
     """
     capacity, d = float(setting.capacity_packet_per_s), setting.epoch_s
     plant = applicable_plant(setting)
     queue = standing_queue(setting)
     rest = tcp_equilibrium(flows, rtt, float(arc_arrival_rate(setting, plant)))
-    # The queue answers within a round trip, all else within the crossover's time.
+    # The queue responds within a round trip, all else within the crossover's time.
     longest = min(max(rtt / _STEPS_PER_RTT, 1.0 / (_STEPS_PER_RADIAN * crossover)), 0.5 * rtt)
     together = max(1, int(longest / d))
     held = together * d
@@ -118,21 +118,22 @@ def epochs(
     target: float,
     buffer_s: float,
 ) -> None:
-    """`len(seen)` times some epochs of the fluid: the implicit midpoint rule, the window's delayed copy interpolated.
+    """Advance the fluid by `len(seen)` groups of epochs: implicit midpoint rule, delayed windows interpolated.
 
     Parameters
     ----------
     rates, marks : sequence of float
-        Rings of one flow's rate [packet/s] and of the probability, a step apart; `state[5]` is the newest's place.
+        Ring buffers of one flow's rate [packet/s] and of the probability, one step apart; `state[5]` is the newest
+        index.
     seen : sequence of float
-        Filled with p, an epoch each.
+        Filled with p at each epoch.
     state : sequence of float
-        Window, queue [packet], p, and sums that grow: what departed [packet], queue over time [packet s]; the place.
+        Window, queue [packet], p, the sums of departures [packet] and of queue over time [packet s], and the index.
     substeps, together : int
-        Steps between two of the law's acts, and how many epochs these stand for.
+        Number of steps between two updates of the law, and number of epochs that these represent.
     flows, capacity, base, step, alpha, gamma, target, buffer_s : float
-        N, C [packet/s], round trip without queueing [s], step [s], the law's gain, gamma and q0, and the buffer as the
-        time that it takes to drain [s].
+        N, C [packet/s], round trip without queueing [s], step [s], the law's gain, gamma and q0, and the time to drain
+        a full buffer [s].
     """
     window, queue, p, departed, waited = state[0], state[1], state[2], state[3], state[4]
     place, length = int(state[5]), len(rates)
@@ -162,7 +163,7 @@ def epochs(
             place = place + 1 if place + 1 < length else 0
             rates[place] = window / (base + queue / capacity)
             marks[place] = p + (1.0 - p) * lost / arrivals
-        # Each epoch reads the queue anew, the arrivals are those of all together.
+        # Each epoch reads the queue anew; the arrivals are those of all epochs of the group.
         at_the_end = Seen(substeps * step, counted, 0.0, together * queue, capacity)
         p = arc_step(ArcState(p), at_the_end, ArcParameters(alpha, gamma, together * target)).probability
         seen[k] = p

@@ -1,4 +1,4 @@
-"""CONNET's certificate: what becomes of references, margins, and what should worry."""
+"""CONNET's certificate: steady state at references, margins, and warnings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OFF_CURVE = 0.05
 
 
 class Made(NamedTuple):
-    """A law with what it tracks and the two Riccati equations behind it."""
+    """A law with its tracked outputs and the solutions of its two Riccati equations."""
 
     law: TrackingLaw
     tracked: np.ndarray
@@ -35,7 +35,7 @@ class Made(NamedTuple):
 
 
 def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray]) -> ConnetCertificate:
-    """Of a law around its model, with the references that will be asked for, each (p,)."""
+    """Certificate of a law with its model, and with the references to check, each (p,)."""
     law, W = made.law, made.tracked
     plant = model.state_space
     loop = tracking_loop(plant, law)
@@ -90,7 +90,7 @@ def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.nd
         return
     if _is_off(proof["dc_error"]):
         much = 100.0 * proof["dc_error"]
-        yield f"what is tracked settles {much:.3g} % off its reference; method lqi has no such error"
+        yield f"tracked outputs settle {much:.3g} % off their references; method lqi has no such error"
     if proof["dc_error_gain"] is None:
         yield "with a plant whose gain is 20 % off the model's the loop isn't stable: take a larger input weight"
     elif _is_off(proof["dc_error_gain"]):
@@ -99,7 +99,7 @@ def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.nd
     outside = np.abs(controller) > 1.0 + 1e-9
     if outside.any():
         largest = float(np.abs(controller).max())
-        yield f"the controller by itself isn't stable (|pole| {largest:.6g}): in saturation or open loop it runs away"
+        yield f"the controller by itself isn't stable (|pole| {largest:.6g}): in saturation or open loop it diverges"
     if proof["disc_alpha"] < _MIN_ALPHA:
         yield (
             f"disk margin {proof['disc_alpha']:.3g} is below {_MIN_ALPHA:.3g} (a gain twice as high):"
@@ -115,7 +115,7 @@ def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.nd
         named = ", ".join(f"{name} {value:.4g}" for name, value in zip(model.outputs, check.reference, strict=True))
         got = ", ".join(f"{name} {value:.4g}" for name, value in zip(model.outputs, check.attained, strict=True))
         if not check.within_limits:
-            yield f"reference {named} can't be attained within the limits; they leave {got}"
+            yield f"reference {named} can't be reached within the input limits, which allow {got}"
         elif check.off_curve > _OFF_CURVE:
             yield f"reference {named} is off the characteristic curve: it settles at {got}"
     if model.identification is not None:
@@ -123,9 +123,9 @@ def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.nd
 
 
 def _curve(model: IdentifiedModel, gain: Sequence[Sequence[float]]) -> str:
-    """How outputs go together where there is one input."""
+    """How outputs depend on each other if there is one input."""
     if len(model.inputs) > 1:
-        return "the others follow from these"
+        return "these determine the others"
     steps = [row[0] for row in gain]
     first = int(np.argmax(np.abs(steps)))
     others = [
@@ -172,9 +172,9 @@ def _changed(plant: StateSpace, law: TrackingLaw, W: np.ndarray, factor: float) 
 
 
 def _bandwidth(loop: TrackingLoop, W: np.ndarray, gain: np.ndarray) -> float | None:
-    """Of each tracked combination, with references that move along with it on the curve; the least."""
+    """Smallest bandwidth of the tracked combinations, with references that move along the characteristic curve."""
     response = loop.response
-    alone = len(W) == 1 and np.count_nonzero(W) == 1  # one output: by its own reference
+    alone = len(W) == 1 and np.count_nonzero(W) == 1  # a single output follows its own reference
     along = np.linalg.pinv(W) if alone else gain @ np.linalg.pinv(W @ gain)
     found = []
     for row, direction in zip(W, along.T, strict=True):
@@ -185,7 +185,7 @@ def _bandwidth(loop: TrackingLoop, W: np.ndarray, gain: np.ndarray) -> float | N
 
 
 def steady(system: StateSpace) -> np.ndarray:
-    """Gain at zero frequency; infinite with an integrator, so that is refused."""
+    """Gain at zero frequency; refused for a model with an integrator, where it is infinite."""
     if np.linalg.cond(np.eye(system.n_states) - system.A) > 1e12:
         raise InvalidValue("model", "a model with an integrator", "one whose outputs settle: no pole at 1")
     return system.steady_gain()
@@ -197,5 +197,5 @@ def _poles(poles: np.ndarray) -> tuple[tuple[float, float], ...]:
 
 
 def rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    """A matrix as a record holds it."""
+    """A matrix as nested tuples for a record."""
     return tuple(tuple(row) for row in np.asarray(matrix, dtype=float).tolist())

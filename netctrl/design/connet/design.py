@@ -1,17 +1,19 @@
-"""CONNET: the rate of non-premium traffic, controlled so that premium packets see the delay or jitter asked for.
+"""CONNET: control of the rate of other traffic, for a requested delay or jitter of premium packets.
 
 Source: El-Gendy, Shin, Fathy, "CONNET: Self-Controlled Access Links for Delay and Jitter Requirements".
-docs/connet.md derives what is here and lists the paper's misprints.
+docs/explanation/connet.md derives the method and lists the paper's misprints.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from netctrl.datasets import model_of
 from netctrl.design.connet.certificate import Made, certificate, rows, steady
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_word
 from netctrl.model.design.connet import CONNET_METHODS, ConnetInputs, ConnetMethod
@@ -27,16 +29,16 @@ from netctrl.units import unit_scale
 __all__ = ["connet"]
 
 PAPER_INPUT_WEIGHT = 1.0 / 43378.0
-"""Beside C'C: with it the printed gain comes out to 3.5e-4 (theory: Q1 = 43378 C'C, Q2 = 1)."""
+"""Factor of the weight C'C, with which the printed gain is reproduced to 3.5e-4 (theory: Q1 = 43378 C'C, Q2 = 1)."""
 LQI_INPUT_WEIGHT = 0.01
-_RATE_UNIT, _TIME_UNIT = 1e6, 1e-3  # Mbit/s and ms, in which weights are given
+_RATE_UNIT, _TIME_UNIT = 1e6, 1e-3  # Mbit/s and ms, the units of weights
 
 Track = str | Sequence[float] | Sequence[str | Sequence[float]]
 Reference = Mapping[str, float] | Sequence[float]
 
 
 def connet(
-    model: IdentifiedModel,
+    model: IdentifiedModel | str | os.PathLike[str],
     *,
     method: ConnetMethod = "lqi",
     track: Track | None = None,
@@ -46,26 +48,29 @@ def connet(
     argv: Sequence[str] = (),
     inputs: Iterable[Path] = (),
 ) -> ConnetDesign:
-    """Design a law that tracks delay, jitter or a weighting of outputs, from an identified model.
+    """Design a law that makes delay, jitter or a weighted sum of outputs follow a reference, from an identified model.
 
-    "lqi" has integral action on what is tracked: that follows its reference whatever the model's gain is. "paper" is
-    the published LQG regulator, u = −K x̂ with the reference in the estimator: what it tracks depends on the model.
+    "lqi" has integral action on the tracked output, which follows its reference even where the model's gain is wrong.
+    "paper" is the published LQG regulator, u = −K x̂ with the reference in the estimator; its steady-state error
+    depends on the model.
 
     Parameters
     ----------
-    model : IdentifiedModel
-        With its noise (K and innovation_covariance): n states, m inputs, p outputs.
+    model : IdentifiedModel, path or str
+        Model with noise (K and innovation_covariance): n states, m inputs, p outputs. A name is that of a model that
+        comes with netctrl.
     method : {"lqi", "paper"}
+        Integral action, or the published regulator.
     track : str, sequence of float, or several of these, optional
         Name of an output, p weights, or a row of weights for each of up to m combinations. By default the first
         output; with "paper" the one that comes nearest to its reference.
     limits : sequence of (float, float), optional
-        Least and greatest of each input, in the model's units; by default the range in which it was identified.
+        Lowest and highest value of each input, in the model's units; by default the range in which it was identified.
     input_weight : float, optional
-        The smaller, the faster. On squared inputs in Mbit/s (or the model's units, where it names none), beside the
-        squared sums of errors ("lqi", 0.01) or squared outputs ("paper", 1/43378) in ms.
+        Cost of squared inputs in Mbit/s (or the model's units, where it names none), relative to squared sums of errors
+        ("lqi", 0.01 by default) or squared outputs ("paper", 1/43378) in ms. A smaller weight makes the loop faster.
     references : iterable of mapping or sequence, optional
-        Outputs that will be asked for, by name or all p: the certificate says what becomes of them.
+        References of the outputs, by name or all p, that the certificate checks.
     argv, inputs : sequence of str, iterable of Path
         Command line and files, for the provenance.
 
@@ -78,14 +83,20 @@ def connet(
     InvalidValue
         An argument out of its bounds, a model without noise, or a combination that no input moves in steady state.
     NoAdmissibleDesign
-        No gain stabilises the model; the text says why.
+        No gain stabilises the model; the message says why.
 
-    Notes
-    -----
-    CONNET paper, eqs. (1) to (4), whose sign u = −K x̂ is kept; its L is what counting the innovation twice gives.
+    Examples
+    --------
+    >>> import netctrl
+    >>> design = netctrl.connet(netctrl.read("connet-paper"), track="delay", limits=[(0.0, 95.0)])
+    >>> str(design.certificate.status), round(design.certificate.spectral_radius, 4)
+    ('admissible', 0.9123)
+
+    References
+    ----------
+    CONNET paper, eqs. (1) to (4), with its sign u = −K x̂; its L results from counting the innovation twice.
     """
-    if not isinstance(model, IdentifiedModel):
-        raise InvalidValue("model", type(model).__name__, "an IdentifiedModel, as netctrl.read_model gives")
+    model = model_of(model)
     checked_word("method", method, CONNET_METHODS)
     weight = LQI_INPUT_WEIGHT if method == "lqi" else PAPER_INPUT_WEIGHT
     if input_weight is not None:
@@ -118,7 +129,7 @@ def connet(
 
 
 class _Noise(NamedTuple):
-    """Of the innovation form, w = K e."""
+    """Noise covariances of the innovation form, w = K e."""
 
     state: np.ndarray
     """(n, n) K V K'"""
@@ -137,7 +148,7 @@ def _noise(model: IdentifiedModel) -> _Noise:
 
 
 def _paper(model: IdentifiedModel, W: np.ndarray | None, weight: np.ndarray, bounds: np.ndarray) -> Made:
-    """Section 4, with the estimator gain that the paper prints: noise covariances that count the innovation twice."""
+    """Section 4, with the paper's estimator gain, whose noise covariances count the innovation twice."""
     outputs = np.diag(_scales(model.output_units, _TIME_UNIT))
     regulator = solve_dare(model.A, model.B, model.C.T @ outputs**2 @ model.C, weight)
     noise = _noise(model)
@@ -193,10 +204,10 @@ def _frame(model: IdentifiedModel, bounds: np.ndarray) -> dict:
 
 def _limits(model: IdentifiedModel, limits: Sequence[tuple[float, float]] | None) -> np.ndarray:
     m = len(model.inputs)
-    takes = f"a least and a greatest value for each of the {m} inputs ({', '.join(model.inputs)})"
+    takes = f"a lowest and a highest value for each of the {m} inputs ({', '.join(model.inputs)})"
     if limits is None:
         if model.input_range is None:
-            raise InvalidValue("limits", None, f"{takes}: the model doesn't say in which range it holds")
+            raise InvalidValue("limits", None, f"{takes}: the model has no input_range")
         return np.array(model.input_range)
     try:
         found = np.array(limits, dtype=float)
@@ -246,6 +257,6 @@ def _reference(model: IdentifiedModel, reference: Reference) -> np.ndarray:
 
 
 def _scales(units: Sequence[str], of: float) -> np.ndarray:
-    """What one unit of each signal is in Mbit/s or ms; 1 where the unit is unknown."""
+    """Size of one unit of each signal in Mbit/s or ms; 1 where the unit is unknown."""
     known = [unit_scale(unit) for unit in units]
     return np.array([1.0 if scale is None else scale / of for scale in known])

@@ -1,1 +1,1 @@
-"""HFTraC: the rates of a network's links."""
+"""HFTraC: control of the rates of a network's links."""

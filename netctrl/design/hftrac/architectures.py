@@ -1,4 +1,4 @@
-"""The controllers of each architecture, with what they cost."""
+"""Controllers of each architecture, with their costs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ __all__ = ["EXACT_STATES", "MAX_DENSE_STATES", "Made", "Plant", "synthesised"]
 
 
 MAX_DENSE_STATES = 3000
-"""Of an architecture whose equation is dense."""
+"""Largest number of states of an architecture with a dense equation."""
 _NO_LENGTH = 1e-9
 EXACT_STATES = 600
-"""Up to here a controller of finite length is held against the exact one, not only against a bound."""
+"""Up to this size a controller of finite length is compared with the exact one, not only with a bound."""
 
 
 class Plant(NamedTuple):
-    """The network as its controllers see it."""
+    """The network as modelled for its controllers."""
 
     network: Network
     model: NetworkModel
@@ -47,7 +47,7 @@ class Plant(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What one architecture gives."""
+    """Controller of one architecture, with its cost."""
 
     law: LinkRateLaw
     cost: float
@@ -64,7 +64,7 @@ class Made(NamedTuple):
 
 
 def synthesised(plant: Plant, requested: HftracInputs, n_jobs: int) -> Made:
-    """The controller of the architecture that is asked for, with its cost."""
+    """The controller of the requested architecture, with its cost."""
     match requested.architecture:
         case "god":
             return _central(plant, 0, None)
@@ -80,12 +80,12 @@ def synthesised(plant: Plant, requested: HftracInputs, n_jobs: int) -> Made:
 
 
 def _central(plant: Plant, delay: int, node: str | None) -> Made:
-    """GOD where the delay is 0."""
+    """Central controller; GOD if the delay is 0."""
     A, B, H = _matrices(plant)
     Q, W = _weights(plant, len(A)), (H * plant.model.std**2) @ H.T
     made = delayed_regulator(A, B, Q, np.eye(plant.model.n_links), W, delay=delay)
     if made.regulator.status is not RiccatiStatus.STABILISING:
-        raise NoAdmissibleDesign(f"the Riccati equation has no answer: {made.regulator.remedy}")
+        raise NoAdmissibleDesign(f"the Riccati equation has no solution: {made.regulator.remedy}")
     K = made.K
     power = np.linalg.matrix_power(A, delay)
     rates = float(np.sum((K.T @ K) * steady_covariance(A + B @ K, power @ W @ power.T)))
@@ -146,7 +146,7 @@ def _myopic(plant: Plant, requested: HftracInputs) -> Made:
     else:
         found = myopic(plant.model, *_matrices(plant), plant.mu)
         note, radius, length = "static gains, locally optimal", found.spectral_radius, None
-    # Who knows only itself knows less than who hears what travels with the data.
+    # A myopic controller knows less than one with in-band messages, whose bound applies.
     information = _information(plant, "in-band")
     if plant.model.n_states <= EXACT_STATES:
         bound = coordinated(plant.model, plant.mu, information).cost
@@ -187,10 +187,10 @@ def _information(plant: Plant, communication: str) -> InformationPattern:
 
 
 def _nearest(plant: Plant) -> tuple[int, str]:
-    """Round trip between the node that is nearest to the farthest controlled link, and that link; and the node."""
+    """Round-trip delay between the farthest controlled link and the node nearest to it; and that node."""
     pattern = _information(plant, "out-of-band")
     nodes = len(pattern.offsets) - 1
-    # Without lines of no length, which a sparse graph doesn't hold; 32 bits, as SciPy before 1.15 takes no others.
+    # Without lines of length 0, which a sparse graph can't hold; 32 bits, as SciPy before 1.15 needs.
     ends = pattern.to.astype(np.int32), pattern.offsets.astype(np.int32)
     graph = sp.csr_array((pattern.samples + _NO_LENGTH, *ends), shape=(nodes, nodes))
     used = np.unique(pattern.node)

@@ -1,55 +1,76 @@
-"""The law that a network scenario's policy asks for."""
+"""Law that a network scenario's control specifies."""
 
 from __future__ import annotations
 
 from netctrl.design.hftrac.design import hftrac
-from netctrl.errors import InvalidValue, checked_kind
+from netctrl.errors import InvalidValue
 from netctrl.model.design.design import AnyDesign, HftracDesign, read_design
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Network
 from netctrl.plants.routing import at_utilization
 from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.scenario import Scenario, checked_network
 
 __all__ = ["design_law", "scenario_law"]
 
 
-def scenario_law(scenario: NetworkScenario) -> LinkRateLaw | None:
-    """The law that a scenario's policy asks for, designed or read; None where it needs none.
+def scenario_law(scenario: Scenario) -> LinkRateLaw | None:
+    """The law that a routed scenario's control specifies: designed, or read from a Design file.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Scenario of a routed network.
+
+    Returns
+    -------
+    LinkRateLaw or None
+        None where the control needs no law.
 
     Raises
     ------
     InvalidValue, NoAdmissibleDesign
-        What `hftrac` raises; a Design file of another method, or one for another network or interval.
+        As for `netctrl.hftrac`; a Design file of another method, or one for another network or interval.
     FileError
         The Design file can't be read.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> scenario = netctrl.read("hftrac-testbed")
+    >>> law = netctrl.scenario_law(scenario)
+    >>> scenario.control.architecture, type(law).__name__
+    ('coordinated', 'FirGain')
+    >>> netctrl.scenario_law(scenario.replace(control=None)) is None
+    True
     """
-    checked_kind("scenario", scenario, NetworkScenario)
-    policy = scenario.policy
+    network = checked_network(scenario, Routed)
+    policy = scenario.control
     if isinstance(policy, HftracPolicy):
-        network = at_utilization(scenario.network, scenario.utilization)
         arguments = {name: getattr(policy, name) for name in _ARGUMENTS}
-        return hftrac(network, scenario.interval, **arguments).law
+        graph = at_utilization(network.graph, network.utilization)
+        return hftrac(graph, scenario.interval, **arguments).law
     if not isinstance(policy, DesignPolicy):
         return None
-    return design_law(scenario, read_design(policy.file), "policy.file", policy.file)
+    return design_law(scenario, read_design(policy.file), "control.file", policy.file)
 
 
-def design_law(scenario: NetworkScenario, design: AnyDesign, argument: str, name: str) -> LinkRateLaw:
-    """The law of a Design that was made for a scenario's network and interval.
+def design_law(scenario: Scenario, design: AnyDesign, argument: str, name: str) -> LinkRateLaw:
+    """The law of a Design, checked to be for a scenario's graph and interval.
 
     Raises
     ------
     InvalidValue
-        Another Design; it names `argument`, whose value is `name`.
+        A Design that doesn't fit; the message names `argument`, whose value is `name`.
     """
     if not isinstance(design, HftracDesign):
         raise InvalidValue(argument, name, f"an HFTraC Design; this one is of method {design.method}")
-    requested = design.inputs
+    requested, network = design.inputs, checked_network(scenario, Routed)
     if requested.interval_s != scenario.interval:
         takes = f"a Design for an interval of {scenario.interval:g} s; this one is for {requested.interval_s:g} s"
         raise InvalidValue(argument, name, takes)
-    differing = _difference(requested.network, at_utilization(scenario.network, scenario.utilization))
+    differing = _difference(requested.network, at_utilization(network.graph, network.utilization))
     if differing is not None:
         raise InvalidValue(argument, name, f"a Design for this network; its {differing}")
     return design.law
@@ -59,7 +80,7 @@ _ARGUMENTS = ("architecture", "mu", "information_delay", "communication", "horiz
 
 
 def _difference(theirs: Network, ours: Network) -> str | None:
-    """What of a law's network isn't as in ours, of all that a law depends on; None where nothing is."""
+    """First difference of a law's network from the scenario's in what a law depends on; None without any."""
     both = [_traits(network) for network in (theirs, ours)]
     for trait in dict.fromkeys([*both[0], *both[1]]):
         one, other = (traits.get(trait) for traits in both)

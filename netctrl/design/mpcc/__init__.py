@@ -1,1 +1,1 @@
-"""MPCC: windows of data-centre senders."""
+"""MPCC: windows of data-centre senders from a switch's queue."""

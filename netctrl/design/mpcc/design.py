@@ -1,6 +1,6 @@
-"""MPCC: windows of data-centre senders from a switch's queue, as its quadratic program sets them, without solving it.
+"""MPCC: windows of data-centre senders from a switch's queue, by the closed form of its quadratic program.
 
-Source: the MPCC thesis, chapters 3 and 4. docs/mpcc.md derives what is here and lists its misprints.
+Source: the MPCC thesis, chapters 3 and 4. docs/explanation/mpcc.md derives the method and lists its misprints.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = ["mpcc"]
 _MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _STATES = 200
 _AGREES = 1e-6
-_LONGEST = 50_000  # acknowledgements that a burst is followed
+_LONGEST = 50_000  # acknowledgements for which a burst is followed
 _SHOWN = 400
 _MAX_STEPS = 500  # of the horizon
-_UNLIKELY = 2.0  # of P_BD over rate times round trip
+_UNLIKELY = 2.0  # ratio of P_BD to rate times round trip
 
 
 def mpcc(
@@ -59,33 +59,35 @@ def mpcc(
     table: tuple[int, int] | None = None,
     argv: Sequence[str] = (),
 ) -> MpccDesign:
-    """Design the window law of N senders through one bottleneck, and hold it against its quadratic program.
+    """Design the window law of N data-centre senders through one bottleneck, and compare it with its quadratic program.
 
-    min Σ_{k=1..P} W_Q Q_k² + W_R u_{k−1}², Q⁺ = Q + B u, u = W − c, 0 ≤ W ≤ P_BD, 0 ≤ Q ≤ (N − 1) P_BD has the first
-    window W = clip(c − K Q, 0, P_BD). The certificate says how that loop fares one round trip away from its queue.
+        min Σ_{k=1..P} W_Q Q_k² + W_R u_{k−1}²,  Q⁺ = Q + B u,  u = W − c,  0 ≤ W ≤ P_BD,  0 ≤ Q ≤ (N − 1) P_BD
+
+    The first window of the program's solution is W = clip(c − K Q, 0, P_BD). The certificate describes this loop with
+    a round trip between senders and queue.
 
     Parameters
     ----------
     flows : int
         N, at least 1.
     rate_bit_per_s : float
-        R_in of each sender [bit/s].
+        R_in, rate of each sender's link [bit/s].
     rtt_s : float
-        D, without queues [s].
+        D, round-trip time without queues [s].
     bdp_bytes : float, optional
-        P_BD, the greatest window [byte]; by default rate times round trip.
+        P_BD, the largest window [byte]; by default rate times round trip.
     packet_size_bytes : float
-        On the wire [byte].
+        Size of a packet on the wire [byte].
     window_bytes : float, optional
         W of (A.1), at which acknowledgements are counted [byte]; by default P_BD.
     bottleneck_bit_per_s : float, optional
-        R_out [bit/s]; by default R_in.
+        R_out, rate of the bottleneck [bit/s]; by default R_in.
     horizon : int
-        P [acknowledgements].
+        P, prediction horizon [acknowledgements].
     queue_weight, window_weight : float
-        W_Q above 0 and W_R.
+        Weights W_Q, above 0, and W_R.
     delayed : bool
-        Act on the queue that what is under way leads to, (3.7).
+        Whether to act on the queue predicted from the data in flight, (3.7).
     table : (int, int), optional
         First and last number of flows for which gains are stored with the law.
     argv : sequence of str
@@ -99,6 +101,17 @@ def mpcc(
     ------
     InvalidValue
         An argument out of its bounds.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> design = netctrl.mpcc(flows=4, rate_bit_per_s=10e9, rtt_s=10e-6)
+    >>> str(design.certificate.status), round(design.certificate.gain_margin, 3)
+    ('admissible', 2.582)
+
+    References
+    ----------
+    MPCC thesis, (3.4), (3.7), (4.8) to (4.17). docs/explanation/mpcc.md derives the law.
     """
     N = checked_whole("flows", flows, "a whole number of flows of at least 1", at_least=1)
     rate = checked_number("rate_bit_per_s", rate_bit_per_s, "a rate above 0 in bit/s", above=0.0)
@@ -109,14 +122,10 @@ def mpcc(
     takes = "a size above 0 in bytes"
     bdp = checked_number("bdp_bytes", filled if bdp_bytes is None else bdp_bytes, takes, above=0.0)
     packet = checked_number("packet_size_bytes", packet_size_bytes, takes, above=0.0)
-    takes = (
-        f"a window from a packet ({packet:g} bytes) to a million of them: less brings no acknowledgement a round trip"
-    )
+    takes = f"a window from a packet ({packet:g} bytes) to a million of them: a round trip needs an acknowledgement"
     window = bdp if window_bytes is None else window_bytes
     window = checked_number("window_bytes", window, takes, at_least=packet, at_most=1e6 * packet)
-    takes_horizon = (
-        f"a number of acknowledgements from 1 to {_MAX_STEPS}: the law's program is solved to hold it against"
-    )
+    takes_horizon = f"a number of acknowledgements from 1 to {_MAX_STEPS}: the law's program is solved for comparison"
     requested = MpccInputs(
         flows=N,
         rate_bit_per_s=rate,
@@ -259,10 +268,10 @@ def _decide(law: MpccLaw, queue: float) -> float:
 
 
 def _burst(law: MpccLaw) -> tuple[np.ndarray, np.ndarray]:
-    """Queue and unused capacity [byte] after a burst of one P_BD, until it has settled or was followed for long.
+    """Queue and unused capacity [byte] after a burst of one P_BD, until it settles or a limit of time.
 
-    The prediction is the queue that the window of now will meet, so it runs the loop without delay, and the queue does
-    what it did one round trip before.
+    The prediction is the queue at the time when the present window arrives, so the predictive loop has no delay, and
+    the queue follows one round trip later.
     """
 
     def decide(queues: np.ndarray) -> np.ndarray:
@@ -300,8 +309,8 @@ def _unsettled(law: MpccLaw, queue: np.ndarray):
     if queue[-1] > law.packet_size_bytes:
         followed = len(queue) * law.interval_s / law.rtt_s
         yield (
-            f"a burst of one P_BD still stands at {queue[-1]:.6g} bytes after {followed:.3g} round trips, as long as it"
-            " was followed: it takes longer than the settling time that is given"
+            f"after a burst of one P_BD the queue is still {queue[-1]:.6g} bytes after {followed:.3g} round trips,"
+            " where the simulation ends: the settling time is longer than the given one"
         )
 
 
@@ -309,7 +318,7 @@ def _warnings(requested: MpccInputs, law: MpccLaw, margins: IntegratorMargins, d
     remedy = f"take delayed (--delayed), or a window weight of at least {least:.3g}"
     if margins.spectral_radius >= 1.0:
         yield (
-            f"where a queue stands it swings, as it is heard of {law.delay_steps} acknowledgements late: B K ="
+            f"a standing queue oscillates, since its measurement is {law.delay_steps} acknowledgements old: B K ="
             f" {law.B * law.gain:.4g} is {1.0 / margins.gain_margin:.3g} times the limit; {remedy}"
         )
     elif margins.disc_alpha < _MIN_ALPHA * (1.0 - 1e-9):

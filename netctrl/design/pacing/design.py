@@ -1,6 +1,6 @@
-"""MPC pacing: a sender's rate from its round-trip times, as published, and to a target RTT.
+"""MPC pacing: a sender's rate from its round-trip times, by the published law or with a target RTT.
 
-Source: the pacing paper. docs/pacing.md says what its law does, and what is guarded against.
+Source: the pacing paper. docs/explanation/pacing.md describes what its law does, and the guards.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, Status, checked_number, checked_whole
+from netctrl.errors import InvalidValue, Status, checked_number, checked_whole, checked_word
 from netctrl.laws.pacing.best_rate import freeze_deviation
 from netctrl.laws.tracking.estimators import sgd_step_limit
 from netctrl.model.design.design import PacingDesign, provenance
@@ -24,16 +24,16 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = ["pacing", "pacing_map"]
 
 _MODES = {"paper": (100.0, 0.01, 1e10), "target-rtt": (1.0, 1e-4, 1e11)}
-"""ξ, T [s] and R [bit/s] where nothing else is asked for."""
+"""Default ξ, T [s] and R [bit/s]."""
 _ESTIMATORS = ("nlms", "sgd")
 _NLMS_LIMIT = 2.0
-_FLOOR = 1e-4  # of R: 10 Gbit/s stop at 1 Mbit/s
+_FLOOR = 1e-4  # share of R: 10 Gbit/s give 1 Mbit/s
 _MIN_RATE = 1e4  # bit/s: a packet of 1500 bytes every 1.2 s
 _FIRST_RATE = 1e6  # bit/s, doubled every round trip
-_MIN_BUFFER = 30e3  # byte: less than some packets is none
+_MIN_BUFFER = 30e3  # byte: a buffer needs room for several packets
 _BUFFER_TAKES = "a size above 0 in bytes"
 _MAX_FLOWS = 1_000_000
-_USUAL = 0.2  # of the RTT: a sawtooth's deviation, 1.17 of 5.18 ms where nothing is controlled (docs/pacing.md)
+_USUAL = 0.2  # share of the RTT: a sawtooth's deviation, 1.17 of 5.18 ms without control (docs/explanation/pacing.md)
 
 
 def pacing(
@@ -57,11 +57,13 @@ def pacing(
     flows: int = 1,
     argv: Sequence[str] = (),
 ) -> PacingDesign:
-    """Design the pacing law of one sender, and say where it freezes, what it aims at, and which steps are stable.
+    """Design the pacing law of one sender: where it freezes, its target RTT, and stable step sizes.
 
-    Each rate is the least of ℓ̂/μ_ℓ + ψ (ℓ̂ − μ_ℓ)²/μ_v − ξ r/μ_r within its bounds. As published, ℓ̂ is learned and μ_ℓ
-    a moving average, so that no RTT is aimed at and R must be about the bottleneck. With a target RTT, ℓ̂ is what is in
-    flight over the delivered rate, and μ_ℓ the least RTT and a share of it: the bottleneck need not be known.
+        r minimises ℓ̂(r)/μ_ℓ + ψ (ℓ̂(r) − μ_ℓ)²/μ_v − ξ r/μ_r within its bounds
+
+    ℓ̂ is the predicted RTT; μ_ℓ, μ_v and μ_r are averages. In the published law ℓ̂ is estimated online and μ_ℓ is a
+    moving average, so there is no target RTT and R must be close to the bottleneck's rate. With a target RTT, ℓ̂ is the
+    data in flight over the delivered rate, and μ_ℓ the least RTT plus a share of it: the bottleneck may be unknown.
 
     Parameters
     ----------
@@ -72,11 +74,11 @@ def pacing(
     xi : float, optional
         ξ, above 0; by default 100, and 1 with a target RTT.
     past_rtts, past_rates : int
-        p and q, at least 1; of the paper's law.
+        p and q, at least 1; for the paper's law.
     period_s : float, optional
-        T, least time between two rates [s]; by default 10 ms, and 0.1 ms with a target RTT.
+        T, shortest time between two rates [s]; by default 10 ms, and 0.1 ms with a target RTT.
     max_rate_bit_per_s : float, optional
-        R [bit/s]; by default 10 Gbit/s, and 100 Gbit/s with a target RTT.
+        R, highest rate [bit/s]; by default 10 Gbit/s, and 100 Gbit/s with a target RTT.
     step : float
         α, above 0; below 2 with NLMS.
     estimator : str
@@ -84,24 +86,25 @@ def pacing(
     smoothing : float
         γ, at least 0 and below 1.
     guarded : bool
-        False: Algorithm 1 to the letter, a rate from each sample, without the guards.
+        False: exactly Algorithm 1, a rate from each sample, without guards.
     competitive : bool
-        With a target RTT: it follows Cubic's window where others keep a queue up.
+        With a target RTT: whether to follow CUBIC's window while other flows keep a queue.
     packet_size_bytes : float
+        Size of a packet [byte].
     rtt_s, bottleneck_bit_per_s : float, optional
-        Where the certificate is computed [s, bit/s]; the law knows neither. By default R.
+        RTT [s] and bottleneck rate [bit/s] of the certificate; the law knows neither. The bottleneck is R by default.
     buffer_bytes : float, optional
-        The bottleneck's; by default one bandwidth-delay product, and at least 30 kB. The law doesn't know it.
+        Buffer of the bottleneck [byte] in the certificate; by default one bandwidth-delay product, at least 30 kB.
     flows : int
-        That share the bottleneck, from 1 to a million, for the certificate.
+        Number of flows that share the bottleneck in the certificate, from 1 to a million.
     argv : sequence of str
         Command line, for the provenance.
 
     Returns
     -------
     PacingDesign
-        Its certificate's status is never `admissible` for the paper's law: with it each rate below the bottleneck is an
-        equilibrium, so that no throughput is assured.
+        The status is never `admissible` for the paper's law: with it each rate below the bottleneck's is an
+        equilibrium, so no throughput is guaranteed.
 
     Raises
     ------
@@ -110,14 +113,18 @@ def pacing(
 
     Examples
     --------
-    >>> proof = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e8, buffer_bytes=1e5).certificate
-    >>> proof.status.value, round(proof.least_buffer_bytes, 1), proof.most_flows
+    >>> import netctrl
+    >>> design = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e8, buffer_bytes=1e5)
+    >>> proof = design.certificate
+    >>> str(proof.status), round(proof.least_buffer_bytes, 1), proof.most_flows
     ('admissible', 13547.0, 66)
+
+    References
+    ----------
+    Pacing paper, Algorithm 1 and eq. (7). docs/explanation/pacing.md describes the law and its guards.
     """
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise InvalidValue("mode", mode, f"one of {', '.join(_MODES)}")
-    if not isinstance(estimator, str) or estimator not in _ESTIMATORS:
-        raise InvalidValue("estimator", estimator, f"one of {', '.join(_ESTIMATORS)}")
+    checked_word("mode", mode, _MODES)
+    rule = checked_word("estimator", estimator, _ESTIMATORS)
     for name, value in (("guarded", guarded), ("competitive", competitive)):
         if not isinstance(value, bool | np.bool_):
             raise InvalidValue(name, value, "True or False")
@@ -127,7 +134,7 @@ def pacing(
     R = checked_number("max_rate_bit_per_s", R, "a rate of at least 10 kbit/s, in bit/s", at_least=_MIN_RATE)
     bottleneck = R if bottleneck_bit_per_s is None else bottleneck_bit_per_s
     nlms = estimator == "nlms"
-    takes = "a number above 0 and below 2: beyond it NLMS diverges" if nlms else above
+    takes = "a number above 0 and below 2: NLMS diverges from 2 on" if nlms else above
     highest = float(np.nextafter(_NLMS_LIMIT, 0.0)) if nlms else 1e300
     T = usual["period_s"] if period_s is None else period_s
     requested = PacingInputs(
@@ -139,7 +146,7 @@ def pacing(
         period_s=checked_number("period_s", T, seconds, at_least=1e-6, at_most=10.0),
         max_rate_bit_per_s=R,
         step=checked_number("step", step, takes, above=0.0, at_most=highest),
-        estimator=estimator,
+        estimator=rule,
         smoothing=checked_number("smoothing", smoothing, "at least 0, below 1", at_least=0.0, at_most=1.0 - 1e-9),
         guarded=bool(guarded),
         competitive=bool(competitive),
@@ -167,7 +174,7 @@ def pacing_map(
 ) -> PacingMap:
     """d* over the RTT, for the design's RTT, period and bottleneck, over ψ (n,), ξ (m,) and R over the bottleneck (k,).
 
-    b_1 is what a queue does, `sampling`/C, and the rate that of the bottleneck or R where that is less.
+    b_1 is that of a queue, `sampling`/C, and the rate is the smaller of R and the bottleneck's.
     """
     requested = design.inputs
     psi, xi = (np.logspace(-2.0, 3.0, 81) if grid is None else np.array(grid, dtype=float) for grid in (psi, xi))
@@ -251,7 +258,7 @@ def _paper_proof(requested: PacingInputs, law: ArxPacer) -> PacingCertificate:
 
 
 def _sgd_limits(requested: PacingInputs) -> Iterator[StepLimit]:
-    """The law's own units first: the first RTT, and R."""
+    """Limits in several units; the law's own units, the first RTT and R, come first."""
     rtt, rate = requested.rtt_s, requested.max_rate_bit_per_s
     for units, size, flow in (
         ("RTTs and R", 1.0, 1.0),
@@ -263,14 +270,14 @@ def _sgd_limits(requested: PacingInputs) -> Iterator[StepLimit]:
 
 
 def _queue_bytes(requested: PacingInputs, law: TargetRttPacer, flows: int) -> float:
-    """Queue that flows of one RTT aim at, each with its share of the bottleneck."""
+    """Total target queue of flows of one RTT, each with its share of the bottleneck."""
     window = requested.bottleneck_bit_per_s * requested.rtt_s / (BITS_PER_BYTE * law.packet_size_bytes)
     share = law.queue_share - law.queue_share_slope * log(max(window / flows, 1.0))
     return law.packet_size_bytes * max(min(max(share, law.least_queue_share), law.queue_share) * window, flows)
 
 
 def _max_flows(requested: PacingInputs, law: TargetRttPacer, buffer: float) -> int:
-    """Flows whose queue a buffer holds: it grows with their number."""
+    """Largest number of flows whose total queue, which grows with their number, fits in a buffer."""
     return bisect_right(range(1, _MAX_FLOWS + 1), buffer, key=lambda flows: _queue_bytes(requested, law, flows))
 
 
@@ -282,7 +289,7 @@ def _target_proof(requested: PacingInputs, law: TargetRttPacer, buffer: float) -
     warnings = []
     if slow:
         remedy = "take a shorter --period"
-        warnings.append(f"a rate every {sampling:g} s is too seldom for an RTT of {requested.rtt_s:g} s: {remedy}")
+        warnings.append(f"a rate every {sampling:g} s is too infrequent for an RTT of {requested.rtt_s:g} s: {remedy}")
     if queue > buffer:
         warnings.append(
             f"a buffer of {buffer:.6g} bytes is less than the queue of {queue:.6g} bytes that {requested.flows} flows "
@@ -314,20 +321,20 @@ def _warnings(requested: PacingInputs, law: ArxPacer, d: float, limit: float) ->
             " take the estimator nlms"
         )
     if not law.guarded:
-        yield "without guards a rate of 0 is a dead lock: no packet, no acknowledgement, no further rate"
+        yield "without guards a rate of 0 is a deadlock: no packet, no acknowledgement, no new rate"
     if R > C:
         yield (
-            f"R is {R / C:.3g} times the bottleneck: the law freezes, or runs to R and does nothing; set --max-rate to"
+            f"R is {R / C:.3g} times the bottleneck: the law freezes, or runs to R without effect; set --max-rate to"
             f" the bottleneck, where a fixed cap does as well, or take --mode target-rtt"
         )
     if not isfinite(d):
-        yield "the rate freezes wherever it is: psi and xi weigh the RTT above it; a greater --xi frees it"
+        yield "the rate freezes at any value: psi and xi weigh the RTT above the rate; a larger --xi avoids this"
     elif d > _USUAL * requested.rtt_s:
         yield (
-            f"d* is {100.0 * d / requested.rtt_s:.3g} % of the RTT: a sawtooth of less freezes the rate where it is;"
-            " a greater --xi frees it"
+            f"d* is {100.0 * d / requested.rtt_s:.3g} % of the RTT: a smaller sawtooth freezes the rate where it is;"
+            " a larger --xi avoids this"
         )
     yield (
-        "the law aims at no RTT: every rate below the bottleneck is an equilibrium, so that it is never admissible;"
-        " --accept stable takes it as it is, --mode target-rtt aims at an RTT"
+        "the law has no target RTT: every rate below the bottleneck's is an equilibrium, so it is never admissible;"
+        " --accept stable accepts it, --mode target-rtt has a target"
     )

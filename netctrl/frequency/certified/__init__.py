@@ -1,1 +1,1 @@
-"""Margins of any rational loop with delays, with crossovers isolated by proof."""
+"""Margins of any rational loop with delays, with certified crossovers."""

@@ -14,13 +14,13 @@ from netctrl.model.open_loop import GivenTerm, OpenLoop
 __all__ = ["MAX_TANGENT", "closed_loop"]
 
 MAX_TANGENT = 24
-"""Order up to which a discrete loop is taken to the imaginary axis."""
+"""Order up to which a discrete loop is mapped to the imaginary axis."""
 
 _EPS = float(np.finfo(float).eps)
 
 
 def closed_loop(loop: OpenLoop) -> ClosedLoop:
-    """The closed loop of a record, with frequencies scaled to the loop's own corner."""
+    """Closed loop of a record, with frequencies scaled to the loop's own corner."""
     return _discrete(loop) if loop.dt else _continuous(loop)
 
 
@@ -48,7 +48,7 @@ def _on_axis(numerator: Rising, denominator: Rising, delay: float, dt: float) ->
 
 
 def _unit(numerator: Rising, denominator: Rising, delay: float) -> float:
-    """A frequency [rad/s] of the loop's own: the geometric mean of its poles, else of numerator over denominator."""
+    """Characteristic frequency [rad/s]: geometric mean of the loop's poles, else that of numerator over denominator."""
     den = denominator[0][1]
     low, high = (int(i) for i in np.flatnonzero(den)[[0, -1]])
     if low < high:
@@ -81,7 +81,7 @@ def _discrete(loop: OpenLoop) -> ClosedLoop:
 
 
 def _undelayed(num: dict[int, float], den: dict[int, float], dt: float) -> tuple[ClosedLoop | None, int]:
-    """The loop with numerator and denominator each from its own lowest power, and the samples between those powers."""
+    """The loop with the lowest powers of numerator and denominator removed, and the samples between those powers."""
     if not num:
         return None, 0
     lag = min(den) - min(num)
@@ -96,7 +96,7 @@ def _in_tangent(num: dict[int, float], den: dict[int, float], least: int, order:
 
 
 def _powers(terms: Iterable[GivenTerm], dt: float) -> dict[int, float]:
-    """Coefficient of each power of z, a delay being a negative one."""
+    """Coefficient of each power of z; a delay is a negative power."""
     total: dict[int, float] = {}
     for delay, p in terms:
         for i, c in enumerate(p[::-1]):
@@ -108,7 +108,7 @@ def _powers(terms: Iterable[GivenTerm], dt: float) -> dict[int, float]:
 def _tangent(coefficients: dict[int, float], order: int) -> np.ndarray:
     """Σ c_j (1 + v)^j (1 − v)^(order − j) in powers of v: in integers, as each c_j is one times a power of 2.
 
-    Roots at z = 1 and z = −1, to rounding of the c_j, are put there: an integrator stays one.
+    Roots within rounding of z = 1 and z = −1 are set exactly there, so an integrator stays an integrator.
     """
     ratios = {j: c.as_integer_ratio() for j, c in coefficients.items()}
     common = max((below for _, below in ratios.values()), default=1)

@@ -1,16 +1,17 @@
-"""A loop with delays on the stability boundary of its closed loop: crossings, and a certified count of unstable poles.
+"""Closed loop with delays on its stability boundary: crossings, and a certified count of unstable poles.
 
 The closed loop is P = D + k N e^(−s·delay). P has no poles, so poles of the open loop on the axis need no indentation:
 
     unstable poles = n/2 − (arg P(i∞) − arg P(0))/π        n the order (Mikhailov, Stépán)
 
-In discrete time z = (1 + v)/(1 − v) takes the circle to the axis, z = e^{iθ} to v = i tan(θ/2), and poles crowded
-around z = 1 apart; the polynomials in v are computed in integers (`boundary`). At high order their powers cancel too
-much, and x is the angle itself: unstable poles = n − (arg P(e^{iπ}) − arg P(1))/π.
+In discrete time z = (1 + v)/(1 − v) maps the circle to the axis, z = e^{iθ} to v = i tan(θ/2), and separates poles
+crowded around z = 1. The polynomials in v are computed in integers (`boundary`). At high order their powers cancel
+too much; then x is the angle itself: unstable poles = n − (arg P(e^{iπ}) − arg P(1))/π.
 
-The argument is followed through pieces on which P surely isn't 0. A delay at the output need not be followed: as it
-grows from 0, a pair of poles crosses the axis at each gain crossover w whenever its phase reaches 180°, to the right
-where |L| falls (Cooke, van den Driessche, Funkcialaj Ekvacioj 29, 1986; Walton, Marshall, IEE Proc. D 134, 1987).
+The argument is followed through intervals on which P is certainly not 0. A delay at the output is treated in closed
+form: as it grows from 0, a pair of poles crosses the axis at each gain crossover w whenever its phase reaches 180°, to
+the right where |L| falls (Cooke, van den Driessche, Funkcialaj Ekvacioj 29, 1986; Walton, Marshall, IEE Proc. D 134,
+1987).
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from netctrl.frequency.certified.isolation import Zero, argument_change, zeros
 __all__ = ["ClosedLoop", "Critical"]
 
 _EPS = float(np.finfo(float).eps)
-_EQUAL = 1e-12  # relative: the neutral part of a loop is on its boundary
-_BLURRED = 1e-11  # relative width of a zero's bounds from which more digits are looked for
+_EQUAL = 1e-12  # relative: the neutral part counts as on its stability boundary
+_BLURRED = 1e-11  # relative width of a zero's bounds above which they are refined
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Critical:
     gain: float
     at: float
     change: float
-    """Unstable poles more above that gain than below it."""
+    """Number of unstable poles above that gain, minus the number below it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +57,8 @@ class ClosedLoop:
     N, D : numerator and denominator, in continuous time without the delay at the output.
     dt : 0, or the sampling interval.
     circle : x is the angle on the unit circle; else x = ω/unit, or tan(θ/2)/unit in discrete time.
-    undelayed, lag : of a circle, the same loop without its common delay of `lag` samples and not on the circle, where
-        its order is low: what almost cancels near z = 1 is exact there.
+    undelayed, lag : with `circle` and a low order, the same loop without its common delay of `lag` samples, mapped to
+        the axis, where terms that almost cancel near z = 1 are exact.
     """
 
     N: ExponentialPolynomial
@@ -71,11 +72,11 @@ class ClosedLoop:
     lag: int = 0
 
     def angle(self, x: float) -> float:
-        """x on the unit circle, in discrete time."""
+        """Angle on the unit circle for x, in discrete time."""
         return x if self.circle else 2.0 * atan(x * self.unit)
 
     def frequency(self, x: float) -> float:
-        """x in rad/s."""
+        """Frequency of x [rad/s]."""
         return self.angle(x) / self.dt if self.dt else x * self.unit
 
     @cached_property
@@ -84,11 +85,11 @@ class ClosedLoop:
 
     @cached_property
     def is_zero(self) -> bool:
-        """L = 0."""
+        """Whether L = 0."""
         return self.N.vanishes
 
     def response(self, at: np.ndarray) -> np.ndarray:
-        """L at an array of x; inf at a pole."""
+        """Values of L at an array of x; inf at a pole."""
         with np.errstate(divide="ignore", invalid="ignore"):
             L = values(self.N, at) * np.exp(-1j * at * self.delay) / values(self.D, at)
         if self.undelayed is not None and (low := at < 0.5 * pi).any():
@@ -99,12 +100,12 @@ class ClosedLoop:
     # ------------------------------------------------------------------ crossings of |L|
 
     def level(self, gain: float) -> ExponentialPolynomial:
-        """gain² |N|² − |D|²."""
+        """The function gain² |N|² − |D|², which is 0 at a gain crossover."""
         NN, DD = self._squares
         return combined(NN.scaled(gain * gain), DD.scaled(-1.0))
 
     def crossovers(self, gain: float = 1.0) -> list[Zero]:
-        """Every x > 0 with gain·|L| = 1; none where that holds at all frequencies."""
+        """All x > 0 with gain·|L| = 1; none where that holds at all frequencies."""
         if self.undelayed is not None:
             to = self.undelayed.angle
             found = self.undelayed.crossovers(gain)
@@ -118,13 +119,16 @@ class ClosedLoop:
         return self._sharpened(zeros(f, low, high), f, gain)
 
     def _without_crossover(self, f: ExponentialPolynomial, gain: float, point: float, most: float) -> float:
-        """Distance from a point in which f = gain² |N|² − |D|² has no zero, by the Taylor series of N and D: where both
-        are small, f is below the rounding of its own coefficients."""
+        """Distance from a point within which f = gain² |N|² − |D|² has no zero.
+
+        It comes from the Taylor series of N and D: where both are small, f is below the rounding of its coefficients.
+        """
         N, D = taylor(self.N, point).squared(), taylor(self.D, point).squared()
         return nearest_zero(f, point, 0, most, N.minus(D, gain * gain))[0]
 
     def _sharpened(self, found: list[Zero], f: ExponentialPolynomial, gain: float) -> list[Zero]:
-        """Crossovers whose digits the squares in f lose, by Newton steps on (gain |N| − |D|)(gain |N| + |D|)."""
+        """Crossovers with the digits that the squares in f lose,. They come from
+        Newton steps on (gain |N| − |D|)(gain |N| + |D|)."""
         blurred = [i for i, z in enumerate(found) if z.simple and z.high - z.low > _BLURRED * z.at]
         if not blurred:
             return found
@@ -142,15 +146,17 @@ class ClosedLoop:
             return pi
         _, own, others = f.leading()
         if abs(own) <= others * (1.0 + _EQUAL):
-            takes = "a neutral loop whose delayed highest powers are smaller, together, than the undelayed one"
+            takes = "a neutral loop whose delayed terms of highest power sum to less than the undelayed one"
             raise InvalidValue("loop", "delays in both numerator and denominator at the highest power", takes)
         return 1.001 * f.radius(0.9 * (1.0 - others / abs(own)))
 
     # ------------------------------------------------------------------ what happens at infinite frequency
 
     def neutral_gain(self, delayed: bool) -> float:
-        """Gain from which infinitely many poles are unstable, in the end after any further change of the delays; in
-        discrete time the one that puts a pole at z = −1."""
+        """Gain above which infinitely many poles are unstable, possibly after a small change of the delays.
+
+        In discrete time: the gain that puts a pole at z = −1.
+        """
         if self.circle:
             return inf
         own, others = self.highest(self.D)
@@ -185,13 +191,16 @@ class ClosedLoop:
         return combined(self.D, self.N.shifted(delay).scaled(gain))
 
     def unstable_poles(self, gain: float = 1.0, delay: float | None = None) -> float | None:
-        """Poles of the closed loop beyond the boundary; inf where a neutral loop has infinitely many, None where
-        rounding hides on which side one is. `delay` replaces the output's."""
+        """Number of unstable poles of the closed loop.
+
+        inf where a neutral loop has infinitely many; None where rounding errors hide on which side a pole lies. `delay`
+        replaces the delay at the output.
+        """
         if delay is not None:
             return replace(self, delay=delay).unstable_poles(gain)
         most = self.neutral_gain(delayed=False)
         if gain >= most * (1.0 - _EQUAL) and (terms := self.neutral_terms()):
-            # With one term its size alone decides, whatever its delay; with several the ratios of the delays matter.
+            # With one term only its size matters, whatever its delay; with several the ratios of the delays matter.
             return inf if gain > most * (1.0 + _EQUAL) and terms == 1 else None
         if self.circle or self.delay == 0.0 or self.is_zero:
             return self._followed(gain, self.delay)
@@ -205,7 +214,7 @@ class ClosedLoop:
         return base + sum(2 * d * _between(first, period, start, self.delay) for first, period, d in events)
 
     def neutral_terms(self) -> int:
-        """How many delayed terms have the highest power."""
+        """Number of delayed terms that have the highest power."""
         if self.circle:
             return 0
         shifted = self.N.shifted(self.delay)
@@ -228,8 +237,10 @@ class ClosedLoop:
         return bool((np.abs(value) <= 2.0 * error + slope * reach).any())
 
     def delay_events(self, crossovers: list[Zero]) -> tuple[float, list[tuple[float, float, int]]]:
-        """A delay from which the count starts, in the widest gap between early crossings, and (first delay, period,
-        direction) of each crossing of the axis that growing delay brings."""
+        """Delay at which the count starts, and (first delay, period, direction) of each crossing of the axis.
+
+        The count starts in the widest gap between early crossings; a crossing occurs as the delay grows.
+        """
         events = []
         for z in crossovers:
             phase = float(np.angle(-values(self.N, np.array([z.at])) / values(self.D, np.array([z.at])))[0])
@@ -264,7 +275,7 @@ class ClosedLoop:
     # ------------------------------------------------------------------ crossings of the negative real axis
 
     def criticals(self, low: float, high: float) -> list[Critical]:
-        """Gains at which poles lie on the boundary between x = low and x = high, in any order."""
+        """Gains with poles on the boundary between x = low and x = high, in any order."""
         if self.is_zero:
             return []
         f = self._imaginary
@@ -305,7 +316,7 @@ class ClosedLoop:
         return [Critical(abs(d) / abs(n), at, int(sign))]
 
     def crossing_end(self) -> float | None:
-        """x beyond which the negative real axis is never crossed, or None: delay brings crossings without end."""
+        """x beyond which the negative real axis is never crossed; None where delay brings infinitely many crossings."""
         if self.circle:
             return pi
         f = self._imaginary
@@ -322,12 +333,12 @@ class ClosedLoop:
         return float(delays[delays > 0.0].min())
 
     def corner(self) -> float:
-        """x above all corners: the highest powers of numerator and denominator outweigh the rest."""
+        """Value of x above all corners, where the highest powers of numerator and denominator dominate."""
         return pi if self.circle else max(f.radius(0.5) for f in (self.N, self.D) if abs(f.leading()[1]) > 0.0)
 
 
 def _whole(count: float) -> float:
-    """The count as a whole number; anything else would be an error in the bounds."""
+    """Count as a whole number; any other value means an error in the bounds."""
     if abs(count - round(count)) > 1e-6:
         raise InvalidValue("loop", f"a count of {count} unstable poles", "a loop whose coefficients fit in doubles")
     return round(count)

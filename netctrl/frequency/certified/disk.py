@@ -12,58 +12,68 @@ from netctrl.errors import InvalidValue
 from netctrl.frequency.certified.boundary import closed_loop
 from netctrl.frequency.certified.closed_loop import ClosedLoop
 from netctrl.frequency.certified.exponential import ExponentialPolynomial, combined, values
-from netctrl.frequency.certified.interchange import any_loop
+from netctrl.frequency.certified.interchange import any_loop, seconds_of_delay
 from netctrl.frequency.certified.isolation import zeros
 
 if TYPE_CHECKING:
-    import control
-
+    from netctrl.frequency.certified.interchange import ControlSystem
     from netctrl.model.loop import DelayLoop
     from netctrl.model.open_loop import OpenLoop
     from netctrl.model.statespace import StateSpace
 
 __all__ = ["LoopDiskMargin", "disk_margin"]
 
-_CLOSE = 1e-6  # relative: how far above the peak found |S − T| surely doesn't go
+_CLOSE = 1e-6  # relative: |S − T| is certainly below the peak found times 1 + this
 _MAX = 40
 
 
 class LoopDiskMargin(msgspec.Struct, frozen=True, kw_only=True):
-    """Any factor f = (1 + δ/2)/(1 − δ/2), δ complex and |δ| < alpha, at the loop's input leaves it stable."""
+    """Disk margin of a loop: how far gain and phase may change together.
+
+    Any factor f = (1 + δ/2)/(1 − δ/2) with δ complex and |δ| < alpha, at the loop's input, leaves the loop stable.
+    """
 
     alpha: float
     """α = 2/‖S − T‖∞ = inf 2 |1 + L|/|1 − L|; 0 for a loop that isn't stable."""
     lowest_gain: float
-    """(2 − α)/(2 + α): the gain may fall to this; 0 or less: to nothing."""
+    """(2 − α)/(2 + α): factor to which the gain may fall; 0 or less: it may vanish."""
     highest_gain: float
-    """(2 + α)/(2 − α): it may rise to this; inf: without limit."""
+    """(2 + α)/(2 − α): factor to which the gain may rise; inf: without limit."""
     phase_deg: float
-    """2 atan(α/2): so much phase may be lost or won."""
+    """2 atan(α/2): phase that may be lost or gained [degree]."""
     frequency_rad_s: float
-    """Where the loop is nearest to its limit; inf where that is in the limit of high frequency."""
+    """Frequency at which the loop is nearest to its limit [rad/s]; inf where that is the limit of high frequency."""
 
 
-def disk_margin(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay: float = 0.0) -> LoopDiskMargin:
-    """Disk margin of 1 + L = 0, exact for every delay.
+def disk_margin(
+    loop: DelayLoop | OpenLoop | ControlSystem | StateSpace, delay_s: float = 0.0, *, delay: float | None = None
+) -> LoopDiskMargin:
+    """Disk margin of a feedback loop, exact for every delay.
 
-    The peak of |S − T| = |1 − L|/|1 + L| is raised until no frequency is left at which it is greater: the zeros of
-    γ² |N + D|² − |D − N|² are isolated as the crossovers of `netctrl.margins` are, not sampled.
+        alpha = 2/‖S − T‖∞ = inf 2 |1 + L|/|1 − L|
+
+    The estimate of the peak of |S − T| = |1 − L|/|1 + L| is raised until no frequency exceeds it: the zeros of
+    γ² |N + D|² − |D − N|² are isolated like the crossovers of `netctrl.margins`, not sampled.
 
     Parameters
     ----------
-    loop, delay
+    loop : DelayLoop, OpenLoop, python-control TransferFunction or StateSpace, netctrl StateSpace
         As in `netctrl.margins`.
+    delay_s : float
+        Delay [s] at the loop's output, on top of its own; in discrete time a whole number of samples.
+    delay : float, optional
+        Former name of `delay_s`; deprecated.
 
     Returns
     -------
     LoopDiskMargin
-        alpha is too large by at most 1e-6 of itself. It is a lower bound where both numerator and a delayed term of the
-        denominator have the highest power (biproper and neutral), and L runs round a circle for ever.
+        The relative error of alpha is at most 1e-6, upwards. alpha is a lower bound where both the numerator and a
+        delayed term of the denominator have the highest power (biproper and neutral): there L circles without end.
 
     Raises
     ------
     InvalidValue
-        As in `netctrl.margins`; also delays at the highest power in several places (no end to the peaks).
+        As in `netctrl.margins`; also several delayed terms of the highest power, which give infinitely many peaks.
 
     Examples
     --------
@@ -72,9 +82,11 @@ def disk_margin(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay
     >>> round(found.alpha, 4), round(found.phase_deg, 2)
     (0.4581, 25.8)
 
-    Source: Seiler, Packard, Gahinet, IEEE Control Systems Magazine 40 (2020) 78-95, with skew 0.
+    References
+    ----------
+    Seiler, Packard, Gahinet, IEEE Control Systems Magazine 40 (2020) 78-95, with skew 0.
     """
-    closed = closed_loop(any_loop(loop, delay))
+    closed = closed_loop(any_loop(loop, seconds_of_delay(delay_s, delay)))
     if closed.unstable_poles() != 0:
         return _of(0.0, float("nan"))
     N, D = closed.N.shifted(closed.delay), closed.D
@@ -93,11 +105,11 @@ def disk_margin(loop: DelayLoop | OpenLoop | control.lti.LTI | StateSpace, delay
             return _of(2.0 / peak, closed.frequency(at))
         ends = np.array([0.0, *(z.at for z in found)])
         grid = np.concatenate([0.5 * (ends[1:] + ends[:-1]), ends[1:] + 0.5 * np.diff(ends)])
-    raise InvalidValue("loop", "peaks of |S − T| that don't settle", "a loop further from its stability boundary")
+    raise InvalidValue("loop", "peaks of |S − T| that don't converge", "a loop further from its stability boundary")
 
 
 def _at_the_end(closed: ClosedLoop, P: ExponentialPolynomial, Q: ExponentialPolynomial) -> float:
-    """|Q/P| in the limit of high frequency, at its largest; on the circle the grid has the end."""
+    """Largest |Q/P| in the limit of high frequency; on the circle the grid contains the end."""
     if closed.circle:
         return 0.0
     if not any(closed.highest(closed.N)):

@@ -1,4 +1,4 @@
-"""Exponential polynomials f(ω) = Σ q_k(ω) e^(−iω t_k): values, Taylor coefficients and bounds that hold.
+"""Exponential polynomials f(ω) = Σ q_k(ω) e^(−iω t_k): values, Taylor coefficients and rigorous bounds.
 
 On the imaginary axis, or on the unit circle with ω the angle, the numerator, the denominator and the closed loop of a
 loop with delays are such sums, and so are |L|² − 1 and Im L over |D|². Every bound here counts rounding errors.
@@ -28,13 +28,13 @@ __all__ = [
 ]
 
 _EPS = float(np.finfo(float).eps)
-_CANCELLED = 64.0 * _EPS  # a leading coefficient below this part of its summands is their rounding error
+_CANCELLED = 64.0 * _EPS  # a leading coefficient below this fraction of its summands is rounding error
 _ORDER = 14  # Taylor coefficients about a known zero
-_NOUGHT = 1e-12  # a Taylor coefficient below this part of its summands is 0
-_HIDDEN = 1e-3  # the part of a piece, next to a known zero, in which rounding may hide another
+_NOUGHT = 1e-12  # a Taylor coefficient below this fraction of its summands is 0
+_HIDDEN = 1e-3  # the fraction of an interval, next to a known zero, in which rounding may hide another zero
 HIDDEN = InvalidValue(
     "loop",
-    "coefficients so far out of balance that rounding hides its crossings",
+    "coefficients so badly scaled that rounding errors hide its crossings",
     "a loop of fewer crowded poles and zeros, a shorter delay in samples, or a longer sampling interval",
 )
 _I = np.array([1.0, 1.0j, -1.0, -1.0j])  # powers of i, exact
@@ -51,9 +51,9 @@ class ExponentialPolynomial:
     coefficients : complex ndarray, shape (K, P)
         Of 1, ω, ω², ...
     sizes : ndarray, shape (K, P)
-        What each coefficient was summed from, in absolute values: the measure of its rounding error.
+        Sum of the absolute values of each coefficient's summands: the scale of its rounding error.
     real : bool
-        The real part is meant.
+        Whether f is the real part.
     """
 
     delays: np.ndarray
@@ -93,18 +93,18 @@ class ExponentialPolynomial:
 
     @property
     def vanishes(self) -> bool:
-        """f = 0, to the rounding of its coefficients."""
+        """Whether f = 0, to the rounding of its coefficients."""
         return not self.sizes.any()
 
     def leading(self) -> tuple[int, complex, float]:
-        """Highest power, its coefficient without delay, and the sum of |its coefficients with delays|."""
+        """Highest power, its coefficient without delay, and the sum of the moduli of its coefficients with delays."""
         still = self.delays == 0.0
         top = self.coefficients.shape[1] - 1
         own = complex(self.coefficients[still, top].sum())
         return top, (own.real if self.real else own), float(np.abs(self.coefficients[~still, top]).sum())
 
     def radius(self, share: float) -> float:
-        """Ω, from which on everything but the leading power is at most `share` of |its coefficient without delay|."""
+        """Ω beyond which all terms but the leading one are at most `share` of |its coefficient without delay|."""
         top, own, _ = self.leading()
         lower = np.abs(self.coefficients).sum(axis=0)[:top]
         found = np.flatnonzero(lower)
@@ -121,13 +121,13 @@ def quasi_polynomial(terms: Iterable[tuple[float, np.ndarray]]) -> ExponentialPo
 
 
 def combined(*parts: ExponentialPolynomial) -> ExponentialPolynomial:
-    """The sum; real where all parts are."""
+    """Sum of exponential polynomials; real where all of them are."""
     rows = [row for f in parts for row in zip(f.delays, f.coefficients, f.sizes, strict=True)]
     return _gathered(rows, real=all(f.real for f in parts))
 
 
 def _gathered(rows: list[tuple[float, np.ndarray, np.ndarray]], real: bool) -> ExponentialPolynomial:
-    """Rows with the same delay added; leading powers that cancelled are dropped."""
+    """Rows with the same delay added up; leading powers that cancelled are dropped."""
     width = max((len(p) for _, p, _ in rows), default=1)
     largest = max((abs(t) for t, _, _ in rows), default=0.0)
     delays: list[float] = []
@@ -182,10 +182,10 @@ def _shifted_coefficients(f: ExponentialPolynomial, at: np.ndarray) -> np.ndarra
 
 
 def clear_of_zero(f: ExponentialPolynomial, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which intervals [low, high] surely hold no zero of f, and on which rounding hides whether one is there.
+    """Masks of the intervals [low, high] that certainly contain no zero of f, and of those that rounding leaves open.
 
-    f(c + h) = f0 + f1 h + f2 h² + R with |R| bounded by the series of absolute values. Where |f0| is more than the
-    rest, f stays in a disk that leaves 0 out: then its argument between two points is known too.
+    f(c + h) = f0 + f1 h + f2 h² + R with |R| bounded by the series of absolute values. Where |f0| exceeds the
+    rest, f stays in a disk without 0, so the change of its argument between two points is known too.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         c, r = 0.5 * (low + high), 0.5 * (high - low)
@@ -213,13 +213,13 @@ def clear_of_zero(f: ExponentialPolynomial, low: np.ndarray, high: np.ndarray) -
 
 @dataclass(frozen=True, eq=False)
 class Taylor:
-    """Taylor coefficients about a point, and the size of the summands of each, in whose last digits it may be wrong."""
+    """Taylor coefficients about a point, and the sizes of their summands, which measure the rounding errors."""
 
     value: np.ndarray
     size: np.ndarray
 
     def squared(self) -> Taylor:
-        """|f|², of coefficients in which what is below the rounding of their summands is 0."""
+        """|f|²; coefficients below the rounding errors of their summands are set to 0."""
         value = np.where(np.abs(self.value) <= _CANCELLED * self.size, 0.0, self.value)
         product = np.convolve(value, value.conj()).real
         size = 2.0 * np.convolve(np.abs(value), self.size)
@@ -242,16 +242,16 @@ def taylor(f: ExponentialPolynomial, point: float) -> Taylor:
 def nearest_zero(
     f: ExponentialPolynomial, point: float, parity: int, most: float, series: Taylor | None = None
 ) -> tuple[float, float]:
-    """(r, sign): f has no zero with 0 < ω − point < r <= most, and that sign there.
+    """(r, sign): for 0 < ω − point < r <= most, f has no zero and this sign.
 
-    f, real, is even (parity 0) or odd (1) about the point, and may be 0 there: the first power of its Taylor series
-    that isn't 0 has to outweigh the rest. r = 0 where f is 0. `series` is that series where it is known better than
-    from the coefficients of f.
+    f is real, even (parity 0) or odd (1) about the point, and may be 0 there: the first nonzero power of its Taylor
+    series has to outweigh the rest. r = 0 where f is 0. `series` is that series where it is known more accurately
+    than from the coefficients of f.
 
     Raises
     ------
     InvalidValue
-        Rounding errors of the powers below that one reach too far up.
+        The rounding errors of the lower powers are too large.
     """
     a = _shifted_coefficients(f, np.array([point]))[0]
     n = a.shape[1]

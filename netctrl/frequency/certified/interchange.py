@@ -1,7 +1,8 @@
-"""Loops from python-control and from state space, and loops of real corners as polynomials."""
+"""Conversion of python-control systems, state-space models and `DelayLoop`s to loops of polynomials."""
 
 from __future__ import annotations
 
+import warnings
 from math import copysign, inf, isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,13 @@ from netctrl.model.statespace import StateSpace
 if TYPE_CHECKING:
     import control
 
-__all__ = ["any_loop", "from_control", "open_loop", "transfer_polynomials"]
+    ControlSystem = control.lti.LTI | None  # None is rejected, but type checkers infer it from control.tf
+
+__all__ = ["any_loop", "from_control", "open_loop", "seconds_of_delay", "transfer_polynomials"]
 
 MAX_STATES = 40
-_APART = 1e-4  # relative discriminant of two roots that are surely two
-_SAME = 1e-13  # relative: how well the coefficients must come back from the roots
+_APART = 1e-4  # relative discriminant above which two roots are distinct
+_SAME = 1e-13  # relative: accuracy with which the roots must reproduce the coefficients
 
 _TAKES = (
     "a DelayLoop, an OpenLoop, a python-control TransferFunction or StateSpace, or a netctrl StateSpace, with one "
@@ -28,30 +31,43 @@ _TAKES = (
 )
 
 
-def from_control(
-    system: control.lti.LTI | StateSpace, delay: float = 0.0, *, argument: str = "system"
-) -> DelayLoop | OpenLoop:
-    """A single-input single-output system of python-control (or a netctrl StateSpace) times a delay, as a loop.
+def seconds_of_delay(delay_s: float, delay: float | None) -> float:
+    """Delay [s] from `delay_s`, or from its former name `delay` with a deprecation warning."""
+    if delay is None:
+        return checked_number("delay_s", delay_s, "a delay of at least 0 seconds", at_least=0.0)
+    warnings.warn("the argument `delay` has been renamed to `delay_s`", DeprecationWarning, stacklevel=3)
+    return checked_number("delay", delay, "a delay of at least 0 seconds; its new name is `delay_s`", at_least=0.0)
 
-    A transfer function's coefficients are taken as they are. Those of a state space are computed in integers, exactly,
-    and rounded once (Faddeev, Le Verrier); modes that the output doesn't show stay in numerator and denominator, and
-    count as poles of the closed loop.
+
+def from_control(
+    system: ControlSystem | StateSpace,
+    delay_s: float = 0.0,
+    *,
+    argument: str = "system",
+    delay: float | None = None,
+) -> DelayLoop | OpenLoop:
+    """Convert a system of python-control, times a delay, to a loop that netctrl analyses exactly.
+
+    A transfer function keeps its coefficients. Those of a state-space system are computed exactly in integers and
+    rounded once (Faddeev, Le Verrier). Unobservable modes stay in numerator and denominator and count as poles of the
+    closed loop.
 
     Parameters
     ----------
     system : control.TransferFunction, control.StateSpace or netctrl.StateSpace
         Proper, one input and one output; dt is 0 (or None, for a constant), or a sampling interval in seconds.
-    delay : float
+    delay_s : float
         Delay at the output [s]; in discrete time a whole number of samples.
     argument : str
-        What messages call the system.
+        Name of the system in messages.
+    delay : float, optional
+        Former name of `delay_s`; deprecated.
 
     Returns
     -------
     DelayLoop or OpenLoop
-        A DelayLoop where poles and zeros are real and so far apart that they give the coefficients back to 13 digits:
-        at most two integrators, all other poles in the left half plane, a gain above 0, strictly proper. Else an
-        OpenLoop.
+        A DelayLoop where poles and zeros are real and reproduce the coefficients to 13 digits, with at most two
+        integrators, all other poles in the left half plane, a gain above 0, and strictly proper. Otherwise an OpenLoop.
 
     Raises
     ------
@@ -61,29 +77,29 @@ def from_control(
     Examples
     --------
     >>> import control, netctrl
-    >>> netctrl.from_control(control.tf([3], [2, 1, 0]), delay=0.1)
+    >>> netctrl.from_control(control.tf([3], [2, 1, 0]), delay_s=0.1)
     DelayLoop(gain=3.0, delay=0.1, integrators=1, leads=(), lags=(2.0,))
-    >>> netctrl.from_control(control.tf([1], [1, 0.2, 1]), delay=0.1)
+    >>> netctrl.from_control(control.tf([1], [1, 0.2, 1]), delay_s=0.1)
     OpenLoop(numerator=((0.1, (1.0,)),), denominator=((0.0, (1.0, 0.2, 1.0)),), dt=0.0)
     """
-    delay = checked_number("delay", delay, "a delay of at least 0 seconds", at_least=0.0)
+    later = seconds_of_delay(delay_s, delay)
     numerator, denominator, dt = _polynomials(system, argument)
-    if dt == 0.0 and (simple := _corners(numerator, denominator, delay)) is not None:
+    if dt == 0.0 and (simple := _corners(numerator, denominator, later)) is not None:
         return simple
-    return OpenLoop(numerator=[(delay, numerator)], denominator=[(0.0, denominator)], dt=dt)
+    return OpenLoop(numerator=[(later, numerator)], denominator=[(0.0, denominator)], dt=dt)
 
 
-def any_loop(loop: Any, delay: float = 0.0) -> OpenLoop:
-    """The `loop` and `delay` of `margins` as an OpenLoop."""
+def any_loop(loop: Any, delay_s: float = 0.0) -> OpenLoop:
+    """The `loop` and `delay_s` of `margins` as an OpenLoop."""
     if not isinstance(loop, DelayLoop | OpenLoop):
-        loop = from_control(loop, delay, argument="loop")
-        delay = 0.0
+        loop = from_control(loop, delay_s, argument="loop")
+        delay_s = 0.0
     loop = open_loop(loop) if isinstance(loop, DelayLoop) else loop
-    return loop.delayed(delay) if delay else loop
+    return loop.delayed(delay_s) if delay_s else loop
 
 
 def open_loop(loop: DelayLoop) -> OpenLoop:
-    """A loop of real corners as polynomials in s."""
+    """`DelayLoop` as polynomials in s."""
     numerator = np.array([loop.gain])
     denominator = np.array([1.0] + [0.0] * loop.integrators)
     for z in loop.leads:
@@ -114,9 +130,10 @@ def _polynomials(system: Any, argument: str) -> tuple[np.ndarray, np.ndarray, fl
 
 
 def transfer_polynomials(system: StateSpace, argument: str = "system") -> tuple[np.ndarray, np.ndarray]:
-    """C adj(sI − A) B + D det(sI − A) and det(sI − A), highest power first: exact, rounded once.
+    """Numerator C adj(sI − A) B + D det(sI − A) and denominator det(sI − A), highest power first: exact, rounded once.
 
-    Entries are binary fractions: times a power of 2 they are integers, and Faddeev's recursion divides without a rest.
+    Entries are binary fractions; times a power of 2 they are integers, and all divisions of Faddeev's recursion
+    are exact.
     """
     n = system.n_states
     if n > MAX_STATES:
@@ -156,8 +173,8 @@ def _sum(*parts: tuple[int, int]) -> float:
 
 
 def _corners(numerator: np.ndarray, denominator: np.ndarray, delay: float) -> DelayLoop | None:
-    """The loop of real corners, if these polynomials surely are one."""
-    # Plain floats: NumPy's calls would take most of the time that the margins of such a loop do.
+    """`DelayLoop` with these polynomials, if it certainly is one."""
+    # Plain floats: calls of NumPy would take most of the time of such a loop's margins.
     num, den = (_without_leading_zeros(p.tolist()) for p in (numerator, denominator))
     if not num or not num[-1] or not den or len(num) >= len(den):
         return None
@@ -182,12 +199,12 @@ def _without_leading_zeros(p: list[float]) -> list[float]:
 
 
 def _real_roots(p: list[float]) -> list[float] | None:
-    """Roots, if they are real and give the polynomial back."""
+    """Roots, if they are real and reproduce the polynomial."""
     if len(p) == 1:
         return []
     if len(p) == 2:
         return [-p[1] / p[0]]
-    if len(p) == 3:  # without the eigenvalues, which take most of the time
+    if len(p) == 3:  # closed form: computing eigenvalues would take most of the time
         a, b, c = p
         apart = b * b - 4.0 * a * c
         if not _APART * b * b < apart < inf:

@@ -1,7 +1,7 @@
-"""Every zero of a real exponential polynomial on an interval, and the argument that a complex one turns through.
+"""All zeros of a real exponential polynomial on an interval, and the change of argument of a complex one.
 
-Bisection until each piece is decided by a bound: no zero (the value outweighs its change), at most one (the slope
-does), or hidden by rounding. Nothing is sampled, so nothing between two points can be missed.
+Bisection continues until a bound decides each interval: no zero (the value outweighs its change), at most one (the
+slope does), or undecided due to rounding. Nothing is sampled, so nothing between two points can be missed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ __all__ = ["Zero", "argument_change", "octaves", "zeros"]
 
 _CHUNK = 4096
 _MAX_PIECES = 400_000
-_WIDE = 0.01  # part of its frequency over which rounding may hide whether a function is 0
-_CLOSE = 1e-11  # two zeros nearer than this, relative, are one seen from both sides
-_CUTS = np.array(
-    [0.0, 0.2467, 0.5123, 0.7611, 1.0]
-)  # in quarters, but not evenly: round numbers would come out as ends
+_WIDE = 0.01  # relative width over which rounding may hide whether a function is 0
+_CLOSE = 1e-11  # two zeros closer than this, relative, are one zero found from both sides
+_CUTS = np.array([0.0, 0.2467, 0.5123, 0.7611, 1.0])  # unequal quarters, so that round numbers are not ends
 
 
 @dataclass(frozen=True, slots=True)
 class Zero:
-    """Where a real function is 0: between low and high, at `at` to rounding."""
+    """Zero of a real function: between low and high, at `at` to rounding."""
 
     at: float
     low: float
@@ -34,7 +32,7 @@ class Zero:
     direction: int
     """1 rising, −1 falling, 0 touching: the sign is the same on both sides, to rounding."""
     simple: bool
-    """False where rounding hides how many zeros lie between low and high (a touching one, or several)."""
+    """False where rounding hides the number of zeros between low and high (a touching one, or several)."""
 
 
 def octaves(low: float, high: float) -> np.ndarray:
@@ -45,14 +43,14 @@ def octaves(low: float, high: float) -> np.ndarray:
 
 
 def _pieces(a: np.ndarray, b: np.ndarray, decide) -> None:
-    """Cut pieces until `decide(a, b)`, the mask of those still open, is empty."""
+    """Cut intervals until `decide(a, b)`, the mask of the undecided ones, is empty."""
     done = 0
     while a.size:
         done += a.size
         if done > _MAX_PIECES:
             raise InvalidValue(
                 "loop",
-                f"more than {_MAX_PIECES} pieces of the frequency axis",
+                f"more than {_MAX_PIECES} intervals of the frequency axis",
                 "a loop with fewer crossings: less delay for its bandwidth, or fewer and better separated corners",
             )
         still = np.concatenate([decide(a[i : i + _CHUNK], b[i : i + _CHUNK]) for i in range(0, a.size, _CHUNK)])
@@ -63,7 +61,7 @@ def _pieces(a: np.ndarray, b: np.ndarray, decide) -> None:
 
 
 def argument_change(f: ExponentialPolynomial, high: float) -> float | None:
-    """arg f(high) − arg f(0) along [0, high] [rad], or None: a zero lies on it, to rounding."""
+    """arg f(high) − arg f(0) along [0, high] [rad]; None where f has a zero there, to rounding."""
     ends: list[np.ndarray] = []
     hidden_somewhere = False
 
@@ -75,7 +73,7 @@ def argument_change(f: ExponentialPolynomial, high: float) -> float | None:
         return ~clear & ~hidden & (not hidden_somewhere)
 
     (start,), (error,) = evaluate(f, np.zeros(1))
-    if abs(start) <= error:  # pieces next to a zero at 0 would shrink for ever: the error shrinks with them
+    if abs(start) <= error:  # intervals next to a zero at 0 would shrink without end, as the error shrinks with them
         return None
     edges = octaves(0.0, high)
     _pieces(edges[:-1], edges[1:], decide)
@@ -115,7 +113,7 @@ def zeros(f: ExponentialPolynomial, low: float, high: float) -> list[Zero]:
 
 
 def _simple(f: ExponentialPolynomial, slope: ExponentialPolynomial, a: np.ndarray, b: np.ndarray) -> list[Zero]:
-    """The one zero in each bracket, by Newton steps that stay in it, with a bound of its error."""
+    """The only zero in each bracket, by Newton steps that stay in it, with a bound of its error."""
     if not a.size:
         return []
     rising = np.sign(values(slope, 0.5 * (a + b)))
@@ -136,7 +134,7 @@ def _simple(f: ExponentialPolynomial, slope: ExponentialPolynomial, a: np.ndarra
 
 
 def _clusters(f: ExponentialPolynomial, a: np.ndarray, b: np.ndarray) -> list[Zero]:
-    """Neighbouring pieces that rounding hides, joined; the direction from the signs beside them."""
+    """Neighbouring undecided intervals joined, with the direction from the signs beside them."""
     order = np.argsort(a)
     a, b = a[order], b[order]
     found = []

@@ -16,7 +16,7 @@ from netctrl.model.open_loop import OpenLoop
 
 __all__ = ["certified_margins"]
 
-_MAX_CROSSINGS = 2000  # phase crossings that are looked at for a gain at which an unstable loop would be stable
+_MAX_CROSSINGS = 2000  # phase crossings examined in search of a gain that stabilises an unstable loop
 _MAX_DELAYS = 20_000
 _TRIED = 4
 _EQUAL = 1e-12
@@ -87,12 +87,12 @@ def _delay_margin(closed: ClosedLoop, phases: list[tuple[float, float]]) -> floa
     least = min((margin % (2.0 * pi) / closed.frequency(x) for margin, x in phases), default=inf)
     if closed.end_gain() < 1.0 - _EQUAL:
         return least
-    # |L| stays at 1 or above up to infinite frequency: no delay is short enough. One sample more turns L(−1) around.
+    # |L| stays at 1 or above up to infinite frequency: no delay is short enough. One more sample reverses L(−1).
     return min(least, closed.dt)
 
 
 def _delay_to_remove(closed: ClosedLoop, crossovers: list[Zero], poles: float) -> float:
-    """Minus the least delay [s] that must go for the loop to be stable; −inf where none is enough."""
+    """Minus the least delay [s] to remove for the loop to be stable; −inf where no delay suffices."""
     if closed.dt or not closed.delay:
         return nan if closed.dt else -inf
     without = -closed.delay / closed.unit if closed.unstable_poles(delay=0.0) == 0 else -inf
@@ -103,7 +103,7 @@ def _delay_to_remove(closed: ClosedLoop, crossovers: list[Zero], poles: float) -
         count = int(min(max(0.0, (closed.delay - first) / period + 1.0), _MAX_DELAYS))
         times = [first + j * period for j in range(count)]
         found += [(t, 2 * direction) for t in times if _EQUAL * closed.delay < t < closed.delay]
-    # The last ones first: what they brought goes with them.
+    # The last crossings first: removing the delay reverses them in this order.
     left = poles
     for delay, change in sorted(found, reverse=True):
         left -= change
@@ -126,7 +126,7 @@ def _gains_around(closed: ClosedLoop, gain: float, window: list[Critical]) -> In
         high *= 2.0
     limit, at = _min_above(window, gain, neutral)
     while end is None and limit < inf:
-        # Beyond the window only where |L| is greater than at the crossing found can another come first.
+        # Beyond the window an earlier crossing needs a |L| greater than at the crossing found.
         more = [c for band in _bands(closed, limit, high) for c in closed.criticals(*band)]
         window += more
         nearer, there = _min_above(more, gain, neutral)
@@ -138,7 +138,7 @@ def _gains_around(closed: ClosedLoop, gain: float, window: list[Critical]) -> In
 
 
 def _min_above(found: list[Critical], gain: float, neutral: float) -> tuple[float, float]:
-    """The first critical gain above `gain`, and where; at infinite frequency for the neutral limit."""
+    """First critical gain above `gain`, and its x; infinite frequency for the neutral limit."""
     limit = (neutral, inf) if gain < neutral < inf else (inf, nan)
     return min([limit, *((c.gain, c.at) for c in found if c.gain > gain)], key=lambda pair: pair[0])
 
@@ -149,7 +149,7 @@ def _first_window(closed: ClosedLoop, gain: float) -> float:
 
 
 def _bands(closed: ClosedLoop, gain: float, start: float) -> list[tuple[float, float]]:
-    """Where gain·|L| > 1 beyond `start`. Of a band without end, where |L| falls towards its limit, the first turns."""
+    """Intervals beyond `start` with gain·|L| > 1; of an unbounded one the first turns."""
     f = closed.level(gain)
     if f.vanishes:
         return []
@@ -161,7 +161,7 @@ def _bands(closed: ClosedLoop, gain: float, start: float) -> list[tuple[float, f
 
 
 def _nearest_stable(closed: ClosedLoop, crossovers: list[Zero], window: list[Critical]) -> Interval:
-    """The interval of stable gains nearest to 1, for an unstable loop."""
+    """Interval of stable gains nearest to 1, for an unstable loop."""
     neutral = closed.neutral_gain(delayed=False)
     end = closed.crossing_end()
     if end is None:
@@ -169,7 +169,7 @@ def _nearest_stable(closed: ClosedLoop, crossovers: list[Zero], window: list[Cri
         end = max([closed.corner(), *(z.high for z in crossovers)]) + 2.0 * turn
         end = min(end, _MAX_CROSSINGS * turn)
     window += closed.criticals(0.0, end)
-    # Without delay the gain may pass the neutral limit, where a pole comes back from infinity: then count anew.
+    # Without delay the gain may pass the neutral limit, where a pole returns from infinity: the count starts again.
     most = neutral if closed.neutral_terms() else inf
     events: list[tuple[float, float]] = [(c.gain, c.change) for c in window if c.gain < most]
     events = sorted([*events, *([(neutral, nan)] if 0.0 < neutral < inf else [])])
@@ -194,5 +194,5 @@ def _nearest_stable(closed: ClosedLoop, crossovers: list[Zero], window: list[Cri
 
 
 def _inside(low: float, high: float) -> float:
-    """A gain well inside an interval."""
+    """Gain well inside an interval."""
     return (2.0 * low or 1.0) if high == inf else 0.5 * high if low == 0.0 else sqrt(low * high)

@@ -1,10 +1,10 @@
-"""From a subspace to a stable model: candidates for A and C, the best of them by its simulated outputs, and more.
+"""Stable model from a subspace: candidates for A and C, selected by their simulated outputs, then refined.
 
-No way from Γ to A and C is best on all data: the shift of Γ, the regression of states and the closed shift each win
-somewhere, and the first two may be unstable. Each candidate gets its best B, D and initial states (a linear problem),
-and the one with the least squared simulated error is taken. From there the error of all parameters together has a local
-optimum near; on data whose noise drifts that may be a step away from the plant, so it is taken only where it also does
-better on data that it hasn't seen.
+No method from Γ to A and C is best on all data: the shift of Γ, the regression of states and the closed shift are each
+best on some, and the first two may be unstable. Each candidate gets its optimal B, D and initial states (a linear
+problem), and the one with the least squared simulation error is selected. The error over all parameters has a local
+optimum nearby. With drifting noise it may be farther from the plant, so it is used only where it also improves the fit
+on left-out data.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from netctrl.ident.validate import simulated
 
 __all__ = ["Estimate", "estimate", "settled", "stable_versions"]
 
-_COMPARED = 50_000  # samples that candidates are compared on
+_COMPARED = 50_000  # samples for the comparison of candidates
 _FOLDS = 3
 _INSIDE = 1.0 - 1e-9
-_CIRCLES = 0.999, 0.99999  # where poles are moved that were outside
+_CIRCLES = 0.999, 0.99999  # radii to which poles from outside are moved
 
 Refine = Literal["auto"] | bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """A stable model in scaled units, and how it came to be."""
+    """Stable model in scaled units, and details of its estimation."""
 
     fitted: Fitted
     found: Subspace
     raw_radius: float
     """Spectral radius of the unguarded shift of Γ."""
     stabilised: str
-    """What the stability guard did; empty where nothing was to do."""
+    """Action of the stability guard; empty without one."""
     refined: bool
 
 
 def estimate(
     segments: Sequence[Segment], data: LqReduction, method: str, order: int, feedthrough: bool, refined: Refine
 ) -> Estimate:
-    """The model of `order` states by the weighting of `method`."""
+    """Model of `order` states by the weighting of `method`."""
     found = subspace(data, method)
     samples = sum(len(u) for u, _ in segments)
     best = _best(found, order, first_samples(segments, _COMPARED), feedthrough)
@@ -57,9 +57,9 @@ def estimate(
 
 
 def stable_versions(A: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """A itself where it is stable, else A with the poles outside the unit circle mirrored, and moved to just inside.
+    """A where it is stable; otherwise A with unstable poles mirrored, and with them moved just inside the circle.
 
-    Each to a circle of its own: of two modes with one pole, one output sees only one.
+    Each pole gets a circle of its own, as one output observes only one of two modes with the same pole.
     """
     values, vectors = np.linalg.eig(A)
     outside = np.abs(values) >= _INSIDE
@@ -92,7 +92,7 @@ def _best(found: Subspace, order: int, segments: Sequence[Segment], feedthrough:
 
 
 def _pays(segments: Sequence[Segment], horizon: int, method: str, order: int, feedthrough: bool) -> bool:
-    """Whether refinement does better on each third of the trace, in sum, when made from the others."""
+    """Whether refinement on two thirds of the trace improves the fit on the remaining one, summed over all three."""
     total = 0.0
     thirds = _thirds(segments)
     for k in range(_FOLDS):
@@ -111,7 +111,7 @@ def _pays(segments: Sequence[Segment], horizon: int, method: str, order: int, fe
 
 
 def _thirds(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """The trace in three parts of as many samples; a part may cut a segment."""
+    """The trace in three parts of equal length; a part may cut a segment."""
     edges = np.linspace(0, sum(len(u) for u, _ in segments), _FOLDS + 1).astype(int)
     parts: list[list[Segment]] = [[] for _ in range(_FOLDS)]
     first = 0
@@ -125,7 +125,7 @@ def _thirds(segments: Sequence[Segment]) -> list[list[Segment]]:
 
 
 def _error(fitted: Fitted, segments: Sequence[Segment]) -> float:
-    """Sum of squares of the simulated error about its mean, over the outputs."""
+    """Sum of squares of the simulation error about its mean, over the outputs."""
     usable = [(u, y) for u, y in segments if len(u) > 4 * len(fitted.A)]
     if not usable:
         return 0.0
@@ -135,7 +135,7 @@ def _error(fitted: Fitted, segments: Sequence[Segment]) -> float:
 
 
 def settled(fitted: Fitted) -> Fitted:
-    """Coordinates that depend on the plant alone: balanced, each state seen positively where it is seen most."""
+    """Coordinates determined by the plant alone: balanced, each state with positive sign where it is observed most."""
     found = balanced(fitted)
     rows = np.abs(found.C).argmax(axis=0)
     signs = np.where(found.C[rows, np.arange(found.C.shape[1])] < 0.0, -1.0, 1.0)

@@ -1,9 +1,9 @@
-"""A trace as a few triangular factors: all that subspace methods read of it, in memory that doesn't grow with it.
+"""Compression of a trace to a few triangular factors for subspace methods, in memory independent of its length.
 
 A column of the block Hankel matrix is h_k = (1, z_k, z_{k+1}, ..., z_{k+2i−1}), z = (u, y); the factor R of h_0', h_1',
-... stacked has R'R = Σ h_k h_k', and all regressions of parts of h on others can be made from it. Factors of pieces of
-a trace, or of several traces, add: the factor of the stacked factors is that of all of them. The 1 takes the means off,
-which aren't those of the signals: a constant that is left would be a state with its pole at 1.
+... stacked has R'R = Σ h_k h_k', and gives all regressions of parts of h on others. Factors of pieces of a
+trace, or of several traces, combine: the factor of the stacked factors is that of all of them. The 1 removes the means
+of the columns, which differ from those of the signals; a remaining constant would be a state with its pole at 1.
 
 Source: van Overschee and De Moor 1996, section 6.1; for the moments, Sima, Sima and Van Huffel 2004.
 """
@@ -19,11 +19,11 @@ import numpy as np
 
 __all__ = ["LqReduction", "Segment", "first_samples", "lq_reduce", "triangular"]
 
-_PIECES = 24  # that a long trace is cut into: what a bootstrap draws from
+_PIECES = 24  # pieces of a long trace, from which the bootstrap draws
 _BLOCK = 2048  # columns at a time: a few MB
-# Squaring the data costs as many digits as R's condition number has, twice. From 1e3 on, 10 digits are not left.
+# Squaring the data loses twice as many digits as R's condition number has. Above 1e3 fewer than 10 digits remain.
 _SAFE = 1e-6
-_LONG = 12  # columns a row, from which moments pay
+_LONG = 12  # columns per row above which moments are faster
 
 Segment = tuple[np.ndarray, np.ndarray]
 """Inputs (T, m) and outputs (T, p), scaled."""
@@ -31,20 +31,20 @@ Segment = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LqReduction:
-    """The block Hankel matrix of a trace, compressed."""
+    """Compressed block Hankel matrix of a trace."""
 
     triangles: np.ndarray
     """(F, r + 1, r + 1) upper triangular: a factor for each piece of the trace, r = 2 horizon (m + p)."""
     columns: np.ndarray
     """(F,) columns in each piece."""
     factor: np.ndarray
-    """(r, r) of all pieces about their common means, over the root of the columns."""
+    """(r, r) factor of all pieces about their common means, over the root of the number of columns."""
     horizon: int
     n_inputs: int
     n_outputs: int
 
     def drawn(self, times: np.ndarray) -> np.ndarray:
-        """(r, r) factor of pieces, each as often as `times` says, over the root of the columns."""
+        """Factor (r, r) of pieces, each as often as `times` gives, over the root of the number of columns."""
         return _sum(self.triangles, self.columns, times)
 
 
@@ -55,7 +55,7 @@ def _sum(triangles: np.ndarray, columns: np.ndarray, times: np.ndarray) -> np.nd
 
 
 def first_samples(segments: Sequence[Segment], most: int) -> list[Segment]:
-    """Whole segments and the beginning of one, of `most` samples together."""
+    """Whole segments and the beginning of one, with `most` samples together."""
     kept: list[Segment] = []
     for u, y in segments:
         room = most - sum(len(v) for v, _ in kept)
@@ -66,14 +66,14 @@ def first_samples(segments: Sequence[Segment], most: int) -> list[Segment]:
 
 
 def triangular(rows: np.ndarray) -> np.ndarray:
-    """R of rows = QR."""
+    """Factor R of rows = QR."""
     return cast(np.ndarray, np.linalg.qr(rows, mode="r"))
 
 
 def lq_reduce(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK) -> LqReduction:
-    """Factors of the block Hankel matrices of all segments; those shorter than 2 horizon add nothing.
+    """Factors of the block Hankel matrices of all segments; those shorter than 2 horizon are skipped.
 
-    Long and well-conditioned ones through lagged moments, which each sample enters once, all others by QR.
+    Long and well-conditioned ones use lagged moments, which process each sample once; all others use QR.
     """
     m, p = segments[0][0].shape[1], segments[0][1].shape[1]
     r = 2 * horizon * (m + p)
@@ -99,7 +99,7 @@ def _cut(segment: Segment, N: int, size: int, horizon: int) -> Iterator[Segment]
 
 
 def _hankel(piece: Segment, horizon: int, first: int, count: int) -> np.ndarray:
-    """(count, r) rows h_first, ...: a view of overlapping memory."""
+    """Rows h_first, ..., (count, r), as a view of overlapping memory."""
     u, y = (signal[first : first + count + 2 * horizon - 1] for signal in piece)
     z = np.hstack([u, y])
     q = z.shape[1]
@@ -117,7 +117,7 @@ def _by_qr(piece: Segment, horizon: int, block: int) -> np.ndarray:
 
 
 def _by_moments(pieces: Sequence[Segment], horizon: int, block: int) -> np.ndarray | None:
-    """Cholesky factors of the pieces' moments; None where they have lost too many digits."""
+    """Cholesky factors of the pieces' moments; None where too many digits are lost."""
     moments = [_moments(piece, horizon, block) for piece in pieces]
     for G in [sum(moments), *moments]:
         size = np.sqrt(np.diag(G))
@@ -130,7 +130,7 @@ def _by_moments(pieces: Sequence[Segment], horizon: int, block: int) -> np.ndarr
 
 
 def _moments(piece: Segment, horizon: int, block: int) -> np.ndarray:
-    """(r + 1, r + 1) Σ h_k h_k'. Of the z the first q rows by products, each later block from the one before it:
+    """Moments Σ h_k h_k', (r + 1, r + 1): the first q rows of z by products, each later block from the one before it.
 
     Σ z_{k+a+1} z_{k+b+1}' = Σ z_{k+a} z_{k+b}' − z_a z_b' + z_{N+a} z_{N+b}'.
     """

@@ -24,29 +24,31 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subspace:
-    """The range of the extended observability matrix, and what states are made with."""
+    """Range of the extended observability matrix, and the data for states."""
 
     U: np.ndarray
     """(p i, k) W₁⁻¹ times the left singular vectors, scaled by the root of the singular values."""
     singular_values: np.ndarray
-    """(k,) of the weighted projection, falling; for CVA canonical correlations."""
+    """(k,) singular values of the weighted projection, descending; for CVA the canonical correlations."""
     past: np.ndarray
-    """(p i, (m + p) i) L_w: what future outputs owe to the past."""
+    """(p i, (m + p) i) L_w: regression of future outputs on the past."""
     R: np.ndarray
-    """The factor that all this is of."""
+    """Factor from which the subspace was computed."""
     horizon: int
     n_inputs: int
     n_outputs: int
 
     def gamma(self, order: int) -> np.ndarray:
-        """(p i, order) extended observability matrix; InvalidValue where the data have no such rank."""
+        """Extended observability matrix (p i, order); raises InvalidValue where the data have a lower rank."""
         if order > (most := self.U.shape[1]):
-            raise InvalidValue("order", order, f"at most {most}, all states that these data show, or a longer horizon")
+            raise InvalidValue(
+                "order", order, f"at most {most}, the number of states in these data, or a longer horizon"
+            )
         return self.U[:, :order]
 
 
 def subspace(data: LqReduction, method: str, R: np.ndarray | None = None) -> Subspace:
-    """The subspace by the weighting of `method`, one of METHODS; `R` in place of the factor of all data."""
+    """Subspace by the weighting of `method`, one of METHODS; `R` replaces the factor of all data."""
     i, m, p = data.horizon, data.n_inputs, data.n_outputs
     R = data.factor if R is None else R
     future_u, past, future_y = _places(i, m, p)
@@ -67,9 +69,9 @@ def subspace(data: LqReduction, method: str, R: np.ndarray | None = None) -> Sub
 
 
 def shift(gamma: np.ndarray, p: int, *, closed: bool = False) -> np.ndarray:
-    """A of the least squares Γ without its last block = Γ without its first; `closed` has zeros follow the last block.
+    """Least-squares A of (Γ without its last block) A = Γ without its first; `closed` appends zeros to the latter.
 
-    With Γ's columns orthogonal the second is stable whatever Γ is (Maciejowski 1995), at the price of a bias.
+    With orthogonal columns of Γ the closed shift is always stable (Maciejowski 1995), at the price of a bias.
     """
     if closed:
         Q, T = np.linalg.qr(gamma)
@@ -79,7 +81,7 @@ def shift(gamma: np.ndarray, p: int, *, closed: bool = False) -> np.ndarray:
 
 
 def states_regressed(found: Subspace, order: int, feedthrough: bool) -> tuple[np.ndarray, np.ndarray]:
-    """A and C of the regression of (x₊, y) on (x, u), x = Γ⁺ L_w Z_p at one time and at the next."""
+    """A and C of the regression of (x₊, y) on (x, u), with x = Γ⁺ L_w Z_p at successive times."""
     X, X_next, u, y = _states(found, found.gamma(order))
     on_both = np.linalg.lstsq(np.hstack([X, u]), np.hstack([X_next, y]), rcond=None)[0]
     A, C = on_both[:order, :order].T, on_both[:order, order:].T
@@ -87,7 +89,7 @@ def states_regressed(found: Subspace, order: int, feedthrough: bool) -> tuple[np
 
 
 def _states(found: Subspace, gamma: np.ndarray) -> tuple[np.ndarray, ...]:
-    """x at the end of the past, x one sample later, and u and y between, in the coordinates of R's rows."""
+    """State x at the end of the past, x one sample later, and u and y between, in the coordinates of R's rows."""
     i, m, p, R = found.horizon, found.n_inputs, found.n_outputs, found.R
     to_state = np.linalg.lstsq(gamma, found.past, rcond=None)[0].T
     _, past, _ = _places(i, m, p)
@@ -105,7 +107,7 @@ def _places(i: int, m: int, p: int) -> tuple[list[int], list[int], list[int]]:
 
 
 def _least_squares(R: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """R⁺ right by singular values, as data without noise have a past of lower rank."""
+    """R⁺ right by singular values, as the past of data without noise has a lower rank."""
     U, s, Vt = np.linalg.svd(R)
     kept = s > s[0] * len(R) * 4.0 * _EPS
     return Vt[kept].T @ ((U[:, kept].T @ right) / s[kept, None])

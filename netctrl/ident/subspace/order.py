@@ -1,7 +1,7 @@
-"""How many states a trace shows: canonical correlations of past and future, beside what noise alone would give.
+"""Model order of a trace: canonical correlations of past and future above those of noise alone.
 
-Without any dynamics, the greatest of the correlations of a past of a and a future of b white numbers in N columns comes
-to ρ = √(a/N (1 − b/N)) + √(b/N (1 − a/N)). What is above it, by a margin for the Hankel structure, is a state.
+Without dynamics, the greatest correlation of a past of a and a future of b white numbers in N columns tends to
+ρ = √(a/N (1 − b/N)) + √(b/N (1 − a/N)). A correlation above it, by a margin for the Hankel structure, is a state.
 
 Source: Wachter 1980 (the edge); Bauer 2001 (SVC); Larimore 1990 (correlations).
 """
@@ -24,16 +24,16 @@ _MIN_PIECES = 8
 
 
 def noise_edge(past: int, future: int, columns: int) -> float:
-    """The greatest canonical correlation of so much noise; 1 where there is no room left for more."""
+    """Greatest canonical correlation of noise of this size; 1 where it fills all dimensions."""
     a, b = past / columns, future / columns
     return sqrt(a * (1.0 - b)) + sqrt(b * (1.0 - a)) if a + b < 1.0 else 1.0
 
 
 def choose_order(data: LqReduction, random: np.random.Generator, *, most: int) -> OrderChoice:
-    """The number of correlations above the noise, from 1 to `most`; the share of random halves of it that agree.
+    """Number of correlations above the noise, from 1 to `most`, and the share of random halves of the trace that agree.
 
-    Beside it stand two others: the greatest drop of the correlations' logarithms among them, and the least of SVC(n) =
-    ρ_{n+1}² + d(n) log(N) / N with d(n) = n (2p + m) parameters.
+    Two other estimates are returned as well: the greatest drop of the correlations' logarithms among them, and the
+    minimum of SVC(n) = ρ_{n+1}² + d(n) log(N) / N with d(n) = n (2p + m) parameters.
     """
     found = subspace(data, "cva")
     rho = found.singular_values
@@ -64,7 +64,7 @@ def _count(found: Subspace, data: LqReduction, columns: int, most: int) -> int:
 
 
 def _agreement(data: LqReduction, order: int, most: int, random: np.random.Generator) -> float | None:
-    """None where the trace is in too few pieces to draw from."""
+    """Share of random halves that agree; None where the trace has too few pieces."""
     F = len(data.columns)
     if F < _MIN_PIECES:
         return None

@@ -1,8 +1,8 @@
 """SIPPY's subspace methods behind guards, as a second opinion.
 
-What its 1.0 does when left alone: an unknown method ends the process; an order that isn't an int gives a zero model,
-one above the horizon is cut in silence; PARSIM with unlike horizons is wrong; centring offsets are lost; it prints; it
-may change its caller's arrays; a constant channel or NaN fails inside NumPy; K may be an empty list.
+SIPPY 1.0 has these problems. An unknown method ends the process. An order that isn't an int gives a zero model, and one
+above the horizon is reduced silently. PARSIM with different horizons is wrong. Centring offsets are lost. It prints,
+and it may change its caller's arrays. A constant channel or NaN fails inside NumPy. K may be an empty list.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.errors import InvalidValue, NetctrlError, optional_import
 from netctrl.ident.subspace.lq_reduction import Segment
 
 __all__ = ["SIPPY_METHODS", "by_sippy"]
@@ -43,11 +43,12 @@ def by_sippy(
         SIPPY fails, or gives a model that isn't finite.
     """
     if len(segments) > 1:
-        takes = "one segment where SIPPY identifies: n4sid, moesp and cva take several"
+        takes = "one segment for SIPPY's methods; n4sid, moesp and cva take several"
         raise InvalidValue("segments", len(segments), takes)
     if order > horizon:
         raise InvalidValue("order", order, f"at most the horizon, {horizon}: a lower order or a longer horizon")
-    system_identification = _sippy()
+    with optional_import():
+        from sippy_unipi import system_identification
     u, y = (np.array(signal.T, order="C") for signal in segments[0])
     options = {"SS_f": int(horizon), "SS_p": int(horizon), "SS_fixed_order": int(order), "SS_D_required": feedthrough}
     said = io.StringIO()
@@ -69,18 +70,8 @@ def by_sippy(
     return (A, B, C, D), _gain(found.K, A, C)
 
 
-def _sippy():
-    try:
-        from sippy_unipi import system_identification
-    except ImportError:
-        names = ", ".join(SIPPY_METHODS)
-        takes = f"n4sid, moesp or cva where SIPPY isn't installed, which {names} need: pip install sippy-unipi"
-        raise InvalidValue("method", "one of SIPPY's", takes) from None
-    return system_identification
-
-
 def _gain(K: Any, A: np.ndarray, C: np.ndarray) -> np.ndarray | None:
-    """K where it makes a stable filter: on data without noise it is garbage."""
+    """K where it gives a stable filter; on data without noise SIPPY's K is meaningless."""
     found = np.array(K, dtype=float) if np.size(K) else np.zeros((0, 0))
     if found.shape != C.T.shape or not np.isfinite(found).all():
         return None

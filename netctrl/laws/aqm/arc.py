@@ -31,8 +31,11 @@ class RateError(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """
 
     amplitude: Rate
+    """Amplitude of the sine [bit/s]."""
     frequency_rad_s: float
+    """Frequency of the sine [rad/s]."""
     start: Duration = 0.0
+    """When the error begins [s]."""
 
     def __post_init__(self) -> None:
         read_fields(self, amplitude=rate, frequency_rad_s=FREQUENCY, start=instant)
@@ -45,14 +48,15 @@ class ArcQueue(QueueRecord, frozen=True, kw_only=True, tag="arc"):
     """
 
     alpha: float = 1.42e-5
-    """Per packet."""
+    """Gain [per packet]."""
     epoch: Duration = 1.0
-    """d."""
+    """d, from one update to the next [s]."""
     target_utilization: float = 0.98
-    """gamma."""
+    """gamma, share of the capacity that is aimed at."""
     target_queue: Size = 0.0
-    """q0 [byte]."""
+    """q0, backlog that is aimed at [byte]."""
     rate_error: RateError | None = None
+    """Error of the measured arrivals; null: none."""
 
     def __post_init__(self) -> None:
         read_fields(self, alpha=GAIN, epoch=duration, target_utilization=UTILIZATION, target_queue=backlog)

@@ -1,4 +1,4 @@
-"""ARC at work on a router: one epoch's counters in, the marking probability out."""
+"""ARC on a router: from one epoch's counters to the marking probability."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def arc_probability(
     elapsed_s: float | None = None,
     header_bytes: float = 0.0,
 ) -> float:
-    """The probability of the next epoch from that of this one and what was counted in it.
+    """Marking probability of the next epoch, from the present one and the epoch's counters.
 
     Packets are what the law was designed for, so bytes are divided by a packet's; the link's rate is the Design's,
     counted without `header_bytes`.

@@ -1,4 +1,4 @@
-"""AVQ: what would overflow a virtual queue is marked; its capacity v follows v' = damping (gamma C − arrivals).
+"""AVQ: marks packets that would overflow a virtual queue of capacity v, v' = damping (gamma C − arrivals).
 
 Source: Kunniyur, Srikant, "Analysis and design of an adaptive virtual queue", SIGCOMM 2001, eq. (1) and Figure 2.
 """
@@ -23,8 +23,9 @@ class AvqQueue(QueueRecord, frozen=True, kw_only=True, tag="avq"):
     """
 
     target_utilization: float = 0.98
+    """gamma, share of the capacity that is aimed at."""
     damping: float = 0.15
-    """alpha [1/s]."""
+    """alpha, gain of the virtual capacity [1/s]."""
     virtual_buffer: Size | None = None
     """Of the virtual queue [byte]; the link's buffer if null."""
 

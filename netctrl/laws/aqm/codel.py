@@ -1,4 +1,4 @@
-"""CoDel: once the delay has stood above target for an interval, a mark each interval/√count. Source: RFC 8289.
+"""CoDel: after the delay has been above target for an interval, a mark every interval/√count. Source: RFC 8289.
 
 On packets it chooses at the head of the queue, `codel_head`. In a fluid the marks are spread over the packets of the
 time between two of them, `codel_step`; where a fluid's queue drops packets, `netctrl.sim.bottleneck.codel_packets`.
@@ -22,7 +22,9 @@ class CodelQueue(QueueRecord, frozen=True, kw_only=True, tag="codel"):
     """
 
     target: Duration = 5e-3
+    """Acceptable standing queueing delay [s]."""
     interval: Duration = 100e-3
+    """How long the delay has to stand above `target` before the first mark [s]."""
 
     def __post_init__(self) -> None:
         read_fields(self, target=duration, interval=duration)

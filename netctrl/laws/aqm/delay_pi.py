@@ -1,4 +1,4 @@
-"""A PI law on the queueing delay, as queues of an operating system run it."""
+"""PI law on the queueing delay, as in queues of operating systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ARC extended for FAST senders: a virtual queue is the price, TCP is marked in proportion to it, FAST by REM's code.
+"""ARC extended for FAST senders: a virtual queue is the price; TCP is marked in proportion to it, FAST by REM's code.
 
 Source: ARC paper, Algorithm 3, which leaves out the "1 −" (theory: REM, reference [6] of the paper).
 """
@@ -21,9 +21,13 @@ class FastArcQueue(QueueRecord, frozen=True, kw_only=True, tag="fast-arc"):
     """
 
     alpha: float = 1.42e-5
+    """Gain [per packet]."""
     epoch: Duration = 1.0
+    """d, from one update to the next [s]."""
     target_utilization: float = 0.98
+    """gamma, share of the capacity that is aimed at."""
     target_queue: Size = 0.0
+    """q0, backlog that is aimed at [byte]."""
     phi: float = 1.5
     """REM's constant, above 1; price in seconds."""
 

@@ -1,4 +1,4 @@
-"""Laws of active queue management in a fluid: a number, a row of parameters and a row of state a link.
+"""Active queue management laws in the fluid: for each link a number, a row of parameters and a row of state.
 
 Each law is called once a step and holds its probability until it acts again, as a router does. Columns of a row that
 the fluid itself uses come first; a law's own state stands behind them, in the order of its record. Units: packets,
@@ -70,13 +70,13 @@ class Sample(NamedTuple):
 
 
 def column(of: QueueLaw, name: str) -> int:
-    """Where a field of a law's state stands in its row."""
+    """Position of a field of a law's state in its row."""
     own = [field for field in of.state._fields if field not in _SHARED]
     return _SHARED[name] if name in _SHARED else _OWN + own.index(name)
 
 
 def on_rows(of: QueueLaw, step: Any, **options: Any) -> Callable[..., None]:
-    """A step of the law on rows of numbers: f(parameters, state, seen) sets the state; `options` are numba's."""
+    """Step of a law on rows of numbers: f(parameters, state, seen) sets the state; `options` are numba's."""
     for function in helpers(step).values():
         (register_jitable(**options) if options else register_jitable)(function)
     fields = of.state._fields
@@ -134,13 +134,13 @@ def probability(kind: int, parameters: np.ndarray, state: np.ndarray, sample: Sa
 
 
 def epoch_of(queue: Queue) -> float | None:
-    """How often a law acts [s]; None for one that acts all the time."""
+    """Time between a law's actions [s]; None for a continuous law."""
     found = law_record(queue)
     return None if found is None or found.epoch is None else found.epoch(queue)
 
 
 def law_of(queue: Queue, packet_size: float, buffer: float | None) -> tuple[int, np.ndarray]:
-    """The number of a queue's law, and its row of parameters in packets and seconds.
+    """Number of a queue's law, and its row of parameters in packets and seconds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a queue law is: a record in files, parameters and state with names, and a pure step.
+"""Interface of queue laws: a record in files, named parameters and state, and a pure step.
 
 A step is `step(state, seen, parameters)` and returns the next state, whose first field is the probability with which a
 packet is marked. It is written in the subset that `netctrl.laws.codegen` turns into C++: the fluid compiles it with

@@ -22,9 +22,13 @@ class PiQueue(QueueRecord, frozen=True, kw_only=True, tag="pi"):
     """
 
     alpha: float = 1.822e-5
+    """Gain on this sample's error [per packet]."""
     beta: float = 1.816e-5
+    """Gain on the last sample's error [per packet]."""
     frequency_hz: float = 170.0
+    """Updates in a second [Hz]."""
     reference_queue: Size = 50e3
+    """q_ref, backlog that is aimed at [byte]."""
 
     def __post_init__(self) -> None:
         read_fields(self, alpha=GAIN, beta=GAIN_OR_0, reference_queue=backlog, frequency_hz=FREQUENCY)

@@ -17,12 +17,15 @@ class PieQueue(QueueRecord, frozen=True, kw_only=True, tag="pie"):
     """
 
     target: Duration = 15e-3
+    """Target of the queueing delay [s]."""
     update: Duration = 15e-3
+    """From one update to the next [s]."""
     alpha: float = 0.125
-    """[1/s]"""
+    """Gain on the delay's error [1/s]."""
     beta: float = 1.25
-    """[1/s]"""
+    """Gain on the delay's change [1/s]."""
     burst: Duration = 150e-3
+    """Burst allowance: how long a new queue is spared marks [s]."""
 
     def __post_init__(self) -> None:
         read_fields(self, target=duration, update=duration, alpha=GAIN, beta=GAIN_OR_0, burst=instant)

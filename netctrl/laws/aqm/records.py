@@ -1,4 +1,4 @@
-"""Every kind of queue, as files have it, and the law of each: ours, and those of other packages' entry points."""
+"""Records of all kinds of queues in files, and their laws, including those of other packages' entry points."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ Queue: Any = reduce(or_, QUEUES)
 
 
 def law_record(queue: QueueRecord) -> QueueLaw | None:
-    """The law of a queue; None of drop-tail, and of a place that a Design is to fill."""
+    """Law of a queue; None for drop-tail, and for a queue that a Design is to fill."""
     return next((law for law in LAWS if law.record is type(queue)), None)

@@ -18,8 +18,11 @@ class RedQueue(QueueRecord, frozen=True, kw_only=True, tag="red"):
     """
 
     min_threshold: Size = 25e3
+    """Average queue above which packets are marked [byte]."""
     max_threshold: Size = 75e3
+    """Average queue at which `max_probability` is reached [byte]."""
     max_probability: float = 0.1
+    """Probability at `max_threshold`."""
     weight: float = 0.002
     """Of one packet in the moving average."""
 

@@ -18,9 +18,13 @@ class SfcQueue(QueueRecord, frozen=True, kw_only=True, tag="sfc"):
     """
 
     k1: float = 0.0005
+    """Gain on the queue's error [per packet]."""
     k2: float = 0.2
+    """Gain on the rate's relative error."""
     epoch: Duration = 1.0
+    """From one update to the next [s]."""
     target_queue: Size = 0.0
+    """q0, backlog that is aimed at [byte]."""
 
     def __post_init__(self) -> None:
         read_fields(self, k1=GAIN, k2=GAIN_OR_0, epoch=duration, target_queue=backlog)

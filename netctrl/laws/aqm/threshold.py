@@ -17,7 +17,7 @@ class ThresholdQueue(QueueRecord, frozen=True, kw_only=True, tag="threshold"):
     """
 
     threshold: Size = 30e3
-    """K."""
+    """K, backlog above which packets are marked [byte]."""
 
     def __post_init__(self) -> None:
         read_fields(self, threshold=size)

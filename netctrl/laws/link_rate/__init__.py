@@ -1,1 +1,1 @@
-"""Laws that set the rates of a network's links."""
+"""Laws for the rates of a network's links."""

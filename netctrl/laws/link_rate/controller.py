@@ -1,8 +1,8 @@
-"""One controller of link rates, by what it measures and hears: the sums of `netctrl.laws.link_rate.distributed`.
+"""One controller of link rates, from its measurements and messages: sums of `netctrl.laws.link_rate.distributed`.
 
-A controller measures some links, commands some, and hears of others when a message comes, or never. Its steps are pure:
-they take a memory and return another. The sums are added in the order in which the simulator adds them
-(`netctrl.sim.network.message_kernel`), so that both give the same bits.
+A controller measures some links, commands some, and receives messages about others at any time, or never. Its steps are
+pure: they take a memory and return another. The sums are added in the simulator's order
+(`netctrl.sim.network.message_kernel`), so both give the same bits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Innovations = tuple[int, int, tuple[float, float, float, float]]
 
 
 class _Sums(NamedTuple):
-    """Taps of M links, one after the other, each link's offset before its own."""
+    """Taps of M links in sequence, with each link's offset before its taps."""
 
     row: np.ndarray
     """(M + P,) which of the M sums."""
@@ -49,42 +49,42 @@ class _Sums(NamedTuple):
 
 
 class DistributedController(NamedTuple):
-    """What does not change. N links, of which M are measured here and K commanded."""
+    """Constants. N links, of which M are measured and K commanded by this controller."""
 
     nominal: np.ndarray
-    """(N,) rates around which links are controlled [bit/s]."""
+    """(N,) rates around which the law controls [bit/s]."""
     backlog_setpoint: float
-    """Backlog around which they are, over the interval [bit/s]."""
+    """Backlog around which the law controls, over the interval [bit/s]."""
     least: int
-    """Age from which on rates of links that aren't measured here may be known; younger ones are those that were
-    commanded here (a central controller's information delay)."""
+    """Age from which measured rates of other links may be known (a central controller's information delay); for younger
+    ones the commanded rates are used."""
     measured: np.ndarray
     """(M,) numbers of links."""
     commanded: np.ndarray
     """(K,) numbers of links."""
     predicted: _Sums
-    """Of the M."""
+    """Sums of the M measured links."""
     control: _Sums
-    """Of the K."""
+    """Sums of the K commanded links."""
     takes_innovations: bool
     """Whether the law takes innovations."""
     slots: int
-    """Samples that are remembered, a power of 2."""
+    """Number of samples in memory, a power of 2."""
 
 
 class DistributedMemory(NamedTuple):
-    """What changes."""
+    """Variables of a controller."""
 
     sample: int
     """The newest."""
     received: np.ndarray
     """(4 N, slots) series of `netctrl.laws.link_rate.distributed`, by sample."""
     valid: np.ndarray
-    """(N, slots) whether those of a link are known."""
+    """(N, slots) whether a link's values are known."""
     estimated: np.ndarray
-    """(N, slots) rates that are taken for those that aren't."""
+    """(N, slots) rates used for unknown ones."""
     command: np.ndarray
-    """(N,) of the newest sample, before limits; of links that aren't commanded here their nominal rates."""
+    """(N,) commands of the newest sample, before limits; nominal rates for links not commanded here."""
 
 
 def distributed_controller(
@@ -96,7 +96,7 @@ def distributed_controller(
     commanded: Sequence[int],
     least: int = 0,
 ) -> DistributedController:
-    """A controller that measures and commands links of these numbers."""
+    """Controller that measures and commands the links with these numbers."""
     places, sent_to = np.array(measured, dtype=np.int64), np.array(commanded, dtype=np.int64)
     memory = max(law.control.memory, law.predicted.memory) + 4
     return DistributedController(
@@ -113,7 +113,7 @@ def distributed_controller(
 
 
 def start_hearing(controller: DistributedController) -> DistributedMemory:
-    """Before sample 0: all was as it is wanted."""
+    """Memory before sample 0, with all links at their setpoints."""
     N, slots = len(controller.nominal), controller.slots
     received = np.zeros((_KINDS * N, slots))
     received[RATE * N : (RATE + 1) * N] = controller.nominal[:, None]
@@ -132,7 +132,7 @@ def measure(
     innovations: Sequence[Innovations] = (),
     lost: Sequence[int] = (),
 ) -> tuple[DistributedMemory, int]:
-    """A new sample: what was sent since the last one, and what waits; and how many innovations were of no use.
+    """Memory after a new sample of rates and backlogs, and the number of innovations that were not used.
 
     Parameters
     ----------
@@ -140,14 +140,13 @@ def measure(
     memory : DistributedMemory
         After an earlier sample.
     sample : int
-        Its number, above the last one's. Samples between them were missed: rates are taken for those of now then, and
-        there were no innovations.
+        Its number, above the last one's. Missed samples in between count as present rates without innovations.
     rate, backlog : ndarray, shape (M,)
-        Of the links that are measured, over the interval [bit/s].
+        Values of the measured links, over the interval [bit/s].
     innovations : sequence of Innovations
-        What came since the last sample (`hear`).
+        Innovations received since the last sample (`hear`).
     lost : sequence of int
-        Numbers of links that are measured no more: of them nothing is known from now on.
+        Numbers of links that are no longer measured, whose values are unknown from now on.
     """
     N, mask, own = len(controller.nominal), controller.slots - 1, controller.measured
     received, valid, estimated = memory.received.copy(), memory.valid.copy(), memory.estimated.copy()
@@ -170,7 +169,7 @@ def measure(
 def hear(
     controller: DistributedController, memory: DistributedMemory, innovations: Sequence[Innovations]
 ) -> tuple[DistributedMemory, int]:
-    """What others measured, in any order; and how much of it was of no use: too old, or of a sample to come."""
+    """Memory after others' measurements, in any order, and the number not used (too old, or of a future sample)."""
     if not innovations:
         return memory, 0
     received, valid = memory.received.copy(), memory.valid.copy()
@@ -200,9 +199,9 @@ def command(
     low: np.ndarray | None = None,
     high: np.ndarray | None = None,
 ) -> tuple[DistributedMemory, np.ndarray]:
-    """Rates for the interval that begins, (K,), before limits, and the memory with them.
+    """Rates for the next interval, (K,), before limits, and the memory with them.
 
-    `low` and `high`, (K,), are the limits that rates will be held to where nobody reports what was sent.
+    `low` and `high`, (K,), are the limits of rates where sent rates are not reported.
     """
     u = _evaluated(controller, memory, controller.control)
     kept = memory.command.copy()
@@ -236,14 +235,14 @@ def _sums(taps: FirLaw, links: np.ndarray) -> _Sums:
 
 
 def _evaluated(controller: DistributedController, memory: DistributedMemory, sums: _Sums) -> np.ndarray:
-    """Offset and taps of each row, one after the other: `bincount` adds in this order."""
+    """Offset plus taps of each row, in the order in which `bincount` adds."""
     weights = sums.coefficient.copy()
     weights[sums.place] *= _measured(controller, memory, sums)
     return np.bincount(sums.row, weights=weights, minlength=sums.rows)
 
 
 def _measured(controller: DistributedController, memory: DistributedMemory, sums: _Sums) -> np.ndarray:
-    """What each tap's series was, or is taken to have been: nominal rates, no innovation, the last backlogs."""
+    """Value of each tap's series, or the assumed one: nominal rates, no innovation, the last backlogs."""
     N, mask = len(controller.nominal), controller.slots - 1
     slot, of = (memory.sample - sums.lag) & mask, sums.series % N
     values = memory.received[sums.series, slot]
@@ -261,7 +260,7 @@ def _measured(controller: DistributedController, memory: DistributedMemory, sums
 
 
 def _last(controller: DistributedController, memory: DistributedMemory, link: int, requested: int) -> float:
-    """The backlog of a link that was heard last before a sample."""
+    """A link's last received backlog before a sample."""
     N, mask = len(controller.nominal), controller.slots - 1
     for earlier in range(requested - 1, max(memory.sample - mask + 1, -1), -1):
         if memory.valid[link, earlier & mask]:

@@ -1,8 +1,8 @@
-"""Laws for link rates where each controller knows only what it has heard: eq. (14), each link with its own prediction.
+"""Link-rate laws with partial information: eq. (14), in which each link uses its own prediction.
 
-In `netctrl.laws.link_rate.fir` a link's innovation is what came unforeseen. That takes for granted that all have
-answered all that came before; a controller that missed a message would never make up for it. Here each link predicts
-its own backlog from the innovations that it heard of, so that what it missed becomes an innovation of its own.
+In `netctrl.laws.link_rate.fir` a link's innovation is its unpredicted arrivals. That assumes that all links have
+responded to all earlier innovations, so a missed message is never corrected. Here each link predicts its own backlog
+from the innovations that it received, and missed ones appear in its own innovation.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ BACKLOG_INNOVATION, RATE_INNOVATION = 2, 3
 
 
 class DistributedLaw(NamedTuple):
-    """A law for N links by what was heard."""
+    """Law for N links from received innovations."""
 
     control: FirLaw
-    """Commands, from series known at the time."""
+    """Sums for the commands, from series known at the time."""
     predicted: FirLaw
-    """Each link's own backlog, b̂_l(n), from innovations of the samples before; no taps where the law takes none."""
+    """Sums for each link's predicted backlog, b̂_l(n), from innovations of earlier samples; empty without innovations.
+    """
     central: bool
-    """Whether one controller hears of all and tells all links what to send."""
+    """Whether one controller receives all measurements and commands all links."""
 
 
 def distributed_law(
     law: LinkRateLaw, coupling: sp.csr_array, nominal: np.ndarray, paced: np.ndarray, backlog_setpoint: float = 0.0
 ) -> DistributedLaw:
-    """The same law as `netctrl.laws.link_rate.fir.fir_law`, whose arguments these are.
+    """Distributed form of the law of `netctrl.laws.link_rate.fir.fir_law`, with the same arguments.
 
     Source: HFTraC paper, eq. (14): u(n) = Σ M(t + 1) δ(n − t), x̂(n) = Σ_{t ≥ 1} R(t + 1) δ(n − t).
     """

@@ -1,4 +1,4 @@
-"""Rates of N links by what each has heard, step by step: compiled for the simulator, printed for ns-3.
+"""Rates of N links from received measurements, step by step: compiled for the simulator, printed for ns-3.
 
 Time goes in ticks, `ticks` of them an interval; each link measures and acts once an interval, at a tick of its own.
 What it hasn't heard is assumed: rates are nominal, innovations 0, backlogs what they were when they were last heard.

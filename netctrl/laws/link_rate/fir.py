@@ -1,7 +1,7 @@
-"""Laws for link rates in one form: each link's rate is a sum over what was measured, now and in the samples before.
+"""FIR form of link-rate laws: each link's rate is a sum over present and past measurements.
 
 u_l(n) = offset_l + Σ coefficient · series(n − lag), whatever the architecture: gains on predicted states, finite
-responses to disturbances, and the peers. What is sent is u_l between 0 and the capacity.
+responses to disturbances, and the peers. The rate sent is u_l limited to 0 and the capacity.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class FirSums(NamedTuple):
 
 
 class Feeds(NamedTuple):
-    """How N links feed one another, as rows of the links that feed."""
+    """Coupling of N links, as rows of the links that feed each."""
 
     start: WholeNumbers
     """(N + 1)"""
@@ -79,10 +79,10 @@ class Feeds(NamedTuple):
 
 
 class FirLaw(NamedTuple):
-    """A law for N links and P taps, link by link."""
+    """Law for N links and P taps, link by link."""
 
     start: np.ndarray
-    """(N + 1,) where each link's taps start."""
+    """(N + 1,) start of each link's taps."""
     series: np.ndarray
     """(P,)"""
     lag: np.ndarray
@@ -94,9 +94,9 @@ class FirLaw(NamedTuple):
     mode: np.ndarray
     """(N,)"""
     expected: np.ndarray
-    """(N,) what the law foresees to arrive at each link, beside what other links sent [bit/s]."""
+    """(N,) predicted arrivals at each link, besides those from other links [bit/s]."""
     alone: bool
-    """Whether it doesn't know what other links sent, and foresees the nominal rate."""
+    """Whether the law doesn't know the rates of other links, and predicts nominal ones."""
 
     @property
     def sums(self) -> FirSums:
@@ -115,12 +115,12 @@ class FirLaw(NamedTuple):
 
 
 def static_fir(rate: np.ndarray, paced: np.ndarray) -> FirLaw:
-    """Rates that never change, of the links that are `paced`; the others send at their capacity. Both (N,)."""
+    """Constant rates of the `paced` links; the others send at their capacity. Both (N,)."""
     return packed([], rate, paced)
 
 
 def backpressure_fir(delay: np.ndarray, coupling: sp.csr_array) -> FirLaw:
-    """Each link sends while more than Σ_k c_kl b_k waits at it, the backlogs downstream of one propagation ago."""
+    """Backpressure: each link sends while its backlog exceeds Σ_k c_kl b_k, downstream one propagation ago."""
     N = len(delay)
     c = coupling.tocoo()
     entries = [
@@ -138,37 +138,37 @@ def fir_law(
     paced: np.ndarray,
     backlog_setpoint: float = 0.0,
 ) -> FirLaw:
-    """The taps of an HFTraC law.
+    """FIR form of an HFTraC law.
 
     Parameters
     ----------
     law : StaticGain, FirGain, AgedGain or MyopicGain
-        Of N links.
+        Law of N links.
     coupling : sparse array, shape (N, N)
-        Of the model that the law is for.
+        Coupling of the law's model.
     nominal : ndarray, shape (N,)
-        Rates around which it controls [bit/s].
+        Rates around which the law controls [bit/s].
     expected : ndarray, shape (N,)
-        What demands send into each link nominally [bit/s].
+        Nominal rates of demands entering at each link [bit/s].
     paced : ndarray of bool, shape (N,)
-        Links that obey; the others send at their capacity, and the law sees that they do.
+        Links that follow the law; the others send at their capacity, as the law observes.
     standing : float
-        Backlog around which it controls, over the interval [bit/s].
+        Backlog around which the law controls, over the interval [bit/s].
 
     Raises
     ------
     InvalidValue
-        A law of so many taps that it can't be evaluated at each sample.
+        A law with too many taps to evaluate at each sample.
 
     Notes
     -----
     A StaticGain for information d samples old predicts, x̂(n) = A^d x(n − d) + Σ_{i<d} A^i B v(n − 1 − i), from the
-    rates v that were sent and not from those that were commanded: with these it would see fluid that never went, and
-    loses control where buffers run empty.
+    rates v sent, not from the commanded ones: the latter include traffic that was never sent, and control is lost where
+    buffers run empty.
 
-    A FirGain answers what its model doesn't explain, δ = x − x̂. Since R(t + 1) = A R(t) + B M(t) and R(1) = I, eq. (14)
-    has x̂(n + 1) = A x(n) + B u(n): at a link δ is what came unforeseen less what was lost,
-    `ARRIVAL_INNOVATION` p in its backlog, and what was not sent: `SATURATION_ERROR` s more in its backlog and less in
+    A FirGain responds to deviations from its model, δ = x − x̂. Since R(t + 1) = A R(t) + B M(t) and R(1) = I, eq. (14)
+    has x̂(n + 1) = A x(n) + B u(n): at a link δ is the unpredicted arrivals minus losses,
+    `ARRIVAL_INNOVATION` p in its backlog, and the rate not sent: `SATURATION_ERROR` s more in its backlog and less in
     its newest rate. So u = Σ M_b p + (M_b − M_f) s.
     """
     match law:
@@ -192,7 +192,7 @@ def fir_law(
 
 
 def _predicting(law: StaticGain, coupling: sp.csr_array) -> list[tuple[int, np.ndarray]]:
-    """(lag, gain on the state at that lag), where a gain on rates that were sent is one on the newest rates."""
+    """Pairs (lag, gain on the state at that lag), with gains on sent rates as gains on the newest rates."""
     A, B = (matrix.toarray() for matrix in state_matrices(law.delay, coupling))
     newest = np.concatenate([[0], np.cumsum(law.delay + 1)])[:-1]
     found, K = [], np.asarray(law.gain)
@@ -233,9 +233,9 @@ def _responses(law: FirGain) -> list[Entry]:
 
 
 def _aged(law: AgedGain, coupling: sp.csr_array) -> list[Entry]:
-    """By u = K x + Σ over young disturbances of what their own gains do otherwise, where all end with the same K.
+    """Law u = K x + Σ over young disturbances of their gains' difference from K, where all end with the same K.
 
-    That is exact since the disturbances' shares of the state add up to it. Where they don't end alike, by responses.
+    That is exact, as the disturbances' shares add up to the state. With different final gains, responses are used.
     """
     N = len(law.links)
     alike = all(len(column.links) == N for column in law.columns)
@@ -264,9 +264,9 @@ def response(
     *,
     young: bool = False,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Commanded rates and states of a column's links, age by age, after link e's backlog and newest rate start so.
+    """Commanded rates and states of a column's links, by age, after an impulse in link e's backlog or newest rate.
 
-    Until nothing is left of it, or while it is `young`: until the last gain, which holds for ever.
+    It ends when the response is zero, or with `young` at the last gain, which then stays.
     """
     links = column.links
     A, B = state_matrices(delay[links], coupling[links][:, links])
@@ -288,7 +288,7 @@ def response(
 
 
 def _states(column: AgedColumns, delay: np.ndarray) -> np.ndarray:
-    """Which states of the whole network a column's are."""
+    """Indices of a column's states in the whole network."""
     first = np.concatenate([[0], np.cumsum(delay + 1)])
     rates = [np.arange(first[link], first[link + 1]) for link in column.links]
     return np.concatenate([*rates, first[-1] + column.links])
@@ -307,7 +307,7 @@ def _spread(column: AgedColumns, delay: np.ndarray, x: np.ndarray) -> np.ndarray
 
 
 def packed(entries: list[Entry], offset: np.ndarray, paced: np.ndarray) -> FirLaw:
-    """Entries in any order as taps."""
+    """Entries in any order, packed as taps."""
     _check_size(len(entries))
     table = np.array(entries, dtype=float).reshape(-1, 4)
     link, series, lag = table[:, :3].astype(np.int64).T
@@ -327,5 +327,5 @@ def packed(entries: list[Entry], offset: np.ndarray, paced: np.ndarray) -> FirLa
 
 def _check_size(taps: int) -> None:
     if taps > _MAX_TAPS:
-        takes = f"a law of at most {_MAX_TAPS} numbers to evaluate at each sample; a larger mu or a shorter horizon"
+        takes = f"a law of at most {_MAX_TAPS} numbers per sample; a larger mu or a shorter horizon"
         raise InvalidValue("law", f"{taps} or more", f"{takes} makes it smaller")

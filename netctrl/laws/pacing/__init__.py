@@ -1,1 +1,1 @@
-"""Laws that set a sender's pacing rate."""
+"""Laws for a sender's pacing rate."""

@@ -1,4 +1,4 @@
-"""MPC pacing as published, one sample at a time, compiled; nothing is checked here (`netctrl.laws.pacing.pacing`).
+"""MPC pacing as published, one sample at a time; compiled, without checks (see `netctrl.laws.pacing.pacing`).
 
 A state is one row: `ArxState`, then θ = (a, b), then φ = (RTTs, rates), newest first, k = p + q each.
 """

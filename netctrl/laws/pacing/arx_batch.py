@@ -1,4 +1,4 @@
-"""MPC pacing as published, for many flows at once: what `arx_step` does, over arrays that a processor's vectors take.
+"""MPC pacing as published, for many flows at once: `arx_step` over arrays, for vector instructions.
 
 Flows go in blocks, a column each. Numbers of those that take the usual way through a guarded step are computed side by
 side, in `arx_step`'s order, so to the same bits; for one that doesn't, `arx_step` is called. Loops are short and name
@@ -44,7 +44,7 @@ _GUESS, _SIZE, _GAIN, _RTT, _MEAN, _VARIANCE, _AT_ZERO, _FREE, _LENGTH, _THETA =
 
 @njit(cache=True, error_model="numpy")
 def _sort(ways: np.ndarray, block: np.ndarray, p: ArxParameters, time: float, rtts: np.ndarray) -> int:
-    """Fills ways (B,) with each flow's way, as far as it can be told before the step; gives how many are usual."""
+    """Fill ways (B,) with each flow's way, as far as known before the step; returns the number of usual ones."""
     period, usual = p.period, 0
     for j in range(len(rtts)):
         fine = (rtts[j] > 0.0) & (rtts[j] < inf) & (time >= block[TIME, j]) & (time < inf)
@@ -112,7 +112,7 @@ def _find_rates(made: np.ndarray, slope: int, block: np.ndarray, psi: float, xi:
 
 @njit(cache=True, error_model="numpy")
 def _leave_out(ways: np.ndarray, made: np.ndarray, slope: int, limit: float, min_slope: float) -> None:
-    """Of those that seemed usual, the ones that aren't."""
+    """Exclude flows that take another way after all."""
     for j in range(len(ways)):
         fine = (made[_LENGTH, j] <= limit) & (made[slope, j] >= min_slope) & (made[_FREE, j] == made[_FREE, j])
         ways[j] = _OTHER if (ways[j] == _USUAL) & (not fine) else ways[j]
@@ -169,7 +169,7 @@ def _keep_rates(ways: np.ndarray, block: np.ndarray, made: np.ndarray, p: ArxPar
 
 @njit(cache=True, error_model="numpy")
 def _keep(ways: np.ndarray, block: np.ndarray, made: np.ndarray, p: ArxParameters, time: float) -> None:
-    """Puts what was computed in the columns of flows that take the usual way."""
+    """Copy the computed values into the columns of flows that take the usual way."""
     past, k = int(p.past_rtts), int(p.places)
     theta, phi = HEAD, HEAD + k
     for i in range(k):

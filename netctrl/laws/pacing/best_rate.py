@@ -1,4 +1,4 @@
-"""The pacing paper's program and its minimiser, compiled; nothing is checked here.
+"""The pacing paper's optimisation problem and its minimiser; compiled, without checks.
 
 RTTs and rates are in any units that all arguments share: each term of the cost is a ratio.
 """

@@ -1,4 +1,4 @@
-"""A pacing law at work: (state, sample) to the rate until the next one, for one flow, a trace of it, or many flows."""
+"""Application of a pacing law: from state and sample to the next rate, for one flow, a trace, or many flows."""
 
 from __future__ import annotations
 
@@ -31,33 +31,34 @@ __all__ = [
 ]
 
 EVENTS = ("bad_rtt", "bad_time", "held", "floored", "resets")
-"""Counted in a state: RTTs that are none; times that go backwards; rates held for want of a number or of an effect;
-rates that would have been below the least one; estimates that exploded and started again."""
+"""Events counted in a state: invalid RTTs; decreasing times; rates held without a number or an effect; rates limited to
+the least one; diverged estimates that were restarted."""
 
 
 class PacingSample(NamedTuple):
-    """What a sender sees with an acknowledgement."""
+    """What a sender measures with an acknowledgement."""
 
     time_s: float
+    """Time of the acknowledgement [s]."""
     rtt_s: float
-    """As sampled: a smoothed one hides what is to be learned."""
+    """Round-trip time of this packet [s], not smoothed."""
     delivered_bytes: float = nan
-    """Acknowledged since the flow began; the paper's law needs none."""
+    """Acknowledged since the flow began [byte]; the paper's law doesn't need it."""
     in_flight_bytes: float = nan
-    """Sent and not yet acknowledged or lost, where it is known."""
+    """Sent and neither acknowledged nor lost [byte], where it is known."""
     lost_bytes: float = nan
-    """Lost since the flow began, where it is known: at each loss a target-RTT law halves its rate. NaN: none."""
+    """Lost since the flow began [byte], where it is known: a target-RTT law halves its rate at each loss."""
 
 
 class PacingState(NamedTuple):
-    """What a law remembers; `pacing_values` names it."""
+    """State of a pacing law; `pacing_values` names its numbers."""
 
     values: np.ndarray
     """(s,) read-only."""
 
 
 class Pacer(NamedTuple):
-    """A law made ready for its kernel."""
+    """Pacing law prepared for its kernel."""
 
     law: PacingLaw
     settings: np.ndarray
@@ -68,20 +69,22 @@ class Pacer(NamedTuple):
 
 
 class PacingRun(NamedTuple):
-    """A law over T samples."""
+    """A pacing law applied to T samples."""
 
     rates: np.ndarray
-    """(T,) in force after each sample [bit/s]."""
+    """(T,) rate in force after each sample [bit/s]."""
     predictions: np.ndarray
-    """(T,) of the RTT, made before it was seen [s]; of a target-RTT law, of the RTT to come. NaN: there is none."""
+    """(T,) RTT predicted before each sample was measured; of a target-RTT law, the next RTT [s]. NaN: no prediction."""
     used: np.ndarray
-    """(T,) whether the sample was used for a new rate."""
+    """(T,) whether the sample led to a new rate."""
     state: PacingState
+    """State after the last sample."""
     events: dict[str, int]
+    """Counts of the law's events, by the names in `EVENTS`."""
 
 
 def pacer(law: PacingLaw) -> Pacer:
-    """Make a law ready: once, before its first step. Raises InvalidValue for what is no pacing law."""
+    """Prepare a law, once before its first step. Raises InvalidValue for a value that isn't a pacing law."""
     places = len(start_pacing(law).values)
     if isinstance(law, ArxPacer):
         return Pacer(law, arx_settings(law), True, places)
@@ -89,22 +92,70 @@ def pacer(law: PacingLaw) -> Pacer:
 
 
 def start_pacing(law: PacingLaw) -> PacingState:
-    """Before the first sample: the law's start rate is in force. Raises InvalidValue for what is no pacing law."""
-    if not isinstance(law, ArxPacer | TargetRttPacer):
-        raise InvalidValue("law", law, "a pacing law: the law of a Design that netctrl.pacing made")
-    return _state(arx_start(law) if isinstance(law, ArxPacer) else target_start(law))
+    """State of a pacing law before its first sample: the law's start rate is in force.
 
+    Parameters
+    ----------
+    law : PacingLaw
+        As in the `law` of a Design by `netctrl.pacing`.
 
-def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float, PacingState]:
-    """One sample: the rate until the next one [bit/s], and what is remembered.
-
-    A sample that can't be used (an RTT that isn't above 0, a time that goes backwards, what isn't a number) leaves the
-    rate as it is and is counted.
+    Returns
+    -------
+    PacingState
 
     Raises
     ------
     InvalidValue
-        What isn't a Pacer, a state of its law, or a PacingSample of numbers.
+        No pacing law.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> law = netctrl.pacing(bottleneck_bit_per_s=1e7, max_rate_bit_per_s=2e7).law
+    >>> netctrl.start_pacing(law).values.shape
+    (27,)
+    """
+    if not isinstance(law, ArxPacer | TargetRttPacer):
+        raise InvalidValue("law", law, "a pacing law, such as the law of a Design of netctrl.pacing")
+    return _state(arx_start(law) if isinstance(law, ArxPacer) else target_start(law))
+
+
+def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float, PacingState]:
+    """Apply a pacing law to one sample: the rate until the next sample, and the new state.
+
+    A sample that can't be used (an RTT that isn't above 0, a time that goes backwards, a value that isn't a number)
+    leaves the rate as it is, and is counted.
+
+    Parameters
+    ----------
+    ready : Pacer
+        The law, as `netctrl.laws.pacing.pacing.pacer` prepares it.
+    state : PacingState
+        From `netctrl.start_pacing`, or from the sample before.
+    sample : PacingSample
+        What was measured.
+
+    Returns
+    -------
+    rate : float
+        [bit/s]
+    state : PacingState
+
+    Raises
+    ------
+    InvalidValue
+        Not a Pacer, not a state of its law, or not a PacingSample of numbers.
+
+    Examples
+    --------
+    The first sample leaves the start rate in force, half of the highest rate:
+
+    >>> import netctrl
+    >>> from netctrl.laws.pacing.pacing import PacingSample, pacer
+    >>> law = netctrl.pacing(bottleneck_bit_per_s=1e7, max_rate_bit_per_s=2e7).law
+    >>> rate, state = netctrl.pace(pacer(law), netctrl.start_pacing(law), PacingSample(time_s=0.0, rtt_s=0.02))
+    >>> rate
+    10000000.0
     """
     try:
         values = state.values.copy()
@@ -122,26 +173,29 @@ def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float,
 
 
 def _refused(ready: object, state: object, sample: object) -> InvalidValue:
-    """Which of `pace`'s arguments is wrong."""
+    """Exception for the wrong one of `pace`'s arguments."""
     if not isinstance(ready, Pacer):
-        return InvalidValue("ready", ready, "what netctrl.pacer gives for a law")
+        return InvalidValue("ready", ready, "the result of netctrl.pacer for a law")
     if not isinstance(state, PacingState) or np.shape(state.values) != (ready.places,):
-        return InvalidValue("state", state, "what start_pacing gives for the same law, or pace after it")
-    return InvalidValue("sample", sample, "a PacingSample of numbers; nan where one isn't known")
+        return InvalidValue("state", state, "the result of start_pacing for the same law, or of pace after it")
+    return InvalidValue("sample", sample, "a PacingSample of numbers, nan for unknown ones")
 
 
 def pace_trace(
     law: PacingLaw, times: Any, rtts: Any, *, delivered: Any = None, in_flight: Any = None, lost: Any = None
 ) -> PacingRun:
-    """The law over samples that were measured under other rates: what it predicts, and what it would set.
+    """Apply a pacing law to recorded samples: the RTTs that it predicts and the rates that it would set.
+
+    The samples were measured under other rates: the law's own have no effect on them.
 
     Parameters
     ----------
     law : PacingLaw
+        As in the `law` of a Design by `netctrl.pacing`.
     times, rtts : array_like, shape (T,)
-        [s]
+        Times of the acknowledgements and their round-trip times [s].
     delivered, in_flight, lost : array_like, shape (T,), optional
-        [byte]
+        As in `netctrl.laws.pacing.pacing.PacingSample` [byte].
 
     Returns
     -------
@@ -151,7 +205,15 @@ def pace_trace(
     Raises
     ------
     InvalidValue
-        What is no pacing law; shapes that don't fit.
+        No pacing law, or shapes that don't fit.
+
+    Examples
+    --------
+    >>> import netctrl, numpy as np
+    >>> law = netctrl.pacing(bottleneck_bit_per_s=1e7, max_rate_bit_per_s=2e7).law
+    >>> run = netctrl.pace_trace(law, times=0.02 * np.arange(100), rtts=np.full(100, 0.02))
+    >>> round(float(run.predictions[-1]), 4), int(run.used.sum()), run.events["bad_rtt"]
+    (0.02, 100, 0)
     """
     ready, state = pacer(law), start_pacing(law).values.copy()
     time, rtt = _column("times", times, None), _column("rtts", rtts, None)
@@ -192,24 +254,49 @@ def pace_many(
     in_flight: Any = None,
     lost: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Many flows of one law at once: states (n, s), times (T,), the others (n, T), as `pace_trace` takes them.
+    """Apply a pacing law to recorded samples of many flows at once.
+
+    Parameters
+    ----------
+    law : PacingLaw
+        As in the `law` of a Design by `netctrl.pacing`.
+    states : array_like, shape (n, s)
+        State of each flow: `start_pacing(law).values`, or what an earlier call returned.
+    times : array_like, shape (T,)
+        Times of the acknowledgements, the same for all flows [s].
+    rtts : array_like, shape (n, T)
+        Round-trip times [s].
+    delivered, in_flight, lost : array_like, shape (n, T), optional
+        As in `netctrl.laws.pacing.pacing.PacingSample` [byte].
 
     Returns
     -------
-    rates, states : ndarray, shapes (n, T), (n, s)
+    rates : ndarray, shape (n, T)
+        Rate in force after each sample [bit/s].
+    states : ndarray, shape (n, s)
+        After the last sample.
 
     Raises
     ------
     InvalidValue
-        What is no pacing law; shapes that don't fit.
+        No pacing law, or shapes that don't fit.
+
+    Examples
+    --------
+    >>> import netctrl, numpy as np
+    >>> law = netctrl.pacing(bottleneck_bit_per_s=1e7, max_rate_bit_per_s=2e7).law
+    >>> states = np.tile(netctrl.start_pacing(law).values, (3, 1))
+    >>> rates, states = netctrl.pace_many(law, states, times=0.02 * np.arange(100), rtts=np.full((3, 100), 0.02))
+    >>> rates.shape, states.shape
+    ((3, 100), (3, 27))
     """
     _, settings, _, places = pacer(law)
-    after = _numbers("states", states, f"numbers, a row of {places} for each flow")
+    after = _numbers("states", states, f"numbers, in a row of {places} for each flow")
     if after.ndim != 2 or after.shape[1] != places:
         raise InvalidValue("states", f"shape {after.shape}", f"a row of {places} for each flow")
     time = _column("times", times, None)
     shape = (len(after), len(time))
-    takes = f"numbers of shape {shape}, a row a flow and a column a time"
+    takes = f"numbers of shape {shape}, one row per flow and one column per time"
     tables, unknown = [], np.full((1, 1) if isinstance(law, ArxPacer) else shape, nan)
     for name, values in (("rtts", rtts), ("delivered", delivered), ("in_flight", in_flight), ("lost", lost)):
         table = unknown if values is None and name != "rtts" else _numbers(name, values, takes)
@@ -238,8 +325,7 @@ def pacing_values(law: PacingLaw, state: PacingState) -> dict[str, Any]:
 def arx_state(
     law: ArxPacer, *, theta: Any, phi: Any, rate: float, mean_rtt: float, variance: float, mean_rate: float
 ) -> PacingState:
-    """A state in the middle of things, for the paper's law: θ and φ (k,) and averages in the law's units, the rate in
-    force in bit/s."""
+    """State of the paper's law from given values: θ and φ (k,) and averages in the law's units, the rate in bit/s."""
     k = law.past_rtts + law.past_rates
     values = arx_start(law)
     state = as_record(ArxState, values)

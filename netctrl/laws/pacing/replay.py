@@ -1,4 +1,4 @@
-"""A pacing law over RTTs that were measured: the file, and what the law predicts and would set."""
+"""Replay of a pacing law over measured RTTs: the file, and the law's predictions and rates."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class RttTrace(NamedTuple):
 
 
 class PacingReplay(NamedTuple):
-    """A law over a trace."""
+    """Replay of a law over a trace."""
 
     trace: RttTrace
     run: PacingRun
     fit: float | None
-    """100 (1 − var(ℓ − ℓ̂)/var ℓ) of the samples that were used and predicted, in %; None where RTTs don't move."""
+    """Fit 100 (1 − var(ℓ − ℓ̂)/var ℓ) of the samples used and predicted, in %; None for constant RTTs."""
 
     def to_json(self) -> str:
         """One JSON object: fit, events, and lists of times, RTTs, predictions (null where there is none) and rates of
@@ -77,7 +77,7 @@ class PacingReplay(NamedTuple):
 
 
 def replay(law: PacingLaw, trace: RttTrace) -> PacingReplay:
-    """The law over a trace, from its start; its rates have no effect on what was measured."""
+    """Replay a law over a trace, from its start; its rates have no effect on the measurements."""
     run = pace_trace(
         law,
         trace.time_s,
@@ -93,8 +93,9 @@ def replay(law: PacingLaw, trace: RttTrace) -> PacingReplay:
 
 
 def read_replay(path: str | os.PathLike[str], *, delivered: bool = False) -> RttTrace:
-    """Measured RTTs from a CSV with the columns `time_s` and `rtt_s`, and where they are known `delivered_bytes`,
-    `in_flight_bytes` and `lost_bytes`; others are left alone.
+    """Read measured RTTs from a CSV with the columns `time_s` and `rtt_s`.
+
+    The columns `delivered_bytes`, `in_flight_bytes` and `lost_bytes` are optional; others are ignored.
 
     Raises
     ------
@@ -103,11 +104,11 @@ def read_replay(path: str | os.PathLike[str], *, delivered: bool = False) -> Rtt
         0 (rtt_s), of at least 0 (bytes), or of at least the one before (all but rtt_s and in_flight_bytes). It names
         the line.
     """
-    content = read_bounded(path, _MAX_BYTES, f"is larger than a trace may be ({_MAX_BYTES // 2**20} MiB)")
+    content = read_bounded(path, _MAX_BYTES, f"is too large for a trace (at most {_MAX_BYTES // 2**20} MiB)")
     try:
         rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise FileError(path, f"is no CSV: {error}") from None
+        raise FileError(path, f"is not a CSV file: {error}") from None
     header = [name.strip() for name in rows[0]] if rows else []
     for name in _COLUMNS[: 3 if delivered else 2]:
         if header.count(name) != 1:
@@ -135,7 +136,7 @@ def _column(path: str | os.PathLike[str], name: str, place: int, lines: list[tup
 
 
 def _wrong(name: str, value: float, before: float) -> str | None:
-    """What a value must be, or None where it is."""
+    """Values that are accepted in place of a wrong one; None for a valid value."""
     if not np.isfinite(value):
         return "a number"
     if name == "rtt_s" and value <= 0.0:

@@ -1,4 +1,4 @@
-"""Pacing to a target RTT, one sample at a time, compiled; nothing is checked here (`netctrl.laws.pacing.pacing`).
+"""Pacing to a target RTT, one sample at a time; compiled, without checks (see `netctrl.laws.pacing.pacing`).
 
 What is in flight, F, over the delivered rate Ĉ is the RTT that the next packet will see, whatever its delay: so the
 prediction needs no history of rates. While a queue stands, the delivered rate is the flow's share of the bottleneck.

@@ -1,4 +1,4 @@
-"""Records of pacing to a target RTT, state and parameters, and their rows for a law."""
+"""State and parameters of pacing to a target RTT, as records and as rows for the law."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Senders that set a rate: BBR, fixed caps, pacing laws; as files have them, and as kernels run them."""
+"""Rate-based senders: BBR, fixed caps, pacing laws; as records in files and as kernels."""

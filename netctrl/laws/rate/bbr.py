@@ -1,4 +1,4 @@
-"""BBR as a sender; version 1, by the law of `netctrl.laws.tcp.bbr`."""
+"""BBR, version 1, as a sender with the law of `netctrl.laws.tcp.bbr`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fixed rate, alone or as a cap on a window."""
+"""Fixed rate, alone or as a cap on a window."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CapSender(SenderRecord, frozen=True, kw_only=True, tag="cap"):
     """A fixed rate, whatever is lost, or a cap on what a window sends."""
 
     rate: Rate
-    """Of whole packets."""
+    """Greatest rate, of whole packets [bit/s]."""
     window: str | None = None
     """A registered window law; null: nothing but the rate."""
 

@@ -1,4 +1,4 @@
-"""What a rate sender is: a record in files, and a law that says how fast it may send and how much may be in flight.
+"""Interface of rate senders: a record in files, and a law for the rate and the data in flight.
 
 Units: bytes of whole packets, byte/s, s. A law's state and settings are rows of numbers; numba compiles its functions.
 """

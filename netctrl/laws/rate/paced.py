@@ -1,4 +1,4 @@
-"""A pacing law as a sender: a Design's, alone or as a cap on a window."""
+"""Pacing law of a Design as a sender, alone or as a cap on a window."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class PacedSender(SenderRecord, frozen=True, kw_only=True, tag="paced"):
     file: str = ""
     """A Design file; in a scenario file, beside it."""
     law: PacingLaw | None = None
+    """The law itself; null: that of `file`."""
     window: str | None = None
     """A registered window law, which the law's rate is a cap on; null: nothing but the law."""
 
@@ -26,7 +27,8 @@ class PacedSender(SenderRecord, frozen=True, kw_only=True, tag="paced"):
             raise InvalidValue("law", self.law, "a pacing law: the law of a Design that netctrl.pacing made")
 
     def pacer(self) -> PacingLaw:
-        """The law; it is read where a file is named. Raises FileError, and InvalidValue for another method's Design."""
+        """The sender's law, read from a named file if necessary. Raises FileError, and InvalidValue for another
+        method's Design."""
         if self.law is not None:
             return self.law
         design = read_design(self.file)

@@ -1,4 +1,4 @@
-"""Every sender of a TCP flow as files have it, a word or a table: window laws and rate senders, ours and others'."""
+"""Senders of flows in files, as a word or a table: window laws of TCP and of data centres, and rate senders."""
 
 from __future__ import annotations
 
@@ -6,31 +6,46 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from msgspec.structs import fields
+
 from netctrl.errors import InvalidValue
 from netctrl.laws.rate.law import RateSender, SenderRecord
 from netctrl.laws.rate.paced import PacedSender
+from netctrl.laws.window.law import SchemeRecord
+from netctrl.laws.window.records import SCHEMES
 from netctrl.model.law import ArxPacer, TargetRttPacer
-from netctrl.register import RATE_SENDERS, TCP_SENDERS
+from netctrl.register import RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS
 
-__all__ = ["RATE_LAWS", "Sender", "rate_record", "read_sender", "sender_name", "window_of"]
+__all__ = ["RATE_LAWS", "Sender", "rate_record", "read_sender", "scheme_of", "sender_name", "window_of"]
 
 RATE_LAWS: tuple[RateSender, ...] = tuple(RATE_SENDERS[name] for name in RATE_SENDERS)
 """Ours first."""
-_RECORDS = tuple(each.record for each in RATE_LAWS)
-_WORDS = {str(kind.__struct_config__.tag): kind for kind in _RECORDS if not kind.__struct_fields__}
+_RECORDS = (*(each.record for each in RATE_LAWS), *SCHEMES)
+
+
+def _is_a_word(kind: Any) -> bool:
+    """Whether a data centre's law needs no parameters; a name of TCP's law means the latter."""
+    return kind.__struct_config__.tag not in TCP_SENDERS and not any(each.required for each in fields(kind))
+
+
+_WORDS = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (*(each.record for each in RATE_LAWS if not fields(each.record)), *filter(_is_a_word, SCHEMES))
+}
 
 Sender: Any = reduce(or_, _RECORDS) | str
-"""A word (a window law, or a rate sender without parameters), or a table whose `kind` tells which rate sender."""
+"""A word (a window law, a rate sender without parameters, a data centre's law with its defaults), or a table whose
+`kind` tells which rate sender or data centre's law."""
 
 
-def read_sender(field: str, value: Any) -> str | SenderRecord:
-    """A sender as a scenario keeps it; a pacing law stands for a flow that is paced by it."""
+def read_sender(field: str, value: Any) -> str | SenderRecord | SchemeRecord:
+    """A scenario's sender; a pacing law becomes a flow paced by it."""
     if isinstance(value, ArxPacer | TargetRttPacer):
         return PacedSender(law=value)
-    if isinstance(value, _RECORDS):
+    if isinstance(value, SenderRecord) and isinstance(value, _RECORDS):
         _check_window(f"{field}.window", getattr(value, "window", None))
-    elif value not in (*TCP_SENDERS, *_WORDS):
-        words, tables = ", ".join([*TCP_SENDERS, *_WORDS]), ", ".join(RATE_SENDERS)
+    elif not isinstance(value, _RECORDS) and value not in (*TCP_SENDERS, *_WORDS):
+        words, tables = ", ".join([*TCP_SENDERS, *_WORDS]), ", ".join([*RATE_SENDERS, *WINDOW_LAWS])
         raise InvalidValue(field, value, f"one of {words}, or a table whose `kind` is one of {tables}")
     return value
 
@@ -40,20 +55,30 @@ def _check_window(field: str, name: Any) -> None:
         raise InvalidValue(field, name, f"one of {', '.join(TCP_SENDERS)}, or nothing")
 
 
-def rate_record(sender: str | SenderRecord) -> SenderRecord | None:
-    """The record of a rate sender; None: nothing but a window."""
-    if isinstance(sender, str):
-        return _WORDS[sender]() if sender in _WORDS else None
-    return sender
+def _record(sender: str | SenderRecord | SchemeRecord) -> Any:
+    """Record for a word; None for a TCP window's law."""
+    return (_WORDS[sender]() if sender in _WORDS else None) if isinstance(sender, str) else sender
 
 
-def window_of(sender: str | SenderRecord) -> str | None:
-    """The window law of a sender; None: nothing but a rate."""
+def rate_record(sender: str | SenderRecord | SchemeRecord) -> SenderRecord | None:
+    """Record of a rate sender; None for other senders."""
+    found = _record(sender)
+    return found if isinstance(found, SenderRecord) else None
+
+
+def scheme_of(sender: str | SenderRecord | SchemeRecord) -> SchemeRecord | None:
+    """Record of a data centre's law; None for other senders."""
+    found = _record(sender)
+    return found if isinstance(found, SchemeRecord) else None
+
+
+def window_of(sender: str | SenderRecord | SchemeRecord) -> str | None:
+    """TCP window law of a sender; None if it has none."""
     if isinstance(sender, str):
         return None if sender in _WORDS else sender
-    return getattr(sender, "window", None)
+    return getattr(sender, "window", None) if isinstance(sender, SenderRecord) else None
 
 
-def sender_name(sender: str | SenderRecord) -> str:
-    """As files have it: the word, or the table's `kind`."""
+def sender_name(sender: str | SenderRecord | SchemeRecord) -> str:
+    """Name as in files: the word, or the table's `kind`."""
     return sender if isinstance(sender, str) else str(sender.__struct_config__.tag)

@@ -1,4 +1,4 @@
-"""BBR's rate and its bound of what is in flight, as a fluid; version 1, nothing is checked here.
+"""BBR, version 1, as a fluid: its rate and its limit of data in flight, without checks.
 
 Left out, as a fluid has none of it: allowances for packets that are sent in one piece, and the bound of what is in
 flight for one round trip after a loss. Where a flow's cycle begins is given, not drawn.

@@ -1,4 +1,4 @@
-"""DCTCP's window: Reno's, cut by the marked part of its packets."""
+"""DCTCP's window: Reno's, reduced by the share of marked packets."""
 
 from __future__ import annotations
 

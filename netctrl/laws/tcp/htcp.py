@@ -1,4 +1,4 @@
-"""H-TCP's window as a fluid: growth that rises with the time since the last loss, a cut that empties the queue."""
+"""H-TCP's window as a fluid: growth that rises with the time since the last loss, and an adaptive backoff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of TCP senders on rows of numbers, as kernels keep them: a function for all laws, compiled."""
+"""Windows of TCP senders as rows of numbers for kernels: one compiled function for all laws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a TCP sender's window law is: how the window grows with acknowledgements, and how a loss cuts it.
+"""Interface of TCP window laws: growth with acknowledgements, and reduction at a loss.
 
 Both change a state in place, whose fields a law may add to; numba compiles them.
 """

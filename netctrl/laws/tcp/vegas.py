@@ -1,4 +1,4 @@
-"""Vegas' window: a few packets of its own in the queue, told by the round-trip time."""
+"""Vegas' window: keeps a few of its packets in the queue, estimated from the round-trip time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of y = Θ'φ + e that change slowly, sample by sample: least squares that forget, and gradient steps."""
+"""Recursive estimation of slowly varying parameters of y = Θ'φ + e: least squares with forgetting, gradient steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["RecursiveEstimate", "nlms_step", "recursive_start", "recursive_step"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecursiveEstimate:
-    """What is known after some samples."""
+    """Estimate after some samples."""
 
     theta: np.ndarray
     """(k, p) Θ."""

@@ -1,4 +1,4 @@
-"""Gradient steps of y = θ'φ, one sample at a time, compiled and unchecked: see `netctrl.laws.tracking.estimators`."""
+"""Gradient steps of y = θ'φ, one sample at a time; compiled, without checks (`netctrl.laws.tracking.estimators`)."""
 
 from __future__ import annotations
 

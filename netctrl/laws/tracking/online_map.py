@@ -1,4 +1,4 @@
-"""A characteristic curve learned while the law works: recursive identification, and the gains scheduled by it."""
+"""Online identification of a characteristic curve, and gains scheduled by it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX = 20.0
 
 
 class OnlineStaticMap(NamedTuple):
-    """What is known of y = G(q) c(R): c bends at k points, G is the law's model with a steady gain of 1."""
+    """Estimate of y = G(q) c(R): c is piecewise linear with k points, G is the law's model with a steady gain of 1."""
 
     law: TrackingLaw
     """With one input, p outputs, n states."""
@@ -33,6 +33,7 @@ class OnlineStaticMap(NamedTuple):
     doubt: float
     """Greatest P: that at the start."""
     forgetting: float
+    """Forgetting factor of the estimates."""
     states: np.ndarray
     """(n, k) of the law's model under each of c's hat functions."""
     estimates: tuple[RecursiveEstimate, ...]
@@ -42,7 +43,7 @@ class OnlineStaticMap(NamedTuple):
 def start_online_map(
     law: TrackingLaw, noise: Any, *, points: Any = None, at: float | None = None, forgetting: float = 0.995
 ) -> OnlineStaticMap:
-    """The law's own model, a straight line, in doubt by its whole rise.
+    """Initial curve, the straight line of the law's model, with an uncertainty of its whole rise.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def start_online_map(
 
 
 def learn(curve: OnlineStaticMap, applied: np.ndarray, measured: np.ndarray) -> OnlineStaticMap:
-    """After one sample more: a period under `applied`, (1,), in which `measured`, (p,), came about.
+    """Estimate after one more sample: a period under `applied`, (1,), with the outputs `measured`, (p,).
 
     c is linear in its values at the points, so y = Σ_i c_i (G h_i)(R) + e is a regression on the model's responses to
     the hat functions h_i; least squares forget by `forgetting`, and doubt never grows beyond that at the start, so
@@ -103,7 +104,7 @@ def learn(curve: OnlineStaticMap, applied: np.ndarray, measured: np.ndarray) -> 
 
 
 def curve_values(curve: OnlineStaticMap) -> np.ndarray:
-    """(k, p) steady outputs at the points, as learned [the law's units]."""
+    """Estimated steady outputs at the points, (k, p) [the law's units]."""
     return np.hstack([each.theta for each in curve.estimates]) * curve.noise
 
 
@@ -126,7 +127,7 @@ def _gains(law: TrackingLaw) -> np.ndarray:
 
 
 def _shares(points: np.ndarray, at: float) -> np.ndarray:
-    """(k,) values of the hat functions; beyond the ends that of the end."""
+    """Values of the hat functions, (k,); beyond the ends those of the end."""
     place = int(np.clip(np.searchsorted(points, at) - 1, 0, len(points) - 2))
     share = float(np.clip((at - points[place]) / (points[place + 1] - points[place]), 0.0, 1.0))
     shares = np.zeros(len(points))

@@ -1,5 +1,4 @@
-"""A reference governor: references that can't be had, or not so soon, become the nearest that keep inputs off their
-limits."""
+"""Reference governor: replaces unreachable references by the nearest ones that keep inputs within their limits."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _SETTLED = 1e-4
 
 
 class ReferenceGovernor(NamedTuple):
-    """What is computed once for a law: m inputs, p outputs, q tracked, T samples ahead."""
+    """Data computed once for a law: m inputs, p outputs, q tracked, T samples ahead."""
 
     output_offset: Vector
     """(p) of the law; what follows is for deviations"""
@@ -102,7 +101,7 @@ def govern(governor: ReferenceGovernor, state: TrackingState, applied: Vector, d
 
 
 def attainable(governor: ReferenceGovernor, desired: np.ndarray) -> bool:
-    """Whether a reference, (p,), can be had within the limits at all."""
+    """Whether a reference, (p,), is reachable within the limits."""
     steady = governor.nearest @ (np.asarray(desired, dtype=float) - governor.output_offset)
     feasible = np.clip(steady, governor.low, governor.high)
     return bool(np.abs(feasible - steady).max() <= 1e-9 * np.abs(governor.high - governor.low).max())

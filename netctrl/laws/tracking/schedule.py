@@ -1,4 +1,4 @@
-"""Gains scheduled along a characteristic curve: a law made for one slope of it works at all, at the same speed."""
+"""Gain scheduling along a characteristic curve, so that a law for one slope has the same speed on the whole curve."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GainSchedule(NamedTuple):
 
 
 def gain_schedule(law: TrackingLaw, models: Sequence[IdentifiedModel]) -> GainSchedule:
-    """A schedule from models that were identified around several points of the curve.
+    """Schedule from models identified around several points of the curve.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A tracking law at work: (state, measured outputs, references) to the inputs of the next sample."""
+"""Tracking law: from state, measured outputs and references to the inputs of the next sample."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TrackingState(NamedTuple):
 
 
 def tracking_gains(law: TrackingLaw) -> TrackingGains:
-    """What `step_tracking` takes of a law."""
+    """Arguments of `step_tracking` from a law."""
     integrates = isinstance(law, LqiLaw)
     m, p = len(law.inputs), len(law.outputs)
     W = law.W if integrates else np.zeros((0, p))
@@ -71,7 +71,7 @@ def tracking_gains(law: TrackingLaw) -> TrackingGains:
 
 
 def start_tracking(gains: TrackingGains, applied: np.ndarray | None = None) -> TrackingState:
-    """At the start: x̂ = 0; z such that the input begins at `applied`, by default at u₀, within the limits."""
+    """Initial state: x̂ = 0, and z such that the input starts at `applied`, by default at u₀, within the limits."""
     v = np.clip(gains.input_offset if applied is None else np.asarray(applied, dtype=float), gains.low, gains.high)
     integral = np.zeros(len(gains.W)) if applied is None else -gains.back @ (v - gains.input_offset)
     return TrackingState(np.zeros(len(gains.A)), integral, v, v.copy())

@@ -24,27 +24,29 @@ class Dcqcn(SchemeRecord, frozen=True, kw_only=True, tag="dcqcn"):
     mark_low: Size = 5e3
     """K_min [byte], of a queue at a link of `threshold_rate`; in proportion to the rate of others."""
     mark_high: Size = 200e3
-    """K_max [byte]."""
+    """K_max [byte], as `mark_low`."""
     mark_most: float = 0.01
-    """P_max."""
+    """P_max, probability of a mark at K_max."""
     threshold_rate: Rate = 4e10
+    """Rate of the link that `mark_low` and `mark_high` are for [bit/s]."""
     notification_interval: Duration = 50e-6
     """Least time between two notifications (CNP) of a flow [s]."""
     gain: float = 1.0 / 256.0
-    """g."""
+    """g of the moving average of notifications."""
     alpha_interval: Duration = 55e-6
     """Without a notification, alpha decays so often [s]."""
     increase_interval: Duration = 55e-6
     """The rate's timer [s]."""
     increase_bytes: Size = 10e6
-    """The rate's byte counter."""
+    """The rate's byte counter [byte]."""
     fast_stages: int = 5
-    """F."""
+    """F, stages of fast recovery."""
     increase: Rate = 40e6
-    """R_AI [bit/s]."""
+    """R_AI, additive increase [bit/s]."""
     hyper_increase: Rate = 200e6
-    """R_HAI [bit/s]."""
+    """R_HAI, hyper increase [bit/s]."""
     least_rate: Rate = 40e6
+    """Least rate of a flow [bit/s]."""
     window: Size | None = None
     """Cap of what is under way [byte]; null: none, as in the paper."""
 

@@ -21,9 +21,11 @@ class Dctcp(SchemeRecord, frozen=True, kw_only=True, tag="dctcp"):
     threshold: Size = 30e3
     """K [byte], of a queue at a link of `threshold_rate`; in proportion to the rate of others."""
     threshold_rate: Rate = 1e10
+    """Rate of the link that `threshold` is for [bit/s]."""
     initial_window: Size | None = None
     """[byte]; null: the path's bandwidth-delay product."""
     slow_start: bool = False
+    """Whether the window doubles each round trip until the first mark."""
 
     def __post_init__(self) -> None:
         read_fields(self, gain=SHARE, threshold=size, threshold_rate=rate)

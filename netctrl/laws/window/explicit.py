@@ -1,4 +1,4 @@
-"""MPCC's decision for one packet, compiled; nothing is checked here.
+"""MPCC's decision for one packet; compiled, without checks.
 
 Arguments are floats but for numbers of flows and steps. The laws that wrap these check: `netctrl.mpc.explicit`.
 """

@@ -1,4 +1,4 @@
-"""No control: a window that stays, or none, and line rate."""
+"""No control: a constant window, or none, and line rate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class FixedWindow(SchemeRecord, frozen=True, kw_only=True, tag="fixed"):
     """No control: a window that stays, or none, and line rate."""
 
     window: Size | None = None
-    """[byte]; null: no limit."""
+    """What may be under way [byte]; null: no limit."""
 
     def __post_init__(self) -> None:
         read_fields(self, window=optional(size))

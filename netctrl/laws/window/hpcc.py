@@ -28,11 +28,11 @@ class Hpcc(SchemeRecord, frozen=True, kw_only=True, tag="hpcc"):
     """
 
     target: float = 0.95
-    """eta."""
+    """eta, target utilization."""
     stages: int = 5
     """maxStage: rounds of additive increase before a multiplicative one."""
     increase: Size = 80.0
-    """W_AI [byte]."""
+    """W_AI, additive increase [byte]."""
     rtt: Duration | None = None
     """T [s]; null: the longest of all paths, without queues."""
     paced: bool = True

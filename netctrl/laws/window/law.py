@@ -1,4 +1,4 @@
-"""What a law of a data centre's senders is: a record in files, parameters and state with names, and a pure step.
+"""Interface of a data centre's window laws: a record in files, named parameters and state, and a pure step.
 
 A step is `step(state, seen, path, parameters)`, called at each acknowledgement; it returns the next state, whose first
 fields are `window` [byte] and `rate` [bit/s]. It is written in the subset that `netctrl.laws.codegen` turns into C++.

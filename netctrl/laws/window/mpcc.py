@@ -1,4 +1,4 @@
-"""MPCC, one acknowledgement at a time: the closed form of its quadratic program.
+"""MPCC, one acknowledgement at a time, by the closed form of its quadratic program.
 
 W = clip(c − K(N) Q, 0, P_BD), with the fair window c = min(R_out/(R_in N), 1) P_BD and the P-step gain of the scalar
 Riccati recursion. Source: the MPCC thesis, (3.4) to (3.7), Algorithm 1, (A.1).
@@ -51,11 +51,11 @@ class Mpcc(SchemeRecord, frozen=True, kw_only=True, tag="mpcc"):
     """delayed: on the queue that (3.7) predicts; feed-forward: K = 0, W = c(N); hold: delay-free, and while all queues
     are empty the window stays, as the thesis's section 3.4 says."""
     horizon: int = 5
-    """P."""
+    """P, prediction horizon [acknowledgement]."""
     queue_weight: float = 1.0
-    """W_Q."""
+    """W_Q, weight of the queue."""
     window_weight: float = 1.0
-    """W_R."""
+    """W_R, weight of the window's deviation from what leaves."""
     bdp: Size | None = None
     """P_BD,max, the largest window [byte]; null: link rate times round trip of the flow's path."""
     rtt: Duration | None = None
@@ -66,7 +66,7 @@ class Mpcc(SchemeRecord, frozen=True, kw_only=True, tag="mpcc"):
     """W of (A.1) [byte], by which the law steps; null: the flow's own at each acknowledgement. With it the gain is a
     table K[N]."""
     initial_window: Size | None = None
-    """[byte]; null: P_BD."""
+    """Window of a new flow [byte]; null: P_BD, the path's bandwidth-delay product."""
 
     def __post_init__(self) -> None:
         read_fields(
@@ -246,7 +246,7 @@ MPCC = WindowLaw(
 
 
 def mpcc_scheme(law: MpccLaw) -> Mpcc:
-    """A Design's law as senders run it: its windows, weights, and the interval that it was certified at."""
+    """Law of a Design as a scheme for senders: its windows, weights, and certified interval."""
     return Mpcc(
         variant="delayed" if law.delayed else "delay-free",
         horizon=law.horizon,

@@ -1,4 +1,4 @@
-"""Every scheme of a data centre's senders, as files have it, and its law: ours, and those of other packages."""
+"""Schemes of a data centre's senders in files, and their laws, including those of other packages."""
 
 from __future__ import annotations
 

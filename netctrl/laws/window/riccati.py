@@ -1,4 +1,4 @@
-"""MPCC's gain: the scalar Riccati recursion over a horizon, with one division in all."""
+"""MPCC's gain: the scalar Riccati recursion over a horizon, with a single division."""
 
 from __future__ import annotations
 

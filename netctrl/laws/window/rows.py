@@ -1,4 +1,4 @@
-"""Laws of a data centre's senders on rows of numbers, as the packet kernel keeps them: one function for all, compiled.
+"""Window laws of a data centre as rows of numbers for the packet kernel: one compiled function for all.
 
 A row of state has `window` and `rate` in front; a law's own fields stand behind them, in the order of its record.
 """
@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 import numpy as np
 from numba.extending import register_jitable
 
-from netctrl.jit import by_number, njit
+from netctrl.jit import INLINED, by_number, njit
 from netctrl.laws.codegen import helpers
 from netctrl.laws.record import field_types, width
 from netctrl.laws.window.law import MAX_HOPS, Acknowledged, Hop, Path, Telemetry, WindowLaw
@@ -23,7 +23,6 @@ __all__ = ["PARAMETERS", "RATE", "STATES", "WINDOW", "act", "packet_sent", "row_
 
 WINDOW, RATE = range(2)
 """Columns of a row of state: bytes that may be under way, and bit/s."""
-_INLINED: dict[str, Any] = {"error_model": "numpy", "forceinline": True, "_nrt": False}
 
 
 def _parts(kind: Any) -> dict[Any, Any]:
@@ -54,7 +53,7 @@ PARAMETERS = max(1, *(width(law.parameters) for law in LAWS))
 
 
 def row_of(record: tuple[Any, ...]) -> np.ndarray:
-    """The numbers of a record in a row, those of tuples in it behind one another."""
+    """Numbers of a record in a row, with those of its tuples in sequence."""
     parts = (row_of(each) if isinstance(each, tuple) else np.array([float(each)]) for each in record)
     return np.concatenate([np.zeros(0), *parts])
 
@@ -62,13 +61,13 @@ def row_of(record: tuple[Any, ...]) -> np.ndarray:
 def _on_rows(law: WindowLaw, function: Any, *, heard: bool) -> Callable[..., None]:
     """The law's step, or what it does when a packet leaves, on rows: sets the state."""
     for each in helpers(function).values():
-        register_jitable(**_INLINED)(each)
+        register_jitable(**INLINED)(each)
     row, own, way = (_from(kind, (f"{name}[{k}]" for k in count())) for kind, name in (
         (law.state, "state"), (law.parameters, "parameters"), (Path, "path")
     ))  # fmt: skip
     more = list(inspect.signature(function).parameters)[4 if heard else 5 :]
     names = {each.__name__: each for each in (law.state, law.parameters, Path, Hop, Acknowledged)}
-    names["step"] = njit(function, **_INLINED)
+    names["step"] = njit(function, **INLINED)
     given = "table, memory, seen, hops" if heard else "now, count"
     lines = [f"def rows(parameters, path, state, {given}):"]
     if heard and law.telemetry != Telemetry.NONE:
@@ -79,7 +78,7 @@ def _on_rows(law: WindowLaw, function: Any, *, heard: bool) -> Callable[..., Non
     lines += [f"    after = step({', '.join([row, 'seen' if heard else 'now, count', way, own, *more])})"]
     lines += [f"    state[{k}] = {place}" for k, place in enumerate(_places(law.state, "after"))]
     exec("\n".join(lines), names)
-    return njit(names["rows"], **_INLINED)
+    return njit(names["rows"], **INLINED)
 
 
 def _all(way: str, given: str) -> Any:
@@ -89,7 +88,7 @@ def _all(way: str, given: str) -> Any:
         for number, law in enumerate(LAWS)
         if getattr(law, way) is not None
     }
-    return by_number(chosen, f"parameters, path, state, {given}", **_INLINED)
+    return by_number(chosen, f"parameters, path, state, {given}", **INLINED)
 
 
 act = _all("step", "table, memory, seen, hops")

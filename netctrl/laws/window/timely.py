@@ -25,6 +25,7 @@ class Timely(SchemeRecord, frozen=True, kw_only=True, tag="timely"):
     """
 
     patched: bool = False
+    """Patched TIMELY, in place of Algorithm 1."""
     smoothing: float = 0.875
     """alpha: weight of the newest difference."""
     decrease: float = 0.8
@@ -32,9 +33,9 @@ class Timely(SchemeRecord, frozen=True, kw_only=True, tag="timely"):
     low: Duration = 50e-6
     """T_low of the round trip [s]."""
     high: Duration = 500e-6
-    """T_high [s]."""
+    """T_high of the round trip [s]."""
     increase: Rate = 10e6
-    """delta [bit/s]."""
+    """delta, additive increase [bit/s]."""
     segment: Size = 16e3
     """Acknowledged bytes from one update to the next."""
     fast_after: int = 5

@@ -1,1 +1,1 @@
-"""The agent: measures a host's queue, exchanges messages and sets its link's rate."""
+"""The agent: measures a host's queue, exchanges messages with other agents, and sets its link's rate."""

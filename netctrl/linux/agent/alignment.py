@@ -1,8 +1,8 @@
-"""Which of our intervals another agent's interval is: offsets of steady clocks from messages there and back.
+"""Alignment of intervals between agents: clock offsets from messages there and back.
 
-Each agent counts intervals by its own steady clock from its own start; clocks of the wall, which jump, play no part.
-An offset is taken from the exchange that took least, as NTP does; before there is one, from the message that seems to
-have been under way least. Both are bounded by causality: nothing is heard before it was measured.
+Each agent counts intervals by its own monotonic clock from its own start; wall clocks, which jump, are not used. An
+offset comes from the exchange with the shortest round trip, as in NTP; before the first exchange, from the message with
+the least apparent delay. Both are bounded by causality: a value can't arrive before it was measured.
 
 Source: RFC 5905, sections 8 (offset and round trip of an exchange) and 10 (the sample of least delay).
 """
@@ -16,48 +16,48 @@ __all__ = ["Alignment", "aligned", "index_of"]
 
 _REMEMBERED = 64
 _HYSTERESIS = 0.25
-"""Of an interval, by which an offset must have moved before intervals are renamed."""
+"""Share of an interval by which an offset must move before intervals are renumbered."""
 
 
 class Alignment(NamedTuple):
-    """What is known of another agent's clock. Times in microseconds."""
+    """Estimate of another agent's clock. Times in microseconds."""
 
     exchanges: tuple[tuple[int, float], ...] = ()
-    """Round trip and offset, its clock less ours, of exchanges; the newest last."""
+    """Round trip and offset (its clock minus ours) of each exchange; the newest last."""
     one_way: tuple[int, ...] = ()
-    """Its time of sending less our time of hearing: the offset less the time under way."""
+    """Its sending time minus our receiving time: the offset minus the message's delay."""
     shift: int | None = None
-    """To add to a number of its intervals for ours; None until one was heard."""
+    """Number to add to its interval numbers to obtain ours; None before the first message."""
     moved: int = 0
-    """How often it was changed."""
+    """Number of changes."""
 
     @property
     def offset_us(self) -> float | None:
-        """Its clock less ours; None until it was heard."""
+        """Its clock minus ours; None before the first message."""
         if self.exchanges:
             return min(reversed(self.exchanges))[1]
         return max(self.one_way) if self.one_way else None
 
     @property
     def rtt_us(self) -> int | None:
-        """The least of those remembered."""
+        """Shortest round trip remembered."""
         return min(self.exchanges)[0] if self.exchanges else None
 
 
 def aligned(
     alignment: Alignment, interval_us: float, now_us: int, sent_us: int, *, echo_us: int = 0, held_us: int | None = None
 ) -> Alignment:
-    """After a message that was sent at `sent_us` by its sender's clock, and heard now by ours.
+    """Alignment after a message sent at `sent_us` by its sender's clock and received now by ours.
 
     Parameters
     ----------
     alignment : Alignment
     interval_us : float
-        Of both.
+        Interval of both agents.
     now_us, sent_us : int
-        Each since its agent's interval number 0 began.
+        Times since interval number 0 of the respective agent began.
     echo_us, held_us : int
-        When we sent what the sender heard last of us, and how long ago it heard that; None where it heard nothing.
+        Sending time of the last message that the sender received from us, and the time since; None without one.
     """
     one_way = (*alignment.one_way, sent_us - now_us)[-_REMEMBERED:]
     exchanges = alignment.exchanges
@@ -74,8 +74,8 @@ def aligned(
 
 
 def index_of(alignment: Alignment, step: int, newest: int) -> int | None:
-    """Our number of another agent's interval: the first of ours that began no earlier; None before any was heard.
+    """Our number of another agent's interval: our first that began no earlier; None before the first message.
 
-    It is at most `newest`, the first that begins after now.
+    It is at most `newest`, the first interval that begins after now.
     """
     return None if alignment.shift is None else min(step + alignment.shift, newest)

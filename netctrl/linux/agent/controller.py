@@ -1,7 +1,7 @@
-"""An agent without its surroundings: (state, measurements, datagrams) to (state, rates, datagrams).
+"""Pure logic of an agent: (state, measurements, datagrams) to (state, rates, datagrams).
 
-Here is no clock and no socket; `netctrl.linux.agent.loop` does what is decided here. What happened is in the counts
-that a state carries, and in events.
+This module uses no clock and no socket; `netctrl.linux.agent.loop` carries out its decisions. A state's counters and
+events record what happened.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = ["applied", "receive", "step", "trouble"]
 
 _PATIENCE = 1.5
-"""Intervals without a command after which a link falls back: one is lost then, and not only late."""
+"""Intervals without a command after which a link falls back: by then a command is lost, not only late."""
 _UNHEARD_S = 10.0
-"""From the start, and at least `silence` intervals, after which the log names peers that were never heard."""
+"""Time from the start, and at least `silence` intervals, after which the log names peers without any message."""
 _MAX_VALUE = 1e16
-"""Of what is heard [bit/s]: more than any link has, and little enough that no sum overflows."""
+"""Largest value accepted in messages [bit/s]: above any link's rate, and small enough to avoid overflow."""
 
 
 # --- what comes in ---------------------------------------------------------------------------------------------------
 
 
 def receive(plan: AgentPlan, state: AgentState, peer: int, datagram: bytes, now_us: int) -> tuple[AgentState, Decision]:
-    """A datagram that came from a peer's address: heard, or dropped and counted; a command takes effect at once."""
+    """Handle a datagram from a peer's address: accept it, or drop and count it; a command takes effect at once."""
     found = unpack(datagram, plan.routes[peer], plan.key)
     if isinstance(found, Dropped):
         return counted(state, f"dropped_{found}"), Decision()
@@ -51,7 +51,7 @@ def receive(plan: AgentPlan, state: AgentState, peer: int, datagram: bytes, now_
     window, dropped = admit(neighbour.window, found, state.session)
     if dropped is not None:
         neighbour = neighbour._replace(window=window)
-        if dropped == Dropped.UNPROVEN:  # the answer must say when it came
+        if dropped == Dropped.UNPROVEN:  # the answer must contain its arrival time
             neighbour = neighbour._replace(echo=Echo(found.session, found.sent_us, 0), heard_us=now_us)
         return counted(known(state, peer, neighbour), f"dropped_{dropped}"), Decision()
     restarted = window.session != neighbour.window.session
@@ -94,14 +94,14 @@ def _taken(plan: AgentPlan, state: AgentState, peer: int, message: Message, now_
     )
     if len(innovations) < len(message.entries):
         state = counted(state, "dropped_unasked")
-    room = 4 * max(1, len(plan.law.nominal)) * plan.law.slots  # what no honest peers fill
+    room = 4 * max(1, len(plan.law.nominal)) * plan.law.slots  # more than honest peers fill
     return state._replace(inbox=(*state.inbox, *innovations)[-room:]), Decision()
 
 
 def _commanded(
     plan: AgentPlan, state: AgentState, peer: int, message: Message, now_us: int
 ) -> tuple[AgentState, Decision]:
-    """By a central controller. An earlier command that comes later is no use."""
+    """Apply a central controller's command; one older than the last is ignored."""
     neighbour = state.neighbours[peer]
     if message.step <= neighbour.told_step:
         return counted(state, "dropped_late"), Decision()
@@ -126,20 +126,20 @@ def step(
     *,
     elsewhere: Reading | None = None,
 ) -> tuple[AgentState, Decision]:
-    """An interval's end: measure, tell, decide.
+    """End of an interval: measure, send messages, decide.
 
     Parameters
     ----------
     plan : AgentPlan
     state : AgentState
     number : int
-        Of the interval that begins, above the last one's; those between were missed.
+        Number of the interval that begins, above the last one's; the numbers between were missed.
     now_us : int
-        When the readings were taken.
+        Time of the readings.
     readings : sequence of Reading or Trouble
-        (K,) of the links.
+        Readings of the K links.
     elsewhere : Reading, optional
-        Of the bottleneck that a tracking law measures itself.
+        Reading of the bottleneck that a tracking law measures itself.
     """
     state = counted(state, "steps")
     if state.step >= 0 and number > state.step + 1:
@@ -157,20 +157,20 @@ def step(
         rates = state.desired
     state, datagrams = _told(plan, state, now_us, rates)
     changes: tuple[tuple[int, float], ...] = ()
-    if len(plan.numbers) and (state.falling_back or not plan.commanded):  # a command took effect when it came
+    if len(plan.numbers) and (state.falling_back or not plan.commanded):  # a command has taken effect on arrival
         state, changes = _changes(plan, state, rates)
     return state, Decision(changes, datagrams, (*events, *quiet))
 
 
 def applied(state: AgentState, link: int, rate: float) -> AgentState:
-    """After a rate was set; `rate` is what the kernel made of it [bit/s]."""
+    """State after a rate was set; `rate` is the kernel's rounded value [bit/s]."""
     in_force = state.in_force.copy()
     in_force[link] = rate
     return counted(state._replace(in_force=in_force), "rate_changes")
 
 
 def trouble(plan: AgentPlan, state: AgentState, link: int, found: Trouble) -> tuple[AgentState, Decision]:
-    """A link that can't be controlled any more: it is left alone, the others go on."""
+    """State after a link became uncontrollable: the link is left alone, the others go on."""
     if state.lost[link]:
         return state, Decision()
     lost = tuple(each or row == link for row, each in enumerate(state.lost))
@@ -191,7 +191,7 @@ def _watched(
 
 
 def _silence(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentState, tuple[Event, ...]]:
-    """Peers that weren't heard for long count as gone; those that never were are told of once."""
+    """Mark peers without recent messages as gone; log once those without any message."""
     events: list[Event] = []
     longest = plan.config.silence * plan.interval_us
     unheard = max(_UNHEARD_S * MICROSECONDS, longest)
@@ -207,11 +207,11 @@ def _silence(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentStat
 
 
 def _unheard(plan: AgentPlan, peer: int, neighbour: Neighbour, seconds: float) -> Event:
-    """A peer that nothing came from, or whose messages don't answer ours."""
+    """Event for a peer without any message, or whose messages don't answer ours."""
     where = plan.config.peers[peer]
-    why = f"nothing came from {where.address} port {where.port}"
+    why = f"no message from {where.address} port {where.port}"
     if neighbour.echo.session:
-        why = f"messages come, and none answers ours: ours don't reach {where.address} port {where.port}"
+        why = f"messages arrive but don't answer ours: ours don't reach {where.address} port {where.port}"
     return Event("peer-never-heard", (("peer", where.name), ("seconds", f"{seconds:g}"), ("why", why)))
 
 
@@ -261,7 +261,7 @@ def _obey(
 
 
 def _limits(plan: AgentPlan) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Of a controller: what agents will hold its commands to."""
+    """Limits of a controller's commands, as the agents apply them."""
     table = plan.config.law
     if plan.config.role != "controller" or not isinstance(table, LinkRateTable):
         return None, None
@@ -269,11 +269,11 @@ def _limits(plan: AgentPlan) -> tuple[np.ndarray | None, np.ndarray | None]:
 
 
 def _waiting(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentState, np.ndarray, tuple[Event, ...]]:
-    """Under a central controller: what it told, or the fallback where that was lost (HFTraC: the nominal rate)."""
+    """Under a central controller: its last command, or the fallback after a lost one (HFTraC: the nominal rate)."""
     if now_us - state.command_us <= _PATIENCE * plan.interval_us:
         return state, state.desired, ()
     state = counted(state, "fallback_steps")
-    events = () if state.falling_back else (Event("fallback", (("why", "no command was heard"),)),)
+    events = () if state.falling_back else (Event("fallback", (("why", "no command was received"),)),)
     return state._replace(falling_back=True), np.where(plan.paced, plan.fallback, plan.high), events
 
 
@@ -298,7 +298,7 @@ def _track(
 
 
 def _bounded(plan: AgentPlan, state: AgentState, u: np.ndarray) -> tuple[AgentState, np.ndarray]:
-    """Rates within limits; what is no number becomes the fallback."""
+    """Rates within limits; the fallback replaces values that are not numbers."""
     bad, out = ~np.isfinite(u), (u < plan.low) | (u > plan.high)
     state = counted(state, "rates_not_finite", int((bad & plan.paced).sum()))
     state = counted(state, "rates_clipped", int((out & plan.paced & ~bad).sum()))
@@ -307,7 +307,7 @@ def _bounded(plan: AgentPlan, state: AgentState, u: np.ndarray) -> tuple[AgentSt
 
 
 def _changes(plan: AgentPlan, state: AgentState, rates: np.ndarray) -> tuple[AgentState, tuple[tuple[int, float], ...]]:
-    """Those that differ enough from what is in force: a token bucket is full again after each change."""
+    """Rates that differ enough from those in force: each change refills a token bucket."""
     differs = ~(np.abs(rates - state.in_force) <= plan.config.dead_band * np.abs(state.in_force))
     changes = tuple((link, float(rates[link])) for link in np.flatnonzero(differs).tolist() if not state.lost[link])
     kept = len(rates) - len(changes) - sum(state.lost)
@@ -317,7 +317,7 @@ def _changes(plan: AgentPlan, state: AgentState, rates: np.ndarray) -> tuple[Age
 def _told(
     plan: AgentPlan, state: AgentState, now_us: int, rates: np.ndarray
 ) -> tuple[AgentState, tuple[tuple[int, bytes], ...]]:
-    """A message to each peer: the state of links here, or commands for those there."""
+    """Message to each peer: the state of the links here, or commands for the peer's links."""
     datagrams = []
     for peer, neighbour in enumerate(state.neighbours):
         kind, entries = _entries(plan, state, peer, rates)

@@ -1,9 +1,9 @@
-"""Rates of an agent's links put back when it is killed, or hangs: `python -m netctrl.linux.agent.dead_man ...`.
+"""Watchdog that restores the rates of an agent's links when the agent is killed or hangs.
 
-A process of its own, with the agent's capability. It shares a page of memory with the agent, which counts there at each
-reading and notes each rate before it is set, without a system call. When the agent is gone, or its count has stood for
-longer than agreed, the process gives each link its base rate, unless the kernel shows a rate that the agent didn't set:
-that is somebody else's.
+It runs as a process of its own (`python -m netctrl.linux.agent.dead_man ...`) with the agent's capability. It shares a
+page of memory with the agent, which increments a counter there at each reading and notes each rate before setting it,
+without a system call. When the agent is gone, or its counter stands still for too long, the process gives each link its
+base rate. It leaves a link alone where the kernel shows a rate that the agent didn't set.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ __all__ = ["DeadMan", "Watched", "main"]
 
 _WORD = struct.Struct("=Q")
 _COUNT, _FIRED, _LINKS = 0, 8, 16
-_ROW = 16  # of a link: the rate that is in force, and the one that may be [byte/s]
+_ROW = 16  # bytes per link: the rate in force, and the rate about to be set [byte/s]
 _LEFT_ALONE = 2**64 - 1
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process is told at its start."""
+    """Arguments of the process."""
 
     agent: str
     seconds: float
-    """Without a sign of life [s]."""
+    """Time without a sign of life after which it acts [s]."""
     links: tuple[LinkQueue, ...]
 
 
 class DeadMan:
-    """The agent's end; the process watches from here on.
+    """The agent's side of the watchdog process, which watches from construction on.
 
     Parameters
     ----------
     watched : Watched
     locks : sequence of int
-        Descriptors of locks that the process holds too, so that no other agent begins before it is done.
+        Descriptors of locks that the process holds too, so that no other agent starts before it is done.
 
     Raises
     ------
@@ -72,39 +72,39 @@ class DeadMan:
 
     @property
     def fired(self) -> bool:
-        """Whether it has taken the agent for dead."""
+        """Whether the process has restored the rates."""
         return _read(self._memory, _FIRED) != 0
 
     def alive(self) -> bool:
-        """Whether the process still watches."""
+        """Whether the process is still watching."""
         return self._process.alive()
 
     def beat(self) -> None:
-        """A sign of life."""
+        """Give a sign of life."""
         self._count += 1
         _WORD.pack_into(self._memory, _COUNT, self._count)
 
     def may_be(self, link: int, rate: int) -> None:
-        """Before a rate is set [byte/s]."""
+        """Note a rate about to be set [byte/s]."""
         _WORD.pack_into(self._memory, _LINKS + _ROW * link + 8, rate)
 
     def is_in_force(self, link: int, rate: int) -> None:
-        """After it was set, or read."""
+        """Note a rate that was set or read [byte/s]."""
         _WORD.pack_into(self._memory, _LINKS + _ROW * link, rate)
         self.may_be(link, rate)
 
     def leave_alone(self, link: int) -> None:
-        """A link that isn't the agent's any more."""
+        """Exclude a link that the agent no longer controls."""
         self.is_in_force(link, _LEFT_ALONE)
 
     def end(self) -> None:
-        """There is nothing to put back."""
+        """End the process, as there is nothing to restore."""
         self._process.end(release=True)
         self._memory.close()
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Watch, and put back; the exit status says whether there is nothing left to do."""
+    """Watch and restore; the exit status says whether nothing is left to restore."""
     shared, watched = int(arguments[0]), msgspec.json.decode(arguments[1], type=Watched)
     log_to(None)
     with mmap.mmap(shared, _size(len(watched.links))) as memory:
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class _Stillness:
-    """Whether a count hasn't moved for so long, by a clock that stands while the machine sleeps."""
+    """Whether a counter has stood still for a time, by a clock that stops while the machine sleeps."""
 
     def __init__(self, memory: mmap.mmap, seconds: float) -> None:
         self._memory, self._seconds = memory, seconds
@@ -133,7 +133,7 @@ class _Stillness:
 
 
 def _put_back(route: RouteSocket, memory: mmap.mmap, link: int, queue: LinkQueue) -> bool:
-    """Whether a link has its base rate, or isn't ours to change."""
+    """Give a link its base rate; whether it has it, or is not ours to change."""
     place = _LINKS + _ROW * link
     ours = {_read(memory, place), _read(memory, place + 8)}
     where = {"interface": queue.index, "handle": handle_text(queue.handle)}
@@ -141,7 +141,7 @@ def _put_back(route: RouteSocket, memory: mmap.mmap, link: int, queue: LinkQueue
         root = next(each for each in route.qdiscs(queue.index) if each.parent == queue.parent)
         rate = rate_there(route, queue, root)
         if root.handle != queue.handle or rate not in ours:
-            event("rate-not-touched", logging.WARNING, **where, why="it isn't as the agent left it")
+            event("rate-not-touched", logging.WARNING, **where, why="it is not as the agent left it")
             return True
         if rate != queue.base:
             change_rate(route, queue, float(queue.base * BITS_PER_BYTE))

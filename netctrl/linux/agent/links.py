@@ -1,10 +1,10 @@
-"""An agent's links in the kernel: counters read and rates set by netlink, only of queues that are what they were.
+"""An agent's links in the kernel: read counters and set rates by netlink, only of unchanged queues.
 
-Before anything is changed all links are looked at: an unknown interface, another queue or a missing capability is an
-error then. Later a queue that is gone, or that isn't as this agent left it, is trouble: it is never touched again.
+All links are checked before any change: an unknown interface, another queue or a missing capability is an error. Later
+a queue that is gone, or that is not as this agent left it, counts as lost and is never touched again.
 
-At the end links get their base rates back: those of the plan that `netctrl.linux apply` put there, by its record, so
-that the last rate of an agent that was killed isn't taken for the original.
+At the end links get their base rates back: those in the record of `netctrl.linux apply`, so that the last rate of a
+killed agent isn't mistaken for the original.
 """
 
 from __future__ import annotations
@@ -38,52 +38,52 @@ _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EEXIS
 
 _PASSING = (errno.ENOBUFS, errno.ENOMEM, errno.ETIMEDOUT, errno.EINTR, errno.EBUSY)
 _UNKNOWN = -1
-"""A rate that may have been set or not: what is read next is taken for it."""
+"""Stands for a rate whose change is unconfirmed: the next rate read is accepted."""
 _CLASS_LOOKS = 100
-"""Readings from one look at the rates of HTB classes to the next: each is a question by itself."""
+"""Number of readings between checks of HTB classes' rates, as each check is a query of its own."""
 _STILL_S = 5.0
-"""Without a reading, and `silence` intervals, after which an agent counts as hung."""
+"""Time without a reading, besides `silence` intervals, after which an agent counts as hung."""
 
 
 class AgentHung(NetctrlError):
-    """This agent read nothing for so long that its rates were put back meanwhile."""
+    """The agent read nothing for so long that the watchdog restored its rates."""
 
 
 class MissingCapability(NetctrlError):
-    """What this process may not do."""
+    """The process lacks a capability."""
 
 
 def check_capability() -> None:
-    """MissingCapability where this process may not change queues."""
+    """Raise MissingCapability where this process may not change queues."""
     for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
         name, _, value = line.partition(":")
         if name == "CapEff" and not int(value, 16) >> _NET_ADMIN & 1:
             raise MissingCapability(
-                "rates of queues can't be changed: this process lacks CAP_NET_ADMIN; run it as root, or by systemd "
+                "can't change rates of queues: this process lacks CAP_NET_ADMIN; run it as root, or by systemd "
                 "with AmbientCapabilities=CAP_NET_ADMIN"
             )
 
 
 class KernelLinks:
-    """`netctrl.linux.agent.loop.Links` of this network namespace, to be used as a context.
+    """`netctrl.linux.agent.loop.Links` of this network namespace, used as a context manager.
 
     Parameters
     ----------
     config : AgentConfig
     state_dir : path
-        Where the record of what was applied is (`netctrl.linux.queues.record`).
+        Folder of the record of applied queues (`netctrl.linux.queues.record`).
     runtime_dir : path
-        Where agents keep each other out of a link (`netctrl.linux.agent.lock`).
+        Folder of the agents' locks (`netctrl.linux.agent.lock`).
     watch : bool
-        Another process puts rates back when this one is killed, or reads nothing for 5 s and `silence` intervals
-        (`netctrl.linux.agent.dead_man`).
+        Whether another process restores the rates when this one is killed, or reads nothing for 5 s and `silence`
+        intervals (`netctrl.linux.agent.dead_man`).
 
     Raises
     ------
     MissingCapability
     InvalidValue
-        An interface that isn't there, another queue than the config's, one whose options an agent would lose, or one
-        that another agent controls. Nothing was changed then.
+        An unknown interface, a queue other than the config's, one whose options an agent would lose, or one that
+        another agent controls. Nothing was changed.
     FileError
         The folder of locks can't be used, or the record can't be read.
     KernelRefusal
@@ -105,7 +105,7 @@ class KernelLinks:
         self._socket: RouteSocket | None = None
         self._places: list[LinkQueue] = []
         self._options: list[bytes] = []
-        """Of a token bucket filter, as last seen; b"" after a change by us."""
+        """Options of a token bucket filter as last read; b"" after a change by this agent."""
         self._expected: list[int] = []
         """[byte/s]"""
         self._touched: set[int] = set()
@@ -140,14 +140,14 @@ class KernelLinks:
             self._socket.close()
 
     def read(self) -> tuple[Sequence[Reading | Trouble], Reading | None]:
-        """One question for all queues of the namespace.
+        """Read all queues of the namespace in one query.
 
         Raises
         ------
         ReadingFailed
-            There is no answer this time.
+            The kernel did not answer this time.
         AgentHung
-            The last reading is so long ago that rates were put back.
+            The last reading is so long ago that the rates were restored.
         """
         if not self._places:
             return (), None
@@ -164,7 +164,7 @@ class KernelLinks:
         return readings, None if bottleneck is None else _read(bottleneck)
 
     def set_rate(self, link: int, rate: float) -> float:
-        """By a message of which only the rate is written; NaN where the kernel had no room, and it is as it was."""
+        """Set a rate by a prepared message; NaN where the kernel had no room and the rate is unchanged."""
         if link in self._lost:
             raise LinkTrouble(Trouble("gone", "it was lost before"))
         if self._dead_man is not None:
@@ -186,13 +186,13 @@ class KernelLinks:
         return float(self._expected[link] * BITS_PER_BYTE)
 
     def restore(self) -> None:
-        """The base rates, of links that were changed and are still as this agent, or one before it, left them."""
+        """Restore the base rates of changed links that are still as this agent, or one before it, left them."""
         try:
             readings, _ = self.read()
             ours = [isinstance(reading, Reading) for reading in readings]
         except AgentHung:
             return
-        except ReadingFailed:  # a change names its handle: another queue isn't touched even so
+        except ReadingFailed:  # a change names its handle, so another queue isn't touched
             ours = [link not in self._lost for link in range(len(self._places))]
         for link, mine in enumerate(ours):
             if link in self._touched and mine:
@@ -212,22 +212,22 @@ class KernelLinks:
         return self._socket
 
     def base_rates(self) -> tuple[float, ...]:
-        """What links go back to at the end [bit/s]."""
+        """Rates of the links at the end [bit/s]."""
         return tuple(float(at.base * BITS_PER_BYTE) for at in self._places)
 
     def _live(self) -> None:
-        """A sign of life; AgentHung where it comes too late."""
+        """Give a sign of life; raises AgentHung where it comes too late."""
         if self._dead_man is None:
             return
         if self._dead_man.fired:
             raise AgentHung(
-                f"agent {self._config.name} read nothing for so long that rates were put back meanwhile; start it "
+                f"agent {self._config.name} read nothing for so long that its rates were restored; start it "
                 "again, on a busy machine with a real-time priority (--unit --realtime)"
             )
         self._dead_man.beat()
         if not self._unwatched and not self._dead_man.alive():
             self._unwatched = True
-            event("dead-man-gone", logging.WARNING, why="after a kill -9 from now on, rates stay as they were last set")
+            event("dead-man-gone", logging.WARNING, why="from now on rates stay as last set after a kill -9")
 
     def _lose(self, link: int) -> None:
         self._lost.add(link)
@@ -261,7 +261,7 @@ class KernelLinks:
             raise InvalidValue(f"links[{taken}].interface", interface, "a link that no other agent controls")
 
     def _base(self) -> None:
-        """What rates go back to, now that no other agent changes them any more."""
+        """Rates to restore at the end, once no other agent changes them."""
         planned, unknown = applied_rates(self._state_dir), []
         for link, at in enumerate(self._places):
             found, name = self._rate_now(at), self._config.links[link].interface
@@ -275,7 +275,7 @@ class KernelLinks:
                 rates = {"rate": found * BITS_PER_BYTE, "base": base * BITS_PER_BYTE}
                 event("rate-left-behind", logging.WARNING, interface=name, **rates)
         if unknown:
-            why = f"no record in {self._state_dir} has them: at the end they get the rates back that they have now"
+            why = f"no record in {self._state_dir} has them: at the end they get their present rates back"
             event("base-rate-unknown", logging.WARNING, interfaces=",".join(unknown), why=why)
 
     def _rate_now(self, at: LinkQueue) -> int:
@@ -297,7 +297,7 @@ class KernelLinks:
         return self._changed(link, queue) or _read(queue)
 
     def _changed(self, link: int, queue: Qdisc) -> Trouble | None:
-        """Whether its rate is another than was set: each time of a token bucket filter, whose options came along."""
+        """Whether the rate differs from the one set; a token bucket filter's is checked at each reading."""
         at, known = self._places[link], queue.options == self._options[link]
         if known if at.leaf is None else self._reads % _CLASS_LOOKS:
             return None
@@ -312,7 +312,7 @@ class KernelLinks:
         if rate != self._expected[link]:
             self._lose(link)
             set_to = f"{rate * BITS_PER_BYTE} bit/s, {self._expected[link] * BITS_PER_BYTE} expected"
-            return Trouble("changed", f"someone else set its rate: {set_to}")
+            return Trouble("changed", f"another program set its rate: {set_to}")
         self._options[link] = queue.options
         return None
 

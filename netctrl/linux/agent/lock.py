@@ -1,7 +1,7 @@
-"""One agent a link: locks that go with the process, in a folder where only agents write.
+"""Locks for one agent per link, released with the process, in a folder where only agents write.
 
-They are ranges of one file for each network namespace, a byte for each queue, held by its open description (fcntl(2),
-F_OFD_SETLK): a child that inherits the descriptor holds them too, and the kernel lets go of them with the last one.
+They are ranges of one file per network namespace, a byte per queue, held by the open file description (fcntl(2),
+F_OFD_SETLK). A child that inherits the descriptor holds them too, and the kernel releases them with the last one.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ AGENT_FOLDER = "/run/netctrl-agents"
 
 _FLOCK = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, pid
 _PATIENCE_S = 3.0
-"""An agent that was killed has its links until their rates are put back."""
+"""Time to wait for a killed agent, which keeps its links until their rates are restored."""
 
 
 class AgentLock:
-    """Of this thread's network namespace, to be closed.
+    """Agents' lock of this thread's network namespace; close it after use.
 
     Parameters
     ----------
     folder : path
-        Made where it isn't there; its parent has to be.
+        Created if missing; its parent must exist.
 
     Raises
     ------
     FileError
-        The folder can't be made or used, or others may write in it: then anybody could keep agents out.
+        The folder can't be created or used, or others may write in it and so could block agents.
     """
 
     def __init__(self, folder: str | os.PathLike[str] = AGENT_FOLDER) -> None:
         self._until = time.monotonic() + _PATIENCE_S
         owner = _checked(Path(folder))
         self.descriptor = open_lock(Path(folder) / f"links-{own_namespace()}.lock")
-        if os.geteuid() == 0 and owner:  # root's agent may be followed by one of the folder's owner
+        if os.geteuid() == 0 and owner:  # an agent of the folder's owner may follow root's agent
             os.fchown(self.descriptor, owner, -1)
 
     def take(self, queues: Sequence[tuple[int, int]]) -> int | None:
-        """Lock queues (interface, parent), all or none; the number of the first that another agent has, None if none.
+        """Lock queues (interface, parent), all or none; number of the first one that another agent holds, None if none.
 
-        It waits a moment for an agent that was killed.
+        It waits a moment for a killed agent.
         """
         while (
             taken := next((n for n, each in enumerate(queues) if not self._set(fcntl.F_WRLCK, *each)), None)
@@ -65,7 +65,7 @@ class AgentLock:
         return None
 
     def close(self) -> None:
-        """Let go of all, unless a child holds them."""
+        """Release all locks, unless a child holds them."""
         os.close(self.descriptor)
 
     def _set(self, kind: int, index: int, parent: int) -> bool:
@@ -80,7 +80,7 @@ class AgentLock:
 
 
 def _checked(folder: Path) -> int:
-    """The folder's owner, where nobody else may write in it: root, this user, or whom root gave it."""
+    """Owner of the folder, in which only root, this user, or root's delegate may write."""
     try:
         make_folder(folder)
         found, above = folder.stat(), folder.resolve().parent.stat()
@@ -89,5 +89,5 @@ def _checked(folder: Path) -> int:
     given = above.st_uid == 0 and not above.st_mode & 0o022
     own = found.st_uid in (0, os.geteuid()) or given
     if not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022 or not own:
-        raise FileError(folder, "others may write there, and could keep agents out; takes a folder of mode 0755")
+        raise FileError(folder, "others may write there and could block agents; takes a folder of mode 0755")
     return found.st_uid

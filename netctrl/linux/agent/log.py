@@ -1,4 +1,4 @@
-"""The log of a loop that runs for months: events as in `netctrl.linux.queues.log`, of which no flood makes many."""
+"""Rate-limited log for a loop that runs for months: events as in `netctrl.linux.queues.log`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _WARNINGS = ("link-lost", "peer-lost", "peer-never-heard", "fallback", "messages
 
 
 class AgentLog:
-    """Tells at most 20 events of each kind in 10 s; how many it left out is in the next one.
+    """Log at most 20 events of each kind in 10 s; the next one tells how many were left out.
 
     Parameters
     ----------
     write : callable
-        Takes an event's name, its level and, by name, its fields.
+        Called with an event's name, its level and its fields by name.
     clock : callable
-        A steady clock [s].
+        A monotonic clock [s].
     """
 
     def __init__(self, write: Callable[..., None] = event, clock: Callable[[], float] = time.monotonic) -> None:
         self._write, self._clock = write, clock
-        self._kinds: dict[str, tuple[float, int, int]] = {}  # since when, written, left out
+        self._kinds: dict[str, tuple[float, int, int]] = {}  # start of the period, written, left out
 
     def event(self, name: str, **fields: object) -> None:
-        """Tell what happened."""
+        """Log an event."""
         now = self._clock()
         since, written, left_out = self._kinds.get(name, (now, 0, 0))
         if now - since >= _PERIOD_S:

@@ -1,7 +1,7 @@
-"""The control loop: waits for deadlines and datagrams, reads counters, does what the `controller` decides.
+"""Control loop: waits for deadlines and datagrams, reads counters, and carries out the `controller`'s decisions.
 
-Deadlines are absolute, by a steady clock: what is late makes nothing else late, and jumps of the wall's clock don't
-matter. What the loop needs of a machine are two protocols, so that it runs in a test as it runs on a router.
+Deadlines are absolute, by a monotonic clock: a late step doesn't delay later ones, and jumps of the wall clock don't
+matter. The loop accesses the machine through two protocols, so it runs in tests as on a router.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from netctrl.linux.agent.state import MICROSECONDS, AgentPlan, AgentState, Decis
 __all__ = ["LinkTrouble", "Links", "Outcome", "ReadingFailed", "Surroundings", "run_agent"]
 
 _MAX_DATAGRAMS = 64
-"""Of a peer in an interval: a flood costs no more than that, and what honest peers send is far less."""
+"""Datagrams of a peer per interval: bounds the cost of a flood; honest peers send far fewer."""
 _DROPS_S = 10.0
-"""Between lines in the log about datagrams that were dropped."""
+"""Time between log lines about dropped datagrams."""
 _LONGEST_WAIT_S = 0.25
-"""Between looks at whether to stop."""
+"""Time between checks whether to stop."""
 
 
 class LinkTrouble(Exception):
-    """A rate that can't be set any more, and why."""
+    """A rate that can't be set any more, and the reason."""
 
     def __init__(self, found: Trouble) -> None:
         self.found = found
@@ -35,25 +35,25 @@ class LinkTrouble(Exception):
 
 
 class ReadingFailed(NetctrlError):
-    """Counters that the kernel didn't give this time."""
+    """The kernel did not deliver the counters this time."""
 
 
 class Links(Protocol):
-    """Queues whose rates are set."""
+    """Queues with rates to set."""
 
     def read(self) -> tuple[Sequence[Reading | Trouble], Reading | None]:
-        """Of all links, in the config's order, and of the bottleneck that a tracking law measures itself.
+        """Readings of all links, in the config's order, and of the bottleneck that a tracking law measures itself.
 
-        ReadingFailed where there are none this time.
+        Raises ReadingFailed where there are none this time.
         """
         ...
 
     def set_rate(self, link: int, rate: float) -> float:
-        """Set one [bit/s]; what the kernel made of it, NaN if it is unknown. LinkTrouble where it can't be done."""
+        """Set a link's rate [bit/s]; the kernel's value, NaN if unknown. Raises LinkTrouble where it can't be set."""
         ...
 
     def restore(self) -> None:
-        """Put back the rates that were there, of all links that are still ours."""
+        """Restore the original rates of all links that are still ours."""
         ...
 
 
@@ -61,28 +61,28 @@ class Surroundings(Protocol):
     """Time and peers."""
 
     def now(self) -> float:
-        """A steady clock [s]."""
+        """Time of a monotonic clock [s]."""
         ...
 
     def wait(self, until: float, most: int) -> Sequence[tuple[int, bytes]]:
-        """Datagrams by peer, at most so many of each, as soon as there are some; none at `until` [s]."""
+        """Wait until `until` [s] or the first datagrams; datagrams by peer, limited in number for each."""
         ...
 
     def sleep(self, until: float) -> None:
-        """Until then, whatever comes."""
+        """Sleep until a time, whatever arrives."""
         ...
 
     def send(self, peer: int, datagram: bytes) -> bool:
-        """Whether it left."""
+        """Send a datagram; whether it left."""
         ...
 
     def publish(self, text: Callable[[], str]) -> None:
-        """How to answer who asks for metrics."""
+        """Set the function that answers requests for metrics."""
         ...
 
 
 class Outcome(NamedTuple):
-    """What came of a run."""
+    """Result of a run."""
 
     state: AgentState
     metrics: AgentMetrics
@@ -98,7 +98,7 @@ def run_agent(
     duration_s: float | None = None,
     session: int | None = None,
 ) -> Outcome:
-    """Control until `stop()`, or for a time, or until no link is left; then put back the rates that were there.
+    """Control until `stop()`, for a duration, or until no link is left; then restore the original rates.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def run_agent(
     surroundings : Surroundings
     log : AgentLog
     stop : callable
-        Asked at least four times a second.
+        Called at least four times a second.
     duration_s : float, optional
         [s]
     session : int, optional
@@ -135,7 +135,7 @@ def run_agent(
 
 
 class _Loop:
-    """What a run remembers beside the agent's state."""
+    """Data of a run besides the agent's state."""
 
     def __init__(self, plan: AgentPlan, links: Links, surroundings: Surroundings, log: AgentLog, session: int) -> None:
         self.plan, self.links, self.surroundings, self.log = plan, links, surroundings, log
@@ -149,14 +149,14 @@ class _Loop:
         surroundings.publish(lambda: self.metrics.text(plan, self.state))
 
     def elapsed(self) -> float:
-        """[s] of steady time."""
+        """Monotonic time since the start [s]."""
         return self.surroundings.now() - self.origin
 
     def _us(self) -> int:
         return int(self.elapsed() * MICROSECONDS)
 
     def turn(self, end: float | None) -> None:
-        """Up to the next deadline, or the end, or a look at whether to stop; and what is due then."""
+        """Run until the next deadline, the end, or the next check whether to stop, and do what is due."""
         tau = self.plan.config.interval_s
         deadline = self.origin + self.number * tau
         until = min(deadline, self.surroundings.now() + _LONGEST_WAIT_S, deadline if end is None else end)
@@ -167,7 +167,7 @@ class _Loop:
         number = max(self.number, int((now - self.origin) / tau))
         self.metrics.late(now - (self.origin + self.number * tau))
         if not flooded:
-            self._hear(self.surroundings.wait(now, _MAX_DATAGRAMS))  # what came while it slept on
+            self._hear(self.surroundings.wait(now, _MAX_DATAGRAMS))  # datagrams that arrived during the sleep
         try:
             readings, elsewhere = self.links.read()
             self.unread = 0
@@ -181,7 +181,7 @@ class _Loop:
         self._tell_drops(now)
 
     def _listen(self, until: float) -> bool:
-        """To datagrams, within a budget; a flood, if it is one, is left to the kernel, which drops what is too much."""
+        """Receive datagrams within a budget; the kernel drops the rest of a flood."""
         budget = _MAX_DATAGRAMS * max(1, len(self.plan.config.peers))
         while budget > 0 and self.surroundings.now() < until:
             came = self.surroundings.wait(until, _MAX_DATAGRAMS)
@@ -200,7 +200,7 @@ class _Loop:
             self._do(decision)
 
     def _without(self, error: ReadingFailed, number: int) -> None:
-        """An interval is left out; when the kernel gives no counters for long, that is the end."""
+        """Skip an interval; a long time without counters ends the run."""
         self.unread += 1
         self.metrics.unread += 1
         self.log.event("counters-not-read", why=str(error))

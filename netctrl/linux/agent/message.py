@@ -1,8 +1,8 @@
-"""Messages between agents: their bytes, who may have sent them, and which were there before.
+"""Messages between agents: encoding, authentication, and protection against replays.
 
-A datagram holds one message, of at most `MAX_BYTES`: no network splits it. All that is cheap is looked at before its
-code is computed, so that a flood of forged ones costs little. Clocks play no part in what is new: a sender draws a
-session when it starts and numbers its messages, and a session counts once it has answered the receiver's own.
+A datagram holds one message of at most `MAX_BYTES`, so networks don't fragment it. Cheap checks come before the
+authentication code is computed, so a flood of forged messages costs little. Freshness doesn't depend on clocks: a
+sender draws a session when it starts and numbers its messages, and is trusted once it has answered the receiver's.
 """
 
 from __future__ import annotations
@@ -60,113 +60,113 @@ Entry = tuple[int, tuple[float, float, float, float]]
 
 
 class Kind(IntEnum):
-    """What a message holds."""
+    """Content of a message."""
 
     STATE = 1
-    """Of links: rate that was sent, backlog over the interval, and by how much both differ from what was foreseen."""
+    """Links' measurements: rate sent, backlog over the interval, and the deviations of both from their predictions."""
     COMMAND = 2
-    """Of links: the rate to send at, by a central controller; the other values are 0."""
+    """Links' commanded rates, from a central controller; the other values are 0."""
     MEASURED = 3
-    """Of a tracking law's outputs, in seconds and bit/s; the other values are 0."""
+    """A tracking law's outputs, in seconds and bit/s; the other values are 0."""
 
 
 _KINDS = frozenset(Kind)
 
 
 class Dropped(StrEnum):
-    """Why a datagram is of no use; what it is counted under."""
+    """Reason for dropping a datagram, under which it is counted."""
 
     MALFORMED = "malformed"
-    """Not of a message's length or form, or with numbers that none holds."""
+    """Wrong length or form, or invalid numbers."""
     VERSION = "version"
     ADDRESSEE = "addressee"
-    """From or for another one than it came from and to."""
+    """Sender or receiver don't match the route."""
     FORGED = "forged"
-    """Its code isn't that of the key."""
+    """Authentication code doesn't match the key."""
     NETWORK = "network"
     """For another network's links, or another Design."""
     UNPROVEN = "unproven"
-    """The first of a session that hasn't answered ours yet: it will be heard once it has."""
+    """First message of a session that hasn't answered ours yet; it is accepted once it has."""
     REPLAYED = "replayed"
     STALE = "stale"
-    """Older than those of which it is remembered whether they came."""
+    """Older than the replay window."""
 
 
 class Route(NamedTuple):
-    """From whom to whom, each as `digest` of its name, and the network that they talk about."""
+    """Sender and receiver, each as `digest` of its name, and the network."""
 
     sender: bytes
     receiver: bytes
     network: bytes
 
     def back(self) -> Route:
-        """The other way."""
+        """Route in the opposite direction."""
         return Route(self.receiver, self.sender, self.network)
 
 
 class Echo(NamedTuple):
-    """What a sender last heard of the receiver."""
+    """Last message that a sender received from the receiver."""
 
     session: int = 0
-    """0: nothing yet."""
+    """0: none yet."""
     sent_us: int = 0
-    """As it said."""
+    """As stated in that message."""
     held_us: int = 0
     """Since then."""
 
 
 class Message(NamedTuple):
-    """What one agent tells another."""
+    """Message from one agent to another."""
 
     kind: Kind
     session: int
     sequence: int
-    """Rising from 1 in a session."""
+    """Counts from 1 in a session."""
     step: int
     """Number of the sender's interval."""
     sent_us: int
-    """Since the sender's interval number 0 began, by its steady clock."""
+    """Time since the sender's interval number 0 began, by its monotonic clock."""
     echo: Echo
     entries: tuple[Entry, ...]
 
 
 class Window(NamedTuple):
-    """What is known of one sender's messages."""
+    """Replay window of one sender's messages."""
 
     session: int = 0
-    """0: none is trusted yet."""
+    """0: no session is trusted yet."""
     newest: int = 0
     """Greatest sequence number."""
     seen: int = 0
-    """Bit i: whether newest − i came."""
+    """Bit i: whether newest − i has arrived."""
     candidate: int = 0
-    """A session that was heard and has not answered ours."""
+    """Session received that has not answered ours yet."""
     retired: tuple[int, ...] = ()
-    """Sessions that are over."""
+    """Ended sessions."""
 
     @property
     def answer(self) -> int:
-        """The session that the next message to this sender is to answer."""
+        """Session that the next message to this sender answers."""
         return self.candidate or self.session
 
 
 def digest(text: str) -> bytes:
-    """8 bytes that stand for a name, or for what two agents must agree on."""
+    """8 bytes that represent a name, or data that two agents must agree on."""
     return hashlib.sha256(text.encode()).digest()[:8]
 
 
 def new_session() -> int:
-    """A number above 0 that no earlier session had, by chance of the system."""
+    """Random number above 0 for a new session."""
     return int.from_bytes(os.urandom(8), "big") or 1
 
 
 def read_key(path: str | os.PathLike[str]) -> bytes:
-    """The key that all agents share.
+    """Read the key that all agents share.
 
     Raises
     ------
     FileError
-        It can't be read, others may read it, it isn't this user's, or isn't 32 to 4096 bytes.
+        The file can't be read, others may read it, it belongs to another user, or it doesn't have 32 to 4096 bytes.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -178,14 +178,16 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
     finally:
         os.close(handle)
     if not _MIN_KEY <= len(key) <= _MAX_KEY:
-        raise FileError(path, f"the key has {len(key)} bytes, takes {_MIN_KEY} to {_MAX_KEY}: 32 of /dev/urandom do")
+        raise FileError(
+            path, f"the key has {len(key)} bytes, takes {_MIN_KEY} to {_MAX_KEY}, such as 32 from /dev/urandom"
+        )
     return key
 
 
 def _check_rights(path: str | os.PathLike[str], found: os.stat_result) -> None:
-    """Of what was opened, not of what stands at the path now."""
+    """Check the rights of the opened file, not of the path, which may change meanwhile."""
     if not stat.S_ISREG(found.st_mode):
-        raise FileError(path, "the key is no regular file")
+        raise FileError(path, "the key is not a regular file")
     mode = stat.S_IMODE(found.st_mode)
     if mode & 0o177:
         raise FileError(path, f"the key has mode {mode:04o}, takes 0600: make a new one if others may have read it")
@@ -194,12 +196,12 @@ def _check_rights(path: str | os.PathLike[str], found: os.stat_result) -> None:
 
 
 def pack(message: Message, route: Route, key: bytes) -> bytes:
-    """A datagram.
+    """Encode a message as a datagram.
 
     Raises
     ------
     InvalidValue
-        More entries than one holds.
+        More entries than a message holds.
     """
     if len(message.entries) > MAX_ENTRIES:
         raise InvalidValue("entries", len(message.entries), f"at most {MAX_ENTRIES}")
@@ -210,7 +212,7 @@ def pack(message: Message, route: Route, key: bytes) -> bytes:
 
 
 def unpack(datagram: bytes, route: Route, key: bytes) -> Message | Dropped:
-    """The message in a datagram that came on a route, or why there is none; the cheapest reasons first."""
+    """Message in a datagram from a route, or the reason for dropping it; the cheapest checks come first."""
     if not MIN_BYTES <= len(datagram) <= MAX_BYTES:
         return Dropped.MALFORMED
     magic, version, kind, count, zero = _HEAD.unpack_from(datagram)
@@ -229,10 +231,10 @@ def unpack(datagram: bytes, route: Route, key: bytes) -> Message | Dropped:
 
 
 def admit(window: Window, message: Message, own_session: int) -> tuple[Window, Dropped | None]:
-    """Whether a message is new, and what is known of its sender afterwards.
+    """Whether a message is new, and the sender's window afterwards.
 
-    A session other than the one that is trusted takes its place once it answers `own_session`, which only the key's
-    holder could, and only since we started; then it is over with the earlier one for good.
+    A new session replaces the trusted one once it answers `own_session`, which only a holder of the key can do, and
+    only since this agent started. The earlier session then ends for good.
     """
     if message.session == window.session:
         return _in_window(window, message.sequence)
@@ -241,11 +243,11 @@ def admit(window: Window, message: Message, own_session: int) -> tuple[Window, D
     if message.echo.session != own_session:
         return window._replace(candidate=message.session), Dropped.UNPROVEN
     retired = window.retired if not window.session else (*window.retired, window.session)[-_MAX_RETIRED:]
-    return Window(message.session, message.sequence, 2**_WINDOW - 1, 0, retired), None  # what came before is over
+    return Window(message.session, message.sequence, 2**_WINDOW - 1, 0, retired), None  # ends the earlier session
 
 
 def _in_window(window: Window, sequence: int) -> tuple[Window, Dropped | None]:
-    """Source: RFC 4303, appendix A2: the window of IPsec against replays."""
+    """Replay check. Source: RFC 4303, appendix A2, the replay window of IPsec."""
     ahead = sequence - window.newest
     if ahead > 0:
         seen = ((window.seen << ahead) | 1) & (2**_WINDOW - 1) if ahead < _WINDOW else 1
@@ -258,7 +260,7 @@ def _in_window(window: Window, sequence: int) -> tuple[Window, Dropped | None]:
 
 
 def _message(datagram: bytes, kind: int, numbers: list[int]) -> Message | Dropped:
-    """What is in an authentic datagram. Even so it is checked: the key may be another program's too."""
+    """Content of an authentic datagram; it is checked as well, since another program may use the same key."""
     session, sequence, step, sent_us, *echo = numbers
     if kind not in _KINDS or max(sequence, step, sent_us, *echo[1:]) >= _MAX_WHOLE:
         return Dropped.MALFORMED
@@ -271,5 +273,5 @@ def _message(datagram: bytes, kind: int, numbers: list[int]) -> Message | Droppe
 
 
 def _code(content: bytes, key: bytes) -> bytes:
-    """HMAC-SHA256, cut to 16 bytes. Source: RFC 2104, section 5; RFC 4868."""
+    """HMAC-SHA256, truncated to 16 bytes. Source: RFC 2104, section 5; RFC 4868."""
     return hmac.digest(key, content, "sha256")[:_CODE]

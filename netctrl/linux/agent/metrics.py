@@ -1,4 +1,4 @@
-"""What an agent counts, as text for Prometheus (exposition format 0.0.4)."""
+"""Metrics of an agent in Prometheus' text format (exposition format 0.0.4)."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from netctrl.linux.agent.state import AgentPlan, AgentState
 __all__ = ["LATENESS_BOUNDS_S", "AgentMetrics", "Histogram"]
 
 LATENESS_BOUNDS_S = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.5, 1.0)
-"""Upper bounds of the histograms' classes [s]."""
+"""Upper bounds of the histograms' bins [s]."""
 
 _HELP = {
-    "steps": "Intervals in which rates were decided.",
-    "missed_steps": "Intervals that were left out since the one before took too long.",
-    "rate_changes": "Rates that were set in the kernel.",
-    "rates_in_dead_band": "Rates that were not set: too near to the one in force.",
-    "rates_clipped": "Rates that the law wanted beyond their limits.",
-    "rates_not_finite": "Rates that were no number; the fallback took their place.",
-    "fallback_steps": "Intervals without a command of the central controller.",
-    "held_steps": "Intervals without a measurement: the rate was held.",
-    "messages_sent": "Datagrams to peers.",
-    "messages_received": "Datagrams that were taken.",
-    "peers_lost": "Peers that were not heard for long.",
+    "steps": "Intervals with a control decision.",
+    "missed_steps": "Intervals skipped because the previous one took too long.",
+    "rate_changes": "Rates set in the kernel.",
+    "rates_in_dead_band": "Rates not set because they were too close to the one in force.",
+    "rates_clipped": "Rates of the law that were clipped to their limits.",
+    "rates_not_finite": "Rates that were not numbers, replaced by the fallback.",
+    "fallback_steps": "Intervals without a command from the central controller.",
+    "held_steps": "Intervals without a measurement, in which the rate was held.",
+    "messages_sent": "Datagrams sent to peers.",
+    "messages_received": "Datagrams accepted.",
+    "peers_lost": "Peers lost after a long time without messages.",
     "links_gone": "Links whose interface or queue is gone.",
-    "links_foreign": "Links whose queue is another one now.",
-    "links_changed": "Links whose rate someone else set.",
+    "links_foreign": "Links whose queue was replaced by another one.",
+    "links_changed": "Links whose rate another program set.",
 }
 _DROPPED = "dropped_"
 
 
 class Histogram:
-    """Counts by class; as large after a year as after a second."""
+    """Counts by bin, of constant size."""
 
     def __init__(self, bounds: tuple[float, ...] = LATENESS_BOUNDS_S) -> None:
         self.bounds, self.counts, self.sum = bounds, [0] * (len(bounds) + 1), 0.0
 
     def add(self, value: float) -> None:
-        """One observation [s]."""
+        """Count one observation [s]."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
 
     def quantile(self, share: float) -> float:
-        """An upper bound of it: the class's; inf beyond the last, 0 without observations."""
+        """Upper bound of a quantile: that of its bin; inf beyond the last bin, 0 without observations."""
         desired, total = share * sum(self.counts), 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
             total += count
@@ -54,42 +54,42 @@ class Histogram:
 
 
 class AgentMetrics:
-    """Beside what an agent's state counts: times, and what never came to it."""
+    """Times, and events that never reach an agent's state, in addition to the state's counters."""
 
     def __init__(self) -> None:
         self.lateness, self.duration = Histogram(), Histogram()
         self.flooded = 0
-        """Intervals in which more datagrams came than are looked at."""
+        """Intervals with more datagrams than are processed."""
         self.unread = 0
-        """Intervals in which the kernel gave no counters."""
+        """Intervals without counters from the kernel."""
         self.unsent = 0
-        """Datagrams that the kernel didn't take."""
+        """Datagrams that the kernel rejected."""
 
     def late(self, seconds: float) -> None:
-        """By how much a step began after its deadline."""
+        """Count the delay of a step after its deadline."""
         self.lateness.add(max(seconds, 0.0))
 
     def took(self, seconds: float) -> None:
-        """How long a step took."""
+        """Count the duration of a step."""
         self.duration.add(seconds)
 
     def text(self, plan: AgentPlan, state: AgentState) -> str:
-        """All metrics, for one agent."""
+        """All metrics of one agent."""
         counts = dict.fromkeys(_HELP, 0) | {name: n for name, n in state.counts.items() if name in _HELP}
         lines: list[str] = []
         for name, help_text in _HELP.items():
             lines += _family(f"netctrl_agent_{name}_total", "counter", help_text, [((), counts[name])])
         drops = [((("reason", name[len(_DROPPED) :]),), n) for name, n in state.counts.items() if _DROPPED in name]
-        lines += _family("netctrl_agent_dropped_total", "counter", "Datagrams that were dropped.", sorted(drops))
+        lines += _family("netctrl_agent_dropped_total", "counter", "Datagrams dropped.", sorted(drops))
         lines += _family("netctrl_agent_flooded_total", "counter", "Intervals with a flood.", [((), self.flooded)])
-        lines += _family("netctrl_agent_unsent_total", "counter", "Datagrams that didn't leave.", [((), self.unsent)])
+        lines += _family("netctrl_agent_unsent_total", "counter", "Datagrams not sent.", [((), self.unsent)])
         lines += _family("netctrl_agent_unread_total", "counter", "Intervals without counters.", [((), self.unread)])
         falling = [((), float(state.falling_back))]
-        lines += _family("netctrl_agent_fallback", "gauge", "1: no central controller is heard.", falling)
+        lines += _family("netctrl_agent_fallback", "gauge", "1: no messages from the central controller.", falling)
         lines += _links(plan, state)
         lines += _peers(plan, state)
-        lines += _histogram("netctrl_agent_lateness_seconds", "From a deadline to its step.", self.lateness)
-        lines += _histogram("netctrl_agent_step_seconds", "Time that a step takes.", self.duration)
+        lines += _histogram("netctrl_agent_lateness_seconds", "Time from a deadline to its step.", self.lateness)
+        lines += _histogram("netctrl_agent_step_seconds", "Duration of a step.", self.duration)
         return "\n".join(lines) + "\n"
 
 
@@ -100,11 +100,11 @@ def _links(plan: AgentPlan, state: AgentState) -> list[str]:
     names = [link.id for link in plan.config.links]
     interval, lines = plan.config.interval_s, []
     for name, help_text, values in (
-        ("rate_bit_per_s", "Sent in the last interval.", state.rate.tolist()),
-        ("desired_bit_per_s", "Rate that the law wants, within limits.", state.desired.tolist()),
-        ("in_force_bit_per_s", "Rate that is set.", state.in_force.tolist()),
-        ("backlog_bytes", "What waits, smoothed.", (state.backlog * interval / 8.0).tolist()),
-        ("controlled", "0: left alone since something happened to it.", [float(not lost) for lost in state.lost]),
+        ("rate_bit_per_s", "Rate sent in the last interval.", state.rate.tolist()),
+        ("desired_bit_per_s", "Rate of the law, within limits.", state.desired.tolist()),
+        ("in_force_bit_per_s", "Rate in force.", state.in_force.tolist()),
+        ("backlog_bytes", "Backlog, smoothed.", (state.backlog * interval / 8.0).tolist()),
+        ("controlled", "0: no longer controlled after a problem.", [float(not lost) for lost in state.lost]),
     ):
         rows = [((("link", link),), value) for link, value in zip(names, values, strict=True) if not isnan(value)]
         lines += _family(f"netctrl_link_{name}", "gauge", help_text, rows)
@@ -118,9 +118,9 @@ def _peers(plan: AgentPlan, state: AgentState) -> list[str]:
     moved = [(labels, each.alignment.moved) for labels, each in pairs]
     known = [(labels, trip / 1e6) for labels, trip in trips if trip is not None]
     return [
-        *_family("netctrl_peer_heard", "gauge", "1: heard lately.", heard),
-        *_family("netctrl_peer_round_trip_seconds", "gauge", "Least of the last exchanges.", known),
-        *_family("netctrl_peer_realigned_total", "counter", "Times that its intervals were renamed.", moved),
+        *_family("netctrl_peer_heard", "gauge", "1: messages received recently.", heard),
+        *_family("netctrl_peer_round_trip_seconds", "gauge", "Shortest of the last exchanges.", known),
+        *_family("netctrl_peer_realigned_total", "counter", "Times that its intervals were renumbered.", moved),
     ]
 
 

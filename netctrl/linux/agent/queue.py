@@ -1,6 +1,6 @@
-"""The queue of a controlled link: a token bucket filter, or the one class of an HTB; found, looked at, changed.
+"""Queue of a controlled link: a token bucket filter, or the only class of an HTB; lookup, check and change.
 
-A token bucket filter is full again after each change of its rate; an HTB class keeps its tokens.
+Each change of rate refills a token bucket filter; an HTB class keeps its tokens.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["LinkQueue", "change_rate", "link_queue", "rate_there"]
 
 _TOLERANCE = 0.01
-"""Of a burst: the kernel tells ticks, and who made the queue may have rounded bytes to them."""
-_TICKS = 15.625e6  # a second
+"""Tolerance of a burst: the kernel reports ticks, to which bytes may have been rounded."""
+_TICKS = 15.625e6  # per second
 
 
 class LinkQueue(NamedTuple):
-    """Where a link's queue is, what belongs to a change of its rate, and its rates before."""
+    """Place of a link's queue, the data for a change of its rate, and its earlier rates."""
 
     index: int
     """Of the interface."""
@@ -37,25 +37,25 @@ class LinkQueue(NamedTuple):
     limit: int
     """[byte]"""
     found: int
-    """Its rate at the start [byte/s]."""
+    """Rate at the start [byte/s]."""
     base: int
-    """Its rate at the end [byte/s]: that of the plan that was applied, else `found`."""
+    """Rate at the end [byte/s]: that of the applied plan, else `found`."""
 
 
 def link_queue(
     route: RouteSocket, argument: str, link: ControlledLink, index: int, queues: Mapping[tuple[int, int], Qdisc]
 ) -> LinkQueue:
-    """A link's queue among those of the namespace, by interface and parent.
+    """A link's queue in the namespace, by interface and parent.
 
     Raises
     ------
     InvalidValue
-        Another queue than the link's, or one of which a change of rate would change more.
+        A queue other than the link's, or one of which a change of rate would change other options.
     """
     parent, handle = _parent(link.parent), int(link.handle.rstrip(":"), 16) << 16
     queue = queues.get((index, parent))
     what = "a token bucket filter" if link.kind == "tbf" else "an htb"
-    takes = f"{what} {link.handle} at {link.parent} of {link.interface}, as netctrl.linux apply makes it"
+    takes = f"{what} {link.handle} at {link.parent} of {link.interface}, as created by netctrl.linux apply"
     if queue is None or queue.kind != link.kind:
         raise InvalidValue(argument, "no queue" if queue is None else f"a queue {queue.kind}", takes)
     if queue.handle != handle:
@@ -75,7 +75,7 @@ def link_queue(
 
 
 def change_rate(route: RouteSocket, queue: LinkQueue, rate: float) -> None:
-    """Set a rate [bit/s]; KernelRefusal, as where the queue isn't there any more."""
+    """Set a rate [bit/s]; raises KernelRefusal, also where the queue is gone."""
     if queue.leaf is None:
         route.change_tbf(queue.index, queue.parent, queue.handle, rate, queue.burst, queue.limit)
     else:
@@ -83,7 +83,7 @@ def change_rate(route: RouteSocket, queue: LinkQueue, rate: float) -> None:
 
 
 def rate_there(route: RouteSocket, queue: LinkQueue, found: Qdisc) -> int:
-    """The rate in force [byte/s]; KernelRefusal where a class is gone."""
+    """Rate in force [byte/s]; raises KernelRefusal where a class is gone."""
     if queue.leaf is None:
         return TbfOptions.decode(found.options).rate
     for each in route.classes(queue.index):
@@ -93,7 +93,7 @@ def rate_there(route: RouteSocket, queue: LinkQueue, found: Qdisc) -> int:
 
 
 def _token_bucket(queue: Qdisc) -> tuple[int, int, int, bool]:
-    """Rate [byte/s], burst and limit [byte], and whether there is nothing else to it."""
+    """Rate [byte/s], burst and limit [byte] of a token bucket filter, and whether it has no other options."""
     options = TbfOptions.decode(queue.options)
     plain = not (options.peak_rate or options.mpu or options.overhead)
     return options.rate, largest_burst(options.buffer, options.rate), options.limit, plain
@@ -102,7 +102,7 @@ def _token_bucket(queue: Qdisc) -> tuple[int, int, int, bool]:
 def _class(
     route: RouteSocket, argument: str, takes: str, queue: Qdisc, queues: Mapping[tuple[int, int], Qdisc]
 ) -> tuple[int, int, int, bool]:
-    """The same of an HTB's one class."""
+    """The same for the only class of an HTB."""
     classes = route.classes(queue.index)
     one = classid(queue.handle, 1)
     if [each.handle for each in classes] != [one]:

@@ -1,4 +1,4 @@
-"""One who measures for an agent: delay, jitter or throughput at a sink, told in signed messages."""
+"""Sensor of an agent: reports delay, jitter or throughput at a sink in signed messages."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _MAX_DATAGRAMS = 64
 
 
 class Sensor:
-    """Tells an agent with a tracking law what its outputs came to, to be used as a context.
+    """Sends a tracking law's measured outputs to its agent; used as a context manager.
 
-    The agent trusts it once it has answered the agent's session, so that the first one or two reports are not heard.
+    The agent trusts it once it has answered the agent's session, so the first one or two reports are dropped.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class Sensor:
     agent : str
         The agent's name.
     here, there : (str, int)
-        Address and port of this one, as the agent's file has them, and of the agent.
+        Address and port of the sensor, as in the agent's file, and of the agent.
     key : bytes
-        That both share (`netctrl.linux.agent.message.read_key`).
+        Shared key (`netctrl.linux.agent.message.read_key`).
 
     Raises
     ------
@@ -79,15 +79,15 @@ class Sensor:
         self._socket.close()
 
     def report(self, values: Sequence[float]) -> bool:
-        """Tell the law's outputs, in their order, in seconds and bit/s; whether it left.
+        """Report the law's outputs, in their order, in seconds and bit/s; whether the message left.
 
         Raises
         ------
         InvalidValue
-            A value that is no finite number.
+            A value that isn't a finite number.
         """
         if not all(isfinite(value) for value in values):
-            raise InvalidValue("values", list(values), "finite numbers; where nothing was measured, say nothing")
+            raise InvalidValue("values", list(values), "finite numbers; send no report without a measurement")
         self._listen()
         self._sequence += 1
         now = time.monotonic()
@@ -97,12 +97,12 @@ class Sensor:
         message = Message(Kind.MEASURED, self._session, self._sequence, self._sequence, sent_us, echo, entries)
         try:
             self._socket.send(pack(message, self._in.back(), self._key))
-        except OSError:  # the agent isn't there, or there is no room: lost, as on the way
+        except OSError:  # the agent isn't there, or there is no room: counts as lost on the way
             return False
         return True
 
     def _listen(self) -> None:
-        """To the agent's messages, whose session the next report answers."""
+        """Receive the agent's messages, whose session the next report answers."""
         for _ in range(_MAX_DATAGRAMS):
             try:
                 datagram = self._socket.recv(MAX_BYTES + 1)

@@ -1,7 +1,7 @@
-"""Time and peers as the system has them: the steady clock, a connected UDP socket a peer, metrics on a Unix socket.
+"""The system's clock and sockets: monotonic clock, a connected UDP socket per peer, metrics on a Unix socket.
 
-A connected socket gets what comes from its peer's address and nothing else: the kernel drops the rest, and a flood
-under one peer's address takes no room from the others.
+A connected socket receives only datagrams from its peer's address; the kernel drops all others, and a flood from one
+peer's address takes no room from the other peers.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _MAX_ASKING = 8
 
 
 class AgentSockets:
-    """`netctrl.linux.agent.loop.Surroundings` on this machine, to be used as a context.
+    """`netctrl.linux.agent.loop.Surroundings` on this machine, used as a context manager.
 
     Raises
     ------
     InvalidValue
         The address isn't this machine's, or the port is taken.
     FileError
-        The metrics' socket can't be made, or another agent's is there.
+        The metrics' socket can't be created, or belongs to another agent.
     """
 
     def __init__(self, config: AgentConfig) -> None:
@@ -67,26 +67,26 @@ class AgentSockets:
                 Path(self._config.metrics_socket or "").unlink()
 
     def now(self) -> float:
-        """CLOCK_MONOTONIC [s]."""
+        """Time of CLOCK_MONOTONIC [s]."""
         return time.monotonic()
 
     def sleep(self, until: float) -> None:
-        """Until then."""
+        """Sleep until a time."""
         time.sleep(max(until - time.monotonic(), 0.0))
 
     def publish(self, text: Callable[[], str]) -> None:
-        """What those who ask for metrics get."""
+        """Set the text for requests of metrics."""
         self._text = text
 
     def send(self, peer: int, datagram: bytes) -> bool:
-        """Without waiting: what the kernel doesn't take now is lost, as on the way."""
+        """Send without waiting; a datagram that the kernel rejects now counts as lost."""
         try:
             return self._sending[peer].send(datagram) == len(datagram)
-        except OSError:  # nobody listens there, no route, no room
+        except OSError:  # no listener, no route, no room
             return False
 
     def wait(self, until: float, most: int) -> Sequence[tuple[int, bytes]]:
-        """Datagrams by peer; who asks for metrics is answered on the way."""
+        """Datagrams by peer; requests for metrics are answered meanwhile."""
         found: list[tuple[int, bytes]] = []
         listening = [*self._peers, *self._asking] + ([self._metrics] if self._metrics is not None else [])
         timeout = max(until - time.monotonic(), 0.0)
@@ -112,7 +112,7 @@ class AgentSockets:
             self._asking.pop(0).close()
 
     def _answer(self, asking: socket.socket) -> None:
-        """HTTP where that is what was asked in, else plain text; never waiting for the one who asks."""
+        """Answer a request by HTTP if it was an HTTP request, else as plain text; never wait for the client."""
         self._asking.remove(asking)
         with contextlib.suppress(OSError), asking:
             request = asking.recv(4096)
@@ -131,7 +131,7 @@ def _received(each: socket.socket, most: int) -> list[bytes]:
             found.append(each.recv(MAX_BYTES + 1))
         except BlockingIOError:
             break
-        except OSError:  # an earlier datagram of ours found nobody: that says nothing of the next
+        except OSError:  # an earlier datagram found no listener, which doesn't affect the next
             continue
     return found
 
@@ -152,9 +152,9 @@ def _connected(config: AgentConfig, address: str, port: int) -> socket.socket:
 
 
 def _listening(place: str) -> socket.socket:
-    """A Unix socket that only this user may write to. One that nobody listens at any more is replaced.
+    """A Unix socket that only this user may write to. One without a listener is replaced.
 
-    Its folder is made where only that is missing.
+    Its folder is created if only the last part is missing.
     """
     path = Path(place)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -171,16 +171,16 @@ def _listening(place: str) -> socket.socket:
         made.close()
         if isinstance(error, FileError):
             raise
-        raise FileError(place, f"the metrics' socket can't be made: {error.strerror or error}") from None
+        raise FileError(place, f"the metrics' socket can't be created: {error.strerror or error}") from None
     return made
 
 
 def _check_left_behind(path: Path) -> None:
     if not stat.S_ISSOCK(path.stat().st_mode):
-        raise FileError(path, "is no socket: metrics take a path of their own")
+        raise FileError(path, "is not a socket: metrics need a path of their own")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
             return
-    raise FileError(path, "another agent gives its metrics there: metrics take a path of their own")
+    raise FileError(path, "another agent serves its metrics there: metrics need a path of their own")

@@ -1,6 +1,6 @@
-"""What an agent knows: what follows from its file, and what changes from interval to interval.
+"""Plan and state of an agent: the constants from its file, and the variables from interval to interval.
 
-Times are microseconds since the agent's interval number 0 began, by its steady clock.
+Times are microseconds since the agent's interval number 0 began, by its monotonic clock.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MICROSECONDS = 1_000_000
 
 
 class Reading(NamedTuple):
-    """Of a queue, since it was made."""
+    """Counters of a queue since its creation."""
 
     sent_bytes: int
     backlog_bytes: int
@@ -51,54 +51,54 @@ class Reading(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """Why a link can't be controlled any more."""
+    """Reason why a link can't be controlled any more."""
 
     kind: str
-    """"gone", "foreign" (another queue stands there) or "changed" (by someone else)."""
+    """"gone", "foreign" (another queue is there) or "changed" (by another program)."""
     why: str
 
 
 class Event(NamedTuple):
-    """Something to be logged."""
+    """Event for the log."""
 
     name: str
     fields: tuple[tuple[str, Any], ...] = ()
 
 
 class Neighbour(NamedTuple):
-    """What is known of a peer."""
+    """State of a peer."""
 
     window: Window = Window()
     alignment: Alignment = Alignment()
     echo: Echo = Echo()
     heard_us: int = 0
-    """When its last message, which `echo` tells of, came."""
+    """Arrival time of the message in `echo`, its last one."""
     trusted_us: int = 0
-    """When the last one that was taken came."""
+    """Arrival time of the last accepted message."""
     heard: bool = False
-    """Whether it counts as there."""
+    """Whether it counts as present."""
     sequence: int = 0
-    """Of what was sent to it."""
+    """Sequence number of the last message to it."""
     told_step: int = -1
     """Step of its last command."""
     told_unheard: bool = False
-    """Whether the log has said that it was never heard."""
+    """Whether the log has reported that no message came from it."""
 
 
 class AgentPlan(NamedTuple):
-    """What does not change. K links at this agent."""
+    """Constants of an agent with K links."""
 
     config: AgentConfig
     key: bytes
     routes: tuple[Route, ...]
-    """By peer, of what comes from it."""
+    """Route of each peer's messages."""
     interval_us: float
     law: DistributedController | None
-    """None of a tracking law."""
+    """None with a tracking law."""
     numbers: tuple[int, ...]
-    """(K,) of the links, in the law."""
+    """(K,) numbers of the links in the law."""
     told: tuple[tuple[int, ...], ...]
-    """By peer, numbers of the links that it measures."""
+    """Numbers of the links that each peer measures."""
     low: np.ndarray
     """(K,) [bit/s]"""
     high: np.ndarray
@@ -106,42 +106,42 @@ class AgentPlan(NamedTuple):
     paced: np.ndarray
     """(K,) bool"""
     commanded: bool
-    """Whether a central controller tells the rates."""
+    """Whether a central controller commands the rates."""
 
 
 class AgentState(NamedTuple):
-    """What changes."""
+    """Variables of an agent."""
 
     session: int
     step: int
     at_us: int
-    """When the last step was."""
+    """Time of the last step."""
     memory: DistributedMemory | None
     tracker: Tracker | None
     readings: tuple[Reading | None, ...]
-    """(K,) of the last step."""
+    """(K,) readings of the last step."""
     backlog: np.ndarray
-    """(K,) smoothed, over the interval [bit/s]."""
+    """(K,) smoothed backlogs, over the interval [bit/s]."""
     rate: np.ndarray
-    """(K,) sent in the last interval [bit/s]."""
+    """(K,) rates sent in the last interval [bit/s]."""
     desired: np.ndarray
-    """(K,) within limits [bit/s]."""
+    """(K,) rates of the law within limits [bit/s]."""
     in_force: np.ndarray
-    """(K,) [bit/s]; NaN before one was set."""
+    """(K,) rates in force [bit/s]; NaN before one was set."""
     lost: tuple[bool, ...]
     """(K,) whether a link isn't controlled any more."""
     neighbours: tuple[Neighbour, ...]
     inbox: tuple[Innovations, ...]
     measured: tuple[float, ...] | None
-    """What a tracking law's outputs came to, by the last message."""
+    """A tracking law's outputs in the last message."""
     command_us: int
-    """When the last command came; far in the past before one."""
+    """Arrival time of the last command; far in the past before the first."""
     falling_back: bool
     counts: Mapping[str, int]
 
 
 class Decision(NamedTuple):
-    """What is to be done."""
+    """Actions of a step."""
 
     rates: tuple[tuple[int, float], ...] = ()
     """Link (of K), rate [bit/s]."""
@@ -151,7 +151,7 @@ class Decision(NamedTuple):
 
 
 def plan(config: AgentConfig, key: bytes = b"") -> AgentPlan:
-    """What follows from an agent's file once for all."""
+    """Constants that follow from an agent's file."""
     table, links = config.law, config.links
     law, numbers, paced, commanded = None, tuple(range(len(links))), [True] * len(links), False
     told: tuple[tuple[int, ...], ...] = ((),) * len(config.peers)
@@ -192,7 +192,7 @@ def plan(config: AgentConfig, key: bytes = b"") -> AgentPlan:
 
 
 def start(plan: AgentPlan, session: int) -> AgentState:
-    """Before the first step; `session` from `netctrl.linux.agent.message.new_session`."""
+    """State before the first step; `session` from `netctrl.linux.agent.message.new_session`."""
     K, table = len(plan.numbers), plan.config.law
     return AgentState(
         session=session,
@@ -216,10 +216,10 @@ def start(plan: AgentPlan, session: int) -> AgentState:
 
 
 def known(state: AgentState, peer: int, neighbour: Neighbour) -> AgentState:
-    """With something new about a peer."""
+    """State with changed data of a peer."""
     return state._replace(neighbours=(*state.neighbours[:peer], neighbour, *state.neighbours[peer + 1 :]))
 
 
 def counted(state: AgentState, what: str, by: int = 1) -> AgentState:
-    """With a count raised."""
+    """State with an incremented counter."""
     return state._replace(counts={**state.counts, what: state.counts.get(what, 0) + by}) if by else state

@@ -1,4 +1,4 @@
-"""A tracking law in an agent: measurements in seconds and bit/s to the rate of all regulators together."""
+"""Tracking law in an agent: from measurements in seconds and bit/s to the total rate of all regulators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Tracker", "start_tracker", "step_tracker"]
 
 
 class Tracker(NamedTuple):
-    """What a law remembers, and its governor's last reference."""
+    """State of a law, and its governor's last reference."""
 
     gains: TrackingGains
     state: TrackingState
@@ -27,7 +27,7 @@ class Tracker(NamedTuple):
 
 
 def start_tracker(table: TrackingTable) -> Tracker:
-    """At the law's offset, within its limits."""
+    """State at the law's offset, within its limits."""
     governor = reference_governor(table.law) if table.governor else None
     given = table.law.output_offset.copy() if table.governor else np.array(table.reference)
     gains = tracking_gains(table.law)
@@ -42,25 +42,25 @@ def step_tracker(
     sent: float | None,
     in_force: float | None,
 ) -> tuple[Tracker, float | None]:
-    """One sample.
+    """One sample of the law.
 
     Parameters
     ----------
     table : TrackingTable
     tracker : Tracker
     measured : sequence of float, length p, optional
-        By a peer [s, bit/s]; None where nothing came.
+        Outputs measured by a peer [s, bit/s]; None without a message.
     backlog_bytes : int, optional
-        Of the bottleneck, where the agent measures itself.
+        Backlog of the bottleneck, where the agent measures itself.
     sent : float, optional
-        By all regulators in the interval that ended [bit/s].
+        Rate sent by all regulators in the last interval [bit/s].
     in_force : float, optional
-        Rate that regulators really had [bit/s]: the law is told of limits, whole bytes and dead-bands.
+        Actual rate of the regulators [bit/s], which accounts for limits, whole bytes and dead-bands.
 
     Returns
     -------
     (Tracker, float or None)
-        The rate of all regulators together [bit/s]; None: hold it, nothing was measured.
+        Total rate of all regulators [bit/s]; None holds the rate, as there is no measurement.
     """
     law = table.law
     values = list(measured) if measured is not None else None
@@ -84,7 +84,7 @@ def step_tracker(
 
 
 def _own(table: TrackingTable, backlog_bytes: int | None, sent: float | None) -> list[float] | None:
-    """Delay by Little's law for a busy link: what waits over the rate at which it goes."""
+    """Delay by Little's law for a busy link: backlog over departure rate."""
     if backlog_bytes is None or sent is None or table.bottleneck is None:
         return None
     known = {"delay": backlog_bytes * BITS_PER_BYTE / table.bottleneck, "throughput": sent}

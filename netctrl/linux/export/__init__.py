@@ -1,1 +1,1 @@
-"""Designs as configuration of Linux: tc commands, agents, marking programs."""
+"""Export of designs as Linux configuration: tc commands, agents, marking programs."""

@@ -1,7 +1,7 @@
-"""What an agent on a router is given: its links, its law as numbers, whom it hears; the file `netctrl.agent/1`.
+"""An agent's configuration: its links, its law as numbers, its peers; the file `netctrl.agent/1`.
 
-Rendering is pure. The numbers are those of `netctrl.laws.link_rate.distributed`, so that an agent does what was
-simulated; nothing in the file is secret: the key that signs messages lies in a file of its own.
+Rendering is pure. The numbers are those of `netctrl.laws.link_rate.distributed`, so an agent runs the simulated law.
+The file contains no secret: the key that signs messages is in a file of its own.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 MAX_LINKS = 30
-"""Of one agent: what it tells in one message, which no network splits."""
+"""Most links of one agent, as its measurements must fit in one unfragmented message."""
 
 _MAX_BYTES = 64 * 2**20
 _MAX_PEERS = 256
@@ -58,30 +58,30 @@ Role = Literal["agent", "controller"]
 
 
 class ControlledLink(Record, frozen=True, kw_only=True):
-    """A link whose rate an agent sets: a token bucket filter on an interface, or the one class of an HTB."""
+    """Link whose rate an agent sets: a token bucket filter on an interface, or the only class of an HTB."""
 
     id: Label
-    """As in the law's `links`; of a tracking law any name."""
+    """Id as in the law's `links`; any name with a tracking law."""
     interface: str
     handle: str
-    """Of the queue, such as "1:": no other is touched."""
+    """Handle of the queue, such as "1:"; no other queue is touched."""
     kind: Literal["tbf", "htb"] = "tbf"
-    """"htb": an HTB with one class, the number 1, and a bfifo in it. A change of rate leaves its tokens as they are,
-    while a token bucket filter is full again after each."""
+    """"htb": an HTB with one class, the number 1, and a bfifo in it. A change of rate keeps its tokens,
+    whereas it refills a token bucket filter."""
     parent: str = "root"
-    """"root", or the class that it hangs on, such as "1:10"."""
+    """"root", or the parent class, such as "1:10"."""
     least_rate: Rate
-    """[bit/s]; what a law asks for below it is clipped."""
+    """Lower limit of the law's rates [bit/s]."""
     greatest_rate: Rate
     """[bit/s]; the link's capacity."""
     fallback_rate: Rate
-    """[bit/s], when no controller is heard, and when the law gives no number."""
+    """Rate without messages from the controller, and where the law gives no number [bit/s]."""
     burst: Size
-    """[byte]; a change of a token bucket filter's rate fills it anew."""
+    """[byte]; a change of rate refills the bucket of a token bucket filter."""
     limit: Size
-    """[byte], of what waits."""
+    """Limit of the backlog [byte]."""
     share: float = 1.0
-    """Of a tracking law's rate."""
+    """Share of a tracking law's rate."""
 
     def __post_init__(self) -> None:
         read_fields(self, id=label, interface=_interface, handle=_handle, parent=_parent, least_rate=rate)
@@ -94,21 +94,21 @@ class ControlledLink(Record, frozen=True, kw_only=True):
 
 
 class Peer(Record, frozen=True, kw_only=True):
-    """Another agent, or the controller, with which messages are exchanged."""
+    """Another agent, or the controller, that exchanges messages with this agent."""
 
     name: Label
     address: str
-    """IPv4 or IPv6, no host name: nobody is asked on the way."""
+    """IPv4 or IPv6 address; host names are not resolved."""
     port: int
     links: tuple[str, ...] = ()
-    """Those that it measures, or commands."""
+    """Links that it measures, or commands."""
 
     def __post_init__(self) -> None:
         read_fields(self, name=label, address=_address, port=whole(1, 65535), links=texts)
 
 
 class AgentConfig(Record, frozen=True, kw_only=True, eq=False):
-    """All that one agent, or a central controller, is told. Rates in bit/s, times in seconds, sizes in bytes.
+    """Configuration of one agent, or of a central controller. Rates in bit/s, times in seconds, sizes in bytes.
 
     Raises
     ------
@@ -118,7 +118,7 @@ class AgentConfig(Record, frozen=True, kw_only=True, eq=False):
 
     schema: Literal["netctrl.agent/1"]
     name: Label
-    """Of this agent, by which peers know it."""
+    """Name of this agent, by which peers know it."""
     role: Role = "agent"
     """A controller commands links that agents measure; it sets no rate itself."""
     interval_s: Duration
@@ -126,20 +126,21 @@ class AgentConfig(Record, frozen=True, kw_only=True, eq=False):
     law: LinkRateTable | TrackingTable
     links: tuple[ControlledLink, ...] = ()
     address: str = "127.0.0.1"
-    """Where messages come in."""
+    """Address for incoming messages."""
     port: int = 0
-    """0: no messages are exchanged."""
+    """Port for incoming messages; 0 without messages."""
     peers: tuple[Peer, ...] = ()
     key_file: str | None = None
-    """32 bytes or more, shared by all agents, that nobody else may read (mode 0600). Needed where there are peers."""
+    """File of a key of 32 bytes or more, shared by all agents and readable by nobody else (0600). Required with peers.
+    """
     dead_band: float = 0.01
-    """A rate is changed where it differs by more than this share of the one in force."""
+    """A rate is changed if it differs by more than this share of the one in force."""
     smoothing: float = 1.0
-    """Weight of the newest measurement of a backlog against the average before; 1: no filter."""
+    """Weight of the newest backlog measurement in the moving average; 1: no filter."""
     silence: int = 10
-    """Intervals after which one that wasn't heard counts as gone."""
+    """Intervals without messages after which a peer counts as gone."""
     metrics_socket: str | None = None
-    """Path of a Unix socket that gives metrics as text."""
+    """Path of a Unix socket that serves metrics as text."""
 
     def __post_init__(self) -> None:
         read_fields(self, name=label, role=one_of("agent", "controller"), interval_s=duration, address=_address)
@@ -153,11 +154,11 @@ class AgentConfig(Record, frozen=True, kw_only=True, eq=False):
         _check_law(self)
 
     def to_json(self) -> str:
-        """The file's text: strict JSON, ends with a newline."""
+        """The file's text: strict JSON that ends with a newline."""
         return array_json(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file: beside its place first, then renamed, so that no half of it is ever there."""
+        """Write the file to a temporary name and rename it, so that it is always complete."""
         write_atomically(path, self.to_json().encode())
 
 
@@ -167,12 +168,12 @@ def read_agent_config(path: str | os.PathLike[str]) -> AgentConfig:
     Raises
     ------
     FileError
-        It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
+        The file can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
     """
     try:
         return read_json(path, AgentConfig, what="file of an agent", max_bytes=_MAX_BYTES, dec_hook=array)
     except msgspec.ValidationError as error:
-        raise FileError(path, f"is no netctrl agent's file: {error}") from None
+        raise FileError(path, f"is not a netctrl agent's file: {error}") from None
 
 
 def agent_configs(
@@ -183,33 +184,33 @@ def agent_configs(
     controller: Peer | None = None,
     **settings: Any,
 ) -> dict[str, AgentConfig]:
-    """The files of all agents of a network: name -> config.
+    """Files of all agents of a network: name -> config.
 
     Parameters
     ----------
     law : LinkRateTable
-        Of the whole network (`netctrl.linux.export.agent_law.link_rate_table`).
+        Law of the whole network (`netctrl.linux.export.agent_law.link_rate_table`).
     interval_s : float
-        Of the Design [s].
+        Interval of the Design [s].
     places : sequence of (Peer, sequence of ControlledLink)
         Each agent with the links at it.
     controller : Peer, optional
-        Where the law is a central one, the node that commands.
+        Node that commands, for a central law.
     **settings
         `key_file`, `dead_band`, `smoothing`, `silence` of `AgentConfig`, the same for all.
 
     Raises
     ------
     InvalidValue
-        Links that the law has and nobody controls, or that it doesn't have: a Design for another network; a central law
-        without a controller, or one that needs none with it.
+        Links of the law without an agent, or links unknown to the law, as in a Design for another network; a central
+        law without a controller, or another law with one.
     """
     checked_kind("law", law, LinkRateTable)
     _check_places(law, places)
     if controller is not None:
         checked_kind("controller", controller, Peer)
     if law.central != (controller is not None):
-        takes = "a Peer: the law is a central one" if law.central else "none: the law needs none"
+        takes = "a Peer, as the law is a central one" if law.central else "no value, as the law is not a central one"
         raise InvalidValue("controller", None if controller is None else controller.name, takes)
     agents = [msgspec.structs.replace(peer, links=tuple(each.id for each in links)) for peer, links in places]
     common = {"schema": "netctrl.agent/1", "interval_s": interval_s, **settings}
@@ -232,7 +233,7 @@ def _config(
 
 
 def _talk(law: LinkRateTable, one: Peer, other: Peer) -> bool:
-    """Whether one of them needs what the other measures."""
+    """Whether one agent needs the other's measurements."""
     row = {name: number for number, name in enumerate(law.links)}
     mine, theirs = ({row[name] for name in each.links} for each in (one, other))
     return any((at in mine and of in theirs) or (at in theirs and of in mine) for at, of in law.pairs())
@@ -250,7 +251,7 @@ def _check_places(law: LinkRateTable, places: Sequence[tuple[Peer, Sequence[Cont
     found = [link.id for _, links in pairs for link in links]
     twice = sorted({name for name in found if found.count(name) > 1})
     if twice:
-        raise InvalidValue("places", f"{', '.join(twice)} twice", "each link at one agent")
+        raise InvalidValue("places", f"{', '.join(twice)} more than once", "each link at one agent")
     _check_links("places", found, law.links)
 
 
@@ -259,7 +260,7 @@ def _check_links(argument: str, found: Sequence[str], known: Sequence[str], *, a
     missing = sorted(set(known) - set(found)) if all_of_them else []
     if extra or missing:
         said = [f"links that the Design doesn't have: {', '.join(extra)}"] if extra else []
-        said += [f"none of the Design's links {', '.join(missing)}"] if missing else []
+        said += [f"no agent for the Design's links {', '.join(missing)}"] if missing else []
         raise InvalidValue(argument, "; ".join(said), f"a Design for this network; its links are {', '.join(known)}")
 
 
@@ -275,7 +276,7 @@ def _check_names(config: AgentConfig) -> None:
         if twice:
             raise InvalidValue(field, f"{twice[0]} twice", "each once")
     if config.name in [peer.name for peer in config.peers]:
-        raise InvalidValue("peers", config.name, "others than this agent itself")
+        raise InvalidValue("peers", config.name, "agents other than this one")
     for field, count, most in (("links", len(config.links), MAX_LINKS), ("peers", len(config.peers), _MAX_PEERS)):
         if count > most:
             raise InvalidValue(field, count, f"at most {most} at one agent")
@@ -283,22 +284,22 @@ def _check_names(config: AgentConfig) -> None:
         if len(peer.links) > MAX_LINKS:
             raise InvalidValue("peers", f"{len(peer.links)} links of {peer.name}", f"at most {MAX_LINKS}")
     if config.peers and not config.port:
-        raise InvalidValue("port", config.port, "a port from 1 to 65535: there are peers")
+        raise InvalidValue("port", config.port, "a port from 1 to 65535, as there are peers")
     if config.peers and config.key_file is None:
-        raise InvalidValue("key_file", None, "the file of a key that all agents share: there are peers")
+        raise InvalidValue("key_file", None, "the file of a key that all agents share, as there are peers")
 
 
 def _check_law(config: AgentConfig) -> None:
     if config.role == "controller":
         if config.links:
-            raise InvalidValue("links", len(config.links), "none at a controller: agents set rates")
+            raise InvalidValue("links", len(config.links), "no links at a controller, as agents set rates")
         if not isinstance(config.law, LinkRateTable):
             raise InvalidValue("law", "tracking", "link-rates at a controller")
         told = [name for peer in config.peers for name in peer.links]
         _check_links("peers", told, config.law.links)
         return
     if not config.links:
-        raise InvalidValue("links", 0, "one link or more to control")
+        raise InvalidValue("links", 0, "at least one link to control")
     if isinstance(config.law, LinkRateTable):
         _check_links("links", [link.id for link in config.links], config.law.links, all_of_them=False)
         for peer in config.peers:

@@ -1,4 +1,4 @@
-"""Laws as numbers for agents: which sums of what was measured and heard a link's rate is."""
+"""Laws as numbers for agents: each link's rate as sums of measured and received values."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class TapTable(_Table, frozen=True, kw_only=True, eq=False):
     offset: np.ndarray
     """(N,) [bit/s]"""
     taps: np.ndarray
-    """(P, 4) link, series, lag [sample], coefficient; sorted by link."""
+    """(P, 4) rows of link, series, lag [sample] and coefficient, sorted by link."""
 
     def as_fir(self, paced: np.ndarray) -> FirLaw:
-        """For the links that are `paced`, (N,)."""
+        """FIR law for the `paced` links, (N,)."""
         link, series, lag = self.taps[:, :3].astype(np.int64).T
         return FirLaw(
             start=np.searchsorted(link, np.arange(len(self.offset) + 1)),
@@ -51,31 +51,31 @@ class TapTable(_Table, frozen=True, kw_only=True, eq=False):
 
 
 class LinkRateTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="link-rates", eq=False):
-    """HFTraC for N links, of which only some may have taps: those that one agent commands.
+    """HFTraC law for N links, of which only those commanded by one agent need taps.
 
     Raises
     ------
     InvalidValue
-        Arrays of other shapes, or taps of links, series or lags that aren't there.
+        Arrays of other shapes, or taps of unknown links, series or lags.
     """
 
     links: tuple[str, ...]
-    """(N,) ids, all of the Design's."""
+    """(N,) ids of all of the Design's links."""
     nominal: np.ndarray
-    """(N,) rates around which it controls [bit/s]."""
+    """(N,) rates around which the law controls [bit/s]."""
     capacity: np.ndarray
     """(N,) [bit/s]"""
     backlog_setpoint: float = msgspec.field(name="standing")
-    """Backlog around which it controls, over the interval [bit/s]."""
+    """Backlog around which the law controls, over the interval [bit/s]."""
     paced: np.ndarray
-    """(N,) 1: the link obeys; 0: it sends at its greatest rate."""
+    """(N,) 1: the link follows the law; 0: it sends at its greatest rate."""
     central: bool
-    """Whether one controller hears of all and tells all links what to send."""
+    """Whether one controller receives all measurements and commands all links."""
     information_delay: int
-    """Age from which a central controller knows what links measured; of younger rates it takes those it commanded."""
+    """Age from which a central controller has the links' measurements; for younger rates it uses its own commands."""
     control: TapTable
     predicted: TapTable
-    """Each link's own backlog."""
+    """Setpoint of each link's own backlog."""
 
     def __post_init__(self) -> None:
         N = len(self.links)
@@ -84,55 +84,55 @@ class LinkRateTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="li
         for name in ("nominal", "capacity", "paced"):
             _settle(self, name, _shaped(name, getattr(self, name), (N,)))
         if self.information_delay < 0:
-            raise InvalidValue("information_delay", self.information_delay, "samples, 0 or more")
+            raise InvalidValue("information_delay", self.information_delay, "a number of samples of at least 0")
         for name in ("control", "predicted"):
             table = getattr(self, name)
             _settle(table, "offset", _shaped(f"{name}.offset", table.offset, (N,)))
             _settle(table, "taps", _checked_fir(f"{name}.taps", table.taps, N))
 
     def as_law(self) -> DistributedLaw:
-        """As `netctrl.laws.link_rate.distributed` has it."""
+        """Law in the form of `netctrl.laws.link_rate.distributed`."""
         paced = self.paced > 0.0
         return DistributedLaw(self.control.as_fir(paced), self.predicted.as_fir(paced), self.central)
 
     def pairs(self) -> set[tuple[int, int]]:
-        """(link, link that it must hear of)."""
+        """Pairs (link, link whose measurements it needs)."""
         rows = np.concatenate([self.control.taps, self.predicted.taps])[:, :2].astype(np.int64)
         return {(at, series % len(self.links)) for at, series in set(map(tuple, rows.tolist()))}
 
 
 class TrackingTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="tracking", eq=False):
-    """CONNET: one rate, shared by an agent's links, so that delay, jitter or throughput follow their references.
+    """CONNET law: one rate, shared by an agent's links, so that delay, jitter or throughput follow references.
 
     Raises
     ------
     InvalidValue
-        A law of other signals, or references of another number.
+        A law with other signals, or a wrong number of references.
     """
 
     law: TrackingLaw
     reference: np.ndarray
     """(p,) [the law's units]."""
     measured_by: str | None = None
-    """Peer that measures the law's outputs; null: the agent itself, delay as the backlog of `measured_at` over its
-    rate, throughput as what its own links sent."""
+    """Peer that measures the law's outputs. With null the agent measures: delay as the backlog of `measured_at` over
+    its rate, throughput as the rate sent by its own links."""
     measured_at: str | None = None
-    """Interface whose queue is the bottleneck."""
+    """Interface of the bottleneck's queue."""
     bottleneck: float | None = None
     """Rate of that interface [bit/s]."""
     governor: bool = False
-    """Whether references that can't be had are cut (`netctrl.laws.tracking.reference_governor`)."""
+    """Whether unreachable references are cut (`netctrl.laws.tracking.reference_governor`)."""
 
     def __post_init__(self) -> None:
         if len(self.law.inputs) != 1:
-            raise InvalidValue("law", f"{len(self.law.inputs)} inputs", "one: the rate of all regulators together")
+            raise InvalidValue("law", f"{len(self.law.inputs)} inputs", "one input, the total rate of all regulators")
         unknown = sorted(set(self.law.outputs) - {"delay", "jitter", "throughput"})
         if unknown:
             raise InvalidValue("law", f"output {unknown[0]}", "delay, jitter, throughput")
         _settle(self, "reference", _shaped("reference", self.reference, (len(self.law.outputs),)))
         if self.measured_by is None:
             if "jitter" in self.law.outputs:
-                raise InvalidValue("measured_by", None, "a peer that measures jitter: a backlog doesn't show it")
+                raise InvalidValue("measured_by", None, "a peer that measures jitter, which a backlog doesn't show")
             if self.measured_at is None or self.bottleneck is None or not self.bottleneck > 0.0:
                 raise InvalidValue("measured_at", self.measured_at, "an interface with its bottleneck [bit/s]")
 
@@ -145,19 +145,19 @@ def link_rate_table(
     backlog_setpoint: float = 0.0,
     links: Collection[str] = (),
 ) -> LinkRateTable:
-    """A Design of HFTraC as numbers for agents.
+    """HFTraC Design as numbers for agents.
 
     Parameters
     ----------
     design : HftracDesign
     model : NetworkModel
-        Of the same network and interval (`netctrl.network_model`).
+        Model of the same network and interval (`netctrl.network_model`).
     reference : float
-        Rates around which it controls, over the nominal ones.
+        Rates around which the law controls, relative to the nominal ones.
     backlog_setpoint : float
-        Backlog around which it controls [byte].
+        Backlog around which the law controls [byte].
     links : collection of str
-        Links that obey; none: all. The others send at their greatest rate.
+        Links that follow the law, all by default. The others send at their greatest rate.
 
     Raises
     ------
@@ -170,11 +170,13 @@ def link_rate_table(
     for said, names in (("lacks", set(law.links) - set(model.links)), ("has", set(model.links) - set(law.links))):
         if names:
             got = f"a network that {said} {', '.join(sorted(names))}"
-            raise InvalidValue("model", got, f"the network that the Design is for, with links {', '.join(law.links)}")
+            raise InvalidValue("model", got, f"the Design's network, with links {', '.join(law.links)}")
     if law.links != model.links or law.interval_s != model.interval_s or (law.delay != model.delay).any():
-        raise InvalidValue("model", "other delays or another interval", "the network that the Design is for")
+        raise InvalidValue("model", "other delays or another interval", "the Design's network")
     reference = checked_number("reference", reference, "a utilization above 0", above=0.0)
-    backlog_setpoint = checked_number("backlog_setpoint", backlog_setpoint, "bytes, at least 0", at_least=0.0)
+    backlog_setpoint = checked_number(
+        "backlog_setpoint", backlog_setpoint, "a number of bytes of at least 0", at_least=0.0
+    )
     links = checked_names("links", links, "ids of the Design's links")
     unknown = sorted(set(links) - set(law.links))
     if unknown:
@@ -198,7 +200,7 @@ def link_rate_table(
 
 
 def restricted(table: LinkRateTable, links: Collection[str]) -> LinkRateTable:
-    """With the taps of these links only."""
+    """The table with the taps of some links only."""
     mine = np.array([name in links for name in table.links])
 
     def part(taps: TapTable) -> TapTable:
@@ -231,5 +233,5 @@ def _checked_fir(argument: str, value: np.ndarray, N: int) -> np.ndarray:
     whole, most = found[:, :3], np.array([N, _KINDS * N, _MAX_LAG])
     if not ((whole == np.rint(whole)) & (whole >= 0) & (whole < most)).all() or (np.diff(found[:, 0]) < 0).any():
         takes = f"rows of link (0 to {N - 1}, rising), series (0 to {_KINDS * N - 1}), lag (0 or more), coefficient"
-        raise InvalidValue(argument, "numbers that are none of these", takes)
+        raise InvalidValue(argument, "numbers outside these ranges", takes)
     return found

@@ -1,4 +1,4 @@
-"""HFTraC and CONNET for Linux: queues whose rates agents set."""
+"""HFTraC and CONNET on Linux: queues with rates set by agents."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from netctrl.units import BITS_PER_BYTE, format_quantity, unit_scale
 __all__ = ["Watch", "connet_on_linux", "hftrac_on_linux"]
 
 METRICS_FOLDER = "/run/netctrl-agents"
-_MIN_SHARE = 1e-3  # of a link's capacity: without any rate nothing is ever heard of its queue
-_REGULATOR_FRAMES = 20  # small queues make regulators smooth (docs/linux-export.md)
+_MIN_SHARE = 1e-3  # of a link's capacity: at rate 0 its queue could never be measured
+_REGULATOR_FRAMES = 20  # small queues make regulators smooth (docs/how-to/linux-export.md)
 _MUCH = 0.01
 _MBIT = 1e6
 
 
 class Watch(NamedTuple):
-    """Where a tracking law's outputs are measured without another machine: the queue of the bottleneck."""
+    """Queue of the bottleneck, at which an agent measures a tracking law's outputs itself."""
 
     interface: str
     rate_bit_per_s: float
@@ -54,39 +54,37 @@ def hftrac_on_linux(
     reference: float = 1.0,
     backlog_setpoint: float = 0.0,
 ) -> TcExport:
-    """A queue with a rate at each link, and for each machine its agent's file.
+    """Queues with a rate at each link, and each machine's agent file.
 
-    A link begins at its capacity, and goes back to it where its agent has no number: then it is a FIFO.
+    A link starts at its capacity, and returns to it where its agent has no rate; it is a FIFO then.
 
     Parameters
     ----------
     design : HftracDesign
     model : NetworkModel
-        Of the Design's network and interval (`netctrl.network_model`).
+        Model of the Design's network and interval (`netctrl.network_model`).
     places : Places
     settings : TcSettings
     reference, backlog_setpoint : float
-        Rates over the nominal ones, and backlog [byte] as the Design counts, around which links are controlled.
+        Rates relative to the nominal ones, and backlog [byte] as the Design counts, around which links are controlled.
 
     Raises
     ------
     InvalidValue
-        Places for another network, a rate above a link's capacity, a buffer that is unlimited, or a value that the
-        kernel doesn't hold.
+        Places for another network, a rate above a link's capacity, an unlimited buffer, or a value that the kernel
+        can't represent.
     """
     checked_kind("design", design, HftracDesign)
     checked_kind("model", model, NetworkModel)
     checked_kind("places", places, InterfaceMap)
     growth = settings.framing.growth
     made = [(place, _links_at(design, place, settings, reference)) for place in places.agents]
-    # The law is linear: rates and backlogs that are all longer by a header are the same law's.
+    # The law is linear, so it also holds for rates and backlogs that include headers.
     table = link_rate_table(design, model, reference=reference * growth, backlog_setpoint=backlog_setpoint * growth)
     table = msgspec.structs.replace(table, capacity=table.capacity * growth)
     idle = sorted({name for place in places.agents for name in place.links} - set(table.links))
     if idle:
-        raise InvalidValue(
-            "interfaces", ", ".join(idle), "links that carry something: the Design has no rate for these"
-        )
+        raise InvalidValue("interfaces", ", ".join(idle), "links with traffic: the Design has no rate for these")
     configs = agent_configs(
         table,
         design.law.interval_s,
@@ -116,7 +114,9 @@ def _links_at(
         link = links[name]
         limit = link.buffer if settings.limit is None else settings.limit
         if limit is None:
-            raise InvalidValue("limit", None, f"a size: the buffer of link {name} is unlimited, and no queue is")
+            raise InvalidValue(
+                "limit", None, f"a size: the buffer of link {name} is unlimited, but a queue needs a limit"
+            )
         _check_nominal(name, design.certificate.nominal_rate.get(name, 0.0) * reference, link.capacity)
         made.append(_controlled(interface, name, link.capacity, limit, settings))
     return made
@@ -131,28 +131,28 @@ def connet_on_linux(
     watch: Watch | None = None,
     governor: bool = False,
 ) -> TcExport:
-    """A queue with a rate at each regulator, which share the law's rate equally, and the agent's file.
+    """Queues with a rate at each regulator, which share the law's rate equally, and the agent's file.
 
-    Regulators begin at their greatest rate, and go back to it where the agent has no number: they are open.
+    Regulators start at their greatest rate, and return to it where the agent has no rate; they are open then.
 
     Parameters
     ----------
     design : ConnetDesign
     places : Places
-        One machine; its links are the regulators, with names as one likes.
+        One machine; its links are the regulators, with any names.
     settings : TcSettings
         Without a limit, a regulator's queue holds 20 frames.
     reference : tuple of float, optional
-        What the outputs are to come to [the law's units]; None: the Design's first.
+        References of the outputs [the law's units]; None: the Design's first.
     watch : Watch, optional
-        Where the agent itself measures; None: `places.sensor` sends it.
+        Queue at which the agent measures; None: `places.sensor` sends measurements.
     governor : bool
-        Whether references that can't be had are cut.
+        Whether unreachable references are cut.
 
     Raises
     ------
     InvalidValue
-        Several machines, a law with other inputs, or a value that the kernel doesn't hold.
+        Several machines, a law with other inputs, or a value that the kernel can't represent.
     """
     checked_kind("design", design, ConnetDesign)
     checked_kind("places", places, InterfaceMap)
@@ -161,7 +161,7 @@ def connet_on_linux(
     law, (place,) = design.law, places.agents
     desired = design.inputs.references[0] if reference is None and design.inputs.references else reference
     if desired is None:
-        raise InvalidValue("reference", None, f"values for {', '.join(law.outputs)}: the Design names none")
+        raise InvalidValue("reference", None, f"values for {', '.join(law.outputs)}, as the Design has none")
     unit = unit_scale(law.input_units[0]) or _MBIT
     share, framing = 1.0 / len(place.links), settings.framing
     frame = framing.packet + framing.header
@@ -211,7 +211,7 @@ def _controlled(
     least: float | None = None,
     share: float = 1.0,
 ) -> tuple[TcQueue, ControlledLink]:
-    """A queue at its greatest rate, and what an agent is told of it; rates as the Design counts."""
+    """A queue at its greatest rate, and the agent's data of it; rates as the Design counts."""
     framing = settings.framing
     burst = default_burst(capacity * framing.growth, framing) if settings.burst is None else settings.burst
     queue = token_bucket(interface, capacity, burst, limit, framing=framing, link=name, shaper=settings.shaper)
@@ -233,7 +233,7 @@ def _controlled(
 
 
 def _with_metrics(config: AgentConfig) -> AgentConfig:
-    """Where `curl --unix-socket` finds them, beside those of other agents."""
+    """Configuration with a path for metrics beside those of other agents, for `curl --unix-socket`."""
     return msgspec.structs.replace(config, metrics_socket=f"{METRICS_FOLDER}/{config.name}.sock")
 
 
@@ -244,14 +244,14 @@ def _check_nominal(name: str, nominal: float, capacity: float) -> None:
 
 
 def _refill(link: ControlledLink, interval_s: float) -> str:
-    """A TBF's bucket is full after each change, which is rate on top of the one that was asked for."""
+    """Warning about TBF buckets, which each change refills, adding to the requested rate."""
     if link.kind == "htb":
         return ""
     extra = link.burst * BITS_PER_BYTE / interval_s
     if extra <= _MUCH * link.greatest_rate:
         return ""
     return (
-        f"each change fills a TBF's bucket: in every interval they add up to {format_quantity(extra, 'bit/s')} to a "
+        f"each change refills a TBF's bucket: in every interval this adds up to {format_quantity(extra, 'bit/s')} to a "
         f"link's rate ({100.0 * extra / link.greatest_rate:.2g} % of the greatest); an HTB keeps its tokens"
     )
 

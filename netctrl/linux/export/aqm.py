@@ -1,12 +1,12 @@
-"""ARC as the kernel's `pie` or `dualpi2` can carry it: the same PI law on a standing queue, with gains in their steps.
+"""ARC on the kernel's `pie` or `dualpi2`: the same PI law on a standing queue, with gains in their steps.
 
-Where a queue stands, what arrives in an epoch is what leaves, d C, and what the queue grew. So ARC's step is
+With a standing queue, the arrivals of an epoch are its departures, d C, plus the queue's growth. So ARC's step is
 p ← p + alpha (q − q_old) + gamma alpha (q − q_ref) with q_ref = q0 − d C (1 − gamma)/gamma: a PI on the queue, or with
-D = q/C on its delay. Both qdiscs run a PI on the delay. Where ARC keeps the queue empty they have nothing to go by.
+D = q/C on its delay. Both qdiscs run a PI on the delay. Where ARC keeps the queue empty they have no signal.
 
 tc(8) sends whole steps: of 1/16 Hz, up to 32 of them, to `pie`, which divides them by up to 2048 while p is small; of
 1/256 Hz to `dualpi2`, which marks with the square of its probability. The kernel rounds once more (`aqm_integers`), and
-a law here is the one that it runs (net/sched/sch_pie.c, sch_dualpi2.c; iproute2, tc/q_pie.c, q_dualpi2.c; RFC 8033,
+the laws here are those that it runs (net/sched/sch_pie.c, sch_dualpi2.c; iproute2, tc/q_pie.c, q_dualpi2.c; RFC 8033,
 RFC 9332).
 """
 
@@ -35,9 +35,9 @@ __all__ = ["Dualpi2", "Pie", "arc_on_delay", "nearest_dualpi2", "nearest_pie", "
 _MICRO = 1e-6
 _PIE_MAX = 32
 _DUALPI2_MAX = 2**24 - 1  # tc reads 24 bits without rounding
-_DUALPI2_LONGEST_S = 4.294967  # the kernel keeps tupdate in 32 bits of nanoseconds, and cuts what is longer
+_DUALPI2_LONGEST_S = 4.294967  # the kernel keeps tupdate in 32 bits of nanoseconds, and truncates longer ones
 _TICK_S = 0.02  # a whole number of jiffies at 100, 250, 300 and 1000 Hz
-_PIE_MARKS_UP_TO = 0.1  # beyond, it drops packets with ECN too
+_PIE_MARKS_UP_TO = 0.1  # beyond this probability pie drops packets with ECN too
 _PIE_PANIC_S = 0.25
 _TIME_BOUND = 0.01
 
@@ -54,18 +54,18 @@ class Pie(NamedTuple):
     figures: tuple[QuantizedValue, ...]
 
     def law(self, probability: float) -> DelayPi:
-        """What it does around a marking probability."""
+        """PI law around a marking probability."""
         halvings = _pie_halvings(probability)
         return _delay_pi(self, pie_gain(self.alpha, halvings), pie_gain(self.beta, halvings))
 
     def tokens(self, limit: int) -> tuple[str, ...]:
-        """For tc; the limit in packets."""
+        """Arguments for tc; the limit in packets."""
         return ("pie", *_tokens(self, limit, str), "ecn", "nobytemode")
 
     @property
     def shown(self) -> str:
         """Note on the gains that `tc qdisc show` prints."""
-        return f"tc shows alpha {self.alpha} and beta {self.beta}, in sixteenths of 1/s, as they were sent"
+        return f"tc shows alpha {self.alpha} and beta {self.beta}, in sixteenths of 1/s, as sent"
 
 
 class Dualpi2(NamedTuple):
@@ -80,23 +80,25 @@ class Dualpi2(NamedTuple):
     figures: tuple[QuantizedValue, ...]
 
     def law(self, probability: float) -> DelayPi:
-        """What it does around a marking probability p = p'², δp = 2 √p δp'."""
+        """PI law around a marking probability p = p'², δp = 2 √p δp'."""
         slope = _slope(probability)
         return _delay_pi(self, dualpi2_gain(self.alpha) * slope, dualpi2_gain(self.beta) * slope)
 
     def tokens(self, limit: int) -> tuple[str, ...]:
-        """For tc; the limit in packets. Packets of classic ECN, ECT(0), go where the PI law marks them."""
+        """Arguments for tc; the limit in packets. Packets with ECT(0) go to the queue marked by the PI law."""
         return ("dualpi2", *_tokens(self, limit, _dyadic), "l4s_ect", "split_gso")
 
     @property
     def shown(self) -> str:
-        """Note on the gains that `tc qdisc show` prints, beside what was sent and what runs."""
+        """Note on the gains that `tc qdisc show` prints, those sent, and those in effect."""
         said = (
-            f"{name} {dualpi2_shown(steps) * DUALPI2_STEP:f} where {steps * DUALPI2_STEP:.6f} was sent and "
-            f"{dualpi2_gain(steps):.6f} 1/s runs"
+            f"{name} {dualpi2_shown(steps) * DUALPI2_STEP:f} where tc sent {steps * DUALPI2_STEP:.6f} and "
+            f"{dualpi2_gain(steps):.6f} 1/s is in effect"
             for name, steps in (("alpha", self.alpha), ("beta", self.beta))
         )
-        return f"tc shows {', '.join(said)}: the kernel rounds down when it takes a gain, and again when it tells of it"
+        return (
+            f"tc shows {', '.join(said)}: the kernel rounds a gain down when it stores it, and again when it reports it"
+        )
 
 
 def _delay_pi(law: Pie | Dualpi2, integral: float, proportional: float) -> DelayPi:
@@ -110,19 +112,19 @@ def _tokens(law: Pie | Dualpi2, limit: int, gain: Callable[[int], str]) -> tuple
 
 
 def pie_range(probability: float) -> tuple[float, float]:
-    """The probabilities around one for which pie's gains are the same."""
+    """Range of probabilities around one in which pie's gains are the same."""
     bounds = (0.0, *(10.0**-power for power in range(6, 0, -1)), 1.0)
     above = next(place for place, bound in enumerate(bounds) if probability < bound or bound == 1.0)
     return bounds[above - 1], bounds[above]
 
 
 def arc_on_delay(law: ArcLaw) -> DelayPi:
-    """ARC where a queue stands, exactly: integral gamma alpha C, proportional alpha C, target q_ref/C.
+    """ARC with a standing queue, exactly: integral gamma alpha C, proportional alpha C, target q_ref/C.
 
     Raises
     ------
     NoAdmissibleDesign
-        No queue stands in this law's equilibrium, so no law on the delay can take its place.
+        The law's equilibrium has no standing queue, so a law on the delay can't replace it.
     """
     capacity = packets_per_second(law.capacity_bit_per_s, law.packet_size_bytes)
     gamma, served = law.target_utilization, law.epoch_s * capacity
@@ -131,8 +133,8 @@ def arc_on_delay(law: ArcLaw) -> DelayPi:
         least = served * (1.0 - gamma) / gamma
         remedy = f"a target queue above {least:.4g} packets" if least > 0.0 else "a target queue above 0"
         raise NoAdmissibleDesign(
-            f"pie and dualpi2 see the queue's delay alone, and this Design keeps the queue empty (utilization "
-            f"{gamma:g}, target queue {law.target_queue_packets:g} packets): take --implementation ebpf, or a Design "
+            f"pie and dualpi2 see only the queue's delay, and this Design keeps the queue empty (utilization "
+            f"{gamma:g}, target queue {law.target_queue_packets:g} packets): use --implementation ebpf, or a Design "
             f"with "
             f"{remedy}"
         )
@@ -145,10 +147,10 @@ def arc_on_delay(law: ArcLaw) -> DelayPi:
 
 
 def nearest_pie(law: DelayPi, probability: float) -> Pie:
-    """The nearest parameters around a marking probability; margins judge the gains, not a bound.
+    """Nearest pie parameters around a marking probability; margins judge the gains, instead of a bound.
 
-    beta is rounded. Then alpha and the update are chosen, no longer than the law's own, whose integral over time is
-    the nearest to the law's.
+    beta is rounded. Then alpha and the update interval, at most the law's own, are chosen so that the integral over
+    time is nearest to the law's.
 
     Raises
     ------
@@ -158,12 +160,12 @@ def nearest_pie(law: DelayPi, probability: float) -> Pie:
     if law.target_s > _PIE_PANIC_S:
         raise NoAdmissibleDesign(
             f"pie adds 2 % to its probability at each update above a delay of 0.25 s, and the Design's queue is "
-            f"{law.target_s:.3g} s: take --implementation ebpf or dualpi2, or a Design with a smaller target queue"
+            f"{law.target_s:.3g} s: use --implementation ebpf or dualpi2, or a Design with a smaller target queue"
         )
     if probability > _PIE_MARKS_UP_TO:
         raise NoAdmissibleDesign(
             f"pie drops packets instead of marking them above a probability of 0.1, and the Design rests at "
-            f"{probability:.3g}: take --implementation ebpf or dualpi2, or a Design for fewer flows or a longer RTT"
+            f"{probability:.3g}: use --implementation ebpf or dualpi2, or a Design for fewer flows or a longer RTT"
         )
     halvings = _pie_halvings(probability)
     step = PIE_STEP * 0.5**halvings
@@ -190,23 +192,23 @@ def nearest_pie(law: DelayPi, probability: float) -> Pie:
 
 
 def nearest_dualpi2(law: DelayPi, probability: float) -> Dualpi2:
-    """The nearest parameters around a marking probability, as the kernel runs them; margins judge the gains.
+    """Nearest dualpi2 parameters around a marking probability, as the kernel runs them; margins judge the gains.
 
     Raises
     ------
     NoAdmissibleDesign
         Gains below half a step or beyond tc's range, a probability beyond 0.25, where dualpi2 drops, or an update
-        above 4.29 s, which the kernel would cut.
+        interval above 4.29 s, which the kernel would truncate.
     """
     if probability > 0.25:
         raise NoAdmissibleDesign(
             f"dualpi2 drops packets above a probability of 0.25 (coupling factor 2), and the Design rests at "
-            f"{probability:.3g}: take --implementation ebpf, or a Design for fewer flows or a longer round trip"
+            f"{probability:.3g}: use --implementation ebpf, or a Design for fewer flows or a longer round trip"
         )
     if law.update_s > _DUALPI2_LONGEST_S:
         raise NoAdmissibleDesign(
             f"dualpi2 updates at least every {_DUALPI2_LONGEST_S} s, and the Design's epoch is {law.update_s:.4g} s: "
-            "take --implementation ebpf, or a Design with a shorter epoch"
+            "use --implementation ebpf, or a Design with a shorter epoch"
         )
     slope = _slope(probability)
     alpha, beta = (
@@ -233,17 +235,17 @@ def _gain(what: str, requested: float, implemented: float, unit: str) -> Quantiz
 
 
 def _pie_halvings(probability: float) -> int:
-    """How often pie halves its gains: once below 0.1, and twice more below each power of ten from 0.01 to 1e-6."""
+    """Number of pie's halvings of its gains: one below 0.1, two more below each power of ten from 0.01 to 1e-6."""
     return (probability < 0.1) + 2 * sum(probability < 10.0**-power for power in range(2, 7))
 
 
 def _slope(probability: float) -> float:
-    """Of p = p'² at a probability p: what dualpi2 does to p' is that often done to p."""
+    """Slope of p = p'² at a probability p, by which dualpi2's changes of p' act on p."""
     return 2.0 * sqrt(probability)
 
 
 def _sent(kind: str, what: str, requested: float, steps: int, step: float, most: int) -> int:
-    """Steps that tc can send, else NoAdmissibleDesign."""
+    """Number of steps for tc; raises NoAdmissibleDesign where tc can't send it."""
     if not 1 <= steps <= most:
         raise _no_gain(kind, what, requested, step, most)
     return steps
@@ -251,8 +253,8 @@ def _sent(kind: str, what: str, requested: float, steps: int, step: float, most:
 
 def _no_gain(kind: str, what: str, requested: float, step: float, most: int) -> NoAdmissibleDesign:
     return NoAdmissibleDesign(
-        f"{kind} has no {what} near {requested:.4g} 1/s: around the Design's marking probability steps are {step:.4g} "
-        f"1/s, up to {most} of them; take --implementation ebpf, whose gain is a number of its own"
+        f"{kind} has no {what} near {requested:.4g} 1/s: around the Design's marking probability its steps are "
+        f"{step:.4g} 1/s, up to {most} steps; use --implementation ebpf, whose gain is not quantized"
     )
 
 

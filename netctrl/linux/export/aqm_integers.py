@@ -1,15 +1,15 @@
-"""Gains of the kernel's `dualpi2` and `pie` as its integers hold them: what runs for what tc sends, and what tc shows.
+"""Gains of the kernel's `dualpi2` and `pie` as integers: those in effect for what tc sends, and those that tc shows.
 
 `dualpi2` (net/sched/sch_dualpi2.c, Linux 6.17 to 7.2) takes whole multiples n of 1/256 Hz and keeps
 
     s(n) = floor(floor(n M / 4) / 10^9),    M = 2^32 - 1,
 
-so that an update adds s(n) D / 64 to a probability that M stands for, with the delay D in nanoseconds: the gain that
-runs is s(n) 10^9 / (64 M) per second. That is 6.87 % below n/256 up to n = 13, and at most 0.45 % below it above 200.
-When it is asked, the kernel converts back and rounds down again, floor(4 10^9 s / M): `tc` shows 11/256 after 12/256.
+An update adds s(n) D / 64 to the probability, of which M represents 1, with the delay D in nanoseconds. So the gain in
+effect is s(n) 10^9 / (64 M) per second. That is 6.87 % below n/256 up to n = 13, and at most 0.45 % below it above 200.
+For a query the kernel converts back and rounds down again, floor(4 10^9 s / M): `tc` shows 11/256 after 12/256.
 
 `pie` (net/sched/sch_pie.c, Linux 6.1 to 7.2) takes n sixteenths of 1/s. It rounds down too, but to 56 bits: the gain
-that runs is at most one part in 100,000 below n/16 times the scale of RFC 8033.
+in effect is at most one part in 100,000 below n/16 times the scale of RFC 8033.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PIE_TICKS = 15_625_000  # PSCHED_TICKS_PER_SEC
 
 
 def dualpi2_gain(steps: int) -> float:
-    """The gain that `dualpi2` runs after tc has sent so many 1/256 Hz [1/s].
+    """Gain in effect in `dualpi2` after tc has sent a number of 1/256 Hz [1/s].
 
     Examples
     --------
@@ -58,7 +58,7 @@ def dualpi2_shown(steps: int) -> int:
 
 
 def nearest_dualpi2_steps(gain: float) -> int:
-    """The n, as tc sends it, whose gain in the kernel is nearest to one in 1/s; of two the smaller.
+    """Number n for tc whose gain in the kernel is nearest to one in 1/s; the smaller of two.
 
     Examples
     --------
@@ -66,12 +66,12 @@ def nearest_dualpi2_steps(gain: float) -> int:
     (13, 41)
     """
     about = round(gain / DUALPI2_STEP)
-    # The kernel's gain is below n/256 by less than 1 of its own steps, 0.94 of ours.
+    # The kernel's gain is below n/256 by less than one of its own steps, 0.94 of tc's.
     return min(range(max(about - 1, 0), about + 3), key=lambda steps: abs(dualpi2_gain(steps) - gain))
 
 
 def pie_gain(steps: int, halvings: int) -> float:
-    """The gain that `pie` runs after tc has sent so many sixteenths, and halved so often as the probability is small.
+    """Gain in effect in `pie` after tc has sent a number of sixteenths, with the halvings for small probabilities.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where a Design's links are on real machines: whose agents, which interfaces. Text for one machine, or TOML."""
+"""Map from a Design's links to machines and interfaces, as text for one machine or as TOML."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from netctrl.model.io.toml import read_toml_record
 __all__ = ["INTERFACES_TAKES", "AgentPlace", "InterfaceMap", "read_interface_map"]
 
 INTERFACES_TAKES = (
-    "LINK=INTERFACE,... as in a->b=eth1,b->c=eth2, or a .toml file with [[agents]] (docs/linux-export.md)"
+    "LINK=INTERFACE,... as in a->b=eth1,b->c=eth2, or a .toml file with [[agents]] (docs/how-to/linux-export.md)"
 )
 _LOCAL = "127.0.0.1"
 
 
 class AgentPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One machine: where its agent is heard, and which of its interfaces are which links."""
+    """One machine: the address of its agent, and the interfaces of its links."""
 
     name: str
     links: dict[str, str]
-    """Link's id to interface."""
+    """Interface by link id."""
     address: str = _LOCAL
     port: int = 0
 
@@ -37,12 +37,12 @@ class AgentPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @property
     def peer(self) -> Peer:
-        """As others hear it; a machine alone, which nobody hears, has a port of no meaning."""
+        """The machine as a peer; without other machines its port is not used."""
         return Peer(name=self.name, address=self.address, port=self.port or 1)
 
 
 class Station(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A machine without links of its own: a central controller, or one that measures."""
+    """Machine without links of its own: a central controller, or a sensor."""
 
     name: str
     address: str
@@ -50,7 +50,7 @@ class Station(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def peer(self) -> Peer:
-        """As others hear it."""
+        """The machine as a peer."""
         return Peer(name=self.name, address=self.address, port=self.port)
 
 
@@ -60,31 +60,31 @@ class InterfaceMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     Raises
     ------
     InvalidValue
-        No agent, or several of which one has no port.
+        No agent, or several agents of which one has no port.
     """
 
     agents: tuple[AgentPlace, ...]
     controller: Station | None = None
-    """Of a central law."""
+    """Controller of a central law."""
     sensor: Station | None = None
-    """That measures a tracking law's outputs and sends them."""
+    """Machine that measures a tracking law's outputs and sends them."""
     key_file: str | None = None
 
     def __post_init__(self) -> None:
         if not self.agents:
-            raise InvalidValue("agents", "none", "one machine or more")
+            raise InvalidValue("agents", "none", "at least one machine")
         for each in self.agents:
             if not each.port and (len(self.agents) > 1 or self.controller or self.sensor):
-                raise InvalidValue("port", each.port, f"a port from 1 to 65535 at which agent {each.name} is heard")
+                raise InvalidValue("port", each.port, f"a port from 1 to 65535 for agent {each.name}")
 
 
 def read_interface_map(given: str | os.PathLike[str]) -> InterfaceMap:
-    """From "a=eth1,b=eth2", one machine named router, or from a TOML file.
+    """Interface map from "a=eth1,b=eth2", one machine named router, or from a TOML file.
 
     Raises
     ------
     InvalidValue
-        Text that is neither.
+        Text that is neither form.
     FileError
         The file can't be read, or has a key that is unknown, missing or unusable.
     """

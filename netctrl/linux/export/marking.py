@@ -1,4 +1,4 @@
-"""What marks packets on a router in front of a queue: the file `netctrl.marking/1` that `netctrl.linux mark` reads."""
+"""Configuration of packet marking in front of a router's queue: file `netctrl.marking/1` for `netctrl.linux mark`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_BYTES = 2**20
 
 
 class MarkingConfig(FileRecord, frozen=True, kw_only=True):
-    """A law whose probability is set in the kernel each epoch, by what its counters and one queue say.
+    """Marking law whose probability is set in the kernel each epoch, from its counters and one queue's backlog.
 
     Raises
     ------
@@ -29,19 +29,19 @@ class MarkingConfig(FileRecord, frozen=True, kw_only=True):
     schema: Literal["netctrl.marking/1"] = "netctrl.marking/1"
     interface: str
     handle: str = HANDLE
-    """Of the root queue whose backlog is read: another one there is an error, not a queue to read."""
+    """Handle of the root queue whose backlog is read; another queue there is an error."""
     law: ArcLaw
     header_bytes: float = ETHERNET_HEADER
-    """That the kernel counts for each packet beside the law's packet size."""
+    """Bytes that the kernel counts for each packet beyond the law's packet size."""
     drop: bool = False
-    """Whether drawn packets without ECN are dropped; else they pass unmarked."""
+    """Whether packets without ECN that are drawn for marking are dropped; otherwise they pass unmarked."""
     valid_epochs: float = 10.0
-    """For how many epochs a probability is in force without a new one; then nothing is marked."""
+    """Number of epochs for which a probability stays in force without a new one; then marking stops."""
 
     def __post_init__(self) -> None:
         checked_interface(self.interface)
         read_fields(self, header_bytes=number("0 to 65535 bytes", at_least=0.0, at_most=65535.0))
-        read_fields(self, valid_epochs=number("a number of epochs from 2 on", at_least=2.0, at_most=1e6))
+        read_fields(self, valid_epochs=number("a number of epochs of at least 2", at_least=2.0, at_most=1e6))
         law = self.law
         for name in ("alpha_per_packet", "epoch_s", "target_utilization", "capacity_bit_per_s", "packet_size_bytes"):
             number("a number above 0", above=0.0)(f"law.{name}", getattr(law, name))
@@ -50,5 +50,5 @@ class MarkingConfig(FileRecord, frozen=True, kw_only=True):
 
 
 def read_marking_config(path: str | os.PathLike[str]) -> MarkingConfig:
-    """Read such a file, strictly; FileError as `netctrl.model.io.record_file.read_record`."""
+    """Read such a file strictly; raises FileError as `netctrl.model.io.record_file.read_record`."""
     return read_record(path, MarkingConfig, schema="netctrl.marking/1", what="file for marking", max_bytes=_MAX_BYTES)

@@ -1,4 +1,4 @@
-"""Values as a carrier has them: the nearest whole number of its steps, beside what was asked for."""
+"""Quantized values of an implementation: the nearest whole number of its steps, beside the requested value."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["QuantizedValue", "nearest"]
 
 
 class QuantizedValue(msgspec.Struct, frozen=True, kw_only=True):
-    """One number that is handed on."""
+    """Value as quantized by an implementation, with the requested one."""
 
     what: str
     requested: float
     implemented: float
     unit: str
     bound: float | None
-    """Relative difference up to which it passes; None: something else judges, as margins do."""
+    """Largest relative difference allowed; None: other criteria apply, such as margins."""
 
     @property
     def difference(self) -> float:
-        """Relative; 0 where 0 was asked for and is carried."""
+        """Relative difference; 0 where 0 was requested and implemented."""
         if self.requested == self.implemented:
             return 0.0
         return math.inf if self.requested == 0.0 else self.implemented / self.requested - 1.0
@@ -39,25 +39,25 @@ def nearest(
     most: int = 2**32 - 1,
     bound: float | None,
 ) -> tuple[int, QuantizedValue]:
-    """The nearest whole number of steps, and the figure that says what it cost.
+    """Nearest whole number of steps, and the quantized value.
 
     Parameters
     ----------
     what : str
         Names the value in messages.
     asked : float
-        In `unit`.
+        Requested value in `unit`.
     step : float
-        What one is in `unit`.
+        Size of a step in `unit`.
     least, most : int
-        Steps that the carrier takes.
+        Range of steps that the implementation takes.
     bound : float or None
-        Relative difference up to which it passes; None: any.
+        Largest relative difference allowed; None: any.
 
     Raises
     ------
     InvalidValue
-        Fewer or more steps than the carrier takes, or a difference beyond the bound.
+        A number of steps out of range, or a difference beyond the bound.
     """
     takes = f"{least * step:.6g} to {most * step:.6g} {unit} in steps of {step:.6g}"
     checked_number(what, requested, takes)

@@ -1,4 +1,4 @@
-"""What queues a machine's interfaces are to have: the wanted state that exporters write and `netctrl.linux` applies."""
+"""Desired queues of a machine's interfaces, which exporters write and `netctrl.linux` applies."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ else:  # as in netctrl.model.io.fields: the reader says what is taken
     Bytes = Any
 
 ETHERNET_HEADER = 14
-"""Bytes that the kernel counts beside an IP packet."""
+"""Bytes that the kernel counts in addition to an IP packet."""
 HTB_QUANTUM = 1514
-"""[byte]; of an HTB's one class, which never takes turns: the kernel warns of what it would choose itself."""
+"""Quantum of an HTB's only class [byte], set because the kernel warns about its own default; it has no other effect."""
 _MAX_BYTES = 16 * 2**20
 _MAX_U32 = 2**32 - 1
 _BYTES_TAKES = "whole bytes from 1 to 4294967295, or with a unit (B, kB, MB, GB, KiB, MiB, GiB), as in 3000 or 200kB"
@@ -45,13 +45,13 @@ _ADDRESS = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 class _Shaper(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
     rate: Rate
-    """[bit/s] of Ethernet frames; the kernel keeps whole bytes per second."""
+    """Rate of Ethernet frames [bit/s]; the kernel keeps whole bytes per second."""
     burst: Bytes
     """[byte]"""
     limit: Bytes
-    """Bytes that may wait; 0 is refused."""
+    """Limit of the queue in bytes, above 0."""
     overhead: Bytes = 0
-    """Bytes that are added to each packet's length."""
+    """Bytes added to each packet's length."""
 
     def __post_init__(self) -> None:
         read_fields(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
@@ -72,7 +72,7 @@ class TcFifo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """A root bfifo or pfifo: a queue with a limit, and no rate."""
 
     limit: Bytes
-    """Bytes or packets that may wait."""
+    """Limit of the queue in bytes or packets."""
     unit: Literal["bytes", "packets"] = "bytes"
 
     def __post_init__(self) -> None:
@@ -81,15 +81,15 @@ class TcFifo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class InterfaceQueue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The root queue of one interface."""
+    """Root queue of one interface."""
 
     interface: str
-    """As `ip link` names it."""
+    """Name as in `ip link`."""
     queue: TokenBucket | HtbClass | TcFifo
     link: Label | None = None
-    """Of the network that was designed for; for people and for the agent."""
+    """Link of the Design's network, for people and for the agent."""
     address: str | None = None
-    """The interface has to have this link-layer address: a plan for another machine is refused."""
+    """Required link-layer address of the interface, so that a plan for another machine is rejected."""
 
     def __post_init__(self) -> None:
         read_fields(self, interface=interface_name, queue=record(TokenBucket, HtbClass, TcFifo))
@@ -97,7 +97,7 @@ class InterfaceQueue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class QueuePlan(FileRecord, frozen=True, kw_only=True):
-    """The wanted state of a machine's interfaces; those that it doesn't name are left alone."""
+    """Desired state of a machine's interfaces; interfaces that it doesn't name are left alone."""
 
     schema: Literal["netctrl.linux/1"] = "netctrl.linux/1"
     name: Label = "plan"
@@ -113,12 +113,12 @@ class QueuePlan(FileRecord, frozen=True, kw_only=True):
 
 
 def read_queue_plan(path: str | os.PathLike[str]) -> QueuePlan:
-    """Read a file of wanted queues, strictly; FileError as `netctrl.model.io.record_file.read_record`."""
+    """Read a file of desired queues strictly; raises FileError as `netctrl.model.io.record_file.read_record`."""
     return read_record(path, QueuePlan, schema="netctrl.linux/1", what="plan of queues", max_bytes=_MAX_BYTES)
 
 
 def interface_name(field: str, value: Any) -> str:
-    """A name that the kernel takes for an interface; InvalidValue names the field."""
+    """Check a name for an interface by the kernel's rules; InvalidValue names the field."""
     good = isinstance(value, str) and 1 <= len(value.encode()) <= 15 and value not in (".", "..")
     if not good or "/" in value or ":" in value or not value.isprintable() or any(map(str.isspace, value)):
         raise InvalidValue(field, value, INTERFACE_TAKES)

@@ -1,7 +1,7 @@
-"""One interface's queue as tokens for tc(8) and as a record to apply, its numbers in the kernel's steps.
+"""One interface's queue as arguments for tc(8) and as a record to apply, with numbers in the kernel's steps.
 
 tc counts rates in bit/s and sizes in bytes; the kernel keeps whole bytes per second in 64 bits, and bursts in ticks of
-64 ns at that rate. Both count Ethernet frames, where a Design counts packets: each is 14 bytes longer.
+64 ns at that rate. Both count Ethernet frames, which are 14 bytes longer than a Design's packets.
 """
 
 from __future__ import annotations
@@ -41,55 +41,54 @@ __all__ = [
 ]
 
 HANDLE = "7c01:"
-"""Of the queues that netctrl makes, as `netctrl.linux` does."""
+"""Handle of the queues that netctrl creates, as in `netctrl.linux`."""
 
 Shaper = Literal["htb", "tbf"]
-"""What sets a rate: an HTB with one class, which keeps its tokens when the rate is changed, or a TBF, whose bucket is
-full again."""
+"""Kinds of shapers: an HTB with one class, which keeps its tokens at a change of rate, or a TBF, which is refilled."""
 
 _TICK_S = 64e-9
 _RATE_BOUND, _BURST_BOUND = 1e-3, 0.1
 _MAX_SIZE = 2**32 - 1
 _FULL_FRAME = 1500.0 + ETHERNET_HEADER
-_TIMER_S = 1e-4  # what a timer may be late, for which the bucket has to hold packets
+_TIMER_S = 1e-4  # largest delay of a timer, for which the bucket has to hold packets
 _TOKEN = re.compile(r"[A-Za-z0-9._:%+/-]+")
 _NAME_TAKES = "a name of 1 to 15 characters that tc -batch can carry: no quotes, '#', '\\' or control characters"
 
 
 class Framing(NamedTuple):
-    """How a Design's bytes become the kernel's."""
+    """Conversion of a Design's bytes to the kernel's."""
 
     packet: float = 1500.0
-    """As the Design counts it [byte]."""
+    """Packet size as the Design counts it [byte]."""
     header: float = ETHERNET_HEADER
-    """Counted by the kernel besides [byte]; 0: the Design counts frames."""
+    """Bytes that the kernel counts in addition; 0: the Design counts frames."""
 
     @property
     def growth(self) -> float:
-        """A frame's length over a packet's, by which rates and sizes grow."""
+        """Ratio of frame length to packet length, by which rates and sizes grow."""
         return (self.packet + self.header) / self.packet
 
 
 class TcSettings(NamedTuple):
-    """What a Design leaves open."""
+    """Settings that a Design leaves open."""
 
     framing: Framing = Framing()
     burst: float | None = None
-    """Of each bucket [byte]; None: two frames, or 0.1 ms of the rate."""
+    """Size of each bucket [byte]; None: two frames, or 0.1 ms of the rate."""
     limit: float | None = None
-    """What may wait at each link, as the Design counts [byte]; None: the Design's buffer."""
+    """Limit of each link's queue, as the Design counts [byte]; None: the Design's buffer."""
     dead_band: float = 0.01
-    """Of agents: smaller relative changes of a rate aren't made."""
+    """Agents' dead-band: smaller relative changes of a rate are skipped."""
     shaper: Shaper = "htb"
-    """Of links whose rate changes."""
+    """Shaper of links whose rate changes."""
 
 
 AS_DESIGNED = TcSettings()
-"""Nothing else than what the Design says."""
+"""Settings of the Design alone."""
 
 
 class TcExport(NamedTuple):
-    """Files by name, and what a person should know."""
+    """Files by name, and notes for people."""
 
     files: dict[str, str]
     figures: tuple[QuantizedValue, ...]
@@ -97,25 +96,25 @@ class TcExport(NamedTuple):
 
 
 class TcQueue(NamedTuple):
-    """What one interface gets."""
+    """Configuration of one interface."""
 
     lines: tuple[tuple[str, ...], ...]
-    """Tokens of the lines of a batch file."""
+    """Arguments of each line of a batch file."""
     desired: InterfaceQueue | None
-    """None: no record for it."""
+    """Record to apply; None if there is none."""
     figures: tuple[QuantizedValue, ...]
 
 
 def checked_framing(packet: float, header: float = ETHERNET_HEADER) -> Framing:
-    """Raises InvalidValue for a packet outside 64 B to 64 KiB or a header outside 0 to 65535 bytes."""
+    """Framing with checked values: packets of 64 B to 64 KiB, headers of 0 to 65535 bytes."""
     packet = checked_number("packet_size", packet, "a packet's size from 64 B to 64 KiB", at_least=64, at_most=65536)
     header = checked_number("header", header, "0 to 65535 bytes", at_least=0.0, at_most=65535)
     return Framing(packet, header)
 
 
 def default_burst(rate_bit_per_s: float, framing: Framing) -> int:
-    """Two full frames, or what leaves in 0.1 ms: less would wait for the kernel's timer at high rates [byte]."""
-    frame = max(framing.packet + framing.header, _FULL_FRAME)  # what is longer than the bucket is dropped
+    """Two full frames, or 0.1 ms of the rate; less would wait for the kernel's timer at high rates [byte]."""
+    frame = max(framing.packet + framing.header, _FULL_FRAME)  # packets longer than the bucket are dropped
     return math.ceil(max(2.0 * frame, rate_bit_per_s / BITS_PER_BYTE * _TIMER_S))
 
 
@@ -129,26 +128,26 @@ def token_bucket(
     link: str | None = None,
     shaper: Shaper = "tbf",
 ) -> TcQueue:
-    """A TBF or HTB at the root of an interface, whose packets leave at a rate that is counted as the Design counts.
+    """TBF or HTB at the root of an interface, whose rate is counted as the Design counts.
 
     Parameters
     ----------
     interface : str
     rate_bit_per_s : float
-        Of packets as the Design counts them [bit/s].
+        Rate of packets as the Design counts them [bit/s].
     burst : float
-        Of the bucket, in frames' bytes; at least one frame [byte].
+        Size of the bucket in bytes of frames; at least one frame [byte].
     limit : float
-        What may wait, as the Design counts [byte].
+        Limit of the queue, as the Design counts [byte].
     framing : Framing
     link : str, optional
-        Its id in the Design's network.
+        The link's id in the Design's network.
     shaper : {"tbf", "htb"}
 
     Raises
     ------
     InvalidValue
-        A name that the kernel or tc doesn't take, or a value that the kernel can't hold within the bounds of figures.
+        A name that the kernel or tc rejects, or a value that the kernel can't represent closely enough.
     """
     name = checked_interface(interface)
     at = f" of {interface}" + (f" ({link})" if link is not None else "")
@@ -178,7 +177,7 @@ def token_bucket(
 
 
 def _lines(name: str, rate: int, burst: int, limit: int, shaper: Shaper) -> tuple[tuple[str, ...], ...]:
-    """What makes the queue that `netctrl.linux` makes of the record; `rate` in byte/s."""
+    """tc commands for the queue that `netctrl.linux` makes of the record; `rate` in byte/s."""
     bits, size = f"{rate * BITS_PER_BYTE}bit", str(burst)
     root = ("qdisc", "add", "dev", name, "root", "handle", HANDLE)
     if shaper == "tbf":
@@ -192,7 +191,7 @@ def _lines(name: str, rate: int, burst: int, limit: int, shaper: Shaper) -> tupl
 
 
 def _bucket(what: str, size: int, rate: int) -> QuantizedValue:
-    """A burst in whole ticks at `rate` byte/s, the way the kernel keeps it: never more than was asked for."""
+    """Burst in whole ticks at `rate` byte/s, as the kernel keeps it: never more than requested."""
     tick = rate * _TICK_S
     figure = QuantizedValue(
         what=what,
@@ -209,21 +208,21 @@ def _bucket(what: str, size: int, rate: int) -> QuantizedValue:
 
 
 def queue_below(queue: TcQueue, tokens: tuple[str, ...], figures: tuple[QuantizedValue, ...]) -> TcQueue:
-    """The same with another queue inside, in place of the TBF's FIFO; a plan can't say that, only a batch file."""
+    """The same with another queue in place of the TBF's FIFO, which only a batch file can express."""
     ((_, _, _, name, *_),) = queue.lines
     inside = ("qdisc", "add", "dev", name, "parent", f"{HANDLE}1", "handle", _next(HANDLE), *tokens)
     return TcQueue((*queue.lines, inside), None, (*queue.figures, *figures))
 
 
 def batch(lines: tuple[tuple[str, ...], ...], title: str) -> str:
-    """A file for `tc -batch`: a command a line, no shell in between.
+    """File for `tc -batch`: one command per line, without a shell.
 
-    `add` leaves a queue that somebody put there alone.
+    `add` leaves an existing queue alone.
 
     Raises
     ------
     InvalidValue
-        A token that tc's reader of batch files wouldn't read as it stands.
+        An argument that tc's parser of batch files would change.
     """
     for tokens in lines:
         for place, token in enumerate(tokens):
@@ -235,7 +234,7 @@ def batch(lines: tuple[tuple[str, ...], ...], title: str) -> str:
 
 
 def queue_files(name: str, queues: list[TcQueue], title: str) -> dict[str, str]:
-    """The batch file, and the same as a plan."""
+    """Batch file, and the same as a plan."""
     desired = tuple(queue.desired for queue in queues if queue.desired is not None)
     plan = QueuePlan(name=name, interfaces=desired)
     lines = tuple(line for queue in queues for line in queue.lines)
@@ -243,7 +242,7 @@ def queue_files(name: str, queues: list[TcQueue], title: str) -> dict[str, str]:
 
 
 def checked_interface(name: str) -> str:
-    """By the kernel's rules (dev_valid_name: at most 15 bytes, no '/', ':' or blanks), and as tc reads batch files."""
+    """Check a name by the kernel's rules (dev_valid_name: at most 15 bytes, no '/', ':', blanks) and tc's."""
     interface_name("interfaces", name)
     if set(name) & set("\"'#\\") or not name.isprintable():
         raise InvalidValue("interfaces", name, _NAME_TAKES)

@@ -1,14 +1,14 @@
-"""Designs for Linux: batch files for tc(8), wanted queues for `netctrl.linux apply`, and what its agents are told.
+"""Designs for Linux: batch files for tc(8), desired queues for `netctrl.linux apply`, and agents' files.
 
-| Design | carried by |
+| Design | implemented by |
 |---|---|
-| HFTraC | a TBF a link, whose rate an agent sets (`netctrl.linux.export.agents`) |
-| CONNET | a TBF a regulator, whose rate an agent sets (the same) |
+| HFTraC | a TBF per link, whose rate an agent sets (`netctrl.linux.export.agents`) |
+| CONNET | a TBF per regulator, whose rate an agent sets (the same) |
 | ARC | a TBF with `pie` or `dualpi2` inside, or an eBPF classifier in front of it whose probability is set each epoch |
 | pacing | the sender itself, by SO_MAX_PACING_RATE: no queue |
 | MPCC | nothing |
 
-Rendering is pure. What can't be expressed is an error; what had to be rounded is a `QuantizedValue`.
+Rendering is pure. A value that can't be expressed is an error; a rounded one is a `QuantizedValue`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def arc_on_linux(
     *,
     drop: bool = False,
 ) -> TcExport:
-    """The bottleneck as a TBF at the Design's capacity, and ARC in it.
+    """The bottleneck as a TBF at the Design's capacity, with ARC in it.
 
     Parameters
     ----------
@@ -53,20 +53,20 @@ def arc_on_linux(
     aqm : Pie, Dualpi2 or None
         Rounded gains (`netctrl.linux.export.aqm`), whose margins have been checked; None: marking by eBPF.
     settings : TcSettings
-        The packet is the Design's, whatever the framing says. Without a limit, the buffer holds the greatest
+        The packet size is the Design's, whatever the framing. Without a limit, the buffer holds the greatest
         bandwidth-delay product and twice the target queue.
     drop : bool
-        With eBPF: drop drawn packets without ECN. The qdiscs always do.
+        With eBPF: whether packets without ECN are dropped when drawn. The qdiscs always drop them.
 
     Raises
     ------
     InvalidValue
-        A name, or a value that the kernel doesn't hold.
+        An invalid name, or a value that the kernel can't represent.
     """
     checked_kind("design", design, ArcDesign)
     checked_kind("settings", settings, TcSettings)
     if aqm is not None and not isinstance(aqm, Pie | Dualpi2):
-        raise InvalidValue("aqm", aqm, "a Pie, a Dualpi2, or None: marks are set in front of the queue")
+        raise InvalidValue("aqm", aqm, "a Pie, a Dualpi2, or None for marks in front of the queue")
     drop = checked_flag("drop", drop)
     law, inputs = design.law, design.inputs
     framing = Framing(law.packet_size_bytes, settings.framing.header)
@@ -80,7 +80,7 @@ def arc_on_linux(
         config = MarkingConfig(interface=interface, law=law, header_bytes=framing.header, drop=drop)
         files = queue_files("arc", [queue], f"{title}; `python -m netctrl.linux mark` marks in front of it")
         notes = (
-            "the queue is read once an epoch: packets' own waiting times stay unknown",
+            "the queue is read once per epoch; packets' own waiting times stay unknown",
             "packets without ECN are dropped when drawn" if drop else "packets without ECN pass unmarked",
         )
         return TcExport(files | {"arc.marking.json": config.to_json()}, queue.figures, notes)
@@ -89,26 +89,27 @@ def arc_on_linux(
     )
     inside = queue_below(queue, aqm.tokens(packets), (*aqm.figures, waiting))
     notes = (
-        f"a plan has no {aqm.tokens(packets)[0]}: tc -batch applies it, `tc qdisc del dev {interface} root` ends it",
+        f"plans don't support {aqm.tokens(packets)[0]}: apply it by tc -batch, remove it by "
+        f"`tc qdisc del dev {interface} root`",
         aqm.shown,
     )
     if isinstance(aqm, Pie):
         low, high = pie_range(design.certificate.operating_point.marking_probability)
         notes += (
-            f"pie has these gains for marking probabilities from {low:g} to {high:g}; beyond, greater or smaller ones",
-            "margins are those of small deviations: below half its target pie marks nothing, and may swing on after a "
-            "large one; dualpi2 has no such rule",
+            f"pie has these gains for marking probabilities from {low:g} to {high:g}, and other gains outside",
+            "margins hold for small deviations: below half its target pie marks nothing, so it may oscillate after a "
+            "large deviation; dualpi2 has no such rule",
         )
     return TcExport({"arc.tc": batch(inside.lines, title)}, inside.figures, notes)
 
 
 def pacing_on_linux(design: PacingDesign) -> TcExport:
-    """The sender's Design, since it paces itself: SO_MAX_PACING_RATE takes whole bytes per second; no queue is needed.
+    """The sender's Design without a queue: the sender paces itself by SO_MAX_PACING_RATE, in whole bytes per second.
 
     Raises
     ------
     InvalidValue
-        A rate that the socket option doesn't hold.
+        A rate that the socket option can't represent.
     """
     law = design.law
     figures = []
@@ -117,17 +118,17 @@ def pacing_on_linux(design: PacingDesign) -> TcExport:
         _, figure = nearest(name, bits, step=float(BITS_PER_BYTE), unit="bit/s", most=2**62, bound=1e-3)
         figures.append(figure)
     notes = (
-        "`python -m netctrl.linux pace --design` runs a program under it; there is nothing for tc to do",
-        "the rate counts bytes of TCP, a TBF counts frames: a cap of 97 % of a TBF's rate fills it with full segments",
+        "`python -m netctrl.linux pace --design` runs a program with it; tc isn't needed",
+        "the rate counts bytes of TCP, a TBF counts frames: full segments at a cap of 97 % of a TBF's rate fill it",
     )
     return TcExport({"sender.design.json": design.to_json()}, tuple(figures), notes)
 
 
 def mpcc_on_linux(design: MpccDesign) -> NoReturn:
-    """Always NoAdmissibleDesign: Linux has no carrier for this law."""
+    """Always raises NoAdmissibleDesign: Linux has no implementation of this law."""
     raise NoAdmissibleDesign(
-        "Linux has no carrier for MPCC: the law sets a window at each acknowledgement from the fullest switch's queue "
-        "and number of flows, which switches would have to write into packets; no queue of the kernel does, and "
-        "nothing outside of it sets a TCP window that often. `export ns3` runs it with such switches",
+        "Linux can't run MPCC: at each acknowledgement the law sets a window from the queue and the number of flows "
+        "at the fullest switch, which switches would have to write into packets. The kernel's queues don't write them, "
+        "and no program can set a TCP window that often. `export ns3` runs it with such switches",
         design,
     )

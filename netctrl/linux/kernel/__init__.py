@@ -1,1 +1,1 @@
-"""The kernel's interfaces: netlink, qdiscs, BPF."""
+"""Interfaces to the kernel: netlink, qdiscs, BPF."""

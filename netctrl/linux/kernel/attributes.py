@@ -1,4 +1,4 @@
-"""Netlink's attributes, type-length-value: packed and read. Bytes in, bytes out."""
+"""Netlink attributes (type-length-value): encoding and decoding of bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 __all__ = ["attribute", "attributes", "nested"]
 
 _HEAD = struct.Struct("=HH")
-_TYPE_MASK = 0x3FFF  # the two upper bits are flags: nested, and net byte order
+_TYPE_MASK = 0x3FFF  # the two upper bits are flags: nested, and network byte order
 _NESTED = 0x8000
 
 
@@ -19,17 +19,17 @@ def attribute(kind: int, payload: bytes) -> bytes:
 
 
 def nested(kind: int, *inside: bytes) -> bytes:
-    """An attribute that holds attributes."""
+    """An attribute that contains attributes."""
     return attribute(kind | _NESTED, b"".join(inside))
 
 
 def attributes(content: bytes | memoryview, start: int = 0, stop: int | None = None) -> dict[int, bytes]:
-    """Payloads by type; of a type that comes more than once the last.
+    """Payloads by type; the last one of a repeated type.
 
     Raises
     ------
     ValueError
-        Lengths that don't fit together.
+        Inconsistent lengths.
     """
     return dict(_walk(content, start, len(content) if stop is None else stop))
 

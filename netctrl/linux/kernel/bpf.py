@@ -1,7 +1,7 @@
-"""eBPF without a compiler: instructions as bytes, array maps, programs, and where they hang on an interface.
+"""eBPF without a compiler: instructions as bytes, array maps, programs, and their attachment to an interface.
 
-What `netctrl.linux.marking.program` needs and no more. Everything goes through bpf(2) and ends with the process: a map
-or program lives as long as someone holds it, a link made by `attach_egress` as long as its file is open.
+It covers the needs of `netctrl.linux.marking.program`. All calls use bpf(2), and all objects end with the process: a
+map or program lives as long as a process holds it, a link made by `attach_egress` as long as its file is open.
 
 Source: the kernel's Documentation/bpf/standardization/instruction-set.rst, include/uapi/linux/bpf.h, bpf(2).
 """
@@ -55,7 +55,7 @@ _SYSTEM_CALLS = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, 
 _MAP_CREATE, _MAP_LOOKUP, _MAP_UPDATE, _PROG_LOAD, _LINK_CREATE = 0, 1, 2, 5, 28
 _ARRAY, _SCHED_CLS, _TCX_EGRESS = 2, 3, 47
 _LOG_SIZE = 1 << 18
-_MAX_INSTRUCTIONS = 4096  # of a program that needs no more than CAP_NET_ADMIN and CAP_BPF
+_MAX_INSTRUCTIONS = 4096  # limit for programs with CAP_NET_ADMIN and CAP_BPF only
 
 _REMEDY = {
     errno.EPERM: "needs CAP_BPF and CAP_NET_ADMIN (root has both), and a limit on locked memory before Linux 5.11",
@@ -64,7 +64,7 @@ _REMEDY = {
 
 
 class BpfError(NetctrlError):
-    """What the kernel says to a bpf(2) call: `code` is the errno, `log` the verifier's."""
+    """Error of a bpf(2) call: `code` is the errno, `log` the verifier's log."""
 
     def __init__(self, what: str, code: int, log: str = "") -> None:
         self.what, self.code, self.log = what, code, log
@@ -76,13 +76,13 @@ class BpfError(NetctrlError):
 
 
 class R(IntEnum):
-    """A register: 0 is the result, 1 to 5 arguments and lost in calls, 6 to 9 kept, 10 the end of the stack."""
+    """Register: 0 is the result, 1 to 5 arguments and lost in calls, 6 to 9 preserved, 10 the end of the stack."""
 
     R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 = range(11)
 
 
 class Helper(IntEnum):
-    """Functions of the kernel, all free of any licence's demands."""
+    """Kernel functions that programs of any licence may call."""
 
     MAP_LOOKUP = 1
     KTIME_NS = 5
@@ -91,7 +91,7 @@ class Helper(IntEnum):
 
 
 class Instruction(NamedTuple):
-    """One instruction before it is bytes; `code` None is a label, and `target` the label that a jump goes to."""
+    """Instruction before encoding; a `code` of None is a label, and `target` is a jump's label."""
 
     code: int | None
     dst: int = 0
@@ -100,48 +100,48 @@ class Instruction(NamedTuple):
     immediate: int = 0
     target: str = ""
     second: bool = False
-    """Whether an empty instruction follows, the upper half of 64 bits."""
+    """Whether an empty instruction follows, for the upper half of 64 bits."""
 
 
 def move(dst: R, value: R | int) -> Instruction:
-    """dst = value; an immediate has 32 bits and its sign."""
+    """Instruction dst = value; an immediate has 32 bits with sign."""
     return _alu(0xB0, dst, value)
 
 
 def add_to(dst: R, value: R | int) -> Instruction:
-    """dst += value."""
+    """Instruction dst += value."""
     return _alu(0x00, dst, value)
 
 
 def load(dst: R, base: R, offset: int, size: int) -> Instruction:
-    """dst = the `size` bytes at base + offset, without sign."""
+    """Instruction dst = the `size` bytes at base + offset, unsigned."""
     return Instruction(_LDX | _MEM | _SIZES[size], dst, base, offset)
 
 
 def store(base: R, offset: int, value: R | int, size: int) -> Instruction:
-    """The `size` bytes at base + offset = value."""
+    """Instruction: the `size` bytes at base + offset = value."""
     if isinstance(value, R):
         return Instruction(_STX | _MEM | _SIZES[size], base, value, offset)
     return Instruction(_ST | _MEM | _SIZES[size], base, 0, offset, value)
 
 
 def add_atomic(base: R, offset: int, value: R) -> Instruction:
-    """The 8 bytes at base + offset += value, whole though other processors do the same."""
+    """Instruction: the 8 bytes at base + offset += value, atomically."""
     return Instruction(_STX | _ATOMIC | _SIZES[8], base, value, offset)
 
 
 def load_map(dst: R, map_: ArrayMap) -> Instruction:
-    """dst = the map, for a helper's argument."""
+    """Instruction dst = the map, for a helper's argument."""
     return Instruction(_LOAD_64, dst, _MAP_FD, 0, map_.fd, second=True)
 
 
 def call(helper: Helper) -> Instruction:
-    """R0 = helper(R1, ..., R5)."""
+    """Instruction R0 = helper(R1, ..., R5)."""
     return Instruction(_CALL, immediate=helper)
 
 
 def jump(target: str, left: R | None = None, compare: str = "always", right: R | int = 0) -> Instruction:
-    """Go on at label `target`, always or where `left compare right` holds without signs."""
+    """Jump to label `target`, always or where `left compare right` holds, unsigned."""
     code = _JUMP | _JUMPS[compare]
     if left is None:
         return Instruction(code, target=target)
@@ -151,30 +151,30 @@ def jump(target: str, left: R | None = None, compare: str = "always", right: R |
 
 
 def label(name: str) -> Instruction:
-    """A place to jump to; no instruction."""
+    """Target of jumps; not an instruction."""
     return Instruction(None, target=name)
 
 
 def leave() -> Instruction:
-    """The program ends, its result in R0."""
+    """End of the program, with its result in R0."""
     return Instruction(_EXIT)
 
 
 def assemble(instructions: Sequence[Instruction]) -> bytes:
-    """The program's bytes, 8 an instruction.
+    """Bytes of a program, 8 per instruction.
 
     Raises
     ------
     InvalidValue
-        A label that isn't there or is there twice, an offset that 16 bits don't hold, an immediate that 32 don't, or
-        a program that is longer than every kernel takes.
+        A missing or duplicate label, an offset beyond 16 bits, an immediate beyond 32 bits, or a program longer than
+        some kernels take.
     """
     places: dict[str, int] = {}
     at = 0
     for each in instructions:
         if each.code is None:
             if each.target in places:
-                raise InvalidValue("instructions", f"label {each.target} twice", "each label once")
+                raise InvalidValue("instructions", f"label {each.target} more than once", "each label once")
             places[each.target] = at
         else:
             at += 2 if each.second else 1
@@ -196,9 +196,9 @@ def _bytes(each: Instruction, at: int, places: dict[str, int]) -> bytes:
             raise InvalidValue("instructions", f"a jump to {each.target}", f"labels {', '.join(places) or '(none)'}")
         offset = places[each.target] - at - 1
     if not -(2**15) <= offset < 2**15:
-        raise InvalidValue("offset", offset, "what 16 bits with a sign hold")
+        raise InvalidValue("offset", offset, "a signed 16-bit number")
     if not -(2**31) <= each.immediate < 2**31:
-        raise InvalidValue("immediate", each.immediate, "what 32 bits with a sign hold")
+        raise InvalidValue("immediate", each.immediate, "a signed 32-bit number")
     words = struct.pack("=BBhi", each.code, each.src << 4 | each.dst, offset, each.immediate)
     return words + bytes(8) if each.second else words
 
@@ -210,13 +210,13 @@ def _alu(operation: int, dst: R, value: R | int) -> Instruction:
 
 
 class BpfFile:
-    """A file descriptor of the kernel's, closed at the end of a `with`, or by `close`."""
+    """File descriptor of a BPF object, closed at the end of a `with` block, or by `close`."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
     def close(self) -> None:
-        """Let go of it; more than once does no harm."""
+        """Close the descriptor; repeated calls do nothing."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -229,15 +229,15 @@ class BpfFile:
 
 
 class ArrayMap(BpfFile):
-    """`entries` values of `value_size` bytes, which a program and this process share.
+    """Array of `entries` values of `value_size` bytes, shared by a program and this process.
 
     Parameters
     ----------
     value_size : int
-        A multiple of 8 [byte], so that counters of 8 bytes in it are whole.
+        A multiple of 8 [byte], which aligns counters of 8 bytes.
     entries : int
     name : str
-        At most 15 letters, digits or _, which `bpftool map` shows.
+        At most 15 letters, digits or _, for `bpftool map`.
 
     Raises
     ------
@@ -257,13 +257,13 @@ class ArrayMap(BpfFile):
         super().__init__(_bpf("make a map", _MAP_CREATE, attributes))
 
     def lookup(self, key: int = 0) -> bytes:
-        """The value of an entry."""
+        """Value of an entry."""
         value = ctypes.create_string_buffer(self.value_size)
         self._element("read a map", _MAP_LOOKUP, key, value)
         return value.raw
 
     def update(self, value: bytes, key: int = 0) -> None:
-        """Set an entry. A program that runs meanwhile may see part of it new, part of it old."""
+        """Set an entry. A program that runs meanwhile may see it partly changed."""
         if len(value) != self.value_size:
             raise InvalidValue("value", f"{len(value)} bytes", f"{self.value_size} bytes")
         self._element("change a map", _MAP_UPDATE, key, ctypes.create_string_buffer(value, self.value_size))
@@ -275,7 +275,7 @@ class ArrayMap(BpfFile):
 
 
 class Program(BpfFile):
-    """A classifier that the kernel's verifier has taken.
+    """Classifier accepted by the kernel's verifier.
 
     Parameters
     ----------
@@ -284,14 +284,14 @@ class Program(BpfFile):
     name : str
         At most 15 letters, digits or _.
     licence : str
-        What the program says of itself; helpers that ask for the GPL aren't in `Helper`.
+        The program's licence; `Helper` has only functions that don't require the GPL.
 
     Raises
     ------
     InvalidValue
         No instructions, or a name outside these bounds.
     BpfError
-        The kernel refuses; the end of the verifier's log says why.
+        The kernel refuses; the end of the verifier's log gives the reason.
     """
 
     def __init__(self, instructions: bytes, name: str = "", licence: str = "BSD") -> None:
@@ -302,15 +302,14 @@ class Program(BpfFile):
         except BpfError as error:
             if error.code not in (errno.EACCES, errno.EINVAL, errno.E2BIG):
                 raise
-            super().__init__(_load(instructions, name, licence, log=True))  # once more, for the verifier's reasons
+            super().__init__(_load(instructions, name, licence, log=True))  # repeated for the verifier's log
 
 
 def attach_egress(program: Program, interface: int) -> BpfFile:
-    """Run a classifier on what leaves an interface, before any queue, while the file that is returned is open.
+    """Run a classifier on packets that leave an interface, before any queue, while the returned file is open.
 
-    A link of the tc eXpress kind (Linux 6.6): it is gone when the process is, however that ends, and takes no qdisc.
-    The program's TCX_NEXT (-1) hands on to whatever else hangs there. For older kernels there is
-    `netctrl.linux.kernel.clsact`.
+    It is a tc eXpress link (Linux 6.6), which ends with the process, however it ends, and needs no qdisc. The program's
+    TCX_NEXT (-1) passes packets to other programs there. For older kernels see `netctrl.linux.kernel.clsact`.
 
     Parameters
     ----------
@@ -321,7 +320,7 @@ def attach_egress(program: Program, interface: int) -> BpfFile:
     Raises
     ------
     BpfError
-        The kernel refuses; EINVAL where it is older than 6.6.
+        The kernel refuses; EINVAL before Linux 6.6.
     """
     attributes = struct.pack("=IIII", program.fd, interface, _TCX_EGRESS, 0)
     return BpfFile(_bpf(f"attach a program to interface {interface}", _LINK_CREATE, attributes))

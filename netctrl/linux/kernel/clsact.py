@@ -1,7 +1,7 @@
-"""A classifier on what leaves an interface, as a direct-action filter of clsact: for kernels before 6.6.
+"""Egress classifier as a direct-action filter of clsact, for kernels before 6.6.
 
-Unlike a link (`netctrl.linux.kernel.bpf.attach_egress`) it stays when its process dies. A marker's probability is in
-force for a while only, so what stays marks nothing; the next one takes its place.
+Unlike a link (`netctrl.linux.kernel.bpf.attach_egress`) it stays when its process dies. As a marker's probability is in
+force for a limited time only, a remaining filter marks nothing; the next one replaces it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _PRIORITY, _HANDLE = 0x7C01, 1  # netctrl's own
 
 
 class EgressFilter:
-    """The filter, until `close`; clsact goes with it where it came with it and nothing else hangs there.
+    """Filter on an interface, until `close`; clsact is removed with it if created with it and otherwise unused.
 
     Raises
     ------
     KernelRefusal
-        No clsact or cls_bpf in this kernel, no privilege, or something else in clsact's place.
+        No clsact or cls_bpf in this kernel, no privilege, or another queue in clsact's place.
     """
 
     def __init__(self, program: Program, interface: int, name: str = "netctrl") -> None:
@@ -58,7 +58,7 @@ class EgressFilter:
             self._made = False
 
     def close(self) -> None:
-        """Take the filter away; an interface that is gone has taken it along. More than once does no harm."""
+        """Remove the filter; an interface that is gone has removed it already. Repeated calls do nothing."""
         if not self._open:
             return
         self._open = False

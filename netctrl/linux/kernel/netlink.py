@@ -1,7 +1,7 @@
-"""Queues of the kernel by raw rtnetlink messages (RFC 3549; linux/rtnetlink.h): read, made, changed, deleted.
+"""The kernel's queues by raw rtnetlink messages (RFC 3549; linux/rtnetlink.h): read, create, change, delete.
 
-A query that fails raises: an empty answer always means that nothing is there. Messages for a change of rate are built
-once, and then only the rate in them is written, which is what a control loop pays for.
+A failed query raises an exception, so an empty answer always means that there is nothing. Messages for a change of rate
+are built once; each change writes only the rate, which keeps a control loop fast.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ _MAX_PREPARED = 4096
 
 
 class KernelRefusal(NetctrlError):
-    """The kernel said no; `number` is its errno."""
+    """The kernel refused a request; `number` is its errno."""
 
     def __init__(self, what: str, number: int, said: str = "") -> None:
         self.what, self.number, self.said = what, number, said
         name = errno.errorcode.get(number, str(number))
-        remedy = "; it takes CAP_NET_ADMIN in the network's namespace: run as root" if number == errno.EPERM else ""
+        remedy = "; this needs CAP_NET_ADMIN in the network's namespace: run as root" if number == errno.EPERM else ""
         super().__init__(f"{what}: the kernel says {said or os.strerror(number)} ({name}){remedy}")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
@@ -77,17 +77,17 @@ class KernelRefusal(NetctrlError):
 
 
 class RouteSocket:
-    """A rtnetlink socket of the network namespace that it is made in; one thread at a time.
+    """rtnetlink socket of the network namespace in which it is created; one thread at a time.
 
     Parameters
     ----------
     timeout_s : float
-        How long an answer may take [s].
+        Time limit for an answer [s].
 
     Raises
     ------
     KernelRefusal
-        From all methods: what the kernel refused, in its words; EPERM names the capability.
+        Raised by all methods, with the kernel's message; EPERM names the capability.
     """
 
     def __init__(self, timeout_s: float = 5.0) -> None:
@@ -118,11 +118,11 @@ class RouteSocket:
         self.close()
 
     def close(self) -> None:
-        """Give the socket back; twice is fine."""
+        """Close the socket; repeated calls do nothing."""
         self._socket.close()
 
     def fileno(self) -> int:
-        """Of the socket."""
+        """Descriptor of the socket."""
         return self._socket.fileno()
 
     def links(self) -> tuple[Link, ...]:
@@ -131,7 +131,7 @@ class RouteSocket:
         return tuple(map(read_link, rows))
 
     def qdiscs(self, index: int | None = None, hidden: bool = False) -> tuple[Qdisc, ...]:
-        """All queues of the namespace, or of one interface; with `hidden` those too that came with their parents."""
+        """All queues of the namespace, or of one interface; with `hidden` also those that come with their parents."""
         ask = TCMSG.pack(0, 0 if index is None else index, 0, 0, 0)
         rows = self._dump(
             _GETQDISC, _NEWQDISC, ask + (attribute(_DUMP_INVISIBLE, b"") if hidden else b""), "list queues"
@@ -140,37 +140,37 @@ class RouteSocket:
         return found if index is None else tuple(each for each in found if each.index == index)
 
     def qdisc(self, index: int, parent: int = ROOT, handle: int = 0) -> Qdisc:
-        """The queue at a place, asked for alone, which is cheaper than a list; ENOENT where there is none.
+        """Queue at a place, by a query for it alone, which is cheaper than a list; ENOENT where there is none.
 
-        The kernel answers by a notification, which `tc monitor` shows, too.
+        The kernel answers by a notification, which `tc monitor` also shows.
         """
         what = f"read the queue at {handle_text(parent)} of interface {index}"
         self._send(_GETQDISC, _REQUEST | _ECHO, TCMSG.pack(0, index, handle, parent, 0))
         for kind, content in self._answer(what):
             if kind == _NEWQDISC:
                 return read_qdisc(content)
-        raise KernelRefusal(what, errno.EPROTO, "nothing that was asked for")
+        raise KernelRefusal(what, errno.EPROTO, "an answer without the requested queue")
 
     def classes(self, index: int) -> tuple[Qdisc, ...]:
-        """The classes of an interface's queues."""
+        """Classes of an interface's queues."""
         rows = self._dump(_GETTCLASS, _NEWTCLASS, TCMSG.pack(0, index, 0, 0, 0), f"list classes of interface {index}")
         return tuple(map(read_qdisc, rows))
 
     def filters(self, index: int, parent: int) -> int:
-        """How many filters hang on a queue or class."""
+        """Number of filters on a queue or class."""
         what = f"list filters of interface {index}"
         rows = self._dump(_GETTFILTER, _NEWTFILTER, TCMSG.pack(0, index, 0, parent, 0), what)
         return sum(_KIND in attributes(row, TCMSG.size) for row in rows)
 
     def add_filter(self, index: int, parent: int, handle: int, priority: int, kind: str, options: bytes) -> None:
-        """Put a filter for all protocols on a queue or class; one with this handle and priority is replaced."""
+        """Add a filter for all protocols to a queue or class; replaces one with this handle and priority."""
         what = f"put a {kind} filter at {handle_text(parent)} of interface {index}"
         message = _filter_place(index, parent, handle, priority) + _described(kind, options)
         self._send(_NEWTFILTER, _REQUEST | _ACK | _CREATE, message)
         self._acknowledged(what)
 
     def delete_filter(self, index: int, parent: int, handle: int, priority: int, kind: str) -> None:
-        """Take such a filter away; ENOENT where there is none."""
+        """Remove such a filter; ENOENT where there is none."""
         what = f"remove a {kind} filter at {handle_text(parent)} of interface {index}"
         message = _filter_place(index, parent, handle, priority) + _described(kind, b"")
         self._send(_DELTFILTER, _REQUEST | _ACK, message)
@@ -179,20 +179,20 @@ class RouteSocket:
     def add_qdisc(
         self, index: int, parent: int, handle: int, kind: str, options: bytes = b"", replace: bool = False
     ) -> None:
-        """Make a queue; where one with a handle is, EEXIST, or, with `replace`, in its place and in one step."""
+        """Create a queue; over an existing one with a handle EEXIST, or with `replace` an atomic replacement."""
         what = f"put {kind} {handle_text(handle)} at {handle_text(parent)} of interface {index}"
         flags = _REQUEST | _ACK | _CREATE | (_REPLACE if replace else _EXCL)
         self._send(_NEWQDISC, flags, TCMSG.pack(0, index, handle, parent, 0) + _described(kind, options))
         self._acknowledged(what)
 
     def delete_qdisc(self, index: int, parent: int, handle: int) -> None:
-        """Remove the queue at a place if it has this handle; the kernel's default comes back."""
+        """Remove the queue at a place if it has this handle; the kernel's default returns."""
         what = f"remove the queue {handle_text(handle)} at {handle_text(parent)} of interface {index}"
         self._send(_DELQDISC, _REQUEST | _ACK, TCMSG.pack(0, index, handle, parent, 0))
         self._acknowledged(what)
 
     def add_class(self, index: int, parent: int, handle: int, kind: str, options: bytes) -> None:
-        """Make a class; EEXIST where there is one."""
+        """Create a class; EEXIST where there is one."""
         what = f"make the class {handle_text(handle)} of interface {index}"
         message = TCMSG.pack(0, index, handle, parent, 0) + _described(kind, options)
         self._send(_NEWTCLASS, _REQUEST | _ACK | _CREATE | _EXCL, message)
@@ -201,11 +201,11 @@ class RouteSocket:
     def change_tbf(
         self, index: int, parent: int, handle: int, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int
     ) -> None:
-        """Give the TBF that has this handle another rate; its bucket is full then (`tbf_change` in sch_tbf.c).
+        """Change the rate of the TBF with this handle; its bucket is full afterwards (`tbf_change` in sch_tbf.c).
 
-        So changes every T seconds let up to 8 burst/T bit/s more through than the rate; a class of an HTB doesn't
+        So changes every T seconds pass up to 8 burst/T bit/s more than the rate, unlike those of an HTB class
         (`change_htb_class`). The burst stays the same number of bytes at all rates. ENOENT or EEXIST where the queue
-        isn't there any more.
+        is gone.
         """
         rate = rate_bytes(rate_bit_per_s)
         key = (_NEWQDISC, index, parent, handle, burst_bytes, limit_bytes)
@@ -220,7 +220,7 @@ class RouteSocket:
     def change_htb_class(
         self, index: int, parent: int, handle: int, rate_bit_per_s: float, burst_bytes: int, quantum: int = HTB_QUANTUM
     ) -> None:
-        """Give the HTB class that has this handle another rate, as its ceiling too; its tokens stay as they are."""
+        """Change the rate and ceiling of the HTB class with this handle; its tokens are unchanged."""
         desired = HtbClassOptions.desired(rate_bit_per_s, burst_bytes, quantum=quantum)
         key = (_NEWTCLASS, index, parent, handle, quantum)
         message = self._prepared.get(key)
@@ -236,8 +236,8 @@ class RouteSocket:
         self._exchange(message, "change the rate of htb class", index, handle)
 
     def _prepare(self, key: tuple[int, ...], content: bytes) -> bytearray:
-        """A whole message for a change of what is there; only its rate and number change from call to call."""
-        if len(self._prepared) >= _MAX_PREPARED:  # a caller whose bursts vary: memory stays bounded
+        """Complete message for a change; only its rate and number vary between calls."""
+        if len(self._prepared) >= _MAX_PREPARED:  # bounds memory where bursts vary
             self._prepared.clear()
         head = _HEAD.pack(_HEAD.size + len(content), key[0], _REQUEST | _ACK, 0, 0)
         message = self._prepared[key] = bytearray(head + content)
@@ -267,7 +267,7 @@ class RouteSocket:
     def _answer(self, what: str, received: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Messages that answer the last one, to the end of a list or the acknowledgement; KernelRefusal for an error.
 
-        An answer to an earlier question, one that timed out, is passed over.
+        Late answers to earlier requests are skipped.
         """
         while True:
             content = self._receive(what, received)
@@ -275,7 +275,7 @@ class RouteSocket:
             while at + _HEAD.size <= len(content):
                 length, kind, flags, sequence, _ = _HEAD.unpack_from(content, at)
                 if length < _HEAD.size or at + length > len(content):
-                    raise KernelRefusal(what, errno.EPROTO, "a message that is cut short")
+                    raise KernelRefusal(what, errno.EPROTO, "a truncated message")
                 body = content[at + _HEAD.size : at + length]
                 at += (length + 3) & ~3
                 if sequence != self._sequence:
@@ -286,7 +286,7 @@ class RouteSocket:
                     _check(what, kind, flags, body)
                     return
                 yield kind, body
-                if not flags & _MULTI:  # the one answer, without an acknowledgement
+                if not flags & _MULTI:  # a single answer, without an acknowledgement
                     return
 
     def _receive(self, what: str, received: int | None) -> bytes:
@@ -303,7 +303,7 @@ class RouteSocket:
         return bytes(self._view[:length])
 
     def _dump(self, ask: int, takes: int, content: bytes, what: str) -> list[bytes]:
-        """The whole list, asked for again where it changed meanwhile."""
+        """Complete list, requested again where it changed meanwhile."""
         for left in reversed(range(_DUMP_TRIES)):
             self._send(ask, _REQUEST | _DUMP, content)
             try:
@@ -322,7 +322,7 @@ def _described(kind: str, options: bytes) -> bytes:
     return attribute(_KIND, kind.encode() + b"\0") + (nested(_OPTIONS, options) if options else b"")
 
 
-# Where the rates stand in a prepared message, found in one with rates that nothing else in it looks like.
+# Positions of the rates in a prepared message, found by unique rates in a sample message.
 _BEFORE = _HEAD.size + TCMSG.size
 
 
@@ -346,7 +346,7 @@ _HTB_BUFFERS_AT = _places("htb", _SMALL_HTB, struct.pack("=I", _TICK_SIGN))
 
 
 def _check(what: str, kind: int, flags: int, body: bytes) -> None:
-    """KernelRefusal for an error in an acknowledgement or at the end of a list."""
+    """Raise KernelRefusal for an error in an acknowledgement or at the end of a list."""
     number = -int.from_bytes(body[:4], sys.byteorder, signed=True) if len(body) >= 4 else 0
     if number == 0:
         return

@@ -1,4 +1,4 @@
-"""Queues and classes as things that can be made, compared and made again: what is wanted, and what was there."""
+"""Queues and classes as objects to create, compare and restore: the desired ones, and the earlier ones."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 OWN_HANDLE = 0x7C010000
-"""7c01:, the root queues that netctrl makes."""
+"""7c01:, handle of the root queues that netctrl creates."""
 LEAF_HANDLE = 0x7C020000
-"""7c02:, the queue in the one class of an HTB."""
+"""7c02:, handle of the queue in the only class of an HTB."""
 
 _FIFOS = ("bfifo", "pfifo", "pfifo_head_drop")
 _KNOWN = {("qdisc", "tbf"): {1, 4, 5, 8}, ("qdisc", "htb"): {2, 5}, ("class", "htb"): {1, 6, 7, 8}}
@@ -42,24 +42,24 @@ _KINDS_TAKEN = f"tbf, htb, {', '.join(_FIFOS)}"
 
 
 class Unrestorable(NetctrlError):
-    """What is there can't be put back exactly, so it isn't replaced."""
+    """Queues that can't be restored exactly, and so aren't replaced."""
 
 
 class QueueObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A queue or class with what makes it."""
+    """Queue or class with the data that create it."""
 
     what: Literal["qdisc", "class"]
     handle: int
     parent: int
     kind: str
     options: bytes
-    """As they are sent to the kernel."""
+    """Options as sent to the kernel."""
     raw: bytes | None = None
-    """As the kernel showed them, of what was there before."""
+    """Options of an earlier queue as the kernel reported them."""
 
 
 def desired_objects(entry: InterfaceQueue) -> tuple[QueueObject, ...]:
-    """What makes the wanted queue of an interface, in the order of making."""
+    """Objects of an interface's desired queue, in order of creation."""
     match entry.queue:
         case TokenBucket(rate=rate, burst=burst, limit=limit, overhead=overhead):
             options = TbfOptions.desired(rate, burst, limit, overhead).encode(burst)
@@ -78,19 +78,20 @@ def desired_objects(entry: InterfaceQueue) -> tuple[QueueObject, ...]:
 
 
 def egress(queues: tuple[Qdisc, ...]) -> tuple[Qdisc, ...]:
-    """Without what is done to packets that come in (ingress, clsact), which is never touched."""
+    """Queues without those for incoming packets (ingress, clsact), which are never touched."""
     return tuple(each for each in queues if each.parent != INGRESS)
 
 
 def saved(socket: RouteSocket, index: int) -> tuple[tuple[QueueObject, ...], str]:
-    """What somebody put at an interface's root, in the order of making, and the kind of the root ("" where none is).
+    """Objects at an interface's root that were created by others, in order of creation, and the root's kind ("" without
+    a root).
 
-    Nothing where the kernel's default is there.
+    Empty with the kernel's default queue.
 
     Raises
     ------
     Unrestorable
-        Something that could not be made again exactly; says what and why.
+        An object that can't be recreated exactly; the message says which and why.
     """
     queues = egress(socket.qdiscs(index))
     root = next((each for each in queues if each.parent == ROOT), None)
@@ -98,17 +99,17 @@ def saved(socket: RouteSocket, index: int) -> tuple[tuple[QueueObject, ...], str
     if not requested:
         return (), "" if root is None else root.kind
     if root is None or root.is_default:
-        raise Unrestorable(f"{_name(requested[0])} hangs below a default queue, which can't be put back together")
+        raise Unrestorable(f"{_name(requested[0])} is below a default queue, and both together can't be restored")
     classes = socket.classes(index)
     for each in (*requested, *classes):
         _refuse_filters(socket, index, each)
     objects = [_object("qdisc", each) for each in requested]
-    objects += [_object("class", each) for each in classes if each.kind != "tbf"]  # TBF's one comes with it
+    objects += [_object("class", each) for each in classes if each.kind != "tbf"]  # TBF's own class comes with it
     return _ordered(objects), root.kind
 
 
 def make(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...], replace: bool) -> None:
-    """Make objects in their order; the root with `replace` in the place of what is there."""
+    """Create objects in their order; the root with `replace` instead of the present one."""
     for each in objects:
         if each.what == "class":
             socket.add_class(index, each.parent, each.handle, each.kind, each.options)
@@ -117,7 +118,7 @@ def make(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...], repl
 
 
 def as_desired(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...]) -> list[str]:
-    """What of these objects isn't there as it should be, in words; none: all is."""
+    """Differences between these objects and the present ones, in words; empty without differences."""
     there = {("qdisc", each.handle): each for each in egress(socket.qdiscs(index))}
     there |= {("class", each.handle): each for each in socket.classes(index)}
     wrong = []
@@ -125,7 +126,7 @@ def as_desired(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...]
         name = f"{each.kind} {each.what} {handle_text(each.handle)}"
         found = there.get((each.what, each.handle))
         if found is None:
-            wrong.append(f"{name} isn't there")
+            wrong.append(f"{name} is missing")
         elif found.kind != each.kind:
             wrong.append(f"{name} is {found.kind}")
         elif not same(each, found):
@@ -134,7 +135,7 @@ def as_desired(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...]
 
 
 def alike(some: tuple[QueueObject, ...], others: tuple[QueueObject, ...]) -> bool:
-    """Whether these are made by the same: counters that the kernel shows among its options don't count."""
+    """Whether two objects have the same data of creation; counters among their options are ignored."""
 
     def key(each: QueueObject) -> tuple[object, ...]:
         return each.what, each.handle, each.parent, each.kind, each.options
@@ -153,7 +154,7 @@ def same(desired: QueueObject, found: Qdisc) -> bool:
 
 
 def shown(what: str, kind: str, options: bytes) -> _Options:
-    """Options as a record; ValueError where they are of another kind."""
+    """Options as a record; raises ValueError for another kind."""
     if kind in _FIFOS:
         return FifoOptions.decode(options)
     if kind == "tbf":
@@ -171,7 +172,7 @@ def _shown(each: QueueObject) -> _Options:
 
 
 def _differences(desired: _Options, found: _Options) -> str:
-    """What of options is another than was asked for, rates in bit/s; ceilings and buckets follow rates."""
+    """Differences of options from the requested ones, rates in bit/s; ceilings and buckets follow from rates."""
     pairs = {name: (getattr(found, name), value) for name, value in asdict(desired).items()}
     differing = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     if "rate" in differing:
@@ -189,12 +190,12 @@ def _qdisc(handle: int, parent: int, kind: str, options: bytes) -> QueueObject:
 
 
 def _object(what: Literal["qdisc", "class"], found: Qdisc) -> QueueObject:
-    """What makes this again; Unrestorable where that isn't known."""
+    """Data to recreate an object; raises Unrestorable where they are incomplete."""
     name = _name(found)
     if found.kind not in (*_FIFOS, "tbf", "htb"):
-        raise Unrestorable(f"{name} can't be put back exactly; netctrl can restore {_KINDS_TAKEN}")
+        raise Unrestorable(f"{name} can't be restored exactly; netctrl can restore {_KINDS_TAKEN}")
     if found.extras:
-        raise Unrestorable(f"{name} has {' and '.join(found.extras)}, which the kernel doesn't show whole")
+        raise Unrestorable(f"{name} has {' and '.join(found.extras)}, which the kernel doesn't report in full")
     known = _KNOWN.get((what, found.kind))
     unknown = set() if known is None else attributes(found.options).keys() - known
     if unknown:
@@ -204,7 +205,7 @@ def _object(what: Literal["qdisc", "class"], found: Qdisc) -> QueueObject:
     else:
         options = shown(what, found.kind, found.options)
     if _ATM in (getattr(options, "link_layer", 0), getattr(options, "ceil_link_layer", 0)):
-        raise Unrestorable(f"{name} counts ATM cells, whose bursts the kernel doesn't show whole")
+        raise Unrestorable(f"{name} counts ATM cells, whose bursts the kernel doesn't report in full")
     parent = classid(found.handle, 0) if found.parent == ROOT and what == "class" else found.parent
     return QueueObject(
         what=what, handle=found.handle, parent=parent, kind=found.kind, options=options.encode(), raw=found.options
@@ -212,12 +213,12 @@ def _object(what: Literal["qdisc", "class"], found: Qdisc) -> QueueObject:
 
 
 def _ordered(objects: list[QueueObject]) -> tuple[QueueObject, ...]:
-    """Parents before their children."""
+    """Objects with parents before their children."""
     rest, done, ordered = objects, {ROOT}, []
     while rest:
         ready = [each for each in rest if each.parent in done]
         if not ready:
-            raise Unrestorable(f"{_name(rest[0])} has a parent that the kernel doesn't show")
+            raise Unrestorable(f"{_name(rest[0])} has a parent that the kernel doesn't report")
         ordered += ready
         done |= {each.handle for each in ready}
         done |= {classid(each.handle, 1) for each in ready if each.kind == "tbf"}
@@ -228,7 +229,7 @@ def _ordered(objects: list[QueueObject]) -> tuple[QueueObject, ...]:
 def _refuse_filters(socket: RouteSocket, index: int, each: Qdisc) -> None:
     count = socket.filters(index, each.handle)
     if count:
-        raise Unrestorable(f"{_name(each)} has {count} filter(s), which can't be put back exactly")
+        raise Unrestorable(f"{_name(each)} has {count} filter(s), which can't be restored exactly")
 
 
 def _name(each: Qdisc | QueueObject) -> str:

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 TICK_NS = 64
-"""PSCHED_SHIFT is 6 (include/net/pkt_sched.h); /proc/net/psched says so too."""
+"""PSCHED_SHIFT is 6 (include/net/pkt_sched.h), also in /proc/net/psched."""
 
 _NS = 10**9
 _U32 = 2**32 - 1
@@ -45,7 +45,7 @@ _HTB_VERSION = 3
 
 
 def rate_bytes(rate_bit_per_s: float) -> int:
-    """The kernel's rate nearest to one in bit/s [byte/s]; InvalidValue where that is 0."""
+    """The kernel's rate nearest to one in bit/s [byte/s]; raises InvalidValue where that is 0."""
     rate = round(rate_bit_per_s / BITS_PER_BYTE)
     if not 1 <= rate < 2**63:
         raise InvalidValue("rate_bit_per_s", rate_bit_per_s, "a rate of at least 8 bit/s: the kernel has whole byte/s")
@@ -53,10 +53,10 @@ def rate_bytes(rate_bit_per_s: float) -> int:
 
 
 def transmission_ns(length: int, rate: int) -> int:
-    """How long the kernel says that `length` bytes take at `rate` byte/s [ns].
+    """Time that the kernel computes for `length` bytes at `rate` byte/s [ns].
 
-    A product with a 32-bit reciprocal (`psched_ratecfg_precompute`, `psched_l2t_ns`), so at most one part in 2³¹ less
-    than length/rate.
+    It is a product with a 32-bit reciprocal (`psched_ratecfg_precompute`, `psched_l2t_ns`), so at most one part in 2³¹
+    below length/rate.
     """
     factor, mult, shift = _NS, 1, 0
     while True:
@@ -69,12 +69,12 @@ def transmission_ns(length: int, rate: int) -> int:
 
 
 def burst_ticks(burst_bytes: int, rate: int, overhead: int = 0) -> int:
-    """The ticks that a TBF of `rate` byte/s shows for a burst that was given in bytes."""
+    """Ticks that a TBF of `rate` byte/s reports for a burst given in bytes."""
     return transmission_ns(burst_bytes + overhead, rate) // TICK_NS
 
 
 def largest_burst(ticks: int, rate: int, overhead: int = 0) -> int:
-    """The most bytes that a TBF of `rate` byte/s shows as `ticks`: it keeps bytes, but doesn't tell them."""
+    """Largest burst in bytes that a TBF of `rate` byte/s reports as `ticks`: it keeps bytes but reports ticks."""
     low, high = 0, (ticks + 1) * TICK_NS * rate // _NS + overhead + 2
     while low < high:
         middle = (low + high + 1) // 2
@@ -84,7 +84,7 @@ def largest_burst(ticks: int, rate: int, overhead: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TbfOptions:
-    """A TBF as the kernel shows it."""
+    """Options of a TBF as the kernel reports them."""
 
     rate: int
     """[byte/s]"""
@@ -102,14 +102,14 @@ class TbfOptions:
 
     @classmethod
     def desired(cls, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int, overhead: int = 0) -> TbfOptions:
-        """What the kernel will show after it was asked for this; InvalidValue where its ticks can't hold it."""
+        """Options that the kernel will report for a request; raises InvalidValue where its ticks overflow."""
         rate = rate_bytes(rate_bit_per_s)
         ticks = _held(burst_ticks(burst_bytes, rate, overhead), burst_bytes, rate)
         return cls(rate, ticks, limit_bytes, overhead)
 
     @classmethod
     def decode(cls, options: bytes) -> TbfOptions:
-        """Of the payload of TCA_OPTIONS; ValueError where that is no TBF's."""
+        """Options from the payload of TCA_OPTIONS; raises ValueError where that is not a TBF's."""
         found = attributes(options)
         fields = _fields(_TBF, found.get(_TBF_PARMS), "TBF")
         return cls(
@@ -124,9 +124,9 @@ class TbfOptions:
         )
 
     def encode(self, burst_bytes: int | None = None) -> bytes:
-        """The payload of TCA_OPTIONS; without bytes of burst, the most that the ticks allow, as they are what drops.
+        """Payload of TCA_OPTIONS; a burst without bytes becomes the most bytes that its ticks allow.
 
-        Ticks that no whole number of bytes makes were given as ticks, and are given so again.
+        Ticks without a matching whole number of bytes were set as ticks, and are set as ticks again.
         """
         burst = self._burst(self.buffer, self.rate) if burst_bytes is None else burst_bytes
         rate = _rate(self.link_layer, self.overhead, self.mpu, self.rate)
@@ -149,24 +149,24 @@ class TbfOptions:
 
 @dataclass(frozen=True, slots=True)
 class HtbOptions:
-    """The root of an HTB as the kernel shows it."""
+    """Options of an HTB's root as the kernel reports them."""
 
     default_class: int
-    """Minor number of the class where packets go that no filter places."""
+    """Minor number of the class for packets without a matching filter."""
     rate_to_quantum: int = 10
     direct_queue: int | None = None
-    """Packets that may wait past all classes; None: the interface's own length."""
+    """Length of the queue beside all classes [packet]; None: the interface's own."""
 
     @classmethod
     def decode(cls, options: bytes) -> HtbOptions:
-        """Of the payload of TCA_OPTIONS; ValueError where that is no HTB's."""
+        """Options from the payload of TCA_OPTIONS; raises ValueError where that is not an HTB's."""
         found = attributes(options)
         fields = _fields(_GLOB, found.get(_HTB_INIT), "HTB")
         direct = found.get(_HTB_DIRECT_QLEN)
         return cls(fields[2], fields[1], None if direct is None else int.from_bytes(direct, sys.byteorder))
 
     def encode(self) -> bytes:
-        """The payload of TCA_OPTIONS."""
+        """Payload of TCA_OPTIONS."""
         init = attribute(_HTB_INIT, _GLOB.pack(_HTB_VERSION, self.rate_to_quantum, self.default_class, 0, 0))
         if self.direct_queue is None:
             return init
@@ -175,7 +175,7 @@ class HtbOptions:
 
 @dataclass(frozen=True, slots=True)
 class HtbClassOptions:
-    """A class of an HTB as the kernel shows it."""
+    """Options of an HTB class as the kernel reports them."""
 
     rate: int
     """[byte/s]"""
@@ -186,7 +186,7 @@ class HtbClassOptions:
     ceil_buffer: int
     """[tick]"""
     quantum: int = 0
-    """[byte]; asked for, 0 is the kernel's choice"""
+    """[byte]; in a request 0 means the kernel's choice"""
     priority: int = 0
     overhead: int = 0
     mpu: int = 0
@@ -206,7 +206,7 @@ class HtbClassOptions:
 
     @classmethod
     def decode(cls, options: bytes) -> HtbClassOptions:
-        """Of the payload of TCA_OPTIONS; ValueError where that is no HTB class's."""
+        """Options from the payload of TCA_OPTIONS; raises ValueError where that is not an HTB class's."""
         found = attributes(options)
         fields = _fields(_HTB, found.get(_HTB_PARMS), "HTB class")
         return cls(
@@ -225,7 +225,7 @@ class HtbClassOptions:
         )
 
     def encode(self) -> bytes:
-        """The payload of TCA_OPTIONS."""
+        """Payload of TCA_OPTIONS."""
         rate = _rate(self.link_layer, self.overhead, self.mpu, self.rate)
         ceil = _rate(self.ceil_link_layer, self.ceil_overhead, self.ceil_mpu, self.ceil)
         tail = (self.buffer, self.ceil_buffer, self.quantum, 0, self.priority)
@@ -238,22 +238,22 @@ class HtbClassOptions:
 
 @dataclass(frozen=True, slots=True)
 class FifoOptions:
-    """A bfifo's or pfifo's limit [byte] or [packet]."""
+    """Limit of a bfifo or pfifo [byte] or [packet]."""
 
     limit: int
 
     @classmethod
     def decode(cls, options: bytes) -> FifoOptions:
-        """Of the payload of TCA_OPTIONS; ValueError where that is no FIFO's."""
+        """Options from the payload of TCA_OPTIONS; raises ValueError where that is not a FIFO's."""
         return cls(*_fields(struct.Struct("=I"), options, "FIFO"))
 
     def encode(self) -> bytes:
-        """The payload of TCA_OPTIONS."""
+        """Payload of TCA_OPTIONS."""
         return struct.pack("=I", self.limit)
 
 
 def _rate(link_layer: int, overhead: int, mpu: int, rate: int) -> tuple[int, ...]:
-    """A tc_ratespec; a rate beyond 32 bits stands in an attribute of its own."""
+    """Encoded tc_ratespec; a rate beyond 32 bits is in an attribute of its own."""
     return 0, link_layer or _ETHERNET, overhead, 0, mpu, min(rate, _U32)
 
 
@@ -267,7 +267,7 @@ def _fields(form: struct.Struct, payload: bytes | None, what: str) -> tuple[int,
 def _held(ticks: int, burst: int, rate: int) -> int:
     if ticks > _U32:
         most = _U32 * TICK_NS * rate // _NS
-        raise InvalidValue("burst", burst, f"at most {most} bytes at {rate} byte/s: 275 s of it, all that ticks hold")
+        raise InvalidValue("burst", burst, f"at most {most} bytes at {rate} byte/s, the 275 s that ticks can hold")
     return ticks
 
 

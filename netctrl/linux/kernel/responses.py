@@ -1,4 +1,4 @@
-"""What the kernel tells of interfaces and queues: frozen records, and how they are read from rtnetlink's bytes."""
+"""The kernel's data of interfaces and queues: frozen records, decoded from rtnetlink's bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ROOT = 0xFFFFFFFF
 """TC_H_ROOT, the parent of an interface's outermost queue."""
 INGRESS = 0xFFFFFFF1
-"""TC_H_INGRESS, the parent of what is done to packets that come in."""
+"""TC_H_INGRESS, the parent of queues for incoming packets."""
 
 TCMSG = struct.Struct("=BxxxiIII")
 """struct tcmsg: family, interface, handle, parent, info."""
@@ -45,7 +45,7 @@ class Link:
     index: int
     name: str
     mtu: int
-    """[byte] of IP"""
+    """Largest IP packet [byte]."""
     address: str
     """Link-layer address, "" where there is none."""
     kind: int
@@ -55,7 +55,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What went through a queue since it was made, and what is in it."""
+    """Counters of a queue since its creation, and its backlog."""
 
     bytes: int
     packets: int
@@ -68,43 +68,43 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Qdisc:
-    """A queueing discipline of an interface, or a class of one."""
+    """Queueing discipline of an interface, or a class of one."""
 
     index: int
-    """Of the interface."""
+    """Index of the interface."""
     handle: int
-    """0: the kernel's default, which nobody asked for."""
+    """0: the kernel's default queue."""
     parent: int
     """`ROOT`, `INGRESS`, or a class."""
     kind: str
     options: bytes
-    """As the kernel gave them (`netctrl.linux.kernel.qdisc`)."""
+    """Options as the kernel reports them (`netctrl.linux.kernel.qdisc`)."""
     counters: Counters
     leaf: int = 0
-    """Of a class: the handle of the queue in it. Of a queue: how often it is in use."""
+    """For a class the handle of the queue in it, for a queue its number of uses."""
     extras: tuple[str, ...] = ()
-    """What belongs to it and can't be told from the options: a size table, shared filter blocks, an estimator."""
+    """Data that are not in the options: a size table, shared filter blocks, an estimator."""
 
     @property
     def is_default(self) -> bool:
-        """Whether the kernel put it there by itself."""
+        """Whether the kernel created it by itself."""
         return self.handle == 0
 
 
 def classid(handle: int, minor: int) -> int:
-    """The class 1:2 of the queue 1:0."""
+    """Class 1:2 of the queue 1:0."""
     return handle & 0xFFFF0000 | minor
 
 
 def handle_text(handle: int) -> str:
-    """As tc(8) writes it: "1:" or "1:2"; "root" of `ROOT`."""
+    """Handle as in tc(8): "1:" or "1:2"; "root" for `ROOT`."""
     if handle in (ROOT, INGRESS):
         return "root" if handle == ROOT else "ingress"
     return f"{handle >> 16:x}:{handle & 0xFFFF:x}" if handle & 0xFFFF else f"{handle >> 16:x}:"
 
 
 def read_link(body: bytes) -> Link:
-    """Of the body of RTM_NEWLINK."""
+    """Interface from the body of RTM_NEWLINK."""
     _, kind, index, flags, _ = IFINFOMSG.unpack_from(body)
     found = attributes(body, IFINFOMSG.size)
     return Link(
@@ -118,7 +118,7 @@ def read_link(body: bytes) -> Link:
 
 
 def read_qdisc(body: bytes) -> Qdisc:
-    """Of the body of RTM_NEWQDISC or RTM_NEWTCLASS."""
+    """Queue or class from the body of RTM_NEWQDISC or RTM_NEWTCLASS."""
     _, index, handle, parent, info = TCMSG.unpack_from(body)
     found = attributes(body, TCMSG.size)
     stats = attributes(found.get(_STATS2, b""))

@@ -1,4 +1,4 @@
-"""What the kernel that runs here has, found by trying: in a network namespace that is gone afterwards."""
+"""Features of the running kernel, found by trying them in a temporary network namespace."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _HANDLE = 0x7C010000
 
 
 def has_qdisc(kind: str) -> bool:
-    """Whether there is such a queueing discipline, built in or as a module that loads; needs root.
+    """Whether the kernel has a queueing discipline, built in or as a loadable module; needs root.
 
     Raises
     ------
     NetctrlError
-        No privilege to make a namespace, or the kernel has none.
+        No privilege to create a namespace, or a kernel without namespaces.
     """
     namespace = make_namespace()
     try:
         with inside(namespace), RouteSocket() as route:
-            index = route.links()[0].index  # the loopback, which every namespace has
+            index = route.links()[0].index  # the loopback of every namespace
             try:
                 route.add_qdisc(index, ROOT, _HANDLE, kind)
             except KernelRefusal as refusal:
                 if refusal.number in (errno.EPERM, errno.EACCES):
                     raise
-                return refusal.number != errno.ENOENT  # else it is there, and misses its options
+                return refusal.number != errno.ENOENT  # other errors: it exists, and its options are missing
             return True
     finally:
         os.close(namespace)

@@ -1,1 +1,1 @@
-"""ARC as a marking program at a host's queue."""
+"""ARC as a marking program in front of a host's queue."""

@@ -1,4 +1,4 @@
-"""ARC on a router: each epoch the counters of the marker and of the queue in, the marker's probability out."""
+"""ARC on a router: each epoch it reads the counters of marker and queue and sets the marker's probability."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["MarkSample", "mark"]
 
 
 class MarkSample(NamedTuple):
-    """One epoch."""
+    """Results of one epoch."""
 
     time_s: float
-    """Since the start, at its end [s]."""
+    """Time of its end since the start [s]."""
     elapsed_s: float
-    """How long it was [s]."""
+    """Length [s]."""
     arrived_bytes: int
-    """In it, in front of the queue; frames."""
+    """Arrivals during the epoch, in front of the queue [byte of frames]."""
     backlog_bytes: int
-    """At its end; frames."""
+    """Backlog at its end [byte of frames]."""
     probability: float
-    """That its end has set."""
+    """Probability set at its end."""
     counts: MarkCounts
-    """Since the start."""
+    """Counts since the start."""
     late: int
-    """Epochs since the start that ended more than a tenth of their length late."""
+    """Number of epochs since the start that ended more than a tenth of their length late."""
 
 
 def mark(
@@ -41,24 +41,24 @@ def mark(
     duration_s: float | None = None,
     heard: Callable[[MarkSample], None] | None = None,
 ) -> MarkSample | None:
-    """Run until `wait` gives True or the duration is over; then the marker is gone. Returns the last epoch.
+    """Run until `wait` returns True or the duration is over, then remove the marker. Returns the last epoch.
 
-    Epochs follow the monotonic clock and are never made up for: a late one is longer, which the law hears of.
+    Epochs follow the monotonic clock and are never made up for: the law is given the actual length of a late one.
 
     Parameters
     ----------
     config : MarkingConfig
     wait : callable
-        Waits for so many seconds; True ends the run.
+        Waits for a number of seconds; True ends the run.
     duration_s : float, optional
-        [s]; None: until `wait` ends it.
+        Duration [s]; None: until `wait` ends the run.
     heard : callable, optional
-        Told of each epoch.
+        Called with each epoch.
 
     Raises
     ------
     InvalidValue
-        No such interface, or another queue at its root than the configured one.
+        No such interface, or a root queue other than the configured one.
     NetctrlError
         The kernel refuses.
     """
@@ -92,18 +92,18 @@ def mark(
 def _index(route: RouteSocket, config: MarkingConfig) -> int:
     links = {link.name: link.index for link in route.links()}
     if config.interface not in links:
-        raise InvalidValue("interface", config.interface, f"an interface that is there: {', '.join(sorted(links))}")
+        raise InvalidValue("interface", config.interface, f"one of the interfaces {', '.join(sorted(links))}")
     _backlog(route, links[config.interface], config)
     return links[config.interface]
 
 
 def _backlog(route: RouteSocket, index: int, config: MarkingConfig) -> int:
-    """Of the queue that was configured; another in its place isn't read for it."""
+    """Backlog of the configured queue; another queue in its place is not read."""
     found = next((each for each in route.qdiscs(index) if each.parent == ROOT), None)
     if found is None or handle_text(found.handle) != config.handle:
         there = "none" if found is None else f"{found.kind} {handle_text(found.handle)}"
         raise NetctrlError(
-            f"interface {config.interface} has {there} at its root, and the queue {config.handle} is to be read: "
-            "`python -m netctrl.linux apply` puts it there"
+            f"interface {config.interface} has {there} at its root instead of the queue {config.handle}: "
+            "`python -m netctrl.linux apply` creates it"
         )
     return found.counters.backlog_bytes

@@ -1,12 +1,12 @@
-"""Marking by chance in the kernel: an eBPF classifier in front of the queue, whose probability the agent sets.
+"""Random marking in the kernel: an eBPF classifier in front of the queue, with a probability set by the agent.
 
-For routers whose kernel has neither `pie` nor `dualpi2`, and for laws that these can't carry, as ARC's with an empty
-queue. The program draws for each packet, sets Congestion Experienced on packets whose senders understand it, and lets
-the others pass or, where asked, drops them; IPv4 and IPv6. What it can't do: it sees packets before they wait, so it
-knows no sojourn time, and the law above it reads the queue once an epoch.
+It is for routers whose kernel has neither `pie` nor `dualpi2`, and for laws that these can't implement, such as ARC
+with an empty queue. The program draws a random number for each packet and sets Congestion Experienced on packets with
+ECN. Other drawn packets pass or, by an option, are dropped. It handles IPv4 and IPv6. It sees packets before they wait,
+so it doesn't know sojourn times, and the law reads the queue once per epoch.
 
-A packet here is what the kernel hands to the interface. With segmentation offload that may be up to 64 KiB, to be cut
-into segments afterwards: such a packet is marked whole, with the chance that one of its segments would be.
+A packet is here what the kernel passes to the interface. With segmentation offload it may have up to 64 KiB and be cut
+into segments afterwards: such a packet is marked as a whole, with the probability that one of its segments would be.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = ["AttachedBy", "MarkCounts", "Marker", "marking_program"]
 
 AttachedBy = Literal["auto", "link", "clsact"]
 
-_SETTINGS = struct.Struct("=QQQ")  # of 2^32 draws how many mark; until when [ns of CLOCK_MONOTONIC]; whether to drop
+_SETTINGS = struct.Struct("=QQQ")  # marks per 2^32 draws; end of validity [ns of CLOCK_MONOTONIC]; whether to drop
 _THRESHOLD, _DEADLINE, _DROP = 0, 8, 16
 _COUNTERS = struct.Struct("=7Q")
 _PACKETS, _BYTES, _MARKED, _DROPPED, _SPARED, _AGGREGATES, _SEGMENTS = range(0, 56, 8)
@@ -61,24 +61,24 @@ _NEXT, _SHOT = -1, 2  # TC_ACT_UNSPEC, which is TCX_NEXT too: go on; TC_ACT_SHOT
 
 
 class MarkCounts(NamedTuple):
-    """Since the marker was made."""
+    """Counts since the marker's creation."""
 
     packets: int
     bytes: int
-    """With the link layer's header, as a queue behind counts them."""
+    """Bytes with the link layer's header, as a queue behind counts them."""
     marked: int
-    """Or marked already when they came."""
+    """Packets marked, or already marked on arrival."""
     dropped: int
     spared: int
-    """Drawn, but without ECN, and let pass."""
+    """Packets drawn for marking that passed without ECN."""
     aggregates: int
-    """Packets that are to be cut into several."""
+    """Packets to be cut into segments."""
     segments: int
-    """Packets after that."""
+    """Packets after segmentation."""
 
 
 def marking_program(settings: ArrayMap, counters: ArrayMap) -> list[Instruction]:
-    """The classifier's instructions; R6 is the packet, R7 the settings, R8 the counters, R9 draws that are left."""
+    """Instructions of the classifier; R6 is the packet, R7 the settings, R8 the counters, R9 the remaining draws."""
     return [
         move(R.R6, R.R1),
         store(R.R10, -4, 0, 4),
@@ -88,7 +88,7 @@ def marking_program(settings: ArrayMap, counters: ArrayMap) -> list[Instruction]
         add_atomic(R.R8, _PACKETS, R.R1),
         load(R.R1, R.R6, _SKB_WIRE_LENGTH, 4),
         add_atomic(R.R8, _BYTES, R.R1),
-        # One draw for each segment, of which there is at least one.
+        # One draw per segment, at least one.
         load(R.R9, R.R6, _SKB_GSO_SEGMENTS, 4),
         jump("counted", R.R9, ">", 1),
         move(R.R9, 1),
@@ -101,7 +101,7 @@ def marking_program(settings: ArrayMap, counters: ArrayMap) -> list[Instruction]
         jump("bounded", R.R9, "<=", _MAX_SEGMENTS),
         move(R.R9, _MAX_SEGMENTS),
         label("bounded"),
-        # A law that has stopped must not mark for ever.
+        # Marks end some time after the law has stopped.
         call(Helper.KTIME_NS),
         load(R.R1, R.R7, _DEADLINE, 8),
         jump("pass", R.R0, ">", R.R1),
@@ -136,7 +136,7 @@ def marking_program(settings: ArrayMap, counters: ArrayMap) -> list[Instruction]
 
 
 def _value_of(map_: ArrayMap, register: R) -> list[Instruction]:
-    """Entry 0 of a map; the verifier wants to see the answer checked."""
+    """Entry 0 of a map; the verifier requires a check of the result."""
     return [
         load_map(R.R1, map_),
         move(R.R2, R.R10),
@@ -153,31 +153,31 @@ def _attached(program: Program, interface: int, by: AttachedBy) -> BpfFile | Egr
         try:
             return attach_egress(program, interface)
         except BpfError as error:
-            if by == "link" or error.code != errno.EINVAL:  # what kernels before 6.6 say
+            if by == "link" or error.code != errno.EINVAL:  # error of kernels before 6.6
                 raise
     return EgressFilter(program, interface)
 
 
 class Marker:
-    """A classifier at work on what leaves an interface; it goes with the `with` block, or with the process.
+    """Active classifier on an interface's egress; it ends with the `with` block, or with the process.
 
     Parameters
     ----------
     interface : int
-        Its index in this process's network namespace.
+        The interface's index in this process's network namespace.
     drop : bool
-        Whether drawn packets without ECN are dropped; else they pass.
+        Whether drawn packets without ECN are dropped; otherwise they pass.
     valid_s : float, optional
-        How long a probability is in force after `set_probability` [s]: then nothing is marked, so that a law which
-        hangs leaves a link that works. None: for as long as the marker lives.
+        Time for which a probability is in force after `set_probability` [s]; then marking stops, so that a hanging law
+        leaves a working link. None: no limit.
 
     by : {"auto", "link", "clsact"}
-        How it hangs there: a link goes with the process, whatever ends it, and takes Linux 6.6; clsact takes any.
+        Kind of attachment: a link ends with the process in any case and needs Linux 6.6; clsact works on any kernel.
 
     Raises
     ------
     BpfError, KernelRefusal
-        The kernel refuses: too old, or without the capabilities that the message names.
+        The kernel refuses: it is too old, or the process lacks the capabilities that the message names.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class Marker:
         if valid_s is not None:
             checked_number("valid_s", valid_s, "a time above 0 in seconds", above=0.0)
         self._drop, self._valid_s = drop, valid_s
-        with ExitStack() as held:  # let go in reverse order, and all of it where something fails
+        with ExitStack() as held:  # closed in reverse order, also after a failure
             self._settings = held.enter_context(ArrayMap(_SETTINGS.size, name="netctrl_set"))
             self._counters = held.enter_context(ArrayMap(_COUNTERS.size, name="netctrl_count"))
             self.set_probability(0.0)
@@ -196,7 +196,7 @@ class Marker:
             self._held = held.pop_all()
 
     def set_probability(self, probability: float) -> float:
-        """Mark with this probability from the next packet on; returns it as it is carried, a multiple of 2⁻³²."""
+        """Mark with this probability from the next packet on; returns the probability in effect, a multiple of 2⁻³²."""
         checked_number("probability", probability, "a probability from 0 to 1", at_least=0.0, at_most=1.0)
         threshold = round(probability * _DRAWS)
         until = _FOREVER if self._valid_s is None else time.monotonic_ns() + int(self._valid_s * _NANO)
@@ -204,11 +204,11 @@ class Marker:
         return threshold / _DRAWS
 
     def counts(self) -> MarkCounts:
-        """What has passed since the marker was made."""
+        """Counts since the marker's creation."""
         return MarkCounts(*_COUNTERS.unpack(self._counters.lookup()))
 
     def close(self) -> None:
-        """Take the classifier away; more than once does no harm."""
+        """Remove the classifier; repeated calls do nothing."""
         self._held.close()
 
     def __enter__(self) -> Self:

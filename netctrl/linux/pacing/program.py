@@ -1,4 +1,4 @@
-"""A pacing law at the TCP connections of a program that knows nothing of it: borrowed from it, a look at a time."""
+"""Pacing of another program's TCP connections by a law, through duplicates of its sockets."""
 
 from __future__ import annotations
 
@@ -24,37 +24,36 @@ __all__ = ["PacedProgram", "pace_program"]
 _SO_COOKIE = 57
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438  # of asm-generic/unistd.h
 _SYN_SENT = 2
-_FAMILY_S, _SCAN_S = 0.05, 0.005  # between two looks at which processes there are, and which sockets they have
+_FAMILY_S, _SCAN_S = 0.05, 0.005  # time between scans for processes, and for their sockets
 _INTERVAL_S = 0.001
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class PacedProgram(NamedTuple):
-    """What came of a program whose sockets were paced."""
+    """Result of a program with paced sockets."""
 
     status: int
-    """Its exit status."""
+    """Exit status of the program."""
     sockets: int
-    """TCP connections of it that were found."""
+    """Number of its TCP connections found."""
     changes: int
-    """Rates that were set."""
+    """Number of rates set."""
     held: int
-    """Samples that the laws could not use."""
+    """Number of samples that the laws could not use."""
 
 
 def pace_program(
     law: PacingLaw | float, argv: Sequence[str], *, interval_s: float = _INTERVAL_S, namespace: int | None = None
 ) -> PacedProgram:
-    """Run a program, and its children, with a law, or a fixed cap [bit/s], at each of its TCP connections; returns when
-    it ends.
+    """Run a program with a law, or a fixed cap [bit/s], on each TCP connection of it and its children, until it ends.
 
-    Its sockets are borrowed for the moment of a look (pidfd_getfd): when it closes one, the connection ends as it
-    would have. A connection is found some milliseconds after it was made.
+    Its sockets are duplicated briefly for each look (pidfd_getfd), so a connection that the program closes ends as
+    usual. A connection is found some milliseconds after it was opened.
 
     Raises
     ------
     NetctrlError
-        The program can't be started, or its sockets can't be reached: that takes the right to trace it.
+        The program can't be started, or its sockets can't be reached, which needs the right to trace it.
     """
     interval = checked_number("interval_s", interval_s, "a time from 0.1 ms to 1 s", at_least=1e-4, at_most=1.0)
     if not isinstance(law, float | int):
@@ -82,7 +81,7 @@ def pace_program(
 
 
 def _look(found: dict[int, SocketPacer | None], law: PacingLaw | float, pid: int, descriptor: int, now: float) -> int:
-    """One look at one descriptor of a program: 1 where a rate was set."""
+    """One look at one descriptor of a program: 1 where a rate was set, else 0."""
     connection = _borrow(pid, descriptor)
     if connection is None:
         return 0
@@ -94,18 +93,18 @@ def _look(found: dict[int, SocketPacer | None], law: PacingLaw | float, pid: int
             cookie = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8), "little")
             if cookie not in found:
                 rate = law if isinstance(law, float | int) else law.start_rate_bit_per_s
-                set_pacing_rate(connection, rate)  # at once: what follows may compile
+                set_pacing_rate(connection, rate)  # at once, as the next steps may compile
                 found[cookie] = None if isinstance(law, float | int) else SocketPacer(law)
                 return 1
             one = found[cookie]
             before = nan if one is None else one.rate_bit_per_s
             return int(one is not None and one.step(connection, now, info) != before)
-        except OSError:  # a socket that is no TCP, or is gone by now
+        except OSError:  # not a TCP socket, or gone by now
             return 0
 
 
 def _borrow(pid: int, descriptor: int) -> socket.socket | None:
-    """A duplicate of another process's socket; None where it is gone."""
+    """Duplicate of another process's socket; None where it is gone."""
     holder = _libc.syscall(_PIDFD_OPEN, pid, 0)
     if holder < 0:
         return None
@@ -129,14 +128,14 @@ def _borrow(pid: int, descriptor: int) -> socket.socket | None:
 def _as_socket(descriptor: int) -> socket.socket | None:
     try:
         return socket.socket(fileno=descriptor)
-    except OSError:  # it was another thing by then
+    except OSError:  # the descriptor is another object by now
         with suppress(OSError):
             os.close(descriptor)
         return None
 
 
 def _sockets(family: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """(pid, descriptor) of each socket that some processes have, one for each socket."""
+    """Pairs (pid, descriptor) of the sockets of some processes, one per socket."""
     seen: set[str] = set()
     for each in family:
         folder = Path(f"/proc/{each}/fd")
@@ -155,7 +154,7 @@ def _sockets(family: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and all that descend from it."""
+    """A process and all its descendants."""
     children: dict[int, list[int]] = {}
     for place in Path("/proc").iterdir():
         if place.name.isdecimal():

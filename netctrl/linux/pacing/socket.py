@@ -1,7 +1,7 @@
-"""A pacing law at a TCP socket: samples from TCP_INFO, rates by SO_MAX_PACING_RATE.
+"""Pacing law on a TCP socket: samples from TCP_INFO, rates by SO_MAX_PACING_RATE.
 
-TCP paces itself at the least of that rate and what its congestion control wants; no fq queue is needed. The rate counts
-TCP's payload: 95 of it are 99.3 on an Ethernet of 1500 bytes, so that a cap of 99 is above a bottleneck of 100.
+TCP paces itself at the lower of that rate and its congestion control's; no fq queue is needed. The rate counts TCP's
+payload: 95 Mbit/s of it are 99.3 Mbit/s on Ethernet with 1500 bytes, so a cap of 99 exceeds a bottleneck of 100.
 """
 
 from __future__ import annotations
@@ -31,41 +31,41 @@ __all__ = [
 ]
 
 SO_MAX_PACING_RATE = 47
-"""Of linux/socket.h; Python 3.11 has no name for it."""
+"""From linux/socket.h; Python 3.11 has no name for it."""
 
 _UNLIMITED = (1 << 64) - 1
-_OLD = 7.0 / 8.0  # share of the old in the kernel's smoothed RTT (RFC 6298)
+_OLD = 7.0 / 8.0  # weight of the old value in the kernel's smoothed RTT (RFC 6298)
 _MIN_RTT = row_names(TargetState).index("min_rtt")
 _INTERVAL_S = 0.001
 
 
 def set_pacing_rate(connection: socket.socket, rate_bit_per_s: float) -> None:
-    """Cap a socket's pacing rate; inf takes the cap away.
+    """Cap a socket's pacing rate; inf removes the cap.
 
     Raises
     ------
     OSError
-        It is no socket that can be paced.
+        The socket can't be paced.
     """
     rate = min(round(rate_bit_per_s / BITS_PER_BYTE), _UNLIMITED) if isfinite(rate_bit_per_s) else _UNLIMITED
     connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", max(rate, 1)))
 
 
 class RttSamples:
-    """RTTs as they were sampled, from the kernel's smoothed one.
+    """RTT samples recovered from the kernel's smoothed RTT.
 
-    Each acknowledgement leaves s ← 7/8 s + 1/8 ℓ, so that after k of them ℓ = (s − (7/8)^k s_0)/(1 − (7/8)^k) is the
-    mean of their samples, the last ones weighing most; for k = 1 it is the sample.
+    Each acknowledgement leaves s ← 7/8 s + 1/8 ℓ, so that after k of them ℓ = (s − (7/8)^k s_0)/(1 − (7/8)^k) is a
+    weighted mean of their samples, with most weight on the last ones; for k = 1 it is the sample.
     """
 
     def __init__(self) -> None:
         self._smoothed = nan
         self._segments = 0
         self.acknowledgements = 1
-        """That the last one is the mean of."""
+        """Number of samples in the last mean."""
 
     def take(self, info: TcpInfo) -> float | None:
-        """The mean of the samples since the last call [s]; None where there is none."""
+        """Mean of the samples since the last call [s]; None without a sample."""
         before, segments = self._smoothed, self._segments
         if info.rtt == 0:
             return None
@@ -82,20 +82,20 @@ class RttSamples:
         self.acknowledgements = acknowledgements
         kept = _OLD**acknowledgements
         sample = (info.rtt - kept * before) / (1.0 - kept)
-        # an acknowledgement without a sample makes k too large, never by more than the smoothed one shows
+        # an acknowledgement without a sample makes k too large, by no more than the smoothed RTT shows
         return MICROSECOND * max(sample, 0.5 * info.rtt)
 
 
-_SHORT_S = 2e-3  # least round trip: two bursts of a millisecond (tcp_tso_autosize)
+_SHORT_S = 2e-3  # shortest round trip: two bursts of a millisecond (tcp_tso_autosize)
 
 
 class _Frame:
-    """Looks between two rates of a target-RTT law, as one sample of their means.
+    """Looks between two rates of a target-RTT law, combined to one sample.
 
-    Acknowledgements come in bunches, from media that are shared in turns and from what polls: RTTs then spread upwards
-    from what the path and its queue take, and a law that aims at a queue of a hundredth of the RTT would take that for
-    one. Its RTT is the mean less twice the kernel's mean deviation (the low end, where all are alike between two ends),
-    at least the kernel's least RTT; what is in flight is taken less by the same share (Little's law).
+    Media with turns and polling receivers bunch acknowledgements. RTTs then spread upwards from the delay of path and
+    queue, which a law that aims at a queue of a hundredth of the RTT would mistake for a queue. The sample's RTT is the
+    mean minus twice the kernel's mean deviation (the lower end of a uniform distribution), at least the kernel's least
+    RTT. The data in flight are reduced by the same share (Little's law).
     """
 
     def __init__(self, law: TargetRttPacer) -> None:
@@ -110,7 +110,7 @@ class _Frame:
     def add(
         self, sample: PacingSample, info: TcpInfo, acknowledgements: int, state: PacingState
     ) -> PacingSample | None:
-        """One look; the frame where it is the last of it."""
+        """Add one look; returns the sample with the last one."""
         self._looks += 1
         self._time += sample.time_s
         self._delivered += sample.delivered_bytes
@@ -126,11 +126,11 @@ class _Frame:
         least = min(float(state.values[_MIN_RTT]), rtt)
         if time - self._last < max(self._law.period_s, self._law.interval_share * least):
             return None
-        # The kernel hands a millisecond's burst to the device at once; on a short path that alone is more than two
-        # products of bandwidth and delay, which the law would answer to.
+        # The kernel passes a millisecond's burst to the device at once. On a short path that alone exceeds two
+        # bandwidth-delay products, to which the law would respond.
         in_flight = self._in_flight / self._looks * rtt / mean
         lost = sample.lost_bytes
-        if least < _SHORT_S and not self._law.competitive:  # there the kernel's own window answers to losses
+        if least < _SHORT_S and not self._law.competitive:  # there the kernel's own window responds to losses
             in_flight = lost = nan
         means = self._delivered / self._looks, in_flight
         self._last = time
@@ -139,10 +139,10 @@ class _Frame:
 
 
 class SocketPacer:
-    """A law at one socket: `start` before it connects, then `step` as often as one likes.
+    """Law on one socket: `start` before it connects, then any number of `step`.
 
-    While the program has nothing to send, and until all that it sent before has arrived, what is delivered says
-    nothing of the network: the law's clock stands still, and the rate stays as it is.
+    While the program has nothing to send, and until all data sent before have arrived, the delivered rate doesn't
+    measure the network: the law's clock stops, and the rate is constant.
     """
 
     def __init__(self, law: PacingLaw) -> None:
@@ -150,20 +150,20 @@ class SocketPacer:
         self.rate_bit_per_s = float(law.start_rate_bit_per_s)
         self._ready = pacer(law)
         self._state: PacingState = start_pacing(law)
-        pace(self._ready, self._state, PacingSample(0.0, nan))  # compiled now: later a queue would fill meanwhile
+        pace(self._ready, self._state, PacingSample(0.0, nan))  # compiled now, as later a queue would fill meanwhile
         self._rtts = RttSamples()
         self._frame = _Frame(law) if isinstance(law, TargetRttPacer) else None
         self._seen_s = nan
         self._arrived = 0.0
-        self._until = -1.0  # bytes arrived, up to which the program is the limit
+        self._until = -1.0  # arrived bytes up to which the program limits the rate
         self._idle_s, self._idle_bytes = 0.0, 0.0
 
     def start(self, connection: socket.socket) -> None:
-        """Set the law's first rate: before slow start, which would fill the queue."""
+        """Set the law's first rate before slow start, which would fill the queue."""
         set_pacing_rate(connection, self.rate_bit_per_s)
 
     def step(self, connection: socket.socket, now_s: float, info: TcpInfo | None = None) -> float:
-        """One sample, and the rate that is then in force [bit/s]; the socket is touched only where it changes."""
+        """Take one sample; returns the rate in force [bit/s]. The socket is written only where the rate changes."""
         info = read_tcp_info(connection) if info is None else info
         rtt = self._rtts.take(info)
         sample = self._sample(now_s, rtt, info)
@@ -178,14 +178,14 @@ class SocketPacer:
         return rate
 
     def values(self) -> dict[str, Any]:
-        """What the law remembers, by name."""
+        """State of the law, by name."""
         return pacing_values(self.law, self._state)
 
     def _sample(self, now: float, rtt: float | None, info: TcpInfo) -> PacingSample | None:
-        """By the law's clock; None while the program is the limit."""
+        """Sample by the law's clock; None while the program limits the rate."""
         before, self._seen_s = self._seen_s, now
         since, self._arrived = self._arrived, max(self._arrived, info.arrived_bytes or 0.0)
-        if info.notsent_bytes == 0:  # as the kernel has it for its own estimates (tcp_rate.c)
+        if info.notsent_bytes == 0:  # as in the kernel's own estimates (tcp_rate.c)
             self._until = self._arrived + info.in_flight_bytes
         if self._arrived <= self._until:
             self._idle_s += now - before if before <= now else 0.0
@@ -204,12 +204,12 @@ class SocketPacer:
 
 
 def pacing_law(design: object) -> PacingLaw:
-    """Of a Design; InvalidValue where it is not for a sender."""
+    """Law of a Design; raises InvalidValue where it is not for a sender."""
     law = getattr(design, "law", None)
     if isinstance(law, ArxPacer | TargetRttPacer):
         return law
     method = getattr(design, "method", type(design).__name__)
-    raise InvalidValue("design", method, "a Design of pacing, as `python -m netctrl.design pacing -o FILE` makes it")
+    raise InvalidValue("design", method, "a Design of pacing, as from `python -m netctrl.design pacing -o FILE`")
 
 
 def paced_transfer(
@@ -221,7 +221,7 @@ def paced_transfer(
     congestion: str | None = None,
     interval_s: float = _INTERVAL_S,
 ) -> tuple[TcpRun, list[float]]:
-    """A transfer of our own (`send_tcp`) under a law, a fixed cap [bit/s], or nothing; and the rate after each look."""
+    """Transfer of test data (`send_tcp`) with a law, a fixed cap [bit/s], or unpaced, and the rate after each look."""
     rates: list[float] = []
     if law is None:
         run = send_tcp(address, port, seconds, congestion=congestion, every_s=interval_s)

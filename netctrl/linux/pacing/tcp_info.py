@@ -1,4 +1,4 @@
-"""TCP_INFO by field, as long as the kernel makes it, and what a pacing law takes of it."""
+"""TCP_INFO by field, at any length of the kernel's, and derived values for pacing laws."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["ESTABLISHED", "TcpInfo", "decode_tcp_info", "read_tcp_info"]
 ESTABLISHED = 1
 
 _LARGEST = 512
-"""More than any kernel fills; it says how much it did."""
+"""Size of the buffer, larger than any kernel's structure."""
 _MIN = 104
-"""What every kernel since 2.6.28 fills: up to `total_retrans`."""
+"""Size that every kernel since 2.6.28 fills: up to `total_retrans`."""
 
 
 class TcpInfo(NamedTuple):
     """struct tcp_info of linux/tcp.h, names without "tcpi_", in the kernel's units: microseconds, bytes/s, segments.
 
-    A field that this kernel doesn't know is None.
+    A field that this kernel lacks is None.
     """
 
     state: int
@@ -32,7 +32,7 @@ class TcpInfo(NamedTuple):
     backoff: int
     options: int
     wscale: int
-    """4 bits of the sender's, 4 of the receiver's."""
+    """Window scales: 4 bits of the sender, 4 of the receiver."""
     flags: int
     """Lowest bit: delivery_rate_app_limited."""
     rto: int
@@ -51,7 +51,7 @@ class TcpInfo(NamedTuple):
     pmtu: int
     rcv_ssthresh: int
     rtt: int
-    """Smoothed: seven parts of the old, one of the sample."""
+    """Smoothed RTT: weight 7/8 on the old value, 1/8 on the sample."""
     rttvar: int
     snd_ssthresh: int
     snd_cwnd: int
@@ -90,17 +90,17 @@ class TcpInfo(NamedTuple):
 
     @property
     def rtt_s(self) -> float:
-        """Smoothed [s]; 0 before the first sample."""
+        """Smoothed RTT [s]; 0 before the first sample."""
         return MICROSECOND * self.rtt
 
     @property
     def in_flight_bytes(self) -> float:
-        """Sent, and neither acknowledged nor taken for lost [byte]."""
+        """Data sent, neither acknowledged nor marked lost [byte]."""
         return float(self.snd_mss * max(self.unacked - self.sacked - self.lost + self.retrans, 0))
 
     @property
     def arrived_bytes(self) -> float | None:
-        """What has reached the other side, what it acknowledged out of order included [byte]."""
+        """Data that reached the receiver, out-of-order data included [byte]."""
         return None if self.bytes_acked is None else float(self.bytes_acked + self.snd_mss * self.sacked)
 
     @property
@@ -109,13 +109,13 @@ class TcpInfo(NamedTuple):
         return None if self.delivery_rate is None else float(BITS_PER_BYTE * self.delivery_rate)
 
 
-# (bytes, how they are written) after each of which a kernel may end
+# formats of the fields, after any of which a kernel's structure may end
 _FORMAT = "8B 24I 4Q 2I 4I Q 3Q 2I 2Q 2I 2I 2I 2H I".replace(" ", "")
 _WHOLE = struct.Struct("=" + _FORMAT)
 
 
 def _ends() -> list[int]:
-    """Where each field ends [byte]; there is no padding between them."""
+    """End of each field [byte]; there is no padding."""
     sizes = {"B": 1, "H": 2, "I": 4, "Q": 8}
     ends, at, count = [], 0, ""
     for letter in _FORMAT:
@@ -133,12 +133,12 @@ _ENDS = _ends()
 
 
 def decode_tcp_info(content: bytes) -> TcpInfo:
-    """What getsockopt gave, however long: fields beyond its end are None, what comes after the last known is left out.
+    """Decode the bytes from getsockopt: fields beyond the end are None, unknown ones are skipped.
 
     Raises
     ------
     InvalidValue
-        Shorter than any kernel's.
+        Shorter than any kernel's structure.
     """
     if len(content) < _MIN:
         raise InvalidValue("content", f"{len(content)} bytes", f"a struct tcp_info of at least {_MIN} bytes")
@@ -150,5 +150,5 @@ def decode_tcp_info(content: bytes) -> TcpInfo:
 
 
 def read_tcp_info(connection: socket.socket) -> TcpInfo:
-    """Of a TCP socket, now. Raises OSError where it is none."""
+    """TCP_INFO of a TCP socket. Raises OSError for another socket."""
     return decode_tcp_info(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LARGEST))

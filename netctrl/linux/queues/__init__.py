@@ -1,1 +1,1 @@
-"""Queues of this machine: planned, applied, watched, put back."""
+"""Queues of this machine: plan, apply, watch, restore."""

@@ -1,7 +1,7 @@
-"""Queues put where a plan wants them, read back, and put back as they were.
+"""Apply a plan of queues, verify it, and restore the earlier queues.
 
-The order is what makes it safe: lock, look again, watchdog, record on the disk, change, read back. From the record on
-every way out puts the earlier queues back: an error here, the watchdog when this process is killed, the next start.
+The order makes it safe: lock, check again, watchdog, record on the disk, change, read back. Once the record exists,
+every exit restores the earlier queues: an error here, the watchdog when this process is killed, or the next start.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ["Applied", "RolledBack", "applied"]
 
 
 class RolledBack(NetctrlError):
-    """Applying failed, and what had been changed was put back; the text says why."""
+    """Applying failed, and the changes were reverted; the text gives the reason."""
 
 
 @dataclass(slots=True)
 class Applied:
-    """Queues that are in place, of a plan."""
+    """Applied queues of a plan."""
 
     plan: Plan
     record: OwnershipRecord
@@ -43,19 +43,19 @@ class Applied:
     kept: bool = False
 
     def unconfirmed(self) -> None:
-        """Put on the disk that somebody has to say yes."""
+        """Record on the disk that a confirmation is required."""
         self._to(self.record.to("unconfirmed"))
 
     def confirmed(self) -> bool:
-        """Whether somebody did (`netctrl.linux.queues.record.Store.confirm`)."""
+        """Whether the queues were confirmed (`netctrl.linux.queues.record.Store.confirm`)."""
         return self.store.confirmed(self.record.token)
 
     def hold(self) -> None:
-        """The queues stay as long as this process does."""
+        """Keep the queues as long as this process runs."""
         self._to(self.record.to("held"))
 
     def keep(self) -> None:
-        """The queues stay when this process ends, until `restore`."""
+        """Keep the queues when this process ends, until `restore`."""
         self._to(self.record.to("kept"))
         self.kept = True
         if self.watchdog is not None:
@@ -75,33 +75,33 @@ def applied(
     watch: bool = True,
     phases: Phases = tell_nobody,
 ) -> Generator[Applied]:
-    """Queues as planned, for a block; after it, however it ends, what was there before, unless `keep` was called.
+    """Queues as planned, for a `with` block; afterwards the earlier queues are restored, unless `keep` was called.
 
     Parameters
     ----------
     plan : Plan
-        Of `plan_queues`; where something else is there now, nothing is changed.
+        Result of `plan_queues`; nothing is changed if the queues have changed since.
     folder : path
-        For the record.
+        Folder of the record.
     replace : bool
-        As it was planned.
+        As in the plan.
     watch : bool
-        Another process puts queues back when this one is killed.
+        Whether another process restores the queues when this one is killed.
     phases : callable
-        Is told each step that was taken.
+        Called with each step.
 
     Raises
     ------
     RolledBack
-        The kernel refused, or shows something else than was asked for; what was changed has been put back.
+        The kernel refused, or reports other queues than requested; the changes were reverted.
     Busy, FileError, NetctrlError
-        Another process is at it; the record can't be written; a capability is missing. Nothing was changed.
+        Another process has the lock, the record can't be written, or a capability is missing. Nothing was changed.
     """
     check_capability()
     store = Store(folder)
     with ExitStack() as stack:
         ending = _Ending()
-        stack.callback(ending.end)  # after the lock is free again, which a watchdog may wait for
+        stack.callback(ending.end)  # after the release of the lock, for which a watchdog may wait
         stack.enter_context(store.lock())
         socket = stack.enter_context(RouteSocket())
         recover(store, socket)
@@ -123,7 +123,7 @@ def applied(
             put_back(store, socket, made.record, phases)
             ending.settled = True
             if isinstance(error, KernelRefusal):
-                raise RolledBack(f"{_explained(error)}; what had been changed was put back") from None
+                raise RolledBack(f"{_explained(error)}; the changes were reverted") from None
             raise
         if not made.kept:
             put_back(store, socket, made.record, phases)
@@ -132,7 +132,7 @@ def applied(
 
 @dataclass(slots=True)
 class _Ending:
-    """What becomes of the watchdog: released when nothing is left to do, else it tries in its turn."""
+    """End of the watchdog: released when nothing is left to restore, otherwise it tries to restore."""
 
     watchdog: Watchdog | None = None
     settled: bool = True
@@ -160,7 +160,7 @@ def _write_first(store: Store, record: OwnershipRecord) -> None:
         store.write(record)
     except FileError:
         event("refused", logging.ERROR, plan=record.plan, why="no record could be written, nothing was changed")
-        store.path.unlink(missing_ok=True)  # it may be there, but not surely on the disk
+        store.path.unlink(missing_ok=True)  # it may exist without being safely on the disk
         raise
     event("recorded", plan=record.plan, record=store.path)
 

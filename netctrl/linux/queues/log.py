@@ -1,4 +1,4 @@
-"""What happened, one line each: `event=applied interface=eth0 handle=7c01:`, for people and for grep."""
+"""Log of events, one line each: `event=applied interface=eth0 handle=7c01:`, for people and for grep."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def event(name: str, level: int = logging.INFO, /, **fields: object) -> None:
 
 
 def log_to(path: str | Path | None) -> logging.Handler:
-    """Lines with time, level and process to the end of a file, or to stderr; returns what `LOG.removeHandler` takes.
+    """Log lines with time, level and process to a file, or to stderr; returns the handler for `LOG.removeHandler`.
 
-    The file is opened with the first line.
+    The file is opened at the first line.
     """
     handler = logging.StreamHandler(sys.stderr) if path is None else logging.FileHandler(Path(path), delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s pid=%(process)d %(message)s"))

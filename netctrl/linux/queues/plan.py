@@ -1,13 +1,12 @@
-"""What applying wanted queues would change on this machine: read, checked and shown, without any right."""
+"""Plan of the changes that desired queues need on this machine: read, checked and shown, without privileges."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.errors import InvalidValue, NetctrlError, did_you_mean
 from netctrl.linux.export.records import ETHERNET_HEADER, InterfaceQueue, QueuePlan, TcFifo, TokenBucket
 from netctrl.linux.kernel.netlink import Link, RouteSocket, handle_text
 from netctrl.linux.kernel.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, desired_objects, egress, saved, shown
@@ -24,14 +23,14 @@ _OWN = (OWN_HANDLE, LEAF_HANDLE)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Wanted queues beside what is there."""
+    """Desired queues with the present ones."""
 
     desired: QueuePlan
     entries: tuple[Entry, ...]
-    """For each interface of `desired`, in its order."""
+    """Entries of the interfaces in `desired`, in its order."""
 
     def rows(self) -> list[tuple[str, str]]:
-        """For each interface what is there and what will be, with the kernel's rounding, for people."""
+        """For each interface the present and the future queue, with the kernel's rounding, for people."""
         return [(entry.interface, f"{_before(entry)}  ->  {_after(entry, queue)}") for entry, queue in self._pairs()]
 
     def _pairs(self) -> list[tuple[Entry, InterfaceQueue]]:
@@ -39,18 +38,18 @@ class Plan:
 
 
 def plan_queues(socket: RouteSocket, desired: QueuePlan, *, replace: bool = False) -> Plan:
-    """Hold wanted queues against the machine; changes nothing, and takes no right.
+    """Compare desired queues with the machine; changes nothing, and needs no privilege.
 
     Parameters
     ----------
     replace : bool
-        Take the place of a root queue that somebody made, if it can be put back exactly.
+        Whether to replace a root queue of others, if it can be restored exactly.
 
     Raises
     ------
     InvalidValue
-        An interface that isn't there, one with another address (a plan for another machine), a burst shorter than
-        the interface's frames, or a root queue that somebody made.
+        An unknown interface, one with another address (a plan for another machine), a burst shorter than the
+        interface's frames, or a root queue of others.
     KernelRefusal
         The kernel didn't answer.
     """
@@ -59,10 +58,10 @@ def plan_queues(socket: RouteSocket, desired: QueuePlan, *, replace: bool = Fals
 
 
 def check_capability() -> None:
-    """NetctrlError where this process may not change queues; says what it lacks."""
+    """Raise NetctrlError, which names the capability, where this process may not change queues."""
     for line in Path("/proc/thread-self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("CapEff:") and not int(line.split()[1], 16) >> _CAP_NET_ADMIN & 1:
-            remedy = "run as root, or give it with systemd's AmbientCapabilities=CAP_NET_ADMIN; --dry-run needs none"
+            remedy = "run as root, or with systemd's AmbientCapabilities=CAP_NET_ADMIN; --dry-run needs no capability"
             raise NetctrlError(f"queues can't be changed without the capability CAP_NET_ADMIN: {remedy}")
 
 
@@ -73,12 +72,12 @@ def _entry(socket: RouteSocket, links: dict[str, Link], desired: InterfaceQueue,
     try:
         before, kind = saved(socket, link.index)
     except Unrestorable as reason:
-        takes = f"an interface whose queues netctrl can put back as they were, but {reason}; remove them yourself first"
+        takes = f"an interface whose queues netctrl can restore, but {reason}; remove them yourself first"
         raise InvalidValue("interface", link.name, takes) from None
     if before and not replace:
         root = f"{before[0].kind} {handle_text(before[0].handle)}"
-        takes = f"an interface with the kernel's own queue, but somebody put {root} there"
-        raise InvalidValue("interface", link.name, f"{takes}; --replace takes its place, and `restore` puts it back")
+        takes = f"an interface with the kernel's default queue, but it has {root}"
+        raise InvalidValue("interface", link.name, f"{takes}; --replace replaces it until `restore`")
     objects = desired_objects(desired)
     return Entry(
         interface=link.name, index=link.index, address=link.address, before=before, before_kind=kind, desired=objects
@@ -88,11 +87,12 @@ def _entry(socket: RouteSocket, links: dict[str, Link], desired: InterfaceQueue,
 def _link(links: dict[str, Link], desired: InterfaceQueue) -> Link:
     link = links.get(desired.interface)
     if link is None:
-        close = difflib.get_close_matches(desired.interface, links, n=1)
-        meant = f"; did you mean {close[0]}?" if close else ""
-        raise InvalidValue("interface", desired.interface, f"one that is here: {', '.join(sorted(links))}{meant}")
+        meant = did_you_mean(desired.interface, links)
+        raise InvalidValue("interface", desired.interface, f"one of {', '.join(sorted(links))}{meant}")
     if desired.address is not None and desired.address != link.address:
-        takes = f"the one with address {desired.address} (here: {link.address or 'none'}): a plan for another machine?"
+        takes = (
+            f"the one with address {desired.address} (here: {link.address or 'none'}); is the plan for another machine?"
+        )
         raise InvalidValue("interface", desired.interface, takes)
     return link
 
@@ -108,15 +108,15 @@ def _check_handles(socket: RouteSocket, link: Link) -> None:
     taken = [each for each in egress(socket.qdiscs(link.index)) if each.handle in _OWN]
     if taken:
         what = f"{taken[0].kind} {handle_text(taken[0].handle)}"
-        takes = f"an interface without {what}, which has a handle of netctrl's but stands in no record that was read"
-        remedy = f"`restore` if they are applied, else `tc qdisc del dev {link.name} root`"
+        takes = f"an interface without {what}, which has netctrl's handle but is not in the record"
+        remedy = f"run `restore` if it is applied, else `tc qdisc del dev {link.name} root`"
         raise InvalidValue("interface", link.name, f"{takes}: {remedy}")
 
 
 def _before(entry: Entry) -> str:
     if not entry.before:
         return f"{entry.before_kind or 'nothing'} (default)"
-    return _describe(entry.before) + ", put back at the end"
+    return _describe(entry.before) + ", restored at the end"
 
 
 def _describe(objects: Sequence) -> str:

@@ -1,7 +1,8 @@
-"""Who owns which queues: a record that is on disk before the kernel is changed, and a lock between appliers.
+"""Record of applied queues, which is on disk before any change in the kernel, and a lock between processes.
 
-One record for each network namespace, in a folder that only its owner may write, since root acts on it. Everybody may
-read it: it holds what `tc` shows to all, and an agent without root's rights takes its links' rates from it.
+There is one record per network namespace, in a folder that only its owner may write, since root acts on it. It is
+readable by all: it contains only data that `tc` shows to everybody, and an agent without root's rights reads its links'
+rates from it.
 """
 
 from __future__ import annotations
@@ -41,44 +42,44 @@ _MAX_BYTES = 64 * 2**20
 
 
 Phase = Literal["changing", "unconfirmed", "held", "kept", "restoring"]
-"""Kept: the queues stay without a process. In all others they are to be put back when their owner is gone."""
+"""Phase in which the queues stay without a process. In all others they are restored when their owner is gone."""
 
 _locked: set[Path] = set()
-"""By this process: locks of POSIX exclude other processes only."""
+"""Locks of this process, as POSIX locks exclude other processes only."""
 
 
 class Busy(NetctrlError):
-    """Another process is at this namespace's queues."""
+    """Another process has the lock of this namespace's queues."""
 
 
 class Owner(Record, frozen=True):
-    """A process, told apart from later ones with its number."""
+    """Process, distinguished from later ones with the same number."""
 
     pid: int
     start: int
-    """Clock ticks since boot."""
+    """Start in clock ticks since boot."""
     boot: str
 
     def alive(self) -> bool:
-        """Whether that very process runs; one that only waits for its parent doesn't."""
+        """Whether this process runs; a zombie counts as ended."""
         return self.boot == _boot() and start_time(self.pid) == self.start
 
 
 class Entry(Record, frozen=True):
-    """One interface: what was at its root, and what is put there."""
+    """One interface: the earlier and the applied queues at its root."""
 
     interface: str
     index: int
     address: str
     before: tuple[QueueObject, ...]
-    """Empty: the kernel's default."""
+    """Earlier queues; empty for the kernel's default."""
     before_kind: str
-    """Of the root; "" where nothing was shown, as on an interface that is down."""
+    """Kind of the earlier root; "" where the kernel reported none, as on an interface that is down."""
     desired: tuple[QueueObject, ...] = msgspec.field(name="wanted")
 
 
 class OwnershipRecord(Record, frozen=True):
-    """What netctrl is about to change, has changed or is putting back."""
+    """Queues that netctrl is about to change, has changed or is restoring."""
 
     schema: Literal["netctrl.linux.record/1"]
     plan: str
@@ -87,40 +88,40 @@ class OwnershipRecord(Record, frozen=True):
     token: str
     phase: Phase
     since: str
-    """Wall clock, for people."""
+    """Time by the wall clock, for people."""
     entries: tuple[Entry, ...]
 
     def to(self, phase: Phase) -> OwnershipRecord:
-        """The same in another phase."""
+        """The same record in another phase."""
         return msgspec.structs.replace(self, phase=phase)
 
     @property
     def stale(self) -> bool:
-        """Whether it was left behind by a process that could not put queues back; to be asked under the lock."""
+        """Whether a process left it without restoring the queues; call it with the lock held."""
         abandoned = self.phase == "restoring" or self.owner == this_process() or not self.owner.alive()
         return self.phase != "kept" and abandoned
 
     @property
     def rebooted(self) -> bool:
-        """Whether the machine started anew since: no queue of then is there."""
+        """Whether the machine has rebooted since, so that no recorded queue exists."""
         return self.owner.boot != _boot()
 
 
 def this_process() -> Owner:
-    """The owner that this process is."""
+    """This process as an owner."""
     started = start_time(os.getpid())
     if started is None:
-        raise NetctrlError("/proc/self/stat can't be read: /proc has to be mounted")
+        raise NetctrlError("/proc/self/stat can't be read: mount /proc")
     return Owner(pid=os.getpid(), start=started, boot=_boot())
 
 
 class Store:
-    """The record of the network namespace that this thread is in, in a folder.
+    """Record of this thread's network namespace, in a folder.
 
     Parameters
     ----------
     folder : path
-        Made with mode 0755 by `lock` where it isn't there; its parent has to be.
+        `lock` creates it with mode 0755 if missing; its parent must exist.
     """
 
     def __init__(self, folder: str | os.PathLike[str] = STATE_FOLDER) -> None:
@@ -131,12 +132,12 @@ class Store:
         self._lock = self.folder / f"{name}.lock"
 
     def read(self) -> OwnershipRecord | None:
-        """The record; None where there is none.
+        """Read the record; None where there is none.
 
         Raises
         ------
         FileError
-            It is there and can't be read, or is no record: never taken for "nothing there".
+            It exists but can't be read, or isn't a record.
         """
         try:
             text = read_regular(self.path, _MAX_BYTES)
@@ -150,53 +151,53 @@ class Store:
             return decoded(self.path, text, OwnershipRecord)
         except (msgspec.ValidationError, FileError) as error:
             said = error.why if isinstance(error, FileError) else error
-            why = f"is no record of netctrl: {said}; look at it, and at `tc qdisc`, before you remove it"
+            why = f"is not a record of netctrl: {said}; check it, and `tc qdisc`, before you remove it"
             raise FileError(self.path, why) from None
 
     def write(self, record: OwnershipRecord) -> None:
-        """Put a record on the disk, whole or not at all: written beside, flushed, renamed, the folder flushed.
+        """Write a record to the disk atomically: written to a temporary file, flushed, renamed, the folder flushed.
 
         Raises
         ------
         FileError
-            No room, or no right.
+            No space, or no permission.
         """
         write_through(self.path, msgspec.json.format(msgspec.json.encode(record), indent=1), 0o644)
 
     def remove(self) -> None:
-        """Forget the record, and a confirmation of it."""
+        """Delete the record and its confirmation."""
         self.confirmation.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
         with suppress(OSError):
             flush_folder(self.folder)
 
     def confirm(self, token: str) -> None:
-        """Say that the queues of this record may stay."""
+        """Confirm the queues of this record."""
         write_through(self.confirmation, token.encode(), 0o600)
 
     def confirmed(self, token: str) -> bool:
-        """Whether somebody said so."""
+        """Whether the queues were confirmed."""
         with suppress(OSError):
             return read_regular(self.confirmation, len(token)) == token.encode()
         return False
 
     @contextmanager
     def lock(self) -> Generator[None]:
-        """Nobody else changes this namespace's queues meanwhile.
+        """Lock this namespace's queues against changes by others.
 
         Raises
         ------
         Busy
-            Another process has the lock; names it where the record tells.
+            Another process has the lock; the message names it if the record does.
         FileError
-            The folder can't be made or used, or others may write in it.
+            The folder can't be created or used, or others may write in it.
         """
         safe_folder(self.folder)
         if self._lock in _locked:
-            raise Busy("this process has the queues of this namespace already")
+            raise Busy("this process has already locked the queues of this namespace")
         handle = open_lock(self._lock)
         try:
-            # POSIX's: a forked child doesn't keep it when this process is killed.
+            # A POSIX lock: a forked child doesn't keep it when this process is killed.
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(handle)
@@ -213,11 +214,11 @@ class Store:
             record = self.read()
             if record is not None and record.owner.alive():
                 return busy_text(record)
-        return f"another process is at the queues of this namespace ({self._lock} is locked); try again"
+        return f"another process has locked the queues of this namespace ({self._lock}); try again"
 
 
 def applied_rates(folder: str | os.PathLike[str] = STATE_FOLDER) -> dict[tuple[int, int], int]:
-    """Rates that the plan in force gave queues of this namespace [byte/s], by interface and handle of the root queue.
+    """Rates of queues under the plan in force in this namespace [byte/s], by interface and handle of the root queue.
 
     Raises
     ------
@@ -234,16 +235,16 @@ def applied_rates(folder: str | os.PathLike[str] = STATE_FOLDER) -> dict[tuple[i
             try:
                 options = shown(each.what, each.kind, each.options)
             except ValueError as error:
-                raise FileError(store.path, f"is no record of netctrl: {error}") from None
+                raise FileError(store.path, f"is not a record of netctrl: {error}") from None
             if isinstance(options, TbfOptions | HtbClassOptions):
                 rates[entry.index, entry.desired[0].handle] = options.rate
     return rates
 
 
 def busy_text(record: OwnershipRecord) -> str:
-    """Who has the queues, and how that ends."""
+    """Message that names the process with the queues, and how to end it."""
     pid = record.owner.pid
-    return f"process {pid} has the queues (plan {record.plan!r}); `kill {pid}` ends it, and puts back what was there"
+    return f"process {pid} has the queues (plan {record.plan!r}); `kill {pid}` ends it and restores the earlier queues"
 
 
 def _boot() -> str:

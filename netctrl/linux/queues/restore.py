@@ -1,6 +1,6 @@
-"""Queues put back as the record says they were: after a block, after a kill, or when somebody asks for it.
+"""Restore queues from the record: after a block, after a kill, or on request.
 
-An interface is touched only where netctrl's queue is at its root, or where a process was killed while it put back.
+An interface is touched only where netctrl's queue is at its root, or where a process was killed while restoring.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ Phases = Callable[[str], None]
 
 
 def tell_nobody(phase: str) -> None:
-    """Of no step."""
+    """Ignore a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What became of each interface of a plan."""
+    """Result for each interface of a plan."""
 
     plan: str
     interfaces: tuple[tuple[str, str], ...]
-    """Name, and what was done in words."""
+    """Name and result in words of each interface."""
 
 
 class _LeftBehind(NetctrlError):
-    """Some queues could not be put back; the record stays."""
+    """Some queues could not be restored; the record stays."""
 
 
 def recover(store: Store, socket: RouteSocket, token: str | None = None) -> bool:
-    """Put back what a process left behind that is gone; whether there was anything. Under the store's lock.
+    """Restore the queues of an ended process; whether there were any. Call it with the store's lock held.
 
     Parameters
     ----------
     token : str, optional
-        Only where the record is this one.
+        Token that the record must have.
 
     Raises
     ------
     Busy
-        The process is there, though it lost its lock.
+        The process is running, though it lost its lock.
     """
     record = store.read()
     if record is None or record.phase == "kept" or token not in (None, record.token):
@@ -65,7 +65,7 @@ def recover(store: Store, socket: RouteSocket, token: str | None = None) -> bool
 
 
 def recover_stale(folder: str | Path = STATE_FOLDER) -> bool:
-    """What `recover` does, before a plan is made: queues left behind, or kept, would stand in its way."""
+    """Run `recover` before planning, as remaining or kept queues would be in the way."""
     check_capability()
     store = Store(folder)
     with store.lock(), RouteSocket() as socket:
@@ -75,14 +75,14 @@ def recover_stale(folder: str | Path = STATE_FOLDER) -> bool:
 
 
 def restore(folder: str | Path = STATE_FOLDER, *, phases: Phases = tell_nobody) -> Restored | None:
-    """Put back what was there before the queues that the record names; None where there is no record.
+    """Restore the queues from before the record; None where there is no record.
 
     Raises
     ------
     Busy
         A process holds the queues.
     NetctrlError
-        Something could not be put back; the record stays.
+        A queue could not be restored; the record stays.
     """
     check_capability()
     store = Store(folder)
@@ -96,23 +96,23 @@ def restore(folder: str | Path = STATE_FOLDER, *, phases: Phases = tell_nobody) 
 
 
 def refuse_kept(store: Store) -> None:
-    """NetctrlError where queues are applied and to stay."""
+    """Raise NetctrlError where queues are applied and kept."""
     record = store.read()
     if record is not None:
         said = f"plan {record.plan!r} is applied since {record.since} ({store.path})"
-        raise NetctrlError(f"{said}; `python -m netctrl.linux restore` puts back what was there, then apply again")
+        raise NetctrlError(f"{said}; run `python -m netctrl.linux restore`, then apply again")
 
 
 def put_back(store: Store, socket: RouteSocket, record: OwnershipRecord, phases: Phases) -> tuple[tuple[str, str], ...]:
-    """What was there before, interface by interface; the record goes when nothing is left to do."""
+    """Restore the earlier queues, interface by interface; deletes the record when nothing is left to do."""
     if record.rebooted:
-        event("forgotten", plan=record.plan, why="the machine started anew since")
+        event("forgotten", plan=record.plan, why="the machine has rebooted since")
         store.remove()
-        return tuple((entry.interface, "nothing to do: the machine started anew since") for entry in record.entries)
+        return tuple((entry.interface, "nothing to do: the machine has rebooted since") for entry in record.entries)
     resumed = record.phase == "restoring"
     try:
         store.write(record.to("restoring"))
-    except FileError as error:  # putting back matters more than the note of it
+    except FileError as error:  # restoring matters more than recording it
         event("record-not-updated", logging.WARNING, why=error)
     phases("restoring")
     left, done = [], []
@@ -124,7 +124,7 @@ def put_back(store: Store, socket: RouteSocket, record: OwnershipRecord, phases:
             left.append(f"{entry.interface}: {refusal}")
         phases(f"restored {entry.interface}")
     if left:
-        raise _LeftBehind(f"not all was put back, and {store.path} says what was there: {'; '.join(left)}")
+        raise _LeftBehind(f"some queues were not restored; {store.path} has the earlier ones: {'; '.join(left)}")
     store.remove()
     event("restored", plan=record.plan)
     phases("forgotten")
@@ -132,9 +132,9 @@ def put_back(store: Store, socket: RouteSocket, record: OwnershipRecord, phases:
 
 
 def _put_back_one(socket: RouteSocket, entry: Entry, resumed: bool) -> str:
-    """What was done, in words."""
+    """Restore one interface; the result in words."""
     if not _is_there(socket, entry):
-        return _leave(entry, "gone", "the interface was deleted, its queues with it")
+        return _leave(entry, "gone", "the interface was deleted with its queues")
     try:
         root = next((each for each in socket.qdiscs(entry.index) if each.parent == ROOT), None)
         if root is not None and root.handle == OWN_HANDLE and root.kind == entry.desired[0].kind:
@@ -146,7 +146,7 @@ def _put_back_one(socket: RouteSocket, entry: Entry, resumed: bool) -> str:
             raise
         return _leave(entry, "gone", "the interface was deleted meanwhile")
     there = "the default" if root is None or root.is_default else f"{root.kind} {handle_text(root.handle)}"
-    return _leave(entry, "not-touched", f"somebody put {there} there since")
+    return _leave(entry, "not-touched", f"another program has put {there} there since")
 
 
 def _is_there(socket: RouteSocket, entry: Entry) -> bool:
@@ -171,29 +171,29 @@ def _exchange(socket: RouteSocket, entry: Entry) -> str:
         socket.delete_qdisc(entry.index, ROOT, OWN_HANDLE)
     _check_restored(socket, entry)
     event("put-back", interface=entry.interface, kind=entry.before_kind or "default")
-    return f"{entry.before_kind or 'the default'} put back"
+    return f"{entry.before_kind or 'the default'} restored"
 
 
 def _complete(socket: RouteSocket, entry: Entry, resumed: bool) -> str:
-    """The rest of what a process had begun to put back when it was killed."""
+    """Finish the restoration that a process had begun when it was killed."""
     there = {("qdisc", each.handle) for each in socket.qdiscs(entry.index)}
     there |= {("class", each.handle) for each in socket.classes(entry.index)}
     missing = tuple(each for each in entry.before if (each.what, each.handle) not in there)
     if not missing:
-        event("untouched", interface=entry.interface, why="what was there before is there")
+        event("untouched", interface=entry.interface, why="the earlier queues are there")
         return f"{entry.before_kind or 'the default'} is there"
     if not resumed:
-        return _leave(entry, "not-touched", "parts of what was there are missing, and netctrl didn't remove them")
+        return _leave(entry, "not-touched", "parts of the earlier queues are missing, and netctrl didn't remove them")
     make(socket, entry.index, missing, replace=False)
     _check_restored(socket, entry)
     event("completed", interface=entry.interface, made=len(missing))
-    return f"{entry.before_kind} put back, {len(missing)} parts of it now"
+    return f"{entry.before_kind} restored, {len(missing)} parts of it now"
 
 
 def _check_restored(socket: RouteSocket, entry: Entry) -> None:
     found, kind = saved(socket, entry.index)
     if not alike(found, entry.before):
-        raise KernelRefusal(f"read back {entry.interface}", errno.EIO, "other queues than were there before")
+        raise KernelRefusal(f"read back {entry.interface}", errno.EIO, "queues other than the earlier ones")
     if kind != entry.before_kind:
         said = f"{kind or 'nothing'}, earlier {entry.before_kind or 'nothing'}"
         event("other-default", logging.WARNING, interface=entry.interface, default=said)

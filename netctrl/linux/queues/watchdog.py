@@ -1,7 +1,7 @@
-"""A process that restores queues when the first is killed: `python -m netctrl.linux.queues.watchdog FOLDER TOKEN`.
+"""Process that restores queues when the first one is killed: `python -m netctrl.linux.queues.watchdog FOLDER TOKEN`.
 
-It waits at a pipe that the kernel closes with the first process, whatever ended that, in a session of its own; no
-signal but SIGKILL ends it. `netctrl.linux.agent.dead_man`, which puts an agent's rates back, waits in the same way.
+It waits at a pipe that the kernel closes with the first process, however that ends. It has a session of its own, and
+only SIGKILL ends it. `netctrl.linux.agent.dead_man`, which restores an agent's rates, waits in the same way.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from netctrl.linux.queues.restore import recover
 __all__ = ["WATCHDOG_LOG", "Ended", "Watchdog", "attend", "main", "start_watchdog", "start_watcher"]
 
 Ended = Literal["released", "gone", "hangs"]
-"""How a watched process ended: it said so, it was killed, or it lives and does nothing."""
+"""End of a watched process: it released the watchdog, it was killed, or it hangs."""
 
 WATCHDOG_LOG = "watchdog.log"
-"""In the folder of the record."""
+"""Log in the record's folder."""
 
 _READY = b"ready\n"
 _RELEASE = b"release\n"
@@ -40,18 +40,18 @@ _LOOK_S = 1.0
 
 
 class Watchdog:
-    """The process and the pipe to it."""
+    """The watchdog process and the pipe to it."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
         self.pid = process.pid
 
     def alive(self) -> bool:
-        """Whether it still waits."""
+        """Whether it is still waiting."""
         return self._process.poll() is None
 
     def end(self, release: bool) -> None:
-        """Close the pipe and wait; with `release` there is nothing to put back any more. Twice is fine."""
+        """Close the pipe and wait; `release` means that there is nothing to restore. Repeated calls do nothing."""
         pipe = self._process.stdin
         if pipe is None or pipe.closed:
             return
@@ -65,12 +65,12 @@ class Watchdog:
 
 
 def start_watchdog(folder: Path, token: str) -> Watchdog:
-    """Start it, and wait until it watches; NetctrlError where it doesn't."""
+    """Start the watchdog, and wait until it watches; raises NetctrlError where it doesn't."""
     return start_watcher("netctrl.linux.queues.watchdog", str(folder.resolve()), token)
 
 
 def start_watcher(module: str, *arguments: str, inherit: Sequence[int] = ()) -> Watchdog:
-    """Start a module that calls `attend`, with open descriptors of ours; NetctrlError where it doesn't watch."""
+    """Start a module that calls `attend`, with open descriptors of this process; NetctrlError if it doesn't watch."""
     command = [sys.executable, "-P", "-m", module, *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
@@ -100,10 +100,10 @@ def _is_ready(process: subprocess.Popen[bytes]) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Watch, and put back; the exit status says whether there is nothing left to do."""
+    """Watch and restore; the exit status says whether nothing is left to restore."""
     folder, token = arguments
     store = Store(folder)
-    log_to(None)  # which may be a terminal that is gone
+    log_to(None)  # stderr may be a closed terminal
     log_to(store.folder / WATCHDOG_LOG)
     if attend() == "released":
         return 0
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def attend(hangs: Callable[[], bool] = lambda: False) -> Ended:
-    """In the second process: say that it watches, and wait for the end of the first; `hangs` is asked once a second."""
+    """In the watchdog: report that it watches and wait for the first process's end; calls `hangs` once a second."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     os.chdir("/")
@@ -130,7 +130,7 @@ def attend(hangs: Callable[[], bool] = lambda: False) -> Ended:
             if not chunk:
                 return "gone"
             told += chunk
-        elif os.getppid() != parent:  # a child that it forked still holds the pipe
+        elif os.getppid() != parent:  # a forked child still holds the pipe
             return "gone"
         elif hangs():
             return "hangs"

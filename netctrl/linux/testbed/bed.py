@@ -1,6 +1,6 @@
-"""A network record in the kernel: a namespace a node, a veth with tbf a link, delay lines in user space, static routes.
+"""A network in the kernel: a namespace per node, a veth with tbf per link, delay lines in user space, static routes.
 
-Everything lives in namespaces of its own and goes with their owner, however it ends; nothing of the host's is touched.
+Everything is in namespaces of its own and disappears with their owner, however it ends; the host is not changed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netctrl.errors import InvalidValue, NetctrlError, checked_number
+from netctrl.errors import InvalidValue, NetctrlError, checked_number, optional_import
 from netctrl.linux.testbed import namespace
 from netctrl.linux.testbed.delay_line import Line, open_tun, pump
 from netctrl.linux.testbed.netns_process import Job, end_program, start_function, start_program
@@ -30,41 +30,48 @@ __all__ = ["Testbed"]
 _INGRESS = 0xFFFF0000
 _HANDLE = 0x10000  # 1:
 _ALL_PROTOCOLS = 0x0003
-_LONG_QUEUE = 10_000  # of a TUN device, in packets: the delay line reads at once, and loses none
+_LONG_QUEUE = 10_000  # queue of a TUN device, in packets: the delay line reads at once, and loses none
 _PERMANENT = 0x80
-_ROUNDING_S = 128e-9  # the kernel keeps a burst in ticks of 64 ns, rounded down: one of a frame would let none through
+_ROUNDING_S = 128e-9  # the kernel rounds a burst down to ticks of 64 ns: a burst of one frame would pass no frame
 _SYSCTLS = (
     *(("ipv4/conf/all/forwarding", 1), ("ipv4/conf/default/forwarding", 1)),
     *(("ipv4/conf/all/rp_filter", 0), ("ipv4/conf/default/rp_filter", 0)),  # a delay line's packets change device
     *(("ipv4/conf/all/send_redirects", 0), ("ipv4/conf/default/send_redirects", 0)),
-    ("ipv4/tcp_no_metrics_save", 1),  # a flow shall not know what an earlier one learned
-    *(("ipv6/conf/all/disable_ipv6", 1), ("ipv6/conf/default/disable_ipv6", 1)),  # no chatter on measured links
+    ("ipv4/tcp_no_metrics_save", 1),  # flows don't use metrics of earlier ones
+    *(
+        ("ipv6/conf/all/disable_ipv6", 1),
+        ("ipv6/conf/default/disable_ipv6", 1),
+    ),  # no IPv6 control traffic on measured links
 )
 
 
 class Testbed:
-    """A network, built on entry and gone on exit.
+    """A network, created on entering the context and removed on leaving it.
 
     Parameters
     ----------
     network : Network
         Each node is a namespace, each link a veth direction with tbf (its capacity counts Ethernet frames, its buffer
-        is tbf's limit); a link and the first that goes back share a veth. A delay is added where the link ends.
+        is tbf's limit). A link and its first reverse link share a veth. A delay is added at the link's end.
     burst_bytes : float or mapping of link id to float, optional
-        Of tbf; by default two frames and what half a millisecond brings.
+        Burst of tbf; by default two frames and half a millisecond of the rate.
     bunch_s : mapping of link id to float, optional
-        Packets of such a link, which has a delay, arrive together at multiples of this [s]: as from a medium that is
-        shared in turns, they are late by up to that much beside the delay.
+        Packets of such a link, which needs a delay, arrive together at multiples of this [s], as from a medium with
+        turns: they are late by up to this time beyond the delay.
+    routed : bool
+        Whether each node has routes to all reachable nodes; otherwise only `path` adds routes.
+    segment : bool
+        Whether TCP passes packets one by one; otherwise the kernel passes up to 64 KiB at once.
     named : bool
-        Whether `ip netns` shows the namespaces, as netctrl-PID-START-NODE. A crash leaves names behind, which the next
-        testbed removes.
+        Whether `ip netns` shows the namespaces, as netctrl-PID-START-NODE. The next testbed removes names left
+        by a crash.
 
     Raises
     ------
     InvalidValue
-        What `plan_testbed` refuses.
+        As in `plan_testbed`.
     NetctrlError
-        Missing privilege, kernel feature or pyroute2; nothing is left behind.
+        Missing privilege, kernel feature or pyroute2; everything built is removed.
 
     Examples
     --------
@@ -72,7 +79,7 @@ class Testbed:
     ...     bed.run("a", ["ping", "-c1", bed.address("b")])
     """
 
-    __test__ = False  # the name is no test's
+    __test__ = False  # not a test class
 
     def __init__(
         self,
@@ -80,9 +87,12 @@ class Testbed:
         *,
         burst_bytes: Mapping[str, float] | float | None = None,
         bunch_s: Mapping[str, float] | None = None,
+        routed: bool = True,
+        segment: bool = False,
         named: bool = False,
     ) -> None:
-        self.plan: TestbedPlan = plan_testbed(network, burst_bytes=burst_bytes)
+        self.plan: TestbedPlan = plan_testbed(network, burst_bytes=burst_bytes, routed=routed)
+        self._set = {"gso_max_segs": 1} if segment else {}
         self._bunches = _checked_bunches(self.plan, bunch_s or {})
         self.named = named
         self._namespaces: dict[str, int] = {}
@@ -93,7 +103,7 @@ class Testbed:
 
     @property
     def network(self) -> Network:
-        """What was asked for."""
+        """The network as given."""
         return self.plan.network
 
     def __enter__(self) -> Testbed:
@@ -109,7 +119,7 @@ class Testbed:
         self.close()
 
     def close(self) -> None:
-        """End all children, and let go of all namespaces; once more does nothing."""
+        """End all children, and close all namespaces; repeated calls do nothing."""
         for child in reversed(self._children):
             with suppress(OSError):
                 child.close() if isinstance(child, Job) else end_program(child)
@@ -120,17 +130,17 @@ class Testbed:
     def namespace(self, node: str) -> int:
         """Descriptor of a node's namespace."""
         if node not in self._namespaces:
-            known = ", ".join(self._namespaces) or "none before the testbed is entered"
-            raise InvalidValue("node", node, f"a node of the testbed; there are {known}")
+            known = ", ".join(self._namespaces) or "none outside of the context"
+            raise InvalidValue("node", node, f"a node of the testbed: {known}")
         return self._namespaces[node]
 
     def name(self, node: str) -> str:
-        """Of a node's namespace, for `ip netns exec`, where they are named."""
+        """Name of a node's namespace, for `ip netns exec`, if they are named."""
         return namespace.namespace_name(node)
 
     @contextmanager
     def inside(self, node: str) -> Generator[None]:
-        """The calling thread is at the node: sockets it opens stay there."""
+        """Context in which the calling thread is at the node: sockets opened there stay there."""
         with namespace.inside(self.namespace(node)):
             yield
 
@@ -140,17 +150,17 @@ class Testbed:
         return self.plan.addresses[node]
 
     def wire(self, link: str) -> Wire:
-        """How a link was built: interfaces, addresses, burst and limit."""
+        """Data of a link: interfaces, addresses, burst and limit."""
         if link not in self.plan.wires:
-            raise InvalidValue("link", link, f"a link of the testbed; there are {', '.join(self.plan.wires)}")
+            raise InvalidValue("link", link, f"a link of the testbed: {', '.join(self.plan.wires)}")
         return self.plan.wires[link]
 
     def interface(self, link: str) -> str:
-        """The interface at a link's source whose root qdisc is the link's tbf (1:)."""
+        """Interface at a link's source, whose root qdisc is the link's tbf (1:)."""
         return self.wire(link).interface
 
     def index(self, link: str) -> int:
-        """The kernel's number of that interface, in the namespace of the link's source."""
+        """Number of that interface in the namespace of the link's source."""
         wire = self.wire(link)
         self.namespace(wire.link.source)
         return self._indices[link]
@@ -158,7 +168,8 @@ class Testbed:
     def start(self, node: str, what: Callable[..., Any] | Sequence[str], *args: Any, **options: Any) -> Any:
         """Start a function or a program at a node; it ends with the testbed, or with the calling thread.
 
-        A function gives a `Job`, with args and options its arguments; an argv gives a Popen, with options Popen's.
+        A function returns a `Job`, and args and options are its arguments; an argv returns a Popen, and options are
+        Popen's.
         """
         where = self.namespace(node)
         if callable(what):
@@ -171,12 +182,12 @@ class Testbed:
     def run(
         self, node: str, what: Callable[..., Any] | Sequence[str], *args: Any, timeout_s: float = 60.0, **options: Any
     ) -> Any:
-        """Start and wait: what the function returns, or the program's CompletedProcess, with its output as text.
+        """Run a function or a program to its end: the function's result, or a CompletedProcess with its output as text.
 
         Raises
         ------
         TimeoutError
-            It wasn't done in time, and was ended.
+            It wasn't done in time and was ended.
         """
         if not callable(what):
             options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
@@ -193,16 +204,17 @@ class Testbed:
             self._children.remove(child)
 
     def route_socket(self, node: str) -> RouteSocket:
-        """A raw netlink socket at a node (`netctrl.linux.kernel.netlink`), for counters and rate changes; close it."""
+        """Raw netlink socket at a node (`netctrl.linux.kernel.netlink`) for counters and rate changes; close it after
+        use."""
         from netctrl.linux.kernel.netlink import RouteSocket
 
         with self.inside(node):
             return RouteSocket()
 
     def path(self, links: Sequence[str]) -> str:
-        """Another address of the last link's target, which is reached over exactly these links from the first's source.
+        """Another address of the last link's target, reached over exactly these links from the first link's source.
 
-        For traffic that splits: send each part to the address of its path.
+        For split traffic, send each part to the address of its path.
         """
         wires = [self.wire(link) for link in links]
         if not wires:
@@ -210,7 +222,7 @@ class Testbed:
         for before, after in pairwise(wires):
             if before.link.target != after.link.source:
                 raise InvalidValue(
-                    "links", list(links), f"a chain: {after.link.id} doesn't begin where the one before ends"
+                    "links", list(links), f"a chain of links: {after.link.id} doesn't start where the previous one ends"
                 )
         self._extra += 1
         address = f"10.64.{self._extra >> 8}.{self._extra & 255}"
@@ -223,7 +235,7 @@ class Testbed:
 
     @contextmanager
     def _router(self, node: str) -> Generator[Any]:
-        """A pyroute2 socket at a node, for a while: each holds six descriptors."""
+        """A pyroute2 socket at a node for a short time, as each holds six descriptors."""
         IPRoute = _iproute()
         with self.inside(node):
             router = IPRoute()
@@ -250,7 +262,7 @@ class Testbed:
             self._children.append(start_function(None, pump, lines))
 
     def _furnish(self, routers: Mapping[str, Any]) -> None:
-        """Addresses, links, routes, and the way to the delay lines."""
+        """Add addresses, links, routes, and the diversion to the delay lines."""
         for node, router in routers.items():
             router.link("set", index=1, state="up")
             router.addr("add", index=1, address=self.plan.addresses[node], prefixlen=32)
@@ -264,7 +276,7 @@ class Testbed:
                 _divert(routers[wire.link.target], wire.peer, wire.delay_line)
 
     def _connect(self, routers: Mapping[str, Any], number: int, one: str, other: str | None) -> None:
-        """A veth, with an address and tbf at either end."""
+        """Create a veth, with an address and tbf at either end."""
         wire = self.plan.wires[one]
         here, there = routers[wire.link.source], routers[wire.link.target]
         ends = [f"02:00:{number >> 8:02x}:{number & 255:02x}:00:0{end}" for end in (1, 2)]
@@ -280,8 +292,8 @@ class Testbed:
             if direction is not None:
                 self._indices[direction.link.id] = index
                 _shape(router, index, direction)
-            router.link("set", index=index, state="up")
-            # no ARP: its packets would wait in the queue that is measured
+            router.link("set", index=index, state="up", **self._set)
+            # no ARP, whose packets would wait in the measured queue
             router.neigh("replace", dst=next_hop, lladdr=mac, ifindex=index, state=_PERMANENT)
 
     def _add_route(self, router: Any, node: str, address: str, wire: Wire) -> None:
@@ -289,7 +301,7 @@ class Testbed:
         router.route("add", dst=f"{address}/32", gateway=wire.next_hop, oif=index, prefsrc=self.plan.addresses[node])
 
     def _open_lines(self) -> list[Line]:
-        """TUN devices, early: select(2) takes descriptors below 1024."""
+        """Open TUN devices early, as select(2) takes descriptors below 1024."""
         lines = []
         for wire in self.plan.wires.values():
             if wire.delay_line is None:
@@ -303,7 +315,7 @@ class Testbed:
 
 
 def _divert(router: Any, arriving: str, line: str) -> None:
-    """What arrives from a link with delay goes to the TUN device of its line."""
+    """Divert the arrivals of a link with delay to the TUN device of its delay line."""
     index, tun = (router.link_lookup(ifname=name)[0] for name in (arriving, line))
     router.link("set", index=tun, state="up", txqlen=_LONG_QUEUE)
     action = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": tun}
@@ -326,13 +338,13 @@ def _checked_bunches(plan: TestbedPlan, requested: Mapping[str, float]) -> dict[
     delayed = [name for name, wire in plan.wires.items() if wire.delay_line is not None]
     for name, length in requested.items():
         if name not in delayed:
-            raise InvalidValue("bunch_s", name, f"ids of links with a delay; there are {', '.join(delayed) or 'none'}")
+            raise InvalidValue("bunch_s", name, f"ids of links with a delay: {', '.join(delayed) or 'none'}")
         checked_number(f"bunch_s.{name}", length, "a time above 0 and up to 1 s", above=0.0, at_most=1.0)
     return dict(requested)
 
 
 def _shape(router: Any, index: int, wire: Wire) -> None:
-    """tbf as root qdisc 1:, at the link's capacity."""
+    """Set tbf as root qdisc 1:, at the link's capacity."""
     rate = max(round(wire.link.capacity / BITS_PER_BYTE), 1)
     with _kernel_feature("links", "sch_tbf"):
         router.tc(
@@ -348,27 +360,26 @@ def _shape(router: Any, index: int, wire: Wire) -> None:
 
 @contextmanager
 def _kernel_feature(what: str, needs: str) -> Generator[None]:
-    """An error of the kernel as a sentence that names what it lacks."""
-    from pyroute2.netlink.exceptions import NetlinkError
+    """Turn a kernel error into a message that names the missing feature."""
+    with optional_import():
+        from pyroute2.netlink.exceptions import NetlinkError
 
     try:
         yield
     except NetlinkError as error:
         lacking = error.code in (errno.ENOENT, errno.EOPNOTSUPP)
-        why = f"this kernel has not all of {needs}" if lacking else os.strerror(error.code)
+        why = f"this kernel lacks some of {needs}" if lacking else os.strerror(error.code)
         raise NetctrlError(f"the testbed's {what} can't be built: {why}") from None
 
 
 def _iproute() -> Any:
-    try:
+    with optional_import():
         from pyroute2 import IPRoute
-    except ImportError:
-        raise NetctrlError("the testbed needs pyroute2: pip install 'netctrl[linux]'") from None
     return IPRoute
 
 
 def _set_sysctls() -> None:
-    """Of the calling thread's namespace."""
+    """Set sysctls of the calling thread's namespace."""
     for name, value in _SYSCTLS:
         _write(Path("/proc/sys/net") / name, value)
 
@@ -376,7 +387,7 @@ def _set_sysctls() -> None:
 def _write(path: Path, value: int) -> None:
     try:
         path.write_text(str(value))
-    except FileNotFoundError:  # a kernel without it (IPv6) needs no setting
+    except FileNotFoundError:  # not needed on a kernel without it (IPv6)
         return
     except OSError as error:
         raise NetctrlError(f"{path} can't be set to {value}: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""Delay lines in user space, for kernels without netem: packets pass a TUN device and come back a fixed time later."""
+"""Delay lines in user space, for kernels without netem: packets pass a TUN device and return a fixed time later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEVICE = "/dev/net/tun"
 _TUNSETIFF = 0x400454CA
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
 _LARGEST = 65536
-_AT_ONCE = 64  # packets read from one line before the others, and what is due, have their turn
+_AT_ONCE = 64  # packets read from one line before the other lines and due packets
 _PR_SET_TIMERSLACK = 29
 
 
@@ -30,20 +30,20 @@ class Line(NamedTuple):
     """One delay line."""
 
     descriptor: int
-    """Of its TUN device."""
+    """Descriptor of its TUN device."""
     delay_s: float
-    """How much later packets come back [s]."""
+    """Delay of packets [s]."""
     bunch_s: float = 0.0
-    """They come back together, at multiples of this, as from a shared medium with turns [s]; 0: each by itself."""
+    """Packets return together at multiples of this, as from a shared medium with turns [s]; 0: individually."""
 
 
 def open_tun(name: str) -> int:
-    """A new TUN device in the calling thread's namespace, as its non-blocking descriptor: it goes when that is closed.
+    """New TUN device in the calling thread's namespace, as a non-blocking descriptor; closing it removes the device.
 
     Raises
     ------
     NetctrlError
-        No TUN here, no privilege (CAP_NET_ADMIN), or a name that is taken.
+        No TUN in the kernel, no privilege (CAP_NET_ADMIN), or a name in use.
     """
     try:
         descriptor = os.open(_DEVICE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -53,15 +53,15 @@ def open_tun(name: str) -> int:
         fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI))
     except OSError as error:
         os.close(descriptor)
-        raise NetctrlError(f"TUN device {name!r}: {error.strerror}; needs CAP_NET_ADMIN, and a free name") from None
+        raise NetctrlError(f"TUN device {name!r}: {error.strerror}; needs CAP_NET_ADMIN and an unused name") from None
     return descriptor
 
 
 def pump(lines: Sequence[Line]) -> None:
-    """Send back what comes from each line, its delay later, in order; runs until it is killed.
+    """Return the packets of each line after its delay, in order; runs until it is killed.
 
-    A packet's time counts from when it is read: lateness of this process adds to its delay. One that the device
-    doesn't take (it is down) is dropped.
+    A packet's delay counts from its reading, so lateness of this process adds to it. A packet that the device rejects
+    (because it is down) is dropped.
     """
     _be_on_time()
     waiting: dict[int, deque[tuple[int, bytes]]] = {line.descriptor: deque() for line in lines}
@@ -92,12 +92,12 @@ def _take(descriptor: int, queue: deque[tuple[int, bytes]], delay: int, bunch: i
 def _give(descriptor: int, packet: bytes) -> None:
     try:
         os.write(descriptor, packet)
-    except OSError:  # the device is down, or has no room: a wire would lose it too
+    except OSError:  # the device is down, or has no room: the packet is lost, as on a wire
         return
 
 
 def _be_on_time() -> None:
-    """Before all usual processes, and with sleeps that end on time (the usual slack is 50 us)."""
+    """Raise the priority above that of usual processes, and make sleeps end on time (the usual slack is 50 us)."""
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
-    with suppress(OSError):  # without CAP_SYS_NICE it is late on a busy machine
+    with suppress(OSError):  # without CAP_SYS_NICE delays grow on a busy machine
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))

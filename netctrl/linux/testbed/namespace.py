@@ -1,8 +1,8 @@
-"""Network namespaces of a process: made, entered, named for people, and gone when their owner is, however it ends.
+"""Network namespaces of a process: created, entered, named for people, and removed when their owner ends.
 
-A namespace lives as long as something holds it: here a descriptor of the owner's, so that the kernel removes it, with
-its interfaces, after a crash too. A name is a mount and would outlive its owner; it holds the owner's pid and start
-time, so that the next one can tell what is left over.
+A namespace lives as long as it is held, here by a descriptor of its owner, so the kernel removes it and its interfaces
+after a crash too. A name is a mount, which outlives its owner; it contains the owner's pid and start time, so leftovers
+can be recognised.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 
 PREFIX = "netctrl-"
 NAMES = Path("/run/netns")
-"""Where `ip netns` looks for names."""
+"""Folder of the names of `ip netns`."""
 
 _CLONE_NEWNET = 0x40000000
 _MS_BIND = 0x1000
@@ -55,7 +55,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def make_namespace() -> int:
-    """A new network namespace, as a descriptor that holds it; the caller's own is left alone.
+    """New network namespace, as a descriptor that holds it; the caller's own is unchanged.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def make_namespace() -> int:
     """
     made: list[int | NetctrlError] = []
 
-    def make() -> None:  # in a thread that ends: nothing has to be entered again afterwards
+    def make() -> None:  # in a thread that ends, so no namespace has to be entered again
         try:
             _call("unshare", _CLONE_NEWNET)
             made.append(os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
@@ -80,10 +80,10 @@ def make_namespace() -> int:
 
 
 def own_namespace() -> str:
-    """What tells this thread's network namespace from all others since the machine started.
+    """Identifier of this thread's network namespace, unique since boot.
 
-    Its cookie (SO_NETNS_COOKIE, Linux 5.14), which is never given again. An older kernel has none: there it is the
-    inode, which a later namespace may have once this one is gone.
+    It is the cookie (SO_NETNS_COOKIE, Linux 5.14), which is never reused. On older kernels it is the inode, which a
+    later namespace may reuse.
     """
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as any_socket:
         return str(int.from_bytes(any_socket.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8), sys.byteorder))
@@ -92,7 +92,7 @@ def own_namespace() -> str:
 
 @contextmanager
 def inside(namespace: int) -> Generator[None]:
-    """The calling thread is in the namespace: sockets it opens, and children it starts, stay there."""
+    """Context in which the calling thread is in the namespace: sockets and children created there stay there."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         enter(namespace)
@@ -105,34 +105,34 @@ def inside(namespace: int) -> Generator[None]:
 
 
 def enter(namespace: int) -> None:
-    """Put the calling thread into a namespace, to stay there."""
+    """Move the calling thread into a namespace permanently."""
     _call("setns", namespace, _CLONE_NEWNET)
 
 
 def bind_to_parent(parent: int) -> None:
-    """In a child: be killed when the thread of `parent` (its pid) that started it ends, however that happens."""
+    """In a child: request SIGKILL when the thread of `parent` (its pid) that started it ends."""
     _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent:  # it ended before
+    if os.getppid() != parent:  # the parent has ended before
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def start_time(pid: int) -> int | None:
-    """When a process started, in ticks since boot: with the pid, who it is. None: there is none, or it has ended."""
+    """Start of a process in ticks since boot, which with the pid identifies it. None: it doesn't run."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    fields = text.rpartition(")")[2].split()  # a name may hold blanks and parentheses
+    fields = text.rpartition(")")[2].split()  # a name may contain blanks and parentheses
     return None if fields[0] in "ZX" else int(fields[19])
 
 
 def namespace_name(node: str) -> str:
-    """Of this process's namespace for a node."""
+    """Name of this process's namespace for a node."""
     return f"{PREFIX}{os.getpid()}-{start_time(os.getpid())}-{re.sub(r'[^A-Za-z0-9_.-]', '_', node)}"
 
 
 def name_namespace(namespace: int, name: str) -> None:
-    """Show a namespace to `ip netns`, under a name."""
+    """Give a namespace a name for `ip netns`."""
     NAMES.mkdir(mode=0o755, parents=True, exist_ok=True)
     place = NAMES / name
     try:
@@ -150,15 +150,15 @@ def name_namespace(namespace: int, name: str) -> None:
 
 
 def unname_namespace(name: str) -> None:
-    """Take a name away; without one nothing happens."""
+    """Remove a name, if it exists."""
     place = NAMES / name
-    with suppress(NetctrlError):  # the mount may never have been made
+    with suppress(NetctrlError):  # the mount may not exist
         _call("umount2", os.fsencode(place), _MNT_DETACH)
     place.unlink(missing_ok=True)
 
 
 def leftovers() -> list[str]:
-    """Names whose owner is gone, which nobody else will take away."""
+    """Names whose owner has ended."""
     if not NAMES.is_dir():
         return []
     found = []
@@ -170,7 +170,7 @@ def leftovers() -> list[str]:
 
 
 def clean_leftovers() -> Sequence[str]:
-    """Remove them; returns which. Names of living owners, and of others than netctrl, are left alone."""
+    """Remove the leftovers and return them; names of running owners, and of other programs, are kept."""
     found = leftovers()
     for name in found:
         unname_namespace(name)
@@ -178,7 +178,7 @@ def clean_leftovers() -> Sequence[str]:
 
 
 def _call(name: str, *arguments: object) -> None:
-    """A function of libc, its error as a sentence."""
+    """Call a function of libc; its error becomes an exception."""
     if getattr(_libc, name)(*arguments) == 0:
         return
     number = ctypes.get_errno()

@@ -1,4 +1,4 @@
-"""Children in a namespace, bounded in time, that don't outlive their parent: programs, and functions of ours."""
+"""Child processes in a namespace, with a time limit, that end with their parent: programs and functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORK = multiprocessing.get_context("fork")
 
 
 class Job:
-    """A function at work in a child: `result` waits for what it returns, `stop` ends it."""
+    """Function running in a child: `result` waits for its result, `stop` ends it."""
 
     def __init__(
         self, namespace: int | None, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
@@ -39,18 +39,18 @@ class Job:
         self._closed = False
 
     def running(self) -> bool:
-        """Whether it is still at work."""
+        """Whether it is still running."""
         return not self._closed and self._process.is_alive()
 
     def result(self, timeout_s: float | None = None) -> Any:
-        """What the function returns, waited for; what it raises is raised here, with the child's traceback as a note.
+        """Wait for the function's result; its exception is raised here, with the child's traceback as a note.
 
         Raises
         ------
         TimeoutError
-            It isn't done within `timeout_s`; it goes on.
+            It isn't done within `timeout_s`; it keeps running.
         NetctrlError
-            It ended without an answer, as after `stop`.
+            It ended without a result, as after `stop`.
         """
         if self._found is None:
             if not self._answer.poll(timeout_s):
@@ -59,7 +59,7 @@ class Job:
                 self._found = self._answer.recv()
             except EOFError:
                 self._process.join(_PATIENCE_S)
-                why = f"process {self.pid} ended with status {self._process.exitcode} before it answered"
+                why = f"process {self.pid} ended with status {self._process.exitcode} without a result"
                 self._found = False, NetctrlError(why)
             self._process.join(_PATIENCE_S)
         good, value = self._found
@@ -68,7 +68,7 @@ class Job:
         return value
 
     def stop(self) -> None:
-        """End it, gently and then by force."""
+        """End it by SIGTERM, then by SIGKILL."""
         if self.running():
             self._process.terminate()
             self._process.join(_PATIENCE_S)
@@ -77,24 +77,26 @@ class Job:
             self._process.join(_PATIENCE_S)
 
     def close(self) -> None:
-        """End it and let go of what it held."""
+        """End it and close its resources."""
         self.stop()
         self._closed = True
         self._answer.close()
-        with suppress(ValueError):  # one that can't be killed is still there
+        with suppress(ValueError):  # a process that can't be killed is still running
             self._process.close()
 
 
 def start_function(namespace: int | None, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Job:
     """Run a function in a child within a namespace (a descriptor; None: the caller's).
 
-    The child is a fork: arguments need not be picklable, the answer does. It is killed when the calling thread ends.
+    The child is a fork: arguments need not be picklable, but the result must be. It is killed when the calling thread
+    ends.
     """
     return Job(namespace, function, args, kwargs)
 
 
 def start_program(namespace: int | None, argv: Sequence[str], **popen: Any) -> subprocess.Popen:
-    """Run a program within a namespace (a descriptor; None: the caller's), without a shell; `popen` as of Popen.
+    """Run a program within a namespace (a descriptor; None: the caller's), without a shell; `popen` are Popen's
+    options.
 
     It is killed when the calling thread ends.
 
@@ -118,7 +120,7 @@ def start_program(namespace: int | None, argv: Sequence[str], **popen: Any) -> s
 
 
 def end_program(child: subprocess.Popen) -> None:
-    """End a program, gently and then by force, and close what it was connected by."""
+    """End a program by SIGTERM, then by SIGKILL, and close its pipes."""
     if child.poll() is None:
         child.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -132,14 +134,14 @@ def end_program(child: subprocess.Popen) -> None:
 
 
 def _forking(act: Callable[[], Any]) -> Any:
-    """Python from 3.12 on warns of forks beside threads, BLAS's too: a child here takes none of their locks."""
+    """Suppress the warning of Python 3.12 about forks with threads: these children use none of the threads' locks."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*multi-threaded.*", category=DeprecationWarning)
         return act()
 
 
 def _work(namespace: int | None, parent: int, answer: Any, function: Callable, args: tuple, kwargs: dict) -> None:
-    """In the child."""
+    """Body of the child."""
     bind_to_parent(parent)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
@@ -152,7 +154,7 @@ def _work(namespace: int | None, parent: int, answer: Any, function: Callable, a
         found = False, error
     try:
         answer.send(found)
-    except (BrokenPipeError, ConnectionError):  # nobody listens any more
+    except (BrokenPipeError, ConnectionError):  # the parent is gone
         pass
-    except Exception as error:  # an answer, or an error, that can't be pickled
-        answer.send((False, NetctrlError(f"the answer can't be sent: {error}")))
+    except Exception as error:  # a result, or an error, that can't be pickled
+        answer.send((False, NetctrlError(f"the result can't be sent: {error}")))

@@ -1,4 +1,4 @@
-"""A network record as namespaces, interfaces, addresses and routes: what the testbed builds, worked out beforehand."""
+"""Plan of a testbed: a network as namespaces, interfaces, addresses and routes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.network import Link, Network
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FRAME", "Route", "TestbedPlan", "Wire", "plan_testbed"]
+__all__ = ["FRAME", "Route", "TestbedPlan", "Wire", "default_burst", "plan_testbed"]
 
 FRAME = 1514
-"""Of 1500 bytes with its Ethernet header, as tbf counts it [byte]."""
+"""Frame of 1500 bytes with its Ethernet header, as tbf counts it [byte]."""
 
 UNLIMITED = 2**30
-"""A buffer of null, in bytes: more than any run fills."""
+"""Buffer for null [byte]: larger than any run's backlog."""
 
-_BURST_S = 0.5e-3  # two frames and what this time brings: a late timer loses no capacity, and bursts stay short
+_BURST_S = 0.5e-3
 _MAX_NODES, _MAX_LINKS = 250, 4000
 _MAX_RATE = 34e9  # bit/s: tbf's table of 32-bit bytes a second
 _NAME_LENGTH = 15
@@ -28,13 +28,13 @@ _NAME_LENGTH = 15
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """One link, as the testbed has it: a veth whose egress at `link.source` is shaped by tbf."""
+    """One link in the testbed: a veth whose egress at `link.source` is shaped by tbf."""
 
     link: Link
     interface: str
-    """At `link.source`: its root qdisc is the link's tbf."""
+    """Interface at `link.source`, whose root qdisc is the link's tbf."""
     peer: str
-    """At `link.target`: where the link's packets arrive."""
+    """Interface at `link.target`, where the link's packets arrive."""
     address: str
     """Of `interface`."""
     next_hop: str
@@ -42,12 +42,12 @@ class Wire:
     burst_bytes: int
     limit_bytes: int
     delay_line: str | None
-    """TUN device at `link.target` that packets pass; None of a link without delay."""
+    """TUN device at `link.target` for the delay; None for a link without delay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """At a node: what goes to another takes this link."""
+    """Route at a node: the link to another node."""
 
     node: str
     target: str
@@ -56,40 +56,44 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class TestbedPlan:
-    """What is built for a network."""
+    """All parts of a network's testbed."""
 
-    __test__ = False  # the name is no test's
+    __test__ = False  # not a test class
 
     network: Network
     addresses: Mapping[str, str]
-    """Of nodes, by id: on their loopback, whatever link packets come by."""
+    """Addresses of nodes, by id, on their loopback, independent of the links."""
     wires: Mapping[str, Wire]
-    """By id of link."""
+    """Wires by link id."""
     pairs: tuple[tuple[str, str | None], ...]
-    """Ids of links that are the two directions of one veth; None: nothing is shaped that way, and no route takes it."""
+    """Ids of the links that are the two directions of a veth; None: a direction without shaping and routes."""
     routes: tuple[Route, ...]
     """Shortest paths by delay, then by number of links."""
 
     @property
     def one_way(self) -> tuple[tuple[str, str], ...]:
-        """Nodes with a way to another and none back: there TCP, and `ping`, get no answer."""
+        """Pairs of nodes with a route in one direction only, where TCP and `ping` get no answer."""
         there = {(route.node, route.target) for route in self.routes}
         return tuple(pair for pair in sorted(there) if pair[::-1] not in there)
 
 
-def plan_testbed(network: Network, *, burst_bytes: Mapping[str, float] | float | None = None) -> TestbedPlan:
-    """What a network becomes: one namespace a node, one veth for a link and its reverse, tbf on each direction.
+def plan_testbed(
+    network: Network, *, burst_bytes: Mapping[str, float] | float | None = None, routed: bool = True
+) -> TestbedPlan:
+    """Plan the testbed of a network: one namespace per node, one veth per link and its reverse, tbf on each direction.
 
     Parameters
     ----------
     network : Network
     burst_bytes : float or mapping of link id to float, optional
-        Of tbf, at least a frame of 1514 bytes; by default two, and what half a millisecond brings.
+        Burst of tbf, at least a frame of 1514 bytes; by default two frames and half a millisecond of the rate.
+    routed : bool
+        Whether there are routes.
 
     Raises
     ------
     InvalidValue
-        Too many nodes or links, a capacity beyond tbf's, a buffer below a frame, or a burst for no link.
+        Too many nodes or links, a capacity beyond tbf's, a buffer below a frame, or a burst for an unknown link.
     """
     if len(network.nodes) > _MAX_NODES:
         raise InvalidValue("network", f"{len(network.nodes)} nodes", f"at most {_MAX_NODES} nodes for a testbed")
@@ -112,7 +116,7 @@ def plan_testbed(network: Network, *, burst_bytes: Mapping[str, float] | float |
         addresses={node.id: f"10.0.{number}.1" for number, node in enumerate(network.nodes, start=1)},
         wires={each.id: wires[each.id] for each in network.links},
         pairs=pairs,
-        routes=tuple(_routes(network)),
+        routes=tuple(_routes(network)) if routed else (),
     )
 
 
@@ -126,13 +130,18 @@ def _wire(link: Link, name: str, peer: str, address: str, next_hop: str, burst: 
     return Wire(link, name, peer, address, next_hop, burst, limit, line)
 
 
+def default_burst(capacity: float) -> int:
+    """Two frames and half a millisecond of the rate: a late timer loses no capacity, and bursts stay short [byte]."""
+    return int(2 * FRAME + _BURST_S * capacity / BITS_PER_BYTE)
+
+
 def _bursts(network: Network, requested: Mapping[str, float] | float | None) -> dict[str, int]:
-    bursts = {each.id: int(2 * FRAME + _BURST_S * each.capacity / BITS_PER_BYTE) for each in network.links}
+    bursts = {each.id: default_burst(each.capacity) for each in network.links}
     takes = f"at least a frame of {FRAME} bytes"
     if isinstance(requested, Mapping):
         for name, size in requested.items():
             if name not in bursts:
-                raise InvalidValue("burst_bytes", name, f"ids of links; there are {', '.join(bursts)}")
+                raise InvalidValue("burst_bytes", name, f"ids of links: {', '.join(bursts)}")
             bursts[name] = int(checked_number(f"burst_bytes.{name}", size, takes, at_least=FRAME, at_most=2**31))
     elif requested is not None:
         bursts = dict.fromkeys(
@@ -142,7 +151,7 @@ def _bursts(network: Network, requested: Mapping[str, float] | float | None) -> 
 
 
 def _pairs(network: Network) -> Iterator[tuple[str, str | None]]:
-    """Each link with the first that goes back and has no partner yet."""
+    """Each link with its first reverse link that has no partner yet."""
     waiting: dict[tuple[str, str], list[str]] = {}
     for link in network.links:
         waiting.setdefault((link.source, link.target), []).append(link.id)
@@ -157,7 +166,7 @@ def _pairs(network: Network) -> Iterator[tuple[str, str | None]]:
 
 
 def _names(ids: list[str]) -> dict[str, str]:
-    """Interfaces by link: the id, where it is short and stays unlike the others', else its number."""
+    """Interface names by link: its id if short and unique, otherwise its number."""
     plain = {each: re.sub(r"[^A-Za-z0-9_]+", "-", each).strip("-") for each in ids}
     counts: dict[str, int] = {}
     for name in plain.values():
@@ -170,7 +179,7 @@ def _names(ids: list[str]) -> dict[str, str]:
 
 
 def _routes(network: Network) -> Iterator[Route]:
-    """From each node, the first link of the shortest path to each other that can be reached."""
+    """First link of the shortest path from each node to each reachable node."""
     leaving: dict[str, list[Link]] = {}
     for link in network.links:
         leaving.setdefault(link.source, []).append(link)

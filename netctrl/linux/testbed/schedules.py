@@ -1,4 +1,4 @@
-"""When a source sends: times of packets, worked out before the first one leaves."""
+"""Sending times of a source, computed in advance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _RATE, _SIZE, _TIME = "a rate above 0 in bit/s", "a size above 0 in bytes", "a t
 
 
 def constant_times(rate_bit_per_s: float, packet_bytes: float, duration_s: float, *, phase: float = 0.0) -> np.ndarray:
-    """(n,) one packet every so often, below `duration_s`; the first after `phase` of an interval [s]."""
+    """Times (n,) of packets at constant intervals, below `duration_s`; the first after a share `phase` of an interval
+    [s]."""
     interval = _interval(rate_bit_per_s, packet_bytes, duration_s)
     phase = checked_number("phase", phase, "a share of an interval from 0 to 1", at_least=0.0, at_most=1.0)
     times = (np.arange(int(np.ceil(duration_s / interval))) + phase) * interval
@@ -26,7 +27,7 @@ def constant_times(rate_bit_per_s: float, packet_bytes: float, duration_s: float
 def poisson_times(
     rate_bit_per_s: float, packet_bytes: float, duration_s: float, generator: np.random.Generator
 ) -> np.ndarray:
-    """(n,) times of a Poisson process of that mean rate, below `duration_s` [s]."""
+    """Times (n,) of a Poisson process with a mean rate, below `duration_s` [s]."""
     interval = _interval(rate_bit_per_s, packet_bytes, duration_s)
     return np.sort(generator.uniform(0.0, duration_s, generator.poisson(duration_s / interval)))
 
@@ -40,9 +41,10 @@ def on_off_times(
     on_s: float,
     off_s: float,
 ) -> np.ndarray:
-    """(n,) bursts at a constant rate; bursts and pauses last exponential times of the means `on_s` and `off_s` [s].
+    """Times (n,) of bursts at a constant rate; bursts and pauses have exponential lengths of the means `on_s` and
+    `off_s` [s].
 
-    The mean rate is that times on_s/(on_s + off_s), the probability that it begins within a burst.
+    The mean rate is the constant rate times on_s/(on_s + off_s), which is also the probability of starting in a burst.
     """
     interval = _interval(rate_bit_per_s, packet_bytes, duration_s)
     on, off = (checked_number(name, value, _TIME, above=0.0) for name, value in (("on_s", on_s), ("off_s", off_s)))
@@ -57,9 +59,10 @@ def on_off_times(
 
 
 def series_times(times_s: Any, rates_bit_per_s: Any, packet_bytes: float, duration_s: float) -> np.ndarray:
-    """(n,) packets at a rate that is `rates_bit_per_s[k]` from `times_s[k]` on; the last holds until `duration_s` [s].
+    """Times (n,) of packets at the rate `rates_bit_per_s[k]` from `times_s[k]` on; the last rate holds until
+    `duration_s` [s].
 
-    A packet leaves when as many bytes have come together: none is lost between two rates, and a rate may be 0.
+    A packet leaves when its bytes have accumulated, so no bytes are lost between two rates, and a rate may be 0.
     """
     size = checked_number("packet_bytes", packet_bytes, _SIZE, above=0.0)
     duration = checked_number("duration_s", duration_s, _TIME, above=0.0)
@@ -67,7 +70,7 @@ def series_times(times_s: Any, rates_bit_per_s: Any, packet_bytes: float, durati
     if begin.ndim != 1 or begin.shape != rates.shape or len(begin) == 0:
         raise InvalidValue("rates_bit_per_s", f"shape {rates.shape}", "as many rates as times_s, at least one")
     if not (np.all(np.isfinite(begin)) and np.all(np.diff(begin) > 0.0) and begin[0] >= 0.0):
-        raise InvalidValue("times_s", times_s, "times from 0 on that grow, in seconds")
+        raise InvalidValue("times_s", times_s, "increasing times of at least 0 in seconds")
     if not (np.all(np.isfinite(rates)) and np.all(rates >= 0.0)):
         raise InvalidValue("rates_bit_per_s", rates_bit_per_s, "rates of at least 0 in bit/s")
     kept = begin < duration

@@ -1,7 +1,7 @@
-"""Sources and sinks of our own: UDP at given times, stamped and counted; a TCP transfer, watched as it goes.
+"""Traffic sources and sinks: UDP at given times, stamped and counted; a TCP transfer with repeated readings.
 
-Stamps and times are CLOCK_MONOTONIC, which all namespaces of a machine share: delays are one-way, and a step of the
-wall clock doesn't show in them.
+Stamps and times are CLOCK_MONOTONIC, which all namespaces of a machine share: delays are one-way and don't depend on
+steps of the wall clock.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ __all__ = [
 ]
 
 FRAME_OVERHEAD = 14 + 20 + 8
-"""Of Ethernet, IPv4 and UDP in a frame, as tbf counts it [byte]."""
-_HEAD = struct.Struct("=IIQQ")  # stream, bytes of the frame, sequence number, when it was sent [ns]
+"""Headers of Ethernet, IPv4 and UDP in a frame, as tbf counts it [byte]."""
+_HEAD = struct.Struct("=IIQQ")  # stream, bytes of the frame, sequence number, sending time [ns]
 MIN_FRAME = FRAME_OVERHEAD + _HEAD.size
 """[byte]"""
 _LARGEST_FRAME = 65535
 
-_SO_TIMESTAMPNS = 35  # of linux/socket.h; Python has no name for it
+_SO_TIMESTAMPNS = 35  # from linux/socket.h; Python has no name for it
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
-_BUFFER = 32 * 2**20  # no queue of ours is the one that drops
+_BUFFER = 32 * 2**20  # large enough never to drop
 _STAMP = struct.Struct("=qq")
 _NS = 1_000_000_000
 _CHUNK = 1 << 17
@@ -54,17 +54,17 @@ _AT_ONCE = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UdpSource:
-    """Packets to one port.
+    """Source of packets to one port.
 
     Parameters
     ----------
     address, port : str, int
     times_s : ndarray, shape (n,)
-        When each leaves, from the start on (`netctrl.linux.testbed.schedules`).
+        Sending time of each packet from the start (`netctrl.linux.testbed.schedules`).
     frame_bytes : int
-        Of a packet with its Ethernet header, as tbf counts it.
+        Size of a packet with its Ethernet header, as tbf counts it.
     stream : int
-        Tells apart what comes to one sink.
+        Number that distinguishes sources with the same sink.
     """
 
     address: str
@@ -75,55 +75,55 @@ class UdpSource:
 
     def __post_init__(self) -> None:
         if not MIN_FRAME <= self.frame_bytes <= _LARGEST_FRAME:
-            takes = f"{MIN_FRAME} to {_LARGEST_FRAME} bytes: headers, number and time must find room"
+            takes = f"{MIN_FRAME} to {_LARGEST_FRAME} bytes, with room for headers, number and time"
             raise InvalidValue("frame_bytes", self.frame_bytes, takes)
 
 
 class Sent(NamedTuple):
-    """What became of one source's packets."""
+    """Result of one source."""
 
     offered: int
-    """Due within the time."""
+    """Number of packets due within the time."""
     dropped: int
-    """Not taken by the socket, which never blocks; they have sequence numbers that nobody receives."""
+    """Number of packets rejected by the non-blocking socket; their sequence numbers are skipped."""
     frame_bytes: int
     latest_s: float
-    """By how much the latest packet left after its time."""
+    """Largest delay of a packet after its time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Received:
-    """What one stream brought to a sink, in the order of arrival."""
+    """Packets of one stream at a sink, in the order of arrival."""
 
     stream: int
     numbers: np.ndarray
     """(n,) sequence numbers, from 0."""
     sent_s: np.ndarray
-    """(n,) CLOCK_MONOTONIC [s], by the sender."""
+    """(n,) sending times by CLOCK_MONOTONIC [s]."""
     received_s: np.ndarray
-    """(n,) the same clock, by the kernel when the packet came [s]."""
+    """(n,) arrival times by the same clock, from the kernel [s]."""
     frame_bytes: np.ndarray
     """(n,)"""
 
     @property
     def delay_s(self) -> np.ndarray:
-        """(n,) one way [s]."""
+        """One-way delays, (n,) [s]."""
         return self.received_s - self.sent_s
 
     @property
     def jitter_s(self) -> float:
-        """RFC 3550's, at the end of the run [s]."""
+        """Jitter of RFC 3550 at the end of the run [s]."""
         jitter = 0.0
         for step in np.abs(np.diff(self.delay_s)):
             jitter += (step - jitter) / 16.0
         return float(jitter)
 
     def lost(self, offered: int) -> int:
-        """Of so many that were sent; one that came twice counts once."""
+        """Number of packets lost out of those sent; duplicates count once."""
         return offered - len(np.unique(self.numbers))
 
     def throughput_bit_per_s(self, begin_s: float, end_s: float, bin_s: float) -> np.ndarray:
-        """(k,) rate in each bin from `begin_s` [bit/s]; a last bin that isn't whole is left out."""
+        """Rate in each bin from `begin_s`, (k,) [bit/s]; an incomplete last bin is left out."""
         count = int(np.floor((end_s - begin_s) / bin_s + 1e-9))
         edges = begin_s + bin_s * np.arange(count + 1)
         totals, _ = np.histogram(self.received_s, bins=edges, weights=self.frame_bytes)
@@ -131,9 +131,9 @@ class Received:
 
 
 def open_udp_sink(port: int, address: str = "0.0.0.0") -> socket.socket:
-    """A socket that holds its port from now on, with the kernel's stamps on what comes; `receive_udp` reads it.
+    """Socket that reserves its port at once, with the kernel's stamps on arrivals; `receive_udp` reads it.
 
-    Opened before a source starts (within `Testbed.inside`), it loses nothing and refuses nothing.
+    Open it (within `Testbed.inside`) before a source starts, so that no packet is lost or refused.
     """
     sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
@@ -143,17 +143,19 @@ def open_udp_sink(port: int, address: str = "0.0.0.0") -> socket.socket:
         sink.setblocking(False)
     except OSError as error:
         sink.close()
-        raise NetctrlError(f"port {port} of {address} can't be held: {error.strerror}") from None
+        raise NetctrlError(f"can't listen on port {port} of {address}: {error.strerror}") from None
     return sink
 
 
 def receive_udp(sinks: Sequence[socket.socket], until_s: float) -> dict[int, Received]:
-    """All that comes to some sinks until a time of CLOCK_MONOTONIC, by stream. What isn't ours is left out."""
+    """All arrivals at some sinks until a time of CLOCK_MONOTONIC, by stream. Other programs' packets are skipped."""
     rows: list[tuple[int, int, int, int, int]] = []
     space = socket.CMSG_SPACE(_STAMP.size)
     while (left := until_s - time.monotonic()) > 0.0:
         ready, _, _ = select.select(sinks, (), (), left)
-        offset = time.time_ns() - time.monotonic_ns()  # anew each time: a step of the wall clock lasts one batch
+        offset = (
+            time.time_ns() - time.monotonic_ns()
+        )  # computed each time, so that a step of the wall clock affects one batch only
         for sink in ready:
             while True:
                 try:
@@ -181,7 +183,7 @@ def _by_stream(rows: Sequence[tuple[int, int, int, int, int]]) -> dict[int, Rece
 def send_udp(sources: Sequence[UdpSource], begin_s: float) -> list[Sent]:
     """Send all packets of some sources, each at its time after `begin_s` of CLOCK_MONOTONIC; returns after the last.
 
-    One process serves several sources: what is late is sent at once, and later times stay as they are.
+    One process serves several sources: late packets are sent at once, and later times don't shift.
     """
     due = np.concatenate([np.asarray(each.times_s, dtype=float) for each in sources])
     whose = np.concatenate([np.full(len(each.times_s), k) for k, each in enumerate(sources)])
@@ -203,7 +205,7 @@ def send_udp(sources: Sequence[UdpSource], begin_s: float) -> list[Sent]:
             numbers[k] += 1
             try:
                 sockets[k].send(packets[k])
-            except OSError:  # no room, or nobody there
+            except OSError:  # no room, or no listener
                 dropped[k] += 1
             latest[k] = max(latest[k], at - when)
     finally:
@@ -220,45 +222,45 @@ def _udp_to(source: UdpSource) -> socket.socket:
         out.setblocking(False)
     except OSError as error:
         out.close()
-        raise NetctrlError(f"{source.address}:{source.port} can't be sent to: {error.strerror}") from None
+        raise NetctrlError(f"{source.address}:{source.port} can't be reached: {error.strerror}") from None
     return out
 
 
 def _enlarge(of: socket.socket, force: int, option: int) -> None:
     try:
         of.setsockopt(socket.SOL_SOCKET, force, _BUFFER)
-    except PermissionError:  # as large as the kernel lets anybody
+    except PermissionError:  # as large as the kernel allows without privileges
         of.setsockopt(socket.SOL_SOCKET, option, _BUFFER)
 
 
 class TcpRun(NamedTuple):
-    """What a transfer saw of itself."""
+    """Readings of a TCP transfer."""
 
     times_s: np.ndarray
-    """(n,) CLOCK_MONOTONIC of each look [s]."""
+    """(n,) times of the readings by CLOCK_MONOTONIC [s]."""
     infos: tuple[TcpInfo, ...]
     """(n,)"""
     sent_bytes: int
-    """Taken by the socket."""
+    """Bytes accepted by the socket."""
 
     def column(self, field: str) -> np.ndarray:
-        """(n,) of one field of TcpInfo, or one of its properties; NaN where this kernel has none."""
+        """Values of one field of TcpInfo, or of one of its properties, (n,); NaN where this kernel lacks it."""
         values = [getattr(each, field) for each in self.infos]
         return np.array([np.nan if value is None else value for value in values], dtype=float)
 
 
 def open_tcp_sink(port: int, address: str = "0.0.0.0") -> socket.socket:
-    """A listening socket that holds its port from now on; `absorb_tcp` reads from it."""
+    """Listening socket that reserves its port at once; `absorb_tcp` reads from it."""
     try:
         return socket.create_server((address, port), backlog=128)
     except OSError as error:
-        raise NetctrlError(f"port {port} of {address} can't be held: {error.strerror}") from None
+        raise NetctrlError(f"can't listen on port {port} of {address}: {error.strerror}") from None
 
 
 def absorb_tcp(listener: socket.socket, until_s: float, connections: int | None = None) -> dict[str, int]:
-    """Take all connections that come until a time of CLOCK_MONOTONIC, and throw away what they bring: bytes by peer.
+    """Accept all connections until a time of CLOCK_MONOTONIC, and discard their data: bytes by peer.
 
-    With `connections`, it returns when so many have ended.
+    With `connections`, it returns when this number has ended.
     """
     peers: dict[socket.socket, str] = {}
     total: dict[str, int] = {}
@@ -286,7 +288,8 @@ def absorb_tcp(listener: socket.socket, until_s: float, connections: int | None 
 
 
 def _discard(connection: socket.socket, buffer: bytearray) -> int:
-    """0 at the end of the connection. With MSG_TRUNC the kernel throws it away without a copy."""
+    """Number of bytes discarded, 0 at the end of the connection. With MSG_TRUNC the kernel discards them without a
+    copy."""
     try:
         return connection.recv_into(buffer, len(buffer), socket.MSG_TRUNC)
     except OSError:
@@ -303,21 +306,21 @@ def send_tcp(
     watch: Callable[[socket.socket, float, TcpInfo], object] | None = None,
     prepare: Callable[[socket.socket], object] | None = None,
 ) -> TcpRun:
-    """Send as much as TCP takes, and look at TCP_INFO as it goes.
+    """Send as much as TCP accepts, with repeated readings of TCP_INFO.
 
     Parameters
     ----------
     address, port : str, int
     seconds : float
-        From the time that it is connected [s].
+        Duration from the connection on [s].
     congestion : str, optional
-        As "cubic"; by default the namespace's.
+        Congestion control such as "cubic"; by default the namespace's.
     every_s : float
-        Between two looks [s]; late ones are left out.
+        Time between two readings [s]; late ones are skipped.
     watch : callable, optional
-        Called at each look with the socket, the time [s] and what was seen.
+        Called at each reading with the socket, the time [s] and the TcpInfo.
     prepare : callable, optional
-        Called with the socket before it is connected.
+        Called with the socket before it connects.
 
     Raises
     ------
@@ -353,7 +356,7 @@ def send_tcp(
     except OSError as error:
         raise NetctrlError(f"TCP to {address}:{port}: {error.strerror or error}") from None
     finally:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)  # what still waits isn't sent
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)  # unsent data are discarded
         connection.close()
     return TcpRun(np.array(times), tuple(infos), sent)
 
@@ -369,7 +372,7 @@ def _choose(connection: socket.socket, congestion: str) -> None:
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
     except OSError:
-        raise InvalidValue("congestion", congestion, f"what this kernel has: {', '.join(_known())}") from None
+        raise InvalidValue("congestion", congestion, f"one of this kernel's: {', '.join(_known())}") from None
 
 
 def _known() -> list[str]:

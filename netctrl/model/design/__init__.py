@@ -1,1 +1,1 @@
-"""The Design file, and what each method writes into it."""
+"""Design files: the common record, and the inputs and certificate of each method."""

@@ -1,4 +1,4 @@
-"""ARC certificates of netctrl 0.1 before they were of the loop that runs, as today's record."""
+"""Conversion of ARC certificates of netctrl 0.1, which were of the continuous loop, to today's record."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 __all__ = ["upgraded"]
 
 _SAFE_SHARE = 0.5
-"""Of the old limit on alpha: without the window's delay it was too high by up to a fifth, from 1.5 packets on."""
+"""Safe share of the old limit on alpha, which lacked the window's delay: too high by up to 20 % from 1.5 packets on."""
 _PAPER = (
     "plant",
     "loop",
@@ -23,10 +23,10 @@ _PAPER = (
 
 
 def upgraded(design: dict[str, Any]) -> dict[str, Any]:
-    """A Design whose certificate is an old one, with what that said moved to `paper`; any other as it is.
+    """A Design with an old certificate, whose content is moved to `paper`; any other Design is returned unchanged.
 
-    Nothing is made up: margins of the sampled loop that weren't computed then are null, and a gain that was called
-    admissible is at most stable now. A warning says how to certify it anew.
+    Nothing is invented: margins of the sampled loop that weren't computed then are null, and a gain that was called
+    admissible is at most stable now. A warning tells how to certify it again.
     """
     old = design.get("certificate") if isinstance(design, dict) else None
     if not isinstance(old, dict) or design.get("method") != "arc" or "paper" in old or "sampled" not in old:
@@ -55,7 +55,7 @@ def upgraded(design: dict[str, Any]) -> dict[str, Any]:
             "paper": paper,
             "box": None,
             "warnings": [
-                "certified by an older netctrl, whose margins were of a loop that does not run: certify it anew with"
+                "certified by an older netctrl, whose margins were not of the implemented loop: certify it again with"
                 " `netctrl.arc(..., alpha_per_packet=...)` or `python -m netctrl.design arc ... --alpha ...`",
                 *(old.get("warnings") or ()),
             ],

@@ -1,4 +1,4 @@
-"""What all Designs share: method, inputs, law, certificate, provenance; saved as one file."""
+"""Common part of all Designs: method, inputs, law, certificate and provenance, saved as one file."""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, Status, optional_import
 from netctrl.model.io.arrays import array_json, plain
-from netctrl.model.io.display import html_table, plot
+from netctrl.model.io.display import Reported, html_table
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import Provenance
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
-__all__ = ["MAX_BYTES", "Design", "Summary"]
+__all__ = ["ANSWERS", "MAX_BYTES", "Design", "Summary"]
 
 MAX_BYTES = 64 * 2**20
-_MAX_NUMBERS = MAX_BYTES // 24  # in decimals
+_MAX_NUMBERS = MAX_BYTES // 24  # as decimal text
+
+ANSWERS = {
+    Status.ADMISSIBLE: "yes",
+    Status.STABLE: "no, stable but outside the design rule",
+    Status.UNSTABLE: "no, unstable",
+    Status.INFEASIBLE: "no, there is no equilibrium",
+}
+"""Status -> whether a design is safe, in words."""
 
 Summary = tuple[str, list[tuple[str, str]]]
 Inputs = TypeVar("Inputs")
@@ -31,6 +38,7 @@ Certificate = TypeVar("Certificate")
 
 
 class Design(
+    Reported,
     msgspec.Struct,
     Generic[Inputs, Law, Certificate],
     frozen=True,
@@ -38,16 +46,35 @@ class Design(
     kw_only=True,
     tag_field="method",
 ):
-    """What all designs share; each method names the types of its inputs, law and certificate."""
+    """A designed control law with its inputs, its certificate and its provenance; saved as one file.
+
+    The design functions (`netctrl.arc`, `hftrac`, `connet`, `mpcc`, `pacing`) return one, and `netctrl.read` reads it.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> design = netctrl.arc(50, 0.5, 10e6)
+    >>> design.save("arc.json")
+    >>> netctrl.read("arc.json") == design
+    True
+    """
 
     summarise: ClassVar[Callable[[Any, Any, Any], Summary]]
-    """A function of inputs, law and certificate: what `summary` gives."""
+    """Function of inputs, law and certificate that makes `summary`."""
+
+    judge: ClassVar[Callable[[Any, Any], str] | None] = None
+    """Function of inputs and certificate that makes the verdict; None: the status in words."""
 
     schema: Literal["netctrl.design/1"]
+    """Version of the file format."""
     inputs: Inputs
+    """Inputs of the design."""
     law: Law
+    """The law to implement."""
     certificate: Certificate
+    """Status, margins and checks of the law."""
     provenance: Provenance
+    """How the Design was made."""
 
     @property
     def method(self) -> str:
@@ -55,23 +82,30 @@ class Design(
         return str(self.__struct_config__.tag)
 
     def to_json(self) -> str:
-        """The Design file's text: strict JSON, ends with a newline.
+        """Text of a Design file: strict JSON that ends with a newline.
 
         Raises
         ------
         InvalidValue
-            A law of so many numbers that `read_design` wouldn't take the file.
+            The law has too many numbers for a Design file.
         """
         _check_size(self.law)
         return array_json(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the Design file: beside its place first, then renamed, so that no half of it is ever there."""
+        """Write a Design file atomically, so that no reader sees a part of it.
+
+        Parameters
+        ----------
+        path : path
+            Where to write; an existing file is replaced.
+        """
         write_atomically(path, self.to_json().encode())
 
     def to_pandas(self) -> pd.Series:
         """Law and certificate as one pandas Series, nested names joined by dots."""
-        import pandas as pd
+        with optional_import():
+            import pandas as pd
 
         parts = {
             "law": msgspec.to_builtins(self.law, enc_hook=plain),
@@ -80,14 +114,24 @@ class Design(
         return pd.Series(dict(_leaves(parts)), name=self.method)
 
     def summary(self) -> Summary:
-        """A title, and what a person wants to know first as (name, text) rows."""
+        """Title, and rows of (name, text) with the main results."""
         return self.summarise(self.inputs, self.law, self.certificate)
 
     @property
-    def headline(self) -> str:
-        """What and how it came out, in a line or two."""
+    def verdict(self) -> str:
+        """One sentence on whether the design holds for its inputs."""
         certificate: Any = self.certificate
-        return f"{self.summary()[0]}: {certificate.status.upper()}"
+        judge = type(self).judge
+        if judge is not None:
+            return judge(self.inputs, certificate)
+        rule = ", it meets the whole design rule" if certificate.status is Status.ADMISSIBLE else ""
+        return f"Safe: {ANSWERS[certificate.status]}{rule}"
+
+    @property
+    def headline(self) -> str:
+        """Verdict, then title and status."""
+        certificate: Any = self.certificate
+        return f"{self.verdict}\n{self.summary()[0]}: {certificate.status.upper()}"
 
     def _repr_html_(self) -> str:
         certificate: Any = self.certificate
@@ -95,20 +139,18 @@ class Design(
         rows = [("status", str(certificate.status)), *rows]
         return html_table(title, rows + [("warning", warning) for warning in certificate.warnings])
 
-    def plot(self, **options: Any) -> Figure:
-        """What a person wants to see of this design, as a matplotlib Figure (`netctrl.register.FIGURES`)."""
-        return plot(self, **options)
-
 
 def _check_size(law: Any) -> None:
     numbers = _count(law)
     if numbers > _MAX_NUMBERS:
-        takes = f"at most {_MAX_NUMBERS} in a Design file: a shorter horizon or a smaller reach; or keep it in memory"
+        takes = (
+            f"at most {_MAX_NUMBERS} in a Design file: use a shorter horizon or a smaller reach, or keep it in memory"
+        )
         raise InvalidValue("law", f"{numbers} numbers", takes)
 
 
 def _count(value: Any) -> int:
-    """Numbers in the arrays of a law."""
+    """Number of entries in the arrays of a law."""
     if isinstance(value, np.ndarray):
         return value.size
     if isinstance(value, msgspec.Struct):

@@ -1,4 +1,4 @@
-"""CONNET's records: what was asked for, and why the law can be trusted."""
+"""CONNET's inputs and certificate."""
 
 from __future__ import annotations
 
@@ -19,64 +19,75 @@ Rows = tuple[tuple[float, ...], ...]
 
 
 class ConnetInputs(Record, frozen=True, eq=False):
-    """What was asked for."""
+    """Inputs of a CONNET design."""
 
     model: IdentifiedModel
+    """Identified model of the access link."""
     law: ConnetMethod
+    """Method: integral action (lqi), or the published regulator (paper)."""
     tracked: Rows
-    """(q, p) combinations of outputs that are to follow their references."""
+    """(q, p) combinations of outputs that follow their references."""
     limits: Rows
-    """(m, 2) least and greatest input [the model's units]."""
+    """(m, 2) lowest and highest input [the model's units]."""
     input_weight: float
-    """On squared inputs [1/(Mbit/s)²] beside squared outputs or their sums [1/ms²]."""
+    """Cost of squared inputs [1/(Mbit/s)²] relative to squared outputs or their sums [1/ms²]."""
     references: Rows
-    """Each (p,) [the model's units]."""
+    """References to check, each (p,) [the model's units]."""
 
 
 class ReferenceCheck(Record, frozen=True):
-    """What the model makes of one reference."""
+    """Steady state of the model at one reference."""
 
     reference: tuple[float, ...]
-    """(p,)"""
+    """(p,) references of the outputs."""
     attained: tuple[float, ...]
-    """(p,) the outputs that it settles at."""
+    """(p,) steady-state outputs."""
     needed: tuple[float, ...]
-    """(m,) the inputs that this takes."""
+    """(m,) steady-state inputs needed."""
     within_limits: bool
-    """Where not, `attained` is what the limits leave."""
+    """Whether the inputs stay within the limits; if not, `attained` is reached at the limits."""
     off_curve: float
-    """Largest distance of an output that isn't asked for from its reference, over that reference."""
+    """Largest distance of an untracked output from its reference, relative to that reference."""
 
 
 class ConnetCertificate(Record, frozen=True):
-    """Why the law can be trusted: of the linear loop around the model, unless it says otherwise."""
+    """Certificate of a CONNET law: of the linear loop around the model, unless stated otherwise."""
 
     status: Status
+    """Verdict: admissible, stable, unstable or infeasible."""
     closed_loop_poles: tuple[Pole, ...]
-    """Falling by modulus."""
+    """Real and imaginary parts, in decreasing order of modulus."""
     spectral_radius: float
+    """Largest modulus of these poles."""
     controller_poles: tuple[Pole, ...]
-    """Of the controller by itself; an integrator has 1."""
+    """Poles of the controller alone; an integrator has 1."""
     dc_tracking: Rows
-    """(p, p) T(1): what becomes of references in steady state; the output's row, the reference's column."""
+    """(p, p) T(1), steady-state response of outputs (rows) to references (columns)."""
     dc_error: float | None
-    """Largest steady error of what is tracked, per unit of its reference; null: the loop isn't stable."""
+    """Largest steady-state error of a tracked output per unit of its reference; null: the loop isn't stable."""
     dc_error_gain: float | None
-    """The same where the plant's gain is 20 % more or less than the model's."""
+    """The same error where the plant's gain differs by 20 % from the model's."""
     bandwidth_hz: float | None
-    """−3 dB of what is tracked; null: up to half the sampling rate."""
+    """−3 dB bandwidth of the tracked outputs [Hz]; null: at least half the sampling rate."""
     disc_alpha: float
-    """At the plant's input (`netctrl.frequency.disk.DiskMargin`)."""
+    """Disk margin at the plant's input (`netctrl.frequency.disk.DiskMargin`)."""
     lowest_gain: float
+    """Factor to which the plant's gain may fall."""
     highest_gain: float | None
+    """Factor to which the plant's gain may rise; null: unlimited."""
     phase_deg: float
+    """Phase that may be lost or gained [degree]."""
     plant_dc_gain: Rows
-    """(p, m)"""
+    """(p, m) steady-state gain of the model."""
     attainable: Rows
-    """(q, 2) least and greatest of what is tracked, in steady state within the limits."""
+    """(q, 2) lowest and highest steady-state value of the tracked outputs within the input limits."""
     untracked: Rows
-    """(p − r, p) combinations of outputs on which no input has a steady effect: they can't follow."""
+    """(p − r, p) combinations of outputs on which no input has a steady effect, so they can't follow a reference."""
     residual_regulator: float
+    """Relative residual of the regulator's Riccati equation."""
     residual_estimator: float
+    """Relative residual of the estimator's Riccati equation."""
     references: tuple[ReferenceCheck, ...]
+    """Checks of the requested references."""
     warnings: tuple[str, ...]
+    """Cautions before using the law."""

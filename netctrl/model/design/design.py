@@ -1,4 +1,4 @@
-"""Designs of our own methods, and Design files: the one thing that is saved, simulated, exported."""
+"""Designs of netctrl's own methods, and reading of Design files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs
 from netctrl.model.design.summary import (
     arc_summary,
-    arc_verdict,
     connet_summary,
     hftrac_summary,
     mpcc_summary,
     pacing_summary,
+)
+from netctrl.model.design.verdict import (
+    arc_verdict,
+    connet_verdict,
+    hftrac_verdict,
+    mpcc_verdict,
+    pacing_verdict,
 )
 from netctrl.model.io.arrays import array, json_schema
 from netctrl.model.io.files import read_bounded
@@ -49,43 +55,42 @@ __all__ = [
 
 
 class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc"):
-    """Gains of an ARC queue with their certificate (`netctrl.arc`)."""
+    """Gain of an ARC queue with its certificate (`netctrl.arc`)."""
 
     summarise = staticmethod(arc_summary)
-
-    @property
-    def headline(self) -> str:
-        """Whether it is safe, in plain words; then what it is."""
-        verdict = arc_verdict(self.inputs, self.certificate)
-        return f"{verdict}\n{self.summary()[0]}: {self.certificate.status.upper()}"
+    judge = staticmethod(arc_verdict)
 
 
 class HftracDesign(Design[HftracInputs, LinkRateLaw, HftracCertificate], frozen=True, tag="hftrac", eq=False):
     """Rates of a network's links with their certificate (`netctrl.hftrac`)."""
 
     summarise = staticmethod(hftrac_summary)
+    judge = staticmethod(hftrac_verdict)
 
 
 class ConnetDesign(Design[ConnetInputs, TrackingLaw, ConnetCertificate], frozen=True, tag="connet", eq=False):
     """A law for delay or jitter with its certificate (`netctrl.connet`)."""
 
     summarise = staticmethod(connet_summary)
+    judge = staticmethod(connet_verdict)
 
 
 class MpccDesign(Design[MpccInputs, MpccLaw, MpccCertificate], frozen=True, tag="mpcc", eq=False):
     """A window law of data-centre senders with its certificate (`netctrl.mpcc`)."""
 
     summarise = staticmethod(mpcc_summary)
+    judge = staticmethod(mpcc_verdict)
 
 
 class PacingDesign(Design[PacingInputs, PacingLaw, PacingCertificate], frozen=True, tag="pacing"):
     """A pacing law of one sender with its certificate (`netctrl.pacing`)."""
 
     summarise = staticmethod(pacing_summary)
+    judge = staticmethod(pacing_verdict)
 
 
 AnyDesign = Design[Any, Any, Any]
-"""Any kind of Design: ours, and those of other packages (`netctrl.register.DESIGNS`)."""
+"""Any kind of Design: netctrl's own, and those of other packages (`netctrl.register.DESIGNS`)."""
 
 
 @cache
@@ -99,30 +104,32 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     Raises
     ------
     FileError
-        It can't be read, isn't JSON, or has an unknown, missing or ill-typed key, which the message names.
+        The file can't be read, isn't JSON, or has an unknown, missing or ill-typed key, which the message names.
     """
-    text = read_bounded(path, MAX_BYTES, f"is larger than a Design file may be ({MAX_BYTES // 2**20} MiB)")
+    text = read_bounded(path, MAX_BYTES, f"larger than the {MAX_BYTES // 2**20} MiB allowed for a Design file")
     try:
-        if b'"alpha_over_epoch"' in text:  # an ARC Design, perhaps of an older netctrl
+        if b'"alpha_over_epoch"' in text:  # an ARC Design, perhaps from an older netctrl
             content = decoded(path, text)
             new = upgraded(content)
             text = text if new is content else msgspec.json.encode(new)
         design: AnyDesign = decoded(path, text, _kinds(), array)
     except msgspec.ValidationError as error:
-        raise FileError(path, f"is no netctrl Design: {error}") from None
-    # msgspec takes a missing tag for the only one that there is.
+        raise FileError(path, f"not a netctrl Design: {error}") from None
+    # With a single kind msgspec accepts a missing tag.
     tags = msgspec.json.decode(text, type=_Tags)
     if tags.method is None or tags.law.kind is None:
         missing = "`method`" if tags.method is None else "`kind` - at `$.law`"
-        raise FileError(path, f"is no netctrl Design: Object missing required field {missing}")
+        raise FileError(path, f"not a netctrl Design: Object missing required field {missing}")
     return design
 
 
 def read_arc_design(path: str | os.PathLike[str]) -> ArcDesign:
-    """Read the Design file of an ARC queue; FileError as `read_design`, or for a Design of another method."""
+    """Read the Design file of an ARC queue; FileError as for `read_design`, or for a Design of another method."""
     design = read_design(path)
     if not isinstance(design, ArcDesign):
-        raise FileError(path, f"is a Design of {design.method}, takes one of arc: others can't be run on a queue yet")
+        raise FileError(
+            path, f"this is a Design of {design.method}; expected one of arc, since no other runs on a queue yet"
+        )
     return design
 
 

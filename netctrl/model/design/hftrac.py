@@ -1,4 +1,4 @@
-"""HFTraC's records: what was asked for, and why the law can be trusted."""
+"""HFTraC's inputs and certificate."""
 
 from __future__ import annotations
 
@@ -15,38 +15,44 @@ ARCHITECTURES: tuple[Architecture, ...] = ("god", "centralized", "coordinated", 
 
 
 class HftracInputs(Record, frozen=True):
-    """What was asked for."""
+    """Inputs of an HFTraC design."""
 
     network: Network
+    """Network with its demands."""
     interval_s: float
-    """tau."""
+    """tau, time between two updates of the rates [s]."""
     architecture: Architecture
+    """Information pattern: god, centralized, coordinated or myopic."""
     mu: float | None
-    """lambda tau², of all links; null: from the links' own weights."""
+    """Weight lambda tau² of all links; null: from the links' own weights."""
     information_delay: int | None
-    """Round trip to a central controller [samples]; null: to the node that is nearest to the farthest link."""
+    """Round-trip delay to a central controller [samples]; null: to the node nearest to its farthest link."""
     communication: Literal["out-of-band", "in-band"]
+    """Messages over all lines (out-of-band), or with the data (in-band)."""
     horizon: int | Literal["auto", "exact"]
-    """Of a coordinated controller, or of a myopic one's filters [samples]; auto: myopic gains are static."""
+    """Length of a coordinated controller, or of a myopic one's filters [samples]; auto: myopic gains are static."""
     reach: int | None
-    """Greatest information delay [samples] of links that help though the fluid doesn't come to them; null: all."""
+    """Largest information delay [samples] of links that help although the traffic doesn't reach them; null: all."""
 
 
 class ArchitectureCost(Record, frozen=True):
-    """One architecture beside the others, all with the same weights."""
+    """Cost of one architecture, compared with the others at equal weights."""
 
     architecture: Architecture
+    """Name of the architecture."""
     cost: float
-    """[(bit/s)²]"""
+    """Cost [(bit/s)²]."""
     over_god: float
-    """Relative to the GOD architecture: cost/cost of GOD − 1."""
+    """Cost relative to the GOD architecture: cost/cost of GOD − 1."""
     note: str
+    """Remark on this cost."""
 
 
 class HftracCertificate(Record, frozen=True):
-    """Why the law can be trusted. What doesn't apply to an architecture is null."""
+    """Certificate of HFTraC link rates: cost, bound and stability; null where an entry doesn't apply."""
 
     status: Status
+    """Verdict: admissible, stable, unstable or infeasible."""
     cost: float
     """Σ_l E f_l² + mu_l E b_l² of the linear network under the demands' deviations, b over tau [(bit/s)²]."""
     cost_rate: float
@@ -54,30 +60,34 @@ class HftracCertificate(Record, frozen=True):
     cost_queue: float
     """Σ_l mu_l E b_l² [(bit/s)²]."""
     spectral_radius: float
-    """Of the closed loop, from one sample to the next; 0 where all dies out in finite time."""
+    """Spectral radius of the closed loop over one sample; 0 where every response ends in finite time."""
     horizon: int | None
-    """Samples after which a coordinated controller of finite length has everything at rest, or each link of a myopic
-    one what came to it at once."""
+    """Samples after which a coordinated controller of finite length brings everything to rest, or each myopic
+    controller the disturbance at its own link."""
     excess_over_exact: float | None
-    """Cost of a controller of finite length over the least for the same information, − 1; an upper bound where the
-    exact one was not computed."""
+    """Cost of a controller of finite length over the least cost with the same information, − 1; an upper bound where
+    the least cost was not computed."""
     gap_to_bound: float
-    """Cost over a bound that no controller of the architecture comes below, − 1."""
+    """Cost over `bound`, − 1."""
     bound: float
-    """That bound [(bit/s)²]."""
+    """Lower bound of the cost of any controller of the architecture [(bit/s)²]."""
     residual: float | None
-    """Relative, of the Riccati equation."""
+    """Relative residual of the Riccati equation."""
     information_delay: int | None
-    """Round trip to the central controller [samples]."""
+    """Round-trip delay to the central controller [samples]."""
     controller: str | None
-    """Node at which it is, where that was chosen here."""
+    """Node of the central controller, where netctrl chose it."""
     states: int
+    """Number of states of the network's model."""
     links: int
+    """Number of controlled links."""
     region: int | None
-    """Links of the largest region that one disturbance concerns."""
+    """Number of links of the largest region that one disturbance affects."""
     nominal_rate: dict[str, float]
-    """f*_l of each link that carries something [bit/s]."""
+    """f*_l of each link with traffic [bit/s]."""
     break_even_delay_s: float | None
-    """Round trip at which a centralized controller costs as much as a myopic one; null without a comparison."""
+    """Round-trip delay at which a centralized controller costs as much as a myopic one; null without a comparison."""
     comparison: tuple[ArchitectureCost, ...]
+    """Costs of all architectures, if requested."""
     warnings: tuple[str, ...]
+    """Cautions before using the law."""

@@ -1,4 +1,4 @@
-"""MPCC's records: what was asked for, and why the law can be trusted."""
+"""MPCC's inputs and certificate."""
 
 from __future__ import annotations
 
@@ -9,71 +9,74 @@ __all__ = ["MpccCertificate", "MpccInputs"]
 
 
 class MpccInputs(Record, frozen=True):
-    """What was asked for."""
+    """Inputs of an MPCC design."""
 
     flows: int
-    """N through the bottleneck."""
+    """N, number of flows through the bottleneck."""
     rate_bit_per_s: float
-    """R_in, of each sender's link."""
+    """R_in, rate of each sender's link [bit/s]."""
     bottleneck_bit_per_s: float
-    """R_out."""
+    """R_out, rate of the bottleneck [bit/s]."""
     rtt_s: float
-    """D, without queues."""
+    """D, round-trip time without queues [s]."""
     bdp_bytes: float
-    """P_BD: the greatest window."""
+    """P_BD, the largest window [byte]."""
     packet_size_bytes: float
-    """On the wire."""
+    """Size of a packet on the wire [byte]."""
     window_bytes: float
-    """W at which acknowledgements are counted: one comes every packet D/W."""
+    """W at which acknowledgements are counted [byte]: one arrives every packet D/W."""
     horizon: int
-    """P [acknowledgements]."""
+    """P, prediction horizon [acknowledgements]."""
     queue_weight: float
-    """W_Q of squared queues [1/byte²]."""
+    """W_Q, weight of squared queues [1/byte²]."""
     window_weight: float
-    """W_R of squared windows beside the fair one [1/byte²]."""
+    """W_R, weight of squared deviations from the fair window [1/byte²]."""
     delayed: bool
-    """Whether the law acts on the queue that what is under way leads to."""
+    """Whether the law acts on the queue predicted from the data in flight."""
     table: tuple[int, int] | None
     """First and last number of flows of the law's table."""
 
 
 class MpccCertificate(Record, frozen=True):
-    """Why the law can be trusted: of N senders that act alike on one queue, a whole number of samples away.
+    """Certificate of an MPCC law, for N senders that act alike on one queue with a delay of whole samples.
 
-    No window is above the fair one, so with N right a queue never grows and empties in the end, whatever K is. Margins
-    are of where a queue stands, as N is counted too low or others send too.
+    No window exceeds the fair one, so with the right N a queue never grows and finally empties, whatever K is. The
+    margins apply to a standing queue, which remains if N is too low or other senders share the link.
     """
 
     status: Status
+    """Verdict: admissible, stable, unstable or infeasible."""
     closed_loop_pole: float
-    """1 − B K, as the program sees the loop: without the round trip, or with the prediction right."""
+    """1 − B K, pole of the loop without the round-trip delay, or with a correct prediction."""
     spectral_radius: float
-    """With the round trip, where a queue stands; 1 or more: it swings."""
+    """Spectral radius with the round-trip delay and a standing queue; the queue oscillates from 1 on."""
     delay_steps: int
     """τ = D/Δt [acknowledgements]: the round trip."""
     gain_margin: float
-    """A standing queue swings from so many times the plant's gain B on (flows that act at once, over those counted)."""
+    """Factor of the plant's gain B (actual over counted flows) at which a standing queue oscillates."""
     disc_alpha: float
-    """Of gain and phase together (`netctrl.frequency.disk.DiskMargin`); 0: it swings as it is."""
+    """Disk margin, of gain and phase together (`netctrl.frequency.disk.DiskMargin`); 0: the loop already oscillates."""
     phase_deg: float
+    """Phase that may be lost or gained [degree]."""
     delay_margin_steps: int
-    """Acknowledgements that the round trip may be longer, with the prediction also shorter than it was taken for."""
+    """Acknowledgements by which the round trip may be longer; with the prediction also shorter than assumed."""
     qp_states: int
-    """Random queues at which the quadratic program was solved."""
+    """Number of random queues at which the quadratic program was solved."""
     qp_difference: float
-    """Largest difference of its first window and the closed form's, over P_BD."""
+    """Largest difference between the program's first window and the closed form's, over P_BD."""
     qp_residual: float
-    """Largest violation of its optimality conditions, relative (`netctrl.mpc.qp.program.Residuals.worst`)."""
+    """Largest relative violation of the program's optimality conditions (`netctrl.mpc.qp.program.Residuals.worst`)."""
     feasible_queue_bytes: float
-    """Up to this queue the program has a solution, and the closed form is its; beyond it the window is 0."""
+    """Largest queue for which the program, and so the closed form, has a solution; the window is 0 beyond it [byte]."""
     settling_rtts: float
-    """Until a burst of one P_BD is down to a packet, for good, in round trips."""
+    """Round trips until a burst of one P_BD has shrunk to a packet for good."""
     idle_share: float
-    """What the bottleneck could have sent and didn't have after that burst, over P_BD."""
+    """Unused capacity of the bottleneck after that burst, over P_BD."""
     burst_queue_bytes: tuple[float, ...]
-    """That burst's queue, one acknowledgement after the other."""
+    """Queue after that burst, at each acknowledgement [byte]."""
     utilization: float
-    """Of the bottleneck at the fair window."""
+    """Utilization of the bottleneck at the fair window."""
     least_window_weight: float
-    """W_R from which on the law without prediction has a disk margin of 2/3; less is less careful."""
+    """Smallest W_R for which the law without prediction has a disk margin of 2/3."""
     warnings: tuple[str, ...]
+    """Cautions before using the law."""

@@ -1,4 +1,4 @@
-"""MPC pacing's records: what was asked for, why the law can be trusted, and the map of where it freezes."""
+"""MPC pacing's inputs, certificate and map of outcomes."""
 
 from __future__ import annotations
 
@@ -13,81 +13,90 @@ from netctrl.model.io.record_file import Record
 __all__ = ["FREEZES", "INACTIVE", "PINNED", "PacingCertificate", "PacingInputs", "PacingMap", "StepLimit"]
 
 FREEZES, PINNED, INACTIVE = 0, 1, 2
-"""What becomes of the paper's law: it stays at whatever rate it holds; it runs to R, which is no more than the
-bottleneck; it runs to R above the bottleneck, where it does nothing."""
+"""Outcomes of the paper's law: it freezes at whatever rate it holds; it runs to R, which is at most the bottleneck's
+rate; or it runs to an R above the bottleneck's rate, where it has no effect."""
 
 
 class PacingInputs(Record, frozen=True):
-    """What was asked for."""
+    """Inputs of a pacing design."""
 
     mode: Literal["paper", "target-rtt"]
+    """The published law (paper), or the law with a target RTT (target-rtt)."""
     psi: float
-    """ψ"""
+    """ψ, weight of the squared deviation of the RTT."""
     xi: float
-    """ξ"""
+    """ξ, weight of the rate."""
     past_rtts: int
-    """p"""
+    """p, number of past RTTs in the prediction."""
     past_rates: int
-    """q"""
+    """q, number of past rates in the prediction."""
     period_s: float
-    """T"""
+    """T, shortest time between two rates [s]."""
     max_rate_bit_per_s: float
-    """R"""
+    """R, highest rate [bit/s]."""
     step: float
-    """α"""
+    """α, step of the estimator."""
     estimator: Literal["nlms", "sgd"]
+    """Normalised (nlms), or as printed in the paper (sgd)."""
     smoothing: float
-    """γ"""
+    """γ, smoothing of the averages."""
     guarded: bool
+    """Whether the paper's law has guards."""
     competitive: bool
+    """Whether a target-RTT law follows CUBIC's window while other flows keep a queue."""
     packet_size_bytes: float
+    """Size of a packet [byte]."""
     rtt_s: float
-    """At which the certificate is computed; the law doesn't know it."""
+    """RTT at which the certificate is computed [s]; the law doesn't know it."""
     bottleneck_bit_per_s: float
-    """The same."""
+    """Rate of the bottleneck for the certificate [bit/s]; the law doesn't know it."""
     buffer_bytes: float | None = None
-    """Of the bottleneck; the same. None in files that were written before it was asked for."""
+    """Buffer of the bottleneck for the certificate [byte]; None in files of older versions."""
     flows: int = 1
-    """That share it, alike; the same."""
+    """Number of equal flows that share the bottleneck, for the certificate."""
 
 
 class StepLimit(Record, frozen=True):
-    """Up to where α is stable with SGD as printed: 2/|φ|², at R and the certificate's RTT."""
+    """Bound on α for a stable SGD as printed: 2/|φ|², at R and the certificate's RTT."""
 
     units: str
+    """Units of rates and round-trip times in φ."""
     limit: float
+    """Greatest α that is stable."""
 
 
 class PacingCertificate(Record, frozen=True):
-    """What is known of the law at the given RTT and bottleneck.
+    """Certificate of a pacing law at the given RTT and bottleneck.
 
-    The paper's law has no RTT that it aims at. A deviation d of the predicted RTT from its mean obeys d ← d²/d*: below
-    d* it dies, and the rate stays where it is; above, it grows until the rate is at R.
+    The paper's law has no target RTT. A deviation d of the predicted RTT from its mean obeys d ← d²/d*: below d* it
+    decays and the rate stays where it is; above d* it grows until the rate is at R.
     """
 
     status: Status
+    """Verdict: admissible, stable, unstable or infeasible."""
     sampling_s: float
-    """max(T, RTT): between two rates."""
+    """max(T, RTT), time between two rates [s]."""
     slope_s: float
-    """b_1 C = `sampling_s`: what a rate above the bottleneck by the whole of it adds to the RTT until the next."""
+    """b_1 C = `sampling_s`: increase of the RTT by the next rate if the rate is twice the bottleneck's C [s]."""
     freeze_below_s: float | None
-    """d* [s]; None: it always freezes, or the law aims at an RTT."""
+    """d* [s]; None: the law always freezes, or has a target RTT."""
     step_limit: float
-    """α at and beyond which the estimate diverges; 2 with NLMS, whatever the units."""
+    """α from which on the estimate diverges; 2 with NLMS, whatever the units."""
     sgd_limits: tuple[StepLimit, ...]
-    """Of SGD, by units."""
+    """Bounds for SGD, by units."""
     target_rtt_s: float | None
-    """What a target-RTT law aims at; None of the paper's."""
+    """Target RTT of a target-RTT law [s]; None for the paper's."""
     closed_loop_pole: float | None
-    """Of what is in flight, from one rate to the next, whatever Ĉ is; None of the paper's."""
+    """Pole of the data in flight from one rate to the next, whatever Ĉ is; None for the paper's."""
     interval_margin: float | None
-    """Factor by which rates may come later until that loop is unstable; None of the paper's."""
+    """Factor by which rates may come later until the loop of this pole is unstable; None for the paper's."""
     warnings: tuple[str, ...]
+    """Cautions before using the law."""
     least_buffer_bytes: float | None = None
-    """Buffer that holds the queue which the asked flows aim at together [byte]: from there on nothing is lost once the
-    rates have settled. Below, losses halve rates. None of the paper's law, whose queue has no bound."""
+    """Buffer that holds the total target queue of the given flows [byte]: with this buffer or more nothing is lost
+    after the rates have settled; below it, losses halve rates. None for the paper's law, whose queue is unbounded."""
     most_flows: int | None = None
-    """Flows of the same RTT whose queue the asked buffer holds; 0: not even that of one. None of the paper's."""
+    """Number of flows of equal RTT whose queue fits the given buffer; 0: not even one. None for the paper's law."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +106,7 @@ class PacingMap:
     Parameters
     ----------
     psi, xi, ratios : ndarray, shapes (n,), (m,), (k,)
-        ψ, ξ, and R over the bottleneck.
+        Values of ψ, of ξ, and of R over the bottleneck's rate.
     thresholds : ndarray, shape (k, m, n)
         d* over the RTT; inf where the law always freezes.
     """
@@ -112,6 +121,6 @@ class PacingMap:
             array.setflags(write=False)
 
     def outcomes(self, deviation: float) -> np.ndarray:
-        """(k, m, n) FREEZES, PINNED or INACTIVE, where predictions are off by `deviation`, a share of the RTT."""
+        """(k, m, n) FREEZES, PINNED or INACTIVE, for a relative error `deviation` of predicted RTTs."""
         ends = np.where(self.ratios > 1.0, INACTIVE, PINNED)[:, None, None]
         return np.where(self.thresholds > deviation, FREEZES, ends)

@@ -1,8 +1,7 @@
-"""What a person wants to know of a design first, as rows: the command line prints them and Jupyter shows them."""
+"""Main results of each design as (name, text) rows, which the command line and Jupyter show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from netctrl.errors import Status
@@ -11,13 +10,13 @@ from netctrl.model.design.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.design.hftrac import HftracCertificate, HftracInputs
 from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs
+from netctrl.model.design.verdict import span
 from netctrl.model.law import ArcLaw, ArxPacer, LinkRateLaw, LqiLaw, MpccLaw, PacingLaw, TrackingLaw
 from netctrl.units import format_quantity
 
 __all__ = [
     "arc_paper_rows",
     "arc_summary",
-    "arc_verdict",
     "connet_summary",
     "hftrac_summary",
     "mpcc_summary",
@@ -25,33 +24,12 @@ __all__ = [
 ]
 
 
-def arc_verdict(inputs: ArcInputs, proof: ArcCertificate) -> str:
-    """One plain line: whether the gain is safe for what was asked, and how far that reaches."""
-    requested = (
-        f"{_span(inputs.flows, '{:g}'.format)} flows at {_span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}"
-    )
-    if proof.status is Status.ADMISSIBLE and proof.reach is not None:
-        reach = proof.reach
-        ends = (
-            f"; keeps its margins down to {reach.fewest_flows:.3g} flows or up to"
-            f" {format_quantity(float(f'{reach.longest_rtt_s:.3g}'), 's')}"
-        )
-        return f"Safe for {requested}: yes{ends}"
-    why = {
-        Status.ADMISSIBLE: "yes, at every point of the box",
-        Status.STABLE: "no, stable but not with enough margin",
-        Status.UNSTABLE: "no, unstable",
-        Status.INFEASIBLE: "no, TCP has no equilibrium there",
-    }
-    return f"Safe for {requested}: {why[proof.status]}"
-
-
 def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and (name, text) rows: gain, the loop that decides, the fluid, box, and what the paper says."""
+    """Title and (name, text) rows: gain, deciding loop, fluid, box, and the paper's analysis."""
     sampled, paper = proof.sampled, proof.paper
     title = (
-        f"ARC on {format_quantity(inputs.capacity_bit_per_s, 'bit/s')}, {_span(inputs.flows, '{:g}'.format)} flows,"
-        f" RTT {_span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}, utilization {inputs.utilization:g},"
+        f"ARC on {format_quantity(inputs.capacity_bit_per_s, 'bit/s')}, {span(inputs.flows, '{:g}'.format)} flows,"
+        f" RTT {span(inputs.rtt_s, lambda s: format_quantity(s, 's'))}, utilization {inputs.utilization:g},"
         f" epoch {format_quantity(inputs.epoch_s, 's')}"
     )
     at = "" if proof.box is None else f" at {proof.box.worst_corner.flows:g} flows, {proof.box.worst_corner.rtt_s:g} s"
@@ -100,7 +78,7 @@ def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[
 
 
 def arc_paper_rows(law: ArcLaw, proof: ArcCertificate) -> list[tuple[str, str]]:
-    """The paper's own design rule and eq. (9), for whoever compares with it."""
+    """Rows with the paper's own design rule and eq. (9), for comparison."""
     paper, fragile = proof.paper, proof.paper.minimum_stability
     band = paper.alpha_over_epoch
     admissible = f"{band.low:.6g} to {band.high:.6g} /s, upper end set by the {band.binding}"
@@ -120,7 +98,7 @@ def arc_paper_rows(law: ArcLaw, proof: ArcCertificate) -> list[tuple[str, str]]:
 
 
 def hftrac_summary(inputs: HftracInputs, _: LinkRateLaw, proof: HftracCertificate) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and (name, text) rows: what the architecture costs, why that can be trusted, the others beside it."""
+    """Title and (name, text) rows: cost of the architecture, its bound and checks, and the other architectures."""
     network, interval = inputs.network, format_quantity(inputs.interval_s, "s")
     what = f"{inputs.architecture} control" if inputs.architecture != "god" else "GOD control"
     weight = "mu from each link's weight" if inputs.mu is None else f"mu {inputs.mu:g}"
@@ -153,7 +131,7 @@ def hftrac_summary(inputs: HftracInputs, _: LinkRateLaw, proof: HftracCertificat
 def connet_summary(
     inputs: ConnetInputs, law: TrackingLaw, proof: ConnetCertificate
 ) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and (name, text) rows: what is tracked and how well, gains, poles, margins, references."""
+    """Title and (name, text) rows: tracked outputs and errors, gains, poles, margins, references."""
     what = " and ".join(_combination(row, law.outputs) for row in inputs.tracked)
     how = "LQI" if isinstance(law, LqiLaw) else "the paper's LQG"
     title = f"CONNET, {how}: {what} by {', '.join(law.inputs)}, every {format_quantity(law.interval_s, 's')}"
@@ -186,7 +164,7 @@ def connet_summary(
 
 
 def mpcc_summary(inputs: MpccInputs, law: MpccLaw, proof: MpccCertificate) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and (name, text) rows: the law, the program that it solves, its loop with the round trip."""
+    """Title and (name, text) rows: the law, the program that it solves, its loop with the round-trip delay."""
     what = "on the predicted queue" if law.delayed else "on the queue as told"
     title = (
         f"MPCC {what}: {inputs.flows} flows, {format_quantity(inputs.rate_bit_per_s, 'bit/s')},"
@@ -223,7 +201,7 @@ def mpcc_summary(inputs: MpccInputs, law: MpccLaw, proof: MpccCertificate) -> tu
 
 
 def pacing_summary(inputs: PacingInputs, law: PacingLaw, proof: PacingCertificate) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and (name, text) rows: bounds, where it freezes or what it aims at, steps that are stable."""
+    """Title and (name, text) rows: bounds, where the law freezes or its target, stable step sizes."""
     rtt, bottleneck = format_quantity(inputs.rtt_s, "s"), format_quantity(inputs.bottleneck_bit_per_s, "bit/s")
     rows = [
         (
@@ -259,7 +237,7 @@ def pacing_summary(inputs: PacingInputs, law: PacingLaw, proof: PacingCertificat
 
 
 def _held(inputs: PacingInputs, proof: PacingCertificate) -> list[tuple[str, str]]:
-    """For which buffers and how many flows a target RTT holds; nothing in files of before."""
+    """Buffers and numbers of flows for which a target RTT holds; empty for older files."""
     if proof.least_buffer_bytes is None or inputs.buffer_bytes is None:
         return []
     flows = f"{inputs.flows} flow{'s' * (inputs.flows != 1)}"
@@ -288,11 +266,6 @@ def _numbers(matrix: Any) -> str:
 def _complex(pole: tuple[float, float]) -> str:
     real, imaginary = pole
     return f"{real:.5g}" if imaginary == 0.0 else f"{real:.5g}{imaginary:+.5g}i"
-
-
-def _span(ends: tuple[float, float], show: Callable[[float], str]) -> str:
-    low, high = ends
-    return show(low) if low == high else f"{show(low)} to {show(high)}"
 
 
 def _value(number: float | None, unit: str, spec: str = ".2f") -> str:

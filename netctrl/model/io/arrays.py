@@ -1,4 +1,4 @@
-"""Records that hold arrays, as JSON: nested lists, a row a line."""
+"""JSON of records with arrays: nested lists, one line for each row."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 __all__ = ["array", "array_json", "json_schema", "plain"]
 
-_HERE = "\0"  # where an array goes: no name may hold this
+_HERE = "\0"  # placeholder of an array; names can't contain it
 
 
 def array_json(record: msgspec.Struct) -> str:
-    """A record's strict JSON, indented, with a line for each row of an array; ends with a newline."""
+    """A record's strict JSON, indented, with one line for each row of an array; ends with a newline."""
     arrays: list[bytes] = []
 
     def apart(value: Any) -> Any:
-        """Arrays are kept off the indentation, which would give each number a line."""
+        """Take arrays out of the indented text, where each number would get its own line."""
         if not isinstance(value, np.ndarray):
             return plain(value)
         arrays.append(msgspec.json.encode(value.tolist()).replace(b"],[", b"],\n["))
@@ -30,7 +30,7 @@ def array_json(record: msgspec.Struct) -> str:
 
 
 def plain(value: Any) -> Any:
-    """What msgspec doesn't know, as what it does."""
+    """Convert a type that msgspec doesn't know to one that it knows."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise NotImplementedError(f"no JSON for {type(value).__name__}")
@@ -50,11 +50,15 @@ def array(kind: type, value: Any) -> Any:
 
 
 def json_schema(kind: Any, name: str) -> dict[str, Any]:
-    """JSON Schema (2020-12) of files of this kind; arrays are nested lists."""
+    """JSON Schema (2020-12) of files of this kind; arrays are nested lists.
+
+    Descriptions are the docstrings of records up to their first section.
+    """
     import inspect
+    import re
 
     made = msgspec.json.schema(kind, schema_hook=lambda kind: {"type": "array"})
-    schema = msgspec.json.decode(msgspec.json.encode(made))  # as it will be read: without tuples
-    for record in schema["$defs"].values():  # Python 3.13 takes the indentation off docstrings, 3.11 leaves it
-        record["description"] = inspect.cleandoc(record["description"])
+    schema = msgspec.json.decode(msgspec.json.encode(made))  # as read back, without tuples
+    for record in schema["$defs"].values():  # Python 3.13 removes the indentation of docstrings, 3.11 keeps it
+        record["description"] = re.split(r"\n\n\w+\n-{3}", inspect.cleandoc(record["description"]))[0]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name, **schema}

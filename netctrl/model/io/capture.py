@@ -1,4 +1,4 @@
-"""Packet captures (pcap, pcapng): how many bytes were sent in each interval."""
+"""Packet captures (pcap, pcapng): number of bytes sent in each interval."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ Packets = Iterator[tuple[int, int]]
 
 _MAX_BINS = 10**8
 _BUFFER_BYTES = 2**20
-_MAX_CAPTURED = 2**18  # as libpcap's MAXIMUM_SNAPLEN
+_MAX_CAPTURED = 2**18  # libpcap's MAXIMUM_SNAPLEN
 _MAX_PACKET = 2**24  # far above what segmentation offload hands to a capture
-_MAX_BLOCK = 2**24  # as Wireshark's reader
+_MAX_BLOCK = 2**24  # the limit of Wireshark's reader
 
 
 def captured_bytes(path: str | os.PathLike[str], interval_s: float) -> np.ndarray:
-    """What was sent in each interval from the first packet on.
+    """Bytes sent in each interval from the first packet on.
 
     Parameters
     ----------
     path : path
-        A pcap or pcapng file; which of them, its first bytes tell.
+        A pcap or pcapng file, recognised by its first bytes.
     interval_s : float
         Length of one interval, above 0 [s].
 
     Returns
     -------
     ndarray, shape (T,)
-        Lengths on the wire of an interval's packets together [byte].
+        Total length on the wire of an interval's packets [byte].
 
     Raises
     ------
     FileError
-        The file can't be read, is no capture, or is broken; the byte is named.
+        The file can't be read, isn't a capture or is corrupt; the message names the byte.
 
     Source: formats of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
     """
@@ -54,20 +54,20 @@ def captured_bytes(path: str | os.PathLike[str], interval_s: float) -> np.ndarra
         elif magic == b"\n\r\r\n":
             packets = _pcapng(path, file)
         else:
-            raise FileError(path, f"is no capture: it begins with {magic!r}, not as pcap or pcapng do")
+            raise FileError(path, f"not a capture: it begins with {magic!r}, unlike pcap and pcapng")
         return _counted(path, packets, interval_s)
 
 
 def _counted(path: str | os.PathLike[str], packets: Packets, interval_s: float) -> np.ndarray:
-    """Bytes in each interval. Packets may come out of order: one before the first in the file adds bins in front."""
-    width = Fraction(repr(interval_s)) * 10**9  # the decimal number that was written, not its neighbour in binary
+    """Bytes in each interval; packets may be out of order, and one earlier than the first adds bins in front."""
+    width = Fraction(repr(interval_s)) * 10**9  # exact decimal value, not its binary approximation
     ns, scale = width.numerator, width.denominator
     bins = np.zeros(1, dtype=np.int64)
     origin = next(packets, None)
     if origin is None:
-        raise FileError(path, "holds no packet")
+        raise FileError(path, "contains no packet")
     start, total = origin
-    current = low = high = front = 0  # front: the bin that bins[0] holds
+    current = low = high = front = 0  # front: the bin of bins[0]
     for time, length in packets:
         index = (time - start) * scale // ns
         if index == current:
@@ -80,7 +80,8 @@ def _counted(path: str | os.PathLike[str], packets: Packets, interval_s: float) 
         low, high = min(low, index), max(high, index)
         if high - low >= _MAX_BINS:
             raise FileError(
-                path, f"spans more than {_MAX_BINS} intervals of {interval_s:g} s: take longer ones, or mend its times"
+                path,
+                f"spans more than {_MAX_BINS} intervals of {interval_s:g} s: use longer ones, or correct its times",
             )
         if index < front:
             more = max(front - index, min(len(bins), _MAX_BINS))
@@ -106,7 +107,7 @@ def _pcap(path: str | os.PathLike[str], file: BinaryIO) -> Packets:
         raise _cut(path, 0, len(head), 24)
     version = struct.unpack(f"{order}HH", head[4:8])
     if version != (2, 4):
-        raise FileError(path, f"has version {version[0]}.{version[1]} of pcap: takes 2.4")
+        raise FileError(path, f"pcap version {version[0]}.{version[1]}; only 2.4 is read")
     packet = struct.Struct(f"{order}IIII")
     at = 24
     while head := file.read(16):
@@ -114,7 +115,9 @@ def _pcap(path: str | os.PathLike[str], file: BinaryIO) -> Packets:
             raise _cut(path, at, len(head), 16)
         seconds, part, captured, length = packet.unpack(head)
         if part * unit_ns >= 10**9:
-            raise FileError(path, f"the packet at byte {at} has a time with {part} parts of a second: it is broken")
+            raise FileError(
+                path, f"the packet at byte {at} has a time with {part} parts of a second: the file is corrupt"
+            )
         if captured > _MAX_CAPTURED or not captured <= length <= _MAX_PACKET:
             raise _absurd(path, at, captured, length)
         if (found := len(file.read(captured))) < captured:
@@ -124,7 +127,7 @@ def _pcap(path: str | os.PathLike[str], file: BinaryIO) -> Packets:
 
 
 _ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
-_SECTION, _INTERFACE, _ENHANCED = 0x0A0D0D0A, 1, 6  # the first reads the same in both byte orders
+_SECTION, _INTERFACE, _ENHANCED = 0x0A0D0D0A, 1, 6  # _SECTION is the same in both byte orders
 _OTHER_PACKETS = {2: "an obsolete Packet Block", 3: "a Simple Packet Block, which has no time"}
 
 
@@ -142,17 +145,17 @@ def _pcapng(path: str | os.PathLike[str], file: BinaryIO) -> Packets:
             if len(marker) < 4:
                 raise _cut(path, at, 8 + len(marker), 12)
             if marker not in _ORDERS:
-                raise FileError(path, f"the section at byte {at} has no byte-order magic: it is broken")
+                raise FileError(path, f"the section at byte {at} has no byte-order magic: the file is corrupt")
             order, clocks = _ORDERS[marker], []
             pair, packet = struct.Struct(f"{order}II"), struct.Struct(f"{order}IIIII")
             kind, size = pair.unpack(head)
         if size % 4 or not 12 <= size <= _MAX_BLOCK:
-            raise FileError(path, f"the block at byte {at} says it has {size} bytes: it is broken")
+            raise FileError(path, f"the block at byte {at} claims {size} bytes: the file is corrupt")
         body = marker + file.read(size - 8 - len(marker))
         if len(body) < size - 8:
             raise _cut(path, at, 8 + len(body), size)
         if body[-4:] != head[4:]:
-            raise FileError(path, f"the block at byte {at} has two different lengths: it is broken")
+            raise FileError(path, f"the block at byte {at} has two different lengths: the file is corrupt")
         try:
             if kind == _ENHANCED:
                 interface, upper, lower, captured, length = packet.unpack_from(body)
@@ -163,18 +166,20 @@ def _pcapng(path: str | os.PathLike[str], file: BinaryIO) -> Packets:
             elif kind == _INTERFACE:
                 clocks.append(_interface_clock(order, body[:-4]))
             elif kind in _OTHER_PACKETS:
-                raise FileError(path, f"the block at byte {at} is {_OTHER_PACKETS[kind]}: takes Enhanced Packet Blocks")
+                raise FileError(
+                    path, f"the block at byte {at} is {_OTHER_PACKETS[kind]}; only Enhanced Packet Blocks are read"
+                )
             elif kind == _SECTION and (version := struct.unpack_from(f"{order}H", body, 4)[0]) != 1:
-                raise FileError(path, f"has version {version} of pcapng in the section at byte {at}: takes 1")
+                raise FileError(path, f"pcapng version {version} in the section at byte {at}; only 1 is read")
         except IndexError:
-            raise FileError(path, f"the packet at byte {at} is of an interface that isn't described") from None
+            raise FileError(path, f"the packet at byte {at} belongs to an interface that isn't described") from None
         except struct.error:
-            raise FileError(path, f"the block at byte {at} is too short for what it says it holds") from None
+            raise FileError(path, f"the block at byte {at} is too short for its declared content") from None
         at += size
 
 
 def _interface_clock(order: str, body: bytes) -> tuple[int, int, int]:
-    """Nanoseconds in so many ticks, and the offset [ns]: an interface's options if_tsresol (9) and if_tsoffset (14)."""
+    """Nanoseconds per tick, as a ratio, and offset [ns]: an interface's options 9 (if_tsresol) and 14 (if_tsoffset)."""
     per_s, offset_s, at = 10**6, 0, 8
     while at + 4 <= len(body):
         code, size = struct.unpack_from(f"{order}HH", body, at)
@@ -190,9 +195,9 @@ def _interface_clock(order: str, body: bytes) -> tuple[int, int, int]:
 
 
 def _cut(path: str | os.PathLike[str], at: int, found: int, whole: int) -> FileError:
-    remedy = "`tcpdump -r FILE -w NEW` keeps what is whole"
-    return FileError(path, f"is cut: of the {whole} bytes or more from byte {at} on, {found} are there; {remedy}")
+    remedy = "`tcpdump -r FILE -w NEW` keeps the complete packets"
+    return FileError(path, f"truncated: from byte {at} on, {found} of at least {whole} bytes are present; {remedy}")
 
 
 def _absurd(path: str | os.PathLike[str], at: int, captured: int, length: int) -> FileError:
-    return FileError(path, f"the packet at byte {at} says {captured} of {length} bytes were captured: it is broken")
+    return FileError(path, f"the packet at byte {at} claims {captured} of {length} bytes captured: the file is corrupt")

@@ -1,17 +1,19 @@
-"""The two ways in which a record shows itself: an HTML table in Jupyter, and `.plot()`."""
+"""Display of records: an HTML table in Jupyter, `.plot()` and `.report()`."""
 
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from netctrl.register import figure_of
+from netctrl.model.io.files import write_atomically
+from netctrl.register import figure_of, report_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["html_table", "plot"]
+__all__ = ["Plotted", "Reported", "html_table", "page", "plot"]
 
 _LEFT = "style='text-align:left'"
 
@@ -21,6 +23,11 @@ def plot(record: Any, **options: Any) -> Figure:
     return figure_of(record)(record, **options)
 
 
+def page(record: Any) -> bytes:
+    """A record's report as one HTML file, from `netctrl.register.REPORTS`."""
+    return report_of(record)(record).content()
+
+
 def html_table(title: str, rows: Iterable[tuple[Any, str]]) -> str:
     """Title and (name, value) rows as one HTML table, all text escaped."""
     body = "".join(
@@ -28,3 +35,47 @@ def html_table(title: str, rows: Iterable[tuple[Any, str]]) -> str:
         for name, value in rows
     )
     return f"<table><caption>{html.escape(title)}</caption><tbody>{body}</tbody></table>"
+
+
+class Plotted:
+    """Methods of records that have a figure."""
+
+    __slots__ = ()
+
+    def plot(self, **options: Any) -> Figure:
+        """Draw the record as a matplotlib Figure.
+
+        A loop gets a Bode plot with both margins; an identification its fit, singular values and poles; a result its
+        time series; a comparison the difference of each engine from the first.
+
+        Parameters
+        ----------
+        **options
+            Options of the figure's function (`netctrl.register.FIGURES`).
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return plot(self, **options)
+
+
+class Reported(Plotted):
+    """Methods of records that have a figure and a report."""
+
+    __slots__ = ()
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained HTML page: verdict, figures, tables and how to reproduce the record.
+
+        Parameters
+        ----------
+        path : path
+            Where to write; an existing file is replaced.
+
+        Raises
+        ------
+        FileError
+            The file can't be written.
+        """
+        write_atomically(path, page(self))

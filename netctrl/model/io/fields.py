@@ -1,7 +1,7 @@
 """Readers of fields: text with a unit ("10Mbit", "500ms", "60ms:1s") or SI numbers, names, whole numbers, records.
 
-A record's `__post_init__` calls `read_fields` with one reader a field; the record then holds floats in bit/s,
-seconds or bytes, a name or a tuple, checked, whether it came from a file, from Python or from another record. The
+A record's `__post_init__` calls `read_fields` with one reader per field; the record then holds checked values: floats
+in bit/s, seconds or bytes, a name or a tuple, whether they come from a file, Python or another record. The
 annotations Rate, Duration, Size and Span say which fields need a unit in files that people write
 (`netctrl.model.io.written_units`).
 """
@@ -33,6 +33,9 @@ __all__ = [
     "number",
     "one_of",
     "optional",
+    "packet_bytes",
+    "packet_bytes_or_none",
+    "payload",
     "rate",
     "rate_or_0",
     "read_fields",
@@ -46,11 +49,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     Label = str
-    Rate = float
-    Duration = float
-    Size = float
-    Span = tuple[float, float]
-else:  # a file may hold anything: the readers say what is taken, with units, which msgspec can't
+    Rate = Duration = Size = float | Any  # floats when read; a caller may also give text with a unit, as "10Mbit"
+    Span = tuple[float, float] | Any
+else:  # files may hold any type; the readers check values with units, which msgspec can't
     Label = Any
     Rate = Annotated[Any, msgspec.Meta(extra={"quantity": "rate"})]
     Duration = Span = Annotated[Any, msgspec.Meta(extra={"quantity": "time"})]
@@ -58,7 +59,7 @@ else:  # a file may hold anything: the readers say what is taken, with units, wh
 
 Reader = Callable[[str, Any], Any]
 
-# Wide enough for all networks; within them no product or quotient of a few of these leaves the floats.
+# Wide enough for all networks; products and quotients of a few of these stay within the floats.
 _MIN_RATE, _MAX_RATE = 1.0, 1e15
 _MIN_TIME, _MAX_TIME = 1e-9, 1e9
 _MIN_SIZE, _MAX_SIZE = 1.0, 1e15
@@ -76,13 +77,13 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
 def read_fields(record: msgspec.Struct, **readers: Reader) -> None:
-    """Read each named field of a record that is being built, and put in its place what the reader gives."""
+    """Read each named field of a record that is being built, and replace it by the reader's result."""
     for field, reader in readers.items():
         msgspec.structs.force_setattr(record, field, reader(field, getattr(record, field)))
 
 
 def optional(reader: Reader) -> Reader:
-    """A reader that leaves None as it is."""
+    """A reader that accepts None besides the values of `reader`."""
     return lambda field, value: None if value is None else reader(field, value)
 
 
@@ -95,7 +96,7 @@ def rate_or_0(field: str, value: Any) -> float:
     """A rate from 1 bit/s to 1 Pbit/s, or 0 [bit/s]; InvalidValue names the field."""
     try:
         return 0.0 if _is_0(value) else rate(field, value)
-    except ValueError:  # InvalidValue, or no rate
+    except ValueError:  # InvalidValue, or not a rate
         raise InvalidValue(field, value, f"0, or {RATE_TAKES}") from None
 
 
@@ -119,13 +120,35 @@ def backlog(field: str, value: Any) -> float:
     return _quantity(field, value, _parse_backlog, BACKLOG_TAKES, 0.0, _MAX_SIZE)
 
 
+def packet_bytes(field: str, value: Any) -> float:
+    """Whole bytes of a packet, from 1 to 1 MB; InvalidValue names the field."""
+    count = size(field, value)
+    if count != round(count) or count > 1e6:
+        raise InvalidValue(field, value, "a whole number of bytes from 1 to 1000000")
+    return count
+
+
+def packet_bytes_or_none(field: str, value: Any) -> float:
+    """Whole bytes of a packet, from 0 to 1 MB; InvalidValue names the field."""
+    count = backlog(field, value)
+    return packet_bytes(field, value) if count else count
+
+
+def payload(field: str, value: Any) -> float:
+    """Data of a flow from 1 byte to 10 TB, rounded to whole bytes; InvalidValue names the field."""
+    count = size(field, value)
+    if count > 1e13:
+        raise InvalidValue(field, value, "a size of at most 10 TB")
+    return float(round(count))
+
+
 def span(field: str, value: Any) -> tuple[float, float]:
     """Both ends of a range of times from 0 to 1e9 s [s], from "60ms:1s", "500ms", a number or a pair."""
     try:
         ends = parse_range(value, _parse_instant) if isinstance(value, str) else value
         pair = tuple(ends) if isinstance(ends, list | tuple) else (ends, ends)
         low, high = (instant(field, end) for end in pair)
-    except ValueError:  # InvalidValue, a broken range, or not two ends
+    except ValueError:  # InvalidValue, an invalid range, or not two ends
         raise InvalidValue(field, value, SPAN_TAKES) from None
     if low > high:
         raise InvalidValue(field, value, f"{SPAN_TAKES}; this range is empty")
@@ -133,18 +156,18 @@ def span(field: str, value: Any) -> tuple[float, float]:
 
 
 def number(takes: str, **bounds: float) -> Reader:
-    """A reader of plain numbers within bounds, as `checked_number` has them."""
+    """A reader of plain numbers within the bounds of `checked_number`."""
     return lambda field, value: checked_number(field, value, takes, **bounds)
 
 
 def whole(low: int, high: int, what: str = "a whole number") -> Reader:
-    """A reader of whole numbers from low to high, as `checked_whole` has them."""
+    """A reader of whole numbers from low to high, as checked by `checked_whole`."""
     takes = f"{what} from {low} to {high}"
     return lambda field, value: checked_whole(field, value, takes, at_least=low, at_most=high)
 
 
 def one_of(*known: str) -> Reader:
-    """A reader of one of these words."""
+    """A reader of one of the given words."""
 
     def read(field: str, value: Any) -> Any:
         return checked_word(field, value, known)
@@ -160,14 +183,14 @@ def flag(field: str, value: Any) -> bool:
 
 
 def identifier(field: str, value: Any) -> str:
-    """A name that a table of C++ and the column of a file can hold as it is; InvalidValue names the field."""
+    """A name valid in a C++ table and as a file's column; InvalidValue names the field."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise InvalidValue(field, value, NAME_TAKES)
     return value
 
 
 def label(field: str, value: Any) -> str:
-    """A name for people, or a whole number, which becomes text; InvalidValue names the field."""
+    """A display name, or a whole number, which becomes text; InvalidValue names the field."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         value = str(int(value))
     if not isinstance(value, str) or not value.isprintable() or not 1 <= len(value) <= 64:
@@ -176,14 +199,14 @@ def label(field: str, value: Any) -> str:
 
 
 def texts(field: str, value: Any) -> tuple[str, ...]:
-    """A list or tuple of text, as a tuple; InvalidValue names the field."""
+    """A list or tuple of strings, as a tuple; InvalidValue names the field."""
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
         raise InvalidValue(field, value, "a list of text")
     return tuple(value)
 
 
 def record(*kinds: type) -> Reader:
-    """A reader of one record of these kinds."""
+    """A reader of one record of the given kinds."""
 
     def read(field: str, value: Any) -> Any:
         if not isinstance(value, kinds):
@@ -194,7 +217,7 @@ def record(*kinds: type) -> Reader:
 
 
 def records(*kinds: type) -> Reader:
-    """A reader of a list or tuple of records of these kinds, as a tuple."""
+    """A reader of a list or tuple of records of the given kinds, as a tuple."""
 
     def read(field: str, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or not all(isinstance(each, kinds) for each in value):

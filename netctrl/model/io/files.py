@@ -1,4 +1,4 @@
-"""Files read and written with care: never without bound, never by half."""
+"""Safe reading and writing of files: bounded in size, and atomic."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from netctrl.errors import FileError, InvalidValue
 
 __all__ = ["beside", "check_writable", "checked_path", "opened", "read_bounded", "sha256", "write_atomically"]
 
+_FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT")  # of POSIX and Windows
+_READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in _FLAGS)
+
 
 def checked_path(path: object) -> Path:
-    """The path of a file; InvalidValue for what names none."""
+    """The path of a file; InvalidValue for a value that isn't a path."""
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes) or "\0" in os.fspath(path):
         raise InvalidValue("path", path, "the name of a file, as text or a pathlib.Path")
     return Path(path)
 
 
 def beside(path: str | os.PathLike[str], name: str) -> Path:
-    """A file that another one names: in that one's folder, unless the name is a whole path."""
+    """Path of a file named in another file: relative to that file's folder unless absolute."""
     return Path(path).parent / name
 
 
 def read_bounded(path: str | os.PathLike[str], most: int, too_large: str) -> bytes:
-    """A file's content, of at most `most` bytes; FileError with the sentence `too_large`, or why it can't be read."""
+    """A file's content of at most `most` bytes; FileError with the text `too_large`, or why it can't be read."""
     with opened(checked_path(path)) as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -39,7 +42,7 @@ def read_bounded(path: str | os.PathLike[str], most: int, too_large: str) -> byt
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """Of a file's content; FileError where it can't be read."""
+    """SHA-256 of a file's content; FileError where it can't be read."""
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -48,24 +51,24 @@ def sha256(path: str | os.PathLike[str]) -> str:
 def opened(
     path: str | os.PathLike[str], buffer_bytes: int = io.DEFAULT_BUFFER_SIZE
 ) -> Generator[io.BufferedReader[Any]]:
-    """A file to read, or a pipe of this process as /dev/stdin; never what would wait for a writer, or never end.
+    """A file open for reading, or a pipe such as /dev/stdin; never a file whose reading could block or never end.
 
     Raises
     ------
     FileError
-        It can't be opened or read, or is a folder, a device, a socket or a named pipe.
+        It can't be opened or read, or is a folder, device, socket or named pipe.
     """
     try:
-        # Without O_NONBLOCK, opening a named pipe waits for somebody who writes.
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        handle = os.open(path, _READ)  # O_NONBLOCK, since a named pipe would wait here for a writer
     except OSError as error:
         raise FileError(path, f"can't be read: {error.strerror}") from None
     except ValueError:  # a zero byte in the name
-        raise FileError(repr(path), "can't be read: no name of a file") from None
+        raise FileError(repr(path), "can't be read: not a valid file name") from None
     try:
         with io.BufferedReader(io.FileIO(handle), buffer_bytes) as file:
             _check_kind(path, os.fstat(handle).st_mode)
-            os.set_blocking(handle, True)
+            if hasattr(os, "O_NONBLOCK"):
+                os.set_blocking(handle, True)
             yield file
     except FileError:
         raise
@@ -76,13 +79,13 @@ def opened(
 def _check_kind(path: str | os.PathLike[str], mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise FileError(path, "can't be read: Is a directory")
-    named = os.path.lexists(os.path.realpath(path))  # the pipe behind /dev/stdin has no place
+    named = os.path.lexists(os.path.realpath(path))  # the pipe behind /dev/stdin has no path
     if not stat.S_ISREG(mode) and not (stat.S_ISFIFO(mode) and not named):
-        raise FileError(path, "can't be read: it is a named pipe, a socket or a device, no file")
+        raise FileError(path, "can't be read: it is a named pipe, a socket or a device, not a file")
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """FileError where `write_atomically` could not write, as far as can be told without trying."""
+    """FileError where `write_atomically` could not write, as far as this is known without trying."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise FileError(path, "it is a folder")
@@ -93,23 +96,23 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file beside its place and rename it; on any error nothing is left and what was there stays.
+    """Write to a temporary file in the same folder and rename it; an error leaves the old file and nothing else.
 
     Raises
     ------
     FileError
-        The place can't be written.
+        The file can't be written.
     """
-    target = Path(os.path.realpath(path))  # through a symbolic link: the link stays
+    target = Path(os.path.realpath(path))  # follow a symbolic link, which stays
     temporary = None
     try:
-        if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null: never renamed over
+        if target.exists() and not target.is_file():  # never replace a folder or a device such as /dev/null
             target.write_bytes(content)
             return
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        Path(temporary).chmod(_rights(target))  # mkstemp makes files private
+        Path(temporary).chmod(_rights(target))  # mkstemp creates private files
         Path(temporary).replace(target)
     except BaseException as error:
         if temporary is not None:
@@ -120,7 +123,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def _rights(target: Path) -> int:
-    """The rights of the file that stands there, or those that open() would give a new one."""
+    """Permissions of the existing file, or those that open() would give a new one."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     mask = os.umask(0)

@@ -1,4 +1,4 @@
-"""JSON files read with care: of bounded size and depth, UTF-8, each key once in its object."""
+"""Strict reading of JSON files: bounded size and depth, UTF-8, no repeated keys."""
 
 from __future__ import annotations
 
@@ -23,64 +23,64 @@ def read_json(
     max_bytes: int,
     dec_hook: Callable[[type, Any], Any] | None = None,
 ) -> Any:
-    """What a JSON file holds, as plain data or as a record of this kind.
+    """Content of a JSON file, as plain data or as a record of this kind.
 
     Parameters
     ----------
     path : path
     kind : type
-        As `msgspec.json.decode` takes it.
+        Type passed to `msgspec.json.decode`.
     what : str
-        In messages, as in "plan of queues".
+        Name of the file's kind in messages, as in "plan of queues".
     max_bytes : int
         A larger file is refused.
     dec_hook : callable, optional
-        As `msgspec.json.decode` takes it.
+        Passed to `msgspec.json.decode`.
 
     Raises
     ------
     FileError
-        It can't be read, is too large, nested too deeply, no JSON, or has a key twice in one object.
+        The file can't be read, is too large or nested too deeply, isn't JSON, or has a repeated key in one object.
     msgspec.ValidationError
-        It is no such record: for the caller to say.
+        The content doesn't fit the record; the caller reports it.
     """
     size = f"{max_bytes // 2**30} GiB" if max_bytes >= 2**30 else f"{max_bytes // 2**20} MiB"
-    return decoded(path, read_bounded(path, max_bytes, f"is larger than a {what} may be ({size})"), kind, dec_hook)
+    return decoded(path, read_bounded(path, max_bytes, f"larger than the {size} allowed for a {what}"), kind, dec_hook)
 
 
 def decoded(path: object, text: bytes, kind: Any = Any, dec_hook: Callable[[type, Any], Any] | None = None) -> Any:
-    """The same of text that has been read already; `path` is for messages."""
+    """Decode text that has been read already, like `read_json`; `path` is for messages."""
     _check_keys(path, text)
     try:
         return msgspec.json.decode(text, type=kind, dec_hook=dec_hook)
     except msgspec.ValidationError as error:
         if kind is not Any:
             raise
-        raise FileError(path, f"is not JSON: {error}") from None  # a number out of range
+        raise FileError(path, f"not JSON: {error}") from None  # a number out of range
     except UnicodeDecodeError as error:
-        raise FileError(path, f"is not JSON: not UTF-8 text (byte {error.start})") from None
+        raise FileError(path, f"not JSON: not UTF-8 text (byte {error.start})") from None
     except msgspec.DecodeError as error:
-        raise FileError(path, f"is not JSON: {error}") from None
+        raise FileError(path, f"not JSON: {error}") from None
     except RecursionError:
-        raise FileError(path, "is nested too deeply") from None
+        raise FileError(path, "nested too deeply") from None
 
 
 class _Twice(Exception):
-    """A key that an object has twice."""
+    """An object has a repeated key."""
 
 
 def _check_keys(path: object, text: bytes) -> None:
-    """Refuse depth and repeated keys, of which the decoder takes the last without a word."""
+    """Refuse too deep nesting and repeated keys, of which the decoder silently takes the last."""
     import json
 
     try:
-        # `len` of a number's text, which nobody needs here, is a fifth of the time of its value.
+        # `len` of a number's text takes a fifth of the time of parsing a value that isn't needed.
         json.loads(text, object_pairs_hook=_check_once, parse_float=len, parse_int=len, parse_constant=len)
     except _Twice as found:
-        raise FileError(path, f"has the key {shorten(json.dumps(found.args[0]))} twice in one object") from None
+        raise FileError(path, f"the key {shorten(json.dumps(found.args[0]))} occurs twice in one object") from None
     except RecursionError:
-        raise FileError(path, "is nested too deeply") from None
-    except ValueError:  # no JSON, or no UTF-8: the decoder says where
+        raise FileError(path, "nested too deeply") from None
+    except ValueError:  # not JSON or not UTF-8: the decoder says where
         return
 
 

@@ -1,4 +1,4 @@
-"""Matrices as users bring them, checked: dense or sparse, of a given shape, real and finite."""
+"""Checked matrices, dense or sparse, of a given shape, real and finite."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from netctrl.errors import InvalidValue
 __all__ = ["covariance", "dense", "dense_matrix", "is_sparse", "matrix", "square_matrix"]
 
 ROUNDING = 1e-10
-"""Relative; what a covariance may lack in symmetry and in positive semidefiniteness."""
+"""Relative tolerance for the symmetry and positive semidefiniteness of a covariance."""
 
 Shape = tuple[int | None, int | None]
-"""None stands for any number."""
+"""Numbers of rows and columns; None stands for any number."""
 
 
 def is_sparse(value: object) -> bool:
-    """Whether it is one of scipy.sparse."""
-    sparse = sys.modules.get("scipy.sparse")  # not imported here: who has a sparse matrix has imported it
+    """Whether a value is a scipy.sparse matrix."""
+    sparse = sys.modules.get("scipy.sparse")  # not imported here: a caller with a sparse matrix has imported it
     return sparse is not None and sparse.issparse(value)
 
 
 def dense(value: Any) -> np.ndarray:
-    """A matrix as an array, whatever it is kept in."""
+    """A matrix as a dense array."""
     return value.toarray() if is_sparse(value) else value
 
 
 def matrix(argument: str, value: Any, shape: Shape = (None, None)) -> Any:
-    """A copy that can't be written: a csr_array of what is sparse, else an array.
+    """A read-only copy: a csr_array of a sparse matrix, else an array.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def matrix(argument: str, value: Any, shape: Shape = (None, None)) -> Any:
 
 
 def dense_matrix(argument: str, value: Any, shape: Shape = (None, None)) -> np.ndarray:
-    """A copy as an array.
+    """A read-only copy as a dense array.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def dense_matrix(argument: str, value: Any, shape: Shape = (None, None)) -> np.n
         if np.iscomplexobj(value):
             raise TypeError("complex entries")
         found = np.array(value, dtype=float, ndmin=2)
-    except (AttributeError, OverflowError, TypeError, ValueError):  # ragged lists have no dtype
+    except (AttributeError, OverflowError, TypeError, ValueError):  # ragged lists
         raise InvalidValue(argument, value, _takes(shape)) from None
     if not _fits(shape, found):
         raise InvalidValue(argument, f"shape {found.shape}", _takes(shape))
@@ -67,7 +67,7 @@ def dense_matrix(argument: str, value: Any, shape: Shape = (None, None)) -> np.n
 
 
 def square_matrix(argument: str, value: Any) -> np.ndarray:
-    """`dense_matrix` of as many rows as columns."""
+    """`dense_matrix` with as many rows as columns."""
     found = dense_matrix(argument, value)
     if found.shape[0] != found.shape[1]:
         raise InvalidValue(argument, f"shape {found.shape}", "a square matrix")
@@ -75,9 +75,9 @@ def square_matrix(argument: str, value: Any) -> np.ndarray:
 
 
 def covariance(argument: str, value: Any, size: int, *, below: float = ROUNDING) -> np.ndarray:
-    """`dense_matrix` of this size that is symmetric to rounding and positive semidefinite, made symmetric.
+    """`dense_matrix` of this size that is symmetric within rounding and positive semidefinite; made symmetric.
 
-    `below`: how far an eigenvalue may lie below 0, relative to the greatest entry.
+    `below`: how far an eigenvalue may lie below 0, relative to the largest entry.
     """
     found = dense_matrix(argument, value, (size, size))
     takes = "a covariance, symmetric and positive semidefinite"

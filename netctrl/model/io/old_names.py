@@ -1,4 +1,4 @@
-"""Keys of scenario and sweep files that were renamed; files with the old ones are read, with a warning."""
+"""Renamed keys of scenario and sweep files; files with the old ones are still read, with a warning."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ __all__ = ["OLD_NAMES", "renewed", "renewed_at"]
 
 _POLICY = {"reference": "rate_scale", "standing_backlog": "backlog_setpoint"}
 OLD_NAMES: dict[str, dict[str, str]] = {
-    "BottleneckScenario": {"warm_up": "warmup"},
     "DesignPolicy": _POLICY,
     "HftracPolicy": _POLICY,
     "Hpcc": {"round_trip": "rtt"},
     "Mpcc": {"round_trip": "rtt"},
     "TcpSenders": {"round_trip": "rtt"},
 }
-"""Name of a record -> its old keys, and what they are called now."""
+"""Name of a record -> its old keys and their new names."""
 
 
 def renewed(content: Any, kind: type) -> Any:
-    """What a file holds, with today's keys, for a record of this kind.
+    """A file's content with today's keys, for a record of this kind.
 
     Raises
     ------
     InvalidValue
-        An old key stands beside the new one.
+        An old key occurs together with the new one.
     """
     return _renewed([msgspec.inspect.type_info(kind)], content)
 
 
 def renewed_at(place: str, value: Any, kind: type) -> tuple[str, Any]:
-    """A place in a record, as in "policy.rate_scale", and what stands there, with today's keys."""
+    """A path in a record, as in "policy.rate_scale", and its value, both with today's keys."""
     found: list[Any] = [msgspec.inspect.type_info(kind)]
     parts = []
     for name in place.split("."):
@@ -54,7 +53,7 @@ def _renewed(found: list[Any], content: Any) -> Any:
         today = _today(found, content)
         for old, name in today.items():
             if old in content and name in content:
-                raise InvalidValue(old, content[old], f"no value beside `{name}`, which is its name now")
+                raise InvalidValue(old, content[old], f"no value beside `{name}`, its new name")
             if old in content:
                 _warn(old, name)
         named = {today.get(name, name): value for name, value in content.items()}
@@ -66,12 +65,12 @@ def _renewed(found: list[Any], content: Any) -> Any:
 
 
 def _warn(old: str, name: str) -> None:
-    said = f"key `{old}` of a file is `{name}` now; the next version of netctrl doesn't read the old name"
+    said = f"key `{old}` is now `{name}`; the next version of netctrl won't read the old name"
     warnings.warn(said, FutureWarning, stacklevel=4)
 
 
 def _today(found: list[Any], content: dict[str, Any]) -> dict[str, str]:
-    """Old keys of the record that stands here; of none where a key isn't old in all that it may be."""
+    """Old keys of the record at this place; none where a key is current in one of its possible kinds."""
     records = [each for each in kinds(found) if isinstance(each, msgspec.inspect.StructType)]
     meant = [each for each in records if each.tag_field and content.get(each.tag_field) == each.tag]
     names: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Where a result came from."""
+"""Provenance of results."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ __all__ = ["Provenance", "provenance"]
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where a result came from, so that it can be made again."""
+    """How a result was made, so that it can be reproduced."""
 
     netctrl: str
+    """Version of netctrl."""
     git_revision: str | None
     """Commit of the checkout, "-dirty" if it had changes; null for an installed package."""
     argv: tuple[str, ...]
     """Command line; empty when called as a library."""
     seed: int | None
+    """Seed of everything random; null where nothing is."""
     input_hashes: dict[str, str]
-    """SHA-256 of each file that was read."""
+    """SHA-256 of each input file."""
     python: str
+    """Version of Python."""
     libraries: dict[str, str]
-    """Versions of the libraries that computed it."""
+    """Versions of the libraries used."""
 
 
 def provenance(
@@ -38,7 +41,7 @@ def provenance(
     inputs: Iterable[Path] = (),
     libraries: Iterable[str] = (),
 ) -> Provenance:
-    """The provenance of a result that this process makes; `libraries` names the modules that computed it."""
+    """Provenance of a result of this process; `libraries` names the modules that computed it."""
     import netctrl
 
     return Provenance(

@@ -1,4 +1,4 @@
-"""Records of files: frozen, complete, with no unknown key; those that are JSON files of their own are written whole."""
+"""Records in files: frozen, complete, without unknown keys; JSON files are written atomically."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["FileRecord", "Record", "read_record"]
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What stands in a file or a report."""
+    """A part of a file or a report."""
 
 
 class FileRecord(Record, frozen=True):
-    """A record with a `schema`, which says what it is."""
+    """A record with a `schema` that names its format."""
 
     def to_json(self) -> str:
-        """The file's text: strict JSON, ends with a newline."""
+        """Text of the file: strict JSON that ends with a newline."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2).decode() + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         write_atomically(path, self.to_json().encode())
 
 
@@ -42,21 +42,21 @@ def read_record(path: str | os.PathLike[str], kind: type[_Kind], *, schema: str,
     path : path-like
     kind : type
     schema : str
-        What its `schema` says, as in "netctrl.linux/1".
+        Value of its `schema`, as in "netctrl.linux/1".
     what : str
-        In messages, as in "plan of queues".
+        Name of the file's kind in messages, as in "plan of queues".
     max_bytes : int
-        A larger file is refused [byte].
+        Maximum size of the file [byte].
 
     Raises
     ------
     FileError
-        It can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
+        The file can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names.
     """
     content = read_json(path, what=what, max_bytes=max_bytes)
     if not isinstance(content, dict) or content.get("schema") != schema:
-        raise FileError(path, f'is no {what}: takes "schema": "{schema}"')
+        raise FileError(path, f'not a {what}: expected "schema": "{schema}"')
     try:
         return msgspec.convert(content, kind, strict=True)
     except msgspec.ValidationError as error:
-        raise FileError(path, f"is no {what}: {explained(error, content, kind)}") from None
+        raise FileError(path, f"not a valid {what}: {explained(error, content, kind)}") from None

@@ -1,4 +1,4 @@
-"""Tables of evenly spaced samples, from CSV and Parquet: strict, with row and column of what is wrong."""
+"""Strict reading of evenly spaced samples from CSV and Parquet; errors name row and column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue, checked_number
+from netctrl.errors import FileError, InvalidValue, checked_number, optional_import
 from netctrl.model.io.fields import label
 from netctrl.model.io.files import read_bounded
 from netctrl.model.io.validation_errors import shorten
@@ -28,10 +28,12 @@ __all__ = [
     "check_once",
     "clock",
     "column_names",
+    "index_interval",
     "interval",
     "numbers",
     "read_table",
     "spacing",
+    "timed",
 ]
 
 TABLES = (".csv", ".parquet")
@@ -40,27 +42,27 @@ INTERVAL_TAKES = "a time from 1e-9 to 1e9 in s"
 LIKE_TIME = re.compile(r"(?:time|timestamp|datetime|date|epoch)(?:[\s_]*[\[(]?[mun]?s(?:ec)?[\])]?)?", re.IGNORECASE)
 
 _MAX_VALUE = 1e18
-_LATEST_S = 1e11  # the year 5138: what is later was counted in ms or ns
-_EVEN = 1e-2  # of the interval: what clocks and rounded times may be off
+_LATEST_S = 1e11  # the year 5138; later times are in ms or ns
+_EVEN = 1e-2  # share of the interval: tolerance for clocks and rounded times
 _MAX_BYTES = 2**31
 _MAX_VALUES = 2**28
 _SHORT_TIMES = {"t", "ts", "s", "sec", "seconds"}
 
 
 def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """The table of a `.csv` or `.parquet` file, columns as they are written.
+    """The table of a `.csv` or `.parquet` file, with columns as written.
 
     Raises
     ------
     FileError
-        The file can't be read, is too large, or is no such table.
+        The file can't be read, is too large, or isn't such a table.
     """
-    content = read_bounded(path, _MAX_BYTES, f"is larger than a table may be ({_MAX_BYTES // 2**20} MiB)")
+    content = read_bounded(path, _MAX_BYTES, f"larger than the {_MAX_BYTES // 2**20} MiB allowed for a table")
     return (_csv if Path(path).suffix.lower() == ".csv" else _parquet)(path, content)
 
 
 def column_names(frame: pd.DataFrame) -> list[str]:
-    """Names of the columns; InvalidValue for one that is none."""
+    """Names of the columns; InvalidValue for an unusable one."""
     return [_label(place, name) for place, name in enumerate(frame.columns)]
 
 
@@ -70,14 +72,14 @@ def interval(argument: str, value: Any) -> float:
 
 
 def check_once(names: list[str]) -> None:
-    """InvalidValue for a name that stands twice."""
+    """InvalidValue for a repeated name."""
     if len(set(names)) < len(names):
         double = next(name for name, times in Counter(names).items() if times > 1)
         raise InvalidValue("names", double, "each column's name only once")
 
 
 def clock(columns: list[str], what: str = "rates in bit/s") -> int:
-    """The place of the time column, which has columns of `what` beside it."""
+    """Index of the time column, which must have columns of `what` beside it."""
     takes = f"a column {TIME!r} with the starts of the intervals in seconds"
     if TIME not in columns:
         likely = [name for name in columns if LIKE_TIME.fullmatch(name) or name.lower() in _SHORT_TIMES]
@@ -85,34 +87,35 @@ def clock(columns: list[str], what: str = "rates in bit/s") -> int:
             raise InvalidValue("columns", likely[0], f"{takes}: convert this one and rename it")
         raise InvalidValue("columns", shorten(", ".join(columns)), takes)
     if len(columns) == 1:
-        raise InvalidValue("columns", TIME, f"beside it at least one column with {what}")
+        raise InvalidValue("columns", TIME, f"at least one other column, with {what}")
     return columns.index(TIME)
 
 
 def numbers(name: str, column: pd.Series) -> np.ndarray:
-    """A column as floats, NaN where it is empty."""
-    import pandas as pd
+    """A column as floats, NaN where empty."""
+    with optional_import():
+        import pandas as pd
 
     if getattr(column.dtype, "kind", "O") in "iuf":
         return column.to_numpy(dtype=float, na_value=np.nan)
     found = pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=float)
-    row = int((~(np.abs(found) <= _MAX_VALUE)).argmax())  # whole numbers that are too long for pandas come here too
+    row = int((~(np.abs(found) <= _MAX_VALUE)).argmax())  # also whole numbers that are too long for pandas
     raise InvalidValue(f"row {row + 1}, column {name!r}", column.iloc[[row]].tolist()[0], "a number")
 
 
 def spacing(times: np.ndarray, before: int = 0) -> float:
-    """The interval [s]: of all numbers that the rounded times allow, the shortest to write.
+    """The interval [s]: the shortest decimal number that agrees with the rounded times.
 
-    `before` rows of the table stand above: they are counted where a row is named.
+    `before` is the number of rows of the table above, for the row numbers in messages.
     """
     wrong = ~(np.abs(times) <= _LATEST_S)
     if wrong.any():
         row = int(wrong.argmax())
         raise InvalidValue(
-            f"{TIME}, row {before + row + 1}", float(times[row]), "a time in seconds, at most 1e11; ms and ns are not"
+            f"{TIME}, row {before + row + 1}", float(times[row]), "a time in seconds, at most 1e11; not in ms or ns"
         )
     steps = np.diff(times)
-    usual = float(np.quantile(steps, 0.5, method="lower"))  # one of the steps, though there be two
+    usual = float(np.quantile(steps, 0.5, method="lower"))  # an actual step, even of two
     rounding = 2.0 * float(np.spacing(np.abs(times).max()))
     back = steps <= 0.0
     uneven = back | (np.abs(steps - usual) > max(_EVEN * usual, rounding))
@@ -124,10 +127,40 @@ def spacing(times: np.ndarray, before: int = 0) -> float:
                 f"{TIME}, row {before + row + 2}", got, f"a time after {earlier:.12g}, that of the row before"
             )
         takes = f"{earlier + usual:.12g}, one interval of {usual:.6g} s after the row before; gaps are not filled"
+        takes = f"{takes}: frame.resample('{usual:.6g}s').mean().interpolate() makes an index by date even"
         raise InvalidValue(f"{TIME}, row {before + row + 2}", got, takes)
     mean = float(times[-1] - times[0]) / len(steps)
     written = (float(f"{mean:.{digits}g}") for digits in range(1, 18))
     return next(number for number in written if abs(number - mean) <= rounding / len(steps))
+
+
+def timed(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with a column `time_s`, made from its index if needed: by name [s], date or duration, from 0."""
+    with optional_import():
+        import pandas as pd
+
+    if TIME in frame.columns:
+        return frame
+    if frame.index.name == TIME:
+        return frame.reset_index()
+    if isinstance(frame.index, pd.DatetimeIndex | pd.TimedeltaIndex) and len(frame) > 0:
+        seconds = (frame.index - frame.index[0]).total_seconds()
+        return frame.reset_index(drop=True).assign(**{TIME: seconds})
+    return frame
+
+
+def index_interval(values: pd.DataFrame | pd.Series | Any) -> float | None:
+    """Interval [s] of a table's index by date, duration or `time_s`; None for another index.
+
+    Raises
+    ------
+    InvalidValue
+        The index isn't evenly spaced.
+    """
+    if not hasattr(values, "iloc") or len(values) < 2:
+        return None
+    clocked = timed(values.iloc[:, :0] if values.ndim == 2 else values.to_frame("value").iloc[:, :0])
+    return spacing(numbers(TIME, clocked[TIME])) if TIME in clocked.columns else None
 
 
 def _label(place: int, name: Any) -> str:
@@ -139,33 +172,32 @@ def _label(place: int, name: Any) -> str:
 
 
 def _csv(path: str | os.PathLike[str], content: bytes) -> pd.DataFrame:
-    import pandas as pd
+    with optional_import():
+        import pandas as pd
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # a first row that is longer than the header
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # first row longer than the header
             header = pd.read_csv(
                 io.BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False, skipinitialspace=True
             )
             frame = pd.read_csv(io.BytesIO(content), header=0, index_col=False, low_memory=False, skipinitialspace=True)
     except (ValueError, pd.errors.ParserWarning) as error:
-        raise FileError(path, f"is no CSV: {shorten(' '.join(str(error).split()), 200)}") from None
-    frame.columns = header.iloc[0].tolist()  # as written: pandas renames double ones
+        raise FileError(path, f"not valid CSV: {shorten(' '.join(str(error).split()), 200)}") from None
+    frame.columns = header.iloc[0].tolist()  # as written: pandas renames repeated ones
     return frame
 
 
 def _parquet(path: str | os.PathLike[str], content: bytes) -> pd.DataFrame:
-    try:
+    with optional_import():
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError:
-        raise FileError(path, "is Parquet, which needs pyarrow: `pip install pyarrow`") from None
     try:
         file = pq.ParquetFile(io.BytesIO(content))
-        if file.metadata.num_rows * file.metadata.num_columns > _MAX_VALUES:  # a small file may unpack to a large table
-            raise FileError(path, f"holds more values than a trace may ({_MAX_VALUES})")
+        if file.metadata.num_rows * file.metadata.num_columns > _MAX_VALUES:  # a small file may expand to a large table
+            raise FileError(path, f"more than the {_MAX_VALUES} values allowed for a trace")
         return file.read().to_pandas()
     except FileError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileError(path, f"is no Parquet: {shorten(' '.join(str(error).split()), 200)}") from None
+        raise FileError(path, f"not valid Parquet: {shorten(' '.join(str(error).split()), 200)}") from None

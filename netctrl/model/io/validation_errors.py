@@ -1,4 +1,4 @@
-"""What msgspec finds wrong with a file's content, in the words of who wrote the file: one line that names the key."""
+"""msgspec's validation errors restated for the file's author: one line that names the key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Keys = Sequence[str | int]
 
 
 def explained(error: msgspec.ValidationError, content: Any, kind: type) -> str:
-    """One line, "links[0].capacity: got -10, takes ...", for what `msgspec.convert(content, kind)` raised."""
+    """One line such as "links[0].capacity: got -10, takes ..." for an error of `msgspec.convert(content, kind)`."""
     what, keys, value = _parted(str(error), content)
     if isinstance(error.__cause__, InvalidValue):
         cause = error.__cause__
@@ -56,7 +56,7 @@ def explained(error: msgspec.ValidationError, content: Any, kind: type) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as its writer knows it, in one short line."""
+    """A value as its author knows it, in one short line."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -74,7 +74,7 @@ def shown(value: Any) -> str:
 
 
 def shorten(text: str, most: int = 60) -> str:
-    """The text, or its first characters and "..."."""
+    """The text, shortened to its first characters and "..." if needed."""
     return text if len(text) <= most else f"{text[:most]}..."
 
 
@@ -96,13 +96,13 @@ def _dotted(keys: Keys) -> str:
 
 
 def _parted(message: str, content: Any) -> tuple[str, list[str | int], Any]:
-    """msgspec's "what - at `$.links[0].capacity`" as what, keys, and the value there."""
+    """msgspec's "what - at `$.links[0].capacity`" as error, keys, and the value at these keys."""
     what, found, where = message.rpartition(" - at `$")
-    if found and "[...]" not in where:  # a place in a table of anything: msgspec doesn't say which
+    if found and "[...]" not in where:  # inside a table of any content: msgspec doesn't give the key
         keys: list[str | int] = [int(index) if index else name for name, index in _STEP.findall(where)]
         try:
             return what, keys, _value(content, keys)
-        except (LookupError, TypeError):  # the name of an unknown key may look like a place
+        except (LookupError, TypeError):  # the name of an unknown key may look like a path
             pass
     return message, [], content
 
@@ -114,7 +114,7 @@ def _value(content: Any, keys: Keys) -> Any:
 
 
 def _keys_of(kind: type, content: Any, keys: Keys) -> list[str]:
-    """The keys of the record at a place."""
+    """Keys of the record at these keys."""
     try:
         found = _record(_type(kind, content, keys), _value(content, keys))
     except (LookupError, TypeError, AttributeError, StopIteration):
@@ -124,7 +124,7 @@ def _keys_of(kind: type, content: Any, keys: Keys) -> list[str]:
 
 
 def _tags(kind: type, content: Any, keys: Keys) -> list[str]:
-    """What `kind` may be at a place where one of several records stands."""
+    """Possible values of `kind` where several records are possible."""
     try:
         found = _type(kind, content, keys)
     except (LookupError, TypeError, AttributeError, StopIteration):
@@ -134,7 +134,7 @@ def _tags(kind: type, content: Any, keys: Keys) -> list[str]:
 
 
 def _words(kind: type, content: Any, keys: Keys) -> list[Any]:
-    """What may be chosen at a place where one of several words stands."""
+    """Possible words at a place with a fixed set of words."""
     try:
         found = _type(kind, content, keys)
     except (LookupError, TypeError, AttributeError, StopIteration):
@@ -144,7 +144,7 @@ def _words(kind: type, content: Any, keys: Keys) -> list[Any]:
 
 
 def _type(kind: type, content: Any, keys: Keys) -> Any:
-    """msgspec's description of what may stand at a place."""
+    """msgspec's description of the type at a place."""
     found: Any = msgspec.inspect.type_info(kind)
     for key in keys:
         if isinstance(key, int):
@@ -157,6 +157,6 @@ def _type(kind: type, content: Any, keys: Keys) -> Any:
 
 
 def _record(found: Any, content: Any) -> Any:
-    """Of the records that may stand here, the one that the content says it is."""
+    """The one of several possible records that the content's `kind` selects."""
     records = [each for each in getattr(found, "types", [found]) if isinstance(each, msgspec.inspect.StructType)]
     return next(each for each in records if each.tag_field is None or content.get(each.tag_field) == each.tag)

@@ -1,8 +1,8 @@
-"""Files that people write: every rate, time and size carries its unit, as on the command line.
+"""Check that every rate, time and size in a file written by people carries its unit, as on the command line.
 
-A bare number would be taken for bit/s, seconds or bytes: `capacity = 20` for 20 bit/s. The annotations Rate, Duration,
-Size and Span (`netctrl.model.io.fields`) say which fields are quantities, so one walk over content and type serves all
-records. Values from Python, or from JSON whose format fixes the units, are not looked at.
+A bare number would be read as bit/s, seconds or bytes: `capacity = 20` as 20 bit/s. The annotations Rate, Duration,
+Size and Span (`netctrl.model.io.fields`) mark fields that are quantities, so one traversal of content and type serves
+all records. Values from Python, or from JSON whose format fixes the units, are not checked.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ _TAKES = {
 
 
 def check_units(content: Any, kind: type, place: str = "") -> None:
-    """Refuse the first bare number that stands where a record of this kind has a rate, a time or a size.
+    """Refuse the first bare number where a record of this kind has a rate, a time or a size.
 
     Parameters
     ----------
     content : dict
-        What a file holds, as plain data. What is missing or of another type is left to the record itself.
+        A file's content as plain data. Missing keys and wrong types are left to the record itself.
     kind : type
-        Of the record.
+        Type of the record.
     place : str
-        Before keys in the message.
+        Prefix of keys in the message.
 
     Raises
     ------
     InvalidValue
-        Names the place, and says what to write.
+        The message names the key and the correct notation.
     """
     _check([msgspec.inspect.type_info(kind)], content, place)
 
 
 def check_place(place: str, value: Any, kind: type) -> None:
-    """The same of a value at a place in a record, as in "network.links.e1.buffer" (see `SweepSpec`)."""
+    """Check a value at one place in a record, as in "network.links.e1.buffer" (see `SweepSpec`)."""
     found: list[Any] = [msgspec.inspect.type_info(kind)]
     for name in place.split("."):
         lists = [each.item_type for each in kinds(found) if hasattr(each, "item_type")]
@@ -54,7 +54,7 @@ def check_place(place: str, value: Any, kind: type) -> None:
 
 
 def _check(found: list[Any], content: Any, place: str) -> None:
-    """Go through content and what may stand there side by side."""
+    """Traverse the content together with its possible types."""
     for each in kinds(found):
         quantity = (getattr(each, "extra", None) or {}).get("quantity")
         if quantity is not None:
@@ -69,7 +69,7 @@ def _check(found: list[Any], content: Any, place: str) -> None:
 
 
 def kinds(found: list[Any]) -> Iterator[Any]:
-    """What unions of msgspec's descriptions are made of."""
+    """The members of msgspec's union types."""
     for each in found:
         if isinstance(each, msgspec.inspect.UnionType):
             yield from each.types
@@ -78,7 +78,7 @@ def kinds(found: list[Any]) -> Iterator[Any]:
 
 
 def at_key(found: list[Any], content: dict[str, Any], name: Any) -> list[Any]:
-    """What may stand at a key: of the record that `kind` names where there is one of that name, else of all."""
+    """Possible types at a key: those of the record that `kind` selects, else of all records."""
     records = [each for each in kinds(found) if isinstance(each, msgspec.inspect.StructType)]
     meant = [each for each in records if each.tag_field and content.get(each.tag_field) == each.tag]
     return [field.type for each in meant or records for field in each.fields if field.encode_name == name]

@@ -1,8 +1,8 @@
-"""A small MPC problem solved for all states beforehand: its law is affine on polyhedra, found by enumeration.
+"""Explicit MPC: a small problem solved for all states in advance, as a piecewise affine law on polyhedra.
 
-Each feasible θ has an optimal set of active bounds whose rows are linearly independent, so all such sets are looked
-through. A set whose bounds can't be active at once for any θ and v rules out all that contain it: the enumeration is
-complete, not a search among neighbours.
+Each feasible θ has an optimal set of active bounds whose rows are linearly independent, so all such sets are
+enumerated. A set whose bounds can't be active together for any θ and v rules out all sets that contain it. The
+enumeration is complete; it doesn't search among neighbours.
 
 Sources: Bemporad, Morari, Dua, Pistikopoulos, Automatica 38 (2002) 3-20; Gupta, Bhartiya, Nataraj, Automatica 47 (2011)
 2112-2117 (the pruning).
@@ -25,15 +25,15 @@ from netctrl.mpc.qp.solve import open_solver
 
 __all__ = ["Coverage", "PiecewiseLaw", "check_piecewise", "piecewise_law"]
 
-_THIN = 1e-9  # of the box's half width: a region with a smaller ball is a face of others
+_THIN = 1e-9  # relative to the box's half width: a region with a smaller ball is a face of others
 _INDEPENDENT = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PiecewiseLaw:
-    """u = gain[r] t + offset[r] where rows t ≤ right holds for region r, t = (θ − centre)/half in [−1, 1].
+    """Law u = gain[r] t + offset[r] in the region r with rows t ≤ right, where t = (θ − centre)/half in [−1, 1].
 
-    θ is of `netctrl.mpc.parametric.parameters`: the state after the delay, then the last input where rates cost.
+    θ is as in `netctrl.mpc.parametric.parameters`: the state after the delay, then the last input with a rate weight.
     """
 
     centre: np.ndarray
@@ -41,21 +41,21 @@ class PiecewiseLaw:
     half: np.ndarray
     """(q,)"""
     rows: np.ndarray
-    """(T, q) of unit length, of all regions one after the other."""
+    """(T, q) rows of unit length, of all regions one after the other."""
     right: np.ndarray
     """(T,)"""
     first: np.ndarray
-    """(R + 1,) where each region's rows begin."""
+    """(R + 1,) index of each region's first row."""
     gain: np.ndarray
     """(R, m, q)"""
     offset: np.ndarray
     """(R, m) [the plant's units]."""
     active: tuple[tuple[str, ...], ...]
-    """R: names of the active bounds."""
+    """Names of the active bounds of the R regions."""
     candidates: int
-    """Sets of bounds that were looked at."""
+    """Number of sets of bounds examined."""
     pruned: int
-    """Those that rule out all that contain them."""
+    """Number of sets that rule out all sets containing them."""
 
     def __post_init__(self) -> None:
         for part in (self.centre, self.half, self.rows, self.right, self.first, self.gain, self.offset):
@@ -63,26 +63,26 @@ class PiecewiseLaw:
 
     @property
     def n_regions(self) -> int:
-        """R."""
+        """Number of regions, R."""
         return len(self.offset)
 
     def decide(self, theta: Any) -> np.ndarray:
-        """The inputs (m,) at θ (q,).
+        """Inputs (m,) at θ (q,).
 
         Raises
         ------
         InvalidValue
-            Numbers that aren't finite, or θ in no region: out of the table's box, or infeasible.
+            Numbers that aren't finite, or a θ outside all regions: out of the table's box, or infeasible.
         """
         inputs, region = self.decide_many(np.asarray(theta, dtype=float)[None])
         if region[0] < 0:
             low, high = (self.centre - self.half).tolist(), (self.centre + self.half).tolist()
-            takes = f"a feasible point from {low} to {high}: others are not in the table; solve the program instead"
+            takes = f"a feasible point from {low} to {high}: the table has no others; solve the program instead"
             raise InvalidValue("theta", np.asarray(theta).tolist(), takes)
         return inputs[0]
 
     def decide_many(self, thetas: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs (count, m) at thetas (count, q), and their regions (count,): −1, with zeros for inputs, in none."""
+        """Inputs (count, m) at thetas (count, q), and their regions (count,), −1 with inputs of 0 outside all."""
         from netctrl.mpc.piecewise.kernel import decide_points
 
         thetas = np.ascontiguousarray(thetas, dtype=float)
@@ -93,21 +93,21 @@ class PiecewiseLaw:
 
 
 class Coverage(NamedTuple):
-    """What random points say about a table."""
+    """Results of a table's check at random points."""
 
     samples: int
     feasible: int
-    """Points at which the program has a solution."""
+    """Number of points at which the program has a solution."""
     missed: int
-    """Feasible points in no region; 0 for a table that covers all."""
+    """Number of feasible points outside all regions; 0 for a complete table."""
     invented: int
-    """Infeasible points in a region."""
+    """Number of infeasible points in a region."""
     largest_error: float
-    """Greatest difference of inputs from the program's, in units of the inputs' bounds."""
+    """Largest difference from the program's inputs, in units of the inputs' bounds."""
 
 
 class _Set(NamedTuple):
-    """A set of active bounds and what is optimal with it: v = Kt + k, λ = Lt + l."""
+    """Set of active bounds and its optimal solution v = Kt + k, λ = Lt + l."""
 
     active: tuple[int, ...]
     K: np.ndarray
@@ -117,16 +117,16 @@ class _Set(NamedTuple):
 
 
 def piecewise_law(problem: MpcProblem, lower: Any, upper: Any, *, max_candidates: int = 20_000) -> PiecewiseLaw:
-    """The first inputs of an MPC problem for all θ of a box.
+    """Explicit law for the first inputs of an MPC problem for all θ of a box.
 
     Parameters
     ----------
     problem : MpcProblem
-        A small one: the number of sets of active bounds grows fast with the horizon.
+        A small problem: the number of sets of active bounds grows fast with the horizon.
     lower, upper : array_like, shape (q,)
         The box of θ, finite.
     max_candidates : int
-        Sets to look at before giving up.
+        Largest number of sets to examine.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def piecewise_law(problem: MpcProblem, lower: Any, upper: Any, *, max_candidates
     found, candidates, pruned = _enumerated(program, bounds, q, most)
     if not found:
         raise NetctrlError("no point of the box is feasible: see the bounds, or netctrl.mpc.qp.infeasible.conflict")
-    found.sort(key=lambda each: -each[1])  # large regions are met first
+    found.sort(key=lambda each: -each[1])  # large regions are searched first
     m = len(program.input_scale)
     polyhedra = [irredundant(_region(bounds, each), middle) for each, _, middle in found]
     return PiecewiseLaw(
@@ -166,7 +166,7 @@ def piecewise_law(problem: MpcProblem, lower: Any, upper: Any, *, max_candidates
 def check_piecewise(
     law: PiecewiseLaw, problem: MpcProblem, rng: np.random.Generator, *, samples: int = 1000, solver: str = "daqp"
 ) -> Coverage:
-    """Hold a table against the program at random points of its box."""
+    """Compare a table with the program at random points of its box."""
     program = condensed(problem)
     thetas = law.centre + law.half * rng.uniform(-1.0, 1.0, (samples, len(law.centre)))
     inputs, region = law.decide_many(thetas)
@@ -184,7 +184,7 @@ def check_piecewise(
 
 
 class _Bounds(NamedTuple):
-    """G v ≤ w + S t, all finite bounds one-sided, and the cost's linear term f + F t."""
+    """Bounds G v ≤ w + S t, all finite ones one-sided, and the cost's linear term f + F t."""
 
     G: np.ndarray
     w: np.ndarray
@@ -209,7 +209,7 @@ def _bounds(program: ParametricProgram, centre: np.ndarray, half: np.ndarray) ->
 def _enumerated(
     program: ParametricProgram, bounds: _Bounds, q: int, most: int
 ) -> tuple[list[tuple[_Set, float, np.ndarray]], int, int]:
-    """All regions with an inside: set, radius and middle of the largest ball in it; sets looked at, and ruled out."""
+    """All regions with an interior: set, radius and centre of the largest ball; sets examined, and ruled out."""
     count = len(bounds.w)
     box = Polyhedra(np.vstack([np.eye(q), -np.eye(q)]), np.ones(2 * q))
     inverse = np.linalg.inv(program.H)
@@ -223,14 +223,14 @@ def _enumerated(
             looked += 1
             if looked > most:
                 raise NetctrlError(
-                    f"more than {most} sets of active bounds: a table is for small problems; shorten the horizon or "
+                    f"more than {most} sets of active bounds: tables are for small problems; shorten the horizon or "
                     "raise max_candidates"
                 )
             optimal = _optimal(bounds, inverse, active)
             ball = None if optimal is None else chebyshev(_with(_region(bounds, optimal), box))
             if optimal is not None and ball is not None and ball[0] > _THIN:
                 found.append((optimal, *ball))
-            # A region that isn't empty proves that its bounds can be active at once; else a program over θ and v does.
+            # A nonempty region proves that its bounds can be active together; otherwise a program over θ and v decides.
             if optimal is not None and (ball is not None or feasible(bounds.G, bounds.w, bounds.S, active)):
                 alive.append(active)
             else:
@@ -248,7 +248,7 @@ def _enumerated(
 
 
 def _optimal(bounds: _Bounds, inverse: np.ndarray, active: tuple[int, ...]) -> _Set | None:
-    """None where the rows depend on each other."""
+    """Optimal solution with a set of active bounds; None where the rows are linearly dependent."""
     at = list(active)
     G, w, S = bounds.G[at], bounds.w[at], bounds.S[at]
     free_K, free_k = -inverse @ bounds.F, -inverse @ bounds.f
@@ -263,7 +263,7 @@ def _optimal(bounds: _Bounds, inverse: np.ndarray, active: tuple[int, ...]) -> _
 
 
 def _region(bounds: _Bounds, optimal: _Set) -> Polyhedra:
-    """Where v meets the other bounds and no multiplier is below 0; rows of length 1."""
+    """Region where v meets the other bounds and no multiplier is below 0; rows of length 1."""
     others = np.setdiff1d(np.arange(len(bounds.w)), optimal.active)
     rows = np.vstack([bounds.G[others] @ optimal.K - bounds.S[others], -optimal.L])
     right = np.concatenate([bounds.w[others] - bounds.G[others] @ optimal.k, optimal.l])

@@ -1,4 +1,4 @@
-"""Polyhedra of a piecewise-affine law: their largest ball, and which of their rows are needed."""
+"""Polyhedra of a piecewise-affine law: their largest ball, and their irredundant rows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _FLAT = 1e-12  # rows that don't depend on t
 
 
 class Polyhedra(NamedTuple):
-    """rows t ≤ right."""
+    """Polyhedron of all t with rows t ≤ right."""
 
     rows: np.ndarray
     right: np.ndarray
 
     def normalised(self) -> Polyhedra:
-        """Rows of length 1; those without a direction are left out where they hold, and never hold otherwise."""
+        """The polyhedron with rows of length 1; rows of zeros are dropped where they hold, else the result is empty."""
         size = np.linalg.norm(self.rows, axis=1)
         flat = size <= _FLAT * np.maximum(1.0, np.abs(self.right))
         if (self.right[flat] < -_FLAT).any():
@@ -28,7 +28,7 @@ class Polyhedra(NamedTuple):
 
 
 def chebyshev(region: Polyhedra) -> tuple[float, np.ndarray] | None:
-    """Radius and middle of the largest ball inside; None of an empty region."""
+    """Radius and centre of the largest ball inside; None for an empty region."""
     from scipy.optimize import linprog
 
     rows, right = region
@@ -50,7 +50,7 @@ def chebyshev(region: Polyhedra) -> tuple[float, np.ndarray] | None:
 
 
 def feasible(G: np.ndarray, w: np.ndarray, S: np.ndarray, active: tuple[int, ...]) -> bool:
-    """Whether for some t in [−1, 1] some v meets G v ≤ w + S t, with equality in the active rows."""
+    """Whether for some t in [−1, 1] a v meets G v ≤ w + S t, with equality in the active rows."""
     from scipy.optimize import linprog
 
     n, q, at = G.shape[1], S.shape[1], list(active)
@@ -68,7 +68,7 @@ def feasible(G: np.ndarray, w: np.ndarray, S: np.ndarray, active: tuple[int, ...
 
 
 def irredundant(region: Polyhedra, middle: np.ndarray) -> Polyhedra:
-    """The rows that bound the region within [−1, 1]; `middle` is inside. The box itself is left out."""
+    """Rows that bound the region within [−1, 1], without the box itself; `middle` is inside."""
     from scipy.spatial import HalfspaceIntersection, QhullError
 
     rows, right = region
@@ -81,7 +81,7 @@ def irredundant(region: Polyhedra, middle: np.ndarray) -> Polyhedra:
         try:
             cut = HalfspaceIntersection(np.hstack([all_rows, -all_right[:, None]]), middle)
         except QhullError:
-            return region  # all of them are right as well
+            return region  # keeping all rows is correct as well
         needed = {int(i) for facet in cut.dual_facets for i in facet}
     at = sorted(i for i in needed if i < count)
     return Polyhedra(rows[at], right[at])

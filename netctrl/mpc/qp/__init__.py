@@ -1,1 +1,1 @@
-"""Quadratic programs: the record, scaling, solution, certificate."""
+"""Quadratic programs: record, scaling, solution, certificate."""

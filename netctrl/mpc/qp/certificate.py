@@ -1,7 +1,7 @@
-"""What makes a solver's verdict on a program a proof, checked in the program's own data and units.
+"""Proofs of a solver's verdict on a program, checked in the program's own data and units.
 
-SOLVED needs a point and multipliers whose residuals are small, INFEASIBLE a combination of rows that no point of the
-box meets (Farkas), UNBOUNDED a direction of descent that keeps all bounds, and a feasible point to start from.
+SOLVED needs a point and multipliers with small residuals; INFEASIBLE a combination of rows that no point of the box
+meets (Farkas); UNBOUNDED a direction of descent that meets all bounds, and a feasible point to start from.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from netctrl.mpc.qp.scaling import Scaling, balanced
 __all__ = ["TOLERANCE", "Optimality", "farkas", "is_farkas", "is_ray", "ray"]
 
 TOLERANCE = 1e-6
-"""Relative; what bounds, stationarity and complementarity of a solution may be off by."""
+"""Relative tolerance of a solution's bounds, stationarity and complementarity."""
 
-_SMALL = 1e-3  # of the largest bound in balanced units: nobody looks closer
-_NO_BOUND = 1e6  # a bound above it in balanced units stands for none, as large numbers often do
+_SMALL = 1e-3  # relative to the largest bound in balanced units: the smallest unit of errors
+_NO_BOUND = 1e6  # a bound above this in balanced units counts as none, as users often write large numbers for no bound
 _EPS = float(np.finfo(float).eps)
 _LP = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 class Optimality:
-    """Whether x and y solve a program of this H and A, whatever g and the bounds; no verdict depends on units."""
+    """Check whether x and y solve a program of this H and A, for any g and bounds, independently of units."""
 
     __slots__ = ("_A", "_At", "_H", "_curvature", "_rows", "_scaling", "_unit", "empty")
 
@@ -40,17 +40,17 @@ class Optimality:
         """(k,) rows of zeros."""
 
     def holds(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, x: np.ndarray, y: np.ndarray) -> bool:
-        """x (n,) and y (n + k,) keep the bounds, are stationary and complementary, each to `TOLERANCE`.
+        """Whether x (n,) and y (n + k,) meet the bounds, stationarity and complementarity, each to `TOLERANCE`.
 
-        x_i counts in units of its own size, of what moves the cost by as much as there is of it, or of a thousandth of
-        the largest bound in balanced units, whichever is greatest; rows in units of their terms.
+        The unit of x_i is the greatest of its own size, the step that changes the cost by the cost's size, and a
+        thousandth of the largest bound in balanced units. The unit of a row is the size of its terms.
         """
         n = len(x)
         if not (np.isfinite(x).all() and np.isfinite(y).all()):
             return False
         used = np.where(y > 0.0, upper, lower)
         there = np.isfinite(used)
-        y = np.where(there, y, 0.0)  # a multiplier on no bound is none
+        y = np.where(there, y, 0.0)  # without a bound the multiplier is 0
         Hx, pull = self._H @ x, y[:n] + self._At @ y[n:]
         whole = 0.5 * abs(x @ Hx) + abs(g @ x) + float(((g * self._unit) ** 2).sum())
         floor = self._floor(lower, upper)
@@ -76,9 +76,9 @@ class Optimality:
 
 
 def farkas(program: QuadraticProgram) -> np.ndarray | None:
-    """y (n + k,) that proves that no x meets all bounds, or None where none was found: above 0 at an upper bound.
+    """Proof y (n + k,) that no x meets all bounds, above 0 at an upper bound; None where none was found.
 
-    A vertex of {y: [I; A]'y = 0, support of y = −1}, hence a minimal conflict; refined until it stands `is_farkas`.
+    A vertex of {y: [I; A]'y = 0, support of y = −1}, hence a minimal conflict; refined until it passes `is_farkas`.
     """
     import scipy.sparse as sp
     from scipy.optimize import linprog
@@ -92,7 +92,7 @@ def farkas(program: QuadraticProgram) -> np.ndarray | None:
     of, sign = np.concatenate([high, low]), np.repeat([1.0, -1.0], [len(high), len(low)])
     if not len(h):
         return None
-    # Rows of one length: the least sum of y is then the conflict that is worst in these units.
+    # With rows of equal length the least sum of y gives the worst conflict in these units.
     length = np.sqrt(np.asarray(G.multiply(G).sum(axis=1)).ravel())
     length[length == 0.0] = 1.0
     unit = max(float(np.abs(h / length).max()), np.finfo(float).tiny)
@@ -117,10 +117,10 @@ def farkas(program: QuadraticProgram) -> np.ndarray | None:
 
 
 def is_farkas(program: QuadraticProgram, y: np.ndarray) -> bool:
-    """Whether y'[I; A] x is above what the bounds allow for all x of the box, by more than rounding.
+    """Whether y'[I; A] x exceeds the bounds for all x of the box, by more than rounding.
 
-    Only the rows' multipliers count: r = A'y is to be met by the bounds of x. Where the one that is needed is infinite
-    r_j has to be 0 to rounding of its terms, so no x below some 1e14 of their unit is left out.
+    Only the rows' multipliers are used; r = A'y must be matched by the bounds of x. Where the bound needed is infinite,
+    r_j must be 0 to rounding of its terms. So the proof covers every x below some 1e14 of their unit.
     """
     n = program.n_variables
     A, y = program.A, np.asarray(y, dtype=float)[n:]
@@ -135,7 +135,7 @@ def is_farkas(program: QuadraticProgram, y: np.ndarray) -> bool:
     least = np.where(free | (r == 0.0), 0.0, r * np.where(free, 0.0, side))
     allowed = np.where(y != 0.0, y * np.where(y > 0.0, upper[n:], np.where(y < 0.0, lower[n:], 0.0)), 0.0)
     rounding = 4.0 * (n + len(y)) * _EPS * float(np.abs(least).sum() + np.abs(allowed).sum())
-    # r itself is known to `noise` only.
+    # r is accurate to `noise` only.
     rounding += float((noise * np.where(free, 0.0, np.abs(np.where(free, 0.0, side)))).sum())
     empty = abs(A) @ np.ones(n) == 0.0
     rounding += 4.0 * (n + len(y)) * _EPS * _largest_bound(lower, upper, n) * float(np.abs(y[empty]).sum())
@@ -143,7 +143,7 @@ def is_farkas(program: QuadraticProgram, y: np.ndarray) -> bool:
 
 
 def ray(program: QuadraticProgram) -> np.ndarray | None:
-    """A direction d (n,) in which the cost falls without end from a feasible point, or None where none was found."""
+    """Direction d (n,) in which the cost decreases without bound from a feasible point; None where none was found."""
     import scipy.sparse as sp
     from scipy.optimize import linprog
 
@@ -173,9 +173,9 @@ def ray(program: QuadraticProgram) -> np.ndarray | None:
 
 
 def is_ray(program: QuadraticProgram, d: np.ndarray) -> bool:
-    """Whether H d = 0 and d keeps all bounds for ever, to rounding of the terms, and g'd < 0 beyond it.
+    """Whether H d = 0 and d never leaves the bounds, to rounding of the terms, and g'd < 0 beyond rounding.
 
-    A curvature of d below rounding of H's entries is none: the least cost is then at a step of 1e14 or more, if at all.
+    A curvature along d below the rounding of H's entries counts as 0: a minimum, if any, needs a step of 1e14 or more.
     """
     H, g, A, n = program.H, program.g, program.A, program.n_variables
     size = np.abs(d)
@@ -197,13 +197,13 @@ def _about(bound: np.ndarray) -> np.ndarray:
 
 
 def _largest_bound(lower: np.ndarray, upper: np.ndarray, n: int) -> float:
-    """Of the rows: the unit of a row of zeros, which has none of its own."""
+    """Largest bound of the rows: the unit of a row of zeros."""
     rows = np.concatenate([lower[n:], upper[n:]])
     return float(np.abs(rows[np.isfinite(rows)]).max(initial=0.0))
 
 
 def _rows(A: Any, lower: np.ndarray, upper: np.ndarray, n: int) -> dict[str, Any]:
-    """lower ≤ [x; A x] ≤ upper as `scipy.optimize.linprog` takes it."""
+    """Constraints lower ≤ [x; A x] ≤ upper as `scipy.optimize.linprog` takes them."""
     import scipy.sparse as sp
 
     A = sp.csr_array(A)
@@ -214,14 +214,14 @@ def _rows(A: Any, lower: np.ndarray, upper: np.ndarray, n: int) -> dict[str, Any
 
 
 def _null_vector(M: np.ndarray) -> np.ndarray | None:
-    """z > 0 near 1 with M z = 0 to rounding, where the columns have one such dependence."""
+    """Vector z > 0 near 1 with M z = 0 to rounding, where the columns have one such dependence."""
     z = np.ones(M.shape[1])
     correction, *_ = np.linalg.lstsq(M, -(M @ z), rcond=None)
     return z + correction if np.isfinite(correction).all() else None
 
 
 def _kept(d: np.ndarray, H: Any, A: Any, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """d moved to where H d = 0 and the rows it doesn't leave hold exactly; what is fixed stays 0."""
+    """d projected to H d = 0 and to the rows that it doesn't leave; fixed variables stay 0."""
     n = len(d)
     small = 1e-8 * np.abs(d).max()
     d = np.where(np.abs(d) <= small, 0.0, d)

@@ -1,4 +1,4 @@
-"""Which bounds of an infeasible program exclude each other, and by how much."""
+"""Conflicting bounds of an infeasible program, and the size of the conflict."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ _MAX_SAID = 6
 
 
 class Conflict(NamedTuple):
-    """Bounds that can't all hold, any of which could if one of the others were given up."""
+    """Bounds that can't all hold; dropping any one of them removes the conflict."""
 
     names: tuple[str, ...]
-    """Of the bounds, with "lower" or "upper"; the one that needs the least widening first."""
+    """Names of the bounds, with "lower" or "upper"; the bound that needs the least widening comes first."""
     shortfall: np.ndarray
-    """By how much each would have to be widened if it alone were [the program's `units`; an MPC's are its plant's]."""
+    """Widening of each bound that alone would remove the conflict [the program's `units`; an MPC's are its plant's]."""
 
     @property
     def message(self) -> str:
-        """In words, with the remedy."""
+        """The conflict in words, with the remedy."""
         if len(self.names) == 1:
-            return f"the program is infeasible: {self.names[0]} excludes itself; widen it"
+            return f"the program is infeasible: {self.names[0]} can't hold; widen it"
         said = [f"{name} (off by {by:.4g})" for name, by in zip(self.names, self.shortfall, strict=True)][:_MAX_SAID]
         more = len(self.names) - len(said)
         listed = "; ".join(said) + (f"; and {more} more" if more else "")
         return (
-            f"the program is infeasible: these bounds can't all hold: {listed}. Widen one by what it is off, alone, or "
+            f"the program is infeasible: these bounds can't all hold: {listed}. Widen one of them by its amount, or "
             "make a state's bound soft (soft_weight)"
         )
 
 
 def conflict(program: QuadraticProgram) -> Conflict | None:
-    """A minimal set of bounds that no x meets, or None where some x meets all.
+    """Minimal set of bounds that no x meets; None where some x meets all.
 
     By Farkas' lemma there is no x with G x ≤ h iff there is y ≥ 0 with G'y = 0, h'y = −1, and the vertices of this set
-    are the minimal conflicts. A bound i of one is broken by at least 1/y_i where all others hold.
+    are the minimal conflicts. Bound i of a conflict is violated by at least 1/y_i where all others hold.
 
     Source: Gleeson, Ryan, ORSA J. Computing 2 (1990) 61-63.
     """
@@ -53,7 +53,7 @@ def conflict(program: QuadraticProgram) -> Conflict | None:
     high, low = (np.flatnonzero(np.isfinite(bound)) for bound in (program.upper, program.lower))
     G = sp.vstack([rows[high], -rows[low]], format="csr")
     h = np.concatenate([program.upper[high], -program.lower[low]])
-    # Rows of one length: the least sum of y is then the conflict that is worst in these units.
+    # With rows of equal length the least sum of y gives the worst conflict in these units.
     length = np.sqrt(np.asarray(G.multiply(G).sum(axis=1)).ravel())
     length[length == 0.0] = 1.0
     farkas = sp.vstack([(sp.diags_array(1.0 / length) @ G).T, sp.csr_array((h / length)[None, :])], format="csc")

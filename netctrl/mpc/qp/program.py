@@ -13,44 +13,47 @@ from netctrl.model.io.matrix import dense, is_sparse, matrix
 
 __all__ = ["QPSolution", "QPStatus", "QuadraticProgram", "Residuals"]
 
-_ROUNDING = 1e-10  # relative; what H may lack in symmetry and in convexity
+_ROUNDING = 1e-10  # relative tolerance of H's symmetry and convexity
 _MAX_CHECKED = 1500  # variables up to which the eigenvalues of H are computed
 
 
 class QPStatus(StrEnum):
-    """How the solution of a quadratic program came out."""
+    """Status of a quadratic program's solution."""
 
     SOLVED = "solved"
     INFEASIBLE = "infeasible"
-    """No x is within all bounds: `netctrl.mpc.qp.infeasible.conflict` says which of them exclude each other."""
+    """No x meets all bounds: `netctrl.mpc.qp.infeasible.conflict` names the conflicting ones."""
     UNBOUNDED = "unbounded"
-    """The cost falls without end: some direction costs nothing and has no bound."""
+    """The cost decreases without bound along a direction without curvature and bounds."""
     FAILED = "failed"
-    """The solver stopped before its tolerance: look at the scaling, or take another solver."""
+    """The solver stopped before its tolerance: check the scaling, or use another solver."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuadraticProgram:
-    """min ½ x'Hx + g'x over x, lower ≤ [x; A x] ≤ upper.
+    """A convex quadratic program with bounds on variables and rows.
+
+        min ½ x'Hx + g'x  over x,  lower ≤ [x; A x] ≤ upper
 
     Parameters
     ----------
     H : array_like, shape (n, n)
         Symmetric and positive semidefinite; scipy.sparse stays sparse.
     g : array_like, shape (n,)
+        Linear cost.
     A : array_like, shape (k, n)
-        k may be 0.
+        Rows of the constraints; k may be 0.
     lower, upper : array_like, shape (n + k,)
-        Of x, then of A x; infinite where there is none.
+        Bounds of x, then of A x; infinite where there is none.
     names : tuple of str
-        n + k of them, what a bound is called in messages; by default "x[i]" and "row i".
+        n + k names of bounds in messages; by default "x[i]" and "row i".
     units : array_like, shape (n + k,), optional
-        What 1 in a bound is for the user, for messages; by default 1.
+        Size of 1 in each bound, in the user's units, for messages; by default 1.
 
     Raises
     ------
     InvalidValue
-        Shapes that don't fit, an indefinite H, lower above upper, numbers that aren't.
+        Shapes that don't fit, an indefinite H, lower above upper, entries that aren't numbers.
     """
 
     H: Any
@@ -69,17 +72,17 @@ class QuadraticProgram:
         A = matrix("A", self.A, (None, n))
         size = n + A.shape[0]
         if not isinstance(self.names, (tuple, list)):
-            raise InvalidValue("names", self.names, f"{size} of them: one a variable, one a row of A")
+            raise InvalidValue("names", self.names, f"{size} names: one per variable, one per row of A")
         names = self.names or (*(f"x[{i}]" for i in range(n)), *(f"row {i}" for i in range(A.shape[0])))
         if len(names) != size:
-            raise InvalidValue("names", len(names), f"{size} of them: one a variable, one a row of A")
+            raise InvalidValue("names", len(names), f"{size} names: one per variable, one per row of A")
         units = _vector("units", np.ones(size) if self.units is None else self.units, size)
         for name, value in (("H", H), ("A", A), ("names", tuple(names)), ("units", units)):
             object.__setattr__(self, name, value)
         self._take(self.g, self.lower, self.upper)
 
     def _take(self, g: Any, lower: Any, upper: Any) -> None:
-        """Check and keep what changes from one program to the next."""
+        """Check and keep the data that change from one program to the next."""
         g = _vector("g", g, self.n_variables)
         if not np.isfinite(g).all():
             raise InvalidValue("g", "an entry that is not finite", f"{len(g)} finite numbers")
@@ -90,7 +93,21 @@ class QuadraticProgram:
             object.__setattr__(self, name, value)
 
     def changed(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> QuadraticProgram:
-        """The program with other g and bounds; H and A are checked already, which takes longer than a solve."""
+        """The same program with another linear cost and other bounds.
+
+        H and A are not checked again, as the check takes longer than a solve.
+
+        Parameters
+        ----------
+        g : ndarray, shape (n,)
+            Linear cost.
+        lower, upper : ndarray, shape (n + k,)
+            Bounds of x, then of A x.
+
+        Returns
+        -------
+        QuadraticProgram
+        """
         other = object.__new__(QuadraticProgram)
         for name in ("H", "A", "names", "units"):
             object.__setattr__(other, name, getattr(self, name))
@@ -99,46 +116,49 @@ class QuadraticProgram:
 
     @property
     def n_variables(self) -> int:
-        """Number of variables n."""
+        """Number of variables, n."""
         return self.H.shape[0]
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of A."""
+        """Number of rows of A, k."""
         return self.A.shape[0]
 
 
 class Residuals(NamedTuple):
-    """What a solution is off by, largest entries; 0 for an exact one, relative to 1 or what is larger beside it."""
+    """Largest residuals of a solution; 0 for an exact one, relative to 1 or to larger terms beside them."""
 
     primal: float
-    """How far a bound is broken."""
+    """Largest violation of a bound."""
     dual: float
-    """Of H x + g + [I; A]'y = 0."""
+    """Residual of H x + g + [I; A]'y = 0."""
     complementarity: float
     """Greatest product of a multiplier and its bound's slack."""
     gap: float
-    """Primal less dual cost."""
+    """Primal cost minus dual cost."""
 
     @property
     def worst(self) -> float:
-        """The greatest of them; NaN where any is."""
+        """Largest of the residuals; NaN where any is NaN."""
         return float(np.max(self))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QPSolution:
-    """What a solver made of a program: use x only after a look at `status`."""
+    """Solution of a quadratic program, with its status: x is valid only where that is SOLVED."""
 
     program: QuadraticProgram
+    """The program that was solved."""
     x: np.ndarray
-    """(n,); NaN where `status` is not SOLVED."""
+    """(n,) variables; NaN where `status` is not SOLVED."""
     multipliers: np.ndarray
-    """(n + k,) y of H x + g + [I; A]'y = 0: above 0 at an upper bound, below at a lower one; NaN as x is."""
+    """(n + k,) y of H x + g + [I; A]'y = 0: positive at an upper bound, negative at a lower one; NaN where x is."""
     status: QPStatus
+    """Outcome: solved, infeasible, unbounded or failed."""
     solver: str
+    """Name of the solver."""
     iterations: int
-    """0 where the solver doesn't tell."""
+    """Iterations that the solver reports, else 0."""
 
     def __post_init__(self) -> None:
         for array in (self.x, self.multipliers):
@@ -146,7 +166,7 @@ class QPSolution:
 
     @property
     def cost(self) -> float:
-        """½ x'Hx + g'x."""
+        """Cost of x: ½ x'Hx + g'x."""
         return float(0.5 * self.x @ (self.program.H @ self.x) + self.program.g @ self.x)
 
     @property
@@ -163,7 +183,7 @@ class QPSolution:
         Hx, pull = H @ x, y[:n] + A.T @ y[n:]
         terms = max(1.0, _largest(Hx), _largest(g), _largest(pull))
         with np.errstate(invalid="ignore"):
-            # A multiplier on a bound that isn't there is as wrong as its own size.
+            # The error of a multiplier on an infinite bound is its own size.
             high = np.where(np.isfinite(upper), np.maximum(y, 0.0) * np.abs(upper - at), np.maximum(y, 0.0))
             low = np.where(np.isfinite(lower), np.maximum(-y, 0.0) * np.abs(at - lower), np.maximum(-y, 0.0))
             towards = np.where(
@@ -178,7 +198,7 @@ class QPSolution:
 
 
 def check_bounds(lower: np.ndarray, upper: np.ndarray, names: tuple[str, ...]) -> None:
-    """InvalidValue where a bound is no number, or an interval is empty, with its name."""
+    """Raise InvalidValue, with the bound's name, where a bound is NaN or an interval is empty."""
     if np.isnan(lower).any() or np.isnan(upper).any():
         at = int(np.argmax(np.isnan(lower) | np.isnan(upper)))
         raise InvalidValue("lower, upper", f"NaN for {names[at]}", "numbers, infinite where there is no bound")
@@ -192,7 +212,7 @@ def check_bounds(lower: np.ndarray, upper: np.ndarray, names: tuple[str, ...]) -
 def _check_convex(H: Any) -> None:
     largest = _largest(H.data) if is_sparse(H) else _largest(H)
     if _largest(dense(H - H.T) if not is_sparse(H) else (H - H.T).data) > _ROUNDING * largest:
-        raise InvalidValue("H", "a matrix that isn't symmetric", "a symmetric matrix: give 0.5 (H + H')")
+        raise InvalidValue("H", "a matrix that isn't symmetric", "a symmetric matrix: pass 0.5 (H + H')")
     if H.shape[0] > _MAX_CHECKED:
         return
     least = float(np.linalg.eigvalsh(dense(H)).min(initial=0.0))

@@ -1,6 +1,6 @@
-"""A program in units in which its rows and columns are of one size: what solvers' absolute tolerances are made for.
+"""Scaling of a program to rows and columns of similar size, as solvers' absolute tolerances expect.
 
-All factors are powers of 2, so that nothing is rounded.
+All factors are powers of 2, so scaling doesn't round.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ _ALIKE = 32.0  # sizes within this factor of 1 are left alone
 
 
 class Scaling(NamedTuple):
-    """x = columns · x̂; rows of A times `rows`, the cost times `cost`: Ĥ = cost · columns H columns, and so on."""
+    """Factors of x = columns · x̂; rows of A times `rows`, the cost times `cost`: Ĥ = cost · columns H columns."""
 
     columns: np.ndarray
     """(n,)"""
     bounds: np.ndarray
-    """(n + k,) of the bounds of x, then of A x: 1 / columns and rows."""
+    """(n + k,) factors of the bounds of x, then of A x: 1 / columns and rows."""
     cost: float
 
     def point(self, x: np.ndarray) -> np.ndarray:
-        """x of a scaled x̂."""
+        """Point x of a scaled x̂."""
         return x * self.columns
 
     def multipliers(self, y: np.ndarray) -> np.ndarray:
-        """y of a scaled ŷ."""
+        """Multipliers y of a scaled ŷ."""
         return y * self.bounds / self.cost
 
 
 class Balanced(NamedTuple):
-    """A program and its scaling."""
+    """Program and its scaling."""
 
     program: QuadraticProgram
     scaling: Scaling
 
     def point(self, x: np.ndarray) -> np.ndarray:
-        """x of a scaled x̂."""
+        """Point x of a scaled x̂."""
         return self.scaling.point(x)
 
     def multipliers(self, y: np.ndarray) -> np.ndarray:
-        """y of a scaled ŷ."""
+        """Multipliers y of a scaled ŷ."""
         return self.scaling.multipliers(y)
 
 
 def balance(H: Any, A: Any) -> Scaling:
-    """Factors that bring the largest entry of each row of [[H, A'], [A, 0]] near 1.
+    """Factors that bring the largest entry of each row of [[H, A'], [A, 0]] close to 1.
 
     Source: Ruiz, "A scaling algorithm to equilibrate both rows and columns norms in matrices" (2001).
     """
@@ -71,7 +71,7 @@ def balance(H: Any, A: Any) -> Scaling:
 
 
 def balanced(program: QuadraticProgram, scaling: Scaling | None = None) -> Balanced:
-    """The program in units of `scaling`, by default `balance`'s."""
+    """Program in units of `scaling`, by default those of `balance`."""
     scaling = balance(program.H, program.A) if scaling is None else scaling
     column, bounds, cost = scaling
     row = bounds[len(column) :]

@@ -1,4 +1,4 @@
-"""One program solved by any solver of `netctrl.register.QP_SOLVERS`: no verdict is passed on that wasn't checked."""
+"""Solve a program with any solver of `netctrl.register.QP_SOLVERS`, and check its verdict before returning it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from netctrl.register import QP_SOLVERS
 
 __all__ = ["CheckedWorkspace", "open_solver", "solve_qp"]
 
-_MIN = 1e-9  # of g and of broken bounds at x = 0, in balanced units
+_MIN = 1e-9  # smallest size of g and of violated bounds at x = 0, in balanced units
 
 
 class CheckedWorkspace:
-    """A solver that is set up once, whose answers are checked in the program's own data before they are passed on.
+    """Solver set up once, whose answers are checked in the program's own data before they are returned.
 
-    It sees the program in units in which its rows and columns are of one size. What it says stands where
-    `netctrl.mpc.qp.certificate` can prove it; else it is asked once more, in another way (`Workspace.anew`). An answer
-    that stands neither time is FAILED.
+    The solver gets the program with rows and columns of similar size. Its answer is accepted where
+    `netctrl.mpc.qp.certificate` proves it. Otherwise the solver is called again with safer settings
+    (`Workspace.anew`). Without a proof of this answer either, the status is FAILED.
     """
 
     __slots__ = ("_optimality", "_program", "_scaling", "_workspace")
@@ -32,19 +32,19 @@ class CheckedWorkspace:
         self._workspace: Workspace = QP_SOLVERS[solver](balanced(program, self._scaling).program)
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """The answer for other g (n,) and bounds (n + k,), infinite where those of the program are.
+        """Solution for other g (n,) and bounds (n + k,), infinite where those of the program are.
 
         SOLVED: bounds, stationarity and complementarity hold to `netctrl.mpc.qp.certificate.TOLERANCE`. INFEASIBLE,
-        UNBOUNDED: `farkas` or `ray` has the proof.
+        UNBOUNDED: `farkas` or `ray` gives the proof.
         """
         columns, bounds, cost = self._scaling
         n = len(g)
-        # A row of zeros bounds nothing. What it asks is left to the check, as 0 ≤ −1e-17 is no reason to refuse.
+        # A row of zeros constrains nothing. The final check covers it, as 0 ≤ −1e-17 doesn't make a program infeasible.
         low, high = lower * bounds, upper * bounds
         low[n:][self._optimality.empty & (low[n:] > 0.0)] = 0.0
         high[n:][self._optimality.empty & (high[n:] < 0.0)] = 0.0
         pull = g * columns * cost
-        # What moves x from 0 at all: where it is small, tolerances have to be.
+        # Size of the data that move x away from 0: tolerances must be small where it is.
         drive = max(float(np.abs(pull).max(initial=0.0)), float(low.max(initial=0.0)), float(-high.min(initial=0.0)))
         unit = 2.0 ** np.round(np.log2(min(max(drive, _MIN), 1.0)))
         x, y, tried = np.full(n, np.nan), np.full(len(low), np.nan), 0
@@ -65,7 +65,7 @@ class CheckedWorkspace:
         return Answer(x, y, self._proved(g, lower, upper), tried)
 
     def _proved(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> QPStatus:
-        """What can be proved of a program that wasn't solved; FAILED where nothing can."""
+        """Provable status of a program that wasn't solved; FAILED without a proof."""
         program = self._program.changed(g, lower, upper)
         if farkas(program) is not None:
             return QPStatus.INFEASIBLE
@@ -73,12 +73,13 @@ class CheckedWorkspace:
 
 
 def open_solver(program: QuadraticProgram, solver: str = "daqp") -> CheckedWorkspace:
-    """Set a program up in a solver, to be solved for many g and bounds.
+    """Set up a program in a solver, to be solved for many g and bounds.
 
     Raises
     ------
     InvalidValue
-        An unknown solver (the known ones are listed), or one that isn't installed (with how to get it).
+        An unknown solver (the message lists the known ones), or one that isn't installed (the message says how to
+        install it).
     """
     checked_kind("program", program, QuadraticProgram)
     checked_word("solver", solver, QP_SOLVERS)
@@ -88,30 +89,48 @@ def open_solver(program: QuadraticProgram, solver: str = "daqp") -> CheckedWorks
 def solve_qp(
     program: QuadraticProgram, *, solver: str = "daqp", start: np.ndarray | None = None, strict: bool = True
 ) -> QPSolution:
-    """Solve one program.
+    """Solve a convex quadratic program.
+
+        min ½ x'Hx + g'x  over x,  lower ≤ [x; A x] ≤ upper
 
     Parameters
     ----------
     program : QuadraticProgram
+        n variables.
     solver : str
-        daqp and qpoases are active-set methods, to rounding on small dense programs; osqp is for large sparse ones;
-        clarabel is an interior-point method, through cvxpy.
+        "daqp" and "qpoases" are active-set methods, accurate to rounding on small dense programs; "osqp" is for large
+        sparse ones; "clarabel" is an interior-point method, through cvxpy.
     start : ndarray, shape (n,), optional
-        A guess of x; only osqp can use it.
+        Initial guess of x; only osqp uses it.
     strict : bool
-        Whether to raise where there is no solution; else look at `status`.
+        Whether to raise an exception where there is no solution; otherwise see `status` of the result.
+
+    Returns
+    -------
+    QPSolution
 
     Raises
     ------
     InvalidValue
-        Of `open_solver`.
+        An unknown solver, or a program that the solver does not support.
     InfeasibleProgram
-        Bounds that exclude each other, by name and by how much.
+        Conflicting bounds; the message names them and the size of the conflict.
     NetctrlError
-        A cost without a least value, or a solver that gave up.
+        The cost has no lower bound, or the solver fails.
+
+    Examples
+    --------
+    The point nearest to (1, 1) with x[0] + x[1] ≤ 1:
+
+    >>> import netctrl, numpy as np
+    >>> from netctrl.mpc.qp.program import QuadraticProgram
+    >>> free = [np.inf, np.inf]
+    >>> program = QuadraticProgram(np.eye(2), [-1, -1], [[1, 1]], [-np.inf, -np.inf, -np.inf], [*free, 1.0])
+    >>> netctrl.solve_qp(program).x.round(3).tolist()
+    [0.5, 0.5]
     """
     checked_kind("program", program, QuadraticProgram)
-    own = (program.g.copy(), program.lower.copy(), program.upper.copy())  # DAQP takes no read-only arrays
+    own = (program.g.copy(), program.lower.copy(), program.upper.copy())  # DAQP rejects read-only arrays
     answer = open_solver(program, solver).solve(*own, start)
     if answer.status is QPStatus.SOLVED:
         return QPSolution(program, answer.x, answer.multipliers, answer.status, solver, answer.iterations)
@@ -122,7 +141,7 @@ def solve_qp(
 
 
 def failure(program: QuadraticProgram, status: QPStatus, solver: str) -> NetctrlError:
-    """What to raise where a program has no solution."""
+    """Exception for a program without a solution."""
     if status is QPStatus.INFEASIBLE:
         from netctrl.mpc.qp.infeasible import conflict
 
@@ -130,6 +149,6 @@ def failure(program: QuadraticProgram, status: QPStatus, solver: str) -> Netctrl
         if found is not None:
             return InfeasibleProgram(found.message, found)
     if status is QPStatus.UNBOUNDED:
-        return NetctrlError("the program's cost falls without end: weigh or bound every direction")
+        return NetctrlError("the program's cost is unbounded below: give every direction a weight or a bound")
     others = ", ".join(name for name in QP_SOLVERS if name != solver)
     return NetctrlError(f"{solver} stopped before its tolerance: try {others}, or scale the problem")

@@ -1,1 +1,1 @@
-"""Quadratic-programming solvers, one adapter a file."""
+"""Quadratic-programming solvers, one adapter per file."""

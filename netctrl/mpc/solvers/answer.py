@@ -1,4 +1,4 @@
-"""What all adapters return, take and say when their solver is missing."""
+"""Interface of all solver adapters."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
 from netctrl.mpc.qp.program import QPStatus
 
-__all__ = ["Answer", "Workspace", "missing"]
+__all__ = ["Answer", "Workspace"]
 
 
 class Answer(NamedTuple):
-    """Of one solve; x and y mean something where `status` is SOLVED."""
+    """Result of one solve; x and y are valid where `status` is SOLVED."""
 
     x: np.ndarray
     """(n,)"""
@@ -21,22 +20,16 @@ class Answer(NamedTuple):
     """(n + k,), above 0 at an upper bound."""
     status: QPStatus
     iterations: int
-    """0 where the solver doesn't tell."""
+    """0 where the solver doesn't report it."""
 
 
 class Workspace(Protocol):
-    """A program that is set up once, and solved for many g and bounds; H, A and which bounds are infinite stay."""
+    """Program set up once, and solved for many g and bounds; H, A and the set of infinite bounds are fixed."""
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """g (n,), lower and upper (n + k,), contiguous and writable float64; the guess `start` (n,) may be ignored."""
+        """Solution for g (n,), lower and upper (n + k,), contiguous writable float64; `start` (n,) may be ignored."""
         ...
 
     def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """The same from nothing that was kept, and slower but surer: for when `solve`'s answer didn't stand a check."""
+        """Solution without any kept data, by slower but safer settings, for answers of `solve` that fail the check."""
         ...
-
-
-def missing(solver: str, package: str, how: str) -> InvalidValue:
-    """The error where a solver isn't installed."""
-    takes = f"a solver that is installed; {solver} needs {package}: {how}"
-    return InvalidValue("solver", solver, takes)

@@ -9,12 +9,13 @@ import warnings
 
 import numpy as np
 
+from netctrl.errors import optional_import
 from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
-from netctrl.mpc.solvers.answer import Answer, missing
+from netctrl.mpc.solvers.answer import Answer
 
 __all__ = ["CvxpyWorkspace"]
 
-_TIGHT, _LOOSE = 1e-11, 1e-8  # on some programs no more can be had
+_TIGHT, _LOOSE = 1e-11, 1e-8  # some programs reach only the looser one
 _STATUS = {"optimal": QPStatus.SOLVED, "optimal_inaccurate": QPStatus.SOLVED}
 _STATUS |= dict.fromkeys(("infeasible", "infeasible_inaccurate"), QPStatus.INFEASIBLE)
 _STATUS |= dict.fromkeys(("unbounded", "unbounded_inaccurate"), QPStatus.UNBOUNDED)
@@ -26,10 +27,8 @@ class CvxpyWorkspace:
     __slots__ = ("_g", "_high", "_low", "_problem", "_size", "_x")
 
     def __init__(self, program: QuadraticProgram) -> None:
-        try:
+        with optional_import():
             import cvxpy as cp
-        except ImportError:
-            raise missing("clarabel", "cvxpy", "pip install cvxpy") from None
         n = program.n_variables
         self._x, self._g, self._size = cp.Variable(n), cp.Parameter(n), n + program.n_rows
         stacked = cp.hstack([self._x, program.A @ self._x]) if program.n_rows else self._x
@@ -42,11 +41,11 @@ class CvxpyWorkspace:
         self._problem = cp.Problem(cp.Minimize(cost), constraints)
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """Of `Workspace`; `start` is ignored, as interior points can't use it."""
+        """See `Workspace`; `start` is ignored, as interior-point methods can't use it."""
         return self._to(_TIGHT, g, lower, upper)
 
     def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """Of `Workspace`: to Clarabel's own tolerance."""
+        """See `Workspace`: to Clarabel's own tolerance."""
         return self._to(_LOOSE, g, lower, upper)
 
     def _to(self, tolerance: float, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Answer:
@@ -63,12 +62,13 @@ class CvxpyWorkspace:
         return Answer(np.array(self._x.value), self._multipliers(), status, iterations)
 
     def _solved(self, tolerance: float) -> bool:
-        import cvxpy as cp
+        with optional_import():
+            import cvxpy as cp
 
         options = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # "may be inaccurate": residuals say so
+                warnings.simplefilter("ignore")  # "may be inaccurate": the residuals are checked
                 self._problem.solve(solver=cp.CLARABEL, **options)
         except cp.SolverError:
             return False

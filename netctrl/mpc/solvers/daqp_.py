@@ -1,4 +1,4 @@
-"""DAQP, a dual active-set method: exact on small dense programs, and the fastest of ours there.
+"""DAQP, a dual active-set method: exact on small dense programs, and the fastest solver there.
 
 Source: Arnström, Bemporad, Axehill, IEEE Trans. Automatic Control 67 (2022) 4362-4369.
 """
@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from netctrl.errors import optional_import
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
-from netctrl.mpc.solvers.answer import Answer, missing
+from netctrl.mpc.solvers.answer import Answer
 
 __all__ = ["DaqpWorkspace"]
 
-# By default it leaves bounds broken by 1e-6, and a singular Hessian shifted by 1e-6 after one proximal step.
+# By default DAQP leaves bounds violated by 1e-6, and a singular Hessian shifted by 1e-6 after one proximal step.
 _SETTINGS = {"primal_tol": 1e-11, "eta_prox": 1e-12}
 _ANEW = {"primal_tol": 1e-9, "eps_prox": 1e-3, "eta_prox": 1e-12}
 # -6: equalities that contradict each other.
@@ -26,23 +27,21 @@ _STATUS = {1: QPStatus.SOLVED, -1: QPStatus.INFEASIBLE, -6: QPStatus.INFEASIBLE,
 class DaqpWorkspace:
     """Keeps DAQP's factors; each solve starts from the bounds that were active last.
 
-    What fails is tried once more from the start, without the last active set, before it is called infeasible.
+    A failed solve is repeated from the start, without the last active set, before the program counts as infeasible.
     """
 
     __slots__ = ("_A", "_H", "_make", "_solve", "_update")
 
     def __init__(self, program: QuadraticProgram) -> None:
-        try:
+        with optional_import():
             self._make: Any = import_module("daqp").Model  # a compiled module, which type checkers don't see
-        except ImportError:
-            raise missing("daqp", "daqp", "pip install daqp") from None
         self._solve: Any = None
         self._update: Any = None
         self._H, self._A = (np.array(dense(part), order="C") for part in (program.H, program.A))
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """Of `Workspace`; `start` is ignored, as the last active set is better."""
-        # An update that fails (a row of zeros can't be met, say) leaves old data behind: its flag counts too.
+        """See `Workspace`; `start` is ignored, as the last active set is better."""
+        # A failed update (such as an infeasible row of zeros) leaves old data behind, so its flag is checked too.
         if self._update is not None and self._update(None, g, None, upper, lower) >= 0:
             x, _, flag, info = self._solve()
             if flag == 1:
@@ -50,7 +49,7 @@ class DaqpWorkspace:
         return self._started(g, lower, upper, _SETTINGS)
 
     def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """Of `Workspace`: with larger proximal steps, for Hessians that are almost singular."""
+        """See `Workspace`: with larger proximal steps, for Hessians that are almost singular."""
         return self._started(g, lower, upper, _ANEW)
 
     def _started(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, settings: dict[str, float]) -> Answer:

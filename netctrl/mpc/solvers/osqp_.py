@@ -1,4 +1,4 @@
-"""OSQP, an operator-splitting method (ADMM): for large sparse programs and warm starts; polished, else coarse.
+"""OSQP, an operator-splitting method (ADMM), for large sparse programs and warm starts; coarse unless polished.
 
 Source: Stellato, Banjac, Goulart, Bemporad, Boyd, Math. Programming Computation 12 (2020) 637-672.
 """
@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from netctrl.errors import optional_import
 from netctrl.model.io.matrix import is_sparse
 from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
-from netctrl.mpc.solvers.answer import Answer, missing
+from netctrl.mpc.solvers.answer import Answer
 
 __all__ = ["OsqpWorkspace"]
 
@@ -26,7 +27,7 @@ _SETTINGS = {
     "warm_starting": True,
     "verbose": False,
 }
-# Its own scaling makes some feasible programs look infeasible; more steps cost only what failed anyway.
+# OSQP's own scaling makes some feasible programs look infeasible; more steps cost time only after a failure.
 _ANEW = _SETTINGS | {"scaling": 0, "max_iter": 100_000, "eps_prim_inf": 1e-12, "eps_dual_inf": 1e-12}
 
 
@@ -36,10 +37,8 @@ class OsqpWorkspace:
     __slots__ = ("_H", "_rows", "_solver", "_status")
 
     def __init__(self, program: QuadraticProgram) -> None:
-        try:
+        with optional_import():
             import osqp
-        except ImportError:
-            raise missing("osqp", "osqp", "pip install osqp") from None
         import scipy.sparse as sp
 
         H = sp.triu(program.H if is_sparse(program.H) else sp.csc_array(program.H), format="csc")
@@ -54,16 +53,17 @@ class OsqpWorkspace:
         self._solver = self._set_up(program.g.copy(), program.lower.copy(), program.upper.copy(), _SETTINGS)
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """Of `Workspace`."""
+        """See `Workspace`."""
         self._solver.update(q=g, l=lower, u=upper)
         return self._solved(self._solver, start)
 
     def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """Of `Workspace`: without OSQP's scaling, and from 0."""
+        """See `Workspace`: without OSQP's scaling, and from 0."""
         return self._solved(self._set_up(g, lower, upper, _ANEW), None)
 
     def _set_up(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, settings: dict[str, Any]) -> Any:
-        import osqp
+        with optional_import():
+            import osqp
 
         solver = osqp.OSQP()
         solver.setup(P=self._H, q=g, A=self._rows, l=lower, u=upper, **settings)
@@ -72,7 +72,7 @@ class OsqpWorkspace:
     def _solved(self, solver: Any, start: np.ndarray | None) -> Answer:
         if start is not None:
             solver.warm_start(x=start)
-        with contextlib.redirect_stdout(io.StringIO()):  # it says so where there is nothing to polish
+        with contextlib.redirect_stdout(io.StringIO()):  # OSQP prints a message where there is nothing to polish
             found = solver.solve(raise_error=False)
         status = self._status.get(int(found.info.status_val), QPStatus.FAILED)
         return Answer(np.asarray(found.x), np.asarray(found.y), status, int(found.info.iter))

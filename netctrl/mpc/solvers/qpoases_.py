@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from netctrl.errors import optional_import
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
-from netctrl.mpc.solvers.answer import Answer, missing
+from netctrl.mpc.solvers.answer import Answer
 
 __all__ = ["QpoasesWorkspace"]
 
 _SETTINGS = {"printLevel": "none", "error_on_fail": False, "nWSR": 10000}
-# Slower, and surer: all tests of linear independence, each factor anew, and more steps of refinement.
+# Slower and safer: all tests of linear independence, new factors each time, and more steps of refinement.
 _ANEW = _SETTINGS | {
     "enableFullLITests": True,
     "enableDriftCorrection": 1,
@@ -34,7 +35,7 @@ _FAILURES = {
 
 
 class QpoasesWorkspace:
-    """A CasADi function over buffers that stay, the fastest way to call it from Python."""
+    """CasADi function over persistent buffers, the fastest way to call it from Python."""
 
     __slots__ = ("_anew", "_program", "_usual")
 
@@ -43,26 +44,24 @@ class QpoasesWorkspace:
         self._anew: _Buffered | None = None
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """Of `Workspace`; `start` is ignored: CasADi's interface starts qpOASES anew each time."""
+        """See `Workspace`; `start` is ignored, as CasADi's interface restarts qpOASES each time."""
         return self._usual.solve(g, lower, upper)
 
     def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
-        """Of `Workspace`: with qpOASES's checks and refinements."""
+        """See `Workspace`: with qpOASES's checks and refinements."""
         if self._anew is None:
             self._anew = _Buffered(self._program, _ANEW)
         return self._anew.solve(g, lower, upper)
 
 
 class _Buffered:
-    """qpOASES with these settings."""
+    """qpOASES with given settings."""
 
     __slots__ = ("_buffer", "_call", "_function", "_inputs", "_outputs")
 
     def __init__(self, program: QuadraticProgram, settings: dict[str, Any]) -> None:
-        try:
+        with optional_import():
             import casadi
-        except ImportError:
-            raise missing("qpoases", "casadi", "pip install 'netctrl[mpc]'") from None
         n, k = program.n_variables, program.n_rows
         shapes = {"h": casadi.Sparsity.dense(n, n), "a": casadi.Sparsity.dense(k, n)}
         with contextlib.redirect_stdout(io.StringIO()):  # it prints its name
@@ -73,7 +72,7 @@ class _Buffered:
         self._inputs = {name: each.ravel(order="F") for name, each in constant.items()}
         self._inputs |= {name: np.zeros(size) for name, size in sizes.items()}
         self._outputs = {"x": np.zeros(n), "lam_x": np.zeros(n), "lam_a": np.zeros(k)}
-        # A buffer takes a memoryview alone, or an address with its size; CasADi's annotations know the second.
+        # A buffer takes a memoryview, or an address with its size; CasADi's annotations have only the latter.
         give: Any = self._buffer.set_arg
         take: Any = self._buffer.set_res
         for name, array in self._inputs.items():
@@ -84,13 +83,13 @@ class _Buffered:
                 take(self._function.index_out(name), array.data)
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Answer:
-        """Of `Workspace`."""
+        """See `Workspace`."""
         n, inputs, outputs = len(g), self._inputs, self._outputs
         inputs["g"][:] = g
         inputs["lbx"][:], inputs["lba"][:] = lower[:n], lower[n:]
         inputs["ubx"][:], inputs["uba"][:] = upper[:n], upper[n:]
         self._call()
-        # Statistics take longer than a small program, so only failures are looked at.
+        # Reading statistics takes longer than a small program, so it is done after failures only.
         status = QPStatus.SOLVED if self._buffer.ret() == 0 else _status(str(self._buffer.stats()["return_status"]))
         return Answer(outputs["x"].copy(), np.concatenate([outputs["lam_x"], outputs["lam_a"]]), status, 0)
 

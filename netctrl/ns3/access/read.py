@@ -1,4 +1,4 @@
-"""Run an access link's program that `netctrl.ns3.access.render` rendered, and read what it gives."""
+"""Run an access link's program from `netctrl.ns3.access.render`, and read its results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from netctrl.ns3.access.render import COLUMNS
 from netctrl.ns3.program import Ns3, Running, read_table, run_seed, table_name, whole
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
-from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.access.scenario import access_parts
+from netctrl.scenario.scenario import Scenario
 
 __all__ = ["run_access_link", "table_name"]
 
@@ -21,32 +22,32 @@ _COUNTS = ("burst", "premium_received", "premium_lost", "other_lost")
 
 def run_access_link(
     folder: Path,
-    scenario: AccessLinkScenario,
+    scenario: Scenario,
     plan: AccessLinkPlan,
     *,
     ns3: Ns3,
     provenance: Provenance,
     **running: Unpack[Running],
 ) -> AccessLinkTracking:
-    """Run the compiled program in `folder` for the scenario's seed, whose table is there.
+    """Run the compiled program in `folder` for the scenario's seed, whose table is in the folder.
 
     Parameters
     ----------
     folder : Path
     scenario, plan
-        What it was rendered from; the seed may be another.
+        Arguments of the rendering; the seed may differ.
     ns3, provenance, **running
-        As in `netctrl.ns3.tcp_aqm.read.run_program`; so is what it raises.
+        As in `netctrl.ns3.tcp_aqm.read.run_program`, with the same exceptions.
 
     Returns
     -------
     AccessLinkTracking
-        As `netctrl.track_access_link` gives it.
+        Result as of `netctrl.track_access_link`.
     """
-    seed = scenario.seed
+    seed, parts = scenario.seed, access_parts(scenario)
     run_seed(folder, seed, **running)
     (T, p), m = plan.reference.shape, len(plan.law.inputs)
-    H, S, first = scenario.hops, len(scenario.sources), len(COLUMNS)
+    H, S, first = parts.line.hops, len(parts.regulated), len(COLUMNS)
     with whole(folder):
         table = read_table(folder / f"result-{seed}.csv", first + H + S + 2 * p + m, T, skip=1)
     columns = dict(zip(COLUMNS, table.T.copy(), strict=False))

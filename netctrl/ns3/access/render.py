@@ -1,6 +1,6 @@
-"""An access link under CONNET as a program for stock ns-3: fixed files from the templates and two made here.
+"""An access link under CONNET as a program for stock ns-3: fixed files from the templates and two generated ones.
 
-Rendering is pure; `netctrl.ns3.access.read` compiles and runs what it gives.
+Rendering is pure; `netctrl.ns3.access.read` compiles and runs the program.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from netctrl.ns3.links import MAX_RECORDS, check_capacity
 from netctrl.ns3.templates import fixed_files
 from netctrl.plants.access import observe, pause_mean, read_premium
 from netctrl.scenario.access.plan import AccessLinkPlan
-from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.access.scenario import AccessLinkParts, access_parts
+from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["COLUMNS", "render"]
@@ -48,31 +49,33 @@ COLUMNS = (
     "other_lost",
     "utilization",
 )
-"""Fields of an AccessLinkSample that are one number each, in the order in which the program writes them."""
+"""Scalar fields of an AccessLinkSample, in the order in which the program writes them."""
 
 
 def render(
-    scenario: AccessLinkScenario, plan: AccessLinkPlan, *, design: ConnetDesign | None = None, provenance: Provenance
+    scenario: Scenario, plan: AccessLinkPlan, *, design: ConnetDesign | None = None, provenance: Provenance
 ) -> dict[str, str]:
-    """The files of an ns-3 program that runs a law on an access link: file name -> text.
+    """Files of an ns-3 program that runs a law on an access link: file name -> text.
 
     Parameters
     ----------
-    scenario : AccessLinkScenario
+    scenario : Scenario
+        Scenario of an access link.
     plan : AccessLinkPlan
         The law with its references, governor and schedule (`netctrl.scenario.access.plan`).
     design, provenance
-        As in `netctrl.ns3.tcp_aqm.render.render`; so is what it raises.
+        As in `netctrl.ns3.tcp_aqm.render.render`, with the same exceptions.
 
     Notes
     -----
-    Beside the program a run needs the table of what it draws, `run-SEED.bin` (`netctrl.sim.access.draws.run_table`).
-    Runs that differ in the seed alone share a program.
+    Besides the program a run needs the table of its draws, `run-SEED.bin` (`netctrl.sim.access.draws.run_table`). Runs
+    that differ only in the seed share a program.
     """
-    _check(scenario, plan)
+    parts = access_parts(scenario)
+    _check(parts, plan)
     return {
         "gains.h": _gains(plan, design, provenance),
-        "scenario.h": _scenario(scenario, plan),
+        "scenario.h": _scenario(scenario, parts, plan),
         "netctrl-tracking-law.h": functions_header(
             "tracking-law", _LAW, (step_tracking, govern, scheduled), "netctrl-arrays.h"
         ),
@@ -81,33 +84,34 @@ def render(
     }
 
 
-def _check(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> None:
-    if scenario.discipline != "fifo":
-        takes = "fifo; wfq and cbq are peers in the FIFO simulator only, stock ns-3 has neither"
-        raise InvalidValue("discipline", scenario.discipline, takes)
-    if scenario.senders is not None:
-        takes = "null: TCP behind token buckets is in the FIFO simulator only"
-        raise InvalidValue("senders", "TcpSenders", takes)
-    for name in ("size", "premium_size"):
-        size = getattr(scenario, name)
+def _check(parts: AccessLinkParts, plan: AccessLinkPlan) -> None:
+    line, flows = parts.line, parts.flows
+    if line.discipline != "fifo":
+        takes = "fifo; wfq and cbq exist only in netctrl's simulator, not in stock ns-3"
+        raise InvalidValue("discipline", line.discipline, takes)
+    if parts.sender is not None:
+        takes = "null: TCP behind token buckets exists only in netctrl's simulator"
+        raise InvalidValue(f"flows.{parts.regulated[0].id}.sender", "TcpSenders", takes)
+    sizes = {"packet_size": parts.packet_size, f"flows.{parts.premium.id}.size": parts.premium.size}
+    for name, size in sizes.items():
         if size != int(size) or not _MIN_SIZE <= size <= _MAX_SIZE:
             raise InvalidValue(name, size, f"a whole number of bytes from {_MIN_SIZE} to {_MAX_SIZE}")
-        check_capacity("capacity", scenario.capacity, size)
-    if scenario.limit < 2:
-        raise InvalidValue("limit", scenario.limit, "2 or more: one that is sent and one that waits, as in a device")
-    hosts = 1 + len(scenario.sources) + len(scenario.cross)
-    if scenario.flows + hosts > MAX_RECORDS - 10_000:
-        takes = f"at most {MAX_RECORDS - 10_000} flows and hosts: their number is part of a port and of an address"
-        raise InvalidValue("cross", scenario.flows + hosts, takes)
+        check_capacity("capacity", line.capacity, size)
+    if line.limit < 2:
+        raise InvalidValue("limit", line.limit, "at least 2, one packet being sent and one waiting, as in a device")
+    hosts = 1 + len(parts.regulated) + len(parts.cross)
+    if flows + hosts > MAX_RECORDS - 10_000:
+        takes = f"at most {MAX_RECORDS - 10_000} flows and hosts, whose number is part of a port and of an address"
+        raise InvalidValue("flows", flows + hosts, takes)
     if len(plan.law.high) > 1 and not plan.law.high[1] <= _MAX_BURST:
         raise InvalidValue("law", f"bursts up to {plan.law.high[1]:g}", f"limits of bursts up to {_MAX_BURST} packets")
     if isinstance(plan.schedule, OnlineStaticMap):
-        takes = "a GainSchedule, as netctrl.laws.tracking.online_map.online_schedule makes of what a run has learned"
+        takes = "a GainSchedule, such as netctrl.laws.tracking.online_map.online_schedule of a run's curve"
         raise InvalidValue("schedule", "OnlineStaticMap", takes)
     governor = plan.governor
     if governor is not None and governor.by_state.size + governor.by_reference.size > _MAX_NUMBERS:
         got = f"{len(governor.by_state) // len(governor.low)} samples ahead"
-        raise InvalidValue("governor", got, f"one of at most {_MAX_NUMBERS} numbers: a law that settles sooner")
+        raise InvalidValue("governor", got, f"one of at most {_MAX_NUMBERS} numbers: use a law that settles sooner")
 
 
 # --- gains.h ---------------------------------------------------------------------------------------------------------
@@ -135,7 +139,7 @@ def _gains(plan: AccessLinkPlan, design: ConnetDesign | None, provenance: Proven
 
 
 def _signals(names: Sequence[str], units: Sequence[str]) -> str:
-    """Names with units, as literals: a Design file may hold any text."""
+    """Names with units, as literals, since a Design file may contain any text."""
     return ", ".join(string(f"{name} [{unit}]" if unit else name) for name, unit in zip(names, units, strict=True))
 
 
@@ -158,47 +162,51 @@ def _certificate(design: ConnetDesign) -> list[str]:
 # --- scenario.h ------------------------------------------------------------------------------------------------------
 
 
-def _scenario(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> str:
+def _scenario(scenario: Scenario, parts: AccessLinkParts, plan: AccessLinkPlan) -> str:
     nanoseconds("interval", scenario.interval)
-    largest = int(max(scenario.size, scenario.premium_size))
-    period = scenario.premium_size * BITS_PER_BYTE / scenario.premium_rate
-    spacing = scenario.size * BITS_PER_BYTE / scenario.access_rate
+    line, premium, size = parts.line, parts.premium, parts.packet_size
+    largest = int(max(size, premium.size))
+    period = premium.size * BITS_PER_BYTE / premium.rate
+    spacing = size * BITS_PER_BYTE / line.access_rate
     constants = {
         "double kInterval": (scenario.interval, "Ts [s]"),
-        "int64_t kPeriods": (scenario.periods, ""),
+        "int64_t kPeriods": (scenario.steps, ""),
         "int64_t kOpenPeriods": (plan.start, "in which regulators are open, before the law is switched on"),
         "int64_t kDuration": (nanoseconds("duration", scenario.duration), "[ns]"),
         "double kSeconds": (scenario.duration, "[s]"),
-        "uint64_t kCapacity": (round(scenario.capacity), "of each hop [bit/s]"),
-        "int kHops": (scenario.hops, ""),
-        "int kFlows": (scenario.flows, "behind regulators"),
-        "uint32_t kLimit": (scenario.limit, "packets in a node, the one being sent included"),
-        "uint32_t kSize": (int(scenario.size), "of packets that are not premium, on the wire [byte]"),
-        "uint32_t kPremiumSize": (int(scenario.premium_size), "of premium packets, on the wire [byte]"),
+        "uint64_t kCapacity": (round(line.capacity), "of each hop [bit/s]"),
+        "int kHops": (line.hops, ""),
+        "int kFlows": (parts.flows, "behind regulators"),
+        "uint32_t kLimit": (line.limit, "packets in a node, the one being sent included"),
+        "uint32_t kSize": (int(size), "of packets that are not premium, on the wire [byte]"),
+        "uint32_t kPremiumSize": (int(premium.size), "of premium packets, on the wire [byte]"),
         "uint32_t kPacketSize": (largest - _PPP_BYTES, "of the largest IP packets [byte]"),
         "double kPremiumPeriod": (period, "between premium packets [s]"),
         "double kSpacing": (spacing, "between packets of a burst [s]"),
-        "double kBaseDelay": (scenario.base_delay, "added to each delay [s]"),
+        "double kBaseDelay": (line.base_delay, "added to each delay [s]"),
         "double kRateUnit": (plan.rate_unit, "of the law's first input [bit/s]"),
     }
     types = ["", "/// What is measured in a period, at its end.", "struct Columns", "{"]
     types += [*(f"    double {camel(name)};" for name in COLUMNS), "};", ""]
     types += ["inline constexpr Column kColumns[] = {"]
     types += [*(f"    {row([string(name), f'&Columns::{camel(name)}'])}," for name in COLUMNS), "};"]
-    cross = sorted(scenario.cross, key=lambda flow: flow.hop)
     signals = zip(plan.signals, plan.scale.tolist(), strict=True)
     tables = {
         "SourceRow kSources": (
             "flows, burst, share, offered [bit/s]",
-            [row([each.flows, each.burst, each.share, each.offered]) for each in scenario.sources],
+            [row([each.count, each.burst, each.share, each.offered]) for each in parts.regulated],
         ),
         "FailureRow kFailures": (
             "source, start [s], stop [s], rate [bit/s]",
-            [row([each.source, each.start, each.stop, each.rate]) for each in scenario.failures],
+            [
+                row([place, each.start, each.stop, each.rate])
+                for place, group in enumerate(parts.regulated)
+                for each in group.failures
+            ],
         ),
         "CrossRow kCross": (
             "hop, rate [bit/s], burst",
-            [row([each.hop, each.rate, each.burst]) for each in cross],
+            [row([each.hop, each.rate, each.burst]) for each in parts.cross],
         ),
         "Signal kSignals": (
             "outputs of the law: measurement, and what one of its unit is in the law's",
@@ -210,7 +218,7 @@ def _scenario(scenario: AccessLinkScenario, plan: AccessLinkPlan) -> str:
 
 
 def _references(plan: AccessLinkPlan) -> list[str]:
-    """Rows from periods in which something else is asked for than before."""
+    """Rows for the periods in which references change."""
     desired = plan.reference
     changes = [0, *(1 + np.flatnonzero((desired[1:] != desired[:-1]).any(axis=1))).tolist()]
     return [row([k, row(desired[k].tolist())]) for k in changes]

@@ -1,4 +1,4 @@
-"""Run a bottleneck's program that `netctrl.ns3.bottleneck.render` rendered, and read what it gives."""
+"""Run a bottleneck's program from `netctrl.ns3.bottleneck.render`, and read its results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.program import Ns3, Running, read_table, run_seed, whole
 from netctrl.scenario.bottleneck.result import BottleneckResult
-from netctrl.scenario.bottleneck.scenario import BottleneckScenario
+from netctrl.scenario.scenario import Scenario
 
 __all__ = ["run_bottleneck"]
 
@@ -21,7 +21,7 @@ _LINK_COLUMNS, _FLOW_COLUMNS, _FLOW_ROW = 4, 3, 9
 
 def run_bottleneck(
     folder: Path,
-    scenario: BottleneckScenario,
+    scenario: Scenario,
     *,
     ns3: Ns3,
     provenance: Provenance,
@@ -32,10 +32,10 @@ def run_bottleneck(
     Parameters
     ----------
     folder : Path
-    scenario : BottleneckScenario
-        What it was rendered from; the seed may be another.
+    scenario : Scenario
+        Scenario of the rendering; the seed may differ.
     ns3, provenance, **running
-        As in `netctrl.ns3.tcp_aqm.read.run_program`; so is what it raises.
+        As in `netctrl.ns3.tcp_aqm.read.run_program`, with the same exceptions.
 
     Returns
     -------
@@ -46,9 +46,9 @@ def run_bottleneck(
         return _read(folder, scenario, f"ns-{ns3.version}", provenance)
 
 
-def _read(folder: Path, scenario: BottleneckScenario, simulator: str, provenance: Provenance) -> BottleneckResult:
+def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenance) -> BottleneckResult:
     n, seed = len(scenario.flows), scenario.seed
-    K = nanoseconds("duration", scenario.duration) // nanoseconds("bin", scenario.bin)
+    K = nanoseconds("duration", scenario.duration) // nanoseconds("interval", scenario.interval)
     series = read_table(folder / f"series-{seed}.csv", _LINK_COLUMNS + _FLOW_COLUMNS * n, K)
     time, delay, queue, dropped = series[:, :_LINK_COLUMNS].T.copy()
     arrived, rate, window = series[:, _LINK_COLUMNS:].T.reshape(n, _FLOW_COLUMNS, K).transpose(1, 0, 2).copy()

@@ -1,7 +1,6 @@
-"""Paced flows and their peers at a bottleneck as a program for stock ns-3: fixed files from the templates and two made
-here.
+"""Paced flows and their peers at a bottleneck as a program for stock ns-3: fixed files and two generated ones.
 
-Rendering is pure; `netctrl.ns3.bottleneck.read` compiles and runs what it gives.
+Rendering is pure; `netctrl.ns3.bottleneck.read` compiles and runs the program.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ from netctrl.ns3.links import MAX_BUFFER, access_rate, check_buffer, check_capac
 from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.register import TCP_SENDERS
-from netctrl.scenario.bottleneck.scenario import FLOW_KINDS, BottleneckFlow, BottleneckScenario
+from netctrl.scenario.bottleneck.line import SINGLE_SENDERS, Bottleneck, SingleFlow
+from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["render"]
@@ -31,36 +31,36 @@ _PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that 
 
 _MIN_SIZE, _MAX_SIZE = 100, 65_000
 _MAX_RTTS = 2**31
-"""Packets of a run, each with a sample of 24 bytes."""
+"""Largest number of packets of a run, each with a sample of 24 bytes."""
 _MIN_RATE = 8.0
-"""A byte a second: below, ns-3's whole bit/s are no rate any more."""
+"""One byte per second; lower rates may round to 0 in ns-3's whole bit/s."""
 
 
 def render(
-    scenario: BottleneckScenario,
+    scenario: Scenario,
     law: PacingLaw | None = None,
     *,
     design: PacingDesign | None = None,
     provenance: Provenance,
 ) -> dict[str, str]:
-    """The files of an ns-3 program that runs flows through a bottleneck: file name -> text.
+    """Files of an ns-3 program that runs flows through a bottleneck: file name -> text.
 
     Parameters
     ----------
-    scenario : BottleneckScenario
+    scenario : Scenario
     law : PacingLaw, optional
-        Of the flows of kind paced; the paper's caps the pacing rate of H-TCP, one to a target RTT works by itself.
+        Law of the flows with sender paced. The paper's law caps the pacing rate of H-TCP; a target-RTT law works alone.
     design, provenance
-        As in `netctrl.ns3.tcp_aqm.render.render`; so is what it raises.
+        As in `netctrl.ns3.tcp_aqm.render.render`, with the same exceptions.
 
     Notes
     -----
-    Runs that differ in the seed alone share a program.
+    Runs that differ only in the seed share a program.
     """
     _check(scenario, law)
     return {
         "gains.h": _gains(scenario, law, design, provenance),
-        "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
+        "netctrl-laws.h": laws_header(own_laws([scenario.network.queue])),
         "netctrl-pacing-laws.h": functions_header("pacing-laws", _PACING_LAWS, (arx_pacing_step, target_rtt_step)),
         "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
         "netctrl-tcp-windows.h": tcp_windows_header([TCP_SENDERS[name] for name in _windows(scenario)]),
@@ -69,33 +69,32 @@ def render(
     }
 
 
-def _check(scenario: BottleneckScenario, law: PacingLaw | None) -> None:
-    size = scenario.packet_size
+def _check(scenario: Scenario, law: PacingLaw | None) -> None:
+    line: Bottleneck = checked_network(scenario, Bottleneck)
+    size = scenario.traffic.packet_size
     if size != int(size) or not _MIN_SIZE <= size <= _MAX_SIZE:
         raise InvalidValue("packet_size", size, f"a whole number of bytes from {_MIN_SIZE} to {_MAX_SIZE}")
-    check_capacity("bottleneck", scenario.bottleneck, size)
-    check_buffer("buffer", scenario.buffer, size)
-    packets = scenario.bottleneck * scenario.duration / (BITS_PER_BYTE * size)
+    check_capacity("capacity", line.capacity, size)
+    check_buffer("buffer", line.buffer, size)
+    packets = line.capacity * scenario.duration / (BITS_PER_BYTE * size)
     if packets > _MAX_RTTS:
         takes = f"a time in which the bottleneck sends at most {_MAX_RTTS} packets: each has a sample of its RTT"
         raise InvalidValue("duration", scenario.duration, takes)
-    paced = any(flow.kind == "paced" for flow in scenario.flows)
+    paced = any(flow.sender == "paced" for flow in scenario.flows)
     if paced and law is None:
-        raise InvalidValue("law", None, "a law for the flows of kind paced: a Design of pacing")
+        raise InvalidValue("law", None, "a law for the flows of sender paced: a Design of pacing")
     if law is not None and not paced:
-        takes = "one of kind paced or more, which the law sets the rate of"
-        raise InvalidValue("flows", "none of kind paced", takes)
+        takes = "at least one flow with sender paced, whose rate the law sets"
+        raise InvalidValue("flows", "no flow with sender paced", takes)
     if law is not None and not law.least_rate_bit_per_s >= _MIN_RATE:
-        takes = f"at least {_MIN_RATE:g} bit/s: at a rate of 0 no packet goes and no acknowledgement changes it; "
+        takes = f"at least {_MIN_RATE:g} bit/s: at a rate of 0 no acknowledgement changes the rate; "
         raise InvalidValue("least_rate_bit_per_s", law.least_rate_bit_per_s, takes + "leave out --literal")
 
 
 # --- gains.h ---------------------------------------------------------------------------------------------------------
 
 
-def _gains(
-    scenario: BottleneckScenario, law: PacingLaw | None, design: PacingDesign | None, provenance: Provenance
-) -> str:
+def _gains(scenario: Scenario, law: PacingLaw | None, design: PacingDesign | None, provenance: Provenance) -> str:
     lines = [
         *(_certificate(design) if design is not None else []),
         "/// Sets the rates of paced flows: parameters, then the state before the first sample.",
@@ -103,7 +102,7 @@ def _gains(
         "",
         "/// In front of the bottleneck.",
         "inline const QueueSettings kQueue =",
-        settings_initializer(scenario.queue, "queue", int(scenario.packet_size)).rstrip(",") + ";",
+        settings_initializer(scenario.network.queue, "queue", int(scenario.traffic.packet_size)).rstrip(",") + ";",
     ]
     about = "The law of pacing rates with its parameters; what they mean is in netctrl-pacing-laws.h."
     return gains_header("netctrl-pacing-tables.h", about, provenance, lines)
@@ -147,37 +146,38 @@ def _certificate(design: PacingDesign) -> list[str]:
 # --- scenario.h ------------------------------------------------------------------------------------------------------
 
 
-def _scenario(scenario: BottleneckScenario) -> str:
-    capacity = scenario.bottleneck
-    waits = min(scenario.buffer, MAX_BUFFER - 1)
-    window = socket_buffer(capacity, max(scenario.rtts_s), waits)
+def _scenario(scenario: Scenario) -> str:
+    line: Bottleneck = scenario.network
+    capacity, rtts = line.capacity, line.rtts_s(scenario.flows)
+    waits = min(line.buffer, MAX_BUFFER - 1)
+    window = socket_buffer(capacity, max(rtts), waits)
     constants = {
         "uint64_t kCapacity": (round(capacity), "of the bottleneck [bit/s]"),
         "uint64_t kAccessRate": access_rate(capacity),
         "uint32_t kBuffer": (int(waits), "in front of it [byte]"),
-        "uint32_t kPacketSize": (int(scenario.packet_size), "with IP and TCP headers [byte]"),
+        "uint32_t kPacketSize": (int(scenario.traffic.packet_size), "with IP and TCP headers [byte]"),
         "uint32_t kSocketBuffer": (window, "of TCP at both ends [byte]"),
-        "double kCrossRate": (scenario.cross, "of packets at random [bit/s]"),
-        "int64_t kStartSpread": (nanoseconds("start_spread", scenario.start_spread), "[ns]"),
+        "double kCrossRate": (line.cross, "of packets at random [bit/s]"),
+        "int64_t kStartSpread": (nanoseconds("start_spread", line.start_spread), "[ns]"),
         "int64_t kDuration": (nanoseconds("duration", scenario.duration), "[ns]"),
-        "int64_t kBin": (nanoseconds("bin", scenario.bin), "[ns]"),
+        "int64_t kBin": (nanoseconds("interval", scenario.interval), "[ns]"),
     }
-    flows, windows = zip(scenario.flows, scenario.rtts_s, strict=True), _windows(scenario)
+    flows, windows = zip(scenario.flows, rtts, strict=True), _windows(scenario)
     rows = [_flow(place, flow, rtt, windows) for place, (flow, rtt) in enumerate(flows)]
     tables = {"FlowRow kFlows": ("control, window, cap, delay, start, stop", rows)}
     return scenario_header("netctrl-pacing-tables.h", scenario.name, constants, tables)
 
 
-def _windows(scenario: BottleneckScenario) -> list[str]:
-    """Kinds of flows whose window laws are printed: those that ns-3 hasn't."""
-    return sorted({flow.kind for flow in scenario.flows} - set(FLOW_KINDS))
+def _windows(scenario: Scenario) -> list[str]:
+    """Senders whose window laws are printed, as ns-3 doesn't have them."""
+    return sorted({flow.sender for flow in scenario.flows} - set(SINGLE_SENDERS))
 
 
-def _flow(place: int, flow: BottleneckFlow, rtt_s: float, windows: list[str]) -> str:
+def _flow(place: int, flow: SingleFlow, rtt_s: float, windows: list[str]) -> str:
     where = f"flows[{place}]"
     delay = nanoseconds(f"{where}.rtt", rtt_s) // 2
     stop = -1 if flow.stop is None else nanoseconds(f"{where}.stop", flow.stop)
     start = nanoseconds(f"{where}.start", flow.start)
-    window = windows.index(flow.kind) if flow.kind in windows else -1
-    control = "Control::kWindow" if flow.kind in windows else f"Control::k{flow.kind.capitalize()}"
+    window = windows.index(flow.sender) if flow.sender in windows else -1
+    control = "Control::kWindow" if flow.sender in windows else f"Control::k{flow.sender.capitalize()}"
     return row([control, window, flow.rate or 0.0, delay, start, stop])

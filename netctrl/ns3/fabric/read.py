@@ -1,4 +1,4 @@
-"""Run a data centre's program that `netctrl.ns3.fabric.render` rendered, and read what it gives."""
+"""Run a data centre's program from `netctrl.ns3.fabric.render`, and read its results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netctrl.ns3.fabric.render import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.ns3.program import Ns3, Running, read_table, run_seed, table_name, whole
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.result import ACKNOWLEDGEMENTS, FabricResult
-from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.scenario import Scenario
 
 __all__ = ["run_fabric", "table_name"]
 
@@ -25,40 +25,38 @@ _COUNTS = (
 
 def run_fabric(
     folder: Path,
-    scenario: FabricScenario,
+    scenario: Scenario,
     plan: FabricPlan,
     *,
     ns3: Ns3,
     provenance: Provenance,
     **running: Unpack[Running],
 ) -> FabricResult:
-    """Run the compiled program in `folder`, whose table of flows is there.
+    """Run the compiled program in `folder`, whose table of flows is in the folder.
 
     Parameters
     ----------
     folder : Path
     scenario, plan
-        What it was rendered from.
+        Arguments of the rendering.
     ns3, provenance, **running
-        As in `netctrl.ns3.tcp_aqm.read.run_program`; so is what it raises.
+        As in `netctrl.ns3.tcp_aqm.read.run_program`, with the same exceptions.
 
     Returns
     -------
     FabricResult
-        As `netctrl.simulate_fabric` gives it.
+        Result as of `netctrl.simulate_fabric`.
     """
     run_seed(folder, scenario.seed, **running)
     with whole(folder):
         return _read(folder, scenario, plan, f"ns-{ns3.version}", provenance)
 
 
-def _read(
-    folder: Path, scenario: FabricScenario, plan: FabricPlan, simulator: str, provenance: Provenance
-) -> FabricResult:
-    ports, flows, watch = plan.ports, plan.flows, scenario.watch
+def _read(folder: Path, scenario: Scenario, plan: FabricPlan, simulator: str, provenance: Provenance) -> FabricResult:
+    ports, flows, watch = plan.ports, plan.flows, scenario.time.watch
 
     def table(name: str, columns: int, rows: int | None = None) -> np.ndarray:
-        """Numbers; with no columns the program wrote empty lines."""
+        """Numbers of a file; without columns the program wrote empty lines."""
         if columns == 0:
             return np.zeros((rows or 0, 0))
         return read_table(folder / f"{name}-{scenario.seed}.csv", columns, rows)

@@ -1,6 +1,6 @@
-"""A data centre as a program for stock ns-3: fixed files from the templates and three made here.
+"""A data centre as a program for stock ns-3: fixed files from the templates and three generated ones.
 
-Rendering is pure; `netctrl.ns3.fabric.read` compiles and runs what it gives.
+Rendering is pure; `netctrl.ns3.fabric.read` compiles and runs the program.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from netctrl.ns3.cpp import certificate, gains_header, real, row, scenario_heade
 from netctrl.ns3.laws import window_law_header
 from netctrl.ns3.links import MAX_BUFFER
 from netctrl.ns3.templates import TCP, fixed_files
+from netctrl.scenario.fabric.flows import common_sender
 from netctrl.scenario.fabric.plan import FabricPlan
-from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["HISTOGRAM_BINS", "HISTOGRAM_BYTES", "render"]
@@ -31,27 +32,27 @@ _MAX_SIZE = 65_000
 _MAX_PORTS = 100_000
 _MAX_TCP = 50_000
 _MIN_S = 0.5e-9
-"""On a wire: ns-3 rounds to whole nanoseconds."""
+"""Shortest transmission time of a packet, as ns-3 rounds to whole nanoseconds."""
 _A_LINE = 8
 _PATH = field_texts(Path)
 
 
 def render(
-    scenario: FabricScenario, plan: FabricPlan, *, design: MpccDesign | None = None, provenance: Provenance
+    scenario: Scenario, plan: FabricPlan, *, design: MpccDesign | None = None, provenance: Provenance
 ) -> dict[str, str]:
-    """The files of an ns-3 program that runs a law of senders in a data centre: file name -> text.
+    """Files of an ns-3 program that runs a law of senders in a data centre: file name -> text.
 
     Parameters
     ----------
-    scenario : FabricScenario
+    scenario : Scenario
     plan : FabricPlan
-        Its ports, paths and law as numbers (`netctrl.sim.fabric.plan`).
+        The scenario's ports, paths and law as numbers (`netctrl.sim.fabric.plan`).
     design, provenance
-        As in `netctrl.ns3.tcp_aqm.render.render`; so is what it raises.
+        As in `netctrl.ns3.tcp_aqm.render.render`, with the same exceptions.
 
     Notes
     -----
-    Beside the program a run needs its flows, `run-SEED.bin` (`netctrl.sim.fabric.plan.run_table`).
+    Besides the program a run needs its flows, `run-SEED.bin` (`netctrl.sim.fabric.plan.run_table`).
     """
     _check(scenario, plan)
     return {
@@ -62,16 +63,16 @@ def render(
     }
 
 
-def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
-    scheme = scenario.scheme
-    if isinstance(scheme, Dctcp) and len(plan.flows.size) > _MAX_TCP:
-        takes = f"at most {_MAX_TCP} with dctcp: each has a TCP port"
+def _check(scenario: Scenario, plan: FabricPlan) -> None:
+    network = scenario.network
+    if isinstance(common_sender(scenario.traffic), Dctcp) and len(plan.flows.size) > _MAX_TCP:
+        takes = f"at most {_MAX_TCP} with dctcp, as each has a TCP port"
         raise InvalidValue("flows", len(plan.flows.size), takes)
-    if scenario.pfc is not None:
-        raise InvalidValue("pfc", "Pfc", "null, without [pfc]: ns-3's point-to-point devices can't pause one another")
+    if network.pfc is not None:
+        raise InvalidValue("pfc", "Pfc", "null: ns-3's point-to-point devices can't pause one another")
     for name, size in (("packets.payload", 1 + plan.overhead), ("packets.ack", plan.ack)):
         if size < _HEADERS + (name == "packets.payload"):
-            takes = f"sizes on the wire of at least {_HEADERS} bytes, which PPP, IPv4 and UDP take"
+            takes = f"sizes on the wire of at least {_HEADERS} bytes, the headers of PPP, IPv4 and UDP"
             raise InvalidValue(name, size, takes)
     if max(plan.payload + plan.overhead, plan.ack) > _MAX_SIZE:
         raise InvalidValue("packets.payload", plan.payload, f"packets of at most {_MAX_SIZE} bytes on the wire")
@@ -79,21 +80,21 @@ def _check(scenario: FabricScenario, plan: FabricPlan) -> None:
     shortest = min(1 + plan.overhead, plan.ack)
     if shortest * BITS_PER_BYTE / fastest < _MIN_S:
         takes = f"links on which a packet of {shortest} bytes takes {_MIN_S:g} s or more: ns-3 counts in ns"
-        raise InvalidValue("topology", f"{fastest:g} bit/s", takes)
+        raise InvalidValue("network", f"{fastest:g} bit/s", takes)
     if len(plan.ports.names) > _MAX_PORTS:
-        raise InvalidValue("topology", f"{len(plan.ports.names)} ports", f"at most {_MAX_PORTS}: links have addresses")
-    if scenario.buffer is not None and not plan.ack <= scenario.buffer <= MAX_BUFFER:
+        raise InvalidValue("network", f"{len(plan.ports.names)} ports", f"at most {_MAX_PORTS}: links have addresses")
+    if network.buffer is not None and not plan.ack <= network.buffer <= MAX_BUFFER:
         takes = f"null, or {plan.ack} bytes, an acknowledgement, to {MAX_BUFFER}"
-        raise InvalidValue("buffer", scenario.buffer, takes)
+        raise InvalidValue("buffer", network.buffer, takes)
 
 
 # --- gains.h ---------------------------------------------------------------------------------------------------------
 
 
-def _gains(scenario: FabricScenario, plan: FabricPlan, design: MpccDesign | None, provenance: Provenance) -> str:
+def _gains(scenario: Scenario, plan: FabricPlan, design: MpccDesign | None, provenance: Provenance) -> str:
     texts = field_texts(plan.law.parameters)
     values = zip(plan.law.parameters._fields, plan.parameters, strict=True)
-    # No port counts more flows than there are: what a run can't look up is left out, but of a Design's own table.
+    # No port counts more flows than there are, so larger entries are left out, except of a Design's own table.
     most = plan.tables.shape[1] if design is not None else len(plan.flows.size) + 1
     lines = [
         *(_certificate(design) if design is not None else []),
@@ -151,9 +152,10 @@ def _certificate(design: MpccDesign) -> list[str]:
 # --- scenario.h ------------------------------------------------------------------------------------------------------
 
 
-def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
-    watch = scenario.watch
-    tcp = scenario.scheme if isinstance(scenario.scheme, Dctcp) else None
+def _scenario(scenario: Scenario, plan: FabricPlan) -> str:
+    watch = scenario.time.watch
+    sender = common_sender(scenario.traffic)
+    tcp = sender if isinstance(sender, Dctcp) else None
     law, marks = plan.law, plan.law.marking is not None
     largest = max(plan.payload + plan.overhead, plan.ack)
     constants = {
@@ -171,7 +173,7 @@ def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
         "int64_t kNotification": (plan.notification, "least time between two notifications of marks [ns]; 0: none"),
         "int64_t kFlowTimeout": (plan.flow_timeout, "a port counts a flow so long after its last packet [ns]"),
         "int64_t kRetransmission": (plan.retransmission_timeout, "[ns]"),
-        "uint32_t kBuffer": (round(scenario.buffer or 0), "of a switch port [byte]; 0: no limit"),
+        "uint32_t kBuffer": (round(scenario.network.buffer or 0), "of a switch port [byte]; 0: no limit"),
         "int64_t kSample": (plan.interval, "from one sample of all queues to the next [ns]"),
         "int64_t kBin": (plan.bin, "of watched flows' throughput [ns]"),
         "int64_t kBins": (-(-plan.end // plan.bin), ""),
@@ -195,11 +197,11 @@ def _scenario(scenario: FabricScenario, plan: FabricPlan) -> str:
     return scenario_header("netctrl-fabric-tables.h", scenario.name, constants, {}, last=ports)
 
 
-def _ports(scenario: FabricScenario, plan: FabricPlan) -> list[str]:
+def _ports(scenario: Scenario, plan: FabricPlan) -> list[str]:
     ports = plan.ports
     ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
     number = {end: place for place, end in enumerate(ends)}
-    watched = {name: place for place, name in enumerate(scenario.watch.ports)}
+    watched = {name: place for place, name in enumerate(scenario.time.watch.ports)}
     marks = plan.law.marking is not None
     low, high = (
         (np.minimum(each, MAX_BUFFER) if marks else np.zeros_like(each)).tolist()

@@ -1,4 +1,4 @@
-"""Run a network's program that `netctrl.ns3.network.render` rendered, many times, and read what it gives."""
+"""Run a network's program from `netctrl.ns3.network.render` many times, and read its results."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from netctrl.model.design.design import Provenance
 from netctrl.ns3.program import Ns3, execute, read_table, table_name, whole
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.result import NetworkResult, TcpResult
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["run_links", "table_name"]
@@ -29,7 +30,7 @@ Progress = Callable[[float], None]
 
 def run_links(
     folder: Path,
-    scenario: NetworkScenario,
+    scenario: Scenario,
     plan: LinkPlan,
     runs: range,
     *,
@@ -39,39 +40,38 @@ def run_links(
     watch: bool = True,
     progress: Progress | None = None,
 ) -> NetworkResult:
-    """Run the compiled program in `folder` for the runs of these numbers, whose tables are there.
+    """Run the compiled program in `folder` for runs with these numbers, whose tables are in the folder.
 
     Parameters
     ----------
     folder : Path
     scenario, plan
-        What it was rendered from.
+        Arguments of the rendering.
     runs : range
     ns3 : Ns3
-        What it was compiled against.
+        The ns-3 of the compilation.
     provenance : Provenance
         For the result.
     n_jobs : int
-        Processes at a time, −1: one for each core.
+        Number of parallel processes, −1: one per core.
     watch : bool
         Keep the first run's time series.
     progress : callable, optional
-        Called now and then with the share that is done, from 0 to 1.
+        Called repeatedly with the completed share, from 0 to 1.
 
     Raises
     ------
     NetctrlError
-        A run failed, or its output isn't whole.
+        A run failed, or its output is incomplete.
     FileError
         The scenario's trace can't be read.
     """
     _execute_all(folder, runs, checked_jobs(n_jobs), watch, progress)
+    tcp = tcp_of(scenario)
     N, T = len(plan.links), scenario.steps if watch else 0
     seconds = (scenario.steps - scenario.warmup_steps) * scenario.interval
     with whole(folder):
-        tables = np.array(
-            [read_table(folder / f"result-{run}.csv", _COLUMNS, 1 + N + len(scenario.tcp)) for run in runs]
-        )
+        tables = np.array([read_table(folder / f"result-{run}.csv", _COLUMNS, 1 + N + len(tcp)) for run in runs])
         watched = np.zeros((_WATCHED, N, 0))
         if watch:
             series = read_table(folder / f"series-{runs[0]}.csv", 1 + _WATCHED * N, T, skip=1)
@@ -100,7 +100,7 @@ def run_links(
         watched_time_s=scenario.interval * np.arange(1, T + 1),
         watched=watched,
         provenance=provenance,
-        tcp=_tcp(tables[:, 1 + N :], seconds) if scenario.tcp else None,
+        tcp=_tcp(tables[:, 1 + N :], seconds) if tcp else None,
     )
 
 
@@ -114,7 +114,7 @@ def _tcp(table: np.ndarray, seconds: float) -> TcpResult:
 
 
 def _execute_all(folder: Path, runs: Sequence[int], jobs: int, watch: bool, progress: Progress | None) -> None:
-    """Threads wait for the processes; whatever happens here, none of these is left."""
+    """Run the processes from threads; none of them is left running after an error."""
     processes: list[subprocess.Popen] = []
     shares, lock, stopped = dict.fromkeys(runs, 0.0), Lock(), Event()
 
@@ -141,7 +141,7 @@ def _execute_all(folder: Path, runs: Sequence[int], jobs: int, watch: bool, prog
         try:
             for done in as_completed([pool.submit(run_one, run) for run in runs]):
                 done.result()
-        except BaseException:  # Ctrl-C among them
+        except BaseException:  # including Ctrl-C
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             for process in processes:

@@ -1,6 +1,6 @@
-"""A network under fluctuating demands as a program for stock ns-3: fixed files from the templates and two made here.
+"""A network under fluctuating demands as a program for stock ns-3: fixed files and two generated ones.
 
-Rendering is pure; `netctrl.ns3.network.read` compiles and runs what it gives.
+Rendering is pure; `netctrl.ns3.network.read` compiles and runs the program.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from netctrl.ns3.links import (
 from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.policy import messages_of
+from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.scenario import Scenario
 
 __all__ = ["PACKET_SIZE", "render"]
 
@@ -38,30 +40,30 @@ _UINT32 = 2**32 - 1
 
 
 def render(
-    scenario: NetworkScenario,
+    scenario: Scenario,
     plan: LinkPlan,
     *,
     packet_size: int = PACKET_SIZE,
     sampled_delays: bool = False,
     provenance: Provenance,
 ) -> dict[str, str]:
-    """The files of an ns-3 program that runs a network scenario: file name -> text.
+    """Files of an ns-3 program that runs a network scenario: file name -> text.
 
     Parameters
     ----------
-    scenario : NetworkScenario
+    scenario : Scenario
     plan : LinkPlan
-        Its routes and its law (`netctrl.sim.network.plan`).
+        The scenario's routes and law (`netctrl.sim.network.plan`).
     packet_size : int
         [byte], with IP and UDP headers.
     sampled_delays : bool
-        Delay what each link sends as the sampled model does, n_l + 1 intervals, instead of by its propagation delay.
+        Whether links delay by n_l + 1 intervals, as in the sampled model, instead of by their propagation delay.
     provenance
-        As in `netctrl.ns3.tcp_aqm.render.render`; so is what it raises.
+        As in `netctrl.ns3.tcp_aqm.render.render`, with the same exceptions.
 
     Notes
     -----
-    Beside the program a run needs the table of what it draws, `run-RUN.bin` (`netctrl.sim.network.plan.run_tables`).
+    Besides the program a run needs the table of its draws, `run-RUN.bin` (`netctrl.sim.network.plan.run_tables`).
     """
     size = checked_whole(
         "packet_size", packet_size, "a whole number of bytes from 100 to 65000", at_least=100, at_most=65000
@@ -72,7 +74,7 @@ def render(
         "netctrl-link-law.h": functions_header(
             "link-law", _LAW, (start_links, link_acts, measure_link, command_link), "netctrl-arrays.h"
         ),
-        "netctrl-laws.h": laws_header(own_laws([scenario.queue])),
+        "netctrl-laws.h": laws_header(own_laws([scenario.network.queue])),
         "scenario.h": _scenario(scenario, plan, size, sampled_delays),
         **fixed_files("network", "netctrl-arrays.h", *QUEUES, *TCP),
     }
@@ -86,20 +88,24 @@ def _links(plan: LinkPlan) -> list[Link]:
 def _check(plan: LinkPlan, size: int) -> None:
     for what, count in (("links", len(plan.links)), ("demands", len(plan.network.demands))):
         if count > MAX_RECORDS:
-            raise InvalidValue(f"network.{what}", count, f"at most {MAX_RECORDS}: their number is part of an address")
-    check_links("network.links", _links(plan), size)
+            raise InvalidValue(
+                f"network.graph.{what}", count, f"at most {MAX_RECORDS}, as the number is part of an address"
+            )
+    check_links("network.graph.links", _links(plan), size)
     hops = np.bincount([i for i, _, _ in plan.split])
     if hops.max() > _MAX_HOPS:
         demand = plan.network.demands[int(hops.argmax())].id
-        takes = f"at most {_MAX_HOPS} links: packets live for so many hops"
-        raise InvalidValue(f"network.demands.{demand}.split", f"{hops.max()} links", takes)
+        takes = f"at most {_MAX_HOPS} links, the largest number of hops of a packet"
+        raise InvalidValue(f"network.graph.demands.{demand}.split", f"{hops.max()} links", takes)
     taps = len(plan.law.control.lag) + len(plan.law.predicted.lag)
     if taps > _MAX_TAPS:
         takes = f'a law of at most {_MAX_TAPS} numbers in a program; horizon = "exact" or a larger mu has fewer'
-        raise InvalidValue("policy", f"{taps} numbers", takes)
+        raise InvalidValue("control", f"{taps} numbers", takes)
     if plan.law.line.size > _MAX_PAIRS:
         most = int(_MAX_PAIRS**0.5)
-        raise InvalidValue("messages", f"{len(plan.links)} links", f"at most {most} links where messages may be late")
+        raise InvalidValue(
+            "control.messages", f"{len(plan.links)} links", f"at most {most} links where messages may be late"
+        )
 
 
 # --- gains.h ---------------------------------------------------------------------------------------------------------
@@ -125,7 +131,7 @@ def _gains(plan: LinkPlan, provenance: Provenance) -> str:
 # --- scenario.h ------------------------------------------------------------------------------------------------------
 
 
-def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_delays: bool) -> str:
+def _scenario(scenario: Scenario, plan: LinkPlan, size: int, sampled_delays: bool) -> str:
     links = _links(plan)
     demands = plan.network.demands
     ends = [end for each in (*links, *demands) for end in (each.source, each.target)]
@@ -139,7 +145,7 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
         "int64_t kDuration": (interval * scenario.steps, "[ns]"),
         "uint32_t kPacketSize": (size, "[byte], with IP and UDP headers"),
         "double kStanding": (plan.law.setpoint, "backlog around which squares are taken, over the interval [bit/s]"),
-        "bool kMayBeLate": (not scenario.messages.ideal, "messages"),
+        "bool kMayBeLate": (not messages_of(scenario.control).ideal, "messages"),
         "int kNodes": (len(nodes), ""),
         "uint32_t kSeed": (scenario.seed, ""),
         "uint32_t kSocketBuffer": (_socket_buffer(links), "[byte], of TCP at both ends"),
@@ -160,35 +166,35 @@ def _scenario(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_dela
         "SplitRow kSplits": ("demand, link, share", [row([i, link, float(share)]) for i, link, share in plan.split]),
         "TcpRow kTcp": ("demand, flows, sender, first, last, ecn", _tcp(scenario)),
     }
-    queue = settings_initializer(scenario.queue, "queue", size).strip().removesuffix(",")
+    queue = settings_initializer(scenario.network.queue, "network.queue", size).strip().removesuffix(",")
     last = ["", "/// Of each link, inside of its pacer.", f"inline const QueueSettings kQueue = {queue};"]
     return scenario_header("netctrl-link-tables.h", scenario.name, constants, tables, last=last)
 
 
-def _tcp(scenario: NetworkScenario) -> list[str]:
-    number = {demand.id: i for i, demand in enumerate(scenario.network.demands)}
+def _tcp(scenario: Scenario) -> list[str]:
+    number = {demand.id: i for i, demand in enumerate(scenario.network.graph.demands)}
     return [
         row(
             [
                 number[tcp.demand],
                 tcp.flows,
                 string(SENDERS[tcp.variant]),
-                *(nanoseconds(f"tcp.{tcp.demand}.start", end) for end in tcp.start),
+                *(nanoseconds(f"flows.{tcp.demand}.start", end) for end in tcp.start),
                 tcp.ecn,
             ]
         )
-        for tcp in scenario.tcp
+        for tcp in tcp_of(scenario)
     ]
 
 
 def _socket_buffer(links: list[Link]) -> int:
-    """For the way over all links and back, with all that waits at them."""
+    """Buffer for the path over all links and back, with all their queues."""
     waiting = sum(link.buffer or 0.0 for link in links)
     return socket_buffer(max(link.capacity for link in links), 2.0 * sum(link.delay for link in links), waiting)
 
 
 def _link(link: Link, nodes: dict[str, int], delay: float, plan: LinkPlan, number: int) -> str:
     ends = nodes[link.source], nodes[link.target]
-    time = nanoseconds(f"network.links.{link.id}.delay", delay)
+    time = nanoseconds(f"network.graph.links.{link.id}.delay", delay)
     paced, nominal = bool(plan.paced[number]), float(plan.nominal[number])
     return row([string(link.id), *ends, f"{round(link.capacity)}U", time, buffer_size(link.buffer), paced, nominal])

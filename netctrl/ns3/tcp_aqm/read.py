@@ -1,4 +1,4 @@
-"""Run a scenario's program that `netctrl.ns3.tcp_aqm.render` rendered, and read what it gives."""
+"""Run a scenario's program from `netctrl.ns3.tcp_aqm.render`, and read its results."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.program import Ns3, Running, execute, read_table, whole
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 
 __all__ = ["run_program"]
 
@@ -25,25 +25,25 @@ def run_program(
     provenance: Provenance,
     **running: Unpack[Running],
 ) -> SimulationResult:
-    """Run the compiled program in `folder` and read its series.csv and responses.csv, which stay there.
+    """Run the compiled program in `folder` and read its series.csv and responses.csv, which are kept.
 
     Parameters
     ----------
     folder : Path
-        With the program and its sources.
+        Folder with the program and its sources.
     scenario : Scenario
-        What it was rendered from.
+        Scenario of the rendering.
     ns3 : Ns3
-        What it was compiled against.
+        The ns-3 of the compilation.
     provenance : Provenance
         For the result.
     **running
-        `progress`, called with the part of the simulated time that has passed, 0 to 1; `timeout` [s], to end it then.
+        `progress`, called with the elapsed share of the simulated time, 0 to 1; `timeout`, the time limit [s].
 
     Raises
     ------
     NetctrlError
-        It failed, took too long, or its output isn't whole.
+        It failed, took too long, or its output is incomplete.
     """
     execute(folder, ["."], "run.log", **running)
     return _read(folder, scenario, f"ns-{ns3.version}", provenance)
@@ -51,7 +51,7 @@ def run_program(
 
 def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenance) -> SimulationResult:
     L, G = len(scenario.links), len(scenario.flows)
-    T = int(scenario.duration / scenario.sample * (1.0 + 1e-12))
+    T = int(scenario.duration / scenario.interval * (1.0 + 1e-12))
     with whole(folder):
         table = read_table(folder / "series.csv", 1 + len(_COLUMNS) * L + G, T, skip=1)
         responses = read_table(folder / "responses.csv", 4)
@@ -60,7 +60,7 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
     return SimulationResult(
         scenario=scenario,
         simulator=simulator,
-        time_s=scenario.sample * np.arange(1, T + 1),
+        time_s=scenario.interval * np.arange(1, T + 1),
         backlog_bytes=backlog,
         arrived_bytes=arrived,
         departed_bytes=departed,

@@ -1,6 +1,6 @@
-"""A scenario as a program for stock ns-3: files as text, fixed ones from the templates and two made here.
+"""A scenario as a program for stock ns-3: fixed files from the templates and two generated ones.
 
-Rendering is pure; `netctrl.ns3.program` compiles and runs what it gives.
+Rendering is pure; `netctrl.ns3.program` compiles and runs the program.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from netctrl.ns3.links import (
 )
 from netctrl.ns3.queues import own_laws, queue_initializer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
-from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, UdpFlows, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario, refuse_packet_only
+from netctrl.scenario.links import Change, Link, refuse_packet_only
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, WebFlows
 
 __all__ = ["KINDS", "MARKER", "render"]
 
 KINDS = ("reno", "cubic", "htcp")
 MAX_HOSTS = 64
-"""Most round-trip times of one group: each is a host, and a group's hosts share a /24."""
+"""Largest number of round-trip times in a group: each is a host, and a group's hosts share a /24."""
 
 
 def render(
@@ -41,23 +42,23 @@ def render(
     design: ArcDesign | None = None,
     provenance: Provenance,
 ) -> dict[str, str]:
-    """The files of an ns-3 program that runs a scenario: file name -> text.
+    """Files of an ns-3 program that runs a scenario: file name -> text.
 
     Parameters
     ----------
     scenario : Scenario
-        What to run; links of kind "design" have been given their law already (`Scenario.with_queue`).
+        Scenario to run; its links of kind "design" have their law already (`Scenario.with_queue`).
     draws : sequence of FlowDraw
-        Round-trip time, start and stop of each flow, one FlowDraw a group, one row a flow
+        Round-trip time, start and stop of each flow, one FlowDraw per group, one row per flow
         (`netctrl.sim.tcp_aqm.traffic.draw_flows(scenario, merged=False)`).
     design : ArcDesign, optional
-        Where the law came from: its certificate goes into gains.h.
+        Design of the law, whose certificate goes into gains.h.
     provenance : Provenance
 
     Raises
     ------
     InvalidValue
-        A value that the program can't express, by its name in the scenario.
+        A value that the program can't express; the message has its name in the scenario.
     """
     _check(scenario, draws)
     return {
@@ -70,25 +71,25 @@ def render(
 
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
     refuse_packet_only(scenario)
-    size = scenario.packet_size
+    size = scenario.traffic.packet_size
     if size != int(size) or not 100 <= size <= 65000:
         raise InvalidValue("packet_size", size, "a whole number of bytes from 100 to 65000")
     if max(len(scenario.links), len(scenario.flows)) > MAX_RECORDS:
         raise InvalidValue("links", len(scenario.links), f"at most {MAX_RECORDS} links and groups of flows")
     check_links("links", scenario.links, size)
-    for change in scenario.changes:
+    for change in scenario.network.changes:
         if change.capacity is not None:
             check_capacity("changes.capacity", change.capacity, size)
     for group in scenario.flows:
         _check_group(scenario, group)
     counts = [group.sessions if isinstance(group, WebFlows) else group.count for group in scenario.flows]
     if [len(draw.rtt_s) for draw in draws] != counts or any(np.any(draw.flows != 1.0) for draw in draws):
-        raise InvalidValue("draws", [len(draw.rtt_s) for draw in draws], f"one row a flow: {counts}")
+        raise InvalidValue("draws", [len(draw.rtt_s) for draw in draws], f"one row per flow: {counts}")
 
 
 def _check_group(scenario: Scenario, group: FlowGroup) -> None:
-    if isinstance(group, FastFlows | UdpFlows):
-        takes = "bulk or web flows; FAST is for the fluid simulator only, udp for the packet engine"
+    if isinstance(group, FastFlows) or not group.answered:
+        takes = "bulk or web flows; FAST runs only in the fluid simulator, datagrams only in the packet engine"
         raise InvalidValue(f"flows.{group.id}.kind", group.__struct_config__.tag, takes)
     if group.sender not in KINDS:
         raise InvalidValue(f"flows.{group.id}.sender", group.sender, f"one of {', '.join(KINDS)}: ns-3's own")
@@ -112,7 +113,7 @@ def _gains(scenario: Scenario, design: ArcDesign | None, provenance: Provenance)
     ]
     for link in scenario.links:
         capacity = f"{link.capacity:g} bit/s"
-        lines += [f"    // {link.id}, {capacity}", queue_initializer(link, int(scenario.packet_size))]
+        lines += [f"    // {link.id}, {capacity}", queue_initializer(link, int(scenario.traffic.packet_size))]
     about = "The queue of each link with its gains; their laws are in netctrl-laws.h."
     return gains_header("netctrl-tables.h", about, provenance, [*lines, "};"])
 
@@ -127,7 +128,7 @@ def _certificate(design: ArcDesign) -> list[str]:
         "kDelayMargin": (sampled.delay_margin_s, "[s]"),
         "kSpectralRadius": (sampled.spectral_radius, "of one epoch"),
     }
-    # Nine digits: the last ones of a margin are rounding, which another processor does otherwise.
+    # Nine digits, as the last ones of a margin are rounding errors that depend on the processor.
     rounded = {name: (value and float(f"{value:.9g}"), unit) for name, (value, unit) in numbers.items()}
     return certificate(design, {"kMethod": (design.method, "")} | rounded)
 
@@ -140,9 +141,9 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> str:
     hosts, flows = _hosts_and_flows(scenario, draws)
     constants = {
         "int64_t kDuration": (nanoseconds("duration", scenario.duration), "[ns]"),
-        "int64_t kSample": (nanoseconds("sample", scenario.sample), "[ns]"),
-        "uint32_t kPacketSize": (int(scenario.packet_size), "[byte], with IP and TCP headers"),
-        "uint32_t kInitialWindow": (scenario.initial_window, "[segment]"),
+        "int64_t kSample": (nanoseconds("sample", scenario.interval), "[ns]"),
+        "uint32_t kPacketSize": (int(scenario.traffic.packet_size), "[byte], with IP and TCP headers"),
+        "uint32_t kInitialWindow": (scenario.traffic.initial_window, "[segment]"),
         "uint32_t kSeed": (scenario.seed, ""),
         "uint32_t kSocketBuffer": (_socket_buffer(scenario), "[byte], of TCP at both ends"),
         "uint64_t kAccessRate": access_rate(*(link.capacity for link in scenario.links)),
@@ -163,12 +164,14 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> str:
 
 
 def _socket_buffer(scenario: Scenario) -> int:
-    """Never what limits a window: a few times what the fastest link and its buffer hold in the longest round trip."""
+    """Buffer that never limits a window: some multiples of the fastest link's capacity in the longest round trip."""
     fastest = max(
         [link.capacity for link in scenario.links]
-        + [change.capacity for change in scenario.changes if change.capacity is not None]
+        + [change.capacity for change in scenario.network.changes if change.capacity is not None]
     )
-    longest = max(group.rtt[1] for group in scenario.flows) + 2.0 * sum(c.delay or 0.0 for c in scenario.changes)
+    longest = max(group.rtt[1] for group in scenario.flows) + 2.0 * sum(
+        c.delay or 0.0 for c in scenario.network.changes
+    )
     waiting = sum(link.buffer or 0.0 for link in scenario.links)
     return socket_buffer(fastest, longest, waiting)
 
@@ -220,4 +223,4 @@ def _changes(scenario: Scenario, index: dict[str, int]) -> list[str]:
             delay = nanoseconds("changes.delay", change.delay)
         return row([at, index[change.link], f"{round(change.capacity or 0.0)}U", delay])
 
-    return [one(change) for change in scenario.changes]
+    return [one(change) for change in scenario.network.changes]

@@ -1,1 +1,1 @@
-"""Access link: premium traffic beside others."""
+"""Access link: premium traffic that shares a link with other traffic."""

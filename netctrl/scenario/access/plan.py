@@ -1,8 +1,10 @@
-"""What runs a tracking law on an access link, wherever the packets are: references, signals, units, start; and what
-comes of it."""
+"""Plan and result of a tracking law on an access link: references, signals, units and start.
+
+Engines share the plan, whatever simulates the packets."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +17,8 @@ from netctrl.laws.tracking.tracking import TrackingState, start_tracking, tracki
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSummary
-from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.result import Result
+from netctrl.scenario.scenario import Scenario
 from netctrl.units import unit_scale
 
 if TYPE_CHECKING:
@@ -36,14 +39,14 @@ MBIT, _MS = 1e6, 1e-3
 
 
 class AccessLinkSignal(NamedTuple):
-    """An output of a law, as a link measures it."""
+    """An output of a law, as measured at a link."""
 
     name: str
-    """In a AccessLinkSample."""
+    """Name of the field in an AccessLinkSample."""
     unit: float
-    """Of the field [bit/s or s]."""
+    """Unit of the field [bit/s or s]."""
     assumed: float
-    """Of a law that names no unit."""
+    """Unit assumed for a law that names none."""
 
 
 ACCESS_LINK_SIGNALS = {
@@ -63,48 +66,51 @@ class AccessLinkPlan(NamedTuple):
     reference: np.ndarray
     """(T, p) [the law's units]."""
     signals: tuple[str, ...]
-    """(p,) fields of a AccessLinkSample."""
+    """(p,) fields of an AccessLinkSample."""
     scale: np.ndarray
-    """(p,) from these to the law's units."""
+    """(p,) factors from these fields to the law's units."""
     rate_unit: float
-    """Of the law's first input [bit/s]."""
+    """Unit of the law's first input [bit/s]."""
     state: TrackingState
-    """When the law is switched on."""
+    """State when the law is switched on."""
     start: int
-    """Periods in which regulators are open before."""
+    """Number of periods before that, in which regulators are open."""
     governor: ReferenceGovernor | None
     schedule: GainSchedule | OnlineStaticMap | None
 
 
-class AccessLinkTracking(NamedTuple):
-    """T periods of a link under a law with m inputs and p outputs."""
+@dataclass(frozen=True, slots=True, eq=False)
+class AccessLinkTracking(Result):
+    """Result of an access link under a tracking law: T periods, m inputs, p outputs."""
 
     result: AccessLinkResult
+    """Measurements of the link."""
     law: TrackingLaw
+    """The law in the loop."""
     reference: np.ndarray
-    """(T, p) what was asked for [the law's units]."""
+    """(T, p) requested references [the law's units]."""
     given: np.ndarray
-    """(T, p) what the law was given: the same without a governor."""
+    """(T, p) references given to the law: the requested ones unless a governor changes them."""
     measured: np.ndarray
-    """(T, p) what it measured."""
+    """(T, p) outputs that the law measured."""
     commanded: np.ndarray
-    """(T, m) its inputs before the limits; NaN while it was off."""
+    """(T, m) the law's inputs before their limits; NaN while the law was off."""
     curve: OnlineStaticMap | None = None
-    """What was learned by the end, where the schedule was learned."""
+    """The learned static map at the end, where the gain schedule was learned."""
 
     @property
-    def scenario(self) -> AccessLinkScenario:
-        """What was run."""
+    def scenario(self) -> Scenario:
+        """The simulated scenario."""
         return self.result.scenario
 
     @property
     def simulator(self) -> str:
-        """What ran it."""
+        """Engine that ran it."""
         return self.result.simulator
 
     @property
     def provenance(self) -> Provenance:
-        """Where it comes from."""
+        """How the result was made."""
         return self.result.provenance
 
     def summary(self) -> AccessLinkSummary:
@@ -112,7 +118,7 @@ class AccessLinkTracking(NamedTuple):
         return self.result.summary()
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a period, as of the link."""
+        """A DataFrame with one row per period, as for the link's result."""
         return self.result.to_pandas()
 
     def _settled(self) -> list[tuple[str, str, float, float]]:
@@ -121,19 +127,34 @@ class AccessLinkTracking(NamedTuple):
         means = self.measured[half:].mean(axis=0).tolist(), self.reference[half:].mean(axis=0).tolist()
         return list(zip(self.law.outputs, self.law.output_units, *means, strict=True))
 
+    def link_ids(self) -> tuple[str, ...]:
+        """Names in `measures` that are links."""
+        return self.result.link_ids()
+
     def measures(self) -> dict[tuple[str, str], float]:
-        """Those of the link, and each output over the second half of the run in the law's units."""
+        """Results of the link, and each output's mean over the second half of the run in the law's units."""
         return self.result.measures() | {(f"{name} [{unit}]", "second half"): y for name, unit, y, _ in self._settled()}
 
     def table(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and (name, text) rows: the link's, what outputs came to in the second half, what can't be had."""
+        """Title, and rows of (name, text): link, outputs in the second half, times with infeasible references."""
         title, rows = self.result.table()
         for name, unit, found, desired in self._settled():
-            rows.append((f"{name}, second half", f"{found:.4g}, asked for {desired:.4g} {unit}".rstrip()))
-        return title, rows + [("can't be had", f"{first:g} to {last:g} s") for first, last in self.infeasible()]
+            rows.append((f"{name}, second half", f"{found:.4g}, requested {desired:.4g} {unit}".rstrip()))
+        return title, rows + [("infeasible", f"{first:g} to {last:g} s") for first, last in self.infeasible()]
 
     def infeasible(self, min_s: float = 20.0) -> list[tuple[float, float]]:
-        """Times [s] through which an input was at its limit for `min_s` or longer: the reference can't be had."""
+        """Intervals in which an input was at its limit throughout, so that the reference is infeasible.
+
+        Parameters
+        ----------
+        min_s : float
+            Shortest interval that is listed [s].
+
+        Returns
+        -------
+        list of (float, float)
+            Beginning and end of each interval [s].
+        """
         law = self.law
         at_limit = ((self.commanded > law.high) | (self.commanded < law.low)).any(axis=1)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(int)))
@@ -143,7 +164,7 @@ class AccessLinkTracking(NamedTuple):
 
 
 def access_link_plan(
-    scenario: AccessLinkScenario,
+    scenario: Scenario,
     law: TrackingLaw,
     reference: Any,
     *,
@@ -154,13 +175,13 @@ def access_link_plan(
     first_rate: float | None = None,
 ) -> AccessLinkPlan:
     """Check that a law and its references fit a link. Parameters and errors: `netctrl.track_access_link`."""
-    T, m, p = scenario.periods, len(law.inputs), len(law.outputs)
+    T, m, p = scenario.steps, len(law.inputs), len(law.outputs)
     checked_word("measured", measured, ("average", "period"))
     checked_whole("start", start, f"a number of periods from 0 to {T}", at_most=T)
     if abs(law.interval_s - scenario.interval) > 1e-9 * scenario.interval:
         raise InvalidValue("law", f"interval {law.interval_s:g} s", f"one for this link's {scenario.interval:g} s")
     if m > 2 or not all((name, measured) in ACCESS_LINK_SIGNALS for name in law.outputs):
-        takes = "inputs rate or rate and burst, outputs delay, jitter, throughput; measured is average or period"
+        takes = "inputs rate or rate and burst, outputs delay, jitter, throughput; measured average or period"
         raise InvalidValue("law", f"{', '.join(law.inputs)} -> {', '.join(law.outputs)}, {measured}", takes)
     desired = checked_numbers("reference", reference, f"finite numbers of shape ({p},) or ({T}, {p})")
     desired = np.tile(desired, (T, 1)) if desired.shape == (p,) else desired

@@ -1,4 +1,4 @@
-"""What an access link gives: a measurement each period, and all of them as one table."""
+"""Result of an access link: a measurement each period, and all of them as one table."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, optional_import
 from netctrl.model.design.design import Provenance
-from netctrl.model.io.display import html_table
-from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.access.scenario import access_parts
+from netctrl.scenario.result import Result
+from netctrl.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,21 +22,21 @@ __all__ = ["AccessLinkResult", "AccessLinkSample", "AccessLinkSummary", "access_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessLinkSample:
-    """One period Ts, as it was measured at its end."""
+    """Measurements of one period Ts, taken at its end."""
 
     time_s: float
-    """The period's end."""
+    """End of the period."""
     rate_bit_per_s: float
-    """R, commanded to all regulators together for this period; inf: they were open."""
+    """R, rate commanded to all regulators together for this period; inf: they were open."""
     burst: int
-    """Packets; 0: each source's own."""
+    """Packets in a burst; 0: each source's own number."""
     delay_ms: float
-    """Moving average over received premium packets, d += (d_i - d)/8, as it stands at the end; 0 before the first.
-    While all are lost it stays as it was: see `premium_received`."""
+    """Moving average over received premium packets, d += (d_i - d)/8, at the end of the period; 0 before the first.
+    It keeps its value while all are lost: see `premium_received`."""
     jitter_ms: float
-    """Moving average of |d_i - d_(i-1)|, in the same way."""
+    """Moving average of |d_i - d_(i-1)|, computed likewise."""
     mean_delay_ms: float
-    """Mean over the premium packets that were received in the period; where there are none, the moving average."""
+    """Mean over the premium packets received in the period; without any, the moving average."""
     mean_jitter_ms: float
     premium_received: int
     premium_lost: int
@@ -46,18 +47,18 @@ class AccessLinkSample:
     other_lost: int
     """Packets of regulated flows that nodes dropped."""
     regulator_lost: int
-    """Packets that regulators dropped before the first node; TCP only: UDP's excess isn't counted."""
+    """Packets that regulators dropped before the first node; TCP only, since UDP's excess isn't counted."""
     utilization: float
-    """Of the busiest hop."""
+    """Utilization of the busiest hop."""
     backlog: tuple[int, ...]
-    """Packets in each hop, the one being sent included."""
+    """Packets in each hop, including the one being sent."""
     source_bit_per_s: tuple[float, ...]
     """Throughput of each source."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessLinkSummary:
-    """Means over a run; delays over the premium packets that were received."""
+    """Means over a run; delays over the received premium packets."""
 
     mean_delay_ms: float
     mean_jitter_ms: float
@@ -74,22 +75,34 @@ _COUNTS = ("burst", "premium_received", "premium_lost", "other_lost", "regulator
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class AccessLinkResult:
-    """T periods of a link with H hops and S sources; fields as in `AccessLinkSample`.
+class AccessLinkResult(Result):
+    """Measurements of an access link over T periods, with H hops and S sources.
 
     Parameters
     ----------
-    scenario : AccessLinkScenario
-    simulator : str
-        "netctrl", or as in "ns-3.37".
-    time_s, rate_bit_per_s, burst, delay_ms, jitter_ms, mean_delay_ms, mean_jitter_ms, premium_received, premium_lost,
-    premium_bit_per_s, other_bit_per_s, other_lost, regulator_lost, utilization : ndarray, shape (T,)
+    scenario : Scenario
+        Scenario of an access link.
+    time_s, rate_bit_per_s, burst : ndarray, shape (T,)
+        End of each period [s], and the rate and burst commanded for it; as in `AccessLinkSample`.
+    delay_ms, jitter_ms, mean_delay_ms, mean_jitter_ms : ndarray, shape (T,)
+        Moving averages at the end of each period, and means over it.
+    premium_received, premium_lost, premium_bit_per_s : ndarray, shape (T,)
+        Packets and throughput of premium traffic.
+    other_bit_per_s, other_lost, regulator_lost : ndarray, shape (T,)
+        Throughput of regulated flows, packets that nodes and regulators dropped.
+    utilization : ndarray, shape (T,)
+        Utilization of the busiest hop.
     backlog : ndarray, shape (T, H)
+        Packets in each hop.
     source_bit_per_s : ndarray, shape (T, S)
+        Throughput of each source.
     provenance : Provenance
+        How it was made.
+    simulator : str
+        "netctrl", or such as "ns-3.37".
     """
 
-    scenario: AccessLinkScenario
+    scenario: Scenario
     time_s: np.ndarray
     rate_bit_per_s: np.ndarray
     burst: np.ndarray
@@ -112,15 +125,16 @@ class AccessLinkResult:
     def __post_init__(self) -> None:
         T = len(self.time_s)
         shapes: dict[str, tuple[int, ...]] = {field.name: (T,) for field in fields(AccessLinkSample)}
-        shapes |= {"backlog": (T, self.scenario.hops), "source_bit_per_s": (T, len(self.scenario.sources))}
+        shapes |= {name: (T, width) for name, width in _widths(self.scenario).items()}
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
                 raise InvalidValue(name, getattr(self, name).shape, f"an array of shape {shape}")
             getattr(self, name).setflags(write=False)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a period; backlogs of hops and throughputs of sources in columns of their own, numbered from 0."""
-        import pandas as pd
+        """A DataFrame with one row per period; hops' backlogs and sources' throughputs in columns numbered from 0."""
+        with optional_import():
+            import pandas as pd
 
         columns = {
             field.name: getattr(self, field.name) for field in fields(AccessLinkSample) if field.name not in _TABLES
@@ -144,8 +158,12 @@ class AccessLinkResult:
             utilization=float(self.utilization.mean()),
         )
 
+    def link_ids(self) -> tuple[str, ...]:
+        """Names of objects in `measures` that are links."""
+        return ("link",)
+
     def measures(self) -> dict[tuple[str, str], float]:
-        """(quantity, of what) -> mean over the run, in SI units."""
+        """(quantity, object) -> mean over the run, in SI units."""
         found = self.summary()
         received = max(found.premium_received + found.premium_lost, 1)
         return {
@@ -158,7 +176,7 @@ class AccessLinkResult:
         }
 
     def table(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and what a person wants to know first as (name, text) rows."""
+        """Title, and rows of (name, text) with the main results."""
         found = self.summary()
         rows = [
             ("premium delay", f"{found.mean_delay_ms:.4g} ms, jitter {found.mean_jitter_ms:.4g} ms"),
@@ -168,24 +186,27 @@ class AccessLinkResult:
             ("utilization", f"{found.utilization:.4f}"),
         ]
         end = self.time_s[-1] if len(self.time_s) else 0.0
-        return f"{self.scenario.name} ({self.scenario.discipline}, {self.simulator}), {end:g} s", rows
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.table())
+        discipline = access_parts(self.scenario).line.discipline
+        return f"{self.scenario.name} ({discipline}, {self.simulator}), {end:g} s", rows
 
 
 def access_link_result(
-    scenario: AccessLinkScenario,
+    scenario: Scenario,
     samples: Sequence[AccessLinkSample],
     provenance: Provenance,
     simulator: str = "netctrl",
 ) -> AccessLinkResult:
     """The samples of a run as arrays."""
-    widths = {"backlog": scenario.hops, "source_bit_per_s": len(scenario.sources)}
-    columns = {}
+    widths, columns = _widths(scenario), {}
     for field in fields(AccessLinkSample):
         kind = np.int64 if field.name in (*_COUNTS, "backlog") else np.float64
         values = np.array([getattr(sample, field.name) for sample in samples], dtype=kind)
         width = widths.get(field.name)
         columns[field.name] = values if width is None else values.reshape(len(samples), width)
     return AccessLinkResult(scenario=scenario, provenance=provenance, simulator=simulator, **columns)
+
+
+def _widths(scenario: Scenario) -> dict[str, int]:
+    """Number of columns of each field that is a table."""
+    parts = access_parts(scenario)
+    return {"backlog": parts.line.hops, "source_bit_per_s": len(parts.regulated)}

@@ -1,1 +1,1 @@
-"""Bottleneck: single flows at one link."""
+"""Bottleneck: single flows that share one link."""

@@ -1,4 +1,4 @@
-"""What flows through one bottleneck give: throughput and delay in bins, RTTs of packets, and their summary."""
+"""Result of flows through one bottleneck: throughput and delay in bins, RTTs of packets, and a summary."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
-from netctrl.model.io.display import html_table
+from netctrl.errors import InvalidValue, optional_import
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import Record
-from netctrl.scenario.bottleneck.scenario import BottleneckScenario
+from netctrl.scenario.result import Result
+from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ __all__ = ["BottleneckResult", "BottleneckSummary", "FlowSummary"]
 
 
 class FlowSummary(Record, frozen=True):
-    """One flow after the warm-up."""
+    """Figures of one flow after the warm-up."""
 
     kind: str
     throughput_bit_per_s: float
-    """Of IP packets that came to the receiver."""
+    """Rate of IP packets at the receiver."""
     throughput_std_bit_per_s: float
-    """Over bins."""
+    """Standard deviation over bins."""
     rtt_mean_s: float | None
-    """Over packets that were acknowledged and sent once; null: none was."""
+    """Mean over acknowledged packets that were sent once; null: there were none."""
     rtt_median_s: float | None
     rtt_99_s: float | None
     """99th percentile."""
@@ -38,57 +38,60 @@ class FlowSummary(Record, frozen=True):
 
 
 class BottleneckSummary(Record, frozen=True):
-    """What came out after the warm-up."""
+    """Figures after the warm-up."""
 
     scenario: str
     seconds: float
-    """Without the warm-up."""
+    """Duration without the warm-up [s]."""
     flows: tuple[FlowSummary, ...]
     utilization: float
-    """By the flows, without cross traffic."""
+    """Share used by the flows, without cross traffic."""
     delay_mean_s: float
-    """Of packets in the queue, cross traffic's among them and without the device behind it, mean over bins."""
+    """Mean over bins of the time that packets wait, including cross traffic."""
     queue_most_bytes: float
     dropped_bytes: float
-    """In the queue, cross traffic's among them."""
+    """Bytes dropped in the queue, including cross traffic."""
     jain_index: float | None
-    """Of the throughputs of two flows or more."""
+    """Jain's index of the throughputs of two or more flows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class BottleneckResult:
-    """n flows in K bins, with M samples of RTTs.
+class BottleneckResult(Result):
+    """Result of flows through one bottleneck: n flows in K bins, with M samples of RTTs.
 
     Parameters
     ----------
-    scenario : BottleneckScenario
+    scenario : Scenario
+        The simulated scenario.
     simulator : str
-        As in "ns-3.37".
+        Such as "ns-3.37".
     time_s : ndarray, shape (K,)
-        Ends of bins.
+        Ends of bins [s].
     delay_s : ndarray, shape (K,)
-        Mean time in the queue of packets that left it in a bin, without the device behind it, which holds a packet and
-        sends another; 0 where none did.
+        Mean time that packets waited until their transmission began in a bin [s]; 0 without packets.
     queue_bytes : ndarray, shape (K,)
-        The longest queue.
+        Longest queue [byte].
     dropped_bytes : ndarray, shape (K,)
+        Bytes dropped in each bin [byte].
     arrived_bytes : ndarray, shape (n, K)
-        IP packets that came to the receiver.
+        IP packets received [byte].
     rate_bit_per_s : ndarray, shape (n, K)
-        Pacing rate in force at the bins' ends, of whole packets; 0: nothing paces them.
+        Pacing rate at the bins' ends, for whole packets [bit/s]; 0: no pacing.
     window_bytes : ndarray, shape (n, K)
-        Of payload.
+        Congestion window, payload only [byte].
     rtt_flow, rtt_time_s, rtt_s : ndarray, shape (M,)
-        Of packets that were acknowledged and sent once, as time goes on.
+        Flow, time and RTT [s] of acknowledged packets that were sent once, in order of time.
     start_s : ndarray, shape (n,)
+        When each flow starts [s].
     read_bytes, sent_bytes, again_bytes : ndarray, shape (n,)
-        Payload that the receiver read; that was sent; of this what had been sent before.
+        Payload that the receiver read, payload sent, and the part of it that had been sent before [byte].
     events : ndarray, shape (n, 5)
-        Of laws, in the order of `netctrl.laws.pacing.pacing.EVENTS`.
+        Counts of the laws' events, in the order of `netctrl.laws.pacing.pacing.EVENTS`.
     provenance : Provenance
+        How it was made.
     """
 
-    scenario: BottleneckScenario
+    scenario: Scenario
     simulator: str
     time_s: np.ndarray
     delay_s: np.ndarray
@@ -121,21 +124,34 @@ class BottleneckResult:
 
     @property
     def throughput(self) -> np.ndarray:
-        """(n, K) of IP packets that came to the receiver [bit/s]."""
-        return BITS_PER_BYTE * self.arrived_bytes / self.scenario.bin
+        """Rate of IP packets at the receiver, shape (n, K) [bit/s]."""
+        return BITS_PER_BYTE * self.arrived_bytes / self.scenario.interval
 
     def rtts(self, flow: int, *, from_s: float | None = None) -> np.ndarray:
-        """A flow's RTTs [s] from a time on; by default without the warm-up."""
+        """RTTs of a flow from a given time on.
+
+        Parameters
+        ----------
+        flow : int
+            Number of the flow, from 0.
+        from_s : float, optional
+            Time [s]; by default the end of the warm-up.
+
+        Returns
+        -------
+        ndarray
+            RTTs [s].
+        """
         first = self.scenario.warmup if from_s is None else from_s
         return self.rtt_s[(self.rtt_flow == flow) & (self.rtt_time_s > first)]
 
     @property
     def _settled(self) -> np.ndarray:
-        """(K,) bins that begin after the warm-up."""
-        return self.time_s - self.scenario.bin >= self.scenario.warmup * (1.0 - 1e-9)
+        """(K,) whether a bin begins after the warm-up."""
+        return self.time_s - self.scenario.interval >= self.scenario.warmup * (1.0 - 1e-9)
 
     def summary(self) -> BottleneckSummary:
-        """What came out after the warm-up."""
+        """Means and ratios after the warm-up."""
         settled = self._settled
         flows = tuple(self._flow(place) for place in range(len(self.scenario.flows)))
         shares = np.array([flow.throughput_bit_per_s for flow in flows])
@@ -145,7 +161,7 @@ class BottleneckResult:
             scenario=self.scenario.name,
             seconds=self.scenario.duration - self.scenario.warmup,
             flows=flows,
-            utilization=float(shares.sum() / self.scenario.bottleneck),
+            utilization=float(shares.sum() / self.scenario.network.capacity),
             delay_mean_s=float(self.delay_s[settled].mean()),
             queue_most_bytes=float(self.queue_bytes[settled].max()),
             dropped_bytes=float(self.dropped_bytes[settled].sum()),
@@ -156,7 +172,7 @@ class BottleneckResult:
         throughput, rtts = self.throughput[place, self._settled], self.rtts(place)
         mean, median, p99 = (rtts.mean(), *np.percentile(rtts, (50.0, 99.0))) if len(rtts) else (None, None, None)
         return FlowSummary(
-            kind=self.scenario.flows[place].kind,
+            kind=self.scenario.flows[place].sender,
             throughput_bit_per_s=float(throughput.mean()),
             throughput_std_bit_per_s=float(throughput.std()),
             rtt_mean_s=None if mean is None else float(mean),
@@ -165,8 +181,12 @@ class BottleneckResult:
             sent_again=float(self.again_bytes[place] / max(self.sent_bytes[place], 1.0)),
         )
 
+    def link_ids(self) -> tuple[str, ...]:
+        """Names of objects in `measures` that are links."""
+        return ("bottleneck",)
+
     def measures(self) -> dict[tuple[str, str], float]:
-        """(quantity, of what) -> value after the warm-up, in SI units; flows by their places."""
+        """Results after the warm-up: (quantity, object) -> value, in SI units; flows are named by number."""
         found = self.summary()
         measures = {
             ("utilization", "bottleneck"): found.utilization,
@@ -182,8 +202,9 @@ class BottleneckResult:
         return measures
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a bin; a flow's columns end with its number, from 0."""
-        import pandas as pd
+        """A DataFrame with one row per bin; a flow's columns end with its number, from 0."""
+        with optional_import():
+            import pandas as pd
 
         columns = {name: getattr(self, name) for name in ("time_s", "delay_s", "queue_bytes", "dropped_bytes")}
         for place in range(len(self.scenario.flows)):
@@ -194,7 +215,7 @@ class BottleneckResult:
         return pd.DataFrame(columns)
 
     def table(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and what a person wants to know first as (name, text) rows."""
+        """Title, and rows of (name, text) with the main results."""
         found = self.summary()
         rows = [("simulator", self.simulator)]
         for place, flow in enumerate(found.flows):
@@ -209,6 +230,3 @@ class BottleneckResult:
         if found.jain_index is not None:
             rows.append(("Jain's index", f"{found.jain_index:.4f}"))
         return f"{found.scenario}, {self.scenario.warmup:g} to {self.scenario.duration:g} s", rows
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.table())

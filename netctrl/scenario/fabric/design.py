@@ -1,4 +1,4 @@
-"""A Design of MPCC in a data centre: its gains by number of flows, its plant as a dumbbell."""
+"""Use of an MPCC Design in a data centre: gains by number of flows, and its plant as a dumbbell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.records import mpcc_scheme
 from netctrl.model.law import MpccLaw
-from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow, FabricScenario, Packets, Watch
+from netctrl.scenario.fabric.flows import MessageFlows
+from netctrl.scenario.fabric.topology import Dumbbell, Packets
+from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["design_dumbbell", "design_gains"]
@@ -19,12 +22,12 @@ _WATCHED = 16
 
 
 def design_gains(law: MpccLaw) -> np.ndarray | None:
-    """(N + 1,) K of 0 to N flows from the Design's table; None where it has none.
+    """(N + 1,) K of 0 to N flows from the Design's table; None without a table.
 
     Raises
     ------
     InvalidValue
-        A table that doesn't begin with one flow: telemetry may tell of one.
+        A table that doesn't begin with one flow, since telemetry may report a single one.
     """
     if law.table is None:
         return None
@@ -34,43 +37,42 @@ def design_gains(law: MpccLaw) -> np.ndarray | None:
     return np.concatenate([law.table.gain[:1], law.table.gain])
 
 
-def design_dumbbell(law: MpccLaw) -> FabricScenario:
-    """The plant of a Design: N senders, each to a receiver of its own, through one link of R_out.
+def design_dumbbell(law: MpccLaw) -> Scenario:
+    """The plant of a Design: N senders, each with its own receiver, through one link of R_out.
 
-    Links have the delay that makes up the round trip; all flows last.
+    The links' delays add up to the round trip; all flows are endless.
 
     Raises
     ------
     InvalidValue
-        A round trip that is shorter than what its packets take on the wires; packets of no room for their headers.
+        A round trip shorter than the transmission times of its packets, or packets smaller than their headers.
     """
     packets, full = Packets(), law.packet_size_bytes
     payload = full - packets.header - packets.telemetry
     if payload < 1.0 or payload != round(payload):
-        takes = f"a whole number of bytes above {packets.header + packets.telemetry:g}, which headers take"
+        takes = f"a whole number of bytes above {packets.header + packets.telemetry:g}, which the size of the headers"
         raise InvalidValue("packet_size_bytes", full, takes)
     wire = full + packets.ack + packets.telemetry
     sent = BITS_PER_BYTE * wire * (2.0 / law.rate_bit_per_s + 1.0 / law.bottleneck_bit_per_s)
     delay = (law.rtt_s - sent) / (2 * _LINKS)
     if delay < 1e-9:
-        takes = (
-            f"above {sent + 6e-9:g} s, what packets take on the wires of a dumbbell; or give a data centre's scenario"
-        )
+        takes = f"above {sent + 6e-9:g} s, the transmission times in a dumbbell; or give a data centre's scenario"
         raise InvalidValue("rtt_s", law.rtt_s, takes)
     duration = max(_MIN_S, _ROUND_TRIPS * law.rtt_s)
     size = max(1.0, round(2.0 * duration * law.rate_bit_per_s / BITS_PER_BYTE))
-    return FabricScenario(
+    senders = range(law.flows)
+    return Scenario.of(
         name=f"{law.flows} flows through the bottleneck of the design",
-        topology=Dumbbell(
+        network=Dumbbell(
             senders=law.flows,
             receivers=law.flows,
             host_rate=law.rate_bit_per_s,
             link_rate=law.bottleneck_bit_per_s,
             delay=delay,
+            packets=Packets(payload=payload, clock="nearest"),
         ),
-        scheme=mpcc_scheme(law),
-        flows=tuple(FabricFlow(source=i, target=law.flows + i, size=size) for i in range(law.flows)),
-        packets=Packets(payload=payload, clock="nearest"),
+        sender=mpcc_scheme(law),
+        flows=(MessageFlows(id="senders", source=senders, target=range(law.flows, 2 * law.flows), size=size),),
         duration=duration,
         watch=Watch(flows=tuple(range(min(law.flows, _WATCHED))), ports=("s0>s1",)),
     )

@@ -26,18 +26,18 @@ SIGCOMM 2010 (WebSearch) and Roy et al., SIGCOMM 2015 (FB_Hadoop)."""
 
 
 def checked_sizes(field: str, value: Any) -> str | tuple[tuple[float, float], ...]:
-    """A name of `FLOW_SIZES`, or points of one's own (size [byte], cumulative share [%]).
+    """A name of `FLOW_SIZES`, or a distribution given as points (size [byte], cumulative share [%]).
 
     Raises
     ------
     InvalidValue
-        An unknown name; sizes that don't rise, or shares that don't rise from 0 to 100.
+        An unknown name, sizes that don't increase, or shares that don't increase from 0 to 100.
     """
     if isinstance(value, str):
         if value not in FLOW_SIZES:
             raise InvalidValue(field, value, f"{', '.join(FLOW_SIZES)}, or points [size, cumulative %]")
         return value
-    takes = "points [size in bytes, cumulative %], both rising, the shares from 0 to 100"
+    takes = "points [size in bytes, cumulative %], both increasing, with shares from 0 to 100"
     if not isinstance(value, list | tuple) or not 2 <= len(value) <= 10_000:
         raise InvalidValue(field, value, takes)
     points = []
@@ -54,19 +54,19 @@ def checked_sizes(field: str, value: Any) -> str | tuple[tuple[float, float], ..
 
 
 def flow_size(sizes: str | tuple[tuple[float, float], ...], share: np.ndarray) -> np.ndarray:
-    """The size that a share of all flows doesn't exceed [byte]: the inverse of the distribution.
+    """Quantile of the flow size [byte] at a share of all flows: the inverse of the distribution.
 
     Parameters
     ----------
     sizes : str or points
     share : ndarray
-        From 0 to 1.
+        Share from 0 to 1.
     """
     points = np.array(FLOW_SIZES[sizes] if isinstance(sizes, str) else sizes, dtype=float)
     return np.interp(100.0 * share, points[:, 1], points[:, 0])
 
 
 def mean_flow_size(sizes: str | tuple[tuple[float, float], ...]) -> float:
-    """Mean of a piecewise-linear distribution [byte]: Σ (middle of a piece) (its share)."""
+    """Mean of a piecewise-linear distribution [byte]: Σ (middle of a piece) · (its share)."""
     points = np.array(FLOW_SIZES[sizes] if isinstance(sizes, str) else sizes, dtype=float)
     return float(0.5 * (points[1:, 0] + points[:-1, 0]) @ np.diff(points[:, 1]) / 100.0)

@@ -1,4 +1,4 @@
-"""What runs a data centre outside of our simulator: its ports, flows with their paths, and its law as numbers."""
+"""Plan of a data centre for engines: ports, flows with their paths, and the law's parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FabricPlan", "PlannedFlows", "PlannedPorts"]
 
 
 class PlannedPorts(NamedTuple):
-    """P ports; hosts are nodes 0 to hosts − 1, and have one port each."""
+    """P ports; hosts are nodes 0 to hosts − 1 and have one port each."""
 
     hosts: int
     nodes: int
@@ -22,17 +22,17 @@ class PlannedPorts(NamedTuple):
     target: np.ndarray
     """(P,) node."""
     rate: np.ndarray
-    """(P,) [bit/s], whole."""
+    """(P,) rate [bit/s], a whole number."""
     delay: np.ndarray
-    """(P,) [ns], whole."""
+    """(P,) delay [ns], a whole number."""
     mark_low: np.ndarray
-    """(P,) packets that find more are marked by chance [byte]; no queue gets there where the scheme knows no marks."""
+    """(P,) queue above which packets are marked at random [byte]; never reached where the scheme uses no marks."""
     mark_high: np.ndarray
-    """(P,) those that find more are all marked [byte]."""
+    """(P,) queue above which all packets are marked [byte]."""
 
 
 class PlannedFlows(NamedTuple):
-    """F flows in order of their start; whole numbers."""
+    """F flows in order of their start; all numbers are whole."""
 
     source: np.ndarray
     """(F,) host."""
@@ -41,54 +41,54 @@ class PlannedFlows(NamedTuple):
     size: np.ndarray
     """(F,) payload [byte]."""
     start: np.ndarray
-    """(F,) [ns]"""
+    """(F,) start [ns]"""
     incast: np.ndarray
-    """(F,) whether it is part of an incast."""
+    """(F,) whether the flow is part of an incast."""
     kind: np.ndarray
-    """(F,) of path."""
+    """(F,) kind of path."""
     there: np.ndarray
     """(F, H) ports to the target, −1 after the last."""
     back: np.ndarray
     """(F, H) ports of its acknowledgements."""
     ideal: np.ndarray
-    """(F,) what it takes alone [ns]."""
+    """(F,) completion time without other flows [ns]."""
 
 
 class FabricPlan(NamedTuple):
-    """C kinds of path."""
+    """Ports, flows and law of a run, with C kinds of path."""
 
     ports: PlannedPorts
     flows: PlannedFlows
     law: WindowLaw
     parameters: Any
-    """Of the law's own type."""
+    """Parameters, of the law's own type."""
     paths: tuple[Path, ...]
-    """(C,) as the law takes them."""
+    """(C,) paths as given to the law."""
     tables: np.ndarray
-    """(C, ...) what the law looks up: of MPCC K by number of flows, where it steps by a given window."""
+    """(C, ...) the law's look-up tables: for MPCC K by number of flows, where the law steps by a given window."""
     lines: np.ndarray
     """(C,) line rates [bit/s]."""
     windows: np.ndarray
-    """(C,) of a new flow [byte]; inf: no limit."""
+    """(C,) initial window [byte]; inf: unlimited."""
     memory: int
-    """Numbers that the law keeps besides its state."""
+    """Number of values that the law stores besides its state."""
     max_marking: float
-    """Greatest probability between a port's two thresholds."""
+    """Largest marking probability between a port's two thresholds."""
     notification: int
-    """Least time between two notifications of marks [ns]; 0: there are none."""
+    """Least time between two notifications of marks [ns]; 0: no notifications."""
     payload: int
-    """Of a full packet [byte]."""
+    """Payload of a full packet [byte]."""
     overhead: int
-    """Of a data packet [byte]."""
+    """Headers of a data packet [byte]."""
     ack: int
     """[byte]"""
     flow_timeout: int
-    """A flow counts so long after its last packet [ns]."""
+    """Time after its last packet for which a flow counts as active [ns]."""
     retransmission_timeout: int
     """[ns]"""
     interval: int
-    """Of samples [ns]."""
+    """Sampling interval [ns]."""
     bin: int
-    """Of the throughput of watched flows [ns]."""
+    """Bin of the throughput of watched flows [ns]."""
     end: int
     """[ns]"""

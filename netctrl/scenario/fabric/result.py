@@ -1,23 +1,23 @@
-"""What a data centre's run gives: flows, queues, series of what was watched, and their summary."""
+"""Result of a data centre: flows, queues, recorded series and a summary."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
-from netctrl.model.io.display import html_table, plot
+from netctrl.errors import InvalidValue, optional_import
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import Record
-from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.fabric.flows import common_sender
+from netctrl.scenario.result import Result
+from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 __all__ = ["ACKNOWLEDGEMENTS", "SIZE_BINS", "FabricResult", "FabricSummary", "SlowDown", "jain_index"]
 
@@ -33,12 +33,12 @@ _NS = 1e9
 
 
 class SlowDown(Record, frozen=True):
-    """Completion times over those of the same flows alone, of flows above `low` to `high` bytes."""
+    """Completion times relative to those of the same flows alone, for flows above `low` to `high` bytes."""
 
     low: float
     high: float
     flows: int
-    """That are done."""
+    """Number of completed flows."""
     mean: float
     median: float
     percentile_95: float
@@ -46,7 +46,7 @@ class SlowDown(Record, frozen=True):
 
 
 class FabricSummary(Record, frozen=True):
-    """What came out, in numbers."""
+    """Main figures of a run."""
 
     scenario: str
     scheme: str
@@ -54,66 +54,70 @@ class FabricSummary(Record, frozen=True):
     flows: int
     completed: int
     slow_down: SlowDown | None
-    """Of all flows; null: none is done."""
+    """Slow-down of all flows; null: none completed."""
     slow_down_by_size: tuple[SlowDown, ...]
     queue_median_bytes: float
-    """Of samples of all switch ports."""
+    """Over samples of all switch ports."""
     queue_95_bytes: float
     queue_99_bytes: float
     queue_most_bytes: float
     queue_mean_bytes: float
-    """Over time, of the port with the longest."""
+    """Mean over time at the port with the longest queue."""
     utilization: float
-    """Of the busiest switch port, all bytes on the wire."""
+    """Utilization of the busiest switch port, counting all bytes on the wire."""
     jain_index: float | None
-    """Mean over the throughput bins of the watched flows; null without."""
+    """Mean over the throughput bins of the watched flows; null without watched flows."""
     dropped_packets: int
     pauses: int
     paused_seconds: float
-    """Of all ports together."""
+    """Total over all ports."""
     retransmitted_packets: int
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class FabricResult:
-    """F flows through P ports, V of them and W ports watched.
+class FabricResult(Result):
+    """Result of a data centre: F flows through P ports, with V flows and W ports recorded in detail.
 
     Parameters
     ----------
-    scenario : FabricScenario
+    scenario : Scenario
+        The simulated scenario.
     source, target : ndarray, shape (F,)
-        Hosts.
+        Hosts of each flow.
     size_bytes, start_ns : ndarray, shape (F,)
+        Size [byte] and start [ns] of each flow.
     finish_ns : ndarray, shape (F,)
-        When the last byte arrived; −1: not yet.
+        Arrival time of the last byte [ns]; −1: not completed.
     ideal_ns : ndarray, shape (F,)
-        What the flow takes from start to finish alone.
+        Duration of the flow without other flows [ns].
     incast : ndarray, shape (F,)
-        Whether it was part of an incast.
+        Whether the flow was part of an incast.
     ports : tuple of str
-        Names, (P,).
+        Names of the P ports.
     switch_port : ndarray, shape (P,)
-        Whether it is a switch's.
+        Whether the port is a switch's.
     rate_bit_per_s, sent_bytes, queue_mean_bytes, queue_most_bytes, drops, pauses, paused_ns : ndarray, shape (P,)
-        Queues without the packet that is being sent.
+        Values of each port; queues without the packet being sent.
     histogram : ndarray, shape (H,)
-        Samples of all switch queues; entry 0 counts empty ones, entry i those above (i − 1) to i
-        times `histogram_bytes`.
+        Number of samples of all switch queues by length: entry 0 counts empty queues, entry i those above (i − 1)
+        to i times `histogram_bytes`.
     histogram_bytes : int
+        Width of a bin of `histogram` [byte].
     queue_bytes : ndarray, shape (W, T)
-        Samples of watched ports, every `watch.interval` from time 0.
+        Samples of watched ports, every `scenario.interval` from time 0 [byte].
     acknowledgements : ndarray, shape (L, 9)
-        Of watched flows; columns as `ACKNOWLEDGEMENTS`, `flow` counts within `watch.flows`.
+        Log of watched flows; columns as in `ACKNOWLEDGEMENTS`, `flow` is an index in `time.watch.flows`.
     arrived_bytes : ndarray, shape (V, B)
-        On the wire, of watched flows, in each `watch.bin`.
+        Bytes of watched flows on the wire, in each `time.watch.bin` [byte].
     counts : dict
-        Packets and bytes: sent, received, dropped, under way at the end; packet hops, events, most packets at a time.
+        Packets and bytes: sent, received, dropped, in flight at the end; packet hops, events, most packets at a time.
     provenance : Provenance
+        How it was made.
     simulator : str
-        "packet", or as in "ns-3.37".
+        "packet", or such as "ns-3.37".
     """
 
-    scenario: FabricScenario
+    scenario: Scenario
     source: np.ndarray
     target: np.ndarray
     size_bytes: np.ndarray
@@ -154,58 +158,88 @@ class FabricResult:
 
     @property
     def done(self) -> np.ndarray:
-        """(F,) whether all of a flow arrived."""
+        """Whether a flow is complete, shape (F,)."""
         return self.finish_ns >= 0
 
     @property
     def slow_down(self) -> np.ndarray:
-        """(F,) completion time over the one alone, at least 1; nan where a flow isn't done."""
+        """Completion time over that of the flow alone, at least 1, shape (F,); NaN where a flow isn't complete."""
         return np.where(self.done, (self.finish_ns - self.start_ns) / self.ideal_ns, np.nan)
 
     @property
     def residual(self) -> tuple[int, int]:
-        """(packets, bytes) that were sent and neither came, nor were dropped, nor are under way: zeros."""
+        """Packets and bytes sent that are neither received, dropped nor in flight: always zeros."""
         n = self.counts
         packets = n["sent"] - n["received"] - n["dropped"] - n["under_way"]
         return packets, n["sent_bytes"] - n["received_bytes"] - n["dropped_bytes"] - n["under_way_bytes"]
 
     def port(self, name: str) -> int:
-        """A port's place in the arrays.
+        """Index of a port in the arrays.
+
+        Parameters
+        ----------
+        name : str
+            One of `ports`.
+
+        Returns
+        -------
+        int
 
         Raises
         ------
         InvalidValue
-            There is none of this name.
+            Unknown name.
         """
         if name not in self.ports:
             raise InvalidValue("port", name, f"one of {', '.join(self.ports[:40])}")
         return self.ports.index(name)
 
     def queue_cdf(self) -> tuple[np.ndarray, np.ndarray]:
-        """(queue [byte], share of samples that are at most so long), over all switch ports."""
+        """Queue lengths [byte], and the share of samples of all switch ports up to each length."""
         total = max(int(self.histogram.sum()), 1)
         last = int(np.flatnonzero(self.histogram)[-1]) if self.histogram.any() else 0
         return np.arange(last + 1) * float(self.histogram_bytes), np.cumsum(self.histogram[: last + 1]) / total
 
     def queue_quantile(self, share: float) -> float:
-        """The queue that a share of all samples doesn't exceed [byte], to the width of a bin."""
+        """Quantile of the queue over all samples of all switch ports, to the width of a bin.
+
+        Parameters
+        ----------
+        share : float
+            Share of the samples that don't exceed the quantile, from 0 to 1.
+
+        Returns
+        -------
+        float
+            Quantile [byte].
+        """
         size, below = self.queue_cdf()
         return float(size[min(int(np.searchsorted(below, share)), len(size) - 1)])
 
     def throughput(self) -> np.ndarray:
-        """(V, B) of watched flows [bit/s], on the wire."""
-        return self.arrived_bytes * (BITS_PER_BYTE / self.scenario.watch.bin)
+        """Throughput of watched flows on the wire, shape (V, B) [bit/s]."""
+        return self.arrived_bytes * (BITS_PER_BYTE / self.scenario.time.watch.bin)
 
     def fairness(self) -> np.ndarray:
-        """(B,) Jain's index in each bin, over the watched flows from which something came; nan where there is none."""
+        """Jain's index in each bin over the watched flows that received data, shape (B,); NaN where none did."""
         return np.array([jain_index(column[column > 0]) for column in self.arrived_bytes.T])
 
     def utilization(self) -> np.ndarray:
-        """(P,) of each port, all bytes on the wire."""
+        """Utilization of each port, counting all bytes on the wire, shape (P,)."""
         return self.sent_bytes * BITS_PER_BYTE / (self.rate_bit_per_s * self.scenario.duration)
 
     def slow_down_by_size(self, edges: tuple[float, ...] = SIZE_BINS) -> tuple[SlowDown, ...]:
-        """Median and percentiles of the slow-down in bins of flow size [byte]; empty bins are left out."""
+        """Mean, median and percentiles of the slow-down by flow size.
+
+        Parameters
+        ----------
+        edges : tuple of float
+            Edges of the bins, in increasing order [byte]; empty bins are left out.
+
+        Returns
+        -------
+        tuple of SlowDown
+        """
         found = (self._slow_down(low, high) for low, high in pairwise(edges))
         return tuple(each for each in found if each is not None)
 
@@ -225,12 +259,12 @@ class FabricResult:
         )
 
     def summary(self) -> FabricSummary:
-        """What came out, in numbers."""
+        """Main results, as a record."""
         fair = self.fairness() if len(self.arrived_bytes) else np.zeros(0)
         switch = self.switch_port
         return FabricSummary(
             scenario=self.scenario.name,
-            scheme=str(type(self.scenario.scheme).__struct_config__.tag),
+            scheme=str(common_sender(self.scenario.traffic).__struct_config__.tag),
             seconds=self.scenario.duration,
             flows=len(self.size_bytes),
             completed=int(self.done.sum()),
@@ -249,8 +283,12 @@ class FabricResult:
             retransmitted_packets=self.counts["again"],
         )
 
+    def link_ids(self) -> tuple[str, ...]:
+        """Names in `measures` that are links."""
+        return "longest port", "busiest port", "all ports"
+
     def measures(self) -> dict[tuple[str, str], float]:
-        """(quantity, of what) -> value, in SI units."""
+        """Results: (quantity, object) -> value, in SI units."""
         found = self.summary()
         measures = {
             ("queue mean", "longest port"): found.queue_mean_bytes,
@@ -265,44 +303,54 @@ class FabricResult:
             measures["Jain's index", "watched flows"] = found.jain_index
         return measures
 
+    def links_table(self) -> pd.DataFrame:
+        """A DataFrame with one row per port: `link`, utilization, queue without the packet being sent [byte], drops."""
+        with optional_import():
+            import pandas as pd
+
+        queues = {"queue mean": self.queue_mean_bytes, "queue most": self.queue_most_bytes}
+        columns = {"link": self.ports, "utilization": self.utilization(), **queues, "dropped packets": self.drops}
+        return pd.DataFrame(columns)
+
+    def flows_table(self) -> pd.DataFrame:
+        """A DataFrame with one row per flow (`flow`, its number); `throughput` [bit/s], NaN of incomplete flows."""
+        took = np.where(self.done, self.finish_ns - self.start_ns, np.nan) / _NS
+        flows = self.to_pandas().assign(throughput=BITS_PER_BYTE * self.size_bytes / took)
+        return flows.rename_axis("flow").reset_index()
+
     def to_pandas(self) -> pd.DataFrame:
-        """One row a flow."""
-        import pandas as pd
+        """A DataFrame with one row per flow."""
+        with optional_import():
+            import pandas as pd
 
         names = ("source", "target", "size_bytes", "start_ns", "finish_ns", "ideal_ns", "incast", "slow_down")
         return pd.DataFrame({name: getattr(self, name) for name in names})
 
     def acknowledged(self) -> pd.DataFrame:
-        """The log of watched flows, one row an acknowledgement; `flow` is the flow's number."""
-        import pandas as pd
+        """A DataFrame with one row per acknowledgement of a watched flow; `flow` is the flow's number."""
+        with optional_import():
+            import pandas as pd
 
         frame = pd.DataFrame(self.acknowledgements, columns=list(ACKNOWLEDGEMENTS))
         whole = [name for name in ACKNOWLEDGEMENTS if name not in ("window_bytes", "rate_bit_per_s")]
         frame = frame.astype(dict.fromkeys(whole, "int64"))
-        numbers = np.array(self.scenario.watch.flows, dtype=np.int64)
+        numbers = np.array(self.scenario.time.watch.flows, dtype=np.int64)
         return frame.assign(flow=numbers[frame["flow"].to_numpy()] if len(frame) else frame["flow"])
 
-    def plot(self, **options: Any) -> Figure:
-        """Slow-down against flow size, queues and throughput (`netctrl.register.FIGURES`)."""
-        return plot(self, **options)
-
     def table(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and what a person wants to know first as (name, text) rows."""
+        """Title, and rows of (name, text) with the main results."""
         title, rows = fabric_table(self.summary())
         return title, [("simulator", self.simulator), *rows]
 
-    def _repr_html_(self) -> str:
-        return html_table(*self.table())
-
 
 def jain_index(values: np.ndarray) -> float:
-    """Jain's fairness index (Σ x)²/(n Σ x²): 1 if all are equal, 1/n if one has all; nan of none."""
+    """Jain's fairness index (Σ x)²/(n Σ x²): 1 if all are equal, 1/n if one has all; NaN without values."""
     total = float(np.sum(values))
     return total * total / (len(values) * float(np.sum(np.square(values)))) if total > 0.0 else float("nan")
 
 
 def fabric_table(summary: FabricSummary) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and (name, text) rows for people."""
+    """Title, and rows of (name, text)."""
     rows = [("flows", f"{summary.completed} of {summary.flows} done")]
     rows += [
         (

@@ -1,1 +1,1 @@
-"""Network of links: demands, policies, sweeps."""
+"""Routed network: demands, policies of link rates, sweeps."""

@@ -1,4 +1,4 @@
-"""What runs a network outside of the fluid: its routes, and its law as numbers."""
+"""Plan of a network for packet engines: its routes, and its law as arrays."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["LinkPlan"]
 
 
 class LinkPlan(NamedTuple):
-    """N controlled links and I demands; links that carry nothing are left out."""
+    """N controlled links and I demands; links without traffic are left out."""
 
     network: Network
-    """With the means that were asked for."""
+    """The network with the requested means."""
     links: tuple[str, ...]
-    """(N,) ids."""
+    """(N,) ids of the links."""
     delay: np.ndarray
-    """(N,) n_l [sample]"""
+    """(N,) delay n_l [sample]"""
     split: tuple[tuple[int, int, float], ...]
-    """Demand, link (of N), share of what reaches the link's source of the demand that takes it."""
+    """(demand, link, share): the link takes this share of the demand's traffic at the link's source."""
     nominal: np.ndarray
-    """(N,) f* [bit/s]"""
+    """(N,) nominal rate f* [bit/s]"""
     weight: np.ndarray | None
-    """(N,) mu_l of the cost."""
+    """(N,) weight mu_l of the cost."""
     paced: np.ndarray
-    """(N,) whether a link sends at its law's rate; else at its capacity."""
+    """(N,) whether a link sends at its law's rate; otherwise at its capacity."""
     law: LinkRates
-    """With the rates around which links are controlled, and with which they begin."""
+    """The law, with the rates around which links are controlled and the initial rates."""

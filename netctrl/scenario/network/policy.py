@@ -1,45 +1,91 @@
-"""How the rates of a network's links are set: HFTraC and its peers, as data."""
+"""Policies that set the rates of a network's links, and the messages between controllers: HFTraC and its peers."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-import msgspec
-
 from netctrl.errors import InvalidValue
 from netctrl.model.design.hftrac import ARCHITECTURES, Architecture
-from netctrl.model.io.fields import Size, backlog, number, one_of, optional, read_fields, texts, whole
+from netctrl.model.io.fields import (
+    Size,
+    Span,
+    backlog,
+    flag,
+    number,
+    one_of,
+    optional,
+    read_fields,
+    record,
+    span,
+    texts,
+    whole,
+)
+from netctrl.model.io.record_file import Record
 
-__all__ = ["POLICIES", "Backpressure", "DesignPolicy", "Fifo", "HftracPolicy", "Policy", "StaticPacing"]
+__all__ = [
+    "POLICIES",
+    "Backpressure",
+    "DesignPolicy",
+    "Fifo",
+    "HftracPolicy",
+    "Messages",
+    "Policy",
+    "StaticPacing",
+    "messages_of",
+]
 
 _MAX_SAMPLES = 100_000
 
 
-class _Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
+class Messages(Record, frozen=True, kw_only=True):
+    """Messages between controllers. By default none is late or lost, and all controllers act at once.
+
+    Missing data is estimated: rates as nominal, backlogs as last received. A link that a central controller doesn't
+    reach sends at its nominal rate. Source: HFTraC paper, Section V-B.
+    """
+
+    loss: float = 0.0
+    """Share of the messages that is lost."""
+    jitter: Span = (0.0, 0.0)
+    """Additional delay of a message beyond what the law allows for [s]; drawn uniformly for each."""
+    asynchronous: bool = False
+    """Whether each link acts at its own moment within the interval, drawn in each run."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, loss=number("a share from 0 to 1", at_least=0.0, at_most=1.0), jitter=span, asynchronous=flag)
+
+    @property
+    def ideal(self) -> bool:
+        """Whether no message is lost or late and all links act at once."""
+        return self.loss == 0.0 and self.jitter[1] == 0.0 and not self.asynchronous
+
+
+class _Policy(Record, frozen=True, kw_only=True, tag_field="kind"):
     pass
 
 
 class Fifo(_Policy, frozen=True, kw_only=True, tag="fifo"):
-    """Every link sends at its capacity while something waits."""
+    """Every link sends at its capacity while packets wait."""
 
 
 class Backpressure(_Policy, frozen=True, kw_only=True, tag="backpressure"):
-    """A link sends, at its capacity, while more waits at it than its share of what waits next downstream.
+    """A link sends at its capacity while its backlog exceeds its share of the next links' backlogs.
 
-    On fixed routes: while b_l > Σ_k c_kl b_k, with the backlogs of the next links as they were one propagation delay
-    ago. Source: Tassiulas and Ephremides 1992 (reference [57] of the HFTraC paper), without the choice of the next hop.
+    On fixed routes: while b_l > Σ_k c_kl b_k, with the backlogs of the next links one propagation delay ago. Source:
+    Tassiulas and Ephremides 1992 (reference [57] of the HFTraC paper), without the choice of the next hop.
     """
 
 
 class _Paced(_Policy, frozen=True, kw_only=True):
     links: tuple[str, ...] = ()
-    """Ids of the links that are paced, the others being FIFO; empty: all."""
+    """Ids of the paced links; the others are FIFO. Empty: all links."""
 
 
 class StaticPacing(_Paced, frozen=True, kw_only=True, tag="static"):
     """Static smoothing: each link sends at most `factor` times its nominal rate, and never above its capacity."""
 
     factor: float = 1.0
+    """Greatest rate over the nominal rate."""
 
     def __post_init__(self) -> None:
         read_fields(
@@ -49,26 +95,33 @@ class StaticPacing(_Paced, frozen=True, kw_only=True, tag="static"):
 
 class _Controlled(_Paced, frozen=True, kw_only=True):
     rate_scale: float = 1.0
-    """Rates are controlled around this many times the nominal ones."""
+    """Rates are controlled around this multiple of the nominal ones."""
     backlog_setpoint: Size = 0.0
-    """Backlogs are controlled around this, at each link, and begin with it [byte]."""
+    """Backlog at each link around which backlogs are controlled, and with which they begin [byte]."""
+    messages: Messages = Messages()
+    """How controllers hear of each other."""
 
     def _read(self) -> None:
         takes = "a factor above 0, to 1e6, on nominal rates"
+        read_fields(self, messages=record(Messages))
         read_fields(self, links=texts, rate_scale=number(takes, above=0.0, at_most=1e6), backlog_setpoint=backlog)
 
 
 class HftracPolicy(_Controlled, frozen=True, kw_only=True, tag="hftrac"):
-    """HFTraC, designed for the scenario's network and interval by `netctrl.hftrac`, whose arguments these are."""
+    """HFTraC designed for the scenario's graph and interval by `netctrl.hftrac`, with these arguments."""
 
     architecture: Architecture
+    """Who knows what, and decides for whom."""
     mu: float | None = None
     """lambda tau²; null: from the links' weights."""
     information_delay: int | None = None
-    """[sample]"""
+    """Round trip to a central controller [sample]; null: to the node from which it is shortest."""
     communication: Literal["out-of-band", "in-band"] = "out-of-band"
+    """Whether messages have a network of their own, or follow the data."""
     horizon: int | str = "auto"
+    """Length of the response [sample], "auto" or "exact"."""
     reach: int | None = None
+    """Links that learn of a disturbance later than this take no part [sample]; null: all do."""
 
     def __post_init__(self) -> None:
         self._read()
@@ -79,9 +132,10 @@ class HftracPolicy(_Controlled, frozen=True, kw_only=True, tag="hftrac"):
 
 
 class DesignPolicy(_Controlled, frozen=True, kw_only=True, tag="design"):
-    """The law of an HFTraC Design file, made for the same network and interval."""
+    """Law of an HFTraC Design file made for the same network and interval."""
 
     file: str
+    """The Design's file; in a scenario file, beside it."""
 
     def __post_init__(self) -> None:
         self._read()
@@ -91,7 +145,12 @@ class DesignPolicy(_Controlled, frozen=True, kw_only=True, tag="design"):
 
 POLICIES = (Fifo, StaticPacing, Backpressure, HftracPolicy, DesignPolicy)
 Policy = Fifo | StaticPacing | Backpressure | HftracPolicy | DesignPolicy
-"""Every kind; in a file, `kind` tells which."""
+"""Every kind of policy; in a file, `kind` selects it."""
+
+
+def messages_of(policy: Policy | None) -> Messages:
+    """Messages between a policy's controllers; ideal for policies without controllers."""
+    return getattr(policy, "messages", Messages())
 
 
 def _horizon(field: str, value: Any) -> int | str:

@@ -1,90 +1,52 @@
-"""What many runs of a network give: one row a run, one column a link, and their summary with intervals."""
+"""Results of many runs of a network: one row a run, one column a link, and a summary with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.errors import InvalidValue, optional_import
 from netctrl.model.design.design import Provenance
-from netctrl.model.io.display import html_table, plot
-from netctrl.model.io.record_file import Record
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.demand_result import DemandResult
+from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.network.summary import (
+    DemandEstimates,
+    Estimate,
+    LinkEstimates,
+    NetworkSummary,
+    TcpEstimates,
+)
+from netctrl.scenario.result import Result
+from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
-__all__ = ["Estimate", "LinkEstimates", "NetworkResult", "NetworkSummary", "TcpEstimates", "TcpResult", "estimate"]
+__all__ = [
+    "NetworkResult",
+    "TcpResult",
+    "estimate",
+]
 
-
-class Estimate(Record, frozen=True):
-    """A mean over independent samples of the traffic, and the half width of its 95 % interval by Student's t.
-
-    Each run is a sample where traffic is drawn; of a trace only the disjoint windows are. Null for a single sample.
-    """
-
-    mean: float
-    half_width: float | None
-
-
-class LinkEstimates(Record, frozen=True):
-    """One link."""
-
-    id: str
-    backlog_bytes: Estimate
-    throughput_bit_per_s: Estimate
-    utilization: Estimate
-    loss_ratio: Estimate
-    """Of what arrives at the link."""
-
-
-class TcpEstimates(Record, frozen=True):
-    """The TCP of one demand, all flows together."""
-
-    demand: str
-    goodput_bit_per_s: Estimate
-    """Payload that came to the end, in order."""
-    round_trip_s: Estimate
-    """TCP's newest sample, mean over acknowledgements."""
-    retransmission_ratio: Estimate
-    """Sent again, of all payload sent."""
-
-
-class NetworkSummary(Record, frozen=True):
-    """What came out, in numbers."""
-
-    scenario: str
-    simulator: str
-    runs: int
-    samples: int
-    """Independent samples of the traffic among the runs: disjoint windows of a trace, else all runs."""
-    seconds: float
-    """That count, of each run."""
-    loss_ratio: Estimate
-    """Lost anywhere, of what demands offer."""
-    backlog_bytes: Estimate
-    """Mean over time of all backlogs together."""
-    throughput_bit_per_s: Estimate
-    """What leaves the network."""
-    cost: Estimate | None
-    """Σ_l E f_l² + mu_l E b_l² around nominal rates and the standing backlog [(bit/s)²]; null without mu."""
-    links: tuple[LinkEstimates, ...]
-    tcp: tuple[TcpEstimates, ...] = ()
+_ROWS = 10
+"""Largest number of demands in a table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TcpResult:
-    """What R runs gave of M demands that are TCP, in the scenario's order; each (R, M)."""
+    """Results of R runs for M demands that are TCP, in the scenario's order; arrays (R, M)."""
 
     goodput_bit_per_s: np.ndarray
+    """Payload that came to the end, in order [bit/s]."""
     round_trip_s: np.ndarray
+    """TCP's newest sample, mean over acknowledgements [s]."""
     retransmission_ratio: np.ndarray
+    """Sent again, of all payload sent."""
 
     def __post_init__(self) -> None:
         for name in ("goodput_bit_per_s", "round_trip_s", "retransmission_ratio"):
@@ -95,41 +57,50 @@ class TcpResult:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class NetworkResult:
-    """R runs of a network's N controlled links, over the time that counts.
+class NetworkResult(Result):
+    """Result of R runs of a network with N controlled links, after the warm-up.
 
     Parameters
     ----------
-    scenario : NetworkScenario
+    scenario : Scenario
+        The simulated scenario.
     simulator : str
+        "fluid", "packet", or such as "ns-3.37".
     links : tuple of str
-        Ids, (N,).
+        Ids of the N links.
     capacity_bit_per_s : ndarray, shape (N,)
+        Capacities [bit/s].
     weight : ndarray, shape (N,), or None
-        mu_l of the cost.
+        Weights mu_l of the cost.
     seconds : float
-        Of each run.
+        Evaluated time of each run [s].
     sample : ndarray of int, shape (R,)
-        Independent sample of the traffic that each run met (`netctrl.scenario.network.trace_window.traffic_samples`).
+        Index of the independent sample of the traffic in each run
+        (`netctrl.scenario.network.trace_window.traffic_samples`).
     offered_bytes, delivered_bytes : ndarray, shape (R,)
-        What demands sent into the network, and what left it at its ends.
+        Traffic that demands sent into the network, and that left it at its ends [byte].
     arrived_bytes, departed_bytes, lost_bytes, growth_bytes : ndarray, shape (R, N)
-        arrived = departed + lost + growth of the backlog.
+        arrived = departed + lost + growth of the backlog [byte].
     backlog_bytes : ndarray, shape (R, N)
-        Mean over the samples.
+        Mean over the samples [byte].
     rate_square : ndarray, shape (R, N)
         Mean of (f_l − f*_l)² [(bit/s)²].
     backlog_square : ndarray, shape (R, N)
-        Mean of (b_l − standing backlog)², over the interval [(bit/s)²].
+        Mean of (b_l − backlog setpoint)², over the interval [(bit/s)²].
     watched_time_s : ndarray, shape (T,)
+        Times of `watched` [s].
     watched : ndarray, shape (3, N, T)
-        Of the first run from its very beginning: backlog [byte], rate [bit/s] and loss [byte] of each interval.
+        Series of the first run from its very beginning: backlog [byte], rate [bit/s] and loss [byte] of each interval.
     provenance : Provenance
+        How it was made.
     tcp : TcpResult or None
-        None without TCP.
+        Results of TCP demands; None without TCP.
+    demands : DemandResult or None
+        Results by demand; None where demands aren't tracked separately: in the fluid unless the network is
+        `per_demand`, on packets if some are TCP, and in ns-3.
     """
 
-    scenario: NetworkScenario
+    scenario: Scenario
     simulator: str
     links: tuple[str, ...]
     capacity_bit_per_s: np.ndarray
@@ -149,6 +120,7 @@ class NetworkResult:
     watched: np.ndarray
     provenance: Provenance
     tcp: TcpResult | None = None
+    demands: DemandResult | None = None
 
     def __post_init__(self) -> None:
         R, N = self.backlog_bytes.shape
@@ -167,12 +139,12 @@ class NetworkResult:
 
     @property
     def loss_ratio(self) -> np.ndarray:
-        """(R,) lost anywhere, of what demands offer."""
+        """Share of the offered traffic that each run loses, shape (R,)."""
         return _ratio(self.lost_bytes.sum(axis=1), self.offered_bytes)
 
     @property
     def cost(self) -> np.ndarray | None:
-        """(R,) Σ_l E f_l² + mu_l E b_l² [(bit/s)²], as the summary has it."""
+        """Cost of each run, Σ_l E f_l² + mu_l E b_l², shape (R,) [(bit/s)²]."""
         if self.weight is None:
             return None
         return self.rate_square.sum(axis=1) + self.backlog_square @ self.weight
@@ -208,16 +180,41 @@ class NetworkResult:
             cost=None if cost is None else estimated(cost),
             links=links,
             tcp=() if self.tcp is None else _tcp_estimates(self.scenario, self.tcp, estimated),
+            demands=() if self.demands is None else self._demand_estimates(self.demands, estimated),
         )
 
+    def _demand_estimates(
+        self, found: DemandResult, estimated: Callable[[np.ndarray], Estimate]
+    ) -> tuple[DemandEstimates, ...]:
+        throughput = found.delivered_bytes * (BITS_PER_BYTE / self.seconds)
+        loss = _ratio(found.lost_bytes, found.offered_bytes)
+        return tuple(
+            DemandEstimates(
+                id=demand.id,
+                throughput_bit_per_s=estimated(throughput[:, i]),
+                loss_ratio=estimated(loss[:, i]),
+                delay_s=None if np.isnan(found.delay_s[:, i]).any() else estimated(found.delay_s[:, i]),
+            )
+            for i, demand in enumerate(self.scenario.network.graph.demands)
+        )
+
+    def link_ids(self) -> tuple[str, ...]:
+        """Names in `measures` that are links."""
+        return self.links
+
     def measures(self) -> dict[tuple[str, str], float]:
-        """(quantity, of what) -> mean over all runs, in SI units."""
+        """Results: (quantity, object) -> mean over all runs, in SI units; of a link where a demand has the same id."""
         found = self.summary()
         measures = {
             ("throughput", "network"): found.throughput_bit_per_s.mean,
             ("backlog", "network"): found.backlog_bytes.mean,
             ("loss", "network"): found.loss_ratio.mean,
         }
+        for each in found.demands:
+            measures["throughput", each.id] = each.throughput_bit_per_s.mean
+            measures["loss", each.id] = each.loss_ratio.mean
+            if each.delay_s is not None:
+                measures["delay", each.id] = each.delay_s.mean
         for link in found.links:
             measures["throughput", link.id] = link.throughput_bit_per_s.mean
             measures["backlog", link.id] = link.backlog_bytes.mean
@@ -228,28 +225,22 @@ class NetworkResult:
         return measures
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a run and link."""
-        import pandas as pd
+        """A DataFrame with one row per run and link."""
+        with optional_import():
+            import pandas as pd
 
         names = ("arrived_bytes", "departed_bytes", "lost_bytes", "growth_bytes", "backlog_bytes")
         more = ("rate_square", "backlog_square")
         columns = {"run": np.repeat(np.arange(self.runs), len(self.links)), "link": list(self.links) * self.runs}
         return pd.DataFrame(columns | {name: getattr(self, name).ravel() for name in (*names, *more)})
 
-    def plot(self, **options: Any) -> Figure:
-        """Backlog, rate and loss of the first run against time (`netctrl.register.FIGURES`)."""
-        return plot(self, **options)
-
     def table(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and what a person wants to know first as (name, text) rows."""
+        """Title, and rows of (name, text) with the main results."""
         return network_table(self.summary())
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.table())
 
 
 def _tcp_estimates(
-    scenario: NetworkScenario, tcp: TcpResult, estimated: Callable[[np.ndarray], Estimate]
+    scenario: Scenario, tcp: TcpResult, estimated: Callable[[np.ndarray], Estimate]
 ) -> tuple[TcpEstimates, ...]:
     return tuple(
         TcpEstimates(
@@ -258,14 +249,14 @@ def _tcp_estimates(
             round_trip_s=estimated(tcp.round_trip_s[:, column]),
             retransmission_ratio=estimated(tcp.retransmission_ratio[:, column]),
         )
-        for column, each in enumerate(scenario.tcp)
+        for column, each in enumerate(tcp_of(scenario))
     )
 
 
 def estimate(values: np.ndarray, sample: np.ndarray | None = None) -> Estimate:
     """Mean of independent values, and the half width of its 95 % interval by Student's t.
 
-    Values of one `sample`, an array of numbers beside them, are no two observations: their mean is one.
+    Values with the same index in `sample` are not independent: their mean counts as one value.
     """
     if sample is not None:
         _, row, count = np.unique(sample, return_inverse=True, return_counts=True)
@@ -279,7 +270,7 @@ def estimate(values: np.ndarray, sample: np.ndarray | None = None) -> Estimate:
 
 
 def network_table(summary: NetworkSummary) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and (name, text) rows for people."""
+    """Title, and rows of (name, text)."""
     rows = [
         ("loss", _text(summary.loss_ratio, 1e-2, "% of what demands offer")),
         ("backlog", _text(summary.backlog_bytes, 1e3, "kB in all")),
@@ -304,12 +295,23 @@ def network_table(summary: NetworkSummary) -> tuple[str, list[tuple[str, str]]]:
         )
         for each in summary.tcp
     ]
+    worst = sorted(summary.demands, key=lambda each: each.loss_ratio.mean, reverse=True)
+    shown = summary.demands if len(worst) <= _ROWS else worst[:_ROWS]
+    rows += [(f"demand {each.id}", _demand_text(each)) for each in shown]
+    if len(worst) > _ROWS:
+        rows.append(("demands", f"{len(worst)}, of which those that lose the most are above"))
     what = f"{summary.runs} run{'s' if summary.runs > 1 else ''} of {summary.seconds:g} s"
     return f"{summary.scenario} ({summary.simulator}), {what}, {_intervals(summary)}", rows
 
 
+def _demand_text(each: DemandEstimates) -> str:
+    delay = "" if each.delay_s is None else f", delay {_text(each.delay_s, 1e-3, 'ms')}"
+    throughput, loss = _text(each.throughput_bit_per_s, 1e6, "Mbit/s"), _text(each.loss_ratio, 1e-2, "%")
+    return f"throughput {throughput}, loss {loss}{delay}"
+
+
 def _intervals(summary: NetworkSummary) -> str:
-    """What the intervals of a summary rest on."""
+    """Description of the samples behind a summary's intervals."""
     if summary.runs == 1:
         return "no interval"
     if summary.samples == 1:

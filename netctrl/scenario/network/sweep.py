@@ -1,10 +1,11 @@
-"""A sweep: grids of network scenarios, each run many times. A file says it; `cells` lists what it asks for."""
+"""Sweeps: grids of scenarios, each run many times. `cells` lists the scenarios of a sweep's file."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
 from itertools import product
@@ -15,37 +16,39 @@ import msgspec
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.fields import read_fields, records, whole
-from netctrl.model.io.files import sha256
+from netctrl.model.io.files import beside, sha256
 from netctrl.model.io.old_names import renewed, renewed_at
 from netctrl.model.io.toml import read_toml
 from netctrl.model.io.validation_errors import explained, shown
 from netctrl.model.io.written_units import check_place, check_units
-from netctrl.scenario.network.scenario import NetworkScenario, content_error, scenario_content, scenario_from_content
+from netctrl.scenario.files import GRAPH, scenario_from, todays, with_files, with_names, with_traces
+from netctrl.scenario.old import is_old, nested, place_of
+from netctrl.scenario.scenario import Scenario
 
 __all__ = ["FIGURES", "Cell", "Grid", "SweepSpec", "read_sweep"]
 
 FIGURES = ("loss_ratio", "backlog_bytes", "throughput_bit_per_s", "max_link_utilization", "cost")
-"""Of each run: lost of offered, mean of all backlogs together, what leaves the network, share of its capacity that the
-busiest link uses, and the cost where links have weights (NaN else)."""
+"""Figures of each run of a routed network: lost share of the offered traffic, mean sum of all backlogs, traffic that
+leaves the network, utilization of the busiest link, and the cost where links have weights (else NaN)."""
 
 MAX_CELLS = 100_000
 MAX_RUNS = 1_000_000
 
 _COLUMNS = ("cell", "grid", "run", "runs", "sample", "samples", *FIGURES, *(f"{name}_half_width" for name in FIGURES))
-_WITH_FILES = ("policy", "traffic")
-_FILES = tuple(f"{table}.file" for table in _WITH_FILES)
+_KEYS = "keys of the scenario"
 
 Table = dict[str, Any]
 
 
 class Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Some of the cells: all combinations of the values in `over`, with `set` before them."""
+    """A group of cells: all combinations of the values in `over`, after the settings in `set`."""
 
     label: str = ""
+    """Name of the grid: column `grid` of the table."""
     set: Table = {}
-    """Place in the scenario, as in "policy.kind" -> value."""
+    """Path in the scenario, as in "control.kind" -> value."""
     over: Table = {}
-    """Place -> list of values."""
+    """Path -> list of values."""
 
     def __post_init__(self) -> None:
         read_fields(self, set=_table, over=_values)
@@ -56,39 +59,58 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     label: str
-    """Of its grid."""
+    """Label of its grid."""
     values: Table
-    """Place -> value, of what varies; of a network and a file the name."""
-    scenario: NetworkScenario
+    """Path -> value, of what varies; graphs and files by name."""
+    scenario: Scenario
 
     @property
     def title(self) -> str:
-        """Its grid and values, for people."""
+        """Grid and values as text."""
         return _title(self.label, self.values)
 
 
 class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is asked for: every cell of every grid, `runs` times.
+    """A parameter sweep: every cell of every grid, run several times.
 
-    Run r of every cell meets the same traffic (common random numbers), so that policies differ by what they do.
+    Run r of every cell has the same traffic (common random numbers), so that policies can be compared: run r of a
+    routed network, else the run with the scenario's seed plus r.
 
     Raises
     ------
     InvalidValue
-        No scenario can be made of a cell, too many are asked for, or a place has the name of a column of the table.
+        A cell that isn't a valid scenario, too many cells, or a path with the name of one of the table's columns.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> network = {"kind": "routed", "graph": netctrl.read("merge")}
+    >>> time = {"duration": "5s", "interval": "10ms"}
+    >>> shared = {"network": network, "control": {"kind": "static", "factor": 1.1}, "time": time}
+    >>> spec = netctrl.SweepSpec(name="factors", scenario=shared, over={"control.factor": [1.05, 1.1, 1.2]})
+    >>> spec.n_cells, next(spec.cells()).scenario.control.factor
+    (3, 1.05)
     """
 
     name: str
+    """Display name of the sweep."""
     scenario: Table
-    """What all cells share: a NetworkScenario's fields."""
+    """Part that all cells share: the content of a scenario, as in its file."""
     runs: int = 20
+    """Number of runs of each cell."""
+    engine: str = "auto"
+    """"fluid", "packet", "ns3", ..., or "auto": for each cell the first that supports it."""
     grid: tuple[Grid, ...] = ()
-    """None is one cell, the scenario itself."""
+    """Grids of cells; without any, the scenario itself is the only cell."""
     over: Table = {}
-    """Place -> list of values, for all grids."""
+    """Path in the scenario, such as "control.mu" -> list of values, for all grids."""
 
     def __post_init__(self) -> None:
         read_fields(self, runs=whole(1, MAX_RUNS), scenario=_table, grid=records(Grid), over=_values)
+        if is_old(self.scenario):
+            _renew(self)
+        if not isinstance(self.engine, str):
+            raise InvalidValue("engine", self.engine, "the name of an engine, or auto")
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         for place in (place for over in (self.over, *(grid.over for grid in self.grid)) for place in over):
@@ -99,12 +121,12 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
             raise InvalidValue("grid", f"{self.n_cells} cells", f"at most {MAX_CELLS}")
 
     def cells(self) -> Iterator[Cell]:
-        """All cells, in order: grid by grid, the last place fastest.
+        """All cells, in order: grid by grid, with the last place varying fastest.
 
         Raises
         ------
         InvalidValue
-            A place that isn't there, or a value that the scenario can't have; names cell and place.
+            An unknown path, or a value that the scenario can't have; the message names cell and path.
         """
         number = 0
         for i, grid in enumerate(self.grid or (Grid(),)):
@@ -116,30 +138,30 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def n_cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return sum(self._size(grid) for grid in self.grid or (Grid(),))
 
     def digest(self) -> str:
-        """SHA-256 of all that the results depend on, files with their content, but for netctrl itself.
+        """SHA-256 of everything that the results depend on, including the content of files, except netctrl itself.
 
         Raises
         ------
         FileError
             A file that the sweep names can't be read.
         """
-        # Of places the order matters, unlike that of other keys: by it cells are numbered and values are set.
+        # Unlike that of other keys, the order of paths matters: it numbers the cells and orders the settings.
         order = [[*self.over], *([*grid.set, *grid.over] for grid in self.grid)]
         return hashlib.sha256(msgspec.json.encode([self.portable(), order], order="sorted")).hexdigest()
 
     def portable(self) -> Table:
-        """The same as plain data, but of files the name and the SHA-256 instead of where they are on this machine.
+        """The sweep as plain data, with each file's name and SHA-256 in place of its path.
 
         Raises
         ------
         FileError
             A file that the sweep names can't be read.
         """
-        return msgspec.to_builtins(_changed(self, lambda table: {key: _hashed(key, table[key]) for key in table}))
+        return msgspec.to_builtins(_changed(self, lambda place, value: (place, _hashed(place, value))))
 
     def _size(self, grid: Grid) -> int:
         size = 1
@@ -154,78 +176,126 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         try:
             for place, value in (grid.set | values).items():
                 _put(content, place, copy.deepcopy(value))
-            scenario = scenario_from_content(content)
+            scenario = _scenario(content)
         except InvalidValue as error:
             raise InvalidValue(f"{_title(where, named)}: {error.argument}", error.got, error.takes) from None
         return Cell(number=number, label=grid.label or where, values=named, scenario=scenario)
 
 
-def read_sweep(path: str | os.PathLike[str], network_path: Callable[[str], Path] = Path) -> SweepSpec:
+def read_sweep(
+    path: str | os.PathLike[str],
+    network_path: Callable[[str], Path] = Path,
+    scenario_path: Callable[[str], Path] = Path,
+) -> SweepSpec:
     """Read a sweep from a TOML file, strictly.
 
     Parameters
     ----------
     path : path
+        File of the sweep; its `scenario` is a table, a scenario's file beside it, or a scenario's name.
     network_path : callable
-        Where the network of a name is; files are looked for beside the sweep's own.
+        Function from a graph's name to its file; files are looked for beside the sweep's own.
+    scenario_path : callable
+        Function from a scenario's name to its file.
 
     Raises
     ------
     FileError
-        As from `netctrl.read_network_scenario`.
+        As for `netctrl.read`.
     """
     content = read_toml(path)
+    named = isinstance(content.get("scenario"), str)
+    if named:
+        content["scenario"] = _of_name(path, content["scenario"], network_path, scenario_path)
     try:
         spec = msgspec.convert(content, SweepSpec)
     except msgspec.ValidationError as error:
         raise FileError(path, explained(error, content, SweepSpec)) from None
     try:
-        spec = _today(spec)
+        spec = _changed(spec, _renewed)
+        if not named:
+            check_units(spec.scenario, Scenario, "scenario")
         _check_written(spec)
-        spec = _resolved(spec, path, network_path)
+        spec = _changed(spec, lambda place, value: (place, with_files(value, path, network_path, place)))
         for _ in spec.cells():
             pass
     except InvalidValue as error:
-        raise content_error(path, error) from None
+        raise _of_file(path, error) from None
     return spec
 
 
-def _today(spec: SweepSpec) -> SweepSpec:
-    """With today's keys."""
+def _of_name(
+    path: str | os.PathLike[str],
+    name: str,
+    network_path: Callable[[str], Path],
+    scenario_path: Callable[[str], Path],
+) -> Table:
+    """Content of a scenario's file, with graphs read and files beside it."""
+    file = beside(path, name)
+    try:
+        file = file if file.is_file() else scenario_path(name)
+        content = todays(file, read_toml(file))
+        check_units(content, Scenario, "scenario")
+    except InvalidValue as error:
+        raise _of_file(path, error) from None
+    return with_files(content, file, network_path)
 
-    def places(table: Table) -> Table:
-        return dict(renewed_at(place, value, NetworkScenario) for place, value in table.items())
 
-    def lists(table: Table) -> Table:
-        one = {
-            place: [renewed_at(place, value, NetworkScenario) for value in values] for place, values in table.items()
-        }
-        return {found[0][0]: [value for _, value in found] for found in one.values()}
+def _scenario(content: Table) -> Scenario:
+    """The scenario from plain dicts and lists; InvalidValue names the key."""
+    try:
+        return scenario_from(with_traces(content))
+    except msgspec.ValidationError as error:
+        said = explained(error, content, Scenario)
+        if isinstance(error.__cause__, InvalidValue):
+            cause = error.__cause__
+            raise InvalidValue(said.partition(": got ")[0], cause.got, cause.takes) from None
+        raise InvalidValue(_KEYS, said, "those of Scenario") from None
 
-    grid = tuple(msgspec.structs.replace(each, set=places(each.set), over=lists(each.over)) for each in spec.grid)
-    scenario = renewed(spec.scenario, NetworkScenario)
-    return msgspec.structs.replace(spec, scenario=scenario, grid=grid, over=lists(spec.over))
+
+def _of_file(path: str | os.PathLike[str], error: InvalidValue) -> FileError:
+    """The error of a cell, restated for the sweep's file."""
+    before, found, _ = error.argument.partition(_KEYS)
+    if found:  # a whole sentence about a key
+        return FileError(path, f"{before}{error.got}")
+    return FileError(path, f"{error.argument}: got {shown(error.got)}, takes {error.takes}")
+
+
+def _renew(spec: SweepSpec) -> None:
+    """Move the scenario and paths of an earlier version's sweep to where they are today."""
+    said = f"a sweep of an earlier version ({spec.name}): places are those in a scenario's parts, as in control.mu"
+    warnings.warn(said, FutureWarning, stacklevel=4)
+    if "messages" in spec.scenario and "policy" not in spec.scenario:
+        raise InvalidValue("scenario.messages", "a table", "a place in each policy's table: control.messages")
+    flows = {"traffic": {"kind": "gaussian"}} | spec.scenario  # so that its paths exist
+    today = _parts(spec, lambda place, value: (place_of(place), value) if place else ("", nested(flows)))
+    for name, value in today.items():
+        msgspec.structs.force_setattr(spec, name, value)
+
+
+def _renewed(place: str, value: Any) -> tuple[str, Any]:
+    """A path and its value with today's keys."""
+    return renewed_at(place, value, Scenario) if place else ("", renewed(value, Scenario))
 
 
 def _check_written(spec: SweepSpec) -> None:
-    """Units stand in the file; before networks are read, since JSON fixes theirs."""
-    check_units(spec.scenario, NetworkScenario, "scenario")
+    """Check that values of the grid have units; done before graphs are read, whose JSON fixes the units."""
     for grid in (*spec.grid, Grid(over=spec.over)):
         for place, value in grid.set.items():
-            check_place(place, value, NetworkScenario)
+            check_place(place, value, Scenario)
         for place, values in grid.over.items():
             for value in values:
-                check_place(place, value, NetworkScenario)
+                check_place(place, value, Scenario)
 
 
 def _table(field: str, value: Any) -> Table:
-    """A copy, of plain data: records and numbers that were made in Python become what a file would have said."""
+    """A copy as plain data: records and numbers from Python become what a file would contain."""
     try:
         plain = msgspec.to_builtins(value, builtin_types=(datetime, date, time), enc_hook=lambda each: each.tolist())
     except (TypeError, AttributeError, ValueError):
         raise InvalidValue(field, value, "a table of plain data: text, numbers, lists, tables") from None
     if not isinstance(plain, dict) or not all(isinstance(key, str) for key in plain):
-        raise InvalidValue(field, value, "a table, from places to what stands there")
+        raise InvalidValue(field, value, "a table from paths to values")
     return plain
 
 
@@ -233,43 +303,45 @@ def _values(field: str, value: Any) -> dict[str, list[Any]]:
     plain = _table(field, value)
     for place, values in plain.items():
         if not isinstance(values, list | tuple) or not values:
-            raise InvalidValue(f"{field}.{place}", values, "a list with a value or more")
+            raise InvalidValue(f"{field}.{place}", values, "a list with at least one value")
     return {place: list(values) for place, values in plain.items()}
 
 
-def _resolved(spec: SweepSpec, path: str | os.PathLike[str], network_path: Callable[[str], Path]) -> SweepSpec:
-    """With networks read and files found, wherever they are named."""
-    return _changed(spec, lambda table: scenario_content(table, path, network_path))
+Change = Callable[[str, Any], tuple[str, Any]]
+"""Function of a path and its value; "" is the path of the whole scenario."""
 
 
-def _changed(spec: SweepSpec, change: Callable[[Table], Table]) -> SweepSpec:
-    """With each table of place -> value changed, those of `over` value by value."""
+def _changed(spec: SweepSpec, change: Change) -> SweepSpec:
+    """The sweep with `change` applied to each path and value."""
+    return msgspec.structs.replace(spec, **_parts(spec, change))
+
+
+def _parts(spec: SweepSpec, change: Change) -> dict[str, Any]:
+    def places(table: Table) -> Table:
+        return dict(change(place, value) for place, value in table.items())
 
     def values(over: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        return {place: [change({place: value})[place] for value in values] for place, values in over.items()}
+        found = [[change(place, value) for value in values] for place, values in over.items()]
+        return {each[0][0]: [value for _, value in each] for each in found}
 
-    grid = tuple(msgspec.structs.replace(each, set=change(each.set), over=values(each.over)) for each in spec.grid)
-    return msgspec.structs.replace(spec, scenario=change(spec.scenario), grid=grid, over=values(spec.over))
+    grid = tuple(Grid(label=each.label, set=places(each.set), over=values(each.over)) for each in spec.grid)
+    return {
+        "scenario": _table("scenario", change("", spec.scenario)[1]),
+        "grid": grid,
+        "over": _values("over", values(spec.over)),
+    }
 
 
 def _hashed(place: str, value: Any) -> Any:
-    """The value, or of a file its name and SHA-256, wherever a place leads to one."""
-    if place in _FILES and isinstance(value, str) and value:
-        return f"{Path(value).name} (SHA-256 {sha256(value)})"
-    if place in _WITH_FILES and isinstance(value, dict):
-        return {key: _hashed(f"{place}.{key}", each) for key, each in value.items()}
-    return value
+    """The value with each file replaced by its name and SHA-256."""
+    return with_names(place, value, lambda _, name: f"{Path(name).name} (SHA-256 {sha256(name)})")
 
 
 def _named(place: str, value: Any) -> Any:
-    """The value, or of a network and a file the name: a table is read by people, on any machine."""
-    if place == "network" and isinstance(value, dict):
+    """The value with graphs and files replaced by their names, so that tables are readable on any machine."""
+    if place == GRAPH and isinstance(value, dict):
         return value.get("name") or value
-    if place in _FILES and isinstance(value, str):
-        return Path(value).name
-    if place in _WITH_FILES and isinstance(value, dict):
-        return {key: _named(f"{place}.{key}", each) for key, each in value.items()}
-    return value
+    return with_names(place, value, lambda _, name: Path(name).name)
 
 
 def _title(where: str, values: Table) -> str:
@@ -278,13 +350,13 @@ def _title(where: str, values: Table) -> str:
 
 
 def _put(content: Table, place: str, value: Any) -> None:
-    """Set the value at "policy.mu", "network.links.e1.buffer", "network.links.e1,e2.buffer", "network.links.*.buffer".
+    """Set the value at "control.mu", "network.links.e1.buffer", "network.links.e1,e2.buffer", "network.links.*.buffer".
 
-    A table that isn't there is made; records in a list go by their ids.
+    A missing table is created; records in a list are found by id, and groups of flows without an id by kind.
     """
     *parents, last = place.split(".")
     if "" in (*parents, last):
-        raise InvalidValue(place, place, "names with a dot between, as in policy.mu")
+        raise InvalidValue(place, place, "names separated by dots, as in control.mu")
     targets: list[Any] = [content]
     for step, name in enumerate(parents):
         found: list[Any] = []
@@ -293,20 +365,24 @@ def _put(content: Table, place: str, value: Any) -> None:
         targets = found
     for target in targets:
         if not isinstance(target, dict):
-            raise InvalidValue(place, shown(target), "a place inside a table")
+            raise InvalidValue(place, shown(target), "a path inside a table")
         target[last] = value
 
 
 def _inside(target: Any, name: str, where: str) -> list[Any]:
     if isinstance(target, dict):
-        return [target.setdefault(name, {})]
+        if target.get(name) is None:
+            target[name] = {}
+        return [target[name]]
     if isinstance(target, list | tuple):
-        known = {each["id"]: each for each in target if isinstance(each, dict) and "id" in each}
+        tables = [each for each in target if isinstance(each, dict)]
+        ids = [each.get("id", each.get("demand", each.get("kind"))) for each in tables]
+        known = {name: each for name, each in zip(ids, tables, strict=True) if name is not None}
         desired = list(known) if name == "*" else name.split(",")
         for each in desired:
             if each not in known:
                 raise InvalidValue(
-                    where, each, f"an id, several with commas between, or *; there are {', '.join(known)}"
+                    where, each, f"an id, several separated by commas, or *; there are {', '.join(known)}"
                 )
         return [known[each] for each in desired]
-    raise InvalidValue(where, shown(target), "a place inside a table or a list of records")
+    raise InvalidValue(where, shown(target), "a path inside a table or a list of records")

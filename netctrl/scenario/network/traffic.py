@@ -1,27 +1,49 @@
-"""What demands send, from one sampling interval to the next: distributions, long memory, a trace."""
+"""Traffic of a graph's demands in each sampling interval: distributions, long memory, traces, TCP."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from netctrl.errors import InvalidValue
-from netctrl.model.io.fields import Rate, flag, label, number, optional, rate, read_fields
+from netctrl.errors import InvalidValue, checked_word
+from netctrl.model.io.fields import (
+    Label,
+    Rate,
+    Span,
+    flag,
+    identifier,
+    label,
+    number,
+    optional,
+    rate,
+    read_fields,
+    record,
+    span,
+    whole,
+)
+from netctrl.model.io.record_file import Record
 
-__all__ = ["TRAFFIC", "DemandTraffic", "GaussianTraffic", "LongRangeTraffic", "TraceTraffic", "TriangularTraffic"]
+__all__ = [
+    "SPREADS",
+    "Demands",
+    "GaussianTraffic",
+    "LongRangeTraffic",
+    "Spread",
+    "TcpDemand",
+    "TraceTraffic",
+    "TriangularTraffic",
+]
 
-_SCALE_TAKES = "a factor from 0 to 100 on what is sent"
 
-
-class _Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
-    """What all kinds have. Rates below 0 are 0."""
+class _Traffic(Record, frozen=True, kw_only=True, tag_field="kind"):
+    """Fields of all kinds of traffic. Negative rates are replaced by 0."""
 
     scale: float = 1.0
-    """What is sent on average over the demand's `mean`, which is what a controller believes."""
+    """Mean traffic over the demand's `mean`, which is what controllers assume."""
 
-    def _read(self) -> None:
-        read_fields(self, scale=number(_SCALE_TAKES, at_least=0.0, at_most=100.0))
+    def __post_init__(self) -> None:
+        read_fields(self, scale=number("a factor from 0 to 100 on what is sent", at_least=0.0, at_most=100.0))
 
 
 class GaussianTraffic(_Traffic, frozen=True, kw_only=True, tag="gaussian"):
@@ -29,9 +51,6 @@ class GaussianTraffic(_Traffic, frozen=True, kw_only=True, tag="gaussian"):
 
     Source: HFTraC paper, eq. (2).
     """
-
-    def __post_init__(self) -> None:
-        self._read()
 
 
 class TriangularTraffic(_Traffic, frozen=True, kw_only=True, tag="triangular"):
@@ -41,45 +60,88 @@ class TriangularTraffic(_Traffic, frozen=True, kw_only=True, tag="triangular"):
     """
 
     half_width: Rate | None = None
-    """From the mean to either end [bit/s]; null: √6 std, so that the deviation is std."""
+    """Distance of the ends from the mean [bit/s]; null: √6 std, so that the standard deviation is std."""
 
     def __post_init__(self) -> None:
-        self._read()
+        super().__post_init__()
         read_fields(self, half_width=optional(rate))
 
 
 class LongRangeTraffic(_Traffic, frozen=True, kw_only=True, tag="long-range"):
     """Normal rates with each demand's mean and std and a long memory: fractional Gaussian noise.
 
-    A stand-in for the CAIDA traces of the HFTraC paper, which aren't public.
+    A substitute for the CAIDA traces of the HFTraC paper, which aren't public.
     """
 
     hurst: float = 0.8
-    """0.5 is no memory; backbone traffic is reported between 0.7 and 0.9."""
+    """0.5 means no memory; values from 0.7 to 0.9 are reported for backbone traffic."""
 
     def __post_init__(self) -> None:
-        self._read()
+        super().__post_init__()
         read_fields(self, hurst=number("a Hurst parameter from 0.5 to below 1", at_least=0.5, at_most=0.999))
 
 
 class TraceTraffic(_Traffic, frozen=True, kw_only=True, tag="trace"):
-    """Measured rates, from a place of the trace that each run draws, around and around."""
+    """Measured rates of a trace, from a place drawn in each run; the trace repeats."""
 
     file: str
-    """CSV, Parquet or pcap, as `netctrl.read_trace` takes it."""
-    columns: dict[str, str] = {}
-    """Id of a demand -> column of the trace; for one that isn't named, the column of its own id."""
+    """Name of a CSV, Parquet or pcap file for `netctrl.read_trace`."""
+    columns: dict[str, str] = msgspec.field(default_factory=dict)
+    """Id of a demand -> column of the trace; by default the column with the demand's id."""
     fit: bool = True
-    """Scale each column to the mean of its demand."""
+    """Whether to scale each column to the mean of its demand."""
 
     def __post_init__(self) -> None:
-        self._read()
+        super().__post_init__()
         read_fields(self, file=_file, columns=_columns, fit=flag)
 
 
-TRAFFIC = (GaussianTraffic, TriangularTraffic, LongRangeTraffic, TraceTraffic)
-DemandTraffic = GaussianTraffic | TriangularTraffic | LongRangeTraffic | TraceTraffic
-"""Every kind; in a file, `kind` tells which."""
+SPREADS = (GaussianTraffic, TriangularTraffic, LongRangeTraffic, TraceTraffic)
+Spread = GaussianTraffic | TriangularTraffic | LongRangeTraffic | TraceTraffic
+"""Every kind of traffic; in a file, `kind` selects it."""
+
+
+class Demands(Record, frozen=True, kw_only=True, tag_field="kind", tag="demands"):
+    """All demands of a graph that aren't TCP, with the distribution of their traffic around the means."""
+
+    id: str = "demands"
+    """Unique among the groups of flows."""
+    spread: Spread = GaussianTraffic()
+    """Distribution of the rates."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, id=identifier, spread=record(*SPREADS))
+
+
+TCP_VARIANTS = ("cubic", "newreno", "vegas")
+
+
+class TcpDemand(Record, frozen=True, kw_only=True, tag_field="kind", tag="tcp"):
+    """TCP in place of a demand's traffic: flows that always have data, over the demand's routes.
+
+    Controllers then assume the demand's mean; its `std` and the other demands' spread have no effect. UDP that shares
+    the route is a demand of its own. Segments fill the packets of ns-3's run.
+    """
+
+    demand: Label
+    """Id of a demand of the graph."""
+    flows: int = 1
+    """How many flows."""
+    variant: Literal["cubic", "newreno", "vegas"] = "cubic"
+    """Window law of the flows."""
+    start: Span = (0.0, 0.0)
+    """Start of each flow [s], drawn uniformly."""
+    ecn: bool = False
+    """Can be marked; else it is dropped."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, demand=label, flows=whole(1, 10_000, "a whole number of flows"), start=span, ecn=flag)
+        checked_word("variant", self.variant, TCP_VARIANTS)
+
+    @property
+    def id(self) -> str:
+        """Id of its demand."""
+        return self.demand
 
 
 def _file(field: str, value: Any) -> str:
@@ -90,5 +152,5 @@ def _file(field: str, value: Any) -> str:
 
 def _columns(field: str, value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise InvalidValue(field, value, "a table of columns by id of demand")
+        raise InvalidValue(field, value, "a table from demand id to column")
     return {label(field, name): label(f"{field}.{name}", column) for name, column in value.items()}

@@ -1,1 +1,1 @@
-"""TCP through AQM: many flows at one or more queues, as a fluid."""
+"""TCP and AQM: groups of flows over one or more queues."""

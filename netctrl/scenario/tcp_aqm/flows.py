@@ -1,4 +1,4 @@
-"""Groups of flows: how many, over which links, from when to when, under which sender's law."""
+"""Groups of flows: number, path, times and sender of each group."""
 
 from __future__ import annotations
 
@@ -8,105 +8,77 @@ from typing import Literal
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_word
-from netctrl.laws.rate.records import Sender, read_sender
 from netctrl.model.io.fields import (
     Duration,
     Rate,
     Size,
-    Span,
     duration,
-    flag,
-    identifier,
     number,
     optional,
+    payload,
     rate,
     read_fields,
     size,
-    span,
-    texts,
     whole,
 )
-from netctrl.model.io.record_file import Record
+from netctrl.scenario.tcp_aqm.demands import DemandFlows
+from netctrl.scenario.tcp_aqm.group import MAX_FLOWS, Datagrams, Flows
+from netctrl.units import format_quantity
 
-__all__ = ["GROUPS", "MAX_FLOWS", "BulkFlows", "FastFlows", "FlowDraw", "FlowGroup", "UdpFlows", "WebFlows"]
-
-MAX_FLOWS = 100_000
-
-
-class _Flows(Record, frozen=True, kw_only=True, tag_field="kind"):
-    """What all groups of flows have."""
-
-    id: str
-    path: tuple[str, ...]
-    """Ids of the links that the data crosses, in order."""
-    rtt: Span
-    """Round-trip propagation delay of the whole path [s]; a range is drawn from uniformly."""
-    start: Span = (0.0, 0.0)
-    """When they start [s]; a range is drawn from uniformly."""
-    stop: Span | None = None
-    """When they stop [s]; null: never."""
-    ack_path: tuple[str, ...] = ()
-    """Ids of the links that the acknowledgements cross; empty: links that are never busy."""
-    ecn: bool = True
-    """Can be marked; else it is dropped."""
-    sender: Sender = "reno"
-    """A window law's name (reno, cubic, htcp, dctcp, vegas), bbr, or a table: `kind = "paced"` or `"cap"`. Senders
-    without a window hear no marks, so that their packets can't be marked."""
-    priority: int = 0
-    """Of its packets in `prio` queues; 0 is first."""
-    weight: float = 1.0
-    """Of each flow in `drr` queues."""
-
-    @property
-    def both_ways(self) -> tuple[str, ...]:
-        """Ids of the lines that a packet and its acknowledgement cross; without `ack_path` they are the same ones."""
-        return (*self.path, *(self.ack_path or self.path))
-
-    def _read(self, count: str) -> None:
-        read_fields(
-            self, id=identifier, path=texts, rtt=span, start=span, stop=optional(span), ack_path=texts, ecn=flag
-        )
-        weight = number("a weight from 0.01 to 100", at_least=0.01, at_most=100.0)
-        read_fields(self, priority=whole(0, 63), weight=weight, **{count: whole(1, MAX_FLOWS)})
-        read_fields(self, sender=read_sender)
-        if self.rtt[0] < 1e-9 and not isinstance(self, UdpFlows):
-            raise InvalidValue("rtt", self.rtt, "a round-trip time from 1ns, as in 500ms, or a range of them")
-        if self.stop is not None and self.stop[0] <= self.start[1]:
-            raise InvalidValue("stop", self.stop, f"times after the last start ({self.start[1]:g} s)")
-        if not self.path:
-            raise InvalidValue("path", self.path, "the ids of one link or more")
+__all__ = [
+    "GROUPS",
+    "MAX_FLOWS",
+    "BulkFlows",
+    "BurstFlows",
+    "DemandFlows",
+    "FastFlows",
+    "FlowDraw",
+    "FlowGroup",
+    "UdpFlows",
+    "WebFlows",
+]
 
 
-class BulkFlows(_Flows, frozen=True, kw_only=True, tag="bulk"):
-    """TCP flows that always have data."""
+class BulkFlows(Flows, frozen=True, kw_only=True, tag="bulk"):
+    """Flows with endless data, or with a given amount of data."""
 
     count: int
+    """How many flows."""
+    size: Size | None = None
+    """Data of each flow [byte], after which it ends; null: endless. Packet engine only."""
     classes: int | None = None
-    """Flows are merged into this many classes of equal size, each with one RTT and one start; null: each its own.
-    ns-3 knows no classes and runs `count` flows."""
+    """Number of classes of equal size into which flows are merged, each with one RTT and one start; null: each flow is
+    a class. ns-3 ignores classes and runs `count` flows."""
 
     def __post_init__(self) -> None:
-        self._read("count")
-        read_fields(self, classes=optional(whole(1, self.count, "no more classes than flows, a whole number")))
+        self.read("count")
+        read_fields(self, size=optional(payload))
+        read_fields(
+            self, classes=optional(whole(1, self.count, "a whole number of classes, at most the number of flows,"))
+        )
 
 
-class WebFlows(_Flows, frozen=True, kw_only=True, tag="web"):
+class WebFlows(Flows, frozen=True, kw_only=True, tag="web"):
     """Sessions that load a page of a few objects, think, and load the next.
 
     Source: ARC paper, Section IV (Pareto sizes of shape 1.2 and mean 5 kB, exponential think time of 7 s).
     """
 
     sessions: int
+    """How many sessions."""
     objects_per_page: int = 2
+    """Objects of a page, each with a size of its own."""
     mean_object: Size = 5e3
+    """Mean size of an object [byte]."""
     pareto_shape: float = 1.2
+    """Shape of the Pareto distribution of sizes, above 1."""
     max_object: Size = 10e6
-    """Sizes are cut off here [byte]."""
+    """Largest size of an object [byte]; sizes are truncated to it."""
     think_time: Duration = 7.0
     """Mean of an exponential distribution, from the end of a page to the next [s]."""
 
     def __post_init__(self) -> None:
-        self._read("sessions")
+        self.read("sessions")
         read_fields(self, mean_object=size, max_object=size, think_time=duration)
         shape = number("a shape above 1 (the mean must exist), to 100", above=1.0, at_most=100.0)
         read_fields(self, objects_per_page=whole(1, 1000), pareto_shape=shape)
@@ -114,55 +86,82 @@ class WebFlows(_Flows, frozen=True, kw_only=True, tag="web"):
             raise InvalidValue("max_object", self.max_object, "a size above mean_object")
 
 
-class FastFlows(_Flows, frozen=True, kw_only=True, tag="fast"):
-    """Senders whose rate is max_rate · exp(−gain · price/rtt), with the price that a `fast-arc` queue marks.
+class FastFlows(Flows, frozen=True, kw_only=True, tag="fast"):
+    """Senders whose rate is max_rate · exp(−gain · price/rtt), with the price marked by a `fast-arc` queue.
 
     Fluid only. Source: Paganini, Wang, Low, Doyle, INFOCOM 2003 (reference [14] of the ARC paper), static source law.
     """
 
     count: int
+    """How many flows."""
     max_rate: Rate
+    """x_max, the rate at price 0 [bit/s]."""
     gain: float
-    """a of the source law."""
+    """Gain a of the source law."""
 
     def __post_init__(self) -> None:
-        self._read("count")
+        self.read("count")
         read_fields(self, max_rate=rate, gain=number("a gain above 0, to 1e9", above=0.0, at_most=1e9))
 
 
-class UdpFlows(_Flows, frozen=True, kw_only=True, tag="udp"):
-    """Senders of whole packets at a rate that nothing changes, each with a phase of its own. Packet engine only."""
+class UdpFlows(Datagrams, frozen=True, kw_only=True, tag="udp"):
+    """Senders of whole packets at a constant rate, each with its own phase."""
 
     count: int
+    """How many senders."""
     rate: Rate
-    """Of each, with headers."""
+    """Rate of each flow, with headers."""
     spacing: Literal["constant", "poisson"] = "poisson"
-    rtt: Span = (0.0, 0.0)
-    """Counts for nothing: nobody answers."""
+    """Time between packets: constant, or exponential."""
 
     def __post_init__(self) -> None:
-        self._read("count")
+        self.read("count")
         read_fields(self, rate=rate)
         checked_word("spacing", self.spacing, ("constant", "poisson"))
 
 
-GROUPS = (BulkFlows, WebFlows, FastFlows, UdpFlows)
-FlowGroup = BulkFlows | WebFlows | FastFlows | UdpFlows
-"""Every kind of flows; in a file, `kind` tells which."""
+class BurstFlows(Datagrams, frozen=True, kw_only=True, tag="bursts"):
+    """Senders with regulators that release a burst of consecutive packets and then pause.
+
+    Each begins at a random point of a pause. Packet engine only. An access link has such flows as `regulated` flows
+    with controlled rates. Source: CONNET paper.
+    """
+
+    rate: Rate
+    """Mean rate of each flow, with headers."""
+    burst: int = 10
+    """Packets of a burst."""
+    pause_variation: float = 1.0
+    """Standard deviation over mean of the pauses between bursts; 1: exponential pauses, 0: evenly spaced bursts."""
+    access_rate: Rate = 1e8
+    """Rate at which the packets of a burst follow each other."""
+
+    def __post_init__(self) -> None:
+        self.read("count")
+        read_fields(self, rate=rate, access_rate=rate, burst=whole(1, 10_000, "a whole number of packets"))
+        read_fields(self, pause_variation=number("a number from 0 to 1", at_least=0.0, at_most=1.0))
+        if self.rate > self.access_rate:
+            takes = f"at least rate, {format_quantity(self.rate, 'bit/s')}"
+            raise InvalidValue("access_rate", format_quantity(self.access_rate, "bit/s"), takes)
+
+
+GROUPS = (BulkFlows, WebFlows, FastFlows, UdpFlows, BurstFlows, DemandFlows)
+FlowGroup = BulkFlows | WebFlows | FastFlows | UdpFlows | BurstFlows | DemandFlows
+"""Every kind of flows; in a file, `kind` selects it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowDraw:
-    """The flows of one group, one row each; arrays of one length.
+    """The flows of one group, one row each; all arrays have the same length.
 
     Parameters
     ----------
     rtt_s : ndarray
         Round-trip propagation delay [s].
     start_s, stop_s : ndarray
-        When it starts and stops [s]; stop is inf where it never does.
+        Start and stop times [s]; stop is inf for endless flows.
     flows : ndarray
-        How many flows the row stands for; 1 but for merged classes.
+        Number of flows in a row; 1 except for merged classes.
     """
 
     rtt_s: np.ndarray

@@ -1,4 +1,4 @@
-"""What a simulation gives, whichever simulator ran it: time series by link, response times, and their summary."""
+"""Result of a simulation of links, from any engine: time series by link, response times, and a summary."""
 
 from __future__ import annotations
 
@@ -9,130 +9,78 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue, checked_number
+from netctrl.errors import FileError, InvalidValue, checked_number, optional_import
 from netctrl.model.design.design import Provenance
-from netctrl.model.io.display import html_table, plot
 from netctrl.model.io.files import read_bounded, write_atomically
 from netctrl.model.io.json_file import decoded
-from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import explained, shown
 from netctrl.model.link_trace import trace_bits
-from netctrl.scenario.tcp_aqm.scenario import Scenario
-from netctrl.units import BITS_PER_BYTE, format_quantity
+from netctrl.scenario.files import nested
+from netctrl.scenario.result import Result
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.summary import (
+    GroupSummary,
+    LinkSummary,
+    ResponseSummary,
+    SimulationSummary,
+    summary_table,
+)
+from netctrl.units import BITS_PER_BYTE
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
-__all__ = [
-    "SHORT_OBJECT_BYTES",
-    "GroupSummary",
-    "LinkSummary",
-    "ResponseSummary",
-    "SimulationResult",
-    "SimulationSummary",
-    "read_result",
-    "summary_table",
-]
+__all__ = ["SHORT_OBJECT_BYTES", "SimulationResult", "read_result"]
 
 SHORT_OBJECT_BYTES = 12e3
 """Response times are summarised for objects below this size (ARC paper, Fig. 9)."""
 
-_HEADERS = 40.0  # of IP and TCP [byte]
-_SCHEMA = "netctrl.simulation/1"
+_HEADERS = 40.0  # IP and TCP [byte]
+_SCHEMA, _OLD_SCHEMA = "netctrl.simulation/2", "netctrl.simulation/1"
 _SERIES = ("backlog_bytes", "arrived_bytes", "departed_bytes", "lost_bytes", "marked_bytes", "probability")
 _RESPONSES = ("response_start_s", "response_bytes", "response_s")
 _MAX_BYTES = 2**31
 
 
-class LinkSummary(Record, frozen=True):
-    """One link over the time that is summarised; the backlog from its samples."""
-
-    id: str
-    backlog_mean_bytes: float
-    backlog_std_bytes: float
-    backlog_quantiles_bytes: tuple[float, float, float, float]
-    """5 %, 50 %, 95 % and the greatest."""
-    throughput_bit_per_s: float
-    utilization: float
-    """Of the capacity that the link had at each moment."""
-    loss_ratio: float
-    """Lost of arrived bytes: overflow, and what a law dropped since it couldn't mark it."""
-    marking_ratio: float
-    """Marked of arrived bytes."""
-    probability_mean: float
-    probability_cv: float
-    """Standard deviation of the marking probability over its mean; 0 where the mean is 0."""
-    delay_s: float | None = None
-    """Mean time in the queue; null: not known."""
-
-
-class ResponseSummary(Record, frozen=True):
-    """Response times of objects below 12 kB that were asked for in the time that is summarised."""
-
-    objects: int
-    mean_s: float
-    median_s: float
-    p95_s: float
-
-
-class GroupSummary(Record, frozen=True):
-    """One group of flows over the time that is summarised."""
-
-    id: str
-    throughput_bit_per_s: float
-    """Of the payload, of all its flows together."""
-    rtt_s: float | None
-    """Mean of intervals; null: not known."""
-
-
-class SimulationSummary(Record, frozen=True):
-    """What came out, in numbers."""
-
-    scenario: str
-    simulator: str
-    start_s: float
-    stop_s: float
-    links: tuple[LinkSummary, ...]
-    responses: ResponseSummary | None
-    """None where no short object was asked for."""
-    flows: tuple[GroupSummary, ...] = ()
-    """Groups of flows."""
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SimulationResult:
-    """Time series of a simulation. L links in the order of the scenario, T samples, G groups of flows, R objects.
+class SimulationResult(Result):
+    """Time series of a simulation of links, with response times.
+
+    The scenario has L links and G groups of flows, in its order; there are T samples and R objects.
 
     Parameters
     ----------
     scenario : Scenario
-        What was simulated.
+        The simulated scenario.
     simulator : str
         "fluid", or "ns-3." with its version.
     time_s : ndarray, shape (T,)
         Ends of the sampling intervals [s], evenly spaced.
     backlog_bytes : ndarray, shape (L, T)
-        What waits in the queue at time_s [byte].
+        Backlog of the queue at time_s [byte].
     arrived_bytes, departed_bytes, lost_bytes, marked_bytes : ndarray, shape (L, T)
-        In the interval that ends at time_s [byte]. arrived = departed + lost + growth of the backlog; lost counts
+        Bytes in the interval that ends at time_s [byte]. arrived = departed + lost + growth of the backlog; lost counts
         overflow and drops by the law.
     probability : ndarray, shape (L, T)
-        Of marking or dropping, as the law has it at time_s; 0 for drop-tail.
+        Marking or dropping probability of the law at time_s; 0 for drop-tail.
     carried_bytes : ndarray, shape (G, T)
         Data of each group of flows in the interval: sent (fluid) or received (ns-3) [byte].
     response_start_s, response_bytes, response_s : ndarray, shape (R,)
-        Objects of web sessions: when asked for [s], size [byte], time to the last byte [s].
+        Objects of web sessions and flows that end: time of the request [s], size [byte], time to the last byte [s].
     delay_s : ndarray, shape (L, T), optional
-        Mean time in the queue of the packets of the interval; 0 where there were none. None: not known.
+        Mean time in the queue of the interval's packets [s]; 0 without packets. None: not measured.
     rtt_s : ndarray, shape (G, T), optional
-        Mean of the round-trip times that the flows of a group measured in the interval; 0 where there were none.
+        Mean of the round-trip times that a group's flows measured in the interval [s]; 0 without samples.
+    one_way_s, jitter_s : ndarray, shape (G, T), optional
+        For groups whose packets are not acknowledged: mean time from the first queue to the receiver, and mean
+        difference from the flow's previous packet [s]; 0 without packets and for other groups. None: not measured.
     provenance : Provenance
+        How it was made.
 
     Raises
     ------
     InvalidValue
-        Arrays whose shapes don't fit each other, a value that isn't finite, samples that aren't evenly spaced.
+        Arrays whose shapes don't fit each other, a value that isn't finite, or samples that aren't evenly spaced.
     """
 
     scenario: Scenario
@@ -151,20 +99,22 @@ class SimulationResult:
     provenance: Provenance
     delay_s: np.ndarray | None = None
     rtt_s: np.ndarray | None = None
+    one_way_s: np.ndarray | None = None
+    jitter_s: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         L, G, T, R = len(self.scenario.links), len(self.scenario.flows), len(self.time_s), len(self.response_s)
         shapes = {"time_s": (T,)} | dict.fromkeys(_SERIES, (L, T)) | {"carried_bytes": (G, T)}
-        more = {"delay_s": (L, T), "rtt_s": (G, T)}
+        more = {"delay_s": (L, T)} | dict.fromkeys(("rtt_s", "one_way_s", "jitter_s"), (G, T))
         shapes |= {name: shape for name, shape in more.items() if getattr(self, name) is not None}
         for name, shape in (shapes | dict.fromkeys(_RESPONSES, (R,))).items():
             object.__setattr__(self, name, _readonly(name, getattr(self, name), shape))
         even = T > 0 and np.allclose(self.time_s, self.time_s[0] * np.arange(1, T + 1), rtol=1e-6, atol=0.0)
         if not even or self.time_s[0] <= 0.0:
-            raise InvalidValue("time_s", self.time_s[:3].tolist(), "ends of one interval or more, all of one length")
+            raise InvalidValue("time_s", self.time_s[:3].tolist(), "ends of one or more intervals of equal length")
 
     def capacity_bit_per_s(self) -> np.ndarray:
-        """Capacity of each link, the mean of each sampling interval, shape (L, T) [bit/s]."""
+        """Mean capacity of each link in each sampling interval, shape (L, T) [bit/s]."""
         ends = self.time_s
         starts = np.concatenate(([0.0], ends[:-1]))
         latest = {link.id: link.capacity for link in self.scenario.links}
@@ -173,7 +123,7 @@ class SimulationResult:
         for row, link in enumerate(self.scenario.links):
             if link.trace is not None:
                 capacity[row] = np.diff(trace_bits(link.trace, ends), prepend=0.0) / (ends - starts)
-        for change in sorted(self.scenario.changes, key=lambda change: change.at):
+        for change in sorted(self.scenario.network.changes, key=lambda change: change.at):
             if change.capacity is not None:
                 share = np.clip((ends - change.at) / (ends - starts), 0.0, 1.0)
                 capacity[index[change.link]] += share * (change.capacity - latest[change.link])
@@ -181,7 +131,24 @@ class SimulationResult:
         return capacity
 
     def summary(self, start: float | None = None, stop: float | None = None) -> SimulationSummary:
-        """Means, quantiles and ratios from `start` (the scenario's warm-up) to `stop` (the end) [s]."""
+        """Means, quantiles and ratios over an interval of time.
+
+        Parameters
+        ----------
+        start : float, optional
+            Beginning [s]; by default the end of the warm-up.
+        stop : float, optional
+            End [s]; by default that of the run.
+
+        Returns
+        -------
+        SimulationSummary
+
+        Raises
+        ------
+        InvalidValue
+            No sample between start and stop.
+        """
         first = self.scenario.warmup if start is None else checked_number("start", start, "a time in s", at_least=0.0)
         end = float(self.time_s[-1])
         last = end if stop is None else min(end, checked_number("stop", stop, "a time after start in s", above=first))
@@ -205,8 +172,12 @@ class SimulationResult:
             flows=self._of_groups(chosen, seconds),
         )
 
+    def link_ids(self) -> tuple[str, ...]:
+        """Names in `measures` that are links."""
+        return tuple(link.id for link in self.scenario.links)
+
     def measures(self) -> dict[tuple[str, str], float]:
-        """(quantity, of what) -> value after the warm-up, in SI units; of a group of flows the payload's throughput."""
+        """Results after the warm-up: (quantity, object) -> value, in SI units; payload for groups of flows."""
         found = self.summary()
         measures: dict[tuple[str, str], float] = {}
         for link in found.links:
@@ -219,20 +190,27 @@ class SimulationResult:
                 measures["delay", link.id] = link.delay_s or 0.0
         for group in found.flows:
             measures["throughput", group.id] = group.throughput_bit_per_s
-            if group.rtt_s is not None:
-                measures["rtt", group.id] = group.rtt_s
+            times = {"rtt": group.rtt_s, "one-way delay": group.one_way_s, "jitter": group.jitter_s}
+            measures |= {(what, group.id): time for what, time in times.items() if time is not None}
         if found.responses is not None:
             measures["response", "short objects"] = found.responses.mean_s
         return measures
 
     def _of_groups(self, chosen: np.ndarray, seconds: float) -> tuple[GroupSummary, ...]:
-        # The fluid has no headers apart: it counts whole packets.
-        payload = 1.0 - _HEADERS / self.scenario.packet_size if self.simulator == "fluid" else 1.0
+        # The fluid counts whole packets, without separate headers.
+        payload = 1.0 - _HEADERS / self.scenario.traffic.packet_size if self.simulator == "fluid" else 1.0
         carried = BITS_PER_BYTE * payload * self.carried_bytes[:, chosen].sum(axis=1) / seconds
         return tuple(
-            GroupSummary(group.id, float(rate), None if self.rtt_s is None else _mean_of_any(self.rtt_s[row, chosen]))
+            GroupSummary(group.id, float(rate), *self._times_of_group(row, chosen))
             for row, (group, rate) in enumerate(zip(self.scenario.flows, carried, strict=True))
         )
+
+    def _times_of_group(self, row: int, chosen: np.ndarray) -> tuple[float | None, float | None, float | None]:
+        rtt = None if self.rtt_s is None else _mean_of_any(self.rtt_s[row, chosen])
+        if self.one_way_s is None or self.jitter_s is None or not (self.one_way_s[row, chosen] > 0.0).any():
+            return rtt, None, None
+        came = chosen & (self.one_way_s[row] > 0.0)
+        return rtt, float(self.one_way_s[row, came].mean()), float(self.jitter_s[row, came].mean())
 
     def _of_link(self, row: int, name: str, chosen: np.ndarray, seconds: float, capacity: float) -> LinkSummary:
         q, p = self.backlog_bytes[row, chosen], self.probability[row, chosen]
@@ -263,8 +241,9 @@ class SimulationResult:
         return ResponseSummary(objects=len(times), mean_s=float(times.mean()), median_s=float(median), p95_s=float(p95))
 
     def to_pandas(self) -> pd.DataFrame:
-        """The time series of all links, one row a link and sample, with time [s] and link as columns."""
-        import pandas as pd
+        """A DataFrame with one row per link and sample, with time [s] and link as columns."""
+        with optional_import():
+            import pandas as pd
 
         T = len(self.time_s)
         names = [link.id for link in self.scenario.links]
@@ -272,64 +251,32 @@ class SimulationResult:
         return pd.DataFrame(columns | {name: getattr(self, name).ravel() for name in _SERIES})
 
     def to_json(self) -> str:
-        """The result's file: scenario, series, response times and provenance; ends with a newline."""
+        """Text of a result file (scenario, series, response times and provenance), which ends with a newline."""
         content = {"schema": _SCHEMA} | {field.name: getattr(self, field.name) for field in fields(self)}
         return msgspec.json.encode(content, enc_hook=np.ndarray.tolist).decode() + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result's file; never half of it."""
+        """Write a result file atomically, so that no reader sees a part of it.
+
+        Parameters
+        ----------
+        path : path
+            Where to write; an existing file is replaced.
+        """
         write_atomically(path, self.to_json().encode())
 
-    def plot(self, **options: Any) -> Figure:
-        """Backlog, throughput, probability and loss against time, as a matplotlib Figure."""
-        return plot(self, **options)
-
     def table(self) -> tuple[str, list[tuple[str, str]]]:
-        """A title, and what a person wants to know first as (name, text) rows."""
+        """Title, and rows of (name, text) with the main results."""
         return summary_table(self.summary())
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.table())
-
-
-def summary_table(summary: SimulationSummary) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and (name, text) rows for people."""
-    rows = []
-    for link in summary.links:
-        low, middle, high, most = (format_quantity(x, "B") for x in link.backlog_quantiles_bytes)
-        mean, std = format_quantity(link.backlog_mean_bytes, "B"), format_quantity(link.backlog_std_bytes, "B")
-        throughput = format_quantity(link.throughput_bit_per_s, "bit/s")
-        rows += [
-            (link.id, f"{throughput}, utilization {link.utilization:.4f}"),
-            ("  backlog", f"mean {mean}, std {std}; 5 % {low}, median {middle}, 95 % {high}, greatest {most}"),
-            ("  loss", f"{link.loss_ratio:.3%} of what arrives; marked {link.marking_ratio:.3%}"),
-            ("  probability", f"mean {link.probability_mean:.4g}, coefficient of variation {link.probability_cv:.3f}"),
-        ]
-    if len(summary.flows) > 1:
-        rows += [(group.id, _of_group(group)) for group in summary.flows]
-    if summary.responses is not None:
-        r = summary.responses
-        rows.append(
-            (
-                "short objects",
-                f"{r.objects}: response mean {r.mean_s:.3f} s, median {r.median_s:.3f}, 95 % {r.p95_s:.3f}",
-            )
-        )
-    return f"{summary.scenario} ({summary.simulator}), {summary.start_s:g} to {summary.stop_s:g} s", rows
-
-
-def _of_group(group: GroupSummary) -> str:
-    rtt = "" if group.rtt_s is None else f", RTT {1e3 * group.rtt_s:.4g} ms"
-    return f"{format_quantity(group.throughput_bit_per_s, 'bit/s')} of payload{rtt}"
 
 
 def _mean_of_any(values: np.ndarray) -> float | None:
-    """Mean of the intervals that have a value."""
+    """Mean over the intervals with a value; None without any."""
     return float(values[values > 0.0].mean()) if (values > 0.0).any() else None
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
-    schema: Literal["netctrl.simulation/1"]
+    schema: Literal["netctrl.simulation/1", "netctrl.simulation/2"]
     scenario: Scenario
     simulator: str
     time_s: list[float]
@@ -346,41 +293,54 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     provenance: Provenance
     delay_s: list[list[float]] | None = None
     rtt_s: list[list[float]] | None = None
+    one_way_s: list[list[float]] | None = None
+    jitter_s: list[list[float]] | None = None
 
 
 def read_result(path: str | os.PathLike[str]) -> SimulationResult:
-    """Read a result's file, strictly.
+    """Read a result file strictly.
 
     Raises
     ------
     FileError
-        It can't be read, or isn't a whole result.
+        The file can't be read or isn't a complete result.
     """
-    text = read_bounded(path, _MAX_BYTES, f"is larger than a result may be ({_MAX_BYTES // 2**30} GiB)")
+    text = read_bounded(path, _MAX_BYTES, f"larger than the {_MAX_BYTES // 2**30} GiB allowed for a result")
     try:
-        content = decoded(path, text, _File)
+        content = decoded(path, _today(text), _File)
         parts = {name: getattr(content, name) for name in content.__struct_fields__ if name != "schema"}
         return SimulationResult(**parts)
     except msgspec.ValidationError as error:
-        raise FileError(path, f"is no result of a simulation: {_why(error, text)}") from None
+        raise FileError(path, f"not a simulation result: {_why(error, text)}") from None
     except InvalidValue as error:
         why = f"{error.argument}: got {shown(error.got)}, takes {error.takes}"
-        raise FileError(path, f"is no result of a simulation: {why}") from None
+        raise FileError(path, f"not a simulation result: {why}") from None
+
+
+def _today(text: bytes) -> bytes:
+    """The file's text with its scenario in today's parts."""
+    if _OLD_SCHEMA.encode() not in text[:64]:
+        return text
+    try:
+        content = msgspec.json.decode(text)
+        return msgspec.json.encode(content | {"scenario": nested(content["scenario"])})
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError, AttributeError):
+        return text  # the reader reports the error
 
 
 def _why(error: msgspec.ValidationError, text: bytes) -> str:
     try:
         return explained(error, msgspec.json.decode(text), _File)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # what comes after isn't even JSON
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the rest isn't even JSON
         return " ".join(str(error).split())
 
 
 def _readonly(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A copy as a read-only array of floats; InvalidValue where it has another shape or isn't finite."""
+    """A read-only copy as an array of floats; InvalidValue for another shape or values that aren't finite."""
     try:
         array = np.array(values, dtype=float)
     except (ValueError, TypeError):
-        raise InvalidValue(name, "no table of numbers", f"an array of shape {shape}") from None
+        raise InvalidValue(name, "values that are not a table of numbers", f"an array of shape {shape}") from None
     if array.shape != shape:
         raise InvalidValue(name, array.shape, f"an array of shape {shape}")
     if not np.isfinite(array).all():

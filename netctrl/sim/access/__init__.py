@@ -1,1 +1,1 @@
-"""Packets at an access link."""
+"""Packet simulation of an access link."""

@@ -1,44 +1,40 @@
-"""A node with self-clocked fair queueing: what WFQ and CBQ are here."""
+"""Node with self-clocked fair queueing, for WFQ and CBQ."""
 
 from __future__ import annotations
 
 from math import inf
 
-from netctrl.jit import njit
-from netctrl.plants.access import finish_tag
+from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.laws.fair_queueing import choose_queue, tag_first
 from netctrl.sim.access.state import NODE_COUNT, NODE_OUT, TAKEN, WAITING, AccessLinkPlant, AccessLinkTraffic
 
 __all__ = ["serve_fair"]
 
 
-@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+@njit(**INLINED)
 def _start(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, time: float) -> None:
     """Take the packet with the least tag into service."""
-    best, queue = inf, -1
-    for q in range(now.ring_count.shape[1]):
-        if now.ring_count[hop, q] and now.ring_tag[hop, q, now.ring_head[hop, q]] < best:
-            best, queue = now.ring_tag[hop, q, now.ring_head[hop, q]], q
+    queue = choose_queue(now.tag[hop])
     if queue < 0:
         now.serving[hop] = -1
-        for q in range(now.tag.shape[1]):
-            now.tag[hop, q] = 0.0
         return
     head = now.ring_head[hop, queue]
     k = now.ring_kind[hop, queue, head]
     now.serving[hop], now.serving_entered[hop] = k, now.ring_entered[hop, queue, head]
-    now.ring_head[hop, queue] = (head + 1) % plant.limit
+    head = (head + 1) % plant.limit
+    now.ring_head[hop, queue] = head
     now.ring_count[hop, queue] -= 1
-    now.tag[hop, now.tag.shape[1] - 1] = best
+    if now.ring_count[hop, queue]:
+        tag_first(now.tag[hop], queue, plant.cost[now.ring_kind[hop, queue, head]])
     now.last[hop] = time + plant.service[k]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(**INSIDE)
 def serve_fair(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: float) -> None:
-    """All that comes to a node up to `end`; tail drop in each queue."""
+    """Serve all arrivals at a node up to `end`; tail drop in each queue."""
     arrived, own, gone, entered, kind = now.arrived, now.arrived_kind, now.gone, now.entered, now.kind
     waiting, above = now.counts[WAITING, hop], now.counts[NODE_OUT, hop - 1] if hop else 0
     i, j, n = 0, 0, now.counts[NODE_COUNT, hop]
-    in_service = now.tag.shape[1] - 1
     while True:
         while j < above and kind[hop - 1, j] >= plant.first_cross:
             j += 1
@@ -49,7 +45,7 @@ def serve_fair(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: fl
         elif i < waiting and arrived[hop, i] <= end:
             t = arrived[hop, i]
         idle = now.serving[hop] < 0
-        if not idle and now.last[hop] < t:  # what comes as a packet leaves has its place, and may be the next
+        if not idle and now.last[hop] < t:  # an arrival at a departure takes its place, and may be next
             if now.last[hop] > end:
                 break
             gone[hop, n], entered[hop, n], kind[hop, n] = now.last[hop], now.serving_entered[hop], now.serving[hop]
@@ -70,10 +66,10 @@ def serve_fair(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: fl
         if held >= plant.limit:
             now.dropped[hop, k] += 1
             continue
-        now.tag[hop, q] = finish_tag(now.tag[hop, q], now.tag[hop, in_service], plant.cost[k])
+        if now.ring_count[hop, q] == 0:
+            tag_first(now.tag[hop], q, plant.cost[k])
         place = (now.ring_head[hop, q] + now.ring_count[hop, q]) % plant.limit
-        now.ring_tag[hop, q, place], now.ring_entered[hop, q, place] = now.tag[hop, q], origin
-        now.ring_kind[hop, q, place] = k
+        now.ring_entered[hop, q, place], now.ring_kind[hop, q, place] = origin, k
         now.ring_count[hop, q] += 1
         if idle:
             _start(plant, now, hop, t)

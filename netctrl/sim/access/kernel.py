@@ -1,13 +1,13 @@
-"""The kernel of an access link, packet by packet: sources release, nodes in tandem serve, the receiver measures.
+"""Kernel of an access link, packet by packet: sources release, nodes in tandem serve, the receiver measures.
 
-A call goes on from where the last one stopped, in pieces as long as its buffers: where a run is cut changes no bit.
+A call continues where the last one stopped, in pieces limited by its buffers; the division into calls changes no bit.
 """
 
 from __future__ import annotations
 
 from math import inf
 
-from netctrl.jit import njit
+from netctrl.jit import INSIDE, njit
 from netctrl.plants.access import departure, observe
 from netctrl.sim.access.fair import serve_fair
 from netctrl.sim.access.state import (
@@ -23,9 +23,9 @@ from netctrl.sim.access.state import (
 __all__ = ["advance_access_link"]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(**INSIDE)
 def _release(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: float) -> float:
-    """Merge what is released before a hop, in order of time. Up to when this is done, or -1: draws are missing.
+    """Merge releases before a hop in order of time. Returns the time reached, or -1 if draws are missing.
 
     The earliest flow goes on alone until another's packet comes, so that a burst costs one search.
     """
@@ -70,7 +70,7 @@ def _release(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: floa
                     upcoming[flow], left[flow] = t, 1
                     released[flow + 1] += n - 1 - before
                     return -1.0
-                held = 1.0 - plant.variation + plant.variation * gates.draws[flow, used]
+                held = 1.0 - plant.variation[flow] + plant.variation[flow] * gates.draws[flow, used]
                 gates.held[flow], gates.used[flow], rest = held, used + 1, gates.burst[flow]
                 pause = gates.pause[flow]
                 t = t + held * pause if pause < inf else inf
@@ -82,9 +82,10 @@ def _release(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: floa
         upcoming[flow], left[flow], gates.pausing[flow] = t, rest, paused
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(**INSIDE)
 def _serve(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: float) -> None:
-    """FIFO with tail drop: all that comes to a node up to `end`; equal times: from the node before first."""
+    """FIFO with tail drop: serve all arrivals at a node up to `end`; at equal times those from the previous node come
+    first."""
     arrived, own, gone, entered, kind = now.arrived, now.arrived_kind, now.gone, now.entered, now.kind
     waiting, above = now.counts[WAITING, hop], now.counts[NODE_OUT, hop - 1] if hop else 0
     i, j, n, head = 0, 0, now.counts[NODE_COUNT, hop], 0
@@ -114,9 +115,9 @@ def _serve(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, end: float)
     now.last[hop], now.counts[TAKEN, hop], now.counts[NODE_COUNT, hop], now.counts[NODE_OUT, hop] = last, i, n, head
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(**INSIDE)
 def _measure(now: AccessLinkTraffic) -> None:
-    """Premium packets that left the last node."""
+    """Measure premium packets that left the last node."""
     last = now.gone.shape[0] - 1
     for i in range(now.counts[NODE_OUT, last]):
         if now.kind[last, i] == PREMIUM:
@@ -124,9 +125,9 @@ def _measure(now: AccessLinkTraffic) -> None:
             now.departed[last, PREMIUM] += 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@njit(**INSIDE)
 def _clear(now: AccessLinkTraffic, hop: int) -> None:
-    """Count what left a node, and move what stays to the front of the buffers."""
+    """Count departures from a node, and move the remaining packets to the front of the buffers."""
     counts, last_hop = now.counts, hop == now.gone.shape[0] - 1
     waiting, taken, n, out = counts[WAITING, hop], counts[TAKEN, hop], counts[NODE_COUNT, hop], counts[NODE_OUT, hop]
     for i in range(out):
@@ -146,7 +147,7 @@ def _clear(now: AccessLinkTraffic, hop: int) -> None:
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def advance_access_link(plant: AccessLinkPlant, now: AccessLinkTraffic, end: float) -> bool:
-    """Advance to `end`. False: a flow has no draws left; with more of them, call again."""
+    """Advance to `end`. Returns False where a flow has no draws left; add draws and call again."""
     H = len(plant.flow_start) - 1
     while True:
         horizon = end

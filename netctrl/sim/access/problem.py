@@ -1,4 +1,4 @@
-"""From a scenario of an access link to what its kernels take: arrays, draws ahead, and rates that are commanded."""
+"""Arrays for the kernels of an access link from its scenario: constants, draws ahead, and commanded rates."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from math import inf
 import numpy as np
 
 from netctrl.plants.access import pause_mean
-from netctrl.scenario.access.scenario import AccessLinkScenario
-from netctrl.sim.access.state import AccessLinkPlant, AccessLinkTraffic, Gates
+from netctrl.scenario.access.scenario import AccessLinkParts, access_parts
+from netctrl.scenario.scenario import Scenario
+from netctrl.sim.access.state import PREMIUM, AccessLinkPlant, AccessLinkTraffic, Gates
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
@@ -19,58 +20,67 @@ __all__ = [
     "first_pauses",
     "flow_rates",
     "flow_streams",
+    "packet_bits",
     "silent_gates",
     "source_of",
 ]
 
-_BUFFER = 4096  # packets released at a time: what is worked on stays in the cache
+_BUFFER = 4096  # packets released at a time, so that the data stay in the cache
 _DRAWS = 512
 
 
-def source_of(scenario: AccessLinkScenario) -> np.ndarray:
-    """The source of each regulated flow."""
-    return np.repeat(np.arange(len(scenario.sources)), [source.flows for source in scenario.sources])
+def source_of(parts: AccessLinkParts) -> np.ndarray:
+    """Group of each regulated flow."""
+    return np.repeat(np.arange(len(parts.regulated)), [group.count for group in parts.regulated])
 
 
-def access_link_plant(scenario: AccessLinkScenario) -> AccessLinkPlant:
-    """What a scenario's kernel needs and does not change."""
-    F, cross = scenario.flows, sorted(scenario.cross, key=lambda flow: flow.hop)
-    K = 1 + F + len(cross)
-    bits = np.full(K, scenario.size * BITS_PER_BYTE)
-    bits[0] = scenario.premium_size * BITS_PER_BYTE
-    entering = np.bincount([0] * F + [flow.hop for flow in cross], minlength=scenario.hops)
-    if scenario.discipline == "wfq":
+def packet_bits(parts: AccessLinkParts) -> np.ndarray:
+    """Bits of a packet of each kind, (K,)."""
+    bits = np.full(1 + parts.flows + len(parts.cross), parts.packet_size * BITS_PER_BYTE)
+    bits[PREMIUM] = parts.premium.size * BITS_PER_BYTE
+    return bits
+
+
+def access_link_plant(scenario: Scenario) -> AccessLinkPlant:
+    """Constants of a scenario's kernel."""
+    parts = access_parts(scenario)
+    line, F, bits = parts.line, parts.flows, packet_bits(parts)
+    K = len(bits)
+    entering = np.bincount([0] * F + [flow.hop for flow in parts.cross], minlength=line.hops)
+    if line.discipline == "wfq":
         queue, weight = np.arange(K), np.full(K, 1.0 / K)
-    elif scenario.discipline == "cbq":
+    elif line.discipline == "cbq":
         queue = np.minimum(np.arange(K), 1)
-        weight = np.where(queue == 0, scenario.premium_share, 1.0 - scenario.premium_share)
+        weight = np.where(queue == 0, line.premium_share, 1.0 - line.premium_share)
     else:
         queue, weight = np.zeros(0, dtype=np.int64), np.ones(K)
-    period = bits[0] / scenario.premium_rate
+    period = bits[PREMIUM] / parts.premium.rate
     phase = period * np.random.default_rng([scenario.seed, 0]).uniform()
+    variations = [parts.regulated[place].pause_variation for place in source_of(parts)]
     return AccessLinkPlant(
-        service=bits / scenario.capacity,
-        limit=scenario.limit,
+        service=bits / line.capacity,
+        limit=line.limit,
         premium_phase=phase,
         premium_period=period,
         # Cross traffic of the first hop comes after the regulated flows, so that their kinds stay 1 to F.
         flow_start=np.concatenate(([0], np.cumsum(entering))),
         first_cross=1 + F,
-        spacing=scenario.size * BITS_PER_BYTE / scenario.access_rate,
-        variation=scenario.pause_variation,
+        spacing=parts.packet_size * BITS_PER_BYTE / line.access_rate,
+        variation=np.array([*variations, *(flow.pause_variation for flow in parts.cross)]),
         queue=queue,
-        cost=bits / (scenario.capacity * weight),
+        cost=bits / (line.capacity * weight),
     )
 
 
-def flow_streams(scenario: AccessLinkScenario) -> list[np.random.Generator]:
-    """A random stream for each flow, so that none depends on how many packets another sent."""
-    flows = scenario.flows + len(scenario.cross)
+def flow_streams(scenario: Scenario) -> list[np.random.Generator]:
+    """Random stream of each flow, so that its draws don't depend on the packets of other flows."""
+    parts = access_parts(scenario)
+    flows = parts.flows + len(parts.cross)
     return [np.random.default_rng([scenario.seed, flow + 1]) for flow in range(flows)]
 
 
 def silent_gates(count: int) -> Gates:
-    """Of flows that send nothing yet."""
+    """Regulators of flows that don't send yet."""
     return Gates(
         next=np.full(count, inf),
         left=np.ones(count, dtype=np.int64),
@@ -84,14 +94,14 @@ def silent_gates(count: int) -> Gates:
 
 
 def access_link_traffic(
-    scenario: AccessLinkScenario, plant: AccessLinkPlant, streams: list[np.random.Generator]
+    parts: AccessLinkParts, plant: AccessLinkPlant, streams: list[np.random.Generator]
 ) -> AccessLinkTraffic:
     """An empty link; cross traffic runs, regulated flows have rate 0."""
-    H, F, K = scenario.hops, len(streams), len(plant.service)
+    H, F, K, limit = parts.line.hops, len(streams), len(plant.service), plant.limit
     Q = 1 + int(plant.queue.max()) if len(plant.queue) else 0
-    # All that a node may hold, and all that comes at a time: released before any hop, or held in one before.
-    node = H * (_BUFFER + max(Q, 1) * scenario.limit + 1) + 1
-    ring = (H, Q, scenario.limit if Q else 0)
+    # Room for a node's packets, and for all arrivals at a time: released before any hop, or held in an earlier one.
+    node = H * (_BUFFER + max(Q, 1) * limit + 1) + 1
+    ring = (H, Q, limit if Q else 0)
     traffic = AccessLinkTraffic(
         time=np.zeros(1),
         premium=np.zeros(1, dtype=np.int64),
@@ -107,34 +117,32 @@ def access_link_traffic(
         dropped=np.zeros((H, K), dtype=np.int64),
         departed=np.zeros((H, K), dtype=np.int64),
         measured=np.zeros(6),
-        ring_tag=np.zeros(ring),
         ring_entered=np.zeros(ring),
         ring_kind=np.zeros(ring, dtype=np.int16),
         ring_head=np.zeros((H, Q), dtype=np.int64),
         ring_count=np.zeros((H, Q), dtype=np.int64),
-        tag=np.zeros((H, Q + 1)),
+        tag=np.column_stack([np.full((H, Q), inf), np.zeros(H)]),
         serving=np.full(H, -1, dtype=np.int64),
         serving_entered=np.zeros(H),
     )
     gates = traffic.gates
     first_pauses(gates, plant.variation, streams)
-    for place, flow in enumerate(sorted(scenario.cross, key=lambda flow: flow.hop)):
-        row = scenario.flows + place
+    for row, flow in enumerate(parts.cross, parts.flows):
         gates.burst[row] = flow.burst
-        gates.pause[row] = pause_mean(flow.rate, flow.burst, scenario.size * BITS_PER_BYTE, plant.spacing)
+        gates.pause[row] = pause_mean(flow.rate, flow.burst, parts.packet_size * BITS_PER_BYTE, plant.spacing)
         gates.left[row], gates.next[row] = flow.burst, gates.held[row] * gates.pause[row]
     return traffic
 
 
-def first_pauses(gates: Gates, variation: float, streams: list[np.random.Generator]) -> None:
-    """Phases: what is left of the pause in which each flow starts, over its mean; and the first draws."""
-    for flow, stream in enumerate(streams):
-        gates.held[flow] = (1.0 - variation) * stream.uniform() + variation * stream.standard_exponential()
+def first_pauses(gates: Gates, variation: np.ndarray, streams: list[np.random.Generator]) -> None:
+    """Phases, the remainder of the pause in which each flow starts over its mean, and the first draws."""
+    for flow, (v, stream) in enumerate(zip(variation.tolist(), streams, strict=True)):
+        gates.held[flow] = (1.0 - v) * stream.uniform() + v * stream.standard_exponential()
     draw_ahead(gates, streams)
 
 
 def draw_ahead(gates: Gates, streams: list[np.random.Generator]) -> None:
-    """Fill the draws up, where half of a flow's are used; each stays next to those that it followed."""
+    """Replenish the draws of flows that have used half of theirs; the order of draws is unchanged."""
     M = gates.draws.shape[1]
     for flow in np.flatnonzero(2 * gates.used > M):
         used = gates.used[flow]
@@ -143,20 +151,22 @@ def draw_ahead(gates: Gates, streams: list[np.random.Generator]) -> None:
         gates.used[flow] = 0
 
 
-def flow_rates(scenario: AccessLinkScenario, rate: float, time: float) -> np.ndarray:
-    """Of each regulated flow [bit/s]: its part of the rate or of what is offered; of a failed regulator, all of it."""
-    failed = {each.source: each.rate for each in scenario.failures if each.start <= time < each.stop}
-    of_source = [
-        failed.get(place, min(rate * source.share, source.offered)) for place, source in enumerate(scenario.sources)
-    ]
-    return np.array([of_source[place] / scenario.sources[place].flows for place in source_of(scenario)])
+def flow_rates(parts: AccessLinkParts, rate: float, time: float) -> np.ndarray:
+    """Rate of each regulated flow [bit/s]: its share of the rate or of the offered rate; of a failed regulator, the
+    latter."""
+    found = []
+    for group in parts.regulated:
+        failed = [each.rate for each in group.failures if each.start <= time < each.stop]
+        total = failed[0] if failed else min(rate * group.share, group.offered)
+        found += [total / group.count] * group.count
+    return np.array(found)
 
 
 def command(gates: Gates, time: float, rates: np.ndarray, bursts: np.ndarray, size: float, spacing: float) -> None:
     """Set regulated flows to new rates and bursts from `time` on.
 
-    A pause that goes on is stretched by the ratio of the means: exponential ones stay so, even ones keep their share.
-    A burst that goes on is finished. Where nothing changes nothing is computed, to the bit.
+    A current pause is stretched by the ratio of the means, which keeps exponential pauses exponential and constant ones
+    in proportion. A current burst is finished. Unchanged commands change no bit.
     """
     for flow, (rate, burst) in enumerate(zip(rates.tolist(), bursts.tolist(), strict=True)):
         mean = pause_mean(rate, burst, size * BITS_PER_BYTE, spacing)

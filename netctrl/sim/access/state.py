@@ -1,4 +1,4 @@
-"""What the kernels of an access link work on.
+"""State of the kernels of an access link.
 
 Packets are of kinds: 0 premium, then a kind for each regulated flow, then one for each flow of cross traffic.
 """
@@ -22,16 +22,17 @@ __all__ = [
 
 PREMIUM = 0
 WAITING, TAKEN, NODE_COUNT, NODE_OUT = range(4)
-"""Rows of `counts`: packets in the buffer before a node and of these taken by it; in a node's buffer, and gone."""
+"""Rows of `counts`: packets in the buffer before a node, and those it took; packets in a node's buffer, and those gone.
+"""
 
 
 class AccessLinkPlant(NamedTuple):
-    """What does not change. H hops, F flows, K = F + 1 kinds. Times in seconds."""
+    """Constants. H hops, F flows, K = F + 1 kinds. Times in seconds."""
 
     service: np.ndarray
-    """(K,) on the wire."""
+    """(K,) sizes on the wire."""
     limit: int
-    """Packets in a node; with fair queueing, in each queue."""
+    """Limit of packets in a node; with fair queueing, in each queue."""
     premium_phase: float
     premium_period: float
     flow_start: np.ndarray
@@ -39,9 +40,9 @@ class AccessLinkPlant(NamedTuple):
     first_cross: int
     """The kinds from this one on leave after their hop."""
     spacing: float
-    """Between packets of a burst."""
-    variation: float
-    """Pauses are mean times (1 - variation + variation * draw)."""
+    """Time between packets of a burst."""
+    variation: np.ndarray
+    """(F,) pauses are mean times (1 - variation + variation * draw)."""
     queue: np.ndarray
     """(K,) of each kind; empty: FIFO."""
     cost: np.ndarray
@@ -49,10 +50,10 @@ class AccessLinkPlant(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """Regulators of F flows, all in place. M draws ahead."""
+    """Regulators of F flows, changed in place. M draws ahead."""
 
     next: np.ndarray
-    """(F,) when each flow's next packet comes, of TCP may come; inf while its rate is 0."""
+    """(F,) time of each flow's next packet, for TCP its earliest time; inf while its rate is 0."""
     left: np.ndarray
     """(F,) packets left of its burst."""
     burst: np.ndarray
@@ -60,20 +61,20 @@ class Gates(NamedTuple):
     pause: np.ndarray
     """(F,) mean."""
     pausing: np.ndarray
-    """(F,) whether that is the first packet of a burst."""
+    """(F,) whether the next packet is the first of a burst."""
     held: np.ndarray
-    """(F,) the last pause over its mean: what a flow waits for whose rate is 0."""
+    """(F,) last pause over its mean, for flows of rate 0."""
     draws: np.ndarray
-    """(F, M) exponential, of mean 1."""
+    """(F, M) exponential draws of mean 1."""
     used: np.ndarray
-    """(F,) of these."""
+    """(F,) number of draws used."""
 
 
 class AccessLinkTraffic(NamedTuple):
-    """What changes, all in place. Q queues, N and B places in buffers."""
+    """Variables, changed in place. Q queues, N and B places in buffers."""
 
     time: np.ndarray
-    """(1,) up to which all is done."""
+    """(1,) time up to which the simulation is complete."""
     premium: np.ndarray
     """(1,) premium packets released."""
     gates: Gates
@@ -84,7 +85,7 @@ class AccessLinkTraffic(NamedTuple):
     gone: np.ndarray
     """(H, N) departures in order: those up to `time`, then, with FIFO, those of packets in the node."""
     entered: np.ndarray
-    """(H, N) when these came into the first node."""
+    """(H, N) their arrivals at the first node."""
     kind: np.ndarray
     """(H, N)"""
     counts: np.ndarray
@@ -92,23 +93,22 @@ class AccessLinkTraffic(NamedTuple):
     last: np.ndarray
     """(H,) departure of the last packet taken; with fair queueing, of the one in service."""
     released: np.ndarray
-    """(K,) packets, since the beginning."""
+    """(K,) packets since the start."""
     dropped: np.ndarray
     """(H, K)"""
     departed: np.ndarray
     """(H, K)"""
     measured: np.ndarray
     """(6,)"""
-    ring_tag: np.ndarray
-    """(H, Q, limit) queues of fair queueing, (H, 0, 0) with FIFO."""
     ring_entered: np.ndarray
+    """(H, Q, limit) queues of fair queueing, (H, 0, 0) with FIFO."""
     ring_kind: np.ndarray
     ring_head: np.ndarray
     """(H, Q)"""
     ring_count: np.ndarray
     """(H, Q)"""
     tag: np.ndarray
-    """(H, Q + 1) of each queue's last packet, and of the packet in service."""
+    """(H, Q + 1) of each queue's first packet, and of the packet in service (`netctrl.laws.fair_queueing`)."""
     serving: np.ndarray
     """(H,) kind in service, -1: none."""
     serving_entered: np.ndarray

@@ -1,7 +1,7 @@
 """The kernel of an access link whose regulated flows have congestion windows: an event at a time.
 
-A flow's regulator lets `burst` packets through one behind the other and then pauses, as it does for UDP; here packets
-wait for it in a queue, and what doesn't fit is lost. A receiver acknowledges each packet. As no packet overtakes
+A flow's regulator passes `burst` packets back to back and then pauses, as for UDP; here packets wait for it in a queue,
+and excess packets are lost. A receiver acknowledges each packet. As no packet overtakes
 another of its flow, a number that is missing was lost: the sender hears of it by the next acknowledgement, halves its
 window once for each window of data, and sends something new in its place. Where no acknowledgement comes it starts
 again with one packet.
@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, njit
 from netctrl.plants.access import departure, observe, window_after_ack, window_after_loss
-from netctrl.scenario.access.scenario import AccessLinkScenario, TcpSenders
+from netctrl.scenario.access.flows import TcpSenders
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access.problem import access_link_plant, first_pauses, silent_gates
 from netctrl.sim.access.state import PREMIUM, Gates
 
@@ -34,7 +35,7 @@ class TcpPlant(NamedTuple):
     premium_phase: float
     premium_period: float
     spacing: float
-    variation: float
+    variation: np.ndarray
     rtt: float
     regulator_limit: int
     """Of the queue of each flow."""
@@ -84,8 +85,8 @@ class TcpTraffic(NamedTuple):
     measured: np.ndarray
 
 
-def tcp_plant(scenario: AccessLinkScenario, senders: TcpSenders) -> TcpPlant:
-    """What a scenario's kernel needs and does not change."""
+def tcp_plant(scenario: Scenario, senders: TcpSenders) -> TcpPlant:
+    """Constants of a scenario's kernel."""
     plain = access_link_plant(scenario)
     return TcpPlant(
         *(plain.service, plain.limit, plain.premium_phase, plain.premium_period, plain.spacing, plain.variation),
@@ -95,11 +96,11 @@ def tcp_plant(scenario: AccessLinkScenario, senders: TcpSenders) -> TcpPlant:
     )
 
 
-def tcp_traffic(scenario: AccessLinkScenario, plant: TcpPlant, streams: list[np.random.Generator]) -> TcpTraffic:
+def tcp_traffic(hops: int, plant: TcpPlant, streams: list[np.random.Generator]) -> TcpTraffic:
     """An empty link; all flows are about to send their first window."""
-    H, F = scenario.hops, scenario.flows
-    # Between two departures from the last node lies the time of a packet: so many fit in a round trip, beside what
-    # waits in the nodes.
+    H, F = hops, len(streams)
+    # Departures from the last node are a packet's time apart, which bounds the packets in a round trip, besides those
+    # in the nodes.
     path = H * (plant.limit + 1) + ceil(plant.rtt / float(plant.service.min())) + 2
     counts = {name: np.zeros(F, dtype=np.int64) for name in ("number", "expected", "flight", "recover", "backoff")}
     traffic = TcpTraffic(
@@ -139,9 +140,9 @@ def tcp_backlog(now: TcpTraffic) -> tuple[int, ...]:
     return tuple(np.diff(beyond, prepend=0).tolist())
 
 
-@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+@njit(**INLINED)
 def _enter(plant: TcpPlant, now: TcpTraffic, time: float, kind: int, number: int) -> None:
-    """A packet goes through all nodes: as packets come in order, what is ahead of it is known."""
+    """Move a packet through all nodes: as packets arrive in order, the packets ahead of it are known."""
     t, place = time, now.pointers[2] % now.path.shape[1]
     for hop in range(len(now.last)):
         while now.node_count[hop] and now.node[hop, now.node_head[hop]] <= t:
@@ -160,9 +161,9 @@ def _enter(plant: TcpPlant, now: TcpTraffic, time: float, kind: int, number: int
     now.pointers[2] += 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+@njit(**INLINED)
 def _see(now: TcpTraffic, time: float) -> None:
-    """The receiver counts what came up to a time, and measures premium packets."""
+    """Count arrivals at the receiver up to a time, and measure premium packets."""
     last = now.departed.shape[0] - 1
     while now.pointers[1] < now.pointers[2]:
         place = now.pointers[1] % now.path.shape[1]
@@ -176,9 +177,9 @@ def _see(now: TcpTraffic, time: float) -> None:
         now.pointers[1] += 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+@njit(**INLINED)
 def _send(plant: TcpPlant, now: TcpTraffic, flow: int, time: float) -> None:
-    """New packets into the regulator, as many as the window lets."""
+    """Put new packets into the regulator, as many as the window allows."""
     limit = plant.regulator_limit
     if now.flight[flow] == 0:
         now.deadline[flow] = time + plant.timeout * 2.0 ** now.backoff[flow]
@@ -194,7 +195,7 @@ def _send(plant: TcpPlant, now: TcpTraffic, flow: int, time: float) -> None:
         now.flight[flow] += 1
 
 
-@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+@njit(**INLINED)
 def _acknowledge(plant: TcpPlant, now: TcpTraffic, time: float) -> None:
     place = now.pointers[0] % now.path.shape[1]
     flow, number = now.path_kind[place] - 1, now.path_number[place]
@@ -214,9 +215,9 @@ def _acknowledge(plant: TcpPlant, now: TcpTraffic, time: float) -> None:
     _send(plant, now, flow, time)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+@njit(**INLINED)
 def _time_out(plant: TcpPlant, now: TcpTraffic, flow: int) -> None:
-    """All that is under way is given up for lost; what waits in the regulator still goes out."""
+    """Treat all packets in flight as lost; those in the regulator are still sent."""
     time = now.deadline[flow]
     now.threshold[flow] = window_after_loss(now.window[flow])
     now.window[flow] = 1.0
@@ -226,9 +227,9 @@ def _time_out(plant: TcpPlant, now: TcpTraffic, flow: int) -> None:
     _send(plant, now, flow, time)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, forceinline=True)
+@njit(**INLINED)
 def _let_through(plant: TcpPlant, now: TcpTraffic, flow: int) -> bool:
-    """A regulator's next packet. False: no draws are left."""
+    """Pass a regulator's next packet. Returns False where no draws are left."""
     gates = now.gates
     last_of_burst = gates.left[flow] == 1
     if last_of_burst and gates.used[flow] == gates.draws.shape[1]:
@@ -240,7 +241,8 @@ def _let_through(plant: TcpPlant, now: TcpTraffic, flow: int) -> bool:
     now.waiting_count[flow] -= 1
     gates.pausing[flow] = last_of_burst
     if last_of_burst:
-        held = 1.0 - plant.variation + plant.variation * gates.draws[flow, gates.used[flow]]
+        v = plant.variation[flow]
+        held = 1.0 - v + v * gates.draws[flow, gates.used[flow]]
         gates.held[flow], gates.left[flow] = held, gates.burst[flow]
         gates.used[flow] += 1
         gates.next[flow] = time + held * gates.pause[flow] if gates.pause[flow] < inf else inf
@@ -252,7 +254,7 @@ def _let_through(plant: TcpPlant, now: TcpTraffic, flow: int) -> bool:
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def advance_tcp(plant: TcpPlant, now: TcpTraffic, end: float) -> bool:
-    """Advance to `end`. False: a flow has no draws left; with more of them, call again."""
+    """Advance to `end`. Returns False where a flow has no draws left; add draws and call again."""
     F, last = len(now.gates.next), now.path.shape[0] - 1
     if now.time[0] == 0.0 and now.number.sum() == 0:
         for flow in range(F):

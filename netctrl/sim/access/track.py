@@ -1,4 +1,4 @@
-"""A tracking law on an access link, packet by packet: what it was designed for, outside of its linear model."""
+"""Tracking law on an access link, simulated packet by packet beyond the law's linear model."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
 from netctrl.model.design.design import Provenance, provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
+from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import (
     ACCESS_LINK_SIGNALS,
     MBIT,
@@ -25,14 +26,14 @@ from netctrl.scenario.access.plan import (
     access_link_plan,
 )
 from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample, access_link_result
-from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.access.run import AccessLink
 
 __all__ = ["access_link_signals", "track", "track_access_link"]
 
 
 def track_access_link(
-    scenario: AccessLinkScenario,
+    scenario: Scenario,
     law: TrackingLaw,
     reference: Any,
     *,
@@ -43,39 +44,39 @@ def track_access_link(
     first_rate: float | None = None,
     argv: Iterable[str] = (),
 ) -> AccessLinkTracking:
-    """Run a link with a law in the loop.
+    """Run a link with a tracking law in the loop.
 
     Parameters
     ----------
-    scenario : AccessLinkScenario
-        Whose interval is the law's.
+    scenario : Scenario
+        Scenario of an access link, with the law's interval.
     law : LqgLaw or LqiLaw
         Its first input is the rate of all regulators together, a second one the packets that a flow releases at once;
         its outputs are some of `delay`, `jitter` and `throughput` (of all regulated traffic). A law without units means
         Mbit/s and ms.
     reference : array_like, shape (p,) or (T, p)
-        In the law's units; with a row for each period, that at its end.
+        References in the law's units; with a row for each period, the one at its end.
     measured : {"average", "period"}
-        Moving averages over packets as they stand at the end of a period (the paper's), or means over the period, which
-        are three times quieter.
+        Moving averages over packets at the end of a period (as in the paper), or means over the period, which have a
+        third of the noise.
     governor : ReferenceGovernor, optional
-        Stands before the law (`netctrl.laws.tracking.reference_governor`).
+        Governor of the references (`netctrl.laws.tracking.reference_governor`).
     schedule : GainSchedule or OnlineStaticMap, optional
-        Makes the law as fast at all points of the curve (`netctrl.laws.tracking.schedule`); a `OnlineStaticMap` goes on
-        learning from each period (`netctrl.laws.tracking.online_map`).
+        Gives the law the same speed at all points of the curve (`netctrl.laws.tracking.schedule`); an `OnlineStaticMap`
+        also learns from each period (`netctrl.laws.tracking.online_map`).
     start : int
-        Periods in which regulators are open, before the law is switched on.
+        Periods with open regulators, before the law is switched on.
     first_rate : float, optional
-        What the law's first input is when it is switched on; by default its model's middle, within the limits.
+        First input of the law when it is switched on; by default its model's operating point, within the limits.
     argv : iterable of str
         Command line, for the provenance.
 
     Raises
     ------
     InvalidValue
-        A law for another interval or of other signals, a reference of another shape.
+        A law for another interval or with other signals, or a reference of another shape.
     """
-    checked_kind("scenario", scenario, AccessLinkScenario)
+    checked_network(scenario, AccessLine)
     checked_kind("law", law, TrackingLaw)
     plan = access_link_plan(
         scenario,
@@ -90,8 +91,8 @@ def track_access_link(
     return track(scenario, plan, provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba")))
 
 
-def track(scenario: AccessLinkScenario, plan: AccessLinkPlan, origin: Provenance) -> AccessLinkTracking:
-    """Run a link under a plan's law."""
+def track(scenario: Scenario, plan: AccessLinkPlan, origin: Provenance) -> AccessLinkTracking:
+    """Run a link under the law of a plan."""
     law, governor, schedule = plan.law, plan.governor, plan.schedule
     desired, state = plan.reference, plan.state
     (T, p), m = desired.shape, len(law.inputs)
@@ -126,23 +127,42 @@ def access_link_signals(
     burst: bool = False,
     measured: Measured = "period",
 ) -> SignalTrace:
-    """A run's R [Mbit/s] and what came of it, from which `netctrl.identify` makes a model.
+    """Rate, delay and jitter of a simulated access link as signals, for `netctrl.identify`.
 
     Parameters
     ----------
     result : AccessLinkResult
-        Of `simulate_access_link` with rates that excite, such as `netctrl.gbn`'s.
+        Result of `netctrl.sim.access.run.simulate_access_link` with rates that excite the link, such as those of
+        `netctrl.gbn`.
     outputs : sequence of {"delay", "jitter", "throughput"}
-        In ms and Mbit/s.
+        Outputs, in ms and Mbit/s.
     burst : bool
         Whether bursts [packets] are a second input.
     measured : {"average", "period"}
-        As in `track_access_link`.
+        Delays and jitters: moving averages over packets at the end of a period (as in the CONNET paper), or means over
+        the period.
+
+    Returns
+    -------
+    SignalTrace
+        Inputs "R" [Mbit/s] and, with `burst`, "burst" [packets].
 
     Raises
     ------
     InvalidValue
-        Regulators were open: R is no number then; or an output that isn't known.
+        Open regulators, so that R is infinite; or an unknown output.
+
+    Examples
+    --------
+    >>> import netctrl, numpy as np
+    >>> from netctrl.scenario.access.flows import PremiumFlow, RegulatedFlows
+    >>> from netctrl.sim.access.run import simulate_access_link
+    >>> flows = PremiumFlow(), RegulatedFlows(id="other", count=4, share=1.0)
+    >>> link = netctrl.Scenario.of(name="access link", capacity="100Mbit", flows=flows, duration="200s")
+    >>> run = simulate_access_link(link, netctrl.gbn(200, (20e6, 80e6), np.random.default_rng(1))[:, 0])
+    >>> trace = netctrl.access_link_signals(run)
+    >>> trace.inputs, trace.outputs, len(trace)
+    (('R',), ('delay', 'jitter'), 200)
     """
     checked_kind("result", result, AccessLinkResult)
     if not np.isfinite(result.rate_bit_per_s).all():

@@ -1,1 +1,1 @@
-"""Flows at a bottleneck, round trip by round trip."""
+"""Fluid simulation of flows at a bottleneck, round trip by round trip."""

@@ -1,4 +1,4 @@
-"""CoDel at a fluid's queue: how many packets are dropped at a time, by the law of packets."""
+"""CoDel at a fluid's queue: number of packets dropped at a time, by the packet law."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _head = njit(codel_head, error_model="numpy")
 def codel_packets(
     state: CodelDrops, time: float, sojourn: float, packet_time: float, target: float, interval: float
 ) -> int:
-    """Number of packets that are dropped now at a fluid's queue; changes the state in place.
+    """Number of packets dropped now at a fluid's queue; changes the state in place.
 
     Parameters
     ----------

@@ -30,59 +30,154 @@ __all__ = [
 
 
 class PacedFlow(NamedTuple):
-    """A flow whose rate a law sets; with a window, the law's rate is a cap on what the window would send."""
+    """A flow whose sending rate is set by a pacing law.
+
+    With a congestion window underneath, the law's rate caps what the window would send.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.sim.bottleneck.run import simulate_bottleneck
+    >>> law = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=10e6, buffer_bytes=1e5).law
+    >>> run = simulate_bottleneck([netctrl.PacedFlow(law, rtt_s=0.02)], 10e6, buffer_bytes=1e5, duration_s=10.0)
+    >>> bool(run.throughput[0, -100:].mean() > 9.5e6), float(run.lost_bytes.sum())
+    (True, 0.0)
+    """
 
     law: PacingLaw
+    """The pacing law, as in the `law` of a Design by `netctrl.pacing`."""
     rtt_s: float
+    """Round-trip time without queueing [s]."""
     start_s: float = 0.0
+    """Time of the first packet [s]."""
     stop_s: float = inf
+    """Time after which nothing is sent [s]."""
     window: str | None = None
-    """"reno", "cubic" or "htcp", as where a sender's pacing rate is set beside its congestion control; None: there is
-    nothing but the law."""
+    """Congestion window underneath: "reno", "cubic", "htcp", or None for the law alone."""
 
 
 class RateCap(NamedTuple):
-    """A flow with a fixed cap, and nothing else or a window underneath, as `PacedFlow` has it."""
+    """A flow that sends at a fixed rate, or whose congestion window is capped at that rate.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.sim.bottleneck.run import simulate_bottleneck
+    >>> flows = [netctrl.RateCap(4e6, rtt_s=0.02), netctrl.CubicFlow(rtt_s=0.02)]
+    >>> run = simulate_bottleneck(flows, 10e6, buffer_bytes=1e5, duration_s=10.0)
+    >>> [round(rate / 1e6, 1) for rate in run.throughput[:, -100:].mean(axis=1).tolist()]
+    [4.0, 6.0]
+    """
 
     rate_bit_per_s: float
+    """The fixed rate, or cap [bit/s]."""
     rtt_s: float
+    """Round-trip time without queueing [s]."""
     start_s: float = 0.0
+    """Time of the first packet [s]."""
     stop_s: float = inf
+    """Time after which nothing is sent [s]."""
     window: str | None = None
+    """Congestion window underneath: "reno", "cubic", "htcp", or None for the fixed rate alone."""
 
 
 class CubicFlow(NamedTuple):
-    """A flow with Cubic's window, RFC 9438."""
+    """A TCP flow with CUBIC's congestion window.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.sim.bottleneck.run import simulate_bottleneck
+    >>> run = simulate_bottleneck([netctrl.CubicFlow(rtt_s=0.02)], 10e6, buffer_bytes=25e3, duration_s=20.0)
+    >>> bool(run.throughput[0, -500:].mean() > 9e6)
+    True
+
+    References
+    ----------
+    RFC 9438.
+    """
 
     rtt_s: float
+    """Round-trip time without queueing [s]."""
     start_s: float = 0.0
+    """Time of the first packet [s]."""
     stop_s: float = inf
+    """Time after which nothing is sent [s]."""
 
 
 class RenoFlow(NamedTuple):
-    """A flow with NewReno's window, RFC 5681 and 6582."""
+    """A TCP flow with NewReno's congestion window.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.sim.bottleneck.run import simulate_bottleneck
+    >>> flows = [netctrl.RenoFlow(rtt_s=0.02), netctrl.RenoFlow(rtt_s=0.02, start_s=5.0)]
+    >>> run = simulate_bottleneck(flows, 10e6, buffer_bytes=25e3, duration_s=20.0)
+    >>> run.throughput.shape, bool(run.throughput[1, :200].any())
+    ((2, 1000), False)
+
+    References
+    ----------
+    RFC 5681, RFC 6582.
+    """
 
     rtt_s: float
+    """Round-trip time without queueing [s]."""
     start_s: float = 0.0
+    """Time of the first packet [s]."""
     stop_s: float = inf
+    """Time after which nothing is sent [s]."""
 
 
 class HTcpFlow(NamedTuple):
-    """A flow with H-TCP's window, draft-leith-tcp-htcp-06."""
+    """A TCP flow with H-TCP's congestion window.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.sim.bottleneck.run import simulate_bottleneck
+    >>> run = simulate_bottleneck([netctrl.HTcpFlow(rtt_s=0.02)], 10e6, buffer_bytes=25e3, duration_s=20.0)
+    >>> bool(run.throughput[0, -500:].mean() > 9e6)
+    True
+
+    References
+    ----------
+    draft-leith-tcp-htcp-06.
+    """
 
     rtt_s: float
+    """Round-trip time without queueing [s]."""
     start_s: float = 0.0
+    """Time of the first packet [s]."""
     stop_s: float = inf
+    """Time after which nothing is sent [s]."""
 
 
 class BbrFlow(NamedTuple):
-    """A flow with BBR, version 1, draft-cardwell-iccrg-bbr-congestion-control-00."""
+    """A flow with BBR, version 1.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.sim.bottleneck.run import simulate_bottleneck
+    >>> run = simulate_bottleneck([netctrl.BbrFlow(rtt_s=0.02)], 10e6, buffer_bytes=25e3, duration_s=10.0)
+    >>> bool(run.throughput[0, -100:].mean() > 9e6), bool(run.delay_s[-100:].mean() < 0.005)
+    (True, True)
+
+    References
+    ----------
+    draft-cardwell-iccrg-bbr-congestion-control-00.
+    """
 
     rtt_s: float
+    """Round-trip time without queueing [s]."""
     start_s: float = 0.0
+    """Time of the first packet [s]."""
     stop_s: float = inf
+    """Time after which nothing is sent [s]."""
     first_place: int = 2
-    """Of 8, where its cycle of gains begins; 1, the drain, excluded. BBR draws it; here nothing is drawn."""
+    """Phase, 0 to 7, in which the cycle of gains begins; 1, the drain, is excluded. BBR draws it at random."""
 
 
 FLOW_TAKES = "PacedFlow with a pacing law, RateCap, BbrFlow, CubicFlow, RenoFlow or HTcpFlow"
@@ -91,7 +186,7 @@ _OWN_WINDOWS: dict[type, str] = {CubicFlow: "cubic", RenoFlow: "reno", HTcpFlow:
 
 
 def jain_index(shares: Any) -> float:
-    """(Σx)²/(n Σx²) of n shares: 1 where all are alike, 1/n where one has all."""
+    """Jain's fairness index (Σx)²/(n Σx²) of n shares: 1 for equal shares, 1/n if one has all."""
     x = np.asarray(shares, dtype=float)
     return float(x.sum() ** 2 / (len(x) * (x @ x)))
 

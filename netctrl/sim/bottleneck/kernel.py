@@ -1,7 +1,7 @@
-"""A bottleneck under paced flows and flows with windows, as a fluid, compiled; nothing is checked here (`pacing_run`).
+"""Fluid kernel of a bottleneck with paced and window-based flows; compiled, without checks.
 
-All of a flow's propagation is behind the bottleneck: what departs is acknowledged one base RTT later, with the queueing
-delay that it saw. What waits is well mixed: flows depart in proportion to what they have waiting.
+All of a flow's propagation is behind the bottleneck: departures are acknowledged one base RTT later, with their
+queueing delay. The backlog is well mixed: flows depart in proportion to their backlogs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from math import inf
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.jit import INSIDE, njit
 from netctrl.laws.aqm.codel import CodelDrops
 from netctrl.laws.link import backlog_step
 from netctrl.laws.pacing.arx import ArxState, arx_step
@@ -30,7 +30,7 @@ _CODEL = width(CodelDrops)
 _BBR_RATE, _BBR_WINDOW = (row_names(BbrState).index(name) for name in ("rate", "window"))
 
 
-@njit(cache=True)
+@njit(**INSIDE)
 def _first_rate(kind: int, state: np.ndarray, settings: np.ndarray) -> float:
     """[byte/s]"""
     if kind == WORK_CONSERVING:
@@ -40,7 +40,7 @@ def _first_rate(kind: int, state: np.ndarray, settings: np.ndarray) -> float:
     return (settings[0] if kind == FIXED else state[_LAW_RATE]) / 8.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INSIDE)
 def _law_rate(
     kind: int,
     state: np.ndarray,
@@ -64,9 +64,9 @@ def _law_rate(
     return before
 
 
-@njit(cache=True)
+@njit(**INSIDE)
 def _whose_turn(credits: np.ndarray, waiting: np.ndarray, total: float) -> int:
-    """Which flow loses a packet that is dropped: in turn, as often as its share of what waits says."""
+    """Flow that loses a dropped packet: in turn, in proportion to its share of the backlog."""
     found = 0
     for i in range(len(waiting)):
         credits[i] += waiting[i] / total
@@ -76,7 +76,7 @@ def _whose_turn(credits: np.ndarray, waiting: np.ndarray, total: float) -> int:
     return found
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INSIDE)
 def _age(entered: np.ndarray, place: int, t: int, left: float) -> tuple[float, int]:
     """How long ago what leaves now arrived, in steps, and the step in which it did; entered (T,) is what had arrived
     and was kept by the end of each step, `left` what has gone of it, `place` the step of the last time [byte]."""

@@ -44,33 +44,45 @@ _NOISES = 4099
 
 
 class CoDel(NamedTuple):
-    """A queue that drops packets once they wait for longer than a target, RFC 8289; beyond the buffer it drops too."""
+    """Queue that drops packets once they wait for longer than a target, RFC 8289, or when its buffer is full."""
 
     target_s: float = 0.005
     interval_s: float = 0.1
 
 
 class BottleneckLink(NamedTuple):
-    """What n flows did, in K bins."""
+    """Time series of n flows through one bottleneck, in K bins.
+
+    `netctrl.sim.bottleneck.run.simulate_bottleneck` returns it.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.sim.bottleneck.run import simulate_bottleneck
+    >>> flows = [netctrl.CubicFlow(rtt_s=0.02), netctrl.RenoFlow(rtt_s=0.02)]
+    >>> run = simulate_bottleneck(flows, 10e6, buffer_bytes=25e3, duration_s=20.0)
+    >>> run.throughput.shape, bool(run.throughput.sum(axis=0).max() <= 10.001e6)
+    ((2, 1000), True)
+    """
 
     time_s: np.ndarray
-    """(K,) where bins end."""
+    """(K,) ends of the bins [s]."""
     throughput: np.ndarray
-    """(n, K) [bit/s]"""
+    """(n, K) delivered by each flow [bit/s]."""
     rates: np.ndarray
-    """(n, K) what was sent [bit/s]."""
+    """(n, K) sent by each flow [bit/s]."""
     delay_s: np.ndarray
-    """(K,) mean queueing delay."""
+    """(K,) mean queueing delay [s]."""
     backlog_bytes: np.ndarray
-    """(K,) the highest."""
+    """(K,) largest backlog [byte]."""
     lost_bytes: np.ndarray
-    """(n, K)"""
+    """(n, K) lost by each flow [byte]."""
     capacity: np.ndarray
-    """(K,) mean [bit/s]."""
+    """(K,) mean capacity [bit/s]."""
     states: tuple[np.ndarray, ...]
-    """Of the laws at the end; of flows without one, what is remembered of their window."""
+    """State of each flow's law at the end; for a flow without a law, the state of its congestion window."""
     rtt_s: np.ndarray
-    """(n, K) the last RTT that each flow saw in a bin, with its noise; NaN: none."""
+    """(n, K) last RTT that each flow measured in a bin, noise included [s]; NaN where it measured none."""
 
 
 def simulate_bottleneck(
@@ -92,25 +104,25 @@ def simulate_bottleneck(
     flows : sequence of PacedFlow, RateCap, BbrFlow, CubicFlow, RenoFlow, HTcpFlow
         At least one; their RTTs are without queueing.
     capacity : float or callable
-        Of the bottleneck [bit/s]; or from times (T,) [s] to capacities (T,), all above 0.
+        Capacity of the bottleneck [bit/s], or a function from times (T,) [s] to capacities (T,), all above 0.
     buffer_bytes : float
         What may wait.
     duration_s : float
     queue : str or CoDel
-        "droptail", "codel" as its RFC has it, or a CoDel of one's own.
+        "droptail", "codel" with its RFC's parameters, or a `CoDel` with others.
     bin_s : float, optional
-        Of the result; by default the longest RTT.
+        Bin of the result; by default the longest RTT.
     noise_s : float
-        Mean of what is added to each RTT sample that a law or BBR sees, exponentially distributed.
+        Mean of the exponential noise added to each RTT sample of a law or BBR.
     packet_size_bytes : float
-        Of windows, of first packets, and of what CoDel drops.
+        Packet size of windows, of first packets, and of CoDel's drops.
     random : numpy.random.Generator, optional
-        Where there is noise.
+        Required with noise.
 
     Raises
     ------
     InvalidValue
-        An argument out of its bounds; noise without a generator; more than 1e8 steps of a 40th of the shortest RTT.
+        An argument out of bounds; noise without a generator; more than 1e8 steps of a 40th of the shortest RTT.
     """
     if not isinstance(flows, Sequence) or not flows:
         raise InvalidValue("flows", flows, "a sequence of at least one flow")
@@ -121,7 +133,7 @@ def simulate_bottleneck(
     noise = checked_number("noise_s", noise_s, "a time of at least 0, in seconds", at_least=0.0)
     packet = checked_number("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", above=0.0)
     if not isinstance(random, np.random.Generator) and (noise > 0.0 or random is not None):
-        raise InvalidValue("random", random, "a numpy.random.Generator, where there is noise")
+        raise InvalidValue("random", random, "a numpy.random.Generator, required with noise")
     step = float(base.min()) / _STEPS_PER_RTT
     width = float(base.max()) if bin_s is None else checked_number("bin_s", bin_s, seconds, above=0.0, at_most=_MAX_S)
     per_bin = max(round(width / step), 1)
@@ -175,12 +187,12 @@ def _capacities(capacity: float | Callable[[np.ndarray], np.ndarray], times: np.
     except (TypeError, ValueError) as error:
         raise InvalidValue("capacity", f"a function that fails: {error}", takes) from None
     if link.shape != times.shape or not ((link > 0.0) & (link <= _MAX_RATE)).all():
-        raise InvalidValue("capacity", "values that aren't", "rates above 0 in bit/s, one for each time")
+        raise InvalidValue("capacity", "other values", "rates above 0 in bit/s, one for each time")
     return link
 
 
 def _codel(queue: str | CoDel) -> tuple[float, float]:
-    """CoDel's target and interval; a target of inf: there is none."""
+    """CoDel's target and interval; a target of inf means no CoDel."""
     if isinstance(queue, str) and queue == "droptail":
         return inf, 1.0
     requested = CoDel() if isinstance(queue, str) and queue == "codel" else queue

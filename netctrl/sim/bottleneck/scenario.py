@@ -11,8 +11,9 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.pacing.pacing import EVENTS
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import ArxPacer, PacingLaw
+from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
 from netctrl.scenario.bottleneck.result import BottleneckResult
-from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
+from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.bottleneck.flows import BbrFlow, PacedFlow, PacingFlow, RateCap
 from netctrl.sim.bottleneck.run import BottleneckLink, CoDel, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
@@ -23,57 +24,57 @@ _OPEN = 1e15
 """A cap that never binds [bit/s]."""
 
 
-def run_bottleneck(scenario: BottleneckScenario, law: PacingLaw | None, origin: Provenance) -> BottleneckResult:
-    """The scenario as `simulate_bottleneck` runs it; cross traffic is a constant rate, the mean of its packets.
+def run_bottleneck(scenario: Scenario, law: PacingLaw | None, origin: Provenance) -> BottleneckResult:
+    """Run the scenario by `simulate_bottleneck`; cross traffic is a constant rate, the mean of its packets.
 
     Parameters
     ----------
-    scenario : BottleneckScenario
+    scenario : Scenario
     law : PacingLaw, optional
-        Of the flows of kind paced; the paper's caps the rate of H-TCP, one to a target RTT works by itself.
+        Law of the flows with sender paced. The paper's law caps the rate of H-TCP; a target-RTT law works without a
+        window.
     origin : Provenance
 
     Raises
     ------
     InvalidValue
-        A paced flow without a law; a queue other than droptail and codel; more steps than the fluid takes.
+        A paced flow without a law; a queue other than droptail and codel; too many steps.
     """
+    line: Bottleneck = checked_network(scenario, Bottleneck)
     random = np.random.default_rng(np.random.SeedSequence(scenario.seed))
-    starts = np.array([flow.start for flow in scenario.flows]) + scenario.start_spread * random.random(
-        len(scenario.flows)
-    )
-    flows = [_flow(*each, law) for each in zip(scenario.flows, scenario.rtts_s, starts.tolist(), strict=True)]
-    if scenario.cross > 0.0:
-        flows.append(RateCap(scenario.cross, scenario.rtt))
-    queue = scenario.queue
+    starts = np.array([flow.start for flow in scenario.flows]) + line.start_spread * random.random(len(scenario.flows))
+    flows = [
+        _flow(*each, law) for each in zip(scenario.flows, line.rtts_s(scenario.flows), starts.tolist(), strict=True)
+    ]
+    if line.cross > 0.0:
+        flows.append(RateCap(line.cross, line.rtt))
+    queue = line.queue
     if not isinstance(queue, CodelQueue) and queue.__struct_config__.tag != "droptail":
         raise InvalidValue("queue.kind", queue.__struct_config__.tag, "droptail or codel, in the fluid of a bottleneck")
     found = simulate_bottleneck(
         flows,
-        scenario.bottleneck,
-        scenario.buffer,
+        line.capacity,
+        line.buffer,
         scenario.duration,
         queue=CoDel(queue.target, queue.interval) if isinstance(queue, CodelQueue) else "droptail",
-        bin_s=scenario.bin,
-        packet_size_bytes=scenario.packet_size,
+        bin_s=scenario.interval,
+        packet_size_bytes=scenario.traffic.packet_size,
     )
     return _result(scenario, found, starts, origin)
 
 
-def _flow(flow: BottleneckFlow, rtt: float, start: float, law: PacingLaw | None) -> PacingFlow:
+def _flow(flow: SingleFlow, rtt: float, start: float, law: PacingLaw | None) -> PacingFlow:
     stop = inf if flow.stop is None else flow.stop
-    if flow.kind == "paced":
+    if flow.sender == "paced":
         if law is None:
-            raise InvalidValue("flows", "paced", "a Design of pacing for flows of kind paced")
+            raise InvalidValue("flows", "paced", "a Design of pacing for flows of sender paced")
         return PacedFlow(law, rtt, start, stop, "htcp" if isinstance(law, ArxPacer) else None)
-    if flow.kind == "cap":
+    if flow.sender == "cap":
         return RateCap(flow.rate or _OPEN, rtt, start, stop, "htcp")
-    return BbrFlow(rtt, start, stop) if flow.kind == "bbr" else RateCap(_OPEN, rtt, start, stop, flow.kind)
+    return BbrFlow(rtt, start, stop) if flow.sender == "bbr" else RateCap(_OPEN, rtt, start, stop, flow.sender)
 
 
-def _result(
-    scenario: BottleneckScenario, found: BottleneckLink, starts: np.ndarray, origin: Provenance
-) -> BottleneckResult:
+def _result(scenario: Scenario, found: BottleneckLink, starts: np.ndarray, origin: Provenance) -> BottleneckResult:
     n, K, width = len(scenario.flows), len(found.time_s), found.time_s[0]
     throughput, rates, rtts = found.throughput[:n], found.rates[:n], found.rtt_s[:n]
     bins, flow = np.nonzero(np.isfinite(rtts).T)

@@ -1,4 +1,4 @@
-"""Congestion windows of flows in a fluid, compiled: which law, what it remembers, what an acknowledgement does."""
+"""Congestion windows of flows in a fluid, compiled: law, state, and effect of an acknowledgement."""
 
 from __future__ import annotations
 

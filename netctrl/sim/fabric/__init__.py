@@ -1,1 +1,1 @@
-"""Packets in a data-centre fabric."""
+"""Packet simulation of a data-centre fabric."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, njit
 from netctrl.laws.window.law import SILENT, Acknowledged
 from netctrl.laws.window.rows import RATE, STATES, WINDOW, act, packet_sent
 from netctrl.sim.fabric.ports import (
@@ -111,16 +111,16 @@ class Senders(NamedTuple):
     """Of watched flows' throughput [ns]."""
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _may_send(net: FabricState, s: int) -> bool:
     slot = net.slot
     next_byte = slot[s, S_NEXT_BYTE]
     return next_byte < slot[s, S_SIZE] and next_byte - slot[s, S_UNA] < net.law[s, WINDOW]
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _settle(net: FabricState, s: int, now: int) -> bool:
-    """Put a flow that may send among those that wait for its port, now or when its pace lets it. True: it waits now."""
+    """Put a flow that may send into its port's list, now or when its pace allows. True: it is in the list now."""
     slot, port = net.slot, net.port
     if slot[s, S_READY] == 1 or not _may_send(net, s):
         return False
@@ -135,9 +135,9 @@ def _settle(net: FabricState, s: int, now: int) -> bool:
     return True
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def offer(net: FabricState, hosts: Senders, s: int, now: int, rule: np.ndarray) -> None:
-    """A flow may send perhaps: its port is served if it is free."""
+    """Serve a flow's port if the flow may send and the port is free."""
     if _settle(net, s, now):
         q = net.slot[s, S_NIC]
         if net.port[q, P_BUSY] <= now:
@@ -146,7 +146,7 @@ def offer(net: FabricState, hosts: Senders, s: int, now: int, rule: np.ndarray) 
             plan(net, q)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def serve_host(net: FabricState, hosts: Senders, q: int, now: int, rule: np.ndarray) -> None:
     """A host's wire is free: an acknowledgement, or a packet of the flow whose turn it is."""
     port, packet, slot = net.port, net.packet, net.slot
@@ -171,7 +171,7 @@ def serve_host(net: FabricState, hosts: Senders, q: int, now: int, rule: np.ndar
         plan(net, q)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _packet(net: FabricState, hosts: Senders, s: int, now: int) -> int:
     """The next packet of a flow."""
     slot, packet, meta, law = net.slot, net.packet, net.meta, net.law
@@ -199,9 +199,9 @@ def _packet(net: FabricState, hosts: Senders, s: int, now: int) -> int:
     return k
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def start_flow(net: FabricState, hosts: Senders, f: int, now: int, rule: np.ndarray) -> None:
-    """A flow begins: it gets a slot, and sends what its window lets."""
+    """Start a flow: assign a slot, and send as much as its window allows."""
     slot, flow, meta, law = net.slot, net.flow, net.meta, net.law
     s = meta[M_SLOT_FREE]
     meta[M_SLOT_FREE] = slot[s, S_NEXT]
@@ -224,7 +224,7 @@ def start_flow(net: FabricState, hosts: Senders, f: int, now: int, rule: np.ndar
     offer(net, hosts, s, now, rule)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _arm(net: FabricState, s: int, now: int) -> None:
     """The flow's timer starts; all timers run equally long, so that a list in order of time does."""
     slot, meta = net.slot, net.meta
@@ -237,9 +237,9 @@ def _arm(net: FabricState, s: int, now: int) -> None:
         meta[M_TIMER_HEAD] = s
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def time_out(net: FabricState, hosts: Senders, now: int, rule: np.ndarray) -> None:
-    """The first timer is over: without progress since, the flow sends all again that isn't acknowledged."""
+    """Handle the first timer: without progress, the flow resends all unacknowledged data."""
     slot, meta = net.slot, net.meta
     s = meta[M_TIMER_HEAD]
     meta[M_TIMER_HEAD] = slot[s, S_TIMER_NEXT]
@@ -256,17 +256,17 @@ def time_out(net: FabricState, hosts: Senders, now: int, rule: np.ndarray) -> No
     offer(net, hosts, s, now, rule)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def wake(net: FabricState, hosts: Senders, s: int, now: int, rule: np.ndarray) -> None:
-    """A flow's pace lets it send."""
+    """Resume a flow whose pace allows it to send."""
     net.slot[s, S_WAKE] = 0
     offer(net, hosts, s, now, rule)
     forget(net, s)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def deliver(net: FabricState, hosts: Senders, k: int, now: int, rule: np.ndarray) -> None:
-    """A data packet came to its host, which turns it into its acknowledgement; telemetry stays in it."""
+    """Handle a data packet at its host: it becomes its acknowledgement and keeps its telemetry."""
     packet, slot, meta, port = net.packet, net.slot, net.meta, net.port
     s, size = packet[k, K_SLOT], packet[k, K_SIZE]
     meta[M_RECEIVED] += 1
@@ -301,9 +301,9 @@ def deliver(net: FabricState, hosts: Senders, k: int, now: int, rule: np.ndarray
         plan(net, q)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def acknowledge(net: FabricState, hosts: Senders, k: int, now: int, rule: np.ndarray) -> None:
-    """An acknowledgement came to its sender: the law takes a step, and the flow sends what it may."""
+    """Handle an acknowledgement at its sender: the law takes a step, and the flow sends as much as allowed."""
     packet, slot, meta = net.packet, net.slot, net.meta
     s = packet[k, K_SLOT]
     meta[M_RECEIVED] += 1
@@ -347,7 +347,7 @@ def acknowledge(net: FabricState, hosts: Senders, k: int, now: int, rule: np.nda
     release_packet(net, k)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _log(net: FabricState, s: int, now: int, rtt: int, hops: np.ndarray, count: int) -> None:
     """One row: time, watched flow, queue of the fullest hop, its flows, its place, when it left it, W, rate, RTT."""
     row = net.meta[M_LOG]

@@ -1,18 +1,16 @@
 """The packet kernel of a data centre: one event after the other, in whole nanoseconds.
 
-A call goes on from where the last one stopped; it stops early where a pool has no room or draws are missing, and
-changes nothing by that.
+A call continues where the last one stopped. It stops early where a pool has no room or draws are missing, which doesn't
+change the results.
 
-All is inlined into `advance_fabric`, and numba's reference counts are off (`_nrt`: nothing is allocated here): with
-them each table is counted up and down again wherever a function takes it out of its tuple, which made the kernel some
-50 times slower. Only `advance_fabric` is cached on disk: delete it after a change of what it calls.
+All is inlined into `advance_fabric`, the one function of these that Python calls.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, njit
 from netctrl.sim.fabric.hosts import (
     F_START,
     M_NEXT_FLOW,
@@ -68,7 +66,7 @@ _NEVER = 1 << 62
 _PLACE = (1 << PLACE_BITS) - 1
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _arrive(net: FabricState, hosts: Senders, p: int, now: int, rule: np.ndarray, most: float) -> None:
     """The first packet on a port's wire is at its other end."""
     port, packet, meta = net.port, net.packet, net.meta
@@ -92,7 +90,7 @@ def _arrive(net: FabricState, hosts: Senders, p: int, now: int, rule: np.ndarray
     enqueue(net, net.slot[packet[k, K_SLOT], ROUTE_AT + back + hop], k, now, rule, most)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _resume(net: FabricState, hosts: Senders, q: int, now: int, rule: np.ndarray) -> None:
     port = net.port
     port[q, P_PAUSED] = 0
@@ -107,7 +105,7 @@ def _resume(net: FabricState, hosts: Senders, q: int, now: int, rule: np.ndarray
         serve_host(net, hosts, q, now, rule)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _sample(net: FabricState, width: int) -> None:
     """All switch queues at one time."""
     port, last = net.port, len(net.histogram) - 1
@@ -124,7 +122,7 @@ def _sample(net: FabricState, width: int) -> None:
 def advance_fabric(
     net: FabricState, hosts: Senders, rule: np.ndarray, most: float, interval: int, width: int, end: int
 ) -> bool:
-    """Advance to `end` [ns]. False: a pool is short of room or draws are, and with more the call goes on.
+    """Advance to `end` [ns]. Returns False where a pool is full or draws are missing; add them and call again.
 
     Parameters
     ----------

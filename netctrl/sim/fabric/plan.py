@@ -1,11 +1,11 @@
-"""A data centre's scenario for a simulator of others: the flows, paths and law that ours would run."""
+"""A data centre's scenario for exported programs: the same flows, paths and law as in netctrl's simulator."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from netctrl.scenario.fabric.plan import FabricPlan, PlannedFlows, PlannedPorts
-from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.state import FLOW, PORT
 
@@ -15,13 +15,13 @@ _FLOW_TIMEOUT = 1
 """Entry of a problem's `rule`."""
 
 
-def fabric_plan(scenario: FabricScenario, gains: np.ndarray | None = None) -> FabricPlan:
-    """What `netctrl.simulate_fabric` runs, as routes and numbers.
+def fabric_plan(scenario: Scenario, gains: np.ndarray | None = None) -> FabricPlan:
+    """Routes and numbers of a run of `netctrl.simulate_fabric`.
 
     Raises
     ------
     InvalidValue
-        What `netctrl.sim.fabric.problem` refuses.
+        As in `netctrl.sim.fabric.problem`.
     """
     ready = fabric_problem(scenario, gains)
     net, drawn, flow = ready.fabric, ready.flows, ready.state.flow
@@ -68,14 +68,15 @@ def fabric_plan(scenario: FabricScenario, gains: np.ndarray | None = None) -> Fa
     )
 
 
-def run_table(scenario: FabricScenario, plan: FabricPlan) -> bytes:
-    """The flows of a run as 64-bit whole numbers, little-endian: how many, then a row each.
+def run_table(scenario: Scenario, plan: FabricPlan) -> bytes:
+    """Flows of a run as 64-bit integers, little-endian: their number, then a row each.
 
-    A row has source, target, size, start, kind of path, place among the watched flows or −1, ports there and back.
+    A row has source, target, size, start, kind of path, place among the watched flows or −1, ports of the forward and
+    return path.
     """
     flows = plan.flows
-    watch = np.full(len(flows.size), -1, dtype=np.int64)
-    watch[list(scenario.watch.flows)] = np.arange(len(scenario.watch.flows))
+    watched, watch = scenario.time.watch.flows, np.full(len(flows.size), -1, dtype=np.int64)
+    watch[list(watched)] = np.arange(len(watched))
     columns = (flows.source, flows.target, flows.size, flows.start, flows.kind, watch)
     rows = np.column_stack([*columns, flows.there, flows.back]).astype("<i8")
     return np.array([len(rows)], dtype="<i8").tobytes() + rows.tobytes()

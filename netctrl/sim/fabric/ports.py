@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, njit
 from netctrl.sim.fabric.state import (
     ENTRY,
     HOP_COLUMNS,
@@ -59,9 +59,9 @@ M_DROPPED, M_DROPPED_BYTES, M_LIVE, M_LIVE_BYTES = (
 M_MARKED, M_MAX_PACKETS = META["marked"], META["most_packets"]
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def append(ends: np.ndarray, q: int, head: int, tail: int, rows: np.ndarray, after: int, k: int) -> bool:
-    """Row k goes to the end of list q, whose ends stand in two columns; True: it is the only one."""
+    """Append row k to list q, whose ends are in two columns; True: it is the only row."""
     rows[k, after] = -1
     last = ends[q, tail]
     ends[q, tail] = k
@@ -72,17 +72,17 @@ def append(ends: np.ndarray, q: int, head: int, tail: int, rows: np.ndarray, aft
     return True
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def drop_first(ends: np.ndarray, q: int, head: int, tail: int, rows: np.ndarray, after: int) -> None:
-    """The first row of list q, which has one, leaves it."""
+    """Remove the first row of a list q that isn't empty."""
     ends[q, head] = rows[ends[q, head], after]
     if ends[q, head] < 0:
         ends[q, tail] = -1
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def take_packet(net: FabricState) -> int:
-    """An unused packet of the pool; the kernel sees to it that there is one."""
+    """Take an unused packet from the pool; the kernel ensures that there is one."""
     meta = net.meta
     k = meta[M_PACKET_FREE]
     meta[M_PACKET_FREE] = net.packet[k, K_NEXT]
@@ -91,9 +91,9 @@ def take_packet(net: FabricState) -> int:
     return k
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def release_packet(net: FabricState, k: int) -> None:
-    """Back to the pool."""
+    """Return a packet to the pool."""
     meta, packet = net.meta, net.packet
     slot = packet[k, K_SLOT]
     packet[k, K_NEXT] = meta[M_PACKET_FREE]
@@ -103,9 +103,9 @@ def release_packet(net: FabricState, k: int) -> None:
     forget(net, slot)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def forget(net: FabricState, s: int) -> None:
-    """Free the slot of a flow that is done and that nothing refers to any more."""
+    """Free the slot of a completed flow without references."""
     slot = net.slot
     if slot[s, S_DONE] == 0 or slot[s, S_PACKETS] > 0 or slot[s, S_LISTED] > 0:
         return
@@ -118,7 +118,7 @@ def forget(net: FabricState, s: int) -> None:
     net.meta[M_SLOTS_LEFT] += 1
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _expire(net: FabricState, q: int, before: int) -> None:
     """Stop counting flows that a port hasn't seen since `before`."""
     port, entry = net.port, net.entry
@@ -138,9 +138,9 @@ def _expire(net: FabricState, q: int, before: int) -> None:
         e = after
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _see(net: FabricState, q: int, e: int, now: int) -> None:
-    """A packet of entry e came: its flow goes to the end of the port's list, which is in order of time."""
+    """Record a packet of entry e: its flow moves to the end of the port's list, which is in order of time."""
     port, entry = net.port, net.entry
     if entry[e, E_LISTED] == 1:
         entry[e, E_TIME] = now
@@ -167,7 +167,7 @@ def _see(net: FabricState, q: int, e: int, now: int) -> None:
     port[q, P_SEEN_TAIL] = e
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def _mark(net: FabricState, q: int, k: int, most: float) -> None:
     """ECN on arrival: always above mark_high, in between with a probability that rises to `most`."""
     port, meta = net.port, net.meta
@@ -184,7 +184,7 @@ def _mark(net: FabricState, q: int, k: int, most: float) -> None:
     meta[M_MARKED] += 1
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def transmit(net: FabricState, q: int, k: int, now: int, rule: np.ndarray) -> None:
     """Put a packet on a port's wire. `rule`: telemetry, flow counting's timeout, PFC's thresholds, clock, full, ACK."""
     port, packet, meta = net.port, net.packet, net.meta
@@ -222,7 +222,7 @@ def transmit(net: FabricState, q: int, k: int, now: int, rule: np.ndarray) -> No
         meta[M_HEAP] = push(net.heap, meta[M_HEAP], event(arrives, ARRIVES, q))
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def time_on_wire(size: int, rate: int, clock: int) -> int:
     """Whole nanoseconds: the nearest (clock 0), or the greatest below the exact time (clock 1)."""
     if clock == 1:
@@ -230,16 +230,16 @@ def time_on_wire(size: int, rate: int, clock: int) -> int:
     return max((size * 8_000_000_000 + rate // 2) // rate, 1)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def plan(net: FabricState, q: int) -> None:
-    """See to it that a port is served when its wire is free."""
+    """Schedule the service of a port when its wire is free."""
     port, meta = net.port, net.meta
     if port[q, P_SCHEDULED] == 0:
         port[q, P_SCHEDULED] = 1
         meta[M_HEAP] = push(net.heap, meta[M_HEAP], event(port[q, P_BUSY], FREE, q))
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def serve(net: FabricState, q: int, now: int, rule: np.ndarray) -> None:
     """A switch port's wire is free: the next packet of its queue."""
     port, packet = net.port, net.packet
@@ -256,9 +256,9 @@ def serve(net: FabricState, q: int, now: int, rule: np.ndarray) -> None:
         plan(net, q)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False, forceinline=True)
+@njit(**INLINED)
 def enqueue(net: FabricState, q: int, k: int, now: int, rule: np.ndarray, most: float) -> None:
-    """A packet came to a switch by port p (its `ingress`) and goes out by q."""
+    """Handle a packet that enters a switch by port p (its `ingress`) and leaves by q."""
     port, packet, meta = net.port, net.packet, net.meta
     size = packet[k, K_SIZE]
     if port[q, P_BYTES] + size > port[q, P_BUFFER]:

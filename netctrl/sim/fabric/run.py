@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import checked_function, checked_kind
+from netctrl.errors import checked_function
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.scenario.fabric.result import FabricResult
-from netctrl.scenario.fabric.scenario import FabricScenario
+from netctrl.scenario.fabric.topology import TOPOLOGIES
+from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.fabric.kernel import advance_fabric
 from netctrl.sim.fabric.problem import FabricProblem, fabric_problem
 from netctrl.sim.fabric.state import FLOW, META, PORT, FabricState, grown
@@ -25,7 +26,7 @@ _PARTS = 50
 
 
 def simulate_fabric(
-    scenario: FabricScenario,
+    scenario: Scenario,
     gains: np.ndarray | None = None,
     *,
     progress: Progress | None = None,
@@ -36,21 +37,21 @@ def simulate_fabric(
 
     Parameters
     ----------
-    scenario : FabricScenario
+    scenario : Scenario
     gains : ndarray, shape (N + 1,) or (C, N + 1), optional
-        K[N] of MPCC for all paths, or for each of C kinds of path from the shortest round trip on; without it the
+        K[N] of MPCC for all paths, or for each of C kinds of path, the shortest round trip first. By default the
         Riccati gain of the scheme's weights.
     progress : callable, optional
-        Called now and then with the share that is done, from 0 to 1.
+        Called repeatedly with the completed share, from 0 to 1.
     argv, inputs : iterable of str and of Path
         Command line and files, for the provenance.
 
     Raises
     ------
     InvalidValue
-        What `netctrl.sim.fabric.problem` refuses.
+        As in `netctrl.sim.fabric.problem`.
     """
-    checked_kind("scenario", scenario, FabricScenario)
+    checked_network(scenario, *TOPOLOGIES)
     if progress is not None:
         checked_function("progress", progress)
     ready = fabric_problem(scenario, gains)
@@ -70,7 +71,7 @@ def simulate_fabric(
     return _result(scenario, ready, state, record)
 
 
-def _result(scenario: FabricScenario, ready: FabricProblem, state: FabricState, record: Provenance) -> FabricResult:
+def _result(scenario: Scenario, ready: FabricProblem, state: FabricState, record: Provenance) -> FabricResult:
     port, meta, flow = state.port, state.meta, state.flow
     elapsed = max(ready.end, 1)
     area = port[:, PORT["area"]] + port[:, PORT["bytes"]] * (ready.end - port[:, PORT["changed"]])

@@ -1,4 +1,4 @@
-"""What the packet kernel of a data centre remembers: a few tables of whole numbers, and what stands in their columns.
+"""State of a data centre's packet kernel: tables of whole numbers and their columns.
 
 Times are nanoseconds, sizes bytes, rates bit/s. Packets, slots of active flows and entries of flow counters stand in
 pools with free lists: memory follows what is under way, not what has passed.

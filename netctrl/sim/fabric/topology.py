@@ -1,4 +1,4 @@
-"""A data centre's ports and paths: nodes, links, equal-cost multipath, and what a flow takes alone."""
+"""Ports and paths of a data centre: nodes, links, equal-cost multipath, and the ideal times of single flows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.scenario.fabric.scenario import Dumbbell, FatTree, Packets, Topology
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.sim.fabric.state import MAX_HOPS
 
 __all__ = ["Fabric", "Nodes", "fabric", "fabric_paths", "ideal_times", "next_hops", "wire_times"]
 
 _NS = 1_000_000_000
-_BLOCK = 1 << 16  # flows whose paths are laid at a time
+_BLOCK = 1 << 16  # flows whose paths are computed at a time
 
 
 class Nodes(NamedTuple):
@@ -75,7 +75,7 @@ class _Shape(NamedTuple):
     """(first host below each node, hosts below it, `Nodes.child`, `Nodes.ways`)."""
 
 
-def fabric(topology: Topology) -> Fabric:
+def fabric(topology: Dumbbell | FatTree) -> Fabric:
     """Ports of a topology, in order of their sources, then of their targets."""
     hosts = topology.hosts
     shape = _dumbbell(topology) if isinstance(topology, Dumbbell) else _fat_tree(topology)
@@ -150,9 +150,9 @@ def next_hops(nodes: Nodes, node: np.ndarray, target: np.ndarray) -> tuple[np.nd
 
 
 def fabric_paths(net: Fabric, source: np.ndarray, target: np.ndarray, seed: int) -> np.ndarray:
-    """Ports of each of F flows there and back, −1 after the last: shape (F, 2, MAX_HOPS).
+    """Ports of the forward and return paths of F flows, −1 after the last: shape (F, 2, MAX_HOPS).
 
-    Where shortest paths part, a hash of flow, switch and seed chooses.
+    Among equal-cost next hops a hash of flow, switch and seed selects one.
     """
     ports = np.full((len(source), 2, MAX_HOPS), -1, dtype=np.int32)
     for at in range(0, len(source), _BLOCK):
@@ -187,14 +187,15 @@ def _hash(number: np.ndarray, node: np.ndarray, seed: int) -> np.ndarray:
 
 
 def wire_times(size: np.ndarray | int, rate: np.ndarray, packets: Packets) -> np.ndarray:
-    """Whole nanoseconds that `size` bytes take on wires, by the scenario's clock."""
+    """Transmission times of `size` bytes in whole nanoseconds, by the scenario's clock."""
     bits = np.asarray(size, dtype=np.int64) * (8 * _NS)
     whole = (bits - 1) // rate if packets.clock == "ns-3" else (bits + rate // 2) // rate
     return np.maximum(whole, 1)
 
 
 def ideal_times(net: Fabric, ports: np.ndarray, size: np.ndarray, overhead: int, packets: Packets) -> np.ndarray:
-    """From start to the last byte's arrival of flows that are alone on one path and always send [ns], as `size`.
+    """Times from start to the last byte's arrival of flows that are alone on their path and always send [ns], as
+    `size`.
 
     Packets but the last are full: the last but one leaves hop h at Σ_i≤h s_i + (m − 2) max_i≤h s_i plus delays, and the
     last, shorter one waits for it at each hop.

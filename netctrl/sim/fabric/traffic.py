@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.scenario.fabric.flow_sizes import flow_size, mean_flow_size
-from netctrl.scenario.fabric.scenario import FabricScenario, Incast, PoissonFlows
+from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows
+from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["FlowTable", "draw_fabric_flows"]
@@ -30,41 +32,50 @@ class FlowTable(NamedTuple):
     """Whether it is part of an incast."""
 
 
-def draw_fabric_flows(scenario: FabricScenario) -> FlowTable:
-    """All flows of a scenario. Poisson arrivals and incasts have streams of their own: one doesn't move the other.
+def draw_fabric_flows(scenario: Scenario) -> FlowTable:
+    """All flows of a scenario. Poisson arrivals and incasts have separate random streams.
+
+    Among flows that start at the same time, messages come first, then Poisson arrivals, then incasts.
 
     Raises
     ------
     InvalidValue
-        More flows than memory should hold.
+        Too many flows for memory.
     """
-    hosts, end = scenario.topology.hosts, scenario.duration
-    streams = np.random.SeedSequence(scenario.seed).spawn(3)
-    parts = [_given(scenario)]
-    if scenario.poisson is not None:
-        parts.append(
-            _poisson(scenario.poisson, hosts, scenario.topology.host_rate, end, np.random.default_rng(streams[0]))
-        )
-    if scenario.incast is not None:
-        parts.append(_incast(scenario.incast, hosts, end, np.random.default_rng(streams[1])))
+    net, end = scenario.network, scenario.duration
+    messages, poisson, incasts = (
+        [group for group in scenario.flows if isinstance(group, kind)]
+        for kind in (MessageFlows, PoissonFlows, IncastFlows)
+    )
+    arrivals, chosen, _ = np.random.SeedSequence(scenario.seed).spawn(3)
+    parts = [_given(messages)]
+    parts += [_poisson(*each, net.hosts, net.host_rate, end) for each in zip(poisson, _streams(arrivals), strict=False)]
+    parts += [_incast(*each, net.hosts, end) for each in zip(incasts, _streams(chosen), strict=False)]
     whole = FlowTable(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     order = np.argsort(whole.start, kind="stable")
     return FlowTable(*(column[order] for column in whole))
 
 
-def _given(scenario: FabricScenario) -> FlowTable:
-    rows = np.array([(f.source, f.target, f.size, f.start * _NS) for f in scenario.flows]).reshape(-1, 4)
+def _streams(first: np.random.SeedSequence) -> Iterator[np.random.Generator]:
+    """For one group after the other."""
+    yield np.random.default_rng(first)
+    while True:
+        yield np.random.default_rng(*first.spawn(1))
+
+
+def _given(groups: list[MessageFlows]) -> FlowTable:
+    rows = np.array([(*ends, each.size, each.start * _NS) for each in groups for ends in each.ends]).reshape(-1, 4)
     source, target, size, start = np.rint(rows).astype(np.int64).T
     return FlowTable(source, target, size, start, np.zeros(len(rows), dtype=bool))
 
 
-def _poisson(flows: PoissonFlows, hosts: int, rate: float, end: float, rng: np.random.Generator) -> FlowTable:
+def _poisson(flows: PoissonFlows, rng: np.random.Generator, hosts: int, rate: float, end: float) -> FlowTable:
     """Arrivals in [0, stop) of all hosts together: their number is Poisson, their times are even."""
     stop = end if flows.stop is None else min(flows.stop, end)
     per_second = hosts * flows.load * rate / (BITS_PER_BYTE * mean_flow_size(flows.sizes))
     if per_second * stop > _MAX_FLOWS:
         takes = f"a lower load, larger flows or a shorter duration: at most {_MAX_FLOWS} flows"
-        raise InvalidValue("poisson.load", flows.load, takes)
+        raise InvalidValue(f"flows.{flows.id}.load", flows.load, takes)
     count = int(rng.poisson(per_second * stop))
     start = np.sort((rng.random(count) * stop * _NS).astype(np.int64))
     source = rng.integers(hosts, size=count)
@@ -73,10 +84,10 @@ def _poisson(flows: PoissonFlows, hosts: int, rate: float, end: float, rng: np.r
     return FlowTable(source, target, size, start, np.zeros(count, dtype=bool))
 
 
-def _incast(incast: Incast, hosts: int, end: float, rng: np.random.Generator) -> FlowTable:
+def _incast(incast: IncastFlows, rng: np.random.Generator, hosts: int, end: float) -> FlowTable:
     if (end - incast.start) / incast.interval * incast.senders > _MAX_FLOWS:
         takes = f"a longer interval, fewer senders or a shorter duration: at most {_MAX_FLOWS} flows"
-        raise InvalidValue("incast.interval", incast.interval, takes)
+        raise InvalidValue(f"flows.{incast.id}.interval", incast.interval, takes)
     times = np.arange(incast.start, end, incast.interval)
     order = np.empty((len(times), incast.senders + 1), dtype=np.int64)
     for row in order:

@@ -1,1 +1,1 @@
-"""Fluid of a link network."""
+"""Fluid simulation of a network of links."""

@@ -1,4 +1,4 @@
-"""A law's taps as small dense matrices, so that the kernel has much to do with every sample that it loads."""
+"""FIR taps as small dense matrices, so that the kernel does more arithmetic per sample that it loads."""
 
 from __future__ import annotations
 

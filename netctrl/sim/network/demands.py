@@ -1,4 +1,4 @@
-"""What each demand sends in each sampling interval, run by run: chance outside the kernel."""
+"""Rates of each demand in each sampling interval, run by run, drawn outside the kernel."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from netctrl.errors import InvalidValue, checked_whole
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.network import Demand, Network
 from netctrl.model.trace import RateTrace, read_trace
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.routed import demands_of
 from netctrl.scenario.network.trace_window import window_starts
-from netctrl.scenario.network.traffic import DemandTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
+from netctrl.scenario.network.traffic import LongRangeTraffic, Spread, TraceTraffic, TriangularTraffic
+from netctrl.scenario.scenario import Scenario
 
-__all__ = ["DemandSource", "fractional_noise", "noise_spectrum", "run_seeds"]
+__all__ = ["DemandSource", "demand_rates", "fractional_noise", "noise_spectrum", "run_seeds"]
 
 _MAX_NOISE = 2**31  # bytes
 _WORKSPACE = 6  # rows of normals, of their spectrum and of what irfft makes of it, beside the runs' own
 
 Rates = Callable[[int, int], np.ndarray]
-"""From the number of the first step, and how many: rates, (steps, I, R) [bit/s]."""
+"""Function from the number of the first step and the number of steps to rates, (steps, I, R) [bit/s]."""
 
 
 def run_seeds(seed: int, runs: Sequence[int]) -> list[np.random.SeedSequence]:
-    """A seed for each run by its number: run r is the same whichever others are made with it, and for all policies."""
+    """Seed of each run by its number, so that run r doesn't depend on the other runs or on the policy."""
     return [np.random.SeedSequence(seed, spawn_key=(run,)) for run in runs]
 
 
 class DemandSource:
-    """What I demands send in R runs, chunk by chunk; a run's rates depend on its number and the scenario only.
+    """Rates of I demands in R runs, in chunks; a run's rates depend only on its number and the scenario.
 
     With m = `scale` · mean, for each demand:
 
@@ -38,9 +39,9 @@ class DemandSource:
     - long-range: as gaussian, with fractional Gaussian noise, exact over the whole run.
     - trace: the rows of window r mod W of the trace for run r (`netctrl.scenario.network.trace_window`), around and
       around where it is shorter than the run; with `fit` each column times m over its mean, else times `scale`.
-      Neither the demand's std nor the seed has a part in it.
+      The demand's std and the seed are not used.
 
-    Of the first three a demand whose std is 0 sends m all the time.
+    In the first three, a demand with std 0 sends m constantly.
 
     The cut at 0 makes the mean larger than m: with a = m/std by std (φ(a) − a Φ(−a)) for normal rates, 0.01 % of m at
     a = 3, 0.4 % at 2 and 8 % at 1; by (h − m)³/(6 h²) for triangular ones of half width h above m, else not at all.
@@ -48,14 +49,14 @@ class DemandSource:
 
     Parameters
     ----------
-    scenario : NetworkScenario
-        Its traffic, interval and steps count.
+    scenario : Scenario
+        Its traffic, interval and steps are used.
     network : Network
-        Whose demands send: the scenario's, with the means that are wanted.
+        The scenario's network, with the desired means of its demands.
     runs : sequence of int
         Numbers of the runs, R of them.
     trace : RateTrace, optional
-        What `scenario.traffic.file` holds, where it has been read already.
+        Content of the trace's file, if already read.
 
     Raises
     ------
@@ -68,7 +69,7 @@ class DemandSource:
 
     def __init__(
         self,
-        scenario: NetworkScenario,
+        scenario: Scenario,
         network: Network,
         runs: Sequence[int],
         *,
@@ -76,7 +77,15 @@ class DemandSource:
     ) -> None:
         if not len(runs):
             raise InvalidValue("runs", "none", "one or more")
-        self._rates = _rates(scenario, network.demands, runs, trace)
+        self._rates = demand_rates(
+            demands_of(scenario).spread,
+            network.demands,
+            runs,
+            interval=scenario.interval,
+            steps=scenario.steps,
+            seed=scenario.seed,
+            trace=trace,
+        )
         self._done, self._steps = 0, scenario.steps
 
     def draw(self, steps: int) -> np.ndarray:
@@ -131,19 +140,43 @@ def fractional_noise(rng: np.random.Generator, spectrum: np.ndarray, rows: int, 
     return irfft(waves, 2 * n, axis=1, overwrite_x=True)[:, :length]
 
 
-def _rates(
-    scenario: NetworkScenario,
+def demand_rates(
+    traffic: Spread,
     demands: Sequence[Demand],
     runs: Sequence[int],
-    trace: RateTrace | None,
+    *,
+    interval: float,
+    steps: int,
+    seed: int,
+    trace: RateTrace | None = None,
 ) -> Rates:
-    traffic, steps = scenario.traffic, scenario.steps
+    """What I demands send in R runs, by the laws that `DemandSource` lists.
+
+    Parameters
+    ----------
+    traffic : Spread
+    demands : sequence of Demand
+        Their means, deviations and ids count.
+    runs : sequence of int
+        Numbers of the runs.
+    interval : float
+        [s]
+    steps : int
+        Intervals of a run.
+    seed : int
+    trace : RateTrace, optional
+        What `traffic.file` holds, where it has been read already.
+
+    Raises
+    ------
+    InvalidValue, FileError
+        As `DemandSource`.
+    """
     if isinstance(traffic, TraceTraffic):
-        interval = scenario.interval
         read = read_trace(traffic.file, interval_s=interval) if trace is None else trace.resampled(interval)
         return _traced(traffic, demands, read, runs, steps)
     # SFC64: 8.7 ns a normal where PCG64 takes 10.9, and these draws are most of a simulation's time.
-    rngs = [np.random.Generator(np.random.SFC64(seed)) for seed in run_seeds(scenario.seed, runs)]
+    rngs = [np.random.Generator(np.random.SFC64(each)) for each in run_seeds(seed, runs)]
     mean = traffic.scale * np.array([demand.mean for demand in demands])
     spread = _spread(traffic, demands)
     if not spread.any():
@@ -162,7 +195,7 @@ def _rates(
     return independent
 
 
-def _spread(traffic: DemandTraffic, demands: Sequence[Demand]) -> np.ndarray:
+def _spread(traffic: Spread, demands: Sequence[Demand]) -> np.ndarray:
     """What the noise is multiplied by, shape (I,) [bit/s]."""
     std = np.array([demand.std for demand in demands])
     if not isinstance(traffic, TriangularTraffic):
@@ -237,7 +270,7 @@ def _columns(traffic: TraceTraffic, demands: Sequence[Demand], names: Sequence[s
     known = [demand.id for demand in demands]
     for name in traffic.columns:
         if name not in known:
-            raise InvalidValue("traffic.columns", name, f"ids of demands; there are {shorten(', '.join(known), 200)}")
+            raise InvalidValue("spread.columns", name, f"ids of demands; there are {shorten(', '.join(known), 200)}")
     if len(known) == len(names) == 1 and not traffic.columns:
         return [0]
     places = {name: place for place, name in enumerate(names)}
@@ -245,5 +278,5 @@ def _columns(traffic: TraceTraffic, demands: Sequence[Demand], names: Sequence[s
     for name, column in desired.items():
         if column not in places:
             takes = f"a column of {traffic.file} for this demand; there are {shorten(', '.join(names), 200)}"
-            raise InvalidValue(f"traffic.columns.{name}", column, takes)
+            raise InvalidValue(f"spread.columns.{name}", column, takes)
     return [places[column] for column in desired.values()]

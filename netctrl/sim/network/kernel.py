@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, njit
 from netctrl.laws.link import backlog_step
 from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKPRESSURE, SATURATION_ERROR, WORK_CONSERVING, FirLaw
 from netctrl.sim.network.blocked_fir import BlockedFir
+from netctrl.sim.network.demand_kernel import DemandFluid, receive, share_out
 
 __all__ = [
     "ARRIVED",
@@ -26,18 +27,19 @@ __all__ = [
     "LinkPlant",
     "LinkState",
     "advance_links",
+    "command_links",
 ]
 
 LANES = 128
-"""Runs side by side, at most: enough to fill vector instructions, few enough that what a small network remembers stays
-in the cache."""
+"""Largest number of parallel runs: enough to fill vector instructions, and few enough that a small network's history
+stays in the cache."""
 
 ARRIVED, DEPARTED, LOST, WAITING, RATE_SQUARE, WAITING_SQUARE = range(6)
 """Rows of `sums`: rates that arrived, were sent and lost, b, (f − f*)² and (b − b*)², over the steps that count."""
 
 
 class LinkPlant(NamedTuple):
-    """What does not change. N links, I demands; sparse matrices as rows of (column, value)."""
+    """Constants. N links, I demands; sparse matrices as rows of (column, value)."""
 
     capacity: np.ndarray
     """(N,)"""
@@ -60,7 +62,7 @@ class LinkPlant(NamedTuple):
 
 
 class LinkState(NamedTuple):
-    """What changes, for R runs."""
+    """Variables of R runs."""
 
     history: np.ndarray
     """(4 N, slots, R) the series of `netctrl.laws.link_rate.fir`; (2 N, slots, R) where no tap takes the others. Slots
@@ -70,7 +72,7 @@ class LinkState(NamedTuple):
     sums: np.ndarray
     """(N, 6, LANES) of which R are of use."""
     command: np.ndarray
-    """(N + WIDE - 1, LANES) u_l(n); of links that don't exist it is of no use."""
+    """(N + WIDE - 1, LANES) u_l(n); rows beyond the N links are padding."""
     scratch: np.ndarray
     """(3 LANES,)"""
     offered: np.ndarray
@@ -82,11 +84,11 @@ def _slot(step: int, mask: np.uint64) -> np.uint64:
     return np.uint64(step) & mask
 
 
-# What a step calls is inlined: to pass so many arrays costs a small network half of a step with few runs.
+# Callees of a step are inlined: passing so many arrays costs a small network half of a step with few runs.
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
-def _command(taps: FirLaw, wide: BlockedFir, narrow: BlockedFir, state: LinkState, step: int) -> None:
+@njit(**INLINED)
+def command_links(taps: FirLaw, wide: BlockedFir, narrow: BlockedFir, state: LinkState, step: int) -> None:
     """u_l(n) of all links and runs, into `state.command`."""
     command = state.command
     for link in range(len(taps.offset)):
@@ -101,7 +103,7 @@ def _sample(tiles: BlockedFir, tile: int, k: int, step: int, mask: np.uint64) ->
     return np.uint64(tiles.series[tile, k]), _slot(step - tiles.lag[tile, k], mask)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(**INLINED)
 def _add_wide(tiles: BlockedFir, state: LinkState, step: int) -> None:
     """Add tiles of WIDE links. Rates lie LANES apart, as LLVM is told: it then knows that their sums are."""
     h, present, c, u = state.history, state.present, tiles.coefficient, state.command.reshape(state.command.size)
@@ -129,7 +131,7 @@ def _add_wide(tiles: BlockedFir, state: LinkState, step: int) -> None:
             u[at + np.uint64(4 * LANES)] += (e0 * x0 + e1 * x1) + (e2 * x2 + e3 * x3)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(**INLINED)
 def _add_narrow(tiles: BlockedFir, state: LinkState, step: int) -> None:
     """Add tiles of one link."""
     h, present, c, command = state.history, state.present, tiles.coefficient, state.command
@@ -151,7 +153,7 @@ def _add_narrow(tiles: BlockedFir, state: LinkState, step: int) -> None:
 # instructions. Places that lie LANES apart are one. And they index whole arrays: slices cost more.
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(**INLINED)
 def _move(
     plant: LinkPlant,
     taps: FirLaw,
@@ -161,6 +163,7 @@ def _move(
     counts: bool,
     innovations: bool,
     watched: np.ndarray,
+    fluid: DemandFluid | None,
 ) -> None:
     """One step of all links and runs: demand is (I, R)."""
     history, present, offered, command, x = state.history, state.present, state.offered, state.command, state.scratch
@@ -186,6 +189,9 @@ def _move(
             expected = taps.expected[link]
             for r in range(R):
                 history[p, after, r] = expected + (0.0 if taps.alone else x[r])
+        if fluid is not None:  # a law foresees nominal shares; other ones come
+            for r in range(R):
+                x[r] = receive(fluid, r, link, step)
         for j in range(plant.injected_start[link], plant.injected_start[link + 1]):
             share, k = plant.injected_share[j], np.uint64(plant.injected_demand[j])
             for r in range(R):
@@ -207,6 +213,10 @@ def _move(
             history[N + link, after, r], history[link, after, r], x[lost + np.uint64(r)] = backlog_step(
                 history[N + link, now, r], x[r], x[to_send + np.uint64(r)], buffer
             )
+        if fluid is not None:
+            for r in range(R):
+                f, b = history[link, after, r], history[N + link, after, r]
+                share_out(fluid, r, link, step, demand, f, x[lost + np.uint64(r)], b, counts)
         if innovations:
             came, stayed = 0, 0
             for r in range(R):
@@ -244,15 +254,17 @@ def advance_links(
     first: int,
     counted_from: int,
     watched: np.ndarray,
+    fluid: DemandFluid | None = None,
 ) -> None:
     """Advance by the steps of `demand`, (steps, I, R), the first of which is number `first`.
 
     Steps from number `counted_from` on are added to the sums. `watched`, (3, N, T), takes backlog, rate and loss of the
-    first run at each step's end while T lasts.
+    first run at each step's end while T lasts. `fluid` keeps the demands apart; without it what a link sends goes on in
+    nominal shares.
     """
     N = len(plant.capacity)
     innovations = state.history.shape[0] > 2 * N
     for k in range(demand.shape[0]):
         step = first + k
-        _command(taps, wide, narrow, state, step)
-        _move(plant, taps, state, demand[k], step, step >= counted_from, innovations, watched)
+        command_links(taps, wide, narrow, state, step)
+        _move(plant, taps, state, demand[k], step, step >= counted_from, innovations, watched, fluid)

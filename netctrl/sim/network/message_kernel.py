@@ -1,4 +1,4 @@
-"""The kernel of a network whose controllers act out of step and hear of each other late, or never: run by run.
+"""Kernel of a network with unsynchronised controllers whose messages arrive late, or never; one run at a time.
 
 Time goes in ticks, a whole number of them an interval. Each link measures and acts once an interval, at a tick of its
 own. Rates in bit/s, backlogs over the interval.
@@ -21,6 +21,7 @@ from netctrl.laws.link_rate.distributed_step import (
     measure_link,
 )
 from netctrl.laws.link_rate.fir import BACKPRESSURE, WORK_CONSERVING
+from netctrl.sim.network.demand_kernel import DemandFluid, receive, share_out
 from netctrl.sim.network.kernel import (
     ARRIVED,
     DEPARTED,
@@ -35,7 +36,7 @@ __all__ = ["MessageState", "advance_messages"]
 
 
 class MessageState(NamedTuple):
-    """What changes, in one run."""
+    """Variables of one run."""
 
     memory: LinkMemory
     """What links know of each other, and their rates in force, before limits."""
@@ -49,7 +50,8 @@ class MessageState(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def _act(law: LinkRates, state: MessageState, late: np.ndarray, received: np.ndarray, tick: int) -> None:
-    """Those links whose tick it is measure, tell and then set their rates. `late` is (messages,), `received` (N,)."""
+    """Let the links whose tick it is measure, send messages and set their rates. `late` is (messages,), `received`
+    (N,)."""
     for link in range(len(law.nominal)):
         if link_acts(law, state.memory, link, tick):
             seen = Measured(state.sent[link] / law.ticks, state.backlog[link], 0.0, 0.0)
@@ -74,13 +76,14 @@ def advance_messages(
     sums: np.ndarray,
     offered: np.ndarray,
     watched: np.ndarray,
+    fluid: DemandFluid | None = None,
 ) -> None:
     """Advance one run by the intervals of `demand`, (steps, I), the first of which is number `first`.
 
     `modes`, (N,), is what links do with their rates (`netctrl.laws.link_rate.fir`). `extra`, (steps, messages), is by
     how many ticks each message is late, or NEVER; `received`, (steps, N), whether a central controller's command comes.
     `sums`, (6, N), `offered`, (1,), and `watched`, (3, N, T), are as in `netctrl.sim.network.kernel`, with means over
-    the ticks of an interval.
+    the ticks of an interval; so is `fluid`, of this run alone.
     """
     N, S = len(plant.capacity), law.ticks
     tick_mask = state.pipe.shape[1] - 1
@@ -88,6 +91,8 @@ def advance_messages(
     for k in range(demand.shape[0]):
         sample = first + k
         counts = sample >= counted_from
+        if fluid is not None:
+            sends = (demand[k] * share).reshape(demand.shape[1], 1)
         for phase in range(S):
             tick = sample * S + phase
             _act(law, state, extra[k], received[k], tick)
@@ -96,6 +101,8 @@ def advance_messages(
                 for j in range(plant.coupled_start[link], plant.coupled_start[link + 1]):
                     at = (tick - (plant.coupled_delay[j] + 1) * S) & tick_mask
                     arriving += plant.coupled_share[j] * state.pipe[plant.coupled_link[j], at]
+                if fluid is not None:
+                    arriving = receive(fluid, 0, link, tick) * S
                 for j in range(plant.injected_start[link], plant.injected_start[link + 1]):
                     entering = plant.injected_share[j] * demand[k, plant.injected_demand[j]]
                     arriving += entering
@@ -109,6 +116,8 @@ def advance_messages(
                 waiting, rate, lost = backlog_step(
                     state.backlog[link], arriving * share, service * share, plant.buffer[link]
                 )
+                if fluid is not None:
+                    share_out(fluid, 0, link, tick, sends, rate, lost, waiting, counts)
                 state.backlog[link] = waiting
                 state.pipe[link, tick & tick_mask] = rate * S
                 state.sent[link] += rate * S

@@ -1,4 +1,4 @@
-"""Runs of a network whose controllers act out of step and hear of each other late, or never."""
+"""Runs of a network whose controllers act unsynchronised and receive messages late, or never."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
 from netctrl.laws.link_rate.distributed_step import NEVER, LinkRates, link_memory
 from netctrl.laws.link_rate.fir import LINEAR, Feeds, FirLaw, packed
 from netctrl.model.law import LinkRateLaw, StaticGain
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.policy import messages_of
+from netctrl.scenario.scenario import Scenario
+from netctrl.sim.network.demand_fluid import demand_contents, demand_fluid, demand_sums, demands_of_run
+from netctrl.sim.network.demand_kernel import DemandRoutes
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.message_kernel import MessageState, advance_messages
 from netctrl.sim.network.problem import LinkProblem, LinkRuns, power_of_2
@@ -31,36 +34,35 @@ _LOSS, _JITTER, _RECEIVED, _PHASE = 1, 2, 3, 4  # streams of a run, beside that 
 
 
 def run_with_messages(
-    scenario: NetworkScenario,
+    scenario: Scenario,
     ready: LinkProblem,
     law: LinkRateLaw | None,
     source: DemandSource,
     numbers: range,
     watch: bool,
+    routes: DemandRoutes | None = None,
 ) -> LinkRuns:
     """Run the runs of these numbers, one after the other.
 
-    Loss, lateness and moments have random streams of their own in each run: the traffic is the same as without.
+    Loss, lateness and moments have random streams of their own in each run: the traffic is the same as without. With
+    `routes`, of ticks, demands are kept apart.
     """
     N, steps, rates = ready.model.n_links, scenario.steps, rates_by_messages(scenario, ready, law)
     S, messages = rates.ticks, rates.messages
     streams = [_streams(scenario.seed, run) for run in numbers]
     phases = [stream[_PHASE].integers(0, S, N) for stream in streams]
     states = [message_state(ready, rates, phase) for phase in phases]
-    result = LinkRuns(
-        np.zeros((len(numbers), 6, N)),
-        np.zeros((N, len(numbers))),
-        np.zeros((len(numbers), 1)),
-        np.zeros((3, N, steps if watch else 0)),
-    )
-    unwatched = np.zeros((3, N, 0))
-    before = np.zeros((N, len(numbers)))
+    fluid = None if routes is None else demand_fluid(ready, routes, len(numbers), S)
+    sums, offered = np.zeros((len(numbers), 6, N)), np.zeros((len(numbers), 1))
+    watched, unwatched = np.zeros((3, N, steps if watch else 0)), np.zeros((3, N, 0))
+    before, held = np.zeros((N, len(numbers))), None
     step = 0
     while step < steps:
         end = scenario.warmup_steps if step < scenario.warmup_steps else steps
         demand = source.draw(min(_CHUNK, end - step))
         if step == scenario.warmup_steps:
             before = np.array([state.backlog for state in states]).T
+            held = None if fluid is None else demand_contents(fluid, step, S)
         for r, (state, stream) in enumerate(zip(states, streams, strict=True)):
             extra, received = _draws(scenario, stream, S, len(demand), messages, N)
             advance_messages(
@@ -73,24 +75,24 @@ def run_with_messages(
                 received,
                 step,
                 scenario.warmup_steps,
-                result.sums[r],
-                result.offered[r],
-                result.watched if r == 0 else unwatched,
+                sums[r],
+                offered[r],
+                watched if r == 0 else unwatched,
+                None if fluid is None else demands_of_run(fluid, r),
             )
         step += len(demand)
     growth = np.array([state.backlog for state in states]).T - before
-    return LinkRuns(result.sums.transpose(1, 2, 0), growth, result.offered[:, 0], result.watched)
+    demands = None if fluid is None else demand_sums(fluid, held, steps, S)
+    return LinkRuns(sums.transpose(1, 2, 0), growth, offered[:, 0], watched, demands)
 
 
-def ticks(scenario: NetworkScenario) -> int:
-    """Of an interval: at one of them each link acts."""
-    return _TICKS if scenario.messages.asynchronous else 1
+def ticks(scenario: Scenario) -> int:
+    """Ticks of an interval; each link acts at one of them."""
+    return _TICKS if messages_of(scenario.control).asynchronous else 1
 
 
-def message_table(
-    scenario: NetworkScenario, run: int, messages: int, N: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All that a run draws for its messages: phases, (N,), and the whole run's lateness and commands that arrive.
+def message_table(scenario: Scenario, run: int, messages: int, N: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draws of a run for its messages: phases, (N,), and the run's delays and arriving commands.
 
     The draws of `run_with_messages`: by how many ticks each message is late, −1 if lost, (steps, messages or 1);
     whether each link's command arrives, (steps, N).
@@ -103,7 +105,7 @@ def message_table(
 def message_lines(heard: DistributedLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Numbers of the messages from k to l, the age from which on each is used, and how many messages there are."""
     line, least = np.full((N, N), NEVER), np.zeros((N, N), dtype=np.int64)
-    if heard.central and isinstance(law, StaticGain):  # one message tells the controller, for all links
+    if heard.central and isinstance(law, StaticGain):  # one message informs the controller, for all links
         line[:] = np.arange(N)
         least[:] = law.information_delay
         return line, least, N
@@ -121,7 +123,7 @@ def message_lines(heard: DistributedLaw, law: LinkRateLaw | None, N: int) -> tup
 
 
 def rates_in_time(ready: LinkProblem) -> LinkRates:
-    """The law of a network whose links all act at once, and hear of each other in time."""
+    """Law of a network whose links act simultaneously and receive all messages in time."""
     N, plant, control = ready.model.n_links, ready.plant, ready.taps
     feeds = Feeds(plant.coupled_start, plant.coupled_link, plant.coupled_delay, plant.coupled_share)
     alone = control.alone or not control.innovations
@@ -143,8 +145,8 @@ def rates_in_time(ready: LinkProblem) -> LinkRates:
     )
 
 
-def rates_by_messages(scenario: NetworkScenario, ready: LinkProblem, law: LinkRateLaw | None) -> LinkRates:
-    """The law of a network whose links may act out of step, and hear of each other by messages."""
+def rates_by_messages(scenario: Scenario, ready: LinkProblem, law: LinkRateLaw | None) -> LinkRates:
+    """Law of a network whose links may act unsynchronised and communicate by messages."""
     N, heard = ready.model.n_links, distributed_problem(ready, law)
     line, least, messages = message_lines(heard, law, N)
     return LinkRates(
@@ -165,7 +167,7 @@ def rates_by_messages(scenario: NetworkScenario, ready: LinkProblem, law: LinkRa
 
 
 def distributed_problem(ready: LinkProblem, law: LinkRateLaw | None) -> DistributedLaw:
-    """The policy's law by what was heard; laws that aren't HFTraC's hear nothing."""
+    """Distributed law of the policy; only HFTraC's laws use messages."""
     if law is None:
         return DistributedLaw(ready.taps, _nothing(ready.model.n_links), central=False)
     paced = ready.taps.mode == LINEAR
@@ -182,7 +184,7 @@ def _no_feeds(N: int) -> Feeds:
 
 
 def message_state(ready: LinkProblem, law: LinkRates, phase: np.ndarray) -> MessageState:
-    """All links at the rates around which they are controlled, with the standing backlog."""
+    """All links at the rates around which they are controlled, with the backlog setpoint."""
     tick_slots = power_of_2((int(ready.model.delay.max(initial=0)) + 1) * law.ticks + 2)
     return MessageState(
         memory=link_memory(law, phase),
@@ -200,10 +202,10 @@ def _streams(seed: int, run: int) -> dict[int, np.random.Generator]:
 
 
 def _draws(
-    scenario: NetworkScenario, stream: dict[int, np.random.Generator], ticks: int, steps: int, messages: int, N: int
+    scenario: Scenario, stream: dict[int, np.random.Generator], ticks: int, steps: int, messages: int, N: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """By how many ticks each message is late, or NEVER, (steps, messages); whether commands arrive, (steps, N)."""
-    requested = scenario.messages
+    requested = messages_of(scenario.control)
     low, high = requested.jitter
     shape = steps, max(messages, 1)
     extra = np.zeros(shape, dtype=np.int64)

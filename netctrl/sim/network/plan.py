@@ -1,4 +1,4 @@
-"""A network scenario for a simulator of packets: its plan, and what each run draws, the same as in the fluid."""
+"""A network scenario for packet simulators: its plan, and the draws of each run, the same as in the fluid."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from netctrl.laws.link_rate.fir import WORK_CONSERVING
 from netctrl.model.law import LinkRateLaw
 from netctrl.plants.routing import routing
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.policy import Backpressure
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.policy import Backpressure, messages_of
+from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.network.trace_window import scenario_trace
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import message_table, rates_by_messages, rates_in_time
 from netctrl.sim.network.problem import LinkProblem, link_problem
@@ -25,18 +26,18 @@ _MAX_TABLE = 2**28  # bytes
 _CHUNK = 2**21  # bytes of demands at a time
 
 
-def link_plan(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> LinkPlan:
-    """What the fluid runs, as routes and numbers.
+def link_plan(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkPlan:
+    """Routes and numbers of the fluid's run.
 
     Raises
     ------
     InvalidValue
-        What `netctrl.sim.network.problem` refuses, and backpressure.
+        As in `netctrl.sim.network.problem`; also backpressure.
     """
-    if isinstance(scenario.policy, Backpressure):
-        takes = "fifo, static, hftrac or design: backpressure looks at each moment into the next queues"
-        raise InvalidValue("policy.kind", "backpressure", takes)
-    ready = link_problem(scenario, law)
+    if isinstance(scenario.control, Backpressure):
+        takes = "fifo, static, hftrac or design; backpressure reads the next queues continuously"
+        raise InvalidValue("control.kind", "backpressure", takes)
+    ready, ideal = link_problem(scenario, law), messages_of(scenario.control).ideal
     return LinkPlan(
         network=ready.network,
         links=ready.model.links,
@@ -45,13 +46,13 @@ def link_plan(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> Link
         nominal=ready.plant.nominal,
         weight=ready.weight,
         paced=ready.taps.mode != WORK_CONSERVING,
-        law=rates_in_time(ready) if scenario.messages.ideal else rates_by_messages(scenario, ready, law),
+        law=rates_in_time(ready) if ideal else rates_by_messages(scenario, ready, law),
     )
 
 
 def _split(ready: LinkProblem) -> tuple[tuple[int, int, float], ...]:
     routes = routing(ready.network)
-    row = np.cumsum(routes.load > 0.0) - 1  # of the links that carry something
+    row = np.cumsum(routes.load > 0.0) - 1  # rows of the links with traffic
     split = routes.split.tocoo()
     return tuple(
         (int(i), int(row[link]), float(share))
@@ -61,30 +62,30 @@ def _split(ready: LinkProblem) -> tuple[tuple[int, int, float], ...]:
 
 
 class RunDraws(NamedTuple):
-    """What a run draws; I demands, N links."""
+    """Draws of a run; I demands, N links."""
 
     rates: np.ndarray
-    """(steps, I) of demands, 0 of what TCP carries [bit/s]"""
+    """(steps, I) rates of demands, 0 for TCP demands [bit/s]"""
     phase: np.ndarray
     """(N,) tick of the interval at which each link acts"""
     late: np.ndarray
-    """(steps, messages) by how many ticks each message is late; -1: it is lost"""
+    """(steps, messages) delay of each message in ticks; -1: lost"""
     received: np.ndarray
     """(steps, N) whether a central command arrives"""
 
 
-def run_draws(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[RunDraws]:
-    """What the runs of these numbers draw, the same as in the fluid.
+def run_draws(scenario: Scenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[RunDraws]:
+    """Draws of the runs with these numbers, the same as in the fluid.
 
     Raises
     ------
     InvalidValue
-        At once: more than 256 MiB a run, or what `netctrl.sim.network.demands` refuses.
+        Raised at once: more than 256 MiB per run, or as in `netctrl.sim.network.demands`.
     FileError
         The trace can't be read.
     """
     demands, N, steps = len(plan.network.demands), len(plan.links), scenario.steps
-    messages, late = plan.law.messages, not scenario.messages.ideal
+    messages, late = plan.law.messages, not messages_of(scenario.control).ideal
     size = steps * (8 * demands + (4 * messages + N if late else 0))
     if size > _MAX_TABLE:
         got = f"{steps} intervals of {demands} demands and {messages} messages, {size / 2**20:.0f} MiB a run"
@@ -95,19 +96,19 @@ def run_draws(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) ->
     def source(run: int) -> DemandSource:
         return DemandSource(scenario, plan.network, range(run, run + 1), trace=trace)
 
-    source(runs[0])  # what it refuses is said before anything is run
+    source(runs[0])  # raises its errors before any run
     return (_draws(scenario, plan, run, source(run)) for run in runs)
 
 
-def _draws(scenario: NetworkScenario, plan: LinkPlan, run: int, source: DemandSource) -> RunDraws:
+def _draws(scenario: Scenario, plan: LinkPlan, run: int, source: DemandSource) -> RunDraws:
     demands, N, steps = plan.network.demands, len(plan.links), scenario.steps
     chunk = max(1, _CHUNK // (8 * len(demands)))
-    carried = {each.demand for each in scenario.tcp}
+    carried = {each.demand for each in tcp_of(scenario)}
     udp = np.array([demand.id not in carried for demand in demands], dtype=float)
     rates = np.empty((steps, len(demands)))
     for first in range(0, steps, chunk):
         rates[first : first + chunk] = udp * source.draw(min(chunk, steps - first))[:, :, 0]
-    if scenario.messages.ideal:
+    if messages_of(scenario.control).ideal:
         nothing = np.zeros(N, dtype=np.int64), np.zeros((steps, 0), dtype=np.int64), np.ones((steps, N), dtype=bool)
         return RunDraws(rates, *nothing)
     messages = plan.law.messages
@@ -115,13 +116,13 @@ def _draws(scenario: NetworkScenario, plan: LinkPlan, run: int, source: DemandSo
     return RunDraws(rates, phase, late[:, :messages], received)
 
 
-def run_tables(scenario: NetworkScenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[bytes]:
-    """The draws of runs, each as bytes for a program to read; raises as `run_draws`.
+def run_tables(scenario: Scenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[bytes]:
+    """Draws of runs, each as bytes for a program; raises as `run_draws`.
 
     Little-endian: rates, float64; then, where messages may be late, phases, int32, lateness, int32, and commands that
     arrive, uint8.
     """
-    return (_bytes(each, scenario.messages.ideal) for each in run_draws(scenario, plan, runs))
+    return (_bytes(each, messages_of(scenario.control).ideal) for each in run_draws(scenario, plan, runs))
 
 
 def _bytes(draws: RunDraws, ideal: bool) -> bytes:

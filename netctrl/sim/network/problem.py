@@ -1,4 +1,4 @@
-"""A network scenario as the kernel's arrays, and its policy as taps."""
+"""Arrays of a network scenario for the kernel, with its policy as FIR taps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, StaticPacing
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.network.blocked_fir import WIDE, BlockedFir, blocked_fir
 from netctrl.sim.network.kernel import LANES, LinkPlant, LinkState
 from netctrl.units import BITS_PER_BYTE
@@ -26,10 +27,10 @@ _LINE = 64  # bytes
 
 
 class LinkProblem(NamedTuple):
-    """What is the same for all runs."""
+    """Data common to all runs."""
 
     network: Network
-    """With the means that were asked for."""
+    """Network with the requested means."""
     model: NetworkModel
     plant: LinkPlant
     taps: FirLaw
@@ -42,7 +43,7 @@ class LinkProblem(NamedTuple):
 
 
 class LinkRuns(NamedTuple):
-    """What R runs gave, over the steps that count; sums as in `netctrl.sim.network.kernel`."""
+    """Sums of R runs over the counted steps; rows as in `netctrl.sim.network.kernel`."""
 
     sums: np.ndarray
     """(6, N, R)"""
@@ -52,18 +53,22 @@ class LinkRuns(NamedTuple):
     """(R,) sum of the rates that entered the network."""
     watched: np.ndarray
     """(3, N, T) of the first run, from its very beginning."""
+    demands: np.ndarray | None
+    """(5, R, I) of each demand: sums as in `netctrl.sim.network.demand_kernel`, ages in intervals, and growth of what
+    is in the network; None where demands are not kept apart."""
 
 
-def link_problem(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> LinkProblem:
-    """Make the arrays.
+def link_problem(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkProblem:
+    """Make the arrays for a scenario.
 
     Raises
     ------
     InvalidValue
-        A network that can't be routed, a policy that needs a law and has none, one that takes none and has one, a law
-        for another network, or a standing backlog that no buffer holds.
+        A network that can't be routed, a policy without its law, a law for a policy without one, a law for another
+        network, or a backlog setpoint above a buffer.
     """
-    network = at_utilization(scenario.network, scenario.utilization)
+    routed = checked_network(scenario, Routed)
+    network = at_utilization(routed.graph, routed.utilization)
     routes = routing(network)
     model = network_model(network, scenario.interval, routes)
     by_name = {link.id: link for link in network.links}
@@ -75,7 +80,7 @@ def link_problem(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> L
         capacity=np.array([link.capacity for link in links]),
         buffer=np.array(buffer),
         nominal=nominal,
-        backlog_setpoint=getattr(scenario.policy, "backlog_setpoint", 0.0) * BITS_PER_BYTE / scenario.interval,
+        backlog_setpoint=getattr(scenario.control, "backlog_setpoint", 0.0) * BITS_PER_BYTE / scenario.interval,
         coupled_start=coupling.indptr.astype(np.int64),
         coupled_link=coupling.indices.astype(np.int64),
         coupled_delay=model.delay[coupling.indices],
@@ -84,19 +89,19 @@ def link_problem(scenario: NetworkScenario, law: LinkRateLaw | None = None) -> L
         injected_demand=injection.indices.astype(np.int64),
         injected_share=injection.data,
     )
-    initial = nominal * getattr(scenario.policy, "rate_scale", 1.0)
+    initial = nominal * getattr(scenario.control, "rate_scale", 1.0)
     _check_standing(scenario, links)
     taps = _taps(scenario, law, model, plant, injection @ np.array([demand.mean for demand in network.demands]))
     return LinkProblem(network, model, plant, taps, blocked_fir(taps), _weight(scenario, network, model), initial)
 
 
 def link_state(ready: LinkProblem, runs: int) -> LinkState:
-    """All links at the rates around which they are controlled, with the standing backlog.
+    """All links at the rates around which they are controlled, with the backlog setpoint.
 
     Raises
     ------
     InvalidValue
-        More than LANES runs, or too many of too long a memory.
+        More than LANES runs, or too many runs with a long memory.
     """
     if runs > LANES:
         raise InvalidValue("runs", runs, f"at most {LANES} side by side")
@@ -136,12 +141,12 @@ def power_of_2(least: int) -> int:
 
 
 def _taps(
-    scenario: NetworkScenario, law: LinkRateLaw | None, model: NetworkModel, plant: LinkPlant, expected: np.ndarray
+    scenario: Scenario, law: LinkRateLaw | None, model: NetworkModel, plant: LinkPlant, expected: np.ndarray
 ) -> FirLaw:
-    policy, nominal = scenario.policy, plant.nominal
+    policy, nominal = scenario.control or Fifo(), plant.nominal
     chosen = getattr(policy, "links", ())
     if law is not None and not isinstance(policy, HftracPolicy | DesignPolicy):
-        takes = f"none: the policy, {policy.__struct_config__.tag}, is one by itself"
+        takes = f"no law, as the control {policy.__struct_config__.tag} is a law by itself"
         raise InvalidValue("law", type(law).__name__, takes)
     paced = np.array([not chosen or name in chosen for name in model.links])
     match policy:
@@ -152,35 +157,35 @@ def _taps(
         case Backpressure():
             return backpressure_fir(model.delay, model.coupling)
     if law is None:
-        takes = "the law of a Design, as netctrl.hftrac makes one" if isinstance(policy, HftracPolicy) else "its law"
-        raise InvalidValue("law", None, f"{takes}, for a policy of kind {policy.__struct_config__.tag}")
+        takes = "the law of a Design, such as that of netctrl.hftrac" if isinstance(policy, HftracPolicy) else "its law"
+        raise InvalidValue("law", None, f"{takes}, for a control of kind {policy.__struct_config__.tag}")
     _check_law(law, model)
     around = policy.rate_scale * nominal
     return fir_law(law, model.coupling, around, policy.rate_scale * expected, paced, plant.backlog_setpoint)
 
 
-def _check_standing(scenario: NetworkScenario, links: list[Link]) -> None:
-    backlog_setpoint = getattr(scenario.policy, "backlog_setpoint", 0.0)
+def _check_standing(scenario: Scenario, links: list[Link]) -> None:
+    backlog_setpoint = getattr(scenario.control, "backlog_setpoint", 0.0)
     for link in links:
         if link.buffer is not None and link.buffer < backlog_setpoint:
             takes = f"at most the buffers; that of {link.id} is {link.buffer:g} bytes"
-            raise InvalidValue("policy.backlog_setpoint", backlog_setpoint, takes)
+            raise InvalidValue("control.backlog_setpoint", backlog_setpoint, takes)
 
 
 def _check_law(law: LinkRateLaw, model: NetworkModel) -> None:
-    """That a law is for these links, delays and this interval; the rest of a network a law doesn't show."""
+    """Check that a law fits the links, delays and interval; a law doesn't show the rest of a network."""
     for what, got, takes in (
         ("links", law.links, model.links),
         ("delay", tuple(law.delay.tolist()), tuple(model.delay.tolist())),
         ("interval_s", law.interval_s, model.interval_s),
     ):
         if got != takes:
-            raise InvalidValue(f"law.{what}", got, f"{takes} of this scenario's network: a law for another one")
+            raise InvalidValue(f"law.{what}", got, f"{takes} of this scenario's network: the law is for another one")
 
 
-def _weight(scenario: NetworkScenario, network: Network, model: NetworkModel) -> np.ndarray | None:
-    if isinstance(scenario.policy, HftracPolicy) and scenario.policy.mu is not None:
-        return np.full(model.n_links, scenario.policy.mu)
+def _weight(scenario: Scenario, network: Network, model: NetworkModel) -> np.ndarray | None:
+    if isinstance(scenario.control, HftracPolicy) and scenario.control.mu is not None:
+        return np.full(model.n_links, scenario.control.mu)
     by_name = {link.id: link.weight for link in network.links}
     weights = [by_name[name] for name in model.links]
     if any(weight is None for weight in weights):

@@ -1,4 +1,4 @@
-"""Run a network scenario in the fluid: many runs side by side, in blocks on all cores."""
+"""Run a network scenario in the fluid: many parallel runs, in blocks on all cores."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_flag, checked_function, checked_jobs, checked_kind, checked_whole
+from netctrl.errors import InvalidValue, checked_flag, checked_function, checked_jobs, checked_whole
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.model.design.design import provenance
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.trace import RateTrace
+from netctrl.scenario.network.demand_result import DemandResult
+from netctrl.scenario.network.policy import messages_of
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.scenario import Scenario, checked_network
+from netctrl.sim.network.demand_fluid import demand_contents, demand_fluid, demand_lanes, demand_routes, demand_sums
+from netctrl.sim.network.demand_kernel import DemandRoutes
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.kernel import (
     ARRIVED,
@@ -26,7 +31,7 @@ from netctrl.sim.network.kernel import (
     WAITING_SQUARE,
     advance_links,
 )
-from netctrl.sim.network.messages import run_with_messages
+from netctrl.sim.network.messages import run_with_messages, ticks
 from netctrl.sim.network.problem import LinkProblem, LinkRuns, link_problem, link_state
 from netctrl.units import BITS_PER_BYTE
 
@@ -38,7 +43,7 @@ _CHUNK = 2**21  # bytes of demands at a time
 
 
 def simulate_network(
-    scenario: NetworkScenario,
+    scenario: Scenario,
     law: LinkRateLaw | None = None,
     *,
     runs: int = 1,
@@ -53,13 +58,13 @@ def simulate_network(
 
     Parameters
     ----------
-    scenario : NetworkScenario
+    scenario : Scenario
     law : LinkRateLaw, optional
-        Of a Design; needed where the policy is `hftrac` or `design`.
+        Law of a Design; needed where the control is `hftrac` or `design`.
     runs : int
-        How many, each with random streams of its own.
+        Number of runs, each with its own random streams.
     first_run : int
-        Number of the first: run r is the same whichever others are made with it, and whatever the policy.
+        Number of the first run; run r doesn't depend on the other runs or on the policy.
     n_jobs : int
         Processes, −1: all cores.
     watch : bool
@@ -70,34 +75,37 @@ def simulate_network(
     Raises
     ------
     InvalidValue
-        What `netctrl.sim.network.problem` refuses, or numbers of runs or processes out of bounds.
+        As in `netctrl.sim.network.problem`; also numbers of runs or processes out of bounds.
     FileError
         The trace can't be read.
     """
-    checked_kind("scenario", scenario, NetworkScenario)
+    queue = checked_network(scenario, Routed).queue
     if progress is not None:
         checked_function("progress", progress)
     checked_whole("runs", runs, "a whole number from 1 to 1000000", at_least=1, at_most=1_000_000)
     checked_whole("first_run", first_run, "a whole number of at least 0")
     checked_jobs(n_jobs)
     checked_flag("watch", watch)
-    if scenario.tcp:
+    if tcp := tcp_of(scenario):
         raise InvalidValue(
-            "tcp", f"{len(scenario.tcp)} demands", "none in the fluid: TCP over networks runs on packets"
+            "flows",
+            f"{len(tcp)} demands of kind tcp",
+            "no TCP in the fluid; use the packet engine for TCP over networks",
         )
-    if not isinstance(scenario.queue, DropTailQueue):
-        takes = "droptail in the fluid: other queues at a network's links run on packets"
-        raise InvalidValue("queue.kind", scenario.queue.__struct_config__.tag, takes)
+    if not isinstance(queue, DropTailQueue):
+        takes = "droptail in the fluid; use the packet engine for other queues at a network's links"
+        raise InvalidValue("network.queue.kind", queue.__struct_config__.tag, takes)
     ready = link_problem(scenario, law)
-    numbers = [
-        range(start, min(start + LANES, first_run + runs)) for start in range(first_run, first_run + runs, LANES)
-    ]
+    routes = demand_routes(ready, ticks(scenario)) if scenario.network.per_demand else None
+    lanes, last = LANES if routes is None else demand_lanes(routes), first_run + runs
+    numbers = [range(start, min(start + lanes, last)) for start in range(first_run, last, lanes)]
     trace = scenario_trace(scenario)
     from joblib import Parallel, delayed
 
     blocks: list[LinkRuns] = []
     tasks = (
-        delayed(_run_block)(scenario, ready, law, trace, block, watch and not i) for i, block in enumerate(numbers)
+        delayed(_run_block)(scenario, ready, law, trace, block, watch and not i, routes)
+        for i, block in enumerate(numbers)
     )
     for block in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
         blocks.append(block)
@@ -108,6 +116,7 @@ def simulate_network(
     sums = np.concatenate([block.sums for block in blocks], axis=2).transpose(0, 2, 1) / count
     growth = np.concatenate([block.growth for block in blocks], axis=1).T
     interval, seconds = scenario.interval, count * scenario.interval
+    demands = _demand_result(blocks, interval)
     leaves = 1.0 - np.asarray(ready.model.coupling.sum(axis=0)).ravel()
     watched = blocks[0].watched
     return NetworkResult(
@@ -119,7 +128,9 @@ def simulate_network(
         seconds=seconds,
         sample=traffic_samples(scenario, range(first_run, first_run + runs), trace),
         offered_bytes=np.concatenate([block.offered for block in blocks]) * (interval / BITS_PER_BYTE),
-        delivered_bytes=sums[DEPARTED] @ leaves * (seconds / BITS_PER_BYTE),
+        delivered_bytes=sums[DEPARTED] @ leaves * (seconds / BITS_PER_BYTE)
+        if demands is None
+        else demands.delivered_bytes.sum(axis=1),
         arrived_bytes=sums[ARRIVED] * (seconds / BITS_PER_BYTE),
         departed_bytes=sums[DEPARTED] * (seconds / BITS_PER_BYTE),
         lost_bytes=sums[LOST] * (seconds / BITS_PER_BYTE),
@@ -130,33 +141,52 @@ def simulate_network(
         watched_time_s=interval * np.arange(1, watched.shape[2] + 1),
         watched=watched * np.array([interval / BITS_PER_BYTE, 1.0, interval / BITS_PER_BYTE])[:, None, None],
         provenance=record,
+        demands=demands,
+    )
+
+
+def _demand_result(blocks: list[LinkRuns], interval: float) -> DemandResult | None:
+    kept = [block.demands for block in blocks if block.demands is not None]
+    if not kept:
+        return None
+    offered, delivered, lost, age, growth = np.concatenate(kept, axis=1)
+    delay = np.divide(age * interval, delivered, out=np.full_like(age, np.nan), where=delivered > 0.0)
+    offered, delivered, lost, growth = (
+        amount * (interval / BITS_PER_BYTE) for amount in (offered, delivered, lost, growth)
+    )
+    return DemandResult(
+        offered_bytes=offered, delivered_bytes=delivered, lost_bytes=lost, growth_bytes=growth, delay_s=delay
     )
 
 
 def _run_block(
-    scenario: NetworkScenario,
+    scenario: Scenario,
     ready: LinkProblem,
     law: LinkRateLaw | None,
     trace: RateTrace | None,
     numbers: range,
     watch: bool,
+    routes: DemandRoutes | None,
 ) -> LinkRuns:
     source = DemandSource(scenario, ready.network, numbers, trace=trace)
-    if not scenario.messages.ideal:
-        return run_with_messages(scenario, ready, law, source, numbers, watch)
+    if not messages_of(scenario.control).ideal:
+        return run_with_messages(scenario, ready, law, source, numbers, watch, routes)
     state = link_state(ready, len(numbers))
-    N, steps = ready.model.n_links, scenario.steps
+    fluid = None if routes is None else demand_fluid(ready, routes, len(numbers))
+    N, steps, warmup = ready.model.n_links, scenario.steps, scenario.warmup_steps
     watched = np.zeros((3, N, steps if watch else 0))
     chunk = max(1, _CHUNK // (8 * len(ready.network.demands) * len(numbers)))
-    before = np.zeros((N, len(numbers)))
+    before, held = np.zeros((N, len(numbers))), None
     slots = state.history.shape[1]
     step = 0
     while step < steps:
-        end = scenario.warmup_steps if step < scenario.warmup_steps else steps
+        end = warmup if step < warmup else steps
         demand = source.draw(min(chunk, end - step))
-        if step == scenario.warmup_steps:
+        if step == warmup:
             before = state.history[N : 2 * N, step % slots].copy()
-        advance_links(ready.plant, ready.taps, *ready.tiles, state, demand, step, scenario.warmup_steps, watched)
+            held = None if fluid is None else demand_contents(fluid, step)
+        advance_links(ready.plant, ready.taps, *ready.tiles, state, demand, step, warmup, watched, fluid)
         step += len(demand)
     sums = state.sums[:, :, : len(numbers)].transpose(1, 0, 2)
-    return LinkRuns(sums, state.history[N : 2 * N, step % slots] - before, state.offered, watched)
+    demands = None if fluid is None else demand_sums(fluid, held, steps)
+    return LinkRuns(sums, state.history[N : 2 * N, step % slots] - before, state.offered, watched, demands)

@@ -1,4 +1,4 @@
-"""What simulation finds best: a weight or a rate factor, a Pareto front, the greatest utilization at a loss."""
+"""Tuning by simulation: a weight or a rate factor, a Pareto front, the greatest utilization at a loss."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from netctrl.errors import (
     InvalidValue,
     NoAdmissibleDesign,
     checked_function,
-    checked_kind,
     checked_number,
     checked_word,
 )
 from netctrl.model.law import LinkRateLaw
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
-from netctrl.scenario.network.result import Estimate, NetworkSummary
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.summary import Estimate, NetworkSummary
+from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.network.run import simulate_network
 
 __all__ = [
@@ -35,8 +35,8 @@ __all__ = [
     "tune",
 ]
 
-LawOf = Callable[[NetworkScenario], LinkRateLaw | None]
-"""Of a scenario the law that its policy needs: `netctrl.scenario_law`."""
+LawOf = Callable[[Scenario], LinkRateLaw | None]
+"""Function from a scenario to its policy's law: `netctrl.scenario_law`."""
 
 OBJECTIVES = ("loss", "backlog")
 _COARSE = 13
@@ -45,42 +45,45 @@ _RANGES = {HftracPolicy: ("mu", 1e-4, 1e2), StaticPacing: ("factor", 1.0005, 4.0
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
-    """The best value of one number of a policy."""
+    """Best value of one number of a policy."""
 
     field: str
-    """Of the policy: mu or factor."""
+    """Name of the policy's number: mu or factor."""
     value: float
-    scenario: NetworkScenario
-    """With it."""
+    """Best value of the field."""
+    scenario: Scenario
+    """The scenario with the best value."""
     summary: NetworkSummary
-    """Of the very runs that it was chosen by, so a little too good; fresh ones have other run numbers."""
+    """Results of the runs used for the choice, so slightly too good; use other run numbers for fresh results."""
     tried: tuple[tuple[float, float, float], ...]
-    """(value, loss ratio, backlog [byte]) of all that was tried, by value."""
+    """(value, loss ratio, backlog [byte]) of all values tried, sorted by value."""
     at_bound: bool
-    """Whether the best is an end of the range: then it may lie beyond."""
+    """Whether the best value is an end of the range, so that a better one may lie beyond."""
     allowed: bool
-    """Whether it loses at most `max_loss`. If not, nothing that was tried does, and this loses the least."""
+    """Whether it loses at most `max_loss`. If not, no value tried does, and this one has the least loss."""
 
 
 class MaxUtilization(msgspec.Struct, frozen=True, kw_only=True):
-    """The greatest utilization of the busiest link at which the loss stays within what is allowed."""
+    """Greatest utilization of the busiest link at which the loss stays within a limit."""
 
     utilization: float
+    """Utilization of the busiest link."""
     loss_ratio: Estimate
-    """There."""
+    """Loss ratio at this utilization."""
     low: float
+    """As `high`, the lower one."""
     high: float
-    """Utilizations at which the ends of the loss's 95 % interval would just be allowed."""
+    """Utilizations at which the ends of the loss's 95 % interval reach the limit."""
 
 
-def tunable(scenario: NetworkScenario) -> str | None:
-    """The number of the scenario's policy that `tune` finds, None where there is none."""
-    found = _RANGES.get(type(scenario.policy))
+def tunable(scenario: Scenario) -> str | None:
+    """Name of the number of the scenario's policy that `tune` finds; None where there is none."""
+    found = _RANGES.get(type(scenario.control)) if isinstance(scenario.network, Routed) else None
     return None if found is None else found[0]
 
 
 def tune(
-    scenario: NetworkScenario,
+    scenario: Scenario,
     law: LawOf,
     *,
     objective: Literal["loss", "backlog"] = "loss",
@@ -90,44 +93,60 @@ def tune(
     runs: int = 20,
     tolerance: float = 0.02,
 ) -> Tuned:
-    """Find mu of an `hftrac` policy, or the factor of a `static` one, by simulation.
+    """Find the weight mu of an `hftrac` policy, or the factor of a `static` one, by simulation.
 
-    A grid of 13 values, even in their logarithms, then golden section around the best, all with the same random
-    streams. Where one loses as little as another, the one with less backlog is the better.
+    A grid of 13 values, evenly spaced in their logarithms, then golden section around the best, all with the same
+    random streams. Of two values with the same loss the one with less backlog is better.
 
     Parameters
     ----------
-    scenario : NetworkScenario
+    scenario : Scenario
+        Of a routed network, with an `hftrac` or `static` policy.
     law : callable
-        Of a scenario (`netctrl.scenario_law`).
+        From a scenario to its law: `netctrl.scenario_law`.
     objective : {"loss", "backlog"}
-        The least loss; or the least backlog of all that lose at most `max_loss`.
+        The least loss; or the least backlog of all values that lose at most `max_loss`.
     max_loss : float, optional
-        Of what is offered; needed for "backlog".
+        Allowed share of the offered traffic that is lost; needed for "backlog".
     low, high : float, optional
         Range, by default 1e-4 to 100 for mu and 1.0005 to 4 for a factor.
     runs : int
+        Runs of each value.
     tolerance : float
-        Of the value, relative.
+        Relative accuracy of the value.
+
+    Returns
+    -------
+    Tuned
 
     Raises
     ------
     InvalidValue
-        A policy without such a number, bounds out of order, or an objective that isn't known.
+        A policy without such a number, bounds out of order, or an unknown objective.
     NoAdmissibleDesign
         No value that was tried gives a design.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.scenario.network.policy import StaticPacing
+    >>> scenario = netctrl.read("hftrac-testbed").replace(duration="20s", control=StaticPacing(factor=1.1))
+    >>> found = netctrl.tune(scenario, netctrl.scenario_law, runs=2, tolerance=0.5)
+    >>> found.field, 1.0 < found.value < 1.5, found.at_bound
+    ('factor', True, False)
     """
-    checked_kind("scenario", scenario, NetworkScenario)
+    checked_network(scenario, Routed)
     checked_function("law", law)
-    field, *bounds = _RANGES.get(type(scenario.policy), (None, 1.0, 2.0))
+    field, *bounds = _RANGES.get(type(scenario.control), (None, 1.0, 2.0))
     if field is None:
         takes = "hftrac (mu) or static (factor): others have nothing to tune"
-        raise InvalidValue("policy", scenario.policy.__struct_config__.tag, takes)
+        got = None if scenario.control is None else scenario.control.__struct_config__.tag
+        raise InvalidValue("control", got, takes)
     max_loss = check_objective(objective, max_loss)
     low = checked_number("low", bounds[0] if low is None else low, "a number above 0", above=0.0)
     high = checked_number("high", bounds[1] if high is None else high, f"a number above low ({low:g})", above=low)
     tolerance = checked_number("tolerance", tolerance, "a number from 1e-4 to 1", at_least=1e-4, at_most=1.0)
-    seen: dict[float, tuple[NetworkScenario, NetworkSummary] | None] = {}
+    seen: dict[float, tuple[Scenario, NetworkSummary] | None] = {}
 
     def price(value: float) -> tuple[float, float]:
         if value not in seen:
@@ -164,7 +183,7 @@ def check_objective(objective: str, max_loss: float | None) -> float | None:
 
 
 def max_utilization(
-    scenario: NetworkScenario,
+    scenario: Scenario,
     law: LawOf,
     *,
     loss: float = 1e-3,
@@ -173,14 +192,43 @@ def max_utilization(
     runs: int = 20,
     tolerance: float = 1e-4,
 ) -> MaxUtilization:
-    """The greatest utilization at which the mean loss ratio is at most `loss`, by bisection with common random numbers.
+    """Highest utilization of the busiest link at which the mean loss ratio is still allowed.
+
+    By bisection, with the same random streams at each utilization.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of a routed network; its demands are scaled.
+    law : callable
+        From a scenario to its law: `netctrl.scenario_law`.
+    loss : float
+        Allowed mean loss ratio.
+    low, high : float
+        Range of utilizations that is searched.
+    runs : int
+        Runs at each utilization.
+    tolerance : float
+        Accuracy of the utilization.
+
+    Returns
+    -------
+    MaxUtilization
 
     Raises
     ------
     InvalidValue
-        The loss is above `loss` at `low` already, or bounds out of order.
+        More is lost at `low` already than is allowed, or bounds out of order.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> scenario = netctrl.read("hftrac-testbed").replace(duration="20s")
+    >>> found = netctrl.max_utilization(scenario, netctrl.scenario_law, loss=0.01, runs=2, tolerance=0.01)
+    >>> found.loss_ratio.mean <= 0.01, found.low <= found.utilization <= found.high
+    (True, True)
     """
-    checked_kind("scenario", scenario, NetworkScenario)
+    checked_network(scenario, Routed)
     checked_function("law", law)
     loss = checked_number("loss", loss, "a share above 0, to 1", above=0.0, at_most=1.0)
     low = checked_number("low", low, "a utilization above 0, below 1", above=0.0, at_most=1.0)
@@ -190,7 +238,7 @@ def max_utilization(
 
     def at(utilization: float) -> Estimate:
         if utilization not in seen:
-            requested = msgspec.structs.replace(scenario, utilization=utilization)
+            requested = scenario.replace(utilization=utilization)
             seen[utilization] = simulate_network(requested, law(requested), runs=runs, watch=False).summary().loss_ratio
         return seen[utilization]
 
@@ -220,7 +268,31 @@ def max_utilization(
 
 
 def pareto_front(loss: Sequence[float], backlog: Sequence[float]) -> np.ndarray:
-    """Numbers of the points that no other point is at least as good as in both and better in one, by loss."""
+    """Points of the trade-off between loss and backlog that no other point dominates.
+
+    A point dominates another one if it is at least as good in both and better in one.
+
+    Parameters
+    ----------
+    loss, backlog : sequence of float, length n
+        Coordinates of the points; less is better.
+
+    Returns
+    -------
+    ndarray of int
+        Indices of the points, by rising loss.
+
+    Raises
+    ------
+    InvalidValue
+        Sequences of different lengths, or an entry that isn't a finite number.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> netctrl.pareto_front(loss=[0.01, 0.02, 0.03], backlog=[5e3, 6e3, 1e3]).tolist()
+    [0, 2]
+    """
     x, y = _numbers("loss", loss), _numbers("backlog", backlog)
     if len(x) != len(y):
         raise InvalidValue("backlog", f"{len(y)} numbers", f"as many as loss has, {len(x)}")
@@ -243,11 +315,9 @@ def _numbers(name: str, values: Sequence[float]) -> np.ndarray:
     return found
 
 
-def _try(
-    scenario: NetworkScenario, law: LawOf, field: str, value: float, runs: int
-) -> tuple[NetworkScenario, NetworkSummary] | None:
+def _try(scenario: Scenario, law: LawOf, field: str, value: float, runs: int) -> tuple[Scenario, NetworkSummary] | None:
     changed: dict[str, Any] = {field: value}
-    requested = msgspec.structs.replace(scenario, policy=msgspec.structs.replace(scenario.policy, **changed))
+    requested = scenario.replace(control=msgspec.structs.replace(scenario.control, **changed))
     try:
         made = law(requested)
     except NoAdmissibleDesign:
@@ -258,7 +328,7 @@ def _try(
 def _min(
     price: Callable[[float], tuple[float, float]], low: float, high: float, tolerance: float
 ) -> tuple[float, bool]:
-    """The value of the least price, and whether it is an end of the range."""
+    """Value of least price, and whether it is an end of the range."""
     grid = [float(value) for value in np.geomspace(low, high, _COARSE)]
     best = min(range(_COARSE), key=lambda i: price(grid[i]))
     a, b = log(grid[max(best - 1, 0)]), log(grid[min(best + 1, _COARSE - 1)])

@@ -11,7 +11,7 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.bottleneck.network import bottleneck_network
 from netctrl.scenario.bottleneck.result import BottleneckResult
-from netctrl.scenario.bottleneck.scenario import BottleneckScenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import packet_result, run_packets
 from netctrl.sim.packet.senders.receiver import HEADERS
@@ -22,7 +22,7 @@ __all__ = ["simulate_bottleneck_packets"]
 
 
 def simulate_bottleneck_packets(
-    scenario: BottleneckScenario,
+    scenario: Scenario,
     law: PacingLaw | None,
     origin: Provenance,
     *,
@@ -39,9 +39,9 @@ def simulate_bottleneck_packets(
     """
     network = bottleneck_network(scenario, law)
     ready = packet_problem(network)
-    state = run_packets(ready, float(network.initial_window), progress)
+    state = run_packets(ready, float(network.traffic.initial_window), progress)
     found = packet_result(network, state, origin)
-    n, size = len(scenario.flows), scenario.packet_size
+    n, size = len(scenario.flows), scenario.traffic.packet_size
     rtt, delay = np.asarray(found.rtt_s)[:n], np.asarray(found.delay_s)[0]
     flow = state.flow[:n]
     bins, which = np.nonzero(rtt.T > 0.0)

@@ -9,26 +9,40 @@ from __future__ import annotations
 
 from math import log
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.laws.aqm.fluid import PROBABILITY
+from netctrl.laws.window.law import MAX_HOPS
+from netctrl.laws.window.law import Path as WindowPath
 from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
+from netctrl.sim.packet.hosts import PORT
 from netctrl.sim.packet.links.links import end_epoch, enqueue, set_capacity, settle
-from netctrl.sim.packet.links.served import serve_if_due
-from netctrl.sim.packet.senders.demands import CHOICE, chosen_way, send_of_demand
+from netctrl.sim.packet.links.served import go_on, serve_if_due
+from netctrl.sim.packet.senders.demands import CHOICE, act_of_demand, chosen_way
+from netctrl.sim.packet.senders.messages import (
+    acknowledge_message,
+    begin_message,
+    deliver_message,
+    go_back,
+    offer_message,
+)
 from netctrl.sim.packet.senders.pacing import woken
-from netctrl.sim.packet.senders.receiver import deliver, on_line
-from netctrl.sim.packet.senders.tcp import DEMAND, TCP, UDP, acknowledge, connect, offer, send_datagram, time_out
+from netctrl.sim.packet.senders.receiver import OF_A_MESSAGE, deliver, on_line
+from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, TCP, acknowledge, connect, offer, send_datagram, time_out
 from netctrl.sim.packet.senders.web import finish, load_page, think
 from netctrl.sim.packet.state import (
     ARRIVES,
     EPOCH,
     FLOW,
     FREE,
-    INLINED,
+    KIND_MASK,
+    KIND_SHIFT,
     LINK,
+    MESSAGE_ACK,
     META,
     PACKET,
+    PAUSE,
     SIZE_MASK,
+    THINK,
     TIMER,
     WAKE,
     PacketState,
@@ -36,7 +50,7 @@ from netctrl.sim.packet.state import (
     plan,
 )
 
-__all__ = ["advance_packets", "resume"]
+__all__ = ["SHARE", "advance_packets", "resume"]
 
 FLOW_STARTS, SESSION_STARTS, CAPACITY, DELAY, LINE_DELAY = range(5)
 """What the agenda may have."""
@@ -49,17 +63,25 @@ L_DECIDES, L_WAITED, L_STARTED = (LINK[name] for name in ("decides", "waited_ns"
 F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_KIND = (
     FLOW[name] for name in ("line_head", "line_tail", "line_delay", "kind")
 )
-F_STOP, F_GAP, F_SPACING = (FLOW[name] for name in ("stop", "gap", "spacing"))
+L_SCHEDULED, PAUSED, PORT_FLOW = LINK["scheduled"], PORT["paused"], PORT["flow"]
+F_STOP, F_GAP, F_VARIATION = (FLOW[name] for name in ("stop", "gap", "variation"))
+F_LEFT, F_BURST, F_WITHIN = (FLOW[name] for name in ("left", "burst", "within"))
 K_NEXT, K_FLOW, K_HOP, K_INFO, K_TIME = (PACKET[name] for name in ("next", "flow", "hop", "info", "time"))
 M_NOW, M_BASE, M_HEAP, M_LEFT, M_AGENDA = (META[name] for name in ("now", "base", "heap", "left", "agenda"))
 M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES = (META[name] for name in ("sample", "events", "short", "responses"))
+_RATES_AT = WindowPath._fields.index("rates")
+SHARE = 2.0**53
+"""Of `variation`."""
 _NEVER = 1 << 62
 _PLACE = (1 << PLACE_BITS) - 1
 
 
 @njit(**INLINED)
-def _go_on(net: PacketState, k: int, now: int, full: int) -> None:
-    """A packet is at the end of a link: into the next one, or it is where it was sent."""
+def _go_on(net: PacketState, k: int, now: int, full: int) -> int:
+    """A packet is at the end of a link: into the next one, or it is where it was sent.
+
+    Returns the packet where it is of a message at its receiver, for `_of_messages`; else -1.
+    """
     packet = net.packet
     hop = packet[k, K_HOP] + 1
     if net.route[hop] <= CHOICE:
@@ -70,22 +92,25 @@ def _go_on(net: PacketState, k: int, now: int, full: int) -> None:
         enqueue(net, link, k, now)
     elif link == -1:
         finished = deliver(net, k, now, full)
+        if finished == OF_A_MESSAGE:
+            return k
         if finished >= 0:
             finish(net, finished, now)
     else:
         on_line(net, packet[k, K_FLOW], k, now)
+    return -1
 
 
 @njit(**INLINED)
-def _arrive(net: PacketState, place: int, now: int, full: int) -> None:
-    """The first packet on a link's wire, or on a flow's line, is at its end."""
+def _arrive(net: PacketState, place: int, now: int, full: int) -> int:
+    """The first packet on a link's wire, or on a flow's line, is at its end; one of a message at an end is returned."""
     link, flow, packet, meta, heap = net.link, net.flow, net.packet, net.meta, net.heap
     L = len(link)
     if place < L:
         k = link[place, L_HEAD]
         if k < 0 or packet[k, K_TIME] != now:  # its times have changed: another event is planned
             meta[M_HEAP] = pop(heap, meta[M_HEAP])
-            return
+            return -1
         if link[place, L_WAIT] == k:
             settle(net, place, now)
         after = packet[k, K_NEXT]
@@ -103,57 +128,112 @@ def _arrive(net: PacketState, place: int, now: int, full: int) -> None:
     else:
         meta[M_HEAP] = pop(heap, meta[M_HEAP])
     if place < L:
-        _go_on(net, k, now, full)
-    else:
-        acknowledge(net, k, now, full)
+        return _go_on(net, k, now, full)
+    return k if acknowledge(net, k, now, full) == OF_A_MESSAGE else -1
 
 
 @njit(**INLINED)
 def _wake(net: PacketState, f: int, now: int, full: int) -> None:
-    """A flow sends: a datagram, and the next one after a while; or what it had no room for."""
+    """A flow sends: what it had no room for, or a datagram, and the next one after a while, after a burst a pause.
+
+    The pause is mean · (1 − v + v · exponential) with v its variation, as `netctrl.sim.access` has it.
+    """
     flow = net.flow
     if flow[f, F_KIND] == TCP:
         woken(net, f, now)
         offer(net, f, now, full)
         return
     if flow[f, F_KIND] == DEMAND:
-        send_of_demand(net, f, now, full)
+        act_of_demand(net, f, now, full)
         return
     if now >= flow[f, F_STOP]:
         return
     send_datagram(net, f, now, full)
+    flow[f, F_LEFT] -= 1
+    if flow[f, F_LEFT] > 0:
+        plan(net, now + flow[f, F_WITHIN], WAKE, f)
+        return
+    flow[f, F_LEFT] = flow[f, F_BURST]
     gap = float(flow[f, F_GAP])
-    if flow[f, F_SPACING] == 1:
-        gap *= -log(1.0 - chance(net.random, len(net.link) + f))
+    if flow[f, F_VARIATION] > 0:
+        share = flow[f, F_VARIATION] / SHARE
+        gap *= 1.0 - share + share * -log(1.0 - chance(net.random, len(net.link) + f))
     plan(net, now + max(round(gap), 1), WAKE, f)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
+def _tell_senders(net: PacketState, link: int, rate: int) -> None:
+    """Telemetry has the links' rates."""
+    crossed, path = net.hosts.crossed, net.hosts.path
+    for kind in range(len(crossed)):
+        for h in range(MAX_HOPS):
+            if crossed[kind, h] == link:
+                path[kind, _RATES_AT + h] = rate
+
+
+@njit(**INSIDE)
+def _pause(net: PacketState, link: int, now: int, paused: int) -> None:
+    """A frame of priority flow control is at the link's beginning."""
+    port = net.hosts.port
+    if port[link, PAUSED] == paused:
+        return
+    port[link, PAUSED] = paused
+    if paused == 1:
+        return
+    if port[link, PORT_FLOW] >= 0:
+        offer_message(net, port[link, PORT_FLOW], now)
+    elif net.link[link, L_BYTES] > 0 and net.link[link, L_SCHEDULED] == 0:
+        go_on(net, link, now)
+
+
+@njit(**INSIDE)
+def _of_messages(net: PacketState, kind: int, place: int, now: int) -> None:
+    """An event of data-centre senders: of a packet, a flow, or a link. One function, so that the kernel stays small."""
+    if kind == ARRIVES:
+        if net.packet[place, K_INFO] >> KIND_SHIFT & KIND_MASK == MESSAGE_ACK:
+            acknowledge_message(net, place, now)
+            return
+        finished = deliver_message(net, place, now)
+        if finished >= 0:
+            finish(net, finished, now)
+    elif kind == WAKE:
+        woken(net, place, now)
+        offer_message(net, place, now)
+    elif kind == TIMER:
+        go_back(net, place, now)
+    else:
+        _pause(net, place, now, 1 if kind == PAUSE else 0)
+
+
+@njit(**INSIDE)
 def _act(net: PacketState, now: int, full: int, first_window: float) -> None:
     """The next entry of the agenda."""
     row = net.agenda[net.meta[M_AGENDA]]
     net.meta[M_AGENDA] += 1
     kind, which, value = row[1], row[2], row[3]
     if kind == FLOW_STARTS:
-        if net.flow[which, F_KIND] == UDP:
-            plan(net, now, WAKE, which)
-        else:
+        if net.flow[which, F_KIND] == MESSAGES:
+            begin_message(net, which, now)
+        elif net.flow[which, F_KIND] == TCP:
             connect(net, which, now, first_window)
+        else:
+            plan(net, now, WAKE, which)
     elif kind == SESSION_STARTS:
         think(net, which, now)
     elif kind == CAPACITY:
         set_capacity(net, which, now, value)
+        _tell_senders(net, which, value)
     elif kind == DELAY:
         net.link[which, L_DELAY] = value
     else:
         net.flow[which, F_LINE_DELAY] = value
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def _sample(net: PacketState, now: int) -> None:
-    """All links and groups at one time."""
+    """All links of the scenario and groups at one time."""
     link, series, row = net.link, net.series, net.meta[M_SAMPLE] - 1
-    for k in range(len(link)):
+    for k in range(series.shape[1]):
         settle(net, k, now)
         if row < series.shape[2]:
             series[0, k, row], series[1, k, row] = link[k, L_BYTES], link[k, L_ARRIVED]
@@ -165,11 +245,12 @@ def _sample(net: PacketState, now: int) -> None:
     for g in range(len(net.group)):
         if row < series.shape[2]:
             net.carried[g, row] = net.group[g]
-            net.trips[0, g, row], net.trips[1, g, row] = net.trip[0, g], net.trip[1, g]
+            for k in range(3):
+                net.trips[k, g, row] = net.trip[k, g]
     net.meta[M_SAMPLE] += 1
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def _rebase(net: PacketState) -> None:
     """Events count their time from now on, so that 40 bits last."""
     meta, past = net.meta, net.meta[M_NOW] - net.meta[M_BASE]
@@ -221,19 +302,23 @@ def advance_packets(net: PacketState, interval: int, full: int, first_window: fl
         meta[M_EVENTS] += 1
         kind, place = (first >> PLACE_BITS) & 7, first & _PLACE
         if kind == ARRIVES:
-            _arrive(net, place, now, full)
+            k = _arrive(net, place, now, full)
+            if k >= 0:
+                _of_messages(net, kind, k, now)
             continue
         meta[M_HEAP] = pop(heap, meta[M_HEAP])
         if kind == FREE:
             serve_if_due(net, place, now)
         elif kind == EPOCH:
             end_epoch(net, place, now)
+        elif kind == THINK:
+            load_page(net, place, now, full, first_window)
+        elif kind >= PAUSE or net.flow[place, F_KIND] == MESSAGES:
+            _of_messages(net, kind, place, now)
         elif kind == WAKE:
             _wake(net, place, now, full)
-        elif kind == TIMER:
-            time_out(net, place, now, full)
         else:
-            load_page(net, place, now, full, first_window)
+            time_out(net, place, now, full)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

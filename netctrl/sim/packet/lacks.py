@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.network.policy import Backpressure
-from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand
+from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.network.traffic import TcpDemand
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FastFlows
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 
 __all__ = ["flows_lack", "network_lacks", "sender_of"]
 
@@ -21,13 +22,13 @@ def flows_lack(scenario: Scenario) -> str | None:
     return None
 
 
-def network_lacks(scenario: NetworkScenario) -> str | None:
+def network_lacks(scenario: Scenario) -> str | None:
     """What of a network under demands it doesn't have; None: it runs it."""
-    if isinstance(scenario.policy, Backpressure):
+    if isinstance(scenario.control, Backpressure):
         return "backpressure, which looks at each moment into the next queues"
-    for each in scenario.tcp:
+    for each in tcp_of(scenario):
         if sender_of(each) not in TCP_SENDERS:
-            return f"{each.variant} senders (tcp of {each.demand})"
+            return f"{each.variant} senders (TCP of {each.demand})"
     return None
 
 

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_kind, checked_whole
+from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole
 from netctrl.model.io.provenance import provenance
+from netctrl.scenario.network.demand_result import DemandResult
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.result import NetworkResult, TcpResult
-from netctrl.scenario.network.scenario import NetworkScenario
+from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.sim.network.plan import RunDraws, run_draws
 from netctrl.sim.packet.kernel import FLOW_STARTS
@@ -48,7 +50,7 @@ Progress = Callable[[float], None]
 
 
 def simulate_network_packets(
-    scenario: NetworkScenario,
+    scenario: Scenario,
     plan: LinkPlan,
     runs: range,
     *,
@@ -64,7 +66,7 @@ def simulate_network_packets(
 
     Parameters
     ----------
-    scenario : NetworkScenario
+    scenario : Scenario
     plan : LinkPlan
         Its routes and its law (`netctrl.sim.network.plan.link_plan`).
     runs : range
@@ -89,7 +91,7 @@ def simulate_network_packets(
     FileError
         The scenario's trace can't be read.
     """
-    checked_kind("scenario", scenario, NetworkScenario)
+    checked_network(scenario, Routed)
     if progress is not None:
         checked_function("progress", progress)
     if not runs:
@@ -113,6 +115,7 @@ def simulate_network_packets(
             progress(len(found) / len(runs))
     seconds = (scenario.steps - scenario.warmup_steps) * scenario.interval
     table = {name: np.array([getattr(each, name) for each in found]) for name in _PER_RUN}
+    offered, delivered, lost, growth, delay = np.array([each.demands for each in found]).transpose(1, 0, 2)
     goodput, round_trip, again = np.array([each.tcp for each in found]).transpose(1, 0, 2)
     return NetworkResult(
         scenario=scenario,
@@ -127,8 +130,13 @@ def simulate_network_packets(
         watched=found[0].watched,
         provenance=provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba")),
         tcp=TcpResult(goodput_bit_per_s=goodput, round_trip_s=round_trip, retransmission_ratio=again)
-        if scenario.tcp
+        if tcp_of(scenario)
         else None,
+        demands=None
+        if tcp_of(scenario)
+        else DemandResult(
+            offered_bytes=offered, delivered_bytes=delivered, lost_bytes=lost, growth_bytes=growth, delay_s=delay
+        ),
     )
 
 
@@ -149,14 +157,16 @@ class _Run(NamedTuple):
     backlog_square: np.ndarray
     tcp: np.ndarray
     """(3, M) goodput [bit/s], mean round trip [s] and share that was sent again."""
+    demands: np.ndarray
+    """(5, I) fields of DemandResult."""
     watched: np.ndarray
 
 
-_PER_RUN = _Run._fields[:-2]
+_PER_RUN = _Run._fields[:-3]
 
 
 def _run(
-    scenario: NetworkScenario, plan: LinkPlan, lines: Sequence[Line], draws: RunDraws, size: int, run: int, watched: int
+    scenario: Scenario, plan: LinkPlan, lines: Sequence[Line], draws: RunDraws, size: int, run: int, watched: int
 ) -> _Run:
     ready, memory = network_problem(scenario, plan, lines, draws, size, run, watched)
     state = run_packets(ready, _FIRST_WINDOW)
@@ -164,18 +174,27 @@ def _run(
     offered, delivered = np.array([state.meta[META["offered"]], state.meta[META["delivered"]]]) - memory.ends
     arrived, departed, lost, growth = (memory.now - memory.counted).astype(float)
     waiting, rate_square, backlog_square = memory.sums / count
+    grown, demands = state.flow - memory.flow, len(plan.network.demands)
     return _Run(
         float(offered), float(delivered), arrived, departed, lost, growth,
         waiting * (scenario.interval / BITS_PER_BYTE), rate_square, backlog_square,
-        _tcp(scenario, state.flow - memory.flow, len(plan.network.demands), size, count * scenario.interval),
+        _tcp(scenario, grown, demands, size, count * scenario.interval), _demands(grown[:demands], size),
         memory.watched,
     )  # fmt: skip
 
 
-def _tcp(scenario: NetworkScenario, grown: np.ndarray, first: int, size: int, seconds: float) -> np.ndarray:
+def _demands(grown: np.ndarray, size: int) -> np.ndarray:
+    """(5, I) fields of DemandResult, from what the demands' rows grew by."""
+    sent, received, lost, delays = grown[:, [FLOW[name] for name in ("sent", "received", "dropped", "delays")]].T
+    offered, delivered = size * sent, size * received
+    delay = np.divide(delays / _NS, received, out=np.full(len(grown), np.nan), where=received > 0)
+    return np.array([offered, delivered, lost, offered - delivered - lost, delay])
+
+
+def _tcp(scenario: Scenario, grown: np.ndarray, first: int, size: int, seconds: float) -> np.ndarray:
     """Of each demand that is TCP, from what its flows' rows grew by; they stand behind the demands."""
-    found = np.zeros((3, len(scenario.tcp)))
-    for m, each in enumerate(scenario.tcp):
+    found = np.zeros((3, len(tcp_of(scenario))))
+    for m, each in enumerate(tcp_of(scenario)):
         received, sent, again, trips, count = (
             float(grown[first : first + each.flows, FLOW[name]].sum())
             for name in ("received", "sent", "again", "rtt_sum", "rtt_count")
@@ -188,20 +207,22 @@ def _tcp(scenario: NetworkScenario, grown: np.ndarray, first: int, size: int, se
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-def _lines(scenario: NetworkScenario, plan: LinkPlan, size: int, sampled_delays: bool) -> list[Line]:
+def _lines(scenario: Scenario, plan: LinkPlan, size: int, sampled_delays: bool) -> list[Line]:
     by_name = {link.id: link for link in plan.network.links}
     found = []
     for name, samples in zip(plan.links, plan.delay.tolist(), strict=True):
         link = by_name[name]
         if link.buffer is not None and link.buffer < size:
-            raise InvalidValue(f"network.links.{name}.buffer", link.buffer, f"{size} bytes (a packet) or more, or null")
+            raise InvalidValue(
+                f"network.graph.links.{name}.buffer", link.buffer, f"{size} bytes (a packet) or more, or null"
+            )
         delay = (samples + 1) * scenario.interval if sampled_delays else link.delay
-        found.append(Line(name, link.capacity, delay, link.buffer, scenario.queue))
+        found.append(Line(name, link.capacity, delay, link.buffer, scenario.network.queue))
     return found
 
 
 def network_problem(
-    scenario: NetworkScenario,
+    scenario: Scenario,
     plan: LinkPlan,
     lines: Sequence[Line],
     draws: RunDraws,
@@ -224,7 +245,7 @@ def network_problem(
     paths = _Paths(plan)
     route, ways, rows = paths.of_demands()
     agenda: list[tuple[int, int, int, int]] = []
-    for each, starts in zip(scenario.tcp, _starts(scenario, run), strict=True):
+    for each, starts in zip(tcp_of(scenario), _starts(scenario, run), strict=True):
         i = paths.index[each.demand]
         group = BulkFlows(
             id="tcp", path=("way",), rtt=(1.0, 1.0), count=each.flows, sender=sender_of(each), ecn=each.ecn
@@ -251,10 +272,10 @@ def network_problem(
     return PacketProblem(state, end + 1, size, end, (control, memory)), memory
 
 
-def _starts(scenario: NetworkScenario, run: int) -> list[np.ndarray]:
+def _starts(scenario: Scenario, run: int) -> list[np.ndarray]:
     """When the flows of each demand that is TCP start, in order [ns]."""
     rng = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(run, _START)))
-    return [np.sort(np.rint(rng.uniform(*each.start, each.flows) * _NS).astype(np.int64)) for each in scenario.tcp]
+    return [np.sort(np.rint(rng.uniform(*each.start, each.flows) * _NS).astype(np.int64)) for each in tcp_of(scenario)]
 
 
 class _Paths:

@@ -2,42 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.rate.records import scheme_of
 from netctrl.laws.tcp.rows import WIDTH
 from netctrl.model.design.design import HftracDesign
-from netctrl.scenario.tcp_aqm.flows import FlowGroup, UdpFlows, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, BurstFlows, DemandFlows, FlowGroup, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.host import Host
 from netctrl.sim.heap import PLACE_BITS, event
+from netctrl.sim.packet.datagrams import Demands, set_bursts
+from netctrl.sim.packet.hosts import HostState
 from netctrl.sim.packet.kernel import CAPACITY, DELAY, FLOW_STARTS, LINE_DELAY, SESSION_STARTS
+from netctrl.sim.packet.links.port_tables import port_table
 from netctrl.sim.packet.links.tables import (
     Line,
     Queues,
     link_tables,
-    nanoseconds,
     queue_tables,
     trace_table,
     whole_rate,
 )
 from netctrl.sim.packet.rates import RateControl, RateMemory, rate_memory, scenario_control
+from netctrl.sim.packet.senders.host_tables import Crossed, Sent, host_tables, no_hosts, sent_of
 from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.senders.tables import rate_tables, set_sender
-from netctrl.sim.packet.senders.tcp import TCP, UDP
+from netctrl.sim.packet.senders.tcp import MESSAGES, TCP
 from netctrl.sim.packet.state import EPOCH, FLOW, LINK, META, PACKET, SESSION, WAY, PacketState
 from netctrl.sim.tables import chained
 from netctrl.sim.tcp_aqm.traffic import draw_flows
-from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
     "ANSWERED",
     "ARRIVED",
     "ENDLESS",
     "PacketProblem",
+    "Series",
     "Traffic",
     "first_state",
     "flow_row",
@@ -47,12 +54,12 @@ __all__ = [
 _NS = 1e9
 ENDLESS = 1 << 60
 _RING = 64
-_PACKETS = 4096
+PACKETS = 4096
+"""In the pool, at first."""
 _MAX_PLACES = 1 << PLACE_BITS
-_MAX_GAP_S = 10.0
 ARRIVED, ANSWERED = -1, -2
 """End of a path for data, and for acknowledgements."""
-NO_WAYS = np.zeros((0, len(WAY)))
+NO_WAYS, NO_RATES = np.zeros((0, len(WAY))), np.zeros(0)
 
 Agenda = list[tuple[int, int, int, int]]
 """When, what, which, and a value (`netctrl.sim.packet.kernel`)."""
@@ -73,10 +80,22 @@ class Traffic(NamedTuple):
     random: np.ndarray
     """(L + F + S,) states of generators."""
     weight: np.ndarray
-    """(F,) in `drr` queues."""
+    """(F,) in `drr` and `wfq` queues."""
     senders: tuple[np.ndarray, np.ndarray, np.ndarray]
     """Of `netctrl.sim.packet.senders.tables.rate_tables`."""
     ways: np.ndarray = NO_WAYS
+    rates: np.ndarray = NO_RATES
+    """Of demands that are groups of flows."""
+
+
+class Series(NamedTuple):
+    """What is sampled: the first links, so many times."""
+
+    links: int
+    samples: int
+
+
+NO_SERIES = Series(0, 0)
 
 
 class PacketProblem(NamedTuple):
@@ -102,31 +121,46 @@ def packet_problem(scenario: Scenario, design: HftracDesign | None = None) -> Pa
         A value that the engine can't hold: its name in the scenario; what `scenario_control` refuses.
     """
     full = _packet_size(scenario)
-    interval, end = round(scenario.sample * _NS), round(scenario.duration * _NS)
-    samples = int(scenario.duration / scenario.sample * (1.0 + 1e-12))
-    queues = link_tables(scenario.links, full)
+    interval, end = round(scenario.interval * _NS), round(scenario.duration * _NS)
+    samples = int(scenario.duration / scenario.interval * (1.0 + 1e-12))
+    sent = {g: each for g, group in enumerate(scenario.flows) if (each := sent_of(group, full)) is not None}
+    demands = Demands(scenario.duration, scenario.seed)
+    laid = _flows(scenario, sent, full, demands)
+    flow, links = np.array(laid.rows), [*scenario.links, *laid.ports]
+    session = np.array(laid.sessions, dtype=np.int64).reshape(-1, len(SESSION))
+    queues = link_tables(links, full)
     control = scenario_control(scenario, queues[0], design)
-    flow, session, route, agenda = _flows(scenario, full)
+    index = {link.id: row for row, link in enumerate(scenario.links)}
+    crossed = [Crossed(*([index[name] for name in path] for path in (g.path, g.ack_path))) for g in scenario.flows]
+    hosts = host_tables(sent, crossed, [each.pfc for each in links], queues[0], flow, PACKETS)
     seeds = np.random.SeedSequence(scenario.seed, spawn_key=(len(scenario.flows) + 1,))
     traffic = Traffic(
         flow=flow,
         session=session,
-        route=route,
-        agenda=sorted([*agenda, *_changes(scenario, flow)]),
+        route=np.array(laid.route, dtype=np.int64),
+        agenda=sorted([*laid.agenda, *_changes(scenario, flow)]),
         web=np.array([_web(group) for group in scenario.flows]),
-        random=seeds.generate_state(len(scenario.links) + len(flow) + len(session), np.uint64),
+        random=seeds.generate_state(len(links) + len(flow) + len(session), np.uint64),
         weight=np.array([group.weight for group in scenario.flows])[flow[:, FLOW["group"]]],
         senders=rate_tables(scenario, flow),
+        rates=demands.rates,
     )
-    state = first_state(scenario.links, queues, traffic, full, samples, scenario.seed)
-    rates = None if control is None else (control, rate_memory(control, len(flow)))
-    return PacketProblem(state, interval, full, end, rates)
+    series = Series(len(scenario.links), samples)
+    state = first_state(links, queues, traffic, full, series, scenario.seed, hosts)
+    at_work = None if control is None else (control, rate_memory(control, len(flow)))
+    return PacketProblem(state, interval, full, end, at_work)
 
 
 def first_state(
-    links: Sequence[Link | Line], queues: Queues, traffic: Traffic, full: int, samples: int = 0, seed: int = 0
+    links: Sequence[Link | Line],
+    queues: Queues,
+    traffic: Traffic,
+    full: int,
+    series: Series = NO_SERIES,
+    seed: int = 0,
+    hosts: HostState | None = None,
 ) -> PacketState:
-    """All tables before the first event.
+    """All tables before the first event; without `hosts` no law is a data centre's.
 
     Raises
     ------
@@ -140,10 +174,10 @@ def first_state(
     if max(L + F, S) > _MAX_PLACES:
         raise InvalidValue("flows", F, f"at most {_MAX_PLACES} links and connections in all")
     flow[:, FLOW["ring"]] = np.concatenate([[0], np.cumsum(flow[:, FLOW["mask"]] + 1)[:-1]])
-    packet = np.zeros((_PACKETS, len(PACKET)), dtype=np.int64)
+    packet = np.zeros((PACKETS, len(PACKET)), dtype=np.int64)
     chained(packet, PACKET["next"], 0)
     meta = np.zeros(len(META), dtype=np.int64)
-    meta[META["left"]], meta[META["sample"]] = _PACKETS, 1
+    meta[META["left"]], meta[META["sample"]] = PACKETS, 1
     heap = np.zeros(256 + 4 * L + 2 * F + S, dtype=np.int64)
     acting = sorted(
         event(int(row[LINK["epoch"]]), EPOCH, place) for place, row in enumerate(link) if row[LINK["epoch"]]
@@ -173,74 +207,123 @@ def first_state(
         got=np.zeros(rings, dtype=np.int64),
         session=traffic.session,
         web=traffic.web,
+        rates=traffic.rates,
         agenda=np.array(traffic.agenda, dtype=np.int64).reshape(-1, 4),
-        series=np.zeros((8, L, samples)),
-        packets=np.zeros((L, samples)),
-        carried=np.zeros((G, samples)),
+        series=np.zeros((8, *series)),
+        packets=np.zeros(series),
+        carried=np.zeros((G, series.samples)),
         group=np.zeros(G, dtype=np.int64),
-        trips=np.zeros((2, G, samples)),
-        trip=np.zeros((2, G), dtype=np.int64),
+        trips=np.zeros((3, G, series.samples)),
+        trip=np.zeros((3, G), dtype=np.int64),
         response=np.zeros((1024, 4), dtype=np.int64),
+        hosts=no_hosts(port_table(link)) if hosts is None else hosts,
     )
 
 
 def _packet_size(scenario: Scenario) -> int:
-    size = scenario.packet_size
+    size = scenario.traffic.packet_size
     if size != int(size) or not HEADERS < size <= 65535:
         raise InvalidValue("packet_size", size, f"a whole number of bytes from {HEADERS + 1} to 65535")
     return int(size)
 
 
-def _flows(scenario: Scenario, full: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, Agenda]:
-    """Rows of connections and of Web sessions, routes, and when they start."""
+class _Laid(NamedTuple):
+    """Flows as they are laid."""
+
+    rows: list[np.ndarray]
+    """Of connections."""
+    sessions: list[np.ndarray]
+    """Rows of Web sessions."""
+    route: list[int]
+    ports: list[Line]
+    """Of senders that have one of their own."""
+    agenda: Agenda
+    """When they start."""
+
+
+def _flows(scenario: Scenario, sent: Mapping[int, Sent], full: int, demands: Demands) -> _Laid:
     index = {link.id: row for row, link in enumerate(scenario.links)}
     delays = {link.id: round(link.delay * _NS) for link in scenario.links}
-    rows: list[np.ndarray] = []
-    sessions: list[np.ndarray] = []
-    route: list[int] = []
-    agenda: Agenda = []
+    laid = _Laid([], [], [], [], [])
+    rows, sessions, route, _, agenda = laid
     # A sender stands at its first link: its access line, both ways, is on the way back, and it starts that much later.
+    # One with a port of its own stands there.
     for g, (group, draw) in enumerate(zip(scenario.flows, draw_flows(scenario, merged=False), strict=True)):
         there, back = len(route), len(route) + len(group.path) + 1
         route += [*(index[name] for name in group.path), ARRIVED, *(index[name] for name in group.ack_path), ANSWERED]
         trip = sum(delays[name] for name in group.both_ways)
-        for rtt, start, stop in zip(draw.rtt_s, draw.start_s, draw.stop_s, strict=True):
-            access = 0 if isinstance(group, UdpFlows) else max(round(rtt * _NS) - trip, 0) // 2
+        places = demands.draw(group) if isinstance(group, DemandFlows) else np.zeros(len(draw.rtt_s), dtype=np.int64)
+        for rtt, start, stop, place in zip(draw.rtt_s, draw.start_s, draw.stop_s, places.tolist(), strict=True):
+            access = max(round(rtt * _NS) - trip, 0) // 2 if group.answered else 0
+            ahead = 0 if g in sent else access
             end = ENDLESS if stop == inf else round(stop * _NS)
-            begins = round(start * _NS) + access  # at its first link
+            begins = round(start * _NS) + ahead
             row = flow_row(group, g, there, back)
-            row[FLOW["access"]] = access
-            row[FLOW["line_delay"]] = 2 * access + (0 if group.ack_path else trip // 2)
-            row[FLOW["stop"]] = end + access if end < ENDLESS else end
+            row[FLOW["access"]] = ahead
+            row[FLOW["line_delay"]] = access + ahead + (0 if group.ack_path else trip // 2)
+            row[FLOW["stop"]] = end + ahead if end < ENDLESS else end
+            row[FLOW["asked"]], row[FLOW["last_bytes"]] = begins - ahead, full - HEADERS
+            if isinstance(group, BulkFlows) and group.size is not None:
+                _end_after(row, round(group.size), full)
+            first, count = len(rows), 1
             if isinstance(group, WebFlows):
                 agenda.append((begins, SESSION_STARTS, len(sessions), 0))
-                sessions.append(_session(group, g, len(rows), int(row[FLOW["stop"]])))
+                sessions.append(_session(group, g, first, int(row[FLOW["stop"]])))
                 row[FLOW["session"]] = len(sessions) - 1
                 row[FLOW["stop"]] = ENDLESS  # what was asked for is sent
-                rows += [row.copy() for _ in range(group.objects_per_page)]
+                count = group.objects_per_page
             else:
-                if isinstance(group, UdpFlows):
-                    row[FLOW["gap"]], row[FLOW["spacing"]] = _gap(group, full), group.spacing == "poisson"
-                    begins += _phase(group, int(row[FLOW["gap"]]), scenario.seed, len(rows))
-                agenda.append((begins, FLOW_STARTS, len(rows), 0))
-                rows.append(row)
-    flow = np.array(rows).reshape(-1, len(FLOW))
-    flow[:, FLOW["last_bytes"]] = full - HEADERS
-    return flow, np.array(sessions, dtype=np.int64).reshape(-1, len(SESSION)), np.array(route, dtype=np.int64), agenda
+                if isinstance(group, UdpFlows | BurstFlows):
+                    begins += set_bursts(row, group, full, scenario.seed, first)
+                elif isinstance(group, DemandFlows):
+                    demands.set(row, group, place, begins)
+                agenda.append((begins, FLOW_STARTS, first, 0))
+            rows += [row.copy() for _ in range(count)]
+            for each in rows[first:] if g in sent else ():
+                _stand_at_port(each, laid, group, sent[g].host, access, scenario.links, index)
+    return laid
+
+
+def _stand_at_port(
+    row: np.ndarray,
+    laid: _Laid,
+    group: FlowGroup,
+    host: Host,
+    access: int,
+    links: Sequence[Link],
+    index: Mapping[str, int],
+) -> None:
+    """A flow's own port, a link in front of its path; `access` is half of what the path leaves of the round trip."""
+    delay = access if host.delay is None else round(host.delay * _NS)
+    if delay > 2 * access:
+        raise InvalidValue(f"flows.{group.id}.host.delay", host.delay, f"at most {2 * access / _NS:g} s, as rtt has it")
+    row[FLOW["line_delay"]] += access - delay
+    row[FLOW["route"]] = len(laid.route)
+    laid.route.extend([len(links) + len(laid.ports), *(index[name] for name in group.path), ARRIVED])
+    rate = links[index[group.path[0]]].capacity if host.rate is None else host.rate
+    laid.ports.append(Line(f"{group.id}.host", rate, delay / _NS, None, DropTailQueue(), pfc=host.pfc))
+
+
+def _end_after(row: np.ndarray, size: int, full: int) -> None:
+    """A flow ends after so many bytes."""
+    segments = (size + full - HEADERS - 1) // (full - HEADERS)
+    row[FLOW["bytes"]] = size
+    row[FLOW["size"]], row[FLOW["last_bytes"]] = segments, size - (segments - 1) * (full - HEADERS)
 
 
 def flow_row(group: FlowGroup, number: int, there: int, back: int) -> np.ndarray:
     """A flow of a group that hasn't started: its path, and that of its acknowledgements, begin there in the routes."""
     row = np.zeros(len(FLOW), dtype=np.int64)
-    udp = isinstance(group, UdpFlows)
     for name in ("line_head", "line_tail", "session"):
         row[FLOW[name]] = -1
-    row[FLOW["kind"]], row[FLOW["group"]] = UDP if udp else TCP, number
+    messages = scheme_of(group.sender) is not None
+    row[FLOW["kind"]], row[FLOW["group"]] = MESSAGES if messages else TCP, number
     row[FLOW["route"]], row[FLOW["ack_route"]] = there, back
     row[FLOW["size"]], row[FLOW["ecn"]] = ENDLESS, group.ecn
     row[FLOW["priority"]] = group.priority
-    row[FLOW["mask"]] = 0 if udp else _RING - 1
-    if not udp:
+    row[FLOW["bytes"]] = ENDLESS if messages else 0
+    if group.answered:
+        row[FLOW["mask"]] = 0 if messages else _RING - 1
         set_sender(row, group)
     return row
 
@@ -252,17 +335,6 @@ def _session(group: WebFlows, number: int, first: int, stop: int) -> np.ndarray:
     return row
 
 
-def _gap(group: UdpFlows, full: int) -> int:
-    return max(nanoseconds(f"flows.{group.id}.rate", full * BITS_PER_BYTE / group.rate, _MAX_GAP_S), 1)
-
-
-def _phase(group: UdpFlows, gap: int, seed: int, flow: int) -> int:
-    """When the first packet comes: evenly spaced ones begin anywhere in their interval."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1 << 20, flow)))
-    share = rng.exponential() if group.spacing == "poisson" else rng.random()
-    return round(share * gap)
-
-
 def _web(group: FlowGroup) -> tuple[float, float, float, float]:
     if not isinstance(group, WebFlows):
         return 0.0, 1.0, 0.0, 1.0
@@ -272,11 +344,11 @@ def _web(group: FlowGroup) -> tuple[float, float, float, float]:
 
 def _changes(scenario: Scenario, flow: np.ndarray) -> Agenda:
     """Capacities and delays of links; a delay is that of acknowledgements too, where these take the same lines."""
-    full, index = int(scenario.packet_size), {link.id: row for row, link in enumerate(scenario.links)}
+    full, index = int(scenario.traffic.packet_size), {link.id: row for row, link in enumerate(scenario.links)}
     delays = {link.id: round(link.delay * _NS) for link in scenario.links}
     line = flow[:, FLOW["line_delay"]].copy()
     found: Agenda = []
-    for change in sorted(scenario.changes, key=lambda change: change.at):
+    for change in sorted(scenario.network.changes, key=lambda change: change.at):
         at, row = round(change.at * _NS), index[change.link]
         if change.capacity is not None:
             found.append((at, CAPACITY, row, whole_rate("changes.capacity", change.capacity, full)))

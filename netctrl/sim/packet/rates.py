@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.jit import njit
+from netctrl.jit import INSIDE, njit
 from netctrl.laws.link_rate.distributed_step import (
     LinkMemory,
     LinkRates,
@@ -23,8 +23,8 @@ from netctrl.laws.link_rate.distributed_step import (
 from netctrl.model.design.design import HftracDesign, read_design
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
-from netctrl.scenario.network.scenario import NetworkScenario
-from netctrl.scenario.tcp_aqm.scenario import Scenario
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.scenario import Scenario, Time
 from netctrl.sim.network.plan import RunDraws, link_plan
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link, settle
@@ -161,9 +161,8 @@ def scenario_control(scenario: Scenario, link: np.ndarray, design: HftracDesign 
     policy = DesignPolicy(file="design") if policy is None else policy
     inputs, interval = design.inputs, design.law.interval_s
     steps = int(scenario.duration / interval * (1.0 + 1e-12))
-    around = NetworkScenario(
-        name=scenario.name, network=inputs.network, interval=interval, duration=interval, policy=policy
-    )
+    time = Time(duration=interval, interval=interval)
+    around = Scenario(name=scenario.name, network=Routed(graph=inputs.network), control=policy, time=time)
     plan = link_plan(around, design.law)
     place, N = _places(scenario, plan), len(plan.links)
     if steps * N > _MAX_ACTS:
@@ -199,7 +198,15 @@ def _places(scenario: Scenario, plan: LinkPlan) -> np.ndarray:
 # --- compiled ---------------------------------------------------------------------------------------------------------
 
 
-@njit(error_model="numpy", nogil=True)
+@njit(**INSIDE)
+def _copy(table: np.ndarray, to: np.ndarray) -> None:
+    """Number by number: assigning arrays takes long to compile."""
+    for i in range(table.shape[0]):
+        for k in range(table.shape[1]):
+            to[i, k] = table[i, k]
+
+
+@njit(**INSIDE)
 def _count(net: PacketState, control: RateControl, now: np.ndarray, time: int) -> None:
     for link in range(len(control.place)):
         row = control.place[link]
@@ -208,7 +215,7 @@ def _count(net: PacketState, control: RateControl, now: np.ndarray, time: int) -
         now[LOST, link], now[BACKLOG, link] = net.link[row, L_LOST], net.link[row, L_BYTES]
 
 
-@njit(error_model="numpy", nogil=True)
+@njit(**INSIDE)
 def _end_interval(net: PacketState, control: RateControl, memory: RateMemory, step: int) -> None:
     """Number `step` begins; what the one before it brought is added."""
     now, began, sums, watched = memory.now, memory.began, memory.sums, memory.watched
@@ -223,13 +230,14 @@ def _end_interval(net: PacketState, control: RateControl, memory: RateMemory, st
         if step <= watched.shape[2]:
             watched[0, link, step - 1], watched[1, link, step - 1] = now[BACKLOG, link], rate
             watched[2, link, step - 1] = now[LOST, link] - began[LOST, link]
-    began[:] = now
+    _copy(now, began)
     if step == control.counted_from:
-        memory.counted[:], memory.flow[:] = now, net.flow
+        _copy(now, memory.counted)
+        _copy(net.flow, memory.flow)
         memory.ends[0], memory.ends[1] = net.meta[M_OFFERED], net.meta[M_DELIVERED]
 
 
-@njit(error_model="numpy", nogil=True)
+@njit(**INSIDE)
 def _act(net: PacketState, control: RateControl, memory: RateMemory, tick: int, time: int) -> None:
     """Links whose tick it is measure, tell, and then set their rates."""
     law, now, acted, draws = control.law, memory.now, memory.acted, control.draws
@@ -242,7 +250,8 @@ def _act(net: PacketState, control: RateControl, memory: RateMemory, tick: int, 
                 rate += (1.0 - share) * law.nominal[link]
             arrived, lost = now[ARRIVED, link] - acted[ARRIVED, link], now[LOST, link] - acted[LOST, link]
             seen = Measured(rate, unit * now[BACKLOG, link], unit * arrived, unit * lost)
-            acted[:, link] = now[:, link]
+            for count in range(len(acted)):
+                acted[count, link] = now[count, link]
             measure_link(law, memory.law, link, seen, tick, draws.late[step])
     for link in range(len(control.place)):
         if link_acts(law, memory.law, link, tick):
@@ -252,6 +261,20 @@ def _act(net: PacketState, control: RateControl, memory: RateMemory, tick: int, 
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
+def _tick(net: PacketState, control: RateControl, memory: RateMemory, time: int, full: int) -> None:
+    """Links measure and act, and where an interval begins the demands are told their rates."""
+    ticks, tick, rates = control.law.ticks, memory.tick[0], control.draws.rates
+    step, phase = tick // ticks, tick % ticks
+    _count(net, control, memory.now, time)
+    if phase == 0:
+        _end_interval(net, control, memory, step)
+    if step < control.steps:
+        _act(net, control, memory, tick, time)
+        for f in range(rates.shape[1] if phase == 0 else 0):
+            begin_interval(net, f, rates[step, f], time, time + control.interval, full)
+    memory.tick[0] += 1
+
+
 def advance_rates(
     net: PacketState,
     control: RateControl,
@@ -261,11 +284,14 @@ def advance_rates(
     first_window: float,
     end: int,
 ) -> bool:
-    """Advance to `end` [ns], tick by tick; other arguments and the answer are those of `advance_packets`."""
-    ticks, interval, rates = control.law.ticks, control.interval, control.draws.rates
+    """Advance to `end` [ns], tick by tick; other arguments and the answer are those of `advance_packets`.
+
+    A loop in Python, so that `advance_packets` is compiled once: a call of a kernel takes 4 microseconds.
+    """
+    ticks, interval = control.law.ticks, control.interval
     while True:
-        tick = memory.tick[0]
-        step, phase = tick // ticks, tick % ticks
+        tick = int(memory.tick[0])
+        step, phase = divmod(tick, ticks)
         time = step * interval + phase * interval // ticks if tick <= control.steps * ticks else _NEVER
         if time > end:
             return advance_packets(net, sample, full, first_window, end)
@@ -273,11 +299,4 @@ def advance_rates(
             return False
         if not advance_packets(net, sample, full, first_window, time):
             return False
-        _count(net, control, memory.now, time)
-        if phase == 0:
-            _end_interval(net, control, memory, step)
-        if step < control.steps:
-            _act(net, control, memory, tick, time)
-            for f in range(rates.shape[1] if phase == 0 else 0):
-                begin_interval(net, f, rates[step, f], time, time + interval, full)
-        memory.tick[0] += 1
+        _tick(net, control, memory, time, full)

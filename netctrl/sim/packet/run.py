@@ -12,8 +12,9 @@ from netctrl.errors import InvalidValue, checked_function, checked_kind
 from netctrl.laws.aqm.records import DesignQueue
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.provenance import Provenance, provenance
+from netctrl.scenario.links import Links
+from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.lacks import flows_lack
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
@@ -54,7 +55,7 @@ def simulate_packets(
     FileError
         The Design file can't be read.
     """
-    checked_kind("scenario", scenario, Scenario)
+    checked_network(scenario, Links)
     if design is not None:
         checked_kind("design", design, HftracDesign)
     if progress is not None:
@@ -67,7 +68,7 @@ def simulate_packets(
             raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
     ready = packet_problem(scenario, design)
     made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
-    return packet_result(scenario, run_packets(ready, float(scenario.initial_window), progress), made)
+    return packet_result(scenario, run_packets(ready, float(scenario.traffic.initial_window), progress), made)
 
 
 def run_packets(ready: PacketProblem, first_window: float, progress: Progress | None = None) -> PacketState:
@@ -93,15 +94,17 @@ def _advanced(ready: PacketProblem, state: PacketState, first_window: float, end
 def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> SimulationResult:
     """What the tables at the end say."""
     backlog, arrived, departed, lost, marked, law, waited, started = state.series
-    T = backlog.shape[1]
-    decided = state.link[:, LINK["epoch"]] > 0
+    L, T = backlog.shape
+    decided = state.link[:L, LINK["epoch"]] > 0
     packets, chosen = (np.diff(each, prepend=0.0, axis=1) for each in (state.packets, law))
     share = np.divide(chosen, packets, out=np.zeros_like(chosen), where=packets > 0.0)
+    answered = np.array([group.answered for group in scenario.flows])[:, None]
+    trips, changes = _means(state.trips[0], state.trips[1]) / 1e9, _means(state.trips[2], state.trips[1]) / 1e9
     response = state.response[: state.meta[META["responses"]]]
     return SimulationResult(
         scenario=scenario,
         simulator="packet",
-        time_s=scenario.sample * np.arange(1, T + 1),
+        time_s=scenario.interval * np.arange(1, T + 1),
         backlog_bytes=backlog,
         arrived_bytes=np.diff(arrived, prepend=0.0, axis=1),
         departed_bytes=np.diff(departed, prepend=0.0, axis=1),
@@ -110,7 +113,9 @@ def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> S
         probability=np.where(decided[:, None], law, share),
         carried_bytes=np.diff(state.carried, prepend=0.0, axis=1),
         delay_s=_means(waited, started) / 1e9,
-        rtt_s=_means(*state.trips) / 1e9,
+        rtt_s=np.where(answered, trips, 0.0),
+        one_way_s=None if answered.all() else np.where(answered, 0.0, trips),
+        jitter_s=None if answered.all() else np.where(answered, 0.0, changes),
         response_start_s=response[:, 1] / 1e9,
         response_bytes=response[:, 2].astype(float),
         response_s=response[:, 3] / 1e9,

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, njit
 from netctrl.sim.heap import event, push
+from netctrl.sim.packet.hosts import HostState
 from netctrl.sim.tables import chained, columns, doubled
 
 __all__ = [
     "FLOW",
-    "INLINED",
     "LINK",
     "META",
     "PACKET",
@@ -27,13 +27,11 @@ __all__ = [
     "PacketState",
     "chance",
     "grown",
+    "is_answer",
     "plan",
     "release",
     "scrambled",
 ]
-
-INLINED: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "forceinline": True}
-"""How parts of the kernel are compiled: into it, and without reference counts, as nothing is allocated there."""
 
 
 LINK = columns(
@@ -51,8 +49,8 @@ FLOW = columns(
     "state kind group route ack_route line_head line_tail line_delay line_last "
     "size last_bytes una next pipe due pacer exact recover recovery lost_to retry lost high1 high2 high3 "
     "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law generation session "
-    "start stop access asked bytes sent again timeouts cuts received gap spacing paced pace carry woken "
-    "priority left rtt_sum rtt_count"
+    "start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry woken "
+    "priority left rtt_sum rtt_count dropped delays burst within trip rates interval until"
 )
 SESSION = columns("group first objects missing stop")
 META = columns(
@@ -62,11 +60,11 @@ META = columns(
 WAY = columns("hop share behind more")
 """Of a choice: where it leads, its share of the bytes, what it is behind it, and whether another follows."""
 
-ARRIVES, FREE, EPOCH, WAKE, TIMER, THINK = range(6)
+ARRIVES, FREE, EPOCH, WAKE, TIMER, THINK, PAUSE, RESUME = range(8)
 """Kinds of event, in the order in which they come at one time."""
 
-DATA, ACK, SYN, SYNACK, DATAGRAM = range(5)
-"""Kinds of packet."""
+DATA, ACK, SYN, SYNACK, DATAGRAM, MESSAGE, MESSAGE_ACK = range(7)
+"""Kinds of packet; those of messages are of data-centre senders."""
 SIZE_MASK = (1 << 20) - 1
 KIND_SHIFT, KIND_MASK = 20, 7
 CAPABLE, MARKED, REDUCED, AGAIN = 1 << 23, 1 << 24, 1 << 25, 1 << 26
@@ -74,6 +72,8 @@ CAPABLE, MARKED, REDUCED, AGAIN = 1 << 23, 1 << 24, 1 << 25, 1 << 26
 GENERATION_SHIFT, GENERATION_MASK = 27, 0xFF
 RUN_SHIFT = 35
 """Of an ACK: so many segments before the one that it answers came without a gap."""
+NOTIFIED, MISSING = 1 << 25, 1 << 26
+"""Of the acknowledgement of a message's packet: it carries a notification of marks (CNP); a packet is missing."""
 
 
 class PacketState(NamedTuple):
@@ -123,23 +123,28 @@ class PacketState(NamedTuple):
     """(S, ...) int64, `SESSION`."""
     web: np.ndarray
     """(G, 4) of groups of Web sessions: scale and shape of objects, their greatest size [byte], think time [s]."""
+    rates: np.ndarray
+    """(N,) of groups of demands, flow by flow and interval by interval [bit/s]."""
     agenda: np.ndarray
     """(A, 4) int64 what happens when: time, kind, which, value."""
     series: np.ndarray
-    """(8, L, T) backlog, and arrived, departed, lost, marked so far [byte]; probability, or packets chosen so far; time
-    in the queue so far [ns], and of how many packets."""
+    """(8, N, T) of the first N links, which are the scenario's: backlog, and arrived, departed, lost, marked so far
+    [byte]; probability, or packets chosen so far; time in the queue so far [ns], and of how many packets."""
     packets: np.ndarray
-    """(L, T) packets that arrived so far."""
+    """(N, T) packets that arrived at them so far."""
     carried: np.ndarray
     """(G, T) payload received so far [byte]."""
     group: np.ndarray
     """(G,) int64 the same, now."""
     trips: np.ndarray
-    """(2, G, T) sum of round trips that were measured so far [ns], and their number."""
+    """(3, G, T) so far: sum of round trips that were measured, of datagrams of their ways [ns], their number, and of
+    datagrams the sum of differences from the way of the one before [ns]."""
     trip: np.ndarray
-    """(2, G) int64 the same, now."""
+    """(3, G) int64 the same, now."""
     response: np.ndarray
     """(N, 4) int64 of objects: group, when asked for [ns], size [byte], time to the last byte [ns]."""
+    hosts: HostState
+    """Of data-centre senders."""
 
 
 _GOLDEN, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -176,6 +181,12 @@ def release(net: PacketState, k: int) -> None:
 
 
 @njit(**INLINED)
+def is_answer(kind: int) -> bool:
+    """Whether packets of a kind go back to the sender."""
+    return kind in (ACK, SYNACK, MESSAGE_ACK)
+
+
+@njit(**INLINED)
 def plan(net: PacketState, time: int, kind: int, place: int) -> None:
     """An event; `time` [ns]."""
     net.meta[_HEAP] = push(net.heap, net.meta[_HEAP], event(time - net.meta[_BASE], kind, place))
@@ -194,6 +205,9 @@ def grown(state: PacketState) -> tuple[PacketState, int]:
         meta[META["free"]] = size
         meta[META["left"]] += size
         state = state._replace(packet=packet)
+        if len(state.hosts.telemetry) > 1:
+            telemetry = doubled(state.hosts.telemetry)
+            state = state._replace(hosts=state.hosts._replace(telemetry=telemetry))
     if meta[META["heap"]] + len(state.link) + len(state.flow) + 64 > len(state.heap):
         state = state._replace(heap=doubled(state.heap))
     if meta[META["responses"]] + 1 >= len(state.response):
@@ -212,7 +226,8 @@ def _longer_ring(state: PacketState, flow: int) -> PacketState:
     state.meta[META["rings"]] = at + 2 * size
     rings = ("sent", "mark", "got")
     if at + 2 * size > len(state.sent):
-        state = state._replace(**{name: doubled(getattr(state, name), 2 * size) for name in rings})
+        longer: dict[str, Any] = {name: doubled(getattr(state, name), 2 * size) for name in rings}
+        state = state._replace(**longer)
     segments = np.arange(row[FLOW["una"]], row[FLOW["una"]] + size)
     for name in rings:
         table = getattr(state, name)

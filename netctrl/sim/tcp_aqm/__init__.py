@@ -1,1 +1,1 @@
-"""Fluid of TCP under AQM."""
+"""Fluid simulation of TCP under AQM."""

@@ -1,6 +1,6 @@
 """The fluid simulator's kernel: steps of a scenario, all classes of flows and all links in each.
 
-Explicit midpoint in the windows, on a staggered grid: backlogs and windows stand at the steps' ends, rates and marking
+Explicit midpoint in the windows, on a staggered grid: backlogs and windows are at the steps' ends, rates and marking
 probabilities at their middles, so that a probability that a law holds over a step is met exactly and smooth laws are
 integrated to second order. Units: packets, seconds.
 """
@@ -23,7 +23,7 @@ FLOWS, LINK_CAPACITY, LINK_DELAY = 0, 1, 2
 
 
 class Plant(NamedTuple):
-    """What does not change. n classes sorted by group, G groups, L links, E events, P entries of paths.
+    """Constants. n classes sorted by group, G groups, L links, E events, P entries of paths.
 
     A class is a set of like TCP or FAST flows; a group's classes share its path. A web group has no classes: what it
     sends is a row of `injected`.
@@ -64,7 +64,7 @@ class Plant(NamedTuple):
 
 
 class State(NamedTuple):
-    """What changes. `ring` slots of history, a power of 2, hold what stood at the middles of past steps."""
+    """Variables. `ring` slots of history, a power of 2, hold the values at the middles of past steps."""
 
     window: np.ndarray
     """(n,) of one flow [packet]."""
@@ -165,7 +165,7 @@ def _happen(plant: Plant, state: State, step: int) -> bool:
 
 @njit(inline="always")
 def _look(senders: _Senders, active: np.ndarray) -> None:
-    """See which groups have an active flow: the others needn't be computed."""
+    """Find the groups with an active flow, as the others needn't be computed."""
     for g in range(len(active)):
         active[g] = np.any(senders.flows[senders.first_class[g] : senders.first_class[g + 1]] > 0.0)
 
@@ -200,7 +200,7 @@ def _backward_delay(paths: _Paths, queues: _Queues, group: int) -> float:
 
 @njit(inline="always")
 def _hear(senders: _Senders, signal: np.ndarray, h: float, group: int, step: int, delay: float) -> None:
-    """What a group's classes hear of one round trip ago: their own rate [packet/s] and the path's signal.
+    """Signals of one round trip ago for a group's classes: their own rate [packet/s] and the path's signal.
 
     Loads from all over the history, so apart from the arithmetic, which the compiler can vectorise. All indices are
     unsigned, so that numba needn't look for negative ones.
@@ -285,7 +285,7 @@ def _serve(queues: _Queues, h: float, link: int, now: float, offered: np.ndarray
 
 @njit(inline="always")
 def _signal(paths: _Paths, law: np.ndarray, group: int, step: int, overflow: np.ndarray) -> None:
-    """Remember how a group's path marked and lost in this step."""
+    """Store a group's path's marks and losses of this step."""
     kept, price = 1.0, 0.0
     for h in range(paths.first_hop[group], paths.first_hop[group + 1]):
         link = paths.hops[h]
@@ -298,13 +298,16 @@ def _signal(paths: _Paths, law: np.ndarray, group: int, step: int, overflow: np.
 
 @njit(inline="always")
 def _keep(state: State, record: Record, delays: np.ndarray, sample: int) -> None:
-    """Close a sampling interval."""
-    record.links[0, :, sample] = state.backlog
-    record.links[1:5, :, sample] = record.sums
-    record.links[5, :, sample] = state.law[:, PROBABILITY]
-    record.groups[0, :, sample] = record.sent
-    record.groups[1, :, sample] = delays[0]
-    record.groups[2, :, sample] = delays[1]
+    """Close a sampling interval. Number by number: assigning slices takes a third of the kernel's compiling."""
+    for link in range(len(state.backlog)):
+        record.links[0, link, sample] = state.backlog[link]
+        for k in range(4):
+            record.links[1 + k, link, sample] = record.sums[k, link]
+        record.links[5, link, sample] = state.law[link, PROBABILITY]
+    for group in range(len(record.sent)):
+        record.groups[0, group, sample] = record.sent[group]
+        record.groups[1, group, sample] = delays[0, group]
+        record.groups[2, group, sample] = delays[1, group]
     record.sums[:] = 0.0
     record.sent[:] = 0.0
 

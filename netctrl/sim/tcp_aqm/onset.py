@@ -1,8 +1,8 @@
-"""Where the nonlinear fluid begins to oscillate: a bisection on ARC's gain, from small deviations of the equilibrium.
+"""Onset of oscillation in the nonlinear fluid: bisection on ARC's gain, from small deviations of the equilibrium.
 
-The trap is to call a loop unstable when its late amplitude exceeds its early one: that is false for a limit cycle that
-has saturated, and true for round-off after everything has decayed. So two questions are asked: is there still an
-amplitude that is more than round-off, and has it grown, or is it far beyond what was put in?
+A late amplitude above the early one does not indicate instability reliably: a saturated limit cycle doesn't grow, and
+round-off may grow after all deviations have decayed. So the test has two parts: the amplitude at the end exceeds
+round-off, and it has grown or is far above the initial deviation.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, problem
 from netctrl.units import BITS_PER_BYTE
@@ -26,20 +27,20 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = ["arc_onset", "oscillates"]
 
 _PACKET = 1000.0  # bytes; all results are per packet
-_DEVIATION = 1e-3  # of the windows at the beginning, relative
-_ROUND_OFF = 1e-9  # relative amplitude below which nothing is left
-_SATURATED = 20.0 * _DEVIATION  # relative amplitude that no decaying deviation reaches
+_DEVIATION = 1e-3  # initial relative deviation of the windows
+_ROUND_OFF = 1e-9  # relative amplitude of round-off
+_SATURATED = 20.0 * _DEVIATION  # relative amplitude above any decaying deviation
 _STEPS_PER_RTT = 50
 _EPOCHS_PER_RUN = 600
 
 
 def oscillates(series: np.ndarray, level: float) -> bool:
-    """Whether a deviation from `level` lasts: it is more than round-off at the end, and has grown or is large.
+    """Whether a deviation from `level` persists: above round-off at the end, and grown or large.
 
     Parameters
     ----------
     series : ndarray
-        What deviates, over many periods; the first fifth is taken for a transient.
+        Series with the deviation, over many periods; the first fifth counts as a transient.
     level : float
         Its equilibrium, above 0.
     """
@@ -53,7 +54,7 @@ def oscillates(series: np.ndarray, level: float) -> bool:
 def arc_onset(
     flows: float, rtt_s: float, setting: ArcSetting, *, between: tuple[float, float], tolerance: float = 1e-3
 ) -> float:
-    """alpha per packet from which the nonlinear fluid under ARC oscillates.
+    """Gain alpha per packet above which the nonlinear fluid under ARC oscillates.
 
     Parameters
     ----------
@@ -64,14 +65,14 @@ def arc_onset(
     setting : ArcSetting
         The link and the law without its gain.
     between : (float, float)
-        A gain that is stable and one that isn't; the bisection is geometric.
+        A stable and an unstable gain; the bisection is geometric.
     tolerance : float
         Relative width at which it ends.
 
     Raises
     ------
     InvalidValue
-        `between` doesn't hold the onset, or the equilibrium's queue alone takes longer than `rtt_s`.
+        `between` doesn't contain the onset, or the equilibrium's queueing delay exceeds `rtt_s`.
     """
     low, high = (checked_number("between", gain, "two gains above 0", above=0.0) for gain in between)
     if _unstable(low, flows, rtt_s, setting) or not _unstable(high, flows, rtt_s, setting):
@@ -95,7 +96,7 @@ def _unstable(alpha: float, flows: float, rtt_s: float, setting: ArcSetting) -> 
 
 
 def _near_rest(alpha: float, flows: float, rtt_s: float, setting: ArcSetting) -> Problem:
-    """The simulator's arrays in equilibrium, but for the windows."""
+    """The simulator's arrays in equilibrium, except for the windows."""
     gamma, d, C = setting.utilization, setting.epoch_s, float(setting.capacity_packet_per_s)
     queue = 0.0
     if applicable_plant(setting) == "phys":
@@ -114,10 +115,10 @@ def _near_rest(alpha: float, flows: float, rtt_s: float, setting: ArcSetting) ->
     )
     senders = BulkFlows(id="tcp", path=("link",), rtt=(rtt_s - queue / C, rtt_s - queue / C), count=1)
     ready = problem(
-        Scenario(
+        Scenario.of(
             name="onset",
             duration=max(_EPOCHS_PER_RUN * d, 1000.0 * rtt_s),
-            sample=d,
+            interval=d,
             step=d / ceil(d * _STEPS_PER_RTT / rtt_s),
             links=(line,),
             flows=(senders,),

@@ -1,4 +1,4 @@
-"""A scenario as the kernel's arrays: packets and seconds, classes sorted by group, events by step."""
+"""Arrays of a scenario for the kernel: packets and seconds, classes sorted by group, events by step."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
+from netctrl.scenario.links import Link, refuse_packet_only
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario, refuse_packet_only
 from netctrl.sim.tcp_aqm.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import packets_per_second
@@ -23,14 +24,14 @@ ACK_BYTES = 40.0
 """An acknowledgement [byte]."""
 
 _STEPS_PER_RTT = 10
-_FINEST = 64  # how much finer than asked for a step may be, so that epochs are whole numbers of steps
+_FINEST = 64  # largest refinement of the step to make epochs whole numbers of steps
 _TRIES = 100_000
 _MAX_STEPS = 1e9
 _MAX_HISTORY = 2**32  # bytes
 
 
 class Problem(NamedTuple):
-    """What the kernel takes, and how many steps there are."""
+    """Arguments of the kernel, and the number of steps."""
 
     plant: Plant
     state: State
@@ -39,36 +40,36 @@ class Problem(NamedTuple):
 
 
 def choose_step(scenario: Scenario) -> float:
-    """The fluid's step [s]: a tenth of the shortest round trip or less, that divides the sample and all epochs.
+    """The fluid's step [s]: at most a tenth of the shortest round trip, and a divisor of the sample and all epochs.
 
     Where no such step exists, laws act at the first step after their time.
 
     Raises
     ------
     InvalidValue
-        scenario.step is too long, or doesn't divide scenario.sample.
+        scenario.time.step is too long, or doesn't divide scenario.interval.
     """
     shortest = _shortest_rtt(scenario)
-    if scenario.step is not None:
-        count = scenario.sample / scenario.step
-        if scenario.step > 0.5 * shortest or abs(count - round(count)) > 1e-6 * count:
-            takes = f"at most {0.5 * shortest:g} s (half the shortest RTT), and a whole part of sample"
-            raise InvalidValue("step", scenario.step, f"{takes} ({scenario.sample:g} s)")
+    if scenario.time.step is not None:
+        count = scenario.interval / scenario.time.step
+        if scenario.time.step > 0.5 * shortest or abs(count - round(count)) > 1e-6 * count:
+            takes = f"at most {0.5 * shortest:g} s (half the shortest RTT), and a divisor of sample"
+            raise InvalidValue("step", scenario.time.step, f"{takes} ({scenario.interval:g} s)")
         return _affordable(scenario, round(count))
     epochs = [epoch for link in scenario.links if (epoch := epoch_of(link.queue)) is not None]
-    least = ceil(scenario.sample / min(shortest / _STEPS_PER_RTT, *epochs, inf) - 1e-9)
+    least = ceil(scenario.interval / min(shortest / _STEPS_PER_RTT, *epochs, inf) - 1e-9)
     _affordable(scenario, least)
     for count in range(least, min(_FINEST * least, least + _TRIES)):
-        per_epoch = [epoch * count / scenario.sample for epoch in epochs]
+        per_epoch = [epoch * count / scenario.interval for epoch in epochs]
         if all(abs(steps - round(steps)) < 1e-9 * steps for steps in per_epoch):
             return _affordable(scenario, count)
-    return scenario.sample / least
+    return scenario.interval / least
 
 
 def _shortest_rtt(scenario: Scenario) -> float:
     """The shortest round-trip propagation delay that any flow ever has [s]."""
     least = {link.id: link.delay for link in scenario.links}
-    for change in scenario.changes:
+    for change in scenario.network.changes:
         if change.delay is not None:
             least[change.link] = min(least[change.link], change.delay)
     saved = {link.id: link.delay - least[link.id] for link in scenario.links}
@@ -76,11 +77,11 @@ def _shortest_rtt(scenario: Scenario) -> float:
 
 
 def _affordable(scenario: Scenario, steps_per_sample: int) -> float:
-    """The step, if a run then ends within a day or so."""
-    if scenario.duration / scenario.sample * steps_per_sample > _MAX_STEPS:
+    """The step, if a run ends within about a day."""
+    if scenario.duration / scenario.interval * steps_per_sample > _MAX_STEPS:
         takes = f"at most {_MAX_STEPS:.0e} steps in all: a shorter duration, or longer round trips and epochs"
-        raise InvalidValue("step", scenario.sample / steps_per_sample, takes)
-    return scenario.sample / steps_per_sample
+        raise InvalidValue("step", scenario.interval / steps_per_sample, takes)
+    return scenario.interval / steps_per_sample
 
 
 def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Problem:
@@ -89,7 +90,8 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
     Raises
     ------
     InvalidValue
-        What the fluid can't simulate: a queue without a law, FAST flows over a queue without a price, link rates.
+        A scenario that the fluid doesn't support: a queue without a law, FAST flows over a queue without a price, link
+        rates.
     """
     refuse_packet_only(scenario)
     _check_fast(scenario)
@@ -98,37 +100,37 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
     tcp = [_sorted(draw, group) for draw, group in zip(draws, scenario.flows, strict=True)]
     sizes = [len(draw.rtt_s) for draw in tcp]
     first_class = _offsets(sizes)
-    laws = [_law(link, scenario.packet_size) for link in scenario.links]
+    laws = [_law(link, scenario.traffic.packet_size) for link in scenario.links]
     index = {link.id: row for row, link in enumerate(scenario.links)}
     hops, first_hop = _paths([group.path for group in scenario.flows], index)
     ack_hops, first_ack_hop = _paths([group.ack_path for group in scenario.flows], index)
     web = [isinstance(group, WebFlows) for group in scenario.flows]
     events = [*_flow_events(tcp, first_class, step), *_link_events(scenario, index, step)]
-    events.sort(key=lambda event: event[0])  # stable: changes that fall into one step keep their order
+    events.sort(key=lambda event: event[0])  # stable: changes within one step keep their order
     columns = list(zip(*events, strict=True)) or [(), (), (), ()]
     plant = Plant(
         step=step,
         rtt=np.concatenate([draw.rtt_s for draw in tcp]),
-        fast=np.array([_fast(group, scenario.packet_size) for group in scenario.flows]),
+        fast=np.array([_fast(group, scenario.traffic.packet_size) for group in scenario.flows]),
         first_class=first_class,
         first_hop=first_hop,
         hops=hops,
         first_ack_hop=first_ack_hop,
         ack_hops=ack_hops,
-        ack_size=ACK_BYTES / scenario.packet_size,
+        ack_size=ACK_BYTES / scenario.traffic.packet_size,
         back=np.array([0.0 if group.ack_path else 1.0 for group in scenario.flows]),
         ecn=np.array([group.ecn for group in scenario.flows]),
         injection=np.where(web, np.cumsum(web) - 1, -1),
         law=np.array([kind for kind, _ in laws]),
         parameters=np.array([parameters for _, parameters in laws]),
-        buffer=np.array([_packets(link.buffer, scenario.packet_size) for link in scenario.links]),
+        buffer=np.array([_packets(link.buffer, scenario.traffic.packet_size) for link in scenario.links]),
         event_step=np.array(columns[0], dtype=np.int64),
         event_kind=np.array(columns[1], dtype=np.int64),
         event_target=np.array(columns[2], dtype=np.int64),
         event_value=np.array(columns[3], dtype=float),
     )
-    every = round(scenario.sample / step)
-    samples = int(scenario.duration / scenario.sample * (1.0 + 1e-12))
+    every = round(scenario.interval / step)
+    samples = int(scenario.duration / scenario.interval * (1.0 + 1e-12))
     return Problem(plant, _start(scenario, plant), _record(scenario, every, samples), every * samples)
 
 
@@ -138,11 +140,13 @@ def longer_history(state: State, step: int) -> State:
     Raises
     ------
     InvalidValue
-        The history would take more than 4 GiB: a queue without bound has grown for too long.
+        The history would take more than 4 GiB, as an unbounded queue has grown for too long.
     """
     ring = state.signal.shape[1]
     if 2 * state.rate.nbytes > _MAX_HISTORY:
-        raise InvalidValue("buffer", "so much", "a bounded buffer: the queueing delay has grown beyond all round trips")
+        raise InvalidValue(
+            "buffer", "too much", "a bounded buffer: the queueing delay has grown beyond all round trips"
+        )
     past = np.arange(max(step - ring, 0), step)
     old, new = past & (ring - 1), past & (2 * ring - 1)
     rate = np.zeros((2 * ring, state.rate.shape[1]))
@@ -205,10 +209,10 @@ def _flow_events(draws: list[FlowDraw], first_class: np.ndarray, step: float) ->
 
 def _link_events(scenario: Scenario, index: dict[str, int], step: float) -> list[tuple[int, int, int, float]]:
     events = []
-    for change in sorted(scenario.changes, key=lambda change: change.at):
+    for change in sorted(scenario.network.changes, key=lambda change: change.at):
         row, at = index[change.link], round(change.at / step)
         if change.capacity is not None:
-            events.append((at, LINK_CAPACITY, row, packets_per_second(change.capacity, scenario.packet_size)))
+            events.append((at, LINK_CAPACITY, row, packets_per_second(change.capacity, scenario.traffic.packet_size)))
         if change.delay is not None:
             events.append((at, LINK_DELAY, row, change.delay - scenario.links[row].delay))
     return events
@@ -221,9 +225,9 @@ def _start(scenario: Scenario, plant: Plant) -> State:
     if ring * (n + 2 * G) * 8 > _MAX_HISTORY:
         takes = "round-trip times whose history fits into 4 GiB: shorter ones, fewer flows, or classes"
         raise InvalidValue("rtt", longest, takes)
-    capacity = [packets_per_second(link.capacity, scenario.packet_size) for link in scenario.links]
+    capacity = [packets_per_second(link.capacity, scenario.traffic.packet_size) for link in scenario.links]
     return State(
-        window=np.full(n, float(scenario.initial_window)),
+        window=np.full(n, float(scenario.traffic.initial_window)),
         flows=np.zeros(n),
         rate=np.zeros((ring, n)),
         signal=np.zeros((G, ring)),

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_kind, checked_whole
+from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole
 from netctrl.model.design.design import Provenance, provenance
+from netctrl.scenario.links import Links
+from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.scenario.tcp_aqm.flows import FlowDraw, WebFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, longer_history, problem
 from netctrl.sim.tcp_aqm.traffic import draw_flows
@@ -22,7 +23,7 @@ __all__ = ["class_steps", "simulate", "simulate_many"]
 
 Progress = Callable[[float], None]
 
-_CHUNK = 4_000_000  # class-steps between two signs of progress
+_CHUNK = 4_000_000  # class-steps between calls of progress
 
 
 def simulate(
@@ -33,18 +34,18 @@ def simulate(
     Parameters
     ----------
     scenario : Scenario
-        Its seed decides round-trip times, starts and web sessions; the fluid itself knows no chance.
+        Its seed determines round-trip times, starts and web sessions; the fluid itself is deterministic.
     progress : callable, optional
-        Called now and then with the share that is done, from 0 to 1.
+        Called repeatedly with the completed share, from 0 to 1.
     argv, inputs : iterable of str and of Path
         The command line and the files that were read, for the provenance.
 
     Raises
     ------
     InvalidValue
-        What the fluid can't simulate (see `netctrl.sim.tcp_aqm.problem.problem`).
+        A scenario that the fluid doesn't support (see `netctrl.sim.tcp_aqm.problem.problem`).
     """
-    checked_kind("scenario", scenario, Scenario)
+    checked_network(scenario, Links)
     if progress is not None:
         checked_function("progress", progress)
     made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
@@ -79,7 +80,7 @@ def simulate_many(
 
 
 def class_steps(scenario: Scenario) -> int:
-    """How many steps of a class a run takes: its work."""
+    """Number of steps times classes of a run, a measure of its work."""
     ready = problem(scenario)
     return ready.steps * len(ready.plant.rtt)
 
@@ -93,9 +94,9 @@ def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -
     ready = problem(scenario, draws)
     loads = _web_loads(scenario, draws)
     ready = _advance(ready, list(loads.values()), progress)
-    time = scenario.sample * np.arange(1, ready.record.links.shape[2] + 1)
+    time = scenario.interval * np.arange(1, ready.record.links.shape[2] + 1)
     links = ready.record.links
-    links[:5] *= scenario.packet_size
+    links[:5] *= scenario.traffic.packet_size
     responses = [_responses(scenario, ready, group, load, time) for group, load in loads.items()]
     start, size, duration = (np.concatenate([r[k] for r in responses] or [np.zeros(0)]) for k in range(3))
     return SimulationResult(
@@ -108,7 +109,7 @@ def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -
         lost_bytes=links[3],
         marked_bytes=links[4],
         probability=links[5],
-        carried_bytes=ready.record.groups[0] * scenario.packet_size,
+        carried_bytes=ready.record.groups[0] * scenario.traffic.packet_size,
         response_start_s=start,
         response_bytes=size,
         response_s=duration,
@@ -117,7 +118,7 @@ def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -
 
 
 def _advance(ready: Problem, loads: Sequence[WebLoad], progress: Progress | None) -> Problem:
-    """Run the kernel to the end, in chunks, with as much history as it turns out to need."""
+    """Run the kernel to the end, in chunks, with a longer history where needed."""
     plant, state, record, steps = ready
     chunk = max(1000, ceil(_CHUNK / max(len(plant.rtt), 1)))
     step = 0

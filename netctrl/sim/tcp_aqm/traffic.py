@@ -1,6 +1,6 @@
-"""Chance outside the kernels: which round-trip time, start and stop each flow of a scenario has.
+"""Random draws outside the kernels: round-trip time, start and stop of each flow of a scenario.
 
-The fluid simulator and the ns-3 exporter take the same draws, so both run the same flows.
+The fluid simulator and the ns-3 exporter use the same draws, so both run the same flows.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from math import inf
 
 import numpy as np
 
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FlowDraw, FlowGroup, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 
 __all__ = ["HOSTS", "draw_flows"]
 
 HOSTS = 64
-"""Most different round-trip times in one group; ns-3 makes a host for each."""
+"""Largest number of different round-trip times in a group; ns-3 has a host for each."""
 
 
 def draw_flows(scenario: Scenario, *, merged: bool = True) -> tuple[FlowDraw, ...]:
-    """Round-trip times, starts and stops of every flow, one FlowDraw a group, in the order of scenario.flows.
+    """Round-trip times, starts and stops of every flow, one FlowDraw per group, in the order of scenario.flows.
 
     Ranges are drawn from uniformly by stratified sampling, at most HOSTS different round-trip times a group.
     Each group has a random stream of its own, spawned from scenario.seed. With `merged`, groups with `classes` give

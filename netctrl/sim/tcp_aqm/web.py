@@ -1,7 +1,7 @@
-"""Web sessions in the fluid: objects drawn outside the kernel, sent in slow start, their response times read off after.
+"""Web sessions in the fluid: objects drawn outside the kernel, sent in slow start, response times computed afterwards.
 
-Each object takes a round trip to connect and then as many as slow start needs, with a window that grows to WINDOW and
-no further; what the sessions send does not react to marks. Losses cost time-outs in the response time, by expectation.
+Each object takes a round trip to connect and then as many as slow start needs, with a window of at most WINDOW. The
+sessions don't react to marks. Losses add their expected time-outs to the response time.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 
 __all__ = ["WINDOW", "PathHistory", "WebLoad", "response_times", "web_load"]
 
@@ -27,14 +27,14 @@ _MAX_LOST = 0.9  # the expected number of tries stays finite
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WebLoad:
-    """What one web group asks for and sends.
+    """Objects and bursts of one web group.
 
     Parameters
     ----------
     start_s, size_bytes, rtt_s : ndarray, shape (R,)
-        Its objects: asked for when, how large, over which propagation round trip.
+        Objects: time of the request, size, propagation round trip.
     sent_s, sent_packets : ndarray, shape (M,)
-        Its bursts in order of time: one a round trip of each object.
+        Bursts in order of time: one per round trip of each object.
     """
 
     start_s: np.ndarray
@@ -51,11 +51,11 @@ class WebLoad:
 
 
 def web_load(group: WebFlows, draw: FlowDraw, scenario: Scenario, rng: np.random.Generator) -> WebLoad:
-    """Draw the objects of a group's sessions until the scenario ends, and when they are sent."""
+    """Draw the objects of a group's sessions until the scenario ends, and their sending times."""
     start, size, rtt = _objects(group, draw, scenario, rng)
-    packets = size / scenario.packet_size
+    packets = size / scenario.traffic.packet_size
     times, amounts = [np.zeros(0)], [np.zeros(0)]
-    for at, burst, alive in _rounds(start + rtt, rtt, packets, scenario.initial_window):
+    for at, burst, alive in _rounds(start + rtt, rtt, packets, scenario.traffic.initial_window):
         times.append(at[alive])
         amounts.append(burst[alive])
     sent, amount = np.concatenate(times), np.concatenate(amounts)
@@ -64,13 +64,13 @@ def web_load(group: WebFlows, draw: FlowDraw, scenario: Scenario, rng: np.random
 
 
 class PathHistory(NamedTuple):
-    """What a path did to packets; arrays of one length."""
+    """Delays and losses of a path; arrays of one length."""
 
     time_s: np.ndarray
     delay_s: np.ndarray
-    """Added to the round trip by queues and longer lines [s]."""
+    """Delay added to the round trip by queues and longer lines [s]."""
     forward_s: np.ndarray
-    """The part of it on the way out [s]."""
+    """Its part on the forward path [s]."""
     loss: np.ndarray
     """Share that overflowed."""
     refused: np.ndarray
@@ -86,8 +86,8 @@ def response_times(load: WebLoad, scenario: Scenario, path: PathHistory) -> np.n
     lost_syn = np.minimum(at(path.refused + path.loss, load.start_s), _MAX_LOST)
     time = load.start_s + load.rtt_s + at(path.delay_s, load.start_s) + CONNECT_TIMEOUT * lost_syn / (1.0 - lost_syn)
     done = np.empty_like(time)
-    packets = load.size_bytes / scenario.packet_size
-    sent, window = np.zeros_like(time), float(scenario.initial_window)
+    packets = load.size_bytes / scenario.traffic.packet_size
+    sent, window = np.zeros_like(time), float(scenario.traffic.initial_window)
     alive = np.arange(len(time))
     while len(alive):
         now = time[alive]
@@ -99,7 +99,7 @@ def response_times(load: WebLoad, scenario: Scenario, path: PathHistory) -> np.n
         done[alive] = now + again + 0.5 * load.rtt_s[alive] + at(path.forward_s, now)
         time[alive] = now + again + load.rtt_s[alive] + at(path.delay_s, now)
         alive = alive[~over]
-        window = min(2.0 * window, max(WINDOW, scenario.initial_window))
+        window = min(2.0 * window, max(WINDOW, scenario.traffic.initial_window))
     return done - load.start_s
 
 
@@ -119,7 +119,7 @@ def _objects(
         starts.append(np.repeat(now[alive], k))
         sizes.append(size.ravel())
         rtts.append(np.repeat(rtt, k))
-        rounds = _round_count(size.max(axis=1) / scenario.packet_size, scenario.initial_window)
+        rounds = _round_count(size.max(axis=1) / scenario.traffic.packet_size, scenario.traffic.initial_window)
         now[alive] += (rounds + 0.5) * rtt + rng.exponential(group.think_time, len(alive))
         alive = alive[now[alive] < until[alive]]
     empty = np.zeros(0)
@@ -129,7 +129,7 @@ def _objects(
 
 
 def _round_count(packets: np.ndarray, initial: int) -> np.ndarray:
-    """Round trips that a transfer takes."""
+    """Number of round trips of a transfer."""
     top = max(WINDOW, initial)
     growing = np.ceil(np.log2(top / initial))  # rounds before the window is full
     before = initial * (2.0**growing - 1.0)
@@ -139,7 +139,7 @@ def _round_count(packets: np.ndarray, initial: int) -> np.ndarray:
 
 
 def _rounds(start: np.ndarray, rtt: np.ndarray, packets: np.ndarray, initial: int):
-    """Each round of all transfers: when, how much, and which still have something to send."""
+    """Each round of all transfers: time, amount, and the transfers that are not complete."""
     left, window, at = packets.copy(), float(initial), start.copy()
     alive = np.arange(len(start))
     while len(alive):

@@ -1,1 +1,1 @@
-"""Localized synthesis: columns of finite length in a region about each link."""
+"""Localized synthesis: finite-length columns in a region around each link."""

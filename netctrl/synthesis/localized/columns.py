@@ -25,7 +25,7 @@ class Equations(NamedTuple):
     """E z = g of one region over T samples: rates and then backlogs as unknowns, the matrix by columns."""
 
     place: np.ndarray
-    """(m, T + 1) which equation is that of a link and a time, −1 for none."""
+    """(m, T + 1) number of the equation of a link and a time, −1 for none."""
     offset: np.ndarray
     row: np.ndarray
     value: np.ndarray
@@ -35,7 +35,7 @@ class Equations(NamedTuple):
     time: np.ndarray
     """Of each unknown."""
     rates: int
-    """How many unknowns are rates."""
+    """Number of unknowns that are rates."""
 
 
 @njit(cache=True, nogil=True)
@@ -48,20 +48,20 @@ def equations(
     horizon: int,
     free: bool,
 ) -> tuple[int, Equations, np.ndarray]:
-    """The equations of a region, and the lower half of E D⁻¹E': band[j, i] is the entry (j + i, j).
+    """Equations of a region, and the lower half of E D⁻¹E': band[j, i] is the entry (j + i, j).
 
     Parameters
     ----------
     delay, heard, travel : ndarray, shape (m,)
-        n_l; samples after which a link hears of the first one; the fluid's time from it.
+        n_l; samples after which a link learns of the first one; the traffic's time from it.
     weight : ndarray, shape (m,)
         mu_l of b_l².
     fed : triple of ndarray
         Offsets and indices of the links that each feeds, and c_lk.
     horizon : int
-        T: at T + 1 all is at rest again.
+        T: at T + 1 all links are at rest again.
     free : bool
-        Whether what is left after T doesn't matter: the least cost is then a bound from below.
+        Whether the state after T is free: the least cost is then a lower bound.
 
     Returns
     -------
@@ -83,7 +83,9 @@ def equations(
             where = i
             start[:] = final + 1
         else:
-            end[i] -= 1  # it can't act, but gets back what was kept from it: its last equation follows from the others
+            end[i] -= (
+                1  # it can't act but receives what was withheld from it: its last equation follows from the others
+            )
     place, rows = _places(start, end, _moments(delay, fed, travel), final)
     offset, row, value, link, time, rates = _unknowns(delay, fed, first, last, start, end, place, T)
     cost_of = np.empty(len(link))
@@ -103,7 +105,7 @@ def respond(
     ready: Equations,
     band: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The responses at a region's first link, from the factor in `band`.
+    """Responses at a region's first link, from the factor in `band`.
 
     Parameters
     ----------
@@ -165,7 +167,7 @@ def respond(
 
 @njit(cache=True, nogil=True)
 def _start(first, last, delay, fed, final):
-    """From when on each link may be off its rest."""
+    """First time at which each link may leave its rest."""
     m = len(delay)
     start = np.empty(m, np.int64)
     for i in range(m):
@@ -173,7 +175,7 @@ def _start(first, last, delay, fed, final):
     start[0] = 1
     for k in range(m):
         for p in range(fed[0][k], fed[0][k + 1]):
-            if k == 0:  # what is in its line may come at once
+            if k == 0:  # the traffic in its line may arrive at once
                 start[fed[1][p]] = 1
             elif first[k] <= last[k]:
                 start[fed[1][p]] = min(start[fed[1][p]], first[k] + delay[k] + 1)
@@ -182,8 +184,11 @@ def _start(first, last, delay, fed, final):
 
 @njit(cache=True, nogil=True)
 def _moments(delay, fed, travel):
-    """Times p of the links that make the largest |p_l − p_k − (n_k + 1)|, k feeding l, least: 0 where the links are a
-    tree, the mean of n_k + 1 around a circle at best. By bisection of Bellman-Ford's algorithm."""
+    """Times p of the links that minimise the largest |p_l − p_k − (n_k + 1)| over links k that feed l.
+
+    The minimum is 0 for a tree, and at best the mean of n_k + 1 around a cycle. By bisection with Bellman and Ford's
+    algorithm.
+    """
     m = len(delay)
     best, high = travel, 0
     for k in range(m):
@@ -215,7 +220,7 @@ def _moments(delay, fed, travel):
 
 @njit(cache=True, nogil=True)
 def _places(start, end, moment, final):
-    """Where the equation of each link and time stands: sorted by time minus the link's moment, then by link."""
+    """Position of the equation of each link and time: sorted by time minus the link's moment, then by link."""
     place = np.empty((len(start), final + 1), np.int64)
     place[:] = -1
     rows, soonest, latest = 0, final, 0
@@ -232,7 +237,7 @@ def _places(start, end, moment, final):
 
 @njit(cache=True, nogil=True)
 def _unknowns(delay, fed, first, last, start, end, place, T):
-    """The columns of E, as offsets, rows and values; link and time of each, and how many are rates: they come first."""
+    """Columns of E as offsets, rows and values; link and time of each; number of rates, which come first."""
     m = len(delay)
     times = 0
     for i in range(m):
@@ -285,7 +290,7 @@ def _gram(offset, row, value, cost_of, rows):
 
 @njit(cache=True, nogil=True)
 def factorise(band: np.ndarray) -> bool:
-    """Cholesky's factor of a narrow band, in place; False where the matrix isn't positive definite."""
+    """Cholesky factor of a narrow band, in place; False where the matrix isn't positive definite."""
     rows, width = band.shape
     for j in range(rows):
         if not band[j, 0] > 0.0:

@@ -1,4 +1,4 @@
-"""Exact coordinated control: for each link a Riccati recursion in which more and more links hear of it."""
+"""Exact coordinated control: one Riccati recursion per link, over the growing set of informed links."""
 
 from __future__ import annotations
 
@@ -21,56 +21,72 @@ from netctrl.synthesis.threads import blas_threads
 __all__ = ["CoordinatedSynthesis", "coordinated"]
 
 MAX_STATES = 2000
-"""Of one region: its Riccati equation is dense."""
+"""Largest number of states of a region, whose Riccati equation is dense."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatedSynthesis:
-    """The best coordinated controller for an information pattern, and its cost."""
+    """Optimal coordinated controller for an information pattern, and its cost."""
 
     law: AgedGain
+    """The controller."""
     cost: float
     """Σ_l E f_l² + mu_l E b_l² under the demands' deviations [(bit/s)²]."""
     cost_rate: float
-    """Its part of the rates."""
+    """Part of the cost due to the rates."""
     residual: float
     """Greatest relative residual of the Riccati equations."""
     spectral_radius: float
-    """Greatest of the closed loops that remain once every link has heard."""
+    """Largest spectral radius of the closed loops that remain once every link of a region is informed."""
 
 
 def coordinated(
     model: NetworkModel, weight: float | np.ndarray, information: InformationPattern, *, reach: int | None = None
 ) -> CoordinatedSynthesis:
-    """The least cost of a controller that hears what `information` says, and the controller.
+    """Optimal controller for links that learn of disturbances with delays.
 
-    A disturbance at link e is known to the links S(t) = {l: n_le ≤ t − 1} at its age t. From P of the Riccati equation,
-    which holds once all have heard, back to age 1,
+    At age t a disturbance at link e is known to the links S(t) = {l: n_le ≤ t − 1}. The recursion runs back to age 1
+    from P of the Riccati equation, which holds once all links know of it:
 
         P_t = Q + A'P_{t+1}A − A'P_{t+1}B_S (R_SS + B_S'P_{t+1}B_S)⁻¹ B_S'P_{t+1}A,    cost Σ_i sigma_i² h_i'P_1 h_i.
 
-    Without delays it is the GOD architecture.
+    Without information delays this is the GOD architecture.
 
     Parameters
     ----------
     model : NetworkModel
+        Model of N links.
     weight : float or ndarray, shape (N,)
-        mu > 0, as in `localized`.
+        mu > 0, weight of a squared backlog relative to a squared rate, as in `netctrl.localized`.
     information : InformationPattern
+        Delays after which each link learns of a disturbance (`netctrl.information_pattern`).
     reach : int, optional
-        As in `localized`.
+        Largest information delay [samples] of links that help although the disturbance's traffic doesn't reach them.
+
+    Returns
+    -------
+    CoordinatedSynthesis
 
     Raises
     ------
     InvalidValue
-        A weight that isn't above 0, a reach that is no whole number, information about another number of links, or a
+        A weight that isn't above 0, a reach that isn't a whole number, information about another number of links, or a
         region of more than 2000 states.
     NoAdmissibleDesign
-        A link that the fluid comes to never hears of it, or hears of it too late; or a Riccati equation that can't be
-        solved.
+        A link on the traffic's route never learns of it, or too late; or a Riccati equation that can't be solved.
 
-    Notes
-    -----
+    Examples
+    --------
+    >>> import netctrl
+    >>> network = netctrl.read("merge")
+    >>> model = netctrl.network_model(network, interval_s=0.01)
+    >>> information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
+    >>> found = netctrl.coordinated(model, 0.1, information)
+    >>> round(found.cost / 1e13, 3), found.spectral_radius < 1.0
+    (1.469, True)
+
+    References
+    ----------
     Lamperski, Doyle, "The H2 control problem for quadratically invariant systems with delays", IEEE TAC 2015, in the
     special case in which each disturbance enters at one node.
     """
@@ -107,26 +123,26 @@ def coordinated(
 
 
 class _Settled(NamedTuple):
-    """Once every link of a region has heard."""
+    """State-space model and Riccati solution of a region whose links are all informed."""
 
     A: np.ndarray
     B: np.ndarray
     Q: np.ndarray
     solution: DareSolution
     Z: np.ndarray
-    """Cost to go of the rates."""
+    """Cost to go due to the rates."""
 
 
 class _Recursion(NamedTuple):
     P: np.ndarray
     """P_1: the cost to go at age 1."""
     Z: np.ndarray
-    """Its part of the rates."""
+    """Part of P due to the rates."""
     gains: tuple[np.ndarray, ...]
 
 
 class _Recursions:
-    """Those that were asked for so far; regions of the same links share their Riccati equation, like ones all."""
+    """Recursions computed so far; regions of the same links share one Riccati equation, equal regions everything."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.settled: dict[bytes, _Settled] = {}
@@ -134,7 +150,7 @@ class _Recursions:
         self._solved: dict[bytes, _Recursion] = {}
 
     def of(self, region: Region) -> _Recursion:
-        """That of a region whose links are in the order of their numbers, as the gains are."""
+        """Recursion of a region whose links are in the order of their numbers, as the gains are."""
         key, links = region.key(), region.links.tobytes()
         if key not in self._solved:
             with blas_threads(region.n_states):
@@ -147,7 +163,7 @@ class _Recursions:
 def _settled(region: Region, names: Sequence[str]) -> _Settled:
     n, m = region.n_states, len(region.links)
     if n > MAX_STATES:
-        takes = f"networks, or a reach, whose regions have at most {MAX_STATES} states, or the localized synthesis"
+        takes = f"a network or a reach with regions of at most {MAX_STATES} states, or the localized synthesis"
         raise InvalidValue("horizon", f"exact, for a region of {n} states", takes)
     A, B = region.matrices()
     Q = np.zeros((n, n))
@@ -155,8 +171,8 @@ def _settled(region: Region, names: Sequence[str]) -> _Settled:
     solution = solve_dare(A, B, Q, np.eye(m))
     if solution.status is not RiccatiStatus.STABILISING:
         some = ", ".join(names[link] for link in region.links[:5]) + (", ..." if m > 5 else "")
-        why = "fluid goes around a circle of them and never leaves it, or a weight is lost in rounding"
-        raise NoAdmissibleDesign(f"the Riccati equation of the links {some} has no answer: {why}. {solution.remedy}")
+        why = "traffic circulates among them and never leaves, or a weight is lost in rounding"
+        raise NoAdmissibleDesign(f"the Riccati equation of the links {some} has no solution: {why}. {solution.remedy}")
     return _Settled(A, B, Q, solution, steady_covariance((A + B @ solution.K).T, solution.K.T @ solution.K))
 
 

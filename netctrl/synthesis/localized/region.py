@@ -1,4 +1,4 @@
-"""What a disturbance at each link concerns, and the disturbances that there are; for all coordinated syntheses."""
+"""Regions of links that a disturbance affects, and the disturbances; for all coordinated syntheses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Region(NamedTuple):
-    """What a disturbance at one link concerns, as the kernel takes it; `links` are the model's numbers."""
+    """Links that take part in the response to a disturbance at one link; `links` are the model's numbers."""
 
     links: np.ndarray
     delay: np.ndarray
@@ -38,18 +38,18 @@ class Region(NamedTuple):
 
     @property
     def n_states(self) -> int:
-        """Rates in all lines, and backlogs."""
+        """Number of states: rates in all lines, and backlogs."""
         return int(self.delay.sum()) + 2 * len(self.links)
 
     @property
     def span(self) -> int:
-        """Samples in which the fluid has come everywhere that it can, and word of it too, and has been sent on."""
+        """Samples until traffic and information have reached all their links and the traffic has been sent on."""
         ours = kernels.reached(self.fed)
         return int(max(self.travel[ours].max(), self.heard[ours].max()) + self.delay[ours].max()) + 2
 
     @property
     def min_horizon(self) -> int:
-        """Samples that any controller takes to bring back all that the fluid comes to."""
+        """Samples that any controller needs to return all affected links to rest."""
         ours = kernels.reached(self.fed)
         return int((self.heard + self.delay)[ours].max()) + 2
 
@@ -61,7 +61,7 @@ class Region(NamedTuple):
         return A.toarray(), B.toarray()
 
     def ordered(self) -> Region:
-        """The same with the links by their numbers."""
+        """The same region with its links in the order of their numbers."""
         order = np.argsort(self.links)
         rank = np.argsort(order)
         offsets, index, share = self.fed
@@ -72,18 +72,18 @@ class Region(NamedTuple):
         return Region(*(part[order] for part in self[:5]), fed)
 
     def key(self) -> bytes:
-        """The same for regions whose problems are the same but for the links' numbers."""
+        """Key that is equal for regions whose problems differ only in the links' numbers."""
         parts = (self.delay, self.heard, self.travel, self.weight, *self.fed)
         return b"|".join(part.tobytes() for part in parts)
 
 
 Source = tuple[tuple[int, ...], tuple[float, ...]]
-"""Links that a demand enters at, and its share at each."""
+"""Links at which a demand enters, and its share at each."""
 
 
 def checked_weight(weight: float | np.ndarray, links: int) -> np.ndarray:
-    """mu as an array of one finite number above 0 for each link."""
-    takes = f"a number above 0 (mu = lambda·interval², no dimension), or one for each of the {links} links"
+    """Weights mu as an array of one finite number above 0 per link."""
+    takes = f"a number above 0 (mu = lambda·interval², dimensionless), or one for each of the {links} links"
     try:
         given = np.asarray(weight, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -93,7 +93,7 @@ def checked_weight(weight: float | np.ndarray, links: int) -> np.ndarray:
     mu = np.full(links, given)
     if not (np.isfinite(mu) & (mu > 0.0)).all():
         bad = mu[~(np.isfinite(mu) & (mu > 0.0))][0]
-        raise InvalidValue("weight", float(bad), f"{takes}; with 0 no controller brings the backlogs back")
+        raise InvalidValue("weight", float(bad), f"{takes}; with 0 no controller drains the backlogs")
     return mu
 
 
@@ -107,13 +107,13 @@ def regions(
     hops: int | None = None,
     travel: np.ndarray | None = None,
 ) -> dict[int, Region]:
-    """The region of each of `links`, by default of all; `travel` as of `travel_times`, where it is known."""
+    """Region of each of `links`, by default of all; `travel` is the result of `travel_times`, if known."""
     N = model.n_links
     down, rows = _down(model), model.coupling
     up = (rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
     heard, place = np.empty(N, np.int64), np.full(N, -1, np.int64)
     listen = _listener(information, N)
-    # Word of a disturbance is needed as far as the fluid of the last link goes that does something about it.
+    # Information about a disturbance must reach as far as the traffic of the last link that acts on it.
     further = (travel_times(model) if travel is None else travel).max()
     found = {}
     for link in range(N) if links is None else links:
@@ -128,7 +128,7 @@ def regions(
 
 
 def _listener(information: InformationPattern, links: int) -> Any:
-    """A function that fills in who hears of a link, and when."""
+    """Function that fills in when each link learns of a disturbance at one link."""
     if len(information.matrix):
         if information.matrix.shape != (links, links):
             raise InvalidValue("information", f"shape {information.matrix.shape}", f"shape ({links}, {links})")
@@ -139,7 +139,7 @@ def _listener(information: InformationPattern, links: int) -> Any:
         return look
     if len(information.node) != links:
         raise InvalidValue(
-            "information", f"that of {len(information.node)} links", f"that of the model's {links} links"
+            "information", f"a pattern of {len(information.node)} links", f"a pattern of the model's {links} links"
         )
     order = np.argsort(information.node, kind="stable")
     offsets = np.searchsorted(information.node[order], np.arange(len(information.offsets)))
@@ -158,13 +158,13 @@ def _down(model: NetworkModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def travel_times(model: NetworkModel) -> np.ndarray:
-    """(N,) samples after which word of each link has to be everywhere that its fluid can come to."""
+    """Samples within which information about each link must reach all links that its traffic reaches, (N,)."""
     down, place = _down(model), np.full(model.n_links, -1, np.int64)
     return np.array([kernels.travel_time(link, model.delay, down, place) for link in range(model.n_links)])
 
 
 def sources(model: NetworkModel) -> dict[Source, float]:
-    """Each different way in which a demand disturbs, links and shares, and its variance."""
+    """Distinct disturbances by demands, as links and shares, with their variances."""
     injection = model.injection.tocsc()
     found: dict[Source, float] = {}
     for demand, variance in enumerate(model.std**2):
@@ -176,7 +176,7 @@ def sources(model: NetworkModel) -> dict[Source, float]:
 
 
 def check_splits(model: NetworkModel, disturbances: Iterable[Source], around: Mapping[int, Region]) -> None:
-    """Refuse links over which a demand splits at its source, and of which another hears at different times."""
+    """Reject links over which a demand splits at its source and of which another link learns at different times."""
     for first, *others in (links for links, _ in disturbances):
         known = dict(zip(around[first].links.tolist(), around[first].heard.tolist(), strict=True))
         for other in others:
@@ -184,14 +184,16 @@ def check_splits(model: NetworkModel, disturbances: Iterable[Source], around: Ma
             odd = next((link for link, heard in pairs if known.get(link, heard) != heard), None)
             if odd is not None:
                 one, two = model.links[first], model.links[other]
-                takes = "a pattern in which links over which a demand splits at its source are heard of at one time"
+                takes = (
+                    "a pattern in which a link learns at one time of all links over which a demand splits at its source"
+                )
                 raise InvalidValue(
-                    "information", f"{model.links[odd]} that hears of {one} before or after {two}", takes
+                    "information", f"{model.links[odd]} learns of {one} and of {two} at different times", takes
                 )
 
 
 def together(parts: Sequence[Region]) -> Region:
-    """The region of several links whose word goes out at once; the first one's where the others' are in it."""
+    """Region of several links with simultaneous disturbances; the first link's region where it contains the others."""
     first, *others = parts
     if all(np.isin(other.links, first.links).all() for other in others):
         return first
@@ -213,16 +215,16 @@ def together(parts: Sequence[Region]) -> Region:
 
 
 def explain(names: Sequence[str], status: int, link: int, where: int, limit: int | None, takes: int = 0) -> str:
-    """`limit` is the hops or the horizon that were asked for, `takes` the least horizon for all links."""
+    """Message for a status; `limit` is the requested hops or horizon, `takes` the least horizon for all links."""
     one, other = names[link], names[where]
     return {
-        kernels.DEAF: f"the fluid of {one} comes to {other}, which hears of it never or too late: information may take "
-        "no longer than the propagation and two samples a hop, as in-band messages do",
-        kernels.CUT: f"a region of {limit} hops around {one} cuts its route off before {other}: more hops are needed",
-        kernels.SLOW: f"what comes from {one} is at {other} before word of it: information may take no longer than the "
-        "propagation and two samples a hop",
-        kernels.LATE: f"a horizon of {limit} samples is too short for {other} to bring back what comes from {one}: "
-        f"this network takes at least {takes}",
-        kernels.SINGULAR: f"the equations of a disturbance at {one} are singular to rounding: its fluid never leaves "
-        "the network, or weights are too far from 1, that of a rate",
+        kernels.DEAF: f"the traffic of {one} reaches {other}, which learns of it never or too late: information may "
+        "take at most the propagation and two samples per hop, as in-band messages do",
+        kernels.CUT: f"a region of {limit} hops around {one} cuts its route before {other}: more hops are needed",
+        kernels.SLOW: f"the traffic of {one} reaches {other} before the information about it, which may take at "
+        "most the propagation and two samples per hop",
+        kernels.LATE: f"a horizon of {limit} samples is too short for {other} to return to rest after a disturbance at "
+        f"{one}: this network takes at least {takes}",
+        kernels.SINGULAR: f"the equations of a disturbance at {one} are singular to rounding: its traffic never leaves "
+        "the network, or weights are too far from 1, the weight of a rate",
     }[status]

@@ -1,4 +1,4 @@
-"""Kernels that find the links that a disturbance concerns: who hears of it, where its fluid goes, who feeds there."""
+"""Kernels that find the links affected by a disturbance: informed links, downstream links, and links that feed them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 SOLVED, DEAF, CUT, SLOW, LATE, SINGULAR = range(6)
-"""How it went: a link on the route never hears, is out of reach, hears later than the fluid comes, or can't act before
-the horizon's end; the equations have no single answer."""
+"""Results: solved, or a link on the route never learns of the disturbance, is out of reach, learns of it later than its
+traffic arrives, or can't act before the horizon's end; or the equations are singular."""
 
 
 @njit(cache=True, nogil=True)
@@ -35,20 +35,20 @@ def hear(
     most: int,
     heard: np.ndarray,
 ) -> None:
-    """After how many samples each link's controller hears of `link`, where that is at most `most`; −1: never.
+    """Samples after which each link's controller learns of `link`, where at most `most`; −1: never.
 
     Parameters
     ----------
     link : int
     node : ndarray, shape (N,)
-        Of each link's controller.
+        Node of each link's controller.
     roads : triple of ndarray
-        Offsets, ends and samples of the lines that messages take from each node.
+        Offsets, ends and samples of the lines for messages from each node.
     at_node : pair of ndarray
         Offsets and indices of the links whose controller is at each node.
     most : int
     heard : ndarray, shape (N,)
-        Is filled.
+        Filled with the result.
     """
     heard[:] = -1
     known = np.zeros(len(roads[0]) - 1, np.bool_)
@@ -69,8 +69,10 @@ def hear(
 def travel_time(
     link: int, delay: np.ndarray, down: tuple[np.ndarray, np.ndarray, np.ndarray], place: np.ndarray
 ) -> int:
-    """Samples after which word of `link` has to be everywhere that its fluid can come to: the propagation, and two a
-    hop. `place` as in `find_region`."""
+    """Samples within which information about `link` must reach all links that its traffic reaches.
+
+    They are the propagation and two samples per hop. `place` is as in `find_region`.
+    """
     links, travel = np.empty(16, np.int64), np.empty(16, np.int64)
     links[0], travel[0] = link, 0
     place[link] = 0
@@ -102,8 +104,10 @@ def find_region(
     hops: int,
     place: np.ndarray,
 ) -> tuple[int, int, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """The links that a disturbance at `link` concerns: all that its fluid can come to, and those that feed one of them,
-    hear of it within `reach`, and feed no link that is beyond `hops` or doesn't hear.
+    """Region of a disturbance at `link`.
+
+    It has all links that the traffic reaches, and the links that feed one of these, learn of it within `reach`, and
+    feed no link that is beyond `hops` or uninformed.
 
     Parameters
     ----------
@@ -115,18 +119,18 @@ def find_region(
     up : pair of ndarray
         Offsets and indices of the links that feed each.
     heard : ndarray, shape (N,)
-        Samples after which each link hears of `link`, −1: never.
+        Samples after which each link learns of `link`, −1: never.
     reach, hops : int
-        Greatest information delay of a link that only feeds; how many links away the region ends.
+        Greatest information delay of a link that only feeds; size of the region in links.
     place : ndarray, shape (N,)
-        Filled with −1; is left so.
+        Filled with −1, before and after.
 
     Returns
     -------
     status, where : int
-        SOLVED, or what is wrong and with which link.
+        SOLVED, or the reason of the failure and its link.
     links, travel : ndarray, shape (m,)
-        `link` first; travel is the fluid's time from `link`, negative for links that feed.
+        `link` first; travel is the traffic's time from `link`, negative for links that feed.
     fed : triple of ndarray
         As `down`, within the region.
     """
@@ -170,7 +174,7 @@ def find_region(
 
 @njit(cache=True, nogil=True)
 def _follow(links, travel, count, delay, down, heard, place):
-    """Set the fluid's time on its own way from the first link; and whether all that it comes to are in the region."""
+    """Set the traffic's time on its route from the first link; whether all links that it reaches are in the region."""
     route, seen = np.empty(count, np.int64), np.zeros(count, np.bool_)
     route[0], seen[0] = 0, True
     known, next_ = 1, 0
@@ -191,7 +195,7 @@ def _follow(links, travel, count, delay, down, heard, place):
 
 @njit(cache=True, nogil=True)
 def _leave_out(links, travel, count, down, place):
-    """Take out, one after the other, links that feed one that isn't in the region; how many remain, and what they feed.
+    """Remove successively links that feed one outside the region; number of remaining links, and what they feed.
 
     The first link stays.
     """
@@ -215,7 +219,7 @@ def _leave_out(links, travel, count, down, place):
 
 @njit(cache=True, nogil=True)
 def reached(fed: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
-    """(m,) whether the fluid of a region's first link comes to each."""
+    """Whether the traffic of a region's first link reaches each link, (m,)."""
     m = len(fed[0]) - 1
     found, order = np.zeros(m, np.bool_), np.zeros(m, np.int64)
     found[0] = True

@@ -1,4 +1,4 @@
-"""Where the fluid of links goes that don't feed one another in a circle."""
+"""Routes of traffic in networks whose links don't feed one another in a cycle."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ __all__ = ["Routes", "routes_of"]
 
 
 class Routes(NamedTuple):
-    """Where the fluid goes."""
+    """Downstream links and sources of every link."""
 
     order: list[int]
-    """All links, each behind those that feed it."""
+    """All links, each after those that feed it."""
     feeds: list[list[tuple[int, float]]]
-    """Of each link those it feeds, with c_lk."""
+    """For each link, the links that it feeds, with c_lk."""
     beyond: list[list[int]]
-    """Of each link all those that its fluid comes to, in that order."""
+    """For each link, all links that its traffic reaches, in that order."""
     entering: list[tuple[np.ndarray, np.ndarray]]
-    """Of each link the sources that enter at it, and with which deviation [bit/s]."""
+    """For each link, the sources that enter at it and their standard deviations [bit/s]."""
     passing: list[np.ndarray]
-    """Of each link the sources that come to it."""
+    """For each link, the sources whose traffic reaches it."""
     rows: list[list[np.ndarray]]
-    """Of each link, where those are among the ones that come to each link beyond."""
+    """For each link, the positions of its sources among the sources of each link beyond."""
 
 
 def routes_of(model: NetworkModel) -> Routes:
-    """NoAdmissibleDesign where links feed one another in a circle; the text names them."""
+    """Routes of a model; raises NoAdmissibleDesign, which names the links, where links feed one another in a cycle."""
     coupling, N = model.coupling.copy(), model.n_links
     coupling.eliminate_zeros()
     order, columns = _order(coupling, model.links), coupling.tocsc()
@@ -55,7 +55,7 @@ def routes_of(model: NetworkModel) -> Routes:
 
 
 def _order(coupling: sp.csr_array, names: Sequence[str]) -> list[int]:
-    """All links, each behind those that feed it."""
+    """All links, each after those that feed it."""
     offsets, feeders = coupling.indptr, coupling.indices.tolist()
     fed_by = {link: feeders[offsets[link] : offsets[link + 1]] for link in range(len(names))}
     try:
@@ -63,15 +63,18 @@ def _order(coupling: sp.csr_array, names: Sequence[str]) -> list[int]:
     except CycleError as error:
         around = [names[link] for link in error.args[1][:-1]]
         shown = ", ".join(around if len(around) <= 6 else [*around[:3], "...", around[-1]])
-        why = f"links feed one another in a circle ({shown}), and what goes around never ends"
+        why = f"links feed one another in a cycle ({shown}), so responses never end"
         raise NoAdmissibleDesign(
-            f"{why}: filters are for networks without one; static gains do (horizon auto)"
+            f"{why}: filters need a network without cycles; use static gains (horizon auto)"
         ) from None
 
 
 def _entering(model: NetworkModel) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of each link the sources that enter at it and their deviations. What enters in like shares is one source: links
-    pass all on alike; a demand that splits at its source is one source at several links."""
+    """Sources that enter at each link, and their standard deviations.
+
+    Demands that enter in equal shares are one source, as links forward all traffic alike. A demand that splits at its
+    source is one source at several links.
+    """
     variances: dict[tuple[tuple[int, ...], tuple[float, ...]], float] = {}
     for (links, shares), variance in sources(model).items():
         size = sum(shares)

@@ -1,1 +1,1 @@
-"""Myopic architectures: a link's own backlog, or its neighbours'."""
+"""Myopic architectures: control from a link's own backlog, or its neighbours'."""

@@ -1,4 +1,4 @@
-"""Myopic control of finite length: each link filters what arrives at it, by block coordinate descent."""
+"""Myopic control of finite length: each link filters its own arrivals; block coordinate descent."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from netctrl.synthesis.localized.routes import Routes, routes_of
 __all__ = ["MyopicFirSynthesis", "myopic_fir"]
 
 _WORTH = 1e-6
-"""Of the cost: the default horizon is doubled until that is worth less."""
+"""Relative cost: the default horizon is doubled until doubling gains less than this."""
 
 _FLOOR = 1e-6
-"""Part of the variance of what comes to a link, over a long time, that each link is taken to be hit by besides. Links
-before it may let nothing of a frequency through, and its own response at that frequency would have no bound."""
+"""Share of a link's long-term arrival variance that is added as a disturbance at the link. Without it, where links
+upstream suppress a frequency, the link's own response at that frequency would be unbounded."""
 
 _MAX_SWEEPS = 1000
-_MAX_ENTRIES = 2**27  # of all spectra
+_MAX_ENTRIES = 2**27  # entries of all spectra
 
 
 @dataclass(frozen=True, slots=True)
 class MyopicFirSynthesis:
-    """Filters of locally least cost: none can be improved with the others as they are. That others are not better
-    together is not known, only how much they can be at most, as the coordinated cost is a bound from below."""
+    """Locally optimal filters: no single filter can be improved with the others fixed.
+
+    Global optimality is unknown; the coordinated cost is a lower bound.
+    """
 
     law: FirGain
     cost: float
@@ -42,20 +44,19 @@ class MyopicFirSynthesis:
     horizon: int
     """Samples of each filter, T."""
     gradient: float
-    """Greatest derivative of the logarithm of what is minimised by a link's response at any age: 0 at a local
-    optimum."""
+    """Largest derivative of the logarithm of the objective by a link's response at any age: 0 at a local optimum."""
     sweep_costs: tuple[float, ...]
-    """What is minimised, at the start and after each sweep over the links: the cost, and that of a millionth of the
-    variance at each link [(bit/s)²]. It never rises."""
+    """Objective at the start and after each sweep over the links: the cost, plus that of a millionth of the variance at
+    each link [(bit/s)²]. It never rises."""
 
     @property
     def sweeps(self) -> int:
-        """How often all links were gone through."""
+        """Number of sweeps over all links."""
         return len(self.sweep_costs) - 1
 
     @property
     def decrease(self) -> float:
-        """What the last sweep took away, relative."""
+        """Relative decrease of the objective in the last sweep."""
         before, after = self.sweep_costs[-2:]
         return before / after - 1.0 if after > 0.0 else 0.0
 
@@ -63,47 +64,47 @@ class MyopicFirSynthesis:
 def myopic_fir(
     model: NetworkModel, weight: float | np.ndarray, *, horizon: int | None = None, tolerance: float = 1e-7
 ) -> MyopicFirSynthesis:
-    """Each link's filter on what arrives at it, u_l(n) = Σ_s phi_l(s) v_l(n − s), s = 1, ..., T, at a local optimum.
+    """Each link's filter on its arrivals, u_l(n) = Σ_s phi_l(s) v_l(n − s), s = 1, ..., T, at a local optimum.
 
-    A link that knows its own backlog and rates knows what arrives, v_l(n − 1) = b_l(n) − b_l(n − 1) + u_l(n − 1), and
-    what any linear controller makes of its own backlog and rates is a filter on that. The backlog's response theta has
+    A link's own backlog and rates give its arrivals, v_l(n − 1) = b_l(n) − b_l(n − 1) + u_l(n − 1), so every linear
+    controller of its own backlog and rates is a filter on them. The backlog's response theta has
 
         b_l(n) = Σ_s theta_l(s) v_l(n − s),    theta_l(1) = 1,    theta_l(T + 1) = 0,
         phi_l(s) = theta_l(s) − theta_l(s + 1).
 
-    v_l doesn't depend on theta_l, and all that comes of it further on is affine in it: with the other links as they
-    are, the cost is an ordinary least-squares problem in theta_l, and its matrix is Toeplitz. Each link's is solved in
-    turn, the last links first, until a sweep changes the cost by less than `tolerance`. Each link is taken to be hit
-    by a millionth of the variance that comes to it too, lest it amplifies what the links before it filter out.
+    v_l doesn't depend on theta_l, and all downstream responses are affine in theta_l. With the other links fixed, the
+    cost is an ordinary least-squares problem in theta_l with a Toeplitz matrix. The links' problems are solved in turn,
+    the last links first, until a sweep changes the cost by less than `tolerance`. A disturbance of a millionth of the
+    arriving variance is added at each link, so that it doesn't amplify what the links upstream filter out.
 
     Parameters
     ----------
     model : NetworkModel
-        In which no links feed one another in a circle.
+        Model without cycles of links that feed one another.
     weight : float or ndarray, shape (N,)
-        mu_l = lambda_l·interval² > 0: weight of a backlog's square beside a rate's.
+        mu_l = lambda_l·interval² > 0: weight of a squared backlog relative to a squared rate.
     horizon : int, optional
-        T. By default as long as a single link takes to settle, doubled until that is worth less than 1e-6 of the cost:
-        the more links are passed one behind the other, the longer are good filters.
+        T. By default the settling time of a single link, doubled until doubling gains less than 1e-6 of the cost. Good
+        filters are longer where routes pass more links.
     tolerance : float
-        Of the cost, relative, from one sweep to the next.
+        Relative change of the cost from one sweep to the next at which the descent stops.
 
     Returns
     -------
     MyopicFirSynthesis
-        Its law's columns hold one link each: no other does anything about what arrives at a link. About a rate that is
-        not the one that was commanded nothing is done but for what it leaves in the buffer.
+        Each column of its law holds one link: no other link responds to that link's arrivals. The law responds to
+        deviations from the commanded rate only through the backlog.
 
     Raises
     ------
     InvalidValue
         A weight that isn't above 0, arguments that don't fit, or a horizon too long for so large a network.
     NoAdmissibleDesign
-        Links that feed one another in a circle: what goes around never ends. The text names them.
+        Links that feed one another in a cycle, so responses never end. The message names them.
 
     Notes
     -----
-    HFTraC paper, Section IV-A (myopic) and eq. (14) (implementation); docs/hftrac.md.
+    HFTraC paper, Section IV-A (myopic) and eq. (14) (implementation); docs/explanation/hftrac.md.
     """
     checked_kind("model", model, NetworkModel)
     mu = checked_weight(weight, model.n_links)
@@ -135,9 +136,10 @@ def myopic_fir(
 
 
 def _single(mu: np.ndarray, T: int) -> np.ndarray:
-    """(N, T) theta of links that are alone: sinh((T + 1 − t) a)/sinh(T a), a = log(1 + p), p = (mu + √(mu² + 4 mu))/2.
+    """Responses theta, (N, T), of single links: sinh((T + 1 − t) a)/sinh(T a) with a = log(1 + p).
 
-    It solves theta(t − 1) − (2 + mu) theta(t) + theta(t + 1) = 0 between 1 and 0.
+    Here p = (mu + √(mu² + 4 mu))/2. The response solves theta(t − 1) − (2 + mu) theta(t) + theta(t + 1) = 0 between 1
+    and 0.
     """
     a = np.log1p(0.5 * (mu + np.sqrt(mu * mu + 4.0 * mu)))[:, None]
     past = np.arange(T)
@@ -145,7 +147,7 @@ def _single(mu: np.ndarray, T: int) -> np.ndarray:
 
 
 def _law(model: NetworkModel, theta: np.ndarray) -> FirGain:
-    """In the form of eq. (14). Columns of rates are 0: a link does nothing about them."""
+    """Law in the form of eq. (14). Columns of rates are 0, as links don't respond to them."""
     N, T = theta.shape
     columns = []
     for link in range(N):
@@ -157,14 +159,14 @@ def _law(model: NetworkModel, theta: np.ndarray) -> FirGain:
 
 
 def _sent(theta: np.ndarray) -> np.ndarray:
-    """phi(t) = theta(t) − theta(t + 1)."""
+    """Rate response phi(t) = theta(t) − theta(t + 1)."""
     return theta - np.concatenate([theta[..., 1:], np.zeros_like(theta[..., :1])], axis=-1)
 
 
 class _Descent:
-    """Links' responses while they are improved, as spectra that are long enough for none to wrap around.
+    """Links' responses during the descent, as spectra long enough to avoid wrap-around.
 
-    All that is done about an impulse at time 0 is zero again after `samples`, as no link feeds itself.
+    All responses to an impulse at time 0 are zero after `samples`, as no link feeds itself.
     """
 
     def __init__(self, model: NetworkModel, routes: Routes, mu: np.ndarray, theta: np.ndarray) -> None:
@@ -174,7 +176,7 @@ class _Descent:
         bins = self.samples // 2 + 1
         entries = bins * sum(4 + len(sources) for sources in self.routes.passing)
         if entries > _MAX_ENTRIES:
-            takes = f"less: the responses of {N} links take {self.samples} samples in all to die out"
+            takes = f"a shorter horizon: the responses of {N} links take {self.samples} samples in total to die out"
             raise InvalidValue("horizon", T, takes)
         scale = np.sqrt(sum(float(size @ size) for _, size in self.routes.entering))
         self.unit = scale if scale > 0.0 else 1.0
@@ -184,10 +186,10 @@ class _Descent:
         self.take(theta)
 
     def sweep(self, tolerance: float) -> list[np.ndarray]:
-        """What `cost` says at the start and after each sweep over the links.
+        """Results of `cost` at the start and after each sweep over the links.
 
-        After each it is tried to go on as far again, further each time that this was better: where links take turns at
-        what all of them together do, one sweep doesn't get far.
+        After each sweep an extrapolation along the same step is tried, farther each time it helped: alternating between
+        links makes slow progress where only a joint change of all of them helps.
         """
         costs, further = [self.cost()], 1.0
         while len(costs) <= _MAX_SWEEPS:
@@ -195,7 +197,7 @@ class _Descent:
             for link in reversed(self.routes.order):
                 self.improve(link)
             after = self.theta
-            self.take(after)  # anew, so that rounding doesn't add up
+            self.take(after)  # recomputed, so that rounding errors don't accumulate
             costs.append(self.cost())
             if costs[-2].sum() - costs[-1].sum() <= tolerance * costs[-1].sum():
                 break
@@ -209,20 +211,20 @@ class _Descent:
         return costs
 
     def take(self, theta: np.ndarray) -> None:
-        """Go on from other responses."""
+        """Replace the responses."""
         self.theta = theta
         self.settle(slice(None))
         self.arrive()
 
     def settle(self, links: int | slice) -> None:
-        """Spectra of links' responses: their backlogs, their rates, those at the end of their lines, and their cost."""
+        """Update the spectra of links' backlogs, rates and line outputs, and their cost."""
         self.backlog[links] = self._spectrum(self.theta[links])
         self.rate[links] = self._spectrum(_sent(self.theta[links]))
         self.onward[links] = self._line(links) * self.rate[links]
         self.weight[links] = _square(self.rate[links]) + self.mu[links, None] * _square(self.backlog[links])
 
     def arrive(self) -> None:
-        """Spectra of what each source makes arrive at each link."""
+        """Update the spectra of each source's arrivals at each link."""
         routes = self.routes
         bins = len(self.shift)
         self.arrival = [np.zeros((len(sources), bins), complex) for sources in routes.passing]
@@ -234,20 +236,20 @@ class _Descent:
                 self.arrival[fed][np.searchsorted(routes.passing[fed], routes.passing[link])] += share * sent
 
     def cost(self) -> np.ndarray:
-        """Cost of rates, of queues, and of what is taken to hit each link besides [(bit/s)²]."""
+        """Cost of rates, of queues, and of the added disturbances [(bit/s)²]."""
         power = np.array([_square(arrival).sum(axis=0) for arrival in self.arrival])
         rate, queue = _square(self.rate), self.mu[:, None] * _square(self.backlog)
         parts = rate * power, queue * power, _FLOOR * self.weight * power[:, :1]
         return self.unit**2 * np.array([self._time(part.sum(axis=0))[0] for part in parts])
 
     def gradient(self) -> float:
-        """Greatest derivative of the logarithm of the sum of all costs."""
+        """Largest derivative of the logarithm of the total cost."""
         total = self.cost().sum() / self.unit**2
         slopes = (self._problem(link, self._responses(link))[1] for link in self.routes.order)
         return max(2.0 * float(np.abs(slope).max(initial=0.0)) / total for slope in slopes) if total > 0.0 else 0.0
 
     def improve(self, link: int) -> None:
-        """The best response of one link, and what arrives elsewhere then."""
+        """Replace one link's response by the best one, and update the arrivals elsewhere."""
         responses = self._responses(link)
         row, slope = self._problem(link, responses)
         if not slope.any():
@@ -262,24 +264,24 @@ class _Descent:
     def _problem(self, link: int, responses: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """First row of the matrix by which half the cost is quadratic in theta(2), ..., theta(T), and its slope.
 
-        Summed over sources, by correlations: of the link's backlog and rate, and of all that its rate does beyond.
+        Summed over sources, by correlations of the link's backlog and rate and of the effects of its rate downstream.
         """
         T, mu = self.theta.shape[1], self.mu[link]
         own = self.arrival[link].conj()
         power = _square(own).sum(axis=0)
-        floor = _FLOOR * power[0]  # at rest, where no response changes it
+        floor = _FLOOR * power[0]  # at frequency 0, where no response changes it
         doing, effect = np.ones(len(power)), self.rate[link] * power
         for other, rows, response in self._beyond(link, responses):
             doing += self.weight[other] * _square(response)
             together = np.einsum("if,if->f", self.arrival[other][rows], own)
             effect += self.weight[other] * response.conj() * together
-        ahead = 1.0 - self.shift  # of phi in theta: the conjugate of 1 − 1/shift
+        ahead = 1.0 - self.shift  # derivative of phi by theta: the conjugate of 1 − 1/shift
         row = power * (mu + _square(ahead) * doing) + floor * (mu + _square(ahead))
         slope = mu * self.backlog[link] * (power + floor) + ahead * (effect + floor * self.rate[link])
         return self._time(row)[: T - 1], self._time(slope)[2 : T + 1]
 
     def _responses(self, link: int) -> list[np.ndarray]:
-        """What arrives at each link beyond for a unit of rate at `link`."""
+        """Arrivals at each link downstream per unit of rate at `link`."""
         found: dict[int, np.ndarray] = {}
 
         def pass_on(link: int, spectrum: np.ndarray) -> None:
@@ -295,11 +297,11 @@ class _Descent:
         return zip(self.routes.beyond[link], self.routes.rows[link], responses, strict=True)
 
     def _line(self, links: int | slice) -> np.ndarray:
-        """From a rate to what arrives at the end: f(n + 1) = u(n), and n_l samples of propagation."""
+        """Transfer function from a rate to the line's output: f(n + 1) = u(n), and n_l samples of propagation."""
         return self.shift ** (self.delay[links, None] + 1)
 
     def _spectrum(self, responses: np.ndarray) -> np.ndarray:
-        """Of responses that begin at age 1."""
+        """Spectrum of responses that begin at age 1."""
         return self.shift * scipy.fft.rfft(responses, self.samples)
 
     def _time(self, spectrum: np.ndarray) -> np.ndarray:
@@ -311,8 +313,8 @@ def _square(spectrum: np.ndarray) -> np.ndarray:
 
 
 def _longest(routes: Routes, delay: np.ndarray, T: int) -> int:
-    """Samples after which all that is done about an impulse at time 0 is zero again, wherever it enters."""
-    last = np.zeros(len(delay), np.int64)  # when the last of it arrives
+    """Samples after which all responses to an impulse at time 0 are zero, wherever it enters."""
+    last = np.zeros(len(delay), np.int64)  # time of the last arrival
     for link in routes.order:
         for fed, _ in routes.feeds[link]:
             last[fed] = max(last[fed], last[link] + T + delay[link] + 1)

@@ -17,19 +17,22 @@ from netctrl.synthesis.threads import blas_threads
 __all__ = ["MyopicSynthesis", "myopic"]
 
 _FLOOR = 1e-12
-"""Part of the demands' variance that is given to every buffer: without it the cost is flat where nothing disturbs."""
+"""Share of the demands' variance added at every buffer: without it the cost is flat where no disturbance enters."""
 
 _EDGE = 7.0
-"""Of log(s/(1 − s)), s = k/(2 + 2g), and of 2 artanh |g|: links are kept within 0.999 of what is stable by itself."""
+"""Bound of log(s/(1 − s)), s = k/(2 + 2g), and of 2 artanh |g|: keeps links within 0.999 of their own stability limit.
+"""
 
 _WALL = 1e3
-"""In place of the logarithm of a cost that is infinite."""
+"""Stands for the logarithm of an infinite cost."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MyopicSynthesis:
-    """Static gains of locally least cost. Their problem is NP-hard: whether others are better is not known, only how
-    much they can be at most, as the coordinated cost is a bound from below."""
+    """Locally optimal static gains.
+
+    The problem is NP-hard, so global optimality is unknown; the coordinated cost is a lower bound.
+    """
 
     law: MyopicGain
     cost: float
@@ -39,25 +42,25 @@ class MyopicSynthesis:
     spectral_radius: float
     gradient: float
     """Greatest derivative of the logarithm of the cost by log(s/(1 − s)), s = k/(2 + 2g), or by artanh g: 0 at a local
-    optimum. Gains that are held at the edge of what is stable don't count."""
+    optimum. Gains held at the stability limit don't count."""
 
 
 def myopic(
     model: NetworkModel, A: np.ndarray, B: np.ndarray, H: np.ndarray, weight: float | np.ndarray
 ) -> MyopicSynthesis:
-    """u_l = k_l b_l + g_l f_l with the gains that a descent along the exact gradient comes to.
+    """Static gains of u_l = k_l b_l + g_l f_l, from a descent along the exact gradient.
 
     With the closed loop Φ = A + B F, the steady covariance Y = Φ Y Φ' + W and the cost to go X = Φ'XΦ + Q + F'F,
 
         cost = tr (Q + F'F) Y,    ∂cost/∂F = 2 (F + B'XΦ) Y,
 
-    taken at the entries that may differ from 0.
+    evaluated at the entries that may differ from 0.
 
     Parameters
     ----------
     model : NetworkModel
     A, B, H : ndarray
-        Of the model, dense (`netctrl.plants.linearize.network_state_space`).
+        The model's matrices, dense (`netctrl.plants.linearize.network_state_space`).
     weight : float or ndarray, shape (N,)
         mu > 0.
 
@@ -66,7 +69,7 @@ def myopic(
     InvalidValue
         A weight that isn't above 0, or matrices that aren't the model's.
     NoAdmissibleDesign
-        No stable gains to start from: fluid goes around a circle of links and never leaves it.
+        No stable gains to start from: traffic circulates in a cycle of links and never leaves.
 
     Notes
     -----
@@ -95,7 +98,7 @@ def myopic(
     def slopes(k: np.ndarray, g: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         F = gain(k, g)
         closed = A + B @ F
-        if not spectral_radius(closed) < 1.0 - 1e-9:  # around a circle of links only
+        if not spectral_radius(closed) < 1.0 - 1e-9:  # occurs only with a cycle of links
             return _WALL, np.zeros(N), np.zeros(N)
         Y = steady_covariance(closed, W)
         X = steady_covariance(closed.T, Q + F.T @ F)
@@ -110,13 +113,13 @@ def myopic(
         return value, np.concatenate([by_k * k * (1.0 - share), (by_g + 2.0 * share * by_k) * (1.0 - g * g)])
 
     p = 0.5 * (mu + np.sqrt(mu * mu + 4.0 * mu))
-    share = 0.5 * p / (1.0 + p)  # the best of a single link, where g is 0
+    share = 0.5 * p / (1.0 + p)  # optimum of a single link, where g is 0
     first = np.concatenate([np.log(share / (1.0 - share)), np.zeros(N)])
     if cost(first)[0] >= _WALL:
-        why = "fluid goes around a circle of links and never leaves it, or a weight is next to 0"
+        why = "traffic circulates in a cycle of links and never leaves, or a weight is close to 0"
         raise NoAdmissibleDesign(f"the descent has no stable gains to start from: {why}")
     bounds = np.repeat([[-np.inf, _EDGE], [-0.5 * _EDGE, 0.5 * _EDGE]], N, axis=0)
-    # A memory as long as there are gains makes steps like Newton's, in the narrow valleys of links that nearly ring.
+    # A memory as long as the number of gains gives Newton-like steps in the narrow valleys of lightly damped links.
     options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": min(2 * N, 100)}
     with blas_threads(n):
         found = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)

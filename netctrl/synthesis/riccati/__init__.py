@@ -1,1 +1,1 @@
-"""Riccati equations and what they give: LQR, LQI, Kalman, delayed regulators."""
+"""Riccati equations and their applications: LQR, LQI, Kalman filter, delayed regulators."""

@@ -1,4 +1,4 @@
-"""The discrete-time algebraic Riccati equation, and what its solution is worth."""
+"""Discrete-time algebraic Riccati equation, with a certified status of its solution."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from netctrl.synthesis.threads import blas_threads
 __all__ = ["DareSolution", "solve_dare"]
 
 _EPS = float(np.finfo(float).eps)
-_ASYMMETRY = 1e-10  # relative; more than rounding leaves behind
-_HALF = 1e-8  # of the digits: all that is left of an equation with a pole on the unit circle
-# Rounding moves a pole on the circle by eps^(1/(2k)), k integrators in a row that the cost doesn't see: 1e-8, 1e-4,
-# 2e-3, 1e-2 for k = 1 to 4. Poles closer than this are judged one problem at a time.
+_ASYMMETRY = 1e-10  # relative; above rounding errors
+_HALF = 1e-8  # half of the digits, the accuracy of an equation with a pole on the unit circle
+# Rounding moves a pole on the circle by eps^(1/(2k)), with k integrators in series that the cost doesn't see: 1e-8,
+# 1e-4, 2e-3, 1e-2 for k = 1 to 4. Poles closer than this are examined individually.
 _NEAR = 1e-2
 
 _REMEDIES = {
@@ -48,7 +48,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DareSolution:
-    """A solution of the Riccati equation and what it is worth: use X and K only after a look at `status`."""
+    """Solution of the Riccati equation with its status, which must be checked before X and K are used."""
 
     X: np.ndarray
     """(n, n) symmetric; NaN throughout where `status` is NO_SOLUTION."""
@@ -56,21 +56,22 @@ class DareSolution:
     """(m, n) gain of u = K x, K = −(R + B'XB)⁻¹(B'XA + S'); python-control's dlqr has the other sign. NaN as X is."""
     residual: float
     """‖A'XA − L'(R + B'XB)⁻¹L + Q − X‖ / (‖A'XA‖ + ‖L'(R + B'XB)⁻¹L‖ + ‖Q‖ + ‖X‖) with L = B'XA + S', Frobenius
-    norms. Where `status` is NO_SOLUTION: of the best X that was found, infinite where none was."""
+    norms. Where `status` is NO_SOLUTION: that of the best X found, infinite without any."""
     spectral_radius: float
     """Greatest modulus of the eigenvalues of A + BK; NaN as X is."""
     status: RiccatiStatus
+    """Whether X stabilises, and what to do where it doesn't."""
     method: Literal["doubling", "scipy"]
-    """What made X."""
+    """Method that computed X."""
     iterations: int
-    """Doublings; 0 for SciPy."""
+    """Number of doublings; 0 for SciPy."""
 
     def __post_init__(self) -> None:
         for array in (self.X, self.K):
             array.setflags(write=False)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return DareSolution, tuple(getattr(self, each.name) for each in fields(self))  # built, so read-only, again
+        return DareSolution, tuple(getattr(self, each.name) for each in fields(self))  # rebuilt, so read-only again
 
     @property
     def remedy(self) -> str:
@@ -81,43 +82,58 @@ class DareSolution:
 def solve_dare(
     A: Any, B: Any, Q: Any, R: Any, S: Any = None, *, method: Literal["auto", "doubling", "scipy"] = "auto"
 ) -> DareSolution:
-    """The state feedback u = K x of least Σ x'Qx + 2x'Su + u'Ru on x₊ = A x + B u, and its cost x'Xx.
+    """Solve the discrete-time algebraic Riccati equation: the state feedback of least quadratic cost.
 
-    X = A'XA − (A'XB + S)(R + B'XB)⁻¹(B'XA + S') + Q with all poles of A + BK, K = −(R + B'XB)⁻¹(B'XA + S'), inside the
-    unit circle. There is one such X where B can move every mode of A on or outside the circle, the cost sees every mode
-    on it, R ≻ 0 and [[Q, S], [S', R]] ⪰ 0. R may be singular, and Q and R indefinite: `status` tells what came of it.
+        min Σ x'Qx + 2 x'S u + u'R u,  x₊ = A x + B u,  u = K x
+        X = A'XA − (A'XB + S)(R + B'XB)⁻¹(B'XA + S') + Q,  K = −(R + B'XB)⁻¹(B'XA + S')
 
-    STABILISING holds, to first order, for all data that round to these: none of them has a pole of A + BK on or outside
-    the circle. MARGINAL: some of them may. An X whose residual is above 1e-8, or whose R + B'XB is singular to
-    rounding, counts as NO_SOLUTION.
+    The stabilising solution has all poles of A + BK inside the unit circle, and cost x'Xx. It exists where B can
+    move every mode of A on or outside the circle, the cost sees every mode on it, R ≻ 0 and [[Q, S], [S', R]] ⪰ 0.
+    R may be singular, and Q and R indefinite: `status` of the result tells which case applies.
+
+    STABILISING holds, to first order, for all data that round to the given ones: none has a pole of A + BK on or
+    outside the circle. MARGINAL: some of these data may have one. An X whose residual is above 1e-8, or whose R + B'XB
+    is singular to rounding, counts as NO_SOLUTION.
 
     Parameters
     ----------
     A, B : array_like or sparse, shapes (n, n), (n, m)
+        Dynamics.
     Q, R : array_like or sparse, shapes (n, n), (m, m)
-        Symmetric to rounding.
+        Weights, symmetric to rounding.
     S : array_like or sparse, shape (n, m), optional
-        Zero by default.
+        Cross weight, zero by default.
     method : {"auto", "doubling", "scipy"}
         "doubling" is fast, and accurate whatever the units of the states; "scipy" is `scipy.linalg.solve_discrete_are`
-        (ordered QZ) as it is. "auto" doubles, takes SciPy too where the answer doesn't stabilise or its residual is
-        above rounding, and gives the better one. Without inputs, m = 0, the equation is Stein's, and always doubled.
+        (ordered QZ). "auto" doubles, tries SciPy too where the result doesn't stabilise or its residual is above
+        rounding, and takes the better one. Without inputs, m = 0, the equation is Stein's and is always solved by
+        doubling.
 
     Returns
     -------
     DareSolution
-        Whatever came out: nothing is raised for an equation without a stabilising solution.
+        Solution with its status; no exception is raised where a stabilising solution doesn't exist.
 
     Raises
     ------
     InvalidValue
         Shapes that don't fit, entries that aren't finite real numbers, Q or R not symmetric, an unknown method.
 
+    Examples
+    --------
+    >>> import netctrl
+    >>> solution = netctrl.solve_dare([[1.0]], [[1.0]], [[1.0]], [[1.0]])
+    >>> str(solution.status), round(float(solution.X[0, 0]), 4), round(float(solution.K[0, 0]), 4)
+    ('stabilising', 1.618, -0.618)
+
     Notes
     -----
+    The sign of K is u = K x; python-control's `dlqr` and MATLAB's have u = −K x.
+
+    References
+    ----------
     Chu, Fan, Lin, Wang, Int. J. Control 77 (2004) 767-788 (doubling); D. L. Kleinman, IEEE Trans. Autom. Control 13
     (1968) 114-115, and G. A. Hewer, ibid. 16 (1971) 382-384 (Newton's steps, where the residual is above rounding).
-    python-control's `dlqr` and MATLAB's have u = −K x.
     """
     if not isinstance(method, str) or method not in _METHODS:
         raise InvalidValue("method", method, f"one of {', '.join(map(repr, _METHODS))}")
@@ -127,15 +143,15 @@ def solve_dare(
     m = B.shape[1]
     Q, R = _symmetric("Q", dense_matrix("Q", Q, (n, n))), _symmetric("R", dense_matrix("R", R, (m, m)))
     S = np.zeros((n, m)) if S is None else dense_matrix("S", S, (n, m))
-    with np.errstate(all="ignore"), blas_threads(n):  # what overflows is no solution, and becomes a status
+    with np.errstate(all="ignore"), blas_threads(n):  # overflow is reported as a status
         return _METHODS[method if B.size else "doubling"](_Equation(A, B, Q, R, S))
 
 
 def _symmetric(argument: str, matrix: np.ndarray) -> np.ndarray:
     asymmetry, size = np.abs(matrix - matrix.T).max(initial=0.0), np.abs(matrix).max(initial=0.0)
     if asymmetry > _ASYMMETRY * size:
-        takes = f"a symmetric matrix; take ({argument} + {argument}')/2 if that is what is meant"
-        raise InvalidValue(argument, f"entries that differ from the transposed ones by {asymmetry:.3g}", takes)
+        takes = f"a symmetric matrix; pass ({argument} + {argument}')/2 if a symmetric one is intended"
+        raise InvalidValue(argument, f"entries that differ from those of its transpose by {asymmetry:.3g}", takes)
     return 0.5 * (matrix + matrix.T)
 
 
@@ -148,26 +164,26 @@ class _Equation(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """An X, and what it makes of the equation."""
+    """Candidate X, with its gain, closed loop and residual."""
 
     X: np.ndarray
     K: np.ndarray
     weight: np.ndarray
     """R + B'XB."""
     pivot: float
-    """Its least eigenvalue in modulus, beside its terms: what is below rounding, or below the residual, is 0."""
+    """Smallest modulus of the weight's eigenvalues, relative to its terms; 0 if below rounding or the residual."""
     Phi: np.ndarray
     """A + BK."""
     error: np.ndarray
-    """Of the equation."""
+    """Error of the equation."""
     residual: float
     unitless: float
-    """The residual in the units below: an error in a small part of X counts whatever the user's units."""
+    """Residual in the units below, in which an error in a small part of X counts whatever the user's units."""
     units: np.ndarray
-    """(n,) of the states, in which no term of the equation has a diagonal above 1; 0 for a state that costs nothing,
-    and so acts on none that does."""
+    """Units of the states, (n,), in which no term of the equation has a diagonal above 1; 0 for a state without cost,
+    which doesn't act on any state with cost."""
     by: np.ndarray
-    """Their inverse, 0 where they are."""
+    """Inverse of the units, 0 where they are 0."""
 
 
 def _by_doubling(equation: _Equation) -> DareSolution:
@@ -190,7 +206,7 @@ def _by_either(equation: _Equation) -> DareSolution:
 
 
 def _rank(solution: DareSolution) -> tuple[int, float]:
-    # One of them can be STABILISING and the other MARGINAL only by rounding: the smaller residual decides.
+    # STABILISING and MARGINAL differ only by rounding here, so the smaller residual decides.
     order = {RiccatiStatus.STABILISING: 0, RiccatiStatus.MARGINAL: 0, RiccatiStatus.NOT_STABILISING: 1}
     return order.get(solution.status, 2), solution.residual
 
@@ -206,7 +222,7 @@ def _ordered_qz(equation: _Equation) -> np.ndarray | None:
     A, B, Q, R, S = equation
     try:
         return sl.solve_discrete_are(A, B, Q, R, s=S if S.any() else None)
-    except ValueError:  # LinAlgError is one: no stable subspace, or none that gives a finite X
+    except ValueError:  # includes LinAlgError: no stable subspace, or no finite X from it
         return None
 
 
@@ -235,7 +251,7 @@ def _candidate(equation: _Equation, X: np.ndarray | None) -> _Candidate | None:
 
 
 def _min_modulus(weight: np.ndarray, R: np.ndarray, B: np.ndarray, X: np.ndarray) -> float:
-    """Of the eigenvalues of R + B'XB, in units of the inputs in which its terms have diagonals of at most 1."""
+    """Smallest modulus of the eigenvalues of R + B'XB, in units of the inputs that limit its terms' diagonals to 1."""
     sizes = np.diag(np.abs(R)) + np.sum(np.abs(B) * (np.abs(X) @ np.abs(B)), axis=0)
     units = np.sqrt(np.where(sizes > 0.0, sizes, 1.0))
     return float(np.abs(np.linalg.eigvalsh(weight / units[:, None] / units)).min(initial=np.inf))
@@ -255,12 +271,12 @@ def _is_rounding(candidate: _Candidate) -> bool:
 
 
 def _refined(equation: _Equation, candidate: _Candidate | None) -> _Candidate | None:
-    """Newton's steps, from a gain that stabilises, for as long as they pay."""
+    """Candidate after Newton steps from a stabilising gain, for as long as they reduce the residual."""
     while candidate is not None and not _is_rounding(candidate):
         units, by = candidate.units, candidate.by
         step = stein_by_doubling(candidate.Phi * units[:, None] * by, candidate.error * by[:, None] * by, _HALF)
         if step is None or not np.linalg.norm(step) <= np.linalg.norm(candidate.X * by[:, None] * by):
-            break  # another X, not a better one
+            break  # converges to another X
         better = _candidate(equation, candidate.X + step * units[:, None] * units)
         if better is None or better.unitless > 0.5 * candidate.unitless:
             break
@@ -303,13 +319,14 @@ def _status(equation: _Equation, candidate: _Candidate, radius: float) -> Riccat
 
 
 def _is_off_the_circle(equation: _Equation, candidate: _Candidate, radius: float) -> bool:
-    """Whether no rounding of the data takes a pole of A + BK to the unit circle.
+    """Whether no rounding of the data moves a pole of A + BK to the unit circle.
 
     In the candidate's units rounding changes the equation by at most r I and Φ by D, ‖D‖ ≤ r‖Φ‖, r a small multiple of
     n eps and what the equation is off by. Then X changes by at most rZ, Z = Φ'ZΦ + I, and Φ by D − Γ ΔX Φ,
     Γ = B(R + B'XB)⁻¹B'. Z stays a Lyapunov function, to first order, if 2r‖Z‖(‖Γ^½ Z Γ^½‖ + ‖Φ‖) < 1. For one pole at
     the distance g from the circle this is g² > r Γ/2: an integrator without a weight doesn't pass, as rounding gives it
-    one of about eps and a pole at 1 − √eps. States that cost nothing, and so have no part in X, are judged apart.
+    a weight of about eps and a pole at 1 − √eps. States without cost, and so without a part in X, are examined
+    separately.
     """
     A, B, K, Phi, units, by = equation.A, equation.B, candidate.K, candidate.Phi, candidate.units, candidate.by
     costs, weight = units > 0.0, candidate.weight
@@ -329,7 +346,7 @@ def _is_off_the_circle(equation: _Equation, candidate: _Candidate, radius: float
 
 
 def _is_apart(Phi: np.ndarray, radius: float, parts: np.ndarray, B: np.ndarray, weight: np.ndarray, r: float) -> bool:
-    """The test of `_is_off_the_circle`. If the outermost pole is outside, Φ is scaled such that it is as far inside."""
+    """The test of `_is_off_the_circle`. If the outermost pole is outside, Φ is scaled to put it equally far inside."""
     away = abs(1.0 - radius)
     Z = stein_by_doubling(Phi * ((1.0 - away) / radius), np.eye(len(Phi)), 0.01) if away > 0.0 else None
     if Z is None:
@@ -339,11 +356,11 @@ def _is_apart(Phi: np.ndarray, radius: float, parts: np.ndarray, B: np.ndarray, 
 
 
 def _is_stuck(equation: _Equation, candidate: _Candidate) -> bool:
-    """Whether a mode on the unit circle costs something and B doesn't move it: then every cost is infinite."""
+    """Whether a mode on the unit circle has a cost and B doesn't move it, so that every cost is infinite."""
     A, B, Q, R, S = equation
     K = candidate.K
     poles, left = sl.eig(A, left=True, right=False)
-    moved = np.abs(left.T @ B) > _HALF * np.linalg.norm(B, axis=0)  # LAPACK's eigenvectors have the length 1
+    moved = np.abs(left.T @ B) > _HALF * np.linalg.norm(B, axis=0)  # LAPACK's eigenvectors have length 1
     if not (~moved.any(axis=1) & (np.abs(poles) > 1.0 - _NEAR)).any():
         return False
     poles, right = sl.eig(candidate.Phi)

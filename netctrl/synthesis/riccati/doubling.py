@@ -1,6 +1,6 @@
-"""Doubling: the Riccati and the Stein equation by quadratically convergent matrix products.
+"""Doubling: Riccati and Stein equations solved by quadratically convergent matrix products.
 
-Kernels for `dare.py`: arrays in, arrays out, None where there is no answer.
+Functions for `dare.py` from arrays to arrays; None without a solution.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ __all__ = ["riccati_by_doubling", "stein_by_doubling"]
 _gesv, _posv = get_lapack_funcs(("gesv", "posv"), dtype=float)
 
 _EPS = float(np.finfo(float).eps)
-_MAX_DOUBLINGS = 64  # 2^54 steps pass even for a pole that is eps away from the unit circle
-_CRITICAL = 1e-6  # with a pole on the circle X is known to sqrt(eps), and the change never gets to rounding
+_MAX_DOUBLINGS = 64  # 2^54 steps suffice even for a pole at a distance of eps from the unit circle
+_CRITICAL = 1e-6  # with a pole on the circle X is accurate to sqrt(eps), and the change never falls to rounding
 
 
 def riccati_by_doubling(
     A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, S: np.ndarray
 ) -> tuple[np.ndarray | None, int]:
-    """X = A'XA − (A'XB + S)(R + B'XB)⁻¹(B'XA + S') + Q for symmetric Q and R, and the number of doublings.
+    """Solution X = A'XA − (A'XB + S)(R + B'XB)⁻¹(B'XA + S') + Q for symmetric Q and R, and the number of doublings.
 
     Structured doubling (SDA) of E. K.-W. Chu, H.-Y. Fan, W.-W. Lin, C.-S. Wang, "Structure-preserving algorithms for
-    periodic discrete-time algebraic Riccati equations", Int. J. Control 77 (2004) 767-788. It is given an equation that
-    starts half a step or a whole step later. The input weight there, R + B'QB, is no smaller than R where Q ⪰ 0: a
-    singular R will do, and the residual is 1 to 3 decades smaller (random equations of 10 to 100 states).
+    periodic discrete-time algebraic Riccati equations", Int. J. Control 77 (2004) 767-788. It is applied to an equation
+    that starts half a step or a whole step later. Its input weight, R + B'QB, is at least R where Q ⪰ 0. So R may be
+    singular, and the residual is 1 to 3 decades smaller (random equations of 10 to 100 states).
     """
     for later in (_before_the_input, _a_step_later, _as_it_is):
         begun = later(A, B, Q, R, S)
@@ -37,9 +37,9 @@ def riccati_by_doubling(
 
 
 def _before_the_input(A, B, Q, R, S) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | None] | None:
-    """The equation of Z in X = Q + L'ZL, the cost of z = Lx: what of the next state is known before the input acts.
+    """Equation of Z in X = Q + L'ZL, the cost of z = Lx, the part of the next state known before the input acts.
 
-    L is A without its zero rows. A delay line's newest sample is such a row: a third or a quarter of the states.
+    L is A without its zero rows. The newest sample of a delay line is such a row: a third or a quarter of the states.
     """
     if S.any():
         return None
@@ -49,7 +49,7 @@ def _before_the_input(A, B, Q, R, S) -> tuple[tuple[np.ndarray, ...], np.ndarray
 
 
 def _a_step_later(A, B, Q, R, S) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray | None]:
-    """The equation of X − Q."""
+    """Equation of X − Q."""
     QA, QB = Q @ A, Q @ B
     return (A, B, _symmetric(A.T @ QA), R + B.T @ QB, S + A.T @ QB), Q, None
 
@@ -59,7 +59,7 @@ def _as_it_is(A, B, Q, R, S) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.nda
 
 
 def _without_cross_term(A, B, Q, R, S) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """A, G, H in Z = A'Z(I + GZ)⁻¹A + H."""
+    """Matrices A, G, H of Z = A'Z(I + GZ)⁻¹A + H."""
     n, m = B.shape
     if n == 0 or m == 0:
         return A, np.zeros((n, n)), Q
@@ -77,7 +77,8 @@ def _without_cross_term(A, B, Q, R, S) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def _balanced(A, G, H) -> tuple[np.ndarray | None, int]:
-    """`_doubled` in units of the states, powers of 2, in which [[A, G], [H, A']] is balanced: the user's don't matter.
+    """`_doubled` in units of the states, powers of 2, in which [[A, G], [H, A']] is balanced, whatever the user's
+    units.
 
     P. Benner, "Symplectic balancing of Hamiltonian matrices", SIAM J. Sci. Comput. 22 (2001) 1885-1904.
     """
@@ -94,11 +95,11 @@ def _balanced(A, G, H) -> tuple[np.ndarray | None, int]:
 
 
 def _doubled(A, G, H) -> tuple[np.ndarray | None, int]:
-    """After k doublings H is the cost of 2^k steps."""
+    """Solution by doubling: after k doublings H is the cost of 2^k steps."""
     n, before = len(A), np.inf
     right = np.empty((n, 2 * n), order="F")
     for doublings in range(1, _MAX_DOUBLINGS + 1):
-        W = H @ G  # of (I + GH)': Fortran's order for LAPACK without a copy
+        W = H @ G  # for (I + GH)' in Fortran order, which LAPACK takes without a copy
         W.flat[:: n + 1] += 1.0
         right[:, :n], right[:, n:] = A, G
         _, _, solved, info = _gesv(W.T, right, overwrite_a=True, overwrite_b=True)
@@ -115,14 +116,14 @@ def _doubled(A, G, H) -> tuple[np.ndarray | None, int]:
         if min(change, rest) <= _EPS or 0.9 * before < change <= _CRITICAL:
             return H, doublings
         if rest * change <= _EPS:
-            return _symmetric(H + V.T @ step @ V), doublings  # all further steps, to the third order
+            return _symmetric(H + V.T @ step @ V), doublings  # all further steps, to third order
         G = _symmetric(G + (A @ M) @ A.T)
         A, before = AV, change
     return (H if before <= _CRITICAL else None), _MAX_DOUBLINGS
 
 
 def _change(step: np.ndarray, H: np.ndarray) -> float:
-    """Relative, and that of each state by itself: a small one that grows is seen beside a large one that is done."""
+    """Relative change, also of each state alone, so that a small growing state is seen beside a large converged one."""
     own = np.abs(H.diagonal())
     each = np.divide(np.abs(step.diagonal()), own, out=np.zeros_like(own), where=own > 0.0)
     size = np.linalg.norm(H)
@@ -130,7 +131,7 @@ def _change(step: np.ndarray, H: np.ndarray) -> float:
 
 
 def stein_by_doubling(Phi: np.ndarray, E: np.ndarray, tolerance: float) -> np.ndarray | None:
-    """X = Φ'XΦ + E for symmetric E, until a step is at most `tolerance` of X; None where Φ isn't stable.
+    """Solution X = Φ'XΦ + E for symmetric E, until a step is at most `tolerance` of X; None where Φ isn't stable.
 
     R. A. Smith, "Matrix equation XA + BX = C", SIAM J. Appl. Math. 16 (1968) 198-201.
     """

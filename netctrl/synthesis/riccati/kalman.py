@@ -1,4 +1,4 @@
-"""The steady Kalman filter of a model with noise, also noise that state and output share."""
+"""Steady-state Kalman filter of a model with noise, optionally with correlated state and output noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["kalman_filter"]
 
 
 def kalman_filter(A: Any, C: Any, W: Any, V: Any, S: Any = None) -> tuple[np.ndarray, DareSolution]:
-    """Gain L of x̂₊ = A x̂ + B u + L (y − C x̂ − D u), the one-step predictor of least error covariance, and its equation.
+    """Gain L of the steady-state one-step predictor x̂₊ = A x̂ + B u + L (y − C x̂ − D u), and its Riccati solution.
 
     x₊ = A x + B u + w, y = C x + D u + v, E ww' = W, E vv' = V, E wv' = S. With P the error's covariance (`X` of the
     solution), L = (A P C' + S)(C P C' + V)⁻¹: the dual of a regulator. A model in innovation form, w = K e and v = e,

@@ -1,4 +1,4 @@
-"""Regulators with integral action: outputs that follow a reference whatever the model's gain is."""
+"""Regulators with integral action: outputs follow a reference whatever the model's gain."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ _NO_GAIN = 1e-9
 def integral_regulator(
     plant: StateSpace, tracked: Any, *, integral_weight: Any = 1.0, input_weight: Any = 0.01, state_weight: Any = None
 ) -> tuple[np.ndarray, np.ndarray, DareSolution]:
-    """K and K_z of u = −K x − K_z z, z₊ = z + W (r − y), of least Σ z'Q_z z + x'Q x + u'R u.
+    """Gains K and K_z of u = −K x − K_z z, z₊ = z + W (r − y), that minimise Σ z'Q_z z + x'Q x + u'R u.
 
-    The regulator of [x; z]: A_a = [[A, 0], [−W C, I]], B_a = [[B], [−W D]]. In steady state z rests, so W y = W r: for
-    the plant and for any other that the loop is stable with.
+    The regulator of [x; z]: A_a = [[A, 0], [−W C, I]], B_a = [[B], [−W D]]. In steady state z is constant, so W y = W
+    r, for the plant and for any other with which the loop is stable.
 
     Parameters
     ----------
     plant : StateSpace
         Discrete time; n states, m inputs, p outputs.
     tracked : array_like, shape (q, p)
-        W, the combinations of outputs that follow; q at most m.
+        W, the combinations of outputs that follow the reference; q at most m.
     integral_weight, input_weight, state_weight : float or array_like
-        Q_z (q, q), R (m, m), Q (n, n); a number stands for so many times the identity. Q is zero by default.
+        Q_z (q, q), R (m, m), Q (n, n); a number is a multiple of the identity. Q is zero by default.
 
     Returns
     -------
     (ndarray (m, n), ndarray (m, q), DareSolution)
-        K, K_z and their Riccati equation: look at its `status`.
+        K, K_z and the solution of their Riccati equation: check its `status`.
 
     Raises
     ------
     InvalidValue
-        Shapes that don't fit, continuous time, or combinations that the inputs don't move in steady state: W G(1) has
-        not full row rank.
+        Shapes that don't fit, continuous time, or combinations that the inputs don't move in steady state: W G(1)
+        lacks full row rank.
     """
     if checked_kind("plant", plant, StateSpace).dt <= 0.0:
         raise InvalidValue("plant", "continuous time", "a discrete-time model, with a sampling interval dt > 0")
     A, B, C, D = (dense(part) for part in (plant.A, plant.B, plant.C, plant.D))
     W = dense_matrix("tracked", tracked, (None, len(C)))
     n, m, q = len(A), B.shape[1], len(W)
-    # W (C (I - A)^-1 B + D) has full row rank iff this has; integrators in A are no obstacle.
+    # W (C (I - A)^-1 B + D) has full row rank iff this matrix has; A may contain integrators.
     system = np.block([[A - np.eye(n), B], [W @ C, W @ D]])
     sizes = np.linalg.svd(
         system / np.linalg.norm(system, axis=1, keepdims=True).clip(np.finfo(float).tiny), compute_uv=False

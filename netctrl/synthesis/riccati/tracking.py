@@ -1,5 +1,4 @@
-"""The loop of a plant and a tracking law, without limits: from references to outputs and inputs, and at the plant's
-input."""
+"""Linear closed loop of a plant and a tracking law: from references to outputs and inputs, and at the plant's input."""
 
 from __future__ import annotations
 
@@ -16,20 +15,20 @@ __all__ = ["TrackingLoop", "tracking_loop"]
 
 
 class TrackingLoop(NamedTuple):
-    """A closed loop of n + n_c states; p outputs, m inputs."""
+    """Closed loop of n + n_c states; p outputs, m inputs."""
 
     response: StateSpace
     """From references (p) to outputs (p): the complementary sensitivity T."""
     effort: StateSpace
     """From references (p) to inputs (m)."""
     difference: StateSpace
-    """S − T from a disturbance w (m) of the plant's input: to 2u + w."""
+    """S − T, from a disturbance w (m) at the plant's input to 2u + w."""
     controller: np.ndarray
     """(n_c, n_c) the controller's own dynamics."""
 
 
 def tracking_loop(plant: StateSpace, law: TrackingLaw) -> TrackingLoop:
-    """Close the loop around a plant, which need not be the model that the law was made from.
+    """Close the loop around a plant, which may differ from the law's model.
 
     Source: CONNET paper, eq. (4), for any plant and with the integrator of an LqiLaw.
     """

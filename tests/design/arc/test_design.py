@@ -139,7 +139,7 @@ class TestWhatTheOldCertificateGotWrong:
     def test_without_the_simulation_it_says_so(self) -> None:
         proof = netctrl.arc(50, simulation=False).certificate
         assert proof.simulated is None
-        assert any("left out" in warning for warning in proof.warnings)
+        assert any("not simulated" in warning for warning in proof.warnings)
 
 
 OPERATING = {
@@ -304,8 +304,8 @@ class TestWarnings:
         ("requested", "says"),
         [
             ({"flows": 400.0}, "small windows: 1.53"),
-            ({"flows": 50.0, "plant": "phys"}, "plant noq decides"),
-            ({"flows": 50.0, "plant": "noq", "utilization": 1.0}, "plant phys decides"),
+            ({"flows": 50.0, "plant": "phys"}, "the verdict uses plant noq"),
+            ({"flows": 50.0, "plant": "noq", "utilization": 1.0}, "the verdict uses plant phys"),
             ({"flows": 50.0, "alpha_per_packet": 1e-3}, "unstable"),
             ({"flows": 50.0, "alpha_per_packet": 1e-7}, "slow"),
             ({"flows": 50.0, "alpha_per_packet": 2e-5}, "too little margin: GM 1.13 dB"),

@@ -17,8 +17,9 @@ import netctrl
 from netctrl.errors import NoAdmissibleDesign
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.design import ArcDesign
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 
 RANDOM = int(os.environ.get("NETCTRL_RANDOM_DESIGNS", "9"))
 PACKET = 1000.0  # bytes
@@ -77,10 +78,10 @@ def settled_cv(design: ArcDesign) -> float:
     )
     path = rtt - standing / C
     result = netctrl.simulate(
-        Scenario(
+        Scenario.of(
             name="random",
             duration=duration,
-            sample=d,
+            interval=d,
             step=d / steps_per_epoch,
             links=(line,),
             flows=(BulkFlows(id="tcp", path=("link",), rtt=(path, path), classes=1, count=int(inputs.flows[0])),),

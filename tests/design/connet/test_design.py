@@ -9,7 +9,7 @@ import pytest
 from netctrl import connet
 from netctrl.cli.design.verb import main
 from netctrl.datasets import design_schema, model_path
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, Status
 from netctrl.model.design.design import read_design
 from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.synthesis.riccati.tracking import tracking_loop
@@ -83,7 +83,7 @@ def test_what_of_a_reference_can_be_had():
     assert third.attained[0] == pytest.approx(95.0 * 0.026690, rel=1e-4)
     said = " ".join(design.certificate.warnings)
     assert "off the characteristic curve" in said
-    assert "can't be attained within the limits" in said
+    assert "can't be reached within the input limits" in said
     assert "only 1 combination can follow" in said
     (blind,) = design.certificate.untracked
     assert np.dot(blind, np.ravel(design.certificate.plant_dc_gain)) == pytest.approx(0.0, abs=1e-15)
@@ -137,8 +137,8 @@ def test_the_schema_takes_it():
         ({"track": ["delay", "jitter"]}, "at most 1 combinations"),
         ({"track": [0.0, 0.0]}, "2 weights"),
         ({"track": [1.0, 2.0, 3.0]}, "2 weights"),
-        ({"limits": [(5.0, 5.0)]}, "a least and a greatest"),
-        ({"limits": [(0.0, float("nan"))]}, "a least and a greatest"),
+        ({"limits": [(5.0, 5.0)]}, "a lowest and a highest"),
+        ({"limits": [(0.0, float("nan"))]}, "a lowest and a highest"),
         ({"input_weight": 0.0}, "above 0"),
         ({"references": [{"delay": 1.0}]}, "finite values of delay, jitter"),
     ],
@@ -154,10 +154,12 @@ def test_a_model_needs_its_noise_a_range_and_to_be_one():
     with pytest.raises(InvalidValue, match="noise"):
         connet(IdentifiedModel(**bare), limits=[(0.0, 1.0)])
     noisy = bare | {"K": [[0.1]], "innovation_covariance": [[1.0]]}
-    with pytest.raises(InvalidValue, match="doesn't say in which range"):
+    with pytest.raises(InvalidValue, match="has no input_range"):
         connet(IdentifiedModel(**noisy))
     with pytest.raises(InvalidValue, match="IdentifiedModel"):
-        connet("model.json")
+        connet(5)
+    with pytest.raises(FileError, match=r"no-model\.json"):
+        connet("no-model.json")
     unmoved = noisy | {"A": [[2.0, 0.0], [0.0, 0.5]], "B": [[0.0], [1.0]], "C": [[1.0, 1.0]], "K": [[2.0], [0.0]]}
     with pytest.raises(NoAdmissibleDesign, match="regulator"):
         connet(IdentifiedModel(**unmoved), limits=[(0.0, 1.0)])

@@ -69,7 +69,7 @@ def test_the_map_says_what_the_certificate_says():
 @settings(max_examples=40)
 @given(st.floats(1e6, 1e11), st.floats(1e-4, 1.0), st.floats(0.1, 10.0), st.floats(1.0, 1e3), st.floats(0.1, 4.0))
 def test_the_paper_s_law_is_never_admissible(rate, rtt, psi, xi, ratio):
-    """Each rate below the bottleneck is an equilibrium (docs/pacing.md), whatever its weights, also where R is told."""
+    """Each rate below the bottleneck is an equilibrium (docs/explanation/pacing.md), whatever its weights."""
     proof = netctrl.pacing(
         max_rate_bit_per_s=ratio * rate, bottleneck_bit_per_s=rate, rtt_s=rtt, psi=psi, xi=xi
     ).certificate
@@ -126,9 +126,9 @@ def test_warnings_say_what_to_do():
     wide = netctrl.pacing(**LINK | {"max_rate_bit_per_s": 4e10}).certificate
     assert wide.status is Status.STABLE
     assert "fixed cap does as well" in wide.warnings[0]
-    assert "wherever it is" in netctrl.pacing(xi=1.0, **LINK).certificate.warnings[0]
+    assert "freezes at any value" in netctrl.pacing(xi=1.0, **LINK).certificate.warnings[0]
     assert "of the RTT" in netctrl.pacing(xi=15.0, **LINK).certificate.warnings[0]
-    assert "dead lock" in netctrl.pacing(guarded=False, **LINK).certificate.warnings[0]
+    assert "deadlock" in netctrl.pacing(guarded=False, **LINK).certificate.warnings[0]
 
 
 def test_a_target_rtt_law_aims_within_a_tenth_or_a_packet():
@@ -278,7 +278,7 @@ def test_a_wrong_line_is_named(wrong, said, tmp_path, capsys):
         ("time_s,rtt_s\n", "no samples"),
         ("time_s,rtt\n0,1\n", "rtt_s"),
         ("time_s,rtt_s,rtt_s\n0,1,1\n", "once"),
-        ('time_s,rtt_s\n0,"1\n', "no CSV"),
+        ('time_s,rtt_s\n0,"1\n', "not a CSV file"),
     ],
 )
 def test_files_that_are_no_traces(text, said, tmp_path):

@@ -90,6 +90,6 @@ BESIDE_BBR = [
 
 @pytest.mark.parametrize(("rate", "rtt", "bdps", "plain", "competitive"), BESIDE_BBR)
 def test_shares_beside_one_bbr_flow_are_what_the_docs_say(rate, rtt, bdps, plain, competitive):
-    """A known weakness, stated in docs/pacing.md: should it be mended, this is to be written anew."""
+    """A known weakness, stated in docs/explanation/pacing.md: should it be mended, this is to be written anew."""
     found = [share(BbrFlow, rate, rtt, bdps, competitive=mode, duration=90.0) for mode in (False, True)]
     assert found == pytest.approx([plain, competitive], abs=0.02)

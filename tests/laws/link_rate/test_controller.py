@@ -12,7 +12,7 @@ from netctrl.laws.link_rate.controller import Innovations, command, distributed_
 from netctrl.laws.link_rate.distributed import DistributedLaw
 from netctrl.laws.link_rate.distributed_step import NEVER
 from netctrl.laws.link_rate.fir import BACKLOG, RATE, packed
-from netctrl.scenario.network.scenario import Messages
+from netctrl.scenario.network.policy import Messages
 
 LAWS: dict[str, dict[str, object]] = {
     "god": {"architecture": "god"},

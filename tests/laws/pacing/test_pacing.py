@@ -155,7 +155,7 @@ def test_what_the_printed_step_does_to_the_loop_in_the_note_s_units(unit):
     assert rates[True].min() > 8e9
     if unit == 1e3:
         assert np.nanmax(off[False]) > 1e20
-        assert rates[False][-1] == 0.0  # the dead lock of docs/pacing.md
+        assert rates[False][-1] == 0.0  # the dead lock of docs/explanation/pacing.md
     else:
         assert rates[False][1:].max() < 3e9
 

@@ -11,20 +11,31 @@ from netctrl.laws.rate.bbr import BbrSender
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import rate_record, read_sender, window_of
-from netctrl.scenario.tcp_aqm.scenario import read_scenario, scenario_from
+from netctrl.scenario.files import scenario_from
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.sim.packet.run import simulate_packets
 
 DESIGN = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e7)
 FILE = """
+schema = "netctrl.scenario/2"
 name = "senders"
+
+[time]
 duration = "2s"
-packet_size = "1500B"
-[[links]]
+
+[network]
+kind = "links"
+
+[[network.links]]
 id = "l"
 source = "a"
 target = "b"
 capacity = "10Mbit"
-[[flows]]
+
+[traffic]
+packet_size = "1500B"
+
+[[traffic.flows]]
 kind = "bulk"
 id = "f"
 path = ["l"]
@@ -63,7 +74,7 @@ def test_a_design_is_found_beside_the_scenario(tmp_path, monkeypatch):
     scenario = written(tmp_path, '{ kind = "paced", file = "pacing.json" }')
     monkeypatch.chdir("/")
     found = simulate_packets(scenario)
-    given = msgspec.structs.replace(scenario, flows=(msgspec.structs.replace(scenario.flows[0], sender=DESIGN.law),))
+    given = scenario.replace(flows=(msgspec.structs.replace(scenario.flows[0], sender=DESIGN.law),))
     assert given.flows[0].sender == PacedSender(law=DESIGN.law)
     assert scenario_from(msgspec.json.decode(msgspec.json.encode(given))) == given
     assert (found.backlog_bytes == simulate_packets(given).backlog_bytes).all()
@@ -73,9 +84,9 @@ def test_a_design_is_found_beside_the_scenario(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('"renno"', "flows[0].sender: got 'renno', takes one of reno, cubic, htcp, dctcp, vegas, bbr, or a table"),
+        ('"renno"', "flows[0].sender: got 'renno', takes one of reno, cubic, htcp, dctcp, vegas, bbr, fixed, mpcc, "),
         ('"cap"', "flows[0].sender: got 'cap'"),
-        ('{ kind = "kap" }', "flows[0].sender.kind: got 'kap', takes one of bbr, cap, paced"),
+        ('{ kind = "kap" }', "flows[0].sender.kind: got 'kap', takes one of bbr, cap, "),
         ('{ kind = "cap", rate = 2 }', "flows[0].sender.rate: got 2, takes a rate with its unit"),
         ('{ kind = "cap", rate = "2Mbit", window = "new" }', "flows[0].sender.window: got 'new', takes one of reno"),
         ('{ kind = "paced" }', "flows[0].sender.file"),

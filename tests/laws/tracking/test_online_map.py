@@ -12,7 +12,7 @@ from netctrl.laws.tracking.online_map import OnlineStaticMap, curve_values, lear
 from netctrl.laws.tracking.schedule import GainSchedule, gain_schedule
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import TrackingLaw
-from netctrl.scenario.access.scenario import AccessLinkScenario
+from netctrl.scenario.access.scenario import access_link
 from netctrl.sim.access.run import simulate_access_link
 from netctrl.sim.access.track import track_access_link
 
@@ -113,7 +113,7 @@ def test_on_a_link_that_lost_two_fifths_of_its_capacity_what_was_learned_stays_c
     models = []
     for seed, low in enumerate((5.0, 20.0, 35.0, 50.0, 65.0, 80.0)):
         rates = netctrl.gbn(1000, (low, low + 10.0), np.random.default_rng(seed))[:, 0]
-        run = simulate_access_link(AccessLinkScenario(duration="1000s", seed=seed), rates * 1e6)
+        run = simulate_access_link(access_link(duration="1000s", seed=seed), rates * 1e6)
         models.append(netctrl.identify(netctrl.access_link_signals(run), order=1).model)
     model = models[3]
     law = netctrl.connet(model, track="delay", limits=[(0.0, 95.0)]).law
@@ -123,7 +123,7 @@ def test_on_a_link_that_lost_two_fifths_of_its_capacity_what_was_learned_stays_c
     for name, schedule in (("made before", gain_schedule(law, models)), ("learned", learning)):
         swings = []
         for seed in range(3):
-            link = AccessLinkScenario(duration="900s", seed=20 + seed, capacity=6e7)
+            link = access_link(duration="900s", seed=20 + seed, capacity=6e7)
             run = track_access_link(link, law, reference, measured="period", schedule=schedule, first_rate=50.0)
             assert (run.curve is None) == (name == "made before")
             swings.append([run.result.rate_bit_per_s[825:].std(), run.result.rate_bit_per_s[675:750].std()])

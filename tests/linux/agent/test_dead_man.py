@@ -195,7 +195,7 @@ def test_a_folder_of_locks_where_others_may_write_is_refused(tmp_path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)
-    with pytest.raises(FileError, match="others may write there, and could keep agents out"):
+    with pytest.raises(FileError, match="others may write there and could block agents"):
         AgentLock(folder)
     folder.chmod(0o755)
     os.chown(folder, 65534, 65534)  # in a folder that only root writes: root gave it away
@@ -206,7 +206,7 @@ def test_a_folder_of_locks_where_others_may_write_is_refused(tmp_path) -> None:
     assert found.stat().st_mode & 0o777 == 0o600
     found.unlink()
     os.mkfifo(found)
-    with pytest.raises(FileError, match="is no regular file"):
+    with pytest.raises(FileError, match="is not a regular file"):
         AgentLock(folder)
 
 

@@ -55,7 +55,7 @@ def test_packets_take_turns_as_the_demands_split(hftrac, figure) -> None:
     requested = hftrac.network.scenario(
         case(hftrac, figure, "fifo", {"10": 1.2, "13": 25.0}.get(figure, 0.95)), 1.0, 0.0
     )
-    network = at_utilization(requested.network, requested.utilization)
+    network = at_utilization(requested.network.graph, requested.network.utilization)
     load = dict.fromkeys((link.id for link in network.links), 0.0)
     ways = hftrac.network.paths(network)
     for demand in network.demands:
@@ -67,7 +67,7 @@ def test_packets_take_turns_as_the_demands_split(hftrac, figure) -> None:
 
 
 def test_only_the_link_between_switches_is_delayed_and_words_have_lines_of_their_own(hftrac) -> None:
-    network = hftrac.network.scenario(case(hftrac, "6a", "fifo"), 1.0, 0.0).network
+    network = hftrac.network.scenario(case(hftrac, "6a", "fifo"), 1.0, 0.0).network.graph
     built = {link.id: link for link in hftrac.network.built(network).links}
     assert [name for name, link in built.items() if link.delay] == ["s21"]
     assert built["s21"].delay == pytest.approx(hftrac.network.INTERVAL)
@@ -83,7 +83,7 @@ def test_only_the_link_between_switches_is_delayed_and_words_have_lines_of_their
 def files(hftrac, way: str, tmp_path: Path) -> dict[str, AgentConfig]:
     desired = case(hftrac, "7", way)
     requested = hftrac.network.scenario(desired, 1.0, 0.0)
-    network = at_utilization(requested.network, requested.utilization)
+    network = at_utilization(requested.network.graph, requested.network.utilization)
     wires = {link.id: SimpleNamespace(limit_bytes=int(link.buffer)) for link in network.links}
     bed = SimpleNamespace(interface=lambda name: name, wire=wires.__getitem__)
     nominal = dict(zip(wires, routing(network).load, strict=True))

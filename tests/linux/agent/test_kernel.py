@@ -307,7 +307,7 @@ def test_metrics_are_given_to_who_asks_and_their_socket_goes(place: Path) -> Non
 def test_one_path_gives_one_agents_metrics(place: Path) -> None:
     asking = config(metrics_socket=str(place))
     with AgentSockets(asking):
-        with pytest.raises(FileError, match="another agent gives its metrics there"), AgentSockets(asking):
+        with pytest.raises(FileError, match="another agent serves its metrics there"), AgentSockets(asking):
             pass
         assert place.exists()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left_behind:
@@ -315,7 +315,7 @@ def test_one_path_gives_one_agents_metrics(place: Path) -> None:
     with AgentSockets(asking):  # after a crash
         pass
     place.write_text("something else")
-    with pytest.raises(FileError, match="is no socket"), AgentSockets(asking):
+    with pytest.raises(FileError, match="is not a socket"), AgentSockets(asking):
         pass
     assert place.read_text() == "something else"
 

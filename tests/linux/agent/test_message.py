@@ -248,8 +248,8 @@ def test_what_is_no_key_is_refused(tmp_path) -> None:
     link.symlink_to(short)
     for path, why in (
         (short, "has 31 bytes, takes 32 to 4096"),
-        (folder, "no regular file"),
-        (pipe, "no regular file"),
+        (folder, "not a regular file"),
+        (pipe, "not a regular file"),
         (link, "can't be read"),
         (tmp_path / "none", "No such file"),
     ):

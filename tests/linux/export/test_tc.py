@@ -42,9 +42,9 @@ from netctrl.model.network import Demand, Link, Network
 from netctrl.plants.linearize import network_model
 from netctrl.plants.pi_aqm import delay_pi_response
 from netctrl.plants.tcp_response import arc_response
+from netctrl.scenario.links import Link as QueueLink
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.scenario import Link as QueueLink
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 
 PRINTED = read_model(model_path("connet-paper"))
 CHAIN = Network(
@@ -209,8 +209,8 @@ def test_the_export_carries_what_dualpi2_runs(standing):
         assert abs(implemented[what].difference) < 0.002
     made = arc_on_linux(standing, "eth0", found)
     said = next(note for note in made.notes if note.startswith("tc shows"))
-    assert "alpha 0.355469 where 0.359375 was sent and 0.356522 1/s runs" in said  # 91/256, 92/256
-    assert "beta 0.355469 where 0.359375 was sent and 0.356522 1/s runs" in said
+    assert "alpha 0.355469 where tc sent 0.359375 and 0.356522 1/s is in effect" in said  # 91/256, 92/256
+    assert "beta 0.355469 where tc sent 0.359375 and 0.356522 1/s is in effect" in said
 
 
 def test_dualpi2_has_no_longer_update_than_32_bits_of_nanoseconds():
@@ -328,7 +328,7 @@ def test_the_carried_gains_settle_in_the_nonlinear_fluid():
     step = 1.0 / 16.0
     pie = PieQueue(target=law.target_s, update=law.update_s, alpha=found.alpha * step, beta=found.beta * step)
     for queue in (alike, pie):
-        scenario = Scenario(
+        scenario = Scenario.of(
             name="implemented",
             duration=60.0,
             warmup=40.0,
@@ -470,7 +470,11 @@ def test_frames_need_no_header(chain):
 
 @pytest.mark.parametrize(
     ("interfaces", "why"),
-    [("l3=eth0", "links of the Design's network"), ("l1=eth0", "none of the Design's links l2"), ("l1", "interfaces")],
+    [
+        ("l3=eth0", "links of the Design's network"),
+        ("l1=eth0", "no agent for the Design's links l2"),
+        ("l1", "interfaces"),
+    ],
 )
 def test_places_for_another_network(chain, interfaces, why):
     with pytest.raises(InvalidValue, match=why):
@@ -528,7 +532,7 @@ def test_pacing_needs_no_queue():
 
 
 def test_mpcc_has_no_carrier():
-    with pytest.raises(NoAdmissibleDesign, match="no carrier for MPCC"):
+    with pytest.raises(NoAdmissibleDesign, match="can't run MPCC"):
         mpcc_on_linux(None)
 
 

@@ -108,7 +108,7 @@ def test_fields_are_where_they_belong(dst, src, offset, size):
     ("text", "why"),
     [
         ([jump("nowhere"), leave()], "a jump to nowhere"),
-        ([label("a"), label("a"), leave()], "label a twice"),
+        ([label("a"), label("a"), leave()], "label a more than once"),
         ([move(R.R0, 2**31)], "immediate"),
         ([load(R.R0, R.R1, 2**15, 4)], "offset"),
         ([leave()] * 4097, "at most 4096"),

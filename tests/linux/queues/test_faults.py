@@ -169,7 +169,7 @@ def test_killed_between_a_root_and_its_classes_the_rest_is_put_back(here, plan_f
     assert queues() != here
     done = restore(folder)
     assert done is not None
-    assert dict(done.interfaces)["v1"] == "htb put back, 2 parts of it now"
+    assert dict(done.interfaces)["v1"] == "htb restored, 2 parts of it now"
     assert queues() == here
 
 
@@ -436,7 +436,7 @@ def test_somebody_who_comes_between_the_last_look_and_the_change_is_not_overridd
 def test_what_changed_between_apply_and_restore_is_left_alone(here, folder, caplog) -> None:
     with caplog.at_level("INFO", "netctrl.linux"), applied(planned(), folder=folder, replace=True, watch=False):
         tc("qdisc replace dev v0 root handle 9: pfifo limit 7")
-    assert 'event=not-touched interface=v0 why="somebody put pfifo 9: there since"' in caplog.text
+    assert 'event=not-touched interface=v0 why="another program has put pfifo 9: there since"' in caplog.text
     assert of("v1", here) == of("v1", queues())
     assert of("v0", queues()) == ["v0 qdisc pfifo 9: root limit 7p"]
     assert Store(folder).read() is None
@@ -481,7 +481,7 @@ def test_a_query_that_fails_is_not_taken_for_nothing_there(here, folder, monkeyp
         patched.setattr(RouteSocket, "qdiscs", fail)
         with pytest.raises(KernelRefusal, match="ENOBUFS"):
             planned()
-        with pytest.raises(NetctrlError, match=r"not all was put back.*ENOBUFS"):
+        with pytest.raises(NetctrlError, match=r"some queues were not restored.*ENOBUFS"):
             restore(folder)
         assert Store(folder).read() is not None
     restore(folder)
@@ -513,7 +513,7 @@ def test_a_record_that_cannot_be_read_stops_everything(here, plan_file, folder) 
         for verb in (["restore"], ["status"], ["apply", plan_file, "--replace"]):
             ran = command(*verb, "--state-dir", folder)
             assert ran.returncode == 2, ran.stderr
-            assert "is no record of netctrl" in ran.stderr
+            assert "is not a record of netctrl" in ran.stderr
     store.path.write_bytes(good)
     restore(folder)
     assert queues() == here
@@ -525,7 +525,7 @@ def test_a_fifo_in_place_of_a_record_is_refused_and_not_waited_for(verb, here, f
     os.mkfifo(Store(folder).path)
     ran = command(verb, "--state-dir", folder)
     assert ran.returncode == 2
-    assert "is no regular file, and a record is one" in ran.stderr
+    assert "is not a regular file, as a record must be" in ran.stderr
 
 
 def test_what_stands_in_place_of_a_record_is_not_followed(here, folder, tmp_path) -> None:
@@ -543,7 +543,7 @@ def test_what_stands_in_place_of_a_record_is_not_followed(here, folder, tmp_path
     os.mkfifo(Store(folder).confirmation)
     assert not Store(folder).confirmed("token")
     os.mkfifo(folder / f"{path.stem}.lock")
-    with pytest.raises(FileError, match="is no regular file"), Store(folder).lock():
+    with pytest.raises(FileError, match="is not a regular file"), Store(folder).lock():
         pass
 
 

@@ -76,7 +76,7 @@ def test_a_wrong_file_is_said_in_words(content, says, tmp_path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", "\xff"])
 def test_what_is_no_plan_at_all_is_refused(text, tmp_path) -> None:
     (tmp_path / "plan.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(FileError, match=r"plan.json: is no"):
+    with pytest.raises(FileError, match=r"plan.json: not "):
         read_queue_plan(tmp_path / "plan.json")
 
 
@@ -141,8 +141,8 @@ FIFO = FifoOptions(9).encode()
 @pytest.mark.parametrize(
     ("telling", "says"),
     [
-        (Telling([queue("fq_codel", 0x80010000)]), "fq_codel 8001: can't be put back exactly; netctrl can restore tbf"),
-        (Telling([queue("mq", 0), queue("pfifo", 0x50000, 1, FIFO)]), "pfifo 5: hangs below a default queue"),
+        (Telling([queue("fq_codel", 0x80010000)]), "fq_codel 8001: can't be restored exactly; netctrl can restore tbf"),
+        (Telling([queue("mq", 0), queue("pfifo", 0x50000, 1, FIFO)]), "pfifo 5: is below a default queue"),
         (Telling([queue("pfifo", 0x50000, ROOT, FIFO, extras=("a size table",))]), "pfifo 5: has a size table"),
         (Telling([queue("htb", 0x10000)], filters={0x10000: 2}), "htb 1: has 2 filter(s)"),
         (
@@ -205,7 +205,7 @@ def test_somebodys_queue_is_put_back_as_it_was(theirs, here, tmp_path) -> None:
     for line in THEIRS[theirs]:
         tc(line)
     before, objects = queues(), saved(route, index["v0"])
-    with pytest.raises(InvalidValue, match=r"somebody put .*--replace takes its place"):
+    with pytest.raises(InvalidValue, match=r"but it has .*--replace replaces it"):
         plan_queues(route, ONE)
     plan = plan_queues(route, ONE, replace=True)
     with applied(plan, folder=tmp_path / "state", replace=True, watch=False):
@@ -230,7 +230,7 @@ def test_somebodys_queue_is_put_back_as_it_was(theirs, here, tmp_path) -> None:
                 "qdisc add dev v0 root handle 1: htb",
                 "filter add dev v0 parent 1: protocol ip u32 match ip dst 192.0.2.0/24 classid 1:1",
             ],
-            "filter(s), which can't be put back exactly",
+            "filter(s), which can't be restored exactly",
         ),
         (
             [
@@ -247,7 +247,7 @@ def test_somebodys_queue_is_put_back_as_it_was(theirs, here, tmp_path) -> None:
                 "class add dev v0 parent 5: classid 5:1 htb rate 1mbit",
                 "qdisc add dev v0 parent 5:1 handle 7c02: pfifo",
             ],
-            "pfifo 7c02:, which has a handle of netctrl's",
+            "pfifo 7c02:, which has netctrl's handle",
         ),
     ],
     ids=["estimator", "size table", "filter", "filter of a class", "our handle", "our leaf's handle"],
@@ -294,7 +294,7 @@ def test_whatever_is_saved_is_made_again_the_same(here, branches) -> None:
 @kernel
 def test_a_plan_names_what_is_here(here) -> None:
     route, _ = here
-    with pytest.raises(InvalidValue, match=r"got 'v00', takes one that is here: lo, p0, p1, v0, v1; did you mean v0"):
+    with pytest.raises(InvalidValue, match=r"got 'v00', takes one of lo, p0, p1, v0, v1; did you mean .v0"):
         plan_queues(route, QueuePlan(interfaces=(InterfaceQueue(interface="v00", queue=TcFifo(limit=9)),)))
 
 
@@ -316,7 +316,7 @@ def test_a_plan_is_shown(here) -> None:
     tc("qdisc add dev v1 root handle 1: htb")
     rows = dict(plan_queues(route, TWO, replace=True).rows())
     assert rows["v0"] == "noqueue (default)  ->  tbf 7c01:, 10 Mbit/s, burst 3000 B, limit 100000 B"
-    assert rows["v1"] == "htb 1:, put back at the end  ->  htb 7c01:, 20 Mbit/s, burst 3000 B, limit 50000 B"
+    assert rows["v1"] == "htb 1:, restored at the end  ->  htb 7c01:, 20 Mbit/s, burst 3000 B, limit 50000 B"
 
 
 @kernel
@@ -380,7 +380,7 @@ def test_an_interface_that_is_down_may_have_queues_too(here, tmp_path) -> None:
     ("line", "status", "says"),
     [
         (["plan", "nonesuch.json"], 2, "nonesuch.json: can't be read"),
-        (["plan"], 2, "got nothing, takes a file of wanted queues"),
+        (["plan"], 2, "got nothing, takes a file of desired queues"),
         (["apply", "x.json", "--confirm-within", "5"], 2, "--confirm-within: got '5', takes a time above 0"),
         (["bogus"], 2, "bogus"),
         (["status", "--state-dir", "nonesuch"], 0, ""),

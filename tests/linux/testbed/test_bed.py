@@ -95,10 +95,10 @@ def test_nodes_without_a_way_back_are_named(tmp_path, capsys) -> None:
     assert plan_testbed(there).one_way == (("a", "b"), ("a", "c"), ("b", "c"))
     (tmp_path / "n.json").write_bytes(there.to_json())
     assert main(["testbed", str(tmp_path / "n.json"), "--dry-run"]) == 0
-    assert "no way back: a to b, a to c, b to c; TCP and ping get no answer there" in capsys.readouterr().out
+    assert "no return path: a to b, a to c, b to c; TCP and ping get no answer there" in capsys.readouterr().out
     (tmp_path / "n.json").write_bytes(both.to_json())
     assert main(["testbed", str(tmp_path / "n.json"), "--dry-run"]) == 0
-    assert "no way back" not in capsys.readouterr().out
+    assert "no return path" not in capsys.readouterr().out
 
 
 def test_burst_and_limit() -> None:
@@ -169,6 +169,15 @@ def test_a_path_leads_over_its_links() -> None:
 
 
 @kernel
+def test_without_routes_and_with_packets_one_by_one() -> None:
+    with Testbed(line(), routed=False, segment=True) as bed:
+        address = bed.path(["a->b"])
+        assert "gso_max_segs 1 " in bed.run("a", ["ip", "-d", "link", "show", bed.interface("a->b")]).stdout
+        routes = bed.run("a", ["ip", "route"]).stdout
+        assert address in routes and bed.address("b") not in routes
+
+
+@kernel
 def test_functions_and_programs_run_at_a_node_and_their_errors_come_back() -> None:
     with Testbed(line()) as bed:
         here = str(Path("/proc/self/ns/net").readlink())
@@ -186,13 +195,13 @@ def test_functions_and_programs_run_at_a_node_and_their_errors_come_back() -> No
             bed.run("a", time.sleep, 30.0, timeout_s=0.1)
         job = bed.start("b", time.sleep, 30.0)
         job.stop()
-        with pytest.raises(NetctrlError, match="before it answered"):
+        with pytest.raises(NetctrlError, match="without a result"):
             job.result()
         with pytest.raises(NetctrlError, match="can't be sent"):
             bed.run("a", lambda: lambda: None)
-        with pytest.raises(InvalidValue, match="there are a, b"):
+        with pytest.raises(InvalidValue, match="a node of the testbed: a, b"):
             bed.run("nowhere", os.getpid)
-        with pytest.raises(InvalidValue, match="there are a->b"):
+        with pytest.raises(InvalidValue, match="a link of the testbed: a->b"):
             bed.interface("a=>b")
         assert str(Path("/proc/self/ns/net").readlink()) == here
 

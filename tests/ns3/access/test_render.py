@@ -11,13 +11,14 @@ import subprocess
 import msgspec
 import numpy as np
 import pytest
+from access_links import crossing, link_of, sources
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import STORED
 
 import netctrl
 from netctrl.datasets import model_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.errors import InvalidValue
 from netctrl.laws.tracking.online_map import start_online_map
 from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
@@ -28,15 +29,10 @@ from netctrl.model.law import LqgLaw, LqiLaw, TrackingLaw
 from netctrl.ns3.access.render import render
 from netctrl.ns3.program import find_ns3
 from netctrl.plants.access import pause_mean
+from netctrl.scenario.access.flows import PremiumFlow, RegulatorFailure, TcpSenders
 from netctrl.scenario.access.plan import AccessLinkPlan, access_link_plan
-from netctrl.scenario.access.scenario import (
-    AccessLinkScenario,
-    CrossTraffic,
-    RegulatedSource,
-    RegulatorFailure,
-    TcpSenders,
-    read_access_link_scenario,
-)
+from netctrl.scenario.access.scenario import access_link
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access import draws as fifo_draws
 from netctrl.sim.access.draws import flow_pauses, run_table
 from netctrl.sim.access.problem import flow_streams
@@ -91,24 +87,15 @@ TWO = LqiLaw(
 )
 LQI = netctrl.connet(PRINTED, track="delay", limits=[(0.0, 95.0)])
 PAPER = netctrl.connet(PRINTED, method="paper", limits=[(0.0, 95.0)])
-SOURCES = (
-    RegulatedSource(share=0.5),
-    RegulatedSource(flows=1, burst=3, share=0.2, offered=30e6),
-    RegulatedSource(flows=3, burst=20, share=0.3),
+FAILURES = (RegulatorFailure(start=5.3, stop=7.7, rate=50e6),)
+SOURCES = sources(
+    {"share": 0.5, "failures": FAILURES},
+    {"count": 1, "burst": 3, "share": 0.2, "offered": 30e6},
+    {"count": 3, "burst": 20, "share": 0.3},
 )
-CROSS = (CrossTraffic(hop=1, rate=20e6), CrossTraffic(hop=0, rate=5e6, burst=4))
-FAILURES = (RegulatorFailure(source=0, start=5.3, stop=7.7, rate=50e6),)
-BUSY = AccessLinkScenario(
-    name="busy",
-    hops=2,
-    limit=20,
-    sources=SOURCES,
-    cross=CROSS,
-    failures=FAILURES,
-    premium_size=200,
-    duration=9.0,
-    seed=5,
-)
+CROSS = crossing({"hop": 1, "rate": 20e6}, {"hop": 0, "rate": 5e6, "burst": 4})
+SMALL = PremiumFlow(size=200)
+BUSY = link_of(name="busy", hops=2, limit=20, regulated=SOURCES, cross=CROSS, premium=SMALL, duration=9.0, seed=5)
 
 
 def stepped(*values: list[float], times: int) -> np.ndarray:
@@ -116,7 +103,7 @@ def stepped(*values: list[float], times: int) -> np.ndarray:
 
 
 def cases() -> dict[str, dict[str, str]]:
-    plain = AccessLinkScenario(duration=10.0)
+    plain = access_link(duration=10.0)
     plan = access_link_plan(plain, PAPER.law, [0.676, 0.361])
     desired = stepped([0.6, 59.0], [0.7, 50.0], [0.6, 59.0], times=3)
     two = access_link_plan(BUSY, TWO, desired, measured="period", start=2, first_rate=40.0)
@@ -151,18 +138,18 @@ def test_fixed_files_are_the_same_in_every_export():
 @pytest.mark.parametrize(
     ("fields", "field", "says"),
     [
-        ({"discipline": "wfq"}, "discipline", "stock ns-3 has neither"),
-        ({"senders": TcpSenders()}, "senders", "FIFO simulator only"),
-        ({"limit": 1}, "limit", "2 or more"),
-        ({"size": 999.5}, "size", "whole number of bytes"),
-        ({"premium_size": 63.0}, "premium_size", "from 64"),
+        ({"discipline": "wfq"}, "discipline", "not in stock ns-3"),
+        ({"every": {"sender": TcpSenders()}}, "flows.source0.sender", "only in netctrl's simulator"),
+        ({"limit": 1}, "limit", "at least 2"),
+        ({"packet_size": 999.5}, "packet_size", "whole number of bytes"),
+        ({"premium": PremiumFlow(size=63.0)}, "flows.premium.size", "from 64"),
         ({"capacity": 1e12}, "capacity", "100 ns"),
-        ({"capacity": 1e5 + 0.4, "premium_rate": 1e4}, "capacity", "whole number of bit/s"),
-        ({"cross": (CrossTraffic(hop=0, rate=1e3),) * 56_000}, "cross", "their number is part of a port"),
+        ({"capacity": 1e5 + 0.4, "premium": PremiumFlow(rate=1e4)}, "capacity", "whole number of bit/s"),
+        ({"cross": crossing(*[{"hop": 0, "rate": 1e3}] * 56_000)}, "flows", "whose number is part of a port"),
     ],
 )
 def test_what_ns3_cannot_express_is_named(fields, field, says):
-    scenario = AccessLinkScenario(**({"duration": 10.0} | fields))
+    scenario = link_of(**({"duration": 10.0} | fields))
     with pytest.raises(InvalidValue, match=says) as refused:
         render(scenario, access_link_plan(scenario, LQI.law, [0.676, 0.361]), provenance=origin())
     assert refused.value.argument == field
@@ -170,7 +157,7 @@ def test_what_ns3_cannot_express_is_named(fields, field, says):
 
 def test_names_in_a_design_cannot_leave_their_comment():
     named = LqiLaw(**{name: getattr(TWO, name) for name in TWO.__struct_fields__} | {"inputs": ("R\nint x;//", "b\\")})
-    scenario = AccessLinkScenario(duration=10.0)
+    scenario = access_link(duration=10.0)
     gains = render(scenario, access_link_plan(scenario, named, [0.6, 55.0], measured="period"), provenance=origin())[
         "gains.h"
     ]
@@ -178,7 +165,7 @@ def test_names_in_a_design_cannot_leave_their_comment():
 
 
 def test_laws_that_do_not_fit_are_named():
-    scenario = AccessLinkScenario(duration=10.0)
+    scenario = access_link(duration=10.0)
     wide = LqiLaw(**{name: getattr(TWO, name) for name in TWO.__struct_fields__} | {"high": np.array([95.0, 2e4])})
     with pytest.raises(InvalidValue, match="10000 packets"):
         render(scenario, access_link_plan(scenario, wide, [0.6, 55.0], measured="period"), provenance=origin())
@@ -205,7 +192,7 @@ class Counted:
         return self.stream.standard_exponential(size)
 
 
-def taken(scenario: AccessLinkScenario, actions: list[tuple[float, int]]) -> np.ndarray:
+def taken(scenario: Scenario, actions: list[tuple[float, int]]) -> np.ndarray:
     """How many pauses each flow begins in the simulator."""
     link = AccessLink(scenario)
     link._streams = [Counted(stream) for stream in link._streams]
@@ -235,7 +222,9 @@ def test_neither_does_one_with_open_regulators():
 
 @pytest.mark.parametrize("variation", [0.0, 0.5, 1.0])
 def test_pauses_are_those_of_the_simulator_s_streams(variation):
-    scenario = msgspec.structs.replace(BUSY, pause_variation=variation)
+    varied = {"pause_variation": variation}
+    cross = [msgspec.structs.replace(each, **varied) for each in CROSS]
+    scenario = link_of(regulated=SOURCES, every=varied, cross=cross, hops=2, duration=9.0, seed=5)
     plan = access_link_plan(scenario, TWO, [0.6, 59.0], measured="period")
     for pauses, stream in zip(flow_pauses(scenario, plan), flow_streams(scenario), strict=True):
         phase = (1.0 - variation) * stream.uniform() + variation * stream.standard_exponential()
@@ -244,7 +233,7 @@ def test_pauses_are_those_of_the_simulator_s_streams(variation):
 
 
 def test_a_table_is_laid_out_as_the_program_reads_it():
-    scenario = AccessLinkScenario(duration=5.0, seed=3)
+    scenario = access_link(duration=5.0, seed=3)
     plan = access_link_plan(scenario, LQI.law, [0.676, 0.361], measured="period")
     table, pauses = run_table(scenario, plan), flow_pauses(scenario, plan)
     assert len(table) == 8 + sum(8 + 8 * len(each) for each in pauses)
@@ -255,24 +244,9 @@ def test_a_table_is_laid_out_as_the_program_reads_it():
 
 def test_a_run_of_too_many_draws_is_refused(monkeypatch):
     monkeypatch.setattr(fifo_draws, "_MAX_PAUSES", 10_000)
-    scenario = AccessLinkScenario(duration=100.0)
+    scenario = access_link(duration=100.0)
     with pytest.raises(InvalidValue, match=r"duration: .*at most 10000 times"):
         run_table(scenario, access_link_plan(scenario, LQI.law, [0.676, 0.361]))
-
-
-# --- a link's file ---------------------------------------------------------------------------------------------------
-
-
-def test_a_link_is_read_from_a_file(tmp_path):
-    path = tmp_path / "link.toml"
-    path.write_text('hops = 3\ncapacity = "50Mbit"\n[[sources]]\nflows = 4\nshare = 1.0\noffered = "40Mbit"\n')
-    found = read_access_link_scenario(path)
-    assert found == AccessLinkScenario(
-        hops=3, capacity=5e7, sources=(RegulatedSource(flows=4, share=1.0, offered=4e7),)
-    )
-    path.write_text("[[sources]]\nshares = 1.0\n")
-    with pytest.raises(FileError, match=r"sources\[0\]: unknown key `shares`, did you mean `share`"):
-        read_access_link_scenario(path)
 
 
 # --- the parts, compiled ---------------------------------------------------------------------------------------------
@@ -281,7 +255,7 @@ SCHEDULE = GainSchedule(np.array([20.0, 55.0, 80.0]), np.array([[4.0, 3.0], [1.0
 
 
 def plan_for(law: TrackingLaw, **options) -> AccessLinkPlan:
-    scenario = AccessLinkScenario(duration=10.0, interval=law.interval_s)
+    scenario = access_link(duration=10.0, interval=law.interval_s)
     return access_link_plan(scenario, law, law.output_offset, measured="period", **options)
 
 
@@ -386,7 +360,7 @@ void Measure() {
 def parts(tmp_path_factory):
     """What the parts, each law with the numbers of its own export, answer to numbers on stdin."""
     folder = tmp_path_factory.mktemp("parts")
-    scenario, includes = AccessLinkScenario(duration=10.0), []
+    scenario, includes = access_link(duration=10.0), []
     calls = [
         '    if (std::string(argv[1]) == "regulator") Regulate();',
         '    if (std::string(argv[1]) == "meter") Measure();',

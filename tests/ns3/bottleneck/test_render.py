@@ -24,12 +24,9 @@ from netctrl.model.design.design import Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import find_ns3
-from netctrl.scenario.bottleneck.scenario import (
-    BottleneckFlow,
-    BottleneckScenario,
-    design_bottleneck,
-    read_bottleneck_scenario,
-)
+from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck.scenario import bottleneck, design_bottleneck
+from netctrl.scenario.scenario import Scenario
 
 GENERATED = (
     "gains.h",
@@ -56,18 +53,18 @@ def same(text: str, other: str) -> bool:
     )
 
 
-def peers(**fields) -> BottleneckScenario:
+def peers(**fields) -> Scenario:
     """All that a scenario may have."""
     given = {
         "name": 'peers */ "2"',
-        "bottleneck": "10Mbit",
+        "capacity": "10Mbit",
         "buffer": "50kB",
         "queue": CodelQueue(),
         "rtt": "40ms",
         "flows": (
-            BottleneckFlow(kind="paced"),
-            BottleneckFlow(kind="cap", rate="4Mbit", rtt="80ms", start="1s", stop="9s"),
-            *(BottleneckFlow(kind=kind, start=2.0) for kind in ("htcp", "cubic", "bbr", "reno")),
+            SingleFlow(id="paced", sender="paced"),
+            SingleFlow(id="cap", sender="cap", rate="4Mbit", rtt="80ms", start="1s", stop="9s"),
+            *(SingleFlow(id=kind, sender=kind, start=2.0) for kind in ("htcp", "cubic", "bbr", "reno")),
         ),
         "cross": "100kbit",
         "start_spread": "20ms",
@@ -75,7 +72,7 @@ def peers(**fields) -> BottleneckScenario:
         "warmup": "3s",
         "seed": 3,
     }
-    return BottleneckScenario(**(given | fields))
+    return bottleneck(**(given | fields))
 
 
 def cases() -> dict[str, dict[str, str]]:
@@ -113,14 +110,14 @@ TARGET = netctrl.pacing(mode="target-rtt").law
     [
         ({"packet_size": 80.0}, TARGET, "packet_size", "whole number of bytes from 100"),
         ({"packet_size": 1000.5}, TARGET, "packet_size", "whole number of bytes from 100"),
-        ({"bottleneck": 1e5 + 0.5, "cross": 0.0}, TARGET, "bottleneck", "whole number of bit/s"),
-        ({"bottleneck": 1e12}, TARGET, "bottleneck", "counts in ns"),
+        ({"capacity": 1e5 + 0.5, "cross": 0.0}, TARGET, "capacity", "whole number of bit/s"),
+        ({"capacity": 1e12}, TARGET, "capacity", "counts in ns"),
         ({"buffer": 100.0}, TARGET, "buffer", "a packet"),
         ({"buffer": 5e9}, TARGET, "buffer", "a packet"),
         ({"queue": FastArcQueue()}, TARGET, "queue.kind", "stock ns-3"),
-        ({"bottleneck": "10Gbit", "duration": 1e5}, TARGET, "duration", "a sample of its RTT"),
+        ({"capacity": "10Gbit", "duration": 1e5}, TARGET, "duration", "a sample of its RTT"),
         ({}, None, "law", "a Design of pacing"),
-        ({"flows": (BottleneckFlow(kind="bbr"),)}, TARGET, "flows", "of kind paced"),
+        ({"flows": (SingleFlow(sender="bbr"),)}, TARGET, "flows", "with sender paced"),
         ({}, netctrl.pacing(guarded=False).law, "least_rate_bit_per_s", "leave out --literal"),
     ],
     ids=lambda each: str(each) if isinstance(each, str | dict) else "",
@@ -138,8 +135,8 @@ def test_what_ns3_cannot_express_is_named(fields, law, field, says):
         ({"cross": "10Mbit"}, "cross"),
         ({"cross": -1.0}, "cross"),
         ({"warmup": "10s"}, "warmup"),
-        ({"bin": "11s"}, "bin"),
-        ({"flows": (BottleneckFlow(kind="bbr", start=10.0),)}, "flows[0].start"),
+        ({"interval": "11s"}, "interval"),
+        ({"flows": (SingleFlow(sender="bbr", start=10.0),)}, "flows.flow.start"),
     ],
     ids=str,
 )
@@ -152,28 +149,42 @@ def test_a_scenario_that_makes_no_sense_is_refused(fields, field):
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
-        ({"kind": "westwood"}, "kind"),
-        ({"kind": "cap"}, "rate"),
-        ({"kind": "bbr", "rate": 1e6}, "rate"),
-        ({"kind": "bbr", "start": 2.0, "stop": 1.0}, "stop"),
+        ({"sender": "westwood"}, "sender"),
+        ({"sender": "cap"}, "rate"),
+        ({"sender": "bbr", "rate": 1e6}, "rate"),
+        ({"sender": "bbr", "start": 2.0, "stop": 1.0}, "stop"),
     ],
     ids=str,
 )
 def test_a_flow_that_makes_no_sense_is_refused(fields, field):
     with pytest.raises(InvalidValue) as refused:
-        BottleneckFlow(**fields)
+        SingleFlow(**fields)
     assert refused.value.argument == field
 
 
 def test_a_file_is_read_strictly(tmp_path):
     path = tmp_path / "link.toml"
-    path.write_text('bottleneck = "20Mbit"\ncross = "1Mbit"\nqueue = { kind = "arc" }\n[[flows]]\nkind = "bbr"\n')
-    found = read_bottleneck_scenario(path)
-    assert (found.bottleneck, found.cross, found.queue) == (2e7, 1e6, ArcQueue())
-    assert found.rtts_s == (0.02,)
-    path.write_text('bottleneck = "20Mbit"\nspeed = 1\n')
+    path.write_text(
+        'schema = "netctrl.scenario/2"\nname = "bottleneck"\ntime = { duration = "60s", warmup = "10s" }\n'
+        '[network]\nkind = "bottleneck"\ncapacity = "20Mbit"\ncross = "1Mbit"\nqueue = { kind = "arc" }\n'
+        '[traffic]\npacket_size = "1500B"\nflows = [{ kind = "single", id = "flow0", sender = "bbr" }]\n'
+    )
+    found = netctrl.read(path)
+    assert found.network == Bottleneck(capacity=2e7, cross=1e6, queue=ArcQueue())
+    assert found.network.rtts_s(found.flows) == (0.02,)
+    assert found.interval == 0.1
+    old = tmp_path / "old.toml"
+    old.write_text('bottleneck = "20Mbit"\ncross = "1Mbit"\nqueue = { kind = "arc" }\n[[flows]]\nkind = "bbr"\n')
+    with pytest.warns(FutureWarning, match="earlier version"):
+        assert netctrl.read(old) == found
+    with pytest.warns(DeprecationWarning, match="BottleneckFlow"):
+        flow = netctrl.BottleneckFlow(kind="bbr")
+    with pytest.warns(DeprecationWarning, match="BottleneckScenario"):
+        made = netctrl.BottleneckScenario(bottleneck="20Mbit", cross=1e6, queue=ArcQueue(), flows=(flow,))
+    assert made == found
+    path.write_text(path.read_text().replace("cross", "speed"))
     with pytest.raises(FileError, match="speed"):
-        read_bottleneck_scenario(path)
+        netctrl.read(path)
 
 
 # --- the laws, compiled ----------------------------------------------------------------------------------------------

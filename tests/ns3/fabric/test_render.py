@@ -13,38 +13,32 @@ from functools import cache
 import msgspec
 import numpy as np
 import pytest
+from fabric_support import data_centre
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import STORED
 
 import netctrl
-from netctrl.datasets import scenario_path
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.law import SILENT, Acknowledged, Hop
-from netctrl.laws.window.records import LAWS, Dctcp, FixedWindow, Hpcc, Mpcc, mpcc_scheme
+from netctrl.laws.window.records import LAWS, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, mpcc_scheme
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.fabric import render as ns3_fabric
 from netctrl.ns3.fabric.render import render
 from netctrl.ns3.laws import window_law_header
 from netctrl.ns3.program import find_ns3
 from netctrl.scenario.fabric.design import design_dumbbell, design_gains
+from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
+from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.plan import FabricPlan
-from netctrl.scenario.fabric.scenario import (
-    Dumbbell,
-    FabricFlow,
-    FabricScenario,
-    FatTree,
-    Packets,
-    Pfc,
-    PoissonFlows,
-    Watch,
-    read_fabric_scenario,
-)
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets, Topology
+from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.plan import fabric_plan, run_table
 from netctrl.sim.fabric.run import simulate_fabric
 
 GENERATED = ("gains.h", "netctrl-window-law.h", "scenario.h")
-ONE = (FabricFlow(source=0, target=4, size=1e4),)
+ONE = MessageFlows(id="one", source=0, target=4, size=1e4)
 
 
 def origin(*argv: str) -> Provenance:
@@ -73,19 +67,20 @@ def thesis():
     return msgspec.structs.replace(made, certificate=certificate, provenance=origin())
 
 
-def fat_tree(**fields) -> FabricScenario:
+TREE = FatTree(pods=1, racks=2, hosts_per_rack=2, aggregations=2, cores=1)
+HOLD = Mpcc(variant="hold")
+
+
+def fat_tree(sender: Scheme = HOLD, network: Topology = TREE, **fields) -> Scenario:
     """Small, and with all that a scenario may have."""
     given = {
         "name": 'tree */ "2"',
-        "topology": FatTree(pods=1, racks=2, hosts_per_rack=2, aggregations=2, cores=1),
-        "scheme": Mpcc(variant="hold"),
-        "poisson": PoissonFlows(load=0.3),
         "buffer": 5e5,
         "duration": 2e-4,
         "watch": Watch(flows=(1, 0), ports=("s1>s2",)),
         "seed": 3,
     }
-    return FabricScenario(**(given | fields))
+    return data_centre(network, sender, PoissonFlows(id="poisson", load=0.3), **(given | fields))
 
 
 def cases() -> dict[str, dict[str, str]]:
@@ -93,8 +88,8 @@ def cases() -> dict[str, dict[str, str]]:
     plant = design_dumbbell(design.law)
     plan = fabric_plan(plant, design_gains(design.law))
     tree = fat_tree()
-    loaded = fat_tree(scheme=Hpcc())
-    peer = fat_tree(scheme=Dctcp(initial_window=1e4), topology=Dumbbell(), watch=Watch(), buffer=None)
+    loaded = fat_tree(Hpcc())
+    peer = fat_tree(Dctcp(initial_window=1e4), network=Dumbbell(), watch=Watch(), buffer=None)
     return {
         "fabric-dctcp": render(peer, fabric_plan(peer), provenance=origin()),
         "fabric": render(plant, plan, design=design, provenance=origin()),
@@ -136,14 +131,14 @@ def test_fixed_files_are_the_same_in_every_export():
         ({"packets": Packets(header=10, telemetry=0)}, "packets.payload", "at least 30 bytes"),
         ({"packets": Packets(ack=20, telemetry=0)}, "packets.ack", "at least 30 bytes"),
         ({"packets": Packets(payload=70e3)}, "packets.payload", "at most 65000"),
-        ({"topology": Dumbbell(host_rate=1e13)}, "topology", "counts in ns"),
+        ({"host_rate": 1e13}, "network", "counts in ns"),
         ({"buffer": 50}, "buffer", "an acknowledgement"),
         ({"buffer": 5e9}, "buffer", "an acknowledgement"),
     ],
     ids=str,
 )
 def test_what_ns3_cannot_express_is_named(fields, field, says):
-    scenario = FabricScenario(**({"topology": Dumbbell(), "flows": ONE} | fields))
+    scenario = data_centre(Dumbbell(), Mpcc(), ONE, **fields)
     with pytest.raises(InvalidValue, match=says) as refused:
         render(scenario, fabric_plan(scenario), provenance=origin())
     assert refused.value.argument == field
@@ -151,7 +146,7 @@ def test_what_ns3_cannot_express_is_named(fields, field, says):
 
 def test_more_flows_than_tcp_has_ports_are_refused(monkeypatch):
     monkeypatch.setattr(ns3_fabric, "_MAX_TCP", 1)
-    scenario = FabricScenario(topology=Dumbbell(), scheme=Dctcp(), flows=2 * ONE)
+    scenario = data_centre(Dumbbell(), Dctcp(), ONE, msgspec.structs.replace(ONE, id="two"))
     with pytest.raises(InvalidValue, match="a TCP port"):
         render(scenario, fabric_plan(scenario), provenance=origin())
 
@@ -163,7 +158,7 @@ def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
     design = thesis()
     plant = design_dumbbell(design.law)
     plan = fabric_plan(plant, design_gains(design.law))
-    own = fabric_plan(msgspec.structs.replace(plant, scheme=FixedWindow()))
+    own = fabric_plan(plant.replace(sender=FixedWindow()))
     assert own.paths[0].base_rtt == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
     assert plan.paths[0].base_rtt == pytest.approx(34_752)
     np.testing.assert_array_equal(plan.tables[0, 1:], design.law.table.gain)
@@ -173,19 +168,17 @@ def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
 
 def test_the_simulator_s_own_gains_are_those_of_a_design():
     design = thesis()
-    scenario = msgspec.structs.replace(
-        read_fabric_scenario(scenario_path("mpcc-dumbbell")), scheme=mpcc_scheme(design.law)
-    )
+    scenario = netctrl.read("mpcc-dumbbell").replace(sender=mpcc_scheme(design.law))
     made = fabric_plan(scenario).tables[0, 1:13]
     np.testing.assert_allclose(made, design.law.table.gain, rtol=1e-12)
 
 
 def test_a_design_that_is_no_dumbbell_is_refused():
     short = netctrl.mpcc(4, 1e9, 20e-6)
-    with pytest.raises(InvalidValue, match="on the wires of a dumbbell"):
+    with pytest.raises(InvalidValue, match="transmission times in a dumbbell"):
         design_dumbbell(short.law)
     small = netctrl.mpcc(4, 1e9, 1e-4, packet_size_bytes=100.0)
-    with pytest.raises(InvalidValue, match="which headers take"):
+    with pytest.raises(InvalidValue, match="the size of the headers"):
         design_dumbbell(small.law)
     late = netctrl.mpcc(4, 1e9, 1e-4, table=(2, 8))
     with pytest.raises(InvalidValue, match="from 1 flow on"):
@@ -221,8 +214,8 @@ SCHEMES = {
     "hold": Mpcc(variant="hold", horizon=1),
     "its own packet and path": Mpcc(variant="delayed", bdp=9e3, rtt=7e-6, packet_size=1080, initial_window=5e3),
 }
-SCENARIOS = {name: fat_tree(scheme=scheme, duration=5e-3) for name, scheme in SCHEMES.items()} | {
-    "thesis": read_fabric_scenario(scenario_path("mpcc-dumbbell"))
+SCENARIOS = {name: fat_tree(scheme, duration=5e-3) for name, scheme in SCHEMES.items()} | {
+    "thesis": netctrl.read("mpcc-dumbbell")
 }
 
 PARTS = r"""

@@ -5,39 +5,34 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
+from fabric_support import data_centre
 
+import netctrl
 from netctrl.cli.design.verb import main as design_main
 from netctrl.cli.export.verb import main
-from netctrl.datasets import scenario_path
 from netctrl.errors import NetctrlError
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
 from netctrl.model.design.design import provenance
 from netctrl.ns3.fabric.read import run_fabric, table_name
 from netctrl.ns3.fabric.render import render
 from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.result import FabricResult
-from netctrl.scenario.fabric.scenario import (
-    Dumbbell,
-    FabricFlow,
-    FabricScenario,
-    FatTree,
-    Incast,
-    Packets,
-    PoissonFlows,
-    Watch,
-    read_fabric_scenario,
-)
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
+from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.plan import fabric_plan, run_table
 from netctrl.sim.fabric.run import simulate_fabric
 
+pytestmark = pytest.mark.slow
+
 PACKET_NS = 8800
-FLOWS = tuple(FabricFlow(source=i, target=16, size=1e9) for i in range(16))
+FLOWS = MessageFlows(id="flows", source=range(16), target=16, size=1e9)
 
 
-def run_in(folder: Path, scenario: FabricScenario, **options) -> FabricResult:
+def run_in(folder: Path, scenario: Scenario, **options) -> FabricResult:
     plan = fabric_plan(scenario)
     for name, text in render(scenario, plan, provenance=provenance()).items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -57,11 +52,11 @@ def empty_again(result: FabricResult) -> int:
 def test_fig_5_2_converges_within_a_packet_time_of_the_simulator(tmp_path):
     """175,530 ns by the thesis's clock; ns-3.37 rounds times on the wire, and so the simulator may."""
     seen: list[float] = []
-    scenario = read_fabric_scenario(scenario_path("mpcc-dumbbell"))
+    scenario = netctrl.read("mpcc-dumbbell")
     found = run_in(tmp_path, scenario, progress=seen.append)
     assert empty_again(simulate_fabric(scenario)) == 175_530
     assert abs(empty_again(found) - 175_530) < PACKET_NS
-    rounded = simulate_fabric(msgspec.structs.replace(scenario, packets=Packets(clock="nearest")))
+    rounded = simulate_fabric(scenario.replace(packets=Packets(clock="nearest")))
     assert empty_again(found) == empty_again(rounded) == 175_552
     np.testing.assert_array_equal(found.sent_bytes, rounded.sent_bytes)
     np.testing.assert_allclose(found.queue_mean_bytes, rounded.queue_mean_bytes, rtol=1e-12)
@@ -77,8 +72,8 @@ def test_fig_5_2_converges_within_a_packet_time_of_the_simulator(tmp_path):
 @pytest.mark.needs("ns3")
 def test_flows_alone_take_their_ideal_times_to_the_nanosecond(tmp_path):
     sizes = (1, 999, 1000, 1001, 123_456)
-    flows = tuple(FabricFlow(source=0, target=15, size=n, start=i * 1e-4) for i, n in enumerate(sizes))
-    found = run_in(tmp_path, FabricScenario(topology=FatTree(), scheme=FixedWindow(), flows=flows, duration=1e-3))
+    flows = [MessageFlows(id=f"flow{i}", source=0, target=15, size=n, start=i * 1e-4) for i, n in enumerate(sizes)]
+    found = run_in(tmp_path, data_centre(FatTree(), FixedWindow(), *flows, duration=1e-3))
     np.testing.assert_array_equal(found.finish_ns - found.start_ns, found.ideal_ns)
     assert found.residual == (0, 0)
 
@@ -86,9 +81,7 @@ def test_flows_alone_take_their_ideal_times_to_the_nanosecond(tmp_path):
 @pytest.mark.needs("ns3")
 def test_a_fat_tree_s_flows_are_the_simulator_s(tmp_path):
     """What comes at the same nanosecond may go in another order; 39 flows of 1 ms, 9 in 10 within 1 %."""
-    scenario = FabricScenario(
-        topology=FatTree(), scheme=Mpcc(variant="delayed"), poisson=PoissonFlows(load=0.3), duration=1e-3
-    )
+    scenario = data_centre(FatTree(), Mpcc(variant="delayed"), PoissonFlows(id="poisson", load=0.3), duration=1e-3)
     found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
     np.testing.assert_array_equal(found.done, expected.done)
     done = found.done
@@ -106,11 +99,9 @@ def test_a_fat_tree_s_flows_are_the_simulator_s(tmp_path):
 @pytest.mark.parametrize("scheme", [Hpcc(), Dcqcn(), Timely(), Timely(patched=True, decrease=0.008)], ids=str)
 def test_windows_and_rates_of_all_laws_are_the_simulator_s(scheme, tmp_path):
     """Eight flows through one link, with telemetry, marks, notifications and pace; ns-3 draws its marks itself."""
-    flows = tuple(FabricFlow(source=i, target=8, size=4e6) for i in range(8))
+    flows = MessageFlows(id="flows", source=range(8), target=8, size=4e6)
     watch = Watch(flows=tuple(range(8)), ports=("s0>s1",), bin=5e-4)
-    scenario = FabricScenario(
-        topology=Dumbbell(senders=8, host_rate=1e10), scheme=scheme, flows=flows, duration=2e-2, watch=watch
-    )
+    scenario = data_centre(Dumbbell(senders=8, host_rate=1e10), scheme, flows, duration=2e-2, watch=watch)
     found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
     assert found.residual == (0, 0)
     np.testing.assert_array_equal(found.acknowledgements[:500], expected.acknowledgements[:500])
@@ -130,9 +121,7 @@ def test_what_is_lost_is_sent_again(tmp_path):
 
     All start at one time, so that the order of events decides who loses, and which flow is the last.
     """
-    scenario = FabricScenario(
-        topology=FatTree(), scheme=Mpcc(), incast=Incast(interval=1.0), buffer=3e5, duration=5e-3, seed=2
-    )
+    scenario = data_centre(FatTree(), Mpcc(), IncastFlows(id="incast", interval=1.0), buffer=3e5, duration=5e-3, seed=2)
     found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
     assert found.counts["dropped"] > 100
     assert found.counts["dropped"] == pytest.approx(expected.counts["dropped"], rel=0.1)
@@ -150,10 +139,10 @@ def test_sixteen_flows_use_the_link_where_the_delay_is_in_the_model(tmp_path):
     for variant in ("delay-free", "delayed"):
         folder = tmp_path / variant
         folder.mkdir()
-        scenario = FabricScenario(
-            topology=Dumbbell(senders=16, host_rate=1e11),
-            scheme=Mpcc(variant=variant),
-            flows=FLOWS,
+        scenario = data_centre(
+            Dumbbell(senders=16, host_rate=1e11),
+            Mpcc(variant=variant),
+            FLOWS,
             duration=3e-3,
             flow_timeout=2e-4,
             watch=Watch(flows=tuple(range(16)), bin=1e-3),
@@ -168,11 +157,9 @@ def test_sixteen_flows_use_the_link_where_the_delay_is_in_the_model(tmp_path):
 @pytest.mark.needs("ns3")
 def test_ns3_s_dctcp_holds_the_queue_where_the_simulator_s_does(tmp_path):
     """Four flows at 10 Gbit/s, K = 30 kB: TcpDctcp and RED's marks beside our DCTCP, both from their papers."""
-    flows = tuple(FabricFlow(source=i, target=4, size=2e6) for i in range(4))
+    flows = MessageFlows(id="flows", source=range(4), target=4, size=2e6)
     watch = Watch(flows=(0, 1, 2, 3), ports=("s0>s1",), bin=2e-3)
-    scenario = FabricScenario(
-        topology=Dumbbell(host_rate=1e10), scheme=Dctcp(), flows=flows, duration=1e-2, watch=watch
-    )
+    scenario = data_centre(Dumbbell(host_rate=1e10), Dctcp(), flows, duration=1e-2, watch=watch)
     found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
     assert found.done.all()
     assert found.residual == (0, 0)
@@ -188,8 +175,8 @@ def test_ns3_s_dctcp_holds_the_queue_where_the_simulator_s_does(tmp_path):
 
 @pytest.mark.needs("ns3")
 def test_dctcp_comes_through_losses(tmp_path):
-    scenario = FabricScenario(
-        topology=FatTree(), scheme=Dctcp(), incast=Incast(interval=1.0), buffer=2e5, duration=2e-2, seed=2
+    scenario = data_centre(
+        FatTree(), Dctcp(), IncastFlows(id="incast", interval=1.0), buffer=2e5, duration=2e-2, seed=2
     )
     found = run_in(tmp_path, scenario)
     assert found.counts["dropped"] > 100
@@ -202,8 +189,8 @@ def test_dctcp_comes_through_losses(tmp_path):
 
 @pytest.mark.needs("ns3")
 def test_a_table_of_another_scenario_is_refused(tmp_path):
-    scenario = read_fabric_scenario(scenario_path("mpcc-dumbbell"))
-    run_in(tmp_path, msgspec.structs.replace(scenario, duration=1e-4))
+    scenario = netctrl.read("mpcc-dumbbell")
+    run_in(tmp_path, scenario.replace(duration=1e-4))
     (tmp_path / table_name(scenario.seed)).write_bytes(b"\0" * 9)
     with pytest.raises(NetctrlError, match="not the flows of a run"):
         run_fabric(tmp_path, scenario, fabric_plan(scenario), ns3=find_ns3(), provenance=provenance())
@@ -238,7 +225,7 @@ def test_a_design_is_run_in_its_own_plant(design, tmp_path, capsys):
 def test_a_design_goes_into_a_scenario(design, tmp_path, capsys):
     assert main(["ns3", design, "-o", str(tmp_path / "a"), "--scenario", "mpcc-dumbbell", "--run", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["scenario"]["scheme"]["window_weight"] == 10.0
+    assert said["scenario"]["traffic"]["sender"]["window_weight"] == 10.0
     assert said["simulator"].startswith("ns-3")
     assert said["summary"]["jain_index"] > 0.999
 
@@ -255,7 +242,7 @@ def test_a_program_is_written_without_a_run(tmp_path, capsys):
     ("arguments", "says"),
     [
         (["--scenario", "mpcc-fat-tree"], "pfc: got 'Pfc'"),
-        (["DESIGN", "--scenario", "arc-staircase"], "takes one of arc or hftrac, for links and flows"),
+        (["DESIGN", "--scenario", "arc-staircase"], "expected one of arc or hftrac, for links and flows"),
         (["--scenario", "mpcc-dumbbell", "--runs", "3"], "--runs"),
         (["DESIGN", "--governor"], "--governor"),
     ],

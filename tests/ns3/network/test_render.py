@@ -11,6 +11,7 @@ import subprocess
 import msgspec
 import numpy as np
 import pytest
+from kernel_parts import called
 from numba import njit
 from places import STORED
 
@@ -35,17 +36,27 @@ from netctrl.ns3.network import render as ns3_links
 from netctrl.ns3.network.render import render
 from netctrl.ns3.program import find_ns3
 from netctrl.ns3.tcp_aqm.render import MARKER
-from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.scenario.network.scenario import Messages, NetworkScenario, TcpDemand
+from netctrl.scenario.network.policy import (
+    Backpressure,
+    Fifo,
+    HftracPolicy,
+    Messages,
+    Policy,
+    StaticPacing,
+    messages_of,
+)
+from netctrl.scenario.network.traffic import TcpDemand
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network import plan as link_plan_module
 from netctrl.sim.network.demands import DemandSource
-from netctrl.sim.network.kernel import _command, advance_links
+from netctrl.sim.network.kernel import advance_links, command_links
 from netctrl.sim.network.message_kernel import advance_messages
 from netctrl.sim.network.messages import message_state, message_table, rates_by_messages
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.network.problem import link_problem, link_state
 
 GENERATED = ("gains.h", "netctrl-link-law.h", "netctrl-laws.h", "scenario.h")
+set_commands = called(command_links)
 LATE = Messages(loss=0.1, jitter=(0.0, 0.02), asynchronous=True)
 
 
@@ -55,22 +66,24 @@ def origin(*argv: str) -> Provenance:
     )
 
 
-def scenario(policy: Policy, messages: Messages | None = None, name: str = "testbed", **fields) -> NetworkScenario:
+def scenario(policy: Policy, messages: Messages | None = None, name: str = "testbed", **fields) -> Scenario:
     network = read_network(network_path(name))
-    settings = {"duration": 3.0, "warmup": 0.5, "interval": 0.01, "messages": messages or Messages()} | fields
-    return NetworkScenario(name=name, network=network, policy=policy, **settings)
+    settings = {"duration": 3.0, "warmup": 0.5, "interval": 0.01} | fields
+    if messages is not None:
+        policy = msgspec.structs.replace(policy, messages=messages)
+    return Scenario.of(name=name, graph=network, control=policy, **settings)
 
 
 def coordinated(horizon: int | str = 24, **fields) -> HftracPolicy:
     return HftracPolicy(**({"architecture": "coordinated", "mu": 0.5, "horizon": horizon} | fields))
 
 
-def rendered(requested: NetworkScenario, law: LinkRateLaw | None = None, **options) -> dict[str, str]:
+def rendered(requested: Scenario, law: LinkRateLaw | None = None, **options) -> dict[str, str]:
     plan = link_plan(requested, netctrl.scenario_law(requested) if law is None else law)
     return render(requested, plan, **({"provenance": origin()} | options))
 
 
-def rounded(requested: NetworkScenario) -> MyopicGain:
+def rounded(requested: Scenario) -> MyopicGain:
     """Its law to three decimals: the cost is flat at its least, so last digits depend on the machine."""
     law = netctrl.scenario_law(requested)
     return msgspec.structs.replace(
@@ -83,7 +96,7 @@ def cases() -> dict[str, dict[str, str]]:
     myopic = coordinated("auto", architecture="myopic", links=("e1", "s13"), backlog_setpoint=1e3)
     central = coordinated("auto", architecture="centralized", information_delay=1)
     carried = {"demand": "p2", "flows": 5, "variant": "vegas", "start": (0.0, 0.5), "ecn": True}
-    managed = {"tcp": (TcpDemand(**carried),), "queue": PieQueue(target="5ms")}
+    managed = {"flows": (TcpDemand(**carried),), "queue": PieQueue(target="5ms")}
     return {
         "links": rendered(scenario(myopic), rounded(scenario(myopic))),
         "links-tcp": rendered(scenario(StaticPacing(factor=1.1), **managed)),
@@ -120,21 +133,22 @@ def test_fixed_files_are_the_same_in_every_export():
 # --- what can't be expressed -----------------------------------------------------------------------------------------
 
 
-def changed(**link) -> NetworkScenario:
+def changed(**link) -> Scenario:
     requested = scenario(Fifo())
-    links = (msgspec.structs.replace(requested.network.links[0], **link), *requested.network.links[1:])
-    return msgspec.structs.replace(requested, network=msgspec.structs.replace(requested.network, links=links))
+    graph = requested.network.graph
+    links = (msgspec.structs.replace(graph.links[0], **link), *graph.links[1:])
+    return requested.replace(graph=msgspec.structs.replace(graph, links=links))
 
 
 @pytest.mark.parametrize(
     ("requested", "options", "field", "says"),
     [
-        (scenario(Backpressure()), {}, "policy.kind", "fifo, static"),
-        (changed(buffer=1000.0), {}, "network.links.e1.buffer", "a packet"),
-        (changed(buffer=1e10), {}, "network.links.e1.buffer", "4294967294"),
-        (changed(capacity=1e12), {}, "network.links.e1.capacity", "100 ns"),
-        (changed(delay=1e-12), {}, "network.links.e1.delay", "ns"),
-        (scenario(Fifo(), queue=CodelQueue(target=1e-7)), {}, "queue.target", "1024 ns"),
+        (scenario(Backpressure()), {}, "control.kind", "fifo, static"),
+        (changed(buffer=1000.0), {}, "network.graph.links.e1.buffer", "a packet"),
+        (changed(buffer=1e10), {}, "network.graph.links.e1.buffer", "4294967294"),
+        (changed(capacity=1e12), {}, "network.graph.links.e1.capacity", "100 ns"),
+        (changed(delay=1e-12), {}, "network.graph.links.e1.delay", "ns"),
+        (scenario(Fifo(), queue=CodelQueue(target=1e-7)), {}, "network.queue.target", "1024 ns"),
         (scenario(Fifo()), {"packet_size": 99}, "packet_size", "100 to 65000"),
         (scenario(Fifo()), {"packet_size": 1500.0}, "packet_size", "whole"),
     ],
@@ -149,9 +163,10 @@ def test_what_is_too_large_is_named(monkeypatch):
     monkeypatch.setattr(ns3_links, "_MAX_TAPS", 100)
     with pytest.raises(InvalidValue, match="larger mu"):
         rendered(scenario(coordinated()))
+    monkeypatch.setattr(ns3_links, "_MAX_TAPS", 10_000)
     monkeypatch.setattr(ns3_links, "_MAX_PAIRS", 24)
     with pytest.raises(InvalidValue, match="at most 4 links"):
-        rendered(scenario(Fifo(), LATE))
+        rendered(scenario(coordinated(architecture="myopic"), LATE))
     monkeypatch.setattr(ns3_links, "_MAX_HOPS", 3)
     with pytest.raises(InvalidValue, match=r"demands\.p2\.split"):
         rendered(scenario(Fifo()))
@@ -174,7 +189,7 @@ def test_the_table_of_a_run_is_what_the_fluid_draws():
 
 def test_what_tcp_carries_sends_no_udp():
     requested = scenario(Fifo())
-    carried = msgspec.structs.replace(requested, tcp=(TcpDemand(demand="p1"),))
+    carried = requested.replace(flows=(TcpDemand(demand="p1"),))
     plain, tcp = (
         np.frombuffer(next(run_tables(each, link_plan(each), (0,))), count=600).reshape(300, 2)
         for each in (requested, carried)
@@ -186,7 +201,7 @@ def test_what_tcp_carries_sends_no_udp():
 
 # --- the laws, compiled ----------------------------------------------------------------------------------------------
 
-LAWS: dict[str, NetworkScenario] = {
+LAWS: dict[str, Scenario] = {
     "fifo": scenario(Fifo()),
     "static": scenario(StaticPacing(factor=1.05, links=("e1",))),
     "god": scenario(coordinated(architecture="god", horizon="auto")),
@@ -253,7 +268,7 @@ def replay(tmp_path_factory):
     parts = ["#include <cstdint>\n#include <cstdio>\n#include <cstdlib>\n#include <string>\n#include <vector>"]
     parts.append('#include "netctrl-link-controllers.h"')
     calls = []
-    for number, requested in enumerate(LAWS.values()):
+    for number, (case, requested) in enumerate(LAWS.items()):
         files = rendered(requested)
         gains = files["gains.h"].replace("namespace netctrl\n", f"namespace netctrl::case{number}\n")
         (folder / f"gains{number}.h").write_text(gains.replace("NETCTRL_GAINS_H", f"NETCTRL_GAINS{number}_H"))
@@ -261,7 +276,7 @@ def replay(tmp_path_factory):
             (folder / name).write_text(files[name])
         parts.append(f'#include "gains{number}.h"')
         space = f"netctrl::case{number}"
-        calls.append(f"    if (which == {number}) Replay({space}::kLaw, {str(not requested.messages.ideal).lower()});")
+        calls.append(f"    if (which == {number}) Replay({space}::kLaw, {str(case.startswith('late')).lower()});")
     body = "\n".join(["int main(int, char** argv) {", "    const int which = std::stoi(argv[1]);", *calls, "}"])
     (folder / "laws.cc").write_text("\n".join([*parts, REPLAY, body, ""]))
     strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
@@ -276,7 +291,7 @@ def replay(tmp_path_factory):
     return ask
 
 
-def in_time(requested: NetworkScenario) -> tuple[list[float], np.ndarray]:
+def in_time(requested: Scenario) -> tuple[list[float], np.ndarray]:
     """What links measure in the fluid, and what its kernel answers, (steps, N)."""
     ready = link_problem(requested, netctrl.scenario_law(requested))
     N, steps, state = ready.model.n_links, requested.steps, link_state(ready, 1)
@@ -290,13 +305,13 @@ def in_time(requested: NetworkScenario) -> tuple[list[float], np.ndarray]:
         measured = np.column_stack([sent, backlog, sent + lost + backlog - before, lost])
         numbers += measured.ravel().tolist()
         before = backlog.copy()
-        _command(ready.taps, *ready.tiles, state, step)
+        set_commands(ready.taps, *ready.tiles, state, step)
         commands[step] = state.command[:N, 0]
-        advance_links(ready.plant, ready.taps, *ready.tiles, state, demand[step : step + 1], step, 0, watched)
+        advance_links(ready.plant, ready.taps, *ready.tiles, state, demand[step : step + 1], step, 0, watched, None)
     return numbers, commands
 
 
-def late(requested: NetworkScenario) -> tuple[list[float], np.ndarray]:
+def late(requested: Scenario) -> tuple[list[float], np.ndarray]:
     """The same where messages may be late."""
     law = netctrl.scenario_law(requested)
     ready = link_problem(requested, law)
@@ -309,7 +324,7 @@ def late(requested: NetworkScenario) -> tuple[list[float], np.ndarray]:
         this = slice(step, step + 1)
         fixed = ready.plant, rates, ready.taps.mode, state
         sums = np.zeros((6, N)), np.zeros(1), np.zeros((3, N, 0))
-        advance_messages(*fixed, np.ascontiguousarray(demand[this]), extra[this], received[this], step, 0, *sums)
+        advance_messages(*fixed, np.ascontiguousarray(demand[this]), extra[this], received[this], step, 0, *sums, None)
         known = state.memory.measured[: 2 * N, step & rates.mask].reshape(2, N)
         numbers += [*extra[step, : rates.messages].tolist(), *received[step].astype(float).tolist()]
         numbers += np.column_stack([*known, np.zeros((N, 2))]).ravel().tolist()
@@ -333,12 +348,12 @@ def stepped(law: LinkRates, memory: LinkMemory, measured: np.ndarray, commands: 
 @pytest.mark.parametrize("name", LAWS)
 def test_laws_in_cpp_are_those_of_the_kernel(replay, name):
     """The same bits as the compiled law; the fluid's kernel adds the terms in another order."""
-    requested = msgspec.structs.replace(LAWS[name], duration=5.0 * LAWS[name].duration)
-    numbers, expected = (in_time if requested.messages.ideal else late)(requested)
+    requested = LAWS[name].replace(duration=5.0 * LAWS[name].duration)
+    numbers, expected = (late if name.startswith("late") else in_time)(requested)
     found, same_law = replay(name, numbers), expected
-    if isinstance(requested.policy, HftracPolicy):
+    if isinstance(requested.control, HftracPolicy):
         assert expected.std(axis=0).min() > 1e5
-    if requested.messages.ideal:
+    if messages_of(requested.control).ideal:
         law, N = link_plan(requested, netctrl.scenario_law(requested)).law, expected.shape[1]
         same_law = np.empty_like(expected)
         stepped(law, link_memory(law, np.zeros(N)), np.array(numbers[1:]).reshape(-1, N, 4), same_law)

@@ -6,7 +6,6 @@ import json
 import subprocess
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -23,7 +22,8 @@ from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.scenario.network.policy import Fifo, StaticPacing
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario, read_network_scenario
+from netctrl.scenario.read import read_scenario_file
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.network.run import simulate_network
 
@@ -32,7 +32,7 @@ TOLERANCE = {"loss": 0.25, "backlog": 0.15, "packet": PACKET_SIZE}
 """Of loss and backlog against the fluid, relative; a packet [byte]."""
 
 
-def together() -> NetworkScenario:
+def together() -> Scenario:
     """The testbed under FIFO, and beside it a demand that never changes over two paced links, of which the first loses.
 
     It sends 5 Mbit/s, a quarter more than the paced links' rate of 4 Mbit/s.
@@ -44,13 +44,13 @@ def together() -> NetworkScenario:
     )
     demand = Demand(id="steady", source="a", target="c", mean=SENT)
     demands = (*network.demands, demand)
-    return NetworkScenario(
+    return Scenario.of(
         name="together",
-        network=Network(name=network.name, links=(*network.links, *steady), demands=demands),
+        graph=Network(name=network.name, links=(*network.links, *steady), demands=demands),
         interval=0.01,
         duration=20.0,
         warmup=2.0,
-        policy=StaticPacing(links=("first", "second"), factor=PACED / SENT),
+        control=StaticPacing(links=("first", "second"), factor=PACED / SENT),
     )
 
 
@@ -181,18 +181,19 @@ def test_a_table_of_another_scenario_is_refused(program, tmp_path):
 # --- the command line ------------------------------------------------------------------------------------------------
 
 SHORT = """
+schema = "netctrl.scenario/2"
 name = "short"
-network = "testbed"
-interval = "10ms"
-duration = "3s"
-warmup = "1s"
+time = { interval = "10ms", duration = "3s", warmup = "1s" }
+[network]
+kind = "routed"
+graph = "testbed"
 utilization = 0.9
-[policy]
+[control]
 kind = "hftrac"
 architecture = "coordinated"
 horizon = 24
 mu = 0.1
-[messages]
+[control.messages]
 loss = 0.1
 jitter = "0ms:5ms"
 asynchronous = true
@@ -220,7 +221,7 @@ def test_one_command_runs_a_law_whose_messages_are_late(short, tmp_path, capsys)
     assert len(stored.read_text().splitlines()) == 11
     assert picture.stat().st_size > 1000
     # Under FIFO half as much waits, under static pacing at nominal rates half as much again.
-    requested = read_network_scenario(short, network_path)
+    requested = read_scenario_file(short, network_path)
     expected = simulate_network(requested, netctrl.scenario_law(requested), runs=2).summary()
     assert answer["backlog_bytes"]["mean"] == pytest.approx(expected.backlog_bytes.mean, rel=0.25)
 
@@ -270,9 +271,9 @@ def test_wrong_use_writes_nothing(short, tmp_path, capsys, extra, says):
 
 
 def test_a_key_that_ns3_cannot_express_is_one_of_the_file(short, tmp_path, capsys):
-    short.write_text(SHORT[: SHORT.index("[policy]")] + '[policy]\nkind = "backpressure"\n')
+    short.write_text(SHORT[: SHORT.index("[control]")] + '[control]\nkind = "backpressure"\n')
     assert main(["ns3", str(short), "-o", str(tmp_path / "p")]) == 2
-    assert f"{short}: policy.kind: got 'backpressure'" in capsys.readouterr().err
+    assert f"{short}: control.kind: got 'backpressure'" in capsys.readouterr().err
     assert not (tmp_path / "p").exists()
 
 
@@ -292,7 +293,7 @@ def fake(folder: Path, body: str) -> None:
 
 
 def ran(folder: Path, **options) -> NetworkResult:
-    requested = msgspec.structs.replace(together(), policy=Fifo())
+    requested = together().replace(control=Fifo())
     at = Ns3("3.0", "g++", "make", None)
     return run_links(folder, requested, link_plan(requested), range(2), ns3=at, provenance=provenance(), **options)
 
@@ -300,38 +301,41 @@ def ran(folder: Path, **options) -> NetworkResult:
 @pytest.mark.parametrize("rows", ["", "1,2,0,0,0,0,0", "x"])
 def test_output_that_is_not_whole_is_refused(tmp_path, rows):
     fake(tmp_path, f"printf '{rows}' > result-$2.csv; printf 't\n' > series-$2.csv")
-    with pytest.raises(NetctrlError, match="no whole result"):
+    with pytest.raises(NetctrlError, match="an incomplete result"):
         ran(tmp_path)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_where_one_run_fails_none_is_left(tmp_path, n_jobs):
-    fake(
-        tmp_path,
-        f"test $2 = 1 && echo boom >&2 && exit 3; echo $$ > {tmp_path}/pid; exec sleep $((60 * ({n_jobs} - 1)))",
-    )
-    with pytest.raises(NetctrlError, match=r"status 3 \(the folder is kept\):\n  boom"):
-        ran(tmp_path, n_jobs=n_jobs)
-    if (tmp_path / "pid").exists():
-        assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+@pytest.fixture
+def started(monkeypatch) -> list[subprocess.Popen]:
+    """The processes that `run_links` starts, in order."""
+    processes: list[subprocess.Popen] = []
+    execute = ns3_links_run.execute
 
-
-def test_ctrl_c_ends_all_runs(tmp_path, monkeypatch):
-    fake(tmp_path, "echo progress 1; exec sleep 60")
-    started = []
-
-    def interrupted(*args, started, **options) -> None:
-        def note(process) -> None:
+    def noted(*args, started, **options) -> None:
+        def note(process: subprocess.Popen) -> None:
             processes.append(process)
             started(process)
 
         execute(*args, started=note, **options)
 
+    monkeypatch.setattr(ns3_links_run, "execute", noted)
+    return processes
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_where_one_run_fails_none_is_left(started, tmp_path, n_jobs):
+    fake(tmp_path, f"test $2 = 1 && echo boom >&2 && exit 3; exec sleep $((60 * ({n_jobs} - 1)))")
+    with pytest.raises(NetctrlError, match=r"status 3 \(the folder is kept\):\n  boom"):
+        ran(tmp_path, n_jobs=n_jobs)
+    assert started
+    assert all(process.poll() is not None for process in started)
+
+
+def test_ctrl_c_ends_all_runs(started, tmp_path):
     def stop(_: float) -> None:
         raise KeyboardInterrupt
 
-    processes, execute = started, ns3_links_run.execute
-    monkeypatch.setattr(ns3_links_run, "execute", interrupted)
+    fake(tmp_path, "echo progress 1; exec sleep 60")
     with pytest.raises(KeyboardInterrupt):
         ran(tmp_path, n_jobs=2, progress=stop)
-    assert all(process.wait(timeout=10) != 0 for process in processes)
+    assert all(process.wait(timeout=10) != 0 for process in started)

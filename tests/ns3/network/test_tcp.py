@@ -6,7 +6,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 from ns3_support import LIMITED
@@ -26,9 +25,12 @@ from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.queues import own_laws
-from netctrl.scenario.network.policy import Fifo, StaticPacing
+from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario, TcpDemand, read_network_scenario
+from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.network.traffic import TcpDemand
+from netctrl.scenario.read import read_scenario_file
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.network.run import simulate_network
 
@@ -44,7 +46,7 @@ QUEUES = {
 }
 
 
-def together() -> NetworkScenario:
+def together() -> Scenario:
     """A flow of each kind over a link of its own, paced at 4 Mbit/s; and eight flows that go 3 : 1 over two ways."""
     links = [
         *(
@@ -62,22 +64,22 @@ def together() -> NetworkScenario:
         Demand(id="many", source="a", target="c", mean=4e6, split=split),
         Demand(id="udp", source="a", target="b", mean=0.5e6, std=0.1e6),
     ]
-    return NetworkScenario(
+    return Scenario.of(
         name="tcp",
-        network=Network(links=tuple(links), demands=tuple(demands)),
+        graph=Network(links=tuple(links), demands=tuple(demands)),
         interval=0.01,
         duration=12.0,
         warmup=2.0,
-        policy=StaticPacing(links=VARIANTS),
-        tcp=(
+        control=StaticPacing(links=VARIANTS),
+        flows=(
             *(TcpDemand(demand=name, variant=name, ecn=True) for name in VARIANTS),
             TcpDemand(demand="many", flows=8, start=(0.0, 0.5), variant="newreno"),
         ),
     )
 
 
-def with_queue(name: str) -> NetworkScenario:
-    return msgspec.structs.replace(together(), queue=QUEUES[name])
+def with_queue(name: str) -> Scenario:
+    return together().replace(queue=QUEUES[name])
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +99,7 @@ def program(tmp_path_factory) -> Path:
 
 
 def ran(program: Path, queue: str, runs: int, **changes) -> NetworkResult:
-    requested = msgspec.structs.replace(with_queue(queue), **changes)
+    requested = with_queue(queue).replace(**changes)
     plan = link_plan(requested)
     for run, table in enumerate(run_tables(requested, plan, range(runs))):
         (program / table_name(run)).write_bytes(table)
@@ -242,28 +244,27 @@ def test_the_summary_says_what_tcp_did(results):
 
 
 def test_the_fluid_refuses_tcp_and_managed_queues():
-    with pytest.raises(InvalidValue, match="on packets") as refused:
+    with pytest.raises(InvalidValue, match="use the packet engine") as refused:
         simulate_network(together())
-    assert refused.value.argument == "tcp"
-    requested = msgspec.structs.replace(with_queue("red"), tcp=())
-    with pytest.raises(InvalidValue, match="on packets") as refused:
+    assert refused.value.argument == "flows"
+    requested = with_queue("red").replace(flows=())
+    with pytest.raises(InvalidValue, match="use the packet engine") as refused:
         simulate_network(requested)
-    assert refused.value.argument == "queue.kind"
+    assert refused.value.argument == "network.queue.kind"
 
 
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"tcp": (TcpDemand(demand="nobody"),)}, "tcp.demand"),
-        ({"tcp": (TcpDemand(demand="many"), TcpDemand(demand="many", flows=2))}, "tcp.demand"),
-        ({"tcp": ("many",)}, "tcp"),
+        ({"flows": (TcpDemand(demand="nobody"),)}, "flows.demand"),
+        ({"flows": (TcpDemand(demand="many"), TcpDemand(demand="many", flows=2))}, "flows.demand"),
+        ({"flows": ("many",)}, "flows"),
         ({"queue": ArcQueue()}, "queue"),
     ],
 )
 def test_what_a_scenario_cannot_hold_is_named(change, field):
-    fields = msgspec.structs.asdict(together()) | change
     with pytest.raises(InvalidValue) as refused:
-        NetworkScenario(**fields)  # older msgspec's `replace` checks nothing
+        together().replace(**change)
     assert refused.value.argument == field
 
 
@@ -277,27 +278,25 @@ def test_what_tcp_cannot_be_is_named(change, field):
 
 
 FILE = """
+schema = "netctrl.scenario/2"
 name = "short"
-network = "testbed"
-interval = "10ms"
-duration = "3s"
-[[tcp]]
+time = { interval = "10ms", duration = "3s" }
+network = { kind = "routed", graph = "testbed", queue = { kind = "codel", target = "10ms" } }
+[[traffic.flows]]
+kind = "tcp"
 demand = "p1"
 flows = 3
 start = "0s:1s"
-[queue]
-kind = "codel"
-target = "10ms"
 """
 
 
 def test_a_file_says_tcp_and_queue(tmp_path):
     path = tmp_path / "short.toml"
     path.write_text(FILE)
-    requested = read_network_scenario(path, network_path)
-    assert requested.tcp == (TcpDemand(demand="p1", flows=3, start=(0.0, 1.0)),)
-    assert requested.queue == CodelQueue(target=0.01)
-    assert requested.policy == Fifo()
+    requested = read_scenario_file(path, network_path)
+    assert tcp_of(requested) == (TcpDemand(demand="p1", flows=3, start=(0.0, 1.0)),)
+    assert requested.network.queue == CodelQueue(target=0.01)
+    assert requested.control is None
     path.write_text(FILE.replace('"codel"', '"arc"'))
     with pytest.raises(FileError, match="queue"):
-        read_network_scenario(path, network_path)
+        read_scenario_file(path, network_path)

@@ -28,7 +28,9 @@ from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds, string
 from netctrl.ns3.program import find_ns3
 from netctrl.ns3.tcp_aqm.render import MARKER, render
-from netctrl.scenario.tcp_aqm.scenario import Scenario, design_scenario, scenario_from
+from netctrl.scenario.design import design_scenario
+from netctrl.scenario.files import scenario_from
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 GENERATED = ("gains.h", "netctrl-laws.h", "scenario.h")
@@ -158,7 +160,7 @@ def test_a_literal_is_one_token_and_reads_back(text):
 def test_no_name_and_no_command_line_changes_the_program(name, argument):
     plain, scenario = kinds(), kinds()
     if name.isprintable():
-        scenario = msgspec.structs.replace(scenario, name=name)
+        scenario = scenario.replace(name=name)
     files = rendered(scenario, provenance=origin("netctrl", argument))
     for each in GENERATED:
         assert skeleton(files[each]) == skeleton(rendered(plain)[each])
@@ -170,11 +172,12 @@ def test_no_name_and_no_command_line_changes_the_program(name, argument):
 def changed(**link) -> Scenario:
     scenario = kinds()
     first = msgspec.structs.replace(scenario.links[0], **link)
-    return msgspec.structs.replace(scenario, links=(first, *scenario.links[1:]))
+    return scenario.replace(links=(first, *scenario.links[1:]))
 
 
 def with_flows(**fields) -> Scenario:
-    return scenario_from(msgspec.to_builtins(kinds()) | {"flows": [fields]})
+    content = msgspec.to_builtins(kinds())
+    return scenario_from(content | {"traffic": content["traffic"] | {"flows": [fields]}})
 
 
 BULK = {"kind": "bulk", "id": "x", "path": ["arc"], "rtt": "50ms", "count": 1}
@@ -193,7 +196,7 @@ FAST = {"kind": "fast", "id": "x", "path": ["arc"], "rtt": "50ms", "count": 1, "
         (changed(buffer=1e10), "links.arc.buffer", "4294967294"),
         (changed(capacity=1.5), "links.arc.capacity", "whole"),
         (changed(capacity=1e12), "links.arc.capacity", "100 ns"),
-        (msgspec.structs.replace(kinds(), packet_size=1000.5), "packet_size", "whole"),
+        (kinds().replace(packet_size=1000.5), "packet_size", "whole"),
         (with_flows(**BULK, ack_path=["pi"]), "flows.x.ack_path", "back to a"),
         (with_flows(**(BULK | {"path": ["arc", "pi", "avq", "sfc", "codel"]}), ack_path=["back"]), None, None),
         (with_flows(**(BULK | {"path": ["back"], "ack_path": ["arc", "pi", "avq", "sfc", "codel"]})), None, None),
@@ -220,7 +223,7 @@ def test_draws_must_be_one_row_a_flow():
     draws = draw_flows(scenario, merged=False)
     with pytest.raises(InvalidValue, match="draws"):
         render(scenario, draws[:-1], provenance=origin())
-    with pytest.raises(InvalidValue, match="one row a flow"):
+    with pytest.raises(InvalidValue, match="one row per flow"):
         render(scenario, (replace(draws[0], flows=draws[0].flows * 2), *draws[1:]), provenance=origin())
 
 
@@ -231,7 +234,7 @@ def test_draws_must_be_one_row_a_flow():
 def test_the_compiler_reads_back_names_and_command_lines(tmp_path):
     name = 'a "b" \\ ??/ */ // π %d'
     argv = ("netctrl", *NASTY, "\udcff")
-    files = rendered(msgspec.structs.replace(kinds(), name=name), provenance=origin(*argv))
+    files = rendered(kinds().replace(name=name), provenance=origin(*argv))
     for each, text in files.items():
         (tmp_path / each).write_text(text)
     main = '#include "gains.h"\n#include "scenario.h"\n#include <cstdio>\n'

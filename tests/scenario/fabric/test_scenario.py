@@ -3,42 +3,48 @@
 from __future__ import annotations
 
 import doctest
+import re
+from collections import Counter
 
 import msgspec
 import numpy as np
 import pytest
+from fabric_support import data_centre
 from hypothesis import given
 from hypothesis import strategies as st
 
 import netctrl
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
-from netctrl.scenario.fabric import topology
+from netctrl.scenario.fabric import flows, topology
 from netctrl.scenario.fabric.flow_sizes import FLOW_SIZES, checked_sizes, flow_size, mean_flow_size
+from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows, common_sender
+from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.result import jain_index
-from netctrl.scenario.fabric.scenario import (
-    Dumbbell,
-    FabricFlow,
-    FabricScenario,
-    FatTree,
-    Incast,
-    Packets,
-    Pfc,
-    PoissonFlows,
-    Watch,
-    read_fabric_scenario,
-)
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
+from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.files import scenario_from
+from netctrl.scenario.links import Link
+from netctrl.scenario.network.policy import StaticPacing
+from netctrl.scenario.scenario import Scenario, Time
+from netctrl.scenario.tcp_aqm.flows import UdpFlows
 from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.fabric.traffic import draw_fabric_flows
 
-ONE = (FabricFlow(source=0, target=4, size=1e6),)
+ONE = MessageFlows(id="one", source=0, target=4, size=1e6)
 
 
 @pytest.mark.parametrize(
     ("record", "arguments", "named"),
     [
-        (FabricFlow, {"source": 1, "target": 1, "size": 1000}, "target"),
-        (FabricFlow, {"source": -1, "target": 1, "size": 1000}, "source"),
-        (FabricFlow, {"source": 0, "target": 1, "size": "0B"}, "size"),
+        (MessageFlows, {"id": "x", "source": 1, "target": 1, "size": 1000}, "target"),
+        (MessageFlows, {"id": "x", "source": (0, 1), "target": (1, 1), "size": 1000}, "target"),
+        (MessageFlows, {"id": "x", "source": (0, 1, 2), "target": (3, 4), "size": 1000}, "target"),
+        (MessageFlows, {"id": "x", "source": (), "target": 1, "size": 1000}, "source"),
+        (MessageFlows, {"id": "1", "source": 0, "target": 1, "size": 1000}, "id"),
+        (MessageFlows, {"id": "x", "source": 0, "target": 1, "size": 1000, "sender": "hpcc"}, "sender"),
+        (MessageFlows, {"id": "x", "source": -1, "target": 1, "size": 1000}, "source"),
+        (MessageFlows, {"id": "x", "source": 0, "target": 1, "size": "0B"}, "size"),
         (Dumbbell, {"senders": 0}, "senders"),
         (Dumbbell, {"host_rate": "1Gbyte"}, "host_rate"),
         (Dumbbell, {"delay": 0.0}, "delay"),
@@ -46,7 +52,7 @@ ONE = (FabricFlow(source=0, target=4, size=1e6),)
         (FatTree, {"pods": 1, "racks": 1, "hosts_per_rack": 1}, "hosts_per_rack"),
         (FatTree, {"pods": 4, "racks": 4, "hosts_per_rack": 257}, "hosts_per_rack"),
         (FatTree, {"pods": 5, "racks": 29, "hosts_per_rack": 113}, "hosts_per_rack"),  # 16,385 hosts
-        (FatTree, {"pods": 64, "racks": 64, "hosts_per_rack": 1, "aggregations": 64, "cores": 128}, "topology"),
+        (FatTree, {"pods": 64, "racks": 64, "hosts_per_rack": 1, "aggregations": 64, "cores": 128}, "network"),
         (FatTree, {"cores": 0}, "cores"),
         (FatTree, {"wiring": "partial"}, "wiring"),
         (FatTree, {"wiring": "al-fares", "cores": 3}, "cores"),
@@ -56,13 +62,14 @@ ONE = (FabricFlow(source=0, target=4, size=1e6),)
         (Packets, {"payload": 10.5}, "payload"),
         (Packets, {"clock": "exact"}, "clock"),
         (Pfc, {"pause": 1000, "resume": 2000}, "resume"),
-        (PoissonFlows, {"load": 1.0}, "load"),
-        (PoissonFlows, {"sizes": "Websearch"}, "sizes"),
-        (PoissonFlows, {"sizes": [[0, 0], [100, 50]]}, "sizes"),
-        (PoissonFlows, {"sizes": [[0, 0], [100, 60], [50, 100]]}, "sizes"),
-        (Incast, {"senders": 0}, "senders"),
+        (PoissonFlows, {"id": "x", "load": 1.0}, "load"),
+        (PoissonFlows, {"id": "x", "sizes": "Websearch"}, "sizes"),
+        (PoissonFlows, {"id": "x", "sizes": [[0, 0], [100, 50]]}, "sizes"),
+        (PoissonFlows, {"id": "x", "sizes": [[0, 0], [100, 60], [50, 100]]}, "sizes"),
+        (IncastFlows, {"id": "x", "senders": 0}, "senders"),
         (Watch, {"flows": [0, 0]}, "flows"),
-        (Watch, {"interval": "0s"}, "interval"),
+        (Watch, {"bin": "0s"}, "bin"),
+        (Time, {"duration": 1.0, "interval": "0s"}, "interval"),
         (Mpcc, {"variant": "late"}, "variant"),
         (Mpcc, {"horizon": 0}, "horizon"),
         (Mpcc, {"window_weight": 0.0}, "window_weight"),
@@ -83,52 +90,175 @@ def test_bad_values_are_named(record, arguments, named) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    ("fields", "named"),
     [
         ({"flows": ()}, "flows"),
-        ({"flows": (FabricFlow(source=0, target=5, size=1),)}, "flows[0].target"),
-        ({"incast": Incast(senders=5)}, "incast.senders"),
+        ({"flows": (ONE, ONE)}, "traffic.flows[1].id"),
+        ({"flows": (MessageFlows(id="one", source=0, target=(1, 5), size=1),)}, "flows.one.target"),
+        ({"flows": (IncastFlows(id="many", senders=5),)}, "flows.many.senders"),
+        ({"flows": (UdpFlows(id="udp", path=("a",), count=1, rate=1e6),)}, "flows"),
+        ({"sender": None}, "sender"),
+        ({"sender": "mpcc"}, "sender"),
+        ({"flows": (ONE, msgspec.structs.replace(ONE, id="two", sender=Hpcc()))}, "flows.two.sender"),
         ({"duration": 2000.0}, "duration"),
-        ({"watch": Watch(interval=1e-9)}, "watch.interval"),
-        ({"topology": Dumbbell(host_rate=100.0)}, "topology"),
-        ({"topology": Dumbbell(link_rate=100.0)}, "topology"),
-        ({"scheme": "mpcc"}, "scheme"),
+        ({"interval": 1e-9}, "interval"),
+        ({"watch": Watch(bin=1e-9)}, "watch.bin"),
+        ({"network": Dumbbell(host_rate=100.0)}, "network"),
+        ({"network": Dumbbell(link_rate=100.0)}, "network"),
+        ({"network": FatTree(fabric_rate=100.0)}, "network"),
+        ({"packet_size": 1500.0}, "traffic.packet_size"),
+        ({"initial_window": 1}, "traffic.initial_window"),
+        ({"warmup": 0.01}, "time.warmup"),
+        ({"step": 0.01}, "time.step"),
+        ({"control": StaticPacing(factor=1.0)}, "control"),
     ],
     ids=str,
 )
-def test_a_scenario_that_does_not_fit_together_is_refused(arguments, named) -> None:
+def test_a_scenario_that_does_not_fit_together_is_refused(fields, named) -> None:
+    good = {"name": "x", "network": Dumbbell(), "flows": (ONE,), "sender": Mpcc(), "duration": 0.1}
+    assert Scenario.of(**good).interval == 1e-6
     with pytest.raises(InvalidValue) as refusal:
-        FabricScenario(**({"topology": Dumbbell(), "flows": ONE, "duration": 0.1} | arguments))
+        Scenario.of(**(good | fields))
     assert refusal.value.argument == named
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"sender": Mpcc()}, "traffic.sender"),
+        ({"retransmission_timeout": 0.1}, "traffic.retransmission_timeout"),
+        ({"watch": Watch(ports=("s0>s1",))}, "time.watch"),
+        ({"flows": (ONE,)}, "flows"),
+    ],
+    ids=str,
+)
+def test_links_refuse_what_only_data_centres_have(fields, named) -> None:
+    line = Link(id="line", source="a", target="b", capacity=1e7)
+    udp = UdpFlows(id="udp", path=("line",), count=1, rate=1e6)
+    with pytest.raises(InvalidValue) as refusal:
+        Scenario.of(**({"name": "x", "links": (line,), "flows": (udp,), "duration": 1.0} | fields))
+    assert refusal.value.argument == named
+
+
+def test_a_groups_own_sender_goes_before_that_of_the_traffic() -> None:
+    own = msgspec.structs.replace(ONE, sender=Hpcc())
+    for scenario in (data_centre(Dumbbell(), Hpcc(), ONE), data_centre(Dumbbell(), Mpcc(), own)):
+        assert common_sender(scenario.traffic) == Hpcc()
+        assert simulate_fabric(scenario).summary().scheme == "hpcc"
+
+
+def test_a_group_of_messages_is_its_flows_one_by_one() -> None:
+    single = [MessageFlows(id=f"flow{i}", source=i, target=4, size=2e4, start=1e-6) for i in range(4)]
+    together = MessageFlows(id="all", source=range(4), target=4, size=2e4, start=1e-6)
+    results = [simulate_fabric(data_centre(Dumbbell(), Hpcc(), *groups)) for groups in (single, [together])]
+    np.testing.assert_array_equal(results[0].finish_ns, results[1].finish_ns)
+    assert results[1].source.tolist() == [0, 1, 2, 3]
+
+
+def test_further_groups_have_arrivals_of_their_own() -> None:
+    """Those of the groups before them stay; no two are alike."""
+    first, second = (PoissonFlows(id=name, sizes="FB_Hadoop", load=0.2) for name in ("first", "second"))
+    incasts = [IncastFlows(id=name, interval=1e-4) for name in ("third", "fourth")]
+    one, both = (
+        draw_fabric_flows(data_centre(FatTree(), Mpcc(), *groups, duration=1e-3))
+        for groups in ([first, incasts[0]], [first, second, *incasts])
+    )
+    before, after = (Counter(zip(*(column.tolist() for column in table), strict=True)) for table in (one, both))
+    assert before <= after
+    assert both.incast.sum() == 2 * one.incast.sum()
+    assert 0.7 < (after - before).total() / before.total() < 1.4
+    assert not (after - before) & before
+
+
+FILE = """
+schema = "netctrl.scenario/2"
+name = "incast"
+[network]
+kind = "fat-tree"
+delay = "2us"
+buffer = "1MB"
+pfc = { pause = "100kB", resume = "90kB" }
+[traffic]
+sender = { kind = "hpcc" }
+flows = [
+    { kind = "message", id = "flow0", source = 3, target = 2, size = "1MB" },
+    { kind = "poisson", id = "poisson", sizes = "FB_Hadoop", load = 0.3 },
+    { kind = "incast", id = "incast" },
+]
+[time]
+duration = "1ms"
+interval = "2us"
+watch = { flows = [1] }
+"""
+OLD = """
+name = "incast"
+duration = "1ms"
+buffer = "1MB"
+flows = [{ source = 3, target = 2, size = "1MB" }]
+[topology]
+kind = "fat-tree"
+delay = "2us"
+[scheme]
+kind = "hpcc"
+[poisson]
+sizes = "FB_Hadoop"
+load = 0.3
+[incast]
+[pfc]
+pause = "100kB"
+resume = "90kB"
+[watch]
+flows = [1]
+interval = "2us"
+"""
 
 
 def test_a_file_is_read_with_units_and_comes_back(tmp_path) -> None:
     path = tmp_path / "incast.toml"
-    path.write_text(
-        'duration = "1ms"\nbuffer = "1MB"\n[topology]\nkind = "fat-tree"\ndelay = "2us"\n[scheme]\nkind = "hpcc"\n'
-        '[poisson]\nsizes = "FB_Hadoop"\nload = 0.3\n[incast]\n[pfc]\npause = "100kB"\nresume = "90kB"\n'
-    )
-    scenario = read_fabric_scenario(path)
-    assert scenario.topology == FatTree(delay=2e-6)
-    assert scenario.scheme == Hpcc()
-    assert scenario.pfc == Pfc(pause=1e5, resume=9e4)
-    assert msgspec.json.decode(msgspec.json.encode(scenario), type=FabricScenario) == scenario
+    path.write_text(FILE)
+    scenario = netctrl.read(path)
+    assert scenario.network == FatTree(delay=2e-6, buffer=1e6, pfc=Pfc(pause=1e5, resume=9e4))
+    assert common_sender(scenario.traffic) == Hpcc()
+    assert scenario.interval == 2e-6
+    assert msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario) == scenario
+
+
+def test_a_file_of_before_is_the_same_scenario(tmp_path) -> None:
+    for name, text in (("old", OLD), ("new", FILE)):
+        (tmp_path / f"{name}.toml").write_text(text)
+    with pytest.warns(FutureWarning, match=re.escape("[network], [traffic], [time]")):
+        old = netctrl.read(tmp_path / "old.toml")
+    assert old == netctrl.read(tmp_path / "new.toml")
+    plain = {"topology": {"kind": "dumbbell"}, "flows": [{"source": 0, "target": 4, "size": 1e6}], "poisson": None}
+    flow = msgspec.structs.replace(ONE, id="flow0")
+    assert scenario_from(plain) == data_centre(Dumbbell(), Mpcc(), flow)
+
+
+def test_the_record_of_before_warns_and_gives_the_scenario() -> None:
+    groups = PoissonFlows(id="web"), IncastFlows(id="in")
+    with pytest.warns(DeprecationWarning, match="FabricScenario"):
+        made = netctrl.FabricScenario(topology=FatTree(), poisson=groups[0], incast=groups[1], buffer="1MB", seed=3)
+    assert made == data_centre(FatTree(buffer=1e6), Mpcc(), *groups, seed=3)
 
 
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ('[topology]\nkind = "ring"', "topology"),
+        ('[topology]\nkind = "ring"', "network.kind"),
+        ("topology = 3", "topology"),
+        ('watch = 3\n[topology]\nkind = "dumbbell"', "watch"),
+        ('flows = [3]\n[topology]\nkind = "dumbbell"', r"flows\[0\]"),
         ('[topology]\nkind = "dumbbell"\nlinks = 3', "links"),
         ('[topology]\nkind = "dumbbell"\n[scheme]\nkind = "mpcc"\nhorizon = 0', "horizon"),
         ('[topology]\nkind = "dumbbell"\n[poisson]\nload = 2', "load"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_a_files_mistakes_are_named(tmp_path, text, named) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(text + "\n")
     with pytest.raises(FileError, match=named):
-        read_fabric_scenario(path)
+        netctrl.read(path)
 
 
 def test_mean_sizes_of_the_published_distributions() -> None:
@@ -160,12 +290,8 @@ def test_jains_index_is_between_one_flow_for_all_and_even_shares(values) -> None
     assert jain_index(np.full(len(values), values[0])) == pytest.approx(1.0)
 
 
-def test_the_examples_of_topologies_run() -> None:
-    ran = doctest.testmod(topology)
+@pytest.mark.parametrize("module", [flows, topology])
+def test_the_examples_run(module) -> None:
+    ran = doctest.testmod(module)
     assert ran.attempted > 0
     assert ran.failed == 0
-
-
-def test_public_names() -> None:
-    assert netctrl.FabricScenario is FabricScenario
-    assert callable(simulate_fabric)

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.design.design import Provenance
+from netctrl.scenario.links import Change, Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
-from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult, read_result, summary_table
-from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario
+from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult, read_result
+from netctrl.scenario.tcp_aqm.summary import summary_table
 
 PROVENANCE = Provenance(
     netctrl="0.1.0",
@@ -29,10 +31,10 @@ PROVENANCE = Provenance(
     python="3.11.7",
     libraries={"numpy": "2"},
 )
-SCENARIO = Scenario(
+SCENARIO = Scenario.of(
     name="two links",
     duration=5.0,
-    sample=1.0,
+    interval=1.0,
     warmup=1.0,
     links=(
         Link(id="up", source="a", target="b", capacity=8e3),  # 1000 byte/s
@@ -108,16 +110,14 @@ def test_two_changes_in_one_interval_count_for_their_time() -> None:
         Change(at=2.2, link="up", capacity=16e3),
         Change(at=4.0, link="up", capacity=8e3),
     )
-    found = result(scenario=msgspec.structs.replace(SCENARIO, changes=changes)).capacity_bit_per_s()
+    found = result(scenario=SCENARIO.replace(changes=changes)).capacity_bit_per_s()
     assert found[0] == pytest.approx([8e3, 8e3, 0.2 * 8e3 + 0.5 * 16e3 + 0.3 * 40e3, 40e3, 8e3], rel=1e-14)
     assert found[1].tolist() == [80e3] * 5
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 4.9), st.floats(1e3, 1e6)), max_size=6, unique_by=lambda change: change[0]))
 def test_capacity_over_all_intervals_is_its_integral(changes) -> None:
-    scenario = msgspec.structs.replace(
-        SCENARIO, changes=tuple(Change(at=at, link="up", capacity=capacity) for at, capacity in changes)
-    )
+    scenario = SCENARIO.replace(changes=tuple(Change(at=at, link="up", capacity=capacity) for at, capacity in changes))
     found = result(scenario=scenario).capacity_bit_per_s()[0]
     steps = [(0.0, 8e3), *sorted(changes), (5.0, 0.0)]
     integral = sum(capacity * (later - at) for (at, capacity), (later, _) in pairwise(steps))
@@ -252,8 +252,8 @@ def test_a_result_that_was_saved_and_read_back_is_equal(tmp_path) -> None:
     assert again.to_json() == saved.to_json() == (tmp_path / "r.json").read_text(encoding="utf-8")
     assert again.summary() == saved.summary()
     content = json.loads(saved.to_json())
-    assert content["schema"] == "netctrl.simulation/1"
-    assert content["scenario"]["links"][0]["capacity"] == 8000.0
+    assert content["schema"] == "netctrl.simulation/2"
+    assert content["scenario"]["network"]["links"][0]["capacity"] == 8000.0
     assert saved.to_json().endswith("}\n")
 
 
@@ -283,7 +283,7 @@ def without(name: str) -> bytes:
 
 def inside(name: str, value: Any) -> bytes:
     content = json.loads(result().to_json())
-    content["scenario"]["links"][0][name] = value
+    content["scenario"]["network"]["links"][0][name] = value
     return json.dumps(content).encode()
 
 
@@ -299,7 +299,7 @@ def inside(name: str, value: Any) -> bytes:
         (b"{}", ["key `schema` is missing"]),
         (b"[" * 100_000, []),
         (b'{"schema": "netctrl.simulation/1", "scenario": ' + b"[" * 100_000, []),
-        (junk(schema="netctrl.simulation/2"), ["schema", "netctrl.simulation/2"]),
+        (junk(schema="netctrl.simulation/3"), ["schema", "netctrl.simulation/3"]),
         (junk(colour="red"), ["unknown key `colour`"]),
         (junk(probabilities=1), ["unknown key `probabilities`, did you mean `probability`?"]),
         (without("probability"), ["key `probability` is missing"]),
@@ -311,9 +311,9 @@ def inside(name: str, value: Any) -> bytes:
         (junk(lost_bytes=[[0] * 5, [None] * 5]), ["lost_bytes[1][0]: got nothing, takes a number"]),
         (junk().replace(b"0.03", b"NaN"), ["JSON"]),
         (junk().replace(b"0.03", b"1e999"), []),
-        (inside("capacity", -10), ["scenario.links[0].capacity: got -10, takes a rate"]),
-        (inside("capasity", 1), ["scenario.links[0]: unknown key `capasity`, did you mean `capacity`?"]),
-        (inside("queue", {"kind": "blue"}), ["scenario.links[0].queue.kind: got 'blue', takes one of arc"]),
+        (inside("capacity", -10), ["scenario.network.links[0].capacity: got -10, takes a rate"]),
+        (inside("capasity", 1), ["scenario.network.links[0]: unknown key `capasity`, did you mean `capacity`?"]),
+        (inside("queue", {"kind": "blue"}), ["scenario.network.links[0].queue.kind: got 'blue', takes one of arc"]),
         (junk(provenance=msgspec.to_builtins(PROVENANCE) | {"input_hashes": {"a": 5}}), ["input_hashes"]),
     ],
     ids=lambda part: ascii(part)[-60:-40] if isinstance(part, bytes) else "",
@@ -323,7 +323,7 @@ def test_what_is_no_result_is_one_line(content, pieces, tmp_path) -> None:
     path.write_bytes(content)
     with pytest.raises(FileError) as refusal:
         read_result(path)
-    assert str(refusal.value).startswith(tuple(f"{path}: is {why}" for why in ("no ", "not JSON", "nested too deeply")))
+    assert str(refusal.value).startswith(tuple(f"{path}: {why}" for why in ("not a ", "not JSON", "nested too deeply")))
     assert [piece for piece in pieces if piece not in str(refusal.value)] == [], refusal.value.why
     assert len(str(refusal.value).splitlines()) == 1
     assert len(refusal.value.why) < 400

@@ -11,20 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from access_links import crossing, link_of, sources
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
-from netctrl.plants.access import departure, finish_tag, pause_mean, window_after_ack, window_after_loss
+from netctrl.plants.access import departure, pause_mean, window_after_ack, window_after_loss
+from netctrl.scenario.access.flows import CrossFlow, PremiumFlow, RegulatedFlows, RegulatorFailure, TcpSenders
+from netctrl.scenario.access.network import DISCIPLINES
 from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample
-from netctrl.scenario.access.scenario import (
-    DISCIPLINES,
-    AccessLinkScenario,
-    CrossTraffic,
-    RegulatedSource,
-    RegulatorFailure,
-    TcpSenders,
-)
+from netctrl.scenario.access.scenario import access_link, access_parts
+from netctrl.scenario.network.policy import StaticPacing
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.sim.access.run import AccessLink, control_access_link, simulate_access_link
 
 MEGA = 1e6
@@ -36,13 +35,15 @@ TOLERANCE = {
     "peers": 0.06,
     "errors": 4.0,  # standard errors
 }
-ONE = (RegulatedSource(flows=1, burst=1, share=1.0),)
-SMALL_PROBES = {"premium_rate": 1e5, "premium_size": 10.0}
+ONE = sources({"count": 1, "burst": 1, "share": 1.0})
+EVEN = {"pause_variation": 0.0}
+TCP = {"sender": TcpSenders()}
+SMALL_PROBES = {"premium": PremiumFlow(rate=1e5, size=10.0)}
 """1250 premium packets a second that hardly load the link: they see what waits as it is at any time."""
 
 
 def run(rate: Any = inf, burst: Any = 0, **options: Any) -> AccessLinkResult:
-    return simulate_access_link(AccessLinkScenario(**options), rate, burst)
+    return simulate_access_link(link_of(**options), rate, burst)
 
 
 # --- queueing theory --------------------------------------------------------------------------------------------------
@@ -50,8 +51,9 @@ def run(rate: Any = inf, burst: Any = 0, **options: Any) -> AccessLinkResult:
 
 def estimated(result: AccessLinkResult) -> tuple[float, float]:
     """Mean waiting time [ms], and the standard error of it from the means of periods."""
-    sent = result.scenario.premium_size * 8e3 / result.scenario.capacity
-    waits = result.mean_delay_ms[1:] - 1e3 * result.scenario.base_delay - sent
+    parts = access_parts(result.scenario)
+    sent = parts.premium.size * 8e3 / parts.line.capacity
+    waits = result.mean_delay_ms[1:] - 1e3 * parts.line.base_delay - sent
     return float(waits.mean()), float(waits.std(ddof=1) / sqrt(len(waits)))
 
 
@@ -78,7 +80,7 @@ def test_poisson_bursts_that_come_at_once_wait_as_batches_do(burst):
 def test_even_packets_of_one_flow_wait_for_what_is_on_the_wire():
     """D/D/1 with a probe: at time t it waits for the rest of the last even packet's service, or not at all."""
     rate = 40 * MEGA
-    link = AccessLink(AccessLinkScenario(sources=ONE, pause_variation=0.0, premium_rate=MEGA / 8, seed=3))
+    link = AccessLink(link_of(regulated=ONE, every=EVEN, premium=PremiumFlow(rate=MEGA / 8), seed=3))
     first = float(link.traffic.gates.held[0]) * BITS / rate
     phase, period = link.plant.premium_phase, link.plant.premium_period
     sample = link.advance(rate)
@@ -93,9 +95,8 @@ def test_even_packets_of_one_flow_wait_for_what_is_on_the_wire():
 
 def test_a_link_that_is_offered_too_much_fills_at_the_difference_and_then_loses_it():
     offered = 125 * MEGA
-    source = RegulatedSource(flows=1, burst=1, share=1.0, offered=offered)
-    options = {"sources": (source,), "pause_variation": 0.0, "access_rate": 1e9, "limit": 1000, "premium_rate": 1e3}
-    found = run(duration=1.2, interval=0.1, **options)
+    options = {"every": EVEN | {"offered": offered}, "access_rate": 1e9, "limit": 1000}
+    found = run(duration=1.2, interval=0.1, regulated=ONE, premium=PremiumFlow(rate=1e3), **options)
     growth = (offered - 100 * MEGA) * 0.1 / BITS  # packets a period
     filling = found.backlog[:3, 0]
     np.testing.assert_allclose(filling, growth * np.arange(1, 4), atol=2.0)
@@ -115,8 +116,9 @@ class Packet(NamedTuple):
 class Node:
     """A node of one discipline, told one event at a time."""
 
-    def __init__(self, scenario: AccessLinkScenario, kinds: int) -> None:
-        self.scenario, self.kinds = scenario, kinds
+    def __init__(self, scenario: Scenario, kinds: int) -> None:
+        self.parts, self.kinds = access_parts(scenario), kinds
+        self.line = self.parts.line
         self.queues: dict[int, deque[tuple[float, Packet]]] = {}
         self.tags: dict[int, float] = {}
         self.busy: Packet | None = None
@@ -125,24 +127,24 @@ class Node:
         self.departed = [0] * kinds
 
     def queue(self, kind: int) -> int:
-        return {"fifo": 0, "wfq": kind, "cbq": min(kind, 1)}[self.scenario.discipline]
+        return {"fifo": 0, "wfq": kind, "cbq": min(kind, 1)}[self.line.discipline]
 
     def weight(self, queue: int) -> float:
-        if self.scenario.discipline == "cbq":
-            return self.scenario.premium_share if queue == 0 else 1.0 - self.scenario.premium_share
+        if self.line.discipline == "cbq":
+            return self.line.premium_share if queue == 0 else 1.0 - self.line.premium_share
         return 1.0 / self.kinds
 
     def bits(self, kind: int) -> float:
-        return 8.0 * (self.scenario.size if kind else self.scenario.premium_size)
+        return 8.0 * (self.parts.packet_size if kind else self.parts.premium.size)
 
     def offer(self, packet: Packet, time: float) -> None:
         q = self.queue(packet.kind)
         sending = self.busy is not None and self.queue(self.busy.kind) == q and self.until > time
         held = len(self.queues.get(q, ())) + sending
-        if held >= self.scenario.limit:
+        if held >= self.line.limit:
             self.dropped[packet.kind] += 1
             return
-        cost = self.bits(packet.kind) / (self.scenario.capacity * self.weight(q))
+        cost = self.bits(packet.kind) / (self.line.capacity * self.weight(q))
         self.tags[q] = max(self.tags.get(q, 0.0), self.tag) + cost
         self.queues.setdefault(q, deque()).append((self.tags[q], packet))
 
@@ -155,7 +157,7 @@ class Node:
             return False
         q = min(ready)[1]
         self.tag, self.busy = self.queues[q].popleft()
-        self.until = time + self.bits(self.busy.kind) / self.scenario.capacity
+        self.until = time + self.bits(self.busy.kind) / self.line.capacity
         return True
 
 
@@ -167,13 +169,15 @@ class Plain(NamedTuple):
     jitter: float
 
 
-def events(scenario: AccessLinkScenario, rates: list[float], bursts: list[int]) -> Plain:
+def events(scenario: Scenario, rates: list[float], bursts: list[int]) -> Plain:
     """The scenario by one heap of events, with the draws that its seed gives."""
-    cross = sorted(scenario.cross, key=lambda flow: flow.hop)
-    F, H, v, bits = scenario.flows, scenario.hops, scenario.pause_variation, scenario.size * 8.0
-    kinds, gap = 1 + F + len(cross), bits / scenario.access_rate
+    parts = access_parts(scenario)
+    cross, premium = parts.cross, parts.premium
+    F, H, bits = parts.flows, parts.line.hops, parts.packet_size * 8.0
+    kinds, gap = 1 + F + len(cross), bits / parts.line.access_rate
     streams = [np.random.default_rng([scenario.seed, flow + 1]) for flow in range(F + len(cross))]
-    source = [place for place, each in enumerate(scenario.sources) for _ in range(each.flows)]
+    group = [each for each in parts.regulated for _ in range(each.count)]
+    variation = [each.pause_variation for each in (*group, *cross)]
 
     def commanded(flow: int, time: float) -> tuple[float, int]:
         """Mean pause and burst of a flow."""
@@ -181,18 +185,18 @@ def events(scenario: AccessLinkScenario, rates: list[float], bursts: list[int]) 
             rate, burst = cross[flow - F].rate, cross[flow - F].burst
         else:
             period = min(int(time / scenario.interval + 1e-9), len(rates) - 1)
-            own = scenario.sources[source[flow]]
+            own = group[flow]
             rate, burst = min(rates[period] * own.share, own.offered), bursts[period] or own.burst
-            for failure in scenario.failures:
-                if failure.source == source[flow] and failure.start <= time < failure.stop:
+            for failure in own.failures:
+                if failure.start <= time < failure.stop:
                     rate = failure.rate
-            rate /= own.flows
+            rate /= own.count
         return (burst * (bits / rate) - (burst - 1) * gap if rate else inf), burst
 
     def after(flow: int, time: float, mean_pauses: float) -> tuple[float, int]:
         """When a flow's pause from `time` on is over, that is `mean_pauses` mean pauses long, and the burst then."""
         turns = {(k + 1) * scenario.interval for k in range(len(rates) - 1)}
-        turns |= {turn for each in scenario.failures for turn in (each.start, each.stop)}
+        turns |= {turn for each in group for failure in each.failures for turn in (failure.start, failure.stop)}
         mean, burst = commanded(flow, time)
         planned = time + mean_pauses * mean if mean < inf else inf
         for turn in sorted(turn for turn in turns if turn > time):
@@ -221,11 +225,11 @@ def events(scenario: AccessLinkScenario, rates: list[float], bursts: list[int]) 
     end = len(rates) * scenario.interval
     released, received = [0] * kinds, []
     nodes = [Node(scenario, kinds) for _ in range(H)]
-    period = scenario.premium_size * 8.0 / scenario.premium_rate
+    period = premium.size * 8.0 / premium.rate
     phase = period * np.random.default_rng([scenario.seed, 0]).uniform()
     for k in range(int(end / period) + 1):
         put(phase + k * period, False, 0, None)
-    for flow, stream in enumerate(streams):
+    for flow, (stream, v) in enumerate(zip(streams, variation, strict=True)):
         start, burst = after(flow, 0.0, (1.0 - v) * stream.uniform() + v * stream.standard_exponential())
         put_release(flow, start, burst)
 
@@ -255,7 +259,7 @@ def events(scenario: AccessLinkScenario, rates: list[float], bursts: list[int]) 
                 if left > 1:
                     put_release(flow, time + gap, left - 1)
                 else:
-                    draw = streams[flow].standard_exponential()
+                    draw, v = streams[flow].standard_exponential(), variation[flow]
                     put_release(flow, *after(flow, time, 1.0 - v + v * draw))
             offer(time, hop, Packet(kind, time))
     delay, jitter, before = (received[0] if received else 0.0), 0.0, None
@@ -266,39 +270,32 @@ def events(scenario: AccessLinkScenario, rates: list[float], bursts: list[int]) 
     return Plain(released, [n.dropped for n in nodes], [n.departed for n in nodes], delay, jitter)
 
 
+UNEVEN = ({"share": 0.5, "burst": 3}, {"share": 0.35, "count": 1}, {"share": 0.15, "burst": 1})
+
+
 @st.composite
-def small_cases(draw: st.DrawFn) -> tuple[AccessLinkScenario, list[float], list[int]]:
+def small_cases(draw: st.DrawFn) -> tuple[Scenario, list[float], list[int]]:
     hops = draw(st.integers(1, 3))
-    sources = draw(
-        st.sampled_from(
-            [
-                (RegulatedSource(),) * 3,
-                ONE,
-                (
-                    RegulatedSource(share=0.5, burst=3),
-                    RegulatedSource(share=0.35, flows=1),
-                    RegulatedSource(share=0.15, burst=1),
-                ),
-            ]
-        )
-    )
-    cross = tuple(
-        CrossTraffic(hop=draw(st.integers(0, hops - 1)), rate=draw(st.sampled_from([1e7, 4e7])), burst=3)
+    variations = st.sampled_from([0.0, 0.4, 1.0])
+    shares = [({}, {}, {}), UNEVEN, ({"share": 1.0, "count": 1, "burst": 1},)]
+    groups = [{"pause_variation": draw(variations), **each} for each in draw(st.sampled_from(shares))]
+    cross = [
+        {"hop": draw(st.integers(0, hops - 1)), "rate": draw(st.sampled_from([1e7, 4e7])), "burst": 3}
+        | {"pause_variation": draw(variations)}
         for _ in range(draw(st.integers(0, 2)))
-    )
-    failures = ()
+    ]
     if draw(st.booleans()):
-        failures = (RegulatorFailure(source=0, start=0.0131, stop=0.0377, rate=draw(st.sampled_from([5e7, 9e7]))),)
-    scenario = AccessLinkScenario(
+        groups[0]["failures"] = (RegulatorFailure(start=0.0131, stop=0.0377, rate=draw(st.sampled_from([5e7, 9e7]))),)
+    scenario = link_of(
         hops=hops,
-        sources=sources,
-        cross=cross,
-        failures=failures,
+        regulated=sources(*groups),
+        cross=crossing(*cross),
+        premium=PremiumFlow(
+            rate=draw(st.sampled_from([1e6, 2e7])),
+            size=draw(st.sampled_from([1000.0, 210.0])),
+        ),
         limit=draw(st.sampled_from([1, 2, 7, 100])),
         discipline=draw(st.sampled_from(DISCIPLINES)),
-        pause_variation=draw(st.sampled_from([0.0, 0.4, 1.0])),
-        premium_rate=draw(st.sampled_from([1e6, 2e7])),
-        premium_size=draw(st.sampled_from([1000.0, 210.0])),
         interval=0.02,
         duration=0.08,
         seed=draw(st.integers(0, 1000)),
@@ -318,23 +315,24 @@ def test_the_kernel_does_what_a_plain_event_simulation_does(case):
     assert link.traffic.dropped.tolist() == plain.dropped
     assert link.traffic.departed.tolist() == plain.departed
     if samples[-1].delay_ms:
-        expected = 1e3 * (plain.delay + scenario.base_delay)
+        expected = 1e3 * (plain.delay + scenario.network.base_delay)
         assert samples[-1].delay_ms == pytest.approx(expected, abs=TOLERANCE["delay"])
         assert samples[-1].jitter_ms == pytest.approx(1e3 * plain.jitter, abs=TOLERANCE["delay"])
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------
 
-CROSSED = (CrossTraffic(hop=0, rate=1e7), CrossTraffic(hop=1, rate=3e7, burst=20))
+CROSSED = crossing({"hop": 0, "rate": 1e7}, {"hop": 1, "rate": 3e7, "burst": 20})
 
 
 @pytest.mark.parametrize("discipline", DISCIPLINES)
 @pytest.mark.parametrize("rate", [40 * MEGA, inf])
 def test_each_packet_is_delivered_dropped_or_queued(discipline, rate):
-    link = AccessLink(AccessLinkScenario(discipline=discipline, hops=2, cross=CROSSED, limit=30, interval=0.2))
+    scenario = link_of(discipline=discipline, hops=2, cross=CROSSED, limit=30, interval=0.2)
+    link, left = AccessLink(scenario), 1 + access_parts(scenario).flows
     for _ in range(5):
         sample = link.advance(rate)
-        traffic, left = link.traffic, 1 + link.scenario.flows
+        traffic = link.traffic
         gone = traffic.departed[-1].sum() + traffic.departed[0, left : left + 1].sum() + traffic.dropped.sum()
         assert traffic.released.sum() == gone + sum(sample.backlog)
 
@@ -349,8 +347,8 @@ def test_all_disciplines_send_whenever_something_waits(rate):
 
 def test_wfq_gives_backlogged_flows_the_same_to_a_packet_each():
     """|W_i/w_i - W_j/w_j| <= L/w_i + L/w_j over any interval (Golestani, Theorem 1): with equal weights two packets."""
-    sources = tuple(RegulatedSource(share=share, offered=1e8) for share in (0.5, 0.35, 0.15))
-    link = AccessLink(AccessLinkScenario(discipline="wfq", sources=sources, interval=0.0125, duration=1))
+    uneven = sources(*({"share": share} for share in (0.5, 0.35, 0.15)))
+    link = AccessLink(link_of(discipline="wfq", regulated=uneven, interval=0.0125, duration=1))
     link.advance(inf)
     sent = [link.traffic.departed[0, 1:].copy()]
     for _ in range(40):
@@ -364,23 +362,24 @@ def test_wfq_gives_backlogged_flows_the_same_to_a_packet_each():
 
 def test_cbq_guards_premium_traffic_within_its_share_only():
     within = run(discipline="cbq", duration=5)
-    beyond = run(discipline="cbq", duration=5, premium_rate=4 * MEGA)
+    beyond = run(discipline="cbq", duration=5, premium=PremiumFlow(rate=4 * MEGA))
     assert within.premium_lost.sum() == 0
     assert within.premium_bit_per_s[1:].mean() == pytest.approx(MEGA, rel=0.01)
     assert beyond.premium_bit_per_s[1:].mean() == pytest.approx(2 * MEGA, rel=0.01)
 
 
-UDP = {"hops": 2, "cross": CROSSED, "failures": (RegulatorFailure(source=1, start=0.3, stop=0.55, rate=6e7),)}
+BROKEN = {"failures": (RegulatorFailure(start=0.3, stop=0.55, rate=6e7),)}
+UDP = {"hops": 2, "cross": CROSSED, "regulated": sources({}, BROKEN, {})}
 
 
 @pytest.mark.parametrize(
     "options",
-    [*({"discipline": name, **UDP} for name in DISCIPLINES), {"senders": TcpSenders(), "hops": 2}],
+    [*({"discipline": name, **UDP} for name in DISCIPLINES), {"every": TCP, "hops": 2}],
     ids=[*DISCIPLINES, "tcp"],
 )
 def test_a_run_may_be_cut_anywhere(options):
     """At the same rate: 1 s at once, or in pieces of 10 ms, gives the same packets and averages to the bit."""
-    whole, pieces = AccessLink(AccessLinkScenario(**options)), AccessLink(AccessLinkScenario(interval=0.01, **options))
+    whole, pieces = AccessLink(link_of(**options)), AccessLink(link_of(interval=0.01, **options))
     one = whole.advance(70 * MEGA)
     many = [pieces.advance(70 * MEGA) for _ in range(100)]
     assert (one.delay_ms, one.jitter_ms, one.backlog) == (many[-1].delay_ms, many[-1].jitter_ms, many[-1].backlog)
@@ -403,7 +402,7 @@ def test_equal_nodes_without_cross_traffic_are_one_queue_and_constants():
 
 
 def test_a_copy_goes_the_same_way_and_leaves_the_link_alone():
-    link = AccessLink(AccessLinkScenario())
+    link = AccessLink(access_link())
     link.advance(55 * MEGA)
     twin = link.copy()
     assert [twin.advance(80 * MEGA) for _ in range(3)] == [link.advance(80 * MEGA) for _ in range(3)]
@@ -422,7 +421,7 @@ def test_a_seed_decides_a_run():
 @pytest.mark.parametrize("variation", [0.0, 1.0])
 def test_what_is_let_through_is_what_is_commanded(variation, burst):
     rates = np.repeat([10.0, 60.0, 0.0, 30.0], 20) * MEGA
-    found = run(rates, burst, duration=80, pause_variation=variation)
+    found = run(rates, burst, duration=80, every={"pause_variation": variation})
     for start in range(0, 80, 20):
         let = found.other_bit_per_s[start + 1 : start + 20].mean()
         error = variation * sqrt(rates[start] * burst * BITS / 19.0) + burst * BITS
@@ -430,17 +429,17 @@ def test_what_is_let_through_is_what_is_commanded(variation, burst):
 
 
 def test_shares_may_be_uneven_and_no_more_than_offered_is_sent():
-    sources = tuple(RegulatedSource(share=share, offered=2e7) for share in (0.5, 0.35, 0.15))
-    found = run(50 * MEGA, sources=sources, duration=60)
+    uneven = sources(*({"share": share, "offered": 2e7} for share in (0.5, 0.35, 0.15)))
+    found = run(50 * MEGA, regulated=uneven, duration=60)
     expected = np.array([20.0, 17.5, 7.5]) * MEGA
     np.testing.assert_allclose(found.source_bit_per_s[1:].mean(axis=0), expected, rtol=0.02)
-    opened = run(inf, sources=sources, duration=60)
+    opened = run(inf, regulated=uneven, duration=60)
     np.testing.assert_allclose(opened.source_bit_per_s[1:].mean(axis=0), 2e7, rtol=0.02)
 
 
 def test_a_failed_regulator_lets_its_traffic_through_from_one_moment_to_another():
-    failure = RegulatorFailure(source=1, start=20.5, stop=40.25, rate=50 * MEGA)
-    found = run(30 * MEGA, failures=(failure,), duration=60)
+    failure = RegulatorFailure(start=20.5, stop=40.25, rate=50 * MEGA)
+    found = run(30 * MEGA, regulated=sources({}, {"failures": (failure,)}, {}), duration=60)
     through = found.source_bit_per_s / MEGA
     assert through[21:40, 1].mean() == pytest.approx(50.0, rel=0.03)
     for quiet in (through[:20, 1], through[41:, 1], through[:, 0], through[:, 2]):
@@ -452,13 +451,13 @@ def test_a_failed_regulator_lets_its_traffic_through_from_one_moment_to_another(
 
 @pytest.mark.parametrize("rate", [20 * MEGA, 55 * MEGA, 90 * MEGA])
 def test_tcp_behind_regulators_takes_what_they_let_through(rate):
-    found = run(rate, senders=TcpSenders(), hops=3, duration=30)
+    found = run(rate, every=TCP, hops=3, duration=30)
     assert found.other_bit_per_s[3:].mean() == pytest.approx(rate, rel=0.02)
     np.testing.assert_allclose(found.source_bit_per_s[3:].mean(axis=0), rate / 3.0, rtol=0.03)
 
 
 def test_tcp_without_regulators_fills_the_link():
-    found = run(inf, senders=TcpSenders(), duration=10)
+    found = run(inf, every=TCP, duration=10)
     assert found.utilization[2:].min() > 0.99
     assert found.other_lost[2:].min() > 0
     assert found.mean_delay_ms[2:].min() > 3.0
@@ -466,7 +465,8 @@ def test_tcp_without_regulators_fills_the_link():
 
 @pytest.mark.parametrize("rate", [15 * MEGA, 95 * MEGA, inf])
 def test_tcp_loses_no_packet_without_a_record(rate):
-    link = AccessLink(AccessLinkScenario(senders=TcpSenders(regulator_limit=9), hops=2, limit=20, interval=0.05))
+    sender = TcpSenders(regulator_limit=9)
+    link = AccessLink(link_of(every={"sender": sender}, hops=2, limit=20, interval=0.05))
     for _ in range(20):
         sample, now = link.advance(rate), link.traffic
         np.testing.assert_array_equal(now.number, now.refused + now.released[1:] + now.waiting_count)
@@ -478,7 +478,7 @@ def test_tcp_loses_no_packet_without_a_record(rate):
 
 def test_a_regulator_that_closes_stops_tcp_and_one_that_opens_again_lets_it_go_on():
     rates = np.repeat([40.0, 0.0, 40.0], 10) * MEGA
-    found = run(rates, senders=TcpSenders(), duration=30)
+    found = run(rates, every=TCP, duration=30)
     assert found.other_bit_per_s[11:20].max() == 0.0
     assert found.other_bit_per_s[25:].mean() == pytest.approx(40 * MEGA, rel=0.03)
 
@@ -520,7 +520,7 @@ def test_smaller_bursts_allow_higher_rates(burst):
 
 def test_even_packets_have_no_curve():
     delays = [
-        np.mean([run(rate * MEGA, 1, pause_variation=0.0, duration=3, seed=seed).mean_delay_ms for seed in range(5)])
+        np.mean([run(rate * MEGA, 1, every=EVEN, duration=3, seed=seed).mean_delay_ms for seed in range(5)])
         for rate in (20, 55, 90)
     ]
     assert max(delays) < 0.36 + 3.0 * SERVICE_MS
@@ -555,11 +555,11 @@ def test_a_controller_sees_a_period_and_sets_the_next():
         seen.append(sample)
         return 1e6 * len(seen), 5
 
-    found = control_access_link(AccessLinkScenario(duration=4), follow, first_rate_bit_per_s=7e6)
+    found = control_access_link(access_link(duration=4), follow, first_rate_bit_per_s=7e6)
     np.testing.assert_array_equal(found.rate_bit_per_s, [7e6, 1e6, 2e6, 3e6])
     np.testing.assert_array_equal(found.burst, [0, 5, 5, 5])
     np.testing.assert_array_equal(found.delay_ms, [sample.delay_ms for sample in seen])
-    replayed = simulate_access_link(AccessLinkScenario(duration=4), found.rate_bit_per_s, found.burst)
+    replayed = simulate_access_link(access_link(duration=4), found.rate_bit_per_s, found.burst)
     assert replayed.to_pandas().equals(found.to_pandas())
 
 
@@ -571,7 +571,7 @@ def test_integral_action_brings_the_delay_to_its_reference():
         rate = min(max(rate + 20.0 * MEGA * (0.6 - sample.mean_delay_ms), 0.0), 95.0 * MEGA)
         return rate
 
-    found = control_access_link(AccessLinkScenario(duration=120), integral)
+    found = control_access_link(access_link(duration=120), integral)
     assert found.mean_delay_ms[40:].mean() == pytest.approx(0.6, abs=0.01)
 
 
@@ -587,7 +587,7 @@ def test_a_result_is_a_table_and_shows_itself():
 
 
 def test_a_period_without_premium_packets_keeps_the_average():
-    link = AccessLink(AccessLinkScenario(premium_rate=8e3, interval=0.5))
+    link = AccessLink(link_of(premium=PremiumFlow(rate=8e3), interval=0.5))
     samples = [link.advance(0.0) for _ in range(4)]
     assert [sample.premium_received for sample in samples].count(0) == 2
     for before, sample in pairwise(samples):
@@ -605,22 +605,32 @@ def test_a_period_without_premium_packets_keeps_the_average():
         ({"limit": 2.5}, "limit"),
         ({"discipline": "red"}, "discipline"),
         ({"premium_share": 1.0}, "premium_share"),
-        ({"premium_rate": 2e8}, "premium_rate"),
-        ({"premium_size": 0}, "premium_size"),
-        ({"size": nan}, "size"),
-        ({"sources": ()}, "sources"),
-        ({"sources": (RegulatedSource(),)}, "sources"),
-        ({"sources": 3}, "sources"),
-        ({"sources": (RegulatedSource(share=1.0, offered=3e8),)}, "sources[0].offered"),
-        ({"pause_variation": 1.1}, "pause_variation"),
+        ({"premium": PremiumFlow(rate=2e8)}, "flows.premium.rate"),
+        ({"packet_size": nan}, "packet_size"),
+        ({"regulated": ()}, "flows"),
+        ({"regulated": sources({})}, "flows"),
+        ({"regulated": sources({"share": 0.5}, {"share": 0.5}) * 2}, "traffic.flows[3].id"),
+        ({"regulated": sources({"share": 1.0, "count": 1000}) + sources({})}, "traffic.flows[2].id"),
+        ({"regulated": sources({"share": 0.5, "count": 600}, {"share": 0.5, "count": 600})}, "flows"),
+        ({"regulated": (PremiumFlow(id="other"),)}, "flows"),
+        ({"flows": sources({}, {}, {})}, "flows"),
+        ({"flows": ()}, "flows"),
+        ({"flows": 3}, "flows"),
+        ({"flows": (BulkFlows(id="bulk", path=("l",), rtt=0.1, count=1),)}, "flows"),
+        ({"control": StaticPacing()}, "control"),
+        ({"warmup": 1.0}, "time.warmup"),
+        ({"step": 0.1}, "time.step"),
+        ({"regulated": sources({"share": 1.0, "offered": 3e8})}, "flows.source0.offered"),
         ({"base_delay": -1.0}, "base_delay"),
-        ({"cross": (CrossTraffic(hop=1, rate=1e6),)}, "cross[0].hop"),
-        ({"cross": (CrossTraffic(hop=0, rate=1e9),)}, "cross[0].rate"),
-        ({"failures": (RegulatorFailure(source=3, start=0, stop=1, rate=1e6),)}, "failures[0].source"),
-        ({"failures": (RegulatorFailure(source=0, start=0, stop=1, rate=1e9),)}, "failures[0].rate"),
-        ({"failures": (RegulatorFailure(source=0, start=0, stop=9, rate=1e6),) * 2}, "failures[1].start"),
-        ({"senders": "tcp"}, "senders"),
-        ({"senders": TcpSenders(), "discipline": "wfq"}, "senders"),
+        ({"cross": crossing({"hop": 1, "rate": 1e6})}, "flows.cross0.hop"),
+        ({"cross": crossing({"hop": 0, "rate": 1e9})}, "flows.cross0.rate"),
+        ({"every": {"failures": (RegulatorFailure(start=0, stop=1, rate=1e9),)}}, "flows.source0.failures[0].rate"),
+        ({"every": {"failures": (RegulatorFailure(start=0, stop=9, rate=1e6),) * 2}}, "failures[1].start"),
+        ({"every": {"sender": "tcp"}}, "sender"),
+        ({"every": TCP, "discipline": "wfq"}, "flows.source0.sender"),
+        ({"every": TCP, "cross": crossing({"hop": 0, "rate": 1e6})}, "flows.source0.sender"),
+        ({"every": TCP, "regulated": sources({}, {}, BROKEN)}, "flows.source2.sender"),
+        ({"regulated": sources({}, TCP, {})}, "flows.source1.sender"),
         ({"interval": 0.0}, "interval"),
         ({"duration": 1.5}, "duration"),
         ({"seed": -1}, "seed"),
@@ -629,18 +639,20 @@ def test_a_period_without_premium_packets_keeps_the_average():
 )
 def test_a_scenario_refuses_by_name(options, named):
     with pytest.raises(InvalidValue) as refusal:
-        AccessLinkScenario(**options)
+        link_of(**options)
     assert refusal.value.argument == named
 
 
 @pytest.mark.parametrize(
     ("build", "named"),
     [
-        (lambda: RegulatedSource(flows=0), "flows"),
-        (lambda: RegulatedSource(burst=0), "burst"),
-        (lambda: RegulatedSource(share=0.0), "share"),
-        (lambda: RegulatorFailure(source=0, start=2, stop=2, rate=1e6), "stop"),
-        (lambda: CrossTraffic(hop=-1, rate=1e6), "hop"),
+        (lambda: PremiumFlow(size=0), "size"),
+        (lambda: RegulatedFlows(id="a", count=0), "count"),
+        (lambda: RegulatedFlows(id="a", burst=0), "burst"),
+        (lambda: RegulatedFlows(id="a", share=0.0), "share"),
+        (lambda: RegulatedFlows(id="a", pause_variation=1.1), "pause_variation"),
+        (lambda: RegulatorFailure(start=2, stop=2, rate=1e6), "stop"),
+        (lambda: CrossFlow(id="a", hop=-1, rate=1e6), "hop"),
         (lambda: TcpSenders(timeout=1e-3), "timeout"),
         (lambda: run(-1.0), "rate_bit_per_s"),
         (lambda: run(nan), "rate_bit_per_s"),
@@ -648,7 +660,7 @@ def test_a_scenario_refuses_by_name(options, named):
         (lambda: run([1e6, 2e6]), "rate_bit_per_s"),
         (lambda: run(1e6, 1.5), "burst"),
         (lambda: run(1e6, -1), "burst"),
-        (lambda: control_access_link(AccessLinkScenario(), lambda sample: -1.0), "rate_bit_per_s"),
+        (lambda: control_access_link(access_link(), lambda sample: -1.0), "rate_bit_per_s"),
     ],
 )
 def test_what_can_not_be_used_is_refused_by_name(build, named):
@@ -658,11 +670,12 @@ def test_what_can_not_be_used_is_refused_by_name(build, named):
 
 
 def test_text_with_units_is_read():
-    scenario = AccessLinkScenario(
-        capacity="100Mbit", premium_rate="1Mbit", base_delay="2ms", interval="500ms", size="1kB"
-    )
-    assert (scenario.capacity, scenario.base_delay, scenario.size, scenario.service_s) == (1e8, 2e-3, 1000.0, 8e-5)
-    assert scenario.periods == 200
+    premium = PremiumFlow(rate="2Mbit", size="200B")
+    found = link_of(capacity="90Mbit", premium=premium, base_delay="2ms", interval="500ms", packet_size="1kB")
+    parts = access_parts(found)
+    assert (parts.line.capacity, parts.line.base_delay, parts.packet_size) == (9e7, 2e-3, 1000.0)
+    assert (premium.rate, premium.size) == (2e6, 200.0)
+    assert found.steps == 200
 
 
 # --- the steps --------------------------------------------------------------------------------------------------------
@@ -671,7 +684,6 @@ def test_text_with_units_is_read():
 def test_steps():
     assert departure(3.0, 5.0, 2.0) == 7.0
     assert departure(6.0, 5.0, 2.0) == 8.0
-    assert finish_tag(1.0, 4.0, 0.5) == 4.5
     assert pause_mean(0.0, 10, 8.0, 1.0) == inf
     assert pause_mean(2.0, 10, 8.0, 1.0) == 31.0
     assert window_after_ack(4.0, 10.0) == 5.0

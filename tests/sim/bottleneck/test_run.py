@@ -174,7 +174,8 @@ def test_four_flows_share_alike(rate, rtt, noise):
 @pytest.mark.parametrize("bdps", [1.0, 2.0, 4.0])
 def test_against_one_cubic_flow(rate, rtt, bdps):
     """Without the competitive mode it is pushed aside, as Vegas is: below 5 %. With it, it keeps a quarter; less
-    at three places since it hears of losses (docs/pacing.md): should that be mended, this is to be written anew."""
+    at three places since it hears of losses (docs/explanation/pacing.md): should
+    that be mended, this is to be written anew."""
     shares = {}
     for competitive in (False, True):
         law = netctrl.pacing(mode="target-rtt", competitive=competitive).law
@@ -198,7 +199,7 @@ def test_a_competitive_flow_is_itself_again_when_cubic_has_gone():
 
 
 def test_the_longest_rtt_wins():
-    """A known weakness, stated in docs/pacing.md: should it be mended, this is to be written anew."""
+    """A known weakness, stated in docs/explanation/pacing.md: should it be mended, this is to be written anew."""
     flows = [PacedFlow(TARGET, rtt) for rtt in (0.01, 0.02, 0.04, 0.08)]
     found = simulate_bottleneck(flows, 1e9, 5e6, 120.0, bin_s=0.1)
     shares = found.throughput[:, found.time_s > 60.0].mean(axis=1) / 1e9

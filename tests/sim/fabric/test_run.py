@@ -8,25 +8,19 @@ from math import sqrt
 import msgspec
 import numpy as np
 import pytest
+from fabric_support import data_centre
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.datasets import scenario_path
+import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, Timely
+from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows
+from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.result import FabricResult
-from netctrl.scenario.fabric.scenario import (
-    Dumbbell,
-    FabricFlow,
-    FabricScenario,
-    FatTree,
-    Incast,
-    Packets,
-    Pfc,
-    PoissonFlows,
-    Watch,
-    read_fabric_scenario,
-)
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
+from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric import problem
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.state import fabric_state
@@ -36,9 +30,9 @@ NS3 = Packets(clock="ns-3")
 FIELDS = ("finish_ns", "sent_bytes", "queue_mean_bytes", "histogram", "queue_bytes", "acknowledgements")
 
 
-def flows_to_one(count: int, size: float, starts: tuple[float, ...] = ()) -> tuple[FabricFlow, ...]:
+def flows_to_one(count: int, size: float, starts: tuple[float, ...] = ()) -> tuple[MessageFlows, ...]:
     when = starts or (0.0,) * count
-    return tuple(FabricFlow(source=i, target=count, size=size, start=when[i]) for i in range(count))
+    return tuple(MessageFlows(id=f"flow{i}", source=i, target=count, size=size, start=when[i]) for i in range(count))
 
 
 def same(first: FabricResult, second: FabricResult) -> bool:
@@ -53,18 +47,16 @@ def same(first: FabricResult, second: FabricResult) -> bool:
     "topology", [Dumbbell(senders=1), Dumbbell(senders=1, host_rate=1e10, link_rate=1e9), FatTree(hosts_per_rack=1)]
 )
 def test_a_flow_alone_takes_its_ideal_time_to_the_nanosecond(topology, size) -> None:
-    flow = FabricFlow(source=0, target=topology.hosts - 1, size=size)
-    scenario = FabricScenario(topology=topology, scheme=FixedWindow(), flows=(flow,), duration=5e-3)
+    flow = MessageFlows(id="flow", source=0, target=topology.hosts - 1, size=size)
+    scenario = data_centre(topology, FixedWindow(), flow, duration=5e-3)
     result = simulate_fabric(scenario)
     assert result.finish_ns[0] == result.ideal_ns[0]
     assert result.slow_down[0] == 1.0
 
 
 def test_one_packets_latency_is_the_sum_of_its_links() -> None:
-    flow = FabricFlow(source=0, target=15, size=1000)
-    result = simulate_fabric(
-        FabricScenario(topology=FatTree(), scheme=Hpcc(), flows=(flow,), duration=1e-3, watch=Watch(flows=(0,)))
-    )
+    flow = MessageFlows(id="flow", source=0, target=15, size=1000)
+    result = simulate_fabric(data_centre(FatTree(), Hpcc(), flow, duration=1e-3, watch=Watch(flows=(0,))))
     # Two links of 100 and four of 400 Gbit/s, 1 us each: 1100 B there, 98 B back.
     there = 2 * (88 + 1000) + 4 * (22 + 1000)
     assert result.finish_ns[0] == there
@@ -76,15 +68,12 @@ def test_a_queue_of_single_packets_is_lindleys_recursion_and_that_of_m_d_1() -> 
     rng, count, service, load = np.random.default_rng(5), 100_000, 8800, 0.7
     starts = np.cumsum(rng.exponential(service / load, count)).astype(np.int64) + 1
     flows = tuple(
-        FabricFlow(source=i % 64, target=64, size=1000, start=t * 1e-9) for i, t in enumerate(starts.tolist())
+        MessageFlows(id=f"flow{i}", source=i % 64, target=64, size=1000, start=t * 1e-9)
+        for i, t in enumerate(starts.tolist())
     )
     topology = Dumbbell(senders=64, host_rate=1e12, link_rate=1e9)
     duration = float(starts[-1]) * 1e-9
-    result = simulate_fabric(
-        FabricScenario(
-            topology=topology, scheme=FixedWindow(), flows=flows, duration=duration, watch=Watch(interval=1e-5)
-        )
-    )
+    result = simulate_fabric(data_centre(topology, FixedWindow(), *flows, duration=duration, interval=1e-5))
     arrived, left, out = starts + 9 + 1000, 0, np.empty(count, dtype=np.int64)
     order = np.argsort(arrived, kind="stable")
     for i in order.tolist():
@@ -101,13 +90,14 @@ def test_a_queue_of_single_packets_is_lindleys_recursion_and_that_of_m_d_1() -> 
 
 
 def test_open_loop_slopes_are_3_0003_and_1_0001_gbit_per_s() -> None:
-    scenario = FabricScenario(
-        topology=Dumbbell(),
-        scheme=FixedWindow(),
-        flows=flows_to_one(4, 1e6),
+    scenario = data_centre(
+        Dumbbell(),
+        FixedWindow(),
+        *flows_to_one(4, 1e6),
         duration=36e-3,
         packets=NS3,
-        watch=Watch(ports=("s0>s1",), interval=8.799e-6),
+        interval=8.799e-6,
+        watch=Watch(ports=("s0>s1",)),
     )
     queue = simulate_fabric(scenario).queue_bytes[0]
     slope = np.diff(queue) * 8 / 8799
@@ -116,10 +106,10 @@ def test_open_loop_slopes_are_3_0003_and_1_0001_gbit_per_s() -> None:
 
 
 def test_delays_of_fig_3_5_are_1_018_and_6_038_ms() -> None:
-    scenario = FabricScenario(
-        topology=Dumbbell(delay=1e-3),
-        scheme=FixedWindow(),
-        flows=flows_to_one(4, 1e7),
+    scenario = data_centre(
+        Dumbbell(delay=1e-3),
+        FixedWindow(),
+        *flows_to_one(4, 1e7),
         duration=8e-3,
         packets=NS3,
         watch=Watch(flows=(0, 1, 2, 3)),
@@ -131,10 +121,10 @@ def test_delays_of_fig_3_5_are_1_018_and_6_038_ms() -> None:
 
 
 def test_a_window_of_3750_bytes_holds_the_queue_at_13200() -> None:
-    scenario = FabricScenario(
-        topology=Dumbbell(),
-        scheme=FixedWindow(window=3750),
-        flows=flows_to_one(4, 1e7),
+    scenario = data_centre(
+        Dumbbell(),
+        FixedWindow(window=3750),
+        *flows_to_one(4, 1e7),
         duration=5e-3,
         packets=NS3,
         watch=Watch(ports=("s0>s1",)),
@@ -149,9 +139,9 @@ def test_a_window_of_3750_bytes_holds_the_queue_at_13200() -> None:
 @pytest.mark.parametrize(("bdp", "empty_ns"), [(3750, 175_530), (3000, 140_334)])
 def test_fig_5_2_the_queue_is_empty_at_the_thesis_nanosecond(weight, bdp, empty_ns) -> None:
     """W0 = 3750: 175,530 ns for every ratio of weights; a start of three packets: 140,334 ns."""
-    base = read_fabric_scenario(scenario_path("mpcc-dumbbell"))
-    scheme = msgspec.structs.replace(base.scheme, bdp=bdp, window_weight=weight)
-    result = simulate_fabric(msgspec.structs.replace(base, scheme=scheme))
+    base = netctrl.read("mpcc-dumbbell")
+    sender = msgspec.structs.replace(base.traffic.sender, bdp=bdp, window_weight=weight)
+    result = simulate_fabric(base.replace(sender=sender))
     log = result.acknowledged()
     congested = log.time_ns[log.queue_bytes > 0].iloc[0]
     assert log.time_ns[(log.queue_bytes == 0) & (log.time_ns > congested)].iloc[0] == empty_ns
@@ -164,22 +154,21 @@ def test_fig_5_2_the_queue_is_empty_at_the_thesis_nanosecond(weight, bdp, empty_
 def test_staggered_flows_finish_at_79_67_60_and_40_ms() -> None:
     sizes, starts = (4.9e6, 2.4e6, 1.4e6, 0.3e6), (0.0, 0.01, 0.02, 0.03)
     flows = tuple(
-        FabricFlow(source=i, target=4, size=s, start=t) for i, (s, t) in enumerate(zip(sizes, starts, strict=True))
+        MessageFlows(id=f"flow{i}", source=i, target=4, size=s, start=t)
+        for i, (s, t) in enumerate(zip(sizes, starts, strict=True))
     )
     for scheme in (Mpcc(bdp=4344, variant="feed-forward"), Mpcc(bdp=4344, window=4344, window_weight=100.0)):
-        result = simulate_fabric(
-            FabricScenario(topology=Dumbbell(), scheme=scheme, flows=flows, duration=90e-3, packets=NS3)
-        )
+        result = simulate_fabric(data_centre(Dumbbell(), scheme, *flows, duration=90e-3, packets=NS3))
         assert result.finish_ns * 1e-6 == pytest.approx([79.3, 67.2, 59.6, 40.5], rel=0.01)
 
 
 @cache
 def sixteen(variant: str, window: float | None = None) -> tuple[float, float]:
     """(utilization, queue that acknowledgements tell over P_BD) from 1 to 5 ms: 16 flows, 100 Gbit/s, 71 packets."""
-    scenario = FabricScenario(
-        topology=Dumbbell(senders=16, host_rate=1e11),
-        scheme=Mpcc(variant=variant, window=window),
-        flows=flows_to_one(16, 1e9),
+    scenario = data_centre(
+        Dumbbell(senders=16, host_rate=1e11),
+        Mpcc(variant=variant, window=window),
+        *flows_to_one(16, 1e9),
         duration=5e-3,
         packets=NS3,
         flow_timeout=2e-4,
@@ -217,9 +206,7 @@ def steady(scheme: Scheme, count: int, rate: float, delay: float, duration: floa
     watch = Watch(flows=tuple(range(count)), ports=("s0>s1",), bin=duration / 10, acknowledgements=2_000_000)
     topology = Dumbbell(senders=count, host_rate=rate, delay=delay)
     return simulate_fabric(
-        FabricScenario(
-            topology=topology, scheme=scheme, flows=flows_to_one(count, 1e12, **more), duration=duration, watch=watch
-        )
+        data_centre(topology, scheme, *flows_to_one(count, 1e12, **more), duration=duration, watch=watch)
     )
 
 
@@ -288,19 +275,25 @@ SCHEMES = (
 
 
 @st.composite
-def scenarios(draw) -> FabricScenario:
+def scenarios(draw) -> Scenario:
     topology = draw(
         st.sampled_from([Dumbbell(senders=3, receivers=2, host_rate=1e10), FatTree(hosts_per_rack=2, host_rate=1e10)])
     )
     ends = st.lists(st.integers(0, topology.hosts - 1), min_size=2, max_size=2, unique=True)
     flows = tuple(
-        FabricFlow(source=a, target=b, size=draw(st.integers(1, 60_000)), start=draw(st.integers(0, 50_000)) * 1e-9)
-        for a, b in draw(st.lists(ends, min_size=1, max_size=8))
+        MessageFlows(
+            id=f"flow{i}",
+            source=a,
+            target=b,
+            size=draw(st.integers(1, 60_000)),
+            start=draw(st.integers(0, 50_000)) * 1e-9,
+        )
+        for i, (a, b) in enumerate(draw(st.lists(ends, min_size=1, max_size=8)))
     )
-    return FabricScenario(
-        topology=topology,
-        scheme=draw(st.sampled_from(SCHEMES)),
-        flows=flows,
+    return data_centre(
+        topology,
+        draw(st.sampled_from(SCHEMES)),
+        *flows,
         buffer=draw(st.sampled_from([None, 8000.0, 50e3])),
         pfc=draw(st.sampled_from([None, Pfc(pause=4000, resume=2000)])),
         retransmission_timeout=1e-4,
@@ -319,21 +312,21 @@ def test_packets_and_bytes_are_conserved_and_every_flow_comes_through(scenario) 
     if scenario.duration > 1e-3:
         assert result.done.all()
         assert result.counts["under_way"] == 0
-    if scenario.buffer is None:
+    if scenario.network.buffer is None:
         assert result.counts["dropped"] == 0
 
 
 def test_pauses_keep_a_small_buffer_from_dropping() -> None:
-    base = FabricScenario(
-        topology=Dumbbell(senders=8, host_rate=1e10),
-        scheme=FixedWindow(),
-        flows=flows_to_one(8, 200e3),
+    base = data_centre(
+        Dumbbell(senders=8, host_rate=1e10),
+        FixedWindow(),
+        *flows_to_one(8, 200e3),
         buffer=500e3,
         duration=20e-3,
     )
     lossy, lossless = (
         simulate_fabric(base),
-        simulate_fabric(msgspec.structs.replace(base, pfc=Pfc(pause=40e3, resume=30e3))),
+        simulate_fabric(base.replace(pfc=Pfc(pause=40e3, resume=30e3))),
     )
     assert lossy.counts["dropped"] > 0
     assert lossy.done.all()
@@ -346,17 +339,21 @@ def test_pauses_keep_a_small_buffer_from_dropping() -> None:
 
 @pytest.mark.parametrize("scheme", [Mpcc(variant="delayed"), Dcqcn()], ids=["mpcc", "dcqcn"])
 def test_one_seed_gives_the_same_bits_and_another_others(scheme) -> None:
-    scenario = FabricScenario(
-        topology=FatTree(), scheme=scheme, poisson=PoissonFlows(load=0.6), incast=Incast(), duration=1e-3, seed=3
+    scenario = data_centre(
+        FatTree(), scheme, PoissonFlows(id="poisson", load=0.6), IncastFlows(id="incast"), duration=1e-3, seed=3
     )
     first = simulate_fabric(scenario)
     assert same(first, simulate_fabric(scenario))
-    assert not same(first, simulate_fabric(msgspec.structs.replace(scenario, seed=4)))
+    assert not same(first, simulate_fabric(scenario.replace(seed=4)))
 
 
 def test_small_pools_grow_and_change_nothing(monkeypatch) -> None:
-    scenario = FabricScenario(
-        topology=FatTree(), poisson=PoissonFlows(sizes="FB_Hadoop", load=0.5), duration=5e-4, watch=Watch(flows=(0, 1))
+    scenario = data_centre(
+        FatTree(),
+        Mpcc(),
+        PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.5),
+        duration=5e-4,
+        watch=Watch(flows=(0, 1)),
     )
     whole = simulate_fabric(scenario)
     monkeypatch.setattr(problem, "fabric_state", partial(fabric_state, packets=8, slots=2))
@@ -365,13 +362,14 @@ def test_small_pools_grow_and_change_nothing(monkeypatch) -> None:
 
 
 def test_nothing_happens_for_a_long_time_after_the_last_packet() -> None:
-    flow = FabricFlow(source=0, target=1, size=10_000)
-    scenario = FabricScenario(
-        topology=Dumbbell(senders=1, host_rate=1e3),
-        scheme=Dctcp(),
-        flows=(flow,),
+    flow = MessageFlows(id="flow", source=0, target=1, size=10_000)
+    scenario = data_centre(
+        Dumbbell(senders=1, host_rate=1e3),
+        Dctcp(),
+        flow,
         duration=900.0,
-        watch=Watch(interval=1.0, bin=1.0),
+        interval=1.0,
+        watch=Watch(bin=1.0),
     )
     result = simulate_fabric(scenario)
     assert result.done.all()
@@ -379,20 +377,20 @@ def test_nothing_happens_for_a_long_time_after_the_last_packet() -> None:
 
 
 def test_no_flow_at_all_is_a_run_too() -> None:
-    result = simulate_fabric(FabricScenario(topology=FatTree(), poisson=PoissonFlows(load=1e-9), duration=1e-4))
+    result = simulate_fabric(data_centre(FatTree(), Mpcc(), PoissonFlows(id="poisson", load=1e-9), duration=1e-4))
     assert result.summary().slow_down is None
     assert result.counts["sent"] == 0
 
 
 def test_memory_follows_what_is_under_way() -> None:
     """Ten times the time: as many packets in the pool, not ten times as many."""
-    base = FabricScenario(
-        topology=FatTree(hosts_per_rack=2),
-        scheme=Hpcc(),
-        poisson=PoissonFlows(sizes="FB_Hadoop", load=0.3),
+    base = data_centre(
+        FatTree(hosts_per_rack=2),
+        Hpcc(),
+        PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.3),
         duration=1e-3,
     )
-    short, long = (simulate_fabric(msgspec.structs.replace(base, duration=each)) for each in (1e-3, 1e-2))
+    short, long = (simulate_fabric(base.replace(duration=each)) for each in (1e-3, 1e-2))
     assert long.counts["sent"] > 5 * short.counts["sent"]
     assert long.counts["most_under_way"] < 3 * short.counts["most_under_way"]
 
@@ -403,18 +401,17 @@ def test_memory_follows_what_is_under_way() -> None:
 def test_more_flows_than_memory_should_hold_are_refused() -> None:
     """Before a table of them is made."""
     for name, traffic in (
-        ("poisson.load", PoissonFlows(sizes=[[0, 0], [1, 100]])),
-        ("incast.interval", Incast(interval=1e-9)),
+        ("flows.poisson.load", PoissonFlows(id="poisson", sizes=[[0, 0], [1, 100]])),
+        ("flows.incast.interval", IncastFlows(id="incast", interval=1e-9)),
     ):
-        base = {"poisson": None, "incast": None, name.split(".")[0]: traffic}
-        many = FabricScenario(topology=FatTree(), duration=1000.0, watch=Watch(interval=1.0, bin=1.0), **base)
+        many = data_centre(FatTree(), Mpcc(), traffic, duration=1000.0, interval=1.0, watch=Watch(bin=1.0))
         with pytest.raises(InvalidValue) as refusal:
             draw_fabric_flows(many)
         assert refusal.value.argument == name
 
 
 def test_poisson_arrivals_have_the_load_and_exponential_gaps() -> None:
-    scenario = FabricScenario(topology=FatTree(), poisson=PoissonFlows(sizes="FB_Hadoop", load=0.3), duration=0.1)
+    scenario = data_centre(FatTree(), Mpcc(), PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.3), duration=0.1)
     flows = draw_fabric_flows(scenario)
     offered = flows.size.sum() * 8 / (16 * 1e11 * 0.1)
     assert offered == pytest.approx(0.3, rel=0.03)
@@ -425,8 +422,8 @@ def test_poisson_arrivals_have_the_load_and_exponential_gaps() -> None:
 
 
 def test_incast_leaves_the_other_arrivals_as_they_are() -> None:
-    base = FabricScenario(topology=FatTree(), poisson=PoissonFlows(load=0.3), duration=5e-3)
-    both = draw_fabric_flows(msgspec.structs.replace(base, incast=Incast(interval=1e-3)))
+    base = data_centre(FatTree(), Mpcc(), PoissonFlows(id="poisson", load=0.3), duration=5e-3)
+    both = draw_fabric_flows(base.replace(flows=(IncastFlows(id="incast", interval=1e-3), *base.flows)))
     assert both.incast.sum() == 5 * 8
     for name in ("source", "target", "size", "start"):
         assert np.array_equal(getattr(both, name)[~both.incast], getattr(draw_fabric_flows(base), name))
@@ -451,14 +448,14 @@ def test_incast_leaves_the_other_arrivals_as_they_are() -> None:
     ],
 )
 def test_gains_that_do_not_fit_are_refused(scheme, gains) -> None:
-    scenario = FabricScenario(topology=Dumbbell(), scheme=scheme, flows=flows_to_one(4, 1e4), duration=1e-3)
+    scenario = data_centre(Dumbbell(), scheme, *flows_to_one(4, 1e4), duration=1e-3)
     with pytest.raises(InvalidValue, match="gains"):
         simulate_fabric(scenario, gains)
 
 
 def test_a_table_of_gains_is_the_law_of_its_weights() -> None:
     """Three lines of Riccati against the scheme's own; K = 0 against feed-forward."""
-    base = read_fabric_scenario(scenario_path("mpcc-dumbbell"))
+    base = netctrl.read("mpcc-dumbbell")
     table = np.zeros(65)
     for flows in range(1, 65):
         B, s = 1.0008576e-5 * flows * 1e9 / (8 * 3750), 1.0
@@ -466,7 +463,7 @@ def test_a_table_of_gains_is_the_law_of_its_weights() -> None:
             s = 1.0 + s / (1.0 + B * B * s)
         table[flows] = B * s / (1.0 + B * B * s)
     assert same(simulate_fabric(base), simulate_fabric(base, table))
-    ahead = msgspec.structs.replace(base, scheme=msgspec.structs.replace(base.scheme, variant="feed-forward"))
+    ahead = base.replace(sender=msgspec.structs.replace(base.traffic.sender, variant="feed-forward"))
     assert same(simulate_fabric(ahead), simulate_fabric(base, np.zeros(65)))
 
 
@@ -474,14 +471,14 @@ def test_a_table_of_gains_is_the_law_of_its_weights() -> None:
     ("watch", "named"), [(Watch(ports=("s0>s9",)), "watch.ports"), (Watch(flows=(4,)), "watch.flows")]
 )
 def test_what_is_not_there_cannot_be_watched(watch, named) -> None:
-    scenario = FabricScenario(topology=Dumbbell(), flows=flows_to_one(4, 1e4), duration=1e-3, watch=watch)
+    scenario = data_centre(Dumbbell(), Mpcc(), *flows_to_one(4, 1e4), duration=1e-3, watch=watch)
     with pytest.raises(InvalidValue) as refusal:
         simulate_fabric(scenario)
     assert refusal.value.argument == named
 
 
 def test_a_result_tells_what_came_out() -> None:
-    scenario = FabricScenario(topology=FatTree(), poisson=PoissonFlows(load=0.3), duration=2e-3)
+    scenario = data_centre(FatTree(), Mpcc(), PoissonFlows(id="poisson", load=0.3), duration=2e-3)
     result = simulate_fabric(scenario)
     summary = result.summary()
     assert summary.completed == result.done.sum()

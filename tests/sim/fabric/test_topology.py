@@ -7,6 +7,7 @@ import tracemalloc
 import networkx as nx
 import numpy as np
 import pytest
+from fabric_support import data_centre
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
@@ -14,7 +15,8 @@ from scipy.stats import chisquare
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.records import FixedWindow, Mpcc
-from netctrl.scenario.fabric.scenario import Dumbbell, FabricFlow, FabricScenario, FatTree, PoissonFlows, Topology
+from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.topology import Fabric, fabric, fabric_paths, next_hops
@@ -148,8 +150,8 @@ def test_no_more_ports_are_accepted_than_an_event_can_name() -> None:
 
 
 def test_a_flow_alone_among_11664_hosts_takes_its_ideal_time() -> None:
-    flow = FabricFlow(source=0, target=11_663, size=50_000)
-    scenario = FabricScenario(topology=FatTree.k_ary(36), scheme=FixedWindow(), flows=(flow,), duration=3e-5)
+    flow = MessageFlows(id="flow", source=0, target=11_663, size=50_000)
+    scenario = data_centre(FatTree.k_ary(36), FixedWindow(), flow, duration=3e-5)
     result = simulate_fabric(scenario)
     assert result.finish_ns[0] == result.ideal_ns[0]
     assert result.residual == (0, 0)
@@ -157,9 +159,7 @@ def test_a_flow_alone_among_11664_hosts_takes_its_ideal_time() -> None:
 
 def test_setting_up_10000_hosts_takes_memory_for_ports_and_flows_and_no_table_of_routes() -> None:
     """k = 36: at most 1,000 bytes a port and 300 a flow; the table of next hops took 4 · 1620 · 648 · 18 bytes."""
-    scenario = FabricScenario(
-        topology=FatTree.k_ary(36), scheme=Mpcc(), poisson=PoissonFlows(sizes="FB_Hadoop"), duration=2e-4
-    )
+    scenario = data_centre(FatTree.k_ary(36), Mpcc(), PoissonFlows(id="poisson", sizes="FB_Hadoop"), duration=2e-4)
     tracemalloc.start()
     ready = fabric_problem(scenario)
     peak = tracemalloc.get_traced_memory()[1]
@@ -170,12 +170,13 @@ def test_setting_up_10000_hosts_takes_memory_for_ports_and_flows_and_no_table_of
     assert peak < 1000 * ports + 300 * flows
 
 
+@pytest.mark.slow
 def test_one_seed_gives_the_same_bits_for_any_number_of_workers() -> None:
     scenarios = [
-        FabricScenario(
-            topology=FatTree.k_ary(4),
-            scheme=Mpcc(),
-            poisson=PoissonFlows(sizes="FB_Hadoop", load=0.5),
+        data_centre(
+            FatTree.k_ary(4),
+            Mpcc(),
+            PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.5),
             duration=2e-4,
             seed=seed,
         )

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_parts import called
 
 from netctrl.laws.link_rate.fir import FirLaw, packed
 from netctrl.sim.network.blocked_fir import DEEP, WIDE, blocked_fir
-from netctrl.sim.network.kernel import LANES, LinkState, _command
+from netctrl.sim.network.kernel import LANES, LinkState, command_links
 
 TOLERANCE = {"same": 1e-12}  # one sum, in another order
 SLOTS = 16
+set_commands = called(command_links)
 
 
 def random_taps(seed: int) -> FirLaw:
@@ -43,7 +45,7 @@ def random_state(seed: int, N: int, runs: int) -> LinkState:
 
 
 def commanded(taps: FirLaw, state: LinkState, step: int) -> np.ndarray:
-    _command(taps, *blocked_fir(taps), state, step)
+    set_commands(taps, *blocked_fir(taps), state, step)
     return state.command[: len(taps.offset), : state.history.shape[2]]
 
 

@@ -15,9 +15,9 @@ import netctrl.sim.network.demands as demands_module
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.trace import RateTrace
-from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
-from netctrl.scenario.network.traffic import GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
+from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource, fractional_noise, noise_spectrum, run_seeds
 
 MBIT = 1e6
@@ -33,19 +33,19 @@ def demand(name="d", mean=10 * MBIT, std=1 * MBIT):
 
 
 def scenario(traffic, *demands, steps=1000, interval=0.01, **more):
-    return NetworkScenario(
+    return Scenario.of(
         name="demands",
-        network=network(*demands),
+        graph=network(*demands),
         interval=interval,
         duration=steps * interval,
-        traffic=traffic,
+        flows=(Demands(spread=traffic),),
         **more,
     )
 
 
 def drawn(chosen, runs=range(1), **more):
     """The whole run at once."""
-    return DemandSource(chosen, chosen.network, runs, **more).draw(chosen.steps)
+    return DemandSource(chosen, chosen.network.graph, runs, **more).draw(chosen.steps)
 
 
 def assert_mean(samples, expected, deviation):
@@ -119,7 +119,7 @@ def test_what_the_cut_at_0_does_to_triangular_rates():
 @pytest.mark.parametrize("traffic", [GaussianTraffic(scale=0.5), TriangularTraffic(scale=0.5, half_width="1Mbit")])
 def test_without_fluctuation_rates_are_constant(traffic):
     chosen = scenario(traffic, demand("x", std=0.0), demand("y", 4 * MBIT, 0.0))
-    source = DemandSource(chosen, chosen.network, range(3))
+    source = DemandSource(chosen, chosen.network.graph, range(3))
     found = source.draw(7)
     assert found.shape == (7, 2, 3)
     assert found.flags.c_contiguous
@@ -162,7 +162,7 @@ def test_a_run_is_the_same_whatever_the_chunks_and_the_company(kind, cuts, runs,
     chosen = scenario(KINDS[kind], demand("x"), demand("y", std=2 * MBIT), steps=60, seed=seed)
     trace = TRACE if kind == "trace" else None
     alone = drawn(chosen, range(runs[-1], runs[-1] + 1), trace=trace)
-    source = DemandSource(chosen, chosen.network, runs, trace=trace)
+    source = DemandSource(chosen, chosen.network.graph, runs, trace=trace)
     steps = np.diff([0, *sorted(cuts), 60])
     together = np.concatenate([source.draw(int(count)) for count in steps])
     assert (
@@ -382,11 +382,11 @@ def test_an_interval_that_the_trace_cannot_have(trace_file):
         (
             {},
             ("x", "z"),
-            r"^traffic\.columns\.z: got 'z', takes a column of .*x-y\.csv for this demand; there are x, y$",
+            r"^spread\.columns\.z: got 'z', takes a column of .*x-y\.csv for this demand; there are x, y$",
         ),
-        ({"z": "w"}, ("x", "z"), r"^traffic\.columns\.z: got 'w', takes a column of .* there are x, y$"),
-        ({"z": "x"}, ("x",), r"^traffic\.columns: got 'z', takes ids of demands; there are x$"),
-        ({}, ("z",), r"^traffic\.columns\.z: got 'z'"),
+        ({"z": "w"}, ("x", "z"), r"^spread\.columns\.z: got 'w', takes a column of .* there are x, y$"),
+        ({"z": "x"}, ("x",), r"^spread\.columns: got 'z', takes ids of demands; there are x$"),
+        ({}, ("z",), r"^spread\.columns\.z: got 'z'"),
     ],
 )
 def test_a_demand_without_a_column(trace_file, columns, names, said):
@@ -397,7 +397,7 @@ def test_a_demand_without_a_column(trace_file, columns, names, said):
 
 def test_the_only_column_is_no_guess_where_columns_are_named(trace_file):
     chosen = scenario(TraceTraffic(file=trace_file("x"), columns={"d": "y"}), demand("d"))
-    with pytest.raises(InvalidValue, match=r"^traffic\.columns\.d: got 'y'"):
+    with pytest.raises(InvalidValue, match=r"^spread\.columns\.d: got 'y'"):
         drawn(chosen)
 
 
@@ -420,13 +420,13 @@ def test_a_trace_that_is_not_there(tmp_path):
 def test_no_runs():
     chosen = scenario(GaussianTraffic(), demand())
     with pytest.raises(InvalidValue, match=r"^runs: got 'none'"):
-        DemandSource(chosen, chosen.network, [])
+        DemandSource(chosen, chosen.network.graph, [])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_more_than_the_run_has(kind):
     chosen = scenario(KINDS[kind], demand("x"), demand("y"), steps=10)
-    source = DemandSource(chosen, chosen.network, range(1), trace=TRACE if kind == "trace" else None)
+    source = DemandSource(chosen, chosen.network.graph, range(1), trace=TRACE if kind == "trace" else None)
     for wrong in (0, 11, 2.0):
         with pytest.raises(InvalidValue, match=r"takes 1 to what the run of 10 has left, 10"):
             source.draw(wrong)

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl import InvalidValue, NetworkScenario
+from netctrl import InvalidValue, Scenario
 from netctrl.datasets import network_path
 from netctrl.model.network import read_network
-from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import Messages
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import run_with_messages
 from netctrl.sim.network.problem import link_problem
@@ -34,19 +33,21 @@ LAWS: dict[str, dict[str, object]] = {
 LOCAL = ("myopic", "myopic filters")
 
 
-def scenario(policy: Policy, messages: Messages = IDEAL, name: str = "testbed", **fields: object) -> NetworkScenario:
+def scenario(policy: Policy, messages: Messages = IDEAL, name: str = "testbed", **fields: object) -> Scenario:
     network = read_network(network_path(name))
     tight = tuple(msgspec.structs.replace(link, buffer=min(link.buffer or 2e4, 2e4)) for link in network.links)
     network = msgspec.structs.replace(network, links=tight)
     settings = {"duration": 4.0, "warmup": 0.5} | fields
-    return NetworkScenario(name=name, network=network, interval=TAU, policy=policy, messages=messages, **settings)
+    if messages != IDEAL:
+        policy = msgspec.structs.replace(policy, messages=messages)
+    return Scenario.of(name=name, graph=network, interval=TAU, control=policy, **settings)
 
 
 def hftrac(name: str, **fields: object) -> HftracPolicy:
     return HftracPolicy(mu=0.5, **LAWS[name], **fields)
 
 
-def run(requested: NetworkScenario, runs: int = 3) -> NetworkResult:
+def run(requested: Scenario, runs: int = 3) -> NetworkResult:
     return simulate_network(requested, netctrl.scenario_law(requested), runs=runs)
 
 
@@ -66,7 +67,7 @@ def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | 
     assert expected.lost_bytes.sum() > 0.0
     ready = link_problem(requested, law)
     source = DemandSource(requested, ready.network, range(2))
-    found = run_with_messages(requested, ready, law, source, range(2), watch=True)
+    found = run_with_messages(requested, ready, law, source, range(2), watch=True, routes=None)
     for row, unit in enumerate((TAU / 8.0, 1.0, TAU / 8.0)):
         scale = np.abs(expected.watched[row]).max()
         np.testing.assert_allclose(
@@ -170,10 +171,10 @@ def test_messages_do_not_change_the_traffic() -> None:
 def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
     """Whatever the moments at which they act, all measure nominal rates from the first time on."""
     requested = scenario(hftrac("god", backlog_setpoint=1e4), Messages(asynchronous=True), warmup=0.0, duration=1.0)
-    calm = tuple(msgspec.structs.replace(demand, std=0.0) for demand in requested.network.demands)
-    wide = tuple(msgspec.structs.replace(link, buffer=None) for link in requested.network.links)
-    network = msgspec.structs.replace(requested.network, demands=calm, links=wide)
-    requested = msgspec.structs.replace(requested, network=network)
+    calm = tuple(msgspec.structs.replace(demand, std=0.0) for demand in requested.network.graph.demands)
+    wide = tuple(msgspec.structs.replace(link, buffer=None) for link in requested.network.graph.links)
+    network = msgspec.structs.replace(requested.network.graph, demands=calm, links=wide)
+    requested = requested.replace(graph=network)
     law = netctrl.hftrac(read_network(network_path("testbed")), TAU, mu=0.5, architecture="god").law
     found = simulate_network(requested, law, runs=4)
     np.testing.assert_allclose(found.watched[0], 1e4, rtol=TOLERANCE["conserved"])
@@ -185,10 +186,8 @@ def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None
     network = read_network(network_path("merge"))
     wide = tuple(msgspec.structs.replace(link, buffer=None, capacity=10.0 * link.capacity) for link in network.links)
     network = msgspec.structs.replace(network, links=wide)
-    policy = hftrac("coordinated", backlog_setpoint=1e6)
-    requested = NetworkScenario(
-        name="wide", network=network, interval=TAU, duration=200.0, policy=policy, messages=Messages(loss=0.5)
-    )
+    policy = hftrac("coordinated", backlog_setpoint=1e6, messages=Messages(loss=0.5))
+    requested = Scenario.of(name="wide", graph=network, interval=TAU, duration=200.0, control=policy)
     watched = simulate_network(requested, netctrl.scenario_law(requested)).watched[0]
     early, late = watched[:, 2000:10000].mean(axis=1), watched[:, -8000:].mean(axis=1)
     np.testing.assert_allclose(early, 1e6, rtol=0.02)

@@ -24,8 +24,8 @@ from netctrl.plants.linearize import network_model
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import NetworkScenario
-from netctrl.scenario.network.traffic import GaussianTraffic
+from netctrl.scenario.network.traffic import Demands, GaussianTraffic
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.problem import link_problem
 from netctrl.sim.network.run import LANES, simulate_network
@@ -74,9 +74,9 @@ def changed(network: Network, *, std: float = 1.0, **link: Any) -> Network:
     return msgspec.structs.replace(network, links=links, demands=demands)
 
 
-def scenario(network: Network, steps: int, policy: Policy | None = None, **options: Any) -> NetworkScenario:
+def scenario(network: Network, steps: int, policy: Policy | None = None, **options: Any) -> Scenario:
     policy = Fifo() if policy is None else policy
-    return NetworkScenario(name="test", network=network, interval=TAU, duration=steps * TAU, policy=policy, **options)
+    return Scenario.of(name="test", graph=network, interval=TAU, duration=steps * TAU, control=policy, **options)
 
 
 def one_link(mean: float = 1e7, *, capacity: float = 2e7, delay: int = 0, std: float = 0.0, **link: Any) -> Network:
@@ -260,13 +260,11 @@ def literal(law: LinkRateLaw, network: Network, start: np.ndarray) -> Command:
             return finite(law, network, start)
 
 
-def plain(requested: NetworkScenario, law: LinkRateLaw | None, number: int = 0) -> Run:
+def plain(requested: Scenario, law: LinkRateLaw | None, number: int = 0) -> Run:
     """The paper's fluid, step by step: what waits and comes is sent at the rate that is commanded, from 0 to the
     capacity; what is left beyond the buffer is lost."""
-    network = (
-        requested.network if requested.utilization is None else at_utilization(requested.network, requested.utilization)
-    )
-    model, policy = network_model(network, TAU), requested.policy
+    network = at_utilization(requested.network.graph, requested.network.utilization)
+    model, policy = network_model(network, TAU), requested.control
     demand = DemandSource(requested, network, range(number, number + 1)).draw(requested.steps)[:, :, 0]
     c, injection, delay, N = model.coupling.toarray(), model.injection.toarray(), model.delay, model.n_links
     nominal = np.array([rate for rate in routing(network).load if rate > 0.0])
@@ -310,7 +308,11 @@ def plain(requested: NetworkScenario, law: LinkRateLaw | None, number: int = 0) 
     return Run(*np.array(kept).transpose(1, 0, 2))
 
 
-def check(requested: NetworkScenario, law: LinkRateLaw | None = None, number: int = 0) -> Run:
+def scaled(scale: float) -> tuple[Demands]:
+    return (Demands(spread=GaussianTraffic(scale=scale)),)
+
+
+def check(requested: Scenario, law: LinkRateLaw | None = None, number: int = 0) -> Run:
     """One run both ways: every backlog, rate and loss, and the sums."""
     found = simulate_network(requested, law, runs=1, first_run=number)
     run = plain(requested, law, number)
@@ -318,8 +320,9 @@ def check(requested: NetworkScenario, law: LinkRateLaw | None = None, number: in
     for ours, theirs in zip(found.watched, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=TOLERANCE["trajectory"] * np.abs(theirs).max())
     np.testing.assert_allclose(found.watched_time_s, TAU * np.arange(1, requested.steps + 1), rtol=TOLERANCE["same"])
+    steps = requested.steps
     sums = (found.arrived_bytes, found.departed_bytes, found.lost_bytes, found.backlog_bytes)
-    scales = (TAU / 8.0, TAU / 8.0, TAU / 8.0, TAU / 8.0 / requested.steps)
+    scales = (TAU / 8.0, TAU / 8.0, TAU / 8.0, TAU / 8.0 / steps)
     for ours, theirs, scale in zip(sums, (run.arrived, run.rate, run.lost, run.backlog), scales, strict=True):
         total = theirs.sum(axis=0) * scale
         np.testing.assert_allclose(ours[0], total, rtol=0.0, atol=TOLERANCE["trajectory"] * np.abs(total).max())
@@ -444,12 +447,12 @@ def with_policy(network: Network, name: str) -> tuple[Policy, LinkRateLaw | None
     return (peers[name], None) if name in peers else (hftrac_policy(name), designed(network, name).law)
 
 
-def in_flight(rates: np.ndarray, requested: NetworkScenario, step: int) -> float:
+def in_flight(rates: np.ndarray, requested: Scenario, step: int) -> float:
     """What is in the lines between links after so many steps [byte]; before the first all send at their nominal rates.
 
     `rates` is (N, T). f_k(n) is on its way until it arrives in the step n_k samples later.
     """
-    model, load = network_model(requested.network, TAU), routing(requested.network).load
+    model, load = network_model(requested.network.graph, TAU), routing(requested.network.graph).load
     onward = model.coupling.toarray().sum(axis=0)
     before = np.repeat(load[load > 0.0][:, None], model.delay.max() + 1, axis=1)
     f = np.concatenate([before, rates], axis=1)  # f[k, past + n] is f_k(n)
@@ -585,7 +588,7 @@ def test_of_a_full_link_what_comes_above_its_capacity_is_lost(scale: float) -> N
     C, buffer = 1e7, 20_000.0
     d = scale * C
     traffic = GaussianTraffic(scale=scale)
-    requested = scenario(one_link(C, capacity=C, buffer=buffer), 400, traffic=traffic, warmup=1.0)
+    requested = scenario(one_link(C, capacity=C, buffer=buffer), 400, flows=(Demands(spread=traffic),), warmup=1.0)
     found = simulate_network(requested)
     assert found.loss_ratio == pytest.approx((d - C) / d, rel=TOLERANCE["closed form"])
     assert found.backlog_bytes[0, 0] == pytest.approx(buffer, rel=TOLERANCE["closed form"])
@@ -608,7 +611,12 @@ def test_behind_a_rate_below_the_mean_the_backlog_grows_with_time() -> None:
 
 def test_no_factor_paces_above_the_capacity() -> None:
     found = simulate_network(
-        scenario(one_link(1e7, capacity=1.1e7), 50, StaticPacing(factor=2.0), traffic=GaussianTraffic(scale=2.0))
+        scenario(
+            one_link(1e7, capacity=1.1e7),
+            50,
+            StaticPacing(factor=2.0),
+            flows=scaled(2.0),
+        )
     )
     np.testing.assert_array_equal(found.watched[1], 1.1e7)
 
@@ -621,7 +629,7 @@ def test_a_line_delivers_after_its_delay(n_k: int) -> None:
         Link(source="B", target="C", capacity="20Mbit", delay=9 * TAU),
     ]
     network = Network(links=tuple(links), demands=(Demand(source="A", target="C", mean="10Mbit"),))
-    found = simulate_network(scenario(network, 20, traffic=GaussianTraffic(scale=0.0)))
+    found = simulate_network(scenario(network, 20, flows=scaled(0.0)))
     first, second = found.watched[1]
     assert not first.any()
     np.testing.assert_array_equal(second, np.where(np.arange(20) <= n_k, 1e7, 0.0))
@@ -641,7 +649,7 @@ def test_a_single_link_answers_with_its_closed_form(law: str, mu: float, n_l: in
     controller = designed(network, law, mu).law
     quiet = changed(network, std=0.0)
     policy = hftrac_policy(law, mu, backlog_setpoint=backlog_setpoint)
-    found = simulate_network(scenario(quiet, 60, policy, traffic=GaussianTraffic(scale=d / mean)), controller)
+    found = simulate_network(scenario(quiet, 60, policy, flows=scaled(d / mean)), controller)
     n = np.arange(1, 61)
     rates = (d - mean) / k * (1.0 - (1.0 - k) ** n)
     rel = 1e-3 if law in ("fir", "fir in band", "myopic fir") else TOLERANCE["closed form"]  # of finite length
@@ -655,7 +663,7 @@ def test_a_central_controller_does_nothing_until_it_hears(d: int) -> None:
     network = one_link(std=1e6)
     policy = HftracPolicy(architecture="centralized", information_delay=d, mu=1.0, backlog_setpoint=1e5)
     law = hftrac(network, TAU, mu=1.0, architecture="centralized", information_delay=d).law
-    requested = scenario(changed(network, std=0.0), 30, policy, traffic=GaussianTraffic(scale=1.1))
+    requested = scenario(changed(network, std=0.0), 30, policy, flows=scaled(1.1))
     rate = simulate_network(requested, law).watched[1, 0]
     np.testing.assert_allclose(rate[: d + 1], 1e7, rtol=TOLERANCE["closed form"])
     assert rate[d + 1] == pytest.approx(1e7 + law.gain[0, -1] * 1e6, rel=TOLERANCE["closed form"])
@@ -757,8 +765,8 @@ def refused(argument: str, got: object, takes: str, call: Callable[[], object]) 
 @pytest.mark.parametrize(
     ("policy", "takes"),
     [
-        (hftrac_policy("god"), "the law of a Design, as netctrl.hftrac makes one, for a policy of kind hftrac"),
-        (DesignPolicy(file="design.json"), "its law, for a policy of kind design"),
+        (hftrac_policy("god"), "the law of a Design, such as that of netctrl.hftrac, for a control of kind hftrac"),
+        (DesignPolicy(file="design.json"), "its law, for a control of kind design"),
     ],
 )
 def test_a_policy_that_needs_a_law_says_so(policy: Policy, takes: str) -> None:
@@ -774,7 +782,7 @@ def test_laws_for_other_networks_are_refused() -> None:
     longer = changed(network, delay=lambda link: 3 * TAU if link.id == "L1" else link.delay)
     far = scenario(longer, 10, hftrac_policy("god"))
     refused("law.delay", (1, 1), "(3, 1) of this scenario's network", lambda: simulate_network(far, law))
-    slow = NetworkScenario(name="slow", network=network, interval=0.005, duration=1.0, policy=hftrac_policy("god"))
+    slow = Scenario.of(name="slow", graph=network, interval=0.005, duration=1.0, control=hftrac_policy("god"))
     same_delays = msgspec.structs.replace(law, delay=np.array([2, 2]))
     refused("law.interval_s", TAU, "0.005 of this", lambda: simulate_network(slow, same_delays))
     simulate_network(requested, law)
@@ -793,10 +801,10 @@ def test_the_first_run_is_a_whole_number(first: Any) -> None:
 
 @pytest.mark.parametrize("policy", [StaticPacing(links=("L1", "L9")), hftrac_policy("god", links=("L9",))])
 def test_links_that_are_paced_must_be_there(policy: Policy) -> None:
-    refused("policy.links", "L9", "ids of links; there are L1, L2", lambda: scenario(published("tandem"), 10, policy))
+    refused("control.links", "L9", "ids of links; there are L1, L2", lambda: scenario(published("tandem"), 10, policy))
 
 
-BUILT: dict[str, Any] = {"name": "test", "network": one_link(), "interval": TAU, "duration": 1.0}
+BUILT: dict[str, Any] = {"name": "test", "graph": one_link(), "interval": TAU, "duration": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -824,19 +832,19 @@ BUILT: dict[str, Any] = {"name": "test", "network": one_link(), "interval": TAU,
         ("seed", 2**32, "a whole number"),
         ("name", "", "printable text"),
         ("name", 5, "printable text"),
-        ("network", "tandem", "Network"),
-        ("policy", "fifo", "one of Fifo, StaticPacing, Backpressure, HftracPolicy, DesignPolicy"),
-        ("traffic", None, "GaussianTraffic"),
+        ("graph", "tandem", "Network"),
+        ("control", "fifo", "one of Fifo, StaticPacing, Backpressure, HftracPolicy, DesignPolicy"),
+        ("flows", (None,), "Demands"),
     ],
 )
 def test_scenarios_that_are_none_are_refused(field: str, value: Any, takes: str) -> None:
-    NetworkScenario(**BUILT)
-    refused(field, value, takes, lambda: NetworkScenario(**BUILT | {field: value}))
+    Scenario.of(**BUILT)
+    refused(field, value, takes, lambda: Scenario.of(**BUILT | {field: value}))
 
 
 def test_a_network_without_demands_is_no_scenario() -> None:
     bare = Network(links=one_link().links)
-    refused("network", "no demands", "one demand or more", lambda: NetworkScenario(**BUILT | {"network": bare}))
+    refused("graph", "no demands", "at least one demand", lambda: Scenario.of(**BUILT | {"graph": bare}))
 
 
 @pytest.mark.parametrize(

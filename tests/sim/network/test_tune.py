@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netctrl.design.hftrac.scenario_law import scenario_law
+from netctrl.engines.sweep import tune_cells
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.network import Demand, Link, Network
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.scenario.network.scenario import NetworkScenario
 from netctrl.scenario.network.sweep import Grid, SweepSpec
-from netctrl.scenario.network.traffic import GaussianTraffic
+from netctrl.scenario.network.traffic import Demands, GaussianTraffic
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import Tuned, max_utilization, pareto_front, tunable, tune
-from netctrl.sim.sweep import tune_cells
 
 TAU = 0.01
 RUNS = 4
@@ -33,32 +33,32 @@ def scenario(policy: Policy, *, std: float = 3e6, buffers: tuple[float | None, f
     )
     demands = (Demand(source="A", target="C", mean=8e6, std=std),)
     network = Network(links=links, demands=demands)
-    return NetworkScenario(name="row", network=network, interval=TAU, duration=300 * TAU, policy=policy)
+    return Scenario.of(name="row", graph=network, interval=TAU, duration=300 * TAU, control=policy)
 
 
-def no_law(scenario: NetworkScenario) -> None:
+def no_law(scenario: Scenario) -> None:
     return None
 
 
 PACED = StaticPacing(links=("ab",))
 
 
-def measured(requested: NetworkScenario, field: str, value: float) -> tuple[float, float]:
+def measured(requested: Scenario, field: str, value: float) -> tuple[float, float]:
     """Mean loss ratio and backlog, from a simulation with the same streams."""
     changed: dict[str, Any] = {field: value}
-    there = msgspec.structs.replace(requested, policy=msgspec.structs.replace(requested.policy, **changed))
+    there = requested.replace(control=msgspec.structs.replace(requested.control, **changed))
     summary = simulate_network(there, scenario_law(there), runs=RUNS).summary()
     return summary.loss_ratio.mean, summary.backlog_bytes.mean
 
 
-def check_record(found: Tuned, requested: NetworkScenario) -> None:
+def check_record(found: Tuned, requested: Scenario) -> None:
     """What holds for every answer."""
     values = [value for value, _, _ in found.tried]
     assert values == sorted(set(values))
-    assert getattr(found.scenario.policy, found.field) == found.value
+    assert getattr(found.scenario.control, found.field) == found.value
     changed: dict[str, Any] = {found.field: found.value}
-    policy = msgspec.structs.replace(requested.policy, **changed)
-    assert found.scenario == msgspec.structs.replace(requested, policy=policy)
+    policy = msgspec.structs.replace(requested.control, **changed)
+    assert found.scenario == requested.replace(control=policy)
     here = (found.summary.loss_ratio.mean, found.summary.backlog_bytes.mean)
     assert here == measured(requested, found.field, found.value)
     assert (found.value, *here) in found.tried
@@ -141,8 +141,8 @@ def test_the_same_question_has_the_same_answer_and_more_tolerance_takes_fewer_ru
 
 
 def test_values_without_a_design_are_passed_over() -> None:
-    def picky(requested: NetworkScenario) -> Any:
-        if requested.policy.mu > 0.5:  # ty: ignore[unresolved-attribute]
+    def picky(requested: Scenario) -> Any:
+        if requested.control.mu > 0.5:  # ty: ignore[unresolved-attribute]
             raise NoAdmissibleDesign("too much")
         return scenario_law(requested)
 
@@ -157,11 +157,11 @@ def test_values_without_a_design_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("policy", "options", "expected"),
     [
-        (Fifo(), {}, "policy: got 'fifo', takes hftrac (mu) or static (factor): others have nothing to tune"),
+        (Fifo(), {}, "control: got 'fifo', takes hftrac (mu) or static (factor): others have nothing to tune"),
         (
             Backpressure(),
             {},
-            "policy: got 'backpressure', takes hftrac (mu) or static (factor): others have nothing to tune",
+            "control: got 'backpressure', takes hftrac (mu) or static (factor): others have nothing to tune",
         ),
         (PACED, {"objective": "delay"}, "objective: got 'delay', takes loss or backlog"),
         (
@@ -197,13 +197,10 @@ def test_what_is_tunable() -> None:
 # --- max_utilization --------------------------------------------------------------------------------------------------
 
 
-def losses_at(requested: NetworkScenario, utilizations: np.ndarray) -> np.ndarray:
+def losses_at(requested: Scenario, utilizations: np.ndarray) -> np.ndarray:
     """(U, RUNS) loss ratios with the same streams."""
     return np.array(
-        [
-            simulate_network(msgspec.structs.replace(requested, utilization=float(each)), runs=RUNS).loss_ratio
-            for each in utilizations
-        ]
+        [simulate_network(requested.replace(utilization=float(each)), runs=RUNS).loss_ratio for each in utilizations]
     )
 
 
@@ -221,9 +218,7 @@ def test_the_greatest_utilization_is_that_of_brute_force() -> None:
         assert found.loss_ratio.mean <= loss < losses_at(requested, np.array([found.utilization + 1e-4])).mean()
         assert found.low < found.utilization < found.high
         for end, side in ((found.low, 1.0), (found.high, -1.0)):
-            summary = (
-                simulate_network(msgspec.structs.replace(requested, utilization=end), runs=RUNS).summary().loss_ratio
-            )
+            summary = simulate_network(requested.replace(utilization=end), runs=RUNS).summary().loss_ratio
             assert summary.half_width is not None
             assert summary.mean + side * summary.half_width == pytest.approx(loss, rel=0.03)
 
@@ -239,15 +234,15 @@ def test_a_fluid_without_fluctuations_fills_its_link() -> None:
 def test_of_a_constant_surplus_all_but_a_buffer_is_lost(loss: float) -> None:
     # r T offered, C T sent, B kept, with r = 1.25 u C.
     capacity, buffer, scale = 10e6, 4e3, 1.25
-    requested = NetworkScenario(
+    requested = Scenario.of(
         name="one link",
-        network=Network(
+        graph=Network(
             links=(Link(source="A", target="B", capacity=capacity, buffer=buffer),),
             demands=(Demand(source="A", target="B", mean=1e6),),
         ),
         interval=TAU,
         duration=300 * TAU,
-        traffic=GaussianTraffic(scale=scale),
+        flows=(Demands(spread=GaussianTraffic(scale=scale)),),
     )
     found = max_utilization(requested, no_law, loss=loss, runs=1, tolerance=1e-6)
     expected = (capacity + 8.0 * buffer / requested.duration) / (scale * capacity * (1.0 - loss))
@@ -285,8 +280,8 @@ def test_a_law_is_made_anew_for_each_utilization() -> None:
     requested = scenario(HftracPolicy(architecture="god", mu=0.1), std=5e5)
     seen: list[float | None] = []
 
-    def noted(there: NetworkScenario) -> Any:
-        seen.append(there.utilization)
+    def noted(there: Scenario) -> Any:
+        seen.append(there.network.utilization)
         return scenario_law(there)
 
     found = max_utilization(requested, noted, loss=1e-2, runs=RUNS, tolerance=1e-2)
@@ -330,23 +325,25 @@ def test_points_are_pairs_of_finite_numbers(loss: Any, backlog: Any, expected: s
 # --- the cells of a sweep ---------------------------------------------------------------------------------------------
 
 
+SCALE = "traffic.flows.demands.spread.scale"
+
+
 def swept(*grid: Grid) -> SweepSpec:
-    requested = scenario(PACED)
-    shared = {name: getattr(requested, name) for name in ("network", "interval", "duration", "policy", "traffic")}
+    shared = msgspec.to_builtins(scenario(PACED).replace(flows=(Demands(),)))
     return SweepSpec(name="tuned", scenario=shared, runs=RUNS, grid=grid)
 
 
 def test_cells_that_differ_in_what_is_tuned_only_are_one() -> None:
     spec = swept(
-        Grid(label="FIFO", set={"policy": {"kind": "fifo"}}),
-        Grid(label="static", over={"traffic.scale": [0.9, 1.0], "policy.factor": [1.2, 1.5, 2.0]}),
-        Grid(label="static", set={"seed": 2}, over={"policy.factor": [1.2]}),
+        Grid(label="FIFO", set={"control": {"kind": "fifo"}}),
+        Grid(label="static", over={SCALE: [0.9, 1.0], "control.factor": [1.2, 1.5, 2.0]}),
+        Grid(label="static", set={"time.seed": 2}, over={"control.factor": [1.2]}),
     )
     shares: list[float] = []
     found = tune_cells(spec, no_law, objective="loss", progress=shares.append)
     assert [(cell.label, cell.values) for cell, _ in found] == [
-        ("static", {"traffic.scale": 0.9}),
-        ("static", {"traffic.scale": 1.0}),
+        ("static", {SCALE: 0.9}),
+        ("static", {SCALE: 1.0}),
         ("static", {}),
     ]
     assert shares == pytest.approx([1 / 3, 2 / 3, 1.0])
@@ -356,15 +353,15 @@ def test_cells_that_differ_in_what_is_tuned_only_are_one() -> None:
 
 def test_what_goes_wrong_names_the_cell() -> None:
     with pytest.raises(InvalidValue) as caught:
-        tune_cells(swept(Grid(set={"policy": {"kind": "fifo"}})), no_law, objective="loss")
-    assert str(caught.value) == "tune: got 'loss', takes a sweep with a policy of kind hftrac or static"
+        tune_cells(swept(Grid(set={"control": {"kind": "fifo"}})), no_law, objective="loss")
+    assert str(caught.value) == "tune: got 'loss', takes a sweep with a control of kind hftrac or static"
     with pytest.raises(InvalidValue) as caught:
         tune_cells(swept(), no_law, objective="backlog")
     assert str(caught.value).startswith("max_loss: got None, takes a share from 0 to 1")
 
-    def hopeless(requested: NetworkScenario) -> Any:
+    def hopeless(requested: Scenario) -> Any:
         raise NoAdmissibleDesign("never")
 
-    late = Grid(label="late", over={"seed": [7], "policy": [{"kind": "hftrac", "architecture": "god"}]})
-    with pytest.raises(NoAdmissibleDesign, match=r"^late \(seed = 7, policy = a table\): no mu from 0\.0001 to 100 "):
+    late = Grid(label="late", over={"time.seed": [7], "control": [{"kind": "hftrac", "architecture": "god"}]})
+    with pytest.raises(NoAdmissibleDesign, match=r"^late \(time.seed = 7, control = a table\): no mu from 0"):
         tune_cells(swept(late), hopeless, objective="loss")

@@ -9,12 +9,14 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.aqm.red import RedQueue
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 
 PACKET = 1500
 
 
+@pytest.mark.slow
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize(
     ("sender", "queue", "ecn"),
@@ -30,14 +32,14 @@ def test_five_flows_fill_a_link_and_its_queue_alike(sender, queue, ecn):
     without what is lost already, RFC 5681's FlightSize has it."""
     line = Link(id="line", source="a", target="b", capacity=12e6, delay=5e-3, buffer=60e3, queue=queue)
     flows = BulkFlows(id="bulk", path=("line",), rtt=(0.02, 0.06), count=5, start=(0.0, 2.0), sender=sender, ecn=ecn)
-    scenario = Scenario(
+    scenario = Scenario.of(
         name="both",
         duration=60.0,
         warmup=10.0,
         links=(line,),
         flows=(flows,),
         packet_size=PACKET,
-        sample=0.01,
+        interval=0.01,
     )
     ours, theirs = (simulate(scenario, engine).summary().links[0] for engine in ("packet", "ns3"))
     assert ours.throughput_bit_per_s == pytest.approx(theirs.throughput_bit_per_s, rel=0.02)

@@ -17,9 +17,11 @@ from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.scenario.bottleneck.line import SingleFlow
 from netctrl.scenario.bottleneck.network import CROSS, bottleneck_network, flow_id
 from netctrl.scenario.bottleneck.result import BottleneckResult
-from netctrl.scenario.bottleneck.scenario import BottleneckFlow, BottleneckScenario
+from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import simulate_bottleneck
 from netctrl.sim.packet.run import simulate_packets
 
@@ -28,22 +30,22 @@ TARGET = netctrl.pacing(mode="target-rtt").law
 PAPER = netctrl.pacing(max_rate_bit_per_s=RATE).law
 
 
-def of(*kinds: str, **fields) -> BottleneckScenario:
+def of(*kinds: str, **fields) -> Scenario:
     """Flows a second apart; the buffer holds two bandwidth-delay products."""
-    flows = tuple(BottleneckFlow(kind=kind, start=float(k)) for k, kind in enumerate(kinds))
-    usual = {"bottleneck": RATE, "rtt": RTT, "buffer": 1e5, "duration": 30.0, "warmup": 10.0, "flows": flows}
-    return BottleneckScenario(**(usual | fields))
+    flows = tuple(SingleFlow(id=f"flow{k}", sender=kind, start=float(k)) for k, kind in enumerate(kinds))
+    usual = {"capacity": RATE, "rtt": RTT, "buffer": 1e5, "duration": 30.0, "warmup": 10.0, "flows": flows}
+    return bottleneck(**(usual | fields))
 
 
-def on_packets(scenario: BottleneckScenario, law: PacingLaw | None = None) -> tuple[float, float]:
+def on_packets(scenario: Scenario, law: PacingLaw | None = None) -> tuple[float, float]:
     """Throughput of all flows [bit/s], mean queueing delay [s], after the warm-up."""
     found = simulate_packets(bottleneck_network(scenario, law))
     late = found.time_s > scenario.warmup
-    payload = found.carried_bytes[: len(scenario.flows), late].sum() / late.sum() / scenario.bin
-    return 8.0 * payload * 1500.0 / 1460.0, 8.0 * found.backlog_bytes[0, late].mean() / scenario.bottleneck
+    payload = found.carried_bytes[: len(scenario.flows), late].sum() / late.sum() / scenario.interval
+    return 8.0 * payload * 1500.0 / 1460.0, 8.0 * found.backlog_bytes[0, late].mean() / scenario.network.capacity
 
 
-def in_ns3(folder: Path, scenario: BottleneckScenario, law: PacingLaw | None = None) -> tuple[float, float]:
+def in_ns3(folder: Path, scenario: Scenario, law: PacingLaw | None = None) -> tuple[float, float]:
     """The same; the delay is that of RTTs above an idle link's, so that the device behind the queue counts."""
     for name, text in render(scenario, law, provenance=provenance()).items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -51,14 +53,14 @@ def in_ns3(folder: Path, scenario: BottleneckScenario, law: PacingLaw | None = N
     found: BottleneckResult = run_bottleneck(folder, scenario, ns3=find_ns3(), provenance=provenance())
     flows = found.summary().flows
     rtts = np.concatenate([found.rtts(place) for place in range(len(flows))])
-    return sum(flow.throughput_bit_per_s for flow in flows), rtts.mean() - RTT - PACKET / scenario.bottleneck
+    return sum(flow.throughput_bit_per_s for flow in flows), rtts.mean() - RTT - PACKET / scenario.network.capacity
 
 
 def test_what_a_bottleneck_becomes():
     flows = (
-        BottleneckFlow(kind="cap", rate=5e6, rtt=0.04),
-        BottleneckFlow(kind="paced", start=1.0, stop=3.0),
-        BottleneckFlow(kind="bbr"),
+        SingleFlow(id="cap", sender="cap", rate=5e6, rtt=0.04),
+        SingleFlow(id="paced", sender="paced", start=1.0, stop=3.0),
+        SingleFlow(sender="bbr"),
     )
     for law, window in ((TARGET, None), (PAPER, "htcp")):
         found = bottleneck_network(of(flows=flows, cross=1e6, start_spread=0.5), law)
@@ -67,7 +69,7 @@ def test_what_a_bottleneck_becomes():
         assert tuple(group.sender for group in found.flows[:3]) == senders
         assert [group.rtt[0] for group in found.flows[:3]] == [0.04, RTT, RTT]
         assert (found.flows[1].start, found.flows[1].stop) == ((1.0, 1.5), (3.0, 3.0))
-        assert (found.sample, found.warmup, found.packet_size) == (0.1, 10.0, 1500.0)
+        assert (found.interval, found.warmup, found.traffic.packet_size) == (0.1, 10.0, 1500.0)
         assert found.flows[3].rate == 1e6
     for kind, law in (("paced", None), ("bbr", TARGET)):
         with pytest.raises(InvalidValue, match="law"):
@@ -82,24 +84,25 @@ def test_a_paced_flow_is_that_of_the_fluid_to_a_packet_s_time():
     assert delay == pytest.approx(fluid.delay_s[late].mean(), abs=PACKET / RATE)
 
 
-def sixteen(bdps: float) -> BottleneckScenario:
+def sixteen(bdps: float) -> Scenario:
     """Flows of four packets in the pipe each, a tenth of a second apart."""
     rate = 16 * 4 * PACKET / RTT
-    flows = tuple(BottleneckFlow(kind="paced", start=0.1 * k) for k in range(16))
-    return of(bottleneck=rate, buffer=bdps * rate * RTT / 8.0, flows=flows)
+    flows = tuple(SingleFlow(id=f"flow{k}", sender="paced", start=0.1 * k) for k in range(16))
+    return of(capacity=rate, buffer=bdps * rate * RTT / 8.0, flows=flows)
 
 
 def test_sixteen_paced_flows_keep_a_queue_that_the_fluid_hides():
-    """docs/pacing.md: each takes its packet that has just been acknowledged for room."""
+    """docs/explanation/pacing.md: each takes its packet that has just been acknowledged for room."""
     scenario = sixteen(1.0)
     rate, delay = on_packets(scenario, TARGET)
     flows = [PacedFlow(TARGET, RTT, 0.1 * k) for k in range(16)]
-    fluid = simulate_bottleneck(flows, scenario.bottleneck, scenario.buffer, 30.0)
-    assert rate == pytest.approx(scenario.bottleneck, rel=0.01)
+    fluid = simulate_bottleneck(flows, scenario.network.capacity, scenario.network.buffer, 30.0)
+    assert rate == pytest.approx(scenario.network.capacity, rel=0.01)
     assert fluid.delay_s[fluid.time_s > 10.0].mean() < 5e-3
     assert delay > 15e-3
 
 
+@pytest.mark.slow
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize("bdps", [0.25, 1.0])
 def test_sixteen_paced_flows_are_those_of_ns_3(bdps, tmp_path):
@@ -109,7 +112,7 @@ def test_sixteen_paced_flows_are_those_of_ns_3(bdps, tmp_path):
         in_ns3(tmp_path, sixteen(bdps), TARGET),
     )
     assert rate == pytest.approx(other, rel=0.01)
-    device = PACKET / sixteen(bdps).bottleneck
+    device = PACKET / sixteen(bdps).network.capacity
     assert delay - 0.1 * other_delay < other_delay < delay + device + 0.1 * other_delay
 
 
@@ -121,6 +124,7 @@ def test_a_cubic_flow_is_that_of_the_fluid():
     assert delay == pytest.approx(fluid.delay_s[late].mean(), rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("ns3")
 def test_a_paced_flow_is_that_of_ns_3(tmp_path):
     (rate, delay), (other, other_delay) = on_packets(of("paced"), TARGET), in_ns3(tmp_path, of("paced"), TARGET)
@@ -128,6 +132,7 @@ def test_a_paced_flow_is_that_of_ns_3(tmp_path):
     assert delay == pytest.approx(other_delay, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("ns3")
 def test_bbr_is_that_of_ns_3_but_for_its_smoothed_rtt(tmp_path):
     """Two flows keep a queue of one BDP. ns-3.37 gives its TcpBbr smoothed RTTs, of which none is as low as the least:
@@ -143,6 +148,7 @@ def test_bbr_is_that_of_ns_3_but_for_its_smoothed_rtt(tmp_path):
     assert bdp_s < other_delay < 1.3 * bdp_s
 
 
+@pytest.mark.slow
 @pytest.mark.needs("ns3")
 def test_vegas_is_that_of_ns_3s_program_which_prints_it(tmp_path):
     """Two to four packets in the queue in both: which depends on when slow start ended."""

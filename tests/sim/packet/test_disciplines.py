@@ -6,20 +6,21 @@ import re
 
 import numpy as np
 import pytest
-from link_queues import Queues, run
+from link_queues import FairQueues, Queues, run
 
 import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelParameters, CodelQueue
 from netctrl.laws.aqm.records import DropTailQueue
-from netctrl.laws.disciplines import DrrQueue, FqCodelQueue, PrioQueue
+from netctrl.laws.disciplines import CbqQueue, DrrQueue, FqCodelQueue, PrioQueue, WfqQueue
 from netctrl.model.io.provenance import provenance
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows, WebFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
@@ -40,8 +41,8 @@ def udp(name: str, load: float, path=("link",), **changed) -> UdpFlows:
 
 def scenario(links, *flows, duration=20.0, sample=1e-3, **changed) -> Scenario:
     links = links if isinstance(links, tuple) else (links,)
-    return Scenario(
-        name="queues", duration=duration, sample=sample, links=links, flows=flows, packet_size=float(SIZE), **changed
+    return Scenario.of(
+        name="queues", duration=duration, interval=sample, links=links, flows=flows, packet_size=float(SIZE), **changed
     )
 
 
@@ -53,6 +54,8 @@ KINDS = {
     "prio": (PrioQueue(bands=3), [0, 0, 0], None),
     "drr": (DrrQueue(), [round(SIZE * weight) for weight in WEIGHTS], None),
     "fq_codel": (FqCodelQueue(target=5e-3, interval=2e-2, quantum=1200, buckets=0), [1200] * 5, CODEL),
+    "wfq": (WfqQueue(), list(WEIGHTS), None),
+    "cbq": (CbqQueue(shares=(0.2, 0.5, 0.3)), [0.2, 0.5, 0.3], None),
 }
 
 
@@ -73,19 +76,20 @@ def test_datagrams_leave_as_in_a_plain_computation(kind, loads, limit):
     ready = packet_problem(scenario(link(queue, buffer=limit * SIZE), *flows, duration=3.0))
     came = []
     for start, flow in zip(ready.state.agenda[:, 0], ready.state.agenda[:, 2], strict=True):
-        q = min(flow % 4, 2) if kind == "prio" else flow
+        q = min(flow % 4, 2) if kind in ("prio", "cbq") else flow
         came += [(int(time), int(q), SIZE) for time in range(start, 3_000 * MS, ready.state.flow[flow, FLOW["gap"]])]
-    plain = Queues(kind, quanta, limit * SIZE, codel)
+    fair = kind in ("wfq", "cbq")
+    plain = FairQueues(quanta, limit * SIZE) if fair else Queues(kind, quanta, limit * SIZE, codel)
     left = run(plain, sorted(came), round(SERVICE * 1e9), SIZE, 3_000 * MS)
     state = run_packets(ready, 10.0)
     carried = np.diff(state.carried, prepend=0.0, axis=1) / (SIZE - 40)
-    bands = [[0, 4], [1], [2, 3]] if kind == "prio" else [[0], [1], [2], [3], [4]]
+    bands = [[0, 4], [1], [2, 3]] if kind in ("prio", "cbq") else [[0], [1], [2], [3], [4]]
     for q, members in enumerate(bands):
         times = np.array([time for time, which in left if which == q], dtype=int) // MS
         np.testing.assert_array_equal(carried[members].sum(axis=0), np.bincount(times, minlength=3000)[:3000])
     assert state.meta[META["dropped"]] == sum(plain.lost)
     assert state.link[0, LINK["waited_ns"]] == plain.waited  # the very same ones were dropped
-    assert (sum(plain.lost) > 0) == (sum(loads) > 1.0)
+    assert fair or (sum(plain.lost) > 0) == (sum(loads) > 1.0)
 
 
 # --- priorities -------------------------------------------------------------------------------------------------------
@@ -147,15 +151,16 @@ def jain(x: np.ndarray) -> float:
     return float(x.sum() ** 2 / (len(x) * (x**2).sum()))
 
 
-def test_weights_are_shares_under_overload():
+@pytest.mark.parametrize("queue", [DrrQueue(), WfqQueue()])
+def test_weights_are_shares_under_overload(queue):
     """1 : 2.5 : 4, where each alone would fill the link; one that asks for less than its share gets that."""
     flows = [udp(f"u{i}", 1.2, weight=weight) for i, weight in enumerate((1.0, 2.5, 4.0))]
-    np.testing.assert_allclose(shares(DrrQueue(), *flows), np.array([1.0, 2.5, 4.0]) / 7.5, rtol=5e-3)
-    found = shares(DrrQueue(), *flows, udp("modest", 0.1, spacing="constant"))
+    np.testing.assert_allclose(shares(queue, *flows), np.array([1.0, 2.5, 4.0]) / 7.5, rtol=5e-3)
+    found = shares(queue, *flows, udp("modest", 0.1, spacing="constant"))
     np.testing.assert_allclose(found, [*(0.9 * np.array([1.0, 2.5, 4.0]) / 7.5), 0.1], rtol=5e-3)
 
 
-@pytest.mark.parametrize("queue", [DrrQueue(), FqCodelQueue(), FqCodelQueue(buckets=0)])
+@pytest.mark.parametrize("queue", [DrrQueue(), WfqQueue(), FqCodelQueue(), FqCodelQueue(buckets=0)])
 def test_flows_of_any_round_trip_and_sender_have_one_share(queue):
     """Jain's index near 1, where one FIFO leaves it far below."""
     flows = [
@@ -165,6 +170,24 @@ def test_flows_of_any_round_trip_and_sender_have_one_share(queue):
     fair = jain(shares(queue, *flows, duration=60.0, sample=0.1))
     assert fair > 0.98
     assert jain(shares(DropTailQueue(), *flows, duration=60.0, sample=0.1)) < 0.8 < fair
+
+
+def test_classes_are_sure_of_their_shares():
+    """Each class under overload gets its share, however many flows it has; what one leaves goes to the others so."""
+    flows = [udp(f"u{i}", 1.2 / (1 + i), count=1 + i, priority=i) for i in range(3)]
+    np.testing.assert_allclose(shares(CbqQueue(shares=(2, 5, 3)), *flows), [0.2, 0.5, 0.3], rtol=5e-3)
+    modest = udp("u0", 0.05, spacing="constant", priority=0)
+    found = shares(CbqQueue(shares=(2, 5, 3)), modest, *flows[1:])
+    np.testing.assert_allclose(found, [0.05, 0.95 * 0.625, 0.95 * 0.375], rtol=5e-3)
+
+
+@pytest.mark.parametrize("shares", [(1.0, 2.0), (1,), 3.0, (1.0, 0.0), (1.0, "x"), (1.0,) * 65])
+def test_shares_that_are_none(shares):
+    if shares == (1.0, 2.0):
+        assert CbqQueue(shares=shares).shares == shares
+        return
+    with pytest.raises(InvalidValue, match=r"shares.*2 to 64 shares"):
+        CbqQueue(shares=shares)
 
 
 # --- FQ-CoDel ---------------------------------------------------------------------------------------------------------
@@ -214,7 +237,10 @@ def test_flows_are_hashed_anew_by_each_seed():
     assert np.corrcoef(first, other)[0, 1] < 0.5
 
 
-@pytest.mark.parametrize("queue", [PrioQueue(), DrrQueue(), FqCodelQueue(buckets=4), FqCodelQueue()])
+@pytest.mark.parametrize(
+    "queue",
+    [PrioQueue(), WfqQueue(), CbqQueue(shares=(1.0, 3.0)), DrrQueue(), FqCodelQueue(buckets=4), FqCodelQueue()],
+)
 @pytest.mark.parametrize("ecn", [True, False])
 @pytest.mark.parametrize("wild", [False, True])
 def test_nothing_is_lost_from_the_books(queue, ecn, wild):
@@ -227,7 +253,8 @@ def test_nothing_is_lost_from_the_books(queue, ecn, wild):
     found = simulate_packets(whole)
     grown = np.diff(found.backlog_bytes, prepend=0.0, axis=1)
     np.testing.assert_array_equal(found.arrived_bytes, found.departed_bytes + found.lost_bytes + grown)
-    assert (found.backlog_bytes[0] <= 4e4).all()
+    queues = {WfqQueue: 50, CbqQueue: 2}.get(type(queue), 1)  # each has a buffer of its own
+    assert (found.backlog_bytes[0] <= 4e4 * queues).all()
     state = run_packets(packet_problem(whole), 10.0)
     assert state.meta[META["live"]] + state.meta[META["left"]] == len(state.packet)
     np.testing.assert_array_equal(state.subqueue[:, 2].sum(), state.link[:, LINK["bytes"]].sum())
@@ -256,7 +283,7 @@ def test_ns3_s_fq_codel_shares_alike(tmp_path):
         id="web", path=("link",), rtt=0.05, sessions=5, think_time=1.0, mean_object=3e3, max_object=1e4, ecn=False
     )
     ours, theirs = (
-        Scenario(
+        Scenario.of(
             name="fq",
             duration=60.0,
             warmup=10.0,

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from fractions import Fraction
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -24,9 +23,11 @@ from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import FqCodelQueue
 from netctrl.model.link_trace import LinkTrace, read_link_trace, trace_bits
 from netctrl.model.trace import RateTrace
+from netctrl.scenario.links import Change, Link
+from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult, read_result
-from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario, read_scenario
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK
@@ -45,8 +46,8 @@ def udp(**changed) -> UdpFlows:
 
 def scenario(link: Link | tuple[Link, ...], *flows, duration=0.05, sample=1e-3, size=1000.0, **changed) -> Scenario:
     links = link if isinstance(link, tuple) else (link,)
-    return Scenario(
-        name="link", duration=duration, sample=sample, links=links, flows=flows, packet_size=size, **changed
+    return Scenario.of(
+        name="link", duration=duration, interval=sample, links=links, flows=flows, packet_size=size, **changed
     )
 
 
@@ -197,7 +198,7 @@ def test_losses_are_binomial_and_of_the_wire(share):
     pairs = np.bincount((result.departed_bytes[0, 5:] / 1000).astype(int), minlength=3)[:3]
     both = np.array([share**2, 2 * share * (1 - share), (1 - share) ** 2]) * pairs.sum()
     assert ((pairs - both) ** 2 / both).sum() < 13.8  # chi square, 2 degrees of freedom, 0.1 %
-    other = run_packets(packet_problem(msgspec.structs.replace(whole, seed=2)), 10.0)
+    other = run_packets(packet_problem(whole.replace(seed=2)), 10.0)
     assert other.group[0] != state.group[0]
 
 
@@ -240,13 +241,16 @@ def test_jitter_keeps_the_order():
     assert state.link[1, LINK["waited_ns"]] == waited > 100 * MS
 
 
-# --- what docs/simulation.md says -------------------------------------------------------------------------------------
+# --- what docs/explanation/simulation.md says ---------------------------------------------------------------------
 
-PAGE = (ROOT / "docs" / "simulation.md").read_text(encoding="utf-8").partition("## Links of the packet engine")[2]
+PAGE = (ROOT / "docs" / "explanation" / "simulation.md").read_text(encoding="utf-8")
+PAGE = PAGE.partition("## Links of the packet engine")[2]
 
 
 def test_the_page_s_scenario_runs(tmp_path):
-    (tmp_path / "mobile.toml").write_text(PAGE.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
+    (tmp_path / "mobile.toml").write_text(
+        PAGE.partition('```toml title="mobile.toml"\n')[2].partition("```")[0], encoding="utf-8"
+    )
     (tmp_path / "mobile.trace").write_bytes(data_path("traces/mobile.trace").read_bytes())
     result = netctrl.simulate(read_scenario(tmp_path / "mobile.toml"))
     call = result.carried_bytes[1, 500:].sum() / (100e3 / 8.0 * 55.0 * 1460 / 1500)
@@ -282,10 +286,13 @@ def test_what_a_mobile_link_does_to_a_flow(sender, name, queue, packets):
 # --- files, and engines -----------------------------------------------------------------------------------------------
 
 FILE = """
+schema = "netctrl.scenario/2"
 name = "mobile"
-duration = "2s"
-sample = "10ms"
+time = { duration = "2s", interval = "10ms" }
+[network]
+kind = "links"
 links = [{ id = "line", source = "a", target = "b", buffer = "60kB", trace = "NAME", loss = 0.01, jitter = "1ms" }]
+[traffic]
 flows = [{ kind = "bulk", id = "bulk", path = ["line"], rtt = "50ms", count = 2 }]
 """
 
@@ -302,7 +309,7 @@ def test_a_trace_stands_beside_its_scenario(tmp_path, name, text, mean):
     assert whole.links[0].capacity == pytest.approx(mean)
     result = netctrl.simulate(whole)
     assert result.simulator == "packet"
-    assert json.loads(json_text(result))["scenario"]["links"][0]["trace"]
+    assert json.loads(json_text(result))["scenario"]["network"]["links"][0]["trace"]
     result.save(tmp_path / "result.json")
     again = simulate_packets(read_result(tmp_path / "result.json").scenario)
     np.testing.assert_array_equal(again.backlog_bytes, result.backlog_bytes)

@@ -13,15 +13,16 @@ from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import render
 from netctrl.ns3.program import compile_program, find_ns3
-from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
 from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.scenario import Messages, NetworkScenario, TcpDemand
-from netctrl.scenario.network.traffic import LongRangeTraffic
+from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.plan import link_plan, run_draws, run_tables
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.packet.lacks import network_lacks
@@ -32,18 +33,18 @@ COORDINATED = HftracPolicy(architecture="coordinated", mu=0.1, horizon="exact")
 LATE = Messages(loss=0.1, jitter=(0.0, 0.005), asynchronous=True)
 
 
-def on_testbed(policy: Policy = COORDINATED, *, name: str = "testbed", **changed) -> NetworkScenario:
+def on_testbed(policy: Policy = COORDINATED, *, name: str = "testbed", **changed) -> Scenario:
     network = read_network(network_path(name))
     settings = {"interval": 0.01, "duration": 20.0, "warmup": 4.0, "utilization": 0.95} | changed
-    return NetworkScenario(name="testbed", network=network, policy=policy, **settings)
+    return Scenario.of(name="testbed", graph=network, control=policy, **settings)
 
 
-def ran(scenario: NetworkScenario, runs: range = range(2), **options) -> NetworkResult:
+def ran(scenario: Scenario, runs: range = range(2), **options) -> NetworkResult:
     plan = link_plan(scenario, netctrl.scenario_law(scenario))
     return simulate_network_packets(scenario, plan, runs, **options)
 
 
-def in_ns3(scenario: NetworkScenario, folder: Path, runs: range = range(2)) -> NetworkResult:
+def in_ns3(scenario: Scenario, folder: Path, runs: range = range(2)) -> NetworkResult:
     plan = link_plan(scenario, netctrl.scenario_law(scenario))
     for name, text in render(scenario, plan, provenance=provenance()).items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -70,6 +71,7 @@ def test_without_chance_packets_are_those_of_ns3(tmp_path):
     np.testing.assert_allclose(found.cost, expected.cost, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize(
     ("policy", "messages"),
@@ -77,7 +79,7 @@ def test_without_chance_packets_are_those_of_ns3(tmp_path):
 )
 def test_late_messages_and_moments_are_those_of_ns3(tmp_path, policy, messages):
     """Ties between packets and ticks may go the other way: a packet, here and there, which then takes its course."""
-    scenario = on_testbed(policy, messages=messages)
+    scenario = on_testbed(msgspec.structs.replace(policy, messages=messages))
     found, expected = ran(scenario), in_ns3(scenario, tmp_path)
     np.testing.assert_array_equal(found.offered_bytes, expected.offered_bytes)
     np.testing.assert_allclose(found.departed_bytes, expected.departed_bytes, rtol=1e-3)
@@ -86,11 +88,12 @@ def test_late_messages_and_moments_are_those_of_ns3(tmp_path, policy, messages):
     assert found.lost_bytes.sum() > 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.needs("ns3")
 def test_tcp_under_a_law_is_near_that_of_ns3(tmp_path):
     """Starts are drawn apart, and timeouts are 1 s here and 200 ms there: not the same packets, but the same means."""
     tcp = TcpDemand(demand="p1", flows=5, variant="newreno", start=(0.0, 0.5))
-    scenario = on_testbed(tcp=(tcp,), duration=40.0)
+    scenario = on_testbed(flows=(tcp,), duration=40.0)
     found, expected = ran(scenario), in_ns3(scenario, tmp_path)
     np.testing.assert_allclose(found.departed_bytes.sum(axis=0), expected.departed_bytes.sum(axis=0), rtol=0.02)
     goodput, wanted = (each.tcp.goodput_bit_per_s.mean() for each in (found, expected))
@@ -106,7 +109,7 @@ def test_tcp_under_a_law_is_near_that_of_ns3(tmp_path):
 
 @pytest.mark.parametrize("policy", [Fifo(), StaticPacing(factor=1.05), COORDINATED])
 def test_small_packets_are_a_fluid(policy):
-    """With delays as in the model. Where packets of 1500 bytes differ from it is in docs/network-simulation.md."""
+    """With delays as in the model. Where packets of 1500 bytes differ from it is in docs/explanation/networks.md."""
     scenario = on_testbed(policy, duration=60.0)
     fluid = simulate_network(scenario, netctrl.scenario_law(scenario), runs=2)
     small = ran(scenario, packet_size=150, sampled_delays=True)
@@ -118,12 +121,12 @@ def test_small_packets_are_a_fluid(policy):
     assert lost == pytest.approx(wanted, rel=0.03)
 
 
-def one_link(policy: Policy, **changed) -> NetworkScenario:
+def one_link(policy: Policy, **changed) -> Scenario:
     """Three demands that fluctuate, over one link without bound; nothing is lost."""
     link = Link(id="link", source="a", target="b", capacity=20e6, delay=0.01)
     demands = tuple(Demand(id=f"d{i}", source="a", target="b", mean=6e6, std=4e6) for i in range(3))
     network = Network(name="one", links=(link,), demands=demands)
-    return NetworkScenario(name="one", network=network, interval=0.01, duration=10.0, policy=policy, **changed)
+    return Scenario.of(name="one", graph=network, interval=0.01, duration=10.0, control=policy, **changed)
 
 
 def when_sent(rates: np.ndarray, interval: float) -> np.ndarray:
@@ -171,9 +174,9 @@ def test_the_first_links_follow_the_fluid_to_a_few_packets():
 
 
 @pytest.mark.parametrize("name", ["testbed", "merge"])
-@pytest.mark.parametrize("policy", [Fifo(), StaticPacing(), COORDINATED])
+@pytest.mark.parametrize("policy", [Fifo(), StaticPacing(), msgspec.structs.replace(COORDINATED, messages=LATE)])
 def test_nothing_is_lost_sight_of(name, policy):
-    found = ran(on_testbed(policy, name=name, duration=10.0, messages=LATE))
+    found = ran(on_testbed(policy, name=name, duration=10.0))
     gone = found.departed_bytes + found.lost_bytes + found.growth_bytes
     np.testing.assert_array_equal(found.arrived_bytes, gone)
     flying = found.offered_bytes - found.delivered_bytes - found.lost_bytes.sum(axis=1) - found.growth_bytes.sum(axis=1)
@@ -195,14 +198,15 @@ def test_shares_are_met_to_a_packet():
 
 
 def test_a_central_controller_that_nobody_hears_leaves_nominal_rates():
-    deaf = ran(on_testbed(HftracPolicy(architecture="centralized", mu=0.1), messages=Messages(loss=1.0)))
+    deaf = ran(on_testbed(HftracPolicy(architecture="centralized", mu=0.1, messages=Messages(loss=1.0))))
     static = ran(on_testbed(StaticPacing(factor=1.0)))
     np.testing.assert_array_equal(deaf.watched, static.watched)
     np.testing.assert_array_equal(deaf.lost_bytes, static.lost_bytes)
 
 
 def test_a_run_is_the_same_whichever_others_are_made_with_it():
-    scenario = on_testbed(messages=LATE, traffic=LongRangeTraffic(), duration=8.0)
+    control = msgspec.structs.replace(COORDINATED, messages=LATE)
+    scenario = on_testbed(control, flows=(Demands(spread=LongRangeTraffic()),), duration=8.0)
     all_three = ran(scenario, range(3))
     for other in (ran(scenario, range(2, 3)), ran(scenario, range(2, 4), n_jobs=2)):
         np.testing.assert_array_equal(all_three.backlog_bytes[2], other.backlog_bytes[0])
@@ -217,14 +221,14 @@ def test_a_run_is_the_same_whichever_others_are_made_with_it():
 # --- TCP and queues ---------------------------------------------------------------------------------------------------
 
 
-def tcp_over_one(variant: str = "cubic", flows: int = 1, **changed) -> NetworkScenario:
+def tcp_over_one(variant: str = "cubic", flows: int = 1, **changed) -> Scenario:
     """TCP over a link that is paced at 4 of 10 Mbit/s."""
     link = Link(id="link", source="a", target="b", capacity=10e6, delay=0.01, buffer=30e3)
     demand = Demand(id="tcp", source="a", target="b", mean=4e6)
     tcp = (TcpDemand(demand="tcp", flows=flows, variant=variant, start=(0.0, 0.2)),)
     network = Network(name="one", links=(link,), demands=(demand,))
-    settings = {"interval": 0.01, "duration": 40.0, "warmup": 10.0, "policy": StaticPacing(), "tcp": tcp} | changed
-    return NetworkScenario(name="tcp", network=network, **settings)
+    settings = {"interval": 0.01, "duration": 40.0, "warmup": 10.0, "control": StaticPacing(), "flows": tcp} | changed
+    return Scenario.of(name="tcp", graph=network, **settings)
 
 
 @pytest.mark.parametrize("variant", ["newreno", "cubic"])
@@ -243,13 +247,13 @@ def test_tcp_fills_a_paced_link(variant):
 def test_an_aqm_shortens_the_queue_of_a_paced_link():
     long, pie, codel = (
         ran(tcp_over_one("newreno", 10, queue=queue), range(1)).backlog_bytes[0, 0]
-        for queue in (tcp_over_one().queue, PieQueue(), CodelQueue())
+        for queue in (DropTailQueue(), PieQueue(), CodelQueue())
     )
     assert max(pie, codel) < 0.8 * long
 
 
 def test_flows_of_tcp_take_ways_by_their_shares():
-    scenario = on_testbed(Fifo(), tcp=(TcpDemand(demand="p2", flows=8, variant="cubic"),), duration=10.0)
+    scenario = on_testbed(Fifo(), flows=(TcpDemand(demand="p2", flows=8, variant="cubic"),), duration=10.0)
     found = ran(scenario, range(1))
     s23, s21 = (found.links.index(name) for name in ("s23", "s21"))
     assert found.arrived_bytes[0, s23] > 1.5 * found.arrived_bytes[0, s21] > 0.0
@@ -269,4 +273,4 @@ def test_what_the_engine_lacks_is_refused_by_name(monkeypatch):
             simulate_network_packets(on_testbed(Fifo()), plan, range(1), **options)
     with pytest.raises(InvalidValue, match="runs"):
         simulate_network_packets(on_testbed(Fifo()), plan, range(0))
-    assert network_lacks(msgspec.structs.replace(scenario, policy=Fifo())) is None
+    assert network_lacks(scenario.replace(control=Fifo())) is None

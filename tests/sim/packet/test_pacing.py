@@ -12,8 +12,9 @@ from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.record import row_names
 from netctrl.laws.tcp.bbr import BbrState
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets
 from netctrl.sim.packet.state import FLOW, LINK, META, PacketState
@@ -31,8 +32,8 @@ def runs(*senders, rate=RATE, rtt=RTT, buffer=4.0, duration=40.0, sample=0.1, ap
         BulkFlows(id=f"f{k}", path=("link",), rtt=rtt, count=1, start=k * apart, sender=sender)
         for k, sender in enumerate(senders)
     )
-    scenario = Scenario(
-        name="rates", duration=duration, links=(link,), flows=flows, packet_size=SIZE, sample=sample, seed=seed
+    scenario = Scenario.of(
+        name="rates", duration=duration, links=(link,), flows=flows, packet_size=SIZE, interval=sample, seed=seed
     )
     return run_packets(packet_problem(scenario), 10.0)
 
@@ -110,7 +111,7 @@ def test_where_a_cycle_begins_is_drawn_by_the_seed_and_never_in_its_drain():
 def packet_settings(seed: int) -> float:
     link = Link(id="link", source="a", target="b", capacity=1e6)
     flows = BulkFlows(id="f", path=("link",), rtt=0.02, count=1, sender=BbrSender())
-    scenario = Scenario(name="one", duration=1.0, links=(link,), flows=(flows,), seed=seed)
+    scenario = Scenario.of(name="one", duration=1.0, links=(link,), flows=(flows,), seed=seed)
     return packet_problem(scenario).state.settings[0, 0]
 
 
@@ -126,7 +127,7 @@ def test_the_target_rtt_law_uses_the_link_with_its_rtt_at_the_target():
 
 
 def test_the_paper_s_law_caps_a_window():
-    """Started at R/2 it stays near it, where nothing disturbs RTTs (docs/pacing.md)."""
+    """Started at R/2 it stays near it, where nothing disturbs RTTs (docs/explanation/pacing.md)."""
     law = netctrl.pacing(max_rate_bit_per_s=RATE).law
     state = runs(PacedSender(law=law, window="htcp"))
     assert departed(state, 0.1)[100:].mean() == pytest.approx(0.55 * RATE, rel=0.15)

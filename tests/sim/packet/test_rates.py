@@ -7,6 +7,7 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 import pytest
+from kernel_parts import called
 
 import netctrl
 from netctrl.datasets import data_path
@@ -19,13 +20,18 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Demand, Network
 from netctrl.model.network import Link as NetworkLink
 from netctrl.ns3.tcp_aqm.render import render
+from netctrl.scenario.links import Change, Link
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
-from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario, read_scenario
+from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, UdpFlows
+from netctrl.sim.network.plan import link_plan, run_draws
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link
+from netctrl.sim.packet.links.tables import Line
+from netctrl.sim.packet.network import network_problem
 from netctrl.sim.packet.problem import packet_problem
-from netctrl.sim.packet.run import simulate_packets
+from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
@@ -44,8 +50,8 @@ def udp(rate=4e6, **changed) -> UdpFlows:
 
 
 def scenario(links, *flows, duration=4.0, **changed) -> Scenario:
-    settings = {"sample": 0.01, "warmup": duration / 4, "packet_size": float(SIZE)} | changed
-    return Scenario(name="rates", duration=duration, links=links, flows=flows, **settings)
+    settings = {"interval": 0.01, "warmup": duration / 4, "packet_size": float(SIZE)} | changed
+    return Scenario.of(name="rates", duration=duration, links=links, flows=flows, **settings)
 
 
 # --- the pacer --------------------------------------------------------------------------------------------------------
@@ -70,6 +76,9 @@ def paid_off(came: list[int], rates: list[int], step: int, bits: Fraction) -> li
     return left
 
 
+set_rate = called(pace_link)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_packets_leave_when_those_before_them_are_paid_off(seed):
     """Rates that change every 3 ms, from 0 (1 bit/s) and less than a packet a step to more than the capacity.
@@ -90,7 +99,7 @@ def test_packets_leave_when_those_before_them_are_paid_off(seed):
         assert advance_packets(ready.state, ready.interval, ready.full, 10.0, now)
         gone = int(ready.state.link[0, LINK["departed"]]) // SIZE
         assert np.sum(late <= now) <= gone <= np.sum(early <= now)
-        pace_link(ready.state, 0, now, float(rates[k]))
+        set_rate(ready.state, 0, now, float(rates[k]))
     assert 100 < gone < len(came)
 
 
@@ -108,7 +117,9 @@ def test_a_static_rate_is_met_to_a_packet_from_the_start():
 def test_a_paced_link_sends_a_packet_at_its_capacity():
     """At a tenth of 10 Mbit/s a packet of 1000 bytes is on the wire for 0.8 ms, and the next follows after 8 ms."""
     flow = udp(rate=8e7, stop=1.5e-4)
-    paced = scenario((line(delay=0.0),), flow, duration=0.02, sample=1e-4, warmup=0.0, control=StaticPacing(factor=0.1))
+    paced = scenario(
+        (line(delay=0.0),), flow, duration=0.02, interval=1e-4, warmup=0.0, control=StaticPacing(factor=0.1)
+    )
     arrived = np.flatnonzero(simulate_packets(paced).carried_bytes[0]) * 1e-4
     np.testing.assert_allclose(np.diff(arrived), 8e-3, atol=1e-9)
     assert 0.7e-3 < arrived[0] < 0.95e-3
@@ -194,18 +205,39 @@ def test_steady_arrivals_at_the_nominal_rates_pass(design):
     quiet = scenario(row().links, *flows, duration=4.0)
     found = simulate_packets(quiet, design=design)
     assert found.lost_bytes.sum() == 0.0
-    rates = found.departed_bytes[:, 200:].mean(axis=1) * 8.0 / quiet.sample
+    rates = found.departed_bytes[:, 200:].mean(axis=1) * 8.0 / quiet.interval
     np.testing.assert_allclose(rates, [6e6, 7e6], rtol=5e-3)
     assert (found.backlog_bytes[:, 200:].mean(axis=1) < 3 * SIZE).all()
 
 
+def test_groups_of_demands_under_a_design_are_its_network(design):
+    """What a run of the network draws, as rates of two groups: each link has the same bytes and the same losses."""
+    settings = {"interval": 5e-3, "duration": 4.0, "control": DesignPolicy(file="design"), "seed": 2}
+    around = Scenario.of(name="row", graph=design.inputs.network, **settings)
+    plan = link_plan(around, design.law)
+    draws = next(run_draws(around, plan, range(1)))
+    links = row().links[:2]
+    lines = [Line(each.id, CAPACITY, 5e-3, 60e3, DROPTAIL) for each in links]
+    theirs, _ = network_problem(around, plan, lines, draws, SIZE, 0)
+    paths = {"long": ("first", "second"), "short": ("second",)}
+    flows = [
+        DemandFlows(id=name, path=path, rates=draws.rates[:, k], interval=5e-3, ecn=False)
+        for k, (name, path) in enumerate(paths.items())
+    ]
+    ours = packet_problem(scenario(links, *flows), design)
+    counts = [LINK[name] for name in ("arrived", "departed", "lost", "waited_ns", "sent", "bytes")]
+    found, other = run_packets(ours, 10.0).link[:, counts], run_packets(theirs, 10.0).link[:, counts]
+    np.testing.assert_array_equal(found, other)
+    assert (found[:, 3] > 0).all()
+
+
 def test_a_file_beside_the_scenario_is_the_design():
     """three-links: three links in a row under PIE and a Design, with BBR, Cubic and paced flows."""
-    read = msgspec.structs.replace(read_scenario(EXAMPLE), duration=10.0, warmup=5.0)
+    read = read_scenario(EXAMPLE).replace(duration=10.0, warmup=5.0)
     assert read.control == DesignPolicy(file=str(EXAMPLE.with_name("three-links-hftrac.json")))
     made = netctrl.hftrac(netctrl.read("three-in-a-row"), 5e-3, mu=0.1, horizon="exact")
     found = simulate_packets(read)
-    given = simulate_packets(msgspec.structs.replace(read, control=None), design=made)
+    given = simulate_packets(read.replace(control=None), design=made)
     np.testing.assert_allclose(found.departed_bytes.sum(axis=1), given.departed_bytes.sum(axis=1), rtol=0.01)
     for link in found.summary().links:
         assert link.utilization > 0.95
@@ -214,7 +246,7 @@ def test_a_file_beside_the_scenario_is_the_design():
         *("bbr", "paced", "cubic", "cross1", "cross2", "cross3")
     }
     with pytest.raises(FileError, match="nowhere"):
-        simulate_packets(msgspec.structs.replace(read, control=DesignPolicy(file="nowhere")))
+        simulate_packets(read.replace(control=DesignPolicy(file="nowhere")))
 
 
 def test_what_is_not_for_a_design_is_refused(design, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -19,8 +18,9 @@ from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.register import TCP_SENDERS
+from netctrl.scenario.links import Change, Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
@@ -43,7 +43,7 @@ def bulk(**changed) -> BulkFlows:
 
 def scenario(links, *flows, duration=60.0, **changed) -> Scenario:
     links = links if isinstance(links, tuple) else (links,)
-    return Scenario(
+    return Scenario.of(
         name="tcp", duration=duration, warmup=duration / 4, links=links, flows=flows, packet_size=SIZE, **changed
     )
 
@@ -62,7 +62,7 @@ def test_each_segment_is_sent_when_a_plain_computation_sends_it(rate, packets, t
     groups = [
         bulk(id=f"f{f}", rtt=(trip + 2 * delay) / 1e9, start=f * 1e-3, sender=law) for f, trip in enumerate(trips)
     ]
-    ready = packet_problem(scenario(link, *groups, duration=end / 1e9, sample=0.1))
+    ready = packet_problem(scenario(link, *groups, duration=end / 1e9, interval=0.1))
     ready.state.agenda[:, 2] = np.arange(len(trips))
     ready.state.agenda[:, 0] = 1_000_000 * np.arange(len(trips))  # at the link, not at the host
     state = run_packets(ready, 10.0)
@@ -91,7 +91,7 @@ def test_nothing_is_lost_from_the_books(queue, ecn, sender):
     grown = np.diff(found.backlog_bytes, prepend=0.0, axis=1)
     np.testing.assert_array_equal(found.arrived_bytes, found.departed_bytes + found.lost_bytes + grown)
     assert (found.backlog_bytes[0] <= 6e4).all()
-    state = run_packets(packet_problem(whole), float(whole.initial_window))
+    state = run_packets(packet_problem(whole), float(whole.traffic.initial_window))
     meta = {name: int(state.meta[place]) for name, place in META.items()}
     assert meta["live"] + meta["left"] == len(state.packet)
     bulk_rows = state.flow[state.flow[:, FLOW["group"]] == 0]
@@ -130,12 +130,12 @@ def test_marks_cut_a_window_once_a_round_trip_as_1_over_sqrt_p():
 def test_one_seed_gives_one_run_and_another_another():
     whole = scenario(line(queue=PieQueue()), bulk(count=5, rtt=(0.05, 0.1)), duration=10.0)
     first, second = simulate_packets(whole), simulate_packets(whole)
-    other = simulate_packets(msgspec.structs.replace(whole, seed=2))
+    other = simulate_packets(whole.replace(seed=2))
     np.testing.assert_array_equal(first.backlog_bytes, second.backlog_bytes)
     assert (first.backlog_bytes != other.backlog_bytes).any()
 
 
 def test_a_long_run_has_times_beyond_what_an_event_can_hold():
     """Events hold 1099 s: 3000 s are run as well as 30."""
-    slow = scenario(line(capacity=1e6), bulk(), duration=3000.0, sample=10.0)
+    slow = scenario(line(capacity=1e6), bulk(), duration=3000.0, interval=10.0)
     assert simulate_packets(slow).summary().links[0].utilization == pytest.approx(1.0, abs=0.01)

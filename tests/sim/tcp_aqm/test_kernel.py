@@ -22,8 +22,9 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
 from netctrl.laws.aqm.red import RED, RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
+from netctrl.scenario.links import Change, Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario
 from netctrl.sim.tcp_aqm import run as run_module
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import choose_step, longer_history, problem
@@ -49,7 +50,7 @@ def kind(queue):
 def dumbbell(queue, *, count=50, rtt="60ms:1s", duration=60.0, buffer="500kB", **more):
     line = Link(id="line", source="a", target="b", capacity="10Mbit", buffer=buffer, queue=queue)
     flows = BulkFlows(id="tcp", path=("line",), rtt=rtt, count=count)
-    return Scenario(name="dumbbell", **({"duration": duration, "links": (line,), "flows": (flows,)} | more))
+    return Scenario.of(name="dumbbell", **({"duration": duration, "links": (line,), "flows": (flows,)} | more))
 
 
 def busy(queue, seed=1, buffer="100kB"):
@@ -66,7 +67,7 @@ def busy(queue, seed=1, buffer="100kB"):
         WebFlows(id="web", path=("one",), rtt="60ms:200ms", sessions=50),
     )
     changes = (Change(at="8s", link="one", capacity="4Mbit"), Change(at="12s", link="two", delay="60ms"))
-    return Scenario(name="busy", duration=30.0, links=links, flows=flows, changes=changes, seed=seed)
+    return Scenario.of(name="busy", duration=30.0, links=links, flows=flows, changes=changes, seed=seed)
 
 
 @pytest.mark.parametrize("queue", QUEUES, ids=kind)
@@ -80,7 +81,7 @@ def test_arrivals_are_departures_losses_and_backlog(queue, seed, buffer):
     assert abs(imbalance.sum()) <= 1e-9 * result.arrived_bytes.sum()
     for series in (result.backlog_bytes, result.departed_bytes, result.lost_bytes, result.marked_bytes):
         assert series.min() >= 0.0
-    capacity = result.capacity_bit_per_s() * result.scenario.sample / 8.0
+    capacity = result.capacity_bit_per_s() * result.scenario.interval / 8.0
     assert (result.departed_bytes <= capacity * (1.0 + 1e-9)).all()
 
 
@@ -122,7 +123,7 @@ def test_an_independent_integrator_agrees():
         id="line", source="a", target="b", capacity="10Mbit", buffer="2MB", queue=ArcQueue(alpha=1e-4, epoch=0.5)
     )
     flows = tuple(BulkFlows(id=f"f{i}", path=("line",), rtt=rtt, count=20, classes=1) for i, rtt in enumerate(rtts))
-    result = simulate(Scenario(name="three", duration=40.0, links=(lines,), flows=flows, step=0.001))
+    result = simulate(Scenario.of(name="three", duration=40.0, links=(lines,), flows=flows, step=0.001))
     t, q, p = reference(rtts, np.full(3, 20.0), 1250.0, 2000.0, 1e-4, 0.98, 0.5, 40.0)
     expected_q = np.interp(result.time_s, t, q)
     # Euler's own error at this step is a few parts in a thousand of the largest queue.
@@ -139,8 +140,8 @@ def near_rest(queue, step, epochs=False):
     line = Link(id="line", source="a", target="b", capacity="10Mbit", queue=queue)
     flows = BulkFlows(id="tcp", path=("line",), rtt=tau - q / C, count=1)
     change = Change(at=0.0, link="line", capacity="9.5Mbit")
-    scenario = Scenario(
-        name="rest", duration=4.0, sample=0.5, step=step, links=(line,), flows=(flows,), changes=(change,)
+    scenario = Scenario.of(
+        name="rest", duration=4.0, interval=0.5, step=step, links=(line,), flows=(flows,), changes=(change,)
     )
     ready = problem(scenario)
     ready.plant.event_value[ready.plant.event_kind == 0] = N
@@ -205,11 +206,11 @@ def test_fast_senders_meet_the_target():
     # Without a bound the queue would grow as fast as the news of it travels, at twice the capacity.
     line = Link(id="line", source="a", target="b", capacity="10Mbit", buffer="100kB", queue=queue)
     flows = FastFlows(id="fast", path=("line",), rtt="100ms", count=10, max_rate="2Mbit", gain=0.05)
-    result = simulate(Scenario(name="fast", duration=200.0, warmup=150.0, links=(line,), flows=(flows,)))
+    result = simulate(Scenario.of(name="fast", duration=200.0, warmup=150.0, links=(line,), flows=(flows,)))
     assert result.summary().links[0].utilization == pytest.approx(0.98, abs=1e-3)
     wrong = Link(id="line", source="a", target="b", capacity="10Mbit")
     with pytest.raises(InvalidValue, match="fast-arc"):
-        simulate(Scenario(name="fast", duration=2.0, links=(wrong,), flows=(flows,)))
+        simulate(Scenario.of(name="fast", duration=2.0, links=(wrong,), flows=(flows,)))
 
 
 def same(a, b):
@@ -278,7 +279,7 @@ def test_a_delay_that_shrinks_shortens_the_step():
     line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="100ms")
     flows = BulkFlows(id="tcp", path=("line",), rtt="220ms", count=5)
     change = Change(at=5.0, link="line", delay="1ms")
-    scenario = Scenario(name="shrinks", duration=10.0, links=(line,), flows=(flows,), changes=(change,))
+    scenario = Scenario.of(name="shrinks", duration=10.0, links=(line,), flows=(flows,), changes=(change,))
     assert choose_step(scenario) <= 0.1 * (0.220 - 0.198) + 1e-12
     assert simulate(scenario).carried_bytes.sum() > 0.0
 
@@ -333,4 +334,4 @@ def test_a_result_says_where_it_came_from():
     assert result.simulator == "fluid"
     assert (result.provenance.seed, result.provenance.argv) == (7, ("x",))
     assert set(result.provenance.libraries) == {"numpy", "numba"}
-    assert msgspec.json.decode(result.to_json())["schema"] == "netctrl.simulation/1"
+    assert msgspec.json.decode(result.to_json())["schema"] == "netctrl.simulation/2"

@@ -17,8 +17,9 @@ from netctrl.laws.aqm.fluid import column
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import applicable_plant, fast_arc_loop, fast_arc_sampled_loop
 from netctrl.plants.tcp_response import arc_response
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FastFlows
-from netctrl.scenario.tcp_aqm.scenario import Link, Scenario
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.onset import arc_onset, oscillates
 from netctrl.sim.tcp_aqm.problem import problem
@@ -114,8 +115,8 @@ def test_the_simulated_fast_sources_agree_with_the_sampled_loop(share, lasts):
     queue = FastArcQueue(alpha=1e-9, epoch=2.0 * tau, target_utilization=1.0, target_queue=q * 1000.0)
     line = Link(id="line", source="a", target="b", capacity=1e5 * 8000.0, queue=queue)
     flows = FastFlows(id="fast", path=("line",), rtt=tau, count=10, max_rate=packets * 8000.0, gain=gain)
-    scenario = Scenario(
-        name="fast", duration=600.0, sample=2.0 * tau, step=2.0 * tau / 120, links=(line,), flows=(flows,)
+    scenario = Scenario.of(
+        name="fast", duration=600.0, interval=2.0 * tau, step=2.0 * tau / 120, links=(line,), flows=(flows,)
     )
     ready = problem(scenario)
     rest = tau / gain

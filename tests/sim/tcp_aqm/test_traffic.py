@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netctrl.scenario.links import Change, Link
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
-from netctrl.scenario.tcp_aqm.scenario import Change, Link, Scenario
 from netctrl.sim.tcp_aqm.run import simulate
 from netctrl.sim.tcp_aqm.traffic import HOSTS, draw_flows
 from netctrl.sim.tcp_aqm.web import WINDOW, web_load
@@ -18,7 +19,7 @@ from netctrl.sim.tcp_aqm.web import WINDOW, web_load
 
 def scenario(*flows, duration=200.0, capacity="100Mbit", **more):
     links = (Link(id="line", source="a", target="b", capacity=capacity, buffer="500kB"),)
-    return Scenario(name="traffic", duration=duration, links=links, flows=flows, **more)
+    return Scenario.of(name="traffic", duration=duration, links=links, flows=flows, **more)
 
 
 def bulk(**more):
@@ -152,7 +153,7 @@ def test_acknowledgements_feel_the_line_that_they_cross():
         WebFlows(id="alone", path=("out",), **common),
     )
     for group, extra in zip(flows, (0.15 + 0.15, 0.15, 0.30 + 0.15), strict=True):  # to connect, and for the data
-        chosen = Scenario(
+        chosen = Scenario.of(
             name="lines",
             duration=100.0,
             links=links,

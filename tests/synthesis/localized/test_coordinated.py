@@ -455,7 +455,7 @@ def test_information_of_another_network_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("later", "message"), [(inf, "0 comes to 1, which hears of it never"), (4, "from 0 is at 1 before word")]
+    ("later", "message"), [(inf, "0 reaches 1, which learns of it never"), (4, "of 0 reaches 1 before the information")]
 )
 def test_who_is_on_the_route_hears_before_the_fluid_comes(later: float, message: str) -> None:
     model = direct([(0, 1)], [0], [1, 1])
@@ -465,7 +465,7 @@ def test_who_is_on_the_route_hears_before_the_fluid_comes(later: float, message:
 
 
 def test_fluid_that_never_leaves_has_no_controller() -> None:
-    with pytest.raises(NoAdmissibleDesign, match="links 0, 1 has no answer: fluid goes around a circle"):
+    with pytest.raises(NoAdmissibleDesign, match="links 0, 1 has no solution: traffic circulates among them"):
         coordinated(direct([(0, 1), (1, 0)], [0], [1, 1]), 1.0, everyone_at_once(2))
 
 

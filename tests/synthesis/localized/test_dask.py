@@ -73,7 +73,7 @@ def test_a_scheduler_that_does_not_answer_is_named(capsys) -> None:
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
     assert main(["hftrac", "--network", "tandem", "--mu", "1", "--dask", address]) == 2
     error = capsys.readouterr().err
-    assert f"--dask: got '{address}', takes the address of a Dask scheduler that answers" in error
+    assert f"--dask: got '{address}', takes the address of a running Dask scheduler" in error
     assert error.count("\n") == 1
 
 

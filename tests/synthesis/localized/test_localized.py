@@ -533,7 +533,7 @@ def test_the_cost_is_the_variance_of_a_long_run() -> None:
 def test_a_column_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("netctrl.synthesis.localized.localized"), "_MAX_ENTRIES", 50)
     one = published("merge")
-    with pytest.raises(InvalidValue, match=r"^reach: .* less: a column has \d links over \d+ samples"):
+    with pytest.raises(InvalidValue, match=r"^reach: .* smaller regions: a column has \d links over \d+ samples"):
         localized(one.model, 1.0, one.pattern)
 
 
@@ -621,14 +621,16 @@ def test_information_of_another_network_is_refused() -> None:
 
 def test_a_link_that_never_hears_is_named() -> None:
     one = published("tandem")
-    with pytest.raises(NoAdmissibleDesign, match=r"fluid of L1 comes to L2, which .*never.* in.band"):
+    with pytest.raises(NoAdmissibleDesign, match=r"traffic of L1 reaches L2, which .*never.* in.band"):
         localized(one.model, 1.0, InformationPattern.from_matrix([[0, 0], [inf, 0]]))
 
 
 def test_information_slower_than_the_fluid_is_refused_and_as_fast_is_not() -> None:
     one = published("tandem")  # L1 takes one sample: word may take three
     localized(one.model, 1.0, InformationPattern.from_matrix([[0, inf], [3, 0]]))
-    with pytest.raises(NoAdmissibleDesign, match=r"L1 (is at|comes to) L2 before word of it.* two samples a hop"):
+    with pytest.raises(
+        NoAdmissibleDesign, match=r"L1 reaches L2 before the information about it.* two samples per hop"
+    ):
         localized(one.model, 1.0, InformationPattern.from_matrix([[0, inf], [4, 0]]))
 
 
@@ -640,13 +642,13 @@ def test_lines_may_be_as_slow_as_a_matrix() -> None:
         found = localized(one.model, 1.0, slow, **options)
         expected = localized(one.model, 1.0, InformationPattern.from_matrix(late), **options)
         assert found.cost == pytest.approx(expected.cost, rel=TOLERANCE["law"])
-    with pytest.raises(NoAdmissibleDesign, match="0->1 comes to 1->2"):
+    with pytest.raises(NoAdmissibleDesign, match="0->1 reaches 1->2"):
         localized(one.model, 1.0, InformationPattern.from_lines(np.arange(4), [(i, i + 1, 99) for i in range(4)], 5))
 
 
 def test_hops_that_cut_a_route_are_refused_with_the_place() -> None:
     one = line(4)
-    with pytest.raises(NoAdmissibleDesign, match="2 hops around 0->1 cuts its route off before 3->4"):
+    with pytest.raises(NoAdmissibleDesign, match="2 hops around 0->1 cuts its route before 3->4"):
         localized(one.model, 1.0, one.pattern, hops=2)
     assert localized(one.model, 1.0, one.pattern, hops=3).region == 4
 
@@ -686,5 +688,5 @@ def test_weights_too_large_for_double_precision_are_refused_and_others_are_not()
 def test_fluid_that_never_leaves_is_refused() -> None:
     ring = np.roll(np.eye(3), 1, axis=0)
     model = NetworkModel(TAU, np.ones(3, int), ring, np.eye(3)[:, :1], [1e6])
-    with pytest.raises(NoAdmissibleDesign, match=r"at 0 are singular to rounding: its fluid never leaves"):
+    with pytest.raises(NoAdmissibleDesign, match=r"at 0 are singular to rounding: its traffic never leaves"):
         localized(model, 1.0, god(model), horizon=20)

@@ -489,7 +489,9 @@ def test_tolerances_are_between_zero_and_one(tolerance: object) -> None:
 def test_horizons_that_fill_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("netctrl.synthesis.myopic.fir"), "_MAX_ENTRIES", 500)
     assert myopic_fir(line(3).model, 1.0, horizon=10).horizon == 10
-    with pytest.raises(InvalidValue, match=r"^horizon: got 100, takes less: the responses of 3 links take \d+ samples"):
+    with pytest.raises(
+        InvalidValue, match=r"^horizon: got 100, takes a shorter horizon: the responses of 3 links take \d+ samples"
+    ):
         myopic_fir(line(3).model, 1.0, horizon=100)
 
 
@@ -502,7 +504,7 @@ def test_circles_are_named(n: int) -> None:
     coupling[1, 0] = coupling[n + 1, n] = 0.5
     names = ("before", *(f"around{link}" for link in range(n)), "behind")
     model = NetworkModel(TAU, np.ones(n + 2, int), coupling, np.eye(n + 2)[:, :1], np.ones(1), names)
-    with pytest.raises(NoAdmissibleDesign, match=r"in a circle \(.*\), and .* static gains do") as refused:
+    with pytest.raises(NoAdmissibleDesign, match=r"in a cycle \(.*\), so .* use static gains") as refused:
         myopic_fir(model, 1.0, horizon=5)
     named = str(refused.value).partition("(")[2].partition(")")[0].split(", ")
     assert set(named) <= {*names[1:-1], "..."}
@@ -594,7 +596,7 @@ def test_the_command_line_makes_table_json_file_and_picture(tmp_path, capsys) ->
     [
         (["--network", "tandem", "--horizon", "exact"], 2, "--horizon"),
         (["--network", "tandem", "--horizon", "0"], 2, "--horizon"),
-        (["--network", "abilene", "--horizon", "24"], 3, "in a circle"),
+        (["--network", "abilene", "--horizon", "24"], 3, "in a cycle"),
     ],
     ids=str,
 )

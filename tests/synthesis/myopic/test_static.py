@@ -264,5 +264,5 @@ def test_matrices_are_the_models() -> None:
 def test_fluid_that_never_leaves_has_no_controller() -> None:
     model = NetworkModel(TAU, np.array([1, 0]), np.array([[0.0, 1.0], [1.0, 0.0]]), np.eye(2)[:, :1], np.ones(1))
     plant, H = network_state_space(model)
-    with pytest.raises(NoAdmissibleDesign, match="around a circle of links and never leaves"):
+    with pytest.raises(NoAdmissibleDesign, match="circulates in a cycle of links and never leaves"):
         myopic(model, plant.A.toarray(), plant.B.toarray(), H.toarray(), 1.0)

@@ -18,7 +18,7 @@ from netctrl.synthesis.riccati.delayed import DelayedRegulator, delayed_regulato
 TOLERANCE = {"published": 1e-8, "closed form": 1e-9, "lyapunov": 1e-8, "filter": 1e-9, "no noise": 1e-6, "law": 1e-7}
 MBPS2 = 1e12
 
-# docs/hftrac.md and the theory note: centralized d = 1 at mu = 0.1 and 1 [Mbps²]
+# docs/explanation/hftrac.md and the theory note: centralized d = 1 at mu = 0.1 and 1 [Mbps²]
 CENTRALIZED = {
     "tandem": (3.469531036, 17.9506259),
     "merge": (17.61503458, 91.48957478),

@@ -43,6 +43,7 @@ class Network
         end = Ipv4Address(line.far.address);
         queue = MakeQueue(kQueue, kCapacity, kBuffer).disc;
         line.near.SetQueue(queue);
+        device = line.near.device;
     }
 
     Ptr<Node> AddHost(int64_t delay)
@@ -55,6 +56,7 @@ class Network
     Ptr<Node> far;
     Ipv4Address end;
     Ptr<QueueDisc> queue;
+    Ptr<PointToPointNetDevice> device; ///< of the queue
 
   private:
     Ptr<Node> m_router;
@@ -83,7 +85,7 @@ Run(const std::string& folder, const std::string& run)
     {
         cross = std::make_unique<CrossTraffic>(network.AddHost(0), network.far, network.end);
     }
-    PacingRecorder recorder(folder, run, flows, network.queue);
+    PacingRecorder recorder(folder, run, flows, network.queue, network.device);
     Simulate();
     recorder.Write(rtts);
     Simulator::Destroy();

@@ -9,9 +9,11 @@
 #include "netctrl-pacing-flows.h"
 #include "scenario.h"
 
+#include "ns3/point-to-point-net-device.h"
 #include "ns3/queue-disc.h"
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +29,8 @@ class PacingRecorder
     PacingRecorder(const std::string& folder,
                    const std::string& run,
                    const std::vector<std::unique_ptr<Flow>>& flows,
-                   Ptr<QueueDisc> queue)
+                   Ptr<QueueDisc> queue,
+                   Ptr<PointToPointNetDevice> device)
         : m_folder(folder),
           m_run(run),
           m_series(folder + "/series-" + run + ".csv"),
@@ -35,7 +38,9 @@ class PacingRecorder
           m_queue(queue),
           m_arrived(kFlows.size(), 0)
     {
-        queue->TraceConnectWithoutContext("SojournTime", MakeCallback(&PacingRecorder::Waited, this));
+        queue->TraceConnectWithoutContext("Dequeue", MakeCallback(&PacingRecorder::Leaves, this));
+        queue->TraceConnectWithoutContext("DropAfterDequeue", MakeCallback(&PacingRecorder::Stays, this));
+        device->TraceConnectWithoutContext("PhyTxBegin", MakeCallback(&PacingRecorder::Begins, this));
         queue->TraceConnectWithoutContext("Drop", MakeCallback(&PacingRecorder::Lost, this));
         queue->TraceConnectWithoutContext("BytesInQueue", MakeCallback(&PacingRecorder::Holds, this));
         Simulator::Schedule(NanoSeconds(kBin), &PacingRecorder::Sample, this);
@@ -60,9 +65,21 @@ class PacingRecorder
     }
 
   private:
-    void Waited(Time time)
+    /// A packet goes to the device, which has room for one: it waits there until the one before it is sent.
+    void Leaves(Ptr<const QueueDiscItem> item)
     {
-        m_waited += time.GetSeconds();
+        m_came.push_back(item->GetTimeStamp());
+    }
+
+    void Stays(Ptr<const QueueDiscItem>, const char*)
+    {
+        m_came.pop_back();
+    }
+
+    void Begins(Ptr<const Packet>)
+    {
+        m_waited += (Simulator::Now() - m_came.front()).GetSeconds();
+        m_came.pop_front();
         ++m_departed;
     }
 
@@ -103,7 +120,8 @@ class PacingRecorder
     const std::vector<std::unique_ptr<Flow>>& m_flows;
     Ptr<QueueDisc> m_queue;
     std::vector<uint64_t> m_arrived;
-    double m_waited = 0.0; ///< in this bin [s]
+    std::deque<Time> m_came; ///< at the queue, of packets that wait in the device
+    double m_waited = 0.0;   ///< in this bin [s]
     int64_t m_departed = 0;
     uint64_t m_lost = 0; ///< [byte]
     uint32_t m_most = 0; ///< [byte]

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from netctrl.jit import by_number, njit
+from netctrl.jit import INLINED, INSIDE, by_number, njit
 from netctrl.laws.aqm.fluid import FIRST, on_rows
 from netctrl.laws.aqm.records import LAWS
 from netctrl.laws.record import compiled_view, width
 
 __all__ = ["HEAD_STATES", "act_on_packets", "chooses_head"]
 
-_INLINED: dict[str, Any] = {"error_model": "numpy", "forceinline": True, "_nrt": False}
 
 act_on_packets = by_number(
-    {number: on_rows(each, each.step, **_INLINED) for number, each in enumerate(LAWS, 1)},
+    {number: on_rows(each, each.step, **INLINED) for number, each in enumerate(LAWS, 1)},
     "parameters, state, seen",
-    **_INLINED,
+    **INSIDE,
 )
-"""The law of a number takes a step: `act_on_packets(number, parameters, state, seen)` sets the row of state."""
+"""The law of a number takes a step: `act_on_packets(number, parameters, state, seen)` sets the row of state.
+
+One function, not in place of each call: the kernel, which enqueues packets in many places, stays small.
+"""
 
 _HEADS = {number: each for number, each in enumerate(LAWS, 1) if each.head is not None}
 HEAD_STATES = max(width(each.head.state) for each in _HEADS.values() if each.head is not None)
@@ -29,13 +31,13 @@ def _of_head(law: Any) -> Any:
     """f(parameters, state, time, sojourn, alone) on rows."""
     places = ", ".join(f"parameters[{FIRST + k}]" for k in range(len(law.parameters._fields)))
     names = {
-        "chooses": njit(law.head.chooses, **_INLINED),
+        "chooses": njit(law.head.chooses, **INLINED),
         "view": compiled_view(law.head.state),
         "Parameters": law.parameters,
     }
     call = f"chooses(view(state), time, sojourn, alone, Parameters({places}))"
     exec(f"def rows(parameters, state, time, sojourn, alone):\n    return {call}\n", names)
-    return njit(names["rows"], **_INLINED)
+    return njit(names["rows"], **INLINED)
 
 
 def _choosing() -> Any:
@@ -44,7 +46,7 @@ def _choosing() -> Any:
         lines += [f"    if number == {number}:", f"        return f{number}(parameters, state, time, sojourn, alone)"]
     names = {f"f{number}": _of_head(law) for number, law in _HEADS.items()}
     exec("\n".join([*lines, "    return False"]), names)
-    return njit(names["chooses_head"], **_INLINED)
+    return njit(names["chooses_head"], **INLINED)
 
 
 chooses_head = _choosing()

@@ -7,27 +7,17 @@ on haven't begun yet, and one event, for the first on the wire. All others have 
 
 from __future__ import annotations
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.laws.aqm.fluid import PROBABILITY, rate_error
 from netctrl.laws.aqm.law import Seen
 from netctrl.sim.packet.links.laws import act_on_packets
-from netctrl.sim.packet.links.served import (
-    NANOBITS,
-    drop,
-    makes_room,
-    paid_off,
-    plan_service,
-    propagate,
-    serve,
-    served_at,
-    wait,
-    wire,
-)
+from netctrl.sim.packet.links.served import makes_room, plan_service, serve, wait
+from netctrl.sim.packet.links.trace import NANOBITS
+from netctrl.sim.packet.links.wire import drop, paid_off, propagate, served_at, wire
 from netctrl.sim.packet.state import (
     ARRIVES,
     CAPABLE,
     EPOCH,
-    INLINED,
     LINK,
     MARKED,
     META,
@@ -114,7 +104,7 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
             _decide(net, link, now, size / row[link, L_FULL])
         p = net.queue[link, PROBABILITY]
         chosen = p > 0.0 and (p >= 1.0 or chance(net.random, link) < p)
-    if row[link, L_BYTES] + size > row[link, L_BUFFER] and not makes_room(net, link, k, size):
+    if row[link, L_BYTES] + size > row[link, L_BUFFER] and not makes_room(net, link, k, now, size):
         drop(net, link, k, size)
         return
     if chosen:
@@ -140,7 +130,7 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
         row[link, L_DEPARTED] += size
 
 
-@njit(**INLINED)
+@njit(**INSIDE)
 def end_epoch(net: PacketState, link: int, now: int) -> None:
     """The law acts, and again after an epoch."""
     settle(net, link, now)
@@ -148,7 +138,7 @@ def end_epoch(net: PacketState, link: int, now: int) -> None:
     plan(net, now + net.link[link, L_EPOCH], EPOCH, link)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def set_capacity(net: PacketState, link: int, now: int, rate: int) -> None:
     """Another rate from now on; what is on the wire ends as it began."""
     row, packet = net.link, net.packet
@@ -175,7 +165,7 @@ def set_capacity(net: PacketState, link: int, now: int, rate: int) -> None:
         plan(net, packet[row[link, L_HEAD], K_TIME], ARRIVES, link)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def pace_link(net: PacketState, link: int, now: int, rate: float) -> None:
     """Packets leave a paced link at another rate from now on [bit/s], at least 1 bit/s and at most the capacity.
 

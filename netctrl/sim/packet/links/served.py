@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.laws.fair_queueing import choose_queue, tag_first
 from netctrl.sim.packet.links.laws import chooses_head
+from netctrl.sim.packet.links.ports import COUNTS, PAUSED, TELEMETRY, came, left, stamp
+from netctrl.sim.packet.links.trace import NANOBITS, OPPORTUNITIES, next_opportunity, sent_by_trace
+from netctrl.sim.packet.links.wire import drop, paid_off, propagate, served_at, wire
 from netctrl.sim.packet.state import (
-    ACK,
-    ARRIVES,
     CAPABLE,
     FLOW,
     FREE,
-    INLINED,
     KIND_MASK,
     KIND_SHIFT,
     LINK,
@@ -26,107 +27,38 @@ from netctrl.sim.packet.state import (
     PACKET,
     SIZE_MASK,
     SUBQUEUE,
-    SYNACK,
     PacketState,
     chance,
+    is_answer,
     plan,
-    release,
     scrambled,
 )
 
-__all__ = [
-    "NANOBITS",
-    "drop",
-    "makes_room",
-    "paid_off",
-    "plan_service",
-    "propagate",
-    "serve",
-    "serve_if_due",
-    "served_at",
-    "wait",
-    "wire",
-]
+__all__ = ["go_on", "makes_room", "plan_service", "serve", "serve_if_due", "wait"]
 
-FIFO, PRIO, DRR, FQ = range(4)
+FIFO, PRIO, CBQ, WFQ, DRR, FQ = range(6)
 """Disciplines: which queue is next."""
-OPPORTUNITIES, RATES = 1, 2
-"""Kinds of trace."""
+TAG, WEIGHT = range(2)
+"""Columns of `heads` of fair queues; the row behind them has the tag of the packet in service."""
 
-L_HEAD, L_TAIL, L_BUSY, L_LAST = (LINK[name] for name in ("head", "tail", "busy", "last"))
-L_BYTES, L_BUFFER, L_RATE, L_DELAY, L_SCHEDULED = (
-    LINK[name] for name in ("bytes", "buffer", "rate", "delay", "scheduled")
+L_BUSY, L_BYTES, L_BUFFER, L_DELAY, L_SCHEDULED = (
+    LINK[name] for name in ("busy", "bytes", "buffer", "delay", "scheduled")
 )
-L_LAW, L_FULL, L_ACK, L_TX_FULL, L_TX_ACK = (LINK[name] for name in ("law", "full", "ack", "tx_full", "tx_ack"))
-L_DEPARTED, L_LOST, L_MARKED, L_CHOSEN = (LINK[name] for name in ("departed", "lost", "marked", "chosen"))
+L_LAW, L_FULL, L_PACE, L_TRACE = (LINK[name] for name in ("law", "full", "pace", "trace"))
+L_DEPARTED, L_MARKED, L_CHOSEN = (LINK[name] for name in ("departed", "marked", "chosen"))
 L_WAITED, L_STARTED, L_SENT = (LINK[name] for name in ("waited_ns", "started", "sent"))
 L_DISCIPLINE, L_FIRST, L_QUEUES, L_SALT = (LINK[name] for name in ("discipline", "first", "queues", "salt"))
 L_NEW, L_NEW_TAIL, L_OLD, L_OLD_TAIL = (LINK[name] for name in ("new", "new_tail", "old", "old_tail"))
-L_LOSS, L_JITTER, L_TRACE, L_STEP, L_STEPS = (LINK[name] for name in ("loss", "jitter", "trace", "step", "steps"))
-L_CURSOR, L_TURN, L_LEFT, L_SLOT, L_HEADER = (LINK[name] for name in ("cursor", "turn", "left", "slot", "header"))
-L_PACE = LINK["pace"]
+L_LOSS, L_JITTER = LINK["loss"], LINK["jitter"]
 Q_HEAD, Q_TAIL, Q_BYTES, Q_DEFICIT, Q_QUANTUM, Q_NEXT, Q_LISTED = (
     SUBQUEUE[name] for name in ("head", "tail", "bytes", "deficit", "quantum", "next", "listed")
 )
 F_PRIORITY = FLOW["priority"]
-K_NEXT, K_FLOW, K_INFO, K_TIME, K_START = (PACKET[name] for name in ("next", "flow", "info", "time", "start"))
-M_HOPS, M_DROPPED = META["hops"], META["dropped"]
+K_NEXT, K_FLOW, K_INFO, K_START = (PACKET[name] for name in ("next", "flow", "info", "start"))
+M_HOPS = META["hops"]
 _NS = 1e9
 _SHARE = 2.0**53
-NANOBITS = 8_000_000_000
-"""Of a byte."""
 _LONGEST_WAIT = 1_000_000_000  # of an event that serves a link [ns]
-
-
-# --- packets ----------------------------------------------------------------------------------------------------------
-
-
-@njit(**INLINED)
-def served_at(net: PacketState, link: int) -> int:
-    """Rate at which packets leave the queue [bit/s]: the capacity, or what a paced link is bound to."""
-    row = net.link
-    return min(row[link, L_PACE], row[link, L_RATE]) if row[link, L_PACE] > 0 else row[link, L_RATE]
-
-
-@njit(**INLINED)
-def paid_off(nanobits: int, rate: int) -> int:
-    """Time that so many bits take at a rate [ns], rounded."""
-    return (nanobits + rate // 2) // rate
-
-
-@njit(**INLINED)
-def wire(net: PacketState, link: int, size: int) -> int:
-    """Time on the wire [ns], rounded."""
-    row = net.link
-    if size == row[link, L_FULL]:
-        return row[link, L_TX_FULL]
-    if size == row[link, L_ACK]:
-        return row[link, L_TX_ACK]
-    return max(paid_off(size * NANOBITS, row[link, L_RATE]), 1)
-
-
-@njit(**INLINED)
-def propagate(net: PacketState, link: int, k: int, arrives: int) -> None:
-    """A packet is on the wire, and arrives behind those before it."""
-    row, packet = net.link, net.packet
-    arrives = max(arrives, row[link, L_LAST])
-    row[link, L_LAST] = arrives
-    packet[k, K_TIME], packet[k, K_NEXT] = arrives, -1
-    last = row[link, L_TAIL]
-    row[link, L_TAIL] = k
-    if last >= 0:
-        packet[last, K_NEXT] = k
-    else:
-        row[link, L_HEAD] = k
-        plan(net, arrives, ARRIVES, link)
-
-
-@njit(**INLINED)
-def drop(net: PacketState, link: int, k: int, size: int) -> None:
-    """A packet is lost at a link."""
-    net.link[link, L_LOST] += size
-    net.meta[M_DROPPED] += 1
-    release(net, k)
 
 
 # --- queues -----------------------------------------------------------------------------------------------------------
@@ -139,17 +71,17 @@ def _queue_of(net: PacketState, link: int, k: int) -> int:
     first, discipline = row[link, L_FIRST], row[link, L_DISCIPLINE]
     if discipline == FIFO:
         return first
-    if discipline == PRIO:
+    if discipline <= CBQ:
         return first + min(net.flow[packet[k, K_FLOW], F_PRIORITY], row[link, L_QUEUES] - 1)
     kind = packet[k, K_INFO] >> KIND_SHIFT & KIND_MASK
-    way = 2 * packet[k, K_FLOW] + (1 if kind in (ACK, SYNACK) else 0)
+    way = 2 * packet[k, K_FLOW] + (1 if is_answer(kind) else 0)
     if row[link, L_SALT] != 0:
         way = np.int64(scrambled(np.uint64(way ^ row[link, L_SALT])) % np.uint64(row[link, L_QUEUES]))
     return first + way
 
 
 @njit(**INLINED)
-def _pop(net: PacketState, link: int, q: int) -> int:
+def _pop(net: PacketState, link: int, q: int, now: int) -> int:
     """The first packet of a queue, taken out."""
     sub, k = net.subqueue, net.subqueue[q, Q_HEAD]
     size, after = net.packet[k, K_INFO] & SIZE_MASK, net.packet[k, K_NEXT]
@@ -158,6 +90,8 @@ def _pop(net: PacketState, link: int, q: int) -> int:
         sub[q, Q_TAIL] = -1
     sub[q, Q_BYTES] -= size
     net.link[link, L_BYTES] -= size
+    if net.hosts.port[link, COUNTS] > 0:
+        left(net, k, now, size)
     return k
 
 
@@ -173,7 +107,7 @@ def _append(net: PacketState, link: int, q: int, first: int, last: int) -> None:
     row[link, last] = q
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def _next_queue(net: PacketState, link: int) -> int:
     """The queue whose first packet is next, or -1. Source: RFC 8290, section 4.2, for lists of queues."""
     row, sub = net.link, net.subqueue
@@ -183,6 +117,9 @@ def _next_queue(net: PacketState, link: int) -> int:
             if sub[q, Q_HEAD] >= 0:
                 return q
         return -1
+    if row[link, L_DISCIPLINE] <= WFQ:
+        q = choose_queue(net.heads[first : first + row[link, L_QUEUES] + 1, TAG])
+        return first + q if q >= 0 else -1
     while True:
         new = row[link, L_NEW] >= 0
         q = row[link, L_NEW] if new else row[link, L_OLD]
@@ -198,14 +135,27 @@ def _next_queue(net: PacketState, link: int) -> int:
             sub[q, Q_LISTED] = 0
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
-def makes_room(net: PacketState, link: int, k: int, size: int) -> bool:
-    """Whether a packet fits once others are dropped: of the last priority, or from the head of the longest queue."""
+@njit(**INLINED)
+def _tag(net: PacketState, link: int, q: int, size: int) -> None:
+    """A packet of a fair link is now the first of its queue."""
+    first = net.link[link, L_FIRST]
+    tags = net.heads[first : first + net.link[link, L_QUEUES] + 1, TAG]
+    tag_first(tags, q - first, size / net.heads[q, WEIGHT])
+
+
+@njit(**INSIDE)
+def makes_room(net: PacketState, link: int, k: int, now: int, size: int) -> bool:
+    """Whether a packet fits once others are dropped: of the last priority, or from the head of the longest queue.
+
+    Of fair queues each has a buffer of its own: nothing is dropped for it.
+    """
     row, sub, packet = net.link, net.subqueue, net.packet
     discipline = row[link, L_DISCIPLINE]
     if discipline == FIFO or size > row[link, L_BUFFER]:
         return False
     own, first = _queue_of(net, link, k), row[link, L_FIRST]
+    if CBQ <= discipline <= WFQ:
+        return sub[own, Q_BYTES] + size <= row[link, L_BUFFER]
     while row[link, L_BYTES] + size > row[link, L_BUFFER]:
         victim, most = own, sub[own, Q_BYTES] + size
         if discipline == PRIO:
@@ -221,21 +171,24 @@ def makes_room(net: PacketState, link: int, k: int, size: int) -> bool:
                     q = sub[q, Q_NEXT]
         if sub[victim, Q_HEAD] < 0 or (discipline == PRIO and victim == own):
             return False
-        lost = _pop(net, link, victim)
+        lost = _pop(net, link, victim, now)
         drop(net, link, lost, packet[lost, K_INFO] & SIZE_MASK)
     return True
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
     """A packet comes to a link, and is sent at once where it can be."""
     row, sub, packet = net.link, net.subqueue, net.packet
     q = _queue_of(net, link, k)
     idle = row[link, L_SCHEDULED] == 0 and row[link, L_BUSY] <= now
-    if row[link, L_DISCIPLINE] >= DRR:
+    if row[link, L_DISCIPLINE] >= CBQ:
         if idle:
-            _next_queue(net, link)  # queues that are empty lose their turn
-        if sub[q, Q_LISTED] == 0:
+            _next_queue(net, link)  # queues that are empty lose their turn, and tags restart
+        if row[link, L_DISCIPLINE] <= WFQ:
+            if sub[q, Q_HEAD] < 0:
+                _tag(net, link, q, size)
+        elif sub[q, Q_LISTED] == 0:
             sub[q, Q_LISTED], sub[q, Q_DEFICIT] = 1, sub[q, Q_QUANTUM]
             if row[link, L_DISCIPLINE] == FQ:
                 _append(net, link, q, L_NEW, L_NEW_TAIL)
@@ -250,10 +203,18 @@ def wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         packet[last, K_NEXT] = k
     else:
         sub[q, Q_HEAD] = k
-    if row[link, L_SCHEDULED] > 0:
-        return
+    if net.hosts.port[link, COUNTS] > 0 or net.hosts.port[link, TELEMETRY] > 0:
+        came(net, link, k, now, size)
+    if row[link, L_SCHEDULED] == 0:
+        go_on(net, link, now)
+
+
+@njit(**INSIDE)
+def go_on(net: PacketState, link: int, now: int) -> None:
+    """A link that waited for something: its next packet begins now, or when the wire is free."""
+    row = net.link
     if row[link, L_TRACE] == OPPORTUNITIES:
-        _next_opportunity(net, link, now)
+        next_opportunity(net, link, now)
     if row[link, L_BUSY] <= now:
         serve(net, link, now)
     else:
@@ -281,15 +242,17 @@ def serve_if_due(net: PacketState, link: int, now: int) -> None:
     serve(net, link, now)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def serve(net: PacketState, link: int, now: int) -> None:
     """The wire is free: the next packet that the law lets through."""
     row, sub, packet = net.link, net.subqueue, net.packet
-    while True:
+    while net.hosts.port[link, PAUSED] == 0:
         q = _next_queue(net, link)
         if q < 0:
             return
-        k = _pop(net, link, q)
+        k = _pop(net, link, q, now)
+        if CBQ <= row[link, L_DISCIPLINE] <= WFQ and sub[q, Q_HEAD] >= 0:
+            _tag(net, link, q, packet[sub[q, Q_HEAD], K_INFO] & SIZE_MASK)
         size, waited = packet[k, K_INFO] & SIZE_MASK, now - packet[k, K_START]
         alone = sub[q, Q_BYTES] <= row[link, L_FULL]
         if chooses_head(row[link, L_LAW], net.parameters[link], net.heads[q], now / _NS, waited / _NS, alone):
@@ -302,15 +265,14 @@ def serve(net: PacketState, link: int, now: int) -> None:
         row[link, L_WAITED] += waited
         row[link, L_STARTED] += 1
         sub[q, Q_DEFICIT] -= size
+        if net.hosts.port[link, TELEMETRY] > 0:
+            stamp(net, link, k, now, size)
         _send(net, link, k, now, size)
         if row[link, L_PACE] > 0:
             row[link, L_BUSY] = max(row[link, L_BUSY], now + paid_off(size * NANOBITS, served_at(net, link)))
         if row[link, L_BYTES] > 0:
             plan_service(net, link, now)
         return
-
-
-# --- wire -------------------------------------------------------------------------------------------------------------
 
 
 @njit(**INLINED)
@@ -321,7 +283,7 @@ def _send(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         end = now + wire(net, link, size)
         row[link, L_BUSY] = end
     else:
-        end = _sent_by_trace(net, link, now, size)
+        end = sent_by_trace(net, link, now, size)
     row[link, L_SENT] += 1
     net.meta[M_HOPS] += 1
     if row[link, L_LOSS] > 0 and chance(net.random, link) * _SHARE < row[link, L_LOSS]:
@@ -332,62 +294,3 @@ def _send(net: PacketState, link: int, k: int, now: int, size: int) -> None:
     if row[link, L_JITTER] > 0:
         late = int(chance(net.random, link) * (row[link, L_JITTER] + 1))
     propagate(net, link, k, end + row[link, L_DELAY] + late)
-
-
-@njit(**INLINED)
-def _step(net: PacketState, link: int) -> int:
-    """When the trace's step ends [ns]."""
-    row = net.link
-    return row[link, L_TURN] + net.trace[row[link, L_STEP] + row[link, L_CURSOR], 0]
-
-
-@njit(**INLINED)
-def _go_to_next_step(net: PacketState, link: int) -> None:
-    """The next step of the trace; after the last one it begins again."""
-    row = net.link
-    row[link, L_LEFT] = row[link, L_SLOT]
-    row[link, L_CURSOR] += 1
-    if row[link, L_CURSOR] == row[link, L_STEPS]:
-        row[link, L_CURSOR] = 0
-        row[link, L_TURN] += net.trace[row[link, L_STEP] + row[link, L_STEPS] - 1, 0]
-
-
-@njit(**INLINED)
-def _next_opportunity(net: PacketState, link: int, now: int) -> None:
-    """The link is busy until the first opportunity after now; those before it are lost, with what is left of them.
-
-    It is served a nanosecond before, so that a packet that comes at the same time comes too late.
-    """
-    while _step(net, link) <= now:
-        _go_to_next_step(net, link)
-    net.link[link, L_BUSY] = _step(net, link) - 1
-
-
-@njit(error_model="numpy", nogil=True, _nrt=False)
-def _sent_by_trace(net: PacketState, link: int, now: int, size: int) -> int:
-    """When a packet that begins now is sent whole [ns]; the link is busy until the next can begin."""
-    row = net.link
-    if row[link, L_TRACE] == OPPORTUNITIES:
-        need = size + row[link, L_HEADER]
-        while True:
-            used = min(need, row[link, L_LEFT])
-            need -= used
-            row[link, L_LEFT] -= used
-            end = _step(net, link)
-            if row[link, L_LEFT] == 0:
-                _go_to_next_step(net, link)
-            if need == 0:
-                row[link, L_BUSY] = _step(net, link) - 1
-                return end
-    bits, time = size * NANOBITS, now
-    while True:
-        while _step(net, link) <= time:
-            _go_to_next_step(net, link)
-        rate, end = net.trace[row[link, L_STEP] + row[link, L_CURSOR], 1], _step(net, link)
-        if rate > 0:
-            end = time + max((bits + rate // 2) // rate, 1)
-        if rate > 0 and end <= _step(net, link):
-            row[link, L_BUSY] = end
-            return end
-        bits -= rate * (_step(net, link) - time)
-        time = _step(net, link)

@@ -11,17 +11,19 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
 from netctrl.laws.aqm.records import law_record
-from netctrl.laws.disciplines import DrrQueue, FqCodelQueue, PrioQueue, queue_in
+from netctrl.laws.disciplines import CbqQueue, DrrQueue, FqCodelQueue, PrioQueue, WfqQueue, queue_in
 from netctrl.model.link_trace import LinkTrace, TraceOfLink
-from netctrl.scenario.tcp_aqm.scenario import Link
+from netctrl.scenario.fabric.pfc import Pfc
+from netctrl.scenario.links import Link
 from netctrl.sim.packet.links.laws import HEAD_STATES
 from netctrl.sim.packet.links.links import BY_ARRIVAL, BY_EPOCH
-from netctrl.sim.packet.links.served import DRR, FIFO, FQ, NANOBITS, OPPORTUNITIES, PRIO, RATES
+from netctrl.sim.packet.links.served import CBQ, DRR, FIFO, FQ, PRIO, TAG, WEIGHT, WFQ
+from netctrl.sim.packet.links.trace import NANOBITS, OPPORTUNITIES, RATES
 from netctrl.sim.packet.senders.receiver import ACK_BYTES
 from netctrl.sim.packet.state import LINK, SUBQUEUE
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["Line", "Queues", "link_tables", "nanoseconds", "queue_tables", "trace_table", "whole_rate"]
+__all__ = ["Line", "Queues", "link_tables", "nanoseconds", "queue_tables", "trace_table", "whole_rate", "wire_time"]
 
 Queues = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Rows of links, and states and parameters of their laws."""
@@ -31,11 +33,11 @@ _MAX_EPOCH_S = 500.0
 
 _MAX_QUEUES = 1 << 22
 _SHARE = 2.0**53
-_DISCIPLINES = {PrioQueue: PRIO, DrrQueue: DRR, FqCodelQueue: FQ}
+_DISCIPLINES = {PrioQueue: PRIO, CbqQueue: CBQ, WfqQueue: WFQ, DrrQueue: DRR, FqCodelQueue: FQ}
 
 
 class Line(NamedTuple):
-    """A link of a network; what of `netctrl.scenario.tcp_aqm.scenario.Link` its tables need."""
+    """A link of a network; what of `netctrl.scenario.links.Link` its tables need."""
 
     id: str
     capacity: float
@@ -45,6 +47,7 @@ class Line(NamedTuple):
     trace: None = None
     loss: float = 0.0
     jitter: float = 0.0
+    pfc: Pfc | None = None
 
 
 def link_tables(links: Sequence[Link | Line], full: int) -> Queues:
@@ -68,7 +71,7 @@ def link_tables(links: Sequence[Link | Line], full: int) -> Queues:
         row[LINK["rate"]], row[LINK["delay"]] = rate, round(each.delay * _NS)
         row[LINK["full"]], row[LINK["ack"]] = full, ACK_BYTES
         for size, name in ((full, "tx_full"), (ACK_BYTES, "tx_ack")):
-            row[LINK[name]] = max((size * NANOBITS + rate // 2) // rate, 1)
+            row[LINK[name]] = wire_time(size, rate)
         law = law_record(queue_in(each.queue))
         if law is None:
             continue
@@ -104,6 +107,11 @@ def whole_rate(name: str, rate: float, full: int) -> int:
     return round(rate)
 
 
+def wire_time(size: int, rate: int) -> int:
+    """Time of so many bytes on a wire [ns], rounded."""
+    return max((size * NANOBITS + rate // 2) // rate, 1)
+
+
 def queue_tables(
     links: Sequence[Link | Line], link: np.ndarray, weight: np.ndarray, full: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -121,7 +129,7 @@ def queue_tables(
     seed : int
         Of hashes.
     """
-    quanta: list[np.ndarray] = []
+    quanta, heads = [np.zeros(0, dtype=np.int64)], [np.zeros((0, HEAD_STATES))]
     count = 0
     for number, (row, each) in enumerate(zip(link, links, strict=True)):
         row[LINK["loss"]], row[LINK["jitter"]] = round(each.loss * _SHARE), round(each.jitter * 1e9)
@@ -136,21 +144,34 @@ def queue_tables(
             salts = np.random.SeedSequence(seed, spawn_key=(1 << 21, number))
             row[LINK["salt"]] = int(salts.generate_state(1, np.uint64)[0] >> np.uint64(1)) | 1
         quanta.append(_quanta(each, weight, full))
+        heads.append(np.zeros((len(quanta[-1]), HEAD_STATES)))
         row[LINK["first"]], row[LINK["queues"]] = count, len(quanta[-1])
+        if discipline in (CBQ, WFQ):
+            row[LINK["queues"]] -= 1
+            heads[-1][:-1, TAG] = inf
+            heads[-1][:-1, WEIGHT] = each.queue.shares if discipline == CBQ else np.repeat(weight, 2)
         count += len(quanta[-1])
         if count > _MAX_QUEUES:
             raise InvalidValue(f"links.{each.id}.queue", f"{count} queues", f"at most {_MAX_QUEUES} of all links")
     table = np.zeros((count, len(SUBQUEUE)), dtype=np.int64)
     table[:, SUBQUEUE["head"]] = table[:, SUBQUEUE["tail"]] = -1
-    table[:, SUBQUEUE["quantum"]] = np.concatenate(quanta) if quanta else 0
-    return table, np.zeros((count, HEAD_STATES))
+    table[:, SUBQUEUE["quantum"]] = np.concatenate(quanta)
+    return table, np.concatenate(heads)
 
 
 def _quanta(link: Link | Line, weight: np.ndarray, full: int) -> np.ndarray:
-    """What each queue of a link may send in a round [byte]; a flow's data and acknowledgements have one queue each."""
+    """What each queue of a link may send in a round [byte], 0 where there are none; of fair links one more row.
+
+    A flow's data and acknowledgements have one queue each.
+    """
     queue = link.queue
     if not isinstance(queue, DrrQueue | FqCodelQueue):
-        return np.zeros(queue.bands if isinstance(queue, PrioQueue) else 1, dtype=np.int64)
+        rows = 1
+        if isinstance(queue, PrioQueue):
+            rows = queue.bands
+        elif isinstance(queue, WfqQueue | CbqQueue):
+            rows = 1 + (2 * len(weight) if isinstance(queue, WfqQueue) else len(queue.shares))
+        return np.zeros(rows, dtype=np.int64)
     quantum = full if queue.quantum is None else queue.quantum
     if isinstance(queue, FqCodelQueue):
         return np.full(queue.buckets or 2 * len(weight), max(round(quantum), 1))

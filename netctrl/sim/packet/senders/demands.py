@@ -1,4 +1,6 @@
-"""Demands of a network on packets: what each sends in an interval, and which way each packet goes where they split.
+"""Demands on packets: what each sends in an interval, and which way each packet goes where they split.
+
+Those of a network are told their rate as an interval begins (`netctrl.sim.packet.rates`), groups of flows read it.
 
 A demand has no window; its row of `window` has the bytes that wait for a whole packet, the gap between packets and
 when the next one goes, after the beginning of the interval [ns].
@@ -6,23 +8,35 @@ when the next one goes, after the beginning of the interval [ns].
 
 from __future__ import annotations
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.senders.tcp import take
-from netctrl.sim.packet.state import DATAGRAM, FLOW, INLINED, KIND_SHIFT, META, PACKET, WAKE, WAY, PacketState, plan
+from netctrl.sim.packet.state import (
+    CAPABLE,
+    DATAGRAM,
+    FLOW,
+    KIND_SHIFT,
+    META,
+    PACKET,
+    WAKE,
+    WAY,
+    PacketState,
+    plan,
+)
 
-__all__ = ["CHOICE", "begin_interval", "chosen_way", "send_of_demand"]
+__all__ = ["CHOICE", "act_of_demand", "begin_interval", "chosen_way"]
 
 CHOICE = -3
 """In a route: CHOICE - w is a choice among the ways from row w on."""
 WAITING, GAP, AT = range(3)
 W_HOP, W_SHARE, W_BEHIND, W_MORE = (WAY[name] for name in ("hop", "share", "behind", "more"))
 F_ROUTE, F_START, F_STOP, F_LEFT, F_SENT = (FLOW[name] for name in ("route", "start", "stop", "left", "sent"))
-K_FLOW, K_SEQ, K_HOP, K_INFO = (PACKET[name] for name in ("flow", "seq", "hop", "info"))
+F_ECN, F_RATES, F_INTERVAL, F_UNTIL = (FLOW[name] for name in ("ecn", "rates", "interval", "until"))
+K_FLOW, K_SEQ, K_HOP, K_INFO, K_BACK = (PACKET[name] for name in ("flow", "seq", "hop", "info", "back"))
 M_SENT, M_OFFERED = META["sent"], META["offered"]
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def chosen_way(net: PacketState, hop: int, size: int) -> int:
     """The way that is furthest behind its share takes the packet: shares are met to within a packet at any time."""
     ways = net.ways
@@ -44,7 +58,7 @@ def begin_interval(net: PacketState, f: int, rate: float, now: int, ends: int, f
     """A demand sends evenly at a rate [bit/s]; what is no whole packet by `ends` waits for the next interval."""
     flow, row = net.flow, net.window[f]
     before = row[WAITING]
-    waiting = before + rate * 1e-9 * (ends - now) / 8.0
+    waiting = before + rate * (ends - now) / 8e9
     flow[f, F_LEFT] = int(waiting / full)
     row[WAITING] = waiting - flow[f, F_LEFT] * full
     flow[f, F_START], flow[f, F_STOP] = now, ends
@@ -61,15 +75,29 @@ def _plan_next(net: PacketState, f: int) -> None:
     row[AT] += row[GAP]
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
-def send_of_demand(net: PacketState, f: int, now: int, full: int) -> None:
-    """The next packet of a demand enters the network."""
+@njit(**INSIDE)
+def act_of_demand(net: PacketState, f: int, now: int, full: int) -> None:
+    """A demand is woken: its next packet, or of a group of flows its next interval."""
+    flow = net.flow
+    if flow[f, F_LEFT] > 0:
+        _send(net, f, now, full)
+    elif now < flow[f, F_UNTIL]:
+        rate = net.rates[flow[f, F_RATES]]
+        flow[f, F_RATES] += 1
+        begin_interval(net, f, rate, now, min(now + flow[f, F_INTERVAL], flow[f, F_UNTIL]), full)
+    if flow[f, F_LEFT] == 0 and flow[f, F_STOP] < flow[f, F_UNTIL]:
+        plan(net, flow[f, F_STOP], WAKE, f)
+
+
+@njit(**INLINED)
+def _send(net: PacketState, f: int, now: int, full: int) -> None:
+    """The next packet enters the network."""
     flow, packet, meta = net.flow, net.packet, net.meta
     k, hop = take(net), flow[f, F_ROUTE]
     if net.route[hop] <= CHOICE:
         hop = chosen_way(net, hop, full)
-    packet[k, K_FLOW], packet[k, K_SEQ], packet[k, K_HOP] = f, 0, hop
-    packet[k, K_INFO] = full | DATAGRAM << KIND_SHIFT
+    packet[k, K_FLOW], packet[k, K_SEQ], packet[k, K_HOP], packet[k, K_BACK] = f, 0, hop, now
+    packet[k, K_INFO] = full | DATAGRAM << KIND_SHIFT | (CAPABLE if flow[f, F_ECN] == 1 else 0)
     flow[f, F_SENT] += 1
     meta[M_SENT] += 1
     meta[M_OFFERED] += full

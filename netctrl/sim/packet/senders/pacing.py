@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from math import inf
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.laws.rate.law import Sample
 from netctrl.laws.rate.rows import ALLOWED, rate_acts
 from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.sender import TcpWindow
-from netctrl.sim.packet.state import FLOW, INLINED, WAKE, PacketState, plan
+from netctrl.sim.packet.state import FLOW, WAKE, PacketState, plan
 
 __all__ = ["begin_pacing", "hold", "set_pace", "space", "woken"]
 
@@ -33,10 +33,10 @@ _SLOW_START, _AVOIDANCE = 2.0, 1.2  # times W/RTT: sysctl net.ipv4.tcp_pacing_ss
 # In flight, of a law without a bound, for acknowledgements that stay out: round trips, packets at least and at most.
 _WINDOWS, _FIRST_PACKETS, _MOST_PACKETS = 3.0, 10.0, float(1 << 20)
 _SHORTEST = 1.0  # between two segments [ns]
-_begin, _step = rate_acts(error_model="numpy", nogil=True, _nrt=False)
+_begin, _step = rate_acts(**INSIDE)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def begin_pacing(net: PacketState, f: int, full: int) -> None:
     """A connection has measured its first round trip: the law's first rate."""
     row, number = net.flow[f, F_PACED], net.flow[f, F_PACER]
@@ -44,7 +44,7 @@ def begin_pacing(net: PacketState, f: int, full: int) -> None:
     _apply(net, f, row, full)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def set_pace(net: PacketState, f: int, now: int, full: int, fresh: bool, prior: int) -> None:
     """After an acknowledgement; `fresh`: it gave an RTT. `prior`: in flight before it."""
     flow, packet = net.flow, float(full)
@@ -67,7 +67,7 @@ def set_pace(net: PacketState, f: int, now: int, full: int, fresh: bool, prior: 
     _apply(net, f, row, full)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def _apply(net: PacketState, f: int, row: int, full: int) -> None:
     """What the law allows becomes the window of a flow that has none, and the time between two segments."""
     flow, window = net.flow, net.window[f]

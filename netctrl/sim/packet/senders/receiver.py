@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, njit
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.state import (
     ACK,
@@ -12,9 +12,9 @@ from netctrl.sim.packet.state import (
     FLOW,
     GENERATION_MASK,
     GENERATION_SHIFT,
-    INLINED,
     KIND_SHIFT,
     MARKED,
+    MESSAGE,
     META,
     PACKET,
     REDUCED,
@@ -26,10 +26,12 @@ from netctrl.sim.packet.state import (
     release,
 )
 
-__all__ = ["ACK_BYTES", "HEADERS", "deliver", "on_line"]
+__all__ = ["ACK_BYTES", "HEADERS", "NOTHING", "OF_A_MESSAGE", "deliver", "on_line", "send_back"]
 
 HEADERS, ACK_BYTES = 40, 40
 """Of IP and TCP; an acknowledgement is nothing else [byte]."""
+NOTHING, OF_A_MESSAGE = -1, -2
+"""What else than a flow may come of a packet."""
 
 F_GROUP, F_ACK_ROUTE, F_SIZE, F_LAST, F_ECHO = (
     FLOW[name] for name in ("group", "ack_route", "size", "last_bytes", "echo")
@@ -38,7 +40,8 @@ F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_LINE_LAST = (
     FLOW[name] for name in ("line_head", "line_tail", "line_delay", "line_last")
 )
 F_EXPECTED, F_AHEAD, F_RING, F_MASK = (FLOW[name] for name in ("expected", "ahead", "ring", "mask"))
-F_GENERATION, F_RECEIVED, F_EXACT = FLOW["generation"], FLOW["received"], FLOW["exact"]
+F_GENERATION, F_RECEIVED, F_EXACT = (FLOW[name] for name in ("generation", "received", "exact"))
+F_TRIP, F_DELAYS = FLOW["trip"], FLOW["delays"]
 K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_TIME, K_BACK = (
     PACKET[name] for name in ("next", "flow", "seq", "hop", "info", "time", "back")
 )
@@ -62,25 +65,46 @@ def on_line(net: PacketState, f: int, k: int, now: int) -> None:
 
 
 @njit(**INLINED)
+def send_back(net: PacketState, f: int, k: int, now: int) -> None:
+    """An acknowledgement goes into the first link of flow f's way back, or, where none is ever busy, on its line."""
+    hop = net.flow[f, F_ACK_ROUTE]
+    net.packet[k, K_HOP] = hop
+    link = net.route[hop]
+    if link >= 0:
+        enqueue(net, link, k, now)
+    else:
+        on_line(net, f, k, now)
+
+
+@njit(**INLINED)
 def deliver(net: PacketState, k: int, now: int, full: int) -> int:
     """A packet of data came to its receiver, and turns into its acknowledgement; what is new in order is counted.
 
-    Returns the flow whose last segment came in order by this, else -1.
+    Returns the flow whose last segment came in order by this, else NOTHING; OF_A_MESSAGE: all is left to do.
     """
     flow, packet, meta = net.flow, net.packet, net.meta
     f, info, seq = packet[k, K_FLOW], packet[k, K_INFO], packet[k, K_SEQ]
     kind = info >> KIND_SHIFT & 7
     meta[M_RECEIVED] += 1
     meta[M_DELIVERED] += info & SIZE_MASK
-    if kind == DATAGRAM:
-        net.group[flow[f, F_GROUP]] += (info & SIZE_MASK) - HEADERS
+    if kind >= DATAGRAM:
+        if kind == MESSAGE:
+            return OF_A_MESSAGE
+        group, trip = flow[f, F_GROUP], now - packet[k, K_BACK]
+        net.group[group] += (info & SIZE_MASK) - HEADERS
+        net.trip[0, group] += trip
+        net.trip[1, group] += 1
+        if flow[f, F_RECEIVED] > 0:
+            net.trip[2, group] += abs(trip - flow[f, F_TRIP])
+        flow[f, F_TRIP] = trip
         flow[f, F_RECEIVED] += 1
+        flow[f, F_DELAYS] += trip
         release(net, k)
-        return -1
+        return NOTHING
     if info >> GENERATION_SHIFT & GENERATION_MASK != flow[f, F_GENERATION]:
         release(net, k)
-        return -1
-    finished, run, answer = -1, 0, SYNACK
+        return NOTHING
+    finished, run, answer = NOTHING, 0, SYNACK
     if kind == DATA:
         answer = ACK
         ring, mask, got = flow[f, F_RING], flow[f, F_MASK], net.got
@@ -115,10 +139,5 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
     generation = flow[f, F_GENERATION] << GENERATION_SHIFT
     echo = MARKED if flow[f, F_ECHO] == 1 else 0
     packet[k, K_INFO] = ACK_BYTES | answer << KIND_SHIFT | echo | generation | run << RUN_SHIFT
-    packet[k, K_HOP] = flow[f, F_ACK_ROUTE]
-    link = net.route[flow[f, F_ACK_ROUTE]]
-    if link >= 0:
-        enqueue(net, link, k, now)
-    else:
-        on_line(net, f, k, now)
+    send_back(net, f, k, now)
     return finished

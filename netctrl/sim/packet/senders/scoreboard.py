@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netctrl.jit import njit
-from netctrl.sim.packet.state import FLOW, INLINED, PacketState
+from netctrl.jit import INLINED, njit
+from netctrl.sim.packet.state import FLOW, PacketState
 
 __all__ = ["EVER", "LOST", "RESENT", "SACKED", "advance_to", "mark_received"]
 

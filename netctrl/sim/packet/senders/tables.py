@@ -5,22 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.rate.records import RATE_LAWS, rate_record, window_of
+from netctrl.laws.rate.records import RATE_LAWS, rate_record, scheme_of, window_of
 from netctrl.laws.rate.rows import ALLOWED_WIDTH
 from netctrl.laws.tcp.rows import EXACT, WINDOWS
+from netctrl.laws.window.records import law_of
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowGroup
-from netctrl.scenario.tcp_aqm.scenario import Scenario
 from netctrl.sim.packet.state import FLOW
 
 __all__ = ["rate_tables", "set_sender"]
 
 
 def set_sender(row: np.ndarray, group: FlowGroup) -> None:
-    """Which laws a connection has; one without a window hears no marks, and can't be marked."""
-    window, rate = window_of(group.sender), rate_record(group.sender)
+    """Which laws a connection has; what hears no marks can't be marked."""
+    window, rate, scheme = window_of(group.sender), rate_record(group.sender), scheme_of(group.sender)
     row[FLOW["law"]] = -1 if window is None else WINDOWS.index(window)
     row[FLOW["exact"]] = window in EXACT
-    row[FLOW["ecn"]] = group.ecn and window is not None
+    hears = window is not None or (scheme is not None and law_of(scheme).marking is not None)
+    row[FLOW["ecn"]] = group.ecn and hears
     if rate is not None:
         row[FLOW["pacer"]] = 1 + next(k for k, each in enumerate(RATE_LAWS) if each.record is type(rate))
 

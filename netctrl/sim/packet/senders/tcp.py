@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.rows import mark_acts, window_acts
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpWindow
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.senders.pacing import begin_pacing, hold, set_pace, space
-from netctrl.sim.packet.senders.receiver import HEADERS
+from netctrl.sim.packet.senders.receiver import HEADERS, NOTHING, OF_A_MESSAGE
 from netctrl.sim.packet.senders.scoreboard import EVER, LOST, RESENT, SACKED, advance_to, mark_received
 from netctrl.sim.packet.state import (
+    ACK,
     AGAIN,
     CAPABLE,
     DATA,
@@ -25,15 +26,15 @@ from netctrl.sim.packet.state import (
     FLOW,
     GENERATION_MASK,
     GENERATION_SHIFT,
-    INLINED,
+    KIND_MASK,
     KIND_SHIFT,
     MARKED,
+    MESSAGE_ACK,
     META,
     PACKET,
     REDUCED,
     RUN_SHIFT,
     SYN,
-    SYNACK,
     TIMER,
     PacketState,
     plan,
@@ -46,8 +47,8 @@ CLOSED, CONNECTING, OPEN = range(3)
 """States of a connection."""
 NORMAL, RECOVERY, CONGESTED, TIMED_OUT = range(4)
 """Why a window doesn't grow: losses are repaired, a mark was answered; after a timeout it does."""
-TCP, UDP, DEMAND = range(3)
-"""Kinds of flow."""
+TCP, UDP, DEMAND, MESSAGES = range(4)
+"""Kinds of flow; of messages: data-centre senders."""
 
 W_WINDOW, W_THRESHOLD, W_RTT, W_MIN_RTT, W_MAX_RTT, W_CUT, W_RECOVERED = (
     list(fields_of(TcpWindow)).index(name)
@@ -114,7 +115,7 @@ def _send(net: PacketState, f: int, k: int, seq: int, kind: int, size: int, more
     enqueue(net, net.route[flow[f, F_ROUTE]], k, now)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def connect(net: PacketState, f: int, now: int, first_window: float) -> None:
     """A connection begins anew: its first packet asks for it."""
     flow, row = net.flow, net.window[f]
@@ -250,23 +251,35 @@ def _cut(net: PacketState, f: int, now: int, marked: bool = False) -> None:
 
 
 @njit(**INLINED)
-def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
-    """An acknowledgement came to its sender."""
-    flow, packet, row = net.flow, net.packet, net.window
+def acknowledge(net: PacketState, k: int, now: int, full: int) -> int:
+    """An acknowledgement came to its sender. OF_A_MESSAGE: it stands in a packet that is free; all is left to do."""
+    flow, packet = net.flow, net.packet
     f, info = packet[k, K_FLOW], packet[k, K_INFO]
     seq, upto = packet[k, K_SEQ], packet[k, K_BACK]
     net.meta[M_ACKS] += 1
     release(net, k)
     if info >> GENERATION_SHIFT & GENERATION_MASK != flow[f, F_GENERATION] or flow[f, F_STATE] == CLOSED:
-        return
-    if info >> KIND_SHIFT & 7 == SYNACK:
-        if flow[f, F_STATE] == CONNECTING:
-            flow[f, F_STATE], flow[f, F_TIMER], flow[f, F_BACKOFF] = OPEN, 0, 0
-            _measure(net, f, now - upto)
-            if flow[f, F_PACER] > 0:
-                begin_pacing(net, f, full)
-            offer(net, f, now, full)
-        return
+        return NOTHING
+    kind = info >> KIND_SHIFT & KIND_MASK
+    if kind != ACK:
+        if kind == MESSAGE_ACK:
+            return OF_A_MESSAGE
+        if flow[f, F_STATE] != CONNECTING:
+            return NOTHING
+        flow[f, F_STATE], flow[f, F_TIMER], flow[f, F_BACKOFF] = OPEN, 0, 0
+        _measure(net, f, now - upto)
+        if flow[f, F_PACER] > 0:
+            begin_pacing(net, f, full)
+    elif not _learn(net, f, info, seq, upto, now, full):
+        return NOTHING
+    offer(net, f, now, full)
+    return NOTHING
+
+
+@njit(**INLINED)
+def _learn(net: PacketState, f: int, info: int, seq: int, upto: int, now: int, full: int) -> bool:
+    """What an acknowledgement says of what was sent. Returns whether there is more to be sent."""
+    flow, row = net.flow, net.window
     ring, mask, mark = flow[f, F_RING], flow[f, F_MASK], net.mark
     una, in_flight, pipe = flow[f, F_UNA], flow[f, F_NEXT] - flow[f, F_UNA], flow[f, F_PIPE]
     fresh = seq >= una and mark[ring + (seq & mask)] & (EVER | SACKED) == 0
@@ -280,7 +293,7 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
             flow[f, F_TIMER] = 0
             if flow[f, F_UNA] >= flow[f, F_SIZE]:
                 flow[f, F_STATE] = CLOSED
-                return
+                return False
         else:
             _arm(net, f, now)
     run = info >> RUN_SHIFT
@@ -310,10 +323,10 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> None:
             _grow(flow[f, F_LAW], row[f], Acked(float(min(newly, most)), since, row[f, W_RTT], True))
     if flow[f, F_PACER] > 0:
         set_pace(net, f, now, full, fresh, pipe)
-    offer(net, f, now, full)
+    return True
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def time_out(net: PacketState, f: int, now: int, full: int) -> None:
     """A timer's event: a later end is waited for; at its end, all that isn't acknowledged is lost. RFC 6298, section 5;
     RFC 5681, section 3.1; RFC 6675, section 5.1."""

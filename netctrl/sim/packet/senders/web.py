@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import ceil, log
 
-from netctrl.jit import njit
+from netctrl.jit import INSIDE, njit
+from netctrl.sim.packet.senders.messages import begin_message
 from netctrl.sim.packet.senders.receiver import HEADERS
-from netctrl.sim.packet.senders.tcp import connect
+from netctrl.sim.packet.senders.tcp import MESSAGES, connect
 from netctrl.sim.packet.state import FLOW, META, SESSION, THINK, PacketState, chance, plan
 
 __all__ = ["finish", "load_page", "think"]
@@ -14,8 +15,8 @@ __all__ = ["finish", "load_page", "think"]
 S_GROUP, S_FIRST, S_OBJECTS, S_MISSING, S_STOP = (
     SESSION[name] for name in ("group", "first", "objects", "missing", "stop")
 )
-F_SIZE, F_LAST, F_GROUP, F_SESSION, F_ASKED, F_BYTES, F_ACCESS = (
-    FLOW[name] for name in ("size", "last_bytes", "group", "session", "asked", "bytes", "access")
+F_SIZE, F_LAST, F_GROUP, F_SESSION, F_ASKED, F_BYTES, F_ACCESS, F_KIND = (
+    FLOW[name] for name in ("size", "last_bytes", "group", "session", "asked", "bytes", "access", "kind")
 )
 M_RESPONSES = META["responses"]
 SCALE, SHAPE, MOST, PAUSE = range(4)
@@ -23,19 +24,19 @@ SCALE, SHAPE, MOST, PAUSE = range(4)
 _NS = 1e9
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def think(net: PacketState, s: int, now: int) -> None:
     """A pause of exponential length, then the next page."""
     pause = -net.web[net.session[s, S_GROUP], PAUSE] * log(1.0 - _draw(net, s))
     plan(net, now + round(pause * _NS), THINK, s)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def _draw(net: PacketState, s: int) -> float:
     return chance(net.random, len(net.link) + len(net.flow) + s)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def load_page(net: PacketState, s: int, now: int, full: int, first_window: float) -> None:
     """All objects of a page are asked for at once; their sizes are Pareto, cut off."""
     session, flow = net.session, net.flow
@@ -48,19 +49,22 @@ def load_page(net: PacketState, s: int, now: int, full: int, first_window: float
         segments = (size + full - HEADERS - 1) // (full - HEADERS)
         flow[f, F_SIZE], flow[f, F_LAST] = segments, size - (segments - 1) * (full - HEADERS)
         flow[f, F_ASKED], flow[f, F_BYTES] = now - flow[f, F_ACCESS], size
-        connect(net, f, now, first_window)
+        if flow[f, F_KIND] == MESSAGES:
+            begin_message(net, f, now)
+        else:
+            connect(net, f, now, first_window)
 
 
-@njit(error_model="numpy", nogil=True, _nrt=False)
+@njit(**INSIDE)
 def finish(net: PacketState, f: int, now: int) -> None:
-    """The last byte of a flow came: of an object it is noted, and after the last of a page there is a pause."""
+    """The last byte of a flow came, which is noted; after the last object of a page there is a pause."""
     flow, meta = net.flow, net.meta
     s = flow[f, F_SESSION]
-    if s < 0:
-        return
     row = net.response[meta[M_RESPONSES]]
     row[0], row[1], row[2], row[3] = flow[f, F_GROUP], flow[f, F_ASKED], flow[f, F_BYTES], now - flow[f, F_ASKED]
     meta[M_RESPONSES] += 1
+    if s < 0:
+        return
     net.session[s, S_MISSING] -= 1
     if net.session[s, S_MISSING] == 0:
         think(net, s, now)

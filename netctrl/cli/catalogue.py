@@ -1,0 +1,139 @@
+"""Entries of `netctrl list`: names in registries and of bundled files, each with a one-line description."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from netctrl import datasets
+from netctrl.register import (
+    DESIGN_COMMANDS,
+    ENGINES,
+    QUEUE_LAWS,
+    RATE_SENDERS,
+    TCP_SENDERS,
+    WINDOW_LAWS,
+    Registry,
+)
+
+__all__ = ["KINDS", "LAWS", "Entry", "entries"]
+
+LAWS = {
+    "queue": QUEUE_LAWS,
+    "TCP sender": TCP_SENDERS,
+    "rate sender": RATE_SENDERS,
+    "data-centre sender": WINDOW_LAWS,
+}
+"""Kind of a law -> its registry; link rates are set by the records of `netctrl.scenario.network.policy`."""
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry that can be named on a command line or in a file."""
+
+    name: str
+    what: str
+    kind: str | None = None
+    """Kind of a law: a key of LAWS, or "link rate"."""
+    engines: tuple[str, ...] | None = None
+    """Engines that run a law; None where that was not asked or can't be determined."""
+
+
+def entries(kind: str) -> list[Entry]:
+    """All entries of one of KINDS; of the laws, engines and techniques only those of link rates are imported."""
+    return list(_LISTS[kind]())
+
+
+def _designs() -> Iterator[Entry]:
+    for name in DESIGN_COMMANDS:
+        yield Entry(name, _first_line(inspect.getdoc(DESIGN_COMMANDS[name])))
+
+
+def _engines() -> Iterator[Entry]:
+    for name in ENGINES:
+        yield Entry(name, _documented(ENGINES, name))
+
+
+def _laws() -> Iterator[Entry]:
+    from netctrl.scenario.network.policy import POLICIES
+
+    yield Entry("droptail", "First in, first out; packets that do not fit are lost.", "queue")
+    for kind, registry in LAWS.items():
+        for name in registry:
+            yield Entry(name, _documented(registry, name), kind)
+    for policy in POLICIES:
+        yield Entry(str(policy.__struct_config__.tag), _first_line(inspect.getdoc(policy)), "link rate")
+
+
+def _toml(names: Callable[[], tuple[str, ...]], path: Callable[[str], Path]) -> Iterator[Entry]:
+    """Entries of TOML files, each described by the comment in its first line."""
+    for name in names():
+        with path(name).open(encoding="utf-8") as file:
+            first = file.readline()
+        yield Entry(name, _first_sentence(first.lstrip("# ")))
+
+
+def _networks() -> Iterator[Entry]:
+    for name in datasets.networks():
+        content = json.loads(datasets.network_path(name).read_text(encoding="utf-8"))
+        counts = f"{len(content['nodes'])} nodes, {len(content['edges'])} links"
+        yield Entry(name, f"{counts}: {_first_sentence(content['graph'].get('source', ''))}")
+
+
+def _models() -> Iterator[Entry]:
+    for name in datasets.models():
+        content = json.loads(datasets.model_path(name).read_text(encoding="utf-8"))
+        signals = f"{', '.join(content['inputs'])} -> {', '.join(content['outputs'])}"
+        yield Entry(name, f"{signals}; {len(content['A'])} states, every {content['dt']:g} s")
+
+
+def _traces() -> Iterator[Entry]:
+    for name in datasets.traces():
+        with datasets.trace_path(name).open(encoding="utf-8") as file:
+            columns, rows = file.readline().strip(), sum(1 for _ in file)
+        yield Entry(name, f"{rows} rows of {columns.replace(',', ', ')}")
+
+
+_LISTS: dict[str, Callable[[], Iterator[Entry]]] = {
+    "designs": _designs,
+    "scenarios": lambda: _toml(datasets.scenarios, datasets.scenario_path),
+    "networks": _networks,
+    "laws": _laws,
+    "engines": _engines,
+    "models": _models,
+    "traces": _traces,
+    "sweeps": lambda: _toml(datasets.sweeps, datasets.sweep_path),
+}
+KINDS = tuple(_LISTS)
+
+
+def _documented(registry: Registry, name: str) -> str:
+    """First line of the docstring of an entry's module, read from the file without an import."""
+    top, *rest = registry.module_of(name).split(".")
+    spec = find_spec(top)
+    if spec is None or spec.origin is None:
+        return ""
+    path = Path(spec.origin)
+    if rest:
+        path = path.parent.joinpath(*rest).with_suffix(".py")
+    if path.with_suffix("").is_dir():
+        path = path.with_suffix("") / "__init__.py"
+    try:
+        return _first_line(ast.get_docstring(ast.parse(path.read_bytes())))
+    except (OSError, SyntaxError):
+        return ""
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?:\.|;|, which) (?=[A-Za-z`])", text.strip().rstrip("."))[0]
+
+
+def _first_line(text: str | None) -> str:
+    """A docstring's summary without its source reference."""
+    return " ".join((text or "").partition("\n\n")[0].split()).partition(" Source: ")[0]

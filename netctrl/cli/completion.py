@@ -1,0 +1,70 @@
+"""`netctrl completion`: prints a script with which a shell completes verbs, commands and options."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App
+
+from netctrl.cli.app import new_app, option, positional, run, say
+from netctrl.errors import InvalidValue, checked_word
+
+__all__ = ["main"]
+
+SHELLS = ("bash", "zsh", "fish", "powershell")
+_VERBS = ("design.verb", "identify", "simulate", "sweep", "export.verb", "linux.verb", "list", "doctor")
+
+app = new_app("netctrl completion", "Prints a script with which a shell completes verbs, commands and options.")
+
+
+@app.default
+def completion(
+    shell: Annotated[str | None, positional("SHELL", f"{', '.join(SHELLS)}; by default that of $SHELL")] = None,
+    /,
+    *,
+    install: Annotated[bool, option("", "write the script where the shell reads it at its start")] = False,
+) -> int:
+    """The script is generated from the command lines themselves.
+
+    Examples
+    --------
+    netctrl completion bash
+    netctrl completion zsh
+    """
+    found: Any = checked_word("shell", shell or _own_shell(), SHELLS)
+    if not install:
+        return say(_files_too(_whole().generate_completion(prog_name="netctrl", shell=found)).rstrip() + "\n")
+    place = _whole().install_completion(shell=found)
+    place.write_text(_files_too(place.read_text(encoding="utf-8")), encoding="utf-8")
+    return say(f"written to {place}; a new {found} completes netctrl's verbs and options\n")
+
+
+def _own_shell() -> str:
+    shell = Path(os.environ.get("SHELL", "")).name
+    if shell not in SHELLS:
+        raise InvalidValue("shell", shell or None, f"one of {', '.join(SHELLS)}, as in netctrl completion bash")
+    return shell
+
+
+def _files_too(script: str) -> str:
+    """The script with bash completing files where no name fits; other scripts as they are."""
+    return script.replace("complete -F _netctrl netctrl", "complete -o bashdefault -o default -F _netctrl netctrl")
+
+
+def _whole() -> App:
+    """All verbs as commands of one App."""
+    whole = App(name="netctrl", help="Control theory for network congestion.")
+    for name in _VERBS:
+        verb = importlib.import_module(f"netctrl.cli.{name}").app
+        whole.command(verb, name=verb.name[0].split()[-1])
+    whole.command(app, name="completion")
+    return whole
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    return run(app, argv, {"shell": "SHELL"}, bare=True)

@@ -1,0 +1,77 @@
+"""Engines that run a law, found by asking each engine about a small scenario that uses the law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from netctrl.cli.catalogue import LAWS, Entry
+from netctrl.engines.case import case_of
+from netctrl.errors import NetctrlError
+from netctrl.linux.testbed.lacks import scenario_lacks
+from netctrl.register import ENGINES
+from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
+from netctrl.scenario.fabric.flows import MessageFlows
+from netctrl.scenario.fabric.topology import Dumbbell
+from netctrl.scenario.links import Link, Links
+from netctrl.scenario.network.policy import POLICIES
+from netctrl.scenario.read import read_scenario_file
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+
+__all__ = ["with_engines"]
+
+
+def with_engines(law: Entry) -> Entry:
+    """An entry of `list laws` with the engines that run the law, whatever the process's privileges."""
+    found: set[str] = set()
+    for make in _TRIALS[str(law.kind)]:
+        try:
+            scenario = make(law.name)
+            case = case_of(scenario)
+        except (NetctrlError, TypeError):  # the record has required fields, or the law does not fit this scenario
+            continue
+        found |= {name for name in ENGINES if _lacks(name, case) is None}
+    return Entry(law.name, law.what, law.kind, tuple(name for name in ENGINES if name in found) or None)
+
+
+def _lacks(name: str, case: Any) -> str | None:
+    """Reason why an engine can't run a case, or None; for `linux` of the kernel, not of this process's rights."""
+    if name == "linux" and isinstance(case.scenario.network, Links):
+        return scenario_lacks(case.scenario)
+    return ENGINES[name].lacks(case)
+
+
+def _on_a_link(sender: Any = "reno", **queue: Any) -> Scenario:
+    line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB", **queue)
+    flows = BulkFlows(id="flows", path=("line",), rtt="50ms", count=2, sender=sender)
+    return Scenario.of(name="trial", duration="10s", links=(line,), flows=(flows,))
+
+
+def _at_a_bottleneck(name: str) -> Scenario:
+    rate: dict[str, Any] = {"rate": "1Mbit"} if name == "cap" else {}
+    return Scenario.of(name="trial", duration="10s", network=Bottleneck(), flows=(SingleFlow(sender=name, **rate),))
+
+
+def _in_a_data_centre(name: str) -> Scenario:
+    flows = MessageFlows(id="senders", source=(0,), target=4, size="10kB")
+    sender = LAWS["data-centre sender"][name].record()
+    return Scenario.of(name="trial", duration="1ms", network=Dumbbell(), flows=(flows,), sender=sender)
+
+
+def _in_a_network(name: str) -> Scenario:
+    from netctrl.datasets import network_path, scenario_path
+
+    policy: Any = next(kind for kind in POLICIES if kind.__struct_config__.tag == name)
+    needed: dict[str, dict[str, Any]] = {"hftrac": {"architecture": "coordinated"}, "design": {"file": "any"}}
+    scenario: Any = read_scenario_file(scenario_path("hftrac-testbed"), network_path)
+    return scenario.replace(control=policy(**needed.get(name, {})))
+
+
+_TRIALS: dict[str, tuple[Callable[[str], Any], ...]] = {
+    "queue": (lambda name: _on_a_link() if name == "droptail" else _on_a_link(queue=LAWS["queue"][name].record()),),
+    "TCP sender": (_on_a_link, _at_a_bottleneck),
+    "rate sender": (_on_a_link, _at_a_bottleneck),
+    "data-centre sender": (_in_a_data_centre,),
+    "link rate": (_in_a_network,),
+}

@@ -1,0 +1,53 @@
+"""`netctrl list`: names of designs, scenarios, networks, laws, engines, models, traces and sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from netctrl.cli.app import new_app, option, positional, run, say
+from netctrl.cli.catalogue import KINDS, Entry, entries
+from netctrl.cli.help import columns
+from netctrl.errors import checked_word
+
+__all__ = ["main"]
+
+app = new_app("netctrl list", "Lists names that can be given to other commands, with one line on each.")
+
+
+@app.default
+def list_(
+    kind: Annotated[str | None, positional("KIND", f"{', '.join(KINDS)}; by default all of them")] = None,
+    /,
+    *,
+    json: Annotated[bool, option("", "print one JSON object, keyed by kind, and nothing else")] = False,
+) -> int:
+    """Names by kind; each law comes with the engines that run it.
+
+    Examples
+    --------
+    netctrl list scenarios
+    netctrl list laws --json
+    """
+    kinds = KINDS if kind is None else (checked_word("kind", kind, KINDS),)
+    found = {each: entries(each) for each in kinds}
+    if kind == "laws":
+        from netctrl.cli.law_engines import with_engines
+
+        found = {kind: [with_engines(law) for law in found[kind]]}
+    if json:
+        import msgspec
+
+        return say(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+    return say("\n".join(f"{each}\n{columns(list(map(_row, found[each])))}" for each in kinds))
+
+
+def _row(entry: Entry) -> tuple[str, str]:
+    details = [entry.kind, ", ".join(entry.engines or ())]
+    shown = "; ".join(filter(None, details))
+    return entry.name, f"{entry.what} ({shown})" if shown else entry.what
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    return run(app, argv, {"kind": "KIND"}, bare=True)

@@ -1,0 +1,103 @@
+"""Conversion of the signals given to `netctrl.identify` (a record, table, file or arrays) to a trace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netctrl.datasets import trace_path
+from netctrl.errors import InvalidValue
+from netctrl.model.io.table import index_interval
+from netctrl.model.signals import SignalTrace, read_signals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Samples", "Signals", "signals_of"]
+
+if TYPE_CHECKING:
+    Samples = np.ndarray | pd.Series | pd.DataFrame | Sequence[float] | Sequence[Sequence[float]]
+    Signals = SignalTrace | Samples | str | os.PathLike[str]
+else:
+    Samples = Signals = Any
+
+_TAKES = "a SignalTrace, a DataFrame or a file with `inputs` and `outputs`, or arrays u and y with `interval_s`"
+
+
+def signals_of(
+    trace: Signals,
+    y: Samples | None = None,
+    *,
+    interval_s: float | None = None,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    segments: str | None = None,
+) -> SignalTrace:
+    """Trace from signals in any accepted form; arguments as in `netctrl.identify`.
+
+    Raises
+    ------
+    InvalidValue
+        A value that holds no signals, a missing or superfluous argument, samples that `SignalTrace` rejects, or an
+        index with uneven intervals.
+    FileError
+        A file can't be read.
+    """
+    if y is not None:
+        _no_use("beside arrays", segments=segments)
+        return _of_arrays(trace, y, interval_s, inputs, outputs)
+    if isinstance(trace, SignalTrace):
+        _no_use("with a SignalTrace", interval_s=interval_s, inputs=inputs, outputs=outputs, segments=segments)
+        return trace
+    is_file = isinstance(trace, str | os.PathLike)
+    if not is_file and not hasattr(trace, "columns"):
+        if hasattr(trace, "__len__"):
+            raise InvalidValue("y", None, "the outputs to the inputs u: netctrl.identify(u, y, interval_s=0.1)")
+        raise InvalidValue("trace", f"a value of type {type(trace).__name__}", _TAKES)
+    _no_use("with a table, which has times", interval_s=interval_s)
+    for name, columns in (("inputs", inputs), ("outputs", outputs)):
+        if columns is None:
+            raise InvalidValue(name, None, "names of the table's columns, as in ['rate_bit_per_s']")
+    names = {"inputs": inputs or (), "outputs": outputs or ()}
+    if is_file:
+        return read_signals(trace_path(os.fspath(trace)), **names, segments=segments)
+    table: Any = trace
+    return SignalTrace.from_pandas(table, **names, segments=segments)
+
+
+def _no_use(place: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidValue(name, value, f"no value {place}")
+
+
+def _of_arrays(u: Any, y: Any, interval_s: float | None, inputs: Any, outputs: Any) -> SignalTrace:
+    if isinstance(u, SignalTrace | str | os.PathLike):
+        raise InvalidValue("y", f"a value of type {type(y).__name__}", "no value with a trace, which has its outputs")
+    if hasattr(u, "index") and hasattr(y, "index") and hasattr(u, "iloc") and not u.index.equals(y.index):
+        raise InvalidValue("y", "an index other than u's", "samples taken at the same times: u.align(y, join='inner')")
+    told = next((found for each in (u, y) if (found := index_interval(each)) is not None), None)
+    if interval_s is None and told is None:
+        raise InvalidValue("interval_s", None, "the sampling interval in seconds, which these arrays don't have")
+    if interval_s is not None and told is not None and abs(interval_s - told) > 1e-6 * told:
+        raise InvalidValue("interval_s", interval_s, f"no value: the index gives {told:g} s")
+    return SignalTrace(
+        interval_s=told if interval_s is None else interval_s,  # ty: ignore[invalid-argument-type]
+        input_values=u,
+        output_values=y,
+        inputs=_names(u, inputs),
+        outputs=_names(y, outputs),
+    )
+
+
+def _names(values: Any, given: Sequence[str] | None) -> tuple[str, ...]:
+    """Given names, or a table's own; empty where there are none, so that the trace numbers them."""
+    if given is not None:
+        return tuple(given)
+    if hasattr(values, "columns"):
+        return tuple(map(str, values.columns))
+    name = getattr(values, "name", None)
+    return () if name is None else (str(name),)

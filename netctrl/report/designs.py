@@ -1,0 +1,103 @@
+"""Reports of Designs: verdict, figures, loop and certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from netctrl.design.arc.map import arc_stability_map
+from netctrl.design.pacing.design import pacing_map
+from netctrl.errors import Status
+from netctrl.frequency.stability_map import StabilityMap
+from netctrl.model.design.base import Design
+from netctrl.model.design.design import ArcDesign, PacingDesign
+from netctrl.plotting.loops import CLASS_NAMES, arc_figure
+from netctrl.plotting.pacing import pacing_figure
+from netctrl.register import has_figure
+from netctrl.report.fields import field_rows
+from netctrl.report.hover import Hover, grid_of
+from netctrl.report.html import Html, figure, folded, notes, rows_table, section
+from netctrl.report.origin import design_lines, origin
+from netctrl.report.page import Mood, Page
+from netctrl.units import format_quantity
+
+__all__ = ["arc_page", "design_page", "pacing_page"]
+
+_MOODS: dict[Status, Mood] = {
+    Status.ADMISSIBLE: "good",
+    Status.STABLE: "doubt",
+    Status.UNSTABLE: "bad",
+    Status.INFEASIBLE: "bad",
+}
+
+
+def design_page(design: Design[Any, Any, Any]) -> Page:
+    """Report of any Design, with its figure if its method has one."""
+    return _page(design, design.plot() if has_figure(design) else None)
+
+
+def arc_page(design: ArcDesign) -> Page:
+    """Report of an ARC Design, with an interactive stability map."""
+    map_ = arc_stability_map(design)
+    drawn = arc_figure(design, map_)
+    return _page(design, drawn, _map_values(drawn, map_, design))
+
+
+def pacing_page(design: PacingDesign) -> Page:
+    """Report of a pacing Design; for the paper's law with a map over its weights."""
+    return _page(design, pacing_figure(design, pacing_map(design) if design.inputs.mode == "paper" else None))
+
+
+def _page(design: Design[Any, Any, Any], drawn: Figure | None, hover: Hover | None = None) -> Page:
+    title, rows = design.summary()
+    proof = design.certificate
+    caption = "" if hover is None else "Point at the map to read off its values; the arrow keys move on it."
+    return Page(
+        kind=f"{_name(design)} design",
+        title=title,
+        verdict=design.verdict,
+        mood=_MOODS[proof.status],
+        sections=[
+            section("Warnings", notes(proof.warnings)),
+            section("Summary", rows_table(f"Status: {proof.status}", rows)),
+            Html("") if drawn is None else section("Figures", figure(drawn, "f", caption, hover)),
+            section("Certificate", _certificate(proof)),
+            section("Inputs", folded("All inputs", rows_table("Named as in the Design file", _asked(design)))),
+            *origin(design.provenance, design_lines(design)),
+        ],
+    )
+
+
+def _name(design: Design[Any, Any, Any]) -> str:
+    """Name of the method, as at the beginning of the summary."""
+    return {"pacing": "Pacing"}.get(design.method, design.method.upper().replace("HFTRAC", "HFTraC"))
+
+
+def _certificate(proof: Any) -> Html:
+    rows = field_rows(proof, without=("warnings",))
+    return rows_table("Checks and margins, named as in the Design file", rows, ("Field", "Value"))
+
+
+def _asked(design: Design[Any, Any, Any]) -> list[tuple[str, str]]:
+    return field_rows(design.inputs, without=("network", "model"))
+
+
+def _map_values(drawn: Figure, map_: StabilityMap, design: ArcDesign) -> Hover:
+    """Class and gain margin of each point of the map; begins at the design's own point."""
+    at = design.certificate.operating_point
+    places = ((map_.rtt_s, at.rtt_s), (map_.flows, at.flows))
+    row, column = (int(np.argmin(np.abs(np.log(each / own)))) for each, own in places)
+    margin, classes = map_.gain_margin_db, map_.classes
+    return grid_of(
+        drawn.axes[-1],
+        [(float(N), f"{N:.4g} flows") for N in map_.flows],
+        [(float(tau), f"RTT {format_quantity(float(f'{tau:.4g}'), 's')}") for tau in map_.rtt_s],
+        CLASS_NAMES,
+        [
+            (int(kind), "" if np.isnan(each) else f"GM {each:.1f} dB")
+            for kind, each in zip(classes.ravel(), margin.ravel(), strict=True)
+        ],
+        start=row * len(map_.flows) + column,
+    )

@@ -1,0 +1,127 @@
+"""Reproduction of a result: its command, the same in Python, and its provenance."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import netctrl
+from netctrl.datasets import bundled_path, data_path
+from netctrl.errors import FileError, InvalidValue, Status
+from netctrl.model.design.base import Design
+from netctrl.model.io.provenance import Provenance
+from netctrl.report.html import Html, code, rows_table, section
+
+__all__ = ["design_lines", "given", "origin", "read_lines"]
+
+_READ = {"hftrac": "network", "connet": "model"}
+"""Method -> first argument of its function, which is read from a file."""
+_OF_FILES = ("--capacity", "--demand-unit")
+"""Options that change what was read, and that `netctrl.read` lacks."""
+
+_REFUSED = ("except netctrl.NoAdmissibleDesign as error:", "    design = error.design")
+
+
+def origin(
+    made: Provenance, lines: list[str], *, imports: Sequence[str] = (), more: Mapping[str, str] | None = None
+) -> list[Html]:
+    """Two sections: how to reproduce a result, and its provenance with `more` rows."""
+    command = [] if not made.argv else [code(shlex.join(made.argv), "Command line")]
+    needed = [*imports, *(["from netctrl.datasets import data_path"] if "data_path(" in " ".join(lines) else [])]
+    python = [code("\n".join(["import netctrl", *needed, "", *lines]), "Python")] if lines else []
+    rows = [("netctrl", made.netctrl)]
+    if made.git_revision is not None:
+        rows.append(("commit", made.git_revision))
+    if made.seed is not None:
+        rows.append(("seed", str(made.seed)))
+    rows += [(f"SHA-256 of {Path(path).name}", digest) for path, digest in made.input_hashes.items()]
+    rows += [("Python", made.python), *((name, version) for name, version in made.libraries.items())]
+    rows += list((more or {}).items())
+    return [
+        section("How to reproduce it", *command, *python),
+        section("Provenance", rows_table("What it was made with", rows, ("What", "Version or value"))),
+    ]
+
+
+def read_lines(made: Provenance) -> dict[str, str]:
+    """Suffix of each file that was read -> the Python that reads it."""
+    return {Path(path).suffix: f"netctrl.read({_named(Path(path))})" for path in made.input_hashes}
+
+
+def given(made: Provenance, option: str) -> str | None:
+    """Value of an option on the command line."""
+    argv = made.argv
+    return next((argv[place + 1] for place, each in enumerate(argv[:-1]) if each == option), None)
+
+
+def _named(path: Path) -> str:
+    """A file as a Python argument of `netctrl.read`: bundled files by name, which works on any machine."""
+    bundled = f"{path.parent.name}/{path.name}"
+    with suppress(FileError, InvalidValue):
+        if data_path(bundled) == path:
+            return repr(path.stem) if bundled_path(path.stem) == path else f"data_path({bundled!r})"
+    return repr(str(path))
+
+
+def design_lines(design: Design[Any, Any, Any]) -> list[str]:
+    """The call that makes a Design; empty where it isn't known, as for another package's method."""
+    made, name = design.provenance, design.method
+    if name not in _ARGUMENTS:
+        return []
+    first = _READ.get(name)
+    file = next(iter(read_lines(made).values()), None)
+    if first is not None and (file is None or any(option in made.argv for option in _OF_FILES)):
+        return []
+    defaults = {key: each.default for key, each in inspect.signature(getattr(netctrl, name)).parameters.items()}
+    asked = {key: value for key, value in _ARGUMENTS[name](design).items() if value != defaults[key]}
+    arguments = [f"{key}={value!r}" for key, value in asked.items()]
+    before = [] if first is None else [f"{first} = {file}"]
+    inside = ", ".join(arguments if first is None else [first, *arguments])
+    call = f"design = netctrl.{name}({inside})"
+    calls = [call] if design.certificate.status is Status.ADMISSIBLE else ["try:", f"    {call}", *_REFUSED]
+    return [*before, *calls, 'design.report("report.html")']
+
+
+def _arc(design: Any) -> dict[str, Any]:
+    found = _inputs(design)
+    for key in ("flows", "rtt_s"):
+        low, high = found[key]
+        found[key] = low if low == high else (low, high)
+    if design.certificate.simulated is None:
+        found["simulation"] = False
+    return found
+
+
+def _hftrac(design: Any) -> dict[str, Any]:
+    found = _inputs(design) | {"compare": bool(design.certificate.comparison)}
+    del found["network"]
+    return found
+
+
+def _connet(design: Any) -> dict[str, Any]:
+    asked = design.inputs
+    return {
+        "method": asked.law,
+        "track": asked.tracked,
+        "limits": asked.limits,
+        "input_weight": asked.input_weight,
+        "references": asked.references,
+    }
+
+
+def _inputs(design: Any) -> dict[str, Any]:
+    """Arguments of a function whose arguments are the inputs."""
+    return {name: getattr(design.inputs, name) for name in design.inputs.__struct_fields__}
+
+
+_ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "arc": _arc,
+    "hftrac": _hftrac,
+    "connet": _connet,
+    "mpcc": _inputs,
+    "pacing": _inputs,
+}

@@ -1,0 +1,66 @@
+"""Use of an ARC Design in a scenario: on the plant of the design, or in place of the queues of another scenario."""
+
+from __future__ import annotations
+
+import msgspec
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.arc import ArcQueue, arc_queue
+from netctrl.laws.aqm.records import DesignQueue, Queue
+from netctrl.model.design.arc import ArcInputs
+from netctrl.model.law import ArcLaw
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.units import BITS_PER_BYTE, format_quantity
+
+__all__ = ["design_scenario", "with_queue"]
+
+
+def with_queue(scenario: Scenario, queue: Queue, capacity_bit_per_s: float) -> Scenario:
+    """The scenario with `queue`, designed for a capacity, on each link that has an `arc` or a `design` queue.
+
+    Raises
+    ------
+    InvalidValue
+        No link has such a queue, or one of these links has another capacity.
+    """
+    links = []
+    for link in scenario.links:
+        if isinstance(link.queue, ArcQueue | DesignQueue):
+            if abs(link.capacity / capacity_bit_per_s - 1.0) > 1e-9:
+                takes = f"a Design for the {format_quantity(link.capacity, 'bit/s')} of link {link.id}"
+                raise InvalidValue("design", format_quantity(capacity_bit_per_s, "bit/s"), takes)
+            link = msgspec.structs.replace(link, queue=queue)
+        links.append(link)
+    if not any(isinstance(link.queue, ArcQueue | DesignQueue) for link in scenario.links):
+        raise InvalidValue("scenario", scenario.name, 'one with a link whose queue is of kind "design" or "arc"')
+    return scenario.replace(links=tuple(links))
+
+
+def design_scenario(inputs: ArcInputs, law: ArcLaw) -> Scenario:
+    """The plant of an ARC design: its flows, and one link with its law and a buffer of one bandwidth-delay product.
+
+    A single round-trip time is spread by 2 %, since synchronous flows don't behave like a fluid. A box takes its
+    smallest number of flows and its whole range of round-trip times. The run lasts 300 s, with 100 s of warm-up.
+    """
+    low, high = inputs.rtt_s
+    rtt = (0.98 * low, 1.02 * high) if low == high else (low, high)
+    line = Link(
+        id="bottleneck",
+        source="left",
+        target="right",
+        capacity=law.capacity_bit_per_s,
+        delay=min(0.01, 0.1 * rtt[0]),
+        buffer=max(law.capacity_bit_per_s * high / BITS_PER_BYTE, 10.0 * law.packet_size_bytes),
+        queue=arc_queue(law, law.packet_size_bytes),
+    )
+    flows = BulkFlows(id="bulk", path=(line.id,), rtt=rtt, start=(0.0, 20.0), count=max(1, round(inputs.flows[0])))
+    return Scenario.of(
+        name=f"{flows.count} flows through the link of the design",
+        links=(line,),
+        flows=(flows,),
+        packet_size=law.packet_size_bytes,
+        duration=300.0,
+        warmup=100.0,
+    )

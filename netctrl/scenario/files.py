@@ -1,0 +1,159 @@
+"""Content of scenario files in today's format and in those of earlier versions."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from netctrl.errors import FileError, InvalidValue
+from netctrl.model.io.files import beside
+from netctrl.model.io.toml import toml_record
+from netctrl.model.io.validation_errors import explained, shown
+from netctrl.model.link_trace import mean_rate, read_trace_of_link
+from netctrl.model.network import read_network
+from netctrl.model.trace import read_trace
+from netctrl.scenario.old import OldDataCentre, is_old, nested
+from netctrl.scenario.scenario import Scenario
+
+__all__ = ["GRAPH", "SCHEMA", "scenario_from", "scenario_of", "todays", "with_files", "with_names", "with_traces"]
+
+SCHEMA = "netctrl.scenario/2"
+GRAPH = "network.graph"
+_FILES = (
+    "control.file",
+    "network.links.*.trace",
+    "traffic.flows.*.sender.file",
+    "traffic.flows.*.spread.file",
+    "traffic.flows.*.rates",
+)
+"""Keys whose value may be a file's name."""
+
+
+def scenario_of(
+    path: str | os.PathLike[str], content: dict[str, Any], network_path: Callable[[str], Path] = Path
+) -> Scenario:
+    """The scenario of a file; graphs, traces and Designs that it names are looked up beside the file.
+
+    Raises
+    ------
+    FileError
+        Another schema, or a key that is unknown, missing or unusable, which the message names.
+    """
+    content = with_files(todays(path, content), path, network_path)
+    return toml_record(path, with_traces(content), Scenario)
+
+
+def scenario_from(content: dict[str, Any]) -> Scenario:
+    """The scenario from plain dicts and lists, as in a result file; msgspec.ValidationError names the key."""
+    parts = nested(content) if is_old(content) else content
+    return msgspec.convert({name: value for name, value in parts.items() if name != "schema"}, Scenario)
+
+
+def todays(path: str | os.PathLike[str], content: dict[str, Any]) -> dict[str, Any]:
+    """A file's content without its schema, arranged in today's parts.
+
+    Raises
+    ------
+    FileError
+        Another schema, or no schema although the content is in today's parts.
+    """
+    if "schema" in content:
+        schema = content["schema"]
+        if schema != SCHEMA:
+            raise FileError(path, f'unknown schema {schema!r}; expected schema = "{SCHEMA}"')
+        return {name: value for name, value in content.items() if name != "schema"}
+    if not is_old(content):
+        raise FileError(path, f'key `schema` is missing; expected schema = "{SCHEMA}"')
+    try:
+        content = nested(content)
+    except InvalidValue as error:
+        raise FileError(path, f"{error.argument}: got {shown(error.got)}, takes {error.takes}") from None
+    except msgspec.ValidationError as error:
+        raise FileError(path, explained(error, content, OldDataCentre)) from None
+    said = f'{path}: a scenario of an earlier version; today\'s has schema = "{SCHEMA}", and its keys in parts: '
+    parts = ", ".join(f"[{name}]" for name in content if isinstance(content[name], dict))
+    warnings.warn(said + parts, FutureWarning, stacklevel=2)
+    return content
+
+
+def with_names(place: str, value: Any, change: Callable[[str, str], Any]) -> Any:
+    """The value at a place of a scenario ("" is all of it), with each name of a file or graph changed.
+
+    Parameters
+    ----------
+    place : str
+        Path of the value, as in "traffic.flows.web.sender".
+    value : plain data
+    change : callable
+        Function of (place, name) that returns the new value.
+    """
+    if isinstance(value, dict):
+        dot = f"{place}." if place else ""
+        return {key: with_names(f"{dot}{key}", each, change) for key, each in value.items()}
+    if isinstance(value, list):
+        return [with_names(f"{place}.*", each, change) for each in value]
+    named = place == GRAPH or any(fnmatchcase(place, each) for each in _FILES)
+    return change(place, value) if named and isinstance(value, str) and value else value
+
+
+def with_files(
+    value: Any, path: str | os.PathLike[str], network_path: Callable[[str], Path] = Path, place: str = ""
+) -> Any:
+    """The value at a place of a scenario, with its graph read and its file names made relative to `path`'s folder.
+
+    Raises
+    ------
+    FileError
+        A graph can't be read or doesn't exist.
+    """
+
+    def found(place: str, name: str) -> Any:
+        file = beside(path, name)
+        if place != GRAPH:
+            return str(file)
+        try:
+            return read_network(file if file.is_file() else network_path(name))
+        except InvalidValue as error:
+            raise FileError(path, f"{place}: got {shown(name)}, takes {error.takes}") from None
+
+    return with_names(place, value, found)
+
+
+def with_traces(content: dict[str, Any]) -> dict[str, Any]:
+    """A scenario's content after reading the traces of its links and the rates of its flows from their files.
+
+    Raises
+    ------
+    FileError
+        A file can't be read or contains no rates.
+    """
+    found = dict(content)
+    match content:
+        case {"network": {"links": list(links)} as network}:
+            found["network"] = network | {"links": [_with_trace(link) for link in links]}
+    match content:
+        case {"traffic": {"flows": list(flows)} as traffic}:
+            found["traffic"] = traffic | {"flows": [_with_rates(group) for group in flows]}
+    return found
+
+
+def _with_rates(group: Any) -> Any:
+    if not isinstance(group, dict) or not isinstance(group.get("rates"), str):
+        return group
+    try:
+        return group | {"rates": read_trace(group["rates"])}
+    except InvalidValue as error:  # for a capture
+        raise FileError(group["rates"], f"needs an interval; use a spread of kind trace with one ({error})") from None
+
+
+def _with_trace(link: Any) -> Any:
+    if not isinstance(link, dict) or not isinstance(link.get("trace"), str):
+        return link
+    trace = read_trace_of_link(link["trace"])
+    return {"capacity": f"{mean_rate(trace)!r}bit"} | link | {"trace": trace}

@@ -1,0 +1,241 @@
+"""Network of single links with queues, whose flows name the links that they cross."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.disciplines import DISCIPLINES, LINK_QUEUES, LinkQueue
+from netctrl.model.io.fields import (
+    Duration,
+    Rate,
+    Size,
+    identifier,
+    instant,
+    number,
+    optional,
+    rate,
+    read_fields,
+    record,
+    records,
+    size,
+)
+from netctrl.model.io.record_file import Record
+from netctrl.model.io.validation_errors import shorten
+from netctrl.model.link_trace import checked_link_trace
+from netctrl.scenario.checks import OF_DATA_CENTRES, check_ids, check_unused
+from netctrl.scenario.fabric.pfc import Pfc
+from netctrl.scenario.network.policy import DesignPolicy, StaticPacing, messages_of
+from netctrl.scenario.tcp_aqm.flows import GROUPS, MAX_FLOWS, BulkFlows, DemandFlows, FlowGroup, WebFlows
+
+__all__ = ["Change", "Link", "Links", "packet_only", "refuse_packet_only"]
+
+MAX_SAMPLES = 10_000_000
+"""Largest number over all links and groups of flows."""
+MAX_OBJECTS = 10_000_000
+
+
+class Link(Record, frozen=True, kw_only=True):
+    """One direction of a line, with the queue at its source."""
+
+    id: str
+    """Unique among the links."""
+    source: str
+    """Node that the link leaves."""
+    target: str
+    """Node that the link enters."""
+    capacity: Rate
+    """Rate of the link [bit/s]."""
+    delay: Duration = 0.0
+    """Propagation delay, one way [s]; part of the `rtt` of the flows that cross it."""
+    buffer: Size | None = None
+    """Size of the buffer [byte]; null is unlimited."""
+    queue: LinkQueue = DropTailQueue()
+    """Law of the queue, by its `kind`."""
+    trace: Any = None
+    """Varying capacity: a `LinkTrace`, or a `RateTrace` of one column; both repeat. In a file the name of a trace.
+    `capacity` is then what laws assume; in a file it defaults to the trace's mean."""
+    loss: float = 0.0
+    """Share of the packets lost on the wire, each independently of all others."""
+    jitter: Duration = 0.0
+    """Largest additional delay [s], drawn uniformly for each packet; packets keep their order."""
+    pfc: Pfc | None = None
+    """Thresholds at which the node at the link's end pauses it."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, id=identifier, source=identifier, target=identifier)
+        read_fields(self, capacity=rate, delay=instant, buffer=optional(size), queue=record(*LINK_QUEUES))
+        share = number("a share from 0 to 0.99", at_least=0.0, at_most=0.99)
+        read_fields(self, trace=optional(checked_link_trace), loss=share, jitter=instant, pfc=optional(record(Pfc)))
+        if self.source == self.target:
+            raise InvalidValue("target", self.target, "a node other than source")
+
+
+class Change(Record, frozen=True, kw_only=True):
+    """New capacity or delay of a link from time `at` on."""
+
+    at: Duration
+    """When it changes [s]."""
+    link: str
+    """Id of the link."""
+    capacity: Rate | None = None
+    """New capacity [bit/s]; null: as before."""
+    delay: Duration | None = None
+    """New propagation delay, one way [s]; null: as before."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, at=instant, link=identifier, capacity=optional(rate), delay=optional(instant))
+        if self.capacity is None and self.delay is None:
+            raise InvalidValue("capacity", None, "a new capacity, unless a new delay is given")
+
+
+class Links(Record, frozen=True, kw_only=True, tag_field="kind", tag="links"):
+    """Single links and their changes during the run. Flows name the links that they cross."""
+
+    default_interval: ClassVar[float] = 0.1
+    """Default sampling interval of the time series [s]."""
+
+    links: tuple[Link, ...]
+    """The links, each one direction of a line."""
+    changes: tuple[Change, ...] = ()
+    """Capacities and delays that change during the run."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, links=records(Link), changes=records(Change))
+
+    def check(self, scenario: Any) -> None:
+        """InvalidValue for parts of a `Scenario` that don't fit these links or each other."""
+        for each in (_check_kinds, _check_names, _check_paths, _check_changes, _check_size, _check_control):
+            each(scenario)
+
+
+def _check_kinds(scenario: Any) -> None:
+    check_unused(scenario, *OF_DATA_CENTRES)
+    read_fields(scenario.traffic, flows=records(*GROUPS))
+    if scenario.control is not None:
+        record(StaticPacing, DesignPolicy)("control", scenario.control)
+
+
+def _check_control(scenario: Any) -> None:
+    if not messages_of(scenario.control).ideal:
+        raise InvalidValue("control.messages", "late or lost messages", "ideal messages with a network of links")
+    known = [link.id for link in scenario.links]
+    for name in () if scenario.control is None else scenario.control.links:
+        if name not in known:
+            raise InvalidValue("control.links", name, _ids(known))
+
+
+def _check_names(scenario: Any) -> None:
+    check_ids("network.links", scenario.links)
+    check_ids("traffic.flows", scenario.flows)
+
+
+def _check_paths(scenario: Any) -> None:
+    links = {link.id: link for link in scenario.links}
+    for group in scenario.flows:
+        for which, path in (("path", group.path), ("ack_path", group.ack_path)):
+            where = f"flows.{group.id}.{which}"
+            for name in path:
+                if name not in links:
+                    raise InvalidValue(where, name, _ids(links))
+            for first, second in pairwise(path):
+                if links[first].target != links[second].source:
+                    takes = f"links that join: {first} ends at {links[first].target}"
+                    raise InvalidValue(where, second, f"{takes}, {second} starts at {links[second].source}")
+            if len(set(path)) < len(path):
+                raise InvalidValue(where, path, "each link at most once")
+        delay = sum(links[name].delay for name in group.both_ways)
+        if group.rtt[0] < delay * (1.0 - 1e-9) and group.answered:
+            takes = f"at least {delay:g} s, the delays of the lines that it crosses there and back"
+            raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)
+
+
+def _check_changes(scenario: Any) -> None:
+    links = {link.id: link for link in scenario.links}
+    least = {link.id: link.delay for link in scenario.links}
+    seen: set[tuple[str, str, float]] = set()
+    for i, change in enumerate(scenario.network.changes):
+        values = {"capacity": change.capacity, "delay": change.delay}
+        made = {(change.link, what, change.at) for what, value in values.items() if value is not None}
+        if seen & made:
+            raise InvalidValue(
+                f"network.changes[{i}].at", change.at, "another time: an earlier entry changes the same value then"
+            )
+        seen |= made
+        if change.link not in links:
+            raise InvalidValue(f"network.changes[{i}].link", change.link, _ids(links))
+        if change.capacity is not None and links[change.link].trace is not None:
+            raise InvalidValue(f"network.changes[{i}].capacity", change.capacity, "nothing: the link has a trace")
+        if change.at >= scenario.duration:
+            raise InvalidValue(
+                f"network.changes[{i}].at", change.at, f"a time before the end ({scenario.duration:g} s)"
+            )
+        if change.delay is not None:
+            least[change.link] = min(least[change.link], change.delay)
+    for group in scenario.flows:
+        shortening = sum(links[name].delay - least[name] for name in group.both_ways)
+        if shortening > 0.0 and group.answered and group.rtt[0] - shortening < 1e-9:
+            takes = f"more than the {shortening:g} s by which changes of delay shorten it"
+            raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)
+
+
+def _check_size(scenario: Any) -> None:
+    """Refuse a scenario that would not fit in memory."""
+    least = scenario.duration * max(len(scenario.links), len(scenario.flows)) / MAX_SAMPLES
+    if not max(least, 1e-9) <= scenario.interval <= scenario.duration:
+        raise InvalidValue("interval", scenario.interval, f"{least:g} s to the duration ({scenario.duration:g} s)")
+    count = sum(_many(group) for group in scenario.flows)
+    if count > MAX_FLOWS:
+        raise InvalidValue("flows", f"{count} flows", f"at most {MAX_FLOWS} in all")
+    for group in scenario.flows:
+        if isinstance(group, DemandFlows):
+            least = max(scenario.duration * group.count / MAX_OBJECTS, 1e-9)
+            if not least <= group.interval_s <= scenario.duration:
+                takes = f"{least:g} s to the duration ({scenario.duration:g} s)"
+                raise InvalidValue(f"flows.{group.id}.interval", group.interval_s, takes)
+        if isinstance(group, WebFlows):
+            stop = scenario.duration if group.stop is None else min(group.stop[1], scenario.duration)
+            pages = max(stop - group.start[0], 0.0) / (group.think_time + group.rtt[0])
+            if group.sessions * group.objects_per_page * pages > MAX_OBJECTS:
+                takes = f"fewer, or a longer think_time: these ask for more than {MAX_OBJECTS} objects"
+                raise InvalidValue(f"flows.{group.id}.sessions", group.sessions, takes)
+
+
+def packet_only(scenario: Any) -> tuple[str, str] | None:
+    """The first feature, other than senders, that only the packet engine supports: its place and description."""
+    if scenario.control is not None:
+        return "control", "controlled link rates"
+    for group in scenario.flows:
+        if isinstance(group, BulkFlows) and group.size is not None:
+            return f"flows.{group.id}.size", "flows of finite size"
+    for link in scenario.links:
+        kind = link.queue.__struct_config__.tag
+        found = {
+            "trace": (link.trace is not None, "traces of links"),
+            "loss": (link.loss > 0.0, "random loss"),
+            "jitter": (link.jitter > 0.0, "jitter"),
+            "pfc": (link.pfc is not None, "priority flow control"),
+            "queue": (isinstance(link.queue, DISCIPLINES), f"queues of kind {kind}"),
+        }
+        for name, (there, what) in found.items():
+            if there:
+                return f"links.{link.id}.{name}", what
+    return None
+
+
+def refuse_packet_only(scenario: Any) -> None:
+    """InvalidValue for a feature that only the packet engine supports."""
+    found = packet_only(scenario)
+    if found is not None:
+        raise InvalidValue(*found, 'a feature of this engine; "packet" supports it')
+
+
+def _ids(links: Iterable[str]) -> str:
+    return f"ids of links; there are {shorten(', '.join(links), 200)}"
+
+
+def _many(group: FlowGroup) -> int:
+    return group.sessions if isinstance(group, WebFlows) else group.count

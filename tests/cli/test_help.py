@@ -1,0 +1,140 @@
+"""Help: every example runs, statuses are named, unknown words get the nearest; nothing heavy is loaded."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from cyclopts import App
+
+import netctrl.scenario.network.sweep as sweeps
+from netctrl.__main__ import EXAMPLES, VERBS, main
+from netctrl.cli.help import STATUSES, commands_of, examples_of
+
+# Start of an example -> why it is read only.
+READ_ONLY = {
+    "netctrl linux plan": "needs an eth0: tests/linux/queues/test_plan.py",
+    "netctrl linux apply": "changes queues: tests/linux/queues/test_apply.py",
+    "netctrl linux confirm": "waits for apply: tests/linux/queues",
+    "netctrl linux restore": "needs the record of apply: tests/linux/queues",
+    "netctrl linux agent": "needs an agent's file: tests/linux/agent/test_kernel.py",
+    "netctrl linux mark": "needs an eth0: tests/linux/marking",
+    "netctrl linux testbed three-in-a-row": "builds namespaces: tests/linux/testbed/test_bed.py",
+}
+
+
+def apps() -> Iterator[App]:
+    for module, _ in VERBS.values():
+        app = importlib.import_module(f"netctrl.cli.{module}").app
+        yield app
+        yield from (app[name] for name in commands_of(app))
+
+
+ALL = [*EXAMPLES, *(line for app in apps() for line in examples_of(app))]
+NEED_NS3 = [line for line in ALL if "--run" in line.split()]
+
+
+def test_every_help_has_two_examples_and_the_statuses(capsys):
+    for verb in VERBS:
+        app = importlib.import_module(f"netctrl.cli.{VERBS[verb][0]}").app
+        for words in [[verb], *([verb, name] for name in commands_of(app))]:
+            assert main([*words, "--help"]) == 0
+            said = capsys.readouterr().out
+            assert said.count("\n  netctrl ") == 2, words
+            assert STATUSES in said
+    assert main(["--help"]) == 0
+    assert STATUSES in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [pytest.param(line, marks=pytest.mark.needs("ns3")) if line in NEED_NS3 else line for line in sorted({*ALL})],
+)
+def test_every_example_runs(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    whole = sweeps.read_sweep
+    monkeypatch.setattr(sweeps, "read_sweep", lambda *a: _small(whole(*a)))
+    for command in line.split(" && "):
+        name, *words = shlex.split(command)
+        assert name == "netctrl"
+        if command.startswith(tuple(READ_ONLY)):
+            app = importlib.import_module(f"netctrl.cli.{VERBS[words[0]][0]}").app
+            app.parse_args(words[1:], exit_on_error=False, print_error=False)
+            continue
+        assert main(words) == 0, capsys.readouterr().err
+        assert capsys.readouterr().out != ""
+
+
+def _small(spec):
+    """One grid and one run of it."""
+    import msgspec
+
+    scenario = {**spec.scenario, "time": {**spec.scenario.get("time", {}), "duration": "12s"}}
+    return msgspec.structs.replace(spec, runs=1, grid=spec.grid[:1], scenario=scenario)
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("desing arc", "'design'"),
+        ("design acr", "'arc'"),
+        ("linux staus", "'status'"),
+        ("design arc --N 50 --capcity 1Mbit", "'--capacity'"),
+        ("design arc --n 50", "'--N'"),
+        ("design hftrac --network abiline --mu 1", "'abilene'"),
+        ("design hftrac --network tandem --mu 1 --architecture myopc", "'myopic'"),
+        ("design connet --model conet-paper", "'connet-paper'"),
+        ("simulate arc-staircas", "'arc-staircase'"),
+        ("simulate arc-staircase-bulk --engine fluod", "'fluid'"),
+        ("simulate arc-staircase-bulk --compare fluid,paket", "'packet'"),
+        ("identify connet-link --inputs r --outputs delay", "'R'"),
+        ("identify connet-link --inputs R --outputs delay --method n4sd", "'n4sid'"),
+        ("sweep hftrac-testbd", "'hftrac-testbed'"),
+        ("list law", "'laws'"),
+        ("completion bsh", "'bash'"),
+    ],
+)
+def test_an_unknown_word_is_answered_with_the_nearest(line, meant, capsys):
+    assert main(shlex.split(line)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"did you mean {meant}?" in err
+    assert err.count("\n") == 1
+
+
+def test_a_word_that_is_near_to_none_gets_no_guess(capsys):
+    assert main(["qqq"]) == 2
+    assert capsys.readouterr().err == "error: unknown verb 'qqq' (netctrl --help lists them)\n"
+
+
+def test_help_and_lists_load_no_library_of_numbers():
+    code = "import sys; from netctrl.__main__ import main; main({}); print([*{{'numpy', 'numba'}} & {{*sys.modules}}])"
+    for words in (["list", "scenarios"], ["design", "arc", "--help"], ["simulate", "--help"], ["doctor", "--help"]):
+        ran = subprocess.run([sys.executable, "-c", code.format(words)], capture_output=True, text=True, check=True)
+        assert ran.stdout.splitlines()[-1] == "[]", words
+
+
+def test_list_names_what_is_registered_and_bundled(capsys):
+    from netctrl import datasets, register
+
+    assert main(["list", "--json"]) == 0
+    found = {kind: [each["name"] for each in all_] for kind, all_ in json.loads(capsys.readouterr().out).items()}
+    assert found["designs"] == list(register.DESIGN_COMMANDS)
+    assert found["engines"] == list(register.ENGINES)
+    assert found["scenarios"] == list(datasets.scenarios())
+    assert set(found["laws"]) >= {*register.QUEUE_LAWS, *register.TCP_SENDERS, *register.WINDOW_LAWS}
+
+
+def test_list_says_which_engines_have_a_law(capsys):
+    assert main(["list", "laws", "--json"]) == 0
+    laws = {(each["kind"], each["name"]): each for each in json.loads(capsys.readouterr().out)["laws"]}
+    assert laws["queue", "red"]["engines"] == ["fluid", "packet", "ns3"]
+    assert laws["data-centre sender", "hpcc"]["engines"] == ["packet", "ns3"]
+    assert laws["link rate", "backpressure"]["engines"] == ["fluid", "ns3"]
+    assert all(each["engines"] and each["what"] for each in laws.values())

@@ -1,0 +1,175 @@
+"""A graph under demands as a scenario: its parts, its file, what earlier versions wrote, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import netctrl
+from netctrl.datasets import network_path
+from netctrl.errors import FileError, InvalidValue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.model.network import read_network
+from netctrl.scenario.files import scenario_from
+from netctrl.scenario.links import Link
+from netctrl.scenario.network.policy import DesignPolicy, Fifo, HftracPolicy, Messages, messages_of
+from netctrl.scenario.network.routed import demands_of, tcp_of
+from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TcpDemand, TraceTraffic
+from netctrl.scenario.old import NetworkScenario
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+
+GRAPH = read_network(network_path("testbed"))
+LATE = Messages(loss=0.25, jitter=(0.0, 0.02))
+PARTS: dict[str, Any] = {
+    "name": "both",
+    "graph": GRAPH,
+    "utilization": 0.9,
+    "queue": CodelQueue(target=0.01),
+    "flows": (Demands(spread=LongRangeTraffic(hurst=0.7, scale=1.1)), TcpDemand(demand="p1", flows=3)),
+    "control": HftracPolicy(architecture="god", mu=0.5, messages=LATE),
+    "interval": 0.01,
+    "duration": 3.0,
+    "warmup": 0.5,
+    "seed": 4,
+}
+SAME = Scenario.of(**PARTS)
+TEXT = """
+schema = "netctrl.scenario/2"
+name = "both"
+
+[network]
+kind = "routed"
+graph = "testbed"
+utilization = 0.9
+queue = { kind = "codel", target = "10ms" }
+
+[[traffic.flows]]
+kind = "demands"
+spread = { kind = "long-range", hurst = 0.7, scale = 1.1 }
+
+[[traffic.flows]]
+kind = "tcp"
+demand = "p1"
+flows = 3
+
+[control]
+kind = "hftrac"
+architecture = "god"
+mu = 0.5
+messages = { loss = 0.25, jitter = "0ms:20ms" }
+
+[time]
+interval = "10ms"
+duration = "3s"
+warmup = "500ms"
+seed = 4
+"""
+OLD = """
+name = "both"
+network = "testbed"
+utilization = 0.9
+interval = "10ms"
+duration = "3s"
+warmup = "500ms"
+seed = 4
+queue = { kind = "codel", target = "10ms" }
+traffic = { kind = "long-range", hurst = 0.7, scale = 1.1 }
+policy = { kind = "hftrac", architecture = "god", mu = 0.5 }
+messages = { loss = 0.25, jitter = "0ms:20ms" }
+tcp = [{ demand = "p1", flows = 3 }]
+"""
+
+
+def read(folder: Path, text: str) -> Scenario:
+    (folder / "s.toml").write_text(text)
+    return netctrl.read(folder / "s.toml")
+
+
+def test_a_file_says_it_and_one_of_an_earlier_version_with_a_warning(tmp_path: Path) -> None:
+    assert read(tmp_path, TEXT) == SAME
+    assert scenario_from(msgspec.to_builtins(SAME)) == SAME
+    with pytest.warns(FutureWarning, match=r"netctrl\.scenario/2"):
+        assert read(tmp_path, OLD) == SAME
+    with pytest.warns(FutureWarning):  # controllers of other policies have nothing to say to each other
+        fifo = read(tmp_path, OLD.replace('"hftrac", architecture = "god", mu = 0.5', '"fifo"'))
+    assert fifo == SAME.replace(control=Fifo())
+
+
+def test_a_graph_is_a_file_beside_it_or_a_table(tmp_path: Path) -> None:
+    (tmp_path / "mine.json").write_bytes(GRAPH.to_json())
+    assert read(tmp_path, TEXT.replace('"testbed"', '"mine.json"')).network.graph == GRAPH
+    with pytest.raises(FileError, match=r"network\.graph: got 'testbd', takes a JSON file, or one of abilene"):
+        read(tmp_path, TEXT.replace('"testbed"', '"testbd"'))
+    table = 'links = [{ source = "a", target = "b", capacity = "1Mbit", id = "x" }], demands = [%s]'
+    text = TEXT.replace('"testbed"', f"{{ {table} }}").replace('demand = "p1"', 'demand = "d"')
+    found = read(tmp_path, text % '{ source = "a", target = "b", mean = "500kbit", id = "d" }')
+    assert (found.network.graph.links[0].capacity, found.network.graph.demands[0].mean) == (1e6, 5e5)
+
+
+def test_files_that_a_scenario_names_are_beside_it(tmp_path: Path) -> None:
+    text = TEXT.replace('"long-range", hurst = 0.7, scale = 1.1', '"trace", file = "t.csv"')
+    text = text.replace('"hftrac"\narchitecture = "god"\nmu = 0.5', '"design"\nfile = "sub/d.json"')
+    found = read(tmp_path, text)
+    assert demands_of(found).spread == TraceTraffic(file=str(tmp_path / "t.csv"))
+    assert found.control == DesignPolicy(file=str(tmp_path / "sub/d.json"), messages=LATE)
+
+
+def test_what_is_not_said_is_fifo_and_gaussian() -> None:
+    plain = Scenario.of(name="x", graph=GRAPH, interval=0.01, duration=1.0)
+    assert (plain.control, plain.flows, plain.steps, plain.warmup_steps) == (None, (), 100, 0)
+    assert demands_of(plain) == Demands(spread=GaussianTraffic())
+    assert (tcp_of(plain), messages_of(plain.control)) == ((), Messages())
+    assert [each.id for each in SAME.flows] == ["demands", "p1"]
+
+
+def test_the_record_of_earlier_versions_is_a_function_now() -> None:
+    names = ("name", "utilization", "queue", "interval", "duration", "warmup", "seed")
+    policy = HftracPolicy(architecture="god", mu=0.5)
+    more = {
+        "network": GRAPH,
+        "policy": policy,
+        "messages": LATE,
+        "traffic": SAME.flows[0].spread,
+        "tcp": SAME.flows[1:],
+    }
+    assert NetworkScenario(**{name: PARTS[name] for name in names}, **more) == SAME
+    with pytest.warns(DeprecationWarning, match="NetworkScenario"):
+        assert netctrl.NetworkScenario is NetworkScenario
+
+
+LINE = Link(id="line", source="a", target="b", capacity=1e6)
+BULK = BulkFlows(id="tcp", path=("line",), rtt=(0.1, 0.1), count=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"flows": (BULK,)}, "flows: got .*, takes a list of Demands or TcpDemand"),
+        ({"flows": (Demands(), Demands(id="more"))}, "flows: got '2 groups of kind demands', takes at most one"),
+        (
+            {"flows": (TcpDemand(demand="p3"),)},
+            r"flows\.demand: got 'p3', takes ids of demands without repetition; there are p1",
+        ),
+        ({"control": HftracPolicy(architecture="god", links=("e9",))}, r"control\.links: got 'e9', takes ids of links"),
+        ({"duration": 3.005}, "duration: got 3.005, takes a whole number of intervals of 0.01 s"),
+        ({"warmup": 2.999}, r"warmup: got 2.999, takes a time at least one interval shorter"),
+        ({"graph": msgspec.structs.replace(GRAPH, demands=())}, "graph: got 'no demands', takes at least one demand"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidValue, match=said):
+        Scenario.of(**PARTS | change)
+
+
+def test_links_take_no_demands_and_no_late_messages() -> None:
+    parts = {"name": "x", "links": (LINE,), "flows": (BULK,), "duration": 1.0}
+    with pytest.raises(InvalidValue, match=r"flows: got .*, takes a list of one of BulkFlows"):
+        Scenario.of(**parts | {"flows": (BULK, Demands())})
+    with pytest.raises(InvalidValue, match=r"control\.messages: got .*, takes ideal messages with a network of links"):
+        Scenario.of(**parts, control=DesignPolicy(file="d.json", messages=LATE))
+    with pytest.raises(InvalidValue, match=r"control: got .*, takes StaticPacing or DesignPolicy"):
+        Scenario.of(**parts, control=Fifo())

@@ -1,0 +1,301 @@
+"""Groups of demands and of bursts on packets: arrays to the byte, Lindley's recursion, the access link, a network."""
+
+from __future__ import annotations
+
+from math import floor, inf
+
+import numpy as np
+import pytest
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.disciplines import CbqQueue, WfqQueue
+from netctrl.model.network import Demand, Network
+from netctrl.model.network import Link as NetworkLink
+from netctrl.scenario.access.flows import PremiumFlow, RegulatedFlows
+from netctrl.scenario.access.scenario import access_link
+from netctrl.scenario.links import Link
+from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, BurstFlows, DemandFlows, UdpFlows
+from netctrl.scenario.tcp_aqm.result import read_result
+from netctrl.sim.access.run import AccessLink, simulate_access_link
+from netctrl.sim.network.plan import link_plan, run_draws
+from netctrl.sim.packet.links.tables import Line
+from netctrl.sim.packet.network import network_problem
+from netctrl.sim.packet.problem import PacketProblem, packet_problem
+from netctrl.sim.packet.run import packet_result, run_packets, simulate_packets
+from netctrl.sim.packet.state import FLOW, LINK
+
+SIZE, RATE = 1000, 1e8
+WIRE = 80_000  # of a packet [ns]
+
+
+def scenario(*flows, duration=2.0, sample=0.1, packet_size=SIZE, seed=1, **link) -> Scenario:
+    line = Link(**{"id": "link", "source": "a", "target": "b", "capacity": RATE} | link)
+    return Scenario.of(
+        name="datagrams", duration=duration, interval=sample, links=(line,), flows=flows, packet_size=packet_size,
+        seed=seed,
+    )  # fmt: skip
+
+
+def demand(**given) -> DemandFlows:
+    return DemandFlows(**{"id": "demand", "path": ("link",), "interval": 0.1, "ecn": False} | given)
+
+
+# --- demands ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_sent_is_what_the_rates_say(seed):
+    """Of 40 intervals and two flows with rates of 0 to 5 Mbit/s, by the end of each the whole packets of all so far."""
+    rates = 80.0 * np.random.default_rng(seed).integers(0, 62_500, (40, 2))
+    rates[5:8, 0] = 0.0
+    bytes_by_then = rates.cumsum(axis=0) * 0.1 / 8.0  # whole numbers
+    for steps in (1, 7, 40):
+        group = demand(rates=rates, count=2)
+        flow = run_packets(packet_problem(scenario(group, duration=0.1 * steps)), 10.0).flow
+        assert flow[:, FLOW["sent"]].tolist() == [floor(each / SIZE) for each in bytes_by_then[steps - 1]]
+
+
+def test_packets_of_an_interval_are_evenly_spaced():
+    """8 Mbit/s from 1 ms on are packets at 2, 3, 4, 5 ms; at 5.5 ms half a packet is there, whose rest takes 1 ms at
+    4 Mbit/s, and 2 ms each then. Nothing goes from 10 ms to 14.5 ms, and a quarter is missing there."""
+    group = demand(rates=[8e6, 4e6, 0.0], interval=4.5e-3, start=1e-3)
+    came = simulate_packets(scenario(group, duration=0.02, sample=2.5e-4)).arrived_bytes[0] / SIZE
+    assert (np.flatnonzero(came) / 4.0).tolist() == [2, 3, 4, 5, 6.5, 8.5, 14.75, 15.75, 16.75, 17.75, 18.75]
+    assert came.max() == 1.0
+
+
+def test_rates_go_around_and_stop_when_the_flow_does():
+    """1 Mbit/s and 3 Mbit/s in turn from 0.25 s to 1.5 s, 12.5 intervals: six rounds and half of the first one."""
+    group = demand(rates=[1e6, 3e6], start=0.25, stop=1.5)
+    state = run_packets(packet_problem(scenario(group)), 10.0)
+    assert state.flow[0, FLOW["sent"]] == floor((6 * 4e6 + 0.5e6) * 0.1 / 8e3)
+
+
+SPREADS = {
+    "gaussian": GaussianTraffic(),
+    "triangular": TriangularTraffic(),
+    "long-range": LongRangeTraffic(hurst=0.75, scale=0.9),
+}
+
+
+@pytest.mark.parametrize("kind", [*SPREADS, "trace"])
+def test_a_demand_is_that_of_a_network(kind, tmp_path):
+    """A network of one demand and its first run, packet by packet: the same bytes, and the same waiting times."""
+    trace = tmp_path / "trace.csv"
+    rates = np.random.default_rng(3).uniform(1e6, 9e6, 60).round()
+    trace.write_text("time_s,all\n" + "".join(f"{k / 20},{rate}\n" for k, rate in enumerate(rates)))
+    spread = SPREADS.get(kind) or TraceTraffic(file=str(trace))
+    ends = {"source": "a", "target": "b"}
+    network = Network(
+        links=(NetworkLink(id="link", capacity=8.5e6, delay=5e-2, buffer=2e4, **ends),),
+        demands=(Demand(id="demand", mean=8e6, std=2e6, **ends),),
+    )
+    routed = {"graph": network, "flows": (Demands(spread=spread),)}
+    whole = Scenario.of(name="one", **routed, interval=0.05, duration=5.0, seed=4)
+    plan = link_plan(whole)
+    lines = [Line("link", 8.5e6, 5e-2, 2e4, whole.network.queue)]
+    ready, _ = network_problem(whole, plan, lines, next(run_draws(whole, plan, range(1))), SIZE, 0)
+    theirs = run_packets(ready, 10.0)
+    group = demand(interval=0.05, mean=8e6, std=2e6, spread=spread)
+    ours = run_packets(
+        packet_problem(scenario(group, duration=5.0, seed=4, capacity=8.5e6, delay=5e-2, buffer=2e4)), 10.0
+    )
+    counts = [LINK[name] for name in ("arrived", "departed", "lost", "waited_ns", "sent", "bytes")]
+    assert ours.link[0, counts].tolist() == theirs.link[0, counts].tolist()
+    assert ours.link[0, LINK["lost"]] > 0
+    assert ours.trip.tolist() == theirs.trip.tolist()
+
+
+def test_flows_of_a_group_draw_their_own_rates():
+    """Each the mean and the deviation that were asked for, and no two the same; another seed draws others."""
+    group = demand(mean=4e6, std=1e6, interval=0.01, count=3)
+
+    def rates(seed: int) -> np.ndarray:
+        return packet_problem(
+            scenario(group, demand(id="other", mean=4e6, std=1e6, interval=0.01), duration=20.0, seed=seed)
+        ).state.rates.reshape(4, 2000)
+
+    drawn = rates(1)
+    np.testing.assert_allclose(drawn.mean(axis=1), 4e6, rtol=0.02)
+    np.testing.assert_allclose(drawn.std(axis=1), 1e6, rtol=0.06)
+    assert abs(np.corrcoef([*drawn, *rates(2)]) - np.eye(8)).max() < 0.1
+
+
+def test_what_the_engine_cannot_hold_is_refused():
+    with pytest.raises(InvalidValue, match=r"flows.demand.interval.*at most 500 s"):
+        packet_problem(scenario(demand(mean=1e6, interval=600.0), duration=1000.0, sample=1.0))
+    with pytest.raises(InvalidValue, match=r"flows.demand.interval.*to the duration \(2 s\)"):
+        scenario(demand(mean=1e6, interval=2.5))
+    with pytest.raises(InvalidValue, match=r"flows.demand.interval.*0.0002 s to"):
+        scenario(demand(mean=1e6, interval=1e-4, count=1000))
+
+
+# --- bursts, by a plain recursion -------------------------------------------------------------------------------------
+
+
+def starts(ready: PacketProblem) -> list[int]:
+    """When each flow begins [ns]."""
+    return [int(time) for _, time in sorted(zip(ready.state.agenda[:, 2], ready.state.agenda[:, 0], strict=True))]
+
+
+def bursts(start: int, burst: int, within: int, pause: int, end: int) -> list[int]:
+    """Times of packets [ns]."""
+    times, time = [], start
+    while time < end:
+        times += [time + k * within for k in range(burst)]
+        time = times[-1] + pause
+    return [time for time in times if time < end]
+
+
+@pytest.mark.parametrize(
+    ("rate", "burst", "access"), [(2.2e7, 10, 1e8), (2e7, 3, 4e7), (1.6e7, 1, 1e8), (2e7, 25, 2e8)]
+)
+def test_bursts_wait_as_lindley_says(rate, burst, access):
+    """Four regulated flows without chance into one FIFO: D_n = max(A_n, D_(n-1)) + S, packet by packet."""
+    flows = [BurstFlows(id=f"r{i}", path=("link",), rate=rate, burst=burst, access_rate=access, pause_variation=0.0)
+             for i in range(4)]  # fmt: skip
+    ready = packet_problem(scenario(*flows, sample=1e-3))
+    within, pause = round(8e12 / access), round(burst * 8e12 / rate - (burst - 1) * 8e12 / access)
+    came = sorted(
+        (time, i)
+        for i, start in enumerate(starts(ready))
+        for time in bursts(start, burst, within, pause, 2_000_000_000)
+    )
+    busy, before = 0, [-1] * 4
+    ways, changes = np.zeros((4, 2000)), np.zeros((4, 2000))
+    for time, i in came:
+        busy = max(time, busy) + WIRE
+        if busy < 2_000_000_000:
+            place = i, busy // 1_000_000
+            ways[place] += busy - time
+            changes[place] += abs(busy - time - before[i]) if before[i] >= 0 else 0
+            before[i] = busy - time
+    found = run_packets(ready, 10.0)
+    np.testing.assert_array_equal(np.diff(found.trips[0], prepend=0.0), ways)
+    np.testing.assert_array_equal(np.diff(found.trips[2], prepend=0.0), changes)
+    assert ways.sum() > 1.1 * WIRE * len(came) or burst == 1
+
+
+def test_a_regulator_lets_its_rate_through():
+    """Whatever the pauses: 100 bursts within 3 deviations; without chance to the burst."""
+    for variation in (0.0, 0.5, 1.0):
+        group = BurstFlows(id="r", path=("link",), count=50, rate=1e6, pause_variation=variation)
+        sent = run_packets(packet_problem(scenario(group, duration=8.0)), 10.0).flow[:, FLOW["sent"]]
+        assert abs(sent.mean() - 1000.0) <= max(10.0, 3.0 * variation * 100.0 / np.sqrt(50))
+        assert np.ptp(sent) <= 10 if variation == 0.0 else sent.std() == pytest.approx(100.0 * variation, rel=0.35)
+
+
+def test_a_regulator_faster_than_its_access_line_is_refused():
+    with pytest.raises(InvalidValue, match=r"access_rate: got '10 Mbit/s', takes at least rate, 20 Mbit/s"):
+        BurstFlows(id="r", path=("link",), rate=2e7, access_rate=1e7)
+
+
+# --- the access link --------------------------------------------------------------------------------------------------
+
+WITHIN = 70_123  # no multiple of what else there is [ns]: no packet comes as another leaves
+QUEUES = {"fifo": None, "wfq": WfqQueue(), "cbq": CbqQueue(shares=(0.0213, 0.9787))}
+
+
+@pytest.mark.parametrize(
+    ("discipline", "limit", "rate"), [("fifo", 1000, 8e7), ("fifo", 8, 9e7), ("wfq", 1000, 9e7), ("cbq", 1000, 9e7)]
+)
+def test_without_chance_packets_are_those_of_the_access_link(discipline, limit, rate):
+    """Premium traffic beside six regulated flows that begin at the same times: counts, delays, jitter, each period."""
+    held = RegulatedFlows(id="other", count=6, share=1.0, burst=9, pause_variation=0.0)
+    access = access_link(
+        discipline=discipline, flows=(PremiumFlow(), held), limit=limit, interval=0.05, duration=2.0, base_delay=0.0,
+        premium_share=0.0213, access_rate=8e12 / WITHIN,
+    )  # fmt: skip
+    group = BurstFlows(
+        id="other", path=("link",), count=6, rate=rate / 6, burst=9, access_rate=8e12 / WITHIN, pause_variation=0.0,
+        priority=1,
+    )  # fmt: skip
+    premium = UdpFlows(id="premium", path=("link",), count=1, rate=1e6, spacing="constant", ecn=False)
+    queue = {} if QUEUES[discipline] is None else {"queue": QUEUES[discipline]}
+    whole = scenario(premium, group, sample=0.05, buffer=(limit - 1) * SIZE, **queue)
+    ready = packet_problem(whole)
+    pause = round(9 * 8e12 / (rate / 6) - 8 * WITHIN)
+    begin = [2_345_677, *np.random.default_rng(2).integers(0, pause, 6).tolist()]
+    agenda = ready.state.agenda.copy()
+    agenda[:, 0] = np.array(begin)[agenda[:, 2]]
+    state = run_packets(ready._replace(state=ready.state._replace(agenda=agenda[agenda[:, 0].argsort()])), 10.0)
+    link = AccessLink(access)
+    link.plant = link.plant._replace(premium_phase=begin[0] * 1e-9)
+    link.traffic.gates.held[:] = np.array(begin[1:]) / pause
+    theirs = [link.advance(rate) for _ in range(access.steps)]
+    ours = packet_result(whole, state, simulate_access_link(access, 0.0).provenance)
+    packets = ours.carried_bytes / (SIZE - 40)
+    assert packets[0].tolist() == [each.premium_received for each in theirs]
+    np.testing.assert_allclose(packets[1] * 8e3 / 0.05, [each.other_bit_per_s for each in theirs])
+    assert ours.one_way_s is not None
+    assert ours.jitter_s is not None
+    np.testing.assert_allclose(1e3 * ours.one_way_s[0], [each.mean_delay_ms for each in theirs], rtol=1e-5)
+    np.testing.assert_allclose(1e3 * ours.jitter_s[0], [each.mean_jitter_ms for each in theirs], rtol=1e-4, atol=1e-5)
+    lost = np.array([each.premium_lost + each.other_lost for each in theirs])
+    assert (ours.lost_bytes[0] / SIZE).tolist() == lost.tolist()
+    assert (lost.sum() > 0) == (limit == 8)
+
+
+def test_with_chance_delays_are_those_of_the_access_link():
+    """Exponential pauses, 16 seeds each: mean delay, and jitter, within what the seeds scatter."""
+    ours, theirs = [], []
+    for seed in range(16):
+        premium = UdpFlows(id="premium", path=("link",), count=1, rate=1e6, spacing="constant")
+        group = BurstFlows(id="other", path=("link",), count=6, rate=7.5e7 / 6)
+        found = simulate_packets(scenario(premium, group, duration=20.0, sample=20.0, seed=seed))
+        ours.append((found.one_way_s[0, 0], found.jitter_s[0, 0]))
+        flows = PremiumFlow(), RegulatedFlows(id="other", count=6, share=1.0)
+        access = access_link(flows=flows, limit=10_000, interval=20.0, duration=20.0, base_delay=0.0, seed=seed)
+        sample = AccessLink(access).advance(7.5e7)
+        theirs.append((1e-3 * sample.mean_delay_ms, 1e-3 * sample.mean_jitter_ms))
+    a, b = np.array(ours), np.array(theirs)
+    scatter = np.sqrt(a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)) / 4.0
+    assert (abs(a.mean(axis=0) - b.mean(axis=0)) < 3.0 * scatter).all()
+    assert (scatter < 0.05 * b.mean(axis=0)).all()
+
+
+# --- fair queueing ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("weight", "others"), [(1.0, (1.0,) * 7), (0.25, (1.0, 3.0)), (4.0, (0.5, 0.5, 2.0))])
+def test_a_flow_within_its_share_waits_no_longer_than_the_bound(weight, others):
+    """L/r and a packet of each of the N − 1 others: the latency of self-clocked fair queueing, which is nearly reached.
+
+    Source: Stiliadis, Varma, IEEE/ACM Transactions on Networking 6(5), 1998, Table I.
+    """
+    share = weight / (weight + sum(others))
+    modest = BurstFlows(
+        id="modest", path=("link",), rate=0.97 * share * RATE, burst=1, pause_variation=0.0, weight=weight
+    )
+    floods = [UdpFlows(id=f"u{i}", path=("link",), count=1, rate=2 * RATE, weight=w) for i, w in enumerate(others)]
+    found = simulate_packets(scenario(modest, *floods, sample=2e-5, queue=WfqQueue(), buffer=1e5))
+    worst = found.one_way_s[0].max() * 1e9 / WIRE
+    bound = 1.0 / share + len(others)
+    assert 0.5 * bound < worst <= bound * (1.0 + 1e-9)
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def test_one_way_delay_and_jitter_of_datagrams_in_the_result(tmp_path):
+    """Alone on a link a datagram takes its transmission and the delay, each the same; TCP has round trips instead."""
+    udp = UdpFlows(id="udp", path=("link",), count=2, rate=1e6, spacing="constant", stop=1.0)
+    found = simulate_packets(scenario(udp, delay=3e-3))
+    alone = found.summary().flows[0]
+    assert alone.one_way_s == pytest.approx(3.08e-3, abs=8e-5)
+    assert alone.jitter_s == pytest.approx(0.0, abs=1e-12)
+    assert alone.rtt_s is None
+    assert found.measures()["one-way delay", "udp"] == alone.one_way_s
+    assert (found.one_way_s[0, 11:] == 0.0).all()
+    bulk = BulkFlows(id="bulk", path=("link",), rtt=0.02, count=1)
+    both = simulate_packets(scenario(bulk, udp, delay=3e-3))
+    assert [each.one_way_s is None for each in both.summary().flows] == [True, False]
+    assert both.summary().flows[1].jitter_s > 1e-6
+    assert simulate_packets(scenario(bulk)).one_way_s is None
+    both.save(tmp_path / "result.json")
+    again = read_result(tmp_path / "result.json")
+    assert again.summary() == both.summary()
+    assert "one way" in dict(both.table()[1])["udp"]
+    assert inf not in both.one_way_s

@@ -1,0 +1,106 @@
+"""Every page of the built site in Chromium, at a phone's width; and the search."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from places import ROOT
+
+pytestmark = [pytest.mark.needs("browser", "site")]
+
+PHONE_WIDTH = 390
+FIRST = 8
+"""Results of a search in which what was sought has to be."""
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+FORMULA = re.compile(r"\$\$.+?\$\$|(?<![\\$\w])\$(?!\s)[^$\n]+?(?<!\s)\$(?!\d)", re.DOTALL)
+
+
+def test_no_page_scrolls_sideways(seen) -> None:
+    assert {path: page.width for path, page in seen.items() if page.width > PHONE_WIDTH} == {}
+
+
+def test_no_page_complains_or_asks_another_host(seen) -> None:
+    assert {path: page.complaints for path, page in seen.items() if page.complaints} == {}
+    assert {path: page.elsewhere for path, page in seen.items() if page.elsewhere} == {}
+
+
+def test_every_formula_is_drawn_in_two_dimensions(seen) -> None:
+    assert {path: page.flat for path, page in seen.items() if page.flat} == {}
+    assert sum(page.formulas for page in seen.values()) > 700
+
+
+def test_every_formula_of_a_source_is_on_its_page(seen) -> None:
+    counted = {}
+    for source in sorted((ROOT / "docs").rglob("*.md")):
+        text = re.sub(r"`[^`\n]+`", "", FENCE.sub("", source.read_text(encoding="utf-8")))
+        path = source.relative_to(ROOT / "docs").with_suffix("")
+        page = (path.parent if path.name == "index" else path) / "index.html"
+        counted[page.as_posix()] = len(FORMULA.findall(text))
+    assert sum(counted.values()) > 700
+    assert {path: count for path, count in counted.items() if seen[path].formulas < count} == {}
+
+
+FRACTION = "<math><mfrac><mi>a</mi><mi>b</mi></mfrac></math>"
+
+
+def test_a_good_page_is_good(seen_of) -> None:
+    assert seen_of(f"{FRACTION} <math><msup><mi>x</mi><mn>2</mn></msup></math>") == (PHONE_WIDTH, 2, [], [], [])
+
+
+@pytest.mark.parametrize(
+    ("content", "which"),
+    [
+        ('<div style="width: 800px">wide</div>', "width"),
+        ("<details><pre>" + "wide " * 200 + "</pre></details>", "width"),
+        (FRACTION.replace("mfrac", "mrow"), None),
+        (FRACTION.replace("mfrac>", "mfrac style='display: flex'>", 1), "flat"),
+        ("<math></math>", "flat"),
+        ("<script>console.error('x')</script>", "complaints"),
+        ("<script>nothing()</script>", "complaints"),
+        ('<img src="missing.png">', "complaints"),
+        ('<img src="http://127.0.0.1:9/x.png">', "elsewhere"),
+    ],
+)
+def test_what_is_wrong_is_seen(seen_of, content, which) -> None:
+    good = {"width": PHONE_WIDTH, "flat": [], "complaints": [], "elsewhere": []}
+    found = seen_of(content)._asdict()
+    wrong = {name for name, value in good.items() if found[name] != value}
+    assert wrong == ({which} if which else set()) | ({"complaints"} if which == "elsewhere" else set()), found
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        ("solve_dare", "reference/api/optimisation/#netctrl.synthesis.riccati.dare.solve_dare"),
+        ("netctrl.arc", "reference/api/designs/#netctrl.design.arc.design.arc"),
+        ("phase_margin_deg", "reference/api/margins/#netctrl.frequency.margins.margins"),
+        ("max_threshold", "reference/scenario-files/#redqueue"),
+        ("xylophone", None),
+        ("jitter", "explanation/connet/"),
+    ],
+)
+def test_the_search_finds(browser, host, words, place) -> None:
+    """A symbol, a field, a key of a file, a word; and of what isn't there nothing."""
+    page = browser.new_page()
+    page.goto(host)
+    page.locator("input.md-search__input").fill(words)
+    said = "a.md-search-result__link" if place else ".md-search-result__meta:text('No matching documents')"
+    page.locator(said).first.wait_for(state="attached")
+    found = page.eval_on_selector_all("a.md-search-result__link", "all => all.map((each) => each.href)")
+    page.close()
+    without_words = [re.sub(r"\?h=[^#]*", "", link).removeprefix(host) for link in found]
+    assert (place in without_words[:FIRST]) if place else found == []
+
+
+def test_the_index_of_the_search_holds_every_public_name(site) -> None:
+    texts = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    titles = " ".join(each["title"] for each in texts)
+    names = re.findall(
+        r'^    "(\w+)": "netctrl',
+        (ROOT / "netctrl" / "__init__.py").read_text("utf-8").partition("_MOVED")[0],
+        re.MULTILINE,
+    )
+    assert len(names) > 50
+    assert [name for name in names if f"netctrl.{name}" not in titles] == []
