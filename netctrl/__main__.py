@@ -14,6 +14,7 @@ VERBS = {
     "simulate": ("simulate", "a scenario or a Design: fluid, packets, ns-3 or the Linux kernel"),
     "sweep": ("sweep", "grids of network scenarios, with confidence intervals"),
     "export": ("export.verb", "a Design as files for Linux or ns-3"),
+    "kernel": ("kernel", "the Linux kernel in virtual time: build, run programs inside it"),
     "linux": ("linux.verb", "queues of this machine: plan, apply, restore"),
     "list": ("list", "names of designs, scenarios, networks, laws, engines, models, traces, sweeps"),
     "doctor": ("doctor", "checks of this machine: libraries, compilers, ns-3, kernel, compiled code"),

@@ -31,6 +31,7 @@ from numba.core import config as numba_config
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
+from netctrl.folders import user_cache
 from netctrl.register import KERNEL_LAWS, Registry
 
 __all__ = ["INLINED", "INSIDE", "by_number", "compiled_files", "key_of", "njit", "places", "sources"]
@@ -165,8 +166,8 @@ def _unchanged(path: Path) -> bool:
 def places() -> list[Path]:
     """Folders in which compiled code may be kept, in order of preference; none is created."""
     own = Path(config.CACHE_DIR) / "netctrl" if config.CACHE_DIR else PACKAGE / "__pycache__" / "kernels"
-    user = _user_cache()
-    return [own] if user is None else [own, user]
+    user = user_cache()
+    return [own] if user is None else [own, user / "kernels"]
 
 
 def compiled_files() -> dict[str, bool]:
@@ -191,17 +192,6 @@ def cache_root() -> Path | None:
 def _is_own(folder: Path) -> bool:
     """Whether a folder belongs to this user, since its code is executed; on Windows user folders are private anyway."""
     return not hasattr(os, "geteuid") or folder.stat().st_uid == os.geteuid()
-
-
-def _user_cache() -> Path | None:
-    """The user's folder for netctrl's kernels, after the XDG Base Directory Specification."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():
-        try:
-            base = Path.home() / ".cache"
-        except RuntimeError:  # no HOME, and the user has no entry in the password database
-            return None
-    return base / "netctrl" / "kernels"
 
 
 def _can_be_written(folder: Path) -> bool:

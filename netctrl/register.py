@@ -237,6 +237,7 @@ ENGINES = Registry(
         "fluid": "netctrl.engines.fluid:FLUID",
         "packet": "netctrl.engines.packet:PACKET",
         "ns3": "netctrl.engines.ns3:NS3",
+        "kernel": "netctrl.engines.kernel:KERNEL",
         "linux": "netctrl.engines.linux:LINUX",
     },
 )

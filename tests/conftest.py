@@ -90,11 +90,22 @@ def missing_site() -> str | None:
     return None if (SITE / "index.html").is_file() else f"there is no {SITE / 'index.html'}"
 
 
+@cache
+def missing_lab() -> str | None:
+    """What the kernel in virtual time lacks here, if anything; none is built for it."""
+    try:
+        from netctrl.kernel.lacks import machine_lacks
+    except ImportError as error:
+        return str(error)
+    return machine_lacks()
+
+
 REQUIREMENTS = {
     "browser": Requirement(missing_browser, "`apt-get install chromium` and `pip install playwright`"),
     "site": Requirement(missing_site, "`nox -s docs`, which builds the site and tests it"),
     "ns3": Requirement(missing_ns3, "`apt-get install g++ make libns3-dev`, or g++, make and the extra `ns3`"),
     "kernel": Requirement(missing_kernel, "run as root where network namespaces are allowed, with iproute2"),
+    "lab": Requirement(missing_lab, "`nox -s lab`, or `netctrl kernel build`, which says what it needs"),
     "systemd": Requirement(missing_systemd, "`apt-get install systemd`, which need not run"),
 }
 

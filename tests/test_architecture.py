@@ -21,7 +21,7 @@ import netctrl
 PACKAGE = ROOT / "netctrl"
 
 # Who may import whom, as a table of netctrl's folders and modules; each may import itself.
-BASE = ("errors", "units", "register")
+BASE = ("errors", "units", "register", "folders")
 MODEL = (*BASE, "model")
 LAWS = (*MODEL, "jit", "laws")
 TECHNIQUES = ("plants", "ident", "synthesis", "mpc", "frequency")
@@ -30,7 +30,8 @@ MAY_IMPORT = {
     "errors": (),
     "units": ("errors",),
     "register": ("errors",),
-    "jit": ("errors", "register"),
+    "folders": (),
+    "jit": ("errors", "folders", "register"),
     "model": BASE,
     "datasets": MODEL,
     "laws": (*MODEL, "jit"),
@@ -40,9 +41,10 @@ MAY_IMPORT = {
     "design": (*LAWS, *TECHNIQUES, "scenario", "datasets"),
     **dict.fromkeys(ENGINES, (*LAWS, "scenario", "plants")),
     "linux": (*LAWS, "scenario"),
-    "doctor": (*LAWS, "datasets", "scenario", "linux", "ns3"),
+    "kernel": (*LAWS, "scenario", "linux"),
+    "doctor": (*LAWS, "datasets", "scenario", "kernel", "linux", "ns3"),
     "reader": (*LAWS, "scenario", "datasets"),
-    "engines": (*LAWS, "scenario", "design", "linux", *ENGINES, "datasets", "reader"),
+    "engines": (*LAWS, "scenario", "design", "kernel", "linux", *ENGINES, "datasets", "reader"),
     "plotting": (*LAWS, "scenario", "plants", "frequency"),
     "report": (*LAWS, "datasets", "scenario", "frequency", "design", "sim", "engines", "plotting"),
 }
@@ -54,6 +56,7 @@ DOORS = (
     "doctor.__main__",
     "export",
     "identify",
+    "kernel.__main__",
     "linux.__main__",
     "list",
     "simulate",

@@ -40,9 +40,9 @@ def doctor(*, json: Annotated[bool, option("", "print one JSON object and nothin
 def _checks() -> Iterator[Check]:
     from netctrl.doctor.kernel import kernel
     from netctrl.doctor.libraries import libraries
-    from netctrl.doctor.tools import compiled, tools
+    from netctrl.doctor.tools import compiled, tools, virtual_kernel
 
-    for area in (libraries, tools, kernel, compiled):
+    for area in (libraries, tools, kernel, virtual_kernel, compiled):
         yield from area()
 
 

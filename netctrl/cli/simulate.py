@@ -54,7 +54,8 @@ def simulate(
     *,
     design: Annotated[str | None, option("FILE", "a Design of any method, whose law controls the scenario")] = None,
     engine: Annotated[
-        str | None, option("NAME", "fluid, packet, ns3 or linux; by default the first, without linux, that supports it")
+        str | None,
+        option("NAME", "fluid, packet, ns3, kernel or linux; by default the first, without the last two"),
     ] = None,
     compare: Annotated[
         str | None,

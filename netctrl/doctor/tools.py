@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 
-from netctrl.doctor.check import Check, checked
+from netctrl.doctor.check import Check, State, checked
+from netctrl.errors import NetctrlError
 
-__all__ = ["compiled", "tools"]
+__all__ = ["compiled", "tools", "virtual_kernel"]
 
 _TOOLS = {
     "g++": (("g++", "clang++"), "ns-3 programs", "apt-get install g++"),
@@ -36,6 +38,33 @@ def _ns3() -> Check:
         return checked("tools", "ns-3", False, str(error).partition("; install ")[0], needed_for, remedy)
     place = str(ns3.prefix) if ns3.prefix else "the system's libraries"
     return checked("tools", "ns-3", True, f"{ns3.version}, {place}", needed_for, REMEDY)
+
+
+def virtual_kernel() -> Iterator[Check]:
+    """Checks of what builds the kernel in virtual time, and of built ones."""
+    needed_for = "netctrl kernel build"
+    if sys.platform != "linux":
+        yield checked("virtual time", "Linux", False, sys.platform, needed_for, "a Linux machine")
+        return
+    try:
+        from netctrl.kernel.build import kernels, missing_tools
+        from netctrl.kernel.source import REMEDY, find_source
+
+        missing, built = missing_tools(), kernels()
+    except Exception as error:  # a broken library, which its own check reports
+        yield checked("virtual time", "build", State.UNKNOWN, str(error), needed_for, "repair the libraries above")
+        return
+    install = (missing or "").partition("`")[2].rstrip("`")
+    yield checked("virtual time", "build tools", missing is None, missing or "all there", needed_for, install)
+    try:
+        found, place = True, str(find_source().path)
+    except NetctrlError as error:
+        found, place = False, str(error).partition(":")[0]
+    yield checked("virtual time", "kernel source", found, place, needed_for, REMEDY)
+    said = ", ".join(each.version for each in built) or "none is built"
+    yield checked(
+        "virtual time", "kernels", bool(built), said, "the engine kernel, netctrl kernel run", "netctrl kernel build"
+    )
 
 
 def compiled() -> Iterator[Check]:

@@ -190,8 +190,8 @@ def simulate(
         Scenario to simulate. A Design stands for its own plant under its law, a name for a scenario that comes with
         netctrl.
     engine : str
-        "fluid", "packet", "ns3", "linux", one of another package, or "auto": the first that supports the scenario.
-        "linux", this machine's kernel, is never chosen by "auto".
+        "fluid", "packet", "ns3", "kernel", "linux", one of another package, or "auto": the first that supports the
+        scenario. "kernel", the Linux kernel in virtual time, and "linux", this machine's, are never chosen by "auto".
     design : Design or path, optional
         Design whose law controls the scenario.
     runs : int

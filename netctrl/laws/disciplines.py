@@ -6,11 +6,13 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+import msgspec
+
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.law import QueueRecord
 from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
-from netctrl.model.io.fields import Duration, Size, duration, optional, read_fields, size, whole
+from netctrl.model.io.fields import Duration, Size, duration, identifier, optional, read_fields, size, whole
 
 __all__ = [
     "DISCIPLINES",
@@ -18,6 +20,7 @@ __all__ = [
     "CbqQueue",
     "DrrQueue",
     "FqCodelQueue",
+    "KernelQueue",
     "LinkQueue",
     "PrioQueue",
     "WfqQueue",
@@ -97,9 +100,27 @@ def _shares(field: str, value: Any) -> tuple[float, ...]:
     )
 
 
-DISCIPLINES = (PrioQueue, WfqQueue, CbqQueue, DrrQueue, FqCodelQueue)
+class KernelQueue(QueueRecord, frozen=True, kw_only=True, tag="qdisc"):
+    """A queueing discipline of the Linux kernel, whatever it does: `kernel` engine only."""
 
-LINK_QUEUES = (*QUEUES, *DISCIPLINES)
+    discipline: str
+    """Name in tc(8), such as cake, fq_pie or dualpi2."""
+    parameters: dict[str, float] = msgspec.field(default_factory=dict)
+    """By their names in tc(8): times in seconds, sizes in bytes, flags as 0 or 1; the others are the kernel's
+    defaults."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, discipline=identifier)
+        if not isinstance(self.parameters, dict):
+            raise InvalidValue("parameters", self.parameters, "a table of names and numbers")
+        for name, value in self.parameters.items():
+            checked_number(f"parameters.{name}", value, "a number", at_least=0.0, at_most=2.0**32)
+
+
+DISCIPLINES = (PrioQueue, WfqQueue, CbqQueue, DrrQueue, FqCodelQueue)
+"""With several queues; the packet engine runs them."""
+
+LINK_QUEUES = (*QUEUES, *DISCIPLINES, KernelQueue)
 
 LinkQueue: Any = reduce(or_, LINK_QUEUES)
 """Every kind of queue that a link may have; in a file, `kind` tells which."""

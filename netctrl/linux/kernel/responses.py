@@ -34,7 +34,7 @@ IFINFOMSG = struct.Struct("=BxHiII")
 
 _ADDRESS, _NAME, _MTU = 1, 3, 4  # IFLA_*, then TCA_*, TCA_STATS_*
 _KIND, _OPTIONS, _STATS2, _STAB, _INGRESS_BLOCK, _EGRESS_BLOCK = 1, 2, 7, 8, 13, 14
-_BASIC, _RATE_EST, _QUEUE, _PKT64 = 1, 2, 3, 8
+_BASIC, _RATE_EST, _QUEUE, _APP, _PKT64 = 1, 2, 3, 4, 8
 _UP = 1
 
 
@@ -84,6 +84,8 @@ class Qdisc:
     """For a class the handle of the queue in it, for a queue its number of uses."""
     extras: tuple[str, ...] = ()
     """Data that are not in the options: a size table, shared filter blocks, an estimator."""
+    xstats: bytes = b""
+    """Counters of this kind of queue alone (`netctrl.linux.kernel.queue_options.queue_counts`)."""
 
     @property
     def is_default(self) -> bool:
@@ -133,6 +135,7 @@ def read_qdisc(body: bytes) -> Qdisc:
         counters=_counters(stats),
         leaf=info,
         extras=(*extras, *(["a rate estimator"] if _RATE_EST in stats else [])),
+        xstats=stats.get(_APP, b""),
     )
 
 

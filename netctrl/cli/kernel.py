@@ -1,0 +1,162 @@
+"""`netctrl kernel build|run|list`: the Linux kernel as a program in virtual time."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from netctrl.cli.app import new_app, option, positional, progress_bar, report, run, say
+from netctrl.errors import InvalidValue, checked_jobs
+from netctrl.units import DURATION_TAKES, SIZE_TAKES, format_quantity, parse_duration, parse_size
+
+__all__ = ["main"]
+
+_MIN_MEMORY, _MAX_MEMORY = 64 * 2**20, 64 * 2**30
+_MAX_WALL_S = 7 * 86400.0
+_SHOWN_HASH = 16
+
+app = new_app(
+    "netctrl kernel",
+    "Builds the Linux kernel as a program, and runs programs inside it in virtual time.",
+    "netctrl kernel list",
+    "netctrl simulate SCENARIO --engine kernel",
+)
+
+
+@app.command
+def build(
+    *,
+    source: Annotated[
+        str | None, option("PATH", "tree or tarball of a kernel; by default Debian's linux-source package")
+    ] = None,
+    n_jobs: Annotated[str, option("N", "number of processes, -1: one for each core")] = "1",
+    json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
+) -> int:
+    """Builds a kernel into the user's cache, about five minutes of one core; a second call finds it.
+
+    Examples
+    --------
+    netctrl kernel build --help
+    """
+    from netctrl.cli.app import read_jobs
+    from netctrl.kernel.build import build_kernel
+
+    jobs = checked_jobs(read_jobs(n_jobs))
+    with progress_bar("building the kernel") as bar:
+        kernel = build_kernel(source, jobs=jobs, progress=None if bar is None else lambda _, share: bar(share))
+    if json:
+        return say(_json(_content(kernel)))
+    rows = [
+        ("program", str(kernel.program)),
+        ("SHA-256", kernel.sha256),
+        ("source", kernel.source),
+        ("compiler", kernel.compiler),
+        ("built in", format_quantity(round(kernel.build_s), "s")),
+        ("without", ", ".join(kernel.absent) or "nothing that was asked for"),
+    ]
+    return say(report(f"Linux {kernel.version}", rows))
+
+
+@app.command(name="list")
+def list_kernels(*, json: Annotated[bool, option("", "print one JSON object and nothing else")] = False) -> int:
+    """Lists the kernels that are built; the last one is used, unless NETCTRL_KERNEL names another.
+
+    Examples
+    --------
+    netctrl kernel list
+    """
+    from netctrl.kernel.build import kernels
+
+    found = kernels()
+    if json:
+        return say(_json({"kernels": [_content(each) for each in found]}))
+    if not found:
+        return say("no kernel is built yet: netctrl kernel build\n")
+    rows = [(each.version, f"{each.sha256[:_SHOWN_HASH]}  {each.folder}") for each in found]
+    return say(report(f"{len(found)} kernel{'s' if len(found) > 1 else ''}", rows))
+
+
+@app.command(name="run")
+def run_program(
+    *program: Annotated[str, positional("PROGRAM", "program to run, with its arguments, after --")],
+    output: Annotated[str | None, option("DIR", "empty folder that it may write to, inside /run/netctrl", "-o")] = None,
+    seed: Annotated[str, option("N", "seed of all of the kernel's random numbers")] = "1",
+    version: Annotated[str | None, option("VERSION", "kernel to use; by default the newest", "--kernel")] = None,
+    memory: Annotated[str, option("SIZE", "memory of the kernel")] = "1GiB",
+    limit: Annotated[str, option("TIME", "longest run by the clock of the host", "--wall-limit")] = "15min",
+) -> int:
+    """Runs a program inside the kernel in virtual time: as root there, with the host's files read-only.
+
+    Its output and exit status are those of this command. It must sleep where it waits: one that polls stops time.
+
+    Examples
+    --------
+    netctrl kernel run --help
+    """
+    from netctrl.kernel.build import chosen_kernel
+    from netctrl.kernel.command import run_command
+
+    if not program:
+        raise InvalidValue("PROGRAM", None, "a program and its arguments, after --")
+    options: dict[str, Any] = {
+        "seed": _seed(seed),
+        "kernel": chosen_kernel(version),
+        "memory_bytes": int(_read("memory", memory, parse_size, SIZE_TAKES, _MIN_MEMORY, _MAX_MEMORY)),
+        "wall_limit_s": _read("wall_limit", limit, parse_duration, DURATION_TAKES, 1.0, _MAX_WALL_S),
+    }
+    if output is not None:
+        return _shown(run_command(program, _empty(output), **options))
+    with tempfile.TemporaryDirectory(prefix="netctrl-kernel-") as name:
+        return _shown(run_command(program, Path(name), **options))
+
+
+def _shown(ended: Any) -> int:
+    sys.stderr.write(ended.stderr)
+    say(ended.stdout)
+    return ended.status
+
+
+def _empty(output: str) -> Path:
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        empty = not any(folder.iterdir())
+    except OSError as error:
+        raise InvalidValue("output", output, f"a folder that can be written (here: {error.strerror})") from None
+    if not empty:
+        raise InvalidValue("output", output, "an empty folder, or one that doesn't exist yet")
+    return folder.absolute()
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**64:
+        raise InvalidValue("seed", text, "a whole number from 0 to 18446744073709551615")
+    return int(text)
+
+
+def _read(argument: str, text: str, parse: Any, takes: str, least: float, most: float) -> float:
+    try:
+        value = parse(text)
+    except ValueError:
+        raise InvalidValue(argument, text, takes) from None
+    if not least <= value <= most:
+        raise InvalidValue(argument, text, f"{takes}, from {least:g} to {most:g}")
+    return value
+
+
+def _content(kernel: Any) -> dict[str, Any]:
+    return msgspec.to_builtins(kernel) | {"program": str(kernel.program)}
+
+
+def _json(content: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    return run(app, argv, {"PROGRAM": "PROGRAM"})

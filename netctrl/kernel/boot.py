@@ -1,0 +1,173 @@
+"""Running a plan in a kernel: a process of the host, without privilege, in virtual time.
+
+The kernel's clock stands while a process of it computes, and jumps to the next event when all of them sleep. All of its
+random numbers come from a seed, so that two runs of a plan give the same bytes, whatever the host's load is.
+
+The kernel sees the host's files read-only. It writes to one folder, and to its memory, a file that has no name.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from netctrl.errors import NetctrlError
+from netctrl.kernel.build import Guest, Kernel
+from netctrl.kernel.plan import Answer, PlanWriter, read_results
+
+__all__ = ["MEMORY_BYTES", "WALL_LIMIT_S", "boot_command", "run_plan", "work_folder"]
+
+MEMORY_BYTES = 1 << 30
+"""Memory of the kernel; what it doesn't touch, the host doesn't spend."""
+WALL_LIMIT_S = 900.0
+"""Longest run by the host's clock."""
+_BORN_NS = 1_600_000_000_000_000_000  # the kernel's date at its start
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_LAST_LINES = 15
+_LONGEST_CONSOLE = 1 << 20
+_REMEDIES = {
+    "Out of memory": "it ran out of memory: a larger memory_bytes, fewer flows, or smaller buffers",
+    "Kernel panic": "it panicked: another version, by `netctrl kernel build --source`",
+    "Bus error": "the host has no room for its memory in /dev/shm: set TMPDIR to a folder with room",
+}
+
+
+def run_plan(
+    plan: PlanWriter,
+    kernel: Kernel,
+    guest: Guest,
+    folder: Path,
+    *,
+    seed: int,
+    memory_bytes: int = MEMORY_BYTES,
+    wall_limit_s: float = WALL_LIMIT_S,
+) -> list[tuple[int, bytes]]:
+    """Boot a kernel that carries out a plan; returns its results.
+
+    Parameters
+    ----------
+    plan : PlanWriter
+    kernel, guest : Kernel, Guest
+    folder : Path
+        Empty folder for the plan, the results and the console; the only one that is written to.
+    seed : int
+        Of all the kernel's random numbers.
+    memory_bytes : int
+    wall_limit_s : float
+        When a run that doesn't end is ended, by the host's clock [s].
+
+    Raises
+    ------
+    NetctrlError
+        A request that the kernel refuses, a program that fails, or a kernel that stops: with its console's last lines.
+    """
+    (folder / "plan").write_bytes(plan.content())
+    said = _boot(kernel, guest, folder, seed, memory_bytes, wall_limit_s)
+    place = folder / "results"
+    content = place.read_bytes() if place.is_file() else b""
+    try:
+        results = list(read_results(content))
+    except NetctrlError:
+        results = []
+    for kind, body in results:
+        if kind == Answer.FAILED:
+            raise NetctrlError(_failure(plan, body.decode(errors="replace")))
+    if not results or results[-1][0] != Answer.ENDED:
+        raise NetctrlError(_stopped(said))
+    return results
+
+
+def boot_command(program: Path, guest: Guest, memory: int, seed: int) -> tuple[list[str], dict[str, str]]:
+    """Command line and environment of a kernel, whose working folder has the plan."""
+    command = [
+        str(program),
+        f"mem={memory // 2**20}M",
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        f"init={guest.first_process}",
+        "con=null",
+        "con0=null,fd:1",
+        "ssl=null",
+        "quiet",
+        "panic=-1",
+        "time-travel=inf-cpu",
+        f"time-travel-start={_BORN_NS}",
+        "uml_dir=./",
+    ]
+    return command, {"LD_PRELOAD": str(guest.entropy), "NETCTRL_SEED": str(seed), "PATH": _PATH}
+
+
+def _boot(kernel: Kernel, guest: Guest, folder: Path, seed: int, memory: int, limit_s: float) -> str:
+    """Run the kernel to its end; returns the end of its console."""
+    command, settings = boot_command(kernel.program, guest, memory, seed)
+    settings["TMPDIR"] = str(_memory_folder(folder, memory))
+    with (folder / "console").open("w+b") as console:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            env=settings,
+            cwd=folder,
+            start_new_session=True,
+        )
+        try:
+            child.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            said = _end_of(console)
+            remedy = "a shorter scenario, a larger wall_limit_s, or a program that sleeps instead of polling"
+            raise NetctrlError(f"the kernel was not done after {limit_s:g} s of wall time: {remedy}\n{said}") from None
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+        return _end_of(console)
+
+
+def _end_of(console: IO[bytes]) -> str:
+    """The console's last lines."""
+    console.seek(0, os.SEEK_END)
+    console.seek(max(console.tell() - _LONGEST_CONSOLE, 0))
+    lines = console.read().decode(errors="replace").splitlines()
+    return "\n".join(f"  {line.rstrip()}" for line in lines[-_LAST_LINES:] if line.strip())
+
+
+def _memory_folder(folder: Path, memory: int) -> Path:
+    """Where the file of the kernel's memory is: in memory where there is room for it."""
+    shared = Path("/dev/shm")
+    try:
+        if os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > memory:
+            return shared
+    except OSError:
+        pass
+    return folder
+
+
+def _failure(plan: PlanWriter, said: str) -> str:
+    """What failed, with what the request was for."""
+    head, _, rest = said.partition(" ")
+    number = rest.partition(":")[0]
+    if head == "request" and number.isdigit():
+        return f"the kernel refused to {plan.note(int(number))}:{rest.partition(':')[2]}"
+    return f"in the kernel: {said}"
+
+
+def _stopped(said: str) -> str:
+    remedy = next((text for sign, text in _REMEDIES.items() if sign in said), "its console's last lines say why")
+    return f"the kernel stopped before its end; {remedy}\n{said}"
+
+
+@contextmanager
+def work_folder() -> Generator[Path]:
+    """A temporary folder for one run."""
+    with tempfile.TemporaryDirectory(prefix="netctrl-kernel-") as name:
+        yield Path(name)

@@ -1,0 +1,321 @@
+"""Building the kernel as a program of the user, into the user's cache.
+
+A kernel is kept in a folder named by its version and a hash of the source, the configuration and the compiler: `linux`,
+its `config`, and `kernel.json` with the SHA-256 of the program. The guest's first process and the source of entropy are
+compiled apart, in seconds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from netctrl.errors import NetctrlError
+from netctrl.folders import user_cache
+from netctrl.kernel.config import OPTIONAL, fragment, not_kept, read_config
+from netctrl.kernel.source import Source, find_source, read_version, unpack
+
+__all__ = ["Guest", "Kernel", "build_guest", "build_kernel", "chosen_kernel", "kernels", "missing_tools"]
+
+CHOICE = "NETCTRL_KERNEL"
+"""Environment variable: version or folder of the kernel to use, instead of the newest."""
+_TOOLS = {
+    "gcc": "gcc",
+    "make": "make",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "ld": "binutils",
+}
+_HEADERS = {"libelf.h": "libelf-dev"}
+_PROBE_S, _MAKE_S, _GUEST_S = 20.0, 4 * 3600.0, 300.0
+_EXPECTED_STEPS = 800
+_LAST_LINES = 12
+_SHARE_UNPACKED = 0.1
+_SETTINGS = {"LC_ALL": "C", "MAKEFLAGS": "", "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "netctrl"}
+_SETTINGS["KBUILD_BUILD_HOST"] = "netctrl"
+
+Progress = Callable[[str, float], None]
+
+
+class Kernel(msgspec.Struct, frozen=True, kw_only=True):
+    """A built kernel."""
+
+    version: str
+    """As `uname -r` says."""
+    sha256: str
+    """Of the program."""
+    source: str
+    """Name of the tree or tarball."""
+    compiler: str
+    """First line of what the compiler says of itself."""
+    absent: tuple[str, ...]
+    """Options of the configuration that this version doesn't have."""
+    build_s: float
+    """Wall time of the build [s]."""
+    folder: str = ""
+    """Where it is; not in the file."""
+
+    @property
+    def program(self) -> Path:
+        """The kernel as a program."""
+        return Path(self.folder) / "linux"
+
+
+class Guest(msgspec.Struct, frozen=True):
+    """Programs for the inside of a kernel, and for what it asks of the host."""
+
+    first_process: Path
+    """Carries out a plan."""
+    entropy: Path
+    """Library that answers getrandom(2) from a seed."""
+
+
+def missing_tools() -> str | None:
+    """What a build lacks here, with the command that installs it; None: nothing."""
+    packages = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
+    if "gcc" not in packages:
+        packages += [package for header, package in _HEADERS.items() if not _has_header(header)]
+    if not packages:
+        return None
+    return f"tools to build a kernel: `apt-get install {' '.join(packages)}`"
+
+
+def _has_header(header: str) -> bool:
+    made = subprocess.run(
+        ["gcc", "-E", "-xc", "-"],
+        input=f"#include <{header}>\n",
+        capture_output=True,
+        text=True,
+        timeout=_PROBE_S,
+        check=False,
+    )
+    return made.returncode == 0
+
+
+def kernels() -> list[Kernel]:
+    """Built kernels in the user's cache, the newest version last."""
+    found = []
+    for folder in _cache("linux").glob("*/kernel.json"):
+        try:
+            kernel = msgspec.json.decode(folder.read_bytes(), type=Kernel)
+        except (OSError, msgspec.MsgspecError):
+            continue
+        if (folder.parent / "linux").is_file():
+            found.append((folder.stat().st_mtime_ns, msgspec.structs.replace(kernel, folder=str(folder.parent))))
+    return [kernel for _, kernel in sorted(found, key=lambda each: (_numbers(each[1].version), each[0]))]
+
+
+def chosen_kernel(choice: str | None = None) -> Kernel:
+    """The kernel to run: of this version or folder, or NETCTRL_KERNEL's, or the newest.
+
+    Raises
+    ------
+    NetctrlError
+        None is built, or none of this version.
+    """
+    found = kernels()
+    choice = choice or os.environ.get(CHOICE) or None
+    if not found:
+        raise NetctrlError("no kernel is built yet: `netctrl kernel build`")
+    if choice is None:
+        return found[-1]
+    fitting = [each for each in found if choice in (each.version, each.folder) or each.version.startswith(f"{choice}.")]
+    if not fitting:
+        versions = ", ".join(each.version for each in found)
+        raise NetctrlError(f"no kernel {choice} is built: there are {versions}; `netctrl kernel build` adds one")
+    return fitting[-1]
+
+
+def build_kernel(
+    given: str | os.PathLike[str] | None = None, *, jobs: int = 1, progress: Progress | None = None
+) -> Kernel:
+    """Build a kernel, or find the one that was built of the same source, configuration and compiler.
+
+    Parameters
+    ----------
+    given : path, optional
+        Tree or tarball; by default the newest of Debian's `linux-source` packages. A tree is not written to.
+    jobs : int
+        How many processes compile.
+    progress : callable, optional
+        Called with what is being done and the share done, from 0 to 1.
+
+    Raises
+    ------
+    NetctrlError
+        No source, a missing tool, or a build that fails, with the compiler's last lines.
+    """
+    source = find_source(given)
+    missing = missing_tools()
+    if missing is not None:
+        raise NetctrlError(f"this machine has no {missing}")
+    compiler = _first_line(["gcc", "--version"])
+    key = _key(source.stamp, fragment(), compiler)
+    cache = _cache("linux")
+    with _alone(cache):
+        for kernel in kernels():
+            if kernel.folder.endswith(key):
+                return kernel
+        return _built(source, compiler, key, cache, jobs, progress or (lambda *_: None))
+
+
+def _built(source: Source, compiler: str, key: str, cache: Path, jobs: int, progress: Progress) -> Kernel:
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as name:
+        work = Path(name)
+        if source.path.is_dir():
+            tree = source.path
+        else:
+            tree = unpack(source.path, work, lambda share: progress("unpacking", _SHARE_UNPACKED * share))
+        made = work / "made"
+        made.mkdir()
+        version = read_version(tree)
+        make = ["make", "-C", str(tree), "ARCH=um", f"O={made}"]
+        _make([*make, "tinyconfig"])
+        with (made / ".config").open("a", encoding="utf-8") as file:
+            file.write(fragment())
+        _make([*make, "olddefconfig"])
+        on = read_config((made / ".config").read_text(encoding="utf-8"))
+        lost = not_kept(on)
+        if lost:
+            raise NetctrlError(f"Linux {version} doesn't take these options: {', '.join(lost)}; use 6.1 to 7.2")
+        steps = 0
+
+        def step(line: str) -> None:
+            nonlocal steps
+            steps += line.startswith("  CC")
+            share = min(steps / _EXPECTED_STEPS, 1.0)
+            progress(f"compiling Linux {version}", _SHARE_UNPACKED + (1.0 - _SHARE_UNPACKED) * share)
+
+        _make([*make, f"-j{jobs}", "linux"], step)
+        kept = work / "kept"
+        kept.mkdir()
+        shutil.copyfile(made / "linux", kept / "linux")
+        (kept / "linux").chmod(0o755)
+        shutil.copyfile(made / ".config", kept / "config")
+        kernel = Kernel(
+            version=version,
+            sha256=hashlib.sha256((kept / "linux").read_bytes()).hexdigest(),
+            source=source.path.name,
+            compiler=compiler,
+            absent=tuple(name for name in OPTIONAL if name not in on),
+            build_s=time.monotonic() - begin,
+        )
+        (kept / "kernel.json").write_bytes(msgspec.json.format(msgspec.json.encode(kernel)))
+        place = cache / f"{version}-{key}"
+        kept.rename(place)
+        progress(f"built Linux {version}", 1.0)
+    return msgspec.structs.replace(kernel, folder=str(place))
+
+
+def _make(command: list[str], step: Callable[[str], None] = lambda _: None) -> None:
+    """Run make; its error is the last lines of what it said."""
+    last: deque[str] = deque(maxlen=400)
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=os.environ | _SETTINGS,
+    )
+    with child:
+        for line in child.stdout or ():
+            last.append(line.rstrip())
+            step(line)
+    if child.returncode != 0:
+        raise NetctrlError(f"`{' '.join(command[:2])} ... {command[-1]}` failed:\n" + "\n".join(_errors(last)))
+
+
+def _errors(lines: Iterable[str]) -> list[str]:
+    kept = list(lines)
+    first = next(
+        (number for number, line in enumerate(kept) if re.search(r"error:|not found|can't|No such", line)), None
+    )
+    shown = kept[-_LAST_LINES:] if first is None else kept[first : first + _LAST_LINES]
+    return [f"  {line}" for line in shown]
+
+
+def build_guest() -> Guest:
+    """Compile the guest's programs, or find those compiled of the same source.
+
+    Raises
+    ------
+    NetctrlError
+        No compiler, or it fails.
+    """
+    if shutil.which("gcc") is None:
+        raise NetctrlError("this machine has no gcc: `apt-get install gcc libc6-dev`")
+    sources = {each.name: each.read_bytes() for each in files("netctrl.kernel").joinpath("guest").iterdir()}
+    code = b"".join(name.encode() + content for name, content in sorted(sources.items()) if name.endswith(".c"))
+    place = _cache("guests") / _key(code.decode(), _first_line(["gcc", "--version"]))
+    guest = Guest(place / "guest", place / "entropy.so")
+    if guest.first_process.is_file() and guest.entropy.is_file():
+        return guest
+    with tempfile.TemporaryDirectory(prefix="building-", dir=place.parent) as name:
+        work = Path(name) / "kept"
+        work.mkdir()
+        for file, flags in (("guest", ["-pthread"]), ("entropy.so", ["-shared", "-fPIC"])):
+            text = work / f"{file.removesuffix('.so')}.c"
+            text.write_bytes(sources[text.name])
+            command = ["gcc", "-O2", "-Wall", *flags, "-o", str(work / file), str(text)]
+            made = subprocess.run(command, capture_output=True, text=True, timeout=_GUEST_S, check=False)
+            if made.returncode != 0:
+                raise NetctrlError(f"{text.name} does not compile:\n" + "\n".join(_errors(made.stderr.splitlines())))
+        try:
+            work.rename(place)
+        except OSError:  # another process was faster
+            if not guest.first_process.is_file():
+                raise
+    return guest
+
+
+def _first_line(command: list[str]) -> str:
+    made = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_S, check=False)
+    return made.stdout.partition("\n")[0]
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(each) for each in re.findall(r"\d+", version))
+
+
+def _cache(name: str) -> Path:
+    """Folder of the user's cache, which only the user can write."""
+    base = user_cache()
+    if base is None:
+        raise NetctrlError("there is no home folder for the cache: set XDG_CACHE_HOME")
+    place = base / name
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise NetctrlError(f"{place} can't be made: {error.strerror}; set XDG_CACHE_HOME") from None
+    return place
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """Context that one process has at a time; its lock ends with the process."""
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in folder.glob("building-*"):  # of a build that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        yield

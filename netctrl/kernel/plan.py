@@ -1,0 +1,237 @@
+"""Plan of a run inside a kernel, as the bytes that `guest/guest.c` reads, and the results that it writes.
+
+Both are sequences of records: kind, length of the payload (a multiple of eight for a plan), payload; native byte order,
+since the kernel runs on the machine that wrote the plan. Times are from the beginning of the run.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from ipaddress import IPv4Address
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.errors import NetctrlError
+
+__all__ = [
+    "ARRIVAL",
+    "FIRST_NAMESPACE",
+    "OBJECT",
+    "TRANSFER",
+    "Answer",
+    "PlanWriter",
+    "Program",
+    "Query",
+    "TcpFlow",
+    "read_results",
+]
+
+FIRST_NAMESPACE = 1000
+"""Descriptor of namespace 0 in the guest, as in guest.c; the others follow."""
+
+_HEAD = struct.Struct("=II")
+_NS = 1e9
+_CONGESTION = 16
+
+ARRIVAL = np.dtype([("stream", "u4"), ("number", "u4"), ("bytes", "u4"), ("spare", "u4"), ("at_ns", "u8")])
+"""UDP packet at its sink, with the payload's size; `at_ns` from the kernel's stamp."""
+TRANSFER = np.dtype(
+    [
+        ("at_ns", "u8"),
+        ("flow", "u4"),
+        ("rtt_us", "u4"),
+        ("min_rtt_us", "u4"),
+        ("window", "u4"),
+        ("acked", "u8"),
+        ("resent", "u8"),
+    ]
+)
+"""Reading of a TCP flow: smoothed and least round-trip time, window [packet], bytes acknowledged and sent again."""
+
+OBJECT = np.dtype([("asked_ns", "u8"), ("at_ns", "u8"), ("bytes", "u8"), ("group", "u4"), ("spare", "u4")])
+"""Object whose last byte came at this time."""
+
+
+class _Kind(IntEnum):
+    NAMESPACE = 1
+    SYSCTL = 2
+    NETLINK = 3
+    CHANGE = 4
+    WATCH = 5
+    TCP_SINK = 6
+    TCP_FLOW = 7
+    UDP_SINK = 8
+    UDP_FLOW = 9
+    PROGRAM = 10
+    RUN = 11
+    WEB = 12
+
+
+class Answer(IntEnum):
+    """Kinds of results."""
+
+    READING = 1
+    TRANSFER = 2
+    ARRIVALS = 3
+    OBJECT = 4
+    ENDED = 5
+    FAILED = 6
+    STATUS = 7
+
+
+class Query(NamedTuple):
+    """A queue whose counters are read at each sample."""
+
+    namespace: int
+    index: int
+    parent: int
+
+
+class TcpFlow(NamedTuple):
+    """Where connections go, and when."""
+
+    namespace: int
+    group: int
+    source: IPv4Address
+    target: IPv4Address
+    port: int
+    segment: int
+    """Largest segment [byte]."""
+    congestion: str
+    start_s: float
+    stop_s: float
+    asked_s: float
+    """When what it sends was asked for: before the start, by the delay of the sender's access line [s]."""
+
+
+class Program(NamedTuple):
+    """A program of the host, as it is started inside."""
+
+    words: tuple[str, ...]
+    """The program's path, and its arguments."""
+    folder: str
+    """Its working folder."""
+    settings: Mapping[str, str]
+    """Its environment variables."""
+
+
+class PlanWriter:
+    """Records of a plan, in the order in which the guest carries them out."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._notes: dict[int, str] = {}
+        self._namespaces = 0
+
+    def content(self) -> bytes:
+        """The plan."""
+        return b"".join(self._parts)
+
+    def note(self, number: int) -> str:
+        """What the request with this number does; "" for an unknown one."""
+        return self._notes.get(number, "")
+
+    def namespace(self) -> int:
+        """Make a network namespace; returns its number."""
+        self._add(_Kind.NAMESPACE, b"")
+        self._namespaces += 1
+        return self._namespaces - 1
+
+    def sysctl(self, namespace: int, name: str, value: str) -> None:
+        """Write a file of /proc/sys."""
+        self._add(_Kind.SYSCTL, struct.pack("=I", namespace) + f"/proc/sys/{name}\0{value}\0".encode())
+
+    def request(self, namespace: int, message: bytes, note: str) -> None:
+        """Send a message of `netctrl.linux.kernel.messages`; a refusal ends the run, with the note."""
+        self._notes[len(self._parts)] = note
+        self._add(_Kind.NETLINK, struct.pack("=I", namespace) + message)
+
+    def change(self, at_s: float, namespace: int, message: bytes, note: str) -> None:
+        """Send a message at a given time."""
+        self._notes[len(self._parts)] = note
+        self._add(_Kind.CHANGE, struct.pack("=QI", _ns(at_s), namespace) + message)
+
+    def watch(self, interval_s: float, samples: int, queries: Sequence[Query]) -> None:
+        """Read these queues' counters, and those of all TCP flows, at each end of an interval."""
+        body = struct.pack("=QII", _ns(interval_s), samples, len(queries))
+        self._add(_Kind.WATCH, body + b"".join(struct.pack("=III", *each) for each in queries))
+
+    def tcp_sink(self, namespace: int, port: int, congestion: str) -> None:
+        """Take TCP connections, and discard their data; a congestion control such as dctcp is one of both ends."""
+        self._add(_Kind.TCP_SINK, struct.pack("=II", namespace, port) + _name(congestion))
+
+    def tcp_flow(self, flow: TcpFlow, size_bytes: int = 0) -> None:
+        """Send these bytes over one connection; 0: until its end."""
+        self._add(_Kind.TCP_FLOW, _flow(flow, size_bytes))
+
+    def web(self, flow: TcpFlow, pause_s: np.ndarray, size_bytes: np.ndarray) -> None:
+        """Load pages, of which each has a pause before it, (n,), and objects, (n, k), each by a connection."""
+        pages, objects = size_bytes.shape
+        draws = np.column_stack([np.rint(pause_s * _NS), size_bytes]).astype("=u8")
+        self._add(_Kind.WEB, _flow(flow, 0) + struct.pack("=II", pages, objects) + draws.tobytes())
+
+    def udp_sink(self, namespace: int, port: int) -> None:
+        """Take UDP packets, and keep when each came."""
+        self._add(_Kind.UDP_SINK, struct.pack("=II", namespace, port))
+
+    def udp_flow(
+        self, namespace: int, stream: int, to: IPv4Address, port: int, payload: int, times_s: np.ndarray
+    ) -> None:
+        """Send a packet at each of the times, in ascending order; the interface's queue must be `fq`."""
+        there = int.from_bytes(to.packed, "little")
+        head = struct.pack("=IIIIII", namespace, stream, there, port, payload, len(times_s))
+        self._add(_Kind.UDP_FLOW, head + np.rint(np.asarray(times_s) * _NS).astype("=u8").tobytes())
+
+    def program(self, at_s: float, namespace: int, program: Program, *, alone: bool = False) -> None:
+        """Start a program of the host's files; `alone`: the run ends with it, else one that fails ends the run."""
+        settings = [f"{name}={value}" for name, value in program.settings.items()]
+        texts = [program.folder, *program.words, *settings]
+        head = struct.pack("=QIIII", _ns(at_s), namespace, alone, len(program.words), len(settings))
+        self._add(_Kind.PROGRAM, head + b"".join(os.fsencode(text) + b"\0" for text in texts))
+
+    def run(self, duration_s: float, grace_s: float) -> None:
+        """End the machine after this time; transfers and arrivals may go on for the grace."""
+        self._add(_Kind.RUN, struct.pack("=QQ", _ns(duration_s), _ns(grace_s)))
+
+    def _add(self, kind: _Kind, body: bytes) -> None:
+        body += bytes(-len(body) % 8)
+        self._parts.append(_HEAD.pack(kind, len(body)) + body)
+
+
+def _flow(flow: TcpFlow, size_bytes: int) -> bytes:
+    head = struct.pack("=QQQQ", _ns(flow.start_s), _ns(flow.stop_s), size_bytes, _ns(flow.asked_s))
+    here, there = (int.from_bytes(each.packed, "little") for each in (flow.source, flow.target))
+    body = struct.pack("=IIIIII", flow.namespace, flow.group, there, here, flow.port, flow.segment)
+    return head + body + _name(flow.congestion)
+
+
+def _name(congestion: str) -> bytes:
+    return congestion.encode().ljust(_CONGESTION, b"\0")
+
+
+def _ns(seconds: float) -> int:
+    return min(round(seconds * _NS), 2**63 - 1)
+
+
+def read_results(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and payload of each complete record.
+
+    Raises
+    ------
+    NetctrlError
+        The last record is incomplete: the kernel ended while it wrote.
+    """
+    at = 0
+    while at < len(content):
+        if at + _HEAD.size > len(content):
+            raise NetctrlError("the kernel's results end within a record")
+        kind, length = _HEAD.unpack_from(content, at)
+        at += _HEAD.size
+        if at + length > len(content):
+            raise NetctrlError("the kernel's results end within a record")
+        yield kind, content[at : at + length]
+        at += length

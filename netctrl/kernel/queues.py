@@ -1,0 +1,96 @@
+"""Queues of a scenario as the kernel's queueing disciplines, with the same parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any, NamedTuple
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
+from netctrl.linux.kernel.queue_options import queue_options
+from netctrl.scenario.links import Link
+
+__all__ = ["Discipline", "discipline_of", "queue_lacks"]
+
+_UNLIMITED_BYTES, _UNLIMITED_PACKETS = 2**31 - 1, 1_000_000
+_PIE_STEP, _PIE_MOST = 16.0, 32
+_PIE_BURST_S = 0.15
+_MICRO = 1e-6
+
+
+class Discipline(NamedTuple):
+    """A queueing discipline and its options."""
+
+    kind: str
+    options: bytes
+
+
+def discipline_of(link: Link, packet: float) -> Discipline:
+    """The discipline of a link's queue; `packet` is the size of a packet [byte].
+
+    Raises
+    ------
+    InvalidValue
+        A queue that the kernel doesn't have, or a value that it doesn't keep.
+    """
+    kind, parameters = _described(link, packet)
+    return Discipline(kind, queue_options(kind, parameters, packet))
+
+
+def queue_lacks(link: Link, packet: float) -> str | None:
+    """What the kernel doesn't have of a link's queue; None: it has it all."""
+    try:
+        discipline_of(link, packet)
+    except InvalidValue as error:
+        return f"such a queue (links.{link.id}.queue: {error})"
+    return None
+
+
+def _described(link: Link, packet: float) -> tuple[str, Mapping[str, Any]]:
+    queue, packets = link.queue, _packets(link, packet)
+    if isinstance(queue, KernelQueue):
+        return queue.discipline, queue.parameters
+    if isinstance(queue, DropTailQueue):
+        return "bfifo", {"limit": _UNLIMITED_BYTES if link.buffer is None else link.buffer}
+    if isinstance(queue, PieQueue):
+        return "pie", _pie(queue) | {"limit": packets}
+    if isinstance(queue, CodelQueue):
+        times = {"target": _micro("target", queue.target), "interval": _micro("interval", queue.interval)}
+        return "codel", times | {"limit": packets, "ecn": 1}
+    if isinstance(queue, FqCodelQueue):
+        times = {"target": _micro("target", queue.target), "interval": _micro("interval", queue.interval)}
+        if queue.buckets == 0:
+            raise InvalidValue("buckets", 0, "a number of queues: the kernel hashes flows to them")
+        quantum = packet if queue.quantum is None else queue.quantum
+        return "fq_codel", times | {"limit": packets, "flows": queue.buckets, "quantum": quantum, "ecn": 1}
+    kind = queue.__struct_config__.tag
+    raise InvalidValue("kind", kind, "droptail, pie, codel, fq_codel, or `qdisc` with a discipline of the kernel")
+
+
+def _packets(link: Link, packet: float) -> int:
+    """Buffer in packets, in which these disciplines count."""
+    return _UNLIMITED_PACKETS if link.buffer is None else max(ceil(link.buffer / packet - 1e-9), 1)
+
+
+def _pie(queue: PieQueue) -> dict[str, float]:
+    if abs(queue.burst - _PIE_BURST_S) > _MICRO:
+        raise InvalidValue("burst", queue.burst, "0.15 s, which the kernel's pie has built in")
+    gains = {name: _sixteenths(name, getattr(queue, name)) for name in ("alpha", "beta")}
+    return {"target": _micro("target", queue.target), "tupdate": _micro("update", queue.update), "ecn": 1, **gains}
+
+
+def _sixteenths(name: str, gain: float) -> int:
+    steps = round(gain * _PIE_STEP)
+    if not 0 <= steps <= _PIE_MOST or abs(gain * _PIE_STEP - steps) > 1e-6:
+        raise InvalidValue(name, gain, "a whole number of sixteenths from 0 to 2 1/s, in which the kernel's pie counts")
+    return steps
+
+
+def _micro(name: str, seconds: float) -> float:
+    if abs(seconds / _MICRO - round(seconds / _MICRO)) > 1e-6:
+        raise InvalidValue(name, seconds, "a whole number of microseconds, in which the kernel counts")
+    return seconds

@@ -1,0 +1,147 @@
+"""What a kernel measured, as the result of a scenario of links and flows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netctrl.errors import NetctrlError
+from netctrl.kernel.plan import ARRIVAL, OBJECT, TRANSFER, Answer
+from netctrl.kernel.scenario import KernelPlan
+from netctrl.linux.kernel.queue_options import queue_counts
+from netctrl.linux.kernel.responses import read_qdisc
+from netctrl.model.io.provenance import Provenance
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.result import SimulationResult
+
+__all__ = ["simulation_result"]
+
+_READING_HEAD, _NETLINK_HEAD = 12, 16
+_NS, _US = 1e-9, 1e-6
+
+
+def simulation_result(
+    scenario: Scenario, plan: KernelPlan, results: Sequence[tuple[int, bytes]], version: str, provenance: Provenance
+) -> SimulationResult:
+    """Result of a run.
+
+    Parameters
+    ----------
+    scenario, plan : Scenario, KernelPlan
+    results : sequence of (int, bytes)
+        From `netctrl.kernel.boot.run_plan`.
+    version : str
+        Of the kernel.
+    provenance : Provenance
+
+    Raises
+    ------
+    NetctrlError
+        Readings are missing.
+    """
+    times = scenario.interval * np.arange(1, plan.samples + 1)
+    links = _links(plan, [body for kind, body in results if kind == Answer.READING])
+    sent, packets, drops, backlog, marks, probability = np.moveaxis(links, 2, 0).transpose(0, 2, 1)
+    # Disciplines count drops and marks in packets; taken to be as long as those sent.
+    length = sent[:, -1:] / np.maximum(packets[:, -1:], 1.0)
+    length = np.where(packets[:, -1:] > 0.0, length, scenario.traffic.packet_size)
+    departed, lost, marked = (np.diff(each, axis=1, prepend=0.0) for each in (sent, drops * length, marks * length))
+    carried, rtt = _transfers(scenario, plan, results)
+    one_way, jitter = _arrivals(scenario, plan, results, carried)
+    objects = _objects(scenario, results, carried)
+    return SimulationResult(
+        scenario=scenario,
+        simulator=f"kernel-{version}",
+        time_s=times,
+        backlog_bytes=backlog,
+        arrived_bytes=departed + lost + np.diff(backlog, axis=1, prepend=0.0),
+        departed_bytes=departed,
+        lost_bytes=lost,
+        marked_bytes=marked,
+        probability=probability,
+        carried_bytes=carried,
+        response_start_s=objects["asked_ns"] * _NS,
+        response_bytes=objects["bytes"].astype(float),
+        response_s=(objects["at_ns"] - objects["asked_ns"]) * _NS,
+        provenance=provenance,
+        rtt_s=rtt,
+        one_way_s=one_way,
+        jitter_s=jitter,
+    )
+
+
+def _links(plan: KernelPlan, readings: Sequence[bytes]) -> np.ndarray:
+    """Bytes, packets, drops, backlog [byte], marks, probability: (T, L, 6)."""
+    count = plan.samples * len(plan.kinds)
+    if len(readings) != count:
+        raise NetctrlError(f"the kernel left {len(readings)} of {count} readings of queues")
+    rows = []
+    for number, body in enumerate(readings):
+        queue = read_qdisc(body[_READING_HEAD + _NETLINK_HEAD :])
+        wanted = plan.kinds[number % len(plan.kinds)]
+        if queue.kind != wanted:
+            raise NetctrlError(f"the kernel reported a queue {queue.kind} where {wanted} was put")
+        seen, own = queue.counters, queue_counts(queue.kind, queue.xstats)
+        rows.append((seen.bytes, seen.packets, seen.drops, seen.backlog_bytes, own.marked, own.probability))
+    return np.array(rows, dtype=float).reshape(plan.samples, len(plan.kinds), 6)
+
+
+def _joined(results: Sequence[tuple[int, bytes]], kind: int, form: np.dtype) -> np.ndarray:
+    return np.frombuffer(b"".join(body for each, body in results if each == kind), form)
+
+
+def _transfers(
+    scenario: Scenario, plan: KernelPlan, results: Sequence[tuple[int, bytes]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Data acknowledged [byte], and mean of the smoothed round trips [s], both (G, T)."""
+    shape = len(scenario.flows), plan.samples
+    carried, total, count = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    rows = _joined(results, Answer.TRANSFER, TRANSFER)
+    edges = scenario.interval * np.arange(plan.samples + 1)
+    sample = np.rint(rows["at_ns"] * _NS / scenario.interval).astype(int) - 1
+    for number, group in enumerate(plan.flows):
+        chosen = rows["flow"] == number
+        at, acked, rtt = sample[chosen], rows["acked"][chosen].astype(float), rows["rtt_us"][chosen]
+        level = np.interp(edges[1:], edges[at + 1], acked, left=0.0) if len(at) else np.zeros(plan.samples)
+        carried[group] += np.diff(np.maximum.accumulate(level), prepend=0.0)
+        np.add.at(total[group], at[rtt > 0], rtt[rtt > 0] * _US)
+        np.add.at(count[group], at[rtt > 0], 1.0)
+    return carried, np.divide(total, count, out=np.zeros(shape), where=count > 0.0)
+
+
+def _arrivals(
+    scenario: Scenario, plan: KernelPlan, results: Sequence[tuple[int, bytes]], carried: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean time from the first queue, and mean difference from the flow's previous packet [s], both (G, T).
+
+    Payloads are added to `carried`.
+    """
+    shape = len(scenario.flows), plan.samples
+    delay, change, count, pairs = (np.zeros(shape) for _ in range(4))
+    rows = _joined(results, Answer.ARRIVALS, ARRIVAL)
+    rows = rows[rows["at_ns"] * _NS <= scenario.interval * plan.samples]
+    for stream, (group, times) in enumerate(plan.streams):
+        found = rows[rows["stream"] == stream]
+        at = found["at_ns"] * _NS
+        sample = np.minimum((at / scenario.interval).astype(int), plan.samples - 1)
+        taken = at - times[found["number"]]
+        np.add.at(carried[group], sample, found["bytes"].astype(float))
+        np.add.at(delay[group], sample, taken)
+        np.add.at(count[group], sample, 1.0)
+        np.add.at(change[group], sample[1:], np.abs(np.diff(taken)))
+        np.add.at(pairs[group], sample[1:], 1.0)
+    mean = np.divide(delay, count, out=np.zeros(shape), where=count > 0.0)
+    return mean, np.divide(change, pairs, out=np.zeros(shape), where=pairs > 0.0)
+
+
+def _objects(scenario: Scenario, results: Sequence[tuple[int, bytes]], carried: np.ndarray) -> np.ndarray:
+    """Objects that came within the time; those of Web sessions are added to `carried`, when their last byte came."""
+    rows = _joined(results, Answer.OBJECT, OBJECT)
+    rows = rows[rows["at_ns"] * _NS <= scenario.interval * carried.shape[1]]
+    sample = np.minimum((rows["at_ns"] * _NS / scenario.interval).astype(int), carried.shape[1] - 1)
+    for number, group in enumerate(scenario.flows):
+        if group.__struct_config__.tag == "web":
+            chosen = rows["group"] == number
+            np.add.at(carried[number], sample[chosen], rows["bytes"][chosen].astype(float))
+    return rows

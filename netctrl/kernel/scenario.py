@@ -1,0 +1,348 @@
+"""A scenario of links and flows as a plan for the kernel: namespaces, interfaces, queues, routes, flows, readings.
+
+Each node is a network namespace, each link a pair of veth interfaces. At the link's source is an HTB class of its
+capacity, which keeps no unused time, with the link's queue; at its end netem adds the packet's transmission and the
+link's delay. So a packet that finds an empty queue arrives after length/capacity + delay, as on a wire.
+
+Flows with the same path and round trip share a host: computing takes no time, so they don't disturb each other. The
+host's own links have no rate. What a flow's round trip has beyond its path's links is the delay of the host's link for
+acknowledgements, and the flow starts half of that later, as in the packet engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter, Query, TcpFlow
+from netctrl.kernel.queues import discipline_of
+from netctrl.laws.rate.records import sender_name
+from netctrl.linux.kernel import messages
+from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions
+from netctrl.linux.kernel.queue_options import netem_options, queue_options
+from netctrl.linux.kernel.responses import ROOT
+from netctrl.linux.testbed.schedules import constant_times, poisson_times
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import FlowDraw, FlowGroup, UdpFlows, WebFlows
+
+__all__ = ["ETHERNET", "UDP_HEADERS", "KernelPlan", "plan_scenario"]
+
+ETHERNET = 14
+"""Header of a frame, which links' capacities count [byte]."""
+UDP_HEADERS = ETHERNET + 20 + 8
+_TCP_HEADERS = ETHERNET + 20 + 20  # TCP's time stamps are part of its segments
+_TCP_PORT, _UDP_PORT = 5001, 4001
+_HANDLE, _CLASS, _LEAF = 0x00010000, 0x00010001, 0x00100000  # 1:, 1:1, 10:
+_FIRST_INDEX = 10
+_LONG = 10_000_000  # packets that netem holds
+_FASTER = 1.0 + 2e-5  # netem's rate: HTB's rounding, of 1 ns a packet, must not make a second queue there
+_NEVER_S = 1e9
+_GRACE_S = 1e-3  # the last reading is at the end
+_SYSCTLS = (
+    ("net/ipv6/conf/all/disable_ipv6", "1"),
+    ("net/ipv6/conf/default/disable_ipv6", "1"),
+    ("net/ipv4/ip_forward", "1"),
+    ("net/ipv4/tcp_no_metrics_save", "1"),
+    ("net/ipv4/tcp_rmem", "4096 4194304 268435456"),
+    ("net/ipv4/tcp_wmem", "4096 65536 268435456"),
+)
+
+
+class KernelPlan(NamedTuple):
+    """A plan, and what is needed to read its results."""
+
+    writer: PlanWriter
+    samples: int
+    flows: tuple[int, ...]
+    """Group of each TCP flow, in their order in the plan."""
+    streams: tuple[tuple[int, np.ndarray], ...]
+    """Group, and sending times [s], of each UDP stream."""
+    kinds: tuple[str, ...]
+    """Queueing discipline of each link."""
+
+
+class _End(NamedTuple):
+    """An interface."""
+
+    namespace: int
+    index: int
+
+
+def plan_scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> KernelPlan:
+    """Plan of a scenario, with the flows drawn for each of its groups, one row each.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        One that passes `netctrl.kernel.lacks.scenario_lacks`.
+    draws : sequence of FlowDraw
+        One per group, unmerged.
+    """
+    return _Planner(scenario).planned(draws)
+
+
+class _Planner:
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.links = {link.id: link for link in scenario.links}
+        self.packet = int(scenario.traffic.packet_size)
+        self.plan = PlanWriter()
+        self.nodes: dict[str, int] = {}
+        self.out: dict[str, _End] = {}
+        """Interface at the source of each link."""
+        self.arrivals: dict[str, _End] = {}
+        """Interface with the delay of each link that has one."""
+        self.hosts: dict[tuple, tuple[int, IPv4Address]] = {}
+        self.targets: dict[tuple, IPv4Address] = {}
+        self.sinks: set[tuple[int, int]] = set()
+        self.flows: list[int] = []
+        self.streams: list[tuple[int, np.ndarray]] = []
+        self.kinds: list[str] = []
+        self._index, self._address = _FIRST_INDEX, int(IPv4Address("10.0.0.0"))
+        self._ports: dict[str, int] = {}
+
+    def planned(self, draws: Sequence[FlowDraw]) -> KernelPlan:
+        for link in self.scenario.links:
+            self._link(link)
+        rows = 0
+        for number, (group, draw) in enumerate(zip(self.scenario.flows, draws, strict=True)):
+            if isinstance(group, UdpFlows):
+                self._udp(number, group, draw, rows)
+            else:
+                self._tcp(number, group, draw)
+            rows += len(draw.rtt_s)
+        self._changes()
+        interval, duration = self.scenario.interval, self.scenario.duration
+        samples = int(duration / interval * (1.0 + 1e-12))
+        queries = [Query(*self.out[link.id], _CLASS) for link in self.scenario.links]
+        self.plan.watch(interval, samples, queries)
+        self.plan.run(duration, _GRACE_S)
+        return KernelPlan(self.plan, samples, tuple(self.flows), tuple(self.streams), tuple(self.kinds))
+
+    # --- links ---
+
+    def _link(self, link: Link) -> None:
+        here, there = self._veth(self._node(link.source), self._node(link.target), link.id)
+        self.out[link.id] = here
+        self._shape(here, link)
+        index = self._next_index()
+        what = f"delay packets of {link.id}"
+        self.plan.request(there.namespace, messages.add_dummy_queue(index, f"d{index}"), what)
+        for message in messages.redirect_arrivals(there.index, index):
+            self.plan.request(there.namespace, message, what)
+        options = _delay(link, link.capacity, link.delay)
+        self.plan.request(there.namespace, messages.add_queue(index, ROOT, _HANDLE, "netem", options), what)
+        self.arrivals[link.id] = _End(there.namespace, index)
+
+    def _shape(self, at: _End, link: Link) -> None:
+        discipline, shaped = discipline_of(link, self.packet), _rate(link.capacity)
+        self.kinds.append(discipline.kind)
+        root = HtbOptions(default_class=1).encode()
+        what = f"limit the rate of {link.id}"
+        self.plan.request(at.namespace, messages.add_queue(at.index, ROOT, _HANDLE, "htb", root), what)
+        self.plan.request(at.namespace, messages.add_class(at.index, _HANDLE, _CLASS, "htb", shaped), what)
+        leaf = messages.add_queue(at.index, _CLASS, _LEAF, discipline.kind, discipline.options)
+        self.plan.request(at.namespace, leaf, f"put {discipline.kind} on {link.id}")
+
+    def _changes(self) -> None:
+        capacity = {link.id: link.capacity for link in self.scenario.links}
+        delay = {link.id: link.delay for link in self.scenario.links}
+        for change in sorted(self.scenario.network.changes, key=lambda each: each.at):
+            name, what = change.link, f"change {change.link} at {change.at:g} s"
+            if change.capacity is not None:
+                capacity[name] = change.capacity
+                at = self.out[name]
+                message = messages.change_class(at.index, _HANDLE, _CLASS, "htb", _rate(change.capacity))
+                self.plan.change(change.at, at.namespace, message, what)
+            if change.delay is not None:
+                delay[name] = change.delay
+            at = self.arrivals[name]
+            options = _delay(self.links[name], capacity[name], delay[name])
+            message = messages.change_queue(at.index, ROOT, _HANDLE, "netem", options)
+            self.plan.change(change.at, at.namespace, message, what)
+
+    def _veth(self, source: int, target: int, name: str) -> tuple[_End, _End]:
+        """A new pair of interfaces without a rate."""
+        one, other = self._next_index(), self._next_index()
+        address = bytes((2, 0, 0, 0, one >> 8 & 255, one & 255))
+        descriptor = FIRST_NAMESPACE + target
+        message = messages.add_veth(one, f"v{one}", other, f"v{other}", descriptor, address, segments=1)
+        self.plan.request(source, message, f"make the interfaces of {name}")
+        for at, index in ((source, one), (target, other)):
+            self.plan.request(at, messages.set_up(index), f"switch on an interface of {name}")
+        return _End(source, one), _End(target, other)
+
+    def _node(self, name: str) -> int:
+        if name not in self.nodes:
+            self.nodes[name] = self._namespace()
+        return self.nodes[name]
+
+    def _namespace(self, ecn: bool = True) -> int:
+        made = self.plan.namespace()
+        for name, value in (*_SYSCTLS, ("net/ipv4/tcp_ecn", "1" if ecn else "0")):
+            self.plan.sysctl(made, name, value)
+        self.plan.request(made, messages.set_up(1), "switch on a loopback")
+        return made
+
+    def _next_index(self) -> int:
+        self._index += 1
+        return self._index
+
+    def _next_address(self) -> IPv4Address:
+        self._address += 1
+        return IPv4Address(self._address)
+
+    # --- flows ---
+
+    def _tcp(self, number: int, group: FlowGroup, draw: FlowDraw) -> None:
+        congestion = sender_name(group.sender)
+        port = self._ports.setdefault(congestion, _TCP_PORT + len(self._ports))
+        self._sink(group, port, congestion)
+        trip, there = self._delay(group.both_ways), self._target(group)
+        for row, (rtt, start, stop) in enumerate(zip(draw.rtt_s, draw.start_s, draw.stop_s, strict=True)):
+            late = max(rtt - trip, 0.0) / 2.0
+            begin, end = float(start + late), float(stop + late)
+            if begin >= self.scenario.duration:
+                continue
+            rest = max(rtt - self._delay((*group.path, *group.ack_path)), 0.0)
+            host, here = self._host(group, rest, group.ecn)
+            flow = TcpFlow(
+                namespace=host,
+                group=number,
+                source=here,
+                target=there,
+                port=port,
+                segment=self.packet - _TCP_HEADERS,
+                congestion=congestion,
+                start_s=begin,
+                stop_s=min(end, _NEVER_S),
+                asked_s=float(start),
+            )
+            if isinstance(group, WebFlows):
+                self.plan.web(flow, *_pages(self.scenario, group, number, row))
+            else:
+                self.flows.append(number)
+                self.plan.tcp_flow(flow, _size(group))
+
+    def _udp(self, number: int, group: UdpFlows, draw: FlowDraw, first: int) -> None:
+        host, _ = self._host(group, 0.0, ecn=False, udp=True)
+        there = self._target(group)
+        self._sink(group, _UDP_PORT, None)
+        for times in _sending_times(self.scenario, group, draw, first):
+            stream = len(self.streams)
+            self.streams.append((number, times))
+            self.plan.udp_flow(host, stream, there, _UDP_PORT, self.packet - UDP_HEADERS, times)
+
+    def _delay(self, names: Sequence[str]) -> float:
+        return sum(self.links[name].delay for name in names)
+
+    def _host(self, group: FlowGroup, rest: float, ecn: bool, udp: bool = False) -> tuple[int, IPv4Address]:
+        """Namespace and address of the host of flows with this path and delay of acknowledgements."""
+        key = (group.path, group.ack_path, round(rest * 1e9), ecn, udp)
+        if key in self.hosts:
+            return self.hosts[key]
+        made, address = self._namespace(ecn), self._next_address()
+        self.plan.request(made, messages.add_address(1, address), f"give a host of {group.id} an address")
+        out, _ = self._veth(made, self._node(self.links[group.path[0]].source), f"a host of {group.id}")
+        if udp:
+            options = queue_options("fq", {"limit": _LONG, "flow_limit": _LONG, "timer_slack": 0.0}, self.packet)
+            self.plan.request(made, messages.add_queue(out.index, ROOT, _HANDLE, "fq", options), "time UDP packets")
+        self.hosts[key] = made, address
+        window = self.scenario.traffic.initial_window
+        self._route(made, self._target(group), out.index, window)
+        self._way_back(group, made, address, rest)
+        return made, address
+
+    def _way_back(self, group: FlowGroup, host: int, address: IPv4Address, rest: float) -> None:
+        """Routes and interfaces for acknowledgements to a host; the last one has the delay."""
+        links = self.links
+        at = self._node(links[group.path[-1]].target)
+        if group.ack_path and self._node(links[group.ack_path[0]].source) != at:
+            entry = self._node(links[group.ack_path[0]].source)
+            over, _ = self._veth(at, entry, f"the acknowledgements of {group.id}")
+            self._route(at, address, over.index)
+            at = entry
+        for name in group.ack_path:
+            self._route(at, address, self.out[name].index)
+            at = self._node(links[name].target)
+        home, _ = self._veth(at, host, f"the acknowledgements of {group.id}")
+        if rest > 0.0:
+            options = netem_options(rest, None, 0.0, _LONG)
+            message = messages.add_queue(home.index, ROOT, _HANDLE, "netem", options)
+            self.plan.request(at, message, f"delay acknowledgements of {group.id}")
+        self._route(at, address, home.index)
+
+    def _target(self, group: FlowGroup) -> IPv4Address:
+        """Address at the end of a path, to which packets are routed along it."""
+        if group.path not in self.targets:
+            links = self.links
+            address = self.targets[group.path] = self._next_address()
+            for name in group.path:
+                self._route(self._node(links[name].source), address, self.out[name].index)
+            end = self._node(links[group.path[-1]].target)
+            self.plan.request(end, messages.add_address(1, address), f"give the end of {group.id} an address")
+        return self.targets[group.path]
+
+    def _route(self, at: int, address: IPv4Address, index: int, window: int | None = None) -> None:
+        self.plan.request(at, messages.add_route(address, index, window), "add a route")
+
+    def _sink(self, group: FlowGroup, port: int, congestion: str | None) -> None:
+        end = self._node(self.links[group.path[-1]].target)
+        if (end, port) in self.sinks:
+            return
+        self.sinks.add((end, port))
+        if congestion is None:
+            self.plan.udp_sink(end, port)
+        else:
+            self.plan.tcp_sink(end, port, congestion)
+
+
+def _rate(capacity: float) -> bytes:
+    """Options of an HTB class without a bucket: after a pause it doesn't send two packets at once."""
+    return HtbClassOptions.desired(capacity, 1).encode()
+
+
+def _delay(link: Link, capacity: float, delay: float) -> bytes:
+    return netem_options(delay, capacity * _FASTER, link.loss, _LONG)
+
+
+def _size(group: FlowGroup) -> int:
+    size = getattr(group, "size", None)
+    return 0 if size is None else ceil(size)
+
+
+def _pages(scenario: Scenario, group: WebFlows, number: int, session: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pauses [s] before a session's pages and sizes of their objects [byte], more than fit in the time.
+
+    A session begins with a pause, as in the packet engine; sizes are Pareto, cut off.
+    """
+    random = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(1 << 21, number, session)))
+    pauses, total = [], 0.0
+    while total <= scenario.duration:
+        pauses.append(random.exponential(group.think_time))
+        total += pauses[-1]
+    scale = group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape
+    shape = len(pauses), group.objects_per_page
+    sizes = np.minimum(scale * (1.0 - random.random(shape)) ** (-1.0 / group.pareto_shape), group.max_object)
+    return np.array(pauses), np.ceil(sizes)
+
+
+def _sending_times(scenario: Scenario, group: UdpFlows, draw: FlowDraw, first: int) -> list[np.ndarray]:
+    """Sending times of each flow; those evenly spaced have the same phases as in the packet engine."""
+    size, found = scenario.traffic.packet_size, []
+    for row, (start, stop) in enumerate(zip(draw.start_s, draw.stop_s, strict=True), first):
+        random = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(1 << 20, row)))
+        length = min(float(stop), scenario.duration) - float(start)
+        if length <= 0.0:
+            continue
+        if group.spacing == "poisson":
+            times = poisson_times(group.rate, size, length, random)
+        else:
+            times = constant_times(group.rate, size, length, phase=random.random())
+        found.append(float(start) + times)
+    return found

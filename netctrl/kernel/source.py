@@ -1,0 +1,126 @@
+"""Source of the Linux kernel: where it is, which version, and unpacking it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from netctrl.errors import NetctrlError
+
+__all__ = ["Source", "find_source", "read_version", "unpack"]
+
+DEBIAN = Path("/usr/src")
+REMEDY = "`apt-get install linux-source`, or `--source` with the tree or tarball of a kernel"
+_SUFFIXES = (".tar.xz", ".tar.gz", ".tar.bz2", ".tar")
+_MOST_BYTES, _MOST_FILES = 8 * 2**30, 500_000
+_NEEDED = ("Makefile", "arch/um/Makefile")
+_OTHERS = re.compile(r"[^/]+/(arch/(?!um/|x86/)[^/]+/|Documentation/)(?!(.*/)?Kconfig[^/]*$)")
+
+
+class Source(NamedTuple):
+    """A kernel's source on this machine."""
+
+    path: Path
+    """Folder of the tree, or a tarball."""
+    stamp: str
+    """Changes when the source does."""
+
+
+def find_source(given: str | os.PathLike[str] | None = None) -> Source:
+    """The source at a path; without one, the newest of Debian's `linux-source` packages.
+
+    Raises
+    ------
+    NetctrlError
+        There is none; the message says how to install one.
+    """
+    if given is None:
+        found = sorted(DEBIAN.glob("linux-source-*.tar.*"), key=_version_in_name)
+        if not found:
+            raise NetctrlError(f"no source of the Linux kernel is in {DEBIAN}: {REMEDY}")
+        return _of_tarball(found[-1])
+    path = Path(given).expanduser().absolute()
+    if path.is_dir():
+        for name in _NEEDED:
+            if not (path / name).is_file():
+                raise NetctrlError(f"{path} is not a tree of the Linux kernel: it has no {name}")
+        return Source(path, _stamp_of_tree(path))
+    if not path.is_file():
+        raise NetctrlError(f"{path}: no such file or folder; takes the tree or tarball of a kernel")
+    if not path.name.endswith(_SUFFIXES):
+        raise NetctrlError(f"{path} is not a tarball: takes {', '.join(_SUFFIXES)}, or a folder")
+    return _of_tarball(path)
+
+
+def _version_in_name(path: Path) -> tuple[int, ...]:
+    return tuple(int(each) for each in re.findall(r"\d+", path.name))
+
+
+def _of_tarball(path: Path) -> Source:
+    seen = path.stat()
+    return Source(path, f"{path.name} {seen.st_size} {seen.st_mtime_ns}")
+
+
+def _stamp_of_tree(tree: Path) -> str:
+    """Hash of the names, sizes and times of all files, so that a change to a queue is seen."""
+    digest = hashlib.sha256()
+    for row in sorted(_files(tree)):
+        digest.update(row.encode())
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != ".git":
+                    yield from _files(Path(entry.path))
+            else:
+                seen = entry.stat(follow_symlinks=False)
+                yield f"{entry.path} {seen.st_size} {seen.st_mtime_ns}\n"
+
+
+def read_version(tree: Path) -> str:
+    """Version of a tree, such as 6.1.192, from its Makefile."""
+    text = (tree / "Makefile").read_text(encoding="utf-8", errors="replace")[:4096]
+    found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)", text, re.MULTILINE))
+    if "VERSION" not in found or "PATCHLEVEL" not in found:
+        raise NetctrlError(f"{tree / 'Makefile'} says no version of the kernel")
+    numbers = ".".join(found[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if found.get(name))
+    return numbers + found.get("EXTRAVERSION", "")
+
+
+def unpack(tarball: Path, folder: Path, progress: Callable[[float], None]) -> Path:
+    """Unpack a tarball of a kernel, but for other processors' code and the documentation; returns the tree.
+
+    Raises
+    ------
+    NetctrlError
+        Not the source of a kernel, more than 8 GiB or 500,000 files, or a member outside of the folder.
+    """
+    total = count = 0
+    size = max(tarball.stat().st_size, 1)
+    try:
+        with tarball.open("rb") as raw, tarfile.open(fileobj=raw, mode="r:*") as archive:
+            for member in archive:
+                total, count = total + member.size, count + 1
+                if total > _MOST_BYTES or count > _MOST_FILES:
+                    raise NetctrlError(f"{tarball}: more than 8 GiB or {_MOST_FILES} files")
+                if _OTHERS.match(member.name):
+                    continue
+                archive.extract(member, folder, filter="data")
+                if count % 500 == 0:
+                    progress(raw.tell() / size)
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise NetctrlError(f"{tarball} can't be unpacked: {error}") from None
+    trees = [each for each in folder.iterdir() if all((each / name).is_file() for name in _NEEDED)]
+    if len(trees) != 1:
+        raise NetctrlError(
+            f"{tarball} is not the source of a Linux kernel: no folder in it has {' and '.join(_NEEDED)}"
+        )
+    return trees[0]

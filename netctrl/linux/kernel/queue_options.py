@@ -1,0 +1,269 @@
+"""Options of the kernel's queueing disciplines by their names in tc(8), as bytes, and their own counters.
+
+Sources: linux/pkt_sched.h for numbers and structures; net/sched for what a value means. Tests compare the numbers with
+the machine's header.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from netctrl.errors import InvalidValue, checked_number, did_you_mean
+from netctrl.linux.kernel.attributes import attribute, attributes
+
+__all__ = ["PARAMETERS", "QueueCounts", "netem_options", "queue_counts", "queue_options"]
+
+_U32 = 2**32 - 1
+_MICROSECONDS, _NANOSECONDS = 1e6, 1e9
+
+
+class _Parameter(NamedTuple):
+    """A parameter of a queueing discipline."""
+
+    number: int
+    """Of its attribute."""
+    steps: float
+    """Its value in the kernel for 1 of tc's unit."""
+    unit: str
+    """Unit of the value in a scenario; "" for a number."""
+    most: int = _U32
+    """Largest value in the kernel."""
+
+
+def _count(number: int, most: int = _U32) -> _Parameter:
+    return _Parameter(number, 1.0, "", most)
+
+
+def _micro(number: int) -> _Parameter:
+    return _Parameter(number, _MICROSECONDS, "s")
+
+
+PARAMETERS: dict[str, dict[str, _Parameter]] = {
+    "pie": {
+        "target": _micro(1),
+        "limit": _count(2),
+        "tupdate": _micro(3),
+        "alpha": _count(4, 32),
+        "beta": _count(5, 32),
+        "ecn": _count(6, 1),
+        "bytemode": _count(7, 1),
+        "dq_rate_estimator": _count(8, 1),
+    },
+    "fq_pie": {
+        "limit": _count(1),
+        "flows": _count(2, 65536),
+        "target": _micro(3),
+        "tupdate": _micro(4),
+        "alpha": _count(5, 32),
+        "beta": _count(6, 32),
+        "quantum": _count(7),
+        "memory_limit": _count(8),
+        "ecn_prob": _count(9, 100),
+        "ecn": _count(10, 1),
+        "bytemode": _count(11, 1),
+        "dq_rate_estimator": _count(12, 1),
+    },
+    "codel": {
+        "target": _micro(1),
+        "limit": _count(2),
+        "interval": _micro(3),
+        "ecn": _count(4, 1),
+        "ce_threshold": _micro(5),
+    },
+    "fq_codel": {
+        "target": _micro(1),
+        "limit": _count(2),
+        "interval": _micro(3),
+        "ecn": _count(4, 1),
+        "flows": _count(5, 65536),
+        "quantum": _count(6),
+        "ce_threshold": _micro(7),
+        "drop_batch": _count(8),
+        "memory_limit": _count(9),
+    },
+    "fq": {
+        "limit": _count(1),
+        "flow_limit": _count(2),
+        "quantum": _count(3),
+        "initial_quantum": _count(4),
+        "pacing": _count(5, 1),
+        "buckets_log": _count(8, 18),
+        "refill_delay": _micro(9),
+        "ce_threshold": _micro(12),
+        "timer_slack": _Parameter(13, _NANOSECONDS, "s"),
+        "horizon": _micro(14),
+    },
+    "cake": {
+        "flow_mode": _count(5, 7),
+        "rtt": _micro(7),
+        "target": _micro(8),
+        "memory": _count(10),
+        "nat": _count(11, 1),
+        "wash": _count(13, 1),
+        "ack_filter": _count(16, 2),
+        "split_gso": _count(17, 1),
+    },
+    "dualpi2": {
+        "limit": _count(1),
+        "memory_limit": _count(2),
+        "target": _micro(3),
+        "tupdate": _micro(4),
+        "alpha": _Parameter(5, 256.0, "Hz"),
+        "beta": _Parameter(6, 256.0, "Hz"),
+        "step_thresh_pkts": _count(7),
+        "step_thresh": _micro(8),
+        "min_qlen_step": _count(9),
+        "coupling_factor": _count(10, 255),
+        "drop_on_overload": _count(11, 1),
+        "drop_enqueue": _count(12, 1),
+        "classic_protection": _count(13, 100),
+        "ecn_mask": _count(14, 3),
+        "split_gso": _count(15, 1),
+    },
+}
+"""Of disciplines whose options are attributes: the name of each parameter in tc, its attribute and unit."""
+
+_RED = struct.Struct("=IIIBBBB")  # limit, qth_min, qth_max [byte], Wlog, Plog, Scell_log, flags
+_RED_PARMS, _RED_STAB, _RED_MAX_P = 1, 2, 3
+_RED_ECN = 1
+_RED_TABLE = 256
+_FIFOS = ("bfifo", "pfifo")
+
+
+def queue_options(kind: str, parameters: Mapping[str, Any], packet: float) -> bytes:
+    """Payload of TCA_OPTIONS for a queueing discipline.
+
+    Parameters
+    ----------
+    kind : str
+        Name in tc(8).
+    parameters : mapping of str to number
+        By their names in tc(8): times in seconds, sizes in bytes, `limit` in the unit of the discipline (bytes for
+        bfifo and red, else packets). Missing ones are the kernel's defaults.
+    packet : float
+        Size of a packet [byte], which red's average needs.
+
+    Raises
+    ------
+    InvalidValue
+        An unknown discipline or parameter, or a value beyond what the kernel keeps.
+    """
+    if kind in PARAMETERS:
+        return b"".join(_attribute(kind, name, value) for name, value in parameters.items())
+    if kind in _FIFOS:
+        _known(kind, parameters, ("limit",))
+        return struct.pack("=I", _whole(f"{kind}.limit", parameters["limit"])) if parameters else b""
+    if kind == "red":
+        return _red(parameters, packet)
+    known = sorted((*PARAMETERS, *_FIFOS, "red"))
+    raise InvalidValue("qdisc", kind, f"one of {', '.join(known)}{did_you_mean(kind, known)}")
+
+
+def netem_options(delay_s: float, rate_bit_per_s: float | None, loss: float, limit: int) -> bytes:
+    """Payload of TCA_OPTIONS for `netem`: a delay, the time that each packet takes at a rate, random loss.
+
+    Source: linux/pkt_sched.h, struct tc_netem_qopt and TCA_NETEM_*; sch_netem.c.
+    """
+    nanoseconds = round(delay_s * _NANOSECONDS)
+    head = struct.pack("=IIIIII", 0, limit, round(loss * _U32), 0, 0, 0)
+    parts = [head, attribute(10, struct.pack("=q", nanoseconds))]
+    if rate_bit_per_s is not None:
+        rate = round(rate_bit_per_s / 8.0)
+        parts.append(attribute(6, struct.pack("=IiIi", min(rate, _U32), 0, 0, 0)))
+        if rate > _U32:
+            parts.append(attribute(8, struct.pack("=Q", rate)))
+    return b"".join(parts)
+
+
+def _attribute(kind: str, name: str, value: Any) -> bytes:
+    _known(kind, (name,), PARAMETERS[kind])
+    parameter = PARAMETERS[kind][name]
+    takes = f"a number from 0 to {parameter.most / parameter.steps:g} {parameter.unit}".rstrip()
+    given = checked_number(f"{kind}.{name}", value, takes, at_least=0.0, at_most=parameter.most / parameter.steps)
+    return attribute(parameter.number, struct.pack("=I", round(given * parameter.steps)))
+
+
+def _known(kind: str, names: Any, known: Any) -> None:
+    for name in names:
+        if name not in known:
+            raise InvalidValue(kind, name, f"parameters: {', '.join(known)}{did_you_mean(name, known)}")
+
+
+def _whole(field: str, value: Any) -> int:
+    return round(checked_number(field, value, "a number from 1 to 4294967295", at_least=1.0, at_most=_U32))
+
+
+def _red(parameters: Mapping[str, Any], packet: float) -> bytes:
+    """RED's options, with the powers of two by which the kernel computes (iproute2's tc_red_eval_ewma, _P, _idle)."""
+    names = ("limit", "min", "max", "probability", "weight_log", "ecn")
+    _known("red", parameters, names)
+    for name in ("limit", "min", "max"):
+        if name not in parameters:
+            raise InvalidValue("red", f"no {name}", "limit, min and max, in bytes")
+    limit, low, high = (_whole(f"red.{name}", parameters[name]) for name in ("limit", "min", "max"))
+    if not low < high <= limit:
+        raise InvalidValue("red.max", high, f"a size between min ({low} bytes) and limit ({limit} bytes)")
+    share = checked_number(
+        "red.probability", parameters.get("probability", 0.02), "a probability", above=0.0, at_most=1.0
+    )
+    takes = "a whole number from 1 to 31: the weight is 2 to the power of minus it"
+    weight = round(checked_number("red.weight_log", parameters.get("weight_log", 9), takes, at_least=1, at_most=31))
+    # The kernel divides the range by 2^Plog in old interfaces; with max_P it computes with the probability itself.
+    shift = next((k for k in range(32) if share / (high - low) * 2**k >= 1.0), 31)
+    cell = next((k for k in range(32) if 1 << k >= packet), 31)
+    flags = _RED_ECN if parameters.get("ecn", 1) else 0
+    parts = (
+        attribute(_RED_PARMS, _RED.pack(limit, low, high, weight, shift, cell, flags)),
+        attribute(_RED_STAB, bytes(_RED_TABLE)),
+        attribute(_RED_MAX_P, struct.pack("=I", min(round(share * 2**32), _U32))),
+    )
+    return b"".join(parts)
+
+
+class QueueCounts(NamedTuple):
+    """What a discipline says of itself."""
+
+    marked: int
+    """Packets marked with ECN, since its creation."""
+    probability: float
+    """Its present probability of dropping or marking; 0 where it has none."""
+
+
+def queue_counts(kind: str, xstats: bytes) -> QueueCounts:
+    """Counters from TCA_STATS_APP (struct tc_*_xstats in linux/pkt_sched.h)."""
+    read = _COUNTS.get(kind)
+    return QueueCounts(0, 0.0) if read is None or not xstats else read(xstats)
+
+
+def _at(xstats: bytes, *places: int) -> int:
+    return sum(struct.unpack_from("=I", xstats, place)[0] for place in places if len(xstats) >= place + 4)
+
+
+def _pie(xstats: bytes) -> QueueCounts:
+    (probability,) = struct.unpack_from("=Q", xstats)
+    return QueueCounts(_at(xstats, 36), probability / 2**64)
+
+
+def _dualpi2(xstats: bytes) -> QueueCounts:
+    return QueueCounts(_at(xstats, 24), _at(xstats, 0) / 2**32)
+
+
+def _cake(xstats: bytes) -> QueueCounts:
+    tins = attributes(attributes(xstats).get(_CAKE_TINS, b""))
+    return QueueCounts(
+        sum(_at(attributes(tin).get(_CAKE_MARKED, b"").ljust(4, b"\0"), 0) for tin in tins.values()), 0.0
+    )
+
+
+_CAKE_TINS, _CAKE_MARKED = 10, 8  # TCA_CAKE_STATS_TIN_STATS, TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS
+_COUNTS: dict[str, Callable[[bytes], QueueCounts]] = {
+    "pie": _pie,
+    "fq_pie": lambda xstats: QueueCounts(_at(xstats, 16), 0.0),
+    "codel": lambda xstats: QueueCounts(_at(xstats, 24), 0.0),
+    "fq_codel": lambda xstats: QueueCounts(_at(xstats, 12), 0.0),
+    "red": lambda xstats: QueueCounts(_at(xstats, 12), 0.0),
+    "dualpi2": _dualpi2,
+    "cake": _cake,
+}

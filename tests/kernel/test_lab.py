@@ -1,0 +1,274 @@
+"""The kernel in virtual time: exact delays, repeatable to the byte, without privilege, and what a failure says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.errors import NetctrlError
+from netctrl.kernel.plan import TRANSFER, Answer, read_results
+from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
+from netctrl.scenario.links import Change, Link
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows, WebFlows
+
+pytestmark = pytest.mark.needs("lab")
+
+NOBODY = 65534
+WEB = WebFlows(id="web", path=("line",), rtt="20ms", sessions=20, think_time="500ms")
+UDP = UdpFlows(id="udp", path=("line",), rate="1Mbit", count=2)
+
+
+def kinds(scenario_of, seed: int) -> dict:
+    return {
+        "cubic": scenario_of(seed=seed, start=("0s", "500ms")),
+        "pie": scenario_of(PieQueue(), seed=seed, ecn=False),
+        "fq_codel": scenario_of(FqCodelQueue(), UDP, seed=seed, sender="bbr"),
+        "cake": scenario_of(KernelQueue(discipline="cake"), WEB, seed=seed, sender="reno"),
+        "lossy": scenario_of(CodelQueue(), seed=seed, loss=0.01, sender="htcp"),
+    }
+
+
+@contextmanager
+def two_busy_processes() -> Iterator[None]:
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for each in busy:
+            each.kill()
+            each.wait()
+
+
+@pytest.mark.parametrize("kind", ["cubic", "pie", "fq_codel", "cake", "lossy"])
+def test_a_seed_gives_the_same_bytes_whatever_the_load(scenario_of, results_of, kind: str) -> None:
+    scenario = kinds(scenario_of, 1)[kind]
+    first = results_of(scenario)
+    with two_busy_processes():
+        assert results_of(scenario) == first
+    assert results_of(kinds(scenario_of, 2)[kind]) != first
+
+
+def test_two_runs_side_by_side_are_those_of_each_alone(scenario_of, results_of) -> None:
+    scenarios = [scenario_of(seed=seed) for seed in (1, 2)]
+    alone = [results_of(each) for each in scenarios]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(results_of, scenarios)) == alone
+
+
+@pytest.mark.parametrize(
+    ("capacity", "delays_ms", "rtt_ms"),
+    [
+        ("1Mbit", (3.0,), 17.0),
+        ("10Mbit", (10.0, 7.5), 40.0),
+        ("1Gbit", (0.05, 0.1, 0.3), 2.0),
+        ("33.3Mbit", (80.0,), 200.0),
+    ],
+)
+def test_the_least_round_trip_is_what_the_links_say(results_of, capacity, delays_ms, rtt_ms) -> None:
+    """Delays, and the 74 bytes of a SYN on each link; acknowledgements return over links without a rate."""
+    names = [f"link{k}" for k in range(len(delays_ms))]
+    links = tuple(
+        Link(id=name, source=f"n{k}", target=f"n{k + 1}", capacity=capacity, delay=f"{delay}ms")
+        for k, (name, delay) in enumerate(zip(names, delays_ms, strict=True))
+    )
+    flow = BulkFlows(id="flow", path=tuple(names), rtt=f"{rtt_ms}ms", count=1, sender="cubic")
+    scenario = netctrl.Scenario.of(name="rtt", links=links, flows=(flow,), duration="2s", packet_size=1000)
+    rows = [
+        np.frombuffer(body, TRANSFER) for kind, body in read_results(results_of(scenario)) if kind == Answer.TRANSFER
+    ]
+    least = np.concatenate(rows)["min_rtt_us"].min()
+    expected = rtt_ms * 1e3 + sum(74 * 8 / link.capacity * 1e6 for link in links)
+    # The kernel's clock has steps of 256 ns, and its timers run at the next one.
+    assert least == pytest.approx(expected, abs=0.5 * (1 + len(links)))
+
+
+def test_acknowledgements_cross_their_links() -> None:
+    """A way back over a slow link adds the transmission of the SYN's acknowledgement there."""
+    there = Link(id="there", source="a", target="b", capacity="10Mbit", delay="5ms")
+    back = Link(id="back", source="b", target="a", capacity="1Mbit", delay="8ms")
+    flow = BulkFlows(id="flow", path=("there",), ack_path=("back",), rtt="13ms", count=1, sender="cubic")
+    scenario = netctrl.Scenario.of(name="back", links=(there, back), flows=(flow,), duration="5s", packet_size=1514)
+    result = netctrl.simulate(scenario, "kernel")
+    # An acknowledgement of 66 bytes for two packets of 1514, but for the first second, in which there is one for each.
+    assert result.summary(3.0).links[1].utilization == pytest.approx(66 / 2 / 1514 * 10, rel=0.05)
+    assert result.rtt_s[0][0] > 13e-3 + 66 * 8 / 1e6
+
+
+def test_a_queue_without_feedback_is_that_of_m_d_1(scenario_of) -> None:
+    """Pollaczek and Khinchine: the mean wait of Poisson arrivals at load r is r/(2 (1 - r)) transmissions."""
+    udp = UdpFlows(id="udp", path=("line",), rate="7Mbit", count=1)
+    line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="10ms")
+    scenario = netctrl.Scenario.of(
+        name="m/d/1", links=(line,), flows=(udp,), duration="300s", warmup="1s", interval="1s", packet_size=1000
+    )
+    taken = netctrl.simulate(scenario, "kernel").summary().flows[0].one_way_s
+    service = 1000 * 8 / 10e6
+    wait = 0.7 / (2 * 0.3) * service
+    assert taken == pytest.approx(0.01 + service + wait, rel=0.01)
+
+
+def test_an_empty_way_takes_its_transmissions_and_delays(results_of) -> None:
+    """To the steps of the kernel's clock, for packets evenly spaced over two links."""
+    links = (
+        Link(id="one", source="a", target="b", capacity="10Mbit", delay="3ms"),
+        Link(id="two", source="b", target="c", capacity="4Mbit", delay="2ms"),
+    )
+    udp = UdpFlows(id="udp", path=("one", "two"), rate="1Mbit", count=1, spacing="constant")
+    scenario = netctrl.Scenario.of(name="empty", links=links, flows=(udp,), duration="10s", packet_size=1000)
+    summary = netctrl.simulate(scenario, "kernel").summary()
+    assert summary.flows[0].one_way_s == pytest.approx(3e-3 + 2e-3 + 8e-3 / 10 + 8e-3 / 4, abs=1.5e-6)
+    assert summary.flows[0].jitter_s == pytest.approx(0.0, abs=1e-7)
+
+
+def test_the_link_carries_its_capacity_and_changes(scenario_of) -> None:
+    scenario = scenario_of(duration="20s", count=10)
+    changed = scenario.replace(changes=(Change(at=10.0, link="line", capacity="5Mbit", delay="20ms"),))
+    result = netctrl.simulate(changed, "kernel")
+    rate = result.departed_bytes[0] * 8 / 0.1
+    assert rate[20:100].mean() == pytest.approx(10e6, rel=1e-3)
+    assert rate[120:].mean() == pytest.approx(5e6, rel=1e-3)
+    assert result.rtt_s[0][150:].min() >= 30e-3
+
+
+def test_objects_take_a_round_trip_for_each_window(scenario_of) -> None:
+    """Slow start from ten segments of 1448 bytes: connecting takes a round trip, 100 kB then four windows."""
+    flow = {"count": 1, "size": "100kB", "rtt": "100ms"}
+    result = netctrl.simulate(scenario_of(capacity="1Gbit", buffer="10MB", duration="3s", **flow), "kernel")
+    assert result.response_bytes.tolist() == [100_000.0]
+    # 10, 20, 40 segments leave after 1, 2 and 3 round trips: all 70 are on their way; the last byte takes half of one.
+    assert result.response_s[0] == pytest.approx(0.1 * 3.5, abs=0.01)
+
+
+def test_web_sessions_go_on_until_the_end(scenario_of) -> None:
+    result = netctrl.simulate(scenario_of(None, WEB, count=1, capacity="100Mbit", duration="30s"), "kernel")
+    # 20 sessions with pages of two objects each half second and a little.
+    assert len(result.response_s) == pytest.approx(20 * 2 * 30 / 0.56, rel=0.1)
+    assert result.response_s.min() >= 0.03 - 1e-6
+
+
+def test_sampled_marks_are_those_of_the_discipline(scenario_of) -> None:
+    marking = netctrl.simulate(scenario_of(CodelQueue(), duration="20s", buffer="1MB"), "kernel").summary().links[0]
+    dropping = (
+        netctrl.simulate(scenario_of(CodelQueue(), duration="20s", buffer="1MB", ecn=False), "kernel")
+        .summary()
+        .links[0]
+    )
+    assert marking.marking_ratio > 1e-3
+    assert marking.loss_ratio < 1e-4
+    assert dropping.marking_ratio == 0.0
+    assert dropping.loss_ratio > 1e-3
+
+
+def test_dctcp_marks_and_echoes_each_packet(scenario_of) -> None:
+    """A step threshold of 2 ms: the standing queue stays near it, as only DCTCP's exact echo allows."""
+    queue = KernelQueue(discipline="codel", parameters={"ce_threshold": 2e-3, "ecn": 1, "target": 1.0, "interval": 1.0})
+    options = {"capacity": "100Mbit", "buffer": "5MB", "rtt": "20ms", "duration": "10s"}
+    dctcp = netctrl.simulate(scenario_of(queue, sender="dctcp", count=2, **options), "kernel").summary(3.0).links[0]
+    assert dctcp.utilization > 0.98
+    assert 10e3 < dctcp.backlog_mean_bytes < 60e3
+
+
+def test_what_the_kernel_refuses_is_said_with_its_own_words(scenario_of) -> None:
+    from netctrl.kernel.build import chosen_kernel
+
+    if "NET_SCH_DUALPI2" not in chosen_kernel().absent:
+        pytest.skip("this kernel has dualpi2")
+    with pytest.raises(NetctrlError, match=r"the kernel refused to put dualpi2 on line: .*qdisc"):
+        netctrl.simulate(scenario_of(KernelQueue(discipline="dualpi2")), "kernel")
+
+
+def test_a_run_that_takes_too_long_is_ended(scenario_of, tmp_path) -> None:
+    from netctrl.kernel.command import run_command
+
+    with pytest.raises(NetctrlError, match=r"not done after 2 s of wall time: .*sleeps instead of polling"):
+        run_command([sys.executable, "-c", "while True: pass"], tmp_path, wall_limit_s=2.0)
+
+
+def test_memory_that_runs_out_is_said(tmp_path) -> None:
+    from netctrl.kernel.command import run_command
+
+    hog = "x = bytearray(300 << 20)"
+    try:
+        ended = run_command([sys.executable, "-c", hog], tmp_path, memory_bytes=128 << 20)
+    except NetctrlError as error:
+        assert "ran out of memory: a larger memory_bytes" in str(error)
+    else:
+        assert ended.status != 0
+
+
+def test_a_program_sleeps_without_waiting_and_may_do_what_root_may(tmp_path) -> None:
+    from netctrl.kernel.command import run_command
+
+    code = "import os, socket, time; time.sleep(1e4); socket.if_nameindex(); print(os.geteuid()); raise SystemExit(7)"
+    ended = run_command([sys.executable, "-c", code], tmp_path)
+    assert ended.status == 7
+    assert ended.stdout == "0\n"
+    assert 1e4 < ended.virtual_s < 1e4 + 60.0
+
+
+def test_nothing_is_written_but_the_folder_of_results(scenario_of, tmp_path) -> None:
+    """As a user who may write nothing else; of the folders that anybody may write to, nothing has changed."""
+    from netctrl.kernel.boot import boot_command
+    from netctrl.kernel.build import Guest, build_guest, chosen_kernel
+
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become somebody else")
+    kernel, guest = chosen_kernel(), build_guest()
+    programs, folder = tmp_path / "programs", tmp_path / "results"
+    programs.mkdir()
+    folder.mkdir()
+    for each in (kernel.program, guest.first_process, guest.entropy):
+        shutil.copy(each, programs)
+    for place in (tmp_path, *list(tmp_path.parents)[:-1]):
+        if place.stat().st_uid == 0 and not place.stat().st_mode & 1:
+            place.chmod(place.stat().st_mode | 0o011)
+    os.chown(folder, NOBODY, NOBODY)
+    _write_plan(scenario_of(), folder)
+    shared = [Path("/dev/shm"), Path("/tmp"), Path("/var/tmp")]
+    before = [set(each.iterdir()) for each in shared]
+    inside = Guest(programs / "guest", programs / "entropy.so")
+    command, settings = boot_command(programs / "linux", inside, 256 << 20, seed=1)
+    made = subprocess.run(
+        command,
+        cwd=folder,
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        env=settings | {"TMPDIR": "/dev/shm"},
+        capture_output=True,
+        timeout=60,
+    )
+    assert made.returncode == 0, made.stdout[-2000:]
+    kinds = [kind for kind, _ in read_results((folder / "results").read_bytes())]
+    assert kinds[-1] == Answer.ENDED
+    assert kinds.count(Answer.READING) == 50
+    assert [set(each.iterdir()) for each in shared] == before
+
+
+def _write_plan(scenario, folder: Path) -> None:
+    from netctrl.kernel.scenario import plan_scenario
+    from netctrl.sim.tcp_aqm.traffic import draw_flows
+
+    plan = plan_scenario(scenario, draw_flows(scenario, merged=False))
+    (folder / "plan").write_bytes(plan.writer.content())
+
+
+def test_a_second_build_finds_the_first() -> None:
+    from netctrl.kernel.build import build_guest, chosen_kernel
+
+    assert build_guest() == build_guest()
+    kernel = chosen_kernel()
+    assert struct.unpack_from("4s", kernel.program.read_bytes()) == (b"\x7fELF",)

@@ -1,0 +1,112 @@
+"""Plans and results as bytes; what of scenarios the kernel lacks."""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.kernel.lacks import scenario_lacks
+from netctrl.kernel.plan import PlanWriter, read_results
+from netctrl.kernel.scenario import plan_scenario
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.red import RedQueue
+from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
+from netctrl.scenario.tcp_aqm.flows import UdpFlows, WebFlows
+from netctrl.sim.tcp_aqm.traffic import draw_flows
+
+
+def test_records_are_aligned_and_read_back() -> None:
+    plan = PlanWriter()
+    plan.namespace()
+    plan.sysctl(0, "net/ipv4/ip_forward", "1")
+    plan.request(0, b"12345", "say something")
+    records = list(read_results(plan.content()))
+    assert [kind for kind, _ in records] == [1, 2, 3]
+    assert all(len(body) % 8 == 0 for _, body in records)
+    assert records[1][1].rstrip(b"\0") == struct.pack("=I", 0) + b"/proc/sys/net/ipv4/ip_forward\x001"
+    assert plan.note(2) == "say something"
+    assert plan.note(1) == ""
+
+
+@pytest.mark.parametrize("cut", [4, 8, 20])
+def test_results_that_end_within_a_record_are_refused(cut: int) -> None:
+    content = struct.pack("=II", 5, 16) + bytes(16)
+    assert [kind for kind, _ in read_results(content)] == [5]
+    with pytest.raises(NetctrlError, match="end within a record"):
+        list(read_results(content[:cut]))
+
+
+def test_flows_with_the_same_path_share_a_host(scenario_of) -> None:
+    def namespaces(scenario) -> int:
+        plan = plan_scenario(scenario, draw_flows(scenario, merged=False))
+        return sum(kind == 1 for kind, _ in read_results(plan.writer.content()))
+
+    assert namespaces(scenario_of(count=20)) == 2 + 1
+    assert namespaces(scenario_of(count=20, rtt=("20ms", "40ms"))) == 2 + 20
+
+
+def test_pages_are_drawn_for_the_whole_time(scenario_of) -> None:
+    web = WebFlows(id="web", path=("line",), rtt="20ms", sessions=30, think_time="100ms", objects_per_page=3)
+    scenario = scenario_of(None, web, duration="20s")
+    plan = plan_scenario(scenario, draw_flows(scenario, merged=False))
+    found = [body for kind, body in read_results(plan.writer.content()) if kind == 12]
+    assert len(found) == 30
+    sizes = []
+    for body in found:
+        pages, objects = struct.unpack_from("=II", body, 72)
+        draws = np.frombuffer(body, "u8", pages * (objects + 1), 80).reshape(pages, objects + 1)
+        assert draws[:, 0].sum() > 20e9
+        sizes.append(draws[:, 1:])
+    sizes = np.concatenate(sizes)
+    # Pareto of shape 1.2: the median is scale 2^(1/1.2), with the scale 5 kB .2/1.2.
+    assert np.median(sizes) == pytest.approx(5e3 * 0.2 / 1.2 * 2 ** (1 / 1.2), rel=0.05)
+
+
+def test_udp_packets_are_in_order_and_of_the_rate(scenario_of) -> None:
+    udp = UdpFlows(id="udp", path=("line",), rate="2Mbit", count=2)
+    scenario = scenario_of(None, udp, duration="30s")
+    plan = plan_scenario(scenario, draw_flows(scenario, merged=False))
+    for group, times in plan.streams:
+        assert group == 1
+        assert all(one <= other for one, other in pairwise(times))
+        assert len(times) * 1514 * 8 / 30 == pytest.approx(2e6, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [
+        (RedQueue(), "got 'red'"),
+        (PieQueue(alpha=0.1), "sixteenths"),
+        (PieQueue(burst=0.1), "0.15 s"),
+        (PieQueue(target=1.23456789e-2), "microseconds"),
+        (FqCodelQueue(buckets=0), "hashes"),
+        (KernelQueue(discipline="cak"), "did you mean 'cake'"),
+        (KernelQueue(discipline="pie", parameters={"taget": 0.01}), "did you mean 'target'"),
+        (KernelQueue(discipline="pie", parameters={"alpha": 33}), "0 to 32"),
+        (KernelQueue(discipline="red", parameters={"min": 5e4}), "limit, min and max"),
+    ],
+)
+def test_queues_that_the_kernel_lacks_are_named(scenario_of, queue, said: str) -> None:
+    missing = scenario_lacks(scenario_of(queue))
+    assert missing is not None
+    assert "links.line.queue" in missing
+    assert said in missing
+
+
+def test_limits_are_named(scenario_of) -> None:
+    assert "loss" not in str(scenario_lacks(scenario_of(loss=0.01)))
+    assert scenario_lacks(scenario_of()) is None
+    assert "jitter" in str(scenario_lacks(scenario_of(jitter="1ms")))
+    assert "5001 flows" in str(scenario_lacks(scenario_of(count=5001)))
+    assert "hpcc" in str(scenario_lacks(scenario_of(sender="hpcc")))
+
+
+def test_the_record_of_a_discipline_is_checked() -> None:
+    with pytest.raises(InvalidValue, match=r"parameters\.target"):
+        KernelQueue(discipline="pie", parameters={"target": "soon"})
+    with pytest.raises(InvalidValue, match="a table"):
+        KernelQueue(discipline="pie", parameters=["target"])

@@ -1,0 +1,136 @@
+"""Source, configuration and tools: what is found, what is refused, and what an error says."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from netctrl.errors import NetctrlError
+from netctrl.kernel import build, source
+from netctrl.kernel.config import OPTIONS, fragment, not_kept, read_config
+
+
+def tree_at(folder: Path) -> Path:
+    (folder / "arch/um").mkdir(parents=True)
+    (folder / "arch/um/Makefile").write_text("")
+    (folder / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 192\nEXTRAVERSION = -rc1\nNAME = x\n")
+    return folder
+
+
+def tarball_of(path: Path, members: dict[str, str]) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return path
+
+
+def test_a_tree_has_a_version_and_a_stamp_of_its_files(tmp_path) -> None:
+    tree = tree_at(tmp_path / "linux")
+    assert source.read_version(tree) == "6.1.192-rc1"
+    before = source.find_source(tree).stamp
+    assert source.find_source(tree).stamp == before
+    (tree / "arch/um/new.c").write_text("int x;")
+    assert source.find_source(tree).stamp != before
+
+
+def test_a_tarball_is_unpacked_without_what_isn_t_needed(tmp_path) -> None:
+    files = {
+        "linux/Makefile": "VERSION = 6\nPATCHLEVEL = 1\n",
+        "linux/arch/um/Makefile": "",
+        "linux/arch/arm/Kconfig": "",
+        "linux/arch/arm/kernel.c": "",
+        "linux/Documentation/Kconfig": "",
+        "linux/Documentation/text.rst": "",
+    }
+    tarball = tarball_of(tmp_path / "linux.tar.gz", files)
+    out = tmp_path / "out"
+    out.mkdir()
+    tree = source.unpack(source.find_source(tarball).path, out, lambda _: None)
+    there = {str(path.relative_to(out)) for path in tree.rglob("*") if path.is_file()}
+    assert there == set(files) - {"linux/arch/arm/kernel.c", "linux/Documentation/text.rst"}
+
+
+def test_a_member_outside_of_the_folder_is_refused(tmp_path) -> None:
+    tarball = tarball_of(tmp_path / "bad.tar.gz", {"linux/Makefile": "", "../outside": "x"})
+    out = tmp_path / "out"
+    out.mkdir()
+    with pytest.raises(NetctrlError, match="can't be unpacked"):
+        source.unpack(tarball, out, lambda _: None)
+    assert not (tmp_path / "outside").exists()
+
+
+def test_what_isn_t_a_kernel_is_said(tmp_path, monkeypatch) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(NetctrlError, match="has no Makefile"):
+        source.find_source(tmp_path / "folder")
+    with pytest.raises(NetctrlError, match="no such file"):
+        source.find_source(tmp_path / "none")
+    (tmp_path / "linux.zip").write_text("")
+    with pytest.raises(NetctrlError, match=r"takes \.tar\.xz"):
+        source.find_source(tmp_path / "linux.zip")
+    tarball = tarball_of(tmp_path / "other.tar.gz", {"other/Makefile": ""})
+    out = tmp_path / "out"
+    out.mkdir()
+    with pytest.raises(NetctrlError, match="not the source of a Linux kernel"):
+        source.unpack(tarball, out, lambda _: None)
+    (tmp_path / "broken.tar.xz").write_bytes(b"no tarball")
+    with pytest.raises(NetctrlError, match="can't be unpacked"):
+        source.unpack(tmp_path / "broken.tar.xz", out, lambda _: None)
+    monkeypatch.setattr(source, "DEBIAN", tmp_path)
+    with pytest.raises(NetctrlError, match="apt-get install linux-source"):
+        source.find_source()
+
+
+def test_the_newest_package_is_taken(tmp_path, monkeypatch) -> None:
+    for version in ("5.10", "6.1", "6.12"):
+        (tmp_path / f"linux-source-{version}.tar.xz").write_bytes(b"")
+    monkeypatch.setattr(source, "DEBIAN", tmp_path)
+    assert source.find_source().path.name == "linux-source-6.12.tar.xz"
+
+
+def test_an_option_that_is_dropped_is_seen() -> None:
+    assert not not_kept(read_config(fragment()))
+    assert not_kept(read_config(fragment().replace("CONFIG_HOSTFS=y", "# CONFIG_HOSTFS is not set"))) == ["HOSTFS"]
+    assert not_kept(read_config(fragment() + "CONFIG_MODULES=y\n")) == ["MODULES"]
+    assert OPTIONS["UML_TIME_TRAVEL_SUPPORT"]
+
+
+def test_missing_tools_are_named_with_their_packages(monkeypatch) -> None:
+    found = build.shutil.which
+    monkeypatch.setattr(build.shutil, "which", lambda tool: None if tool in ("flex", "ld") else found(tool))
+    monkeypatch.setattr(build, "_has_header", lambda header: False)
+    assert build.missing_tools() == "tools to build a kernel: `apt-get install flex binutils libelf-dev`"
+
+
+def test_without_a_kernel_the_command_is_named(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert build.kernels() == []
+    with pytest.raises(NetctrlError, match="netctrl kernel build"):
+        build.chosen_kernel()
+
+
+def test_the_chosen_version_is_found(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("NETCTRL_KERNEL", raising=False)
+    for version in ("6.1.192", "7.2.13", "6.12.1"):
+        kernel = build.Kernel(version=version, sha256="0", source="s", compiler="c", absent=(), build_s=1.0)
+        folder = tmp_path / "netctrl/linux" / f"{version}-key"
+        folder.mkdir(parents=True)
+        (folder / "kernel.json").write_bytes(build.msgspec.json.encode(kernel))
+        (folder / "linux").write_text("")
+    assert build.chosen_kernel().version == "7.2.13"
+    assert build.chosen_kernel("6.1").version == "6.1.192"
+    monkeypatch.setenv("NETCTRL_KERNEL", "6.12")
+    assert build.chosen_kernel().version == "6.12.1"
+    with pytest.raises(NetctrlError, match=r"there are 6\.1\.192, 6\.12\.1, 7\.2\.13"):
+        build.chosen_kernel("5.10")
+
+
+def test_a_compiler_s_error_is_shown() -> None:
+    lines = ["  CC a.o", "a.c:1: error: no", "  note", "make: *** [x] Error 1"]
+    assert build._errors(lines) == ["  a.c:1: error: no", "    note", "  make: *** [x] Error 1"]

@@ -1,0 +1,72 @@
+"""Options of queueing disciplines: numbers against the machine's header, values against what the kernel reports."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from netctrl.errors import InvalidValue
+from netctrl.linux.kernel.attributes import attributes
+from netctrl.linux.kernel.queue_options import PARAMETERS, netem_options, queue_options
+
+HEADER = Path("/usr/include/linux/pkt_sched.h")
+# Our name, tc's, where it isn't that of the header.
+RENAMED = {
+    ("cake", "memory"): "MEMORY",
+    ("fq", "limit"): "PLIMIT",
+    ("fq", "flow_limit"): "FLOW_PLIMIT",
+    ("fq", "pacing"): "RATE_ENABLE",
+    ("fq", "refill_delay"): "FLOW_REFILL_DELAY",
+    ("fq_codel", "drop_batch"): "DROP_BATCH_SIZE",
+    ("dualpi2", "step_thresh"): "STEP_THRESH_US",
+    ("dualpi2", "coupling_factor"): "COUPLING",
+    ("dualpi2", "drop_on_overload"): "DROP_OVERLOAD",
+    ("dualpi2", "drop_enqueue"): "DROP_EARLY",
+    ("dualpi2", "classic_protection"): "C_PROTECTION",
+}
+
+
+def numbers_in(header: str) -> dict[str, int]:
+    """Numbers of all TCA_* in the header's enums."""
+    found = {}
+    for body in re.findall(r"enum\s*\w*\s*\{(.*?)\}", re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL), re.DOTALL):
+        for number, name in enumerate(re.findall(r"(\w+)\s*(?:,|$)", body.strip())):
+            found[name] = number
+    return found
+
+
+@pytest.mark.skipif(not HEADER.is_file(), reason="needs linux/pkt_sched.h: `apt-get install linux-libc-dev`")
+@pytest.mark.parametrize("kind", sorted(PARAMETERS))
+def test_attributes_have_the_header_s_numbers(kind: str) -> None:
+    known = numbers_in(HEADER.read_text())
+    if not any(name.startswith(f"TCA_{kind.upper()}_") for name in known):
+        pytest.skip(f"this machine's header has no {kind}: it is of an older kernel")
+    for name, parameter in PARAMETERS[kind].items():
+        assert known[f"TCA_{kind.upper()}_{RENAMED.get((kind, name), name.upper())}"] == parameter.number
+
+
+def test_times_and_gains_are_in_the_kernel_s_steps() -> None:
+    found = attributes(queue_options("dualpi2", {"target": 0.015, "alpha": 0.16, "beta": 3.2}, 1500))
+    assert struct.unpack("=I", found[3]) == (15_000,)
+    assert struct.unpack("=I", found[5]) == (41,)  # tc sends .16 256 rounded
+    assert struct.unpack("=I", found[6]) == (819,)
+
+
+def test_a_fast_netem_rate_has_64_bits() -> None:
+    options = netem_options(0.01, 80e9, 0.25, 100)
+    assert struct.unpack_from("=III", options) == (0, 100, round(0.25 * (2**32 - 1)))
+    found = attributes(options, 24)
+    assert struct.unpack("=q", found[10]) == (10_000_000,)
+    assert struct.unpack_from("=I", found[6]) == (2**32 - 1,)
+    assert struct.unpack("=Q", found[8]) == (10_000_000_000,)
+
+
+def test_red_wants_its_thresholds_in_order() -> None:
+    with pytest.raises(InvalidValue, match="between min"):
+        queue_options("red", {"limit": 1e6, "min": 5e4, "max": 4e4}, 1500)
+    parts = attributes(queue_options("red", {"limit": 1e6, "min": 3e4, "max": 9e4, "probability": 0.1}, 1000))
+    assert struct.unpack("=IIIBBBB", parts[1]) == (1_000_000, 30_000, 90_000, 9, 20, 10, 1)
+    assert struct.unpack("=I", parts[3]) == (round(0.1 * 2**32),)
