@@ -1,6 +1,7 @@
-"""The packet engine against ns-3, kept in data/results/: `python experiments/full.py engines-pairs [SEED ...]`, and
-`engines-draws [DRAW ...]` of scenarios drawn at random; `PYTHONPATH=experiments python -m engines.validate` prints what
-is kept.
+"""Engines side by side, kept in data/results/: `python experiments/full.py engines-pairs [SEED ...]` of the packet
+engine and ns-3, `engines-draws [DRAW ...]` of scenarios drawn at random, `engines-four [SEED ...]` with the fluid
+and the kernel in virtual time. `PYTHONPATH=experiments python -m engines.validate` prints what is kept; with the name
+it also draws the four there.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import pandas as pd
 from packets import run_ns3
 
+import netctrl
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.codel import CodelQueue
@@ -47,8 +49,13 @@ QUEUES: dict[str, Queue] = {
     "sfc": SfcQueue(epoch=0.1),
 }
 """Of the laws' own settings, but for epochs that are made for a minute and not for an hour."""
-PACKETS, NS3 = "packet", "ns3"
-RUNNERS: dict[str, Callable[[Scenario], SimulationResult]] = {PACKETS: simulate_packets, NS3: run_ns3}
+FLUID, PACKETS, NS3, KERNEL = "fluid", "packet", "ns3", "kernel"
+RUNNERS: dict[str, Callable[[Scenario], SimulationResult]] = {
+    FLUID: lambda scenario: netctrl.simulate(scenario, FLUID),
+    PACKETS: simulate_packets,
+    NS3: run_ns3,
+    KERNEL: lambda scenario: netctrl.simulate(scenario, KERNEL),
+}
 
 
 class Case(NamedTuple):
@@ -101,22 +108,49 @@ def draw(number: int) -> dict[Case, Scenario]:
     return {case: line(case, round(rate), (0.8 * rtt, 1.2 * rtt), int(count), buffer, number)}
 
 
+class Placed(NamedTuple):
+    """Reno through a queue at one of `PLACES`."""
+
+    place: str
+    queue: str
+
+
+PLACES = {
+    "near, few": (25e6, (0.02, 0.06), 8, 125e3),
+    "far, few": (20e6, (0.1, 0.14), 6, 300e3),
+    "near, many": (50e6, (0.03, 0.05), 50, 250e3),
+}
+"""Rate [bit/s], round trips [s], number of flows, buffer [byte] of one bandwidth-delay product."""
+
+
+def four(seed: int) -> dict[Placed, Scenario]:
+    """What all four engines have: Reno without ECN over three queues at three places."""
+    cases = (Placed(place, queue) for place in PLACES for queue in ("droptail", "pie", "codel"))
+    return {case: line(Case("reno", case.queue, False), *PLACES[case.place], seed) for case in cases}
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Scenarios of each number, in both engines; what is kept of each is a row."""
+    """Scenarios of each number, in each engine; what is kept of each is a row."""
 
     NAME: str
     REPEATS: Sequence[int]
-    scenarios: Callable[[int], Mapping[Case, Scenario]]
+    scenarios: Callable[[int], Mapping[Any, Scenario]]
+    engines: tuple[str, ...] = (PACKETS, NS3)
+    key: tuple[str, ...] = Case._fields
 
     def missing(self, repeats: Sequence[int]) -> list[tuple[int, Case]]:
-        done = set() if not self.path.exists() else {(row.number, *key(row)) for row in self.stored().itertuples()}
+        done = (
+            set()
+            if not self.path.exists()
+            else set(self.stored()[["number", *self.key]].itertuples(index=False, name=None))
+        )
         return [(k, case) for k in repeats for case in self.scenarios(k) if (k, *case) not in done]
 
     def make(self, lacking: Sequence[tuple[int, Case]]) -> Iterator[Done]:
         """Run and keep, as many at a time as there are cores."""
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            runs = [pool.submit(run_both, k, case, self.scenarios(k)[case]) for k, case in lacking]
+            runs = [pool.submit(run_all, self.engines, k, case, self.scenarios(k)[case]) for k, case in lacking]
             for run in as_completed(runs):
                 self.keep(run.result())
                 yield run.result()
@@ -132,7 +166,7 @@ class Study:
         rows = pd.DataFrame(done.rows)
         if self.path.exists():
             rows = pd.concat([self.stored(), rows], ignore_index=True)
-        rows = rows.sort_values(["queue", "sender", "ecn", "number", "engine"], kind="stable")
+        rows = rows.sort_values([*sorted(self.key, key=_ORDER.index), "number", "engine"], kind="stable")
         write_atomically(self.path, rows.to_csv(float_format="%.6g", index=False).encode())
         record = self.path.with_suffix(".json")
         content = msgspec.json.decode(record.read_bytes()) if record.exists() else {"study": self.NAME, "made": []}
@@ -142,18 +176,21 @@ class Study:
         write_atomically(record, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
 
 
+_ORDER = ("place", "queue", "sender", "ecn")
+
+
 class Done(NamedTuple):
-    """One scenario in both engines."""
+    """One scenario in all engines of a study."""
 
     number: int
     rows: list[dict[str, object]]
     made: list[dict[str, object]]
 
 
-def run_both(number: int, case: Case, scenario: Scenario) -> Done:
+def run_all(engines: Sequence[str], number: int, case: Any, scenario: Scenario) -> Done:
     rows, made = [], []
-    for engine, run in RUNNERS.items():
-        result = run(scenario)
+    for engine in engines:
+        result = RUNNERS[engine](scenario)
         rows.append(case._asdict() | {"number": number, "engine": engine} | measured(result))
         source = msgspec.json.decode(msgspec.json.encode(result.provenance))
         made.append({"simulator": result.simulator} | {name: source[name] for name in source if name != "created"})
@@ -172,11 +209,11 @@ def measured(result: SimulationResult) -> dict[str, float]:
     }
 
 
-def key(row) -> Case:
-    return Case(row.sender, row.queue, bool(row.ecn))
-
-
-STUDIES = (Study("engines-pairs", range(1, 6), pairs), Study("engines-draws", range(1, 31), draw))
+STUDIES = (
+    Study("engines-pairs", range(1, 6), pairs),
+    Study("engines-draws", range(1, 31), draw),
+    Study("engines-four", range(1, 6), four, (FLUID, PACKETS, NS3, KERNEL), Placed._fields),
+)
 
 
 QUANTITIES = {
@@ -197,7 +234,7 @@ def table(data: pd.DataFrame, by: Sequence[str] = ("queue", "ecn", "sender")) ->
     for case, part in data.groupby(list(by), sort=False):
         row = dict(zip(by, case, strict=True)) | {"runs": len(part) // 2}
         for what in QUANTITIES:
-            values = {name: part[part.engine == name][what].to_numpy() for name in RUNNERS}
+            values = {name: part[part.engine == name][what].to_numpy() for name in (PACKETS, NS3)}
             for name, each in values.items():
                 row[f"{what}:{name}"] = each.mean()
                 row[f"{what}:{name}:half"] = estimate(each).half_width if len(each) > 1 else np.nan
@@ -213,14 +250,30 @@ def markdown(found: pd.DataFrame) -> str:
     for row in found.to_dict("records"):
         cells = [f"{row['sender']}, {row['queue']}{', ECN' if row['ecn'] else ''}", str(row["runs"])]
         for what in QUANTITIES:
-            both = (f"{row[f'{what}:{name}']:.3g} ± {row[f'{what}:{name}:half']:.1g}" for name in RUNNERS)
+            both = (f"{row[f'{what}:{name}']:.3g} ± {row[f'{what}:{name}:half']:.1g}" for name in (PACKETS, NS3))
             cells += [", ".join(both), f"{row[f'{what}:difference']:+.1f} %"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
+def means(data: pd.DataFrame) -> pd.DataFrame:
+    """Of the study of four: means over seeds and half widths of 95 % intervals, a row for each case and engine."""
+    device = np.where(data.engine == NS3, data.utilization, 0.0)
+    held = np.where(data.engine == KERNEL, data.utilization, 0.0)
+    data = data.assign(queue_packets=data.queue_packets + device + held, chosen=100.0 * (data.loss + data.marks))
+    rows = []
+    for case, part in data.groupby([*Placed._fields, "engine"], sort=False):
+        row = dict(zip((*Placed._fields, "engine"), case, strict=True)) | {"runs": len(part)}
+        for what in QUANTITIES:
+            found = estimate(part[what].to_numpy())
+            row |= {what: found.mean, f"{what}:half": found.half_width}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
 if __name__ == "__main__":  # PYTHONPATH=experiments python -m engines.validate
-    pairs_found, draws_found = (study.stored() for study in STUDIES)
+    pairs_found, draws_found, four_found = (study.stored() for study in STUDIES)
+    print(means(four_found).to_string())
     counted = pairs_found.groupby(["sender", "queue", "ecn"]).number.transform("nunique")
     print(markdown(table(pairs_found[counted > 1])))
     drawn = table(draws_found, ("number", "queue", "ecn", "sender"))

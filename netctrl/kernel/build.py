@@ -25,7 +25,7 @@ import msgspec
 
 from netctrl.errors import NetctrlError
 from netctrl.folders import user_cache
-from netctrl.kernel.config import OPTIONAL, fragment, not_kept, read_config
+from netctrl.kernel.config import HZ, OPTIONAL, fragment, not_kept, read_config, root_kconfig
 from netctrl.kernel.source import Source, find_source, read_version, unpack
 
 __all__ = ["Guest", "Kernel", "build_guest", "build_kernel", "chosen_kernel", "kernels", "missing_tools"]
@@ -164,7 +164,7 @@ def build_kernel(
     if missing is not None:
         raise NetctrlError(f"this machine has no {missing}")
     compiler = _first_line(["gcc", "--version"])
-    key = _key(source.stamp, fragment(), compiler)
+    key = _key(source.stamp, fragment() + str(HZ), compiler)
     cache = _cache("linux")
     with _alone(cache):
         for kernel in kernels():
@@ -184,13 +184,15 @@ def _built(source: Source, compiler: str, key: str, cache: Path, jobs: int, prog
         made = work / "made"
         made.mkdir()
         version = read_version(tree)
-        make = ["make", "-C", str(tree), "ARCH=um", f"O={made}"]
+        (made / "Kconfig.netctrl").write_text(root_kconfig((tree / "Kconfig").read_text(encoding="utf-8")))
+        make = ["make", "-C", str(tree), "ARCH=um", f"O={made}", f"KBUILD_KCONFIG={made / 'Kconfig.netctrl'}"]
         _make([*make, "tinyconfig"])
         with (made / ".config").open("a", encoding="utf-8") as file:
             file.write(fragment())
         _make([*make, "olddefconfig"])
-        on = read_config((made / ".config").read_text(encoding="utf-8"))
-        lost = not_kept(on)
+        config = (made / ".config").read_text(encoding="utf-8")
+        on = read_config(config)
+        lost = not_kept(on) + ([] if f"CONFIG_HZ={HZ}\n" in config else ["HZ"])
         if lost:
             raise NetctrlError(f"Linux {version} doesn't take these options: {', '.join(lost)}; use 6.1 to 7.2")
         steps = 0
