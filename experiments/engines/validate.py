@@ -1,12 +1,13 @@
 """Engines side by side, kept in data/results/: `python experiments/full.py engines-pairs [SEED ...]` of the packet
 engine and ns-3, `engines-draws [DRAW ...]` of scenarios drawn at random, `engines-four [SEED ...]` with the fluid
-and the kernel in virtual time. `PYTHONPATH=experiments python -m engines.validate` prints what is kept; with the name
-it also draws the four there.
+and the kernel in virtual time. `PYTHONPATH=experiments python -m engines.validate` prints what is kept; `--docs` also
+makes the picture and the table of the four.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from packets import run_ns3
 
 import netctrl
@@ -271,9 +273,60 @@ def means(data: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-if __name__ == "__main__":  # PYTHONPATH=experiments python -m engines.validate
+NAMES = {FLUID: "fluid", PACKETS: "packets", NS3: "ns-3", KERNEL: "Linux"}
+COLOURS = {FLUID: "#888888", PACKETS: "#1f4e9c", NS3: "#b45f06", KERNEL: "#38761d"}
+TITLES = {"throughput_mbit_s": "throughput [Mbit/s]", "queue_packets": "mean queue [packet]", "chosen": "lost [%]"}
+
+
+def picture(found: pd.DataFrame) -> Figure:
+    """Each case's means in the four engines, with intervals."""
+    cases = list(dict.fromkeys(zip(found.place, found.queue, strict=True)))
+    figure = Figure(figsize=(9.0, 4.8), layout="constrained")
+    axes = figure.subplots(1, len(TITLES), sharey=True)
+    for axis, (what, title) in zip(axes, TITLES.items(), strict=True):
+        for shift, engine in enumerate(NAMES):
+            part = found[found.engine == engine].set_index(["place", "queue"]).loc[cases]
+            rows = np.arange(len(cases)) + 0.18 * (shift - 1.5)
+            half = np.nan_to_num(part[f"{what}:half"].to_numpy(dtype=float))
+            axis.errorbar(part[what], rows, xerr=half, fmt="o", ms=4, color=COLOURS[engine], label=NAMES[engine])
+        axis.set_xlabel(title)
+        if what == "chosen":
+            axis.set_xscale("log")
+        else:
+            axis.set_xlim(left=0.0)
+        axis.grid(axis="x", color="#dddddd")
+    axes[0].set_yticks(np.arange(len(cases)), [f"{place}: {queue}" for place, queue in cases])
+    axes[0].invert_yaxis()
+    axes[0].legend(loc="lower left", frameon=False)
+    return figure
+
+
+def shown(found: pd.DataFrame) -> pd.DataFrame:
+    """The table of `docs/explanation/virtual-time.md`: a row for each case and quantity, a column for each engine."""
+    rows = []
+    for (place, queue), part in found.groupby(["place", "queue"], sort=False):
+        for what, title in TITLES.items():
+            row = {"place": place, "queue": queue, "quantity": title}
+            for each in part.to_dict("records"):
+                half = each[f"{what}:half"]
+                interval = "" if half is None or np.isnan(half) else f" ± {half:.1g}"
+                row[NAMES[each["engine"]]] = f"{each[what]:.3g}{interval}"
+            rows.append(row)
+    return pd.DataFrame(rows)[["place", "queue", "quantity", *NAMES.values()]]
+
+
+def draw_four(found: pd.DataFrame) -> None:
+    """Picture and table of the docs."""
+    assets = RESULTS.parent.parent / "docs" / "assets"
+    picture(found).savefig(assets / "engines-four.png", dpi=150)
+    shown(found).to_csv(assets / "engines-four.csv", index=False)
+
+
+if __name__ == "__main__":  # PYTHONPATH=experiments python -m engines.validate [--docs]
     pairs_found, draws_found, four_found = (study.stored() for study in STUDIES)
-    print(means(four_found).to_string())
+    print(shown(means(four_found)).to_string())
+    if "--docs" in sys.argv:
+        draw_four(means(four_found))
     counted = pairs_found.groupby(["sender", "queue", "ecn"]).number.transform("nunique")
     print(markdown(table(pairs_found[counted > 1])))
     drawn = table(draws_found, ("number", "queue", "ecn", "sender"))

@@ -28,7 +28,6 @@ app = new_app(
 )
 
 
-@app.command
 def build(
     *,
     source: Annotated[
@@ -62,7 +61,6 @@ def build(
     return say(report(f"Linux {kernel.version}", rows))
 
 
-@app.command(name="list")
 def list_kernels(*, json: Annotated[bool, option("", "print one JSON object and nothing else")] = False) -> int:
     """Lists the kernels that are built; the last one is used, unless NETCTRL_KERNEL names another.
 
@@ -81,7 +79,6 @@ def list_kernels(*, json: Annotated[bool, option("", "print one JSON object and 
     return say(report(f"{len(found)} kernel{'s' if len(found) > 1 else ''}", rows))
 
 
-@app.command(name="run")
 def run_program(
     *program: Annotated[str, positional("PROGRAM", "program to run, with its arguments, after --")],
     output: Annotated[str | None, option("DIR", "empty folder that it may write to, inside /run/netctrl", "-o")] = None,
@@ -155,6 +152,11 @@ def _content(kernel: Any) -> dict[str, Any]:
 
 def _json(content: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
+
+
+app.command(build, help="Builds a kernel into the user's cache, about five minutes of one core.")
+app.command(run_program, name="run", help="Runs a program inside the kernel: as root there, the host's files read-only.")
+app.command(list_kernels, name="list", help="Lists the kernels that are built.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -150,7 +150,7 @@ def build_kernel(
     given : path, optional
         Tree or tarball; by default the newest of Debian's `linux-source` packages. A tree is not written to.
     jobs : int
-        How many processes compile.
+        How many processes compile; -1: one for each core.
     progress : callable, optional
         Called with what is being done and the share done, from 0 to 1.
 
@@ -170,7 +170,8 @@ def build_kernel(
         for kernel in kernels():
             if kernel.folder.endswith(key):
                 return kernel
-        return _built(source, compiler, key, cache, jobs, progress or (lambda *_: None))
+        count = len(os.sched_getaffinity(0)) if jobs == -1 else jobs
+        return _built(source, compiler, key, cache, count, progress or (lambda *_: None))
 
 
 def _built(source: Source, compiler: str, key: str, cache: Path, jobs: int, progress: Progress) -> Kernel:
