@@ -155,7 +155,9 @@ def _json(content: Any) -> str:
 
 
 app.command(build, help="Builds a kernel into the user's cache, about five minutes of one core.")
-app.command(run_program, name="run", help="Runs a program inside the kernel: as root there, the host's files read-only.")
+app.command(
+    run_program, name="run", help="Runs a program inside the kernel: as root there, the host's files read-only."
+)
 app.command(list_kernels, name="list", help="Lists the kernels that are built.")
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.records import DropTailQueue
-from netctrl.laws.disciplines import DISCIPLINES, LINK_QUEUES, LinkQueue
+from netctrl.laws.disciplines import DISCIPLINES, LINK_QUEUES, KernelQueue, LinkQueue
 from netctrl.model.io.fields import (
     Duration,
     Rate,
@@ -205,7 +205,7 @@ def _check_size(scenario: Any) -> None:
 
 
 def packet_only(scenario: Any) -> tuple[str, str] | None:
-    """The first feature, other than senders, that only the packet engine supports: its place and description."""
+    """The first feature, other than senders, that neither the fluid nor ns-3 supports: its place and description."""
     if scenario.control is not None:
         return "control", "controlled link rates"
     for group in scenario.flows:
@@ -218,7 +218,7 @@ def packet_only(scenario: Any) -> tuple[str, str] | None:
             "loss": (link.loss > 0.0, "random loss"),
             "jitter": (link.jitter > 0.0, "jitter"),
             "pfc": (link.pfc is not None, "priority flow control"),
-            "queue": (isinstance(link.queue, DISCIPLINES), f"queues of kind {kind}"),
+            "queue": (isinstance(link.queue, (*DISCIPLINES, KernelQueue)), f"queues of kind {kind}"),
         }
         for name, (there, what) in found.items():
             if there:

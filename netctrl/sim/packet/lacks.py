@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from netctrl.laws.disciplines import KernelQueue
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
@@ -19,6 +20,9 @@ def flows_lack(scenario: Scenario) -> str | None:
     for group in scenario.flows:
         if isinstance(group, FastFlows):
             return f"FAST senders, which see a price (flows.{group.id})"
+    for link in scenario.links:
+        if isinstance(link.queue, KernelQueue):
+            return f"queueing disciplines of Linux, such as {link.queue.discipline} (links.{link.id}.queue)"
     return None
 
 

@@ -1,0 +1,50 @@
+"""The kernel engine among the others: what it supports, what it lacks, sweeps and comparisons."""
+
+from __future__ import annotations
+
+import pytest
+
+import netctrl
+from netctrl.engines.engine import supports
+from netctrl.errors import InvalidValue
+from netctrl.laws.disciplines import KernelQueue
+from netctrl.scenario.links import Link
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+
+
+def scenario_with(sender="cubic", **line):
+    link = Link(id="line", source="left", target="right", capacity="10Mbit", delay="10ms", **line)
+    flows = BulkFlows(id="flows", path=("line",), rtt="20ms", count=2, sender=sender)
+    return netctrl.Scenario.of(name="small", links=(link,), flows=(flows,), duration="5s", packet_size=1000)
+
+
+def test_a_discipline_of_linux_is_for_the_kernel_alone() -> None:
+    scenario = scenario_with(queue=KernelQueue(discipline="cake"))
+    lacking = supports(scenario)
+    for engine in ("fluid", "packet", "ns3", "linux"):
+        assert lacking[engine] is not None
+    assert "cake" in lacking["packet"]
+    with pytest.raises(InvalidValue, match="cake"):
+        netctrl.simulate(scenario, "packet")
+
+
+def test_without_a_kernel_the_remedy_is_said(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert "netctrl kernel build" in str(supports(scenario_with())["kernel"])
+
+
+def test_auto_never_chooses_it() -> None:
+    with pytest.raises(InvalidValue, match=r"requested by name|packet has no"):
+        netctrl.simulate(scenario_with(queue=KernelQueue(discipline="cake")))
+
+
+def test_a_sender_that_it_lacks_is_named() -> None:
+    assert "senders but reno, cubic" in str(supports(scenario_with(sender="hpcc"))["kernel"])
+
+
+@pytest.mark.needs("lab")
+def test_it_is_compared_and_swept_as_the_others() -> None:
+    scenario = scenario_with(buffer="60kB")
+    rows = netctrl.compare(scenario, ["packet", "kernel"], seeds=2).rows
+    found = {row.engine: row.mean for row in rows if (row.quantity, row.of) == ("throughput", "line")}
+    assert found["kernel"] == pytest.approx(found["packet"], rel=0.02)
