@@ -18,6 +18,7 @@ GROUPS = (
     "links",
     "fifo",
     "engine",
+    "kernel",
     "fabric",
     "commands",
     "hftrac",
