@@ -31,7 +31,7 @@ from numba.core import config as numba_config
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
-from netctrl.folders import user_cache
+from netctrl.model.io.files import user_cache
 from netctrl.register import KERNEL_LAWS, Registry
 
 __all__ = ["INLINED", "INSIDE", "by_number", "compiled_files", "key_of", "njit", "places", "sources"]

@@ -21,7 +21,7 @@ import netctrl
 PACKAGE = ROOT / "netctrl"
 
 # Who may import whom, as a table of netctrl's folders and modules; each may import itself.
-BASE = ("errors", "units", "register", "folders")
+BASE = ("errors", "units", "register")
 MODEL = (*BASE, "model")
 LAWS = (*MODEL, "jit", "laws")
 TECHNIQUES = ("plants", "ident", "synthesis", "mpc", "frequency")
@@ -30,8 +30,7 @@ MAY_IMPORT = {
     "errors": (),
     "units": ("errors",),
     "register": ("errors",),
-    "folders": (),
-    "jit": ("errors", "folders", "register"),
+    "jit": MODEL,
     "model": BASE,
     "datasets": MODEL,
     "laws": (*MODEL, "jit"),

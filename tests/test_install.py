@@ -16,7 +16,7 @@ from without_posix import MODULES as POSIX_ONLY
 
 PACKAGE = ROOT / "netctrl"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-LINUX = (PACKAGE / "linux", PACKAGE / "cli" / "linux")
+LINUX = (PACKAGE / "linux", PACKAGE / "kernel", PACKAGE / "cli" / "linux")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IMPORTED_AS = {"sippy-unipi": "sippy_unipi"}
 

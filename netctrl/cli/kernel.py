@@ -24,7 +24,7 @@ app = new_app(
     "netctrl kernel",
     "Builds the Linux kernel as a program, and runs programs inside it in virtual time.",
     "netctrl kernel list",
-    "netctrl simulate SCENARIO --engine kernel",
+    "netctrl kernel build --dry-run",
 )
 
 
@@ -34,18 +34,22 @@ def build(
         str | None, option("PATH", "tree or tarball of a kernel; by default Debian's linux-source package")
     ] = None,
     n_jobs: Annotated[str, option("N", "number of processes, -1: one for each core")] = "1",
+    dry_run: Annotated[bool, option("", "say what would be built, or what is missing; build nothing")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
     """Builds a kernel into the user's cache, about five minutes of one core; a second call finds it.
 
     Examples
     --------
-    netctrl kernel build --help
+    netctrl kernel build --dry-run
+    netctrl kernel build --dry-run --json
     """
     from netctrl.cli.app import read_jobs
     from netctrl.kernel.build import build_kernel
 
     jobs = checked_jobs(read_jobs(n_jobs))
+    if dry_run:
+        return _planned(source, json)
     with progress_bar("building the kernel") as bar:
         kernel = build_kernel(source, jobs=jobs, progress=None if bar is None else lambda _, share: bar(share))
     if json:
@@ -67,6 +71,7 @@ def list_kernels(*, json: Annotated[bool, option("", "print one JSON object and 
     Examples
     --------
     netctrl kernel list
+    netctrl kernel list --json
     """
     from netctrl.kernel.build import kernels
 
@@ -86,6 +91,7 @@ def run_program(
     version: Annotated[str | None, option("VERSION", "kernel to use; by default the newest", "--kernel")] = None,
     memory: Annotated[str, option("SIZE", "memory of the kernel")] = "1GiB",
     limit: Annotated[str, option("TIME", "longest run by the clock of the host", "--wall-limit")] = "15min",
+    dry_run: Annotated[bool, option("", "show the kernel and its settings; run nothing")] = False,
 ) -> int:
     """Runs a program inside the kernel in virtual time: as root there, with the host's files read-only.
 
@@ -93,23 +99,49 @@ def run_program(
 
     Examples
     --------
-    netctrl kernel run --help
+    netctrl kernel run --dry-run -- sleep 1000
+    netctrl kernel run --dry-run --seed 7 --memory 2GiB -- ip -brief link
     """
-    from netctrl.kernel.build import chosen_kernel
+    from netctrl.kernel.build import chosen_kernel, kernels
     from netctrl.kernel.command import run_command
 
     if not program:
         raise InvalidValue("PROGRAM", None, "a program and its arguments, after --")
     options: dict[str, Any] = {
         "seed": _seed(seed),
-        "kernel": chosen_kernel(version),
         "memory_bytes": int(_read("memory", memory, parse_size, SIZE_TAKES, _MIN_MEMORY, _MAX_MEMORY)),
         "wall_limit_s": _read("wall_limit", limit, parse_duration, DURATION_TAKES, 1.0, _MAX_WALL_S),
     }
+    if dry_run:
+        kernel = f"Linux {chosen_kernel(version).version}" if kernels() else "none is built yet: netctrl kernel build"
+        rows = [("kernel", kernel), *((name, f"{value:g}") for name, value in options.items())]
+        return say(report(f"would run {' '.join(program)}", rows))
+    options["kernel"] = chosen_kernel(version)
     if output is not None:
         return _shown(run_command(program, _empty(output), **options))
     with tempfile.TemporaryDirectory(prefix="netctrl-kernel-") as name:
         return _shown(run_command(program, Path(name), **options))
+
+
+def _planned(source: str | None, json: bool) -> int:
+    """What a build would do here."""
+    from netctrl.errors import NetctrlError
+    from netctrl.kernel.build import kernels, missing_tools
+    from netctrl.kernel.source import find_source
+
+    try:
+        place = str(find_source(source).path)
+    except NetctrlError as error:
+        place = str(error)
+    content = {
+        "source": place,
+        "tools": missing_tools() or "all there",
+        "built": [each.version for each in kernels()],
+    }
+    if json:
+        return say(_json(content))
+    built = ", ".join(content["built"]) or "no kernel yet"
+    return say(report("what a build would use", [("source", place), ("tools", content["tools"]), ("built", built)]))
 
 
 def _shown(ended: Any) -> int:

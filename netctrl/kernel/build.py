@@ -24,9 +24,9 @@ from pathlib import Path
 import msgspec
 
 from netctrl.errors import NetctrlError
-from netctrl.folders import user_cache
 from netctrl.kernel.config import HZ, OPTIONAL, fragment, not_kept, read_config, root_kconfig
 from netctrl.kernel.source import Source, find_source, read_version, unpack
+from netctrl.model.io.files import user_cache
 
 __all__ = ["Guest", "Kernel", "build_guest", "build_kernel", "chosen_kernel", "kernels", "missing_tools"]
 

@@ -14,7 +14,16 @@ from typing import Any
 
 from netctrl.errors import FileError, InvalidValue
 
-__all__ = ["beside", "check_writable", "checked_path", "opened", "read_bounded", "sha256", "write_atomically"]
+__all__ = [
+    "beside",
+    "check_writable",
+    "checked_path",
+    "opened",
+    "read_bounded",
+    "sha256",
+    "user_cache",
+    "write_atomically",
+]
 
 _FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT")  # of POSIX and Windows
 _READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in _FLAGS)
@@ -129,3 +138,14 @@ def _rights(target: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def user_cache() -> Path | None:
+    """netctrl's folder in the user's cache, after the XDG Base Directory Specification; None where there is none."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():
+        try:
+            base = Path.home() / ".cache"
+        except RuntimeError:  # no HOME, and the user has no entry in the password database
+            return None
+    return base / "netctrl"
