@@ -309,7 +309,7 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
             row = {"place": place, "queue": queue, "quantity": title}
             for each in part.to_dict("records"):
                 half = each[f"{what}:half"]
-                interval = "" if half is None or np.isnan(half) else f" ± {half:.1g}"
+                interval = "" if half is None or np.isnan(half) else f" ± {float(f'{half:.1g}'):g}"
                 row[NAMES[each["engine"]]] = f"{each[what]:.3g}{interval}"
             rows.append(row)
     return pd.DataFrame(rows)[["place", "queue", "quantity", *NAMES.values()]]
