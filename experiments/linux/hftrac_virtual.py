@@ -1,0 +1,120 @@
+"""HFTraC in virtual time beside the same runs in wall-clock time, and the fluid of the same demands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from common import Measured, Outcome, verdicts
+from linux.hftrac_bed import WARM_UP
+from linux.hftrac_cases import cases, foreseen_rows, interval
+from linux.hftrac_fig06 import furthest
+from linux.hftrac_fig_common import COLOURS, POINT, dress, means, of, order, over_fifo
+from linux.hftrac_fig_common import runs as wall_runs
+from linux.hftrac_study import KEY
+from linux.virtual_hftrac import ORDER, kept
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COMPARED = ("loss", "queue_kbit", "goodput", "round_trip_ms")
+WALL = "wall_"
+WITH_FLUID = ("10", "7", "6a")
+OVERLOADS = (1.1, 1.2)
+TIGHT = 0.95
+"""Utilization of Fig. 7 at which kernel and fluid are compared, as in wall-clock time."""
+
+
+def runs() -> pd.DataFrame:
+    """Runs in virtual time; `wall_NAME` is the same run in wall-clock time, `fluid_NAME` the fluid's."""
+    data = kept()
+    if data is None:
+        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-hftrac")
+    wall = wall_runs()[[*KEY, *COMPARED]].rename(columns={name: WALL + name for name in COMPARED})
+    fluid = [
+        foreseen_rows(case, float(mine.seconds.iloc[0]), WARM_UP, int(mine.run.max()) + 1)
+        for figure in WITH_FLUID
+        for case in cases(figure)
+        if len(mine := of(data, case))
+    ]
+    return data.merge(wall, on=KEY, how="left").merge(pd.concat(fluid), on=KEY, how="left")
+
+
+def main(*, full: bool = False) -> Outcome:
+    data = runs()
+    table = means(data)
+    figure = Figure(figsize=(13.0, 6.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    beside_fluid(left, table)
+    beside_wall(right, data)
+    figure.supxlabel(verdicts("linux", "HFTraC, virtual time"), fontsize=9)
+    return Outcome("hftrac-virtual", "linux", data, figure, computed(data, table), readable(data))
+
+
+def computed(data: pd.DataFrame, table: pd.DataFrame) -> dict[str, float | Measured]:
+    """Values of the claims."""
+    ten, seven = data[data.figure == "10"], table[(table.figure == "7") & (table.x == TIGHT)]
+    thirteen = data[data.figure == "13"]
+    found: dict[str, float | Measured] = {
+        "hftrac-virtual-late": float(data.sender_late_ms.max()),
+        "hftrac-virtual-missed": float(data.agent_missed.sum()),
+        "hftrac-virtual-wall": float((ten.wall_loss / ten.loss - 1.0).abs().max()),
+        "hftrac-virtual-10-factor": furthest(table[table.figure == "10"]),
+        "hftrac-virtual-7-factor": furthest(seven),
+        "hftrac-virtual-7-order": float(order(seven, "loss") == order(seven, "fluid_loss")),
+    }
+    for scale in OVERLOADS:
+        mine = table[(table.figure == "10") & (table.x == scale)]
+        found[f"hftrac-virtual-10-order-{scale:g}"] = float(order(mine, "loss") == order(mine, "fluid_loss"))
+        for way, value in over_fifo(ten, mine, scale).items():
+            found[f"hftrac-virtual-10-{way}-{scale:g}"] = value
+    for load in (0.85, TIGHT):
+        ratios = over_fifo(data[data.figure == "7"], table[table.figure == "7"], load)
+        for way in ("coordinated", "centralized", "static"):
+            found[f"hftrac-virtual-7-{way}-{load:g}"] = ratios[way]
+    for level in (15.0, 25.0):
+        for name, column in (("loss", "loss"), ("goodput", "goodput")):
+            ratios = over_fifo(thirteen, table[table.figure == "13"], level, column)
+            found[f"hftrac-virtual-13-{name}-{level:g}"] = ratios["coordinated"]
+    return found
+
+
+def beside_fluid(axes: Axes, table: pd.DataFrame) -> None:
+    part = table[table.figure.isin(("10", "7")) & (table.fluid_loss > 0.0)]
+    for way, mine in part.groupby("way"):
+        look: dict[str, Any] = {"color": COLOURS[str(way)], "marker": "o", "ms": 5, "ls": "", "label": way}
+        axes.plot(mine.fluid_loss, mine.loss / mine.fluid_loss, **look)
+    axes.set_xscale("log")
+    axes.axhline(1.0, color="#bbbbbb", lw=0.8)
+    axes.legend(fontsize=8.5)
+    dress(axes, "Kernel in virtual time beside the fluid, Figs. 7 and 10a", "loss in the fluid [%]", "loss over it")
+
+
+def beside_wall(axes: Axes, data: pd.DataFrame) -> None:
+    part = data[(data.loss > 0.0) & (data.wall_loss > 0.0)]
+    for way, mine in part.groupby("way"):
+        axes.plot(mine.loss, mine.wall_loss / mine.loss, color=COLOURS[str(way)], marker=".", ls="", label=way)
+    axes.set_xscale("log")
+    axes.axhline(1.0, color="#bbbbbb", lw=0.8)
+    dress(axes, "Wall-clock runs beside the same in virtual time", "loss in virtual time [%]", "loss over it")
+
+
+def readable(data: pd.DataFrame) -> pd.DataFrame:
+    """For the docs: by point, means of the runs that are in both clocks."""
+    rows = []
+    for point, part in data.dropna(subset=[WALL + "loss"]).groupby(POINT, sort=False):
+        figure, x, way, value = tuple(point)  # ty: ignore[invalid-argument-type]
+        row = {"Fig.": figure, "at": f"{x:g}", "way": way, "mu or factor": "" if way == "fifo" else f"{value:g}"}
+        row |= {"loss, %": shown(part.loss, 3), "wall clock": shown(part.wall_loss, 3)}
+        row |= {"fluid": "" if part.fluid_loss.isna().any() else f"{part.fluid_loss.mean():.3f}"}
+        row |= {"mean queue, kbit": shown(part.queue_kbit, 1), "its wall clock": shown(part.wall_queue_kbit, 1)}
+        tcp = part.goodput.notna().all()
+        row |= {"goodput, Mbit/s": shown(part.goodput, 2) if tcp else ""}
+        row |= {"its wall clock ": shown(part.wall_goodput, 2) if tcp else "", "runs": len(part)}
+        rows.append(row)
+    return pd.DataFrame(rows).sort_values("Fig.", key=lambda names: names.map(ORDER.index), kind="stable")
+
+
+def shown(values: pd.Series, digits: int) -> str:
+    mean, half = interval(values)
+    return f"{mean:.{digits}f}" + (f" ± {half:.{digits}f}" if np.isfinite(half) else "")
