@@ -43,11 +43,12 @@ def test_a_function_is_called_inside(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_of_hftrac_that_are_kept_are_left_out(module: Any) -> None:
     study = module("virtual_hftrac")
     every = study.desired([0, 1])
-    assert [case.figure for case, _, _ in every[:1]] == [study.ORDER[0]]
+    assert [case.figure for case, *_ in every[:1]] == [study.ORDER[0]]
     assert study.missing([0, 1]) == [0, 1]
-    for case, run, seconds in every:
+    for case, run, seconds, phase in every:
         if run == 0:
-            study.keep({**case._asdict(), "run": run, "seconds": seconds, "loss": 1.0, "disturbed": False})
+            row = {"run": run, "phase": phase, "seconds": seconds, "loss": 1.0, "disturbed": False}
+            study.keep(case._asdict() | row)
     assert study.missing([0, 1]) == [1]
     assert study.desired([0, 1]) == [each for each in every if each[1] == 1]
 
