@@ -40,7 +40,8 @@ def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
     found: dict[str, float | Measured] = {}
     for queue in QUEUES:
         for field, value in ratios(data[data.queue == queue], ALONE).items():
-            found[f"pacing-virtual-{queue}-{field}"] = value.mean
+            if queue == "fifo" or field != "queue_ms":  # with fq_codel probes have a queue of their own
+                found[f"pacing-virtual-{queue}-{field}"] = value.mean
     for field, value in ratios(data[data.queue == "fifo"], BUNCHES).items():
         found[f"pacing-virtual-bunches-{field}"] = value.mean
     fifo = data[(data.queue == "fifo") & (data.path == ALONE)].groupby("sender")
