@@ -6,7 +6,7 @@ import pandas as pd
 from common import Measured, Outcome, verdicts
 from linux import pacing
 from linux.pacing import OURS, PEER, ratios, shown
-from linux.virtual_pacing import ALL, ALONE, BUNCHES, QUEUES, kept
+from linux.virtual_pacing import ALL, ALONE, BUNCHES, FILLED, LINE, QUEUES, kept
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -46,6 +46,7 @@ def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
         found[f"pacing-virtual-bunches-{field}"] = value.mean
     fifo = data[(data.queue == "fifo") & (data.path == ALONE)].groupby("sender")
     found["pacing-virtual-frozen"] = float(fifo.get_group(FROZEN).mbit.mean())
+    found["pacing-virtual-filled"] = float(fifo.get_group(FILLED).rtt_ms.mean())
     found["pacing-virtual-ours"] = float(fifo.get_group(OURS).mbit.mean())
     found["pacing-virtual-bbr-queue"] = float(fifo.get_group(PEER).queue_ms.mean())
     return found
@@ -73,7 +74,7 @@ def readable(data: pd.DataFrame, wall: pd.DataFrame) -> pd.DataFrame:
             row[title] = shown(part[column], digits)
             row[f"wall clock{' ' * number}"] = shown(same[column], digits) if len(same) else ""
         rows.append(row | {"sent again": f"{part.sent_again.mean():.0f}", "runs": len(part)})
-    order = {name: place for place, name in enumerate([*QUEUES, ALONE, BUNCHES, *ALL])}
+    order = {name: place for place, name in enumerate([*QUEUES, ALONE, LINE, BUNCHES, *ALL])}
     frame = pd.DataFrame(rows)
     return frame.sort_values(
         ["acknowledgements", "queue", "sender"], key=lambda names: names.map(order), kind="stable", ignore_index=True

@@ -46,6 +46,10 @@ REPEATS = (1, 2, 3)
 ALL = {**SENDERS, "H-TCP": Sender("htcp", None)}
 ALONE, BUNCHES = PATHS
 QUEUES = ("fifo", "fq_codel")
+LINE = "each by itself, delay line"
+"""As in wall-clock time: the delay line of the testbed without bunches."""
+FILLED = "paper's law, R = 200"
+"""Fills the buffer in wall-clock time, with either path."""
 OUTSIDE = "load"
 """Of the machine, which means nothing inside."""
 _PACKETS = "10000"
@@ -60,13 +64,13 @@ class Repeat(NamedTuple):
 def cases() -> list[tuple[str, str, str]]:
     """Queue, path and sender; what few programs carry is first, as it takes less wall time."""
     return [(queue, ALONE, name) for queue, name in product(QUEUES, ALL)] + [
-        ("fifo", BUNCHES, name) for name in (PEER, OURS)
+        ("fifo", path, name) for path, name in [(BUNCHES, OURS), *product((BUNCHES, LINE), (FILLED, PEER))]
     ]
 
 
 def inside(queue: str, path: str, name: str) -> dict[str, float]:
     """One transfer, called in the kernel."""
-    network, bunch = (_undelayed(), 0.0) if path == ALONE else (NETWORK, PATHS[path])
+    network, bunch = (_undelayed(), 0.0) if path == ALONE else (NETWORK, PATHS.get(path, 0.0))
 
     def furnish(bed: Testbed) -> None:
         if path == ALONE:
