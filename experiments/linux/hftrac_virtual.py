@@ -81,7 +81,7 @@ def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
                 found[f"hftrac-virtual-7-{phase}-{way}-{load:g}"] = ratios[way]
     for load, value in ((load, over_fifo(seven, table[table.figure == "7"], load)) for load in (0.85, TIGHT)):
         found[f"hftrac-virtual-7-static-{load:g}"] = value["static"]
-    for level in (15.0, 25.0):
+    for level in sorted(thirteen[thirteen.way == "coordinated"].x.unique()):
         for name, column in (("loss", "loss"), ("goodput", "goodput")):
             ratios = over_fifo(thirteen, table[table.figure == "13"], level, column)
             found[f"hftrac-virtual-13-{name}-{level:g}"] = ratios["coordinated"]
