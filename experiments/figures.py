@@ -81,6 +81,8 @@ FIGURES = (
     "linux/hftrac_fig07",
     "linux/hftrac_fig10",
     "linux/hftrac_fig13",
+    "linux/hftrac_virtual",
+    "linux/pacing_virtual",
 )
 OPTIONS = ("--claims", "--docs", "--full")
 IN_NS3 = ("connet/ns3", "mpcc/ns3")

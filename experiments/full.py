@@ -1,6 +1,7 @@
 """Full runs in ns-3 and in the kernel, kept in data/results/: `python experiments/full.py STUDY [NUMBER ...]`.
 
 In ns-3 they take hours; in the kernel, whose studies begin with linux-, minutes, as root, on a quiet machine.
+Those that begin with virtual- take the kernel of `netctrl kernel build`, in virtual time, on any machine.
 
 Each point and seed, or number of a run, is kept as soon as it is done, so that what a stop interrupts can go on later;
 a second call runs only what is missing.
@@ -19,12 +20,12 @@ from arc.traffic import STUDIES, Study, keep, kept, under
 from engines import validate
 from hftrac import fig13, fig15, fig16
 from hftrac.packet_study import PacketStudy, make, missing
-from linux import connet_study, hftrac_study
+from linux import connet_study, hftrac_study, virtual_hftrac, virtual_pacing
 from pacing import bottleneck
 from packets import FASTER, run_ns3
 
 PACKET_STUDIES = {each.STUDY.name: each.STUDY for each in (fig13, fig15, fig16)}
-REPEATED = {each.NAME: each for each in (connet_study, hftrac_study, *validate.STUDIES)}
+REPEATED = {each.NAME: each for each in (connet_study, hftrac_study, virtual_hftrac, virtual_pacing, *validate.STUDIES)}
 
 
 def main(argv: list[str]) -> int:

@@ -4,7 +4,8 @@ Numba's own cache checks only the kernel's file, not the files whose functions a
 the name of a kernel's folder contains a hash of all that the compiled code depends on: the kernel's file, every netctrl
 file that it imports, directly or not, the laws in the registries that it reads (those of other packages too), and the
 versions of Python, NumPy, Numba and llvmlite. The folders are in NUMBA_CACHE_DIR if it is set, else in the package's
-`__pycache__`; if that cannot be written, in the user's cache (XDG_CACHE_HOME).
+`__pycache__`; if that cannot be written, in the user's cache (XDG_CACHE_HOME). Where neither can be written, code that
+is already in the first is used.
 """
 
 from __future__ import annotations
@@ -181,17 +182,25 @@ def compiled_files() -> dict[str, bool]:
 
 @cache
 def cache_root() -> Path | None:
-    """Folder of compiled code: the first that can be written, or None, where each process compiles anew."""
+    """Folder of compiled code: the first that can be written; else one that can only be read, as inside netctrl's
+    kernel; None: each process compiles anew."""
     own, *others = places()
     if _can_be_written(own):
         return own
     user = others[0] if others else None
-    return user if user is not None and _can_be_written(user) and _is_own(user) else None
+    if user is not None and _can_be_written(user) and _is_own(user):
+        return user
+    return own if own.is_dir() and (_is_own(own) or _is_packages(own)) else None
 
 
 def _is_own(folder: Path) -> bool:
     """Whether a folder belongs to this user, since its code is executed; on Windows user folders are private anyway."""
     return not hasattr(os, "geteuid") or folder.stat().st_uid == os.geteuid()
+
+
+def _is_packages(folder: Path) -> bool:
+    """Whether a folder belongs to the owner of the package, whose code is executed anyway."""
+    return folder.stat().st_uid == PACKAGE.stat().st_uid
 
 
 def _can_be_written(folder: Path) -> bool:

@@ -123,6 +123,15 @@ def test_where_nothing_can_be_written_each_process_compiles(copied, tmp_path):
     assert "NUMBA_CACHE_DIR" in said
 
 
+def test_a_folder_that_can_only_be_read_is_used(monkeypatch, tmp_path):
+    own, user = tmp_path / "own", tmp_path / "user"
+    monkeypatch.setattr(jit, "places", lambda: [own, user])
+    monkeypatch.setattr(jit, "_can_be_written", lambda _: False)
+    assert jit.cache_root.__wrapped__() is None
+    own.mkdir()
+    assert jit.cache_root.__wrapped__() == own
+
+
 def test_old_folders_go(tmp_path):
     function = importlib.import_module("netctrl.laws.link").backlog_step.py_func
     for number in range(5):

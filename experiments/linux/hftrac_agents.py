@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
@@ -107,17 +108,24 @@ def configs(
 
 
 def start_agents(
-    bed: Testbed, desired: Mapping[str, AgentConfig], seconds: float, *, programs: Path | None = None
+    bed: Testbed,
+    desired: Mapping[str, AgentConfig],
+    seconds: float,
+    *,
+    programs: Path | None = None,
+    phases: Sequence[float] = (),
 ) -> Callable[[], list[dict[str, float]]]:
     """Start all, each at its node; returns what waits for them and tells what they counted.
 
-    With a folder they are `python -m netctrl.linux agent`, else children with the same loop, which start sooner.
+    With a folder they are `python -m netctrl.linux agent`, else children with the same loop, which start sooner and
+    may begin their intervals later by `phases` [s].
     """
     if programs is None or "god" in desired:
+        later = dict(zip(desired, phases or [0.0] * len(desired), strict=True))
         jobs = [
-            bed.start(TELLER, _all_seeing, bed, config, seconds)
+            bed.start(TELLER, _all_seeing, bed, config, seconds, later[name])
             if name == "god"
-            else bed.start(name, _agent, config, seconds)
+            else bed.start(name, _agent, config, seconds, later[name])
             for name, config in desired.items()
         ]
         return lambda: [job.result(seconds + 60.0) for job in jobs]
@@ -137,10 +145,11 @@ def start_agents(
     return ended
 
 
-def _agent(config: AgentConfig, seconds: float) -> dict[str, float]:
+def _agent(config: AgentConfig, seconds: float, later: float) -> dict[str, float]:
     made = plan(config, b"" if not config.peers else read_key(config.key_file or ""))
     gc.collect()
     gc.freeze()
+    time.sleep(later)
     with KernelLinks(config) as links, AgentSockets(config) as sockets:
         return counted(run_agent(made, links, sockets, AgentLog(), duration_s=seconds))
 
@@ -164,7 +173,7 @@ class _Everywhere:
             part.restore()
 
 
-def _all_seeing(bed: Testbed, config: AgentConfig, seconds: float) -> dict[str, float]:
+def _all_seeing(bed: Testbed, config: AgentConfig, seconds: float, later: float) -> dict[str, float]:
     places = {link.interface: link for link in config.links}
     by_node: dict[str, list[ControlledLink]] = {}
     for wire in bed.plan.wires.values():
@@ -172,6 +181,7 @@ def _all_seeing(bed: Testbed, config: AgentConfig, seconds: float) -> dict[str, 
             by_node.setdefault(wire.link.source, []).append(places[wire.interface])
     ordered = [link for links in by_node.values() for link in links]
     made = plan(msgspec.structs.replace(config, links=tuple(ordered)))
+    time.sleep(later)
     with ExitStack() as held:
         parts = []
         for node, links in by_node.items():

@@ -75,9 +75,18 @@ class Seen(NamedTuple):
 
 
 def measured(
-    case: Case, run: int, seconds: float, *, warmup: float = WARM_UP, programs: bool = False
+    case: Case,
+    run: int,
+    seconds: float,
+    *,
+    warmup: float = WARM_UP,
+    programs: bool = False,
+    phases: np.random.Generator | None = None,
 ) -> dict[str, float]:
-    """A case with the traffic of a run: run r is the same whatever the way, and as the simulator's."""
+    """A case with the traffic of a run: run r is the same whatever the way, and as the simulator's.
+
+    With `phases` each agent begins its intervals at a time that is drawn, uniformly within an interval.
+    """
     requested = scenario(case, seconds, warmup)
     network = at_utilization(requested.network.graph, requested.network.utilization)
     nominal = dict(zip((link.id for link in network.links), routing(network).load, strict=True))
@@ -98,7 +107,8 @@ def measured(
             key.chmod(0o600)
             table = prepared(case)
             desired = configs(case, network, controlled(bed, network, nominal), table, words, key)
-            ended = start_agents(bed, desired, whole, programs=folder if programs else None)
+            drawn = () if phases is None else phases.uniform(0.0, INTERVAL, len(desired)).tolist()
+            ended = start_agents(bed, desired, whole, programs=folder if programs else None, phases=drawn)
         begin = time.monotonic() + AHEAD
         seen, sent, tcp = traffic(held, bed, requested, network, sources, begin)
         counted = [] if ended is None else ended()

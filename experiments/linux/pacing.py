@@ -10,6 +10,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,9 +85,18 @@ SENDERS = {
 OURS, PEER = "target RTT, R = 200", "BBR"
 
 
-def run_one(sender: Sender, bunch: float, seconds: float = SECONDS, warmup: float = WARM_UP) -> dict[str, float]:
-    """One transfer, watched by itself and by probes that know nothing of it."""
-    with Testbed(NETWORK, bunch_s={BACK: bunch} if bunch else None) as bed:
+def run_one(
+    sender: Sender,
+    bunch: float,
+    seconds: float = SECONDS,
+    warmup: float = WARM_UP,
+    *,
+    network: Network = NETWORK,
+    furnish: Callable[[Testbed], None] = lambda _: None,
+) -> dict[str, float]:
+    """One transfer, watched by itself and by probes that know nothing of it; `furnish` may change queues before."""
+    with Testbed(network, bunch_s={BACK: bunch} if bunch else None) as bed:
+        furnish(bed)
         address = bed.address("receiver")
         with bed.inside("receiver"):
             listener, sink = open_tcp_sink(5001), open_udp_sink(5002)

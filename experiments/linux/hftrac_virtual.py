@@ -1,0 +1,139 @@
+"""HFTraC in virtual time beside the same runs in wall-clock time, and the fluid of the same demands.
+
+Fig. 7 has two sets of runs: agents' intervals all begin with the demands', or at phases that are drawn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from common import Measured, Outcome, verdicts
+from linux.hftrac_agents import AGENTS
+from linux.hftrac_bed import WARM_UP
+from linux.hftrac_cases import cases, foreseen_rows, interval
+from linux.hftrac_fig06 import furthest
+from linux.hftrac_fig_common import COLOURS, POINT, dress, means, of, order, over_fifo
+from linux.hftrac_fig_common import runs as wall_runs
+from linux.hftrac_study import KEY
+from linux.virtual_hftrac import ALIGNED, DRAWN, ORDER, kept
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+MARKERS = {ALIGNED: "o", DRAWN: "^"}
+COMPARED = ("loss", "queue_kbit", "goodput", "round_trip_ms")
+WALL = "wall_"
+WITH_FLUID = ("10", "7", "6a")
+OVERLOADS = (1.1, 1.2)
+TIGHT = 0.95
+"""Utilization of Fig. 7 at which kernel and fluid are compared, as in wall-clock time."""
+
+
+def runs() -> pd.DataFrame:
+    """Runs in virtual time; `wall_NAME` is the same run in wall-clock time, `fluid_NAME` the fluid's."""
+    data = kept()
+    if data is None:
+        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-hftrac")
+    wall = wall_runs()[[*KEY, *COMPARED]].rename(columns={name: WALL + name for name in COMPARED})
+    fluid = [
+        foreseen_rows(case, float(mine.seconds.iloc[0]), WARM_UP, int(mine.run.max()) + 1)
+        for figure in WITH_FLUID
+        for case in cases(figure)
+        if len(mine := of(data, case))
+    ]
+    return data.merge(wall, on=KEY, how="left").merge(pd.concat(fluid), on=KEY, how="left")
+
+
+def main(*, full: bool = False) -> Outcome:
+    data = runs()
+    figure = Figure(figsize=(13.0, 6.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    beside_fluid(left, data)
+    beside_wall(right, data)
+    left.legend(fontsize=8.5)
+    figure.supxlabel(verdicts("linux", "HFTraC, virtual time"), fontsize=9)
+    return Outcome("hftrac-virtual", "linux", data, figure, computed(data), readable(data))
+
+
+def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
+    """Values of the claims."""
+    aligned, drawn = ((part, means(part)) for part in (of_phase(data, ALIGNED), of_phase(data, DRAWN)))
+    data, table = aligned
+    ten, seven, thirteen = (data[data.figure == name] for name in ("10", "7", "13"))
+    found: dict[str, float | Measured] = {
+        "hftrac-virtual-late": float(data.sender_late_ms.max()),
+        "hftrac-virtual-missed": float(data.agent_missed.sum()),
+        "hftrac-virtual-wall": float((ten.wall_loss / ten.loss - 1.0).abs().max()),
+        "hftrac-virtual-10-factor": furthest(table[table.figure == "10"]),
+    }
+    for scale in OVERLOADS:
+        mine = table[(table.figure == "10") & (table.x == scale)]
+        found[f"hftrac-virtual-10-order-{scale:g}"] = float(order(mine, "loss") == order(mine, "fluid_loss"))
+        for way, value in over_fifo(ten, mine, scale).items():
+            found[f"hftrac-virtual-10-{way}-{scale:g}"] = value
+    for phase, (runs, points) in ((ALIGNED, aligned), (DRAWN, drawn)):
+        runs, points = runs[runs.figure == "7"], points[points.figure == "7"]
+        tight = points[points.x == TIGHT]
+        found[f"hftrac-virtual-7-{phase}-factor"] = furthest(tight)
+        found[f"hftrac-virtual-7-{phase}-order"] = float(order(tight, "loss") == order(tight, "fluid_loss"))
+        for load in (0.85, TIGHT):
+            ratios = over_fifo(runs, points, load)
+            for way in ("coordinated", "centralized"):
+                found[f"hftrac-virtual-7-{phase}-{way}-{load:g}"] = ratios[way]
+    for load, value in ((load, over_fifo(seven, table[table.figure == "7"], load)) for load in (0.85, TIGHT)):
+        found[f"hftrac-virtual-7-static-{load:g}"] = value["static"]
+    for level in sorted(thirteen[thirteen.way == "coordinated"].x.unique()):
+        for name, column in (("loss", "loss"), ("goodput", "goodput")):
+            ratios = over_fifo(thirteen, table[table.figure == "13"], level, column)
+            found[f"hftrac-virtual-13-{name}-{level:g}"] = ratios["coordinated"]
+    return found
+
+
+def of_phase(data: pd.DataFrame, phase: str) -> pd.DataFrame:
+    """Runs with these phases, and those without agents, which have none."""
+    return data[(data.phase == phase) | ~data.way.isin(AGENTS)]
+
+
+def beside_fluid(axes: Axes, data: pd.DataFrame) -> None:
+    for phase, marker in MARKERS.items():
+        table = means(data[data.phase == phase])
+        for way, mine in table[table.fluid_loss > 0.0].groupby("way"):
+            label = f"{way}, {phase}" if way in AGENTS else way
+            axes.plot(mine.fluid_loss, mine.loss / mine.fluid_loss, marker, ms=5, color=COLOURS[str(way)], label=label)
+    scaled(axes)
+    dress(axes, "Kernel in virtual time beside the fluid, Figs. 7 and 10a", "loss in the fluid [%]", "loss over it")
+
+
+def beside_wall(axes: Axes, data: pd.DataFrame) -> None:
+    both = data[(data.loss > 0.0) & (data.wall_loss > 0.0)]
+    for (way, phase), mine in both.groupby(["way", "phase"]):
+        axes.plot(mine.loss, mine.wall_loss / mine.loss, MARKERS[str(phase)], ms=4, color=COLOURS[str(way)])
+    scaled(axes)
+    dress(axes, "Wall-clock runs beside the same in virtual time", "loss in virtual time [%]", "loss over it")
+
+
+def scaled(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.axhline(1.0, color="#bbbbbb", lw=0.8)
+
+
+def readable(data: pd.DataFrame) -> pd.DataFrame:
+    """For the docs: by point, means of the runs that are in both clocks."""
+    rows = []
+    for point, part in data.dropna(subset=[WALL + "loss"]).groupby([*POINT, "phase"], sort=False):
+        figure, x, way, value, phase = tuple(point)  # ty: ignore[invalid-argument-type]
+        row = {"Fig.": figure, "at": f"{x:g}", "way": way, "mu or factor": "" if way == "fifo" else f"{value:g}"}
+        row |= {"phases": phase if way in AGENTS else ""}
+        row |= {"loss, %": shown(part.loss, 3), "wall clock": shown(part.wall_loss, 3)}
+        row |= {"fluid": "" if part.fluid_loss.isna().any() else f"{part.fluid_loss.mean():.3f}"}
+        row |= {"mean queue, kbit": shown(part.queue_kbit, 1), "its wall clock": shown(part.wall_queue_kbit, 1)}
+        tcp = part.goodput.notna().all()
+        row |= {"goodput, Mbit/s": shown(part.goodput, 2) if tcp else ""}
+        row |= {"its wall clock ": shown(part.wall_goodput, 2) if tcp else "", "runs": len(part)}
+        rows.append(row)
+    return pd.DataFrame(rows).sort_values("Fig.", key=lambda names: names.map(ORDER.index), kind="stable")
+
+
+def shown(values: pd.Series, digits: int) -> str:
+    mean, half = interval(values)
+    return f"{mean:.{digits}f}" + (f" ± {half:.{digits}f}" if np.isfinite(half) else "")

@@ -1,0 +1,81 @@
+"""Pacing in virtual time beside the same senders in wall-clock time."""
+
+from __future__ import annotations
+
+import pandas as pd
+from common import Measured, Outcome, verdicts
+from linux import pacing
+from linux.pacing import OURS, PEER, ratios, shown
+from linux.virtual_pacing import ALL, ALONE, BUNCHES, FILLED, LINE, QUEUES, kept
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COLOURS = {True: "#1f4e9c", False: "#b45f06"}
+FROZEN = "paper's law, R = 95"
+COLUMNS = {
+    "Mbit/s": ("mbit", 2),
+    "its std in 100 ms": ("mbit_std", 2),
+    "smoothed RTT, ms": ("rtt_ms", 2),
+    "queue by probes, ms": ("queue_ms", 2),
+}
+
+
+def main(*, full: bool = False) -> Outcome:
+    data, wall = kept(), pacing.kept()
+    if data is None or wall is None:
+        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-pacing")
+    figure = Figure(figsize=(12.0, 5.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    fifo = data[(data.queue == "fifo") & (data.path == ALONE)]
+    same = wall[wall.path == ALONE]
+    beside(left, fifo, same, "mbit", "Mbit/s")
+    beside(right, fifo, same, "rtt_ms", "smoothed RTT [ms]")
+    left.legend(fontsize=8.5)
+    figure.supxlabel(verdicts("linux", "Pacing, virtual time"), fontsize=9)
+    return Outcome("pacing-virtual", "linux", data, figure, computed(data), readable(data, wall))
+
+
+def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
+    """Values of the claims: ours over BBR's by repeat, and the rate at which the paper's law freezes."""
+    found: dict[str, float | Measured] = {}
+    for queue in QUEUES:
+        for field, value in ratios(data[data.queue == queue], ALONE).items():
+            if queue == "fifo" or field != "queue_ms":  # with fq_codel probes have a queue of their own
+                found[f"pacing-virtual-{queue}-{field}"] = value.mean
+    for field, value in ratios(data[data.queue == "fifo"], BUNCHES).items():
+        found[f"pacing-virtual-bunches-{field}"] = value.mean
+    fifo = data[(data.queue == "fifo") & (data.path == ALONE)].groupby("sender")
+    found["pacing-virtual-frozen"] = float(fifo.get_group(FROZEN).mbit.mean())
+    found["pacing-virtual-filled"] = float(fifo.get_group(FILLED).rtt_ms.mean())
+    found["pacing-virtual-ours"] = float(fifo.get_group(OURS).mbit.mean())
+    found["pacing-virtual-bbr-queue"] = float(fifo.get_group(PEER).queue_ms.mean())
+    return found
+
+
+def beside(axes: Axes, data: pd.DataFrame, wall: pd.DataFrame, column: str, label: str) -> None:
+    """Every repeat of every sender, in both clocks."""
+    places = {name: place for place, name in enumerate(ALL)}
+    for virtual, part in ((False, wall), (True, data)):
+        at = part.sender.map(places) + (0.12 if virtual else -0.12)
+        axes.plot(part[column], at, "o", ms=4.5, color=COLOURS[virtual], label="virtual time" if virtual else "wall")
+    axes.set_yticks(list(places.values()), list(places))
+    axes.invert_yaxis()
+    axes.set_xlabel(label)
+    axes.grid(color="#dddddd", lw=0.6)
+
+
+def readable(data: pd.DataFrame, wall: pd.DataFrame) -> pd.DataFrame:
+    """For the docs: means over repeats, ± half of their 95 % interval; then the wall clock's, which has a FIFO only."""
+    rows = []
+    for (queue, path, sender), part in data.groupby(["queue", "path", "sender"], sort=False):
+        row: dict[str, object] = {"queue": queue, "acknowledgements": path, "sender": sender}
+        same = wall[(wall.path == path) & (wall.sender == sender) & (queue == "fifo")]
+        for number, (title, (column, digits)) in enumerate(COLUMNS.items()):
+            row[title] = shown(part[column], digits)
+            row[f"wall clock{' ' * number}"] = shown(same[column], digits) if len(same) else ""
+        rows.append(row | {"sent again": f"{part.sent_again.mean():.0f}", "runs": len(part)})
+    order = {name: place for place, name in enumerate([*QUEUES, ALONE, LINE, BUNCHES, *ALL])}
+    frame = pd.DataFrame(rows)
+    return frame.sort_values(
+        ["acknowledgements", "queue", "sender"], key=lambda names: names.map(order), kind="stable", ignore_index=True
+    )

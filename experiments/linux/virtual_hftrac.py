@@ -1,0 +1,112 @@
+"""HFTraC in the kernel in virtual time, kept in data/results/: `python experiments/full.py virtual-hftrac [RUN ...]`.
+
+The same runs as `hftrac_study`'s, which are in wall-clock time, without what the machine's other work does to them: a
+run needs no second attempt, and gives the same numbers on any machine. Fig. 6a, whose runs are the longest, is last.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from linux.hftrac_agents import AGENTS
+from linux.hftrac_bed import WARM_UP, measured
+from linux.hftrac_cases import FIGURES, cases
+from linux.hftrac_network import INTERVAL, SLOWER, Case
+from linux.hftrac_study import KEY, RESULTS, Repeat, disturbed
+from linux.virtual import called
+
+from netctrl.kernel.build import chosen_kernel
+from netctrl.model.io.files import write_atomically
+from netctrl.model.io.provenance import provenance
+
+__all__ = ["KEY", "NAME", "REPEATS", "inside", "kept", "make", "missing"]
+
+NAME = "virtual-hftrac"
+REPEATS = (0, 1, 2)
+AT_ONCE = 2
+ORDER = ("7", "10", "13", "6a")
+ALIGNED, DRAWN = "aligned", "drawn"
+"""When agents' intervals begin: all with the demands' as computing takes no time, or at times that are drawn, as on
+machines that aren't synchronised."""
+OUTSIDE = "load"
+"""Of the machine, which means nothing inside."""
+
+
+def inside(case: list[Any], run: int, seconds: float, phase: str) -> dict[str, float]:
+    """One run, called in the kernel."""
+    phases = np.random.default_rng(run) if phase == DRAWN else None
+    found = measured(Case(*case), run, seconds, phases=phases)
+    return {name: value for name, value in found.items() if name != OUTSIDE}
+
+
+def one(case: Case, run: int, seconds: float, phase: str) -> dict[str, Any]:
+    found = called("linux.virtual_hftrac:inside", list(case), run, seconds, phase, seed=run + 1)
+    row = {**case._asdict(), "run": run, "phase": phase, "seconds": seconds} | found
+    return row | {"disturbed": disturbed(row)}
+
+
+def kept() -> pd.DataFrame | None:
+    path = RESULTS / f"{NAME}.csv"
+    return pd.read_csv(path, dtype={"figure": str}) if path.exists() else None
+
+
+def keep(row: dict[str, Any]) -> None:
+    data = kept()
+    fresh = pd.DataFrame([row])
+    data = fresh if data is None else pd.concat([data, fresh], ignore_index=True)
+    data = data.sort_values([*KEY, "phase"], kind="stable")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    kernel = chosen_kernel()
+    record = {
+        "study": NAME,
+        "slower": SLOWER,
+        "interval_s": INTERVAL,
+        "warm_up_s": WARM_UP,
+        "kernel": {"version": kernel.version, "source": kernel.source, "sha256": kernel.sha256},
+        "seed": "run + 1",
+        "runs": data.groupby("figure").size().to_dict(),
+        "disturbed": data.groupby("figure").disturbed.sum().to_dict(),
+        "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "numba")),
+    }
+    write_atomically(RESULTS / f"{NAME}.csv", data.to_csv(index=False, float_format="%.6g").encode())
+    write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+
+
+def desired(repeats: Sequence[int]) -> list[tuple[Case, int, float, str]]:
+    """Runs that aren't kept: figure by figure, repeat by repeat; Fig. 7's agents with both phases."""
+    data = kept()
+    made = set() if data is None else set(data[[*KEY, "phase"]].itertuples(index=False, name=None))
+    plan = [
+        (case, run, FIGURES[name].seconds, phase)
+        for name in ORDER
+        for phase in ((DRAWN, ALIGNED) if name == "7" else (ALIGNED,))
+        for run in repeats
+        for case in cases(name)
+        if phase == ALIGNED or case.way in AGENTS
+    ]
+    return [each for each in plan if (*each[0], each[1], each[3]) not in made]
+
+
+def missing(repeats: Sequence[int]) -> list[int]:
+    """Repeats of which a run isn't kept."""
+    return sorted({run for _, run, _, _ in desired(repeats)})
+
+
+def make(repeats: Sequence[int]) -> Iterator[Repeat]:
+    """Run what is missing; each run is kept, and told, as soon as it is done."""
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        for done in as_completed([pool.submit(one, *each) for each in desired(repeats)]):
+            row = done.result()
+            keep(row)
+            point = " ".join(str(row[name]) for name in KEY)
+            print(f"{point} {row['phase']}: loss {row['loss']:.4g}, queue_kbit {row['queue_kbit']:.4g}", flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)  # a stop waits for those that run, and starts no other
+    yield from map(Repeat, repeats)
