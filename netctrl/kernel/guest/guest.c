@@ -38,7 +38,9 @@ enum { READING = 1, TRANSFER, ARRIVALS, OBJECT, ENDED, FAILED, STATUS };
 #define FOLDER "/run/netctrl"
 #define FIRST_NAMESPACE 1000 /* descriptor of namespace 0: plans name namespaces of interfaces by it */
 #define STACK (64 * 1024)
-#define BLOCK (1 << 20)
+#define PAGE 4096
+#define PAGES 256
+#define BLOCK (PAGES * PAGE)
 #define BATCH 256
 #define UNSENT (64 * 1024)
 #define LOW_WATER (30 * 1024)
@@ -52,7 +54,8 @@ static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t begin; /* CLOCK_MONOTONIC at time 0 of the plan */
 static uint64_t ends;
 static int64_t epoch; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
-static char zeros[BLOCK];
+/* What is sent is one page again and again: a new thread costs as much as the pages that its process has touched. */
+static char zeros[PAGE];
 
 static void put(uint32_t kind, const void *head, size_t head_size, const void *body, size_t body_size) {
   uint32_t words[2] = {kind, (uint32_t)(head_size + body_size)};
@@ -300,12 +303,24 @@ static int open_flow(const struct tcp_flow *flow, struct sockaddr_in *from) {
   return made;
 }
 
+/* At most a block of zeros, by one call. */
+static ssize_t send_zeros(int socket, uint64_t most) {
+  struct iovec parts[PAGES];
+  struct msghdr message = {.msg_iov = parts};
+  size_t left = most < BLOCK ? most : BLOCK;
+  for (size_t part; left; left -= part) {
+    part = left < PAGE ? left : PAGE;
+    parts[message.msg_iovlen++] = (struct iovec){zeros, part};
+  }
+  return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
 static void send_on(int socket, const struct tcp_flow *flow, uint64_t size) {
   struct sockaddr_in to = place(flow->to, flow->port);
   /* A connection that isn't answered, or is ended while it is made, sends nothing. */
   if (connect(socket, (struct sockaddr *)&to, sizeof to)) return;
   for (uint64_t left = size; !size || left;) {
-    ssize_t sent = send(socket, zeros, size && left < BLOCK ? left : BLOCK, MSG_NOSIGNAL);
+    ssize_t sent = send_zeros(socket, size ? left : BLOCK);
     if (sent < 0) return; /* shut down at its end */
     left -= sent;
   }
