@@ -355,5 +355,5 @@ def test_a_link_with_a_trace_has_no_other_capacity():
 )  # fmt: skip
 def test_other_engines_say_who_has_it(engine, changed, said):
     flows = BulkFlows(id="bulk", path=("line",), rtt=0.05, count=2)
-    with pytest.raises(InvalidValue, match=f"which has no {said}.*packet, which has it"):
+    with pytest.raises(InvalidValue, match=f"which has no {said}.*packet( or kernel)?, which has it"):
         netctrl.simulate(scenario(line(**changed), flows), engine)
