@@ -267,7 +267,8 @@ def test_nothing_is_lost_from_the_books(queue, ecn, wild):
 @pytest.mark.parametrize("queue", [PrioQueue(), DrrQueue(), FqCodelQueue()])
 def test_other_engines_say_who_has_them(engine, queue):
     whole = scenario(link(queue), BulkFlows(id="bulk", path=("link",), rtt=0.05, count=2))
-    with pytest.raises(InvalidValue, match=f"queues of kind {queue.__struct_config__.tag}.*packet( or kernel)?, which has it"):
+    said = f"queues of kind {queue.__struct_config__.tag}.*packet( or kernel)?, which has it"
+    with pytest.raises(InvalidValue, match=said):
         netctrl.simulate(whole, engine)
 
 
