@@ -124,7 +124,7 @@ def run_program(
 
 
 def _planned(source: str | None, json: bool) -> int:
-    """What a build would do here."""
+    """Source, tools and kernels that a build would find here."""
     from netctrl.errors import NetctrlError
     from netctrl.kernel.build import kernels, missing_tools
     from netctrl.kernel.source import find_source

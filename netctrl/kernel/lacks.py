@@ -7,6 +7,7 @@ import sys
 from netctrl.errors import NetctrlError
 from netctrl.kernel.queues import queue_lacks
 from netctrl.laws.rate.records import sender_name
+from netctrl.linux.testbed.lacks import path_lacks
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FlowGroup, UdpFlows, WebFlows
 
@@ -46,12 +47,7 @@ def _group_lacks(scenario: Scenario, group: FlowGroup) -> str | None:
         return f"{group.__struct_config__.tag} flows (flows.{group.id})"
     if not isinstance(group, UdpFlows) and sender_name(group.sender) not in SENDERS:
         return f"senders but {', '.join(SENDERS)} (flows.{group.id} are {sender_name(group.sender)})"
-    ends = {link.id: (link.source, link.target) for link in scenario.links}
-    for path in (group.path, group.ack_path):
-        joins = [ends[name][0] for name in path[:1]] + [ends[name][1] for name in path]
-        if len(set(joins)) < len(joins):
-            return f"paths that visit a node twice (flows.{group.id})"
-    return None
+    return path_lacks(scenario, group)
 
 
 def _beyond(scenario: Scenario) -> str | None:

@@ -25,7 +25,7 @@ from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions
 from netctrl.linux.kernel.queue_options import netem_options, queue_options
 from netctrl.linux.kernel.responses import ROOT
-from netctrl.linux.testbed.schedules import constant_times, poisson_times
+from netctrl.linux.testbed.scenario import sending_times
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw, FlowGroup, UdpFlows, WebFlows
@@ -233,7 +233,7 @@ class _Planner:
         host, _ = self._host(group, 0.0, ecn=False, udp=True)
         there = self._target(group)
         self._sink(group, _UDP_PORT, None)
-        for times in _sending_times(self.scenario, group, draw, first):
+        for times in sending_times(self.scenario, group, draw, first):
             stream = len(self.streams)
             self.streams.append((number, times))
             self.plan.udp_flow(host, stream, there, _UDP_PORT, self.packet - UDP_HEADERS, times)
@@ -330,19 +330,3 @@ def _pages(scenario: Scenario, group: WebFlows, number: int, session: int) -> tu
     shape = len(pauses), group.objects_per_page
     sizes = np.minimum(scale * (1.0 - random.random(shape)) ** (-1.0 / group.pareto_shape), group.max_object)
     return np.array(pauses), np.ceil(sizes)
-
-
-def _sending_times(scenario: Scenario, group: UdpFlows, draw: FlowDraw, first: int) -> list[np.ndarray]:
-    """Sending times of each flow; those evenly spaced have the same phases as in the packet engine."""
-    size, found = scenario.traffic.packet_size, []
-    for row, (start, stop) in enumerate(zip(draw.start_s, draw.stop_s, strict=True), first):
-        random = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(1 << 20, row)))
-        length = min(float(stop), scenario.duration) - float(start)
-        if length <= 0.0:
-            continue
-        if group.spacing == "poisson":
-            times = poisson_times(group.rate, size, length, random)
-        else:
-            times = constant_times(group.rate, size, length, phase=random.random())
-        found.append(float(start) + times)
-    return found

@@ -13,7 +13,7 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FlowGroup, UdpFlows
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["MAX_DURATION_S", "MAX_FLOWS", "MAX_PACKETS_PER_S", "machine_lacks", "scenario_lacks"]
+__all__ = ["MAX_DURATION_S", "MAX_FLOWS", "MAX_PACKETS_PER_S", "machine_lacks", "path_lacks", "scenario_lacks"]
 
 MAX_DURATION_S = 600.0
 """Longest scenario, as it runs in real time."""
@@ -58,6 +58,11 @@ def _group_lacks(scenario: Scenario, group: FlowGroup) -> str | None:
     if isinstance(group, BulkFlows) and sender_name(group.sender) not in known:
         have = ", ".join(known) or "none"
         return f"senders other than this kernel's, {have} (flows.{group.id} are {sender_name(group.sender)})"
+    return path_lacks(scenario, group)
+
+
+def path_lacks(scenario: Scenario, group: FlowGroup) -> str | None:
+    """A path that routes to one address can't follow, as it visits a node twice; None: they can."""
     ends = {link.id: (link.source, link.target) for link in scenario.links}
     for path in (group.path, group.ack_path):
         joins = [ends[name][0] for name in path[:1]] + [ends[name][1] for name in path]

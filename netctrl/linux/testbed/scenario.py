@@ -20,7 +20,7 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw, FlowGroup, UdpFlows
 from netctrl.units import format_quantity
 
-__all__ = ["ScenarioPlan", "TcpFlow", "UdpHost", "plan_scenario", "plan_text"]
+__all__ = ["ScenarioPlan", "TcpFlow", "UdpHost", "plan_scenario", "plan_text", "sending_times"]
 
 _UNSHAPED = 34e9  # bit/s, tbf's maximum
 
@@ -86,7 +86,7 @@ def plan_scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> ScenarioPlan
     for number, (group, draw) in enumerate(zip(scenario.flows, draws, strict=True)):
         if isinstance(group, UdpFlows):
             way = _access(lines, group, f"host {group.id}")
-            udp.append(UdpHost(number, way, _times(scenario, group, draw, rows)))
+            udp.append(UdpHost(number, way, sending_times(scenario, group, draw, rows)))
         else:
             for k, (rtt, start, stop) in enumerate(zip(draw.rtt_s, draw.start_s, draw.stop_s, strict=True)):
                 late = max(rtt - sum(lines[name].delay for name in group.both_ways), 0.0) / 2.0
@@ -120,7 +120,7 @@ def _joined(lines: dict[str, Link], name: str, source: str, target: str, delay: 
     return name
 
 
-def _times(scenario: Scenario, group: UdpFlows, draw: FlowDraw, first: int) -> tuple[np.ndarray, ...]:
+def sending_times(scenario: Scenario, group: UdpFlows, draw: FlowDraw, first: int) -> tuple[np.ndarray, ...]:
     """Sending times of each flow; evenly spaced flows have the same phases as in the packet engine."""
     size, found = scenario.traffic.packet_size, []
     for row, (start, stop) in enumerate(zip(draw.start_s, draw.stop_s, strict=True), first):
