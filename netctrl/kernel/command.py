@@ -15,7 +15,7 @@ from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
 from netctrl.kernel.plan import Answer, PlanWriter, Program
 from netctrl.linux.kernel import messages
 
-__all__ = ["FOLDER", "Ended", "run_command"]
+__all__ = ["FOLDER", "Ended", "host_program", "run_command"]
 
 FOLDER = "/run/netctrl"
 """Where the folder of results is inside."""
@@ -70,15 +70,10 @@ def run_command(
     """
     if not words:
         raise InvalidValue("words", words, "a program and its arguments")
-    found = shutil.which(words[0])
-    if found is None:
-        raise NetctrlError(f"{words[0]}: there is no such program on PATH")
-    environment = dict(os.environ if settings is None else settings) | {"TMPDIR": _TEMPORARY}
+    program = host_program(words, os.environ if settings is None else settings)
     plan = PlanWriter()
     place = plan.namespace()
     plan.request(place, messages.set_up(1), "switch on a loopback")
-    # Links aren't followed: the path of a virtual environment's Python tells which environment it is.
-    program = Program((str(Path(found).absolute()), *words[1:]), str(Path.cwd()), environment)
     plan.program(0.0, place, program, alone=True)
     plan.run(_LONGEST_S, 0.0)
     kernel = kernel or chosen_kernel()
@@ -88,6 +83,21 @@ def run_command(
     (body,) = [body for kind, body in results if kind == Answer.STATUS]
     status, nanoseconds = struct.unpack("=QQ", body)
     return Ended(status, nanoseconds * 1e-9, _text(folder / "stdout"), _text(folder / "stderr"))
+
+
+def host_program(words: Sequence[str], settings: Mapping[str, str]) -> Program:
+    """A program of this machine, as a plan has it: its path, this process's working folder, environment variables.
+
+    Raises
+    ------
+    NetctrlError
+        There is no such program.
+    """
+    found = shutil.which(words[0])
+    if found is None:
+        raise NetctrlError(f"{words[0]}: there is no such program on PATH")
+    # Links aren't followed: the path of a virtual environment's Python tells which environment it is.
+    return Program((str(Path(found).absolute()), *words[1:]), str(Path.cwd()), {**settings, "TMPDIR": _TEMPORARY})
 
 
 def _text(path: Path) -> str:

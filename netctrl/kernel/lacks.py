@@ -6,15 +6,14 @@ import sys
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.queues import queue_lacks
+from netctrl.kernel.senders import CONGESTION_CONTROLS, kernel_sender
 from netctrl.laws.rate.records import sender_name
 from netctrl.linux.testbed.lacks import path_lacks
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FlowGroup, UdpFlows, WebFlows
 
-__all__ = ["MAX_FLOWS", "SENDERS", "machine_lacks", "scenario_lacks"]
+__all__ = ["MAX_FLOWS", "machine_lacks", "scenario_lacks"]
 
-SENDERS = ("reno", "cubic", "htcp", "vegas", "dctcp", "bbr")
-"""Senders of scenarios that the kernel has under the same names."""
 MAX_FLOWS = 5000
 """Most flows, each of which is a thread and a socket or more."""
 MAX_NAMESPACES = 2000
@@ -45,8 +44,14 @@ def scenario_lacks(scenario: Scenario) -> str | None:
 def _group_lacks(scenario: Scenario, group: FlowGroup) -> str | None:
     if not isinstance(group, BulkFlows | WebFlows | UdpFlows):
         return f"{group.__struct_config__.tag} flows (flows.{group.id})"
-    if not isinstance(group, UdpFlows) and sender_name(group.sender) not in SENDERS:
-        return f"senders but {', '.join(SENDERS)} (flows.{group.id} are {sender_name(group.sender)})"
+    if not isinstance(group, UdpFlows):
+        sender = kernel_sender(group.sender, 1.0)
+        if sender is None:
+            names = ", ".join(CONGESTION_CONTROLS)
+            said = f"flows.{group.id} are {sender_name(group.sender)}"
+            return f"senders but {names}, and paced or cap over one of these ({said})"
+        if isinstance(group, WebFlows) and sender.law is not None:
+            return f"Web sessions that a law paces (flows.{group.id})"
     return path_lacks(scenario, group)
 
 

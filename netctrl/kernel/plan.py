@@ -47,10 +47,12 @@ TRANSFER = np.dtype(
         ("min_rtt_us", "u4"),
         ("window", "u4"),
         ("acked", "u8"),
+        ("sent", "u8"),
         ("resent", "u8"),
     ]
 )
-"""Reading of a TCP flow: smoothed and least round-trip time, window [packet], bytes acknowledged and sent again."""
+"""Reading of a TCP flow: smoothed and least round-trip time, window [packet], bytes acknowledged, sent in all, and sent
+again."""
 
 OBJECT = np.dtype([("asked_ns", "u8"), ("at_ns", "u8"), ("bytes", "u8"), ("group", "u4"), ("spare", "u4")])
 """Object whose last byte came at this time."""
@@ -106,6 +108,10 @@ class TcpFlow(NamedTuple):
     stop_s: float
     asked_s: float
     """When what it sends was asked for: before the start, by the delay of the sender's access line [s]."""
+    pace: int = 0
+    """Greatest rate of its payload [byte/s]; 0: any."""
+    mark: int = 0
+    """Mark of its socket (SO_MARK), by which a program finds it; 0: none."""
 
 
 class Program(NamedTuple):
@@ -203,9 +209,9 @@ class PlanWriter:
 
 
 def _flow(flow: TcpFlow, size_bytes: int) -> bytes:
-    head = struct.pack("=QQQQ", _ns(flow.start_s), _ns(flow.stop_s), size_bytes, _ns(flow.asked_s))
+    head = struct.pack("=QQQQQ", _ns(flow.start_s), _ns(flow.stop_s), size_bytes, _ns(flow.asked_s), flow.pace)
     here, there = (int.from_bytes(each.packed, "little") for each in (flow.source, flow.target))
-    body = struct.pack("=IIIIII", flow.namespace, flow.group, there, here, flow.port, flow.segment)
+    body = struct.pack("=IIIIIIII", flow.namespace, flow.group, there, here, flow.port, flow.segment, flow.mark, 0)
     return head + body + _name(flow.congestion)
 
 

@@ -15,7 +15,7 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 
-__all__ = ["simulation_result"]
+__all__ = ["flow_totals", "simulation_result"]
 
 _READING_HEAD, _NETLINK_HEAD = 12, 16
 _NS, _US = 1e-9, 1e-6
@@ -69,6 +69,16 @@ def simulation_result(
         one_way_s=one_way,
         jitter_s=jitter,
     )
+
+
+def flow_totals(plan: KernelPlan, results: Sequence[tuple[int, bytes]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Payload acknowledged, sent, and sent again by each TCP flow at its last reading, each (F,) [byte]."""
+    totals = np.zeros((3, len(plan.flows)))
+    for row in _joined(results, Answer.TRANSFER, TRANSFER):
+        totals[:, row["flow"]] = row["acked"], row["sent"], row["resent"]
+    acked, sent, again = totals
+    # a connection's SYN and FIN are acknowledged like a byte each
+    return np.minimum(np.maximum(acked - 1.0, 0.0), sent - again), sent, again
 
 
 def _links(plan: KernelPlan, readings: Sequence[bytes]) -> np.ndarray:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
-from netctrl.kernel.result import simulation_result
-from netctrl.kernel.scenario import plan_scenario
+from netctrl.kernel.pacer import LAWS_FILE, laws_content
+from netctrl.kernel.result import flow_totals, simulation_result
+from netctrl.kernel.scenario import KernelPlan, payload_share, plan_scenario
 from netctrl.model.io.provenance import Provenance
+from netctrl.model.law import PacingLaw
+from netctrl.scenario.bottleneck.network import bottleneck_network
+from netctrl.scenario.bottleneck.packets import FlowCounts, bottleneck_result
+from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
 from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.sim.tcp_aqm.traffic import draw_flows
 
-__all__ = ["run_scenario"]
+__all__ = ["run_bottleneck", "run_scenario"]
 
 
 def run_scenario(
@@ -44,8 +53,48 @@ def run_scenario(
     NetctrlError
         No kernel is built, or the run fails, as in `netctrl.kernel.boot.run_plan`.
     """
+    ran = _ran(scenario, draws, kernel, memory_bytes, wall_limit_s)
+    return simulation_result(scenario, ran.plan, ran.results, ran.version, provenance)
+
+
+def run_bottleneck(scenario: Scenario, law: PacingLaw | None, provenance: Provenance) -> BottleneckResult:
+    """The same for flows through one bottleneck.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        One whose `bottleneck_network` passes `netctrl.kernel.lacks.scenario_lacks`.
+    law : PacingLaw, optional
+        Law of the flows of sender paced.
+    provenance : Provenance
+
+    Raises
+    ------
+    NetctrlError
+        As in `run_scenario`.
+    """
+    network = bottleneck_network(scenario, law)
+    draws = draw_flows(network, merged=False)
+    ran = _ran(network, draws, None, MEMORY_BYTES, WALL_LIMIT_S)
+    found = simulation_result(network, ran.plan, ran.results, ran.version, provenance)
+    starts = np.concatenate([draw.start_s for draw in draws])
+    counts = FlowCounts(starts, *flow_totals(ran.plan, ran.results))
+    return bottleneck_result(scenario, found, counts, payload_share(network.traffic.packet_size))
+
+
+class _Ran(NamedTuple):
+    plan: KernelPlan
+    results: Sequence[tuple[int, bytes]]
+    version: str
+
+
+def _ran(
+    scenario: Scenario, draws: Sequence[FlowDraw], kernel: Kernel | None, memory_bytes: int, wall_limit_s: float
+) -> _Ran:
     kernel, guest, plan = kernel or chosen_kernel(), build_guest(), plan_scenario(scenario, draws)
     with work_folder() as folder:
+        if plan.laws:
+            (folder / LAWS_FILE).write_bytes(laws_content(plan.laws))
         results = run_plan(
             plan.writer,
             kernel,
@@ -55,4 +104,4 @@ def run_scenario(
             memory_bytes=memory_bytes,
             wall_limit_s=wall_limit_s,
         )
-    return simulation_result(scenario, plan, results, kernel.version, provenance)
+    return _Ran(plan, results, kernel.version)

@@ -11,31 +11,36 @@ acknowledgements, and the flow starts half of that later, as in the packet engin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.errors import InvalidValue
+from netctrl.kernel.pacer import pacer_program
 from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter, Query, TcpFlow
 from netctrl.kernel.queues import discipline_of
+from netctrl.kernel.senders import kernel_sender
 from netctrl.laws.rate.records import sender_name
 from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions
 from netctrl.linux.kernel.queue_options import netem_options, queue_options
 from netctrl.linux.kernel.responses import ROOT
 from netctrl.linux.testbed.scenario import sending_times
+from netctrl.model.law import PacingLaw
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw, FlowGroup, UdpFlows, WebFlows
 
-__all__ = ["ETHERNET", "UDP_HEADERS", "KernelPlan", "plan_scenario"]
+__all__ = ["ETHERNET", "UDP_HEADERS", "KernelPlan", "payload_share", "plan_scenario"]
 
 ETHERNET = 14
 """Header of a frame, which links' capacities count [byte]."""
 UDP_HEADERS = ETHERNET + 20 + 8
 _TCP_HEADERS = ETHERNET + 20 + 20  # TCP's time stamps are part of its segments
+_STAMPS = 12
 _TCP_PORT, _UDP_PORT = 5001, 4001
 _HANDLE, _CLASS, _LEAF = 0x00010000, 0x00010001, 0x00100000  # 1:, 1:1, 10:
 _FIRST_INDEX = 10
@@ -64,6 +69,8 @@ class KernelPlan(NamedTuple):
     """Group, and sending times [s], of each UDP stream."""
     kinds: tuple[str, ...]
     """Queueing discipline of each link."""
+    laws: Mapping[int, PacingLaw]
+    """Law of each mark of a paced flow's socket."""
 
 
 class _End(NamedTuple):
@@ -71,6 +78,11 @@ class _End(NamedTuple):
 
     namespace: int
     index: int
+
+
+def payload_share(packet_size: float) -> float:
+    """Payload of a TCP segment over the size of its packet."""
+    return 1.0 - (_TCP_HEADERS + _STAMPS) / packet_size
 
 
 def plan_scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> KernelPlan:
@@ -103,6 +115,7 @@ class _Planner:
         self.flows: list[int] = []
         self.streams: list[tuple[int, np.ndarray]] = []
         self.kinds: list[str] = []
+        self.laws: dict[int, PacingLaw] = {}
         self._index, self._address = _FIRST_INDEX, int(IPv4Address("10.0.0.0"))
         self._ports: dict[str, int] = {}
 
@@ -116,13 +129,15 @@ class _Planner:
             else:
                 self._tcp(number, group, draw)
             rows += len(draw.rtt_s)
+        if self.laws:
+            self.plan.program(0.0, self._namespace(), pacer_program())
         self._changes()
         interval, duration = self.scenario.interval, self.scenario.duration
         samples = int(duration / interval * (1.0 + 1e-12))
         queries = [Query(*self.out[link.id], _CLASS) for link in self.scenario.links]
         self.plan.watch(interval, samples, queries)
         self.plan.run(duration, _GRACE_S)
-        return KernelPlan(self.plan, samples, tuple(self.flows), tuple(self.streams), tuple(self.kinds))
+        return KernelPlan(self.plan, samples, tuple(self.flows), tuple(self.streams), tuple(self.kinds), self.laws)
 
     # --- links ---
 
@@ -200,7 +215,10 @@ class _Planner:
     # --- flows ---
 
     def _tcp(self, number: int, group: FlowGroup, draw: FlowDraw) -> None:
-        congestion = sender_name(group.sender)
+        sender = kernel_sender(group.sender, payload_share(self.packet))
+        if sender is None:
+            raise InvalidValue(f"flows.{group.id}.sender", sender_name(group.sender), "a sender that the kernel has")
+        congestion = sender.congestion
         port = self._ports.setdefault(congestion, _TCP_PORT + len(self._ports))
         self._sink(group, port, congestion)
         trip, there = self._delay(group.both_ways), self._target(group)
@@ -211,6 +229,8 @@ class _Planner:
                 continue
             rest = max(rtt - self._delay((*group.path, *group.ack_path)), 0.0)
             host, here = self._host(group, rest, group.ecn)
+            if sender.law is not None:
+                self.laws[len(self.laws) + 1] = sender.law
             flow = TcpFlow(
                 namespace=host,
                 group=number,
@@ -222,6 +242,8 @@ class _Planner:
                 start_s=begin,
                 stop_s=min(end, _NEVER_S),
                 asked_s=float(start),
+                pace=ceil(sender.rate),
+                mark=0 if sender.law is None else len(self.laws),
             )
             if isinstance(group, WebFlows):
                 self.plan.web(flow, *_pages(self.scenario, group, number, row))

@@ -164,7 +164,9 @@ struct watch { uint64_t interval; uint32_t samples, queries; struct query query[
 struct sink { uint32_t namespace, port; char congestion[16]; };
 struct tcp_flow {
   uint64_t start, stop, size, asked; /* asked: when the sender of the scenario began, before its access line */
+  uint64_t pace; /* greatest rate of payload [byte/s]; 0: any */
   uint32_t namespace, group, to, from, port, segment;
+  uint32_t mark, spare; /* by which a program that paces it finds its socket; 0: none does */
   char congestion[16];
 };
 struct web {
@@ -296,6 +298,8 @@ static int open_flow(const struct tcp_flow *flow, struct sockaddr_in *from) {
   set_congestion(made, flow->congestion);
   set(made, IPPROTO_TCP, TCP_MAXSEG, flow->segment, "TCP_MAXSEG");
   set(made, IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT, "TCP_NOTSENT_LOWAT");
+  if (flow->mark) set(made, SOL_SOCKET, SO_MARK, (int)flow->mark, "SO_MARK");
+  if (flow->pace) CHECK(setsockopt(made, SOL_SOCKET, SO_MAX_PACING_RATE, &flow->pace, 8), "pace a flow");
   *from = place(flow->from, 0);
   socklen_t size = sizeof *from;
   CHECK(bind(made, (struct sockaddr *)from, size), "bind a flow of group %u", flow->group);
@@ -403,9 +407,9 @@ static void look_at(struct transfer *transfer, uint64_t at) {
   struct tcp_info seen;
   socklen_t size = sizeof seen;
   if (getsockopt(transfer->socket, IPPROTO_TCP, TCP_INFO, &seen, &size)) return;
-  struct { uint64_t at; uint32_t number, rtt_us, least_us, window; uint64_t acked, resent; } row = {
+  struct { uint64_t at; uint32_t number, rtt_us, least_us, window; uint64_t acked, sent, resent; } row = {
       at, transfer->number, seen.tcpi_rtt, seen.tcpi_min_rtt, seen.tcpi_snd_cwnd, seen.tcpi_bytes_acked,
-      seen.tcpi_bytes_retrans};
+      seen.tcpi_bytes_sent, seen.tcpi_bytes_retrans};
   put(TRANSFER, &row, sizeof row, NULL, 0);
 }
 

@@ -19,7 +19,7 @@ from netctrl.linux.pacing.tcp_info import ESTABLISHED, read_tcp_info
 from netctrl.linux.testbed.netns_process import end_program, start_program
 from netctrl.model.law import PacingLaw
 
-__all__ = ["PacedProgram", "pace_program"]
+__all__ = ["PacedProgram", "borrow_socket", "pace_program", "sockets_of"]
 
 _SO_COOKIE = 57
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438  # of asm-generic/unistd.h
@@ -69,7 +69,7 @@ def pace_program(
             if now >= again:
                 family, again = _family(child.pid), now + _FAMILY_S
             if now >= scan:
-                places, scan = list(_sockets(family)), now + _SCAN_S
+                places, scan = list(sockets_of(family)), now + _SCAN_S
             for pid, descriptor in places:
                 changes += _look(found, law, pid, descriptor, now)
             due = max(due + interval, now)
@@ -82,7 +82,7 @@ def pace_program(
 
 def _look(found: dict[int, SocketPacer | None], law: PacingLaw | float, pid: int, descriptor: int, now: float) -> int:
     """One look at one descriptor of a program: 1 where a rate was set, else 0."""
-    connection = _borrow(pid, descriptor)
+    connection = borrow_socket(pid, descriptor)
     if connection is None:
         return 0
     with connection:
@@ -103,8 +103,14 @@ def _look(found: dict[int, SocketPacer | None], law: PacingLaw | float, pid: int
             return 0
 
 
-def _borrow(pid: int, descriptor: int) -> socket.socket | None:
-    """Duplicate of another process's socket; None where it is gone."""
+def borrow_socket(pid: int, descriptor: int) -> socket.socket | None:
+    """Duplicate of another process's socket; None where it is gone.
+
+    Raises
+    ------
+    NetctrlError
+        Its sockets can't be reached, which needs the right to trace it.
+    """
     holder = _libc.syscall(_PIDFD_OPEN, pid, 0)
     if holder < 0:
         return None
@@ -134,7 +140,7 @@ def _as_socket(descriptor: int) -> socket.socket | None:
         return None
 
 
-def _sockets(family: Sequence[int]) -> Iterator[tuple[int, int]]:
+def sockets_of(family: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Pairs (pid, descriptor) of the sockets of some processes, one per socket."""
     seen: set[str] = set()
     for each in family:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from netctrl.laws.pacing.pacing import EVENTS
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.bottleneck.network import bottleneck_network
+from netctrl.scenario.bottleneck.packets import FlowCounts, bottleneck_result
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.packet.problem import packet_problem
@@ -30,7 +30,7 @@ def simulate_bottleneck_packets(
 ) -> BottleneckResult:
     """The scenario as the packet engine runs it (`bottleneck_network`).
 
-    RTTs are means over the bins, queues are those at their ends; windows and pacing rates aren't kept.
+    What is known of it is in `netctrl.scenario.bottleneck.packets.bottleneck_result`.
 
     Raises
     ------
@@ -41,28 +41,8 @@ def simulate_bottleneck_packets(
     ready = packet_problem(network)
     state = run_packets(ready, float(network.traffic.initial_window), progress)
     found = packet_result(network, state, origin)
-    n, size = len(scenario.flows), scenario.traffic.packet_size
-    rtt, delay = np.asarray(found.rtt_s)[:n], np.asarray(found.delay_s)[0]
-    flow = state.flow[:n]
-    bins, which = np.nonzero(rtt.T > 0.0)
-    unknown = np.full((n, len(found.time_s)), np.nan)
-    return BottleneckResult(
-        scenario=scenario,
-        simulator="packet",
-        time_s=found.time_s,
-        delay_s=delay.copy(),
-        queue_bytes=found.backlog_bytes[0],
-        dropped_bytes=found.lost_bytes[0],
-        arrived_bytes=found.carried_bytes[:n] * (size / (size - HEADERS)),
-        rate_bit_per_s=unknown,
-        window_bytes=unknown.copy(),
-        rtt_flow=which,
-        rtt_time_s=found.time_s[bins],
-        rtt_s=rtt[which, bins],
-        start_s=np.concatenate([draw.start_s for draw in draw_flows(network, merged=False)[:n]]),
-        read_bytes=flow[:, FLOW["received"]].astype(float),
-        sent_bytes=flow[:, FLOW["sent"]].astype(float),
-        again_bytes=flow[:, FLOW["again"]].astype(float),
-        events=np.zeros((n, len(EVENTS)), dtype=np.int64),
-        provenance=origin,
-    )
+    size = scenario.traffic.packet_size
+    starts = np.concatenate([draw.start_s for draw in draw_flows(network, merged=False)])
+    read, sent, again = (state.flow[:, FLOW[name]].astype(float) for name in ("received", "sent", "again"))
+    payload = size - HEADERS
+    return bottleneck_result(scenario, found, FlowCounts(starts, read, payload * sent, payload * again), payload / size)

@@ -1,0 +1,86 @@
+"""Pacing of a plan's TCP flows by laws: netctrl's pacer, as a program inside the kernel.
+
+The flows are the first process's. It marks their sockets, of which this program has duplicates, as `netctrl pace` has
+those of another program.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from netctrl.errors import NetctrlError
+from netctrl.kernel.command import FOLDER, host_program
+from netctrl.kernel.plan import Program
+from netctrl.linux.pacing.program import borrow_socket, sockets_of
+from netctrl.linux.pacing.socket import SocketPacer
+from netctrl.linux.pacing.tcp_info import ESTABLISHED, read_tcp_info
+from netctrl.model.law import PacingLaw
+
+__all__ = ["LAWS_FILE", "laws_content", "pacer_program"]
+
+LAWS_FILE = "pacer.json"
+"""In the folder of results: the law of each mark."""
+INTERVAL_S = 0.001
+"""Between looks, as in `netctrl pace`."""
+_FIRST_PROCESS = 1
+_LISTED_S = 0.1  # all sockets are there from the beginning
+_SETTINGS = ("PATH", "PYTHONPATH", "HOME", "NUMBA_CACHE_DIR", "LANG")
+
+
+def laws_content(laws: Mapping[int, PacingLaw]) -> bytes:
+    """Content of the file of laws; compiles them, since what is compiled inside the kernel isn't kept."""
+    for law in dict.fromkeys(laws.values()):
+        SocketPacer(law)
+    return msgspec.json.encode(laws)
+
+
+def pacer_program() -> Program:
+    """The program, which runs until the end. It sees few of this process's environment variables, so that no others
+    change what it does."""
+    settings = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
+    return host_program([sys.executable, "-m", "netctrl.kernel.pacer"], settings | {"PYTHONHASHSEED": "0"})
+
+
+def main() -> int:
+    """The inside: one look at each flow's socket every millisecond."""
+    laws = msgspec.json.decode((Path(FOLDER) / LAWS_FILE).read_bytes(), type=dict[int, PacingLaw])
+    paced = [(connection, SocketPacer(laws[mark])) for mark, connection in _marked(set(laws)).items()]
+    due = time.monotonic()
+    while True:
+        for connection, pacer in paced:
+            info = read_tcp_info(connection)
+            if info.state == ESTABLISHED:
+                pacer.step(connection, time.monotonic(), info)
+        due += INTERVAL_S
+        time.sleep(max(due - time.monotonic(), 0.0))
+
+
+def _marked(marks: set[int]) -> dict[int, socket.socket]:
+    """Duplicates of the sockets with these marks."""
+    found: dict[int, socket.socket] = {}
+    until = time.monotonic() + _LISTED_S
+    while len(found) < len(marks):
+        for pid, descriptor in sockets_of([_FIRST_PROCESS]):
+            one = borrow_socket(pid, descriptor)
+            if one is None:
+                continue
+            mark = one.getsockopt(socket.SOL_SOCKET, socket.SO_MARK)
+            if mark in marks and mark not in found:
+                found[mark] = one
+            else:
+                one.close()
+        if time.monotonic() > until:
+            raise NetctrlError(f"there are {len(found)} of {len(marks)} sockets of paced flows")
+        time.sleep(INTERVAL_S)
+    return dict(sorted(found.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

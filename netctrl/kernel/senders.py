@@ -1,0 +1,51 @@
+"""Senders of a scenario as the kernel's: a congestion control, and what paces it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
+from netctrl.laws.rate.records import rate_record, sender_name
+from netctrl.model.law import PacingLaw
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["CONGESTION_CONTROLS", "KernelSender", "kernel_sender"]
+
+CONGESTION_CONTROLS = ("reno", "cubic", "htcp", "vegas", "dctcp", "bbr")
+"""Senders of scenarios that the kernel has under the same names."""
+_UNDER_A_LAW = "cubic"
+"""Where a law is to act alone: the kernel has no connection without a window. This is what `netctrl pace` finds."""
+
+
+class KernelSender(NamedTuple):
+    """A sender in the kernel."""
+
+    congestion: str
+    rate: float = 0.0
+    """Greatest rate of payload, of a law the first one [byte/s]; 0: any."""
+    law: PacingLaw | None = None
+    """What paces it."""
+
+
+def kernel_sender(sender: Any, payload_share: float) -> KernelSender | None:
+    """A group's sender; None for one that the kernel doesn't have.
+
+    A cap's rate is of whole packets, of which Linux paces the payload. A law's rates are of payload, as `netctrl pace`
+    has them.
+
+    Parameters
+    ----------
+    sender : str or record
+    payload_share : float
+        Payload of a packet over its size.
+    """
+    match rate_record(sender):
+        case CapSender(rate=rate, window=window):
+            found = KernelSender(window or "", rate * payload_share / BITS_PER_BYTE)
+        case PacedSender() as paced:
+            law = paced.pacer()
+            found = KernelSender(paced.window or _UNDER_A_LAW, law.start_rate_bit_per_s / BITS_PER_BYTE, law)
+        case _:
+            found = KernelSender(sender_name(sender))
+    return found if found.congestion in CONGESTION_CONTROLS else None

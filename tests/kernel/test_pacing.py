@@ -1,0 +1,104 @@
+"""Paced flows in the kernel: a cap's rate, a law by netctrl's own pacer, flows through one bottleneck."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.errors import InvalidValue
+from netctrl.kernel.lacks import scenario_lacks
+from netctrl.kernel.scenario import payload_share
+from netctrl.kernel.senders import kernel_sender
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
+from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
+from netctrl.scenario.links import Link
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
+
+TARGET = netctrl.pacing(mode="target-rtt", max_rate_bit_per_s=40e6, rtt_s=0.02)
+RATE = 6e6
+
+
+def two_links(*senders, duration="6s"):
+    """A link of 20 Mbit/s behind one of 40 Mbit/s, one flow for each sender."""
+    links = (
+        Link(id="first", source="a", target="b", capacity="40Mbit", delay="1ms"),
+        Link(id="second", source="b", target="c", capacity="20Mbit", delay="4ms", buffer="60kB"),
+    )
+    flows = tuple(
+        BulkFlows(id=f"f{k}", path=("first", "second"), rtt="20ms", count=1, sender=each, start=("0s", "0s"))
+        for k, each in enumerate(senders)
+    )
+    return netctrl.Scenario.of(
+        name="paced", links=links, flows=flows, duration=duration, warmup="2s", packet_size=1514, seed=3
+    )
+
+
+def test_senders_that_the_kernel_has() -> None:
+    assert kernel_sender("htcp", 0.9) == ("htcp", 0.0, None)
+    assert kernel_sender(CapSender(rate=8e6, window="reno"), 0.9) == ("reno", 0.9e6, None)
+    assert kernel_sender(CapSender(rate=8e6), 0.9) is None  # no window to go on with
+    assert kernel_sender("hpcc", 0.9) is None
+    paced = kernel_sender(PacedSender(law=TARGET.law), 0.9)
+    assert paced == ("cubic", TARGET.law.start_rate_bit_per_s / 8.0, TARGET.law)
+    assert kernel_sender(PacedSender(law=TARGET.law, window="htcp"), 0.9).congestion == "htcp"
+
+
+def test_sessions_that_a_law_paces_are_refused_and_what_a_cap_needs_is_said() -> None:
+    web = WebFlows(id="web", path=("first",), rtt="20ms", sessions=1, sender=PacedSender(law=TARGET.law))
+    scenario = two_links("cubic")
+    traffic = netctrl.Scenario.of(name="web", links=scenario.links, flows=(web,), duration="6s", packet_size=1514)
+    assert "Web sessions that a law paces" in str(scenario_lacks(traffic))
+    assert "cap over one of these" in str(scenario_lacks(two_links(CapSender(rate="1Mbit"))))
+
+
+@pytest.mark.needs("lab")
+def test_a_cap_counts_whole_packets() -> None:
+    found = netctrl.simulate(two_links(CapSender(rate=RATE, window="cubic")), "kernel")
+    later = found.time_s > 2.0
+    carried = 8.0 * found.carried_bytes[0, later].sum() / (later.sum() * found.scenario.interval)
+    assert carried == pytest.approx(RATE * payload_share(1514), rel=2e-3)
+    assert found.backlog_bytes[1, later].max() <= 2 * 1514  # a rate below the link's keeps no queue
+
+
+@pytest.mark.needs("lab")
+def test_laws_pace_each_its_flow_and_a_seed_gives_the_same_numbers() -> None:
+    slow = netctrl.pacing(mode="target-rtt", max_rate_bit_per_s=RATE, rtt_s=0.02).law
+    scenario = two_links(PacedSender(law=TARGET.law), PacedSender(law=slow), duration="10s")
+    found, again = (netctrl.simulate(scenario, "kernel") for _ in range(2))
+    for name in ("carried_bytes", "rtt_s", "backlog_bytes", "lost_bytes"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
+    later = found.time_s > 6.0  # the window beneath has grown by then
+    carried = 8.0 * found.carried_bytes[:, later].sum(axis=1) / (later.sum() * found.scenario.interval)
+    assert carried[1] <= 1.001 * RATE  # by its own law, whose greatest rate is of payload
+    assert carried.sum() >= 0.96 * 20e6 * payload_share(1514)
+    # 60 kB of Cubic's are 24 ms
+    assert found.backlog_bytes[1, later].mean() < 0.1 * 60e3
+
+
+@pytest.mark.needs("lab")
+def test_flows_through_one_bottleneck_are_those_of_the_packet_engine() -> None:
+    line = Bottleneck(capacity="20Mbit", buffer="60kB", rtt="20ms")
+    flows = (SingleFlow(id="one", sender="paced"), SingleFlow(id="two", sender="cubic", start="7s", stop="9s"))
+    scenario = netctrl.Scenario.of(
+        name="pair", network=line, flows=flows, duration="12s", warmup="1s", interval="100ms", packet_size=1500
+    )
+    packet, kernel = (netctrl.simulate(scenario, each, design=TARGET) for each in ("packet", "kernel"))
+    for found in (packet, kernel):
+        assert np.all(found.read_bytes <= found.sent_bytes - found.again_bytes)
+        assert found.sent_bytes[0] == pytest.approx(found.read_bytes[0] + found.again_bytes[0], rel=0.02)
+        assert found.start_s.tolist() == [0.0, 7.0]
+    alone = (packet.time_s > 3.0) & (packet.time_s < 7.0)
+    assert kernel.throughput[0, alone].mean() == pytest.approx(packet.throughput[0, alone].mean(), rel=0.03)
+    assert kernel.rtts(0, from_s=1.0).min() == pytest.approx(packet.rtts(0, from_s=1.0).min(), rel=0.03)
+    for found in (packet, kernel):
+        beside = (found.time_s > 7.2) & (found.time_s <= 9.0)
+        assert found.arrived_bytes[1, beside].sum() > 0.0
+        assert found.arrived_bytes[1, found.time_s > 9.5].sum() == 0.0
+
+
+def test_a_bottleneck_without_its_law_is_refused_with_the_reason() -> None:
+    scenario = netctrl.Scenario.of(name="one", network=Bottleneck(), flows=(SingleFlow(sender="paced"),), duration="5s")
+    with pytest.raises(InvalidValue, match="pacing law"):
+        netctrl.simulate(scenario, "kernel")
