@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from netctrl.engines.case import Case
 from netctrl.engines.engine import Job, Kind, OwnEngine
-from netctrl.errors import InvalidValue
-from netctrl.kernel.lacks import machine_lacks, scenario_lacks
+from netctrl.errors import InvalidValue, checked_whole
+from netctrl.kernel.lacks import machine_lacks, network_lacks, scenario_lacks
 from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.bottleneck.line import Bottleneck
 from netctrl.scenario.bottleneck.network import bottleneck_network
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.links import Links
+from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 
 __all__ = ["KERNEL"]
 
+_PACKET_SIZE = 1500
+"""Of a network's demands, as in the packet engine [byte]."""
+
 
 def _queues(case: Case, job: Job) -> SimulationResult:
     from netctrl.kernel.run import run_scenario
+    from netctrl.sim.network.demand_draws import draw_demands
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     job.once(case.scenario)
     made = job.provenance(case.scenario, "numpy")
-    result = run_scenario(case.scenario, draw_flows(case.scenario, merged=False), made)
+    draws = draw_flows(case.scenario, merged=False)
+    result = run_scenario(case.scenario, draws, made, demands=draw_demands(case.scenario))
     if job.progress is not None:
         job.progress(1.0)
     return result
@@ -36,9 +43,12 @@ def _queues_lack(case: Case) -> str | None:
 
 def _bottleneck(case: Case, job: Job) -> BottleneckResult:
     from netctrl.kernel.run import run_bottleneck
+    from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     job.once(case.scenario)
-    result = run_bottleneck(case.scenario, case.law, job.provenance(case.scenario, "numpy"))
+    network = bottleneck_network(case.scenario, case.law)
+    draws = draw_flows(network, merged=False)
+    result = run_bottleneck(case.scenario, network, draws, job.provenance(case.scenario, "numpy"))
     if job.progress is not None:
         job.progress(1.0)
     return result
@@ -52,6 +62,48 @@ def _bottleneck_lacks(case: Case) -> str | None:
     return scenario_lacks(network) or machine_lacks()
 
 
+def _network(case: Case, job: Job) -> NetworkResult:
+    from netctrl.kernel.network import RunTraffic
+    from netctrl.kernel.run import run_network
+    from netctrl.sim.network.plan import link_plan, run_draws, tcp_starts
+
+    scenario, runs, plan = case.scenario, job.numbers, link_plan(case.scenario)
+    return run_network(
+        scenario,
+        plan,
+        runs,
+        (
+            RunTraffic(number, draws.rates, tcp_starts(scenario, number))
+            for number, draws in zip(runs, run_draws(scenario, plan, runs), strict=True)
+        ),
+        job.provenance(case.scenario, "numpy"),
+        packet_size=_packet_size(job),
+        n_jobs=job.n_jobs,
+        watch=job.watch,
+        progress=job.progress,
+    )
+
+
+def _packet_size(job: Job) -> int:
+    if job.options.get("sampled_delays"):
+        raise InvalidValue("sampled_delays", True, "false: the kernel has the links' delays")
+    return checked_whole(
+        "packet_size", job.options.get("packet_size", _PACKET_SIZE), "200 to 1514 bytes", at_least=200, at_most=1514
+    )
+
+
+def _network_lacks(case: Case) -> str | None:
+    if isinstance(case.design, HftracDesign):
+        return "link rates that a Design sets"
+    return network_lacks(case.scenario, _PACKET_SIZE) or machine_lacks()
+
+
 KERNEL = OwnEngine(
-    "kernel", {Links: Kind(_queues, _queues_lack), Bottleneck: Kind(_bottleneck, _bottleneck_lacks)}, auto=False
+    "kernel",
+    {
+        Links: Kind(_queues, _queues_lack),
+        Routed: Kind(_network, _network_lacks),
+        Bottleneck: Kind(_bottleneck, _bottleneck_lacks),
+    },
+    auto=False,
 )

@@ -5,14 +5,18 @@ from __future__ import annotations
 import sys
 
 from netctrl.errors import NetctrlError
+from netctrl.kernel.network_links import kernel_links
 from netctrl.kernel.queues import queue_lacks
 from netctrl.kernel.senders import CONGESTION_CONTROLS, kernel_sender
 from netctrl.laws.rate.records import sender_name
 from netctrl.linux.testbed.lacks import path_lacks
+from netctrl.scenario.network.policy import Fifo, StaticPacing
+from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, FlowGroup, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, FlowGroup, UdpFlows, WebFlows
+from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["MAX_FLOWS", "machine_lacks", "scenario_lacks"]
+__all__ = ["MAX_FLOWS", "machine_lacks", "network_lacks", "scenario_lacks"]
 
 MAX_FLOWS = 5000
 """Most flows, each of which is a thread and a socket or more."""
@@ -20,7 +24,6 @@ MAX_NAMESPACES = 2000
 MAX_DATAGRAMS = 5_000_000
 """Most UDP packets, as each is kept until the end."""
 _MIN_FRAME, _MAX_FRAME = 200, 1514
-_BITS = 8.0
 
 
 def scenario_lacks(scenario: Scenario) -> str | None:
@@ -42,9 +45,9 @@ def scenario_lacks(scenario: Scenario) -> str | None:
 
 
 def _group_lacks(scenario: Scenario, group: FlowGroup) -> str | None:
-    if not isinstance(group, BulkFlows | WebFlows | UdpFlows):
+    if not isinstance(group, BulkFlows | WebFlows | UdpFlows | DemandFlows):
         return f"{group.__struct_config__.tag} flows (flows.{group.id})"
-    if not isinstance(group, UdpFlows):
+    if not isinstance(group, UdpFlows | DemandFlows):
         sender = kernel_sender(group.sender, 1.0)
         if sender is None:
             names = ", ".join(CONGESTION_CONTROLS)
@@ -60,9 +63,9 @@ def _beyond(scenario: Scenario) -> str | None:
     size = scenario.traffic.packet_size
     flows = sum(_flows(group) for group in scenario.flows)
     datagrams = sum(
-        group.count * group.rate * scenario.duration / (_BITS * size)
+        group.count * _mean_rate(group) * scenario.duration / (BITS_PER_BYTE * size)
         for group in scenario.flows
-        if isinstance(group, UdpFlows)
+        if isinstance(group, UdpFlows | DemandFlows)
     )
     limits = {
         f"packets of {size:g} bytes: a whole number from {_MIN_FRAME} to {_MAX_FRAME}": (
@@ -74,8 +77,34 @@ def _beyond(scenario: Scenario) -> str | None:
     return next((said for said, beyond in limits.items() if beyond), None)
 
 
+def _mean_rate(group: UdpFlows | DemandFlows) -> float:
+    """Of each flow [bit/s]."""
+    if isinstance(group, UdpFlows):
+        return group.rate
+    return (group.mean or 0.0) if group.rates is None else float(group.rates.rate_bit_per_s.mean())
+
+
 def _flows(group: FlowGroup) -> int:
     return group.sessions * (1 + group.objects_per_page) if isinstance(group, WebFlows) else group.count
+
+
+def network_lacks(scenario: Scenario, packet_size: float) -> str | None:
+    """Part of a network under demands that isn't supported; None: it can be run."""
+    network = scenario.network
+    if scenario.control is not None and not isinstance(scenario.control, Fifo | StaticPacing):
+        return "link rates that change (control); fifo and static are there"
+    for each in tcp_of(scenario):
+        if each.sender not in CONGESTION_CONTROLS:
+            return f"{each.variant} senders (TCP of {each.demand})"
+    for line, link in zip(kernel_links(network.graph.links, network.queue), network.graph.links, strict=True):
+        if (missing := queue_lacks(line, packet_size)) is not None:
+            return missing.replace(line.id, link.id)
+    datagrams = sum(each.mean for each in network.graph.demands) * scenario.duration / (BITS_PER_BYTE * packet_size)
+    if datagrams > MAX_DATAGRAMS:
+        return f"room for {datagrams:.0f} packets of demands: at most {MAX_DATAGRAMS}, which are kept"
+    if not _MIN_FRAME <= packet_size <= _MAX_FRAME:
+        return f"packets of {packet_size:g} bytes: from {_MIN_FRAME} to {_MAX_FRAME}"
+    return None
 
 
 def machine_lacks() -> str | None:

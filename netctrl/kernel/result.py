@@ -15,7 +15,7 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 
-__all__ = ["flow_totals", "simulation_result"]
+__all__ = ["flow_totals", "joined", "simulation_result"]
 
 _READING_HEAD, _NETLINK_HEAD = 12, 16
 _NS, _US = 1e-9, 1e-6
@@ -74,7 +74,7 @@ def simulation_result(
 def flow_totals(plan: KernelPlan, results: Sequence[tuple[int, bytes]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Payload acknowledged, sent, and sent again by each TCP flow at its last reading, each (F,) [byte]."""
     totals = np.zeros((3, len(plan.flows)))
-    for row in _joined(results, Answer.TRANSFER, TRANSFER):
+    for row in joined(results, Answer.TRANSFER, TRANSFER):
         totals[:, row["flow"]] = row["acked"], row["sent"], row["resent"]
     acked, sent, again = totals
     # a connection's SYN and FIN are acknowledged like a byte each
@@ -97,7 +97,8 @@ def _links(plan: KernelPlan, readings: Sequence[bytes]) -> np.ndarray:
     return np.array(rows, dtype=float).reshape(plan.samples, len(plan.kinds), 6)
 
 
-def _joined(results: Sequence[tuple[int, bytes]], kind: int, form: np.dtype) -> np.ndarray:
+def joined(results: Sequence[tuple[int, bytes]], kind: int, form: np.dtype) -> np.ndarray:
+    """All results of one kind, in their order."""
     return np.frombuffer(b"".join(body for each, body in results if each == kind), form)
 
 
@@ -107,7 +108,7 @@ def _transfers(
     """Data acknowledged [byte], and mean of the smoothed round trips [s], both (G, T)."""
     shape = len(scenario.flows), plan.samples
     carried, total, count = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    rows = _joined(results, Answer.TRANSFER, TRANSFER)
+    rows = joined(results, Answer.TRANSFER, TRANSFER)
     edges = scenario.interval * np.arange(plan.samples + 1)
     sample = np.rint(rows["at_ns"] * _NS / scenario.interval).astype(int) - 1
     for number, group in enumerate(plan.flows):
@@ -129,7 +130,7 @@ def _arrivals(
     """
     shape = len(scenario.flows), plan.samples
     delay, change, count, pairs = (np.zeros(shape) for _ in range(4))
-    rows = _joined(results, Answer.ARRIVALS, ARRIVAL)
+    rows = joined(results, Answer.ARRIVALS, ARRIVAL)
     rows = rows[rows["at_ns"] * _NS <= scenario.interval * plan.samples]
     for stream, (group, times) in enumerate(plan.streams):
         found = rows[rows["stream"] == stream]
@@ -147,7 +148,7 @@ def _arrivals(
 
 def _objects(scenario: Scenario, results: Sequence[tuple[int, bytes]], carried: np.ndarray) -> np.ndarray:
     """Objects that came within the time; those of Web sessions are added to `carried`, when their last byte came."""
-    rows = _joined(results, Answer.OBJECT, OBJECT)
+    rows = joined(results, Answer.OBJECT, OBJECT)
     rows = rows[rows["at_ns"] * _NS <= scenario.interval * carried.shape[1]]
     sample = np.minimum((rows["at_ns"] * _NS / scenario.interval).astype(int), carried.shape[1] - 1)
     for number, group in enumerate(scenario.flows):

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
+from netctrl.errors import InvalidValue, checked_jobs
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
+from netctrl.kernel.network import RunFigures, RunTraffic, network_result, network_run, run_figures
 from netctrl.kernel.pacer import LAWS_FILE, laws_content
 from netctrl.kernel.result import flow_totals, simulation_result
 from netctrl.kernel.scenario import KernelPlan, payload_share, plan_scenario
 from netctrl.model.io.provenance import Provenance
-from netctrl.model.law import PacingLaw
-from netctrl.scenario.bottleneck.network import bottleneck_network
 from netctrl.scenario.bottleneck.packets import FlowCounts, bottleneck_result
 from netctrl.scenario.bottleneck.result import BottleneckResult
+from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.sim.tcp_aqm.traffic import draw_flows
 
-__all__ = ["run_bottleneck", "run_scenario"]
+__all__ = ["run_bottleneck", "run_network", "run_scenario"]
 
 
 def run_scenario(
@@ -30,6 +31,7 @@ def run_scenario(
     draws: Sequence[FlowDraw],
     provenance: Provenance,
     *,
+    demands: Mapping[str, np.ndarray] = MappingProxyType({}),
     kernel: Kernel | None = None,
     memory_bytes: int = MEMORY_BYTES,
     wall_limit_s: float = WALL_LIMIT_S,
@@ -43,6 +45,8 @@ def run_scenario(
     draws : sequence of FlowDraw
         Flows of each group, unmerged.
     provenance : Provenance
+    demands : mapping, optional
+        Rates of the flows of each group of demands, by its id, (intervals, count) [bit/s].
     kernel : Kernel, optional
         By default the one that `chosen_kernel` finds.
     memory_bytes : int
@@ -53,19 +57,23 @@ def run_scenario(
     NetctrlError
         No kernel is built, or the run fails, as in `netctrl.kernel.boot.run_plan`.
     """
-    ran = _ran(scenario, draws, kernel, memory_bytes, wall_limit_s)
-    return simulation_result(scenario, ran.plan, ran.results, ran.version, provenance)
+    kernel, plan = kernel or chosen_kernel(), plan_scenario(scenario, draws, demands=demands)
+    results = _results(plan, kernel, scenario.seed, memory_bytes, wall_limit_s)
+    return simulation_result(scenario, plan, results, kernel.version, provenance)
 
 
-def run_bottleneck(scenario: Scenario, law: PacingLaw | None, provenance: Provenance) -> BottleneckResult:
+def run_bottleneck(
+    scenario: Scenario, network: Scenario, draws: Sequence[FlowDraw], provenance: Provenance
+) -> BottleneckResult:
     """The same for flows through one bottleneck.
 
     Parameters
     ----------
     scenario : Scenario
-        One whose `bottleneck_network` passes `netctrl.kernel.lacks.scenario_lacks`.
-    law : PacingLaw, optional
-        Law of the flows of sender paced.
+    network : Scenario
+        Its flows over one link (`netctrl.scenario.bottleneck.network.bottleneck_network`).
+    draws : sequence of FlowDraw
+        Of the network.
     provenance : Provenance
 
     Raises
@@ -73,35 +81,87 @@ def run_bottleneck(scenario: Scenario, law: PacingLaw | None, provenance: Proven
     NetctrlError
         As in `run_scenario`.
     """
-    network = bottleneck_network(scenario, law)
-    draws = draw_flows(network, merged=False)
-    ran = _ran(network, draws, None, MEMORY_BYTES, WALL_LIMIT_S)
-    found = simulation_result(network, ran.plan, ran.results, ran.version, provenance)
+    kernel, plan = chosen_kernel(), plan_scenario(network, draws)
+    results = _results(plan, kernel, scenario.seed)
+    found = simulation_result(network, plan, results, kernel.version, provenance)
     starts = np.concatenate([draw.start_s for draw in draws])
-    counts = FlowCounts(starts, *flow_totals(ran.plan, ran.results))
+    counts = FlowCounts(starts, *flow_totals(plan, results))
     return bottleneck_result(scenario, found, counts, payload_share(network.traffic.packet_size))
 
 
-class _Ran(NamedTuple):
-    plan: KernelPlan
-    results: Sequence[tuple[int, bytes]]
-    version: str
+def run_network(
+    scenario: Scenario,
+    plan: LinkPlan,
+    runs: range,
+    traffic: Iterable[RunTraffic],
+    provenance: Provenance,
+    *,
+    packet_size: int,
+    n_jobs: int = 1,
+    watch: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> NetworkResult:
+    """The same for a network under fluctuating demands, many times.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        One that passes `netctrl.kernel.lacks.network_lacks`.
+    plan : LinkPlan
+    runs : range
+        Numbers of the runs; run r has the demands of run r in the other engines.
+    traffic : iterable of RunTraffic
+        Of the runs, in their order.
+    provenance : Provenance
+    packet_size : int
+        [byte], with Ethernet's header.
+    n_jobs : int
+        Kernels at a time, -1: one for each core.
+    watch : bool
+        Keep the first run's time series.
+    progress : callable, optional
+        Called now and then with the share that is done, from 0 to 1.
+
+    Raises
+    ------
+    InvalidValue
+        No run, or a number that isn't one of processes.
+    NetctrlError
+        As in `run_scenario`.
+    """
+    from joblib import Parallel, delayed
+
+    if not runs:
+        raise InvalidValue("runs", runs, "one run or more")
+    checked_jobs(n_jobs)
+    kernel = chosen_kernel()
+    build_guest()
+
+    def figures(sent: RunTraffic) -> RunFigures:
+        run = network_run(scenario, plan, sent, packet_size)
+        results = _results(run.plan, kernel, run.scenario.seed)
+        return run_figures(scenario, plan, run, results, kernel.version, provenance)
+
+    found: list[RunFigures] = []
+    tasks = (delayed(figures)(each) for each in traffic)
+    for each in Parallel(n_jobs, prefer="threads", return_as="generator")(tasks):
+        found.append(each)
+        if progress is not None:
+            progress(len(found) / len(runs))
+    return network_result(scenario, plan, runs, found, kernel.version, provenance, watch=watch)
 
 
-def _ran(
-    scenario: Scenario, draws: Sequence[FlowDraw], kernel: Kernel | None, memory_bytes: int, wall_limit_s: float
-) -> _Ran:
-    kernel, guest, plan = kernel or chosen_kernel(), build_guest(), plan_scenario(scenario, draws)
+def _results(
+    plan: KernelPlan,
+    kernel: Kernel,
+    seed: int,
+    memory_bytes: int = MEMORY_BYTES,
+    wall_limit_s: float = WALL_LIMIT_S,
+) -> Sequence[tuple[int, bytes]]:
+    guest = build_guest()
     with work_folder() as folder:
         if plan.laws:
             (folder / LAWS_FILE).write_bytes(laws_content(plan.laws))
-        results = run_plan(
-            plan.writer,
-            kernel,
-            guest,
-            folder,
-            seed=scenario.time.seed,
-            memory_bytes=memory_bytes,
-            wall_limit_s=wall_limit_s,
+        return run_plan(
+            plan.writer, kernel, guest, folder, seed=seed, memory_bytes=memory_bytes, wall_limit_s=wall_limit_s
         )
-    return _Ran(plan, results, kernel.version)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address
 from math import ceil
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -29,10 +30,11 @@ from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions
 from netctrl.linux.kernel.queue_options import netem_options, queue_options
 from netctrl.linux.kernel.responses import ROOT
 from netctrl.linux.testbed.scenario import sending_times
+from netctrl.linux.testbed.schedules import series_times
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import FlowDraw, FlowGroup, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import DemandFlows, FlowDraw, FlowGroup, UdpFlows, WebFlows
 
 __all__ = ["ETHERNET", "UDP_HEADERS", "KernelPlan", "payload_share", "plan_scenario"]
 
@@ -85,7 +87,14 @@ def payload_share(packet_size: float) -> float:
     return 1.0 - (_TCP_HEADERS + _STAMPS) / packet_size
 
 
-def plan_scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> KernelPlan:
+def plan_scenario(
+    scenario: Scenario,
+    draws: Sequence[FlowDraw],
+    *,
+    demands: Mapping[str, np.ndarray] = MappingProxyType({}),
+    times: Mapping[str, Sequence[np.ndarray]] = MappingProxyType({}),
+    rates: Mapping[str, float] = MappingProxyType({}),
+) -> KernelPlan:
     """Plan of a scenario, with the flows drawn for each of its groups, one row each.
 
     Parameters
@@ -94,13 +103,25 @@ def plan_scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> KernelPlan:
         One that passes `netctrl.kernel.lacks.scenario_lacks`.
     draws : sequence of FlowDraw
         One per group, unmerged.
+    demands : mapping, optional
+        Rates of the flows of each group of demands, by its id, (intervals, count) [bit/s].
+    times : mapping, optional
+        Sending times of a group's UDP flows, by its id [s]; by default those of the group.
+    rates : mapping, optional
+        Rate at which a link sends, by its id, below its capacity [bit/s].
     """
-    return _Planner(scenario).planned(draws)
+    return _Planner(scenario, demands, times, rates).planned(draws)
 
 
 class _Planner:
-    def __init__(self, scenario: Scenario) -> None:
-        self.scenario = scenario
+    def __init__(
+        self,
+        scenario: Scenario,
+        demands: Mapping[str, np.ndarray],
+        times: Mapping[str, Sequence[np.ndarray]],
+        rates: Mapping[str, float],
+    ) -> None:
+        self.scenario, self.demands, self.times, self.rates = scenario, demands, times, rates
         self.links = {link.id: link for link in scenario.links}
         self.packet = int(scenario.traffic.packet_size)
         self.plan = PlanWriter()
@@ -124,7 +145,7 @@ class _Planner:
             self._link(link)
         rows = 0
         for number, (group, draw) in enumerate(zip(self.scenario.flows, draws, strict=True)):
-            if isinstance(group, UdpFlows):
+            if isinstance(group, UdpFlows | DemandFlows):
                 self._udp(number, group, draw, rows)
             else:
                 self._tcp(number, group, draw)
@@ -155,7 +176,8 @@ class _Planner:
         self.arrivals[link.id] = _End(there.namespace, index)
 
     def _shape(self, at: _End, link: Link) -> None:
-        discipline, shaped = discipline_of(link, self.packet), _rate(link.capacity)
+        rate = self.rates.get(link.id, link.capacity)
+        discipline, shaped = discipline_of(link, self.packet), _rate(rate)
         self.kinds.append(discipline.kind)
         root = HtbOptions(default_class=1).encode()
         what = f"limit the rate of {link.id}"
@@ -251,14 +273,27 @@ class _Planner:
                 self.flows.append(number)
                 self.plan.tcp_flow(flow, _size(group))
 
-    def _udp(self, number: int, group: UdpFlows, draw: FlowDraw, first: int) -> None:
+    def _udp(self, number: int, group: UdpFlows | DemandFlows, draw: FlowDraw, first: int) -> None:
         host, _ = self._host(group, 0.0, ecn=False, udp=True)
         there = self._target(group)
         self._sink(group, _UDP_PORT, None)
-        for times in sending_times(self.scenario, group, draw, first):
+        for times in self._times(group, draw, first):
             stream = len(self.streams)
             self.streams.append((number, times))
             self.plan.udp_flow(host, stream, there, _UDP_PORT, self.packet - UDP_HEADERS, times)
+
+    def _times(self, group: UdpFlows | DemandFlows, draw: FlowDraw, first: int) -> Sequence[np.ndarray]:
+        if group.id in self.times:
+            return self.times[group.id]
+        if isinstance(group, UdpFlows):
+            return sending_times(self.scenario, group, draw, first)
+        desired, found = self.demands[group.id], []
+        begins = group.interval_s * np.arange(len(desired))
+        for rates, start, stop in zip(desired.T, draw.start_s, draw.stop_s, strict=True):
+            length = min(float(stop), self.scenario.duration) - float(start)
+            if length > 0.0:
+                found.append(float(start) + series_times(begins, rates, self.packet, length))
+        return found
 
     def _delay(self, names: Sequence[str]) -> float:
         return sum(self.links[name].delay for name in names)

@@ -143,6 +143,11 @@ class TcpDemand(Record, frozen=True, kw_only=True, tag_field="kind", tag="tcp"):
         """Id of its demand."""
         return self.demand
 
+    @property
+    def sender(self) -> str:
+        """The registered window law of its flows."""
+        return "reno" if self.variant == "newreno" else self.variant
+
 
 def _file(field: str, value: Any) -> str:
     if not isinstance(value, str) or not value or "\0" in value:

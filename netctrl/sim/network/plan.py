@@ -20,10 +20,11 @@ from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import message_table, rates_by_messages, rates_in_time
 from netctrl.sim.network.problem import LinkProblem, link_problem
 
-__all__ = ["RunDraws", "link_plan", "run_draws", "run_tables"]
+__all__ = ["RunDraws", "link_plan", "run_draws", "run_tables", "tcp_starts"]
 
 _MAX_TABLE = 2**28  # bytes
 _CHUNK = 2**21  # bytes of demands at a time
+_START = 5  # stream of a run, beside those of its traffic and messages
 
 
 def link_plan(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkPlan:
@@ -114,6 +115,12 @@ def _draws(scenario: Scenario, plan: LinkPlan, run: int, source: DemandSource) -
     messages = plan.law.messages
     phase, late, received = message_table(scenario, run, messages, N)
     return RunDraws(rates, phase, late[:, :messages], received)
+
+
+def tcp_starts(scenario: Scenario, run: int) -> list[np.ndarray]:
+    """When the flows of each demand that is TCP start, in order [s]."""
+    rng = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(run, _START)))
+    return [np.sort(rng.uniform(*each.start, each.flows)) for each in tcp_of(scenario)]
 
 
 def run_tables(scenario: Scenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[bytes]:

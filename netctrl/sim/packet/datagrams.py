@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 import numpy as np
 
-from netctrl.errors import InvalidValue
-from netctrl.model.network import Demand
 from netctrl.plants.access import pause_mean
 from netctrl.scenario.tcp_aqm.flows import BurstFlows, DemandFlows, UdpFlows
-from netctrl.sim.network.demands import demand_rates
+from netctrl.sim.network.demand_draws import DemandDraws
 from netctrl.sim.packet.kernel import SHARE
 from netctrl.sim.packet.links.tables import nanoseconds
 from netctrl.sim.packet.senders.tcp import DEMAND, UDP
@@ -45,47 +41,25 @@ def set_bursts(row: np.ndarray, group: UdpFlows | BurstFlows, full: int, seed: i
 
 
 class Demands:
-    """Rows of demands, and the rates of all; flow k of all draws what run k of a network of one demand draws."""
+    """Rows of demands, and the rates of all."""
 
     def __init__(self, duration: float, seed: int) -> None:
-        self._duration, self._seed = duration, seed
-        self._flows, self._rates = 0, [np.zeros(0)]
+        self._draws = DemandDraws(duration, seed)
+        self._rates = [np.zeros(0)]
 
     def draw(self, group: DemandFlows) -> np.ndarray:
         """Draw the rates of a group's flows; the answer is where each one's begin in `rates`."""
-        steps, begin = self._steps(group), sum(map(len, self._rates))
-        runs = range(self._flows, self._flows + group.count)
-        rates = _drawn(group, steps, runs, self._seed) if group.rates is None else _given(group, steps)
-        self._flows += group.count
-        self._rates.append(np.ascontiguousarray(rates.T).ravel())
-        return begin + steps * np.arange(group.count)
+        begin = sum(map(len, self._rates))
+        self._rates.append(np.ascontiguousarray(self._draws.rates(group).T).ravel())
+        return begin + self._draws.intervals(group) * np.arange(group.count)
 
     def set(self, row: np.ndarray, group: DemandFlows, place: int, start: int) -> None:
         """A row of a flow that starts then [ns], and whose rates begin at this place."""
         interval = max(nanoseconds(f"flows.{group.id}.interval", group.interval_s, _MAX_INTERVAL_S), 1)
         row[FLOW["kind"]], row[FLOW["rates"]], row[FLOW["interval"]] = DEMAND, place, interval
-        row[FLOW["until"]] = min(row[FLOW["stop"]], start + self._steps(group) * interval)
+        row[FLOW["until"]] = min(row[FLOW["stop"]], start + self._draws.intervals(group) * interval)
 
     @property
     def rates(self) -> np.ndarray:
         """Of all, as `PacketState.rates` has them."""
         return np.concatenate(self._rates)
-
-    def _steps(self, group: DemandFlows) -> int:
-        return ceil(self._duration / group.interval_s * (1.0 - 1e-12))
-
-
-def _given(group: DemandFlows, steps: int) -> np.ndarray:
-    """Around and around."""
-    given = group.rates.rate_bit_per_s
-    return np.broadcast_to(given[np.arange(steps) % len(given)], (steps, group.count))
-
-
-def _drawn(group: DemandFlows, steps: int, runs: range, seed: int) -> np.ndarray:
-    demand = Demand(id=group.id, source="here", target="there", mean=group.mean or 0.0, std=group.std)
-    try:
-        rates = demand_rates(group.spread, (demand,), runs, interval=group.interval_s, steps=steps, seed=seed)
-        return rates(0, steps)[:, 0]
-    except InvalidValue as error:
-        where = error.argument.replace("traffic", "spread")
-        raise InvalidValue(f"flows.{group.id}.{where}", error.got, error.takes) from None

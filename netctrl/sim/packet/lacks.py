@@ -6,13 +6,10 @@ from netctrl.laws.disciplines import KernelQueue
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
-from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FastFlows
 
-__all__ = ["flows_lack", "network_lacks", "sender_of"]
-
-_SENDERS = {"newreno": "reno"}
+__all__ = ["flows_lack", "network_lacks"]
 
 
 def flows_lack(scenario: Scenario) -> str | None:
@@ -31,11 +28,6 @@ def network_lacks(scenario: Scenario) -> str | None:
     if isinstance(scenario.control, Backpressure):
         return "backpressure, which looks at each moment into the next queues"
     for each in tcp_of(scenario):
-        if sender_of(each) not in TCP_SENDERS:
+        if each.sender not in TCP_SENDERS:
             return f"{each.variant} senders (TCP of {each.demand})"
     return None
-
-
-def sender_of(each: TcpDemand) -> str:
-    """The registered window law of a demand that is TCP."""
-    return _SENDERS.get(each.variant, each.variant)

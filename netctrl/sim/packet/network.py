@@ -11,15 +11,16 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole
 from netctrl.model.io.provenance import provenance
 from netctrl.scenario.network.demand_result import DemandResult
+from netctrl.scenario.network.paths import DemandPaths
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.result import NetworkResult, TcpResult
 from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.sim.network.plan import RunDraws, run_draws
+from netctrl.sim.network.plan import RunDraws, run_draws, tcp_starts
 from netctrl.sim.packet.kernel import FLOW_STARTS
-from netctrl.sim.packet.lacks import network_lacks, sender_of
+from netctrl.sim.packet.lacks import network_lacks
 from netctrl.sim.packet.links.tables import Line, link_tables
 from netctrl.sim.packet.problem import (
     ANSWERED,
@@ -44,7 +45,7 @@ PACKET_SIZE = 1500
 """[byte], with headers."""
 _NS = 1e9
 _FIRST_WINDOW = 10.0
-_START, _CHANCE = 5, 6  # streams of a run, beside those of its traffic and messages
+_CHANCE = 6  # stream of a run, beside those of its traffic, messages and starts
 
 Progress = Callable[[float], None]
 
@@ -245,15 +246,13 @@ def network_problem(
     paths = _Paths(plan)
     route, ways, rows = paths.of_demands()
     agenda: list[tuple[int, int, int, int]] = []
-    for each, starts in zip(tcp_of(scenario), _starts(scenario, run), strict=True):
+    for each, starts in zip(tcp_of(scenario), tcp_starts(scenario, run), strict=True):
         i = paths.index[each.demand]
-        group = BulkFlows(
-            id="tcp", path=("way",), rtt=(1.0, 1.0), count=each.flows, sender=sender_of(each), ecn=each.ecn
-        )
+        group = BulkFlows(id="tcp", path=("way",), rtt=(1.0, 1.0), count=each.flows, sender=each.sender, ecn=each.ecn)
         back = sum(round((lines[k].delay + ACK_BYTES * BITS_PER_BYTE / lines[k].capacity) * _NS) for k in paths.main(i))
-        for start in starts.tolist():
+        for start in np.rint(starts * _NS).astype(np.int64).tolist():
             agenda.append((start, FLOW_STARTS, len(rows), 0))
-            path = paths.of_a_flow(i)
+            path = paths.next(i)
             rows.append(flow_row(group, i, len(route), len(route) + len(path) + 1))
             rows[-1][FLOW["line_delay"]], rows[-1][FLOW["stop"]] = back, ENDLESS
             route += [*path, ARRIVED, ANSWERED]
@@ -272,24 +271,8 @@ def network_problem(
     return PacketProblem(state, end + 1, size, end, (control, memory)), memory
 
 
-def _starts(scenario: Scenario, run: int) -> list[np.ndarray]:
-    """When the flows of each demand that is TCP start, in order [ns]."""
-    rng = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(run, _START)))
-    return [np.sort(np.rint(rng.uniform(*each.start, each.flows) * _NS).astype(np.int64)) for each in tcp_of(scenario)]
-
-
-class _Paths:
-    """The ways of demands through the network, node by node."""
-
-    def __init__(self, plan: LinkPlan) -> None:
-        by_name = {link.id: link for link in plan.network.links}
-        self.ends = [(by_name[name].source, by_name[name].target) for name in plan.links]
-        self.demands = plan.network.demands
-        self.index = {demand.id: i for i, demand in enumerate(self.demands)}
-        self.ways: list[dict[str, list[tuple[int, float]]]] = [{} for _ in self.demands]
-        for i, link, share in plan.split:
-            self.ways[i].setdefault(self.ends[link][0], []).append((link, share))
-        self.behind = [{link: 0.0 for ways in each.values() for link, _ in ways} for each in self.ways]
+class _Paths(DemandPaths):
+    """With the packet kernel's routes."""
 
     def of_demands(self) -> tuple[list[int], np.ndarray, list[np.ndarray]]:
         """Routes with a choice at each node, its ways, and the demands' rows."""
@@ -306,30 +289,6 @@ class _Paths:
                     table.append((len(route), share, 0.0, k < len(ways)))
                     route += [link, codes[self.ends[link][1]]]
         return route, np.array(table, dtype=float).reshape(-1, len(WAY)), rows
-
-    def of_a_flow(self, i: int) -> list[int]:
-        """The links of a demand's next flow: at each node the way that is furthest behind its share."""
-        behind = self.behind[i]
-
-        def chosen(ways: list[tuple[int, float]]) -> int:
-            for link, share in ways:
-                behind[link] += share
-            best = max((link for link, _ in ways), key=behind.__getitem__)
-            behind[best] -= 1.0
-            return best
-
-        return self._walk(i, chosen)
-
-    def main(self, i: int) -> list[int]:
-        """The links of a demand's greatest shares."""
-        return self._walk(i, lambda ways: max(ways, key=lambda way: way[1])[0])
-
-    def _walk(self, i: int, chosen: Callable[[list[tuple[int, float]]], int]) -> list[int]:
-        node, path = self.demands[i].source, []
-        while node != self.demands[i].target:
-            path.append(chosen(self.ways[i][node]))
-            node = self.ends[path[-1]][1]
-        return path
 
 
 def _demand_row(i: int, route: int) -> np.ndarray:

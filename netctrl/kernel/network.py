@@ -1,0 +1,315 @@
+"""A network under demands as a scenario of links and flows for the kernel, and its readings as the network's results.
+
+Demands are UDP packets, each of which leaves as soon as its bytes have accumulated. Where a demand's ways split, each
+packet takes the link that is furthest behind its share, as in the packet engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.kernel.network_links import kernel_links
+from netctrl.kernel.plan import ARRIVAL, TRANSFER, Answer
+from netctrl.kernel.result import joined, simulation_result
+from netctrl.kernel.scenario import KernelPlan, payload_share, plan_scenario
+from netctrl.linux.testbed.schedules import series_times
+from netctrl.model.io.provenance import Provenance
+from netctrl.scenario.network.demand_result import DemandResult
+from netctrl.scenario.network.paths import DemandPaths
+from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.policy import StaticPacing
+from netctrl.scenario.network.result import NetworkResult, TcpResult
+from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, FlowDraw, FlowGroup
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["NetworkRun", "RunFigures", "RunTraffic", "network_result", "network_run", "run_figures"]
+
+_ACK_BYTES = 66
+_NS, _US = 1e-9, 1e-6
+
+
+class RunTraffic(NamedTuple):
+    """What a run's demands send."""
+
+    number: int
+    """Of the run, which is added to the kernel's seed."""
+    rates: np.ndarray
+    """(steps, I) rates of demands, 0 for those that are TCP [bit/s]."""
+    starts: Sequence[np.ndarray]
+    """When the flows of each demand that is TCP start [s]."""
+
+
+class NetworkRun(NamedTuple):
+    """One run, ready for the kernel."""
+
+    scenario: Scenario
+    """Of links and flows."""
+    plan: KernelPlan
+    demand: tuple[int, ...]
+    """Index of each group's demand."""
+
+
+def network_run(scenario: Scenario, plan: LinkPlan, traffic: RunTraffic, packet_size: int) -> NetworkRun:
+    """A run's links, flows and packets.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of a routed network whose links' rates don't change.
+    plan : LinkPlan
+    traffic : RunTraffic
+    packet_size : int
+        [byte], with Ethernet's header.
+    """
+    by_name = {link.id: link for link in plan.network.links}
+    chosen = [by_name[name] for name in plan.links]
+    links = kernel_links(chosen, scenario.network.queue)
+    paths, groups = DemandPaths(plan), _Groups([link.id for link in links])
+    carried = {each.demand for each in tcp_of(scenario)}
+    begins = scenario.interval * np.arange(scenario.steps)
+    for i, demand in enumerate(plan.network.demands):
+        if demand.id not in carried:
+            times = series_times(begins, traffic.rates[:, i], packet_size, scenario.duration)
+            groups.add_packets(paths, i, times)
+    for each, starts in zip(tcp_of(scenario), traffic.starts, strict=True):
+        i = paths.index[each.demand]
+        main = [chosen[k] for k in paths.main(i)]
+        back = sum(link.delay + _ACK_BYTES * BITS_PER_BYTE / link.capacity for link in main)
+        for path, mine in _by_path(paths, i, starts):
+            trip = sum(chosen[k].delay for k in path) + back
+            groups.add_tcp(i, path, each.sender, each.ecn, trip, mine)
+    network = Scenario.of(
+        name=scenario.name,
+        links=links,
+        flows=tuple(groups.groups),
+        duration=scenario.duration,
+        interval=scenario.interval,
+        packet_size=packet_size,
+        seed=scenario.seed + traffic.number,
+    )
+    rates = {}
+    if isinstance(scenario.control, StaticPacing):
+        desired = scenario.control.factor * plan.nominal
+        for rate, link, paced in zip(desired.tolist(), links, plan.paced, strict=True):
+            if paced and rate < link.capacity:
+                rates[link.id] = rate
+    made = plan_scenario(network, groups.draws, times=groups.times, rates=rates)
+    return NetworkRun(network, made, tuple(groups.demand))
+
+
+class _Groups:
+    """Groups of flows, each over one path."""
+
+    def __init__(self, links: Sequence[str]) -> None:
+        self.links = links
+        self.groups: list[FlowGroup] = []
+        self.draws: list[FlowDraw] = []
+        self.demand: list[int] = []
+        self.times: dict[str, Sequence[np.ndarray]] = {}
+
+    def add_packets(self, paths: DemandPaths, i: int, times: np.ndarray) -> None:
+        """A stream for each path of a demand."""
+        if all(len(ways) == 1 for ways in paths.ways[i].values()):
+            streams = [(tuple(paths.main(i)), times)]
+        else:
+            streams = _by_path(paths, i, times)
+        for path, mine in streams:
+            group = DemandFlows(
+                id=self._id(i), path=self._names(path), count=1, rates=[1.0], interval=1.0, start=(0.0, 0.0)
+            )
+            self.times[group.id] = [mine]
+            self._add(i, group, np.zeros(1), np.zeros(1))
+
+    def add_tcp(self, i: int, path: tuple[int, ...], sender: str, ecn: bool, trip: float, starts: np.ndarray) -> None:
+        """Endless flows over one path."""
+        group = BulkFlows(
+            id=self._id(i),
+            path=self._names(path),
+            rtt=(trip, trip),
+            count=len(starts),
+            sender=sender,
+            ecn=ecn,
+        )
+        self._add(i, group, np.full(len(starts), trip), starts)
+
+    def _add(self, i: int, group: FlowGroup, rtt: np.ndarray, starts: np.ndarray) -> None:
+        self.groups.append(group)
+        self.draws.append(FlowDraw(rtt, starts, np.full(len(starts), np.inf), np.ones(len(starts))))
+        self.demand.append(i)
+
+    def _id(self, i: int) -> str:
+        return f"demand{i}.{self.demand.count(i)}"
+
+    def _names(self, path: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.links[k] for k in path)
+
+
+def _by_path(paths: DemandPaths, i: int, times: np.ndarray) -> list[tuple[tuple[int, ...], np.ndarray]]:
+    """Times by path, in turns that keep the demand's shares."""
+    found: dict[tuple[int, ...], list[float]] = {}
+    for time in times.tolist():
+        found.setdefault(tuple(paths.next(i)), []).append(time)
+    return [(path, np.array(mine)) for path, mine in found.items()]
+
+
+# --- results ---------------------------------------------------------------------------------------------------------
+
+
+class RunFigures(NamedTuple):
+    """Of one run; arrays have a row a link, a demand (`offered`, `delivered`, `lost`, `delays`) or a TCP demand."""
+
+    offered_bytes: float
+    delivered_bytes: float
+    arrived_bytes: np.ndarray
+    departed_bytes: np.ndarray
+    lost_bytes: np.ndarray
+    growth_bytes: np.ndarray
+    backlog_bytes: np.ndarray
+    rate_square: np.ndarray
+    backlog_square: np.ndarray
+    demands: np.ndarray
+    """(5, I) fields of DemandResult."""
+    tcp: np.ndarray
+    """(3, M) fields of TcpResult."""
+    watched: np.ndarray
+
+
+_PER_RUN = RunFigures._fields[:-3]
+
+
+def run_figures(
+    scenario: Scenario,
+    plan: LinkPlan,
+    run: NetworkRun,
+    results: Sequence[tuple[int, bytes]],
+    version: str,
+    provenance: Provenance,
+) -> RunFigures:
+    """What a run's readings say of the time after the warm-up.
+
+    Raises
+    ------
+    NetctrlError
+        Readings are missing.
+    """
+    found = simulation_result(run.scenario, run.plan, results, version, provenance)
+    counted = np.arange(scenario.steps) >= scenario.warmup_steps
+    per_interval = BITS_PER_BYTE / scenario.interval
+    rate, waiting = per_interval * found.departed_bytes, per_interval * found.backlog_bytes
+    before = found.backlog_bytes[:, scenario.warmup_steps - 1] if scenario.warmup_steps else 0.0
+    demands = _demands(scenario, plan, run, results)
+    tcp, sent, acked = _tcp(scenario, run, results)
+    return RunFigures(
+        offered_bytes=float(demands[0].sum() + sent),
+        delivered_bytes=float(demands[1].sum() + acked),
+        arrived_bytes=found.arrived_bytes[:, counted].sum(axis=1),
+        departed_bytes=found.departed_bytes[:, counted].sum(axis=1),
+        lost_bytes=found.lost_bytes[:, counted].sum(axis=1),
+        growth_bytes=found.backlog_bytes[:, -1] - before,
+        backlog_bytes=found.backlog_bytes[:, counted].mean(axis=1),
+        rate_square=np.square(rate - plan.nominal[:, None])[:, counted].mean(axis=1),
+        backlog_square=np.square(waiting - plan.law.setpoint)[:, counted].mean(axis=1),
+        demands=demands,
+        tcp=tcp,
+        watched=np.stack([found.backlog_bytes, rate, found.lost_bytes]),
+    )
+
+
+def _demands(scenario: Scenario, plan: LinkPlan, run: NetworkRun, results: Sequence[tuple[int, bytes]]) -> np.ndarray:
+    """(5, I) fields of DemandResult.
+
+    Packets of a stream don't overtake each other: one that didn't come is lost where a later one came, else it may
+    be on its way.
+    """
+    rows = joined(results, Answer.ARRIVALS, ARRIVAL)
+    rows = rows[rows["at_ns"] * _NS <= scenario.duration]
+    size, since = run.scenario.traffic.packet_size, scenario.warmup_steps * scenario.interval
+    offered, delivered, lost, delay = np.zeros((4, len(plan.network.demands)))
+    for stream, (group, times) in enumerate(run.plan.streams):
+        i, mine = run.demand[group], rows[rows["stream"] == stream]
+        at, numbers = mine["at_ns"] * _NS, mine["number"].astype(int)
+        came = np.zeros(len(times), dtype=bool)
+        came[numbers] = True
+        last = numbers.max(initial=-1)
+        offered[i] += size * (times >= since).sum()
+        delivered[i] += size * (at >= since).sum()
+        lost[i] += size * (~came & (times >= since) & (np.arange(len(times)) < last)).sum()
+        delay[i] += size * (at - times[numbers])[at >= since].sum()
+    delay = np.divide(delay, delivered, out=np.full(len(delay), np.nan), where=delivered > 0.0)
+    return np.stack([offered, delivered, lost, offered - delivered - lost, delay])
+
+
+def _tcp(scenario: Scenario, run: NetworkRun, results: Sequence[tuple[int, bytes]]) -> tuple[np.ndarray, float, float]:
+    """(3, M) fields of TcpResult, and the bytes of packets that all of TCP sent and had acknowledged."""
+    rows = joined(results, Answer.TRANSFER, TRANSFER)
+    since = scenario.warmup_steps * scenario.interval
+    names = [demand.id for demand in scenario.network.graph.demands]
+    seconds = scenario.duration - since
+    found, total = [], np.zeros(2)
+    for each in tcp_of(scenario):
+        grown, trips = np.zeros(3), []
+        for flow, group in enumerate(run.plan.flows):
+            if run.demand[group] == names.index(each.demand):
+                mine = rows[rows["flow"] == flow]
+                at = mine["at_ns"] * _NS
+                for column, name in enumerate(("acked", "sent", "resent")):
+                    values = mine[name].astype(float)
+                    if len(values):
+                        grown[column] += values[-1] - values[at <= since * (1.0 + 1e-12)].max(initial=0.0)
+                trips += [mine["rtt_us"][(at > since) & (mine["rtt_us"] > 0)] * _US]
+        trip = np.concatenate([np.zeros(0), *trips])
+        acked, sent, again = grown
+        total += sent, acked
+        mean = float(trip.mean()) if len(trip) else 0.0
+        found.append((acked * BITS_PER_BYTE / seconds, mean, again / max(sent, 1.0)))
+    sent, acked = total / payload_share(run.scenario.traffic.packet_size)
+    return np.array(found).reshape(-1, 3).T, float(sent), float(acked)
+
+
+def network_result(
+    scenario: Scenario,
+    plan: LinkPlan,
+    numbers: range,
+    found: Sequence[RunFigures],
+    version: str,
+    provenance: Provenance,
+    *,
+    watch: bool = True,
+) -> NetworkResult:
+    """Results of all runs; `watch`: with the first one's time series."""
+
+    def rows(field: Callable[[RunFigures], object]) -> np.ndarray:
+        return np.array([field(each) for each in found])
+
+    with_tcp = bool(tcp_of(scenario))
+    steps = scenario.steps if watch else 0
+    goodput, round_trip, again = rows(lambda each: each.tcp).transpose(1, 0, 2)
+    offered, delivered, lost, growth, delay = rows(lambda each: each.demands).transpose(1, 0, 2)
+    by_name = {link.id: link for link in plan.network.links}
+    return NetworkResult(
+        scenario=scenario,
+        simulator=f"kernel-{version}",
+        links=plan.links,
+        capacity_bit_per_s=np.array([by_name[name].capacity for name in plan.links]),
+        weight=plan.weight,
+        seconds=(scenario.steps - scenario.warmup_steps) * scenario.interval,
+        sample=traffic_samples(scenario, numbers, scenario_trace(scenario)),
+        **{name: rows(lambda each, name=name: getattr(each, name)) for name in _PER_RUN},
+        watched_time_s=scenario.interval * np.arange(1, steps + 1),
+        watched=found[0].watched[:, :, :steps].copy(),
+        provenance=provenance,
+        tcp=TcpResult(goodput_bit_per_s=goodput, round_trip_s=round_trip, retransmission_ratio=again)
+        if with_tcp
+        else None,
+        demands=None
+        if with_tcp
+        else DemandResult(
+            offered_bytes=offered, delivered_bytes=delivered, lost_bytes=lost, growth_bytes=growth, delay_s=delay
+        ),
+    )

@@ -1,0 +1,116 @@
+"""Networks under demands, and groups of demands, in the kernel beside the packet engine, which has the same packets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.engines.engine import supports
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.red import RedQueue
+from netctrl.model.network import Demand, Link, Network
+from netctrl.scenario import links
+from netctrl.scenario.network.paths import DemandPaths
+from netctrl.scenario.network.policy import Backpressure, HftracPolicy, StaticPacing
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.traffic import Demands, TcpDemand
+from netctrl.scenario.tcp_aqm.demands import DemandFlows
+from netctrl.sim.network.plan import link_plan
+
+WAYS = {"a->b": 0.75, "a->c": 0.25, "b->d": 1.0, "c->d": 1.0}
+
+
+def diamond(buffer: float = 60e3, duration: str = "8s", queue=None, **parts):
+    """A demand over two ways, and one that shares the first; links' names have characters that interfaces lack."""
+    made = tuple(
+        Link(source=source, target=target, capacity=rate, delay=0.01, buffer=buffer)
+        for source, target, rate in (("a", "b", 20e6), ("a", "c", 20e6), ("b", "d", 15e6), ("c", "d", 8e6))
+    )
+    demands = (
+        Demand(id="split", source="a", target="d", mean=14e6, std=5e6, split=WAYS),
+        Demand(id="one", source="b", target="d", mean=2e6, std=1e6),
+    )
+    graph = Network(name="diamond", links=made, demands=demands)
+    network = Routed(graph=graph) if queue is None else Routed(graph=graph, queue=queue)
+    return netctrl.Scenario.of(
+        name="diamond", network=network, duration=duration, warmup="1s", interval="10ms", seed=4, **parts
+    )
+
+
+def test_paths_keep_the_shares_at_any_time() -> None:
+    plan = link_plan(diamond())
+    paths = DemandPaths(plan)
+    ways = [tuple(plan.links[k] for k in paths.next(0)) for _ in range(40)]
+    assert set(ways) == {("a->b", "b->d"), ("a->c", "c->d")}
+    first = np.cumsum([way[0] == "a->b" for way in ways])
+    assert np.abs(first - 0.75 * np.arange(1, 41)).max() <= 1.0
+    assert [plan.links[k] for k in paths.main(0)] == ["a->b", "b->d"]
+    assert [plan.links[k] for k in paths.next(1)] == ["b->d"]
+
+
+def test_what_it_lacks_of_a_network_is_named() -> None:
+    for control in (Backpressure(), HftracPolicy(architecture="coordinated", mu=0.3)):
+        assert "link rates that change" in str(supports(diamond(control=control))["kernel"])
+    assert "links.a->b.queue" in str(supports(diamond(queue=RedQueue()))["kernel"])
+    with pytest.raises(InvalidValue, match="packets of demands"):
+        netctrl.simulate(diamond(duration="10000s"), "kernel")
+
+
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize(("control", "buffer"), [(None, 60e3), (None, 6e3), (StaticPacing(factor=1.05), 20e3)])
+def test_a_network_is_that_of_the_packet_engine(control, buffer: float) -> None:
+    scenario = diamond(buffer, control=control)
+    packet, kernel = (netctrl.simulate(scenario, engine, runs=2) for engine in ("packet", "kernel"))
+    np.testing.assert_allclose(kernel.offered_bytes, packet.offered_bytes)
+    np.testing.assert_allclose(kernel.delivered_bytes, packet.delivered_bytes, rtol=1e-3)
+    np.testing.assert_allclose(kernel.departed_bytes, packet.departed_bytes, rtol=1e-3)
+    np.testing.assert_allclose(kernel.lost_bytes, packet.lost_bytes, rtol=0.02, atol=6000)
+    np.testing.assert_allclose(kernel.backlog_bytes, packet.backlog_bytes, rtol=0.03, atol=40)
+    # a packet that leaves at an interval's end may count in the next one: 1.2 Mbit/s there, in one of 700 intervals
+    np.testing.assert_allclose(kernel.rate_square, packet.rate_square, rtol=0.03, atol=2e10)
+    np.testing.assert_allclose(kernel.backlog_square, packet.backlog_square, rtol=0.05, atol=1e11)
+    balance = kernel.arrived_bytes - kernel.departed_bytes - kernel.lost_bytes - kernel.growth_bytes
+    np.testing.assert_allclose(balance, 0.0, atol=1.0)
+    assert kernel.demands is not None and packet.demands is not None
+    np.testing.assert_allclose(kernel.demands.delay_s, packet.demands.delay_s, rtol=2e-3)
+    np.testing.assert_allclose(kernel.demands.lost_bytes, packet.demands.lost_bytes, rtol=0.02, atol=6000)
+    # one packet's time at the links' rates
+    assert np.abs(kernel.watched[0] - packet.watched[0]).mean() < 300.0
+    if buffer < 10e3:
+        assert kernel.loss_ratio.min() > 1e-3
+
+
+@pytest.mark.needs("lab")
+def test_tcp_takes_what_the_demands_leave() -> None:
+    scenario = diamond(flows=(Demands(), TcpDemand(demand="one", flows=3)))
+    found = netctrl.simulate(scenario, "kernel", runs=1)
+    assert found.tcp is not None and found.demands is None
+    shared = list(found.links).index("b->d")
+    assert found.departed_bytes[0, shared] * 8.0 / found.seconds == pytest.approx(15e6, rel=2e-3)
+    udp = found.departed_bytes[0, list(found.links).index("a->b")]  # most of which the shared link carries
+    goodput = found.tcp.goodput_bit_per_s[0, 0] * found.seconds / 8.0
+    lost = found.lost_bytes[0, shared]
+    assert found.departed_bytes[0, shared] - udp <= goodput * 1500.0 / 1434.0 * 1.002
+    assert goodput <= found.departed_bytes[0, shared] - udp + lost
+    least = 2 * 0.01  # there and back
+    assert least < found.tcp.round_trip_s[0, 0] < least + 60e3 * 8.0 / 15e6 + 0.01
+    assert 0.0 < found.tcp.retransmission_ratio[0, 0] < 0.1
+
+
+@pytest.mark.needs("lab")
+def test_groups_of_demands_are_those_of_the_packet_engine() -> None:
+    line = links.Link(id="line", source="a", target="b", capacity="10Mbit", delay="2ms", buffer="100kB")
+    drawn = DemandFlows(id="drawn", path=("line",), count=2, mean="3Mbit", std="1Mbit", interval="50ms", rtt="20ms")
+    given = DemandFlows(id="given", path=("line",), rates=[1e6, 0.0, 2e6], interval="100ms", start=("1s", "1s"))
+    scenario = netctrl.Scenario.of(
+        name="demands", links=(line,), flows=(drawn, given), duration="5s", packet_size=1000, interval="100ms"
+    )
+    packet, kernel = (netctrl.simulate(scenario, engine) for engine in ("packet", "kernel"))
+    share = (1000.0 - 40.0) / (1000.0 - 42.0)  # what counts as headers
+    np.testing.assert_allclose(kernel.carried_bytes * share, packet.carried_bytes, atol=2 * 1000.0)
+    np.testing.assert_allclose(kernel.departed_bytes.sum(), packet.departed_bytes.sum(), atol=2000.0)
+    for mine, theirs in zip(kernel.one_way_s, packet.one_way_s, strict=True):
+        both = (mine > 0.0) & (theirs > 0.0)
+        assert both.sum() > 25
+        assert mine[both].mean() == pytest.approx(theirs[both].mean(), rel=0.02)
