@@ -55,8 +55,8 @@ QUEUES: Mapping[str, LinkQueue] = {
     DROP_TAIL: DropTailQueue(),
 }
 """ARC as in its paper; the others with the kernel's defaults and ECN."""
-BAND, LEAST_BAND_MS = 0.25, 5.0
-"""Settled is a mean delay within this part of the step's final one, or this time."""
+BAND, LEAST_BAND_MS = 0.25, 10.0
+"""Excess is a mean delay above the step's final one by this part of it, and by this time at least."""
 AVERAGED_S = 10.0
 SERIES_S = 2.0
 
@@ -86,17 +86,17 @@ def kernel_of(queue: str) -> Kernel:
 
 
 def settling_s(delay_ms: np.ndarray, interval_s: float) -> float:
-    """Time from a step's beginning after which the mean delay over 10 s stays in a band around the final one [s].
+    """Time from a step's beginning after which the mean delay over 10 s has no more excess over the final one [s].
 
-    The final one is that of the step's second half; NaN where the delay leaves the band in that half too.
+    The final one is that of the step's second half; NaN where there is excess late in that half too.
     """
     width = round(AVERAGED_S / interval_s)
     final = delay_ms[len(delay_ms) // 2 :].mean()
     mean = np.convolve(delay_ms, np.full(width, 1.0 / width), "valid")
-    outside = np.flatnonzero(np.abs(mean - final) > max(BAND * final, LEAST_BAND_MS))
-    if not len(outside):
+    excess = np.flatnonzero(mean - final > max(BAND * final, LEAST_BAND_MS))
+    if not len(excess):
         return 0.0
-    time = (outside[-1] + width) * interval_s
+    time = (excess[-1] + width) * interval_s
     return float(time) if time <= 0.75 * len(delay_ms) * interval_s else float("nan")
 
 
@@ -122,7 +122,6 @@ def steps(result: SimulationResult, queue: str) -> list[dict[str, Any]]:
                 "utilization": link.utilization,
                 "marked": link.marking_ratio,
                 "dropped": link.loss_ratio,
-                "settling_s": settling_s(delay[inside], result.scenario.interval),
                 "delay_most_ms": delay[inside].max(),
             }
         )
@@ -137,6 +136,7 @@ def series(result: SimulationResult, queue: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "queue": queue,
+            "seed": result.scenario.seed,
             "time_s": SERIES_S * (np.arange(count) + 0.5),
             "delay_ms": delay.reshape(count, width).mean(axis=1),
         }
@@ -149,19 +149,17 @@ def kept() -> pd.DataFrame | None:
 
 
 def kept_series() -> pd.DataFrame | None:
-    """Of the first seed."""
+    """Mean delays over 2 s of all runs."""
     path = RESULTS / f"{NAME}-series.csv"
     return pd.read_csv(path) if path.exists() else None
 
 
 def keep(result: SimulationResult, queue: str) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
-    parts = [("", kept(), pd.DataFrame(steps(result, queue)))]
-    if result.scenario.seed == REPEATS[0]:
-        parts.append(("-series", kept_series(), series(result, queue)))
+    parts = (("", kept(), pd.DataFrame(steps(result, queue))), ("-series", kept_series(), series(result, queue)))
     for part, data, fresh in parts:
         data = fresh if data is None else pd.concat([data, fresh], ignore_index=True)
-        write_atomically(RESULTS / f"{NAME}{part}.csv", data.to_csv(index=False, float_format="%.6g").encode())
+        write_atomically(RESULTS / f"{NAME}{part}.csv", data.to_csv(index=False, float_format="%.5g").encode())
     data = kept()
     used = {name: kernel_of(name) for name in QUEUES if data is not None and name in set(data.queue)}
     record = {

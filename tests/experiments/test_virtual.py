@@ -78,12 +78,13 @@ def test_runs_of_arc_that_are_kept_are_left_out(module: Any) -> None:
     assert study.missing([1, 2]) == [2]
 
 
-def test_a_step_settles_when_its_mean_delay_stays_in_the_band(module: Any) -> None:
-    """Delay 100 ms for 20 s, then 40: the mean over 10 s is within 10 ms of 40 from 8 1/3 s later on."""
+def test_a_step_settles_when_its_mean_delay_has_no_more_excess(module: Any) -> None:
+    """100 ms for 20 s, then 40: the mean over 10 s is below 50 ms from 8 1/3 s later on. What falls short is none."""
     settling = module("virtual_arc").settling_s
     delay = np.where(np.arange(400) < 80, 100.0, 40.0)
-    assert settling(delay, 0.25) == pytest.approx(28.5, abs=0.25)
+    assert settling(delay, 0.25) == pytest.approx(28.25, abs=0.25)
     assert settling(np.full(400, 3.0), 0.25) == 0.0
+    assert settling(np.where(np.arange(400) < 80, 0.0, 40.0), 0.25) == 0.0
     assert np.isnan(settling(np.where(np.arange(400) < 380, 40.0, 200.0), 0.25))
 
 
