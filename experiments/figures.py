@@ -81,6 +81,7 @@ FIGURES = (
     "linux/hftrac_fig07",
     "linux/hftrac_fig10",
     "linux/hftrac_fig13",
+    "linux/arc_virtual",
     "linux/hftrac_virtual",
     "linux/pacing_virtual",
 )

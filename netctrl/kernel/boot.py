@@ -78,7 +78,7 @@ def run_plan(
         results = []
     for kind, body in results:
         if kind == Answer.FAILED:
-            raise NetctrlError(_failure(plan, body.decode(errors="replace")))
+            raise NetctrlError(_failure(plan, body.decode(errors="replace"), folder))
     if not results or results[-1][0] != Answer.ENDED:
         raise NetctrlError(_stopped(said))
     return results
@@ -152,13 +152,15 @@ def _memory_folder(folder: Path, memory: int) -> Path:
     return folder
 
 
-def _failure(plan: PlanWriter, said: str) -> str:
-    """What failed, with what the request was for."""
+def _failure(plan: PlanWriter, said: str, folder: Path) -> str:
+    """What failed, with what the request was for, or the last lines of what programs said of errors."""
     head, _, rest = said.partition(" ")
     number = rest.partition(":")[0]
     if head == "request" and number.isdigit():
         return f"the kernel refused to {plan.note(int(number))}:{rest.partition(':')[2]}"
-    return f"in the kernel: {said}"
+    errors = folder / "stderr"
+    lines = errors.read_text(errors="replace").splitlines()[-_LAST_LINES:] if errors.is_file() else []
+    return "\n".join((f"in the kernel: {said}", *(f"  {line}" for line in lines)))
 
 
 def _stopped(said: str) -> str:

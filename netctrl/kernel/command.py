@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import struct
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,11 +16,12 @@ from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
 from netctrl.kernel.plan import Answer, PlanWriter, Program
 from netctrl.linux.kernel import messages
 
-__all__ = ["FOLDER", "Ended", "host_program", "run_command"]
+__all__ = ["FOLDER", "Ended", "host_program", "own_program", "run_command"]
 
 FOLDER = "/run/netctrl"
 """Where the folder of results is inside."""
 _TEMPORARY = "/run/tmp"
+_ROOT = Path(__file__).resolve().parents[2]
 _LONGEST_S = 1e9
 
 
@@ -98,6 +100,17 @@ def host_program(words: Sequence[str], settings: Mapping[str, str]) -> Program:
         raise NetctrlError(f"{words[0]}: there is no such program on PATH")
     # Links aren't followed: the path of a virtual environment's Python tells which environment it is.
     return Program((str(Path(found).absolute()), *words[1:]), str(Path.cwd()), {**settings, "TMPDIR": _TEMPORARY})
+
+
+def own_program(module: str, *words: str) -> Program:
+    """One of netctrl's own modules as a program, which finds the modules that this process finds.
+
+    It sees few of this process's environment variables, so that no others change what it does.
+    """
+    found = os.pathsep.join(path for path in (str(_ROOT), *sys.path) if path)
+    settings = {name: os.environ[name] for name in ("HOME", "NUMBA_CACHE_DIR") if name in os.environ}
+    settings |= {"PYTHONPATH": found, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": _TEMPORARY}
+    return Program((sys.executable, "-m", module, *words), "/", settings)
 
 
 def _text(path: Path) -> str:

@@ -6,7 +6,6 @@ those of another program.
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from netctrl.errors import NetctrlError
-from netctrl.kernel.command import FOLDER, host_program
+from netctrl.kernel.command import FOLDER, own_program
 from netctrl.kernel.plan import Program
 from netctrl.linux.pacing.program import borrow_socket, sockets_of
 from netctrl.linux.pacing.socket import SocketPacer
@@ -31,7 +30,6 @@ INTERVAL_S = 0.001
 """Between looks, as in `netctrl pace`."""
 _FIRST_PROCESS = 1
 _LISTED_S = 0.1  # all sockets are there from the beginning
-_SETTINGS = ("PATH", "PYTHONPATH", "HOME", "NUMBA_CACHE_DIR", "LANG")
 
 
 def laws_content(laws: Mapping[int, PacingLaw]) -> bytes:
@@ -42,10 +40,8 @@ def laws_content(laws: Mapping[int, PacingLaw]) -> bytes:
 
 
 def pacer_program() -> Program:
-    """The program, which runs until the end. It sees few of this process's environment variables, so that no others
-    change what it does."""
-    settings = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
-    return host_program([sys.executable, "-m", "netctrl.kernel.pacer"], settings | {"PYTHONHASHSEED": "0"})
+    """The program, which runs until the end."""
+    return own_program("netctrl.kernel.pacer")
 
 
 def main() -> int:

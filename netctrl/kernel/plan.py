@@ -20,6 +20,7 @@ from netctrl.errors import NetctrlError
 __all__ = [
     "ARRIVAL",
     "FIRST_NAMESPACE",
+    "LINE",
     "OBJECT",
     "TRANSFER",
     "Answer",
@@ -32,6 +33,9 @@ __all__ = [
 
 FIRST_NAMESPACE = 1000
 """Descriptor of namespace 0 in the guest, as in guest.c; the others follow."""
+
+LINE = 3
+"""Descriptor of a prepared program's line to the first process, as in guest.c."""
 
 _HEAD = struct.Struct("=II")
 _NS = 1e9
@@ -83,6 +87,15 @@ class Answer(IntEnum):
     ENDED = 5
     FAILED = 6
     STATUS = 7
+    SAID = 8
+
+
+class _Way(IntEnum):
+    """How a program runs."""
+
+    BESIDE = 0
+    ALONE = 1
+    PREPARED = 2
 
 
 class Query(NamedTuple):
@@ -131,7 +144,7 @@ class PlanWriter:
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._notes: dict[int, str] = {}
-        self._namespaces = 0
+        self._namespaces = self._prepared = 0
 
     def content(self) -> bytes:
         """The plan."""
@@ -194,9 +207,23 @@ class PlanWriter:
 
     def program(self, at_s: float, namespace: int, program: Program, *, alone: bool = False) -> None:
         """Start a program of the host's files; `alone`: the run ends with it, else one that fails ends the run."""
+        self._program(at_s, namespace, program, _Way.ALONE if alone else _Way.BESIDE)
+
+    def prepared(self, namespace: int, program: Program) -> int:
+        """Have a program ready before time 0; returns its number, by which `Answer.SAID` names it.
+
+        It has a line to the first process, descriptor `LINE`. It writes a byte there when it is ready, and reads when
+        time 0 is [ns of CLOCK_MONOTONIC, 8 bytes]; all that it writes from then on is a result. It must end by itself,
+        before the run does.
+        """
+        self._program(0.0, namespace, program, _Way.PREPARED)
+        self._prepared += 1
+        return self._prepared - 1
+
+    def _program(self, at_s: float, namespace: int, program: Program, way: _Way) -> None:
         settings = [f"{name}={value}" for name, value in program.settings.items()]
         texts = [program.folder, *program.words, *settings]
-        head = struct.pack("=QIIII", _ns(at_s), namespace, alone, len(program.words), len(settings))
+        head = struct.pack("=QIIII", _ns(at_s), namespace, way, len(program.words), len(settings))
         self._add(_Kind.PROGRAM, head + b"".join(os.fsencode(text) + b"\0" for text in texts))
 
     def run(self, duration_s: float, grace_s: float) -> None:

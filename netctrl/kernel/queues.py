@@ -7,6 +7,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from netctrl.errors import InvalidValue
+from netctrl.kernel.marker import marking_law
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
@@ -14,7 +15,7 @@ from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
 from netctrl.linux.kernel.queue_options import queue_options
 from netctrl.scenario.links import Link
 
-__all__ = ["Discipline", "discipline_of", "queue_lacks"]
+__all__ = ["Discipline", "discipline_of", "is_marked", "queue_lacks"]
 
 _UNLIMITED_BYTES, _UNLIMITED_PACKETS = 2**31 - 1, 1_000_000
 _PIE_STEP, _PIE_MOST = 16.0, 32
@@ -54,7 +55,7 @@ def _described(link: Link, packet: float) -> tuple[str, Mapping[str, Any]]:
     queue, packets = link.queue, _packets(link, packet)
     if isinstance(queue, KernelQueue):
         return queue.discipline, queue.parameters
-    if isinstance(queue, DropTailQueue):
+    if isinstance(queue, DropTailQueue) or is_marked(link):
         return "bfifo", {"limit": _UNLIMITED_BYTES if link.buffer is None else link.buffer}
     if isinstance(queue, PieQueue):
         return "pie", _pie(queue) | {"limit": packets}
@@ -67,8 +68,13 @@ def _described(link: Link, packet: float) -> tuple[str, Mapping[str, Any]]:
             raise InvalidValue("buckets", 0, "a number of queues: the kernel hashes flows to them")
         quantum = packet if queue.quantum is None else queue.quantum
         return "fq_codel", times | {"limit": packets, "flows": queue.buckets, "quantum": quantum, "ecn": 1}
-    kind = queue.__struct_config__.tag
-    raise InvalidValue("kind", kind, "droptail, pie, codel, fq_codel, or `qdisc` with a discipline of the kernel")
+    takes = "droptail, pie, codel, fq_codel, a law that acts by epochs such as arc, or `qdisc` with a discipline"
+    raise InvalidValue("kind", queue.__struct_config__.tag, takes)
+
+
+def is_marked(link: Link) -> bool:
+    """Whether a marker in front of a buffer runs the link's law, as the kernel has no such discipline."""
+    return not isinstance(link.queue, PieQueue) and marking_law(link.queue) is not None
 
 
 def _packets(link: Link, packet: float) -> int:

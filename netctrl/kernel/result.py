@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 import numpy as np
 
 from netctrl.errors import NetctrlError
+from netctrl.kernel.marker import MARKS
 from netctrl.kernel.plan import ARRIVAL, OBJECT, TRANSFER, Answer
 from netctrl.kernel.scenario import KernelPlan
 from netctrl.linux.kernel.queue_options import queue_counts
@@ -42,6 +44,7 @@ def simulation_result(
     """
     times = scenario.interval * np.arange(1, plan.samples + 1)
     links = _links(plan, [body for kind, body in results if kind == Answer.READING])
+    _add_marks(plan, links, [body for kind, body in results if kind == Answer.SAID])
     sent, packets, drops, backlog, marks, probability = np.moveaxis(links, 2, 0).transpose(0, 2, 1)
     # Disciplines count drops and marks in packets; taken to be as long as those sent.
     length = sent[:, -1:] / np.maximum(packets[:, -1:], 1.0)
@@ -95,6 +98,20 @@ def _links(plan: KernelPlan, readings: Sequence[bytes]) -> np.ndarray:
         seen, own = queue.counters, queue_counts(queue.kind, queue.xstats)
         rows.append((seen.bytes, seen.packets, seen.drops, seen.backlog_bytes, own.marked, own.probability))
     return np.array(rows, dtype=float).reshape(plan.samples, len(plan.kinds), 6)
+
+
+def _add_marks(plan: KernelPlan, links: np.ndarray, said: Sequence[bytes]) -> None:
+    """What the markers in front of queues marked and dropped, and their probability."""
+    if len(said) != len(plan.marked):
+        raise NetctrlError(f"{len(said)} of {len(plan.marked)} markers have left their counts")
+    for body in said:
+        (number,) = struct.unpack_from("=I", body)
+        rows: np.ndarray = np.frombuffer(body, MARKS, offset=4)
+        if len(rows) != plan.samples:
+            raise NetctrlError(f"a marker left {len(rows)} of {plan.samples} samples")
+        own = links[:, plan.marked[number]]
+        own[:, 2] += rows["dropped"]
+        own[:, 4], own[:, 5] = rows["marked"], rows["probability"]
 
 
 def joined(results: Sequence[tuple[int, bytes]], kind: int, form: np.dtype) -> np.ndarray:

@@ -20,9 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.kernel.marker import MarkTask, marker_program
 from netctrl.kernel.pacer import pacer_program
 from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter, Query, TcpFlow
-from netctrl.kernel.queues import discipline_of
+from netctrl.kernel.queues import discipline_of, is_marked
 from netctrl.kernel.senders import kernel_sender
 from netctrl.laws.rate.records import sender_name
 from netctrl.linux.kernel import messages
@@ -73,6 +74,8 @@ class KernelPlan(NamedTuple):
     """Queueing discipline of each link."""
     laws: Mapping[int, PacingLaw]
     """Law of each mark of a paced flow's socket."""
+    marked: tuple[int, ...]
+    """Link of each marker, in their order in the plan."""
 
 
 class _End(NamedTuple):
@@ -155,10 +158,15 @@ class _Planner:
         self._changes()
         interval, duration = self.scenario.interval, self.scenario.duration
         samples = int(duration / interval * (1.0 + 1e-12))
+        marked = tuple(k for k, link in enumerate(self.scenario.links) if is_marked(link))
+        for k in marked:
+            self._marker(self.scenario.links[k], samples)
         queries = [Query(*self.out[link.id], _CLASS) for link in self.scenario.links]
         self.plan.watch(interval, samples, queries)
         self.plan.run(duration, _GRACE_S)
-        return KernelPlan(self.plan, samples, tuple(self.flows), tuple(self.streams), tuple(self.kinds), self.laws)
+        return KernelPlan(
+            self.plan, samples, tuple(self.flows), tuple(self.streams), tuple(self.kinds), self.laws, marked
+        )
 
     # --- links ---
 
@@ -185,6 +193,20 @@ class _Planner:
         self.plan.request(at.namespace, messages.add_class(at.index, _HANDLE, _CLASS, "htb", shaped), what)
         leaf = messages.add_queue(at.index, _CLASS, _LEAF, discipline.kind, discipline.options)
         self.plan.request(at.namespace, leaf, f"put {discipline.kind} on {link.id}")
+
+    def _marker(self, link: Link, samples: int) -> None:
+        changed = [(c.at, c.capacity) for c in self.scenario.network.changes if c.link == link.id and c.capacity]
+        task = MarkTask(
+            interface=self.out[link.id].index,
+            parent=_CLASS,
+            queue=link.queue,
+            packet=self.packet,
+            buffer=link.buffer,
+            capacities=((0.0, link.capacity), *sorted(changed)),
+            interval=self.scenario.interval,
+            samples=samples,
+        )
+        self.plan.prepared(self.out[link.id].namespace, marker_program(task))
 
     def _changes(self) -> None:
         capacity = {link.id: link.capacity for link in self.scenario.links}

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from places import EXPERIMENTS
 
@@ -24,7 +26,7 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     def imported(name: str) -> ModuleType:
         found = importlib.import_module(f"linux.{name}")
         monkeypatch.setattr(found, "RESULTS", tmp_path)
-        monkeypatch.setattr(found, "chosen_kernel", lambda: KERNEL)
+        monkeypatch.setattr(found, "chosen_kernel", lambda: KERNEL, raising=name != "virtual_arc")
         return found
 
     return imported
@@ -66,3 +68,30 @@ def test_runs_of_pacing_that_are_kept_are_left_out(module: Any, monkeypatch: pyt
     assert asked == [(*case, 1) for case in study.cases()]
     assert study.missing([1, 2]) == [2]
     assert study.desired([1]) == []
+
+
+def test_runs_of_arc_that_are_kept_are_left_out(module: Any) -> None:
+    study = module("virtual_arc")
+    assert study.desired([1]) == [(queue, 1) for queue in study.QUEUES]
+    rows = [{"queue": queue, "seed": 1, "flows": flows} for queue in study.QUEUES for flows in study.FLOWS]
+    pd.DataFrame(rows).to_csv(study.RESULTS / f"{study.NAME}.csv", index=False)
+    assert study.missing([1, 2]) == [2]
+
+
+def test_a_step_settles_when_its_mean_delay_has_no_more_excess(module: Any) -> None:
+    """100 ms for 20 s, then 40: the mean over 10 s is below 50 ms from 8 1/3 s later on. What falls short is none."""
+    settling = module("virtual_arc").settling_s
+    delay = np.where(np.arange(400) < 80, 100.0, 40.0)
+    assert settling(delay, 0.25) == pytest.approx(28.25, abs=0.25)
+    assert settling(np.full(400, 3.0), 0.25) == 0.0
+    assert settling(np.where(np.arange(400) < 80, 0.0, 40.0), 0.25) == 0.0
+    assert np.isnan(settling(np.where(np.arange(400) < 380, 40.0, 200.0), 0.25))
+
+
+def test_arcs_staircase_has_one_queue_under_test(module: Any) -> None:
+    study = module("virtual_arc")
+    scenario = study.scenario(study.QUEUES["red"], 2)
+    assert [link.queue.__struct_config__.tag for link in scenario.links] == ["qdisc", "droptail"]
+    assert sum(group.count for group in scenario.flows) == study.FLOWS[-1]
+    assert scenario.duration == study.STEP_S * len(study.FLOWS)
+    assert scenario.time.seed == 2

@@ -33,7 +33,8 @@
 #include <unistd.h>
 
 enum { NAMESPACE = 1, SYSCTL, NETLINK, CHANGE, WATCH, TCP_SINK, TCP_FLOW, UDP_SINK, UDP_FLOW, PROGRAM, RUN, WEB };
-enum { READING = 1, TRANSFER, ARRIVALS, OBJECT, ENDED, FAILED, STATUS };
+enum { READING = 1, TRANSFER, ARRIVALS, OBJECT, ENDED, FAILED, STATUS, SAID };
+enum { BESIDE, ALONE, PREPARED }; /* programs */
 
 #define FOLDER "/run/netctrl"
 #define FIRST_NAMESPACE 1000 /* descriptor of namespace 0: plans name namespaces of interfaces by it */
@@ -47,6 +48,7 @@ enum { READING = 1, TRANSFER, ARRIVALS, OBJECT, ENDED, FAILED, STATUS };
 #define BUFFER (64 << 20)
 #define LOOK_NS 10000000ull
 #define SECOND 1000000000ull
+#define LINE 3 /* descriptor of a prepared program's line to us */
 #define SO_TXTIME_ 61 /* SO_TXTIME, SCM_TXTIME */
 
 static FILE *results;
@@ -175,7 +177,7 @@ struct web {
   uint64_t draws[]; /* for each page its pause before [ns], then the sizes of its objects */
 };
 struct udp_flow { uint32_t namespace, stream, to, port, payload, count; uint64_t times[]; };
-struct program { uint64_t start; uint32_t namespace, alone, words, settings; char text[]; };
+struct program { uint64_t start; uint32_t namespace, way, words, settings; char text[]; };
 struct run { uint64_t duration, grace; };
 
 struct transfer { const struct tcp_flow *flow; int socket; uint32_t number; };
@@ -578,41 +580,89 @@ static char *texts(char *text, uint32_t count, char **list) {
   return text;
 }
 
-/* A program of the host's files, in its folder there. One that is alone ends the run, any other must not fail. */
-static void *start_program(void *what) {
-  struct program *program = what;
+/* Start a program of the host's files, in its folder there; `line` is its descriptor LINE, -1: it has none. */
+static pid_t execute(struct program *program, int line) {
   char **words = calloc(program->words + program->settings + 2, sizeof *words);
   char **settings = words + program->words + 1, *folder = program->text;
   if (!words) fail("memory for a program");
   texts(texts(folder + strlen(folder) + 1, program->words, words), program->settings, settings);
-  sleep_until(program->start);
   pid_t child = fork();
   CHECK(child, "start %s", words[0]);
-  if (!child) {
-    enter(program->namespace);
-    redirect(STDOUT_FILENO, FOLDER "/stdout");
-    redirect(STDERR_FILENO, FOLDER "/stderr");
-    signal(SIGPIPE, SIG_DFL);
-    if (chdir(folder)) {
-      fprintf(stderr, "%s: %s\n", folder, strerror(errno));
-      _exit(126);
-    }
-    execve(words[0], words, settings);
-    fprintf(stderr, "%s: %s\n", words[0], strerror(errno));
-    _exit(127);
+  if (child) return child;
+  enter(program->namespace);
+  redirect(STDOUT_FILENO, FOLDER "/stdout");
+  redirect(STDERR_FILENO, FOLDER "/stderr");
+  if (line >= 0) CHECK(dup2(line, LINE), "give %s its line", words[0]);
+  signal(SIGPIPE, SIG_DFL);
+  if (chdir(folder)) {
+    fprintf(stderr, "%s: %s\n", folder, strerror(errno));
+    _exit(126);
   }
+  execve(words[0], words, settings);
+  fprintf(stderr, "%s: %s\n", words[0], strerror(errno));
+  _exit(127);
+}
+
+static const char *name_of(const struct program *program) { return program->text + strlen(program->text) + 1; }
+
+static int exit_status(pid_t child) {
   int status;
-  waitpid(child, &status, 0);
-  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  if (program->alone) {
+  CHECK(waitpid(child, &status, 0), "wait for a program");
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void check_status(const struct program *program, int code) {
+  if (!code || now(CLOCK_MONOTONIC) >= begin + ends) return;
+  errno = 0;
+  fail("%s ended with status %d", name_of(program), code);
+}
+
+/* One that is alone ends the run, any other must not fail. */
+static void *start_program(void *what) {
+  struct program *program = what;
+  sleep_until(program->start);
+  int code = exit_status(execute(program, -1));
+  if (program->way == ALONE) {
     uint64_t seen[2] = {code, now(CLOCK_MONOTONIC) - begin};
     put(STATUS, seen, sizeof seen, NULL, 0);
     end_run();
   }
-  if (code && now(CLOCK_MONOTONIC) < begin + ends) {
+  check_status(program, code);
+  return NULL;
+}
+
+/* A program that is ready before time 0. It writes a byte to its line then, reads from it when time 0 is [ns of
+ * CLOCK_MONOTONIC], and what it writes afterwards is a result. */
+struct prepared { struct program *program; pid_t child; int line; uint32_t number; };
+
+static struct prepared prepare(struct program *program, uint32_t number) {
+  int line[2];
+  char ready;
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line), "make a line to %s", name_of(program));
+  struct prepared made = {program, execute(program, line[1]), line[0], number};
+  close(line[1]);
+  if (read(line[0], &ready, 1) != 1) {
+    int code = exit_status(made.child);
     errno = 0;
-    fail("%s ended with status %d", words[0], code);
+    fail("%s ended with status %d before the start", name_of(program), code);
   }
+  return made;
+}
+
+static void *attend(void *what) {
+  const struct prepared *own = what;
+  char *said = NULL;
+  size_t size = 0, room = 0;
+  CHECK(write(own->line, &begin, sizeof begin), "tell %s when time 0 is", name_of(own->program));
+  for (ssize_t got = 1; got > 0; size += got) {
+    if (size == room && !(said = realloc(said, room += BLOCK))) fail("memory for what a program says");
+    got = read(own->line, said + size, room - size);
+    CHECK(got, "read what %s says", name_of(own->program));
+  }
+  put(SAID, &own->number, sizeof own->number, said, size);
+  free(said);
+  close(own->line);
+  check_status(own->program, exit_status(own->child));
   return NULL;
 }
 
@@ -697,7 +747,8 @@ int main(void) {
   if (!results) fail("open the file of results");
   setvbuf(results, NULL, _IOFBF, 1 << 20);
   char *plan = read_plan(&size);
-  uint32_t namespaces = 0, number = 0;
+  uint32_t namespaces = 0, number = 0, prepared_count = 0;
+  struct prepared *prepared = NULL;
   int *netlink = NULL;
   for (size_t at = 0; at < size; number++) {
     uint32_t kind, length;
@@ -727,6 +778,10 @@ int main(void) {
       transfers = realloc(transfers, (transfer_count + 1) * sizeof *transfers);
       transfers[transfer_count] = (struct transfer){(void *)body, -1, transfer_count};
       transfer_count++;
+    } else if (kind == PROGRAM && ((struct program *)body)->way == PREPARED) {
+      prepared = realloc(prepared, (prepared_count + 1) * sizeof *prepared);
+      prepared[prepared_count] = prepare((void *)body, prepared_count);
+      prepared_count++;
     } else if (kind == RUN) {
       struct run *run = (void *)body;
       ends = run->duration;
@@ -750,8 +805,9 @@ int main(void) {
     if (kind == TCP_FLOW) thread(tcp_flow, &transfers[flow++]);
     if (kind == WATCH) thread(watch, body);
     if (kind == WEB) thread(web, body);
-    if (kind == PROGRAM) thread(start_program, body);
+    if (kind == PROGRAM && ((struct program *)body)->way != PREPARED) thread(start_program, body);
   }
+  for (uint32_t k = 0; k < prepared_count; k++) thread(attend, &prepared[k]);
   if (change_count) thread(make_changes, NULL);
   thread(end_flows, NULL);
   sleep_until(ends + grace);

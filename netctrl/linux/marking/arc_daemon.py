@@ -4,34 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.laws.aqm.arc_router import arc_probability
 from netctrl.linux.export.marking import MarkingConfig
 from netctrl.linux.kernel.netlink import ROOT, RouteSocket, handle_text
-from netctrl.linux.marking.program import MarkCounts, Marker
+from netctrl.linux.marking.epochs import Epoch, MarkSample, run_epochs
+from netctrl.linux.marking.program import Marker
 
 __all__ = ["MarkSample", "mark"]
-
-
-class MarkSample(NamedTuple):
-    """Results of one epoch."""
-
-    time_s: float
-    """Time of its end since the start [s]."""
-    elapsed_s: float
-    """Length [s]."""
-    arrived_bytes: int
-    """Arrivals during the epoch, in front of the queue [byte of frames]."""
-    backlog_bytes: int
-    """Backlog at its end [byte of frames]."""
-    probability: float
-    """Probability set at its end."""
-    counts: MarkCounts
-    """Counts since the start."""
-    late: int
-    """Number of epochs since the start that ended more than a tenth of their length late."""
 
 
 def mark(
@@ -62,31 +43,25 @@ def mark(
     NetctrlError
         The kernel refuses.
     """
-    law, sample = config.law, None
+    law = config.law
+
+    def decide(probability: float, epoch: Epoch) -> float:
+        return arc_probability(
+            law, probability, epoch.arrived_bytes, epoch.backlog_bytes, epoch.elapsed_s, config.header_bytes
+        )
+
     with RouteSocket() as route:
         index = _index(route, config)
         with Marker(index, drop=config.drop, valid_s=config.valid_epochs * law.epoch_s) as marker:
-            begin = before = time.monotonic()
-            due, late, probability = begin, 0, 0.0
-            arrived = marker.counts().bytes
-            while duration_s is None or before - begin < duration_s:
-                due = max(due + law.epoch_s, before)
-                if wait(max(0.0, due - time.monotonic())) is True:
-                    break
-                backlog = _backlog(route, index, config)
-                counts, now = marker.counts(), time.monotonic()
-                late += now - due > 0.1 * law.epoch_s
-                probability = arc_probability(
-                    law, probability, counts.bytes - arrived, backlog, now - before, config.header_bytes
-                )
-                probability = marker.set_probability(probability)
-                sample = MarkSample(
-                    now - begin, now - before, counts.bytes - arrived, backlog, probability, counts, late
-                )
-                before, arrived = now, counts.bytes
-                if heard is not None:
-                    heard(sample)
-    return sample
+            return run_epochs(
+                marker,
+                lambda: _backlog(route, index, config),
+                law.epoch_s,
+                decide,
+                wait=wait,
+                duration_s=duration_s,
+                heard=heard,
+            )
 
 
 def _index(route: RouteSocket, config: MarkingConfig) -> int:
