@@ -94,7 +94,7 @@ def missing_site() -> str | None:
 def missing_lab() -> str | None:
     """What the kernel in virtual time lacks here, if anything; none is built for it."""
     try:
-        from netctrl.kernel.lacks import machine_lacks
+        from netctrl.kernel.scenarios.lacks import machine_lacks
     except ImportError as error:
         return str(error)
     return machine_lacks()

@@ -10,7 +10,7 @@ from packets import timed_ns3
 from rows import Row, span
 
 import netctrl
-from netctrl.kernel.lacks import machine_lacks
+from netctrl.kernel.scenarios.lacks import machine_lacks
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario

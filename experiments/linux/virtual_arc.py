@@ -19,7 +19,7 @@ from arc.traffic import RESULTS, STAIRCASE, shortened, under
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.build import Kernel, kernels
-from netctrl.kernel.run import run_scenario
+from netctrl.kernel.scenarios.run import run_scenario
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import KernelQueue, LinkQueue

@@ -8,7 +8,7 @@ from typing import Any
 from netctrl.cli.catalogue import LAWS, Entry
 from netctrl.engines.case import case_of
 from netctrl.errors import NetctrlError
-from netctrl.kernel import lacks as virtual
+from netctrl.kernel.scenarios import lacks as virtual
 from netctrl.linux.testbed import lacks as real
 from netctrl.register import ENGINES
 from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from netctrl.engines.case import Case
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.kernel.lacks import machine_lacks, network_lacks, scenario_lacks
+from netctrl.kernel.scenarios.lacks import machine_lacks, network_lacks, scenario_lacks
 from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.bottleneck.line import Bottleneck
 from netctrl.scenario.bottleneck.network import bottleneck_network
@@ -22,7 +22,7 @@ _PACKET_SIZE = 1500
 
 
 def _queues(case: Case, job: Job) -> SimulationResult:
-    from netctrl.kernel.run import run_scenario
+    from netctrl.kernel.scenarios.run import run_scenario
     from netctrl.sim.network.demand_draws import draw_demands
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
@@ -42,7 +42,7 @@ def _queues_lack(case: Case) -> str | None:
 
 
 def _bottleneck(case: Case, job: Job) -> BottleneckResult:
-    from netctrl.kernel.run import run_bottleneck
+    from netctrl.kernel.scenarios.run import run_bottleneck
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     job.once(case.scenario)
@@ -63,8 +63,8 @@ def _bottleneck_lacks(case: Case) -> str | None:
 
 
 def _network(case: Case, job: Job) -> NetworkResult:
-    from netctrl.kernel.network import RunTraffic
-    from netctrl.kernel.run import run_network
+    from netctrl.kernel.scenarios.network import RunTraffic
+    from netctrl.kernel.scenarios.run import run_network
     from netctrl.sim.network.plan import link_plan, run_draws, tcp_starts
 
     scenario, runs, plan = case.scenario, job.numbers, link_plan(case.scenario)

@@ -41,7 +41,7 @@ def results_of(tmp_path: Path) -> Callable[[Any], bytes]:
     """All that the kernel writes of a scenario, as bytes."""
     from netctrl.kernel.boot import run_plan
     from netctrl.kernel.build import build_guest, chosen_kernel
-    from netctrl.kernel.scenario import plan_scenario
+    from netctrl.kernel.scenarios.planner import plan_scenario
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     count = 0

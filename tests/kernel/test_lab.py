@@ -265,7 +265,7 @@ def _owner(path: Path) -> int | None:
 
 
 def _write_plan(scenario, folder: Path) -> None:
-    from netctrl.kernel.scenario import plan_scenario
+    from netctrl.kernel.scenarios.planner import plan_scenario
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     plan = plan_scenario(scenario, draw_flows(scenario, merged=False))

@@ -11,7 +11,7 @@ import netctrl
 from netctrl.engines.engine import supports
 from netctrl.errors import NetctrlError
 from netctrl.kernel.plan import Answer, PlanWriter, Program
-from netctrl.kernel.queues import is_marked
+from netctrl.kernel.scenarios.queues import is_marked
 from netctrl.laws.aqm.arc import ArcQueue, RateError
 from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.fast_arc import FastArcQueue

@@ -7,9 +7,9 @@ import pytest
 
 import netctrl
 from netctrl.errors import InvalidValue
-from netctrl.kernel.lacks import scenario_lacks
-from netctrl.kernel.scenario import payload_share
-from netctrl.kernel.senders import kernel_sender
+from netctrl.kernel.scenarios.lacks import scenario_lacks
+from netctrl.kernel.scenarios.planner import payload_share
+from netctrl.kernel.scenarios.senders import kernel_sender
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from netctrl.errors import InvalidValue, NetctrlError
-from netctrl.kernel.lacks import scenario_lacks
 from netctrl.kernel.plan import PlanWriter, read_results
-from netctrl.kernel.scenario import plan_scenario
+from netctrl.kernel.scenarios.lacks import scenario_lacks
+from netctrl.kernel.scenarios.planner import plan_scenario
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue

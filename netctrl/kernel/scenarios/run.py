@@ -10,10 +10,10 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_jobs
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
-from netctrl.kernel.network import RunFigures, RunTraffic, network_result, network_run, run_figures
-from netctrl.kernel.pacer import LAWS_FILE, laws_content
-from netctrl.kernel.result import flow_totals, simulation_result
-from netctrl.kernel.scenario import KernelPlan, payload_share, plan_scenario
+from netctrl.kernel.scenarios.network import RunFigures, RunTraffic, network_result, network_run, run_figures
+from netctrl.kernel.scenarios.pacer import LAWS_FILE, laws_content
+from netctrl.kernel.scenarios.planner import KernelPlan, payload_share, plan_scenario
+from netctrl.kernel.scenarios.result import flow_totals, simulation_result
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.bottleneck.packets import FlowCounts, bottleneck_result
 from netctrl.scenario.bottleneck.result import BottleneckResult
@@ -41,7 +41,8 @@ def run_scenario(
     Parameters
     ----------
     scenario : Scenario
-        One that passes `netctrl.kernel.lacks.scenario_lacks`; its seed is that of the kernel's random numbers.
+        One that passes `netctrl.kernel.scenarios.lacks.scenario_lacks`. Its seed is that of the kernel's random
+        numbers.
     draws : sequence of FlowDraw
         Flows of each group, unmerged.
     provenance : Provenance
@@ -106,7 +107,7 @@ def run_network(
     Parameters
     ----------
     scenario : Scenario
-        One that passes `netctrl.kernel.lacks.network_lacks`.
+        One that passes `netctrl.kernel.scenarios.lacks.network_lacks`.
     plan : LinkPlan
     runs : range
         Numbers of the runs; run r has the demands of run r in the other engines.

@@ -20,18 +20,17 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.kernel.marker import MarkTask, marker_program
-from netctrl.kernel.pacer import pacer_program
 from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter, Query, TcpFlow
-from netctrl.kernel.queues import discipline_of, is_marked
-from netctrl.kernel.senders import kernel_sender
+from netctrl.kernel.scenarios.marker import MarkTask, marker_program
+from netctrl.kernel.scenarios.pacer import pacer_program
+from netctrl.kernel.scenarios.queues import discipline_of, is_marked
+from netctrl.kernel.scenarios.senders import kernel_sender
+from netctrl.kernel.scenarios.traffic import page_draws, udp_times
 from netctrl.laws.rate.records import sender_name
 from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions
 from netctrl.linux.kernel.queue_options import netem_options, queue_options
 from netctrl.linux.kernel.responses import ROOT
-from netctrl.linux.testbed.scenario import sending_times
-from netctrl.linux.testbed.schedules import series_times
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
@@ -103,7 +102,7 @@ def plan_scenario(
     Parameters
     ----------
     scenario : Scenario
-        One that passes `netctrl.kernel.lacks.scenario_lacks`.
+        One that passes `netctrl.kernel.scenarios.lacks.scenario_lacks`.
     draws : sequence of FlowDraw
         One per group, unmerged.
     demands : mapping, optional
@@ -290,7 +289,7 @@ class _Planner:
                 mark=0 if sender.law is None else len(self.laws),
             )
             if isinstance(group, WebFlows):
-                self.plan.web(flow, *_pages(self.scenario, group, number, row))
+                self.plan.web(flow, *page_draws(self.scenario, group, number, row))
             else:
                 self.flows.append(number)
                 self.plan.tcp_flow(flow, _size(group))
@@ -299,23 +298,10 @@ class _Planner:
         host, _ = self._host(group, 0.0, ecn=False, udp=True)
         there = self._target(group)
         self._sink(group, _UDP_PORT, None)
-        for times in self._times(group, draw, first):
+        for times in self.times.get(group.id) or udp_times(self.scenario, group, draw, first, self.demands):
             stream = len(self.streams)
             self.streams.append((number, times))
             self.plan.udp_flow(host, stream, there, _UDP_PORT, self.packet - UDP_HEADERS, times)
-
-    def _times(self, group: UdpFlows | DemandFlows, draw: FlowDraw, first: int) -> Sequence[np.ndarray]:
-        if group.id in self.times:
-            return self.times[group.id]
-        if isinstance(group, UdpFlows):
-            return sending_times(self.scenario, group, draw, first)
-        desired, found = self.demands[group.id], []
-        begins = group.interval_s * np.arange(len(desired))
-        for rates, start, stop in zip(desired.T, draw.start_s, draw.stop_s, strict=True):
-            length = min(float(stop), self.scenario.duration) - float(start)
-            if length > 0.0:
-                found.append(float(start) + series_times(begins, rates, self.packet, length))
-        return found
 
     def _delay(self, names: Sequence[str]) -> float:
         return sum(self.links[name].delay for name in names)
@@ -393,19 +379,3 @@ def _delay(link: Link, capacity: float, delay: float) -> bytes:
 def _size(group: FlowGroup) -> int:
     size = getattr(group, "size", None)
     return 0 if size is None else ceil(size)
-
-
-def _pages(scenario: Scenario, group: WebFlows, number: int, session: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pauses [s] before a session's pages and sizes of their objects [byte], more than fit in the time.
-
-    A session begins with a pause, as in the packet engine; sizes are Pareto, cut off.
-    """
-    random = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(1 << 21, number, session)))
-    pauses, total = [], 0.0
-    while total <= scenario.duration:
-        pauses.append(random.exponential(group.think_time))
-        total += pauses[-1]
-    scale = group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape
-    shape = len(pauses), group.objects_per_page
-    sizes = np.minimum(scale * (1.0 - random.random(shape)) ** (-1.0 / group.pareto_shape), group.max_object)
-    return np.array(pauses), np.ceil(sizes)

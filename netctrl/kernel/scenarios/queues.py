@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from netctrl.errors import InvalidValue
-from netctrl.kernel.marker import marking_law
+from netctrl.kernel.scenarios.marker import marking_law
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue

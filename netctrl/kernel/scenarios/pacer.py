@@ -41,7 +41,7 @@ def laws_content(laws: Mapping[int, PacingLaw]) -> bytes:
 
 def pacer_program() -> Program:
     """The program, which runs until the end."""
-    return own_program("netctrl.kernel.pacer")
+    return own_program("netctrl.kernel.scenarios.pacer")
 
 
 def main() -> int:

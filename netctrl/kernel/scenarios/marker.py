@@ -70,7 +70,7 @@ def marking_law(queue: QueueRecord) -> QueueLaw | None:
 
 def marker_program(task: MarkTask) -> Program:
     """The program that carries out a task."""
-    return own_program("netctrl.kernel.marker", msgspec.json.encode(task).decode())
+    return own_program("netctrl.kernel.scenarios.marker", msgspec.json.encode(task).decode())
 
 
 class _Samples:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.kernel.network_links import kernel_links
 from netctrl.kernel.plan import ARRIVAL, TRANSFER, Answer
-from netctrl.kernel.result import joined, simulation_result
-from netctrl.kernel.scenario import KernelPlan, payload_share, plan_scenario
+from netctrl.kernel.scenarios.network_links import kernel_links
+from netctrl.kernel.scenarios.planner import KernelPlan, payload_share, plan_scenario
+from netctrl.kernel.scenarios.result import joined, simulation_result
 from netctrl.linux.testbed.schedules import series_times
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.network.demand_result import DemandResult

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from netctrl.errors import NetctrlError
-from netctrl.kernel.marker import MARKS
 from netctrl.kernel.plan import ARRIVAL, OBJECT, TRANSFER, Answer
-from netctrl.kernel.scenario import KernelPlan
+from netctrl.kernel.scenarios.marker import MARKS
+from netctrl.kernel.scenarios.planner import KernelPlan
 from netctrl.linux.kernel.queue_options import queue_counts
 from netctrl.linux.kernel.responses import read_qdisc
 from netctrl.model.io.provenance import Provenance

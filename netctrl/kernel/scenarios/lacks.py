@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from netctrl.errors import NetctrlError
-from netctrl.kernel.network_links import kernel_links
-from netctrl.kernel.queues import queue_lacks
-from netctrl.kernel.senders import CONGESTION_CONTROLS, kernel_sender
+from netctrl.kernel.scenarios.network_links import kernel_links
+from netctrl.kernel.scenarios.queues import queue_lacks
+from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
 from netctrl.laws.rate.records import sender_name
 from netctrl.linux.testbed.lacks import path_lacks
 from netctrl.scenario.network.policy import Fifo, StaticPacing
