@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from netctrl.cli.catalogue import LAWS, Entry
+from netctrl.engines import kernel
 from netctrl.engines.case import case_of
 from netctrl.errors import NetctrlError
-from netctrl.kernel.scenarios import lacks as virtual
-from netctrl.linux.testbed import lacks as real
+from netctrl.linux.testbed.lacks import scenario_lacks
 from netctrl.register import ENGINES
 from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
 from netctrl.scenario.fabric.flows import MessageFlows
@@ -36,13 +36,12 @@ def with_engines(law: Entry) -> Entry:
     return Entry(law.name, law.what, law.kind, tuple(name for name in ENGINES if name in found) or None)
 
 
-_KERNELS = {"kernel": virtual.scenario_lacks, "linux": real.scenario_lacks}
-
-
 def _lacks(name: str, case: Any) -> str | None:
     """Reason why an engine can't run a case, or None; of the engines that are kernels, whatever this machine has."""
-    if name in _KERNELS and isinstance(case.scenario.network, Links):
-        return _KERNELS[name](case.scenario)
+    if name == "kernel" and type(case.scenario.network) in kernel.KERNEL.kinds:
+        return kernel.case_lacks(case)
+    if name == "linux" and isinstance(case.scenario.network, Links):
+        return scenario_lacks(case.scenario)
     return ENGINES[name].lacks(case)
 
 

@@ -15,7 +15,7 @@ from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 
-__all__ = ["KERNEL"]
+__all__ = ["KERNEL", "case_lacks"]
 
 _PACKET_SIZE = 1500
 """Of a network's demands, as in the packet engine [byte]."""
@@ -35,12 +35,6 @@ def _queues(case: Case, job: Job) -> SimulationResult:
     return result
 
 
-def _queues_lack(case: Case) -> str | None:
-    if isinstance(case.design, HftracDesign):
-        return "link rates that a Design sets over flows"
-    return scenario_lacks(case.scenario) or machine_lacks()
-
-
 def _bottleneck(case: Case, job: Job) -> BottleneckResult:
     from netctrl.kernel.scenarios.run import run_bottleneck
     from netctrl.sim.tcp_aqm.traffic import draw_flows
@@ -52,14 +46,6 @@ def _bottleneck(case: Case, job: Job) -> BottleneckResult:
     if job.progress is not None:
         job.progress(1.0)
     return result
-
-
-def _bottleneck_lacks(case: Case) -> str | None:
-    try:
-        network = bottleneck_network(case.scenario, case.law)
-    except InvalidValue:  # for flows that a law paces the run needs one, and says so
-        return machine_lacks()
-    return scenario_lacks(network) or machine_lacks()
 
 
 def _network(case: Case, job: Job) -> NetworkResult:
@@ -92,18 +78,28 @@ def _packet_size(job: Job) -> int:
     )
 
 
-def _network_lacks(case: Case) -> str | None:
+def case_lacks(case: Case) -> str | None:
+    """What of a case the kernel doesn't have, whatever this machine has."""
+    network = case.scenario.network
     if isinstance(case.design, HftracDesign):
         return "link rates that a Design sets"
-    return network_lacks(case.scenario, _PACKET_SIZE) or machine_lacks()
+    if isinstance(network, Routed):
+        return network_lacks(case.scenario, _PACKET_SIZE)
+    if not isinstance(network, Bottleneck):
+        return scenario_lacks(case.scenario)
+    try:
+        return scenario_lacks(bottleneck_network(case.scenario, case.law))
+    except InvalidValue:  # for flows that a law paces the run needs one, and says so
+        return None
+
+
+def _lacks(case: Case) -> str | None:
+    return case_lacks(case) or machine_lacks()
 
 
 KERNEL = OwnEngine(
     "kernel",
-    {
-        Links: Kind(_queues, _queues_lack),
-        Routed: Kind(_network, _network_lacks),
-        Bottleneck: Kind(_bottleneck, _bottleneck_lacks),
-    },
+    {Links: Kind(_queues, _lacks), Routed: Kind(_network, _lacks), Bottleneck: Kind(_bottleneck, _lacks)},
     auto=False,
 )
+"""The Linux kernel in virtual time."""
