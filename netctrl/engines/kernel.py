@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.engines.case import Case
+from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue, checked_whole
 from netctrl.kernel.scenarios.lacks import machine_lacks, network_lacks, scenario_lacks
@@ -53,13 +53,13 @@ def _network(case: Case, job: Job) -> NetworkResult:
     from netctrl.kernel.scenarios.run import run_network
     from netctrl.sim.network.plan import link_plan, run_draws, tcp_starts
 
-    scenario, runs, plan = case.scenario, job.numbers, link_plan(case.scenario)
+    scenario, runs, plan = case.scenario, job.numbers, link_plan(case.scenario, link_rate_law(case))
     return run_network(
         scenario,
         plan,
         runs,
         (
-            RunTraffic(number, draws.rates, tcp_starts(scenario, number))
+            RunTraffic(number, draws.rates, tcp_starts(scenario, number), draws.phase, draws.late, draws.received)
             for number, draws in zip(runs, run_draws(scenario, plan, runs), strict=True)
         ),
         job.provenance(case.scenario, "numpy"),
@@ -81,10 +81,10 @@ def _packet_size(job: Job) -> int:
 def case_lacks(case: Case) -> str | None:
     """What of a case the kernel doesn't have, whatever this machine has."""
     network = case.scenario.network
-    if isinstance(case.design, HftracDesign):
-        return "link rates that a Design sets"
     if isinstance(network, Routed):
         return network_lacks(case.scenario, _PACKET_SIZE)
+    if isinstance(case.design, HftracDesign):
+        return "link rates that a Design sets over flows"
     if not isinstance(network, Bottleneck):
         return scenario_lacks(case.scenario)
     try:

@@ -12,7 +12,7 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.scenario import links
 from netctrl.scenario.network.paths import DemandPaths
-from netctrl.scenario.network.policy import Backpressure, HftracPolicy, StaticPacing
+from netctrl.scenario.network.policy import Backpressure, HftracPolicy, Messages, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, TcpDemand
 from netctrl.scenario.tcp_aqm.demands import DemandFlows
@@ -50,8 +50,7 @@ def test_paths_keep_the_shares_at_any_time() -> None:
 
 
 def test_what_it_lacks_of_a_network_is_named() -> None:
-    for control in (Backpressure(), HftracPolicy(architecture="coordinated", mu=0.3)):
-        assert "link rates that change" in str(supports(diamond(control=control))["kernel"])
+    assert "backpressure" in str(supports(diamond(control=Backpressure()))["kernel"])
     assert "links.a->b.queue" in str(supports(diamond(queue=RedQueue()))["kernel"])
     with pytest.raises(InvalidValue, match="packets of demands"):
         netctrl.simulate(diamond(duration="10000s"), "kernel")
@@ -79,6 +78,26 @@ def test_a_network_is_that_of_the_packet_engine(control, buffer: float) -> None:
     assert np.abs(kernel.watched[0] - packet.watched[0]).mean() < 300.0
     if buffer < 10e3:
         assert kernel.loss_ratio.min() > 1e-3
+
+
+LATE = Messages(loss=0.1, jitter=("0ms", "5ms"), asynchronous=True)
+
+
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize(("architecture", "messages"), [("coordinated", LATE), ("centralized", Messages())])
+def test_rates_are_set_as_in_the_packet_engine(architecture, messages: Messages) -> None:
+    scenario = diamond(30e3, "6s", control=HftracPolicy(architecture=architecture, mu=0.3, messages=messages))
+    packet, kernel, fifo = (
+        netctrl.simulate(each, engine)
+        for each, engine in ((scenario, "packet"), (scenario, "kernel"), (diamond(30e3, "6s"), "packet"))
+    )
+    np.testing.assert_allclose(kernel.departed_bytes, packet.departed_bytes, rtol=2e-3)
+    np.testing.assert_allclose(kernel.backlog_bytes, packet.backlog_bytes, rtol=0.05, atol=100)
+    np.testing.assert_allclose(kernel.rate_square.sum(), packet.rate_square.sum(), rtol=0.05)
+    # the law does something, and the two series are the same, not only their means
+    assert kernel.rate_square.sum() < 0.7 * fifo.rate_square.sum()
+    first = kernel.watched[1, 0], packet.watched[1, 0]
+    assert np.corrcoef(*first)[0, 1] > 0.9
 
 
 @pytest.mark.needs("lab")

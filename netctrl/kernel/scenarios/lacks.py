@@ -10,7 +10,7 @@ from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
 from netctrl.laws.rate.records import sender_name
 from netctrl.linux.testbed.lacks import path_lacks
-from netctrl.scenario.network.policy import Fifo, StaticPacing
+from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, FlowGroup, UdpFlows, WebFlows
@@ -91,8 +91,8 @@ def _flows(group: FlowGroup) -> int:
 def network_lacks(scenario: Scenario, packet_size: float) -> str | None:
     """Part of a network under demands that isn't supported; None: it can be run."""
     network = scenario.network
-    if scenario.control is not None and not isinstance(scenario.control, Fifo | StaticPacing):
-        return "link rates that change (control); fifo and static are there"
+    if isinstance(scenario.control, Backpressure):
+        return "backpressure, which looks at each moment into the next queues"
     for each in tcp_of(scenario):
         if each.sender not in CONGESTION_CONTROLS:
             return f"{each.variant} senders (TCP of {each.demand})"

@@ -14,13 +14,14 @@ import numpy as np
 from netctrl.kernel.plan import ARRIVAL, TRANSFER, Answer
 from netctrl.kernel.scenarios.network_links import kernel_links
 from netctrl.kernel.scenarios.planner import KernelPlan, payload_share, plan_scenario
+from netctrl.kernel.scenarios.rater import RaterTask
 from netctrl.kernel.scenarios.result import joined, simulation_result
 from netctrl.linux.testbed.schedules import series_times
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.network.demand_result import DemandResult
 from netctrl.scenario.network.paths import DemandPaths
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.policy import StaticPacing
+from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy, StaticPacing
 from netctrl.scenario.network.result import NetworkResult, TcpResult
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
@@ -43,6 +44,12 @@ class RunTraffic(NamedTuple):
     """(steps, I) rates of demands, 0 for those that are TCP [bit/s]."""
     starts: Sequence[np.ndarray]
     """When the flows of each demand that is TCP start [s]."""
+    phase: np.ndarray
+    """(N,) tick of the interval at which each link acts."""
+    late: np.ndarray
+    """(steps, messages) delay of each message in ticks; -1: lost."""
+    received: np.ndarray
+    """(steps, N) whether a central command arrives."""
 
 
 class NetworkRun(NamedTuple):
@@ -53,6 +60,8 @@ class NetworkRun(NamedTuple):
     plan: KernelPlan
     demand: tuple[int, ...]
     """Index of each group's demand."""
+    task: RaterTask | None
+    """Of the program that sets rates; None: they don't change."""
 
 
 def network_run(scenario: Scenario, plan: LinkPlan, traffic: RunTraffic, packet_size: int) -> NetworkRun:
@@ -61,7 +70,7 @@ def network_run(scenario: Scenario, plan: LinkPlan, traffic: RunTraffic, packet_
     Parameters
     ----------
     scenario : Scenario
-        Of a routed network whose links' rates don't change.
+        Of a routed network.
     plan : LinkPlan
     traffic : RunTraffic
     packet_size : int
@@ -99,8 +108,22 @@ def network_run(scenario: Scenario, plan: LinkPlan, traffic: RunTraffic, packet_
         for rate, link, paced in zip(desired.tolist(), links, plan.paced, strict=True):
             if paced and rate < link.capacity:
                 rates[link.id] = rate
-    made = plan_scenario(network, groups.draws, times=groups.times, rates=rates)
-    return NetworkRun(network, made, tuple(groups.demand))
+    changing = isinstance(scenario.control, HftracPolicy | DesignPolicy)
+    made = plan_scenario(network, groups.draws, times=groups.times, rates=rates, rater=changing)
+    task = None
+    if changing:
+        task = RaterTask(
+            law=plan.law,
+            interval_s=scenario.interval,
+            capacity=np.array([link.capacity for link in links]),
+            paced=plan.paced,
+            place=made.places,
+            packet=packet_size,
+            phase=traffic.phase,
+            late=traffic.late,
+            received=traffic.received,
+        )
+    return NetworkRun(network, made, tuple(groups.demand), task)
 
 
 class _Groups:

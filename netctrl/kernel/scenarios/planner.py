@@ -24,6 +24,7 @@ from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter, Query, TcpFlow
 from netctrl.kernel.scenarios.marker import MarkTask, marker_program
 from netctrl.kernel.scenarios.pacer import pacer_program
 from netctrl.kernel.scenarios.queues import discipline_of, is_marked
+from netctrl.kernel.scenarios.rater import rater_program
 from netctrl.kernel.scenarios.senders import kernel_sender
 from netctrl.kernel.scenarios.traffic import page_draws, udp_times
 from netctrl.laws.rate.records import sender_name
@@ -73,6 +74,8 @@ class KernelPlan(NamedTuple):
     """Queueing discipline of each link."""
     laws: Mapping[int, PacingLaw]
     """Law of each mark of a paced flow's socket."""
+    places: np.ndarray
+    """(L, 2) number of the namespace, and index of the interface, at the source of each link."""
     marked: tuple[int, ...]
     """Link of each marker, in their order in the plan."""
 
@@ -96,6 +99,7 @@ def plan_scenario(
     demands: Mapping[str, np.ndarray] = MappingProxyType({}),
     times: Mapping[str, Sequence[np.ndarray]] = MappingProxyType({}),
     rates: Mapping[str, float] = MappingProxyType({}),
+    rater: bool = False,
 ) -> KernelPlan:
     """Plan of a scenario, with the flows drawn for each of its groups, one row each.
 
@@ -111,8 +115,10 @@ def plan_scenario(
         Sending times of a group's UDP flows, by its id [s]; by default those of the group.
     rates : mapping, optional
         Rate at which a link sends, by its id, below its capacity [bit/s].
+    rater : bool
+        Whether a program sets rates as its task says (`netctrl.kernel.scenarios.rater`).
     """
-    return _Planner(scenario, demands, times, rates).planned(draws)
+    return _Planner(scenario, demands, times, rates, rater).planned(draws)
 
 
 class _Planner:
@@ -122,8 +128,10 @@ class _Planner:
         demands: Mapping[str, np.ndarray],
         times: Mapping[str, Sequence[np.ndarray]],
         rates: Mapping[str, float],
+        rater: bool,
     ) -> None:
-        self.scenario, self.demands, self.times, self.rates = scenario, demands, times, rates
+        self.scenario, self.demands, self.times = scenario, demands, times
+        self.rates, self.rater = rates, rater
         self.links = {link.id: link for link in scenario.links}
         self.packet = int(scenario.traffic.packet_size)
         self.plan = PlanWriter()
@@ -160,11 +168,14 @@ class _Planner:
         marked = tuple(k for k, link in enumerate(self.scenario.links) if is_marked(link))
         for k in marked:
             self._marker(self.scenario.links[k], samples)
+        if self.rater:
+            self.plan.prepared(self._namespace(), rater_program())
+        places = np.array([self.out[link.id] for link in self.scenario.links])
         queries = [Query(*self.out[link.id], _CLASS) for link in self.scenario.links]
         self.plan.watch(interval, samples, queries)
         self.plan.run(duration, _GRACE_S)
         return KernelPlan(
-            self.plan, samples, tuple(self.flows), tuple(self.streams), tuple(self.kinds), self.laws, marked
+            self.plan, samples, tuple(self.flows), tuple(self.streams), tuple(self.kinds), self.laws, places, marked
         )
 
     # --- links ---

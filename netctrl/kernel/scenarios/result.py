@@ -102,10 +102,11 @@ def _links(plan: KernelPlan, readings: Sequence[bytes]) -> np.ndarray:
 
 def _add_marks(plan: KernelPlan, links: np.ndarray, said: Sequence[bytes]) -> None:
     """What the markers in front of queues marked and dropped, and their probability."""
-    if len(said) != len(plan.marked):
-        raise NetctrlError(f"{len(said)} of {len(plan.marked)} markers have left their counts")
-    for body in said:
-        (number,) = struct.unpack_from("=I", body)
+    found = {struct.unpack_from("=I", body)[0]: body for body in said}
+    if missing := set(range(len(plan.marked))) - set(found):
+        raise NetctrlError(f"{len(missing)} of {len(plan.marked)} markers have not left their counts")
+    for number in range(len(plan.marked)):  # other programs are prepared after them
+        body = found[number]
         rows: np.ndarray = np.frombuffer(body, MARKS, offset=4)
         if len(rows) != plan.samples:
             raise NetctrlError(f"a marker left {len(rows)} of {plan.samples} samples")

@@ -13,6 +13,7 @@ from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
 from netctrl.kernel.scenarios.network import RunFigures, RunTraffic, network_result, network_run, run_figures
 from netctrl.kernel.scenarios.pacer import LAWS_FILE, laws_content
 from netctrl.kernel.scenarios.planner import KernelPlan, payload_share, plan_scenario
+from netctrl.kernel.scenarios.rater import RaterTask, write_task
 from netctrl.kernel.scenarios.result import flow_totals, simulation_result
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.bottleneck.packets import FlowCounts, bottleneck_result
@@ -140,7 +141,7 @@ def run_network(
 
     def figures(sent: RunTraffic) -> RunFigures:
         run = network_run(scenario, plan, sent, packet_size)
-        results = _results(run.plan, kernel, run.scenario.seed)
+        results = _results(run.plan, kernel, run.scenario.seed, task=run.task)
         return run_figures(scenario, plan, run, results, kernel.version, provenance)
 
     found: list[RunFigures] = []
@@ -158,11 +159,14 @@ def _results(
     seed: int,
     memory_bytes: int = MEMORY_BYTES,
     wall_limit_s: float = WALL_LIMIT_S,
+    task: RaterTask | None = None,
 ) -> Sequence[tuple[int, bytes]]:
     guest = build_guest()
     with work_folder() as folder:
         if plan.laws:
             (folder / LAWS_FILE).write_bytes(laws_content(plan.laws))
+        if task is not None:
+            write_task(task, folder)
         return run_plan(
             plan.writer, kernel, guest, folder, seed=seed, memory_bytes=memory_bytes, wall_limit_s=wall_limit_s
         )

@@ -22,6 +22,7 @@ __all__ = [
     "LinkMemory",
     "LinkRates",
     "Measured",
+    "act_links",
     "command_link",
     "fir_sum",
     "foreseen",
@@ -212,3 +213,21 @@ def command_link(law: LinkRates, memory: LinkMemory, link: int, tick: int, recei
         memory.command[link] = law.nominal[link]
     else:
         memory.command[link] = fir_sum(law, memory, law.control, link, tick)
+
+
+@njit(cache=True, error_model="numpy")
+def act_links(
+    law: LinkRates, memory: LinkMemory, tick: int, seen: Grid, late: WholeNumbers, received: WholeNumbers
+) -> None:
+    """All links whose tick it is measure, tell, and decide their rates, which `memory.command` then has.
+
+    `seen`, (4, N), has what each measured in the order of `Measured`; `late`, (messages), is as in `measure_link`, and
+    `received`, (N), whether a central controller's command comes.
+    """
+    for link in range(len(law.nominal)):
+        if link_acts(law, memory, link, tick):
+            measured = Measured(seen[0, link], seen[1, link], seen[2, link], seen[3, link])
+            measure_link(law, memory, link, measured, tick, late)
+    for link in range(len(law.nominal)):
+        if link_acts(law, memory, link, tick):
+            command_link(law, memory, link, tick, received[link] != 0)

@@ -1,0 +1,171 @@
+"""Link rates that a law sets once an interval: a program inside the kernel, at all links of a network.
+
+The law is that of the other engines, with the same messages late and lost. What a link measures are the counters of its
+queue, what it sets is the rate of its HTB class.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netctrl.kernel.command import FOLDER, own_program
+from netctrl.kernel.plan import FIRST_NAMESPACE, LINE, Program
+from netctrl.laws.link_rate.distributed_step import LinkRates, act_links, link_memory
+from netctrl.laws.link_rate.fir import Feeds, FirSums
+from netctrl.linux.kernel.netlink import RouteSocket
+from netctrl.linux.testbed.namespace import inside
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["LEAST_SHARE", "RATER_FILE", "RaterTask", "rater_program", "write_task"]
+
+RATER_FILE = "rater.npz"
+"""In the folder of results."""
+LEAST_SHARE = 0.1
+"""Least rate that is set, over the capacity. HTB sends a packet that waits at the rate that it found; at a lower one
+it would stand before what a later rate lets through."""
+_HANDLE, _CLASS = 0x00010000, 0x00010001
+_NS = 1e-9
+_PARTS = {"control": FirSums, "predicted": FirSums, "feeds": Feeds}
+
+
+class RaterTask(NamedTuple):
+    """What the program is told, of N links over K intervals."""
+
+    law: LinkRates
+    interval_s: float
+    capacity: np.ndarray
+    """(N,) [bit/s]"""
+    paced: np.ndarray
+    """(N,) whether a link sends at the law's rate."""
+    place: np.ndarray
+    """(N, 2) number of each link's namespace, index of its interface."""
+    packet: float
+    """[byte]"""
+    phase: np.ndarray
+    """(N,) tick of the interval at which each link acts."""
+    late: np.ndarray
+    """(K, messages) delay of each message in ticks; -1: lost."""
+    received: np.ndarray
+    """(K, N) whether a central command arrives."""
+
+
+def rater_program() -> Program:
+    """The program, which reads the task in the folder of results."""
+    return own_program("netctrl.kernel.scenarios.rater")
+
+
+def write_task(task: RaterTask, folder: Path) -> None:
+    """Write a task where the program finds it; compiles the law, since what is compiled inside isn't kept."""
+    _decider(task)
+    table: dict[str, Any] = dict(_flat(task, ""))
+    np.savez(folder / RATER_FILE, **table)
+
+
+def _flat(record: Any, prefix: str) -> Iterator[tuple[str, np.ndarray]]:
+    for name, value in zip(record._fields, record, strict=True):
+        if hasattr(value, "_fields"):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, np.asarray(value)
+
+
+def _read_task(path: Path) -> RaterTask:
+    with np.load(path, allow_pickle=False) as found:
+        table = {name: found[name] for name in found.files}
+
+    def made(kind: Any, prefix: str) -> Any:
+        values = {}
+        for name in kind._fields:
+            inner = LinkRates if name == "law" else _PARTS.get(name)
+            value = made(inner, f"{prefix}{name}.") if inner else table[prefix + name]
+            values[name] = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        return kind(**values)
+
+    return made(RaterTask, "")
+
+
+class _Decider:
+    """The law with its memory: counters at a tick to rates."""
+
+    def __init__(self, task: RaterTask) -> None:
+        self.task, self.memory = task, link_memory(task.law, task.phase)
+        self.before = np.zeros((4, len(task.capacity)))
+        self.received = task.received.astype(np.int64)
+
+    def decide(self, tick: int, acting: np.ndarray, counted: np.ndarray) -> np.ndarray:
+        """Rates (N,) from now on, of the links that act at this tick; `counted`, (4, N): arrived, departed, lost,
+        waiting [byte]."""
+        task, law = self.task, self.task.law
+        step, share = tick // law.ticks, tick % law.ticks / law.ticks
+        unit = BITS_PER_BYTE / task.interval_s
+        arrived, rate, lost = unit * (counted - self.before)[:3]
+        if step == 0:  # before the start all sent at the rates with which they begin
+            rate = rate + (1.0 - share) * law.nominal
+        self.before[:, acting] = counted[:, acting]
+        seen = np.stack([rate, unit * counted[3], arrived, lost])
+        act_links(law, self.memory, tick, seen, task.late[step], self.received[step])
+        return np.clip(self.memory.command, LEAST_SHARE * task.capacity, task.capacity)
+
+
+def _decider(task: RaterTask) -> _Decider:
+    """One that has decided once, so that all is compiled."""
+    N = len(task.capacity)
+    _Decider(task).decide(0, np.arange(N), np.zeros((4, N)))
+    return _Decider(task)
+
+
+@contextmanager
+def _sockets(places: np.ndarray) -> Generator[list[RouteSocket]]:
+    """One for each link, in its namespace."""
+    with ExitStack() as held:
+        made: dict[int, RouteSocket] = {}
+        for number in places[:, 0].tolist():
+            if number not in made:
+                namespace = os.open(f"/proc/1/fd/{FIRST_NAMESPACE + number}", os.O_RDONLY | os.O_CLOEXEC)
+                held.callback(os.close, namespace)
+                with inside(namespace):
+                    made[number] = held.enter_context(RouteSocket())
+        yield [made[number] for number in places[:, 0].tolist()]
+
+
+def main() -> int:
+    """The inside."""
+    task = _read_task(Path(FOLDER) / RATER_FILE)
+    ticks, steps = task.law.ticks, len(task.received)
+    decider, indices = _decider(task), task.place[:, 1].tolist()
+    with socket.socket(fileno=LINE) as line, _sockets(task.place) as routes:
+        rates = np.full(len(indices), np.nan)
+
+        def keep(desired: np.ndarray, links: np.ndarray) -> None:
+            for link in links[task.paced[links].astype(bool)].tolist():
+                if desired[link] != rates[link]:
+                    routes[link].change_htb_class(indices[link], _HANDLE, _CLASS, float(desired[link]), 1)
+                    rates[link] = desired[link]
+
+        keep(np.clip(task.law.nominal, LEAST_SHARE * task.capacity, task.capacity), np.arange(len(indices)))
+        line.sendall(b"\0")
+        begin_s = int.from_bytes(line.recv(8, socket.MSG_WAITALL), sys.byteorder) * _NS
+        counted = np.zeros((4, len(indices)))
+        for tick in (step * ticks + phase for step in range(steps) for phase in np.unique(task.phase).tolist()):
+            acting = np.flatnonzero(task.phase == tick % ticks)
+            time.sleep(max(begin_s + tick * task.interval_s / ticks - time.monotonic(), 0.0))
+            for link in acting.tolist():
+                counters = routes[link].qdisc(indices[link], _CLASS).counters
+                lost = task.packet * counters.drops
+                arrived = counters.bytes + lost + counters.backlog_bytes
+                counted[:, link] = arrived, counters.bytes, lost, counters.backlog_bytes
+            keep(decider.decide(tick, acting, counted), acting)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
