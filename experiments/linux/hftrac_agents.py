@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from linux.hftrac_network import FRAME, INTERVAL, TELLER, Case, scenario
+from linux.hftrac_network import FRAME, TELLER, Case, scenario
 
 import netctrl
 from netctrl.linux.agent.links import KernelLinks
@@ -48,7 +48,8 @@ AGENTS = ("god", "coordinated", "centralized", "myopic")
 BURST = 2 * FRAME
 PORT = 7700
 MIN = 0.1
-"""Least rate over the capacity: at a lower one a packet that waits would delay what a later rate lets through."""
+"""Least rate over the capacity: at a lower one a packet that waits would delay what a later rate lets through. A link whose
+nominal rate is lower still, as the host's of Fig. 14, may go down to half of that."""
 DEAD_BAND = 0.002
 URGENT = 2
 """Priority (SCHED_RR) of sources, agents, delay line and looks: the machine may have other work."""
@@ -57,11 +58,12 @@ URGENT = 2
 @lru_cache(maxsize=64)
 def law_table(figure: str, x: float, way: Architecture, mu: float) -> LinkRateTable:
     """A Design's law as numbers; made once."""
-    requested = scenario(Case(figure, x, way, mu), 1.0, 0.0)
+    case = Case(figure, x, way, mu)
+    requested = scenario(case, 1.0, 0.0)
     network, policy = at_utilization(requested.network.graph, requested.network.utilization), requested.control
     settings = {"information_delay": 1} if way == "centralized" else {}
-    design = netctrl.hftrac(network, INTERVAL, mu=policy.mu, architecture=way, **settings)  # ty: ignore
-    return link_rate_table(design, netctrl.network_model(network, INTERVAL))
+    design = netctrl.hftrac(network, case.interval, mu=policy.mu, architecture=way, **settings)  # ty: ignore
+    return link_rate_table(design, netctrl.network_model(network, case.interval))
 
 
 def controlled(bed: Testbed, network: Network, nominal: Mapping[str, float]) -> dict[str, ControlledLink]:
@@ -72,7 +74,7 @@ def controlled(bed: Testbed, network: Network, nominal: Mapping[str, float]) -> 
             interface=bed.interface(link.id),
             handle="1:",
             kind="htb",
-            least_rate=MIN * link.capacity,
+            least_rate=_least(link.capacity, nominal[link.id]),
             greatest_rate=link.capacity,
             fallback_rate=min(nominal[link.id], link.capacity),
             burst=BURST,
@@ -80,6 +82,11 @@ def controlled(bed: Testbed, network: Network, nominal: Mapping[str, float]) -> 
         )
         for link in network.links
     }
+
+
+def _least(capacity: float, nominal: float) -> float:
+    least = MIN * capacity
+    return least if nominal >= least else 0.5 * nominal
 
 
 def configs(
@@ -95,7 +102,7 @@ def configs(
     settings: dict[str, Any] = {"key_file": str(key), "dead_band": DEAD_BAND}
     if case.way == "god":
         place = Peer(name="god", address="127.0.0.1", port=PORT)
-        return agent_configs(table, INTERVAL, [(place, list(links.values()))], **settings)
+        return agent_configs(table, case.interval, [(place, list(links.values()))], **settings)
     places = [
         (
             Peer(name=node, address=addresses[node], port=PORT),
@@ -104,7 +111,7 @@ def configs(
         for node in nodes
     ]
     controller = Peer(name=TELLER, address=addresses[TELLER], port=PORT) if table.central else None
-    return agent_configs(table, INTERVAL, places, controller=controller, **settings)
+    return agent_configs(table, case.interval, places, controller=controller, **settings)
 
 
 def start_agents(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
@@ -22,7 +21,9 @@ from linux.hftrac_agents import (
     urge_children,
     urgently,
 )
-from linux.hftrac_network import FRAME, INTERVAL, MEGA, TELLER, Case, built, paths, scenario
+from linux.hftrac_network import FRAME, MEGA, PROPAGATION, STREAM, TELLER, Case, built, paths, scenario, slower
+from linux.iproute import program
+from linux.stream import TAP, Streamed, round_trips, send_frames, tap
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.export.agent_law import LinkRateTable
@@ -61,6 +62,10 @@ BEFORE = 0.3
 LOOKS = 1
 """At queues, an interval."""
 LOOK_AT_TCP_S = 0.05
+QUANTILES = (5.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
+"""Of round trips [%]."""
+STREAMED = "14"
+TCP_FIGURES = ("13", STREAMED)
 TURNS = 4
 """Packets by whose turns a demand is split."""
 
@@ -93,7 +98,7 @@ def measured(
     load = os.getloadavg()[0]
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="netctrl-")))
-        bed = held.enter_context(Testbed(built(network)))
+        bed = held.enter_context(Testbed(built(network, delayed=case.figure != STREAMED)))
         for link in network.links:
             rate = link.capacity if case.way != "static" else min(case.value * nominal[link.id], link.capacity)
             shape(bed, link.id, rate)
@@ -107,13 +112,15 @@ def measured(
             key.chmod(0o600)
             table = prepared(case)
             desired = configs(case, network, controlled(bed, network, nominal), table, words, key)
-            drawn = () if phases is None else phases.uniform(0.0, INTERVAL, len(desired)).tolist()
+            drawn = () if phases is None else phases.uniform(0.0, case.interval, len(desired)).tolist()
             ended = start_agents(bed, desired, whole, programs=folder if programs else None, phases=drawn)
         begin = time.monotonic() + AHEAD
-        seen, sent, tcp = traffic(held, bed, requested, network, sources, begin)
+        seen, sent, tcp = traffic(held, bed, case, requested, network, sources, begin)
         counted = [] if ended is None else ended()
     found = figures(case, requested, network, seen, begin + requested.warmup, begin + requested.duration)
-    if tcp is not None:
+    if isinstance(tcp, Streamed):
+        found |= of_stream(tcp, begin + requested.warmup, begin + requested.duration)
+    elif tcp is not None:
         found |= of_tcp(tcp, begin + requested.warmup, begin + requested.duration)
     early, late = (1e3 * max(each.latest_s for each in part) for part in (sent[::2], sent[1::2]))
     found |= {
@@ -153,12 +160,6 @@ def word_ways(bed: Testbed, network: Network) -> dict[str, str]:
     return addresses
 
 
-def program(bed: Testbed, node: str, argv: list[str], text: str = "") -> None:
-    """One of iproute2's, at a node."""
-    with bed.inside(node):
-        subprocess.run(argv, input=text, text=True, check=True, capture_output=True, timeout=30.0)
-
-
 def udp_sources(bed: Testbed, requested: Scenario, network: Network, run: int) -> dict[str, list[UdpSource]]:
     """By demand: for each of its ways one source of what is left out and one of what counts, which tell each how late
     they were."""
@@ -179,42 +180,52 @@ def udp_sources(bed: Testbed, requested: Scenario, network: Network, run: int) -
 def traffic(
     held: ExitStack,
     bed: Testbed,
+    case: Case,
     requested: Scenario,
     network: Network,
     sources: dict[str, list[UdpSource]],
     begin: float,
-) -> tuple[Seen, list[Sent], TcpRun | None]:
-    """Send all, and look at queues until it is over. In Fig. 13 the first demand is TCP."""
+) -> tuple[Seen, list[Sent], TcpRun | Streamed | None]:
+    """Send all, and look at queues until it is over. In Figs. 13 and 14 the first demand is TCP."""
     end = begin + requested.duration
     with bed.inside(network.demands[0].target):
         held.enter_context(open_udp_sink(UDP_PORT))  # never read: queues count what arrives
-    with_tcp = requested.name == "linux-hftrac-13"
+    with_tcp = case.figure in TCP_FIGURES
     sending = [bed.start("H2", send_udp, sources["p2"], begin)]
     if not with_tcp:
         sending.append(bed.start("H1", send_udp, sources["p1"], begin))
     time.sleep(max(begin - BEFORE - time.monotonic(), 0.0))
     urge_children()  # not before: what they prepare is heavy, and would keep another testbed's from their work
-    transfer = tcp(held, bed, requested, network, begin) if with_tcp else None
-    seen = urgently(looks, bed, network, begin, end)
+    transfer = tcp(held, bed, case, requested, network, begin) if with_tcp else None
+    seen = urgently(looks, bed, network, begin, end, case.interval)
     sent = [each for job in sending for each in job.result(30.0)]
     return seen, sent, None if transfer is None else transfer.result(60.0)
 
 
-def tcp(held: ExitStack, bed: Testbed, requested: Scenario, network: Network, begin: float) -> Job:
-    """One flow of TCP Cubic over the first demand's way, from the beginning on."""
+def tcp(held: ExitStack, bed: Testbed, case: Case, requested: Scenario, network: Network, begin: float) -> Job:
+    """One flow of TCP Cubic over the first demand's way, from the beginning on; in Fig. 14 a video."""
     target = network.demands[0].target
     with bed.inside(target):
         listener = held.enter_context(open_tcp_sink(TCP_PORT))
     # whole segments of several frames would be one packet to an HTB
     program(bed, "H1", ["ip", "link", "set", "dev", bed.interface("e1"), "gso_max_segs", "1"])
-    address = bed.path(paths(network)["p1"][0][0])
+    links = paths(network)["p1"][0][0]
+    address = bed.path(links)
     bed.start(target, absorb_tcp, listener, begin + requested.duration + 30.0, 1)
+    if case.figure == STREAMED:
+        tap(bed, "e1")
+        delay = 2 * len(links) * PROPAGATION  # of both ways, where acknowledgements leave
+        netem = ["netem", "delay", f"{1e3 * delay:g}ms", "limit", "10000"]
+        program(bed, target, ["tc", "qdisc", "replace", "dev", bed.interface(f"{target}.to"), "root", *netem])
     time.sleep(max(begin - time.monotonic(), 0.0))
+    if case.figure == STREAMED:
+        rate = STREAM * MEGA / slower(case.figure)
+        return bed.start("H1", urgently, send_frames, address, TCP_PORT, requested.duration, bit_per_s=rate)
     options = {"congestion": "cubic", "every_s": LOOK_AT_TCP_S}
     return bed.start("H1", urgently, send_tcp, address, TCP_PORT, requested.duration, **options)
 
 
-def looks(bed: Testbed, network: Network, begin: float, end: float) -> Seen:
+def looks(bed: Testbed, network: Network, begin: float, end: float, interval: float) -> Seen:
     """At all links' queues, once an interval."""
     nodes: dict[str, dict[int, int]] = {}
     for number, link in enumerate(network.links):
@@ -223,7 +234,7 @@ def looks(bed: Testbed, network: Network, begin: float, end: float) -> Seen:
     rows: list[np.ndarray] = []
     with ExitStack() as held:
         routes: Mapping[str, RouteSocket] = {node: held.enter_context(bed.route_socket(node)) for node in nodes}
-        step = INTERVAL / LOOKS
+        step = interval / LOOKS
         for number in range(int((end - begin) / step + 1e-9) + 1):
             left = begin + number * step - time.monotonic()
             if left > 0.0:
@@ -279,3 +290,21 @@ def of_tcp(run: TcpRun, begin: float, end: float) -> dict[str, float]:
         "round_trip_ms": 1e3 * float(run.column("rtt_s")[counted].mean()),
         "sent_again": float(run.infos[-1].total_retrans),
     }
+
+
+def of_stream(run: Streamed, begin: float, end: float) -> dict[str, float]:
+    """Round trips of the packets that were first sent in a time [ms], from TCP on and from the host's link on; packets
+    that were sent again, per hundred [%]."""
+    found: dict[str, float] = {"frame_late_ms": 1e3 * run.late_s}
+    for name, place in (("packet", TAP), ("wire", "e1")):
+        trips = round_trips(run.seen, place)
+        counted = (trips.sent_s >= begin) & (trips.sent_s < end)
+        again = float(((trips.again_s >= begin) & (trips.again_s < end)).sum())
+        values = 1e3 * trips.round_trips_s[counted]
+        found |= {
+            f"{name}s": float(counted.sum()),
+            f"{name}_rtt_ms": float(values.mean()),
+            f"{name}_again": 100.0 * again / float(counted.sum()),
+            **{f"{name}_rtt_{q:g}_ms": float(np.percentile(values, q)) for q in QUANTILES},
+        }
+    return found

@@ -1,4 +1,4 @@
-"""Points of HFTraC's Figs. 6a, 7, 10 and 13 in the kernel, with mu and factors that the fluid finds best beforehand."""
+"""Points of HFTraC's Figs. 6a, 7, 10, 13 and 14 in the kernel, with mu and factors that the fluid finds best beforehand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
-from linux.hftrac_network import FRAME, WAYS, Case, scenario
+from linux.hftrac_network import FRAME, PUBLISHED, SAME, WAYS, Case, scenario
 
 import netctrl
 from netctrl.model.network import Link
@@ -16,7 +16,7 @@ from netctrl.scenario.network.result import NetworkResult, estimate
 from netctrl.sim.network.run import simulate_network
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FIGURES", "Figure", "cases", "foreseen", "foreseen_rows", "tuned"]
+__all__ = ["FIGURES", "ONLY_VIRTUAL", "Figure", "cases", "foreseen", "foreseen_rows", "tuned"]
 
 TRIED_S, TRIED = 100.0, 8
 """Runs of the fluid by which a mu or a factor is chosen; their numbers are none that the kernel runs."""
@@ -40,6 +40,11 @@ FIGURES = {
     "10": Figure((1.1, 1.2), WAYS, 16.0),
     "13": Figure((15.0, 25.0), WAYS, 16.0),
 }
+ONLY_VIRTUAL = {
+    "10b": Figure((SAME, PUBLISHED), ("fifo", "static", "god", "coordinated"), 16.0),
+    "14": Figure((30.0, 34.0, 37.0), ("fifo", "static", "coordinated"), 12.0),
+}
+"""What isn't run in wall-clock time."""
 SWEPT = (0.01, 0.1)
 """mu of Fig. 6a."""
 SWEPT_FACTORS = (1.05,)
@@ -51,7 +56,7 @@ BELIEVED = 0.95
 
 def cases(figure: str) -> list[Case]:
     """All points of a figure, FIFO first."""
-    plan = FIGURES[figure]
+    plan = (FIGURES | ONLY_VIRTUAL)[figure]
     found = []
     for x in plan.x:
         for way in plan.ways:
@@ -66,16 +71,16 @@ def _values(figure: str, x: float, way: str) -> tuple[float, ...]:
         return SWEPT_FACTORS if way == "static" else SWEPT
     if figure == "13":
         return (BESIDE_TCP[way],)
-    return (tuned(BELIEVED if figure == "10" else x, way),)
+    return (tuned("7", BELIEVED, way) if figure == "10" else tuned(figure, x, way),)
 
 
 @lru_cache(maxsize=64)
-def tuned(utilization: float, way: str) -> float:
-    """The mu, or factor, that loses least in the fluid at a utilization with the testbed's own buffers; of equal ones
-    that of the least queue."""
+def tuned(figure: str, x: float, way: str) -> float:
+    """The mu, or factor, that loses least in the fluid at a point with the testbed's own buffers; of equal ones that of
+    the least queue."""
 
     def price(value: float) -> tuple[float, float]:
-        found = foreseen(Case("7", utilization, way, value), TRIED_S, 3.0, TRIED, FIRST_TRIED)
+        found = foreseen(Case(figure, x, way, value), TRIED_S, 3.0, TRIED, FIRST_TRIED)
         return float(found.loss_ratio.mean()), float(found.backlog_bytes.sum(axis=1).mean())
 
     return min(FACTORS if way == "static" else MUS, key=price)

@@ -21,7 +21,7 @@ import pandas as pd
 from linux.hftrac_agents import URGENT
 from linux.hftrac_bed import WARM_UP, measured
 from linux.hftrac_cases import FIGURES, cases
-from linux.hftrac_network import INTERVAL, SLOWER, Case
+from linux.hftrac_network import INTERVAL, PAPER_INTERVAL, SLOWER, Case, slower
 
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
@@ -46,8 +46,9 @@ MAX_MISSED = 0.01
 
 def disturbed(row: dict[str, Any] | pd.Series) -> bool:
     """Whether other work of the machine kept sources, agents or looks from theirs: nothing that depends on losses."""
+    interval = PAPER_INTERVAL * slower(row["figure"])
     for name, most in (("sender_late_ms", MAX_LATE), ("warm_up_late_ms", MAX_LATE_BEFORE)):
-        if row[name] > 1e3 * most * INTERVAL:
+        if row[name] > 1e3 * most * interval:
             return True
     steps, missed = (row.get(f"agent_{name}", 0.0) for name in ("steps", "missed"))
     return bool(missed > MAX_MISSED * (steps + missed)) if steps == steps else False

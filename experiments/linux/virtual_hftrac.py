@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from linux.hftrac_agents import AGENTS
 from linux.hftrac_bed import WARM_UP, measured
-from linux.hftrac_cases import FIGURES, cases
-from linux.hftrac_network import INTERVAL, SLOWER, Case
+from linux.hftrac_cases import FIGURES, ONLY_VIRTUAL, cases
+from linux.hftrac_network import PAPER_INTERVAL, Case, slower
 from linux.hftrac_study import KEY, RESULTS, Repeat, disturbed
 from linux.virtual import called
 
@@ -30,10 +30,13 @@ __all__ = ["KEY", "NAME", "REPEATS", "inside", "kept", "make", "missing"]
 NAME = "virtual-hftrac"
 REPEATS = (0, 1, 2)
 AT_ONCE = 2
-ORDER = ("7", "10", "13", "6a")
+ORDER = ("7", "10", "13", "14", "10b", "6a")
+PLANS = FIGURES | ONLY_VIRTUAL
 ALIGNED, DRAWN = "aligned", "drawn"
 """When agents' intervals begin: all with the demands' as computing takes no time, or at times that are drawn, as on
 machines that aren't synchronised."""
+PHASES = {"7": (DRAWN, ALIGNED), "10b": (DRAWN,), "14": (DRAWN,)}
+"""Of agents; by default aligned."""
 OUTSIDE = "load"
 """Of the machine, which means nothing inside."""
 
@@ -65,8 +68,8 @@ def keep(row: dict[str, Any]) -> None:
     kernel = chosen_kernel()
     record = {
         "study": NAME,
-        "slower": SLOWER,
-        "interval_s": INTERVAL,
+        "slower": {figure: slower(figure) for figure in PLANS},
+        "paper_interval_s": PAPER_INTERVAL,
         "warm_up_s": WARM_UP,
         "kernel": {"version": kernel.version, "source": kernel.source, "sha256": kernel.sha256},
         "seed": "run + 1",
@@ -79,16 +82,15 @@ def keep(row: dict[str, Any]) -> None:
 
 
 def desired(repeats: Sequence[int]) -> list[tuple[Case, int, float, str]]:
-    """Runs that aren't kept: figure by figure, repeat by repeat; Fig. 7's agents with both phases."""
+    """Runs that aren't kept: figure by figure, repeat by repeat."""
     data = kept()
     made = set() if data is None else set(data[[*KEY, "phase"]].itertuples(index=False, name=None))
     plan = [
-        (case, run, FIGURES[name].seconds, phase)
+        (case, run, PLANS[name].seconds, phase)
         for name in ORDER
-        for phase in ((DRAWN, ALIGNED) if name == "7" else (ALIGNED,))
         for run in repeats
         for case in cases(name)
-        if phase == ALIGNED or case.way in AGENTS
+        for phase in (PHASES.get(name, (ALIGNED,)) if case.way in AGENTS else (ALIGNED,))
     ]
     return [each for each in plan if (*each[0], each[1], each[3]) not in made]
 

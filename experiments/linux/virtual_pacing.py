@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
-from linux.hftrac_bed import program
+from linux.iproute import program
 from linux.pacing import (
     BACK,
     BOTTLENECK,

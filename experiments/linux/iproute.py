@@ -1,0 +1,15 @@
+"""Programs of iproute2 at a node of a testbed."""
+
+from __future__ import annotations
+
+import subprocess
+
+from netctrl.linux.testbed.bed import Testbed
+
+__all__ = ["program"]
+
+
+def program(bed: Testbed, node: str, argv: list[str], text: str = "") -> None:
+    """Run one at a node, with a text as its input."""
+    with bed.inside(node):
+        subprocess.run(argv, input=text, text=True, check=True, capture_output=True, timeout=30.0)
