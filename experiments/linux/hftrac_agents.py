@@ -48,8 +48,8 @@ AGENTS = ("god", "coordinated", "centralized", "myopic")
 BURST = 2 * FRAME
 PORT = 7700
 MIN = 0.1
-"""Least rate over the capacity: at a lower one a packet that waits would delay what a later rate lets through. A link whose
-nominal rate is lower still, as the host's of Fig. 14, may go down to half of that."""
+"""Least rate over the capacity: at a lower one a packet that waits would delay what a later rate lets through.
+A link whose nominal rate is lower still, as the host's of Fig. 14, may go down to half of that."""
 DEAD_BAND = 0.002
 URGENT = 2
 """Priority (SCHED_RR) of sources, agents, delay line and looks: the machine may have other work."""

@@ -1,4 +1,4 @@
-"""Points of HFTraC's Figs. 6a, 7, 10, 13 and 14 in the kernel, with mu and factors that the fluid finds best beforehand."""
+"""Points of HFTraC's Figs. 6a, 7, 10, 13 and 14 in the kernel, with mu and factors that the fluid finds best."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """HFTraC's testbed as the kernel can carry it: the paper's, slowed down, with a network of its own for agents' words.
 
 Rates are divided and times multiplied by `SLOWER`; buffers stay as they are, in bytes and in packets. So queues last as
-many control intervals, and loads are what they were: only the kernel's own delays are smaller beside an interval. Fig. 14,
-which is run in virtual time only, has the paper's own rates: TCP's timers don't slow down with the links.
+many control intervals, and loads are what they were: only the kernel's own delays are smaller beside an interval.
+Fig. 14, which is run in virtual time only, has the paper's own rates: TCP's timers don't slow down with the links.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ PROPAGATION = 0.2e-3
 STREAM, SEGMENT = 3.16, 1448
 """Fig. 14: mean rate of the video [Mbit/s], which is TCP's payload; payload of a frame [byte]."""
 STEADY, CHANGED, ENDS = 21.0, 30.0, (0.0, 60.0)
-"""Fig. 10b: rate of Src1, which is taken to be steady; the paper's mean and ends of triangular rates, Src2's [Mbit/s]."""
+"""Fig. 10b: rate of Src1, taken to be steady; the paper's mean and ends of triangular rates, Src2's [Mbit/s]."""
 PUBLISHED, SAME = 1.0, 0.0
 """Fig. 10b: which rates are triangular: the paper's numbers, or both demands of the testbed with their deviation."""
 
@@ -70,8 +70,8 @@ class Case(NamedTuple):
     figure: str
     """6a, 7, 10 (10a), 10b, 13 or 14."""
     x: float
-    """Utilization; in Fig. 10a what is sent over what is believed; in Fig. 10b `PUBLISHED` or `SAME`; in Figs. 13 and 14
-    the background's mean [paper's Mbit/s]."""
+    """Utilization; in Fig. 10a what is sent over what is believed; in Fig. 10b `PUBLISHED` or `SAME`; in Figs. 13 and
+    14 the background's mean [paper's Mbit/s]."""
     way: str
     value: float
     """mu, or the factor of static pacing; 0 of FIFO."""

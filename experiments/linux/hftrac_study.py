@@ -21,7 +21,7 @@ import pandas as pd
 from linux.hftrac_agents import URGENT
 from linux.hftrac_bed import WARM_UP, measured
 from linux.hftrac_cases import FIGURES, cases
-from linux.hftrac_network import INTERVAL, PAPER_INTERVAL, SLOWER, Case, slower
+from linux.hftrac_network import INTERVAL, SLOWER, Case
 
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
@@ -44,9 +44,8 @@ MAX_MISSED = 0.01
 """Share of intervals that an agent may leave out."""
 
 
-def disturbed(row: dict[str, Any] | pd.Series) -> bool:
+def disturbed(row: dict[str, Any] | pd.Series, interval: float = INTERVAL) -> bool:
     """Whether other work of the machine kept sources, agents or looks from theirs: nothing that depends on losses."""
-    interval = PAPER_INTERVAL * slower(row["figure"])
     for name, most in (("sender_late_ms", MAX_LATE), ("warm_up_late_ms", MAX_LATE_BEFORE)):
         if row[name] > 1e3 * most * interval:
             return True

@@ -123,9 +123,7 @@ def send_frames(
         end = time.monotonic() + LONGEST_WAIT_S
         while (info := read_tcp_info(connection)).unacked or info.notsent_bytes:
             if time.monotonic() > end:
-                raise NetctrlError(
-                    f"{info.unacked} packets of the stream weren't acknowledged within {LONGEST_WAIT_S} s"
-                )
+                raise NetctrlError(f"{info.unacked} packets of a stream had no acknowledgement in {LONGEST_WAIT_S:g} s")
             time.sleep(_LOOK_S)
             _take(capture, rows)
         _take(capture, rows)

@@ -51,7 +51,7 @@ def inside(case: list[Any], run: int, seconds: float, phase: str) -> dict[str, f
 def one(case: Case, run: int, seconds: float, phase: str) -> dict[str, Any]:
     found = called("linux.virtual_hftrac:inside", list(case), run, seconds, phase, seed=run + 1)
     row = {**case._asdict(), "run": run, "phase": phase, "seconds": seconds} | found
-    return row | {"disturbed": disturbed(row)}
+    return row | {"disturbed": disturbed(row, case.interval)}
 
 
 def kept() -> pd.DataFrame | None:
