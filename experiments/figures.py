@@ -83,6 +83,8 @@ FIGURES = (
     "linux/hftrac_fig13",
     "linux/arc_virtual",
     "linux/hftrac_virtual",
+    "linux/hftrac_fig10b",
+    "linux/hftrac_fig14",
     "linux/pacing_virtual",
 )
 OPTIONS = ("--claims", "--docs", "--full")

@@ -10,9 +10,9 @@ import pandas as pd
 from common import Measured, Outcome, verdicts
 from linux.hftrac_agents import AGENTS
 from linux.hftrac_bed import WARM_UP
-from linux.hftrac_cases import cases, foreseen_rows, interval
-from linux.hftrac_fig06 import furthest
-from linux.hftrac_fig_common import COLOURS, POINT, dress, means, of, order, over_fifo
+from linux.hftrac_cases import FIGURES, SWEPT, cases, foreseen_rows, interval
+from linux.hftrac_fig06 import LOAD, furthest
+from linux.hftrac_fig_common import COLOURS, POINT, at, dress, means, of, order, over_fifo, ratio
 from linux.hftrac_fig_common import runs as wall_runs
 from linux.hftrac_study import KEY
 from linux.virtual_hftrac import ALIGNED, DRAWN, ORDER, kept
@@ -29,10 +29,12 @@ TIGHT = 0.95
 
 
 def runs() -> pd.DataFrame:
-    """Runs in virtual time; `wall_NAME` is the same run in wall-clock time, `fluid_NAME` the fluid's."""
+    """Runs in virtual time of figures that were run in wall-clock time; `wall_NAME` is the same run there, `fluid_NAME`
+    the fluid's."""
     data = kept()
     if data is None:
         raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-hftrac")
+    data = data[data.figure.isin(FIGURES)]
     wall = wall_runs()[[*KEY, *COMPARED]].rename(columns={name: WALL + name for name in COMPARED})
     fluid = [
         foreseen_rows(case, float(mine.seconds.iloc[0]), WARM_UP, int(mine.run.max()) + 1)
@@ -56,6 +58,7 @@ def main(*, full: bool = False) -> Outcome:
 
 def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
     """Values of the claims."""
+
     aligned, drawn = ((part, means(part)) for part in (of_phase(data, ALIGNED), of_phase(data, DRAWN)))
     data, table = aligned
     ten, seven, thirteen = (data[data.figure == name] for name in ("10", "7", "13"))
@@ -81,10 +84,22 @@ def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
                 found[f"hftrac-virtual-7-{phase}-{way}-{load:g}"] = ratios[way]
     for load, value in ((load, over_fifo(seven, table[table.figure == "7"], load)) for load in (0.85, TIGHT)):
         found[f"hftrac-virtual-7-static-{load:g}"] = value["static"]
+    found |= of_fig06(data[data.figure == "6a"], table[table.figure == "6a"])
     for level in sorted(thirteen[thirteen.way == "coordinated"].x.unique()):
         for name, column in (("loss", "loss"), ("goodput", "goodput")):
             ratios = over_fifo(thirteen, table[table.figure == "13"], level, column)
             found[f"hftrac-virtual-13-{name}-{level:g}"] = ratios["coordinated"]
+    return found
+
+
+def of_fig06(data: pd.DataFrame, table: pd.DataFrame) -> dict[str, float | Measured]:
+    """Coordinated control over FIFO and over static pacing, and all points beside the fluid."""
+    fifo, static = (at(table, way, LOAD) for way in ("fifo", "static"))
+    found: dict[str, float | Measured] = {"hftrac-virtual-6a-factor": furthest(table)}
+    for mu in SWEPT:
+        mine = at(table, "coordinated", LOAD, mu)
+        found[f"hftrac-virtual-6a-{mu:g}"] = ratio(data, mine, fifo)
+        found[f"hftrac-virtual-6a-{mu:g}-queue"] = ratio(data, mine, static, "queue_kbit")
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
-from common import Measured, Outcome, verdicts
+from common import Measured, Outcome, measured, verdicts
 from linux import pacing
 from linux.pacing import OURS, PEER, ratios, shown
 from linux.virtual_pacing import ALL, ALONE, BUNCHES, FILLED, LINE, QUEUES, kept
@@ -38,17 +38,18 @@ def main(*, full: bool = False) -> Outcome:
 def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
     """Values of the claims: ours over BBR's by repeat, and the rate at which the paper's law freezes."""
     found: dict[str, float | Measured] = {}
+    repeats = data.repeat.nunique()
     for queue in QUEUES:
         for field, value in ratios(data[data.queue == queue], ALONE).items():
             if queue == "fifo" or field != "queue_ms":  # with fq_codel probes have a queue of their own
-                found[f"pacing-virtual-{queue}-{field}"] = value.mean
+                found[f"pacing-virtual-{queue}-{field}"] = Measured(value.mean, value.half_width, repeats)
     for field, value in ratios(data[data.queue == "fifo"], BUNCHES).items():
-        found[f"pacing-virtual-bunches-{field}"] = value.mean
+        found[f"pacing-virtual-bunches-{field}"] = Measured(value.mean, value.half_width, repeats)
     fifo = data[(data.queue == "fifo") & (data.path == ALONE)].groupby("sender")
-    found["pacing-virtual-frozen"] = float(fifo.get_group(FROZEN).mbit.mean())
-    found["pacing-virtual-filled"] = float(fifo.get_group(FILLED).rtt_ms.mean())
-    found["pacing-virtual-ours"] = float(fifo.get_group(OURS).mbit.mean())
-    found["pacing-virtual-bbr-queue"] = float(fifo.get_group(PEER).queue_ms.mean())
+    found["pacing-virtual-frozen"] = measured(fifo.get_group(FROZEN).mbit)
+    found["pacing-virtual-filled"] = measured(fifo.get_group(FILLED).rtt_ms)
+    found["pacing-virtual-ours"] = measured(fifo.get_group(OURS).mbit)
+    found["pacing-virtual-bbr-queue"] = measured(fifo.get_group(PEER).queue_ms)
     return found
 
 

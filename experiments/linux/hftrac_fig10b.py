@@ -1,0 +1,90 @@
+"""HFTraC's Fig. 10b in virtual time: triangular rates in the place of normal ones.
+
+Two cases: both demands of the testbed with a triangular spread of the same deviation, at the load of Fig. 7's right
+point; and the paper's numbers, rates of Src2 between 0 and 60 Mbit/s, beside a steady Src1, as in the fluid (the paper
+doesn't say which source they are of).
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from common import Measured, Outcome, verdicts
+from linux.hftrac_bed import WARM_UP
+from linux.hftrac_cases import BELIEVED, ONLY_VIRTUAL, cases, foreseen_rows
+from linux.hftrac_fig_common import COLOURS, LOSS, QUEUE, dress, means, of, over_fifo, shown
+from linux.hftrac_network import PUBLISHED, SAME
+from linux.hftrac_study import KEY
+from linux.virtual_hftrac import ALIGNED, DRAWN, PHASES, kept
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+PLACE = "HFTraC in virtual time, Fig. 10b"
+WAYS = ONLY_VIRTUAL["10b"].ways
+NORMAL = -1.0
+"""In the place of `SAME` and `PUBLISHED`: Fig. 7's normal rates with the deviation of `SAME`."""
+CASES = {
+    NORMAL: "normal,\nN(19, 8²), N(38, 8²)",
+    SAME: "triangular,\nsame deviation",
+    PUBLISHED: "triangular,\n0 to 60",
+}
+
+
+def runs() -> pd.DataFrame:
+    """Those of Fig. 10b, and Fig. 7's with the same network, for comparison; with the fluid of the same demands."""
+    data = kept()
+    if data is None or not (data.figure == "10b").any():
+        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-hftrac")
+    normal = data[(data.figure == "7") & (data.x == BELIEVED) & data.way.isin(WAYS)]
+    normal = normal[(normal.phase == DRAWN) | normal.way.isin(("fifo", "static"))]
+    parts = []
+    for figure, part in (("7", normal), ("10b", data[data.figure == "10b"])):
+        for case in cases(figure):
+            if len(mine := of(part, case)):
+                fluid = foreseen_rows(case, float(mine.seconds.iloc[0]), WARM_UP, int(mine.run.max()) + 1)
+                parts.append(mine.merge(fluid, on=KEY, how="left"))
+    found = pd.concat(parts, ignore_index=True).dropna(axis=1, how="all")
+    assert set(found.phase) <= {ALIGNED, *PHASES["10b"]}
+    return found.assign(x=found.x.where(found.figure == "10b", NORMAL), figure="10b")
+
+
+def main(*, full: bool = False) -> Outcome:
+    data = runs()
+    table = means(data)
+    computed: dict[str, float | Measured] = {}
+    for name, x in (("normal", NORMAL), ("same", SAME), ("published", PUBLISHED)):
+        for way, value in over_fifo(data, table, x).items():
+            computed[f"hftrac-10b-{name}-{way}"] = value
+    figure = Figure(figsize=(13.0, 5.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    bars(left, table, "loss", LOSS)
+    bars(right, table, "queue_kbit", QUEUE)
+    left.legend(fontsize=8.5)
+    tail = f"{int(table.runs.min())} runs of {data.seconds.iloc[0]:g} s a point, 95 % intervals; dots: the fluid."
+    figure.supxlabel(f"{verdicts('linux', PLACE)}\n{tail}", fontsize=9)
+    return Outcome("hftrac-fig10b", "linux", data, figure, computed, readable(table))
+
+
+def bars(axes: Axes, table: pd.DataFrame, column: str, label: str) -> None:
+    width = 0.8 / len(WAYS)
+    for number, way in enumerate(WAYS):
+        part = table[table.way == way].set_index("x").reindex(list(CASES))
+        places = [place + width * (number - (len(WAYS) - 1) / 2) for place in range(len(CASES))]
+        half = part[f"{column}_half"]
+        look = {"color": COLOURS[way], "label": way, "ecolor": "#888888", "capsize": 2.5}
+        axes.bar(places, part[column], width, yerr=[half.clip(upper=part[column]), half], **look)
+        axes.plot(places, part[f"fluid_{column}"], "o", ms=4.5, color="white", mec="black")
+    axes.set_xticks(range(len(CASES)), list(CASES.values()))
+    dress(axes, "Fig. 10b in virtual time", "", label)
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """For the docs."""
+    rows = []
+    for x, name in CASES.items():
+        for _, row in table[table.x == x].iterrows():
+            line = {"rates": name.replace("\n", " "), "way": row.way}
+            line |= {"mu or factor": "" if row.way == "fifo" else f"{row.value:g}"}
+            line |= {"loss, %": shown(row, "loss", 3), "in the fluid": f"{row.fluid_loss:.3f}"}
+            line |= {"mean queue, kbit": shown(row, "queue_kbit", 1), "in the fluid ": f"{row.fluid_queue_kbit:.1f}"}
+            rows.append(line | {"runs": int(row.runs)})
+    return pd.DataFrame(rows)

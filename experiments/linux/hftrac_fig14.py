@@ -1,0 +1,124 @@
+"""HFTraC's Fig. 14 in virtual time: round trips of a video's packets over TCP Cubic, beside background UDP.
+
+The paper's video stands as frames of equal size, 25 a second, of 3.16 Mbit/s. A round trip is from a packet's first
+sending to the acknowledgement that covers it. It begins where TCP hands the packet to the host's queue, whose rate is
+controlled too; `wire` begins where the packet leaves that queue, as a capture at the host's interface has it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from common import Measured, Outcome, measured, verdicts
+from linux.hftrac_bed import QUANTILES
+from linux.hftrac_cases import ONLY_VIRTUAL, interval
+from linux.hftrac_fig_common import COLOURS, LOSS, at, dress, of, ratio
+from linux.hftrac_fig_common import shown as shown_mean
+from linux.hftrac_study import KEY
+from linux.virtual_hftrac import kept
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+PLACE = "HFTraC in virtual time, Fig. 14"
+COLUMNS = {
+    "packet_rtt_ms": "mean round trip of a packet [ms]",
+    "packet_again": "packets sent again [%]",
+}
+SHOWN = ("packet_rtt_ms", "packet_rtt_50_ms", "packet_rtt_99_ms", "wire_rtt_ms", "packet_again", "loss")
+MILD = {34.0: "-", 37.0: "--"}
+"""Levels whose distributions are drawn."""
+WAYS = ONLY_VIRTUAL["14"].ways
+
+
+def runs() -> pd.DataFrame:
+    data = kept()
+    if data is None or not (data.figure == "14").any():
+        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-hftrac")
+    return data[data.figure == "14"].dropna(axis=1, how="all")
+
+
+def main(*, full: bool = False) -> Outcome:
+    data = runs()
+    table = means(data)
+    figure = Figure(figsize=(15.0, 5.6), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    for axes, (column, label) in zip((left, middle), COLUMNS.items(), strict=True):
+        bars(axes, table, column)
+        dress(axes, "Fig. 14 in virtual time", "mean background [Mbit/s]", label)
+    left.legend(fontsize=8.5)
+    distributions(right, data)
+    count = int(table.runs.min())
+    tail = f"{count} runs of {data.seconds.iloc[0]:g} s a point, 95 % intervals; the paper's rates and delays."
+    figure.supxlabel(f"{verdicts('linux', PLACE)}\n{tail}", fontsize=9)
+    return Outcome("hftrac-fig14", "linux", data, figure, computed(data, table), readable(table))
+
+
+def means(data: pd.DataFrame) -> pd.DataFrame:
+    """By point; `NAME_half` is half the width of the 95 % interval over the runs."""
+    rows = []
+    for point, part in data.groupby(KEY[:-1], sort=False):
+        row = dict(zip(KEY[:-1], tuple(point), strict=True)) | {"runs": len(part)}  # ty: ignore[invalid-argument-type]
+        for name in SHOWN:
+            row[name], row[f"{name}_half"] = interval(part[name])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def computed(data: pd.DataFrame, table: pd.DataFrame) -> dict[str, float | Measured]:
+    """Round trips over FIFO's, run by run, and packets sent again less FIFO's, as FIFO may lose none."""
+    found: dict[str, float | Measured] = {}
+    for level in ONLY_VIRTUAL["14"].x:
+        base = at(table, "fifo", level)
+        for way in WAYS[1:]:
+            mine, name = at(table, way, level), f"hftrac-14-{way}-{level:g}"
+            found[f"{name}-rtt"] = ratio(data, mine, base, "packet_rtt_ms")
+            found[f"{name}-wire"] = ratio(data, mine, base, "wire_rtt_ms")
+            found[f"{name}-99"] = ratio(data, mine, base, "packet_rtt_99_ms")
+            one, other = (of(data, case).set_index("run").packet_again for case in (mine, base))
+            found[f"{name}-again"] = measured((one - other).dropna())
+    return found
+
+
+def bars(axes: Axes, table: pd.DataFrame, column: str) -> None:
+    levels = list(ONLY_VIRTUAL["14"].x)
+    width = 0.8 / len(WAYS)
+    for number, way in enumerate(WAYS):
+        part = table[table.way == way].sort_values("x")
+        places = np.array([levels.index(x) for x in part.x]) + width * (number - (len(WAYS) - 1) / 2)
+        look = {"color": COLOURS[way], "label": way, "ecolor": "#222222", "capsize": 2.5}
+        # an interval's lower end below 0 says nothing that its upper end doesn't
+        low = np.minimum(part[f"{column}_half"], part[column])
+        axes.bar(places, part[column], width, yerr=[low, part[f"{column}_half"]], **look)
+    axes.set_xticks(range(len(levels)), [f"{level:g}" for level in levels])
+
+
+def distributions(axes: Axes, data: pd.DataFrame) -> None:
+    """Quantiles of round trips, means over the runs."""
+    for level, style in MILD.items():
+        for way in WAYS:
+            part = data[(data.way == way) & (data.x == level)]
+            values = [part[f"packet_rtt_{q:g}_ms"].mean() for q in QUANTILES]
+            label = f"{way}, {level:g} Mbit/s"
+            axes.plot(values, [1.0 - q / 100.0 for q in QUANTILES], style, color=COLOURS[way], lw=1.3, label=label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.legend(fontsize=8)
+    dress(axes, "Packets with a longer round trip", "round trip of a packet [ms]", "share of packets")
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """For the docs."""
+    rows = []
+    for _, row in table.sort_values("x", kind="stable").iterrows():
+        line = {"background, Mbit/s": f"{row.x:g}", "way": row.way}
+        line |= {"mu or factor": "" if row.way == "fifo" else f"{row.value:g}"}
+        line |= {
+            "mean round trip, ms": shown_mean(row, "packet_rtt_ms", 2),
+            "median": shown_mean(row, "packet_rtt_50_ms", 2),
+            "99 %": shown_mean(row, "packet_rtt_99_ms", 1),
+            "mean from the host's link on": shown_mean(row, "wire_rtt_ms", 2),
+            "sent again, %": shown_mean(row, "packet_again", 2),
+            f"all traffic's {LOSS}": shown_mean(row, "loss", 2),
+        }
+        rows.append(line | {"runs": int(row.runs)})
+    return pd.DataFrame(rows)
