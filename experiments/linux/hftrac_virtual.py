@@ -18,6 +18,7 @@ from linux.hftrac_study import KEY
 from linux.virtual_hftrac import ALIGNED, DRAWN, ORDER, kept
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 MARKERS = {ALIGNED: "o", DRAWN: "^"}
 COMPARED = ("loss", "queue_kbit", "goodput", "round_trip_ms")
@@ -115,7 +116,9 @@ def beside_fluid(axes: Axes, data: pd.DataFrame) -> None:
             label = f"{way}, {phase}" if way in AGENTS else way
             axes.plot(mine.fluid_loss, mine.loss / mine.fluid_loss, marker, ms=5, color=COLOURS[str(way)], label=label)
     scaled(axes)
-    dress(axes, "Kernel in virtual time beside the fluid, Figs. 7 and 10a", "loss in the fluid [%]", "loss over it")
+    dress(
+        axes, "Virtual time beside the fluid, Figs. 6a, 7, 10a", "loss in the fluid [%]", "loss in the kernel over it"
+    )
 
 
 def beside_wall(axes: Axes, data: pd.DataFrame) -> None:
@@ -123,12 +126,15 @@ def beside_wall(axes: Axes, data: pd.DataFrame) -> None:
     for (way, phase), mine in both.groupby(["way", "phase"]):
         axes.plot(mine.loss, mine.wall_loss / mine.loss, MARKERS[str(phase)], ms=4, color=COLOURS[str(way)])
     scaled(axes)
-    dress(axes, "Wall-clock runs beside the same in virtual time", "loss in virtual time [%]", "loss over it")
+    dress(axes, "Wall-clock runs beside the same in virtual time", "loss in virtual time [%]", "wall clock's over it")
 
 
 def scaled(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 2.5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.axhline(1.0, color="#bbbbbb", lw=0.8)
 
 

@@ -42,6 +42,22 @@ def test_a_function_is_called_inside(monkeypatch: pytest.MonkeyPatch) -> None:
         called("math:sqrt", -1.0, seed=1)
 
 
+@pytest.mark.needs("lab")
+def test_a_video_has_all_its_packets_and_no_round_trip_below_propagation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXPERIMENTS)
+    called = importlib.import_module("linux.virtual").called
+    found = called("linux.virtual_hftrac:inside", ["14", 30.0, "static", 1.5], 0, 1.0, "aligned", seed=1)
+    frame = 3.16e6 / 8 / 25  # in packets of 1448 bytes, the last one smaller
+    assert found["packets"] == found["wires"] == 25 * -(-frame // 1448)
+    assert 1.2 <= found["wire_rtt_5_ms"] < 1.3, "six links of 0.2 ms"
+    assert found["packet_rtt_5_ms"] == pytest.approx(found["wire_rtt_5_ms"], abs=0.01), "the first one never waits"
+    # behind the first two, each waits for those in the queue, of which TCP hands over some of a frame's at a time
+    one = 1e3 * 8 * 1448 / (1.5 * 3.16e6)
+    waits = found["packet_rtt_99_ms"] - found["wire_rtt_5_ms"]
+    assert one < waits < (frame / 1448 - 2.0) * one
+    assert found["packet_again"] == found["loss"] == 0.0
+
+
 def test_runs_of_hftrac_that_are_kept_are_left_out(module: Any) -> None:
     study = module("virtual_hftrac")
     every = study.desired([0, 1])

@@ -15,6 +15,7 @@ from places import EXPERIMENTS
 from netctrl.errors import NetctrlError
 from netctrl.linux.export.agent import AgentConfig
 from netctrl.plants.routing import at_utilization, routing
+from netctrl.sim.network.demands import DemandSource
 
 MODULES = ("network", "agents", "bed", "cases", "study", "fig_common", "fig06")
 
@@ -49,11 +50,11 @@ def test_slower_keeps_loads_intervals_and_buffers(hftrac) -> None:
     np.testing.assert_allclose(load[0], load[1], rtol=1e-12)
 
 
-@pytest.mark.parametrize("figure", ["6a", "7", "10", "13"])
+@pytest.mark.parametrize("figure", ["6a", "7", "10", "10b", "13", "14"])
 def test_packets_take_turns_as_the_demands_split(hftrac, figure) -> None:
     """Shares of four packets give the nominal rates of the links."""
     requested = hftrac.network.scenario(
-        case(hftrac, figure, "fifo", {"10": 1.2, "13": 25.0}.get(figure, 0.95)), 1.0, 0.0
+        case(hftrac, figure, "fifo", {"10": 1.2, "10b": 1.0, "13": 25.0, "14": 34.0}.get(figure, 0.95)), 1.0, 0.0
     )
     network = at_utilization(requested.network.graph, requested.network.utilization)
     load = dict.fromkeys((link.id for link in network.links), 0.0)
@@ -75,6 +76,32 @@ def test_only_the_link_between_switches_is_delayed_and_words_have_lines_of_their
         assert (built[f"{node}.to"].target, built[f"{node}.from"].source) == (hftrac.network.TELLER,) * 2
     hosts = [link.buffer for link in network.links if link.id in ("e1", "e2")]
     assert hosts == [None, None]
+
+
+def test_the_video_has_the_rates_and_intervals_of_the_paper(hftrac) -> None:
+    requested = hftrac.network.scenario(case(hftrac, "14", "fifo", 34.0), 1.0, 3.0)
+    links = {link.id: link for link in requested.network.graph.links}
+    assert requested.interval == 0.01
+    assert requested.duration == pytest.approx(4.0)
+    assert (links["e1"].capacity, links["s13"].capacity, links["s3d"].capacity) == (42e6, 30e6, 42e6)
+    video, background = requested.network.graph.demands
+    assert video.mean * 1448 / 1514 == pytest.approx(3.16e6)
+    assert background.mean == 34e6
+    built = hftrac.network.built(requested.network.graph, delayed=False).links
+    assert not any(link.delay for link in built)
+
+
+@pytest.mark.parametrize(
+    ("x", "steady", "greatest"), [(1.0, 21e6 / 4.0, 15e6), (0.0, None, (38 + 8 * 6**0.5) * 1e6 / 4)]
+)
+def test_triangular_rates_end_where_they_should(hftrac, x, steady, greatest) -> None:
+    requested = hftrac.network.scenario(case(hftrac, "10b", "fifo", x), 400.0, 0.0)
+    graph = requested.network.graph
+    one, other = DemandSource(requested, graph, range(1)).draw(requested.steps)[:, :, 0].T
+    assert steady is None or (one == steady).all()
+    assert other.max() <= greatest * (1.0 + 1e-12)
+    assert other.max() > 0.95 * greatest
+    assert other.std() == pytest.approx((greatest - other.mean()) / 6**0.5, rel=0.05)
 
 
 # --- agents ----------------------------------------------------------------------------------------------------------
