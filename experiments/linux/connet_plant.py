@@ -49,6 +49,7 @@ _LEAD_S = 1.0  # until the sources send
 _READING_S = 0.01  # at least, for what waits in the socket
 _GRACE_S = 0.3  # what is in queues at the end arrives
 _PATIENCE_S = 30.0
+_AT_ONCE = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Plant:
     """Of the bottlenecks: a key of `connet_disciplines.LINES`."""
     release: tuple[float, float] | None = None
     """What a regulator let through is held until the next of instants with uniform distances from one to the other
-    [s], as where tbf's timer is the kernel's tick."""
+    [s], as where tbf's timer is the kernel's tick; an open one holds nothing."""
     premium_rate: float = 1e6
     premium_size: int = 250
     interval: float = 0.5
@@ -207,9 +208,6 @@ class KernelLink:
         plant = self.plant
         for line in lines:
             serve(self.bed, line, plant.discipline, PREMIUM_PORT, plant.size, BOTTLENECK_BUCKET)
-        if plant.release is not None:
-            for name in SOURCES:
-                release_at_instants(self.bed, f"{name}gr", plant.release)
 
     def _start_udp(self) -> list[Job]:
         """What each node sends, the premium sender last."""
@@ -289,6 +287,8 @@ class KernelLink:
         for k, (regulator, index) in enumerate(self._regulators):
             opened = k in self.failed or self._total >= OPEN
             rate = OPEN if opened else self._total * plant.shares[k]
+            if plant.release is not None and (rate == OPEN) != (self._rates[k] == OPEN):
+                release_at_instants(self.bed, f"{SOURCES[k]}gr", _AT_ONCE if rate == OPEN else plant.release)
             if rate != self._rates[k]:
                 regulator.change_tbf(index, ROOT, TBF, rate, plant.bucket_bytes, plant.waiting_bytes)
                 self._rates[k] = rate
