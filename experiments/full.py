@@ -20,14 +20,22 @@ from arc.traffic import STUDIES, Study, keep, kept, under
 from engines import validate
 from hftrac import fig13, fig15, fig16
 from hftrac.packet_study import PacketStudy, make, missing
-from linux import connet_study, hftrac_study, virtual_arc, virtual_hftrac, virtual_pacing
+from linux import connet_study, hftrac_study, virtual_arc, virtual_connet, virtual_hftrac, virtual_pacing
 from pacing import bottleneck
 from packets import FASTER, run_ns3
 
 PACKET_STUDIES = {each.STUDY.name: each.STUDY for each in (fig13, fig15, fig16)}
 REPEATED = {
     each.NAME: each
-    for each in (connet_study, hftrac_study, virtual_arc, virtual_hftrac, virtual_pacing, *validate.STUDIES)
+    for each in (
+        connet_study,
+        hftrac_study,
+        virtual_arc,
+        virtual_connet,
+        virtual_hftrac,
+        virtual_pacing,
+        *validate.STUDIES,
+    )
 }
 
 

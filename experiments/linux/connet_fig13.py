@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 import numpy as np
 import pandas as pd
 from common import Outcome
@@ -15,12 +17,7 @@ PHASES = ("all work", "two dead", "one dead", "all work again")
 def main(*, full: bool = False) -> Outcome:
     data = kept()[0]
     runs = data[data.kind == "failure"]
-    period = runs.groupby(["repeat", "way"]).cumcount().to_numpy()
-    ends = np.cumsum([periods for periods, _ in FAILURES])
-    phase = np.searchsorted(ends, period, side="right")
-    since = period - np.concatenate([[0], ends])[phase]
-    late = runs.assign(phase=phase)[since >= SETTLING]
-    means = late.groupby(["way", "phase", "repeat"])[["delay_ms", "rate", "other_mbit_s"]].mean().reset_index()
+    means = phases(settled(runs))
     rows = [
         {
             "": way,
@@ -38,15 +35,37 @@ def main(*, full: bool = False) -> Outcome:
         "CONNET in the kernel: regulators that fail", first_repeat(data, "failure"), said, top=60.0, log=True
     )
 
+    computed = {f"connet-{name}": value for name, value in values(runs).items()}
+    return Outcome("connet-fig13", "linux", runs, figure, computed, pd.DataFrame(rows))
+
+
+def settled(runs: pd.DataFrame, failures: Sequence[tuple[int, Collection[int]]] = FAILURES) -> pd.DataFrame:
+    """What counts of each phase, whose number is added."""
+    period = runs.groupby(["repeat", "way"]).cumcount().to_numpy()
+    ends = np.cumsum([periods for periods, _ in failures])
+    phase = np.searchsorted(ends, period, side="right")
+    since = period - np.concatenate([[0], ends])[phase]
+    return runs.assign(phase=phase)[since >= SETTLING]
+
+
+def phases(late: pd.DataFrame) -> pd.DataFrame:
+    """Means of each way, phase and repeat."""
+    return late.groupby(["way", "phase", "repeat"])[["delay_ms", "rate", "other_mbit_s"]].mean().reset_index()
+
+
+def values(runs: pd.DataFrame) -> dict[str, float]:
+    """Of the claims."""
+    late = settled(runs)
+    means = phases(late)
+
     def delay(way: str, k: int) -> float:
         return float(means[(means.way == way) & (means.phase == k)].delay_ms.mean())
 
     helpless = late[(late.way == LQI) & (late.phase == 1)]
-    computed = {
-        "connet-failed-one": abs(delay(LQI, 2) / FAILURE_REFERENCE - 1.0),
-        "connet-failed-two": delay(LQI, 1),
-        "connet-failed-repaired": abs(delay(LQI, 3) / FAILURE_REFERENCE - 1.0),
-        "connet-failed-reported": float((helpless.commanded <= LIMITS[0]).mean()),
-        "connet-failed-static": delay(STATIC, 2),
+    return {
+        "failed-one": abs(delay(LQI, 2) / FAILURE_REFERENCE - 1.0),
+        "failed-two": delay(LQI, 1),
+        "failed-repaired": abs(delay(LQI, 3) / FAILURE_REFERENCE - 1.0),
+        "failed-reported": float((helpless.commanded <= LIMITS[0]).mean()),
+        "failed-static": delay(STATIC, 2),
     }
-    return Outcome("connet-fig13", "linux", runs, figure, computed, pd.DataFrame(rows))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from connet.links import printed_law
-from linux.connet_plant import OPEN, KernelLink, Plant, Sample
+from linux.connet_plant import LIMITS, OPEN, KernelLink, Plant, Sample
 
 import netctrl
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
@@ -18,8 +18,6 @@ from netctrl.model.design.design import ConnetDesign
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
 
-LIMITS = (1.0, 22.0)
-"""Of R [Mbit/s]; 30 is offered, and above 22 the queue begins to overflow."""
 EXCITED = (12.0, 20.0)
 HOLD = 3.0
 """Of the binary signal [periods]."""
@@ -45,9 +43,10 @@ class Scale(NamedTuple):
         return here / self.delay + np.array([self.base, 0.0])
 
 
-PAPERS_LINK = Scale(rate=0.2, delay=5.0, base=0.36)
-"""A fifth of the paper's capacity: rates are a fifth, times of packets of the same size five times as long. Its base
-delay of 0.36 ms (theory of the curve) has no counterpart here."""
+BASE = 0.36
+"""Delay of the paper's testbed without a queue, by the theory of its curve [ms]; it has no counterpart here."""
+PAPERS_LINK = Scale(rate=0.2, delay=5.0, base=BASE)
+"""A fifth of the paper's capacity: rates are a fifth, times of packets of the same size five times as long."""
 
 
 class Way(NamedTuple):
@@ -61,10 +60,14 @@ class Way(NamedTuple):
 
 def excite(plant: Plant, periods: int, seed: int, range_: tuple[float, float] = EXCITED) -> pd.DataFrame:
     """A trace under generalised binary noise, the first periods left out."""
-    rates = netctrl.gbn(periods + WARM, range_, np.random.default_rng(seed), hold=HOLD)[:, 0]
     with KernelLink(plant, (periods + WARM + 1) * plant.interval, seed) as link:
-        rows = [link.advance(rate) for rate in rates]
+        rows = [link.advance(rate) for rate in exciting(periods + WARM, range_, seed)]
     return pd.DataFrame(rows[WARM:])
+
+
+def exciting(periods: int, range_: tuple[float, float], seed: int) -> list[float]:
+    """R [Mbit/s] of each period."""
+    return netctrl.gbn(periods, range_, np.random.default_rng(seed), hold=HOLD)[:, 0].tolist()
 
 
 def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
@@ -82,14 +85,16 @@ def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
     )
 
 
-def designed(model: netctrl.IdentifiedModel) -> ConnetDesign:
+def designed(
+    model: netctrl.IdentifiedModel, limits: tuple[float, float] = LIMITS, input_weight: float | None = INPUT_WEIGHT
+) -> ConnetDesign:
     """LQI on the delay."""
-    return netctrl.connet(model, track="delay", limits=[LIMITS], input_weight=INPUT_WEIGHT)
+    return netctrl.connet(model, track="delay", limits=[limits], input_weight=input_weight)
 
 
-def printed() -> Way:
-    """The paper's gains, in this link's units."""
-    return Way(printed_law(), PAPERS_LINK)
+def printed(scale: Scale = PAPERS_LINK) -> Way:
+    """The paper's gains, in a link's units."""
+    return Way(printed_law(), scale)
 
 
 def track(
@@ -110,7 +115,7 @@ def track(
     law, scale = way.law, way.scale
     gains = tracking_gains(law)
     state = start_tracking(gains, None if first is None else np.array([first / scale.rate]))
-    low, high = np.clip(np.array(LIMITS) / scale.rate, law.low[0], law.high[0])
+    low, high = np.clip(np.array(link.plant.limits) / scale.rate, law.low[0], law.high[0])
     given: np.ndarray | None = None
     rows: list[dict[str, float]] = []
     rate = before if start else scale.rate * float(np.clip(state.applied[0], low, high))
@@ -123,7 +128,9 @@ def track(
         if k + 1 >= start:
             desired = scale.outputs(np.array(wanted_here))
             measured = scale.outputs(np.array([sample.delay_ms, sample.jitter_ms]))
-            applied = np.array([min(sample.rate, LIMITS[1]) / scale.rate])  # a change within the dead-band wasn't made
+            applied = np.array(
+                [min(sample.rate, link.plant.limits[1]) / scale.rate]
+            )  # a change within the dead-band wasn't made
             if k + 1 > start:
                 state = state._replace(applied=applied)
             if np.isfinite(measured).all():

@@ -1,4 +1,4 @@
-"""CONNET's plant in the kernel: three bursty sources behind tbf regulators, a tbf bottleneck with a FIFO, premium CBR.
+"""CONNET's plant in the kernel: three bursty sources behind tbf regulators, tbf bottlenecks with a FIFO, premium CBR.
 
 All in namespaces of one machine, so that one clock stamps both ends of the premium flow: the sender's in the packet,
 the kernel's on arrival (SO_TIMESTAMPNS). Re-applying tbf's rate refills its bucket, so buckets are small, a change
@@ -11,14 +11,19 @@ import os
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from linux.connet_bursts import send_bursts
+from linux.connet_disciplines import release_at_instants, serve
 
 from netctrl.linux.kernel.netlink import ROOT, Counters
 from netctrl.linux.testbed.bed import Testbed
+from netctrl.linux.testbed.netns_process import Job
 from netctrl.linux.testbed.schedules import constant_times, poisson_times
 from netctrl.linux.testbed.traffic import (
+    TcpRun,
     UdpSource,
     absorb_tcp,
     open_tcp_sink,
@@ -34,6 +39,8 @@ MEGA, MILLI, MICRO = 1e6, 1e-3, 1e-6
 OPEN = 1e9
 """A regulator that regulates nothing [bit/s]."""
 SOURCES = ("s1", "s2", "s3")
+LIMITS = (1.0, 22.0)
+"""Of R [Mbit/s]; 30 is offered, and above 22 the queue begins to overflow."""
 BOTTLENECK_BUCKET = 1600
 """A packet and half of one: a late timer loses little capacity, and packets wait as behind a wire [byte]."""
 PREMIUM_PORT, OTHER_PORT, TCP_PORT = 5001, 5002, 5003
@@ -42,6 +49,7 @@ _LEAD_S = 1.0  # until the sources send
 _READING_S = 0.01  # at least, for what waits in the socket
 _GRACE_S = 0.3  # what is in queues at the end arrives
 _PATIENCE_S = 30.0
+_AT_ONCE = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +68,21 @@ class Plant:
     """Packets that a regulator lets through at once."""
     waiting: int = 3
     """Packets that may wait in it."""
+    shares: tuple[float, ...] = (1.0 / 3.0,) * len(SOURCES)
+    """Of R, by regulator."""
+    limits: tuple[float, float] = LIMITS
+    """Of R under a law [Mbit/s]."""
+    flows: int = 1
+    """UDP flows of each source, each with its own bursts."""
     cubic: int = 0
     """TCP connections of each source, which send what they can; with them it sends no bursts."""
+    hops: int = 1
+    """Bottlenecks in a row."""
+    discipline: str = "fifo"
+    """Of the bottlenecks: a key of `connet_disciplines.LINES`."""
+    release: tuple[float, float] | None = None
+    """What a regulator let through is held until the next of instants with uniform distances from one to the other
+    [s], as where tbf's timer is the kernel's tick; an open one holds nothing."""
     premium_rate: float = 1e6
     premium_size: int = 250
     interval: float = 0.5
@@ -110,12 +131,25 @@ class Books(NamedTuple):
     bottleneck: Counters
 
 
+def pipe(plant: Plant) -> list[str]:
+    """Nodes from the first router to the sink."""
+    return ["r", *(f"r{number}" for number in range(2, plant.hops + 1)), "h"]
+
+
 def network(plant: Plant) -> Network:
-    """Sources and the premium sender at a router, a bottleneck to the sink."""
-    limit = plant.waiting_bytes
-    links = [Link(source=name, target="r", id=f"{name}r", capacity=OPEN, buffer=limit) for name in SOURCES]
+    """Sources and the premium sender at a router, bottlenecks to the sink."""
+    limit, nodes = plant.waiting_bytes, pipe(plant)
+    links = []
+    for name in SOURCES:
+        last = name if plant.release is None else f"{name}g"
+        if last != name:
+            links.append(Link(source=name, target=last, id=f"{name}r", capacity=OPEN, buffer=limit))
+        links.append(Link(source=last, target="r", id=f"{last}r", capacity=OPEN, buffer=limit))
     links.append(Link(source="p", target="r", id="pr", capacity=OPEN))
-    links.append(Link(source="r", target="h", id="rh", capacity=plant.capacity, buffer=plant.buffer))
+    links += [
+        Link(source=one, target=other, id=f"{one}{other}", capacity=plant.capacity, buffer=plant.buffer)
+        for one, other in pairwise(nodes)
+    ]
     back = [Link(source=link.target, target=link.source, id=f"{link.id}.", capacity=OPEN) for link in links]
     return Network(links=(*links, *back))
 
@@ -148,17 +182,21 @@ class KernelLink:
         self._held.close()
 
     def _build(self, held: ExitStack) -> None:
-        buckets = {f"{name}r": self.plant.bucket_bytes for name in SOURCES} | {"rh": BOTTLENECK_BUCKET}
-        self.bed = bed = held.enter_context(Testbed(network(self.plant), burst_bytes=buckets))
+        nodes = pipe(self.plant)
+        lines = [f"{one}{other}" for one, other in pairwise(nodes)]
+        buckets = {f"{name}r": self.plant.bucket_bytes for name in SOURCES} | dict.fromkeys(lines, BOTTLENECK_BUCKET)
+        bed = Testbed(network(self.plant), burst_bytes=buckets, segment=self.plant.cubic > 0)
+        self.bed = bed = held.enter_context(bed)
+        self._furnish(lines)
         self._regulators = [(held.enter_context(bed.route_socket(name)), bed.index(f"{name}r")) for name in SOURCES]
-        self._router, self._bottleneck = held.enter_context(bed.route_socket("r")), bed.index("rh")
+        self._router, self._bottleneck = held.enter_context(bed.route_socket(nodes[-2])), bed.index(lines[-1])
         with bed.inside("h"):
             self._sink = held.enter_context(open_udp_sink(PREMIUM_PORT))
             held.enter_context(open_udp_sink(OTHER_PORT))  # nobody reads it: the port is there, so no ICMP comes
         self._end = time.monotonic() + _LEAD_S
-        self._jobs = [bed.start(node, send_udp, [source], self._end) for node, source in self._traffic()]
-        self._start_tcp(held)
-        self._started = False
+        self._jobs = self._start_udp()
+        self._transfers = self._start_tcp(held)
+        self._started, self._periods = False, 0
         self._rates = [OPEN] * len(SOURCES)
         self._total = OPEN
         self._next, self._last = 0, np.empty(0)
@@ -166,26 +204,37 @@ class KernelLink:
         self._received = 0
         self._sent_bytes = 0
 
-    def _traffic(self) -> list[tuple[str, UdpSource]]:
-        """What each node sends, the premium sender last."""
-        plant, address = self.plant, self.bed.address("h")
-        found, bursty = [], SOURCES if plant.cubic == 0 else ()
-        for name, generator in zip(bursty, np.random.default_rng(self.seed).spawn(len(bursty)), strict=True):
-            bursts = poisson_times(plant.offered, plant.burst * plant.size, self.seconds, generator)
-            found.append((name, UdpSource(address, OTHER_PORT, np.repeat(bursts, plant.burst), plant.size)))
-        times = constant_times(plant.premium_rate, plant.premium_size, self.seconds)
-        return [*found, ("p", UdpSource(address, PREMIUM_PORT, times, plant.premium_size))]
+    def _furnish(self, lines: list[str]) -> None:
+        plant = self.plant
+        for line in lines:
+            serve(self.bed, line, plant.discipline, PREMIUM_PORT, plant.size, BOTTLENECK_BUCKET)
 
-    def _start_tcp(self, held: ExitStack) -> None:
+    def _start_udp(self) -> list[Job]:
+        """What each node sends, the premium sender last."""
+        plant, bed, address = self.plant, self.bed, self.bed.address("h")
+        jobs, bursty = [], SOURCES if plant.cubic == 0 else ()
+        for name, generator in zip(bursty, np.random.default_rng(self.seed).spawn(len(bursty)), strict=True):
+            rate, size = plant.offered / plant.flows, plant.burst * plant.size
+            times = [poisson_times(rate, size, self.seconds, generator) for _ in range(plant.flows)]
+            jobs.append(bed.start(name, send_bursts, address, OTHER_PORT, times, plant.burst, plant.size, self._end))
+        times = constant_times(plant.premium_rate, plant.premium_size, self.seconds)
+        premium = UdpSource(address, PREMIUM_PORT, times, plant.premium_size)
+        return [*jobs, bed.start("p", send_udp, [premium], self._end)]
+
+    def _start_tcp(self, held: ExitStack) -> list[Job]:
+        """Connections of each source, one source after the other."""
         if self.plant.cubic == 0:
-            return
+            return []
         bed, until = self.bed, self._end + self.seconds
         with bed.inside("h"):
             listener = held.enter_context(open_tcp_sink(TCP_PORT))
-        bed.start("h", absorb_tcp, listener, until + _GRACE_S)
-        for name in SOURCES:
-            for _ in range(self.plant.cubic):
-                bed.start(name, send_tcp, bed.address("h"), TCP_PORT, until, congestion="cubic", every_s=1.0)
+        bed.start("h", absorb_tcp, listener, until + _PATIENCE_S)  # connecting may take its time
+        left, options = until - time.monotonic(), {"congestion": "cubic", "every_s": self.plant.interval}
+        return [
+            bed.start(name, send_tcp, bed.address("h"), TCP_PORT, left, **options)
+            for name in SOURCES
+            for _ in range(self.plant.cubic)
+        ]
 
     def advance(self, rate: float = OPEN / MEGA) -> Sample:
         """One period with all regulators that work at `rate` together [Mbit/s]; by default open."""
@@ -194,6 +243,7 @@ class KernelLink:
             self._started = True
         change_us = self._regulate(rate * MEGA)
         self._end += self.plant.interval
+        self._periods += 1
         packets = self._arrived()
         late = (time.monotonic() - self._end) / MILLI
         total = self._router.qdisc(self._bottleneck).counters.bytes
@@ -233,22 +283,34 @@ class KernelLink:
         plant = self.plant
         if abs(desired - self._total) > plant.dead_band * self._total:
             self._total = desired
-        share = self._total if self._total >= OPEN else self._total / len(SOURCES)
         began, made = time.perf_counter(), 0
         for k, (regulator, index) in enumerate(self._regulators):
-            rate = OPEN if k in self.failed else share
+            opened = k in self.failed or self._total >= OPEN
+            rate = OPEN if opened else self._total * plant.shares[k]
+            if plant.release is not None and (rate == OPEN) != (self._rates[k] == OPEN):
+                release_at_instants(self.bed, f"{SOURCES[k]}gr", _AT_ONCE if rate == OPEN else plant.release)
             if rate != self._rates[k]:
                 regulator.change_tbf(index, ROOT, TBF, rate, plant.bucket_bytes, plant.waiting_bytes)
                 self._rates[k] = rate
                 made += 1
         return (time.perf_counter() - began) / made / MICRO if made else 0.0
 
+    def transfers(self, begin_s: float, end_s: float) -> list[float]:
+        """Rate at which each TCP connection's data were acknowledged between two times of the run [Mbit/s]; waits for
+        their end."""
+        began, rates = self._end - self._periods * self.plant.interval, []
+        for job in self._transfers:
+            run: TcpRun = job.result(self.seconds + _PATIENCE_S)
+            arrived = np.interp([began + begin_s, began + end_s], run.times_s, run.column("arrived_bytes"))
+            rates.append(float(np.diff(arrived)[0]) * BITS_PER_BYTE / (end_s - begin_s) / MEGA)
+        return rates
+
     def close_books(self) -> Books:
         """Wait until sources have ended and queues are empty, and count."""
-        *others, premium = (job.result(self.seconds + _PATIENCE_S)[0] for job in self._jobs)
+        *others, (premium,) = (job.result(self.seconds + _PATIENCE_S) for job in self._jobs)
         rest = receive_udp([self._sink], time.monotonic() + _GRACE_S).get(0)
         return Books(
-            sent=tuple(each.offered - each.dropped for each in others),
+            sent=tuple(sum(each.offered - each.dropped for each in flows) for flows in others),
             premium_sent=premium.offered - premium.dropped,
             premium_received=self._received + (0 if rest is None else len(rest.numbers)),
             regulators=tuple(each.qdisc(index).counters for each, index in self._regulators),

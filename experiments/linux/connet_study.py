@@ -76,17 +76,17 @@ def run_repeat(number: int, plant: Plant) -> Repeat:
     found = netctrl.identify(trace(excited, plant.interval), held_out=HELD_OUT)
     design = designed(found.model)
     law = Way(design.law)
-    requested = [_pair(means, delay) for delay in REFERENCES]
+    requested = [on_curve(means, delay) for delay in REFERENCES]
     changing = [pair for pair in requested for _ in range(HELD)]
     parts.append(_labelled("references", LQI, _tracked(plant, law, changing, seed + 3)))
     parts.append(_labelled("references", PRINTED, _tracked(plant, printed(), changing, seed + 4)))
-    static = [_static(means, delay) for delay in REFERENCES]
+    static = [static_rate(means, delay) for delay in REFERENCES]
     fixed = [(rate, delay) for rate, delay in zip(static, REFERENCES, strict=True) for _ in range(SHORT_HELD)]
     parts.append(_labelled("references", STATIC, _fixed(plant, fixed, seed + 5)))
     opened = [(OPENED, np.nan)] * FIFO_PERIODS
     parts.append(_labelled("references", FIFO, _fixed(plant, opened, seed + 6)))
-    parts.append(_labelled("activation", LQI, _activated(plant, law, _pair(means, SWITCHED_REFERENCE), seed + 7)))
-    pair, rate = _pair(means, FAILURE_REFERENCE), _static(means, FAILURE_REFERENCE)
+    parts.append(_labelled("activation", LQI, _activated(plant, law, on_curve(means, SWITCHED_REFERENCE), seed + 7)))
+    pair, rate = on_curve(means, FAILURE_REFERENCE), static_rate(means, FAILURE_REFERENCE)
     dead = [each for periods, each in FAILURES for _ in range(periods)]
     broken = _tracked(plant, law, [pair] * len(dead), seed + 8, event=dead.__getitem__)
     parts.append(_labelled("failure", LQI, broken))
@@ -96,9 +96,9 @@ def run_repeat(number: int, plant: Plant) -> Repeat:
     return Repeat(number, series, _described(found, static), design, (before, os.getloadavg()[0]))
 
 
-def curve_means(series: pd.DataFrame) -> pd.DataFrame:
+def curve_means(series: pd.DataFrame, skipped: int = CURVE_SKIPPED) -> pd.DataFrame:
     """Delay and jitter [ms] and other traffic [Mbit/s] by R, once the queue has settled."""
-    counted = series[series.groupby("rate").cumcount() >= CURVE_SKIPPED]
+    counted = series[series.groupby("rate").cumcount() >= skipped]
     return counted.groupby("rate")[["delay_ms", "jitter_ms", "other_mbit_s"]].mean()
 
 
@@ -110,12 +110,20 @@ def _fixed(
     plant: Plant, requested: Sequence[tuple[float, float]], seed: int, dead: Sequence[frozenset[int]] | None = None
 ) -> pd.DataFrame:
     """(R [Mbit/s], reference [ms]) of each period, without a law."""
-    rows = []
     with KernelLink(plant, (len(requested) + 1) * plant.interval, seed) as link:
-        for k, (rate, reference) in enumerate(requested):
-            link.failed = frozenset() if dead is None else dead[k]
-            row = {"time_s": (k + 1) * plant.interval, "reference_ms": reference, "failed": len(link.failed)}
-            rows.append(row | link.advance(rate)._asdict())
+        return hold(link, requested, dead)
+
+
+def hold(
+    link: KernelLink, requested: Sequence[tuple[float, float]], dead: Sequence[frozenset[int]] | None = None
+) -> pd.DataFrame:
+    """(R [Mbit/s], reference [ms]) of each period, and which regulators are dead in it, without a law."""
+    rows = []
+    for k, (rate, reference) in enumerate(requested):
+        link.failed = frozenset() if dead is None else dead[k]
+        time_s = (k + 1) * link.plant.interval
+        row = {"time_s": time_s, "reference_ms": reference, "failed": len(link.failed)}
+        rows.append(row | link.advance(rate)._asdict())
     return pd.DataFrame(rows)
 
 
@@ -131,12 +139,12 @@ def _activated(plant: Plant, way: Way, pair: tuple[float, float], seed: int) -> 
         return track(link, way, [pair] * SWITCHED_PERIODS, start=SWITCHED, first=14.0)
 
 
-def _pair(means: pd.DataFrame, delay: float) -> tuple[float, float]:
+def on_curve(means: pd.DataFrame, delay: float) -> tuple[float, float]:
     """A delay and the jitter that the curve has with it [ms]."""
     return delay, float(np.interp(delay, means.delay_ms, means.jitter_ms))
 
 
-def _static(means: pd.DataFrame, delay: float) -> float:
+def static_rate(means: pd.DataFrame, delay: float) -> float:
     """The R at which the curve has a delay [Mbit/s]."""
     return float(np.interp(delay, means.delay_ms, means.index))
 

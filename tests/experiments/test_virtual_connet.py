@@ -1,0 +1,145 @@
+"""CONNET in virtual time: bursts in one call, what is run from what is kept, and numbers by hand."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from places import EXPERIMENTS
+
+from netctrl.kernel.build import Kernel
+from netctrl.linux.testbed.traffic import FRAME_OVERHEAD
+
+KERNEL = Kernel(version="6.1", sha256="0", source="linux", compiler="gcc", absent=(), build_s=1.0)
+
+
+@pytest.fixture
+def study(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The study's module, which keeps its runs in a temporary folder."""
+    monkeypatch.syspath_prepend(EXPERIMENTS)
+    found = importlib.import_module("linux.virtual_connet")
+    monkeypatch.setattr(found, "RESULTS", tmp_path)
+    monkeypatch.setattr(found, "chosen_kernel", lambda: KERNEL)
+    return found
+
+
+@pytest.fixture
+def values(study: Any) -> Any:
+    return importlib.import_module("linux.connet_virtual_values")
+
+
+@pytest.fixture
+def tasks(study: Any) -> Any:
+    return importlib.import_module("linux.connet_tasks")
+
+
+def test_bursts_leave_whole_and_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXPERIMENTS)
+    send_bursts = importlib.import_module("linux.connet_bursts").send_bursts
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:
+        sink.bind(("127.0.0.1", 0))
+        begin, times = time.monotonic() + 0.05, [np.array([0.0, 0.2]), np.array([0.1])]
+        sent = send_bursts("127.0.0.1", sink.getsockname()[1], times, 4, 1042, begin)
+        assert time.monotonic() >= begin + 0.2
+        sink.setblocking(False)
+        arrived = [sink.recvfrom(2000) for _ in range(12)]
+        with pytest.raises(BlockingIOError):
+            sink.recv(2000)
+    assert {len(content) for content, _ in arrived} == {1042 - FRAME_OVERHEAD}
+    first, second = (arrived[k][1] for k in (0, 4))
+    assert [peer for _, peer in arrived] == [first] * 4 + [second] * 4 + [first] * 4 and first != second
+    assert [(each.offered, each.dropped, each.frame_bytes) for each in sent] == [(8, 0, 1042), (4, 0, 1042)]
+
+
+class Straight:
+    """In place of the kernel: delay and jitter are lines in R with some noise, and a law is always at its reference."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+
+    def __call__(self, function: str, task: list[Any], *, seed: int) -> list[Any]:
+        plant, traffic, wanted, law, _dead, start, _first, warm = task
+        self.asked.append((plant["capacity"], traffic, len(wanted), law if law is None else type(law), start))
+        noise = np.random.default_rng(traffic).normal(1.0, 0.01, len(wanted))
+        rows = []
+        for k, ((one, other), factor) in enumerate(zip(wanted, noise.tolist(), strict=True)):
+            rate = one if law is None else 50.0
+            delay = (rate / plant["capacity"] * 4e6 if law is None else one) * factor
+            reference = other if law is None else one
+            row = {"time_s": k + 1.0, "reference_ms": reference, "failed": 0, "rate": rate, "delay_ms": delay}
+            rows.append(row | {"jitter_ms": 0.5 * delay, "lost": 0, "other_mbit_s": rate, "late_ms": 0.01})
+        return [rows[warm:], [9.0] * 6 if plant["cubic"] and law else []]
+
+
+def test_every_run_is_made_once_from_what_is_kept(study: Any, tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Straight()
+    monkeypatch.setattr(study, "called", kernel)
+    assert [each.number for each in study.make([2])] == [2]
+    assert len(kernel.asked) == len(tasks.PLAN) == len(study.kept()[study.KEY].drop_duplicates())
+    assert study.desired([2]) == [] and study.missing([1, 2]) == [1]
+    assert {traffic // 100 for _, traffic, *_ in kernel.asked} == {2}
+    assert [each["way"] for each in study.made()["transfers"]] == [tasks.LQI, tasks.PRINTED]
+    data = study.kept()
+    controlled = data[(data.kind == "references") & (data.way == tasks.LQI) & (data.link == tasks.SLOWER)]
+    assert sorted(controlled.reference_ms.unique()) == [1.0, 1.5, 3.0]
+    held = data[(data.kind == "failure") & (data.way == tasks.STATIC)]
+    assert held.rate.unique() == pytest.approx([15.0], rel=0.1), "R is where the curve has 3 ms: 15 Mbit/s here"
+
+
+def test_the_slower_links_traffic_is_that_of_the_wall_clock(study: Any, tasks: Any) -> None:
+    """The seeds, and the number of periods that the draws depend on."""
+    wall = importlib.import_module("linux.connet_study")
+    known = tasks.Known(3, pd.DataFrame(columns=study.KEY))
+    curve = tasks.PLAN[tasks.SLOWER, "curve", tasks.STATIC](known)
+    assert (curve.seed, len(curve.wanted), curve.plant) == (301, len(wall.CURVE) * wall.CURVE_PERIODS, tasks.Plant())
+    excited = tasks.PLAN[tasks.SLOWER, "trace", tasks.STATIC](known)
+    assert (excited.seed, len(excited.wanted), excited.warm) == (302, wall.TRACE_PERIODS + 4, 4)
+
+
+def test_numbers_by_hand(values: Any, tasks: Any) -> None:
+    """Means of the last periods at a reference, and when a delay has recovered."""
+    periods = sum(tasks.HELD)
+    reference = np.repeat([0.1, 8.0, 0.3, 0.8, 0.1], tasks.HELD)
+    begins = np.cumsum([0, *tasks.HELD])
+    delay = reference.copy()
+    delay[begins[2] : begins[2] + 10] = 1.0
+    delay[begins[3] : begins[3] + 15] = 99.0
+    table = {"link": tasks.PAPERS, "kind": "references", "way": tasks.LQI, "reference_ms": reference, "delay_ms": delay}
+    data = pd.concat(
+        [
+            pd.DataFrame(
+                table | {"jitter_ms": 0.0, "rate": 50.0, "other_mbit_s": 49.0, "repeat": number}, range(periods)
+            )
+            for number in (1, 2)
+        ]
+    )
+    data.loc[data["repeat"] == 2, "delay_ms"] *= 1.1
+    late = values.changing(data, tasks.LQI, 3)
+    assert late.delay_ms.tolist() == pytest.approx([0.8, 0.88])
+    assert values.met(late, 0.0).value == pytest.approx(1.05)
+    assert values.met(late).value == pytest.approx(1.0 + 0.05 * 0.8 / (0.8 + 0.36))
+    assert values.recovery(data, tasks.LQI).value == pytest.approx(10.0, abs=1.0)
+
+
+@pytest.mark.needs("lab")
+def test_disciplines_and_instants_in_the_kernel(study: Any, tasks: Any) -> None:
+    def run(rate: float, **changes: Any) -> list[Any]:
+        plant = tasks.replace(tasks.TCP_PIPE if changes.pop("tcp", False) else tasks.PIPE, **changes)
+        asked = study.msgspec.to_builtins(tasks.Task(plant, 1, [(rate, None)] * 3))
+        return study.called("linux.virtual_connet:inside", asked, seed=1)[0]
+
+    fifo = run(95.0)
+    assert fifo == run(95.0)
+    other = {name: run(95.0, discipline=name) for name in ("cbq", "wfq")}
+    delay = {name: rows[-1]["delay_ms"] for name, rows in (other | {"fifo": fifo}).items()}
+    assert 0.5 * 8e-5 * tasks.SIZE < delay["cbq"] < delay["wfq"] < 0.5 * delay["fifo"]
+    held, exact = (run(90.0, tcp=True, release=each)[-1] for each in (tasks.RELEASE, None))
+    assert held["delay_ms"] > 5.0 * exact["delay_ms"]
+    assert all(each["other_mbit_s"] == pytest.approx(90.0, rel=0.01) for each in (held, exact))
+    assert max(each["late_ms"] for each in fifo) < 0.1
