@@ -15,6 +15,9 @@ from netctrl.kernel.scenarios.planner import plan_scenario
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
+from netctrl.linux.kernel import messages
+from netctrl.linux.kernel.queue_options import queue_options
+from netctrl.linux.kernel.responses import ROOT
 from netctrl.scenario.tcp_aqm.flows import UdpFlows, WebFlows
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
@@ -38,6 +41,14 @@ def test_results_that_end_within_a_record_are_refused(cut: int) -> None:
     assert [kind for kind, _ in read_results(content)] == [5]
     with pytest.raises(NetctrlError, match="end within a record"):
         list(read_results(content[:cut]))
+
+
+@pytest.mark.parametrize(("kind", "flag"), [("pie", 0), ("dualpi2", 0x8000)])
+def test_disciplines_that_ask_for_it_are_told_that_options_contain_attributes(kind: str, flag: int) -> None:
+    """Linux 7.2's dualpi2 refuses others: "NLA_F_NESTED is missing"."""
+    options = queue_options(kind, {"limit": 500}, 1000.0)
+    message = messages.add_queue(1, ROOT, 0x10000, kind, options)
+    assert message.endswith(struct.pack("=HH", 4 + len(options), 2 | flag) + options)
 
 
 def test_flows_with_the_same_path_share_a_host(scenario_of) -> None:

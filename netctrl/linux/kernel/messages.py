@@ -45,6 +45,7 @@ _MATCHALL_ACTION = 2
 _ACT_KIND, _ACT_OPTIONS, _MIRRED_PARMS = 1, 2, 2
 _MIRRED = struct.Struct("=IIiiiiI")  # index, capab, action, refcnt, bindcnt, eaction, ifindex
 _STOLEN, _REDIRECT = 4, 1  # TC_ACT_STOLEN, TCA_EGRESS_REDIR
+_STRICT = ("dualpi2",)  # refuse options that aren't said to contain attributes, as later disciplines do
 
 
 def _message(kind: int, flags: int, body: bytes) -> bytes:
@@ -139,4 +140,6 @@ def redirect_arrivals(index: int, target: int) -> tuple[bytes, bytes]:
 
 def _queue(index: int, parent: int, handle: int, kind: str, options: bytes) -> bytes:
     body = TCMSG.pack(0, index, handle, parent, 0) + _text(_KIND, kind)
-    return body + attribute(_OPTIONS, options) if options else body
+    if not options:
+        return body
+    return body + (nested if kind in _STRICT else attribute)(_OPTIONS, options)
