@@ -13,7 +13,7 @@ COLOURS = {
     ARC: "#1f4e9c",
     "pie": "#b45f06",
     "codel": "#6aa84f",
-    "fq_codel": "#38761d",
+    "fq_codel": "#17a2b8",
     "red": "#c0504d",
     "cake": "#8e44ad",
     "dualpi2": "#d4a017",
@@ -77,6 +77,8 @@ def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
         "arc-virtual-losses": over("dropped", ARC, DROP_TAIL, 200),
         "arc-virtual-losses-most": over("dropped", ARC, DROP_TAIL, FLOWS[-1]),
     }
+    mean = data[data.flows.isin(LOADED)].groupby(["flows", "queue"]).delay_ms.mean().unstack()
+    found["arc-virtual-lower"] = float(mean[list(PEERS)].gt(mean[ARC], axis=0).to_numpy().mean())
     for peer in PEERS:
         found[f"arc-virtual-delay-{peer}"] = over("delay_ms", ARC, peer, 100)
         found[f"arc-virtual-utilization-{peer}"] = over("utilization", ARC, peer, 100)
@@ -89,9 +91,10 @@ def over_time(axes: Axes, series: pd.DataFrame) -> None:
         axes.plot(mine.index, mine, color=COLOURS[queue], lw=2.0 if queue in WIDE else 1.1, label=queue)
     for number, flows in enumerate(FLOWS):
         axes.axvline(STEP_S * number, color="#bbbbbb", lw=0.8)
-        axes.text(STEP_S * (number + 0.5), 520.0, f"{flows} flows", ha="center", fontsize=9.5)
+        axes.text(STEP_S * (number + 0.5), 1300.0, f"{flows} flows", ha="center", fontsize=9.5)
     axes.set_yscale("log")
-    axes.set_ylim(0.3, 800.0)
+    axes.set_ylim(0.8, 2000.0)
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlim(0.0, STEP_S * len(FLOWS))
     axes.set_xlabel("time [s]")
     axes.set_ylabel("queueing delay [ms]")
@@ -110,6 +113,7 @@ def by_load(axes: Axes, data: pd.DataFrame, column: str, label: str, *, log: boo
     axes.minorticks_off()
     if log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("flows")
     axes.set_ylabel(label)
     axes.grid(color="#e5e5e5", lw=0.6)
