@@ -16,11 +16,12 @@ import msgspec
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.command import FOLDER, own_program
-from netctrl.kernel.plan import Program
+from netctrl.kernel.plan import LINE, Program
 from netctrl.linux.pacing.program import borrow_socket, sockets_of
 from netctrl.linux.pacing.socket import SocketPacer
 from netctrl.linux.pacing.tcp_info import ESTABLISHED, read_tcp_info
 from netctrl.model.law import PacingLaw
+from netctrl.units import NANOSECOND
 
 __all__ = ["LAWS_FILE", "laws_content", "pacer_program"]
 
@@ -39,23 +40,28 @@ def laws_content(laws: Mapping[int, PacingLaw]) -> bytes:
     return msgspec.json.encode(laws)
 
 
-def pacer_program() -> Program:
-    """The program, which runs until the end."""
-    return own_program("netctrl.kernel.scenarios.pacer")
+def pacer_program(duration_s: float) -> Program:
+    """The program, which paces for this time; it is ready before time 0."""
+    return own_program("netctrl.kernel.scenarios.pacer", repr(duration_s))
 
 
-def main() -> int:
+def main(duration_s: float) -> int:
     """The inside: one look at each flow's socket every millisecond."""
     laws = msgspec.json.decode((Path(FOLDER) / LAWS_FILE).read_bytes(), type=dict[int, PacingLaw])
-    paced = [(connection, SocketPacer(laws[mark])) for mark, connection in _marked(set(laws)).items()]
-    due = time.monotonic()
-    while True:
-        for connection, pacer in paced:
-            info = read_tcp_info(connection)
-            if info.state == ESTABLISHED:
-                pacer.step(connection, time.monotonic(), info)
-        due += INTERVAL_S
-        time.sleep(max(due - time.monotonic(), 0.0))
+    pacers = {mark: SocketPacer(law) for mark, law in laws.items()}
+    with socket.socket(fileno=LINE) as line:
+        line.sendall(b"\0")
+        due = int.from_bytes(line.recv(8, socket.MSG_WAITALL), sys.byteorder) * NANOSECOND
+        ends = due + duration_s
+        paced = [(connection, pacers[mark]) for mark, connection in _marked(set(laws)).items()]
+        while due < ends:
+            for connection, pacer in paced:
+                info = read_tcp_info(connection)
+                if info.state == ESTABLISHED:
+                    pacer.step(connection, time.monotonic(), info)
+            due += INTERVAL_S
+            time.sleep(max(due - time.monotonic(), 0.0))
+    return 0
 
 
 def _marked(marks: set[int]) -> dict[int, socket.socket]:
@@ -79,4 +85,4 @@ def _marked(marks: set[int]) -> dict[int, socket.socket]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(float(sys.argv[1])))

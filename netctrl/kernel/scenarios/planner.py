@@ -160,14 +160,14 @@ class _Planner:
             else:
                 self._tcp(number, group, draw)
             rows += len(draw.rtt_s)
-        if self.laws:
-            self.plan.program(0.0, self._namespace(), pacer_program())
         self._changes()
         interval, duration = self.scenario.interval, self.scenario.duration
         samples = int(duration / interval * (1.0 + 1e-12))
         marked = tuple(k for k, link in enumerate(self.scenario.links) if is_marked(link))
         for k in marked:
             self._marker(self.scenario.links[k], samples)
+        if self.laws:
+            self.plan.prepared(self._namespace(), pacer_program(duration))
         if self.rater:
             self.plan.prepared(self._namespace(), rater_program())
         places = np.array([self.out[link.id] for link in self.scenario.links])
