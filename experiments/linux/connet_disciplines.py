@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linux.hftrac_bed import program
+from linux.iproute import program
 
 from netctrl.linux.testbed.bed import Testbed
 
