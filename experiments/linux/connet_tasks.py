@@ -1,7 +1,7 @@
 """Runs of CONNET in virtual time: those of the wall-clock study, and those of the paper's link at its own rates.
 
 The paper's regulators release what they let through at instants 2 to 6 ms apart, as tbf does where its timer is the
-kernel's tick. That of 2003's kernels was 10 ms; 4 ms in the mean give the paper's curve but for its base delay. With
+kernel's tick. That of 2003's kernels was 10 ms; 4 ms in the mean give the paper's curve but for a constant. With
 exact timers backlogged regulators send evenly, and nothing waits until the link is full.
 """
 
@@ -23,6 +23,7 @@ from linux.connet_study import FIFO, LQI, PRINTED, STATIC, curve_means, on_curve
 
 import netctrl
 from netctrl.model.law import LqiLaw
+from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["PLAN", "Known", "Task", "on_curve_at"]
 
@@ -47,6 +48,11 @@ PAPERS_PLANT = Plant(
 PIPE = replace(PAPERS_PLANT, hops=3)
 TCP_PIPE = replace(PIPE, cubic=2, size=TCP_SIZE, buffer=PACKETS * TCP_SIZE)
 PRINTED_SCALE = Scale(base=BASE)
+ONE_NODE, THREE_NODES = (
+    BASE + plant.hops * SIZE * BITS_PER_BYTE / plant.capacity / 1e-3 for plant in (PAPERS_PLANT, PIPE)
+)
+"""What the paper's delays have and the kernel's lack [ms]: its testbed's base, and a packet's own transmissions, since
+tbf passes a packet at once that finds tokens."""
 CURVE = (20.0, 30.0, 40.0, 50.0, 55.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 95.0)
 CURVE_PERIODS, CURVE_SKIPPED = 6, 1
 TRACE_PERIODS, EXCITED = 120, (40.0, 90.0)

@@ -123,7 +123,9 @@ def test_numbers_by_hand(values: Any, tasks: Any) -> None:
     late = values.changing(data, tasks.LQI, 3)
     assert late.delay_ms.tolist() == pytest.approx([0.8, 0.88])
     assert values.met(late, 0.0).value == pytest.approx(1.05)
-    assert values.met(late).value == pytest.approx(1.0 + 0.05 * 0.8 / (0.8 + 0.36))
+    assert values.met(late, 0.4).value == pytest.approx(1.0 + 0.05 * 0.8 / (0.8 + 0.4))
+    further = tasks.THREE_NODES - tasks.ONE_NODE
+    assert further == pytest.approx(2 * 1042 * 8 / 100e6 / 1e-3)
     assert values.recovery(data, tasks.LQI).value == pytest.approx(10.0, abs=1.0)
 
 
