@@ -1,0 +1,258 @@
+"""Numbers of CONNET in virtual time for its claims: the paper's link at its own rates, and the slower one in both
+clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from common import Measured, measured
+from linux import connet_fig10, connet_fig11, connet_fig13
+from linux.connet_loop import trace
+from linux.connet_study import CURVE_SKIPPED as WALL_SKIPPED
+from linux.connet_study import FIFO, HELD_OUT, LQI, PRINTED, STATIC, curve_means
+from linux.connet_tasks import (
+    CURVE_SKIPPED,
+    EXACT,
+    FAILURES,
+    HELD,
+    HELD_PIPE,
+    OFFERED,
+    ONE_NODE,
+    OPEN_PERIODS,
+    PAPERS,
+    PAPERS_PLANT,
+    REFERENCES,
+    SCHEDULING,
+    SETTLING,
+    SLOWER,
+    STEPPED,
+    THREE_NODES,
+    TICKS,
+    on_curve_at,
+)
+
+import netctrl
+
+__all__ = [
+    "LAWS",
+    "MEANT",
+    "at_own_rates",
+    "both_clocks",
+    "changing",
+    "curves",
+    "in_both_clocks",
+    "part",
+    "phase",
+    "stretch",
+]
+
+LAWS = {PRINTED: "printed", LQI: "lqi"}
+MEANT = ["reference_ms", "delay_ms", "jitter_ms", "rate", "other_mbit_s"]
+NEAR, IN_A_ROW = 0.2, 5
+"""Of its reference a delay has recovered, on average over so many periods."""
+ENDS = np.cumsum([0, *(periods for periods, _ in FAILURES)])
+LEAST = 0.05
+"""Delay from which clocks are compared by their ratio [ms]."""
+PAIRS = {"constant": 0.46, "activation": 0.534, "loaded": 1.1}
+"""Delays of pairs that the paper prints [ms]."""
+
+
+def part(data: pd.DataFrame, kind: str, way: str, link: str = PAPERS) -> pd.DataFrame:
+    return data[(data.link == link) & (data.kind == kind) & (data.way == way)]
+
+
+def stretch(data: pd.DataFrame, kind: str, way: str, first: int, last: int | None = None) -> pd.DataFrame:
+    """Means of some periods of a run on the paper's link, a row a repeat."""
+    runs = part(data, kind, way)
+    period = runs.groupby("repeat").cumcount()
+    return runs[(period >= first) & (period < (np.inf if last is None else last))].groupby("repeat")[MEANT].mean()
+
+
+def phase(data: pd.DataFrame, way: str, number: int) -> pd.DataFrame:
+    """Means of what counts of a phase of failures: the latter half."""
+    first, last = int(ENDS[number]), int(ENDS[number + 1])
+    return stretch(data, "failure", way, (first + last) // 2, last)
+
+
+def curves(data: pd.DataFrame, link: str = PAPERS) -> dict[int, pd.DataFrame]:
+    """Of each repeat."""
+    skipped = CURVE_SKIPPED if link == PAPERS else WALL_SKIPPED
+    return {number: curve_means(runs, skipped) for number, runs in part(data, "curve", STATIC, link).groupby("repeat")}
+
+
+def met(means: pd.DataFrame, base: float) -> Measured:
+    """Delay over its reference, both with what the paper's delays have and the kernel's lack [ms]."""
+    return measured(((means.delay_ms + base) / (means.reference_ms + base)).tolist())
+
+
+def changing(data: pd.DataFrame, way: str, number: int) -> pd.DataFrame:
+    """Fig. 11 at one reference, settled."""
+    last = int(sum(HELD[: number + 1]))
+    return stretch(data, "references", way, last - SETTLING, last)
+
+
+def recovery(data: pd.DataFrame, way: str) -> Measured:
+    """Periods after a reference that can't be had until the delay is at the next one."""
+    found, after = [], REFERENCES.index(None) + 1
+    for _, run in part(data, "references", way).groupby("repeat"):
+        rows = run.iloc[sum(HELD[:after]) : sum(HELD[: after + 1])]
+        off = np.abs(rows.delay_ms.to_numpy() / rows.reference_ms.to_numpy() - 1.0)
+        reached = np.flatnonzero(np.convolve(off, np.full(IN_A_ROW, 1.0 / IN_A_ROW), "valid") < NEAR)
+        found.append(float(reached[0]) if len(reached) else float(HELD[after]))
+    return measured(found)
+
+
+def at_own_rates(data: pd.DataFrame, transfers: Collection[dict[str, Any]]) -> dict[str, float | Measured]:
+    """Values of the claims about the paper's link."""
+    return {
+        **_curve(data),
+        **_one_node(data),
+        **_tcp(data, transfers),
+        **_failures(data),
+        **_scheduling(data),
+    }
+
+
+def _curve(data: pd.DataFrame) -> dict[str, float | Measured]:
+    each = curves(data)
+    mean = sum(each.values()) / len(each)
+    rising = [np.diff(mean[name]) > 0.0 for name in ("delay_ms", "jitter_ms")]
+    found: dict[str, float | Measured] = {"rises": float(np.mean(rising))}
+    for name, delay in PAIRS.items():
+        jitters = [float(np.interp(delay - ONE_NODE, curve.delay_ms, curve.jitter_ms)) for curve in each.values()]
+        found[name] = measured(jitters)
+    models = [
+        netctrl.identify(trace(runs, PAPERS_PLANT.interval), held_out=HELD_OUT).model.identification
+        for _, runs in part(data, "trace", STATIC).groupby("repeat")
+    ]
+    for number, name in enumerate(("delay", "jitter")):
+        found[f"ident-{name}"] = measured([float(how.held_out_vaf[number]) for how in models])
+    return found
+
+
+def _one_node(data: pd.DataFrame) -> dict[str, float | Measured]:
+    """Figs. 10 and 11."""
+    each = curves(data)
+    opened = stretch(data, "activation", LQI, 2, OPEN_PERIODS)
+    found: dict[str, float | Measured] = {
+        "10d-open-delay": measured((opened.delay_ms + ONE_NODE).tolist()),
+        "10d-open-jitter": measured(opened.jitter_ms.tolist()),
+    }
+
+    there = [n for n, rate in enumerate(REFERENCES) if rate is not None]
+
+    def off(ratio: Measured) -> float:
+        return abs(ratio.value - 1.0)
+
+    def jitter(means: pd.DataFrame, rate: float) -> Measured:
+        return measured([row.jitter_ms / on_curve_at(each[number], rate)[1] for number, row in means.iterrows()])
+
+    for way, key in LAWS.items():
+        constant = changing(data, way, 0)
+        found[f"10a-{key}"] = met(constant, ONE_NODE)
+        found[f"10b-{key}"] = jitter(constant, REFERENCES[0])
+        found[f"10c-{key}"] = jitter(stretch(data, "step", way, SETTLING), STEPPED)
+        found[f"10d-{key}"] = met(stretch(data, "activation", way, OPEN_PERIODS + SETTLING), ONE_NODE)
+        feasible = [met(changing(data, way, n), ONE_NODE) for n in there]
+        found[f"11-{key}"] = max(feasible, key=off)
+        found[f"11-{key}-queue"] = max((met(changing(data, way, n), 0.0) for n in there), key=off)
+        found[f"11-{key}-recovery"] = recovery(data, way)
+    return found
+
+
+def _tcp(data: pd.DataFrame, transfers: Collection[dict[str, Any]]) -> dict[str, float | Measured]:
+    found: dict[str, float | Measured] = {}
+    for way, key in LAWS.items():
+        means = stretch(data, "tcp", way, HELD_PIPE // 2)
+        flows = {each["repeat"]: each["mbit_s"] for each in transfers if each["way"] == way}
+        found[f"12-{key}-delay"] = met(means, THREE_NODES)
+        found[f"12-{key}-rate"] = measured([sum(flows[number]) / row.rate for number, row in means.iterrows()])
+        found[f"12-{key}-flow"] = measured([float(np.mean(flows[number])) for number in means.index])
+        found[f"12-{key}-least"] = measured([min(flows[n]) / float(np.mean(flows[n])) for n in means.index])
+    top = max(part(data, "tcp curve", EXACT).rate)
+    for name, way in (("instants", TICKS), ("exact", EXACT)):
+        runs = part(data, "tcp curve", way)
+        each = [curve_means(run, CURVE_SKIPPED).delay_ms for _, run in runs[runs.rate == top].groupby("repeat")]
+        found[f"12-{name}"] = measured([float(delays.iloc[0]) for delays in each])
+    return found
+
+
+def _failures(data: pd.DataFrame) -> dict[str, float | Measured]:
+    """Figs. 13 and 15a."""
+    found: dict[str, float | Measured] = {}
+    for way, key in LAWS.items():
+        for name, number in (("two", 1), ("one", 2), ("repaired", 3)):
+            found[f"13-{key}-{name}"] = met(phase(data, way, number), THREE_NODES)
+        found[f"15a-{key}"] = met(stretch(data, "uneven", way, HELD_PIPE // 2), THREE_NODES)
+    before, after = phase(data, LQI, 0), phase(data, LQI, 2)
+    found["13-lqi-rate"] = measured((after.rate / before.rate).tolist())
+    helpless = part(data, "failure", LQI)
+    number = helpless.groupby("repeat").cumcount()
+    late = helpless[(number >= (ENDS[1] + ENDS[2]) // 2) & (number < ENDS[2])]
+    found["13-lqi-reported"] = float((late.commanded <= PAPERS_PLANT.limits[0]).mean())
+    return found
+
+
+def _scheduling(data: pd.DataFrame) -> dict[str, float | Measured]:
+    """Figs. 14 and 15b."""
+    top, found = OFFERED[-1], {}
+    ours = stretch(data, "scheduling", LQI, HELD_PIPE // 2)
+    for name, way in SCHEDULING.items():
+        theirs = {
+            n: curve_means(run, CURVE_SKIPPED).loc[top] for n, run in part(data, "scheduling", way).groupby("repeat")
+        }
+        for column in ("delay", "jitter"):
+            values = [1.0 - row[f"{column}_ms"] / theirs[number][f"{column}_ms"] for number, row in ours.iterrows()]
+            found[f"14-{name}-{column}"] = measured(values)
+        if name == "fifo":
+            price = [row.other_mbit_s / theirs[number].other_mbit_s for number, row in ours.iterrows()]
+            found["14-price"] = measured(price)
+    opened = stretch(data, "scheduling", FIFO, CURVE_SKIPPED)
+    found["15b-open"] = measured((opened.delay_ms + THREE_NODES).tolist())
+    return found
+
+
+def in_both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> dict[str, float | Measured]:
+    """Values of the claims about the link of the wall-clock study, whose series these are."""
+    data = data[data.link == SLOWER]
+    kinds = {kind: data[data.kind == kind] for kind in ("references", "activation", "failure")}
+    means = connet_fig11.references(kinds["references"])
+    found: dict[str, float | Measured] = {
+        **connet_fig10.values(kinds["activation"]),
+        **connet_fig11.values(means),
+        **connet_fig13.values(kinds["failure"]),
+        "late": float(data.late_ms.max()),
+    }
+    virtual = pd.concat(curves(data, SLOWER))
+    rising = virtual.groupby(level=1).mean()
+    found["rises"] = float(np.mean([np.diff(rising[name]) > 0.0 for name in ("delay_ms", "jitter_ms")]))
+    beside = both_clocks(data, series)
+    curve = beside[beside.kind == "curve"]
+    found["curve-added"] = float((curve.wall_delay_ms - curve.delay_ms).median())
+    for kind, way, key in (
+        ("curve", STATIC, "curve"),
+        ("references", LQI, "lqi"),
+        ("references", STATIC, "static"),
+        ("references", FIFO, "fifo"),
+    ):
+        rows = beside[(beside.kind == kind) & (beside.way == way) & (beside.delay_ms >= LEAST)]
+        found[f"{key}-wall"] = float((rows.wall_delay_ms / rows.delay_ms - 1.0).abs().max())
+    return found
+
+
+def both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
+    """Mean delays of each repeat at each R of the curve and each reference, in virtual time and by the wall clock; a
+    repeat has the same traffic in both."""
+    parts = []
+    for runs in (data[data.link == SLOWER], series.assign(link=SLOWER)):
+        curve = pd.concat(curves(runs, SLOWER), names=["repeat"]).reset_index()
+        held = connet_fig11.references(runs[runs.kind == "references"]).drop(columns="rate")
+        held = held.rename(columns={"reference_ms": "at"}).assign(kind="references")
+        curve = curve.rename(columns={"rate": "at"}).assign(kind="curve", way=STATIC)
+        parts.append(pd.concat([curve, held])[["kind", "way", "at", "repeat", "delay_ms"]])
+    virtual, wall = parts
+    keys = ["kind", "way", "at", "repeat"]
+    return virtual.merge(wall.rename(columns={"delay_ms": "wall_delay_ms"}), on=keys)
