@@ -13,7 +13,8 @@ import msgspec
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.boot import work_folder
-from netctrl.kernel.command import FOLDER, run_command
+from netctrl.kernel.command import run_command
+from netctrl.kernel.programs import FOLDER
 
 __all__ = ["LONGEST_S", "called"]
 

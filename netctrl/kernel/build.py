@@ -7,7 +7,6 @@ compiled apart, in seconds.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -317,6 +316,8 @@ def _cache(name: str) -> Path:
 @contextmanager
 def _alone(folder: Path) -> Generator[None]:
     """Context that one process has at a time; its lock ends with the process."""
+    import fcntl  # of POSIX; where it isn't, the other functions say that there is no kernel
+
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for left in folder.glob("building-*"):  # of a build that was killed

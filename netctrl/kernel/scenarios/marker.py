@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.kernel.command import own_program
 from netctrl.kernel.plan import LINE, Program
+from netctrl.kernel.programs import own_program
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.law import QueueLaw, QueueRecord, Seen
 from netctrl.laws.aqm.records import Queue, law_record

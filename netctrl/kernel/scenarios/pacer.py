@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from netctrl.errors import NetctrlError
-from netctrl.kernel.command import FOLDER, own_program
 from netctrl.kernel.plan import LINE, Program
+from netctrl.kernel.programs import FOLDER, own_program
 from netctrl.linux.pacing.program import borrow_socket, sockets_of
 from netctrl.linux.pacing.socket import SocketPacer
 from netctrl.linux.pacing.tcp_info import ESTABLISHED, read_tcp_info

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.kernel.command import FOLDER, own_program
 from netctrl.kernel.plan import FIRST_NAMESPACE, LINE, Program
+from netctrl.kernel.programs import FOLDER, own_program
 from netctrl.laws.link_rate.distributed_step import LinkRates, act_links, link_memory
 from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.linux.kernel.netlink import RouteSocket

@@ -1,0 +1,45 @@
+"""Programs of this machine, as they are started inside a kernel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from netctrl.errors import NetctrlError
+from netctrl.kernel.plan import Program
+
+__all__ = ["FOLDER", "host_program", "own_program"]
+
+FOLDER = "/run/netctrl"
+"""Where the folder of results is inside."""
+_TEMPORARY = "/run/tmp"
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def host_program(words: Sequence[str], settings: Mapping[str, str]) -> Program:
+    """A program of this machine, as a plan has it: its path, this process's working folder, environment variables.
+
+    Raises
+    ------
+    NetctrlError
+        There is no such program.
+    """
+    found = shutil.which(words[0])
+    if found is None:
+        raise NetctrlError(f"{words[0]}: there is no such program on PATH")
+    # Links aren't followed: the path of a virtual environment's Python tells which environment it is.
+    return Program((str(Path(found).absolute()), *words[1:]), str(Path.cwd()), {**settings, "TMPDIR": _TEMPORARY})
+
+
+def own_program(module: str, *words: str) -> Program:
+    """One of netctrl's own modules as a program, which finds the modules that this process finds.
+
+    It sees few of this process's environment variables, so that no others change what it does.
+    """
+    found = os.pathsep.join(path for path in (str(_ROOT), *sys.path) if path)
+    settings = {name: os.environ[name] for name in ("HOME", "NUMBA_CACHE_DIR") if name in os.environ}
+    settings |= {"PYTHONPATH": found, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": _TEMPORARY}
+    return Program((sys.executable, "-m", module, *words), "/", settings)
