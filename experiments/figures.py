@@ -82,6 +82,7 @@ FIGURES = (
     "linux/hftrac_fig10",
     "linux/hftrac_fig13",
     "linux/arc_virtual",
+    "linux/connet_virtual",
     "linux/hftrac_virtual",
     "linux/hftrac_fig10b",
     "linux/hftrac_fig14",

@@ -1,0 +1,219 @@
+"""CONNET in virtual time: the paper's figures at its own rates, and the wall-clock study's runs in both clocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from common import Outcome, verdicts
+from linux import connet_fig11, connet_fig13
+from linux import connet_study as wall
+from linux.connet_fig_common import shown
+from linux.connet_study import COLOURS, FIFO, LQI, PRINTED, STATIC, curve_means
+from linux.connet_tasks import (
+    CURVE_SKIPPED,
+    EXACT,
+    HELD_PIPE,
+    OFFERED,
+    ONE_NODE,
+    OPEN_PERIODS,
+    PAPERS,
+    REFERENCES,
+    SCHEDULING,
+    SETTLING,
+    SLOWER,
+    TICKS,
+)
+from linux.connet_virtual_values import (
+    LAWS,
+    LEAST,
+    at_own_rates,
+    both_clocks,
+    changing,
+    curves,
+    in_both_clocks,
+    part,
+    phase,
+    stretch,
+)
+from linux.virtual_connet import REPEATS, kept, made, missing
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+PLACES = ("CONNET, virtual time, 100 Mbit/s", "CONNET, virtual time, 20 Mbit/s")
+PRINTED_PAIRS = ((0.46, 0.043), (0.534, 0.145), (1.1, 0.6))
+"""Delay and jitter in the paper's Figs. 10 (a, b), 10 (d) and its text [ms]."""
+DISCIPLINES = {SCHEDULING["fifo"]: "#888888", SCHEDULING["cbq"]: "#6aa84f", SCHEDULING["wfq"]: "#8e44ad"}
+CLOCKS = {"curve": ("the curve", "#222222")} | {way: (way, COLOURS[way]) for way in (LQI, PRINTED, STATIC, FIFO)}
+PHASES = connet_fig13.PHASES
+
+
+def main(*, full: bool = False) -> Outcome:
+    data = kept()
+    if data is None or missing(REPEATS):
+        raise FileNotFoundError("runs are missing: python experiments/full.py virtual-connet")
+    series = wall.kept()[0]
+    figure = Figure(figsize=(15.0, 8.4), layout="constrained")
+    panels = figure.subplots(2, 3).flat
+    for draw in (delays, pairs, changes, failures, scheduling):
+        draw(next(panels), data)
+    clocks(next(panels), both_clocks(data, series))
+    figure.suptitle("CONNET in the kernel in virtual time: the paper's rates, and both clocks (last)", fontsize=12)
+    figure.supxlabel(verdicts("linux", *PLACES), fontsize=9)
+    own = {f"connet-own-{name}": value for name, value in at_own_rates(data, made()["transfers"]).items()}
+    both = {f"connet-virtual-{name}": value for name, value in in_both_clocks(data, series).items()}
+    return Outcome("connet-virtual", "linux", data, figure, own | both, readable(data, series))
+
+
+def dress(axes: Axes, title: str, x: str, y: str) -> None:
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(color="#dddddd", lw=0.6)
+
+
+def delays(axes: Axes, data: pd.DataFrame) -> None:
+    """Curves with UDP and with TCP."""
+    mean = sum(curves(data).values()) / len(REPEATS)
+    axes.plot(mean.index, mean.delay_ms, "o-", ms=3, color=COLOURS[LQI], label="UDP, one node")
+    for way, colour in ((TICKS, COLOURS[PRINTED]), (EXACT, COLOURS[STATIC])):
+        mean = over_repeats(part(data, "tcp curve", way))
+        axes.plot(mean.index, mean.delay_ms, "s-", ms=3, color=colour, label=f"TCP, three nodes, {way}")
+    axes.legend(fontsize=8)
+    dress(axes, "Figs. 3a, 12: the curve", "R [Mbit/s]", "delay [ms]")
+
+
+def over_repeats(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean curve."""
+    each = [curve_means(run, CURVE_SKIPPED) for _, run in runs.groupby("repeat")]
+    return sum(each) / len(each)
+
+
+def pairs(axes: Axes, data: pd.DataFrame) -> None:
+    for number, curve in curves(data).items():
+        label = None if number > 1 else "kernel"
+        axes.plot(curve.delay_ms + ONE_NODE, curve.jitter_ms, "o-", ms=3, lw=0.8, color=COLOURS[LQI], label=label)
+    axes.plot(*np.transpose(PRINTED_PAIRS), "x", color="#c0504d", ms=8, mew=1.8, label="pairs that the paper prints")
+    axes.legend(fontsize=8)
+    dress(axes, "Fig. 3a: delay and jitter", f"delay + {ONE_NODE:.2f} ms [ms]", "jitter [ms]")
+
+
+def over_time(axes: Axes, data: pd.DataFrame, kind: str, top: float) -> None:
+    """One repeat under both laws."""
+    for way in (PRINTED, LQI):
+        run = part(data, kind, way)
+        run = run[run["repeat"] == REPEATS[0]]
+        axes.plot(run.time_s, run.delay_ms, lw=1.0, color=COLOURS[way], label=way)
+    axes.step(run.time_s, run.reference_ms, where="pre", color="#222222", lw=1.0, ls="--", label="reference")
+    axes.set_ylim(0.01, top)
+    axes.set_yscale("log")
+    axes.legend(fontsize=8, ncols=3)
+
+
+def changes(axes: Axes, data: pd.DataFrame) -> None:
+    over_time(axes, data, "references", 20.0)
+    dress(axes, "Fig. 11: references that change", "time [s]", "delay [ms]")
+
+
+def failures(axes: Axes, data: pd.DataFrame) -> None:
+    over_time(axes, data, "failure", 60.0)
+    dress(axes, "Fig. 13: two regulators fail, are repaired", "time [s]", "delay [ms]")
+
+
+def scheduling(axes: Axes, data: pd.DataFrame) -> None:
+    for way, colour in DISCIPLINES.items():
+        mean = over_repeats(part(data, "scheduling", way))
+        axes.plot(mean.index, mean.delay_ms, "o-", ms=3, color=colour, label=way)
+    ours = stretch(data, "scheduling", LQI, HELD_PIPE // 2).delay_ms.mean()
+    axes.axhline(ours, color=COLOURS[LQI], lw=1.2, label=f"FIFO under {LQI}")
+    axes.set_yscale("log")
+    axes.legend(fontsize=8)
+    dress(axes, "Fig. 14: beside schedulers, three nodes", "offered [Mbit/s]", "delay [ms]")
+
+
+def clocks(axes: Axes, both: pd.DataFrame) -> None:
+    both = both[both.delay_ms >= LEAST]
+    for name, (label, colour) in CLOCKS.items():
+        rows = both[both.kind == "curve"] if name == "curve" else both[(both.kind != "curve") & (both.way == name)]
+        axes.plot(rows.delay_ms, rows.wall_delay_ms / rows.delay_ms, "o", ms=3.5, color=colour, label=label)
+    axes.axhline(1.0, color="#bbbbbb", lw=0.8)
+    axes.set_xscale("log")
+    axes.legend(fontsize=8)
+    dress(axes, "20 Mbit/s: wall clock beside virtual time, by run", "delay in virtual time [ms]", "delay over it")
+
+
+def readable(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
+    """For the docs: means over repeats, ± half of their 95 % interval."""
+    rows = []
+    for number, rate in enumerate(REFERENCES):
+        what = "11, can't be had" if rate is None else "10a, 11" if number == 0 else "11"
+        rows += [own(what, way, changing(data, way, number)) for way in LAWS]
+    for way in LAWS:
+        rows.append(own("10c", way, stretch(data, "step", way, SETTLING)))
+    rows.append(own("10d, before", "open", stretch(data, "activation", LQI, 2, OPEN_PERIODS)))
+    for way in LAWS:
+        rows.append(own("10d, after", way, stretch(data, "activation", way, OPEN_PERIODS + SETTLING)))
+    for way in LAWS:
+        rows.append(own("12, TCP", way, stretch(data, "tcp", way, HELD_PIPE // 2)))
+    for number, name in enumerate(PHASES):
+        rows += [own(f"13, {name}", way, phase(data, way, number)) for way in LAWS]
+    for way in LAWS:
+        rows.append(own("15a, uneven", way, stretch(data, "uneven", way, HELD_PIPE // 2)))
+    for way in DISCIPLINES:
+        runs = part(data, "scheduling", way)
+        rows.append(own(f"14, {OFFERED[-1]:g} Mbit/s", way, top_of(runs)))
+    rows.append(own("14", LQI, stretch(data, "scheduling", LQI, HELD_PIPE // 2)))
+    rows += slower(data[data.link == SLOWER], series)
+    return pd.DataFrame(rows).fillna("")
+
+
+def top_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means at the highest rate that is offered."""
+    settled = runs[runs.groupby(["repeat", "rate"]).cumcount() >= CURVE_SKIPPED]
+    return (
+        settled[settled.rate == OFFERED[-1]].groupby("repeat")[["delay_ms", "jitter_ms", "rate", "other_mbit_s"]].mean()
+    )
+
+
+def own(what: str, way: str, means: pd.DataFrame) -> dict[str, str]:
+    return told(PAPERS, what, way, means)
+
+
+def told(
+    link: str, what: str, way: str, means: pd.DataFrame, clock: pd.DataFrame | None = None, digits: int = 3
+) -> dict[str, str]:
+    """A row; a rate that is open has no number."""
+    asked = means.reference_ms.mean() if "reference_ms" in means else np.nan
+    row = {"link": link, "Fig.": what, "way": way, "reference, ms": "" if np.isnan(asked) else f"{asked:.3f}"}
+    row["delay, ms"] = shown(means.delay_ms, digits)
+    row["wall clock"] = "" if clock is None else shown(clock.delay_ms, digits)
+    if "jitter_ms" in means:
+        row["jitter, ms"] = shown(means.jitter_ms, digits)
+    row["R, Mbit/s"] = "open" if means.rate.max() > 100.0 else shown(means.rate, 1)
+    row["other traffic, Mbit/s"] = shown(means.other_mbit_s, 1)
+    row["its wall clock"] = "" if clock is None else shown(clock.other_mbit_s, 1)
+    return row
+
+
+def slower(data: pd.DataFrame, series: pd.DataFrame) -> list[dict[str, str]]:
+    """The wall-clock study's runs; its own five repeats beside them."""
+    rows = []
+    means, walls = (connet_fig11.references(each[each.kind == "references"]) for each in (data, series))
+    for way in (LQI, PRINTED, STATIC, FIFO):
+        for reference in (None,) if way == FIFO else wall.REFERENCES:
+            mine, theirs = (
+                each[
+                    (each.way == way)
+                    & (each.reference_ms.isna() if reference is None else each.reference_ms == reference)
+                ]
+                for each in (means, walls)
+            )
+            rows.append(told(SLOWER, "11", way, mine, theirs, 2))
+    late, late_wall = (
+        connet_fig13.phases(connet_fig13.settled(each[each.kind == "failure"])) for each in (data, series)
+    )
+    for way in (LQI, STATIC):
+        for number, name in enumerate(PHASES):
+            mine, theirs = (each[(each.way == way) & (each.phase == number)] for each in (late, late_wall))
+            mine = mine.assign(reference_ms=wall.FAILURE_REFERENCE)
+            rows.append(told(SLOWER, f"13, {name}", way, mine, theirs, 2))
+    return rows
