@@ -18,7 +18,7 @@ from netctrl.scenario.tcp_aqm.result import SimulationResult
 __all__ = ["KERNEL", "case_lacks"]
 
 _PACKET_SIZE = 1500
-"""Of a network's demands, as in the packet engine [byte]."""
+"""Size of packets of a network's demands, as in the packet engine [byte]."""
 
 
 def _queues(case: Case, job: Job) -> SimulationResult:
@@ -79,7 +79,7 @@ def _packet_size(job: Job) -> int:
 
 
 def case_lacks(case: Case) -> str | None:
-    """What of a case the kernel doesn't have, whatever this machine has."""
+    """Feature of a case that the kernel lacks, whatever this machine has; None: it has them all."""
     network = case.scenario.network
     if isinstance(network, Routed):
         return network_lacks(case.scenario, _PACKET_SIZE)

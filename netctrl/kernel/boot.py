@@ -153,7 +153,7 @@ def _memory_folder(folder: Path, memory: int) -> Path:
 
 
 def _failure(plan: PlanWriter, said: str, folder: Path) -> str:
-    """What failed, with what the request was for, or the last lines of what programs said of errors."""
+    """Text of a failure, with what the request was for, or the last lines of what programs said of errors."""
     head, _, rest = said.partition(" ")
     number = rest.partition(":")[0]
     if head == "request" and number.isdigit():

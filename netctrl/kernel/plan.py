@@ -91,7 +91,7 @@ class Answer(IntEnum):
 
 
 class _Way(IntEnum):
-    """How a program runs."""
+    """Way in which a program runs."""
 
     BESIDE = 0
     ALONE = 1

@@ -1,20 +1,22 @@
-"""Programs of this machine, as they are started inside a kernel."""
+"""Programs of this machine, as they are started inside a kernel, and the beginning of a run as they learn it."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.plan import Program
+from netctrl.units import NANOSECOND
 
-__all__ = ["FOLDER", "host_program", "own_program"]
+__all__ = ["FOLDER", "begin_s", "host_program", "own_program"]
 
 FOLDER = "/run/netctrl"
-"""Where the folder of results is inside."""
+"""Folder of results, as it is named inside."""
 _TEMPORARY = "/run/tmp"
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,3 +45,12 @@ def own_program(module: str, *words: str) -> Program:
     settings = {name: os.environ[name] for name in ("HOME", "NUMBA_CACHE_DIR") if name in os.environ}
     settings |= {"PYTHONPATH": found, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": _TEMPORARY}
     return Program((sys.executable, "-m", module, *words), "/", settings)
+
+
+def begin_s(line: socket.socket) -> float:
+    """Time 0 of the run by CLOCK_MONOTONIC [s], as a prepared program learns it: it says that it is ready, and waits.
+
+    `line` is the socket of descriptor `netctrl.kernel.plan.LINE`.
+    """
+    line.sendall(b"\0")
+    return int.from_bytes(line.recv(8, socket.MSG_WAITALL), sys.byteorder) * NANOSECOND

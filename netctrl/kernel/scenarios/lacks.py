@@ -78,7 +78,7 @@ def _beyond(scenario: Scenario) -> str | None:
 
 
 def _mean_rate(group: UdpFlows | DemandFlows) -> float:
-    """Of each flow [bit/s]."""
+    """Mean rate of each flow [bit/s]."""
     if isinstance(group, UdpFlows):
         return group.rate
     return (group.mean or 0.0) if group.rates is None else float(group.rates.rate_bit_per_s.mean())
@@ -102,8 +102,6 @@ def network_lacks(scenario: Scenario, packet_size: float) -> str | None:
     datagrams = sum(each.mean for each in network.graph.demands) * scenario.duration / (BITS_PER_BYTE * packet_size)
     if datagrams > MAX_DATAGRAMS:
         return f"room for {datagrams:.0f} packets of demands: at most {MAX_DATAGRAMS}, which are kept"
-    if not _MIN_FRAME <= packet_size <= _MAX_FRAME:
-        return f"packets of {packet_size:g} bytes: from {_MIN_FRAME} to {_MAX_FRAME}"
     return None
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.kernel.plan import LINE, Program
-from netctrl.kernel.programs import own_program
+from netctrl.kernel.programs import begin_s, own_program
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.law import QueueLaw, QueueRecord, Seen
 from netctrl.laws.aqm.records import Queue, law_record
@@ -28,13 +28,11 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = ["MARKS", "MarkTask", "marker_program", "marking_law"]
 
 MARKS = np.dtype([("marked", "u8"), ("dropped", "u8"), ("probability", "f8")])
-"""What a marker tells at each sample: packets so far, and its present probability."""
-
-_NS = 1e-9
+"""Row that a marker tells at each sample: packets so far, and its present probability."""
 
 
 class MarkTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What a marker is told."""
+    """Task of a marker."""
 
     interface: int
     """Index of the link's interface."""
@@ -44,7 +42,7 @@ class MarkTask(msgspec.Struct, frozen=True, kw_only=True):
     packet: float
     """Size of a packet [byte of frames]."""
     buffer: float | None
-    """Of the link [byte]; None: unlimited."""
+    """Buffer of the link [byte]; None: unlimited."""
     capacities: tuple[tuple[float, float], ...]
     """Times [s] and the link's capacity from then on [bit/s]; the first is at 0."""
     interval: float
@@ -117,7 +115,7 @@ class _Decider:
         return float(self.state.probability)
 
     def _capacity(self) -> float:
-        """Of the link now [bit/s]."""
+        """Capacity of the link now [bit/s]."""
         now = time.monotonic() - self.begin_s
         return [capacity for at, capacity in self.task.capacities if at <= now][-1]
 
@@ -133,10 +131,9 @@ def main(words: list[str]) -> int:
     if law is None or law.epoch is None:
         raise InvalidValue("queue", task.queue, "one whose law acts by epochs")
     with socket.socket(fileno=LINE) as line, RouteSocket() as route, Marker(task.interface, drop=True) as marker:
-        line.sendall(b"\0")
-        begin_s = int.from_bytes(line.recv(8, socket.MSG_WAITALL), sys.byteorder) * _NS
-        _sleep_until(begin_s)
-        samples, decider = _Samples(marker, task, begin_s), _Decider(task, law, begin_s)
+        begin = begin_s(line)
+        _sleep_until(begin)
+        samples, decider = _Samples(marker, task, begin), _Decider(task, law, begin)
         run_epochs(
             marker,
             lambda: route.qdisc(task.interface, task.parent).counters.backlog_bytes,

@@ -6,7 +6,7 @@ packet takes the link that is furthest behind its share, as in the packet engine
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,28 +18,25 @@ from netctrl.kernel.scenarios.rater import RaterTask
 from netctrl.kernel.scenarios.result import joined, simulation_result
 from netctrl.linux.testbed.schedules import series_times
 from netctrl.model.io.provenance import Provenance
-from netctrl.scenario.network.demand_result import DemandResult
 from netctrl.scenario.network.paths import DemandPaths
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy, StaticPacing
-from netctrl.scenario.network.result import NetworkResult, TcpResult
 from netctrl.scenario.network.routed import tcp_of
-from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.network.runs import RunFigures
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, FlowDraw, FlowGroup
-from netctrl.units import BITS_PER_BYTE
+from netctrl.units import BITS_PER_BYTE, MICROSECOND, NANOSECOND
 
-__all__ = ["NetworkRun", "RunFigures", "RunTraffic", "network_result", "network_run", "run_figures"]
+__all__ = ["NetworkRun", "RunTraffic", "network_run", "run_figures"]
 
 _ACK_BYTES = 66
-_NS, _US = 1e-9, 1e-6
 
 
 class RunTraffic(NamedTuple):
-    """What a run's demands send."""
+    """Traffic of a run's demands."""
 
     number: int
-    """Of the run, which is added to the kernel's seed."""
+    """Number of the run, which is added to the kernel's seed."""
     rates: np.ndarray
     """(steps, I) rates of demands, 0 for those that are TCP [bit/s]."""
     starts: Sequence[np.ndarray]
@@ -56,12 +53,12 @@ class NetworkRun(NamedTuple):
     """One run, ready for the kernel."""
 
     scenario: Scenario
-    """Of links and flows."""
+    """Scenario of links and flows."""
     plan: KernelPlan
     demand: tuple[int, ...]
     """Index of each group's demand."""
     task: RaterTask | None
-    """Of the program that sets rates; None: they don't change."""
+    """Task of the program that sets rates; None: they don't change."""
 
 
 def network_run(scenario: Scenario, plan: LinkPlan, traffic: RunTraffic, packet_size: int) -> NetworkRun:
@@ -184,28 +181,6 @@ def _by_path(paths: DemandPaths, i: int, times: np.ndarray) -> list[tuple[tuple[
 # --- results ---------------------------------------------------------------------------------------------------------
 
 
-class RunFigures(NamedTuple):
-    """Of one run; arrays have a row a link, a demand (`offered`, `delivered`, `lost`, `delays`) or a TCP demand."""
-
-    offered_bytes: float
-    delivered_bytes: float
-    arrived_bytes: np.ndarray
-    departed_bytes: np.ndarray
-    lost_bytes: np.ndarray
-    growth_bytes: np.ndarray
-    backlog_bytes: np.ndarray
-    rate_square: np.ndarray
-    backlog_square: np.ndarray
-    demands: np.ndarray
-    """(5, I) fields of DemandResult."""
-    tcp: np.ndarray
-    """(3, M) fields of TcpResult."""
-    watched: np.ndarray
-
-
-_PER_RUN = RunFigures._fields[:-3]
-
-
 def run_figures(
     scenario: Scenario,
     plan: LinkPlan,
@@ -213,8 +188,9 @@ def run_figures(
     results: Sequence[tuple[int, bytes]],
     version: str,
     provenance: Provenance,
+    watched: int = 0,
 ) -> RunFigures:
-    """What a run's readings say of the time after the warm-up.
+    """Figures of the time after the warm-up from a run's readings; time series of `watched` intervals.
 
     Raises
     ------
@@ -238,9 +214,9 @@ def run_figures(
         backlog_bytes=found.backlog_bytes[:, counted].mean(axis=1),
         rate_square=np.square(rate - plan.nominal[:, None])[:, counted].mean(axis=1),
         backlog_square=np.square(waiting - plan.law.setpoint)[:, counted].mean(axis=1),
-        demands=demands,
         tcp=tcp,
-        watched=np.stack([found.backlog_bytes, rate, found.lost_bytes]),
+        demands=demands,
+        watched=np.stack([found.backlog_bytes, rate, found.lost_bytes])[:, :, :watched],
     )
 
 
@@ -251,12 +227,12 @@ def _demands(scenario: Scenario, plan: LinkPlan, run: NetworkRun, results: Seque
     be on its way.
     """
     rows = joined(results, Answer.ARRIVALS, ARRIVAL)
-    rows = rows[rows["at_ns"] * _NS <= scenario.duration]
+    rows = rows[rows["at_ns"] * NANOSECOND <= scenario.duration]
     size, since = run.scenario.traffic.packet_size, scenario.warmup_steps * scenario.interval
     offered, delivered, lost, delay = np.zeros((4, len(plan.network.demands)))
     for stream, (group, times) in enumerate(run.plan.streams):
         i, mine = run.demand[group], rows[rows["stream"] == stream]
-        at, numbers = mine["at_ns"] * _NS, mine["number"].astype(int)
+        at, numbers = mine["at_ns"] * NANOSECOND, mine["number"].astype(int)
         came = np.zeros(len(times), dtype=bool)
         came[numbers] = True
         last = numbers.max(initial=-1)
@@ -280,12 +256,12 @@ def _tcp(scenario: Scenario, run: NetworkRun, results: Sequence[tuple[int, bytes
         for flow, group in enumerate(run.plan.flows):
             if run.demand[group] == names.index(each.demand):
                 mine = rows[rows["flow"] == flow]
-                at = mine["at_ns"] * _NS
+                at = mine["at_ns"] * NANOSECOND
                 for column, name in enumerate(("acked", "sent", "resent")):
                     values = mine[name].astype(float)
                     if len(values):
                         grown[column] += values[-1] - values[at <= since * (1.0 + 1e-12)].max(initial=0.0)
-                trips += [mine["rtt_us"][(at > since) & (mine["rtt_us"] > 0)] * _US]
+                trips += [mine["rtt_us"][(at > since) & (mine["rtt_us"] > 0)] * MICROSECOND]
         trip = np.concatenate([np.zeros(0), *trips])
         acked, sent, again = grown
         total += sent, acked
@@ -293,46 +269,3 @@ def _tcp(scenario: Scenario, run: NetworkRun, results: Sequence[tuple[int, bytes
         found.append((acked * BITS_PER_BYTE / seconds, mean, again / max(sent, 1.0)))
     sent, acked = total / payload_share(run.scenario.traffic.packet_size)
     return np.array(found).reshape(-1, 3).T, float(sent), float(acked)
-
-
-def network_result(
-    scenario: Scenario,
-    plan: LinkPlan,
-    numbers: range,
-    found: Sequence[RunFigures],
-    version: str,
-    provenance: Provenance,
-    *,
-    watch: bool = True,
-) -> NetworkResult:
-    """Results of all runs; `watch`: with the first one's time series."""
-
-    def rows(field: Callable[[RunFigures], object]) -> np.ndarray:
-        return np.array([field(each) for each in found])
-
-    with_tcp = bool(tcp_of(scenario))
-    steps = scenario.steps if watch else 0
-    goodput, round_trip, again = rows(lambda each: each.tcp).transpose(1, 0, 2)
-    offered, delivered, lost, growth, delay = rows(lambda each: each.demands).transpose(1, 0, 2)
-    by_name = {link.id: link for link in plan.network.links}
-    return NetworkResult(
-        scenario=scenario,
-        simulator=f"kernel-{version}",
-        links=plan.links,
-        capacity_bit_per_s=np.array([by_name[name].capacity for name in plan.links]),
-        weight=plan.weight,
-        seconds=(scenario.steps - scenario.warmup_steps) * scenario.interval,
-        sample=traffic_samples(scenario, numbers, scenario_trace(scenario)),
-        **{name: rows(lambda each, name=name: getattr(each, name)) for name in _PER_RUN},
-        watched_time_s=scenario.interval * np.arange(1, steps + 1),
-        watched=found[0].watched[:, :, :steps].copy(),
-        provenance=provenance,
-        tcp=TcpResult(goodput_bit_per_s=goodput, round_trip_s=round_trip, retransmission_ratio=again)
-        if with_tcp
-        else None,
-        demands=None
-        if with_tcp
-        else DemandResult(
-            offered_bytes=offered, delivered_bytes=delivered, lost_bytes=lost, growth_bytes=growth, delay_s=delay
-        ),
-    )

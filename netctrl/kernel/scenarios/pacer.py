@@ -16,12 +16,11 @@ import msgspec
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.plan import LINE, Program
-from netctrl.kernel.programs import FOLDER, own_program
+from netctrl.kernel.programs import FOLDER, begin_s, own_program
 from netctrl.linux.pacing.program import borrow_socket, sockets_of
 from netctrl.linux.pacing.socket import SocketPacer
 from netctrl.linux.pacing.tcp_info import ESTABLISHED, read_tcp_info
 from netctrl.model.law import PacingLaw
-from netctrl.units import NANOSECOND
 
 __all__ = ["LAWS_FILE", "laws_content", "pacer_program"]
 
@@ -50,8 +49,7 @@ def main(duration_s: float) -> int:
     laws = msgspec.json.decode((Path(FOLDER) / LAWS_FILE).read_bytes(), type=dict[int, PacingLaw])
     pacers = {mark: SocketPacer(law) for mark, law in laws.items()}
     with socket.socket(fileno=LINE) as line:
-        line.sendall(b"\0")
-        due = int.from_bytes(line.recv(8, socket.MSG_WAITALL), sys.byteorder) * NANOSECOND
+        due = begin_s(line)
         ends = due + duration_s
         paced = [(connection, pacers[mark]) for mark, connection in _marked(set(laws)).items()]
         while due < ends:

@@ -23,7 +23,7 @@ from netctrl.errors import InvalidValue
 from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter, Query, TcpFlow
 from netctrl.kernel.scenarios.marker import MarkTask, marker_program
 from netctrl.kernel.scenarios.pacer import pacer_program
-from netctrl.kernel.scenarios.queues import discipline_of, is_marked
+from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, discipline_of, is_marked
 from netctrl.kernel.scenarios.rater import rater_program
 from netctrl.kernel.scenarios.senders import kernel_sender
 from netctrl.kernel.scenarios.traffic import page_draws, udp_times
@@ -45,7 +45,7 @@ UDP_HEADERS = ETHERNET + 20 + 8
 _TCP_HEADERS = ETHERNET + 20 + 20  # TCP's time stamps are part of its segments
 _STAMPS = 12
 _TCP_PORT, _UDP_PORT = 5001, 4001
-_HANDLE, _CLASS, _LEAF = 0x00010000, 0x00010001, 0x00100000  # 1:, 1:1, 10:
+_LEAF = 0x00100000  # 10:
 _FIRST_INDEX = 10
 _LONG = 10_000_000  # packets that netem holds
 _FASTER = 1.0 + 2e-5  # netem's rate: HTB's rounding, of 1 ns a packet, must not make a second queue there
@@ -171,7 +171,7 @@ class _Planner:
         if self.rater:
             self.plan.prepared(self._namespace(), rater_program())
         places = np.array([self.out[link.id] for link in self.scenario.links])
-        queries = [Query(*self.out[link.id], _CLASS) for link in self.scenario.links]
+        queries = [Query(*self.out[link.id], HTB_CLASS) for link in self.scenario.links]
         self.plan.watch(interval, samples, queries)
         self.plan.run(duration, _GRACE_S)
         return KernelPlan(
@@ -190,7 +190,7 @@ class _Planner:
         for message in messages.redirect_arrivals(there.index, index):
             self.plan.request(there.namespace, message, what)
         options = _delay(link, link.capacity, link.delay)
-        self.plan.request(there.namespace, messages.add_queue(index, ROOT, _HANDLE, "netem", options), what)
+        self.plan.request(there.namespace, messages.add_queue(index, ROOT, HTB_HANDLE, "netem", options), what)
         self.arrivals[link.id] = _End(there.namespace, index)
 
     def _shape(self, at: _End, link: Link) -> None:
@@ -199,16 +199,16 @@ class _Planner:
         self.kinds.append(discipline.kind)
         root = HtbOptions(default_class=1).encode()
         what = f"limit the rate of {link.id}"
-        self.plan.request(at.namespace, messages.add_queue(at.index, ROOT, _HANDLE, "htb", root), what)
-        self.plan.request(at.namespace, messages.add_class(at.index, _HANDLE, _CLASS, "htb", shaped), what)
-        leaf = messages.add_queue(at.index, _CLASS, _LEAF, discipline.kind, discipline.options)
+        self.plan.request(at.namespace, messages.add_queue(at.index, ROOT, HTB_HANDLE, "htb", root), what)
+        self.plan.request(at.namespace, messages.add_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped), what)
+        leaf = messages.add_queue(at.index, HTB_CLASS, _LEAF, discipline.kind, discipline.options)
         self.plan.request(at.namespace, leaf, f"put {discipline.kind} on {link.id}")
 
     def _marker(self, link: Link, samples: int) -> None:
         changed = [(c.at, c.capacity) for c in self.scenario.network.changes if c.link == link.id and c.capacity]
         task = MarkTask(
             interface=self.out[link.id].index,
-            parent=_CLASS,
+            parent=HTB_CLASS,
             queue=link.queue,
             packet=self.packet,
             buffer=link.buffer,
@@ -226,13 +226,13 @@ class _Planner:
             if change.capacity is not None:
                 capacity[name] = change.capacity
                 at = self.out[name]
-                message = messages.change_class(at.index, _HANDLE, _CLASS, "htb", _rate(change.capacity))
+                message = messages.change_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", _rate(change.capacity))
                 self.plan.change(change.at, at.namespace, message, what)
             if change.delay is not None:
                 delay[name] = change.delay
             at = self.arrivals[name]
             options = _delay(self.links[name], capacity[name], delay[name])
-            message = messages.change_queue(at.index, ROOT, _HANDLE, "netem", options)
+            message = messages.change_queue(at.index, ROOT, HTB_HANDLE, "netem", options)
             self.plan.change(change.at, at.namespace, message, what)
 
     def _veth(self, source: int, target: int, name: str) -> tuple[_End, _End]:
@@ -327,7 +327,7 @@ class _Planner:
         out, _ = self._veth(made, self._node(self.links[group.path[0]].source), f"a host of {group.id}")
         if udp:
             options = queue_options("fq", {"limit": _LONG, "flow_limit": _LONG, "timer_slack": 0.0}, self.packet)
-            self.plan.request(made, messages.add_queue(out.index, ROOT, _HANDLE, "fq", options), "time UDP packets")
+            self.plan.request(made, messages.add_queue(out.index, ROOT, HTB_HANDLE, "fq", options), "time UDP packets")
         self.hosts[key] = made, address
         window = self.scenario.traffic.initial_window
         self._route(made, self._target(group), out.index, window)
@@ -349,7 +349,7 @@ class _Planner:
         home, _ = self._veth(at, host, f"the acknowledgements of {group.id}")
         if rest > 0.0:
             options = netem_options(rest, None, 0.0, _LONG)
-            message = messages.add_queue(home.index, ROOT, _HANDLE, "netem", options)
+            message = messages.add_queue(home.index, ROOT, HTB_HANDLE, "netem", options)
             self.plan.request(at, message, f"delay acknowledgements of {group.id}")
         self._route(at, address, home.index)
 

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.kernel.plan import FIRST_NAMESPACE, LINE, Program
-from netctrl.kernel.programs import FOLDER, own_program
+from netctrl.kernel.programs import FOLDER, begin_s, own_program
+from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE
 from netctrl.laws.link_rate.distributed_step import LinkRates, act_links, link_memory
 from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.linux.kernel.netlink import RouteSocket
@@ -32,13 +33,11 @@ RATER_FILE = "rater.npz"
 LEAST_SHARE = 0.1
 """Least rate that is set, over the capacity. HTB sends a packet that waits at the rate that it found; at a lower one
 it would stand before what a later rate lets through."""
-_HANDLE, _CLASS = 0x00010000, 0x00010001
-_NS = 1e-9
 _PARTS = {"control": FirSums, "predicted": FirSums, "feeds": Feeds}
 
 
 class RaterTask(NamedTuple):
-    """What the program is told, of N links over K intervals."""
+    """Task of the program, for N links over K intervals."""
 
     law: LinkRates
     interval_s: float
@@ -148,18 +147,17 @@ def main() -> int:
         def keep(desired: np.ndarray, links: np.ndarray) -> None:
             for link in links[task.paced[links].astype(bool)].tolist():
                 if desired[link] != rates[link]:
-                    routes[link].change_htb_class(indices[link], _HANDLE, _CLASS, float(desired[link]), 1)
+                    routes[link].change_htb_class(indices[link], HTB_HANDLE, HTB_CLASS, float(desired[link]), 1)
                     rates[link] = desired[link]
 
         keep(np.clip(task.law.nominal, LEAST_SHARE * task.capacity, task.capacity), np.arange(len(indices)))
-        line.sendall(b"\0")
-        begin_s = int.from_bytes(line.recv(8, socket.MSG_WAITALL), sys.byteorder) * _NS
+        begin = begin_s(line)
         counted = np.zeros((4, len(indices)))
         for tick in (step * ticks + phase for step in range(steps) for phase in np.unique(task.phase).tolist()):
             acting = np.flatnonzero(task.phase == tick % ticks)
-            time.sleep(max(begin_s + tick * task.interval_s / ticks - time.monotonic(), 0.0))
+            time.sleep(max(begin + tick * task.interval_s / ticks - time.monotonic(), 0.0))
             for link in acting.tolist():
-                counters = routes[link].qdisc(indices[link], _CLASS).counters
+                counters = routes[link].qdisc(indices[link], HTB_CLASS).counters
                 lost = task.packet * counters.drops
                 arrived = counters.bytes + lost + counters.backlog_bytes
                 counted[:, link] = arrived, counters.bytes, lost, counters.backlog_bytes

@@ -16,11 +16,11 @@ from netctrl.linux.kernel.responses import read_qdisc
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.units import MICROSECOND, NANOSECOND
 
 __all__ = ["flow_totals", "joined", "simulation_result"]
 
 _READING_HEAD, _NETLINK_HEAD = 12, 16
-_NS, _US = 1e-9, 1e-6
 
 
 def simulation_result(
@@ -64,9 +64,9 @@ def simulation_result(
         marked_bytes=marked,
         probability=probability,
         carried_bytes=carried,
-        response_start_s=objects["asked_ns"] * _NS,
+        response_start_s=objects["asked_ns"] * NANOSECOND,
         response_bytes=objects["bytes"].astype(float),
-        response_s=(objects["at_ns"] - objects["asked_ns"]) * _NS,
+        response_s=(objects["at_ns"] - objects["asked_ns"]) * NANOSECOND,
         provenance=provenance,
         rtt_s=rtt,
         one_way_s=one_way,
@@ -128,13 +128,13 @@ def _transfers(
     carried, total, count = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     rows = joined(results, Answer.TRANSFER, TRANSFER)
     edges = scenario.interval * np.arange(plan.samples + 1)
-    sample = np.rint(rows["at_ns"] * _NS / scenario.interval).astype(int) - 1
+    sample = np.rint(rows["at_ns"] * NANOSECOND / scenario.interval).astype(int) - 1
     for number, group in enumerate(plan.flows):
         chosen = rows["flow"] == number
         at, acked, rtt = sample[chosen], rows["acked"][chosen].astype(float), rows["rtt_us"][chosen]
         level = np.interp(edges[1:], edges[at + 1], acked, left=0.0) if len(at) else np.zeros(plan.samples)
         carried[group] += np.diff(np.maximum.accumulate(level), prepend=0.0)
-        np.add.at(total[group], at[rtt > 0], rtt[rtt > 0] * _US)
+        np.add.at(total[group], at[rtt > 0], rtt[rtt > 0] * MICROSECOND)
         np.add.at(count[group], at[rtt > 0], 1.0)
     return carried, np.divide(total, count, out=np.zeros(shape), where=count > 0.0)
 
@@ -149,10 +149,10 @@ def _arrivals(
     shape = len(scenario.flows), plan.samples
     delay, change, count, pairs = (np.zeros(shape) for _ in range(4))
     rows = joined(results, Answer.ARRIVALS, ARRIVAL)
-    rows = rows[rows["at_ns"] * _NS <= scenario.interval * plan.samples]
+    rows = rows[rows["at_ns"] * NANOSECOND <= scenario.interval * plan.samples]
     for stream, (group, times) in enumerate(plan.streams):
         found = rows[rows["stream"] == stream]
-        at = found["at_ns"] * _NS
+        at = found["at_ns"] * NANOSECOND
         sample = np.minimum((at / scenario.interval).astype(int), plan.samples - 1)
         taken = at - times[found["number"]]
         np.add.at(carried[group], sample, found["bytes"].astype(float))
@@ -167,8 +167,8 @@ def _arrivals(
 def _objects(scenario: Scenario, results: Sequence[tuple[int, bytes]], carried: np.ndarray) -> np.ndarray:
     """Objects that came within the time; those of Web sessions are added to `carried`, when their last byte came."""
     rows = joined(results, Answer.OBJECT, OBJECT)
-    rows = rows[rows["at_ns"] * _NS <= scenario.interval * carried.shape[1]]
-    sample = np.minimum((rows["at_ns"] * _NS / scenario.interval).astype(int), carried.shape[1] - 1)
+    rows = rows[rows["at_ns"] * NANOSECOND <= scenario.interval * carried.shape[1]]
+    sample = np.minimum((rows["at_ns"] * NANOSECOND / scenario.interval).astype(int), carried.shape[1] - 1)
     for number, group in enumerate(scenario.flows):
         if group.__struct_config__.tag == "web":
             chosen = rows["group"] == number

@@ -10,7 +10,7 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_jobs
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
-from netctrl.kernel.scenarios.network import RunFigures, RunTraffic, network_result, network_run, run_figures
+from netctrl.kernel.scenarios.network import RunTraffic, network_run, run_figures
 from netctrl.kernel.scenarios.pacer import LAWS_FILE, laws_content
 from netctrl.kernel.scenarios.planner import KernelPlan, payload_share, plan_scenario
 from netctrl.kernel.scenarios.rater import RaterTask, write_task
@@ -20,6 +20,7 @@ from netctrl.scenario.bottleneck.packets import FlowCounts, bottleneck_result
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.network.runs import RunFigures, network_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
 from netctrl.scenario.tcp_aqm.result import SimulationResult
@@ -142,7 +143,8 @@ def run_network(
     def figures(sent: RunTraffic) -> RunFigures:
         run = network_run(scenario, plan, sent, packet_size)
         results = _results(run.plan, kernel, run.scenario.seed, task=run.task)
-        return run_figures(scenario, plan, run, results, kernel.version, provenance)
+        watched = scenario.steps if watch and sent.number == runs[0] else 0
+        return run_figures(scenario, plan, run, results, kernel.version, provenance, watched)
 
     found: list[RunFigures] = []
     tasks = (delayed(figures)(each) for each in traffic)
@@ -150,7 +152,7 @@ def run_network(
         found.append(each)
         if progress is not None:
             progress(len(found) / len(runs))
-    return network_result(scenario, plan, runs, found, kernel.version, provenance, watch=watch)
+    return network_result(scenario, plan, runs, found, f"kernel-{kernel.version}", provenance)
 
 
 def _results(

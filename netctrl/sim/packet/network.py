@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole
 from netctrl.model.io.provenance import provenance
-from netctrl.scenario.network.demand_result import DemandResult
 from netctrl.scenario.network.paths import DemandPaths
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.result import NetworkResult, TcpResult
+from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed, tcp_of
-from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.network.runs import RunFigures, network_result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.sim.network.plan import RunDraws, run_draws, tcp_starts
@@ -109,66 +107,21 @@ def simulate_network_packets(
         delayed(_run)(scenario, plan, lines, draws, size, run, scenario.steps if watch and run == runs[0] else 0)
         for run, draws in zip(runs, run_draws(scenario, plan, runs), strict=True)
     )
-    found: list[_Run] = []
+    found: list[RunFigures] = []
     for each in Parallel(n_jobs, prefer="threads", return_as="generator")(tasks):
         found.append(each)
         if progress is not None:
             progress(len(found) / len(runs))
-    seconds = (scenario.steps - scenario.warmup_steps) * scenario.interval
-    table = {name: np.array([getattr(each, name) for each in found]) for name in _PER_RUN}
-    offered, delivered, lost, growth, delay = np.array([each.demands for each in found]).transpose(1, 0, 2)
-    goodput, round_trip, again = np.array([each.tcp for each in found]).transpose(1, 0, 2)
-    return NetworkResult(
-        scenario=scenario,
-        simulator="packet",
-        links=plan.links,
-        capacity_bit_per_s=np.array([line.capacity for line in lines]),
-        weight=plan.weight,
-        seconds=seconds,
-        sample=traffic_samples(scenario, runs, scenario_trace(scenario)),
-        **table,
-        watched_time_s=scenario.interval * np.arange(1, found[0].watched.shape[2] + 1),
-        watched=found[0].watched,
-        provenance=provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba")),
-        tcp=TcpResult(goodput_bit_per_s=goodput, round_trip_s=round_trip, retransmission_ratio=again)
-        if tcp_of(scenario)
-        else None,
-        demands=None
-        if tcp_of(scenario)
-        else DemandResult(
-            offered_bytes=offered, delivered_bytes=delivered, lost_bytes=lost, growth_bytes=growth, delay_s=delay
-        ),
-    )
+    origin = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
+    return network_result(scenario, plan, runs, found, "packet", origin)
 
 
 # --- one run ---------------------------------------------------------------------------------------------------------
 
 
-class _Run(NamedTuple):
-    """What one run gave; fields of NetworkResult without the runs."""
-
-    offered_bytes: float
-    delivered_bytes: float
-    arrived_bytes: np.ndarray
-    departed_bytes: np.ndarray
-    lost_bytes: np.ndarray
-    growth_bytes: np.ndarray
-    backlog_bytes: np.ndarray
-    rate_square: np.ndarray
-    backlog_square: np.ndarray
-    tcp: np.ndarray
-    """(3, M) goodput [bit/s], mean round trip [s] and share that was sent again."""
-    demands: np.ndarray
-    """(5, I) fields of DemandResult."""
-    watched: np.ndarray
-
-
-_PER_RUN = _Run._fields[:-3]
-
-
 def _run(
     scenario: Scenario, plan: LinkPlan, lines: Sequence[Line], draws: RunDraws, size: int, run: int, watched: int
-) -> _Run:
+) -> RunFigures:
     ready, memory = network_problem(scenario, plan, lines, draws, size, run, watched)
     state = run_packets(ready, _FIRST_WINDOW)
     count = scenario.steps - scenario.warmup_steps
@@ -176,7 +129,7 @@ def _run(
     arrived, departed, lost, growth = (memory.now - memory.counted).astype(float)
     waiting, rate_square, backlog_square = memory.sums / count
     grown, demands = state.flow - memory.flow, len(plan.network.demands)
-    return _Run(
+    return RunFigures(
         float(offered), float(delivered), arrived, departed, lost, growth,
         waiting * (scenario.interval / BITS_PER_BYTE), rate_square, backlog_square,
         _tcp(scenario, grown, demands, size, count * scenario.interval), _demands(grown[:demands], size),
